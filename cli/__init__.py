@@ -1,0 +1,1 @@
+"""The front door: one module a command."""

@@ -1,0 +1,82 @@
+"""What a release is: neighbouring relations, sensitive values, private data, events, curators."""
+
+from .adjacency import Adjacency
+from .curators import Curator, Message, PlanningCurator, ReplayCurator, SamplingCurator
+from .errors import (
+    AdjacencyMismatch,
+    DpledgerError,
+    InexactArgmin,
+    InvalidParameter,
+    MalformedEvent,
+    UnprotectedReleaseError,
+)
+from .events import (
+    Audience,
+    Context,
+    DiscreteGaussianStep,
+    DiscreteLaplaceStep,
+    Event,
+    GaussianMixtureStep,
+    GaussianStep,
+    LaplaceStep,
+    Mechanism,
+    Parties,
+    PoissonSampled,
+    RandomisedResponse,
+    Repeated,
+    SampledWithoutReplacement,
+    UnprotectedRelease,
+)
+from .private_data import DataShape, PrivateDataset
+from .protocols import EventList, EventSink, Loss, Provenance
+from .sampling import BitGenerator, Sampler, SeededSampler, SystemSampler
+from .sensitive import Sensitive, concatenate, concatenate_disjoint, linear_map
+from .sensitivity import Derivation, Norm, Sensitivity, declared
+
+__all__ = [
+    "Adjacency",
+    "AdjacencyMismatch",
+    "Audience",
+    "BitGenerator",
+    "Context",
+    "Curator",
+    "DataShape",
+    "Derivation",
+    "DiscreteGaussianStep",
+    "DiscreteLaplaceStep",
+    "DpledgerError",
+    "Event",
+    "EventList",
+    "EventSink",
+    "GaussianMixtureStep",
+    "GaussianStep",
+    "InexactArgmin",
+    "InvalidParameter",
+    "LaplaceStep",
+    "Loss",
+    "MalformedEvent",
+    "Mechanism",
+    "Message",
+    "Norm",
+    "Parties",
+    "PlanningCurator",
+    "PoissonSampled",
+    "PrivateDataset",
+    "Provenance",
+    "RandomisedResponse",
+    "Repeated",
+    "ReplayCurator",
+    "SampledWithoutReplacement",
+    "Sampler",
+    "SamplingCurator",
+    "SeededSampler",
+    "Sensitive",
+    "Sensitivity",
+    "SystemSampler",
+    "UnprotectedRelease",
+    "UnprotectedReleaseError",
+    "concatenate",
+    "concatenate_disjoint",
+    "declared",
+    "linear_map",
+]

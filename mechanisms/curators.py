@@ -1,0 +1,188 @@
+"""Curators: the one way out for private data, read in three ways.
+
+A solver calls `release`; what happens depends on who is reading. The sampling curator reserves the
+event, draws noise and commits; the planning curator only notes the event; the replay curator gives
+back a recorded message and adds up its log-density, which makes the Neyman-Pearson attack.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+from .errors import InvalidParameter, require_nonnegative
+from .events import Audience, Context, Event, GaussianStep, UnprotectedRelease
+from .protocols import EventSink, FloatArray
+from .sampling import Sampler
+from .sensitive import Sensitive
+from .sensitivity import Sensitivity, float_up
+
+__all__ = [
+    "Curator",
+    "Message",
+    "PlanningCurator",
+    "ReplayCurator",
+    "SamplingCurator",
+    "noise_std_for",
+]
+
+
+class Message(NamedTuple):
+    """A recorded message: its event and its content, of shape (..., P, d)."""
+
+    event: Event
+    content: FloatArray
+
+
+def noise_std_for(sensitivity: Sensitivity, noise_multiplier: float) -> float:
+    """Return the smallest binary64 noise_std with noise_std / sensitivity >= `noise_multiplier`."""
+    require_nonnegative("noise_multiplier", noise_multiplier)
+    return float_up(Fraction(noise_multiplier) * sensitivity.root)
+
+
+class Curator(ABC):
+    """What stands between private data and the world."""
+
+    def release(
+        self,
+        sensitive: Sensitive,
+        *,
+        round: int,
+        release: str,
+        audience: Audience = Audience.SERVER,
+        noise_std: float | None = None,
+        noise_multiplier: float | None = None,
+    ) -> FloatArray:
+        """Return the message of shape (..., P, d): `sensitive` plus independent normal noise.
+
+        Args:
+            sensitive: what to release; one message a party.
+            round: of the algorithm, from 1; 0 for what happens before the first.
+            release: what this is, in a word.
+            audience: who sees it.
+            noise_std: in units of the released quantity; or else
+            noise_multiplier: noise_std / sensitivity (exactly one of the two).
+
+        Raises:
+            InvalidParameter: noise out of range.
+            BudgetExceeded: from the ledger, before any noise is drawn.
+        """
+        if (noise_std is None) == (noise_multiplier is None):
+            raise InvalidParameter(
+                "noise", (noise_std, noise_multiplier), "one of noise_std and noise_multiplier"
+            )
+        if noise_std is None:
+            assert noise_multiplier is not None
+            noise_std = noise_std_for(sensitive.sensitivity, noise_multiplier)
+        mechanism = GaussianStep(sensitive.sensitivity, float(noise_std))
+        context = Context(sensitive.parties, round, release, audience)
+        return self._deliver(sensitive, Event(mechanism, context), mechanism.noise_std)
+
+    def release_unprotected(
+        self,
+        sensitive: Sensitive,
+        *,
+        reason: str,
+        round: int,
+        release: str,
+        audience: Audience = Audience.SERVER,
+    ) -> FloatArray:
+        """Return `sensitive` as it is: the event says why, and epsilon becomes infinite."""
+        context = Context(sensitive.parties, round, release, audience)
+        return self._deliver(sensitive, Event(UnprotectedRelease(reason), context), 0.0)
+
+    @abstractmethod
+    def _deliver(self, sensitive: Sensitive, event: Event, noise_std: float) -> FloatArray:
+        """Return the message for `event`, whose noise has the given standard deviation."""
+
+
+class SamplingCurator(Curator):
+    """Draws noise and writes events to a sink: a real run, or many trials of one at once.
+
+    Args:
+        sink: where events are reserved and committed: a ledger.
+        sampler: where noise comes from.
+        trials: leading axis of every message for B independent trials; None for a single run.
+        record: whether to keep the transcript.
+    """
+
+    def __init__(
+        self,
+        sink: EventSink,
+        sampler: Sampler,
+        *,
+        trials: int | None = None,
+        record: bool = False,
+    ) -> None:
+        self._sink = sink
+        self._sampler = sampler
+        self._lead = () if trials is None else (trials,)
+        self._record = record
+        self.transcript: list[Message] = []
+
+    def _deliver(self, sensitive: Sensitive, event: Event, noise_std: float) -> FloatArray:
+        value = sensitive._value
+        if value is None:
+            raise InvalidParameter("sensitive", sensitive, "with a value; plans have none")
+        token = self._sink.reserve((event,), self._sampler.provenance)
+        shape = (*self._lead, *value.shape[-2:])
+        if noise_std == 0.0:
+            content = np.broadcast_to(value, shape).copy()
+        else:
+            content = self._sampler.standard_normal(shape)
+            content *= noise_std
+            content += value
+        self._sink.commit(token)
+        if self._record:
+            self.transcript.append(Message(event, content))
+        return content
+
+
+class PlanningCurator(Curator):
+    """Notes events; has no data, and answers with zeros of the message's shape (P, d)."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    def _deliver(self, sensitive: Sensitive, event: Event, noise_std: float) -> FloatArray:
+        if not sensitive.planned:
+            raise InvalidParameter("sensitive", sensitive, "planned: a plan must not touch data")
+        self.events.append(event)
+        return np.zeros((len(sensitive.parties), sensitive.dimension))
+
+
+@dataclass(slots=True)
+class ReplayCurator(Curator):
+    """Gives back recorded messages and adds up their log-density under the data at hand.
+
+    After a replay `log_density` has one entry a trial, up to a constant that the event list fixes:
+    the difference of two replays of one transcript is the log-likelihood ratio.
+    """
+
+    transcript: Sequence[Message]
+    log_density: FloatArray | np.float64 = np.float64(0.0)
+    _next: int = 0
+
+    def _deliver(self, sensitive: Sensitive, event: Event, noise_std: float) -> FloatArray:
+        value = sensitive._value
+        if value is None:
+            raise InvalidParameter("sensitive", sensitive, "with a value; plans have none")
+        if self._next >= len(self.transcript):
+            raise InvalidParameter("transcript", len(self.transcript), "as long as the replay")
+        recorded, content = self.transcript[self._next]
+        if recorded != event:
+            raise InvalidParameter(
+                f"event {self._next}", event, f"equal to the recorded {recorded}"
+            )
+        self._next += 1
+        residual = content - value
+        if noise_std == 0.0:
+            same = np.all(residual == 0.0, axis=(-2, -1))
+            self.log_density = self.log_density + np.where(same, 0.0, -np.inf)
+        else:
+            squared = np.einsum("...pd,...pd->...", residual, residual)
+            self.log_density = self.log_density - squared / (2.0 * noise_std**2)
+        return content

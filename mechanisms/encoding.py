@@ -1,0 +1,302 @@
+"""The written form of events: canonical JSON in which every number is exact.
+
+A binary64 is written as `"<mantissa>p<exponent>"`, mantissa odd (or `"0p0"`), so that 0.75 reads
+`"3p-2"`; a rational as `"<numerator>/<denominator>"`. Keys are sorted, there is no white space, so
+equal events have equal bytes and one SHA-256.
+
+>>> dyadic(0.75)
+'3p-2'
+>>> from_dyadic('3p-2')
+0.75
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from fractions import Fraction
+from math import ldexp
+from typing import TypeVar
+
+from .adjacency import Adjacency
+from .errors import InvalidParameter, MalformedEvent
+from .events import (
+    SCHEMA_VERSION,
+    Audience,
+    Context,
+    DiscreteGaussianStep,
+    DiscreteLaplaceStep,
+    Event,
+    GaussianMixtureStep,
+    GaussianStep,
+    LaplaceStep,
+    Mechanism,
+    Parties,
+    PoissonSampled,
+    RandomisedResponse,
+    Repeated,
+    SampledWithoutReplacement,
+    UnprotectedRelease,
+)
+from .sensitivity import Derivation, Norm, Sensitivity
+
+__all__ = [
+    "canonical_json",
+    "dyadic",
+    "event_from_json",
+    "event_to_json",
+    "from_dyadic",
+    "from_rational",
+    "mechanism_from_json",
+    "mechanism_to_json",
+    "rational",
+    "subject_hash",
+]
+
+Json = None | bool | int | str | list["Json"] | dict[str, "Json"]
+
+_T = TypeVar("_T")
+
+_KINDS: dict[str, type[Mechanism]] = {
+    "gaussian": GaussianStep,
+    "laplace": LaplaceStep,
+    "discrete-gaussian": DiscreteGaussianStep,
+    "discrete-laplace": DiscreteLaplaceStep,
+    "randomised-response": RandomisedResponse,
+    "gaussian-mixture": GaussianMixtureStep,
+    "poisson-sampled": PoissonSampled,
+    "sampled-without-replacement": SampledWithoutReplacement,
+    "unprotected": UnprotectedRelease,
+    "repeated": Repeated,
+    "parties": Parties,
+}
+_NAMES = {kind: name for name, kind in _KINDS.items()}
+
+_DYADIC = re.compile(r"(-?[0-9]{1,16})p(-?[0-9]{1,4})")
+_RATIONAL = re.compile(r"(-?[0-9]{1,4096})(?:/([0-9]{1,4096}))?")
+_DEPTH = 64
+
+
+def dyadic(value: float) -> str:
+    """Return a finite binary64 as `mantissa p exponent`, exactly."""
+    numerator, denominator = float(value).as_integer_ratio()
+    twos = (numerator & -numerator).bit_length() - 1 if numerator else 0
+    return f"{numerator >> twos}p{twos - (denominator.bit_length() - 1)}"
+
+
+def from_dyadic(text: object) -> float:
+    """Return the binary64 that `text` names, or raise `MalformedEvent` if there is none."""
+    found = _DYADIC.fullmatch(text) if isinstance(text, str) else None
+    if found is None:
+        raise MalformedEvent(f"Expected a number such as '3p-2' instead got {text!r:.80}.")
+    mantissa, exponent = int(found[1]), int(found[2])
+    try:
+        value = ldexp(mantissa, exponent)
+    except OverflowError:
+        value = float("nan")
+    if value != value or dyadic(value) != text:
+        raise MalformedEvent(f"Expected a binary64 in lowest terms instead got {text!r:.80}.")
+    return value
+
+
+def rational(value: Fraction) -> str:
+    """Return an exact rational as `numerator/denominator` (whole numbers without a bar)."""
+    return str(value)
+
+
+def from_rational(text: object) -> Fraction:
+    """Return the rational that `text` names (digits capped), or raise `MalformedEvent`."""
+    found = _RATIONAL.fullmatch(text) if isinstance(text, str) else None
+    if found is None or (found[2] is not None and int(found[2]) == 0):
+        raise MalformedEvent(f"Expected a rational such as '3/4' instead got {text!r:.80}.")
+    return Fraction(int(found[1]), int(found[2] or "1"))
+
+
+def canonical_json(value: Json) -> bytes:
+    """Return the one byte string of a JSON value: sorted keys, no white space, ASCII."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()
+
+
+def subject_hash(events: Sequence[Event]) -> str:
+    """Return the SHA-256 of the canonical JSON of an event list: what a certificate speaks of."""
+    return hashlib.sha256(canonical_json([event_to_json(e) for e in events])).hexdigest()
+
+
+def event_to_json(event: Event) -> dict[str, Json]:
+    """Return the written form of an event."""
+    context = event.context
+    return {
+        "schema": SCHEMA_VERSION,
+        "mechanism": mechanism_to_json(event.mechanism),
+        "parties": list(context.parties),
+        "round": context.round,
+        "release": context.release,
+        "audience": context.audience.value,
+    }
+
+
+def event_from_json(value: object) -> Event:
+    """Return the event that a written form names; unknown fields are refused."""
+    keys = ("schema", "mechanism", "parties", "round", "release", "audience")
+    found = _object(value, keys)
+    if found["schema"] != SCHEMA_VERSION:
+        raise MalformedEvent(f"Expected schema {SCHEMA_VERSION} instead got {found['schema']!r}.")
+    parties = tuple(_text(p) for p in _list(found["parties"]))
+    context = _build(
+        lambda: Context(
+            parties, _int(found["round"]), _text(found["release"]), Audience(found["audience"])
+        )
+    )
+    return Event(mechanism_from_json(found["mechanism"]), context)
+
+
+def mechanism_to_json(mechanism: Mechanism) -> dict[str, Json]:
+    """Return the written form of a mechanism."""
+    written: dict[str, Json] = {"kind": _NAMES[type(mechanism)]}
+    if isinstance(mechanism, Parties):
+        written["parts"] = [[n, [mechanism_to_json(m) for m in ms]] for n, ms in mechanism.parts]
+        return written
+    for item in fields(mechanism):
+        written[item.name] = _field_to_json(getattr(mechanism, item.name))
+    return written
+
+
+def mechanism_from_json(value: object, *, depth: int = 0) -> Mechanism:
+    """Return the mechanism that a written form names; unknown kinds and fields are refused."""
+    if depth > _DEPTH:
+        raise MalformedEvent(f"Expected mechanisms nested at most {_DEPTH} deep.")
+    name = value.get("kind") if isinstance(value, dict) else None  # pyright: ignore
+    if not isinstance(name, str) or name not in _KINDS:
+        raise MalformedEvent(f"Expected kind in {sorted(_KINDS)} instead got {name!r:.80}.")
+    kind = _KINDS[name]
+    if kind is Parties:
+        pairs = [_pair(p) for p in _list(_object(value, ("kind", "parts"))["parts"])]
+        return _build(
+            lambda: Parties(
+                tuple(
+                    (_text(n), tuple(mechanism_from_json(m, depth=depth + 1) for m in _list(ms)))
+                    for n, ms in pairs
+                )
+            )
+        )
+    names = tuple(item.name for item in fields(kind))
+    found = _object(value, ("kind", *names))
+    values = {n: _field_from_json(n, found[n], depth) for n in names}
+    return _build(lambda: kind(**values))
+
+
+def _field_to_json(value: object) -> Json:
+    match value:
+        case Sensitivity():
+            return {
+                "norm": value.norm.value,
+                "adjacency": value.adjacency.value,
+                "squared": rational(value.squared),
+                "derivation": _derivation_to_json(value.derivation),
+            }
+        case float():
+            return dyadic(value)
+        case int() | str():
+            return value
+        case _:
+            return mechanism_to_json(value)  # type: ignore[arg-type]  # pyright: ignore
+
+
+def _field_from_json(name: str, value: object, depth: int) -> object:
+    match name:
+        case "sensitivity" | "constant" | "sampled":
+            return _sensitivity_from_json(value)
+        case "event":
+            return mechanism_from_json(value, depth=depth + 1)
+        case "reason":
+            return _text(value)
+        case "times" | "batch" | "records" | "categories":
+            return _int(value)
+        case _:
+            return from_dyadic(value)
+
+
+def _derivation_to_json(node: Derivation) -> Json:
+    return {
+        "rule": node.rule,
+        "squared": rational(node.squared),
+        "parameters": [
+            [name, {"text": v} if isinstance(v, str) else rational(v)]
+            for name, v in node.parameters
+        ],
+        "premises": [_derivation_to_json(p) for p in node.premises],
+    }
+
+
+def _derivation_from_json(value: object, depth: int = 0) -> Derivation:
+    if depth > _DEPTH:
+        raise MalformedEvent(f"Expected derivations nested at most {_DEPTH} deep.")
+    found = _object(value, ("rule", "squared", "parameters", "premises"))
+    parameters: list[tuple[str, Fraction | str]] = []
+    for pair in _list(found["parameters"]):
+        name, content = _pair(pair)
+        if isinstance(content, dict):
+            parameters.append((_text(name), _text(_object(content, ("text",))["text"])))
+        else:
+            parameters.append((_text(name), from_rational(content)))
+    return Derivation(
+        _text(found["rule"]),
+        from_rational(found["squared"]),
+        tuple(parameters),
+        tuple(_derivation_from_json(p, depth + 1) for p in _list(found["premises"])),
+    )
+
+
+def _sensitivity_from_json(value: object) -> Sensitivity:
+    found = _object(value, ("norm", "adjacency", "squared", "derivation"))
+    return _build(
+        lambda: Sensitivity(
+            Norm(found["norm"]),
+            Adjacency(found["adjacency"]),
+            from_rational(found["squared"]),
+            _derivation_from_json(found["derivation"]),
+        )
+    )
+
+
+def _object(value: object, keys: Sequence[str]) -> Mapping[str, object]:
+    if not isinstance(value, dict) or set(value) != set(keys):  # pyright: ignore
+        got = sorted(map(str, value)) if isinstance(value, dict) else type(value).__name__  # pyright: ignore
+        raise MalformedEvent(f"Expected an object with fields {sorted(keys)} instead got {got}.")
+    return value  # pyright: ignore
+
+
+def _list(value: object) -> list[object]:
+    if not isinstance(value, list):
+        raise MalformedEvent(f"Expected a list instead got {type(value).__name__}.")
+    return value  # pyright: ignore
+
+
+def _pair(value: object) -> tuple[object, object]:
+    items = _list(value)
+    if len(items) != 2:
+        raise MalformedEvent(f"Expected a pair instead got {len(items)} items.")
+    return items[0], items[1]
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise MalformedEvent(f"Expected a text instead got {type(value).__name__}.")
+    return value
+
+
+def _int(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise MalformedEvent(f"Expected a whole number instead got {value!r:.80}.")
+    return value
+
+
+def _build(make: Callable[[], _T]) -> _T:
+    """Run a constructor on outside data; its complaint becomes a complaint about the document."""
+    try:
+        return make()
+    except (InvalidParameter, ValueError, TypeError) as error:
+        if isinstance(error, MalformedEvent):
+            raise
+        raise MalformedEvent(f"Expected a valid event: {error}") from error

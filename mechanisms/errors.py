@@ -1,0 +1,132 @@
+"""Errors: what was wrong, which value, and what is allowed.
+
+Two families. `InvalidParameter` and its kin: the caller handed in something out of range, and nothing
+was spent. `UnprotectedReleaseError` and its kin: the program tried to look at private data without a
+mechanism; the message names the protected way to do the same.
+"""
+
+from fractions import Fraction
+from math import isfinite
+from numbers import Rational
+
+__all__ = [
+    "AdjacencyMismatch",
+    "DpledgerError",
+    "InexactArgmin",
+    "InvalidParameter",
+    "MalformedEvent",
+    "UnprotectedComparison",
+    "UnprotectedConversion",
+    "UnprotectedFunction",
+    "UnprotectedIteration",
+    "UnprotectedReleaseError",
+    "UnprotectedSerialisation",
+    "require_finite",
+    "require_nonnegative",
+    "require_open_unit",
+    "require_positive",
+    "require_positive_int",
+    "require_rate",
+]
+
+Number = int | float | Fraction
+
+
+class DpledgerError(Exception):
+    """Base of all errors that this project raises on purpose."""
+
+
+class InvalidParameter(DpledgerError, ValueError):
+    """A parameter is outside its range; nothing was spent."""
+
+    def __init__(self, name: str, value: object, allowed: str) -> None:
+        super().__init__(f"Expected {name}={value!r} {allowed}.")
+        self.name = name
+        self.value = value
+        self.allowed = allowed
+
+    def __reduce__(self) -> tuple[type["InvalidParameter"], tuple[str, object, str]]:
+        return (type(self), (self.name, self.value, self.allowed))
+
+
+class MalformedEvent(DpledgerError, ValueError):
+    """A serialised event is not one of ours; nothing was read from it."""
+
+
+class AdjacencyMismatch(DpledgerError, ValueError):
+    """Two quantities speak of different neighbouring relations; there is no silent conversion."""
+
+
+class InexactArgmin(DpledgerError, ArithmeticError):
+    """A subproblem was not solved to its declared tolerance; nothing was released."""
+
+
+class UnprotectedReleaseError(DpledgerError, TypeError):
+    """Private data would have left without a mechanism. The data are still private."""
+
+
+class UnprotectedConversion(UnprotectedReleaseError):
+    """A `Sensitive` was to become a plain number or array."""
+
+
+class UnprotectedComparison(UnprotectedReleaseError):
+    """A `Sensitive` was compared or used as a truth value."""
+
+
+class UnprotectedIteration(UnprotectedReleaseError):
+    """A `Sensitive` was iterated over, indexed or measured."""
+
+
+class UnprotectedFunction(UnprotectedReleaseError):
+    """A function without a sensitivity rule was applied to a `Sensitive`."""
+
+
+class UnprotectedSerialisation(UnprotectedReleaseError):
+    """A `Sensitive` or a private data set was to be pickled, copied or hashed."""
+
+
+def _require_number(name: str, value: object, allowed: str) -> None:
+    # bool is an int to Python, but never a parameter of a mechanism
+    if isinstance(value, bool) or not isinstance(value, (int, float, Rational)):
+        raise InvalidParameter(name, value, allowed)
+
+
+def require_finite(name: str, value: Number) -> None:
+    """Raise `InvalidParameter` unless `value` is a finite real number."""
+    _require_number(name, value, "a finite number")
+    if isinstance(value, float) and not isfinite(value):
+        raise InvalidParameter(name, value, "a finite number")
+
+
+def require_nonnegative(name: str, value: Number) -> None:
+    """Raise `InvalidParameter` unless `value` is finite and >= 0."""
+    _require_number(name, value, "in [0, inf)")
+    if not 0 <= value < float("inf"):
+        raise InvalidParameter(name, value, "in [0, inf)")
+
+
+def require_positive(name: str, value: Number) -> None:
+    """Raise `InvalidParameter` unless `value` is finite and > 0."""
+    _require_number(name, value, "in (0, inf)")
+    if not 0 < value < float("inf"):
+        raise InvalidParameter(name, value, "in (0, inf)")
+
+
+def require_open_unit(name: str, value: Number) -> None:
+    """Raise `InvalidParameter` unless 0 < `value` < 1."""
+    _require_number(name, value, "in (0, 1)")
+    if not 0 < value < 1:
+        raise InvalidParameter(name, value, "in (0, 1)")
+
+
+def require_rate(name: str, value: Number) -> None:
+    """Raise `InvalidParameter` unless 0 <= `value` <= 1."""
+    _require_number(name, value, "in [0, 1]")
+    if not 0 <= value <= 1:
+        raise InvalidParameter(name, value, "in [0, 1]")
+
+
+def require_positive_int(name: str, value: int) -> None:
+    """Raise `InvalidParameter` unless `value` is an integer >= 1."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise InvalidParameter(name, value, "a whole number in [1, inf)")

@@ -1,0 +1,279 @@
+"""Events: what was released through which mechanism, as an accountant needs to know it.
+
+A *mechanism* says how much a release can tell (sensitivity and noise); a *context* says where it
+happened. Together they are an event. Mechanisms are frozen, compare by value and coalesce whatever
+their context. The meaning of a mechanism never changes once released; a new meaning gets a new name,
+and `SCHEMA_VERSION` changes when the written form does.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from .adjacency import Adjacency, require_same_adjacency
+from .errors import (
+    InvalidParameter,
+    require_nonnegative,
+    require_positive_int,
+    require_rate,
+)
+from .sensitivity import Norm, Sensitivity
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "Audience",
+    "Context",
+    "DiscreteGaussianStep",
+    "DiscreteLaplaceStep",
+    "Event",
+    "GaussianMixtureStep",
+    "GaussianStep",
+    "LaplaceStep",
+    "Mechanism",
+    "Parties",
+    "PoissonSampled",
+    "RandomisedResponse",
+    "Repeated",
+    "SampledWithoutReplacement",
+    "UnprotectedRelease",
+    "adjacencies",
+]
+
+SCHEMA_VERSION = 1
+
+
+def _require_norm(sensitivity: Sensitivity, norm: Norm) -> None:
+    if sensitivity.norm is not norm:
+        raise InvalidParameter("sensitivity.norm", sensitivity.norm, f"equal to {norm}")
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianStep:
+    """A quantity of known l2 sensitivity plus independent normal noise on every coordinate.
+
+    `noise_std` is the standard deviation of the noise in units of the released quantity; zero noise
+    is an exact release and costs infinity (unless the sensitivity is zero).
+    """
+
+    sensitivity: Sensitivity
+    noise_std: float
+
+    def __post_init__(self) -> None:
+        _require_norm(self.sensitivity, Norm.L2)
+        require_nonnegative("noise_std", self.noise_std)
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceStep:
+    """A quantity of known l1 sensitivity plus independent Laplace(scale) noise on every coordinate."""
+
+    sensitivity: Sensitivity
+    scale: float
+
+    def __post_init__(self) -> None:
+        _require_norm(self.sensitivity, Norm.L1)
+        require_nonnegative("scale", self.scale)
+
+
+@dataclass(frozen=True, slots=True)
+class DiscreteGaussianStep:
+    """An integer vector of known l2 sensitivity plus discrete Gaussian noise (Canonne et al. 2020).
+
+    `noise_std` is the parameter sigma of the mass function proportional to exp(-k²/(2 sigma²)).
+    """
+
+    sensitivity: Sensitivity
+    noise_std: float
+
+    def __post_init__(self) -> None:
+        _require_norm(self.sensitivity, Norm.L2)
+        require_nonnegative("noise_std", self.noise_std)
+
+
+@dataclass(frozen=True, slots=True)
+class DiscreteLaplaceStep:
+    """An integer vector of known l1 sensitivity plus noise of mass proportional to exp(-|k|/scale)."""
+
+    sensitivity: Sensitivity
+    scale: float
+
+    def __post_init__(self) -> None:
+        _require_norm(self.sensitivity, Norm.L1)
+        require_nonnegative("scale", self.scale)
+
+
+@dataclass(frozen=True, slots=True)
+class RandomisedResponse:
+    """One of `categories` answers: the true one with probability `truth`, else uniform over the rest.
+
+    A record is one person's answer, so the relation is `REPLACE_ONE`.
+    """
+
+    truth: float
+    categories: int = 2
+
+    def __post_init__(self) -> None:
+        require_rate("truth", self.truth)
+        require_positive_int("categories", self.categories)
+        if self.categories < 2:
+            raise InvalidParameter("categories", self.categories, "a whole number in [2, inf)")
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianMixtureStep:
+    """A Gaussian step whose shift has an always-present part and a part of a sampled record.
+
+    Between neighbours the released mean moves by `constant` always and by `sampled` more when the
+    differing record is drawn, which happens with probability `rate` (batch/records for a fixed
+    batch); the sample stays hidden. Both parts are l2 sensitivities in units of the release.
+    """
+
+    constant: Sensitivity
+    sampled: Sensitivity
+    rate: float
+    noise_std: float
+
+    def __post_init__(self) -> None:
+        _require_norm(self.constant, Norm.L2)
+        _require_norm(self.sampled, Norm.L2)
+        require_same_adjacency(self.constant.adjacency, self.sampled.adjacency)
+        require_rate("rate", self.rate)
+        require_nonnegative("noise_std", self.noise_std)
+
+
+@dataclass(frozen=True, slots=True)
+class PoissonSampled:
+    """A mechanism on a hidden sample that holds each record independently with probability `rate`."""
+
+    event: GaussianStep | LaplaceStep
+    rate: float
+
+    def __post_init__(self) -> None:
+        _require_kind("event", self.event, (GaussianStep, LaplaceStep))
+        require_rate("rate", self.rate)
+
+
+@dataclass(frozen=True, slots=True)
+class SampledWithoutReplacement:
+    """A mechanism on a hidden uniform subset of exactly `batch` of `records` records."""
+
+    event: GaussianStep | LaplaceStep
+    batch: int
+    records: int
+
+    def __post_init__(self) -> None:
+        _require_kind("event", self.event, (GaussianStep, LaplaceStep))
+        require_positive_int("batch", self.batch)
+        require_positive_int("records", self.records)
+        if self.batch > self.records:
+            raise InvalidParameter("batch", self.batch, f"in [1, records={self.records}]")
+
+
+@dataclass(frozen=True, slots=True)
+class UnprotectedRelease:
+    """A function of private data released without a mechanism: the cost is infinite."""
+
+    reason: str
+
+    def __post_init__(self) -> None:
+        if not self.reason.strip():
+            raise InvalidParameter("reason", self.reason, "a sentence that says what was released")
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """The same mechanism, with fresh randomness, `times` times."""
+
+    event: "Mechanism"
+    times: int
+
+    def __post_init__(self) -> None:
+        require_positive_int("times", self.times)
+
+
+@dataclass(frozen=True, slots=True)
+class Parties:
+    """Mechanisms of data holders with disjoint records: a record pays for its own party's only."""
+
+    parts: tuple[tuple[str, tuple["Mechanism", ...]], ...]
+
+    def __post_init__(self) -> None:
+        names = [name for name, _ in self.parts]
+        if not names or len(set(names)) != len(names):
+            raise InvalidParameter("parts", names, "at least one party, each named once")
+
+
+Mechanism = (
+    GaussianStep
+    | LaplaceStep
+    | DiscreteGaussianStep
+    | DiscreteLaplaceStep
+    | RandomisedResponse
+    | GaussianMixtureStep
+    | PoissonSampled
+    | SampledWithoutReplacement
+    | UnprotectedRelease
+    | Repeated
+    | Parties
+)
+
+
+def _require_kind(name: str, value: object, kinds: tuple[type, ...]) -> None:
+    if not isinstance(value, kinds):
+        raise InvalidParameter(name, type(value).__name__, f"one of {[k.__name__ for k in kinds]}")
+
+
+class Audience(Enum):
+    """Who sees a message."""
+
+    SERVER = "server"
+    NEIGHBOURS = "neighbours"
+    PUBLIC = "public"
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Where a release happened.
+
+    `parties` names the holders of disjoint records whose data entered, one message each; the empty
+    tuple means that any record may have entered. `round` counts from 1. `release` says in a word
+    what was released.
+    """
+
+    parties: tuple[str, ...]
+    round: int
+    release: str
+    audience: Audience
+
+    def __post_init__(self) -> None:
+        if isinstance(self.round, bool) or not isinstance(self.round, int) or self.round < 0:
+            raise InvalidParameter("round", self.round, "a whole number in [0, inf)")
+        if not self.release:
+            raise InvalidParameter("release", self.release, "a word for what was released")
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A mechanism and where it ran."""
+
+    mechanism: Mechanism
+    context: Context
+
+
+def adjacencies(mechanism: Mechanism) -> Iterator[Adjacency]:
+    """Yield every neighbouring relation that a mechanism speaks of (none for an unprotected one)."""
+    match mechanism:
+        case GaussianMixtureStep():
+            yield mechanism.constant.adjacency
+        case RandomisedResponse():
+            yield Adjacency.REPLACE_ONE
+        case UnprotectedRelease():
+            return
+        case PoissonSampled() | SampledWithoutReplacement() | Repeated():
+            yield from adjacencies(mechanism.event)
+        case Parties():
+            for _, parts in mechanism.parts:
+                for part in parts:
+                    yield from adjacencies(part)
+        case _:
+            yield mechanism.sensitivity.adjacency

@@ -1,0 +1,232 @@
+"""Private data: records behind a handle that answers with `Sensitive` values only.
+
+The public facts (`DataShape`) suffice to plan; the records themselves are needed to run. Rows are
+cut to the public norm bound, so every bound on a gradient is enforced, not assumed.
+
+>>> import numpy as np
+>>> shape = DataShape(parties=("a", "b"), count=4, features=2, row_bound=1.0,
+...                   adjacency=Adjacency.REPLACE_ONE)
+>>> PrivateDataset.planned(shape).mean_gradient(Absolute(), np.zeros(2)).sensitivity.value
+0.5
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NoReturn
+
+import numpy as np
+from scipy import sparse
+
+from .adjacency import Adjacency
+from .argmin import Objective, minimise
+from .errors import (
+    InvalidParameter,
+    UnprotectedIteration,
+    UnprotectedSerialisation,
+    require_positive,
+    require_positive_int,
+)
+from .protocols import FloatArray, Loss
+from .records import Records, gather_records
+from .sensitive import Sensitive
+from .sensitivity import Sensitivity, mean_of_bounded, strongly_convex_argmin, sum_of_bounded
+
+__all__ = ["DataShape", "PrivateDataset"]
+
+
+@dataclass(frozen=True, slots=True)
+class DataShape:
+    """What everybody may know about private data.
+
+    Args:
+        parties: names of the holders of disjoint records, in order.
+        count: public lower bound on the number of records of each party; under replace-one and
+            zero-out-one the numbers themselves are public, under add-remove-one only this bound is.
+        features: dimension d of a row.
+        row_bound: l2 bound that every row is cut to.
+        adjacency: the neighbouring relation that sensitivities are derived for.
+    """
+
+    parties: tuple[str, ...]
+    count: int
+    features: int
+    row_bound: float
+    adjacency: Adjacency
+
+    def __post_init__(self) -> None:
+        if not self.parties or len(set(self.parties)) != len(self.parties):
+            raise InvalidParameter("parties", self.parties, "at least one party, each named once")
+        require_positive_int("count", self.count)
+        require_positive_int("features", self.features)
+        require_positive("row_bound", self.row_bound)
+        if self.adjacency is Adjacency.REPLACE_FEATURE_COLUMN:
+            raise InvalidParameter("adjacency", self.adjacency, "a relation between records")
+
+    def gradient_bound(self, loss: Loss) -> Fraction:
+        """Return G: no record's gradient of `loss` is longer."""
+        return loss.derivative_bound * Fraction(self.row_bound)
+
+
+class PrivateDataset:
+    """Records of P parties; every function of them is a `Sensitive` of shape (..., P, d).
+
+    Args:
+        features: dense or sparse array of shape (n, d), one row a record.
+        labels: array of shape (n,), each -1 or +1.
+        adjacency: the neighbouring relation.
+        row_bound: l2 bound; longer rows are scaled down to it.
+        party_of: array of shape (n,) of indices into `parties`, or None for a single party.
+        parties: names of the parties; the record-to-party map must be public and fixed.
+        n_min: under add-remove-one, and only there: public lower bound on every party's count.
+
+    Raises:
+        InvalidParameter: non-finite entries, labels outside ±1, wrong shapes, an empty party, or
+            fewer records than `n_min`. Nothing has been spent by then.
+    """
+
+    __slots__ = ("_records", "shape")
+
+    def __init__(
+        self,
+        features: FloatArray | sparse.csr_array[Any],
+        labels: FloatArray,
+        *,
+        adjacency: Adjacency,
+        row_bound: float,
+        party_of: np.ndarray[Any, np.dtype[np.integer[Any]]] | None = None,
+        parties: tuple[str, ...] = ("all",),
+        n_min: int | None = None,
+    ) -> None:
+        require_positive("row_bound", row_bound)
+        records = gather_records(features, labels, row_bound, party_of, len(parties))
+        smallest = int(records.counts.min())
+        if smallest == 0:
+            raise InvalidParameter(
+                "party", parties[int(records.counts.argmin())], "with at least one record"
+            )
+        if adjacency is Adjacency.ADD_REMOVE_ONE:
+            if n_min is None:
+                raise InvalidParameter(
+                    "n_min", n_min, "a public lower bound on counts under add-remove-one"
+                )
+            if n_min > smallest:
+                raise InvalidParameter("n_min", n_min, "not above a party's number of records")
+        elif n_min is not None:
+            raise InvalidParameter(
+                "n_min", n_min, f"None: counts are public under {adjacency.value}"
+            )
+        self.shape = DataShape(
+            parties, smallest if n_min is None else n_min, features.shape[1], row_bound, adjacency
+        )
+        self._records: Records | None = records
+
+    @classmethod
+    def planned(cls, shape: DataShape) -> "PrivateDataset":
+        """Return a handle without records: it answers with sensitivities and no values."""
+        handle = cls.__new__(cls)
+        handle.shape = shape
+        handle._records = None
+        return handle
+
+    def mean_gradient(self, loss: Loss, w: FloatArray) -> Sensitive:
+        """Return each party's mean gradient at the public point w, of shape (..., P, d) or (d,)."""
+        sensitivity = mean_of_bounded(
+            self.shape.gradient_bound(loss), self.shape.count, self.shape.adjacency
+        )
+        records = self._records
+        value = None if records is None else records.mean_gradient(loss, self._point("w", w))
+        return self._sensitive(sensitivity, value)
+
+    def sum_gradient(self, loss: Loss, w: FloatArray) -> Sensitive:
+        """Return each party's sum of gradients at the public point w."""
+        sensitivity = sum_of_bounded(self.shape.gradient_bound(loss), self.shape.adjacency)
+        records = self._records
+        value = None if records is None else records.sum_gradient(loss, self._point("w", w))
+        return self._sensitive(sensitivity, value)
+
+    def strongly_convex_argmin(
+        self,
+        loss: Loss,
+        *,
+        modulus: float,
+        linear: FloatArray,
+        tolerance: float,
+        start: FloatArray,
+    ) -> Sensitive:
+        """Return argmin_v mean loss(v) + (modulus/2)|v|² + <linear, v>, per party.
+
+        The gradient norm at the result is certified to be at most `tolerance`, which is declared
+        beforehand and priced (2·tolerance/modulus); `linear` and `start` are public, broadcastable
+        to (..., P, d). Raises `InexactArgmin` before any release when the certificate fails, and
+        `InvalidParameter` for a loss without a curvature bound.
+        """
+        require_positive("modulus", modulus)
+        require_positive("tolerance", tolerance)
+        curvature = loss.curvature_bound
+        if curvature is None:
+            raise InvalidParameter("loss", loss, "with a curvature bound (smooth)")
+        sensitivity = strongly_convex_argmin(
+            self.shape.gradient_bound(loss),
+            modulus,
+            tolerance,
+            self.shape.count,
+            self.shape.adjacency,
+        )
+        records = self._records
+        if records is None:
+            return self._sensitive(sensitivity, None)
+        objective = Objective(
+            gradient=lambda v: records.mean_gradient(loss, v),
+            modulus=modulus,
+            linear=self._point("linear", linear),
+            smoothness=float(curvature) * self.shape.row_bound**2 + modulus,
+            gradient_bound=float(self.shape.gradient_bound(loss)),
+            terms=int(records.counts.max()),
+        )
+        return self._sensitive(
+            sensitivity, minimise(objective, self._point("start", start), tolerance)
+        )
+
+    def with_record(
+        self, index: int, *, features: FloatArray | None = None, label: float | None = None
+    ) -> "PrivateDataset":
+        """Return the neighbour whose record `index` has other features (d,) and/or another label.
+
+        For audits, by whoever holds the data: the public facts are unchanged.
+        """
+        if self._records is None:
+            raise InvalidParameter("dataset", "planned", "with records")
+        other = self.planned(self.shape)
+        other._records = self._records.with_record(index, self.shape.row_bound, features, label)
+        return other
+
+    def _point(self, name: str, point: FloatArray) -> FloatArray:
+        """Return a public point with a row for each party; a `Sensitive` refuses by itself."""
+        array = np.asarray(point, dtype=np.float64)
+        block = (len(self.shape.parties), self.shape.features)
+        if not np.all(np.isfinite(array)):
+            raise InvalidParameter(name, "NaN or infinity", "with finite entries")
+        if array.shape[-1:] != block[1:] or (
+            array.ndim > 1 and array.shape[-2] not in (1, block[0])
+        ):
+            raise InvalidParameter(f"{name}.shape", array.shape, f"broadcastable to (..., {block})")
+        return np.broadcast_to(array, array.shape[:-2] + block)
+
+    def _sensitive(self, sensitivity: Sensitivity, value: FloatArray | None) -> Sensitive:
+        return Sensitive(
+            sensitivity, parties=self.shape.parties, dimension=self.shape.features, value=value
+        )
+
+    def __repr__(self) -> str:
+        """Show the public facts only."""
+        return f"<PrivateDataset: {self.shape}>"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise UnprotectedSerialisation(
+            "pickling would let private records out; hand on the source."
+        )
+
+    def __iter__(self) -> NoReturn:
+        raise UnprotectedIteration(
+            "iteration would let private records out; use mean_gradient etc."
+        )

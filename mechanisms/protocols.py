@@ -1,0 +1,80 @@
+"""The small protocols that other rooms fulfil: where events go, and what a loss must state."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from .events import Event
+
+__all__ = ["EventList", "EventSink", "FloatArray", "Loss", "Provenance"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where the noise of a reservation comes from; it belongs to the ledger's row, not the event.
+
+    `seed` is None for noise that nobody can draw again.
+    """
+
+    sampler: str
+    seed: int | None
+
+
+class EventSink(Protocol):
+    """Where a curator writes events: reserve before the noise is drawn, commit after.
+
+    A reservation without a commit counts as spent. `reserve` raises when a budget would be crossed;
+    then nothing was drawn and nothing was spent.
+    """
+
+    def reserve(self, events: Sequence[Event], provenance: Provenance) -> int:
+        """Record that `events` are about to happen and return a token."""
+        ...
+
+    def commit(self, token: int) -> None:
+        """Record that the reservation's messages left."""
+        ...
+
+
+class EventList:
+    """The simplest sink: events in order, without budget or disk."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    def reserve(self, events: Sequence[Event], provenance: Provenance) -> int:
+        """Append `events`; the token is their number so far."""
+        self.events.extend(events)
+        return len(self.events)
+
+    def commit(self, token: int) -> None:
+        """Do nothing: a list keeps what was reserved."""
+
+
+class Loss(Protocol):
+    """A loss of a generalised linear model: l(score, label), score = <row, w>.
+
+    `derivative_bound` is sup |∂l/∂score| over all scores and allowed labels, so that a record's
+    gradient has norm at most derivative_bound·‖row‖; `curvature_bound` is sup ∂²l/∂score² (None
+    where there is none). A null record (row 0) must have zero gradient, which any such loss has.
+    """
+
+    @property
+    def derivative_bound(self) -> Fraction: ...
+
+    @property
+    def curvature_bound(self) -> Fraction | None: ...
+
+    def value(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
+        """Return l, elementwise over the broadcast of scores (..., n) and labels (n,)."""
+        ...
+
+    def derivative(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
+        """Return ∂l/∂score, elementwise; |result| <= derivative_bound also in floating point."""
+        ...

@@ -1,0 +1,204 @@
+"""How private records are held in memory: dense blocks, or a block-diagonal sparse matrix.
+
+Nothing here knows about privacy; `PrivateDataset` wraps it. A dense block of P parties is padded
+with null rows to (P, n, d): they have zero gradient under every loss. Sparse rows (one-hot data)
+become one block-diagonal CSR matrix of shape (N, P·d), so that all parties' scores are one product.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+from scipy import sparse
+
+from .clipping import HEADROOM, project_to_ball
+from .errors import InvalidParameter
+from .protocols import FloatArray, Loss
+
+__all__ = ["Records", "gather_records"]
+
+IntArray = np.ndarray[Any, np.dtype[np.integer[Any]]]
+
+
+class Records(Protocol):
+    """Records of P parties; `counts` has shape (P,)."""
+
+    @property
+    def counts(self) -> IntArray: ...
+
+    def sum_gradient(self, loss: Loss, w: FloatArray) -> FloatArray:
+        """Return sums of gradients at w of shape (..., P, d), in the same shape."""
+        ...
+
+    def mean_gradient(self, loss: Loss, w: FloatArray) -> FloatArray:
+        """Return means of gradients at w of shape (..., P, d), in the same shape."""
+        ...
+
+    def with_record(
+        self, index: int, row_bound: float, features: FloatArray | None, label: float | None
+    ) -> "Records":
+        """Return a copy with record `index` (in the order of input) changed."""
+        ...
+
+
+def gather_records(
+    features: FloatArray | sparse.csr_array[Any],
+    labels: FloatArray,
+    row_bound: float,
+    party_of: IntArray | None,
+    parties: int,
+) -> Records:
+    """Return checked records, rows cut to `row_bound`, in the layout that suits them."""
+    if len(features.shape) != 2 or features.shape[0] == 0:
+        raise InvalidParameter("features.shape", features.shape, "(n, d) with n >= 1")
+    y = np.asarray(labels, dtype=np.float64)
+    if y.shape != (features.shape[0],):
+        raise InvalidParameter("labels.shape", y.shape, f"({features.shape[0]},)")
+    wrong = y[np.abs(y) != 1.0]
+    if wrong.size:
+        raise InvalidParameter("label", float(wrong[0]), "in {-1, +1}")
+    if party_of is None:
+        home = np.zeros(len(y), dtype=np.intp)
+    else:
+        home = np.asarray(party_of)
+    if home.shape != y.shape or home.dtype.kind not in "iu":
+        raise InvalidParameter("party_of", home.shape, f"whole numbers of shape {y.shape}")
+    if home.min() < 0 or home.max() >= parties:
+        raise InvalidParameter("party_of", (home.min(), home.max()), f"in [0, {parties - 1}]")
+    counts = np.bincount(home, minlength=parties)
+    if sparse.issparse(features):
+        return _sparse_records(sparse.csr_array(features), y, row_bound, home, counts)
+    return _dense_records(np.asarray(features, dtype=np.float64), y, row_bound, home, counts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Dense:
+    """Rows as (P, n, d), labels as (P, n); `slot` maps a record's input index to its place."""
+
+    rows: FloatArray
+    labels: FloatArray
+    counts: IntArray
+    slot: tuple[IntArray, IntArray]
+
+    def sum_gradient(self, loss: Loss, w: FloatArray) -> FloatArray:
+        trials = w.reshape(-1, *w.shape[-2:])
+        # matmul over parties: (P, n, d) @ (P, d, B), trials last so that BLAS sees wide matrices
+        scores = self.rows @ trials.transpose(1, 2, 0)
+        slopes = loss.derivative(scores.transpose(2, 0, 1), self.labels)
+        sums = slopes.transpose(1, 0, 2) @ self.rows
+        return sums.transpose(1, 0, 2).reshape(w.shape)
+
+    def mean_gradient(self, loss: Loss, w: FloatArray) -> FloatArray:
+        return self.sum_gradient(loss, w) / self.counts[:, None]
+
+    def with_record(
+        self, index: int, row_bound: float, features: FloatArray | None, label: float | None
+    ) -> "_Dense":
+        place = (_slot(self.slot[0], index), _slot(self.slot[1], index))
+        rows, labels = self.rows, self.labels
+        if features is not None:
+            rows = rows.copy()
+            rows[place] = project_to_ball(_checked_row(features, rows.shape[-1]), row_bound)
+        if label is not None:
+            labels = labels.copy()
+            labels[place] = _checked_label(label)
+        return replace(self, rows=rows, labels=labels)
+
+
+def _dense_records(
+    features: FloatArray, labels: FloatArray, row_bound: float, home: IntArray, counts: IntArray
+) -> _Dense:
+    if not np.all(np.isfinite(features)):
+        raise InvalidParameter("features", "NaN or infinity", "with finite entries")
+    order = np.argsort(home, kind="stable")
+    place = np.empty(len(home), dtype=np.intp)
+    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    place[order] = np.arange(len(home)) - np.repeat(starts, counts)
+    rows = np.zeros((len(counts), int(counts.max()), features.shape[1]))
+    padded = np.zeros(rows.shape[:2])
+    rows[home, place] = project_to_ball(features, row_bound)
+    padded[home, place] = labels
+    return _Dense(rows, padded, counts, (home, place))
+
+
+@dataclass(frozen=True, slots=True)
+class _Sparse:
+    """All parties' rows in one block-diagonal CSR matrix (N, P·d), and its transpose in CSR."""
+
+    blocks: sparse.csr_array[Any]
+    transposed: sparse.csr_array[Any]
+    labels: FloatArray
+    counts: IntArray
+    home: IntArray
+
+    def sum_gradient(self, loss: Loss, w: FloatArray) -> FloatArray:
+        flat = w.reshape(-1, w.shape[-2] * w.shape[-1])
+        if len(flat) == 1:
+            slopes = loss.derivative(self.blocks @ flat[0], self.labels)
+            return np.asarray(self.transposed @ slopes).reshape(w.shape)
+        scores = np.asarray(self.blocks @ flat.T)
+        sums = self.transposed @ loss.derivative(scores.T, self.labels).T
+        return np.asarray(sums).T.reshape(w.shape)
+
+    def mean_gradient(self, loss: Loss, w: FloatArray) -> FloatArray:
+        return self.sum_gradient(loss, w) / self.counts[:, None]
+
+    def with_record(
+        self, index: int, row_bound: float, features: FloatArray | None, label: float | None
+    ) -> "_Sparse":
+        labels = self.labels
+        _slot(self.home, index)
+        if label is not None:
+            labels = labels.copy()
+            labels[index] = _checked_label(label)
+        if features is None:
+            return replace(self, labels=labels)
+        width = self.blocks.shape[1] // len(self.counts)
+        row = project_to_ball(_checked_row(features, width), row_bound)
+        changed = self.blocks.tolil()
+        party = int(self.home[index])
+        changed[index, :] = 0.0
+        changed[index, party * width : (party + 1) * width] = row
+        blocks = sparse.csr_array(changed)
+        return replace(self, blocks=blocks, transposed=sparse.csr_array(blocks.T), labels=labels)
+
+
+def _sparse_records(
+    features: sparse.csr_array[Any],
+    labels: FloatArray,
+    row_bound: float,
+    home: IntArray,
+    counts: IntArray,
+) -> _Sparse:
+    if not np.all(np.isfinite(features.data)):
+        raise InvalidParameter("features", "NaN or infinity", "with finite entries")
+    records, width = features.shape
+    norms = np.sqrt(np.asarray(features.multiply(features).sum(axis=1)).ravel())
+    limit = row_bound * HEADROOM
+    factors = np.where(norms > limit, limit / np.maximum(norms, limit), 1.0)
+    per_row = np.diff(features.indptr)
+    data = features.data * np.repeat(factors, per_row)
+    columns = features.indices + np.repeat(home * width, per_row)
+    blocks = sparse.csr_array(
+        (data, columns, features.indptr), shape=(records, width * len(counts))
+    )
+    return _Sparse(blocks, sparse.csr_array(blocks.T), labels, counts, home)
+
+
+def _slot(places: IntArray, index: int) -> int:
+    if not 0 <= index < len(places):
+        raise InvalidParameter("index", index, f"in [0, {len(places) - 1}]")
+    return int(places[index])
+
+
+def _checked_row(features: FloatArray, width: int) -> FloatArray:
+    row = np.asarray(features, dtype=np.float64)
+    if row.shape != (width,) or not np.all(np.isfinite(row)):
+        raise InvalidParameter("features", row.shape, f"a finite row of shape ({width},)")
+    return row
+
+
+def _checked_label(label: float) -> float:
+    if label not in (-1.0, 1.0):
+        raise InvalidParameter("label", label, "in {-1, +1}")
+    return label

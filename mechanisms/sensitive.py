@@ -1,0 +1,341 @@
+"""Sensitive values: private numbers that know how far they can move between neighbours.
+
+A `Sensitive` stands for an array of shape (..., P, d): trials first, then one row for each of P
+parties with disjoint records, then d coordinates. Arithmetic with public numbers and arrays derives
+the new sensitivity; everything else raises. The one way out is a curator's `release`.
+
+>>> import numpy as np
+>>> from dpledger.mechanisms.adjacency import Adjacency
+>>> from dpledger.mechanisms.sensitivity import declared
+>>> s = declared(1.0, "example", adjacency=Adjacency.REPLACE_ONE)
+>>> x = Sensitive(s, parties=("only",), dimension=3)
+>>> (np.ones(3) - 2.0 * x).sensitivity.value
+2.0
+>>> float(x)
+Traceback (most recent call last):
+...
+dpledger.mechanisms.errors.UnprotectedConversion: float() would let a sensitive value out ...
+"""
+
+from collections.abc import Callable
+from typing import Any, NoReturn, SupportsIndex, TypeVar
+
+import numpy as np
+
+from .clipping import project_to_ball
+from .errors import (
+    InvalidParameter,
+    UnprotectedComparison,
+    UnprotectedConversion,
+    UnprotectedFunction,
+    UnprotectedIteration,
+    UnprotectedReleaseError,
+    UnprotectedSerialisation,
+)
+from .operator_norm import operator_norm_up
+from .protocols import FloatArray
+from .sensitivity import (
+    Sensitivity,
+    added,
+    clipped,
+    concatenated,
+    concatenated_disjoint,
+    linearly_mapped,
+    scaled,
+)
+
+__all__ = ["Sensitive", "concatenate", "concatenate_disjoint", "linear_map"]
+
+_ADVICE = "release it through a curator (curator.release(...)) and work with the noisy message"
+
+Public = float | int | np.floating[Any] | np.integer[Any] | FloatArray
+_Kind = TypeVar("_Kind", bound=type)
+
+
+def _refusal(name: str, error: type[UnprotectedReleaseError]) -> Callable[..., NoReturn]:
+    def refuse(self: object, *_: object, **__: object) -> NoReturn:
+        raise error(f"{name} would let a sensitive value out of its protection; {_ADVICE}.")
+
+    return refuse
+
+
+def _refuse_ways_out(kind: _Kind) -> _Kind:
+    """Make every special method that could show the value raise, with advice."""
+    ways: dict[type[UnprotectedReleaseError], dict[str, str]] = {
+        UnprotectedConversion: {
+            "__float__": "float()",
+            "__int__": "int()",
+            "__complex__": "complex()",
+            "__index__": "use as an index",
+            "__round__": "round()",
+            "__trunc__": "truncation",
+            "__floor__": "floor()",
+            "__ceil__": "ceil()",
+            "__array__": "conversion to an array",
+            "__bytes__": "bytes()",
+            "__dlpack__": "export to another library",
+            "__dlpack_device__": "export to another library",
+            "__format__": "formatting",
+        },
+        UnprotectedComparison: {
+            **dict.fromkeys(
+                ("__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__"), "comparison"
+            ),
+            "__bool__": "use as a truth value",
+        },
+        UnprotectedIteration: {
+            "__iter__": "iteration",
+            "__reversed__": "iteration",
+            "__len__": "len()",
+            "__getitem__": "indexing",
+            "__contains__": "a membership test",
+        },
+        UnprotectedFunction: {
+            **dict.fromkeys(("__pow__", "__rpow__"), "a power"),
+            **dict.fromkeys(("__mod__", "__rmod__", "__divmod__", "__rdivmod__"), "a remainder"),
+            **dict.fromkeys(("__floordiv__", "__rfloordiv__"), "floor division"),
+            **dict.fromkeys(("__rtruediv__",), "division by it"),
+            "__abs__": "abs()",
+            "__matmul__": "a matrix product from the left",
+        },
+        UnprotectedSerialisation: {
+            "__reduce_ex__": "pickling or copying",
+            "__reduce__": "pickling or copying",
+            "__getstate__": "pickling or copying",
+            "__copy__": "copying",
+            "__deepcopy__": "copying",
+            "__hash__": "hashing",
+        },
+    }
+    for error, names in ways.items():
+        for name, told in names.items():
+            setattr(kind, name, _refusal(told, error))
+    return kind
+
+
+@_refuse_ways_out
+class Sensitive:
+    """A private array of shape (..., P, d) with the l2 sensitivity that its making derived.
+
+    Made by `PrivateDataset` and by arithmetic, not by hand. Without a value it stands for one: the
+    planner's, which knows shapes and counts only.
+
+    Args:
+        sensitivity: bound on the change of the whole (P, d) block of one trial between neighbours.
+        parties: names of the P holders of disjoint records.
+        dimension: d.
+        value: array of shape (..., P, d), or None under planning.
+    """
+
+    __slots__ = ("_value", "dimension", "parties", "sensitivity")
+
+    def __init__(
+        self,
+        sensitivity: Sensitivity,
+        *,
+        parties: tuple[str, ...],
+        dimension: int,
+        value: FloatArray | None = None,
+    ) -> None:
+        if value is not None and value.shape[-2:] != (len(parties), dimension):
+            raise InvalidParameter(
+                "value.shape", value.shape, f"(..., {len(parties)}, {dimension})"
+            )
+        self.sensitivity = sensitivity
+        self.parties = parties
+        self.dimension = dimension
+        self._value = value
+
+    @property
+    def planned(self) -> bool:
+        """Whether this stands for a value that nobody has computed."""
+        return self._value is None
+
+    def __repr__(self) -> str:
+        """Show shape and sensitivity, never the value."""
+        return (
+            f"<Sensitive: {len(self.parties)} x {self.dimension}, "
+            f"{self.sensitivity.norm.value} sensitivity {self.sensitivity.value:.6g} "
+            f"({self.sensitivity.adjacency.value})>"
+        )
+
+    def __add__(self, other: "Sensitive | Public") -> "Sensitive":
+        if isinstance(other, Sensitive):
+            self._require_aligned(other)
+            return self._derived(added(self.sensitivity, other.sensitivity), other, np.add)
+        return self._derived(self.sensitivity, self._public(other), np.add)
+
+    def __radd__(self, other: Public) -> "Sensitive":
+        return self + other
+
+    def __sub__(self, other: "Sensitive | Public") -> "Sensitive":
+        return self + (-other)
+
+    def __rsub__(self, other: Public) -> "Sensitive":
+        return -self + other
+
+    def __neg__(self) -> "Sensitive":
+        return self * -1.0
+
+    def __pos__(self) -> "Sensitive":
+        return self
+
+    def __mul__(self, factor: float) -> "Sensitive":
+        number = _public_number(factor)
+        return self._derived(scaled(self.sensitivity, number), np.float64(number), np.multiply)
+
+    def __rmul__(self, factor: float) -> "Sensitive":
+        return self * factor
+
+    def __truediv__(self, divisor: float) -> "Sensitive":
+        number = _public_number(divisor)
+        if number == 0:
+            raise InvalidParameter("divisor", divisor, "a finite number other than 0")
+        # the rounded reciprocal is a public number like any other: sensitivity and value use it
+        return self * (1.0 / number)
+
+    def __rmatmul__(self, matrix: FloatArray) -> "Sensitive":
+        return linear_map(matrix, self)
+
+    def clipped(self, radius: float) -> "Sensitive":
+        """Return each party's row projected on the ball of the given radius."""
+        value = None if self._value is None else project_to_ball(self._value, radius)
+        return self._with(clipped(self.sensitivity, radius), value)
+
+    def __array_ufunc__(
+        self, ufunc: np.ufunc, method: str, *inputs: object, **options: object
+    ) -> "Sensitive":
+        """Let `array + sensitive` and its kin defer to the rules here; refuse every other function."""
+        if method == "__call__" and len(inputs) == 2 and not options:
+            first, second = inputs
+            if isinstance(second, Sensitive) and not isinstance(first, Sensitive):
+                public: Any = first
+                if ufunc is np.add:
+                    return second + public
+                if ufunc is np.subtract:
+                    return -second + public
+                if ufunc is np.multiply:
+                    return second * public
+                if ufunc is np.matmul:
+                    return linear_map(public, second)
+            if isinstance(first, Sensitive) and not isinstance(second, Sensitive):
+                public = second
+                if ufunc is np.add:
+                    return first + public
+                if ufunc is np.subtract:
+                    return first - public
+                if ufunc is np.multiply:
+                    return first * public
+                if ufunc is np.true_divide:
+                    return first / public
+        raise UnprotectedFunction(
+            f"numpy.{ufunc.__name__} has no sensitivity rule here; {_ADVICE}, or use + - * / by "
+            "public numbers, linear_map or clipped."
+        )
+
+    def __array_function__(self, func: Callable[..., Any], *_: object) -> NoReturn:
+        raise UnprotectedFunction(
+            f"numpy.{func.__name__} has no sensitivity rule; {_ADVICE}, or use concatenate, "
+            "linear_map or clipped of dpledger.mechanisms."
+        )
+
+    def _with(self, sensitivity: Sensitivity, value: FloatArray | None) -> "Sensitive":
+        dimension = self.dimension if value is None else value.shape[-1]
+        return Sensitive(sensitivity, parties=self.parties, dimension=dimension, value=value)
+
+    def _derived(
+        self,
+        sensitivity: Sensitivity,
+        other: "Sensitive | FloatArray | np.float64",
+        operation: Callable[[Any, Any], FloatArray],
+    ) -> "Sensitive":
+        operand = other._value if isinstance(other, Sensitive) else other
+        value = None if self._value is None else operation(self._value, operand)
+        return self._with(sensitivity, value)
+
+    def _public(self, other: object) -> FloatArray:
+        """Return a public array that broadcasts against the rows, finite and of the right width."""
+        array = np.asarray(other, dtype=np.float64)
+        if not np.all(np.isfinite(array)):
+            raise InvalidParameter("public operand", "NaN or infinity", "with finite entries")
+        block = (len(self.parties), self.dimension)
+        try:
+            fits = np.broadcast_shapes(array.shape[-2:], block) == block
+        except ValueError:
+            fits = False
+        if not fits:
+            raise InvalidParameter("public operand shape", array.shape, f"broadcastable to {block}")
+        return array
+
+    def _require_aligned(self, other: "Sensitive") -> None:
+        if other.parties != self.parties or other.dimension != self.dimension:
+            raise InvalidParameter(
+                "operand", other, f"with the same parties and dimension {self.dimension}"
+            )
+        if other.planned is not self.planned:
+            raise InvalidParameter("operand", other, "planned like the other one")
+
+
+def linear_map(matrix: FloatArray, sensitive: Sensitive) -> Sensitive:
+    """Return A·x for each row x; the operator norm of A, of shape (m, d), is certified.
+
+    Raises `InvalidParameter` when the matrix is not a finite (m, d) array.
+    """
+    public = np.asarray(matrix, dtype=np.float64)
+    if public.ndim != 2 or public.shape[1] != sensitive.dimension:
+        raise InvalidParameter("matrix.shape", public.shape, f"(m, {sensitive.dimension})")
+    bound = operator_norm_up(public, sensitive.sensitivity.norm)
+    value = None if sensitive._value is None else sensitive._value @ public.T
+    return Sensitive(
+        linearly_mapped(sensitive.sensitivity, bound),
+        parties=sensitive.parties,
+        dimension=public.shape[0],
+        value=value,
+    )
+
+
+def concatenate(first: Sensitive, second: Sensitive) -> Sensitive:
+    """Return (f, g) along the last axis, both functions of the same parties' records."""
+    if first.parties != second.parties or first.planned is not second.planned:
+        raise InvalidParameter("second", second, "of the same parties; see concatenate_disjoint")
+    return Sensitive(
+        concatenated(first.sensitivity, second.sensitivity),
+        parties=first.parties,
+        dimension=first.dimension + second.dimension,
+        value=_joined(first, second, axis=-1),
+    )
+
+
+def concatenate_disjoint(first: Sensitive, second: Sensitive) -> Sensitive:
+    """Return the rows of two blocks of disjoint parties, one under the other."""
+    if set(first.parties) & set(second.parties) or first.dimension != second.dimension:
+        raise InvalidParameter("second", second, f"of other parties, dimension {first.dimension}")
+    if first.planned is not second.planned:
+        raise InvalidParameter("second", second, "planned like the first")
+    return Sensitive(
+        concatenated_disjoint(first.sensitivity, second.sensitivity),
+        parties=first.parties + second.parties,
+        dimension=first.dimension,
+        value=_joined(first, second, axis=-2),
+    )
+
+
+def _joined(first: Sensitive, second: Sensitive, *, axis: SupportsIndex) -> FloatArray | None:
+    a, b = first._value, second._value
+    if a is None or b is None:
+        return None
+    lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    return np.concatenate([np.broadcast_to(v, lead + v.shape[-2:]) for v in (a, b)], axis=int(axis))
+
+
+def _public_number(value: object) -> float:
+    array = np.asarray(value)
+    if isinstance(value, Sensitive) or array.ndim != 0 or array.dtype.kind not in "iuf":
+        raise UnprotectedFunction(
+            "a product of a sensitive value and anything but one public number has no rule here; "
+            "use linear_map for public matrices."
+        )
+    number = float(array)
+    if not np.isfinite(number):
+        raise InvalidParameter("factor", number, "a finite number")
+    return number

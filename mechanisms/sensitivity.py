@@ -1,0 +1,362 @@
+"""Sensitivities: how far a function of private data can move between neighbours, and why.
+
+A sensitivity is an exact rational upper bound on the *square* of the largest change, together with
+the tree of rules that derived it. Squares are kept because norms of concatenations add in squares;
+a root is taken once, rounded up, at the edge.
+
+>>> from fractions import Fraction
+>>> from dpledger.mechanisms.adjacency import Adjacency
+>>> mean = mean_of_bounded(Fraction(1), 400, Adjacency.REPLACE_ONE)
+>>> mean.value
+0.005
+>>> scaled(mean, 0.5).value
+0.0025
+"""
+
+from dataclasses import dataclass, field
+from enum import Enum
+from fractions import Fraction
+from math import inf, isqrt, nextafter
+
+from .adjacency import Adjacency, require_same_adjacency
+from .errors import InvalidParameter, Number, require_nonnegative, require_positive_int
+
+__all__ = [
+    "Derivation",
+    "Norm",
+    "Sensitivity",
+    "added",
+    "clipped",
+    "concatenated",
+    "concatenated_disjoint",
+    "declared",
+    "float_up",
+    "linearly_mapped",
+    "mean_of_bounded",
+    "scaled",
+    "strongly_convex_argmin",
+    "sum_of_bounded",
+]
+
+_ROOT_BITS = 96
+"""Bits of a root that is not rational: a relative excess of at most 2**-95."""
+
+_SQUARE_BITS = 512
+"""Squares whose numerator or denominator outgrow this are rounded up to a dyadic of 256 bits."""
+
+
+class Norm(Enum):
+    """The norm in which a change is measured."""
+
+    L1 = "l1"
+    L2 = "l2"
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """A node of a derivation: the rule, its public parameters, its conclusion and its premises.
+
+    `squared` is the exact bound on the squared sensitivity that this node concludes. `parameters`
+    are (name, value) pairs in the rule's own order; a value is an exact rational or a short text.
+    """
+
+    rule: str
+    squared: Fraction
+    parameters: tuple[tuple[str, Fraction | str], ...] = ()
+    premises: tuple["Derivation", ...] = ()
+
+    def lines(self, indent: int = 0) -> list[str]:
+        """Return the tree as indented lines of text, conclusion first."""
+        told = ", ".join(f"{name}={_short(value)}" for name, value in self.parameters)
+        head = f"{'  ' * indent}{self.rule}({told}): {float_up(root_up(self.squared)):.6g}"
+        return [head, *(line for p in self.premises for line in p.lines(indent + 1))]
+
+    def assumptions(self) -> tuple[str, ...]:
+        """Return the reasons of every `declared` node below, in order, without repetition."""
+        own = tuple(str(v) for name, v in self.parameters if name == "reason")
+        below = tuple(a for p in self.premises for a in p.assumptions())
+        return tuple(dict.fromkeys((*own, *below)))
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """An upper bound on the change of a released quantity between neighbours.
+
+    Two sensitivities are equal when norm, adjacency and bound are: the derivation explains the
+    number, it is not part of it.
+    """
+
+    norm: Norm
+    adjacency: Adjacency
+    squared: Fraction
+    derivation: Derivation = field(compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.norm, Norm):
+            raise InvalidParameter("norm", self.norm, "a Norm")
+        if not isinstance(self.adjacency, Adjacency):
+            raise InvalidParameter("adjacency", self.adjacency, "an Adjacency")
+        require_nonnegative("squared", self.squared)
+        if self.derivation.squared != self.squared:
+            raise InvalidParameter(
+                "derivation", self.derivation.squared, f"concluding squared={self.squared}"
+            )
+
+    @property
+    def root(self) -> Fraction:
+        """The bound itself, in units of the released quantity: exact where the root is rational."""
+        return root_up(self.squared)
+
+    @property
+    def value(self) -> float:
+        """The smallest binary64 that is not below the bound."""
+        return float_up(self.root)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """The declared (not derived) facts that the bound rests on."""
+        return self.derivation.assumptions()
+
+
+def float_up(value: Number) -> float:
+    """Return the smallest binary64 >= `value` (infinity where there is none)."""
+    exact = Fraction(value)
+    try:
+        near = float(exact)
+    except OverflowError:
+        return inf if exact > 0 else -nextafter(inf, 0.0)
+    return near if near == inf or Fraction(near) >= exact else nextafter(near, inf)
+
+
+def root_up(squared: Fraction) -> Fraction:
+    """Return a rational r with r**2 >= `squared`: exact for squares, else within 2**-95 relative."""
+    numerator, denominator = squared.numerator, squared.denominator
+    top, bottom = isqrt(numerator), isqrt(denominator)
+    if top * top == numerator and bottom * bottom == denominator:
+        return Fraction(top, bottom)
+    # sqrt(n/d) = sqrt(n d 4^s) / (d 2^s), with enough bits left in the integer root
+    shift = max(0, _ROOT_BITS - (numerator * denominator).bit_length() // 2)
+    root = isqrt((numerator * denominator) << (2 * shift)) + 1
+    return Fraction(root, denominator << shift)
+
+
+def _capped(squared: Fraction) -> Fraction:
+    """Return a rational >= `squared` whose digits do not grow without end."""
+    if max(squared.numerator.bit_length(), squared.denominator.bit_length()) <= _SQUARE_BITS:
+        return squared
+    shift = 256 - (squared.numerator.bit_length() - squared.denominator.bit_length())
+    if shift >= 0:
+        return Fraction(-((-squared.numerator << shift) // squared.denominator), 1 << shift)
+    return Fraction(-(-squared.numerator // (squared.denominator << -shift)) << -shift)
+
+
+def _short(value: Fraction | str) -> str:
+    return value if isinstance(value, str) else f"{float(value):.6g}"
+
+
+def _conclude(
+    rule: str,
+    norm: Norm,
+    adjacency: Adjacency,
+    squared: Fraction,
+    parameters: tuple[tuple[str, Fraction | str], ...],
+    premises: tuple[Sensitivity, ...] = (),
+) -> Sensitivity:
+    bound = _capped(squared)
+    node = Derivation(rule, bound, parameters, tuple(p.derivation for p in premises))
+    return Sensitivity(norm, adjacency, bound, node)
+
+
+def declared(
+    value: Number, reason: str, *, adjacency: Adjacency, norm: Norm = Norm.L2
+) -> Sensitivity:
+    """Return a sensitivity typed in by hand: an assumption, listed in every certificate.
+
+    Args:
+        value: the bound, in units of the released quantity, >= 0.
+        reason: why it holds, in one sentence; it is printed with every epsilon built on it.
+        adjacency: the neighbouring relation the bound speaks of.
+        norm: the norm of the change.
+    """
+    require_nonnegative("value", value)
+    if not reason.strip():
+        raise InvalidParameter("reason", reason, "a sentence that says why the bound holds")
+    exact = Fraction(value)
+    return _conclude("declared", norm, adjacency, exact**2, (("value", exact), ("reason", reason)))
+
+
+def mean_of_bounded(bound: Number, count: int, adjacency: Adjacency) -> Sensitivity:
+    """Return the l2 sensitivity of a mean of vectors of norm at most `bound` over `count` records.
+
+        |v_i| <= G for every record,  n public (add/remove: n_min <= both sizes)
+        -------------------------------------------------------------------------  mean-of-bounded
+        replace-one 2G/n    zero-out G/n    add/remove, renormalised 2G/n_min
+
+    `count` is the public number of records, under add/remove the public lower bound n_min.
+    """
+    require_nonnegative("bound", bound)
+    require_positive_int("count", count)
+    factor = 1 if _record_adjacency(adjacency) is Adjacency.ZERO_OUT_ONE else 2
+    exact = Fraction(bound)
+    return _conclude(
+        "mean-of-bounded",
+        Norm.L2,
+        adjacency,
+        (factor * exact / count) ** 2,
+        (("bound", exact), ("count", Fraction(count))),
+    )
+
+
+def sum_of_bounded(bound: Number, adjacency: Adjacency) -> Sensitivity:
+    """Return the l2 sensitivity of a sum of vectors of norm at most `bound`, one a record.
+
+    |v_i| <= G for every record
+    -----------------------------------------------  sum-of-bounded
+    replace-one 2G    zero-out G    add/remove G
+    """
+    require_nonnegative("bound", bound)
+    factor = 2 if _record_adjacency(adjacency) is Adjacency.REPLACE_ONE else 1
+    exact = Fraction(bound)
+    return _conclude(
+        "sum-of-bounded", Norm.L2, adjacency, (factor * exact) ** 2, (("bound", exact),)
+    )
+
+
+def strongly_convex_argmin(
+    lipschitz: Number, modulus: Number, tolerance: Number, count: int, adjacency: Adjacency
+) -> Sensitivity:
+    """Return the l2 sensitivity of an approximate minimiser of (1/n) sum l_i + strongly convex.
+
+        l_i convex and G-Lipschitz,  objective m-strongly convex,  |gradient at output| <= tau
+        ----------------------------------------------------------------  strongly-convex-argmin
+        replace-one 2G/(m n) + 2 tau/m   (zero-out G/(m n), add/remove 2G/(m n_min), + 2 tau/m)
+
+    The tolerance is declared before the data are seen; the solver certifies that it was met.
+    Source: Chaudhuri, Monteleoni, Sarwate 2011, Lemma 8 for tau = 0; strong monotonicity of the
+    gradient for the second term.
+    """
+    require_nonnegative("lipschitz", lipschitz)
+    require_nonnegative("tolerance", tolerance)
+    require_positive_int("count", count)
+    if not modulus > 0:
+        raise InvalidParameter("modulus", modulus, "in (0, inf)")
+    factor = 1 if _record_adjacency(adjacency) is Adjacency.ZERO_OUT_ONE else 2
+    lip, mod, tol = Fraction(lipschitz), Fraction(modulus), Fraction(tolerance)
+    return _conclude(
+        "strongly-convex-argmin",
+        Norm.L2,
+        adjacency,
+        (factor * lip / (mod * count) + 2 * tol / mod) ** 2,
+        (("lipschitz", lip), ("modulus", mod), ("tolerance", tol), ("count", Fraction(count))),
+    )
+
+
+def scaled(sensitivity: Sensitivity, factor: Number) -> Sensitivity:
+    """Return the sensitivity of c·f, c a public number.
+
+    Sens(f, Δ²)  ⊢  Sens(c·f, c²Δ²)
+    """
+    exact = Fraction(factor)
+    return _conclude(
+        "scaled",
+        sensitivity.norm,
+        sensitivity.adjacency,
+        exact**2 * sensitivity.squared,
+        (("factor", exact),),
+        (sensitivity,),
+    )
+
+
+def added(first: Sensitivity, second: Sensitivity) -> Sensitivity:
+    """Return the sensitivity of f ± g.
+
+    Sens(f, Δ₁²)    Sens(g, Δ₂²)    u² ≥ Δ₁²    v² ≥ Δ₂²
+    -----------------------------------------------------  sum
+    Sens(f ± g, (u+v)²)
+    """
+    norm, adjacency = _common(first, second)
+    u, v = first.root, second.root
+    return _conclude("sum", norm, adjacency, (u + v) ** 2, (("u", u), ("v", v)), (first, second))
+
+
+def linearly_mapped(sensitivity: Sensitivity, operator_norm: Fraction) -> Sensitivity:
+    """Return the sensitivity of A·f, `operator_norm` a certified upper bound on ‖A‖ in that norm.
+
+    Sens(f, Δ²)    ‖A‖ ≤ a
+    ------------------------  linear-map
+    Sens(A·f, a²Δ²)
+    """
+    require_nonnegative("operator_norm", operator_norm)
+    return _conclude(
+        "linear-map",
+        sensitivity.norm,
+        sensitivity.adjacency,
+        operator_norm**2 * sensitivity.squared,
+        (("operator_norm", operator_norm),),
+        (sensitivity,),
+    )
+
+
+def clipped(sensitivity: Sensitivity, radius: Number) -> Sensitivity:
+    """Return the l2 sensitivity of f projected on the ball of the given radius.
+
+    Sens(f, Δ²)
+    ----------------------------------  clip   (projection is 1-Lipschitz, and maps into the ball)
+    Sens(clip_C(f), min(Δ², (2C)²))
+    """
+    require_nonnegative("radius", radius)
+    if sensitivity.norm is not Norm.L2:
+        raise InvalidParameter("norm", sensitivity.norm, "Norm.L2 for an l2 projection")
+    exact = Fraction(radius)
+    return _conclude(
+        "clip",
+        sensitivity.norm,
+        sensitivity.adjacency,
+        min(sensitivity.squared, (2 * exact) ** 2),
+        (("radius", exact),),
+        (sensitivity,),
+    )
+
+
+def concatenated(first: Sensitivity, second: Sensitivity) -> Sensitivity:
+    """Return the sensitivity of (f, g), both functions of the same records.
+
+    Sens(f, Δ₁²)    Sens(g, Δ₂²)
+    ------------------------------  concatenation  (l2; in l1 the roots add)
+    Sens((f, g), Δ₁² + Δ₂²)
+    """
+    norm, adjacency = _common(first, second)
+    if norm is Norm.L1:
+        return added(first, second)
+    return _conclude(
+        "concatenation", norm, adjacency, first.squared + second.squared, (), (first, second)
+    )
+
+
+def concatenated_disjoint(first: Sensitivity, second: Sensitivity) -> Sensitivity:
+    """Return the sensitivity of (f, g), functions of disjoint records.
+
+    Sens(f, Δ₁²)    Sens(g, Δ₂²)    no record enters both; the record → part map is public
+    ----------------------------------------------------------------------------  disjoint
+    Sens((f, g), max(Δ₁², Δ₂²))
+    """
+    norm, adjacency = _common(first, second)
+    return _conclude(
+        "disjoint", norm, adjacency, max(first.squared, second.squared), (), (first, second)
+    )
+
+
+def _common(first: Sensitivity, second: Sensitivity) -> tuple[Norm, Adjacency]:
+    if first.norm is not second.norm:
+        raise InvalidParameter("norm", second.norm, f"equal to {first.norm}")
+    return first.norm, require_same_adjacency(first.adjacency, second.adjacency)
+
+
+def _record_adjacency(adjacency: Adjacency) -> Adjacency:
+    if adjacency is Adjacency.REPLACE_FEATURE_COLUMN:
+        raise InvalidParameter(
+            "adjacency",
+            adjacency,
+            "a relation between records: a feature column meets every record",
+        )
+    return adjacency

@@ -23,12 +23,12 @@ from flint import arb, ctx, fmpq, fmpz
 
 from ..mechanisms.errors import DpledgerError, InvalidParameter, Number
 
-__all__ = ["Enclosure", "Undecided", "exact_ball", "precision"]
+__all__ = ["Enclosure", "Real", "Undecided", "ball_of", "precision"]
 
 _BITS = 128
 
 
-class Undecided(DpledgerError, ArithmeticError):  # noqa: N818
+class Undecided(DpledgerError, ArithmeticError):
     """The enclosures are too wide to answer. This does not mean that the answer is no."""
 
 
@@ -44,20 +44,6 @@ def precision(bits: int) -> Generator[None]:
         yield
     finally:
         ctx.prec = former
-
-
-def exact_ball(value: Number) -> arb:
-    """Return a ball that contains `value`: a point for int and float, rounded for a Fraction.
-
-    Raises `InvalidParameter` for NaN.
-    """
-    if isinstance(value, float):
-        if isnan(value):
-            raise InvalidParameter("value", value, "a real number")
-        return arb(float(value))
-    if isinstance(value, int):
-        return arb(value)
-    return arb(fmpq(value.numerator, value.denominator))
 
 
 def _float_towards(limit: float, point: arb) -> float:
@@ -87,18 +73,19 @@ class Enclosure:
             raise InvalidParameter("lower", self.lower, f"in (-inf, {self.upper}]")
 
     @classmethod
-    def of(cls, value: "Number | Enclosure") -> "Enclosure":
-        """Return the enclosure of an exact number: a point if dyadic, else 2^-127 wide."""
+    def of(cls, value: "Real") -> "Enclosure":
+        """Return the enclosure of an exact number: a point, or 2^-127 wide relatively."""
         if isinstance(value, Enclosure):
             return value
         with precision(_BITS):
-            ball = exact_ball(value)
-            return cls(ball, ball) if ball.is_exact() else cls.from_ball(ball)
+            return cls.from_ball(ball_of(value))
 
     @classmethod
     def from_ball(cls, ball: arb) -> "Enclosure":
         """Return the enclosure of the number in `ball`, rounded outward to current precision."""
-        return cls(ball.lower(), ball.upper())
+        # lower() and upper() would round the end of a long exact ball: that is still outward,
+        # but a point must stay a point
+        return cls(ball, ball) if ball.is_exact() else cls(ball.lower(), ball.upper())
 
     @classmethod
     def hull(cls, low: "Enclosure", high: "Enclosure") -> "Enclosure":
@@ -141,7 +128,7 @@ class Enclosure:
         nearer = self.lower if self.lower > 0 else self.upper
         return _float_towards(inf, abs((self.upper - self.lower) / nearer).upper())
 
-    def contains(self, value: "Number | Enclosure") -> bool:
+    def contains(self, value: "Real") -> bool:
         """Return whether every number of `value` lies in this interval."""
         other = Enclosure.of(value)
         return bool(self.lower <= other.lower and other.upper <= self.upper)
@@ -153,16 +140,16 @@ class Enclosure:
             return False
         raise Undecided(f"Expected disjoint enclosures instead got {self} and {other}.")
 
-    def __lt__(self, other: "Number | Enclosure") -> bool:
+    def __lt__(self, other: "Real") -> bool:
         return self._below(Enclosure.of(other), strictly=True)
 
-    def __le__(self, other: "Number | Enclosure") -> bool:
+    def __le__(self, other: "Real") -> bool:
         return self._below(Enclosure.of(other), strictly=False)
 
-    def __gt__(self, other: "Number | Enclosure") -> bool:
+    def __gt__(self, other: "Real") -> bool:
         return Enclosure.of(other)._below(self, strictly=True)
 
-    def __ge__(self, other: "Number | Enclosure") -> bool:
+    def __ge__(self, other: "Real") -> bool:
         return Enclosure.of(other)._below(self, strictly=False)
 
     def __eq__(self, other: object) -> bool:
@@ -193,6 +180,25 @@ class Enclosure:
 
     def __reduce__(self) -> tuple[object, tuple["_End", "_End"]]:
         return (_restore, (_end(self.lower), _end(self.upper)))
+
+
+Real = Number | Enclosure
+
+
+def ball_of(value: Real) -> arb:
+    """Return a ball that contains `value`, at the current precision; a point for an int or a float.
+
+    Raises `InvalidParameter` for NaN.
+    """
+    if isinstance(value, Enclosure):
+        return value.ball
+    if isinstance(value, float):
+        if isnan(value):
+            raise InvalidParameter("value", value, "a real number")
+        return arb(float(value))
+    if isinstance(value, int):
+        return arb(value)
+    return arb(fmpq(value.numerator, value.denominator))
 
 
 # what pickle stores of an end: mantissa and exponent, or an infinity

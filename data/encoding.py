@@ -1,0 +1,216 @@
+"""Records from files: one file after another, each row by itself, by the rules of a schema.
+
+A record's features depend on that record and the schema only, never on other records. So the
+encoding is 1-stable: changing one record changes one row, and the encoding costs no privacy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isnan
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ..mechanisms.clipping import project_to_ball
+from .errors import BadValue, EmptyParty, NoRecords
+from .files import Cells, Table, read_table
+from .records import LabelledRecords
+from .schema import NumericColumn, OnOutside, Schema, among
+
+__all__ = ["load_records"]
+
+
+def load_records(paths: str | Path | Sequence[str | Path], *, schema: Schema) -> LabelledRecords:
+    """The records of one file, or of several in turn, encoded by `schema`.
+
+    Numbers are mapped from their public bounds onto [0, 1], a category becomes one 1 among 0s, and
+    a row longer than `schema.row_bound` is scaled down to it. The features are a CSR array
+    when there is a categorical column, else a dense array.
+
+    Raises:
+        DataError: in one of its kinds, naming file, row, column, value and what is allowed.
+        MissingExtra: a file is Parquet and pyarrow is not installed.
+    """
+    listed = [paths] if isinstance(paths, str | Path) else list(paths)
+    if not listed:
+        raise NoRecords("Expected at least one file instead got none.")
+    parts = [_encode(read_table(path, schema), schema) for path in listed]
+    entries = np.concatenate([part.entries for part in parts])
+    party_of = np.concatenate([part.party_of for part in parts])
+    files = ", ".join(Path(path).name for path in listed)
+    if not len(entries):
+        raise NoRecords(f"{files}: Expected a record without missing values instead got none.")
+    parties = ("all",) if schema.party is None else schema.party.parties
+    for party, name in enumerate(parties):
+        if not (party_of == party).any():
+            raise EmptyParty(f"{files}: Expected party {name!r} to hold a record instead got none.")
+    positions = np.concatenate([part.positions for part in parts])
+    rows = project_to_ball(entries, schema.row_bound)
+    return LabelledRecords(
+        features=_features(rows, positions, schema),
+        labels=np.concatenate([part.labels for part in parts]),
+        feature_names=schema.feature_names,
+        row_bound=schema.row_bound,
+        description=schema.description or files,
+        parties=parties,
+        party_of=party_of,
+    )
+
+
+@dataclass(frozen=True)
+class _Encoded:
+    """The complete records of one file; k = number of feature columns, one entry in each.
+
+    Args:
+        entries: array of shape (n, k), the entry that a column of the file contributes.
+        positions: array of shape (n, k), the feature at which that entry stands.
+        labels: array of shape (n,), each +1 or -1.
+        party_of: array of shape (n,), index of the party; zero without a party column.
+    """
+
+    entries: NDArray[np.float64]
+    positions: NDArray[np.intp]
+    labels: NDArray[np.float64]
+    party_of: NDArray[np.intp]
+
+
+def _encode(table: Table, schema: Schema) -> _Encoded:
+    table = _complete(table, schema)
+    n, k = len(table), len(schema.features)
+    entries, positions = np.ones((n, k)), np.zeros((n, k), dtype=np.intp)
+    start = 0
+    for j, column in enumerate(schema.features):
+        positions[:, j] = start
+        if isinstance(column, NumericColumn):
+            entries[:, j] = _unit_interval(table, column, column.on_outside or schema.on_outside)
+            start += 1
+        else:
+            positions[:, j] += _codes(table, column.name, column.categories)
+            start += len(column.categories)
+    label = schema.label
+    negative = _codes(table, label.name, label.positive + label.negative) >= len(label.positive)
+    party = schema.party
+    return _Encoded(
+        entries=entries,
+        positions=positions,
+        labels=np.where(negative, -1.0, 1.0),
+        party_of=(
+            np.zeros(n, dtype=np.intp)
+            if party is None
+            else _codes(table, party.name, party.parties)
+        ),
+    )
+
+
+def _complete(table: Table, schema: Schema) -> Table:
+    """The records of `table` without a missing value, in the same order."""
+    incomplete = np.zeros(len(table), dtype=np.bool_)
+    for name, cells in table.columns.items():
+        gaps = _gaps(cells, schema.missing)
+        if gaps.any() and not schema.drop_missing:
+            record = int(np.argmax(gaps))
+            raise BadValue(
+                table.place(record),
+                name,
+                _plain(cells[record]),
+                "to be there (drop_missing = true skips records with missing values)",
+            )
+        incomplete |= gaps
+    if not incomplete.any():
+        return table
+    kept = np.flatnonzero(~incomplete).tolist()
+    columns: dict[str, Cells] = {
+        name: cells[kept] if isinstance(cells, np.ndarray) else [cells[i] for i in kept]
+        for name, cells in table.columns.items()
+    }
+    return Table(table.file, columns, [table.numbers[i] for i in kept], table.unit)
+
+
+def _gaps(cells: Cells, missing: Sequence[str]) -> NDArray[np.bool_]:
+    """Which cells are missing: no value at all, or spelled like one of `missing`."""
+    if isinstance(cells, np.ndarray) and cells.dtype.kind in "fiu":
+        marks = [mark for mark in map(_as_float, missing) if mark is not None]
+        absent: NDArray[np.bool_] = np.isin(cells, marks)
+        return absent | np.isnan(cells) if any(map(isnan, marks)) else absent
+    values = list(cells)
+    gaps = {value for value in set(values) if value is None or _text(value) in missing}
+    if not gaps:
+        return np.zeros(len(values), dtype=np.bool_)
+    return np.fromiter((value in gaps for value in values), np.bool_, len(values))
+
+
+def _unit_interval(table: Table, column: NumericColumn, rule: OnOutside) -> NDArray[np.float64]:
+    """The numbers of a column, mapped affinely from [lower, upper] onto [0, 1]."""
+    cells = table.columns[column.name]
+    if isinstance(cells, np.ndarray) and cells.dtype.kind in "fiu":
+        numbers = cells.astype(np.float64)
+    else:
+        # what is no number becomes NaN, which is refused below
+        numbers = np.array([_as_float(cell) for cell in cells], dtype=np.float64)
+    refused = ~np.isfinite(numbers)
+    if rule is OnOutside.REFUSE:
+        refused |= (numbers < column.lower) | (numbers > column.upper)
+    if refused.any():
+        record = int(np.argmax(refused))
+        raise BadValue(
+            table.place(record),
+            column.name,
+            _plain(cells[record]),
+            f"to be a finite number in [{column.lower:g}, {column.upper:g}]",
+        )
+    inside = np.clip(numbers, column.lower, column.upper)
+    return np.clip((inside - column.lower) / (column.upper - column.lower), 0.0, 1.0)
+
+
+def _codes(table: Table, name: str, words: Sequence[str]) -> NDArray[np.intp]:
+    """For each cell of a column, the position in `words` of the word it holds."""
+    cells = [_plain(cell) for cell in table.columns[name]]
+    position = {word: code for code, word in enumerate(words)}
+    code_of = {cell: position.get(_text(cell), -1) for cell in set(cells)}
+    codes = np.fromiter((code_of[cell] for cell in cells), np.intp, len(cells))
+    if (codes < 0).any():
+        record = int(np.argmax(codes < 0))
+        cell = cells[record]
+        raise BadValue(table.place(record), name, cell, among(_text(cell), words))
+    return codes
+
+
+def _as_float(cell: object) -> float | None:
+    """The number that a cell holds, or None; digits grouped by underscores are no number."""
+    if isinstance(cell, str) and "_" in cell:
+        return None
+    try:
+        return float(cell)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _text(cell: object) -> str:
+    """A cell as a word of the schema: outer blanks removed, a whole number without its point."""
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    return str(cell).strip()
+
+
+def _plain(cell: object) -> object:
+    return cell.item() if isinstance(cell, np.generic) else cell
+
+
+def _features(
+    rows: NDArray[np.float64], positions: NDArray[np.intp], schema: Schema
+) -> NDArray[np.float64] | sparse.csr_array[np.float64, tuple[int, int]]:
+    if all(isinstance(column, NumericColumn) for column in schema.features):
+        return rows
+    n, k = rows.shape
+    index = np.int32 if n * k < 2**31 else np.int64
+    starts = np.arange(0, n * k + 1, k, dtype=index)
+    features = sparse.csr_array(
+        (rows.ravel(), positions.astype(index).ravel(), starts),
+        shape=(n, len(schema.feature_names)),
+    )
+    features.eliminate_zeros()
+    return features

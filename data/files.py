@@ -1,0 +1,193 @@
+"""Tables from delimited text, Parquet and NumPy files, with the columns that a schema names.
+
+What a file is, its name says: `.parquet`, `.npy`, `.npz`; every other name is delimited text, which
+may be compressed (`.gz`, `.bz2`, `.xz`). Cells come back as written; encoding gives them meaning.
+"""
+
+import bz2
+import csv
+import gzip
+import importlib
+import lzma
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import MissingExtra, NoRecords, UnreadableFile, WrongColumns
+from .schema import IgnoredColumn, Schema, among
+
+__all__ = ["Cells", "Table", "read_table"]
+
+Cells = Sequence[object] | NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns of equal length, and where in the file each record stands.
+
+    Args:
+        file: the file's name, for messages.
+        columns: cells by column name, as written in the file.
+        numbers: one number a record, counted from 1: of the line in a text file, else of the row.
+        unit: "line" or "row".
+    """
+
+    file: str
+    columns: Mapping[str, Cells]
+    numbers: Sequence[int]
+    unit: str
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def place(self, record: int) -> str:
+        """File and row of the record at position `record`, for messages."""
+        return f"{self.file}, {self.unit} {self.numbers[record]}"
+
+
+def read_table(path: str | Path, schema: Schema) -> Table:
+    """The columns of the file `path` that `schema` uses.
+
+    Raises:
+        UnreadableFile: the file is missing, damaged or of another kind than its name says.
+        WrongColumns: a column is missing, unknown to the schema, or there twice; a line is ragged.
+        NoRecords: the file holds no record.
+        MissingExtra: the file is Parquet and pyarrow is not installed.
+    """
+    path = Path(path)
+    reader = _READERS.get(path.suffix.lower(), _read_text)
+    try:
+        table = reader(path, schema)
+    except (OSError, EOFError, UnicodeError, csv.Error, lzma.LZMAError, zlib.error) as error:
+        raise UnreadableFile(f"{path}: Expected a readable file ({error}).") from error
+    if not len(table):
+        raise NoRecords(f"{path}: Expected at least one record instead got none.")
+    return table
+
+
+_DECOMPRESSORS: dict[str, Callable[..., IO[str]]] = {
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+}
+
+
+def _read_text(path: Path, schema: Schema) -> Table:
+    opener = _DECOMPRESSORS.get(path.suffix.lower(), open)
+    with opener(path, mode="rt", encoding="utf-8-sig", newline="") as stream:
+        reader = csv.reader(
+            _without_comments(stream, schema.comment),
+            delimiter=schema.delimiter,
+            skipinitialspace=True,
+            strict=True,
+        )
+        numbered = [(reader.line_num, row) for row in reader if row]
+    names = [column.name for column in schema.columns]
+    if schema.header:
+        if not numbered:
+            raise NoRecords(f"{path}: Expected a line of column names instead got an empty file.")
+        names = [name.strip() for name in numbered.pop(0)[1]]
+    for number, row in numbered:
+        if len(row) != len(names):
+            raise WrongColumns(
+                f"{path}, line {number}: Expected {len(names)} values instead got {len(row)}."
+            )
+    cells = list(zip(*(row for _, row in numbered), strict=True)) or [()] * len(names)
+    columns = _used(path, names, cells, schema)
+    return Table(str(path), columns, [number for number, _ in numbered], "line")
+
+
+def _without_comments(lines: Iterator[str] | IO[str], comment: str | None) -> Iterator[str]:
+    # a comment becomes a blank line, so that the reader's line numbers stay those of the file
+    for line in lines:
+        yield "\n" if comment is not None and line.startswith(comment) else line
+
+
+def _read_parquet(path: Path, schema: Schema) -> Table:
+    try:
+        parquet: Any = importlib.import_module("pyarrow.parquet")
+        invalid: Any = importlib.import_module("pyarrow").ArrowInvalid
+    except ImportError as error:
+        raise MissingExtra(
+            f"{path}: Expected pyarrow to be installed: pip install 'dpledger[parquet]'."
+        ) from error
+    try:
+        table = parquet.read_table(path)
+    except invalid as error:
+        raise UnreadableFile(f"{path}: Expected a Parquet file ({error}).") from error
+    cells: list[Cells] = [column.to_pylist() for column in table.columns]
+    columns = _used(path, table.column_names, cells, schema)
+    return Table(str(path), columns, range(1, table.num_rows + 1), "row")
+
+
+def _read_numpy(path: Path, schema: Schema) -> Table:
+    try:
+        # object arrays are pickles, which run code when they are read
+        loaded = np.load(path, allow_pickle=False)
+        members = dict(loaded) if isinstance(loaded, np.lib.npyio.NpzFile) else {"": loaded}
+    except (ValueError, zipfile.BadZipFile) as error:
+        raise UnreadableFile(f"{path}: Expected a NumPy file of plain arrays ({error}).") from error
+    array = members.get("")
+    if array is None:
+        columns = _npz_columns(path, members)
+    elif array.dtype.names:
+        columns = {name: array[name] for name in array.dtype.names}
+    elif array.ndim == 2 and array.shape[1] == len(schema.columns):
+        columns = dict(zip((c.name for c in schema.columns), array.T, strict=True))
+    else:
+        raise WrongColumns(
+            f"{path}: Expected an array of shape (n, {len(schema.columns)}), one column per entry "
+            f"of the schema, instead got {array.shape}."
+        )
+    lengths = {name: len(cells) for name, cells in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise WrongColumns(f"{path}: Expected columns of one length instead got {lengths}.")
+    used = _used(path, list(columns), list(columns.values()), schema)
+    return Table(str(path), used, range(1, max(lengths.values(), default=0) + 1), "row")
+
+
+def _npz_columns(path: Path, members: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    columns: dict[str, NDArray[Any]] = {}
+    for name, array in members.items():
+        if array.ndim == 1:
+            columns[name] = array
+        elif array.ndim == 2:
+            columns |= {f"{name}[{j}]": array[:, j] for j in range(array.shape[1])}
+        else:
+            raise WrongColumns(
+                f"{path}: Expected {name} to have 1 or 2 axes instead got {array.ndim}."
+            )
+    return columns
+
+
+_READERS: dict[str, Callable[[Path, Schema], Table]] = {
+    ".parquet": _read_parquet,
+    ".npy": _read_numpy,
+    ".npz": _read_numpy,
+}
+
+
+def _used(
+    path: Path, names: Sequence[str], cells: Sequence[Cells], schema: Schema
+) -> dict[str, Cells]:
+    """The columns that the schema uses, after a check that file and schema name the same ones."""
+    known = [column.name for column in schema.columns]
+    for position, name in enumerate(names):
+        if name in names[:position]:
+            raise WrongColumns(f"{path}: Expected column {name!r} once instead got it twice.")
+        if name not in known:
+            raise WrongColumns(
+                f"{path}: Expected column {name!r} {among(name, known)};"
+                ' kind = "ignored" in the schema skips a column.'
+            )
+    for name in known:
+        if name not in names:
+            raise WrongColumns(f"{path}: Expected a column {name!r} {among(name, names)}.")
+    skipped = {column.name for column in schema.columns if isinstance(column, IgnoredColumn)}
+    return {n: c for n, c in zip(names, cells, strict=True) if n not in skipped}

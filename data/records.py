@@ -1,0 +1,121 @@
+"""Labelled records as plain arrays, with the row-norm bound that their schema made public.
+
+>>> import numpy as np
+>>> records = LabelledRecords(
+...     features=np.array([[0.6, 0.8], [0.0, 1.0], [1.0, 0.0]]), labels=np.array([1.0, -1.0, 1.0]),
+...     feature_names=("x", "y"), row_bound=1.0, description="three points",
+...     parties=("all",), party_of=np.array([0, 0, 0]),
+... )
+>>> train, test = split_records(records, train_records=2, seed=7)
+>>> len(train), len(test)
+(2, 1)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ..mechanisms.errors import InvalidParameter, require_positive
+
+if TYPE_CHECKING:
+    Features = NDArray[np.float64] | sparse.csr_array[np.float64, tuple[int, int]]
+
+__all__ = ["LabelledRecords", "split_records"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LabelledRecords:
+    """Records that are still private, in plain arrays: wrap them in a private data set before use.
+
+    Args:
+        features: array or CSR array of shape (n, d), finite, one record a row.
+        labels: array of shape (n,), each +1 or -1.
+        feature_names: d names, public.
+        row_bound: public bound on the ℓ2 norm of every row.
+        description: what the records are, for reports.
+        parties: public names of the parties.
+        party_of: array of shape (n,): index into `parties` of the party that holds the record.
+
+    Raises:
+        InvalidParameter: shapes disagree, a label is not ±1, an entry is not finite, or a row is
+            longer than the bound.
+    """
+
+    features: Features = field(repr=False)
+    labels: NDArray[np.float64] = field(repr=False)
+    feature_names: tuple[str, ...] = field(repr=False)
+    row_bound: float
+    description: str
+    parties: tuple[str, ...]
+    party_of: NDArray[np.intp] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        require_positive("row_bound", self.row_bound)
+        expected = (len(self.labels), len(self.feature_names))
+        if self.features.shape != expected:
+            raise InvalidParameter(
+                "features.shape", self.features.shape, f"equal to (labels, names) = {expected}"
+            )
+        if not np.isin(self.labels, (-1.0, 1.0)).all():
+            raise InvalidParameter("labels", np.unique(self.labels).tolist(), "all in {-1, 1}")
+        longest = _longest_row(self.features)
+        if not longest <= self.row_bound:  # also refuses NaN
+            raise InvalidParameter(
+                "longest row", longest, f"in [0, {self.row_bound}], the row_bound"
+            )
+        if self.party_of.shape != self.labels.shape:
+            raise InvalidParameter("party_of.shape", self.party_of.shape, f"({len(self)},)")
+        homes = np.unique(self.party_of).tolist()
+        if not set(homes) <= set(range(len(self.parties))):
+            raise InvalidParameter("party_of", homes, f"in [0, {len(self.parties) - 1}]")
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def take(self, rows: NDArray[np.intp]) -> LabelledRecords:
+        """The records at the positions `rows`, in that order; each stays with its party."""
+        return replace(
+            self,
+            features=self.features[rows],
+            labels=self.labels[rows],
+            party_of=self.party_of[rows],
+        )
+
+    def divided(self, parties: tuple[str, ...]) -> LabelledRecords:
+        """The same records dealt to `parties` in turn, whatever party held them before.
+
+        Who gets a record depends on its position only, which is public. Raises `InvalidParameter`
+        unless there is a record for each party.
+        """
+        if not 1 <= len(parties) <= len(self):
+            raise InvalidParameter("parties", len(parties), f"in [1, {len(self)}]")
+        return replace(self, parties=parties, party_of=np.arange(len(self)) % len(parties))
+
+
+def split_records(
+    records: LabelledRecords, *, train_records: int, seed: int
+) -> tuple[LabelledRecords, LabelledRecords]:
+    """Training and test records by a public permutation, which depends on `seed` and n only.
+
+    The permutation sorts raw output of PCG64, a stream that NumPy promises never to change, so a
+    seed means the same split on every machine and with every later version.
+
+    Args:
+        train_records: number of training records, in [1, n - 1].
+        seed: a whole number >= 0.
+    """
+    n = len(records)
+    if not 1 <= train_records < n:
+        raise InvalidParameter("train_records", train_records, f"in [1, {n - 1}]")
+    order = np.argsort(np.random.PCG64(seed).random_raw(n), kind="stable")
+    return records.take(order[:train_records]), records.take(order[train_records:])
+
+
+def _longest_row(features: Features) -> float:
+    squares = features.multiply(features) if sparse.issparse(features) else features * features
+    return float(np.sqrt(np.max(squares.sum(axis=1), initial=0.0)))

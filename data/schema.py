@@ -1,0 +1,226 @@
+"""The schema of a file: everything that is public about its columns, in strict TOML.
+
+>>> schema = parse_schema('''
+... row_bound = 1.0
+... on_outside = "clip"
+... columns = [
+...     {kind = "numeric", name = "age", lower = 17, upper = 99},
+...     {kind = "categorical", name = "sex", categories = ["Female", "Male"]},
+...     {kind = "label", name = "income", positive = [">50K"], negative = ["<=50K"]},
+... ]
+... ''')
+>>> schema.feature_names
+('age', 'sex=Female', 'sex=Male')
+
+The keys are described in `README.md` beside this file. A schema is written from a data set's
+documentation, never from its records: a bound or a category read off the records is a release.
+"""
+
+import difflib
+import re
+import tomllib
+from collections.abc import Iterable
+from enum import Enum
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from .errors import SchemaError, UnreadableFile
+
+__all__ = [
+    "CategoricalColumn",
+    "IgnoredColumn",
+    "LabelColumn",
+    "NumericColumn",
+    "OnOutside",
+    "PartyColumn",
+    "Schema",
+    "parse_schema",
+    "read_schema",
+]
+
+
+class OnOutside(Enum):
+    """What happens to a number outside its public bounds."""
+
+    CLIP = "clip"
+    REFUSE = "refuse"
+
+
+class _Column(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    name: str
+
+
+class NumericColumn(_Column, frozen=True, kw_only=True, tag_field="kind", tag="numeric"):
+    """A number with public bounds; becomes one feature, mapped affinely onto [0, 1]."""
+
+    lower: float
+    upper: float
+    on_outside: OnOutside | None = None
+
+    def __post_init__(self) -> None:
+        if not (self.lower < self.upper and isfinite(self.upper - self.lower)):
+            raise ValueError(f"Expected finite lower={self.lower} < upper={self.upper}")
+
+
+class CategoricalColumn(_Column, frozen=True, kw_only=True, tag_field="kind", tag="categorical"):
+    """One of several public categories; becomes one 0/1 feature per category."""
+
+    categories: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        _require_words("categories", self.categories)
+
+
+class LabelColumn(_Column, frozen=True, kw_only=True, tag_field="kind", tag="label"):
+    """The label: the spellings of the positive class (+1) and of the negative class (-1)."""
+
+    positive: tuple[str, ...]
+    negative: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        _require_words("positive", self.positive)
+        _require_words("negative", self.negative)
+        _require_words("positive + negative", self.positive + self.negative)
+
+
+class PartyColumn(_Column, frozen=True, kw_only=True, tag_field="kind", tag="party"):
+    """The data provider that holds the record, one of several public names."""
+
+    parties: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        _require_words("parties", self.parties)
+
+
+class IgnoredColumn(_Column, frozen=True, kw_only=True, tag_field="kind", tag="ignored"):
+    """A column of the file that is not read."""
+
+
+class Schema(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything public about a file: its columns in order, its bounds, how it is written."""
+
+    columns: tuple[
+        NumericColumn | CategoricalColumn | LabelColumn | PartyColumn | IgnoredColumn, ...
+    ]
+    row_bound: float
+    description: str = ""
+    on_outside: OnOutside = OnOutside.REFUSE
+    missing: tuple[str, ...] = ("",)
+    drop_missing: bool = False
+    header: bool = True
+    delimiter: str = ","
+    comment: str | None = None
+
+    def __post_init__(self) -> None:
+        # the squares of numbers near a smaller bound underflow, and the row norms with them
+        if not 1e-100 <= self.row_bound < float("inf"):
+            raise ValueError(f"Expected row_bound={self.row_bound} in [1e-100, inf)")
+        if len(self.delimiter) != 1:
+            raise ValueError(f"Expected delimiter={self.delimiter!r} to be one character")
+        if self.comment == "":
+            raise ValueError("Expected comment to be at least one character")
+        _require_words("column names", [column.name for column in self.columns])
+        labels = sum(isinstance(column, LabelColumn) for column in self.columns)
+        parties = sum(isinstance(column, PartyColumn) for column in self.columns)
+        if labels != 1 or parties > 1 or not self.features:
+            raise ValueError(
+                "Expected one label column, at most one party column and at least one feature, "
+                f"instead got {labels}, {parties} and {len(self.features)}"
+            )
+
+    @property
+    def features(self) -> tuple[NumericColumn | CategoricalColumn, ...]:
+        """The columns that become features, in order."""
+        return tuple(c for c in self.columns if isinstance(c, NumericColumn | CategoricalColumn))
+
+    @property
+    def label(self) -> LabelColumn:
+        """The label column."""
+        return next(c for c in self.columns if isinstance(c, LabelColumn))
+
+    @property
+    def party(self) -> PartyColumn | None:
+        """The party column, or None."""
+        return next((c for c in self.columns if isinstance(c, PartyColumn)), None)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The d names of the features: `age`, `sex=Female`, `sex=Male`, ..."""
+        return tuple(name for column in self.features for name in _feature_names(column))
+
+
+_KINDS: dict[str, type[_Column]] = {
+    "numeric": NumericColumn,
+    "categorical": CategoricalColumn,
+    "label": LabelColumn,
+    "party": PartyColumn,
+    "ignored": IgnoredColumn,
+}
+
+
+def read_schema(path: str | Path) -> Schema:
+    """The schema in the TOML file `path`.
+
+    Raises:
+        UnreadableFile: the file is missing or is not text.
+        SchemaError: the text is not TOML, a key is unknown (the nearest known one is suggested) or
+            missing, or a value is not allowed.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UnreadableFile(f"{path}: Expected a readable TOML file ({error}).") from error
+    return parse_schema(text, source=str(path))
+
+
+def parse_schema(text: str, *, source: str = "schema") -> Schema:
+    """The schema in the TOML `text`; `source` is what error messages call it."""
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SchemaError(f"{source}: Expected TOML ({error}).") from error
+    try:
+        return msgspec.convert(document, Schema)
+    except msgspec.ValidationError as error:
+        raise SchemaError(f"{source}: {error}{_hint(str(error), document)}.") from error
+
+
+def among(word: str, known: Iterable[str]) -> str:
+    """The tail of an error message: what `word` could have been, and which of these is nearest."""
+    words = list(known)
+    shown = ", ".join(map(repr, words[:20])) + (f", ... ({len(words)} in all)" * (len(words) > 20))
+    near = difflib.get_close_matches(word, words, n=1)
+    return f"among {shown}" + (f" (nearest: {near[0]!r})" if near else "")
+
+
+def _hint(message: str, document: dict[str, Any]) -> str:
+    # msgspec names the unknown word and its place, but neither what is known there nor the nearest
+    unknown = re.match(r"Object contains unknown field `([^`]*)`", message)
+    invalid = re.match(r"Invalid (?:enum )?value '([^']*)'", message)
+    column = re.search(r"`\$\.columns\[(\d+)\]", message)
+    if unknown and column:
+        kind = _KINDS[document["columns"][int(column[1])]["kind"]]
+        return ", expected " + among(unknown[1], ("kind", *kind.__struct_fields__))
+    if unknown:
+        return ", expected " + among(unknown[1], Schema.__struct_fields__)
+    if invalid:
+        known = _KINDS if "kind" in message else [choice.value for choice in OnOutside]
+        return ", expected " + among(invalid[1], known)
+    return ""
+
+
+def _require_words(what: str, words: Iterable[str]) -> None:
+    listed = list(words)
+    if not listed or len(set(listed)) < len(listed) or any(w != w.strip() or not w for w in listed):
+        raise ValueError(
+            f"Expected {what}={listed} to be one or more different words without outer blanks"
+        )
+
+
+def _feature_names(column: NumericColumn | CategoricalColumn) -> tuple[str, ...]:
+    if isinstance(column, NumericColumn):
+        return (column.name,)
+    return tuple(f"{column.name}={category}" for category in column.categories)

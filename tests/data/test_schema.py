@@ -1,0 +1,137 @@
+"""Schemas: strict TOML, with the nearest known word for an unknown one."""
+
+from pathlib import Path
+
+import pytest
+
+from dpledger.data import (
+    OnOutside,
+    PartyColumn,
+    SchemaError,
+    UnreadableFile,
+    parse_schema,
+    read_schema,
+)
+
+AGE = {"kind": '"numeric"', "name": '"age"', "lower": "0", "upper": "99"}
+SEX = {"kind": '"categorical"', "name": '"sex"', "categories": '["F", "M"]'}
+INCOME = {"kind": '"label"', "name": '"income"', "positive": '["high"]', "negative": '["low"]'}
+HOSPITAL = {"kind": '"party"', "name": '"hospital"', "parties": '["north", "south"]'}
+TOP = {"row_bound": "1.0"}
+
+
+def written(*columns: dict[str, str], top: dict[str, str] = TOP, **changes: dict[str, str]) -> str:
+    """TOML of a schema with the given columns; `changes` replaces keys of a column by its name."""
+    lines = [f"{key} = {value}" for key, value in top.items()]
+    for column in columns:
+        changed = column | changes.get(column["name"].strip('"'), {})
+        lines += ["[[columns]]", *(f"{key} = {value}" for key, value in changed.items())]
+    return "\n".join(lines)
+
+
+def test_keys_are_read_and_features_are_named_in_order() -> None:
+    schema = parse_schema(written(SEX, INCOME, AGE, HOSPITAL, top=TOP | {"on_outside": '"clip"'}))
+    assert schema.feature_names == ("sex=F", "sex=M", "age")
+    assert schema.label.name == "income"
+    assert schema.party == PartyColumn(name="hospital", parties=("north", "south"))
+    assert schema.on_outside is OnOutside.CLIP
+
+
+def test_nothing_is_altered_or_dropped_unless_the_schema_says_so() -> None:
+    schema = parse_schema(written(AGE, INCOME))
+    assert schema.on_outside is OnOutside.REFUSE
+    assert not schema.drop_missing
+    assert schema.missing == ("",)
+
+
+BAD = {
+    "not TOML": ("row_bound = = 1", r"schema: Expected TOML \(.*line 1"),
+    "unknown key": (
+        written(AGE, INCOME, top=TOP | {"on_outsid": '"clip"'}),
+        r"unknown field `on_outsid`, expected among .*\(nearest: 'on_outside'\)",
+    ),
+    "unknown key of a column": (
+        written(AGE, INCOME, age={"uper": "9"}),
+        r"`uper` - at `\$.columns\[0\]`, expected among 'kind', 'name', .*\(nearest: 'upper'\)",
+    ),
+    "key of another kind of column": (
+        written(AGE, SEX, INCOME, sex={"lower": "0"}),
+        r"`lower` - at `\$.columns\[1\]`, expected among 'kind', 'name', 'categories'\.",
+    ),
+    "unknown kind": (
+        written(AGE, INCOME, age={"kind": '"numerc"'}),
+        r"'numerc' .*expected among .*\(nearest: 'numeric'\)",
+    ),
+    "unknown rule": (
+        written(AGE, INCOME, age={"on_outside": '"clop"'}),
+        r"'clop' .*expected among 'clip', 'refuse' \(nearest: 'clip'\)",
+    ),
+    "no bounds": (
+        written({k: v for k, v in AGE.items() if k != "upper"}, INCOME),
+        r"missing required field `upper` - at `\$.columns\[0\]`",
+    ),
+    "no row bound": (written(AGE, INCOME, top={}), "missing required field `row_bound`"),
+    "row bound zero": (
+        written(AGE, INCOME, top={"row_bound": "0.0"}),
+        r"Expected row_bound=0.0 in \[1e-100, inf\)",
+    ),
+    "row bound NaN": (written(AGE, INCOME, top={"row_bound": "nan"}), "Expected row_bound=nan"),
+    "bounds in the wrong order": (
+        written(AGE, INCOME, age={"lower": "100"}),
+        r"Expected finite lower=100.0 < upper=99.0 - at `\$.columns\[0\]`",
+    ),
+    "bounds equal": (written(AGE, INCOME, age={"lower": "99"}), "finite lower=99.0 < upper=99.0"),
+    "bound infinite": (written(AGE, INCOME, age={"upper": "inf"}), "finite lower=0.0 < upper=inf"),
+    "bound NaN": (written(AGE, INCOME, age={"lower": "nan"}), "finite lower=nan"),
+    "bound as text": (written(AGE, INCOME, age={"upper": '"99"'}), "Expected `float`, got `str`"),
+    "no category": (written(SEX, INCOME, sex={"categories": "[]"}), r"Expected categories=\[\]"),
+    "category twice": (
+        written(SEX, INCOME, sex={"categories": '["F", "F"]'}),
+        r"Expected categories=\['F', 'F'\] to be one or more different words",
+    ),
+    "category with a blank": (
+        written(SEX, INCOME, sex={"categories": '["F "]'}),
+        "without outer blanks",
+    ),
+    "label in both classes": (
+        written(AGE, INCOME, income={"negative": '["high"]'}),
+        r"Expected positive \+ negative=\['high', 'high'\]",
+    ),
+    "no label": (written(AGE, SEX), r"one label column, .* instead got 0, 0 and 2"),
+    "two labels": (
+        written(AGE, INCOME, INCOME | {"name": '"other"'}),
+        "instead got 2, 0 and 1",
+    ),
+    "two parties": (
+        written(AGE, INCOME, HOSPITAL, HOSPITAL | {"name": '"other"'}),
+        "instead got 1, 2 and 1",
+    ),
+    "no feature": (written(INCOME), "instead got 1, 0 and 0"),
+    "column twice": (written(AGE, AGE, INCOME), r"column names=\['age', 'age', 'income'\]"),
+    "delimiter of two characters": (
+        written(AGE, INCOME, top=TOP | {"delimiter": '"::"'}),
+        "Expected delimiter='::' to be one character",
+    ),
+    "empty comment": (
+        written(AGE, INCOME, top=TOP | {"comment": '""'}),
+        "Expected comment to be at least one character",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "message"), BAD.values(), ids=BAD.keys())
+def test_a_bad_schema_is_refused_by_name(text: str, message: str) -> None:
+    with pytest.raises(SchemaError, match=message):
+        parse_schema(text)
+
+
+def test_a_message_names_the_schema_file(tmp_path: Path) -> None:
+    file = tmp_path / "people.toml"
+    file.write_text(written(AGE, INCOME, age={"uper": "9"}))
+    with pytest.raises(SchemaError, match=r"people\.toml: Object contains unknown field `uper`"):
+        read_schema(file)
+
+
+def test_a_missing_schema_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableFile, match=r"absent\.toml: Expected a readable TOML file"):
+        read_schema(tmp_path / "absent.toml")

@@ -1,7 +1,7 @@
 """Minimising strongly convex objectives to a certified gradient norm.
 
-The price of an approximate minimiser is 2·tau/m for a tolerance tau that is declared before the data
-are seen. So the solver either proves |gradient| <= tau, rounding included, or raises.
+The price of an approximate minimiser is 2·tau/m for a tolerance tau that is declared before the
+data are seen. So the solver either proves |gradient| <= tau, rounding included, or raises.
 """
 
 from collections.abc import Callable
@@ -54,7 +54,8 @@ class Objective:
             + np.linalg.norm(self.linear, axis=-1)
         )
         rounding = (self.terms + v.shape[-1] + 8) * _EPS * size
-        return np.linalg.norm(gradient, axis=-1) * (1.0 + 1e-12) + rounding
+        measured = np.linalg.norm(gradient, axis=-1)
+        return np.asarray(measured * (1.0 + 1e-12) + rounding)
 
 
 def minimise(objective: Objective, start: FloatArray, tolerance: float) -> FloatArray:

@@ -7,7 +7,6 @@ back a recorded message and adds up its log-density, which makes the Neyman-Pear
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -89,13 +88,25 @@ class Curator(ABC):
         round: int,
         release: str,
         audience: Audience = Audience.SERVER,
+        stand_in: FloatArray | None = None,
     ) -> FloatArray:
-        """Return `sensitive` as it is: the event says why, and epsilon becomes infinite."""
+        """Return `sensitive` as it is: the event says why, and epsilon becomes infinite.
+
+        What follows may depend on the released numbers, which a plan cannot know: `stand_in`, of
+        shape (P, d), is what a plan assumes them to be (zeros without it).
+        """
         context = Context(sensitive.parties, round, release, audience)
-        return self._deliver(sensitive, Event(UnprotectedRelease(reason), context), 0.0)
+        event = Event(UnprotectedRelease(reason), context)
+        return self._deliver(sensitive, event, 0.0, stand_in)
 
     @abstractmethod
-    def _deliver(self, sensitive: Sensitive, event: Event, noise_std: float) -> FloatArray:
+    def _deliver(
+        self,
+        sensitive: Sensitive,
+        event: Event,
+        noise_std: float,
+        stand_in: FloatArray | None = None,
+    ) -> FloatArray:
         """Return the message for `event`, whose noise has the given standard deviation."""
 
 
@@ -123,7 +134,13 @@ class SamplingCurator(Curator):
         self._record = record
         self.transcript: list[Message] = []
 
-    def _deliver(self, sensitive: Sensitive, event: Event, noise_std: float) -> FloatArray:
+    def _deliver(
+        self,
+        sensitive: Sensitive,
+        event: Event,
+        noise_std: float,
+        stand_in: FloatArray | None = None,
+    ) -> FloatArray:
         value = sensitive._value
         if value is None:
             raise InvalidParameter("sensitive", sensitive, "with a value; plans have none")
@@ -147,14 +164,20 @@ class PlanningCurator(Curator):
     def __init__(self) -> None:
         self.events: list[Event] = []
 
-    def _deliver(self, sensitive: Sensitive, event: Event, noise_std: float) -> FloatArray:
+    def _deliver(
+        self,
+        sensitive: Sensitive,
+        event: Event,
+        noise_std: float,
+        stand_in: FloatArray | None = None,
+    ) -> FloatArray:
         if not sensitive.planned:
             raise InvalidParameter("sensitive", sensitive, "planned: a plan must not touch data")
         self.events.append(event)
-        return np.zeros((len(sensitive.parties), sensitive.dimension))
+        shape = (len(sensitive.parties), sensitive.dimension)
+        return np.zeros(shape) if stand_in is None else np.broadcast_to(stand_in, shape).copy()
 
 
-@dataclass(slots=True)
 class ReplayCurator(Curator):
     """Gives back recorded messages and adds up their log-density under the data at hand.
 
@@ -162,21 +185,26 @@ class ReplayCurator(Curator):
     the difference of two replays of one transcript is the log-likelihood ratio.
     """
 
-    transcript: Sequence[Message]
-    log_density: FloatArray | np.float64 = np.float64(0.0)
-    _next: int = 0
+    def __init__(self, transcript: Sequence[Message]) -> None:
+        self._transcript = transcript
+        self._next = 0
+        self.log_density: FloatArray = np.zeros(())
 
-    def _deliver(self, sensitive: Sensitive, event: Event, noise_std: float) -> FloatArray:
+    def _deliver(
+        self,
+        sensitive: Sensitive,
+        event: Event,
+        noise_std: float,
+        stand_in: FloatArray | None = None,
+    ) -> FloatArray:
         value = sensitive._value
         if value is None:
             raise InvalidParameter("sensitive", sensitive, "with a value; plans have none")
-        if self._next >= len(self.transcript):
-            raise InvalidParameter("transcript", len(self.transcript), "as long as the replay")
-        recorded, content = self.transcript[self._next]
+        if self._next >= len(self._transcript):
+            raise InvalidParameter("transcript", len(self._transcript), "as long as the replay")
+        recorded, content = self._transcript[self._next]
         if recorded != event:
-            raise InvalidParameter(
-                f"event {self._next}", event, f"equal to the recorded {recorded}"
-            )
+            raise InvalidParameter(f"event {self._next}", event, f"equal to {recorded}")
         self._next += 1
         residual = content - value
         if noise_std == 0.0:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from fractions import Fraction
 from math import ldexp
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from .adjacency import Adjacency
 from .errors import InvalidParameter, MalformedEvent
@@ -166,10 +166,10 @@ def mechanism_from_json(value: object, *, depth: int = 0) -> Mechanism:
     """Return the mechanism that a written form names; unknown kinds and fields are refused."""
     if depth > _DEPTH:
         raise MalformedEvent(f"Expected mechanisms nested at most {_DEPTH} deep.")
-    name = value.get("kind") if isinstance(value, dict) else None  # pyright: ignore
+    name = _as_object(value).get("kind")
     if not isinstance(name, str) or name not in _KINDS:
         raise MalformedEvent(f"Expected kind in {sorted(_KINDS)} instead got {name!r:.80}.")
-    kind = _KINDS[name]
+    kind = cast("Callable[..., Mechanism]", _KINDS[name])
     if kind is Parties:
         pairs = [_pair(p) for p in _list(_object(value, ("kind", "parts"))["parts"])]
         return _build(
@@ -180,7 +180,7 @@ def mechanism_from_json(value: object, *, depth: int = 0) -> Mechanism:
                 )
             )
         )
-    names = tuple(item.name for item in fields(kind))
+    names = tuple(item.name for item in fields(_KINDS[name]))
     found = _object(value, ("kind", *names))
     values = {n: _field_from_json(n, found[n], depth) for n in names}
     return _build(lambda: kind(**values))
@@ -200,7 +200,7 @@ def _field_to_json(value: object) -> Json:
         case int() | str():
             return value
         case _:
-            return mechanism_to_json(value)  # type: ignore[arg-type]  # pyright: ignore
+            return mechanism_to_json(cast("Mechanism", value))
 
 
 def _field_from_json(name: str, value: object, depth: int) -> object:
@@ -260,17 +260,25 @@ def _sensitivity_from_json(value: object) -> Sensitivity:
     )
 
 
+def _as_object(value: object) -> Mapping[str, object]:
+    if not isinstance(value, dict):
+        raise MalformedEvent(f"Expected an object instead got {type(value).__name__}.")
+    return cast("Mapping[str, object]", value)
+
+
 def _object(value: object, keys: Sequence[str]) -> Mapping[str, object]:
-    if not isinstance(value, dict) or set(value) != set(keys):  # pyright: ignore
-        got = sorted(map(str, value)) if isinstance(value, dict) else type(value).__name__  # pyright: ignore
-        raise MalformedEvent(f"Expected an object with fields {sorted(keys)} instead got {got}.")
-    return value  # pyright: ignore
+    found = _as_object(value)
+    if set(found) != set(keys):
+        raise MalformedEvent(
+            f"Expected an object with fields {sorted(keys)} instead got {sorted(map(str, found))}."
+        )
+    return found
 
 
 def _list(value: object) -> list[object]:
     if not isinstance(value, list):
         raise MalformedEvent(f"Expected a list instead got {type(value).__name__}.")
-    return value  # pyright: ignore
+    return cast("list[object]", value)
 
 
 def _pair(value: object) -> tuple[object, object]:

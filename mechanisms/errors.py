@@ -1,8 +1,8 @@
 """Errors: what was wrong, which value, and what is allowed.
 
-Two families. `InvalidParameter` and its kin: the caller handed in something out of range, and nothing
-was spent. `UnprotectedReleaseError` and its kin: the program tried to look at private data without a
-mechanism; the message names the protected way to do the same.
+Two families. `InvalidParameter` and its kin: the caller handed in something out of range, and
+nothing was spent. `UnprotectedReleaseError` and its kin: the program tried to look at private data
+without a mechanism; the message names the protected way to do the same.
 """
 
 from fractions import Fraction

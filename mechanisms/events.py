@@ -2,8 +2,8 @@
 
 A *mechanism* says how much a release can tell (sensitivity and noise); a *context* says where it
 happened. Together they are an event. Mechanisms are frozen, compare by value and coalesce whatever
-their context. The meaning of a mechanism never changes once released; a new meaning gets a new name,
-and `SCHEMA_VERSION` changes when the written form does.
+their context. The meaning of a mechanism never changes once released; a new meaning gets a new
+name, and `SCHEMA_VERSION` changes when the written form does.
 """
 
 from collections.abc import Iterator
@@ -65,7 +65,7 @@ class GaussianStep:
 
 @dataclass(frozen=True, slots=True)
 class LaplaceStep:
-    """A quantity of known l1 sensitivity plus independent Laplace(scale) noise on every coordinate."""
+    """A quantity of known l1 sensitivity plus independent Laplace(scale) noise, coordinatewise."""
 
     sensitivity: Sensitivity
     scale: float
@@ -92,7 +92,7 @@ class DiscreteGaussianStep:
 
 @dataclass(frozen=True, slots=True)
 class DiscreteLaplaceStep:
-    """An integer vector of known l1 sensitivity plus noise of mass proportional to exp(-|k|/scale)."""
+    """An integer vector of known l1 sensitivity plus noise of mass ∝ exp(-|k|/scale)."""
 
     sensitivity: Sensitivity
     scale: float
@@ -104,7 +104,7 @@ class DiscreteLaplaceStep:
 
 @dataclass(frozen=True, slots=True)
 class RandomisedResponse:
-    """One of `categories` answers: the true one with probability `truth`, else uniform over the rest.
+    """One of `categories` answers: the true one with probability `truth`, else any other alike.
 
     A record is one person's answer, so the relation is `REPLACE_ONE`.
     """
@@ -143,7 +143,7 @@ class GaussianMixtureStep:
 
 @dataclass(frozen=True, slots=True)
 class PoissonSampled:
-    """A mechanism on a hidden sample that holds each record independently with probability `rate`."""
+    """A mechanism on a hidden sample: each record independently with probability `rate`."""
 
     event: GaussianStep | LaplaceStep
     rate: float
@@ -261,7 +261,7 @@ class Event:
 
 
 def adjacencies(mechanism: Mechanism) -> Iterator[Adjacency]:
-    """Yield every neighbouring relation that a mechanism speaks of (none for an unprotected one)."""
+    """Yield every neighbouring relation that a mechanism speaks of; unprotected ones have none."""
     match mechanism:
         case GaussianMixtureStep():
             yield mechanism.constant.adjacency

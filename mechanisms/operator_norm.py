@@ -26,7 +26,7 @@ def operator_norm_up(matrix: FloatArray, norm: Norm = Norm.L2) -> Fraction:
         raise InvalidParameter("matrix", matrix.shape, "a finite array of shape (m, d)")
     exact = [[abs(Fraction(float(x))) for x in row] for row in matrix]
     columns = max(sum(column, Fraction(0)) for column in zip(*exact, strict=True))
-    if norm is Norm.L1 or columns == 0:
+    if norm is Norm.L1 or not columns:
         return columns
     rows = max(sum(row, Fraction(0)) for row in exact)
     return min(root_up(columns * rows), _spectral_up(matrix))

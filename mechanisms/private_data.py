@@ -112,9 +112,7 @@ class PrivateDataset:
             if n_min > smallest:
                 raise InvalidParameter("n_min", n_min, "not above a party's number of records")
         elif n_min is not None:
-            raise InvalidParameter(
-                "n_min", n_min, f"None: counts are public under {adjacency.value}"
-            )
+            raise InvalidParameter("n_min", n_min, f"None under {adjacency.value}")
         self.shape = DataShape(
             parties, smallest if n_min is None else n_min, features.shape[1], row_bound, adjacency
         )
@@ -206,10 +204,9 @@ class PrivateDataset:
         block = (len(self.shape.parties), self.shape.features)
         if not np.all(np.isfinite(array)):
             raise InvalidParameter(name, "NaN or infinity", "with finite entries")
-        if array.shape[-1:] != block[1:] or (
-            array.ndim > 1 and array.shape[-2] not in (1, block[0])
-        ):
-            raise InvalidParameter(f"{name}.shape", array.shape, f"broadcastable to (..., {block})")
+        rows = array.shape[-2] if array.ndim > 1 else 1
+        if array.shape[-1:] != block[1:] or rows not in (1, block[0]):
+            raise InvalidParameter(f"{name}.shape", array.shape, f"broadcastable to {block}")
         return np.broadcast_to(array, array.shape[:-2] + block)
 
     def _sensitive(self, sensitivity: Sensitivity, value: FloatArray | None) -> Sensitive:
@@ -222,11 +219,7 @@ class PrivateDataset:
         return f"<PrivateDataset: {self.shape}>"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise UnprotectedSerialisation(
-            "pickling would let private records out; hand on the source."
-        )
+        raise UnprotectedSerialisation("pickling would let private records out.")
 
     def __iter__(self) -> NoReturn:
-        raise UnprotectedIteration(
-            "iteration would let private records out; use mean_gradient etc."
-        )
+        raise UnprotectedIteration("iteration lets records out; use mean_gradient etc.")

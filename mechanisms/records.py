@@ -57,10 +57,7 @@ def gather_records(
     wrong = y[np.abs(y) != 1.0]
     if wrong.size:
         raise InvalidParameter("label", float(wrong[0]), "in {-1, +1}")
-    if party_of is None:
-        home = np.zeros(len(y), dtype=np.intp)
-    else:
-        home = np.asarray(party_of)
+    home = np.zeros(len(y), dtype=np.intp) if party_of is None else np.asarray(party_of)
     if home.shape != y.shape or home.dtype.kind not in "iu":
         raise InvalidParameter("party_of", home.shape, f"whole numbers of shape {y.shape}")
     if home.min() < 0 or home.max() >= parties:

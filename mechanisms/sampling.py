@@ -1,4 +1,4 @@
-"""Samplers of noise: reproducible ones for experiments, the operating system's for real releases."""
+"""Samplers of noise: reproducible for experiments, the operating system's for real releases."""
 
 import os
 from enum import Enum

@@ -203,35 +203,16 @@ class Sensitive:
         return self._with(clipped(self.sensitivity, radius), value)
 
     def __array_ufunc__(
-        self, ufunc: np.ufunc, method: str, *inputs: object, **options: object
+        self, ufunc: np.ufunc, method: str, *inputs: Any, **options: object
     ) -> "Sensitive":
-        """Let `array + sensitive` and its kin defer to the rules here; refuse every other function."""
-        if method == "__call__" and len(inputs) == 2 and not options:
-            first, second = inputs
-            if isinstance(second, Sensitive) and not isinstance(first, Sensitive):
-                public: Any = first
-                if ufunc is np.add:
-                    return second + public
-                if ufunc is np.subtract:
-                    return -second + public
-                if ufunc is np.multiply:
-                    return second * public
-                if ufunc is np.matmul:
-                    return linear_map(public, second)
-            if isinstance(first, Sensitive) and not isinstance(second, Sensitive):
-                public = second
-                if ufunc is np.add:
-                    return first + public
-                if ufunc is np.subtract:
-                    return first - public
-                if ufunc is np.multiply:
-                    return first * public
-                if ufunc is np.true_divide:
-                    return first / public
-        raise UnprotectedFunction(
-            f"numpy.{ufunc.__name__} has no sensitivity rule here; {_ADVICE}, or use + - * / by "
-            "public numbers, linear_map or clipped."
-        )
+        """Let `array + sensitive` and its kin defer to the rules; refuse every other function."""
+        rule = _DEFERRED.get(ufunc)
+        if rule is None or method != "__call__" or options or inputs[1] is not self:
+            raise UnprotectedFunction(
+                f"numpy.{ufunc.__name__} has no sensitivity rule here; {_ADVICE}, or use + - * / "
+                "with public numbers, linear_map or clipped."
+            )
+        return rule(self, inputs[0])
 
     def __array_function__(self, func: Callable[..., Any], *_: object) -> NoReturn:
         raise UnprotectedFunction(
@@ -274,6 +255,15 @@ class Sensitive:
             )
         if other.planned is not self.planned:
             raise InvalidParameter("operand", other, "planned like the other one")
+
+
+_DEFERRED: dict[np.ufunc, Callable[[Sensitive, Any], Sensitive]] = {
+    np.add: Sensitive.__radd__,
+    np.subtract: Sensitive.__rsub__,
+    np.multiply: Sensitive.__rmul__,
+    np.matmul: Sensitive.__rmatmul__,
+}
+"""What `public <op> sensitive` becomes when NumPy owns the left operand."""
 
 
 def linear_map(matrix: FloatArray, sensitive: Sensitive) -> Sensitive:

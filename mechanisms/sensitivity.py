@@ -129,7 +129,7 @@ def float_up(value: Number) -> float:
 
 
 def root_up(squared: Fraction) -> Fraction:
-    """Return a rational r with r**2 >= `squared`: exact for squares, else within 2**-95 relative."""
+    """Return a rational r with r² >= `squared`: exact for squares, else within 2**-95 relative."""
     numerator, denominator = squared.numerator, squared.denominator
     top, bottom = isqrt(numerator), isqrt(denominator)
     if top * top == numerator and bottom * bottom == denominator:

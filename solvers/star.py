@@ -1,0 +1,296 @@
+"""ADMM in a star: agents with private records, one server (Huang, Hu, Guo, Chan-Tin, Gong 2020).
+
+The problem is min sum_i mean_j l(<a_ij, w_i>, b_ij) + regularisation·R(w_i)  subject to w_i = w,
+where `regularisation` is the paper's λ/n. Every algorithm is one way to take an agent's step; the
+rounds, the server's step and the dual step are common. Messages w̃_i go to the server; dual
+variables are functions of messages.
+
+Three algorithms:
+  `DpAdmm`       Algorithm 3, repaired: the step's scale c_w is a public constant;
+  `PublishedDpAdmm`  Algorithm 3 as published: c_w = ‖w*‖ from non-private pre-training;
+  `PvpAdmm`      Algorithm 2: the exact minimiser plus noise; without noise, Algorithm 1.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import numpy as np
+
+from ..mechanisms.curators import Curator
+from ..mechanisms.errors import (
+    InvalidParameter,
+    require_nonnegative,
+    require_positive,
+    require_positive_int,
+)
+from ..mechanisms.private_data import PrivateDataset
+from ..mechanisms.protocols import FloatArray, Loss
+from ..mechanisms.sensitive import Sensitive
+from .losses import Logistic
+from .regularisers import L2, Regulariser
+from .steps import NonsmoothSteps, SmoothSteps, Steps
+
+__all__ = [
+    "DpAdmm",
+    "Observer",
+    "PublishedDpAdmm",
+    "PvpAdmm",
+    "Solver",
+    "StarState",
+    "agent_duals",
+    "server_step",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class StarState:
+    """What is public after a round.
+
+    Args:
+        model: the server's w, of shape (..., d).
+        messages: the agents' noisy w̃, of shape (..., P, d).
+        duals: gamma, of shape (..., P, d).
+    """
+
+    model: FloatArray
+    messages: FloatArray
+    duals: FloatArray
+
+
+Observer = Callable[[int, StarState], None]
+"""Called after every round with its number and the public state; for progress and history."""
+
+
+class Solver(Protocol):
+    """An algorithm whose privacy a plan can tell: it releases through a curator only."""
+
+    def solve(
+        self, dataset: PrivateDataset, curator: Curator, *, observe: Observer | None = None
+    ) -> StarState:
+        """Run all rounds and return the last public state."""
+        ...
+
+
+def server_step(messages: FloatArray, duals: FloatArray, penalty: float) -> FloatArray:
+    """Return w of shape (..., d): the mean over agents of w̃_i - gamma_i/rho (equation 10c)."""
+    return np.asarray((messages - duals / penalty).mean(axis=-2))
+
+
+def agent_duals(
+    messages: FloatArray, duals: FloatArray, model: FloatArray, penalty: float
+) -> FloatArray:
+    """Return gamma_i - rho (w̃_i - w), of shape (..., P, d) (equation 10d)."""
+    return duals - penalty * (messages - model[..., None, :])
+
+
+@dataclass(frozen=True, slots=True)
+class _Rounds:
+    """What all algorithms in a star share: the start, and what happens around an agent's step."""
+
+    count: int
+    penalty: float
+
+    def run(
+        self,
+        dataset: PrivateDataset,
+        agent: Callable[[int, StarState], Sensitive],
+        send: Callable[[int, Sensitive], FloatArray],
+        observe: Observer | None,
+    ) -> StarState:
+        block = np.zeros((len(dataset.shape.parties), dataset.shape.features))
+        state = StarState(model=block[0], messages=block, duals=block)
+        for k in range(1, self.count + 1):
+            messages = send(k, agent(k, state))
+            model = server_step(messages, state.duals, self.penalty)
+            duals = agent_duals(messages, state.duals, model, self.penalty)
+            state = StarState(model, messages, duals)
+            if observe is not None:
+                observe(k, state)
+        return state
+
+
+@dataclass(frozen=True, slots=True)
+class DpAdmm:
+    """DP-ADMM, repaired: first-order agents' steps with a public schedule of step sizes.
+
+    w_i = (rho w + w̃_i/eta_k + gamma_i - f_i'(w̃_i)) / (rho + 1/eta_k), plus noise of
+    `noise_multiplier` times its sensitivity 2 c₁ / (m (rho + 1/eta_k)) (replace-one; Lemma 1).
+    Every round costs 1/noise_multiplier² in mu², whatever the step size.
+
+    Args:
+        rounds: t.
+        noise_multiplier: noise_std / sensitivity; 0 is not private and is priced at infinity.
+        steps: public step sizes eta_k.
+        penalty: rho.
+        regularisation: λ/n, the weight of the regulariser in each agent's objective.
+        regulariser: R; a public function of public iterates.
+        loss: l.
+    """
+
+    rounds: int
+    noise_multiplier: float
+    steps: Steps
+    penalty: float = 0.1
+    regularisation: float = 1e-6
+    regulariser: Regulariser = field(default_factory=L2)
+    loss: Loss = field(default_factory=Logistic)
+
+    def __post_init__(self) -> None:
+        require_positive_int("rounds", self.rounds)
+        require_nonnegative("noise_multiplier", self.noise_multiplier)
+        require_positive("penalty", self.penalty)
+        require_nonnegative("regularisation", self.regularisation)
+
+    def solve(
+        self, dataset: PrivateDataset, curator: Curator, *, observe: Observer | None = None
+    ) -> StarState:
+        """Run all rounds and return the last public state."""
+
+        def send(k: int, local: Sensitive) -> FloatArray:
+            return curator.release(
+                local, round=k, release="primal", noise_multiplier=self.noise_multiplier
+            )
+
+        def agent(k: int, state: StarState) -> Sensitive:
+            return self.agent_step(dataset, k, state)
+
+        return _Rounds(self.rounds, self.penalty).run(dataset, agent, send, observe)
+
+    def agent_step(self, dataset: PrivateDataset, k: int, state: StarState) -> Sensitive:
+        """Return all agents' w_i of round k, of shape (..., P, d) (equations 10a, 39a)."""
+        gradient = dataset.mean_gradient(self.loss, state.messages)
+        eta = self.steps.step(
+            k,
+            dimension=dataset.shape.features,
+            gradient_noise_std=self.noise_multiplier * gradient.sensitivity.value,
+        )
+        public = (
+            self.penalty * state.model[..., None, :]
+            + state.messages / eta
+            + state.duals
+            - self.regularisation * self.regulariser.gradient(state.messages)
+        )
+        return (public - gradient) * (1.0 / (self.penalty + 1.0 / eta))
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedDpAdmm:
+    """DP-ADMM as published: the step's c_w is ‖w*‖, found by non-private pre-training.
+
+    Pre-training runs Algorithm 3 without noise and reads the norm of its model, rounded as in the
+    paper's experiments (section VI: 23 and 89). Its messages leave without a mechanism, so epsilon
+    is infinite; and the steps, hence the noise, depend on private data, so that a plan has to guess
+    them: `planned_distance`.
+
+    Args:
+        algorithm: the repaired twin; the distance in its steps is replaced by the pre-trained one.
+        pretraining_rounds: rounds without noise.
+        planned_distance: what a plan assumes ‖w*‖ to be.
+    """
+
+    algorithm: DpAdmm
+    pretraining_rounds: int
+    planned_distance: float
+
+    def __post_init__(self) -> None:
+        require_positive_int("pretraining_rounds", self.pretraining_rounds)
+        require_positive("planned_distance", self.planned_distance)
+        if not isinstance(self.algorithm.steps, (SmoothSteps, NonsmoothSteps)):
+            raise InvalidParameter("steps", self.algorithm.steps, "SmoothSteps or NonsmoothSteps")
+
+    def solve(
+        self, dataset: PrivateDataset, curator: Curator, *, observe: Observer | None = None
+    ) -> StarState:
+        """Pre-train without privacy, then run all rounds; return the last public state."""
+        distance = self.pretrained_distance(dataset, curator)
+        steps = self.algorithm.steps
+        if isinstance(steps, (SmoothSteps, NonsmoothSteps)):
+            steps = replace(steps, distance=distance)
+        return replace(self.algorithm, steps=steps).solve(dataset, curator, observe=observe)
+
+    def pretrained_distance(self, dataset: PrivateDataset, curator: Curator) -> float:
+        """Return ‖w*‖ rounded to a whole number, at least 1; all trials must agree on it."""
+        noiseless = replace(self.algorithm, noise_multiplier=0.0)
+        shape = dataset.shape
+        guess = np.full(
+            (len(shape.parties), shape.features), self.planned_distance / np.sqrt(shape.features)
+        )
+
+        def send(k: int, local: Sensitive) -> FloatArray:
+            return curator.release_unprotected(
+                local,
+                reason="pre-training without noise sets c_w = |w*| (section VI)",
+                round=0,
+                release=f"pre-training {k}",
+                stand_in=guess,
+            )
+
+        def agent(k: int, state: StarState) -> Sensitive:
+            return noiseless.agent_step(dataset, k, state)
+
+        rounds = _Rounds(self.pretraining_rounds, noiseless.penalty)
+        model = rounds.run(dataset, agent, send, None).model
+        return max(1.0, float(np.round(np.linalg.norm(model, axis=-1)).flat[0]))
+
+
+@dataclass(frozen=True, slots=True)
+class PvpAdmm:
+    """ADMM with primal variable perturbation: exact agents' minimisers, plus noise (Algorithm 2).
+
+    The minimiser has sensitivity 2 c₁/((λ/n + rho) m) under replace-one (Lemma 4), and
+    2 tau/(λ/n + rho) more because it is found to a gradient norm of `tolerance` only, which the
+    paper leaves out. R is ℓ2; rho alone makes the objective strongly convex.
+
+    Args:
+        rounds: t.
+        noise_multiplier: noise_std / sensitivity; None for Algorithm 1, which is not private.
+        tolerance: tau, the certified gradient norm.
+        penalty: rho.
+        regularisation: λ/n.
+        loss: l, smooth.
+    """
+
+    rounds: int
+    noise_multiplier: float | None
+    tolerance: float = 1e-6
+    penalty: float = 0.1
+    regularisation: float = 1e-6
+    loss: Loss = field(default_factory=Logistic)
+
+    def __post_init__(self) -> None:
+        require_positive_int("rounds", self.rounds)
+        if self.noise_multiplier is not None:
+            require_nonnegative("noise_multiplier", self.noise_multiplier)
+        require_positive("tolerance", self.tolerance)
+        require_positive("penalty", self.penalty)
+        require_nonnegative("regularisation", self.regularisation)
+
+    def solve(
+        self, dataset: PrivateDataset, curator: Curator, *, observe: Observer | None = None
+    ) -> StarState:
+        """Run all rounds and return the last public state."""
+
+        def agent(k: int, state: StarState) -> Sensitive:
+            return self.agent_step(dataset, state)
+
+        def send(k: int, local: Sensitive) -> FloatArray:
+            if self.noise_multiplier is None:
+                return curator.release_unprotected(
+                    local, reason="ADMM without privacy (Algorithm 1)", round=k, release="primal"
+                )
+            return curator.release(
+                local, round=k, release="primal", noise_multiplier=self.noise_multiplier
+            )
+
+        return _Rounds(self.rounds, self.penalty).run(dataset, agent, send, observe)
+
+    def agent_step(self, dataset: PrivateDataset, state: StarState) -> Sensitive:
+        """Return all agents' minimisers of the augmented Lagrangian, of shape (..., P, d)."""
+        return dataset.strongly_convex_argmin(
+            self.loss,
+            modulus=self.regularisation + self.penalty,
+            linear=-(state.duals + self.penalty * state.model[..., None, :]),
+            tolerance=self.tolerance,
+            start=state.messages,
+        )

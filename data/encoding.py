@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isnan
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -202,13 +203,13 @@ def _plain(cell: object) -> object:
 
 def _features(
     rows: NDArray[np.float64], positions: NDArray[np.intp], schema: Schema
-) -> NDArray[np.float64] | sparse.csr_array[np.float64, tuple[int, int]]:
+) -> NDArray[np.float64] | sparse.csr_array[Any, tuple[int, int]]:
     if all(isinstance(column, NumericColumn) for column in schema.features):
         return rows
     n, k = rows.shape
     index = np.int32 if n * k < 2**31 else np.int64
     starts = np.arange(0, n * k + 1, k, dtype=index)
-    features = sparse.csr_array(
+    features: sparse.csr_array[Any, tuple[int, int]] = sparse.csr_array(
         (rows.ravel(), positions.astype(index).ravel(), starts),
         shape=(n, len(schema.feature_names)),
     )

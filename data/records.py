@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from scipy import sparse
 from ..mechanisms.errors import InvalidParameter, require_positive
 
 if TYPE_CHECKING:
-    Features = NDArray[np.float64] | sparse.csr_array[np.float64, tuple[int, int]]
+    Features = NDArray[np.float64] | sparse.csr_array[Any, tuple[int, int]]
 
 __all__ = ["LabelledRecords", "split_records"]
 

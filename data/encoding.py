@@ -117,7 +117,7 @@ def _complete(table: Table, schema: Schema) -> Table:
             raise BadValue(
                 table.place(record),
                 name,
-                _plain(cells[record]),
+                _scalars(cells)[record],
                 "to be there (drop_missing = true skips records with missing values)",
             )
         incomplete |= gaps
@@ -137,7 +137,7 @@ def _gaps(cells: Cells, missing: Sequence[str]) -> NDArray[np.bool_]:
         marks = [mark for mark in map(_as_float, missing) if mark is not None]
         absent: NDArray[np.bool_] = np.isin(cells, marks)
         return absent | np.isnan(cells) if any(map(isnan, marks)) else absent
-    values = list(cells)
+    values = _scalars(cells)
     gaps = {value for value in set(values) if value is None or _text(value) in missing}
     if not gaps:
         return np.zeros(len(values), dtype=np.bool_)
@@ -160,7 +160,7 @@ def _unit_interval(table: Table, column: NumericColumn, rule: OnOutside) -> NDAr
         raise BadValue(
             table.place(record),
             column.name,
-            _plain(cells[record]),
+            _scalars(cells)[record],
             f"to be a finite number in [{column.lower:g}, {column.upper:g}]",
         )
     inside = np.clip(numbers, column.lower, column.upper)
@@ -169,7 +169,7 @@ def _unit_interval(table: Table, column: NumericColumn, rule: OnOutside) -> NDAr
 
 def _codes(table: Table, name: str, words: Sequence[str]) -> NDArray[np.intp]:
     """For each cell of a column, the position in `words` of the word it holds."""
-    cells = [_plain(cell) for cell in table.columns[name]]
+    cells = _scalars(table.columns[name])
     position = {word: code for code, word in enumerate(words)}
     code_of = {cell: position.get(_text(cell), -1) for cell in set(cells)}
     codes = np.fromiter((code_of[cell] for cell in cells), np.intp, len(cells))
@@ -197,8 +197,12 @@ def _text(cell: object) -> str:
     return str(cell).strip()
 
 
-def _plain(cell: object) -> object:
-    return cell.item() if isinstance(cell, np.generic) else cell
+def _scalars(cells: Cells) -> Sequence[object]:
+    """The cells as Python's own numbers and words, which are fast to look up and to print."""
+    if isinstance(cells, np.ndarray):
+        values: list[object] = cells.tolist()
+        return values
+    return cells
 
 
 def _features(

@@ -1,5 +1,6 @@
 """UCI Adult: the published counts, met with public bounds only."""
 
+import lzma
 import re
 from fractions import Fraction
 from pathlib import Path
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 
 import dpledger.data.adult
-from dpledger.data import LabelledRecords, load_adult, read_schema, split_records
+from dpledger.data import LabelledRecords, load_adult, load_records, read_schema, split_records
 from dpledger.data.schema import CategoricalColumn
 from dpledger.mechanisms import Adjacency, PrivateDataset
 
@@ -78,6 +79,19 @@ def test_first_record_is_encoded_as_written(adult: LabelledRecords) -> None:
     assert row["sex=Male"] == row["native-country=United-States"] == unit
     assert row["sex=Female"] == row["workclass=Private"] == 0.0
     assert adult.labels[0] == -1.0
+
+
+def test_a_record_alone_is_encoded_as_among_all_others(
+    adult: LabelledRecords, tmp_path: Path
+) -> None:
+    with lzma.open(FOLDER / "adult.data.xz", mode="rt") as stream:
+        lines = [line for line in stream.read().splitlines() if line and "?" not in line]
+    schema = read_schema(FOLDER / "adult.toml")
+    for position in range(0, len(lines), 3_001):
+        (tmp_path / "one.csv").write_text(lines[position])
+        alone = load_records(tmp_path / "one.csv", schema=schema)
+        assert np.array_equal(alone.features.toarray(), adult.features[[position]].toarray())
+        assert alone.labels[0] == adult.labels[position]
 
 
 def test_split_divides_40000_to_5222_without_overlap(adult: LabelledRecords) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from ..encoding import load_records
 from ..records import LabelledRecords
-from ..schema import read_schema
+from ..schema import Schema, read_schema
 
-__all__ = ["load_adult"]
+__all__ = ["adult_schema", "load_adult"]
 
 _FOLDER = Path(__file__).parent
 
@@ -26,4 +26,9 @@ def load_adult() -> LabelledRecords:
     Source: Becker and Kohavi, 1996; see ATTRIBUTION.md.
     """
     files = [_FOLDER / "adult.data.xz", _FOLDER / "adult.test.xz"]
-    return load_records(files, schema=read_schema(_FOLDER / "adult.toml"))
+    return load_records(files, schema=adult_schema())
+
+
+def adult_schema() -> Schema:
+    """The public schema of UCI Adult, which is also the example of a schema."""
+    return read_schema(_FOLDER / "adult.toml")

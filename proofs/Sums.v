@@ -1,8 +1,10 @@
 (** Finite sums of reals over lists: what every other file adds up with. *)
 
-From Coq Require Import Reals List Lra Lia.
+From Coq Require Import Reals List Lra Lia RelationClasses.
 Import ListNotations.
 Open Scope R_scope.
+
+#[global] Instance Rle_transitive : Transitive Rle := Rle_trans.
 
 Fixpoint total {A} (l : list A) (f : A -> R) : R :=
   match l with

@@ -10,6 +10,8 @@ cut to the public norm bound, so every bound on a gradient is enforced, not assu
 0.5
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NoReturn
@@ -119,7 +121,7 @@ class PrivateDataset:
         self._records: Records | None = records
 
     @classmethod
-    def planned(cls, shape: DataShape) -> "PrivateDataset":
+    def planned(cls, shape: DataShape) -> PrivateDataset:
         """Return a handle without records: it answers with sensitivities and no values."""
         handle = cls.__new__(cls)
         handle.shape = shape
@@ -187,7 +189,7 @@ class PrivateDataset:
 
     def with_record(
         self, index: int, *, features: FloatArray | None = None, label: float | None = None
-    ) -> "PrivateDataset":
+    ) -> PrivateDataset:
         """Return the neighbour whose record `index` has other features (d,) and/or another label.
 
         For audits, by whoever holds the data: the public facts are unchanged.

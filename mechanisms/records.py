@@ -5,6 +5,8 @@ with null rows to (P, n, d): they have zero gradient under every loss. Sparse ro
 become one block-diagonal CSR matrix of shape (N, P·d), so that all parties' scores are one product.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -36,7 +38,7 @@ class Records(Protocol):
 
     def with_record(
         self, index: int, row_bound: float, features: FloatArray | None, label: float | None
-    ) -> "Records":
+    ) -> Records:
         """Return a copy with record `index` (in the order of input) changed."""
         ...
 
@@ -90,7 +92,7 @@ class _Dense:
 
     def with_record(
         self, index: int, row_bound: float, features: FloatArray | None, label: float | None
-    ) -> "_Dense":
+    ) -> _Dense:
         place = (_slot(self.slot[0], index), _slot(self.slot[1], index))
         rows, labels = self.rows, self.labels
         if features is not None:
@@ -142,7 +144,7 @@ class _Sparse:
 
     def with_record(
         self, index: int, row_bound: float, features: FloatArray | None, label: float | None
-    ) -> "_Sparse":
+    ) -> _Sparse:
         labels = self.labels
         _slot(self.home, index)
         if label is not None:

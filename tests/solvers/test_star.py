@@ -1,0 +1,204 @@
+"""Laws of the star algorithms.
+
+1. Plan, run and replay of one algorithm emit the same events; a seed reproduces every message.
+2. Derived sensitivities are the ones of Lemma 1 and Lemma 4, with the paper's figures.
+3. Without noise, every algorithm with an exact step or constant steps finds the optimum of an
+   independent solver.
+4. What the published variant lets out without a mechanism is an event, and costs infinity.
+"""
+
+from dataclasses import replace
+from math import log, sqrt
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from dpledger.mechanisms import (
+    Adjacency,
+    DataShape,
+    EventList,
+    GaussianStep,
+    PlanningCurator,
+    PrivateDataset,
+    ReplayCurator,
+    SamplingCurator,
+    SeededSampler,
+    UnprotectedRelease,
+    UnprotectedReleaseError,
+)
+from dpledger.solvers import (
+    L1,
+    ConstantSteps,
+    DpAdmm,
+    NonsmoothSteps,
+    PublishedDpAdmm,
+    PvpAdmm,
+    SmoothSteps,
+    Solver,
+)
+
+PARTIES = ("a", "b", "c", "d")
+SMOOTH = SmoothSteps(0.25 + 1e-6, 3.0)
+ALGORITHMS: dict[str, Solver] = {
+    "dp-admm smooth": DpAdmm(7, 5.0, SMOOTH),
+    "dp-admm nonsmooth": DpAdmm(7, 5.0, NonsmoothSteps(1.0, 3.0), regulariser=L1()),
+    "dp-admm without noise": DpAdmm(7, 0.0, ConstantSteps(1.0)),
+    "pvp": PvpAdmm(5, 5.0),
+    "admm without privacy": PvpAdmm(5, None),
+}
+
+
+def records(seed: int = 0, n: int = 60, d: int = 5) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(n, d))
+    rows /= np.maximum(1.0, np.linalg.norm(rows, axis=1, keepdims=True))
+    labels = np.where(rows[:, 0] + 0.5 * rng.normal(size=n) > 0, 1.0, -1.0)
+    return rows, labels
+
+
+def private(adjacency: Adjacency = Adjacency.REPLACE_ONE) -> PrivateDataset:
+    rows, labels = records()
+    return PrivateDataset(
+        rows,
+        labels,
+        adjacency=adjacency,
+        row_bound=1.0,
+        party_of=np.arange(60) % 4,
+        parties=PARTIES,
+        n_min=12 if adjacency is Adjacency.ADD_REMOVE_ONE else None,
+    )
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize(
+    "adjacency", [Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT_ONE, Adjacency.ADD_REMOVE_ONE]
+)
+def test_plan_run_and_replay_emit_equal_events(name: str, adjacency: Adjacency) -> None:
+    solver, dataset = ALGORITHMS[name], private(adjacency)
+    plan = PlanningCurator()
+    solver.solve(PrivateDataset.planned(dataset.shape), plan)
+    ran = EventList()
+    run = SamplingCurator(ran, SeededSampler(3), trials=2, record=True)
+    solver.solve(dataset, run)
+    replay = ReplayCurator(run.transcript)
+    solver.solve(dataset, replay)
+    assert plan.events == ran.events == [message.event for message in run.transcript]
+    assert replay.log_density.shape == (2,)
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_a_seed_reproduces_every_message_bit_for_bit(name: str) -> None:
+    transcripts = []
+    for _ in range(2):
+        curator = SamplingCurator(EventList(), SeededSampler(11), record=True)
+        ALGORITHMS[name].solve(private(), curator)
+        transcripts.append(b"".join(m.content.tobytes() for m in curator.transcript))
+    assert transcripts[0] == transcripts[1]
+
+
+def test_trials_are_independent_runs_of_one_algorithm() -> None:
+    solver = DpAdmm(4, 5.0, SMOOTH)
+    state = solver.solve(private(), SamplingCurator(EventList(), SeededSampler(1), trials=3))
+    assert state.model.shape == (3, 5)
+    assert len({row.tobytes() for row in state.model}) == 3
+
+
+def planned_steps(solver: Solver, shape: DataShape) -> list[GaussianStep]:
+    plan = PlanningCurator()
+    solver.solve(PrivateDataset.planned(shape), plan)
+    steps = [event.mechanism for event in plan.events]
+    assert all(isinstance(step, GaussianStep) for step in steps)
+    return steps  # type: ignore[return-value]
+
+
+# claims.md H-1: m = 400, rho = .1, c_1 = 1, λ/n = 1e-6, d = 104, c_w = 89, at (.2, 1e-6) a round
+PAPER = DataShape(("agent",), 400, 104, 1.0, Adjacency.REPLACE_ONE)
+CLASSICAL = sqrt(2 * log(1.25 / 1e-6)) / 0.2
+
+
+def test_lemma_1_sensitivities_and_noise_are_the_papers_figures() -> None:
+    steps = planned_steps(DpAdmm(100, CLASSICAL, SmoothSteps(0.250001, 89.0)), PAPER)
+    assert steps[0].sensitivity.value == pytest.approx(0.01346013103, rel=1e-9)
+    assert steps[99].noise_std == pytest.approx(0.2345993492, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "factor"), [(Adjacency.ZERO_OUT_ONE, 0.5), (Adjacency.ADD_REMOVE_ONE, 1.0)]
+)
+def test_other_relations_scale_lemma_1(adjacency: Adjacency, factor: float) -> None:
+    solver = DpAdmm(1, 1.0, ConstantSteps(1.0))
+    base = planned_steps(solver, PAPER)[0].sensitivity.value
+    other = planned_steps(solver, replace(PAPER, adjacency=adjacency))[0].sensitivity.value
+    assert base == pytest.approx(2 / (400 * 1.1), rel=1e-15)
+    assert other == pytest.approx(factor * base, rel=1e-15)
+
+
+def test_lemma_4_sensitivity_pays_for_the_tolerance() -> None:
+    steps = planned_steps(PvpAdmm(1, 1.0, tolerance=1e-5), PAPER)
+    modulus = 0.1 + 1e-6
+    assert steps[0].sensitivity.value == pytest.approx(
+        2 / (400 * modulus) + 2 * 1e-5 / modulus, rel=1e-12
+    )
+
+
+def test_every_round_has_the_planned_noise_multiplier_or_more() -> None:
+    for step in planned_steps(DpAdmm(100, 37.3063, SmoothSteps(0.250001, 89.0)), PAPER):
+        ratio = step.noise_std / float(step.sensitivity.root)
+        assert 37.3063 <= ratio * (1 + 1e-15) < 37.3063 * (1 + 1e-12)
+
+
+def optimum(regularisation: float) -> np.ndarray:
+    """The minimiser of sum_i mean loss + 4·regularisation·|w|²/2, by an independent solver."""
+    rows, labels = records()
+
+    def objective(w: np.ndarray) -> tuple[float, np.ndarray]:
+        margins = -labels * (rows @ w)
+        value = 4 * np.logaddexp(0, margins).mean() + 2 * regularisation * w @ w
+        slopes = -labels / (1 + np.exp(-margins))
+        return value, 4 * rows.T @ slopes / len(labels) + 4 * regularisation * w
+
+    found = minimize(objective, np.zeros(5), jac=True, method="BFGS", options={"gtol": 1e-11})
+    return found.x
+
+
+@pytest.mark.parametrize(
+    "solver",
+    [
+        PvpAdmm(400, None, tolerance=1e-12, regularisation=0.05),
+        DpAdmm(4000, 0.0, ConstantSteps(1.0), regularisation=0.05),
+    ],
+    ids=["exact minimisers", "first-order steps"],
+)
+def test_without_noise_the_optimum_of_an_independent_solver_is_found(solver: Solver) -> None:
+    state = solver.solve(private(), SamplingCurator(EventList(), SeededSampler(0)))
+    best = optimum(0.05)
+    assert np.linalg.norm(state.model - best) <= 1e-6 * np.linalg.norm(best)
+
+
+PUBLISHED = PublishedDpAdmm(DpAdmm(5, 5.0, SMOOTH), pretraining_rounds=60, planned_distance=1.0)
+
+
+def test_published_pretraining_is_an_unprotected_event() -> None:
+    plan = PlanningCurator()
+    PUBLISHED.solve(PrivateDataset.planned(private().shape), plan)
+    kinds = [type(event.mechanism) for event in plan.events]
+    assert kinds == [UnprotectedRelease] * 60 + [GaussianStep] * 5
+
+
+def test_published_plan_equals_its_run_only_when_the_private_norm_is_guessed() -> None:
+    curator = SamplingCurator(EventList(), SeededSampler(0))
+    found = PUBLISHED.pretrained_distance(private(), curator)
+    assert found >= 2.0
+    for guess, equal in ((found, True), (found + 1.0, False)):
+        solver = replace(PUBLISHED, planned_distance=guess)
+        plan, ran = PlanningCurator(), EventList()
+        solver.solve(PrivateDataset.planned(private().shape), plan)
+        solver.solve(private(), SamplingCurator(ran, SeededSampler(0)))
+        assert (plan.events == ran.events) is equal
+
+
+def test_without_its_unprotected_release_pretraining_raises() -> None:
+    gradient = private().mean_gradient(PUBLISHED.algorithm.loss, np.zeros(5))
+    with pytest.raises(UnprotectedReleaseError):
+        np.linalg.norm(gradient)  # type: ignore[call-overload]

@@ -13,8 +13,11 @@ stay far inside the sensitivity that the exact bound prices."""
 
 def project_to_ball(vectors: FloatArray, radius: float) -> FloatArray:
     """Return vectors of shape (..., d), those longer than `radius`·HEADROOM scaled down to it."""
-    norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    # measured in units of the largest entry, so that no square under- or overflows
+    largest = np.max(np.abs(vectors), axis=-1, keepdims=True, initial=0.0)
+    units = vectors / np.where(largest > 0.0, largest, 1.0)
+    lengths = np.linalg.norm(units, axis=-1, keepdims=True)
     limit = radius * HEADROOM
-    with np.errstate(divide="ignore", invalid="ignore"):
-        factors = np.where(norms > limit, limit / norms, 1.0)
-    return vectors * factors
+    with np.errstate(over="ignore"):
+        long = lengths * largest > limit
+    return np.where(long, units * (limit / np.maximum(lengths, 1.0)), vectors)

@@ -52,7 +52,7 @@ class SeededSampler:
 class SystemSampler:
     """Noise from the operating system's entropy, by inversion; nobody can draw it again.
 
-    Each value inverts a 53-bit uniform, so tails end at 8.2 standard deviations and values lie on a
+    Each value inverts a 53-bit uniform, so tails end at 8.3 standard deviations and values lie on a
     floating-point grid: the report names this under numerics not covered.
     """
 
@@ -61,6 +61,8 @@ class SystemSampler:
     def standard_normal(self, shape: tuple[int, ...]) -> FloatArray:
         """Return independent N(0, 1) values of the given shape."""
         count = int(np.prod(shape, dtype=np.int64))
-        words = np.frombuffer(os.urandom(8 * count), dtype=np.uint64) >> np.uint64(11)
-        uniform = (words.astype(np.float64) + 0.5) * 2.0**-53
-        return np.asarray(ndtri(uniform), dtype=np.float64).reshape(shape)
+        words = np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
+        # 52 bits and a half are exact; 53 would round up to 1, whose normal quantile is infinite
+        lower_half = ((words >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-53
+        signs = np.where(words & np.uint64(1), 1.0, -1.0)
+        return np.asarray(signs * ndtri(lower_half), dtype=np.float64).reshape(shape)

@@ -48,6 +48,10 @@ __all__ = ["Sensitive", "concatenate", "concatenate_disjoint", "linear_map"]
 
 _ADVICE = "release it through a curator (curator.release(...)) and work with the noisy message"
 
+_LARGEST_SHIFT = 2.0**-30
+"""A sum with a larger public number, as a fraction, would be rounded to steps that neighbours
+can tell apart: (x + 2**60) - 2**60 is a multiple of 256 whatever the sensitivity of x."""
+
 Public = float | int | np.floating[Any] | np.integer[Any] | FloatArray
 _Kind = TypeVar("_Kind", bound=type)
 
@@ -129,6 +133,11 @@ class Sensitive:
 
     __slots__ = ("_value", "dimension", "parties", "sensitivity")
 
+    sensitivity: Sensitivity
+    parties: tuple[str, ...]
+    dimension: int
+    _value: FloatArray | None
+
     def __init__(
         self,
         sensitivity: Sensitivity,
@@ -141,10 +150,12 @@ class Sensitive:
             raise InvalidParameter(
                 "value.shape", value.shape, f"(..., {len(parties)}, {dimension})"
             )
-        self.sensitivity = sensitivity
-        self.parties = parties
-        self.dimension = dimension
-        self._value = value
+        fields = (("sensitivity", sensitivity), ("parties", parties), ("dimension", dimension))
+        for name, content in (*fields, ("_value", value)):
+            object.__setattr__(self, name, content)
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"Expected no change of {name}: a Sensitive is made once, by a rule.")
 
     @property
     def planned(self) -> bool:
@@ -246,6 +257,9 @@ class Sensitive:
             fits = False
         if not fits:
             raise InvalidParameter("public operand shape", array.shape, f"broadcastable to {block}")
+        size, bound = float(np.max(np.abs(array), initial=0.0)), self.sensitivity.value
+        if 0.0 < bound < size * _LARGEST_SHIFT:
+            raise InvalidParameter("public operand", size, f"in [0, 2**30 * sensitivity={bound:g}]")
         return array
 
     def _require_aligned(self, other: "Sensitive") -> None:
@@ -319,8 +333,8 @@ def _joined(first: Sensitive, second: Sensitive, *, axis: SupportsIndex) -> Floa
 
 
 def _public_number(value: object) -> float:
-    array = np.asarray(value)
-    if isinstance(value, Sensitive) or array.ndim != 0 or array.dtype.kind not in "iuf":
+    array = np.asarray(None if isinstance(value, Sensitive) else value)
+    if array.ndim != 0 or array.dtype.kind not in "iuf":
         raise UnprotectedFunction(
             "a product of a sensitive value and anything but one public number has no rule here; "
             "use linear_map for public matrices."

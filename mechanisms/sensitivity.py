@@ -19,7 +19,14 @@ from fractions import Fraction
 from math import inf, isqrt, nextafter
 
 from .adjacency import Adjacency, require_same_adjacency
-from .errors import InvalidParameter, Number, require_nonnegative, require_positive_int
+from .errors import (
+    InvalidParameter,
+    Number,
+    require_finite,
+    require_nonnegative,
+    require_positive,
+    require_positive_int,
+)
 
 __all__ = [
     "Derivation",
@@ -43,6 +50,9 @@ _ROOT_BITS = 96
 
 _SQUARE_BITS = 512
 """Squares whose numerator or denominator outgrow this are rounded up to a dyadic of 256 bits."""
+
+_SMALLEST, _LARGEST = Fraction(1, 2**400), Fraction(2**400)
+"""Outside, values in doubles under- or overflow, and rounding moves them by more than the bound."""
 
 
 class Norm(Enum):
@@ -96,7 +106,11 @@ class Sensitivity:
             raise InvalidParameter("norm", self.norm, "a Norm")
         if not isinstance(self.adjacency, Adjacency):
             raise InvalidParameter("adjacency", self.adjacency, "an Adjacency")
+        if not isinstance(self.squared, Fraction):
+            raise InvalidParameter("squared", self.squared, "an exact Fraction")
         require_nonnegative("squared", self.squared)
+        if self.squared and not _SMALLEST**2 <= self.squared <= _LARGEST**2:
+            raise InvalidParameter("sensitivity", self.value, "0 or in [2**-400, 2**400]")
         if self.derivation.squared != self.squared:
             raise InvalidParameter(
                 "derivation", self.derivation.squared, f"concluding squared={self.squared}"
@@ -120,7 +134,7 @@ class Sensitivity:
 
 def float_up(value: Number) -> float:
     """Return the smallest binary64 >= `value` (infinity where there is none)."""
-    exact = Fraction(value)
+    exact = _exact(value)
     try:
         near = float(exact)
     except OverflowError:
@@ -148,6 +162,13 @@ def _capped(squared: Fraction) -> Fraction:
     if shift >= 0:
         return Fraction(-((-squared.numerator << shift) // squared.denominator), 1 << shift)
     return Fraction(-(-squared.numerator // (squared.denominator << -shift)) << -shift)
+
+
+def _exact(value: Number) -> Fraction:
+    """Return `value` exactly; fixed-width integers would wrap around inside a `Fraction`."""
+    if isinstance(value, float):
+        return Fraction(value)
+    return Fraction(int(value.numerator), int(value.denominator))
 
 
 def _short(value: Fraction | str) -> str:
@@ -181,7 +202,7 @@ def declared(
     require_nonnegative("value", value)
     if not reason.strip():
         raise InvalidParameter("reason", reason, "a sentence that says why the bound holds")
-    exact = Fraction(value)
+    exact = _exact(value)
     return _conclude("declared", norm, adjacency, exact**2, (("value", exact), ("reason", reason)))
 
 
@@ -197,7 +218,7 @@ def mean_of_bounded(bound: Number, count: int, adjacency: Adjacency) -> Sensitiv
     require_nonnegative("bound", bound)
     require_positive_int("count", count)
     factor = 1 if _record_adjacency(adjacency) is Adjacency.ZERO_OUT_ONE else 2
-    exact = Fraction(bound)
+    exact = _exact(bound)
     return _conclude(
         "mean-of-bounded",
         Norm.L2,
@@ -216,7 +237,7 @@ def sum_of_bounded(bound: Number, adjacency: Adjacency) -> Sensitivity:
     """
     require_nonnegative("bound", bound)
     factor = 2 if _record_adjacency(adjacency) is Adjacency.REPLACE_ONE else 1
-    exact = Fraction(bound)
+    exact = _exact(bound)
     return _conclude(
         "sum-of-bounded", Norm.L2, adjacency, (factor * exact) ** 2, (("bound", exact),)
     )
@@ -237,11 +258,10 @@ def strongly_convex_argmin(
     """
     require_nonnegative("lipschitz", lipschitz)
     require_nonnegative("tolerance", tolerance)
+    require_positive("modulus", modulus)
     require_positive_int("count", count)
-    if not modulus > 0:
-        raise InvalidParameter("modulus", modulus, "in (0, inf)")
     factor = 1 if _record_adjacency(adjacency) is Adjacency.ZERO_OUT_ONE else 2
-    lip, mod, tol = Fraction(lipschitz), Fraction(modulus), Fraction(tolerance)
+    lip, mod, tol = _exact(lipschitz), _exact(modulus), _exact(tolerance)
     return _conclude(
         "strongly-convex-argmin",
         Norm.L2,
@@ -256,7 +276,8 @@ def scaled(sensitivity: Sensitivity, factor: Number) -> Sensitivity:
 
     Sens(f, Δ²)  ⊢  Sens(c·f, c²Δ²)
     """
-    exact = Fraction(factor)
+    require_finite("factor", factor)
+    exact = _exact(factor)
     return _conclude(
         "scaled",
         sensitivity.norm,
@@ -307,7 +328,7 @@ def clipped(sensitivity: Sensitivity, radius: Number) -> Sensitivity:
     require_nonnegative("radius", radius)
     if sensitivity.norm is not Norm.L2:
         raise InvalidParameter("norm", sensitivity.norm, "Norm.L2 for an l2 projection")
-    exact = Fraction(radius)
+    exact = _exact(radius)
     return _conclude(
         "clip",
         sensitivity.norm,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .errors import InvalidParameter, require_nonnegative
+from .errors import InvalidParameter, require_nonnegative, require_positive_int
 from .events import Audience, Context, Event, GaussianStep, UnprotectedRelease
 from .protocols import EventSink, FloatArray
 from .sampling import Sampler
@@ -57,6 +57,8 @@ class Curator(ABC):
     ) -> FloatArray:
         """Return the message of shape (..., P, d): `sensitive` plus independent normal noise.
 
+        Messages are read-only: a transcript that a solver could edit would not replay.
+
         Args:
             sensitive: what to release; one message a party.
             round: of the algorithm, from 1; 0 for what happens before the first.
@@ -78,7 +80,9 @@ class Curator(ABC):
             noise_std = noise_std_for(sensitive.sensitivity, noise_multiplier)
         mechanism = GaussianStep(sensitive.sensitivity, float(noise_std))
         context = Context(sensitive.parties, round, release, audience)
-        return self._deliver(sensitive, Event(mechanism, context), mechanism.noise_std)
+        message = self._deliver(sensitive, Event(mechanism, context), mechanism.noise_std)
+        message.setflags(write=False)
+        return message
 
     def release_unprotected(
         self,
@@ -97,7 +101,9 @@ class Curator(ABC):
         """
         context = Context(sensitive.parties, round, release, audience)
         event = Event(UnprotectedRelease(reason), context)
-        return self._deliver(sensitive, event, 0.0, stand_in)
+        message = self._deliver(sensitive, event, 0.0, stand_in)
+        message.setflags(write=False)
+        return message
 
     @abstractmethod
     def _deliver(
@@ -117,7 +123,11 @@ class SamplingCurator(Curator):
         sink: where events are reserved and committed: a ledger.
         sampler: where noise comes from.
         trials: leading axis of every message for B independent trials; None for a single run.
+            B trials release B times what the events price once, so a real release has none.
         record: whether to keep the transcript.
+
+    Raises:
+        InvalidParameter: trials of noise that nobody can draw again, which only a release needs.
     """
 
     def __init__(
@@ -128,6 +138,10 @@ class SamplingCurator(Curator):
         trials: int | None = None,
         record: bool = False,
     ) -> None:
+        if trials is not None:
+            require_positive_int("trials", trials)
+            if sampler.provenance.seed is None:
+                raise InvalidParameter("trials", trials, "None unless the sampler is seeded")
         self._sink = sink
         self._sampler = sampler
         self._lead = () if trials is None else (trials,)
@@ -144,8 +158,10 @@ class SamplingCurator(Curator):
         value = sensitive._value
         if value is None:
             raise InvalidParameter("sensitive", sensitive, "with a value; plans have none")
-        token = self._sink.reserve((event,), self._sampler.provenance)
         shape = (*self._lead, *value.shape[-2:])
+        if value.shape[:-2] not in ((), self._lead):
+            raise InvalidParameter("trials of the value", value.shape[:-2], f"() or {self._lead}")
+        token = self._sink.reserve((event,), self._sampler.provenance)
         if noise_std == 0.0:
             content = np.broadcast_to(value, shape).copy()
         else:

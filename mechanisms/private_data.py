@@ -56,17 +56,21 @@ class DataShape:
     adjacency: Adjacency
 
     def __post_init__(self) -> None:
+        if not isinstance(self.parties, tuple):
+            raise InvalidParameter("parties", self.parties, "a tuple of names")
         if not self.parties or len(set(self.parties)) != len(self.parties):
             raise InvalidParameter("parties", self.parties, "at least one party, each named once")
         require_positive_int("count", self.count)
         require_positive_int("features", self.features)
         require_positive("row_bound", self.row_bound)
+        if not isinstance(self.adjacency, Adjacency):
+            raise InvalidParameter("adjacency", self.adjacency, "an Adjacency")
         if self.adjacency is Adjacency.REPLACE_FEATURE_COLUMN:
             raise InvalidParameter("adjacency", self.adjacency, "a relation between records")
 
     def gradient_bound(self, loss: Loss) -> Fraction:
         """Return G: no record's gradient of `loss` is longer."""
-        return loss.derivative_bound * Fraction(self.row_bound)
+        return Fraction(loss.derivative_bound) * Fraction(float(self.row_bound))
 
 
 class PrivateDataset:
@@ -86,7 +90,7 @@ class PrivateDataset:
             fewer records than `n_min`. Nothing has been spent by then.
     """
 
-    __slots__ = ("_records", "shape")
+    __slots__ = ("_records", "_shape")
 
     def __init__(
         self,
@@ -99,6 +103,8 @@ class PrivateDataset:
         parties: tuple[str, ...] = ("all",),
         n_min: int | None = None,
     ) -> None:
+        if not isinstance(adjacency, Adjacency):
+            raise InvalidParameter("adjacency", adjacency, "an Adjacency")
         require_positive("row_bound", row_bound)
         records = gather_records(features, labels, row_bound, party_of, len(parties))
         smallest = int(records.counts.min())
@@ -115,7 +121,7 @@ class PrivateDataset:
                 raise InvalidParameter("n_min", n_min, "not above a party's number of records")
         elif n_min is not None:
             raise InvalidParameter("n_min", n_min, f"None under {adjacency.value}")
-        self.shape = DataShape(
+        self._shape = DataShape(
             parties, smallest if n_min is None else n_min, features.shape[1], row_bound, adjacency
         )
         self._records: Records | None = records
@@ -124,24 +130,29 @@ class PrivateDataset:
     def planned(cls, shape: DataShape) -> PrivateDataset:
         """Return a handle without records: it answers with sensitivities and no values."""
         handle = cls.__new__(cls)
-        handle.shape = shape
+        handle._shape = shape
         handle._records = None
         return handle
+
+    @property
+    def shape(self) -> DataShape:
+        """The public facts."""
+        return self._shape
 
     def mean_gradient(self, loss: Loss, w: FloatArray) -> Sensitive:
         """Return each party's mean gradient at the public point w, of shape (..., P, d) or (d,)."""
         sensitivity = mean_of_bounded(
             self.shape.gradient_bound(loss), self.shape.count, self.shape.adjacency
         )
-        records = self._records
-        value = None if records is None else records.mean_gradient(loss, self._point("w", w))
+        point, records = self._point("w", w), self._records
+        value = None if records is None else records.mean_gradient(loss, point)
         return self._sensitive(sensitivity, value)
 
     def sum_gradient(self, loss: Loss, w: FloatArray) -> Sensitive:
         """Return each party's sum of gradients at the public point w."""
         sensitivity = sum_of_bounded(self.shape.gradient_bound(loss), self.shape.adjacency)
-        records = self._records
-        value = None if records is None else records.sum_gradient(loss, self._point("w", w))
+        point, records = self._point("w", w), self._records
+        value = None if records is None else records.sum_gradient(loss, point)
         return self._sensitive(sensitivity, value)
 
     def strongly_convex_argmin(
@@ -172,20 +183,19 @@ class PrivateDataset:
             self.shape.count,
             self.shape.adjacency,
         )
+        shift, origin = self._point("linear", linear), self._point("start", start)
         records = self._records
         if records is None:
             return self._sensitive(sensitivity, None)
         objective = Objective(
             gradient=lambda v: records.mean_gradient(loss, v),
             modulus=modulus,
-            linear=self._point("linear", linear),
+            linear=shift,
             smoothness=float(curvature) * self.shape.row_bound**2 + modulus,
             gradient_bound=float(self.shape.gradient_bound(loss)),
             terms=int(records.counts.max()),
         )
-        return self._sensitive(
-            sensitivity, minimise(objective, self._point("start", start), tolerance)
-        )
+        return self._sensitive(sensitivity, minimise(objective, origin, tolerance))
 
     def with_record(
         self, index: int, *, features: FloatArray | None = None, label: float | None = None
@@ -204,8 +214,9 @@ class PrivateDataset:
         """Return a public point with a row for each party; a `Sensitive` refuses by itself."""
         array = np.asarray(point, dtype=np.float64)
         block = (len(self.shape.parties), self.shape.features)
-        if not np.all(np.isfinite(array)):
-            raise InvalidParameter(name, "NaN or infinity", "with finite entries")
+        # far below overflow: an infinite or undefined score would show a record's signs
+        if not np.all(np.abs(array) <= 1e100):
+            raise InvalidParameter(name, "NaN or above 1e100", "with entries of at most 1e100")
         rows = array.shape[-2] if array.ndim > 1 else 1
         if array.shape[-1:] != block[1:] or rows not in (1, block[0]):
             raise InvalidParameter(f"{name}.shape", array.shape, f"broadcastable to {block}")

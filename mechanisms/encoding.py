@@ -2,7 +2,7 @@
 
 A binary64 is written as `"<mantissa>p<exponent>"`, mantissa odd (or `"0p0"`), so that 0.75 reads
 `"3p-2"`; a rational as `"<numerator>/<denominator>"`. Keys are sorted, there is no white space, so
-equal events have equal bytes and one SHA-256.
+equal events with equal derivations have equal bytes and one SHA-256.
 
 >>> dyadic(0.75)
 '3p-2'
@@ -110,7 +110,10 @@ def from_rational(text: object) -> Fraction:
     found = _RATIONAL.fullmatch(text) if isinstance(text, str) else None
     if found is None or (found[2] is not None and int(found[2]) == 0):
         raise MalformedEvent(f"Expected a rational such as '3/4' instead got {text!r:.80}.")
-    return Fraction(int(found[1]), int(found[2] or "1"))
+    value = Fraction(int(found[1]), int(found[2] or "1"))
+    if rational(value) != text:
+        raise MalformedEvent(f"Expected a rational in lowest terms instead got {text!r:.80}.")
+    return value
 
 
 def canonical_json(value: Json) -> bytes:
@@ -140,7 +143,7 @@ def event_from_json(value: object) -> Event:
     """Return the event that a written form names; unknown fields are refused."""
     keys = ("schema", "mechanism", "parties", "round", "release", "audience")
     found = _object(value, keys)
-    if found["schema"] != SCHEMA_VERSION:
+    if _int(found["schema"]) != SCHEMA_VERSION:
         raise MalformedEvent(f"Expected schema {SCHEMA_VERSION} instead got {found['schema']!r}.")
     parties = tuple(_text(p) for p in _list(found["parties"]))
     context = _build(
@@ -151,14 +154,17 @@ def event_from_json(value: object) -> Event:
     return Event(mechanism_from_json(found["mechanism"]), context)
 
 
-def mechanism_to_json(mechanism: Mechanism) -> dict[str, Json]:
-    """Return the written form of a mechanism."""
+def mechanism_to_json(mechanism: Mechanism, *, depth: int = 0) -> dict[str, Json]:
+    """Return the written form of a mechanism; what could not be read back is refused."""
+    _require_depth("mechanism", depth)
     written: dict[str, Json] = {"kind": _NAMES[type(mechanism)]}
     if isinstance(mechanism, Parties):
-        written["parts"] = [[n, [mechanism_to_json(m) for m in ms]] for n, ms in mechanism.parts]
+        written["parts"] = [
+            [n, [mechanism_to_json(m, depth=depth + 1) for m in ms]] for n, ms in mechanism.parts
+        ]
         return written
     for item in fields(mechanism):
-        written[item.name] = _field_to_json(getattr(mechanism, item.name))
+        written[item.name] = _field_to_json(getattr(mechanism, item.name), depth)
     return written
 
 
@@ -186,7 +192,12 @@ def mechanism_from_json(value: object, *, depth: int = 0) -> Mechanism:
     return _build(lambda: kind(**values))
 
 
-def _field_to_json(value: object) -> Json:
+def _require_depth(name: str, depth: int) -> None:
+    if depth > _DEPTH:
+        raise InvalidParameter(f"{name} depth", depth, f"in [0, {_DEPTH}]")
+
+
+def _field_to_json(value: object, depth: int) -> Json:
     match value:
         case Sensitivity():
             return {
@@ -200,7 +211,7 @@ def _field_to_json(value: object) -> Json:
         case int() | str():
             return value
         case _:
-            return mechanism_to_json(cast("Mechanism", value))
+            return mechanism_to_json(cast("Mechanism", value), depth=depth + 1)
 
 
 def _field_from_json(name: str, value: object, depth: int) -> object:
@@ -217,7 +228,8 @@ def _field_from_json(name: str, value: object, depth: int) -> object:
             return from_dyadic(value)
 
 
-def _derivation_to_json(node: Derivation) -> Json:
+def _derivation_to_json(node: Derivation, depth: int = 0) -> Json:
+    _require_depth("derivation", depth)
     return {
         "rule": node.rule,
         "squared": rational(node.squared),
@@ -225,7 +237,7 @@ def _derivation_to_json(node: Derivation) -> Json:
             [name, {"text": v} if isinstance(v, str) else rational(v)]
             for name, v in node.parameters
         ],
-        "premises": [_derivation_to_json(p) for p in node.premises],
+        "premises": [_derivation_to_json(p, depth + 1) for p in node.premises],
     }
 
 

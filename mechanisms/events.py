@@ -47,6 +47,14 @@ def _require_norm(sensitivity: Sensitivity, norm: Norm) -> None:
         raise InvalidParameter("sensitivity.norm", sensitivity.norm, f"equal to {norm}")
 
 
+def _store_exact(mechanism: object, name: str) -> None:
+    """Make a checked number the binary64 that its written form can hold, or refuse it."""
+    value = getattr(mechanism, name)
+    if float(value) != value:
+        raise InvalidParameter(name, value, "exactly representable as a binary64")
+    object.__setattr__(mechanism, name, float(value))
+
+
 @dataclass(frozen=True, slots=True)
 class GaussianStep:
     """A quantity of known l2 sensitivity plus independent normal noise on every coordinate.
@@ -61,6 +69,7 @@ class GaussianStep:
     def __post_init__(self) -> None:
         _require_norm(self.sensitivity, Norm.L2)
         require_nonnegative("noise_std", self.noise_std)
+        _store_exact(self, "noise_std")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +82,7 @@ class LaplaceStep:
     def __post_init__(self) -> None:
         _require_norm(self.sensitivity, Norm.L1)
         require_nonnegative("scale", self.scale)
+        _store_exact(self, "scale")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +98,7 @@ class DiscreteGaussianStep:
     def __post_init__(self) -> None:
         _require_norm(self.sensitivity, Norm.L2)
         require_nonnegative("noise_std", self.noise_std)
+        _store_exact(self, "noise_std")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +111,7 @@ class DiscreteLaplaceStep:
     def __post_init__(self) -> None:
         _require_norm(self.sensitivity, Norm.L1)
         require_nonnegative("scale", self.scale)
+        _store_exact(self, "scale")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +126,7 @@ class RandomisedResponse:
 
     def __post_init__(self) -> None:
         require_rate("truth", self.truth)
+        _store_exact(self, "truth")
         require_positive_int("categories", self.categories)
         if self.categories < 2:
             raise InvalidParameter("categories", self.categories, "a whole number in [2, inf)")
@@ -138,7 +151,9 @@ class GaussianMixtureStep:
         _require_norm(self.sampled, Norm.L2)
         require_same_adjacency(self.constant.adjacency, self.sampled.adjacency)
         require_rate("rate", self.rate)
+        _store_exact(self, "rate")
         require_nonnegative("noise_std", self.noise_std)
+        _store_exact(self, "noise_std")
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +166,7 @@ class PoissonSampled:
     def __post_init__(self) -> None:
         _require_kind("event", self.event, (GaussianStep, LaplaceStep))
         require_rate("rate", self.rate)
+        _store_exact(self, "rate")
 
 
 @dataclass(frozen=True, slots=True)

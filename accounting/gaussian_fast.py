@@ -2,8 +2,8 @@
 
 The fast grade of `gaussian`: `_upper` never lies below the exact value, `_lower` never above it.
 
->>> print(epsilon_upper(mu_squared=1, delta=[1e-5, 1e-10]).round(9))
-[4.377178096 6.886198183]
+>>> print(epsilon_upper(mu_squared=1, delta=[1e-5, 1e-10]).round(6))
+[4.377178 6.547924]
 """
 
 from fractions import Fraction

@@ -113,6 +113,20 @@ Proof.
   nra.
 Qed.
 
+(** The tangent at the ratio of p and q touches. *)
+Lemma renyi_term_touches p q :
+  0 < p -> 0 < q ->
+  alpha * exp ((alpha - 1) * (ln p - ln q)) * p - (alpha - 1) * exp (alpha * (ln p - ln q)) * q
+    = renyi_term alpha p q.
+Proof.
+  intros Hp Hq; rewrite renyi_term_pos by assumption.
+  rewrite <- (exp_ln p) at 2 by exact Hp; rewrite <- (exp_ln q) at 3 by exact Hq.
+  rewrite !Rmult_assoc, <- !exp_plus.
+  replace ((alpha - 1) * (ln p - ln q) + ln p) with (alpha * ln p + (1 - alpha) * ln q) by ring.
+  replace (alpha * (ln p - ln q) + ln q) with (alpha * ln p + (1 - alpha) * ln q) by ring.
+  ring.
+Qed.
+
 (** Joint convexity: merging outcomes lowers the moment. *)
 Lemma renyi_term_total {A} (l : list A) (p q : A -> R) :
   1 < alpha -> nonneg l p -> nonneg l q -> covered l p q ->
@@ -122,17 +136,9 @@ Proof.
   assert (0 <= moment alpha l p q) by (apply total_nonneg; intros; apply renyi_term_nonneg).
   destruct (total_nonneg l p Hp) as [Hp0|<-]; [|rewrite renyi_term_0_l; assumption].
   destruct (total_nonneg l q Hq) as [Hq0|<-]; [|rewrite renyi_term_0_r; assumption].
-  rewrite renyi_term_pos by assumption.
-  set (P := total l p) in *; set (Q := total l q) in *; set (s := ln P - ln Q).
-  transitivity (total l (fun a =>
-    alpha * exp ((alpha - 1) * s) * p a - (alpha - 1) * exp (alpha * s) * q a)).
-  - rewrite total_minus, !total_scal; fold P; fold Q.
-    rewrite <- (exp_ln P) at 2 by exact Hp0; rewrite <- (exp_ln Q) at 2 by exact Hq0.
-    rewrite !Rmult_assoc, <- !exp_plus; unfold s.
-    replace ((alpha - 1) * (ln P - ln Q) + ln P) with (alpha * ln P + (1 - alpha) * ln Q) by ring.
-    replace (alpha * (ln P - ln Q) + ln Q) with (alpha * ln P + (1 - alpha) * ln Q) by ring.
-    right; ring.
-  - apply total_le; intros a Ia; apply renyi_term_tangent; auto.
+  rewrite <- renyi_term_touches by assumption; set (s := ln _ - ln _).
+  rewrite <- !total_scal, <- total_minus.
+  apply total_le; intros a Ia; apply renyi_term_tangent; auto.
 Qed.
 
 End Term.

@@ -1,0 +1,18 @@
+"""Grades: what stands behind a printed epsilon."""
+
+from enum import Enum
+
+__all__ = ["Grade"]
+
+
+class Grade(Enum):
+    """How far a number can be trusted; every printed epsilon says which one it is."""
+
+    CERTIFIED = "certified"
+    """Rigorous: exact parameters, ball or integer arithmetic, rounded outward."""
+
+    FAST = "fast"
+    """Double precision with an outward allowance for its own rounding: still an upper bound."""
+
+    ESTIMATE = "estimate"
+    """No guarantee."""

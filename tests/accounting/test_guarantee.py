@@ -1,0 +1,139 @@
+"""A guarantee states what the events cost, and what that rests on."""
+
+from fractions import Fraction
+from math import inf
+
+import mpmath
+import numpy as np
+import pytest
+
+from dpledger.accounting.grade import Grade
+from dpledger.accounting.guarantee import (
+    compare_conversions,
+    deltas_at,
+    epsilons_at,
+    guarantee,
+)
+from dpledger.accounting.notions import Gdp
+from dpledger.mechanisms import (
+    Adjacency,
+    AdjacencyMismatch,
+    Audience,
+    Context,
+    Event,
+    GaussianStep,
+    InvalidParameter,
+    Mechanism,
+    UnprotectedRelease,
+    declared,
+)
+from dpledger.mechanisms.sensitivity import mean_of_bounded
+
+
+def event(mechanism: Mechanism, *parties: str, round: int = 1) -> Event:
+    return Event(mechanism, Context(parties, round, "test", Audience.SERVER))
+
+
+def step(noise_std: float, reason: str = "unit") -> GaussianStep:
+    return GaussianStep(declared(1, reason, adjacency=Adjacency.REPLACE_ONE), noise_std)
+
+
+def reference_delta(mu: mpmath.mpf, epsilon: mpmath.mpf) -> mpmath.mpf:
+    below = mpmath.ncdf(-epsilon / mu + mu / 2)
+    return below - mpmath.exp(epsilon) * mpmath.ncdf(-epsilon / mu - mu / 2)
+
+
+def test_the_numbers_are_those_of_the_composed_gaussian() -> None:
+    found = guarantee([event(step(s), round=i) for i, s in enumerate((2.0, 3.0, 5.0))], delta=1e-6)
+    exact = Fraction(1, 4) + Fraction(1, 9) + Fraction(1, 25)
+    with mpmath.workdps(50):
+        mu = mpmath.sqrt(mpmath.mpf(exact.numerator) / exact.denominator)
+        at_lower = reference_delta(mu, mpmath.mpf(found.epsilon.lower_float))
+        at_upper = reference_delta(mu, mpmath.mpf(found.epsilon.upper_float))
+        assert at_lower >= mpmath.mpf(1e-6) >= at_upper
+        assert found.mu.lower_float <= mu <= found.mu.upper_float
+    assert found.epsilon.relative_width < 1e-12
+    assert found.rho.contains(exact / 2)
+    assert isinstance(found.notion, Gdp)
+    assert 0 <= found.notion.mu_squared - exact < Fraction(1, 2**500)
+    assert found.grade is Grade.CERTIFIED
+
+
+def test_each_party_has_its_own_cost() -> None:
+    found = guarantee(
+        [event(step(2.0), "a", "b"), event(step(2.0), "b"), event(step(4.0))], delta=1e-6
+    )
+    costs = {cost.parties: cost for cost in found.by_party}
+    assert costs[()].mu_squared == Fraction(1, 16)
+    assert costs[("a",)].mu_squared == Fraction(5, 16)
+    assert costs[("b",)].mu_squared == Fraction(9, 16)
+    assert found.epsilon.upper == costs[("b",)].epsilon.upper
+    assert costs[("a",)].epsilon < found.epsilon
+    assert any("McSherry" in theorem.source for theorem in found.theorems)
+
+
+def test_declared_sensitivities_are_listed_and_derived_ones_are_not() -> None:
+    derived = GaussianStep(mean_of_bounded(1, 100, Adjacency.REPLACE_ONE), 1.0)
+    events = [event(step(2.0, "by the data sheet")), event(step(2.0, "by the data sheet"))]
+    assert guarantee([*events, event(derived)], delta=1e-6).assumptions == ("by the data sheet",)
+    assert guarantee([event(derived)], delta=1e-6).assumptions == ()
+
+
+def test_an_unprotected_release_costs_infinity_and_says_why() -> None:
+    found = guarantee(
+        [event(step(1.0)), event(UnprotectedRelease("dual from the raw gradient"), "a")], delta=0.01
+    )
+    assert found.epsilon == inf
+    assert found.unprotected == ("dual from the raw gradient",)
+    assert found.notion == Gdp(inf)
+
+
+def test_no_events_cost_nothing() -> None:
+    found = guarantee([], delta=1e-6)
+    assert found.epsilon == 0
+    assert found.adjacency is None
+
+
+def test_the_expected_relation_is_checked() -> None:
+    with pytest.raises(AdjacencyMismatch):
+        guarantee([event(step(1.0))], delta=1e-6, adjacency=Adjacency.ADD_REMOVE_ONE)
+    found = guarantee([], delta=1e-6, adjacency=Adjacency.ADD_REMOVE_ONE)
+    assert found.adjacency is Adjacency.ADD_REMOVE_ONE
+
+
+@pytest.mark.parametrize("delta", [0.0, 1.0, -1.0, float("nan")])
+def test_delta_lies_between_zero_and_one(delta: float) -> None:
+    with pytest.raises(InvalidParameter):
+        guarantee([event(step(1.0))], delta=delta)
+
+
+def test_every_point_of_the_curve_holds_and_none_is_loose() -> None:
+    events = [event(step(3.0))] * 4
+    deltas = np.geomspace(1e-20, 0.4, 9)
+    certified = epsilons_at(events, deltas=deltas)
+    fast = epsilons_at(events, deltas=deltas, grade=Grade.FAST)
+    assert (certified.grade, fast.grade) == (Grade.CERTIFIED, Grade.FAST)
+    assert np.all(fast.epsilon >= certified.epsilon * (1 - 1e-15))
+    np.testing.assert_allclose(fast.epsilon, certified.epsilon, rtol=1e-8, atol=1e-12)
+    with mpmath.workdps(50):
+        mu = mpmath.mpf(2) / 3
+        for epsilon, delta in zip(certified.epsilon, certified.delta, strict=True):
+            assert reference_delta(mu, mpmath.mpf(float(epsilon))) <= mpmath.mpf(float(delta))
+    back = deltas_at(events, epsilons=certified.epsilon[certified.epsilon > 0])
+    positive = certified.epsilon > 0
+    np.testing.assert_allclose(back.delta, deltas[positive], rtol=1e-9)
+    assert np.all(back.delta <= deltas[positive] * (1 + 1e-15))
+    fast_back = deltas_at(events, epsilons=back.epsilon, grade=Grade.FAST)
+    np.testing.assert_allclose(fast_back.delta, back.delta, rtol=1e-8)
+
+
+def test_the_exact_conversion_is_the_smallest() -> None:
+    # rho = 1/8, ln(1/delta) = ln 1e5: Bun-Steinke by hand; Abadi et al. by trying every order
+    found = compare_conversions([event(step(2.0))], delta=1e-5)
+    log_inverse = np.log(1e5)
+    assert found.zcdp.upper_float == pytest.approx(0.125 + 2 * np.sqrt(0.125 * log_inverse))
+    orders = np.arange(1, 33)
+    assert found.moments.upper_float == pytest.approx(
+        np.min((orders + 1) * 0.125 + log_inverse / orders)
+    )
+    assert found.exact < found.rdp < found.zcdp < found.moments

@@ -1,0 +1,131 @@
+"""The noise for a target and the rounds for a budget, checked on the events themselves."""
+
+from collections.abc import Callable
+from fractions import Fraction
+from math import nextafter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpledger.accounting.guarantee import guarantee
+from dpledger.accounting.planning import (
+    UnattainableTarget,
+    calibrate_noise_multiplier,
+    rounds_within,
+)
+from dpledger.mechanisms import (
+    Adjacency,
+    Audience,
+    Context,
+    Event,
+    GaussianStep,
+    InvalidParameter,
+    UnprotectedRelease,
+    declared,
+)
+from dpledger.mechanisms.curators import noise_std_for
+
+UNIT = declared(1, "unit", adjacency=Adjacency.REPLACE_ONE)
+
+
+def at(mechanism: GaussianStep | UnprotectedRelease, round: int) -> Event:
+    return Event(mechanism, Context((), round, "test", Audience.SERVER))
+
+
+def equal_rounds(rounds: int) -> Callable[[float], list[Event]]:
+    """Rounds whose sensitivities differ and whose noise multipliers do not."""
+    sensitivities = [
+        declared(Fraction(1, t + 2), "schedule", adjacency=Adjacency.REPLACE_ONE)
+        for t in range(rounds)
+    ]
+    return lambda z: [
+        at(GaussianStep(s, noise_std_for(s, z)), t) for t, s in enumerate(sensitivities)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "published", "tolerance"),
+    [(1.0, 1e-5, 37.3063, 5e-5), (0.5, 1e-3, 46.10127951, 46.1 * 1e-9)],
+)
+def test_public_figures_for_a_hundred_rounds(
+    epsilon: float, delta: float, published: float, tolerance: float
+) -> None:
+    found = calibrate_noise_multiplier(equal_rounds(100), target_epsilon=epsilon, delta=delta)
+    assert abs(found.noise_multiplier - published) <= tolerance
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.floats(0.01, 20), st.floats(1e-12, 0.3), st.integers(1, 12))
+def test_the_target_holds_and_a_little_less_noise_breaks_it(
+    epsilon: float, delta: float, rounds: int
+) -> None:
+    plan = equal_rounds(rounds)
+    found = calibrate_noise_multiplier(plan, target_epsilon=epsilon, delta=delta)
+    again = guarantee(plan(found.noise_multiplier), delta=delta)
+    assert again.epsilon.upper == found.guarantee.epsilon.upper
+    assert found.guarantee.epsilon <= epsilon
+    less = found.noise_multiplier * (1 - 1e-6)
+    assert guarantee(plan(less), delta=delta).epsilon > epsilon
+
+
+def test_noise_that_does_not_scale_with_the_multiplier_is_found_by_search() -> None:
+    def plan(z: float) -> list[Event]:
+        return [at(GaussianStep(UNIT, 50.0), 0), at(GaussianStep(UNIT, 1 + z * z), 1)]
+
+    found = calibrate_noise_multiplier(plan, target_epsilon=1, delta=1e-6)
+    assert guarantee(plan(found.noise_multiplier), delta=1e-6).epsilon <= 1
+    assert guarantee(plan(found.noise_multiplier * (1 - 1e-6)), delta=1e-6).epsilon > 1
+
+
+def test_a_plan_that_leaks_cannot_be_calibrated() -> None:
+    def plan(z: float) -> list[Event]:
+        return [at(GaussianStep(UNIT, z), 1), at(UnprotectedRelease("pre-training"), 0)]
+
+    with pytest.raises(UnattainableTarget, match="pre-training"):
+        calibrate_noise_multiplier(plan, target_epsilon=1, delta=1e-6)
+
+
+def test_a_plan_with_a_fixed_part_beyond_the_target_cannot_be_calibrated() -> None:
+    with pytest.raises(UnattainableTarget):
+        calibrate_noise_multiplier(
+            lambda z: [at(GaussianStep(UNIT, 0.1), 0), at(GaussianStep(UNIT, z), 1)],
+            target_epsilon=1,
+            delta=1e-6,
+        )
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0, 0.1), (-1, 0.1), (1, 0), (1, 1)])
+def test_targets_out_of_range_are_refused(epsilon: float, delta: float) -> None:
+    with pytest.raises(InvalidParameter):
+        calibrate_noise_multiplier(equal_rounds(1), target_epsilon=epsilon, delta=delta)
+    with pytest.raises(InvalidParameter):
+        rounds_within(lambda t: equal_rounds(t)(1.0), target_epsilon=epsilon, delta=delta)
+
+
+@pytest.mark.parametrize("most", [1, 7, 99, 100, 1000])
+def test_one_round_more_would_break_the_target(most: int) -> None:
+    def plan(rounds: int) -> list[Event]:
+        return [at(GaussianStep(UNIT, 37.31), t) for t in range(rounds)]
+
+    found = rounds_within(plan, target_epsilon=1, delta=1e-5, most=most)
+    # 37.31 is just above the multiplier 37.3063 for a hundred rounds
+    assert found.rounds == min(most, 100)
+    assert found.guarantee.epsilon <= 1
+
+
+def test_calibrated_rounds_are_the_rounds_calibrated_for() -> None:
+    noise = calibrate_noise_multiplier(equal_rounds(37), target_epsilon=2, delta=1e-7)
+    for multiplier, expected in (
+        (noise.noise_multiplier, 37),
+        (nextafter(noise.noise_multiplier * (1 - 1e-6), 0), 36),
+    ):
+        found = rounds_within(
+            lambda t, z=multiplier: equal_rounds(t)(z), target_epsilon=2, delta=1e-7
+        )
+        assert found.rounds == expected
+
+
+def test_a_round_too_many_is_said_to_be_one() -> None:
+    with pytest.raises(UnattainableTarget):
+        rounds_within(lambda t: equal_rounds(t)(0.1), target_epsilon=1, delta=1e-6)

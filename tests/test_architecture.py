@@ -1,0 +1,126 @@
+"""The house keeps its order: every import is read, none runs against the arrows."""
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+ALLOWED = {
+    "mechanisms": set[str](),
+    "data": {"mechanisms"},
+    "accounting": {"mechanisms"},
+    "solvers": {"mechanisms", "accounting", "data"},
+    "audits": {"mechanisms", "accounting", "solvers", "data"},
+    "cli": {"mechanisms", "accounting", "solvers", "audits", "data"},
+}
+"""mechanisms <- accounting <- solvers <- audits <- cli; data stands on mechanisms alone."""
+
+MODULES = [path for room in ALLOWED for path in sorted((ROOT / room).rglob("*.py"))]
+CHECKER = ROOT / "accounting" / "checker.py"
+
+
+def imports(path: Path, source: str) -> Iterator[tuple[int, str]]:
+    """Yield (level, dotted name) of every import, at any depth of the module."""
+    for node in ast.walk(ast.parse(source, str(path))):
+        if isinstance(node, ast.Import):
+            yield from ((0, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            yield from ((node.level, f"{base}.{alias.name}".strip(".")) for alias in node.names)
+
+
+def faults(path: Path, source: str) -> list[str]:
+    """Return what is wrong with a module's imports, in words."""
+    place = path.relative_to(ROOT).parts
+    room = place[0]
+    found: list[str] = []
+    for level, name in imports(path, source):
+        top = name.split(".")[0]
+        if level == 0 and top == "dpledger":
+            found.append(f"absolute import of {name}")
+        elif level == 0 and top in ALLOWED:
+            found.append(f"bare import of {name}")
+        elif level > 0:
+            # one dot stays in the module's folder; each further dot goes one folder up
+            package = ("dpledger", *place[:-1])
+            target = (*package[: len(package) - level + 1], *name.split("."))
+            if level > len(package) or target[0] != "dpledger":
+                found.append(f"import from outside the package: {name}")
+            elif target[1] in ALLOWED and target[1] not in {room, *ALLOWED[room]}:
+                found.append(f"{room} imports {target[1]}")
+    return found
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_no_import_runs_against_the_order_of_the_rooms(path: Path) -> None:
+    assert faults(path, path.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    ("place", "line", "fault"),
+    [
+        ("accounting/x.py", "from ..solvers import star", "accounting imports solvers"),
+        ("accounting/x.py", "from .. import solvers", "accounting imports solvers"),
+        ("mechanisms/x.py", "def f():\n    from ..accounting.notions import Gdp", "accounting"),
+        ("data/x.py", "from ..accounting import notions", "data imports accounting"),
+        ("mechanisms/x.py", "from ..data import schema", "mechanisms imports data"),
+        ("accounting/x.py", "from ..data import schema", "accounting imports data"),
+        ("audits/claims/x.py", "from ...cli import run", "audits imports cli"),
+        ("audits/claims/x.py", "from ....cli import run", "outside the package"),
+        ("cli/x.py", "import dpledger.mechanisms", "absolute import"),
+        ("cli/x.py", "from dpledger import mechanisms", "absolute import"),
+        ("cli/x.py", "import accounting", "bare import"),
+        ("cli/x.py", "from accounting.notions import Gdp", "bare import"),
+    ],
+)
+def test_each_kind_of_fault_is_found(place: str, line: str, fault: str) -> None:
+    (found,) = faults(ROOT / place, line)
+    assert fault in found
+
+
+def test_all_rooms_have_modules_and_are_links_of_the_package() -> None:
+    for room in ALLOWED:
+        assert (ROOT / room / "__init__.py").is_file()
+        assert (ROOT / "src" / "dpledger" / room).resolve() == ROOT / room
+
+
+def reached_from_outside() -> set[Path]:
+    """Return the modules that an entry point, a room's front or a test leads to by imports."""
+    known = {("dpledger", *p.relative_to(ROOT).with_suffix("").parts): p for p in MODULES}
+    tests = list((ROOT / "tests").rglob("*.py"))
+    todo = [ROOT / "src" / "dpledger" / "__main__.py", *tests]
+    todo += [p for p in MODULES if p.name in ("__init__.py", "__main__.py")]
+    seen: set[Path] = set()
+    while todo:
+        path = todo.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        inside = path in known.values()
+        package = ("dpledger", *path.relative_to(ROOT).parts[:-1]) if inside else ("dpledger",)
+        for level, name in imports(path, path.read_text(encoding="utf-8")):
+            base = package[: len(package) - level + 1] if level else ()
+            target = (*base, *name.split("."))
+            # `from .a import b` may name a module b or a member of a
+            todo += [known[t] for t in (target, target[:-1]) if t in known]
+    return seen
+
+
+def test_every_module_is_reachable() -> None:
+    reached = reached_from_outside()
+    assert [str(p.relative_to(ROOT)) for p in MODULES if p not in reached] == []
+
+
+@pytest.mark.skipif(not CHECKER.exists(), reason="the checker is not written yet")
+def test_the_checker_stands_on_the_standard_library_alone() -> None:
+    for level, name in imports(CHECKER, CHECKER.read_text(encoding="utf-8")):
+        assert level == 0, f"the checker shares code with {name}"
+        assert name.split(".")[0] in sys.stdlib_module_names
+
+
+def test_a_bare_import_of_a_room_is_refused() -> None:
+    with pytest.raises(ImportError, match=r"Expected import dpledger\.accounting"):
+        __import__("accounting")

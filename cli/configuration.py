@@ -269,16 +269,10 @@ class Configuration(_Section, frozen=True, kw_only=True):
     def build_solver(self, noise_multiplier: float) -> Solver:
         """Return the algorithm with a noise multiplier (which `admm` has no use for)."""
         made = self.solver
-        if made.algorithm in (Algorithm.PVP_ADMM, Algorithm.ADMM):
-            private = made.algorithm is Algorithm.PVP_ADMM
-            return PvpAdmm(
-                made.rounds,
-                noise_multiplier if private else None,
-                tolerance=made.tolerance,
-                penalty=made.penalty,
-                regularisation=made.regularisation,
-                loss=made.build_loss(),
-            )
+        if made.algorithm is Algorithm.PVP_ADMM:
+            return self.build_exact(noise_multiplier)
+        if made.algorithm is Algorithm.ADMM:
+            return self.build_exact(None)
         repaired = DpAdmm(
             made.rounds,
             noise_multiplier,
@@ -291,6 +285,18 @@ class Configuration(_Section, frozen=True, kw_only=True):
         if made.algorithm is Algorithm.DP_ADMM:
             return repaired
         return PublishedDpAdmm(repaired, made.pretraining_rounds, made.distance)
+
+    def build_exact(self, noise_multiplier: float | None) -> PvpAdmm:
+        """Return ADMM with exact minimisers: PVP at a noise multiplier, or without privacy."""
+        made = self.solver
+        return PvpAdmm(
+            made.rounds,
+            noise_multiplier,
+            tolerance=made.tolerance,
+            penalty=made.penalty,
+            regularisation=made.regularisation,
+            loss=made.build_loss(),
+        )
 
     def build_sampler(self) -> Sampler:
         """Return a fresh sampler of noise."""

@@ -1,0 +1,63 @@
+"""The command `dpledger` and its exit statuses: 0 good, 1 a finding, 2 a mistake."""
+
+import sys
+
+import click
+
+from .. import __version__
+from ..mechanisms.errors import DpledgerError
+from .attack import attack
+from .calibrate import calibrate
+from .crosscheck import crosscheck
+from .curve import curve
+from .demo import demo
+from .ledger import ledger
+from .plan import plan
+from .report import report
+from .run import run as run_command
+from .verify import verify
+
+__all__ = ["main", "run"]
+
+INTERRUPTED = 130
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="dpledger")
+def main() -> None:
+    """A proof-carrying ledger for differential privacy.
+
+    Every printed epsilon says its grade: certified (rigorous), fast, or estimate.
+    """
+
+
+for _command in (
+    attack,
+    calibrate,
+    crosscheck,
+    curve,
+    demo,
+    ledger,
+    plan,
+    report,
+    run_command,
+    verify,
+):
+    main.add_command(_command)
+
+
+def run() -> None:
+    """Run the command line; mistakes become one line on standard error and status 2."""
+    try:
+        main(standalone_mode=False)
+    except click.exceptions.Exit as error:
+        sys.exit(error.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("Interrupted: what was reserved counts as spent; ledgers stay valid.", err=True)
+        sys.exit(INTERRUPTED)
+    except (DpledgerError, OSError) as error:
+        click.echo(f"{type(error).__name__}: {error}", err=True)
+        sys.exit(2)

@@ -187,7 +187,7 @@ def epsilon_from_zcdp_by_orders(*, rho: Real, delta: Number) -> OrderBound:
         x = exp(log_excess)
         return rho_float * x * x + log1p(x) - log_inverse
 
-    # both terms of the sum are at most a third of ln(1/delta) at `first`, one is all of it at `last`
+    # at `first` both terms are at most a third of ln(1/delta), at `last` one is all of it
     last = min(sqrt(log_inverse / rho_float), _LAST_ORDER)
     first = min(last / 2, log_inverse / 3)
     last_slope = slope(log(last))

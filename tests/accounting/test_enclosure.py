@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 from flint import arb, ctx
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dpledger.accounting.enclosure import Enclosure, Undecided, ball_of, precision
@@ -60,6 +60,7 @@ def test_rounding_is_outward_at_the_edges_of_the_float_range(
     assert (enclosure.lower_float, enclosure.upper_float) == (low, high)
 
 
+@example(2**200 + 1)
 @given(NUMBERS)
 def test_a_dyadic_number_is_a_point_whatever_the_precision(number: int | float | Fraction) -> None:
     dyadic = Fraction(number).denominator.bit_count() == 1

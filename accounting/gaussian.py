@@ -29,6 +29,9 @@ _INFINITY = Enclosure.of(inf)
 _START_BITS = 128
 _CAP_BITS = 4096
 _NEWTON_STEPS = 100
+# Newton ends at a step this small next to the root and to the scale on which the curve bends, which
+# is mu for epsilon and 1 for mu: what is left to go is of the order of the square
+_STEP = 2.0**-40
 # a root is certified to one part in 2^59, finer than a float: rounding it outward to a float costs
 # at most one unit in the last place
 _MARGIN = 2.0**-60
@@ -175,7 +178,7 @@ def _epsilon(mu_squared: Real, delta: Number) -> Enclosure:
                 return None
             step = (value.log() - log_target) * value / slope
             root = (root + step).mid()
-            if abs(step) < root * 2.0**-40:
+            if abs(step) < root.min(mu) * _STEP:
                 break
         return _certified_root(lambda point: _curve(mu, point)[0] - target, root)
 
@@ -202,7 +205,7 @@ def _mu(epsilon: Real, delta: Number) -> Enclosure:
             density = (-score * score / 2).exp() / (2 * arb.pi()).sqrt()
             step = (log_target - value.log()) * value / density
             root = (root + step).mid()
-            if abs(step) < root * 2.0**-40:
+            if abs(step) < root.min(arb(1)) * _STEP:
                 break
         return _certified_root(lambda point: target - _curve(point, exact_epsilon)[0], root)
 

@@ -86,7 +86,7 @@ def _mu_above(mu_squared: Real | ArrayLike) -> _Array:
 
 @np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore")
 def _curve_upper(mu: _Array, epsilon: _Array) -> tuple[_Array, _Array]:
-    """delta rounded up and an estimate of its downward slope in epsilon, for 0 < mu < inf."""
+    """delta rounded up, and an estimate of delta / -delta' in epsilon, for 0 < mu < inf."""
     ratio = np.minimum(epsilon / mu, 1e300)
     a = np.minimum(ratio - mu / 2 - 4 * _UNIT * (ratio + mu), _LAST_SCORE)
     b = a + mu
@@ -100,12 +100,14 @@ def _curve_upper(mu: _Array, epsilon: _Array) -> tuple[_Array, _Array]:
         2 * (_MILLS_ERROR + 4 * _UNIT) * (b + sqrt(2)) ** 2,
         4 * (_MILLS_ERROR + 2 * _UNIT) * mills_a / difference,
     )
+    factored = (mu <= _SMALL_MU) | (a >= 0)
     upper = np.where(
-        (mu <= _SMALL_MU) | (a >= 0),
+        factored,
         density * difference * (1 + relative),
         1 - inner + inner * (2 * _MILLS_ERROR + _density_error(a)) + 2 * _UNIT,
     )
-    return np.minimum(upper + _UNDERFLOW, 1.0), density * mills_b
+    length = np.where(factored, difference, upper / density) / mills_b
+    return np.minimum(upper + _UNDERFLOW, 1.0), length
 
 
 def delta_upper(*, mu_squared: Real | ArrayLike, epsilon: ArrayLike) -> _Array:
@@ -146,11 +148,11 @@ def epsilon_upper(*, mu_squared: Real | ArrayLike, delta: ArrayLike) -> _Array:
     # Newton as in the certified grade; what it returns is checked, not trusted
     epsilon = mu_proper * mu_proper / 2 + mu_proper * np.sqrt(-2 * log_target)
     for _ in range(_NEWTON_STEPS):
-        value, slope = _curve_upper(mu_proper, epsilon)
-        step = (np.log(value) - log_target) * value / slope
+        value, length = _curve_upper(mu_proper, epsilon)
+        step = (np.log(value) - log_target) * length
         epsilon = np.maximum(epsilon + step, 0.0)
-        # the error after a step is of the order of its square
-        if np.all(np.abs(step) <= 1e-9 * epsilon + 1e-15 * mu_proper):
+        # the error after a step is of the order of its square; at 0 it would go on to below 0
+        if np.all((np.abs(step) <= 1e-9 * epsilon + 1e-15 * mu_proper) | (epsilon == 0)):
             break
     pad = 1e-15 * epsilon + _UNDERFLOW
     while np.any(failing := _curve_upper(mu_proper, epsilon)[0] > target):

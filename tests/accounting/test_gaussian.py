@@ -203,10 +203,17 @@ def test_without_noise_there_is_no_privacy_and_without_sensitivity_no_loss() -> 
         (1e4, 1 - 2**-53),
         (1e6, 1e-300),
         (1e-12, 1e-300),
+        (1e28, 1e-44),
     ],
 )
 def test_extreme_parameters_are_narrow_too(mu_squared: float, delta: float | Fraction) -> None:
     assert epsilon_from_delta(mu_squared=mu_squared, delta=delta).relative_width <= WIDTH
+
+
+@pytest.mark.parametrize("epsilon", [0, 1e-300, 1e-12, 1e12, 1e20])
+@pytest.mark.parametrize("delta", [1e-300, 1e-5, 0.999])
+def test_extreme_targets_are_narrow_too(epsilon: float, delta: float) -> None:
+    assert mu_from_epsilon_delta(epsilon=epsilon, delta=delta).relative_width <= WIDTH
 
 
 def test_what_needs_more_than_the_precision_cap_says_so() -> None:

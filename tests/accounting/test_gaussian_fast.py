@@ -54,6 +54,26 @@ def test_epsilon_is_above_the_certified_one_and_close() -> None:
         assert truth <= float(e) <= truth.upper_float * (1 + LOOSENESS)
 
 
+def test_far_outside_the_usual_range_it_is_still_an_upper_bound() -> None:
+    rng = np.random.default_rng(8)
+    mu_squared, delta = 10 ** rng.uniform(-60, 16, 500), 10 ** rng.uniform(-300, -0.01, 500)
+    fast = epsilon_upper(mu_squared=mu_squared, delta=delta)
+    for m, d, e in zip(mu_squared, delta, fast, strict=True):
+        assert epsilon_from_delta(mu_squared=float(m), delta=float(d)) <= float(e)
+
+
+@pytest.mark.slow
+def test_fifty_thousand_points_are_above_the_certified_ones() -> None:
+    rng = np.random.default_rng(9)
+    mu_squared = 10 ** rng.uniform(-12, 6, 50_000)
+    delta = 10 ** rng.uniform(-300, -0.31, 50_000)
+    epsilon = epsilon_upper(mu_squared=mu_squared, delta=delta)
+    again = delta_upper(mu_squared=mu_squared, epsilon=epsilon)
+    for m, d, e, a in zip(mu_squared, delta, epsilon, again, strict=True):
+        assert epsilon_from_delta(mu_squared=float(m), delta=float(d)) <= float(e)
+        assert delta_from_epsilon(mu_squared=float(m), epsilon=float(e)) <= float(a)
+
+
 def test_delta_is_above_the_certified_one_and_close() -> None:
     mu_squared, delta = points(2)
     epsilon = epsilon_upper(mu_squared=mu_squared, delta=delta)

@@ -5,12 +5,14 @@ is the demo's, and the example of every section.
 """
 
 import hashlib
+from dataclasses import replace
 from enum import Enum
 from math import inf
 from pathlib import Path
 
 import msgspec
 import numpy as np
+from scipy.sparse import issparse
 
 from ..data import LabelledRecords, load_adult, load_records, read_schema, split_records
 from ..data.adult import adult_schema
@@ -175,15 +177,21 @@ class Noise(_Section, frozen=True, kw_only=True):
 
 
 class NeighbourName(Enum):
-    """How the attacked neighbour differs: one record's label flipped."""
+    """How the attacked neighbour differs: a real record's label flipped, or the worst record."""
 
     LABEL_FLIP = "label-flip"
+    OPPOSITE = "opposite"
 
 
 class Attack(_Section, frozen=True, kw_only=True):
-    """The empirical audit: trials in each world, and how sure its lower bounds are."""
+    """The empirical audit: trials in each world, and how sure its lower bounds are.
+
+    It runs among the first `parties` parties only: each party's mechanism is the same as in the
+    whole federation, and a thousand runs of the whole would take an hour.
+    """
 
     trials: int = 1000
+    parties: int = 1
     confidence: float = 0.95
     seed: int = 1
     neighbour: NeighbourName = NeighbourName.LABEL_FLIP
@@ -191,6 +199,8 @@ class Attack(_Section, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.trials < 10:
             raise ValueError(f"Expected trials={self.trials} in [10, inf)")
+        if self.parties < 1:
+            raise ValueError(f"Expected parties={self.parties} in [1, inf)")
         if not 0 < self.confidence < 1:
             raise ValueError(f"Expected confidence={self.confidence} in (0, 1)")
 
@@ -230,6 +240,23 @@ class Configuration(_Section, frozen=True, kw_only=True):
 
         Raises `ConfigurationError` when the data are not what the plan assumed; nothing was spent.
         """
+        train, test = self._split()
+        return self._private(train), test
+
+    def load_attacked(self) -> tuple[PrivateDataset, int]:
+        """Return the data of the attacked parties, and the index of the longest row of the first.
+
+        Raises as `load` does.
+        """
+        train, _ = self._split()
+        parties = train.parties[: self.attack.parties]
+        part = train.take(np.flatnonzero(train.party_of < len(parties)))
+        dense = np.asarray(part.features.toarray() if issparse(part.features) else part.features)
+        longest = np.where(part.party_of == 0, np.linalg.norm(dense, axis=1), -1.0).argmax()
+        return self._private(replace(part, features=dense, parties=parties)), int(longest)
+
+    def _split(self) -> tuple[LabelledRecords, LabelledRecords]:
+        """Return training records in their parties, and held-out ones."""
         data, shape = self.data, self.shape()
         if data.schema is None:
             records = load_adult()
@@ -249,6 +276,11 @@ class Configuration(_Section, frozen=True, kw_only=True):
                 f"Expected at least data.party_records={shape.count} records a party "
                 f"instead got {fewest}."
             )
+        return train, test
+
+    def _private(self, train: LabelledRecords) -> PrivateDataset:
+        """Return training records behind their handle, if they are what the plan assumed."""
+        shape = self.shape()
         private = shape.adjacency is Adjacency.ADD_REMOVE_ONE
         dataset = PrivateDataset(
             train.features,
@@ -259,12 +291,12 @@ class Configuration(_Section, frozen=True, kw_only=True):
             parties=train.parties,
             n_min=shape.count if private else None,
         )
-        if dataset.shape != shape:
+        if dataset.shape.count != shape.count:
             raise ConfigurationError(
                 f"Expected the planned data.party_records={shape.count} "
                 f"instead got {dataset.shape.count} (public under {shape.adjacency.value})."
             )
-        return dataset, test
+        return dataset
 
     def build_solver(self, noise_multiplier: float) -> Solver:
         """Return the algorithm with a noise multiplier (which `admm` has no use for)."""

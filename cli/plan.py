@@ -50,8 +50,11 @@ def plan(configuration_path: Path, certificate: Path | None, as_json: bool) -> N
         },
         rows=(
             *plan_rows(made),
-            ("by other conversions", f"RDP {shown(compared.rdp)}, zCDP {shown(compared.zcdp)}, "
-             f"moments {shown(compared.moments)}"),
+            (
+                "by other conversions",
+                f"RDP {shown(compared.rdp)}, zCDP {shown(compared.zcdp)}, "
+                f"moments {shown(compared.moments)}",
+            ),
             *((("certificate", str(certificate)),) if certificate else ()),
         ),
         finding=bool(made.guarantee.unprotected),

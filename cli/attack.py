@@ -1,0 +1,99 @@
+"""`dpledger attack`: is the bound true in practice, and how tight is it?"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+from rich.table import Table
+
+from ..audits.assessment import AttackResult
+from ..audits.neighbours import NeighbourPair, flip_label, opposite_gradients
+from ..audits.replay import Progress, replay_attack
+from ..mechanisms import InvalidParameter
+from .configuration import Configuration, NeighbourName, read_configuration
+from .inputs import configuration_argument
+from .output import Outcome, deliver, json_option, steps
+from .study import Plan
+from .study import plan as make_plan
+
+__all__ = ["attack", "attack_outcome", "run_attack"]
+
+_CHUNK = 250
+
+
+@click.command()
+@configuration_argument
+@click.option("--trials", type=click.IntRange(10), help="Overrides attack.trials.")
+@json_option
+def attack(configuration_path: Path, trials: int | None, as_json: bool) -> None:
+    """Attack the run that CONFIG describes by replay: a lower bound on epsilon.
+
+    Exit status 1 if the bound exceeds the plan's epsilon: the claim is refuted.
+    """
+    configuration = read_configuration(configuration_path)
+    made = make_plan(configuration)
+    with steps() as start:
+        pair, result = run_attack(configuration, made, trials=trials, progress=start("attack"))
+    deliver(attack_outcome(pair, result), as_json=as_json)
+
+
+def run_attack(
+    configuration: Configuration,
+    made: Plan,
+    *,
+    trials: int | None = None,
+    progress: Progress | None = None,
+) -> tuple[NeighbourPair, AttackResult]:
+    """Return the attacked neighbours and what the replay attack shows about the plan.
+
+    Raises `InvalidParameter` for a plan without protection: there is nothing left to attack.
+    """
+    if made.guarantee.unprotected:
+        raise InvalidParameter("epsilon", "infinity", "finite: what is unprotected needs no attack")
+    settings = configuration.attack
+    loss = configuration.solver.build_loss()
+    dataset, index = configuration.load_attacked()
+    make_pair = flip_label if settings.neighbour is NeighbourName.LABEL_FLIP else opposite_gradients
+    pair = make_pair(dataset, index=index, loss=loss)
+    result = replay_attack(
+        configuration.build_solver(made.noise_multiplier).solve,
+        pair.dataset,
+        pair.neighbour,
+        trials=settings.trials if trials is None else trials,
+        seed=settings.seed,
+        chunk=_CHUNK,
+        claimed=made.guarantee.notion,
+        delta=configuration.privacy.delta,
+        confidence=settings.confidence,
+        progress=progress,
+    )
+    return pair, result
+
+
+def attack_outcome(pair: NeighbourPair, result: AttackResult) -> Outcome:
+    """Return what an attack says: a finding if it refutes the claim or its null control fails."""
+    measured = result.measured_mu
+    rows = [
+        ("neighbours", pair.description),
+        ("trials", f"{result.trials} in each world, confidence {result.confidence:g} a bound"),
+        ("claimed epsilon", f"{result.claimed_epsilon:.6g} at delta {result.delta:g}"),
+        ("largest provable", f"{result.ceiling:.4g} with so many trials"),
+    ]
+    if measured is not None:
+        rows.append(("measured mu", f"[{measured.lower:.4f}, {measured.upper:.4f}] (99 %)"))
+        expected = None if pair.share is None else pair.share * result.claimed_mu
+        if expected is not None:
+            rows.append(("exact mu of pair", f"{expected:.4f} ({pair.share:.3f} x planned)"))
+    rows.append(("verdict", "claim REFUTED" if result.refutes_claim else "claim not refuted"))
+    table = Table("lower bound on epsilon", "attack", "null control", box=None)
+    for bound, null in zip(result.bounds, result.null_control.bounds, strict=True):
+        table.add_row(bound.method, f"{bound.epsilon:.4g}", f"{null.epsilon:.4g}")
+    return Outcome(
+        title="Replay attack",
+        data={"neighbours": pair.description, "share": pair.share, **asdict(result)},
+        rows=(*rows, *(("note", text) for text in result.not_meant)),
+        tables=(table,),
+        finding=result.refutes_claim,
+    )

@@ -70,6 +70,9 @@ def minimise(objective: Objective, start: FloatArray, tolerance: float) -> Float
     v = ahead = np.broadcast_to(
         start, np.broadcast_shapes(start.shape, objective.linear.shape)
     ).copy()
+    nowhere = np.zeros_like(v)
+    if float(objective.gradient_norm_up(nowhere, nowhere).max()) > tolerance:
+        raise _refusal(tolerance)
     for _ in range(_MAX_STEPS):
         gradient = objective.full_gradient(ahead)
         worst = float(objective.gradient_norm_up(ahead, gradient).max())
@@ -79,8 +82,12 @@ def minimise(objective: Objective, start: FloatArray, tolerance: float) -> Float
         ahead = v + momentum * (v - before)
         if not np.isfinite(worst):
             break
+    raise _refusal(tolerance)
+
+
+def _refusal(tolerance: float) -> InexactArgmin:
     # the norm that was reached is a function of private data: it stays out of the message
-    raise InexactArgmin(
+    return InexactArgmin(
         f"Expected to certify a gradient norm <= {tolerance:g}; nothing was released. "
         "Declare a larger tolerance (it is priced as 2·tolerance/modulus)."
     )

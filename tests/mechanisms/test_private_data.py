@@ -1,0 +1,503 @@
+"""Private data: layouts agree with brute force, faults are named, minimisers are certified."""
+
+import copy
+import pickle
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import optimize, sparse
+
+from dpledger.mechanisms import (
+    Adjacency,
+    DataShape,
+    InexactArgmin,
+    InvalidParameter,
+    PrivateDataset,
+    UnprotectedReleaseError,
+    declared,
+)
+from dpledger.mechanisms.argmin import Objective
+from dpledger.mechanisms.clipping import HEADROOM
+from dpledger.mechanisms.sensitive import Sensitive
+from dpledger.solvers.losses import LinearLoss, Logistic
+
+REPLACE, ZERO, ADD = Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT_ONE, Adjacency.ADD_REMOVE_ONE
+PARTIES = ("a", "b", "c")
+HOMES = np.array([2, 0, 1, 0, 0, 2, 1, 0])
+
+
+def raw(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    features = rng.standard_normal((len(HOMES), 4)) * (rng.random((len(HOMES), 4)) < 0.6)
+    return features, rng.choice([-1.0, 1.0], len(HOMES))
+
+
+def dataset(
+    *,
+    layout: Any = np.asarray,
+    adjacency: Adjacency = REPLACE,
+    n_min: int | None = None,
+    row_bound: float = 1.0,
+    homes: np.ndarray = HOMES,
+    seed: int = 0,
+) -> PrivateDataset:
+    features, labels = raw(seed)
+    return PrivateDataset(
+        layout(features),
+        labels,
+        adjacency=adjacency,
+        row_bound=row_bound,
+        party_of=homes,
+        parties=PARTIES,
+        n_min=n_min,
+    )
+
+
+def brute_sum(w: np.ndarray, seed: int = 0) -> np.ndarray:
+    """Return sums of clipped records' logistic gradients for one trial's w of shape (P, d)."""
+    sums = np.zeros((len(PARTIES), 4))
+    for x, y, home in zip(*raw(seed), HOMES, strict=True):
+        length = float(np.sqrt(sum(v * v for v in x)))
+        x = x * min(1.0, HEADROOM / length) if length else x
+        sums[home] += -y * x / (1.0 + np.exp(y * (x @ w[home])))
+    return sums
+
+
+LAYOUTS = {
+    "dense": np.asarray,
+    "csr": sparse.csr_array,
+    "coo": sparse.coo_array,
+    "matrix": sparse.csr_matrix,
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("lead", [(), (1,), (5,), (2, 3)])
+def test_gradients_agree_with_a_loop_over_records(layout: str, lead: tuple[int, ...]) -> None:
+    data = dataset(layout=LAYOUTS[layout])
+    w = np.random.default_rng(1).standard_normal((*lead, 3, 4)) * 3
+    flat = w.reshape(-1, 3, 4)
+    sums = np.array([brute_sum(one) for one in flat]).reshape(w.shape)
+    np.testing.assert_allclose(data.sum_gradient(Logistic(), w)._value, sums, atol=1e-14)
+    means = sums / np.bincount(HOMES)[:, None]
+    np.testing.assert_allclose(data.mean_gradient(Logistic(), w)._value, means, atol=1e-14)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_one_point_serves_all_parties(layout: str) -> None:
+    data = dataset(layout=LAYOUTS[layout])
+    w = np.arange(4.0)
+    for point in (w, w[None], w.tolist()):
+        np.testing.assert_allclose(
+            data.sum_gradient(Logistic(), point)._value, brute_sum(np.tile(w, (3, 1))), atol=1e-14
+        )
+
+
+@pytest.mark.parametrize("layout", ["dense", "csr"])
+@pytest.mark.parametrize("lead", [(), (4,)])
+def test_argmin_agrees_with_an_independent_optimiser(layout: str, lead: tuple[int, ...]) -> None:
+    data = dataset(layout=LAYOUTS[layout])
+    linear = np.random.default_rng(2).standard_normal((*lead, 3, 4))
+    found = data.strongly_convex_argmin(
+        Logistic(), modulus=0.3, linear=linear, tolerance=1e-9, start=np.zeros(4)
+    )._value
+    assert found.shape == (*lead, 3, 4)
+    features, labels = raw()
+    features = features * np.minimum(1.0, HEADROOM / np.linalg.norm(features, axis=1))[:, None]
+    for place in np.ndindex(*lead, 3):
+        x, y = features[place[-1] == HOMES], labels[place[-1] == HOMES]
+
+        def objective(v: np.ndarray, x=x, y=y, place=place) -> float:
+            return np.logaddexp(0, -y * (x @ v)).mean() + 0.15 * v @ v + linear[place] @ v
+
+        best = optimize.minimize(objective, np.zeros(4), method="BFGS", options={"gtol": 1e-9})
+        np.testing.assert_allclose(found[place], best.x, atol=1e-6)
+
+
+@pytest.mark.parametrize("tolerance", [1e-2, 1e-6, 1e-12])
+@pytest.mark.parametrize("start", [0.0, 1e3])
+def test_the_certified_gradient_norm_holds_in_high_precision(
+    tolerance: float, start: float
+) -> None:
+    data = dataset()
+    linear = np.array([3.0, -1.0, 0.5, 20.0])
+    found = data.strongly_convex_argmin(
+        Logistic(), modulus=0.05, linear=linear, tolerance=tolerance, start=np.full(4, start)
+    )._value
+    rows, labels, counts = data._records.rows, data._records.labels, data._records.counts
+    with mpmath.workdps(50):
+        for p in range(3):
+            v = [mpmath.mpf(float(c)) for c in found[p]]
+            gradient = [
+                mpmath.mpf(0.05) * c + mpmath.mpf(g) for c, g in zip(v, linear, strict=True)
+            ]
+            for k in range(int(counts[p])):
+                x = [mpmath.mpf(float(c)) for c in rows[p, k]]
+                y = mpmath.mpf(float(labels[p, k]))
+                score = mpmath.fsum(a * b for a, b in zip(x, v, strict=True))
+                slope = -y / (1 + mpmath.exp(y * score)) / int(counts[p])
+                gradient = [g + slope * c for g, c in zip(gradient, x, strict=True)]
+            assert mpmath.sqrt(mpmath.fsum(g * g for g in gradient)) <= mpmath.mpf(tolerance)
+
+
+@pytest.mark.parametrize("tolerance", [1e-300, 1e-17])
+def test_an_unreachable_tolerance_aborts_and_tells_nothing_private(tolerance: float) -> None:
+    messages = set()
+    for seed in (0, 1):
+        with pytest.raises(InexactArgmin, match="nothing was released") as caught:
+            dataset(seed=seed).strongly_convex_argmin(
+                Logistic(), modulus=5.0, linear=np.ones(4), tolerance=tolerance, start=np.zeros(4)
+            )
+        messages.add(str(caught.value))
+    assert len(messages) == 1
+
+
+def test_the_rounding_allowance_covers_large_iterates() -> None:
+    # one record nearly orthogonal to a huge v: the score's rounding exceeds that of all sums
+    rows = np.array([[0.6, 0.8]])
+    data = PrivateDataset(rows, np.array([1.0]), adjacency=REPLACE, row_bound=1.0)
+    held = [Fraction(float(x)) for x in data._records.rows[0, 0]]
+    linear = np.zeros((1, 2))
+    objective = Objective(
+        gradient=lambda v: data._records.mean_gradient(Logistic(), v),
+        modulus=1e-6,
+        linear=linear,
+        smoothness=0.25 + 1e-6,
+        gradient_bound=1.0,
+        terms=1,
+    )
+    for size in np.geomspace(1e6, 1e12, 60):
+        v = np.array([[8.0 * size, -6.0 * size + 0.1]])
+        gradient = objective.full_gradient(v)
+        with mpmath.workdps(60):
+            point = [Fraction(float(x)) for x in v[0]]
+            score = sum(a * b for a, b in zip(held, point, strict=True))
+            slope = -1 / (1 + mpmath.exp(mpmath.mpf(score.numerator) / score.denominator))
+            true = [
+                slope * float(a) + mpmath.mpf(1e-6) * float(x)
+                for a, x in zip(held, point, strict=True)
+            ]
+            wrong = mpmath.sqrt(
+                mpmath.fsum((t - g) ** 2 for t, g in zip(true, gradient[0].tolist(), strict=True))
+            )
+            allowed = float(objective.gradient_norm_up(v, gradient)[0]) - np.linalg.norm(gradient)
+            assert wrong <= allowed
+
+
+@pytest.mark.parametrize("adjacency", [REPLACE, ZERO])
+def test_no_neighbour_attains_more_than_the_argmin_sensitivity(adjacency: Adjacency) -> None:
+    modulus, tolerance, n = 0.5, 1e-4, 3
+    rng = np.random.default_rng(3)
+    base, labels = rng.standard_normal((n, 2)), np.array([1.0, -1.0, 1.0])
+
+    def moved(parameters: np.ndarray) -> float:
+        base[0] = parameters[:2]
+        data = PrivateDataset(base, labels, adjacency=adjacency, row_bound=1.0)
+        other = data.with_record(
+            0, features=parameters[2:4] if adjacency is REPLACE else np.zeros(2), label=1.0
+        )
+        one, two = (
+            d.strongly_convex_argmin(
+                Logistic(),
+                modulus=modulus,
+                linear=parameters[4:6],
+                tolerance=tolerance,
+                start=np.array([9.0 * sign, 9.0]),
+            )
+            for sign, d in ((1.0, data), (-1.0, other))
+        )
+        assert one.sensitivity == two.sensitivity
+        bounds.append(one.sensitivity.value)
+        return -float(np.linalg.norm(one._value - two._value))
+
+    bounds: list[float] = []
+    worst = min(
+        optimize.minimize(
+            moved, rng.standard_normal(6) * 5, method="Nelder-Mead", options={"maxfev": 120}
+        ).fun
+        for _ in range(4)
+    )
+    assert -worst <= bounds[0]
+    # the search is not idle: it finds most of what is priced
+    assert -worst >= 0.5 * bounds[0]
+
+
+@given(st.floats(-20, 20), st.floats(-20, 20))
+@settings(max_examples=30, deadline=None)
+def test_a_linear_loss_moves_its_argmin_by_exactly_the_price(g: float, h: float) -> None:
+    data = PrivateDataset(np.ones((2, 1)), np.ones(2), adjacency=REPLACE, row_bound=1.0)
+
+    def solve(d: PrivateDataset) -> Sensitive:
+        return d.strongly_convex_argmin(
+            LinearLoss(), modulus=2.0, linear=np.array([g]), tolerance=1e-9, start=np.array([h])
+        )
+
+    one, two = solve(data), solve(data.with_record(0, label=-1.0))
+    moved = float(np.linalg.norm(one._value - two._value))
+    assert moved <= one.sensitivity.value
+    assert moved == pytest.approx(2 / (2.0 * 2), rel=1e-7)
+
+
+# Rows --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("layout", ["dense", "csr"])
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.int8, np.int64, np.uint8])
+def test_rows_of_every_type_are_cut_to_the_bound(layout: str, kind: type) -> None:
+    features = np.array([[100, 20], [0, 1], [3, 4]]).astype(kind)
+    data = PrivateDataset(LAYOUTS[layout](features), np.ones(3), adjacency=REPLACE, row_bound=2.0)
+    for k in range(3):
+        # a linear loss' gradient of one record is the row that is held
+        gone = data.with_record(k, features=np.zeros(2))
+        held = (
+            data.sum_gradient(LinearLoss(), np.zeros(2))._value
+            - gone.sum_gradient(LinearLoss(), np.zeros(2))._value
+        )[0]
+        length = np.linalg.norm(features[k].astype(float))
+        expected = features[k] * min(1.0, 2.0 * HEADROOM / length)
+        np.testing.assert_allclose(held, expected, atol=1e-12)
+        assert np.linalg.norm(held) <= 2.0
+
+
+@pytest.mark.parametrize("layout", ["dense", "csr"])
+@pytest.mark.parametrize("kind", [np.uint8, np.int8, np.int32, np.uint64])
+def test_parties_may_be_numbered_in_any_integer_type(layout: str, kind: type) -> None:
+    features = np.eye(200, 100) + np.eye(200, 100, -100)
+    homes = np.arange(200) % 5
+    w = np.random.default_rng(4).standard_normal((5, 100))
+
+    def gradient(where: np.ndarray) -> np.ndarray:
+        data = PrivateDataset(
+            LAYOUTS[layout](features),
+            np.ones(200),
+            adjacency=REPLACE,
+            row_bound=1.0,
+            party_of=where,
+            parties=tuple("abcde"),
+        )
+        return data.mean_gradient(Logistic(), w)._value
+
+    np.testing.assert_array_equal(gradient(homes.astype(kind)), gradient(homes))
+
+
+def test_repeated_entries_of_a_sparse_row_count_together() -> None:
+    twice = sparse.csr_array(
+        (np.array([0.9, 0.9]), np.array([0, 0]), np.array([0, 2])), shape=(1, 2)
+    )
+    data = PrivateDataset(twice, np.ones(1), adjacency=REPLACE, row_bound=1.0)
+    held = data.sum_gradient(LinearLoss(), np.zeros(2))._value
+    np.testing.assert_allclose(held, [[HEADROOM, 0.0]], rtol=1e-15)
+
+
+@pytest.mark.parametrize("layout", ["dense", "csr"])
+def test_later_changes_to_the_callers_arrays_do_not_reach_the_records(layout: str) -> None:
+    features, labels = raw()
+    held, homes = LAYOUTS[layout](features), HOMES.copy()
+    data = PrivateDataset(
+        held, labels, adjacency=REPLACE, row_bound=1.0, party_of=homes, parties=PARTIES
+    )
+    before = data.sum_gradient(Logistic(), np.ones(4))._value
+    labels *= -7.0
+    homes[:] = 0
+    if layout == "csr":
+        held.data *= 100.0
+        held.eliminate_zeros()
+        held.indptr[:] = 0
+    features *= 100.0
+    np.testing.assert_array_equal(data.sum_gradient(Logistic(), np.ones(4))._value, before)
+    changed = data.with_record(0, label=1.0).with_record(0, label=-1.0)
+    assert changed.shape == data.shape
+
+
+# Neighbours --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("index", range(len(HOMES)))
+def test_neighbours_agree_across_layouts_and_differ_in_one_party(index: int) -> None:
+    row, w = np.array([2.0, 0.0, -1.0, 0.5]), np.ones((2, 3, 4))
+    results = []
+    for layout in ("dense", "csr"):
+        data = dataset(layout=LAYOUTS[layout])
+        before = data.sum_gradient(Logistic(), w)._value
+        other = data.with_record(index, features=row, label=-raw()[1][index])
+        after = other.sum_gradient(Logistic(), w)._value
+        np.testing.assert_array_equal(data.sum_gradient(Logistic(), w)._value, before)
+        different = np.any(np.abs(after - before) > 1e-12, axis=(0, 2))
+        np.testing.assert_array_equal(different, np.arange(3) == HOMES[index])
+        results.append(after)
+    np.testing.assert_allclose(results[0], results[1], atol=1e-14)
+
+
+@pytest.mark.parametrize("layout", ["dense", "csr"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"index": -1, "label": 1.0},
+        {"index": 8, "label": 1.0},
+        {"index": 0, "label": 0.0},
+        {"index": 0, "label": np.nan},
+        {"index": 0, "features": np.ones(3)},
+        {"index": 0, "features": np.array([1.0, np.nan, 0.0, 0.0])},
+        {"index": 0, "features": np.ones((1, 4))},
+    ],
+    ids=str,
+)
+def test_impossible_neighbours_are_refused(layout: str, change: dict[str, Any]) -> None:
+    with pytest.raises(InvalidParameter, match="Expected"):
+        dataset(layout=LAYOUTS[layout]).with_record(**change)
+
+
+def test_a_plan_has_no_neighbour() -> None:
+    with pytest.raises(InvalidParameter, match="planned"):
+        PrivateDataset.planned(dataset().shape).with_record(0, label=1.0)
+
+
+# Public facts ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "n_min", "mean", "total", "argmin"),
+    [
+        (REPLACE, None, 2 * 2 / 2, 2 * 2, 2 * 2 / (0.5 * 2)),
+        (ZERO, None, 2 / 2, 2, 2 / (0.5 * 2)),
+        (ADD, 1, 2 * 2 / 1, 2, 2 * 2 / (0.5 * 1)),
+    ],
+)
+@pytest.mark.parametrize("planned", [False, True])
+def test_sensitivities_follow_the_smallest_party_and_the_row_bound(
+    adjacency: Adjacency, n_min: int | None, mean: float, total: float, argmin: float, planned: bool
+) -> None:
+    data = dataset(adjacency=adjacency, n_min=n_min, row_bound=2.0)
+    data = PrivateDataset.planned(data.shape) if planned else data
+    w, tau = np.zeros(4), 0.125
+    assert data.mean_gradient(Logistic(), w).sensitivity.root == Fraction(mean)
+    assert data.sum_gradient(Logistic(), w).sensitivity.root == Fraction(total)
+    solved = data.strongly_convex_argmin(Logistic(), modulus=0.5, linear=w, tolerance=tau, start=w)
+    assert solved.sensitivity.root == Fraction(argmin) + 2 * Fraction(tau) / Fraction(0.5)
+    assert solved.planned is planned
+    assert (solved.parties, solved.dimension) == (PARTIES, 4)
+
+
+BAD_INPUT: dict[str, tuple[dict[str, Any], str]] = {
+    "NaN": ({"features": np.array([[np.nan], [1.0]])}, "features"),
+    "infinity": ({"features": np.array([[np.inf], [1.0]])}, "features"),
+    "sparse NaN": ({"features": sparse.csr_array(np.array([[np.nan], [1.0]]))}, "features"),
+    "one dimension": ({"features": np.ones(2)}, "features.shape"),
+    "no records": ({"features": np.ones((0, 1)), "labels": np.ones(0)}, "features.shape"),
+    "no features": ({"features": np.ones((2, 0))}, "features"),
+    "label 0": ({"labels": np.array([0.0, 1.0])}, "label"),
+    "label NaN": ({"labels": np.array([np.nan, 1.0])}, "label"),
+    "labels too few": ({"labels": np.ones(1)}, "labels.shape"),
+    "labels in a column": ({"labels": np.ones((2, 1))}, "labels.shape"),
+    "empty party": ({"parties": ("a", "b")}, "party='b'"),
+    "party index too large": ({"party_of": np.array([0, 1])}, "party_of"),
+    "party index negative": ({"party_of": np.array([0, -1])}, "party_of"),
+    "party index fractional": ({"party_of": np.array([0.0, 0.0])}, "party_of"),
+    "party index of wrong shape": ({"party_of": np.array([0])}, "party_of"),
+    "parties twice": ({"parties": ("a", "a"), "party_of": np.array([0, 1])}, "parties"),
+    "no parties": ({"parties": ()}, "party"),
+    "parties in a list": ({"parties": ["a"]}, "parties"),
+    "row bound 0": ({"row_bound": 0.0}, "row_bound"),
+    "row bound NaN": ({"row_bound": np.nan}, "row_bound"),
+    "row bound infinite": ({"row_bound": np.inf}, "row_bound"),
+    "n_min missing": ({"adjacency": ADD}, "n_min"),
+    "n_min too large": ({"adjacency": ADD, "n_min": 3}, "n_min"),
+    "n_min 0": ({"adjacency": ADD, "n_min": 0}, "count"),
+    "n_min fractional": ({"adjacency": ADD, "n_min": 1.5}, "count"),
+    "n_min under replace-one": ({"n_min": 1}, "n_min"),
+    "n_min under zero-out-one": ({"adjacency": ZERO, "n_min": 1}, "n_min"),
+    "adjacency in a word": ({"adjacency": "replace-one"}, "adjacency"),
+    "adjacency of columns": ({"adjacency": Adjacency.REPLACE_FEATURE_COLUMN}, "adjacency"),
+}
+
+
+@pytest.mark.parametrize("fault", BAD_INPUT)
+def test_bad_input_is_refused_by_name(fault: str) -> None:
+    changes, name = BAD_INPUT[fault]
+    good: dict[str, Any] = {
+        "features": np.ones((2, 1)),
+        "labels": np.array([1.0, -1.0]),
+        "adjacency": REPLACE,
+        "row_bound": 1.0,
+    }
+    PrivateDataset(**good)
+    with pytest.raises(InvalidParameter, match=f"Expected {name}"):
+        PrivateDataset(**(good | changes))
+
+
+@pytest.mark.parametrize("planned", [False, True])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        np.ones(3),
+        np.ones((2, 4)),
+        np.ones((5, 2, 4)),
+        1.0,
+        np.full(4, np.nan),
+        np.full(4, np.inf),
+        np.full(4, 1e308),
+    ],
+    ids=lambda bad: f"{np.shape(bad)} {np.max(bad)}",
+)
+def test_public_points_are_finite_and_fit_also_under_planning(planned: bool, bad: Any) -> None:
+    data = PrivateDataset.planned(dataset().shape) if planned else dataset()
+    good = np.zeros(4)
+    for use in (
+        lambda: data.mean_gradient(Logistic(), bad),
+        lambda: data.sum_gradient(Logistic(), bad),
+        lambda: data.strongly_convex_argmin(
+            Logistic(), modulus=1.0, linear=bad, tolerance=1.0, start=good
+        ),
+        lambda: data.strongly_convex_argmin(
+            Logistic(), modulus=1.0, linear=good, tolerance=1.0, start=bad
+        ),
+    ):
+        with pytest.raises(InvalidParameter, match="Expected"):
+            use()
+
+
+def test_a_private_point_is_refused() -> None:
+    unit = declared(1.0, "an example", adjacency=REPLACE)
+    point = Sensitive(unit, parties=PARTIES, dimension=4, value=np.zeros((3, 4)))
+    for data in (dataset(), PrivateDataset.planned(dataset().shape)):
+        with pytest.raises(UnprotectedReleaseError):
+            data.mean_gradient(Logistic(), point)
+
+
+@pytest.mark.parametrize(
+    "bad", [{"modulus": 0.0}, {"modulus": np.inf}, {"tolerance": 0.0}, {"tolerance": np.nan}]
+)
+def test_argmin_parameters_are_positive(bad: dict[str, float]) -> None:
+    good: dict[str, Any] = {
+        "modulus": 1.0,
+        "linear": np.zeros(4),
+        "tolerance": 1e-3,
+        "start": np.zeros(4),
+    }
+    with pytest.raises(InvalidParameter, match=next(iter(bad))):
+        dataset().strongly_convex_argmin(Logistic(), **(good | bad))
+
+
+def test_nothing_shows_the_records() -> None:
+    data = dataset()
+    for way in (
+        lambda: pickle.dumps(data),
+        lambda: copy.copy(data),
+        lambda: copy.deepcopy(data),
+        lambda: iter(data),
+    ):
+        with pytest.raises(UnprotectedReleaseError):
+            way()
+    assert repr(data) == f"<PrivateDataset: {data.shape}>"
+
+
+def test_public_facts_cannot_be_exchanged() -> None:
+    data = dataset()
+    larger = DataShape(PARTIES, 10**9, 4, 1.0, REPLACE)
+    with pytest.raises(AttributeError):
+        data.shape = larger

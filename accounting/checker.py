@@ -1,0 +1,914 @@
+"""Checks a privacy certificate with nothing but Python; shares no code with what wrote it.
+
+    python checker.py run.cert.json
+
+A certificate lists the events of a run, and steps (nodes) that lead from them to (epsilon, delta).
+The checker re-derives every sensitivity, recomputes every node in exact rational arithmetic or in
+integer intervals with the error bounds proved in the comments, and hashes the events. Order:
+size and syntax, mechanisms, events and their hash, nodes, assumptions and axioms.
+
+Adjacency, mechanisms and notions are those of the project's written form of events, version 1.
+`check` does no input or output. It raises `CertificateWrong` (the document proves nothing),
+`CalledWrong` (the caller's mistake) or `Undecided` (beyond the checker's limits; not a verdict).
+"""
+
+import hashlib
+import json
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from decimal import ROUND_CEILING, Decimal, localcontext
+from fractions import Fraction
+from functools import lru_cache
+from math import ceil, comb, floor, isqrt
+from typing import Any, NamedTuple
+
+FORMAT = "urn:dpledger:certificate:1"
+MAX_BYTES = 16 << 20  # of a document
+MAX_ITEMS = 500_000  # brackets and commas: bounds memory before anything is parsed
+MAX_DEPTH = 64  # of derivations
+MAX_EVENTS = 1_000_000
+MAX_WORK = 1 << 24  # entries of exposures, terms of series
+MAX_ORDER = 512  # of a sampled step
+MAX_EXPONENT = 1 << 15  # of exp
+MAX_BITS = 1 << 12  # of precision
+
+
+class CertificateWrong(ValueError):
+    """The document is malformed or a step does not follow. Says nothing about the run itself."""
+
+
+class CalledWrong(TypeError):
+    """The checker was handed something that is no document."""
+
+
+class Undecided(ArithmeticError):
+    """The step may be right, but needs more precision or work than the checker allows."""
+
+
+class Verdict(NamedTuple):
+    """What a correct certificate proves, for the events whose hash is `subject`."""
+
+    subject: str
+    adjacency: str
+    group: int
+    notion: str
+    values: tuple[Fraction, ...]
+    assumptions: tuple[str, ...]
+    axioms: tuple[str, ...]
+    steps: int
+
+
+Interval = tuple[int, int]  # (low, high): low / 2^p <= the number <= high / 2^p
+
+
+# --- integer intervals: every function takes an exact number and a precision p -----------------
+
+
+def sqrt_bounds(x: Fraction, p: int) -> Interval:
+    """Enclose the root of x >= 0: isqrt(floor(y)) <= sqrt(y) < isqrt(floor(y)) + 1."""
+    low = isqrt((x.numerator << 2 * p) // x.denominator)
+    return low, low + 1
+
+
+def exp_bounds(x: Fraction, p: int) -> Interval:
+    """Enclose e^x."""
+    if x < 0:
+        if x < -p:
+            return 0, 1  # e^x < e^-p < 2^-p
+        low, high = exp_bounds(-x, p)  # >= 1, so an error of 2^-p stays one under 1/y
+        return (1 << 2 * p) // high, -(-(1 << 2 * p) // low)
+    if x > MAX_EXPONENT:
+        raise Undecided(f"expected exponents up to {MAX_EXPONENT} instead got {_show(x)}")
+    # e^x = (e^r)^(2^k) with r <= 2^-8; a relative error doubles at each squaring, and 2^(1.5 x)
+    # covers the size of the result
+    k = int(x).bit_length() + 8
+    w = p + k + 3 * int(x) // 2 + 24
+    r = ((x.numerator << w) // x.denominator) >> k
+    total = term = 1 << w
+    n = 0
+    while term:
+        n += 1
+        term = (term * r >> w) // n
+        total += term
+    # Every term is too small by e_n <= e_(n-1)/256 + 1 + 1/n <= 3 units, the terms left out by at
+    # most 3 (1 + 1/256 + ...) <= 4, and r, rounded down by < 1 unit, lowers e^r by <= 2.
+    low, high = total, total + 3 * n + 6
+    for _ in range(k):
+        low, high = low * low >> w, (high * high >> w) + 1
+    return low >> (w - p), (high >> (w - p)) + 1
+
+
+def _atanh(numerator: int, denominator: int, w: int) -> Interval:
+    """Enclose atanh(z) = z + z³/3 + z^5/5 + ..., for 0 <= z = numerator/denominator <= 1/3."""
+    power = (numerator << w) // denominator
+    square = (power * power) >> w
+    total, n = 0, 0
+    while power:
+        total += power // (2 * n + 1)
+        power = power * square >> w
+        n += 1
+    # powers are too small by e <= e/9 + 2/3·2 + 1 <= 3 units, each quotient by one more; the
+    # powers left out are below 3 (1 + 1/9 + ...) <= 4
+    return total, total + 4 * n + 4
+
+
+@lru_cache(maxsize=64)
+def _log_2(w: int) -> Interval:
+    low, high = _atanh(1, 3, w)
+    return 2 * low, 2 * high
+
+
+def log_bounds(x: Fraction, p: int) -> Interval:
+    """Enclose ln x, x > 0: with x = m 2^e and 1 <= m < 2, ln x = 2 atanh((m-1)/(m+1)) + e ln 2."""
+    e = x.numerator.bit_length() - x.denominator.bit_length()
+    if x < Fraction(2) ** e:
+        e -= 1
+    m = x / Fraction(2) ** e
+    w = p + abs(e).bit_length() + 16
+    low, high = _atanh(m.numerator - m.denominator, m.numerator + m.denominator, w)
+    twos = _log_2(w)
+    low, high = 2 * low + e * twos[e < 0], 2 * high + e * twos[e >= 0]
+    return low >> (w - p), (high >> (w - p)) + 1
+
+
+@lru_cache(maxsize=64)
+def _root_two_pi(p: int) -> Interval:
+    """Enclose √(2π), with Machin's π = 16 atan(1/5) - 4 atan(1/239)."""
+    w = p + 32
+
+    def atan(n: int) -> Interval:
+        power = total = (1 << w) // n
+        k = 0
+        while power:
+            power //= n * n
+            k += 1
+            total += (-1) ** k * (power // (2 * k + 1))
+        # powers are too small by <= 1.05 units, quotients by <= 2.05, and the rest by <= 2
+        return total - 3 * k - 4, total + 3 * k + 4
+
+    five, other = atan(5), atan(239)
+    low, high = 16 * five[0] - 4 * other[1], 16 * five[1] - 4 * other[0]
+    return isqrt(2 * low << w) >> 32, (isqrt(2 * high << w) + 1 >> 32) + 1
+
+
+def mills_bounds(s: Fraction, p: int) -> Interval:
+    """Enclose Mills' ratio R(x) = e^(x²/2) ∫_x^∞ e^(-t²/2) dt at x = √s >= 0."""
+    if s > 2 * (p + 32):
+        # x R(x) = 1 - 1/s + 3/s² - 15/s³ + ...: alternating and enveloping, so that the error is
+        # below the first term left out. Terms fall while 2n - 1 < s, and at n = s/2 they are below
+        # √2 e^(-s/2) < 2^-w: hence the loop ends before they rise.
+        w = p + 32
+        term, total, n = 1 << w, 0, 0
+        while term:
+            total += (-1) ** n * term
+            n += 1
+            term = term * (2 * n - 1) * s.denominator // s.numerator
+            if 2 * n - 1 > s:
+                raise Undecided("expected the asymptotic series to reach its accuracy")
+        # term n is too small by <= n units (ratios are <= 1), and so is what is left out
+        slack = n * n + n + 1
+        low_x, high_x = sqrt_bounds(s, w)
+        low, high = ((total - slack) << w) // high_x, -(-((total + slack) << w) // low_x)
+        return low >> 32, (high >> 32) + 1
+    # R(x) = √(π/2) e^(s/2) - x (1 + s/3 + s²/15 + ...); both are below 2^(s + 2), hence w
+    w = p + int(s) + 48
+    low_s = (s.numerator << w) // s.denominator
+    low_term = high_term = low_sum = high_sum = 1 << w
+    n = 0
+    while low_term or 2 * n + 1 < 2 * s:
+        n += 1
+        low_term = (low_term * low_s >> w) // (2 * n + 1)
+        high_term = (high_term * (low_s + 1) >> w) // (2 * n + 1) + 1
+        low_sum, high_sum = low_sum + low_term, high_sum + high_term
+    # from here on each term is at most half of the one before, so the rest is below the last
+    high_sum += high_term
+    low_x, high_x = sqrt_bounds(s, w)
+    root, power = _root_two_pi(w), exp_bounds(s / 2, w)
+    low = (root[0] * power[0] >> w + 1) - (high_x * high_sum >> w) - 1
+    high = (root[1] * power[1] >> w + 1) + 1 - (low_x * low_sum >> w)
+    return low >> (w - p), (high >> (w - p)) + 1
+
+
+def tail_bounds(s: Fraction, t: Fraction, p: int) -> Interval:
+    """Enclose e^(-t/2) R(√s) / √(2π); for t = s this is Φ(-√s)."""
+    density, mills, root = exp_bounds(-t / 2, p + 4), mills_bounds(s, p + 4), _root_two_pi(p + 4)
+    low = max(density[0] * mills[0] // root[1], 0)
+    return low >> 4, (-(-density[1] * mills[1] // root[0]) >> 4) + 1
+
+
+def delta_bounds(mu_squared: Fraction, epsilon: Fraction, p: int) -> Interval:
+    """Enclose the exact delta at epsilon of mu-GDP, Φ(-a) - e^ε Φ(-b), a, b = ε/μ ∓ μ/2.
+
+    e^ε φ(b) = φ(a), so that with t = a² the two parts are tails at one density.
+    """
+    a, b = epsilon - mu_squared / 2, epsilon + mu_squared / 2
+    t = a * a / mu_squared
+    first, second = tail_bounds(t, t, p), tail_bounds(b * b / mu_squared, t, p)
+    if a < 0:
+        first = (1 << p) - first[1], (1 << p) - first[0]
+    return first[0] - second[1], first[1] - second[0]
+
+
+def _require(what: str, enclose: Callable[[int], Interval], bound: Fraction, bits: int) -> None:
+    """Raise unless the enclosed number is at most `bound`; the precision grows until decided."""
+    while bits <= MAX_BITS:
+        low, high = enclose(bits)
+        scaled = bound.numerator << bits
+        if high * bound.denominator <= scaled:
+            return
+        if low * bound.denominator > scaled:
+            least = _show(Fraction(low, 1 << bits))
+            raise CertificateWrong(f"expected {what} <= {_show(bound)} instead got >= {least}")
+        bits *= 2
+    raise Undecided(f"expected {what} to differ from {_show(bound)} within {MAX_BITS} bits")
+
+
+# --- reading: sizes are bounded before anything is parsed or computed --------------------------
+
+_RATIONAL = re.compile(r"(-?[0-9]{1,1500})(?:/([0-9]{1,1500}))?")
+_DYADIC = re.compile(r"(-?[0-9]{1,16})p(-?[0-9]{1,4})")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        twice = next(k for k, n in Counter(k for k, _ in pairs).items() if n > 1)
+        raise CertificateWrong(f"expected each field once instead got {twice!r:.80} twice")
+    return found
+
+
+def _no_float(text: str) -> Any:
+    raise CertificateWrong(f"expected exact numbers instead got {text:.80}")
+
+
+def _whole(text: str) -> int:
+    if len(text) > 18:
+        raise CertificateWrong(f"expected whole numbers of up to 18 digits, got {text[:20]}...")
+    return int(text)
+
+
+def _parse(document: bytes) -> Any:
+    if not isinstance(document, bytes):
+        raise CalledWrong(f"expected the bytes of a document instead got {type(document).__name__}")
+    if len(document) > MAX_BYTES:
+        raise CertificateWrong(f"expected up to {MAX_BYTES} bytes instead got {len(document)}")
+    if (items := sum(document.count(c) for c in (b"[", b"{", b","))) > MAX_ITEMS:
+        raise CertificateWrong(f"expected up to {MAX_ITEMS} items instead got {items}")
+    try:
+        return json.loads(
+            document.decode(),
+            object_pairs_hook=_unique,
+            parse_float=_no_float,
+            parse_constant=_no_float,
+            parse_int=_whole,
+        )
+    except RecursionError:
+        raise CertificateWrong("expected shallow JSON instead got a deeply nested one") from None
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise CertificateWrong(f"expected JSON in UTF-8: {error}") from None
+
+
+def _fields(value: Any, *names: str) -> Iterator[Any]:
+    """The values of exactly these fields, in this order."""
+    if not isinstance(value, dict) or value.keys() != set(names):
+        got = sorted(value) if isinstance(value, dict) else type(value).__name__
+        raise CertificateWrong(f"expected the fields {sorted(names)} instead got {got!r:.200}")
+    return (value[name] for name in names)
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise CertificateWrong(f"expected a list instead got {type(value).__name__}")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise CertificateWrong(f"expected a text instead got {type(value).__name__}")
+    return value
+
+
+def _count(value: Any, least: int = 1) -> int:
+    if type(value) is not int or value < least:
+        raise CertificateWrong(f"expected a whole number >= {least} instead got {value!r:.80}")
+    return value
+
+
+def _rational(value: Any) -> Fraction:
+    found = _RATIONAL.fullmatch(_text(value))
+    if found is None or (found[2] and int(found[2]) == 0):
+        raise CertificateWrong(f"expected a rational of up to 1500 digits, got {value!r:.80}")
+    return Fraction(int(found[1]), int(found[2] or 1))
+
+
+def _dyadic(value: Any, most: Fraction | None = None) -> Fraction:
+    found = _DYADIC.fullmatch(_text(value))
+    if found is None or abs(int(found[2])) > 1100:
+        raise CertificateWrong(f"expected a number such as '3p-2' instead got {value!r:.80}")
+    number = int(found[1]) * Fraction(2) ** int(found[2])
+    if number < 0 or (most is not None and number > most):
+        raise CertificateWrong(f"expected a number in [0, {most or 'inf'}] instead got {value}")
+    return number
+
+
+def _show(value: object) -> str:
+    """Short numbers exactly, long ones to 40 digits (they may be too long for `str`)."""
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_show, value))})"
+    if isinstance(value, Fraction) and max(abs(value.numerator), value.denominator) >> 160:
+        with localcontext(prec=40):
+            return str(Decimal(value.numerator) / Decimal(value.denominator))
+    return f"{value!s:.300}"
+
+
+def _least(what: str, stated: Fraction, least: Fraction) -> None:
+    if stated < least:
+        raise CertificateWrong(f"expected {what} >= {_show(least)} instead got {_show(stated)}")
+
+
+def _equal(what: str, got: object, expected: object) -> None:
+    if got != expected:
+        raise CertificateWrong(f"expected {what} {_show(expected)} instead got {_show(got)}")
+
+
+# --- sensitivities: each is derived again from its tree ----------------------------------------
+
+_RECORD_RELATIONS = ("add-remove-one", "zero-out-one", "replace-one")
+_RELATIONS = (*_RECORD_RELATIONS, "replace-feature-column")
+_MEANS = ("mean-of-bounded", "strongly-convex-argmin")
+_L2_ONLY = (*_MEANS, "sum-of-bounded", "clip", "concatenation")
+_SHAPES = {  # rule: (number of premises, names of its parameters)
+    "declared": (0, ("value", "reason")),
+    "mean-of-bounded": (0, ("bound", "count")),
+    "sum-of-bounded": (0, ("bound",)),
+    "strongly-convex-argmin": (0, ("lipschitz", "modulus", "tolerance", "count")),
+    "scaled": (1, ("factor",)),
+    "sum": (2, ("u", "v")),
+    "linear-map": (1, ("operator_norm",)),
+    "clip": (1, ("radius",)),
+    "concatenation": (2, ()),
+    "disjoint": (2, ()),
+}
+
+
+class _Sens(NamedTuple):
+    norm: str
+    adjacency: str
+    squared: Fraction
+    rules: frozenset[str]
+    reasons: frozenset[str]
+
+
+def _sensitivity(value: Any) -> _Sens:
+    norm, adjacency, squared, tree = _fields(value, "norm", "adjacency", "squared", "derivation")
+    if norm not in ("l1", "l2") or adjacency not in _RELATIONS:
+        raise CertificateWrong(f"expected a norm and a relation instead got {norm}, {adjacency}")
+    rules: set[str] = set()
+    reasons: set[str] = set()
+    derived = _derive(tree, norm, adjacency, rules, reasons, 0)
+    _equal("squared sensitivity", _rational(squared), derived)
+    return _Sens(norm, adjacency, derived, frozenset(rules), frozenset(reasons))
+
+
+def _derive(
+    node: Any, norm: str, adjacency: str, rules: set[str], reasons: set[str], depth: int
+) -> Fraction:
+    """The squared bound that a derivation concludes; it may be rounded up at every step."""
+    rule, squared, pairs, premises = _fields(node, "rule", "squared", "parameters", "premises")
+    if rule not in _SHAPES or depth > MAX_DEPTH:
+        raise CertificateWrong(f"expected a sensitivity rule up to {MAX_DEPTH} deep, got {rule!r}")
+    if rule in _L2_ONLY and (norm != "l2" or adjacency not in _RECORD_RELATIONS):
+        raise CertificateWrong(
+            f"{rule}: expected l2 and a record relation, got {norm}, {adjacency}"
+        )
+    arity, names = _SHAPES[rule]
+    given = [_list(pair) for pair in _list(pairs)]
+    _equal(f"{rule} parameters", [pair[0] for pair in given if len(pair) == 2], list(names))
+    _equal(f"{rule} premises", len(_list(premises)), arity)
+    below = [_derive(p, norm, adjacency, rules, reasons, depth + 1) for p in premises]
+    rules.add(rule)
+    if rule == "declared":
+        reasons.add(_text(next(_fields(given.pop()[1], "text"))))
+    numbers = [_rational(pair[1]) for pair in given]
+    if rule != "scaled" and any(x < 0 for x in numbers):
+        raise CertificateWrong(
+            f"{rule}: expected parameters >= 0 instead got {_show(tuple(numbers))}"
+        )
+    stated = _rational(squared)
+    _least(f"{rule}: squared sensitivity", stated, _square(rule, adjacency, numbers, below))
+    return stated
+
+
+def _square(rule: str, adjacency: str, numbers: list[Fraction], below: list[Fraction]) -> Fraction:
+    if rule in _MEANS:
+        *_, count = numbers
+        if count.denominator != 1 or count < 1:
+            raise CertificateWrong(
+                f"{rule}: expected a whole count >= 1 instead got {_show(count)}"
+            )
+        factor = 1 if adjacency == "zero-out-one" else 2
+        if rule == "mean-of-bounded":
+            return (factor * numbers[0] / count) ** 2
+        lipschitz, modulus, tolerance, _ = numbers
+        if modulus == 0:
+            raise CertificateWrong(f"{rule}: expected modulus > 0 instead got 0")
+        return (factor * lipschitz / (modulus * count) + 2 * tolerance / modulus) ** 2
+    if rule == "declared":
+        return numbers[0] ** 2
+    if rule == "sum-of-bounded":
+        return ((2 if adjacency == "replace-one" else 1) * numbers[0]) ** 2
+    if rule == "sum":
+        _least("sum: u²", numbers[0] ** 2, below[0])
+        _least("sum: v²", numbers[1] ** 2, below[1])
+        return (numbers[0] + numbers[1]) ** 2
+    if rule == "clip":
+        return min(below[0], (2 * numbers[0]) ** 2)
+    if rule in ("scaled", "linear-map"):
+        return numbers[0] ** 2 * below[0]
+    return below[0] + below[1] if rule == "concatenation" else max(below)
+
+
+# --- judgements about privacy ------------------------------------------------------------------
+
+_NOTIONS = {  # in every notion a larger last value is the weaker statement
+    "gdp": ("mu_squared",),
+    "zcdp": ("rho",),
+    "rdp": ("order", "epsilon"),
+    "approx-dp": ("delta", "epsilon"),
+}
+_AXIOMS = {  # (rule, notion): the published theorem, for what the Coq proofs do not cover
+    ("gaussian-gdp", "gdp"): "Dong, Roth, Su 2022, Theorem 2.7 (Gaussian noise is GDP)",
+    ("laplace-zcdp", "zcdp"): "Bun, Steinke 2016, Proposition 1.4 (pure DP is zCDP)",
+    ("discrete-laplace-zcdp", "zcdp"): "Bun, Steinke 2016, Proposition 1.4 (pure DP is zCDP)",
+    (
+        "discrete-gaussian-zcdp",
+        "zcdp",
+    ): "Canonne, Kamath, Steinke 2020, Theorem 14 (discrete Gaussian)",
+    ("poisson-rdp", "rdp"): "Mironov, Talwar, Zhang 2019, Theorems 4 and 5 (Poisson sampling)",
+    (
+        "fixed-batch-rdp",
+        "rdp",
+    ): "Wang, Balle, Kasiviswanathan 2019, Theorem 9 (sampling a fixed batch)",
+    ("composition", "gdp"): "Dong, Roth, Su 2022, Corollary 3.3 (composition of GDP)",
+    ("repeated", "gdp"): "Dong, Roth, Su 2022, Corollary 3.3 (composition of GDP)",
+    ("group", "gdp"): "Dong, Roth, Su 2022, Theorem 2.14 (GDP of groups)",
+    ("replace-one", "gdp"): "Dong, Roth, Su 2022, Theorem 2.14 (GDP of groups)",
+    ("group", "zcdp"): "Bun, Steinke 2016, Proposition 1.9 (zCDP of groups)",
+    ("gdp-approx-dp", "approx-dp"): "Balle, Wang 2018, Theorem 8 (delta of GDP)",
+}
+_ALWAYS = (
+    "the event list is complete and says what happened",
+    "the noise is ideal, independent and drawn afresh for every release",
+    "sensitivities, noise and sampling rates do not depend on the data",
+)
+_PARTIES = "every record belongs to one party, and who holds which record is public and fixed"
+_HIDDEN = "samples are drawn as stated and stay hidden"
+
+
+class _Priv(NamedTuple):
+    """What one record is exposed to, {mechanism: times} or None for the whole run, costs this."""
+
+    exposure: dict[int, int] | None
+    adjacency: str
+    group: int
+    notion: str
+    values: tuple[Fraction, ...]
+
+    def costing(self, *values: Fraction) -> "_Priv":
+        return self._replace(values=values)
+
+    def agrees(self, other: "_Priv") -> None:
+        """Raise unless both speak of the same relation and the same notion at the same order."""
+        _equal("premises to agree on", other[1:4], self[1:4])
+        _equal("premises to agree on order or delta", other.values[:-1], self.values[:-1])
+
+
+class _Run:
+    """The mechanisms and events that a certificate speaks of, and what its steps assumed."""
+
+    def __init__(self, mechanisms: Any, events: Any) -> None:
+        self.mechanisms = _list(mechanisms)
+        self._texts = [
+            json.dumps(m, sort_keys=True, separators=(",", ":")) for m in self.mechanisms
+        ]
+        self._places = {text: i for i, text in enumerate(self._texts)}
+        _equal("number of distinct mechanisms", len(self._places), len(self._texts))
+        self._sensitivities: dict[str, _Sens] = {}
+        self._work = 0
+        self.assumptions: set[str] = set(_ALWAYS)
+        self.axioms: set[str] = set()
+        self.subject = self._read_events(_list(events))
+
+    def spend(self, work: int) -> None:
+        self._work += work
+        if self._work > MAX_WORK:
+            raise Undecided(f"expected up to {MAX_WORK} units of work")
+
+    def _read_events(self, events: list[Any]) -> str:
+        """Hash the event list as it was written, and note what each party is exposed to."""
+        digest, total = hashlib.sha256(b"["), 0
+        self.common: Counter[int] = Counter()
+        self.own: dict[str, Counter[int]] = {}
+        for event in events:
+            audience, mechanism, parties, release, round_, times = _fields(
+                event, "audience", "mechanism", "parties", "release", "round", "times"
+            )
+            total += _count(times)
+            if total > MAX_EVENTS or _count(mechanism, 0) >= len(self._texts):
+                raise CertificateWrong(f"expected {MAX_EVENTS} events of listed mechanisms at most")
+            names = [_text(party) for party in _list(parties)]
+            for party in set(names):
+                self.own.setdefault(party, Counter())[mechanism] += times
+            if not names:
+                self.common[mechanism] += times
+            written = (
+                f'{{"audience":{json.dumps(_text(audience))},"mechanism":{self._texts[mechanism]},'
+                f'"parties":{json.dumps(names, separators=(",", ":"))},'
+                f'"release":{json.dumps(_text(release))},'
+                f'"round":{_count(round_, 0)},"schema":1}}'
+            ).encode()
+            self.spend(len(written) * times // 256)
+            for k in range(times):
+                digest.update(written if total == times and k == 0 else b"," + written)
+        digest.update(b"]")
+        if self.own:
+            self.assumptions.add(_PARTIES)
+        return digest.hexdigest()
+
+    def place(self, mechanism: Any) -> int:
+        text = json.dumps(mechanism, sort_keys=True, separators=(",", ":"))
+        if text not in self._places:
+            raise CertificateWrong(f"expected a listed mechanism instead got {text:.120}")
+        return self._places[text]
+
+    def at(self, place: Any) -> Any:
+        if _count(place, 0) >= len(self.mechanisms):
+            raise CertificateWrong(f"expected a listed mechanism instead got number {place}")
+        return self.mechanisms[place]
+
+    def sensitivity(self, value: Any, norm: str) -> _Sens:
+        text = json.dumps(value, sort_keys=True)
+        if text not in self._sensitivities:
+            self._sensitivities[text] = _sensitivity(value)
+        found = self._sensitivities[text]
+        _equal("norm", found.norm, norm)
+        self.assumptions |= {f"declared: {reason}" for reason in found.reasons}
+        return found
+
+    def views(self) -> list[dict[int, int]]:
+        """What a record of each party is exposed to, equal views once."""
+        own = {frozenset(counts.items()) for counts in self.own.values()} or {frozenset()}
+        self.spend(len(own) * (len(self.common) + 1))
+        return [dict(self.common + Counter(dict(counts))) for counts in own]
+
+    def noise(self, mechanism: Any, kind: str, scale: str, norm: str) -> tuple[_Sens, Fraction]:
+        """The sensitivity of a mechanism with noise, and (sensitivity / scale)²."""
+        stated, width = _kind(mechanism, kind, "sensitivity", scale)
+        sens, squared = self.sensitivity(stated, norm), _dyadic(width) ** 2
+        if squared == 0 and sens.squared > 0:
+            raise CertificateWrong(f"expected {scale} > 0 instead got 0: no finite cost")
+        return sens, sens.squared / squared if sens.squared else Fraction(0)
+
+
+def _kind(mechanism: Any, kind: str, *names: str) -> Iterator[Any]:
+    """The fields of a mechanism, which must be of this kind."""
+    found, *fields = _fields(mechanism, "kind", *names)
+    _equal("kind", found, kind)
+    return iter(fields)
+
+
+def _above(value: Any, least: int, strictly: bool = True) -> Fraction:
+    number = _rational(value)
+    if number < least or (strictly and number == least):
+        raise CertificateWrong(f"expected a number above {least} instead got {_show(number)}")
+    return number
+
+
+def _delta(value: Any) -> Fraction:
+    number = _above(value, 0)
+    if number >= 1 or number.denominator.bit_length() - number.numerator.bit_length() > 2000:
+        raise CertificateWrong(f"expected delta in (2^-2000, 1) instead got {_show(number)}")
+    return number
+
+
+# Every rule takes the run, its parameters (in the order of _RULES) and its premises, and returns
+# what follows from them.
+
+
+def _leaf(kind: str, scale: str, norm: str, notion: str) -> Callable[[_Run, Any], _Priv]:
+    """The rule for one mechanism with noise: (Δ/scale)² in GDP, half of it in zCDP."""
+
+    def rule(run: _Run, place: Any) -> _Priv:
+        sens, ratio = run.noise(run.at(place), kind, scale, norm)
+        cost = ratio if notion == "gdp" else ratio / 2
+        return _Priv({place: 1}, sens.adjacency, 1, notion, (cost,))
+
+    return rule
+
+
+def _whole_order(run: _Run, order: Any) -> int:
+    if not 2 <= _count(order) <= MAX_ORDER:
+        raise CertificateWrong(f"expected an order in [2, {MAX_ORDER}] instead got {order}")
+    run.assumptions.add(_HIDDEN)
+    run.spend(order**2)
+    return int(order)
+
+
+def _require_moment(terms: list[tuple[int, Fraction]], over: int, log_bound: Fraction) -> None:
+    """Raise unless the sum of (c / over) e^x over all terms (c, x) is at most e^log_bound."""
+
+    def enclose(p: int) -> Interval:
+        low = high = 0
+        for c, x in terms:
+            ends = exp_bounds(x - log_bound, p)
+            low, high = low + c * ends[c < 0] // over, high - (-c * ends[c >= 0] // over)
+        return low, high
+
+    _require("moment / e^((order - 1) epsilon)", enclose, Fraction(1), 128)
+
+
+def _poisson_rdp(run: _Run, place: Any, order: Any, epsilon: Any) -> _Priv:
+    """The sum of C(α,k) q^k (1-q)^(α-k) e^(k(k-1)Δ²/(2σ²)) over k <= α bounds e^((α-1)ε)."""
+    event, rate = _kind(run.at(place), "poisson-sampled", "event", "rate")
+    sens, ratio = run.noise(event, "gaussian", "noise_std", "l2")
+    if sens.adjacency not in ("add-remove-one", "zero-out-one"):
+        raise CertificateWrong(f"expected add/remove or zero-out instead got {sens.adjacency}")
+    if sens.adjacency == "add-remove-one" and sens.rules & {*_MEANS}:
+        raise CertificateWrong("expected a sum divided by public numbers, got a renormalised mean")
+    a, bound, q = (
+        _whole_order(run, order),
+        _above(epsilon, 0, strictly=False),
+        _dyadic(rate, Fraction(1)),
+    )
+    n, d = q.numerator, q.denominator
+    terms = [
+        (comb(a, k) * n**k * (d - n) ** (a - k), k * (k - 1) * ratio / 2) for k in range(a + 1)
+    ]
+    _require_moment(terms, d**a, (a - 1) * bound)
+    return _Priv({place: 1}, sens.adjacency, 1, "rdp", (Fraction(a), bound))
+
+
+def _fixed_batch_rdp(run: _Run, place: Any, order: Any, epsilon: Any) -> _Priv:
+    """1 + γ² C(α,2) min(4(e^ε₂ - 1), 2 e^ε₂) + Σ_(j>=3) 2 γ^j C(α,j) e^((j-1)ε_j) bounds it."""
+    event, batch, records = _kind(
+        run.at(place), "sampled-without-replacement", "event", "batch", "records"
+    )
+    sens, ratio = run.noise(event, "gaussian", "noise_std", "l2")
+    _equal("adjacency", sens.adjacency, "replace-one")
+    a, bound = _whole_order(run, order), _above(epsilon, 0, strictly=False)
+    n, d = _count(batch), _count(records)
+    if n > d:
+        raise CertificateWrong(f"expected a batch of at most {d} records instead got {n}")
+    pairs = comb(a, 2) * n**2 * d ** (a - 2)
+    # either bound holds; the first is smaller while e^ε₂ < 2
+    small = ratio <= Fraction(9, 13)
+    terms = [(d**a, Fraction(0))]
+    terms += [(4 * pairs, ratio), (-4 * pairs, Fraction(0))] if small else [(2 * pairs, ratio)]
+    terms += [
+        (2 * comb(a, j) * n**j * d ** (a - j), j * (j - 1) * ratio / 2) for j in range(3, a + 1)
+    ]
+    _require_moment(terms, d**a, (a - 1) * bound)
+    return _Priv({place: 1}, sens.adjacency, 1, "rdp", (Fraction(a), bound))
+
+
+def _composition(run: _Run, times: Any, *premises: _Priv) -> _Priv:
+    counts = [_count(n) for n in _list(times)]
+    if not premises or len(counts) != len(premises):
+        raise CertificateWrong(f"expected times for {len(premises)} >= 1 premises, got {counts}")
+    first = premises[0]
+    exposure: Counter[int] = Counter()
+    total = Fraction(0)
+    for premise, n in zip(premises, counts, strict=True):
+        first.agrees(premise)
+        if premise.exposure is None or premise.notion == "approx-dp":
+            raise CertificateWrong(f"expected costs of mechanisms that add up, got {premise[1:]}")
+        run.spend(len(premise.exposure))
+        for place, often in premise.exposure.items():
+            exposure[place] += n * often
+        total += n * premise.values[-1]
+        if total.denominator.bit_length() > 5000:
+            raise CertificateWrong("expected a sum of up to 1500 digits; weaken its terms first")
+    return first._replace(exposure=dict(exposure), values=(*first.values[:-1], total))
+
+
+def _repeated(run: _Run, place: Any, *premises: _Priv) -> _Priv:
+    event, times = _kind(run.at(place), "repeated", "event", "times")
+    _equal("number of premises", len(premises), 1)
+    _equal("exposure", premises[0].exposure, {run.place(event): 1})
+    return _composition(run, [times], *premises)._replace(exposure={place: 1})
+
+
+def _largest(premises: tuple[_Priv, ...]) -> tuple[Fraction, ...]:
+    for premise in premises:
+        premises[0].agrees(premise)
+    return max(premise.values for premise in premises)
+
+
+def _parties(run: _Run, place: Any, *premises: _Priv) -> _Priv:
+    (parts,) = _kind(run.at(place), "parties", "parts")
+    mechanisms = [_list(_list(part)[-1]) for part in _list(parts)]
+    exposures = [dict(Counter(run.place(m) for m in listed)) for listed in mechanisms if listed]
+    if not premises:
+        raise CertificateWrong("expected one premise a party instead got none")
+    _equal("exposures", [premise.exposure for premise in premises], exposures)
+    run.assumptions.add(_PARTIES)
+    return premises[0]._replace(exposure={place: 1}, values=_largest(premises))
+
+
+def _events(run: _Run, *premises: _Priv) -> _Priv:
+    views = {frozenset(view.items()) for view in run.views()}
+    covered = {frozenset((premise.exposure or {}).items()) for premise in premises}
+    if not premises or views != covered:
+        raise CertificateWrong(
+            f"expected premises for the {len(views)} things a record can be exposed to, "
+            f"instead got {len(views & covered)} of them and {len(covered - views)} others"
+        )
+    return premises[0]._replace(exposure=None, values=_largest(premises))
+
+
+def _weaken(run: _Run, value: Any, premise: _Priv) -> _Priv:
+    number = _rational(value)
+    _least("the weaker value", number, premise.values[-1])
+    return premise.costing(*premise.values[:-1], number)
+
+
+def _post_processing(run: _Run, function: Any, premise: _Priv) -> _Priv:
+    run.assumptions.add(f"reads released messages only: {_text(function)}")
+    return premise
+
+
+def _enlarged(run: _Run, premise: _Priv, size: int) -> _Priv:
+    if premise.notion not in ("gdp", "zcdp") or premise.group != 1:
+        raise CertificateWrong(f"expected GDP or zCDP of one record, got {premise.notion}")
+    return premise._replace(group=size, values=(premise.values[0] * size**2,))
+
+
+def _group(run: _Run, size: Any, premise: _Priv) -> _Priv:
+    return _enlarged(run, premise, _count(size))
+
+
+def _replace_one(run: _Run, premise: _Priv) -> _Priv:
+    if premise.adjacency not in ("add-remove-one", "zero-out-one"):
+        raise CertificateWrong(f"expected add/remove or zero-out instead got {premise.adjacency}")
+    return _enlarged(run, premise, 2)._replace(adjacency="replace-one", group=1)
+
+
+def _zcdp_rdp(run: _Run, order: Any, premise: _Priv) -> _Priv:
+    _equal("notion", premise.notion, "zcdp")
+    alpha = _above(order, 1)
+    return premise._replace(notion="rdp", values=(alpha, alpha * premise.values[0]))
+
+
+def _rdp_approx(run: _Run, delta: Any, epsilon: Any, premise: _Priv) -> _Priv:
+    """(α-1)(ε-τ) >= ln(1/δ) + (α-1) ln(1-1/α) - ln α."""
+    _equal("notion", premise.notion, "rdp")
+    (alpha, rdp), d, e = premise.values, _delta(delta), _above(epsilon, 0, strictly=False)
+    run.spend(1 << 12)
+
+    def enclose(p: int) -> Interval:
+        first, last = log_bounds(1 / d, p), log_bounds(alpha, p)
+        middle = [n * (alpha - 1) for n in log_bounds(1 - 1 / alpha, p)]
+        return first[0] + floor(middle[0]) - last[1], first[1] + ceil(middle[1]) - last[0]
+
+    _require("ln(1/δ) + (α-1) ln(1-1/α) - ln α", enclose, (alpha - 1) * (e - rdp), 128)
+    return premise._replace(notion="approx-dp", values=(d, e))
+
+
+def _gdp_approx(run: _Run, delta: Any, epsilon: Any, premise: _Priv) -> _Priv:
+    _equal("notion", premise.notion, "gdp")
+    d, e, (mu_squared,) = _delta(delta), _above(epsilon, 0, strictly=False), premise.values
+    run.spend(1 << 18)
+    if mu_squared > 0:
+        bits = 64 + d.denominator.bit_length() - d.numerator.bit_length()
+        _require("delta at epsilon", lambda p: delta_bounds(mu_squared, e, p), d, max(bits, 128))
+    return premise._replace(notion="approx-dp", values=(d, e))
+
+
+_RULES: dict[str, tuple[Callable[..., _Priv], tuple[str, ...], int]] = {
+    # name: (function, names of its parameters, number of premises or -1 for any)
+    "gaussian-gdp": (_leaf("gaussian", "noise_std", "l2", "gdp"), ("mechanism",), 0),
+    "gaussian-zcdp": (_leaf("gaussian", "noise_std", "l2", "zcdp"), ("mechanism",), 0),
+    "discrete-gaussian-zcdp": (
+        _leaf("discrete-gaussian", "noise_std", "l2", "zcdp"),
+        ("mechanism",),
+        0,
+    ),
+    "laplace-zcdp": (_leaf("laplace", "scale", "l1", "zcdp"), ("mechanism",), 0),
+    "discrete-laplace-zcdp": (_leaf("discrete-laplace", "scale", "l1", "zcdp"), ("mechanism",), 0),
+    "poisson-rdp": (_poisson_rdp, ("mechanism", "order", "epsilon"), 0),
+    "fixed-batch-rdp": (_fixed_batch_rdp, ("mechanism", "order", "epsilon"), 0),
+    "composition": (_composition, ("times",), -1),
+    "repeated": (_repeated, ("mechanism",), 1),
+    "parties": (_parties, ("mechanism",), -1),
+    "events": (_events, (), -1),
+    "weaken": (_weaken, ("value",), 1),
+    "post-processing": (_post_processing, ("function",), 1),
+    "group": (_group, ("size",), 1),
+    "replace-one": (_replace_one, (), 1),
+    "zcdp-rdp": (_zcdp_rdp, ("order",), 1),
+    "rdp-approx-dp": (_rdp_approx, ("delta", "epsilon"), 1),
+    "gdp-approx-dp": (_gdp_approx, ("delta", "epsilon"), 1),
+}
+
+
+def _step(run: _Run, node: Any, earlier: list[_Priv]) -> _Priv:
+    rule, parameters, premises, conclusion = _fields(
+        node, "rule", "parameters", "premises", "conclusion"
+    )
+    if rule not in _RULES:
+        raise CertificateWrong(f"expected one of {sorted(_RULES)} instead got {rule!r:.80}")
+    function, names, arity = _RULES[rule]
+    places = [_count(place, 0) for place in _list(premises)]
+    if any(place >= len(earlier) for place in places) or arity not in (-1, len(places)):
+        raise CertificateWrong(f"expected {arity} premises among earlier nodes, got {places}")
+    found = function(run, *_fields(parameters, *names), *(earlier[place] for place in places))
+    if (rule, found.notion) in _AXIOMS:
+        run.axioms.add(_AXIOMS[rule, found.notion])
+    labels = _NOTIONS[found.notion]
+    adjacency, group, notion, *values = _fields(conclusion, "adjacency", "group", "notion", *labels)
+    _equal("conclusion", (adjacency, group, notion), (found.adjacency, found.group, found.notion))
+    _equal(f"conclusion {labels}", tuple(_rational(v) for v in values), found.values)
+    return found
+
+
+def check(document: bytes) -> Verdict:
+    """Return what a certificate proves.
+
+    Raises `CertificateWrong`, naming the node and the two things that differ; `CalledWrong` if
+    `document` is no bytes; `Undecided` if checking needs more than the limits above.
+    """
+    try:
+        return _check(document)
+    except RecursionError:
+        raise CertificateWrong("expected shallow JSON instead got a deeply nested one") from None
+
+
+def _check(document: bytes) -> Verdict:
+    form, subject, mechanisms, events, nodes, assumptions, axioms = _fields(
+        _parse(document),
+        *("format", "subject", "mechanisms", "events", "nodes", "assumptions", "axioms"),
+    )
+    _equal("format", form, FORMAT)
+    run = _Run(mechanisms, events)
+    _equal("subject", subject, run.subject)
+    proved: list[_Priv] = []
+    for i, node in enumerate(_list(nodes)):
+        try:
+            proved.append(_step(run, node, proved))
+        except (CertificateWrong, Undecided) as error:
+            rule = node.get("rule") if isinstance(node, dict) else None
+            raise type(error)(f"node {i} ({rule!s:.40}): {error}") from None
+    if not proved or proved[-1].exposure is not None:
+        raise CertificateWrong("expected the last node to speak of all events instead got a part")
+    _equal("assumptions", assumptions, sorted(run.assumptions))
+    _equal("axioms", axioms, sorted(run.axioms))
+    last = proved[-1]
+    return Verdict(
+        subject=run.subject,
+        adjacency=last.adjacency,
+        group=last.group,
+        notion=last.notion,
+        values=last.values,
+        assumptions=tuple(assumptions),
+        axioms=tuple(axioms),
+        steps=len(proved),
+    )
+
+
+def report(verdict: Verdict) -> str:
+    """Return the verdict as lines of text."""
+    labels = _NOTIONS[verdict.notion]
+    with localcontext(prec=17, rounding=ROUND_CEILING):
+        values = [Decimal(v.numerator) / Decimal(v.denominator) for v in verdict.values]
+    numbers = ", ".join(f"{k} <= {v}" for k, v in zip(labels, values, strict=True))
+    unit = verdict.adjacency + (f", groups of {verdict.group}" if verdict.group > 1 else "")
+    lines = [f"{verdict.notion} ({unit}): {numbers}", f"subject {verdict.subject}"]
+    lines += [f"assumes: {text}" for text in verdict.assumptions]
+    lines += [f"axiom: {text}" for text in verdict.axioms]
+    return "\n".join([*lines, f"{verdict.steps} steps checked"])
+
+
+def main(arguments: list[str]) -> int:
+    """Check one file; 0: proved, 1: the certificate is wrong, 2: misuse, 3: not decided."""
+    if len(arguments) != 1:
+        print("usage: checker.py CERTIFICATE", file=sys.stderr)
+        return 2
+    try:
+        with open(arguments[0], "rb") as file:
+            print(report(check(file.read(MAX_BYTES + 1))))
+    except (OSError, CalledWrong) as error:
+        print(f"cannot check: {error}", file=sys.stderr)
+        return 2
+    except CertificateWrong as error:
+        print(f"wrong: {error}", file=sys.stderr)
+        return 1
+    except Undecided as error:
+        print(f"undecided: {error}", file=sys.stderr)
+        return 3
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,1 +1,60 @@
-"""audits."""
+"""Is the bound true: attacks, lower bounds on epsilon, cross-checks with other libraries."""
+
+from .assessment import AttackResult, NullControl, assess
+from .bounds import (
+    ClopperPearson,
+    GaussianFamily,
+    LowerBound,
+    MuInterval,
+    Scores,
+    ThresholdPlan,
+    ceiling,
+    plan_threshold,
+)
+from .crosscheck import Crosscheck, MissingExtra, PeerCheck, Status, crosscheck
+from .dp_events import dp_event_of, mechanism_of
+from .metrics import RocPoint, TprAtFpr, auc, roc, tpr_at_fpr
+from .neighbours import (
+    NeighbourPair,
+    flip_label,
+    longest_row,
+    opposite_gradients,
+    random_record,
+    zero_out,
+)
+from .replay import ReplayScores, replay_attack, replay_chunks
+
+__all__ = [
+    "AttackResult",
+    "ClopperPearson",
+    "Crosscheck",
+    "GaussianFamily",
+    "LowerBound",
+    "MissingExtra",
+    "MuInterval",
+    "NeighbourPair",
+    "NullControl",
+    "PeerCheck",
+    "ReplayScores",
+    "RocPoint",
+    "Scores",
+    "Status",
+    "ThresholdPlan",
+    "TprAtFpr",
+    "assess",
+    "auc",
+    "ceiling",
+    "crosscheck",
+    "dp_event_of",
+    "flip_label",
+    "longest_row",
+    "mechanism_of",
+    "opposite_gradients",
+    "plan_threshold",
+    "random_record",
+    "replay_attack",
+    "replay_chunks",
+    "roc",
+    "tpr_at_fpr",
+    "zero_out",
+]

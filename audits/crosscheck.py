@@ -1,0 +1,323 @@
+"""The same events through Google's dp-accounting: two other accountants, two other codes.
+
+Their RDP accountant is loose by its conversion; their PLD accountant is pessimistic on a grid, but
+computes in doubles. Every difference is explained by a check of its own, or the cross-check fails.
+
+What is passed to them: see `dp_events`. Two properties of theirs are stepped around. Their PLD
+accountant doubles a Gaussian's sensitivity under replace-one, which ours hold already: where a list
+also has events that exist under replace-one only, the noise multiplier is doubled with it. And in
+version 0.6.0 it composes repeated randomised response once only, so that such events are passed one
+by one.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum
+from importlib.metadata import version
+from math import inf, isinf
+from typing import Any
+
+from ..accounting.composition import composed
+from ..accounting.conversions import epsilon_from_zcdp_by_orders
+from ..accounting.enclosure import Enclosure
+from ..accounting.guarantee import guarantee
+from ..mechanisms.errors import Number, require_open_unit
+from ..mechanisms.events import Event, Mechanism, Parties, Repeated
+from .dp_events import MissingExtra, Untranslatable, dp_accounting, dp_event_of
+
+__all__ = ["Crosscheck", "MissingExtra", "PeerCheck", "Price", "Status", "crosscheck"]
+
+Price = Callable[[tuple[Event, ...], Number], Enclosure]
+"""Returns our epsilon of events at a delta."""
+
+MAPPING = (
+    "each event went to dp-accounting with the noise multiplier noise_std / sensitivity, as a "
+    "mechanism of sensitivity 1 under its add/remove relation: the sensitivity already holds the "
+    "factor of replace-one. Events of disjoint parties: the maximum over parties."
+)
+
+# relative differences of epsilon up to here are called agreement
+_AGREEMENT = 1e-3
+# doubles agree no further than this with an exact number
+_DOUBLES = 1e-9
+# the mass that their convolutions in doubles lose or invent: measured at 1e-13 for 10,000 steps
+_ROUNDED_MASS = 1e-12
+# each composition may cut the tails by 1e-15, which it adds to delta: twice that, to be safe
+_CUT_MASS = 2e-15
+_GRID_PER_EPSILON = 1e-3
+_FINEST_GRID = 1e-7
+_REFINEMENTS = 3
+# grid points times compositions: a few seconds
+_MOST_WORK = 1e7
+
+
+class Status(Enum):
+    """How a peer's epsilon compares with ours."""
+
+    AGREE = "agree"
+    LOOSER = "looser"
+    DISAGREES = "disagrees"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class PeerCheck:
+    """One peer's answer. `relative_gap` is (theirs - ours) / ours, against the nearer end."""
+
+    peer: str
+    status: Status
+    theirs: float | None
+    relative_gap: float | None
+    explained: bool
+    explanation: str
+
+    @property
+    def failed(self) -> bool:
+        """Whether a difference stands unexplained."""
+        return not self.explained
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Crosscheck:
+    """What the peers say; `ours` encloses our epsilon at `delta`."""
+
+    delta: Number
+    ours: Enclosure
+    mapping: str
+    peers: tuple[PeerCheck, ...]
+
+    @property
+    def agrees(self) -> bool:
+        """Whether every difference is explained and at least one peer answered."""
+        answered = any(peer.status is not Status.SKIPPED for peer in self.peers)
+        return answered and not any(peer.failed for peer in self.peers)
+
+
+def _guaranteed(events: tuple[Event, ...], delta: Number) -> Enclosure:
+    return guarantee(events, delta=delta).epsilon
+
+
+def crosscheck(events: Iterable[Event], *, delta: Number, price: Price = _guaranteed) -> Crosscheck:
+    """Return what dp-accounting's RDP and PLD accountants say about the same events.
+
+    Args:
+        events: of a plan or of a run.
+        delta: in (0, 1).
+        price: our own epsilon, by default the guarantee of the events.
+
+    Raises:
+        MissingExtra: dp-accounting is not installed.
+        and what `price` raises.
+    """
+    require_open_unit("delta", delta)
+    listed = tuple(events)
+    peer = dp_accounting()
+    case = _Case(listed, delta, price(listed, delta), price)
+    name = f"dp-accounting {version('dp-accounting')}"
+    try:
+        lists = [_translated(found) for found in _lists(listed)]
+    except Untranslatable as unknown:
+        skipped = tuple(_skipped(f"{name} {kind}", str(unknown)) for kind in ("RDP", "PLD"))
+        return Crosscheck(delta, case.ours, MAPPING, skipped)
+    checks = (_rdp(peer, f"{name} RDP", lists, case), _pld(peer, f"{name} PLD", lists, case))
+    return Crosscheck(delta, case.ours, MAPPING, checks)
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    events: tuple[Event, ...]
+    delta: Number
+    ours: Enclosure
+    price: Price
+
+
+_Counts = Counter[Mechanism]
+
+
+def _lists(events: Iterable[Event]) -> list[_Counts]:
+    """Return what records pay for, a list for each set of parties that pay alike."""
+    everyone: _Counts = Counter()
+    shared: dict[tuple[str, ...], _Counts] = {}
+    for event in events:
+        mechanism, times = _unrolled(event.mechanism)
+        if isinstance(mechanism, Parties):
+            for party, parts in mechanism.parts:
+                for part, repeated in map(_unrolled, parts):
+                    shared.setdefault((party,), Counter())[part] += times * repeated
+        elif event.context.parties:
+            shared.setdefault(event.context.parties, Counter())[mechanism] += times
+        else:
+            everyone[mechanism] += times
+    paid: dict[str, list[int]] = {}
+    charges = list(shared.items())
+    for place, (parties, _) in enumerate(charges):
+        for party in parties:
+            paid.setdefault(party, []).append(place)
+    alike = dict.fromkeys(tuple(places) for places in paid.values())
+    return [
+        sum((charges[place][1] for place in places), everyone) for places in alike or {(): None}
+    ]
+
+
+def _unrolled(mechanism: Mechanism) -> tuple[Mechanism, int]:
+    times = 1
+    while isinstance(mechanism, Repeated):
+        mechanism, times = mechanism.event, times * mechanism.times
+    return mechanism, times
+
+
+def _translated(mechanisms: _Counts) -> Counter[Any]:
+    translated: Counter[Any] = Counter()
+    for mechanism, times in mechanisms.items():
+        translated[dp_event_of(mechanism)] += times
+    return translated
+
+
+def _relation(peer: Any, leaves: Counter[Any]) -> Any:
+    replacing = (peer.RandomizedResponseDpEvent, peer.SampledWithoutReplacementDpEvent)
+    if any(isinstance(leaf, replacing) for leaf in leaves):
+        return peer.NeighboringRelation.REPLACE_ONE
+    return peer.NeighboringRelation.ADD_OR_REMOVE_ONE
+
+
+def _skipped(name: str, reason: str) -> PeerCheck:
+    return PeerCheck(name, Status.SKIPPED, None, None, True, reason)
+
+
+# --- RDP ---------------------------------------------------------------------------------------
+
+
+def _rdp(peer: Any, name: str, lists: list[Counter[Any]], case: _Case) -> PeerCheck:
+    expected = _expected_rdp(lists, peer, case)
+    extra_orders = [] if expected is None else [expected[1]]
+    orders = [*peer.rdp.rdp_privacy_accountant.DEFAULT_RDP_ORDERS, *extra_orders]
+
+    def epsilon_of(leaves: Counter[Any]) -> float:
+        accountant = peer.rdp.RdpAccountant(orders, _relation(peer, leaves))
+        for leaf, times in leaves.items():
+            accountant.compose(leaf, times)
+        return float(accountant.get_epsilon(float(case.delta)))
+
+    try:
+        theirs = max(epsilon_of(leaves) for leaves in lists)
+    except peer.UnsupportedEventError as unsupported:
+        return _skipped(name, _reason(unsupported))
+    gap = _gap(theirs, case.ours)
+    if abs(gap) <= _DOUBLES:
+        return PeerCheck(name, Status.AGREE, theirs, gap, True, "equal")
+    if gap < 0:
+        return PeerCheck(name, Status.DISAGREES, theirs, gap, False, "an upper bound below ours")
+    if expected is None:
+        told = f"an upper bound, {gap:.2%} above ours; how loose it has to be was not checked"
+        return PeerCheck(name, Status.LOOSER, theirs, gap, True, told)
+    by_us = expected[0]
+    if abs(theirs / by_us - 1) <= _AGREEMENT:
+        told = f"the conversion from RDP is loose by {gap:.2%}; our own gives {by_us:.6g} as well"
+        return PeerCheck(name, Status.LOOSER, theirs, gap, True, told)
+    told = f"the conversion from RDP should give {by_us:.6g}"
+    return PeerCheck(name, Status.DISAGREES, theirs, gap, False, told)
+
+
+def _expected_rdp(lists: list[Counter[Any]], peer: Any, case: _Case) -> tuple[float, float] | None:
+    """Return what the best order of RDP gives by our own code, and that order; Gaussians only."""
+    if any(not isinstance(leaf, peer.GaussianDpEvent) for leaves in lists for leaf in leaves):
+        return None
+    rho = composed(case.events).mu_squared.upper_float / 2
+    if rho == 0:
+        return None
+    bound = epsilon_from_zcdp_by_orders(rho=rho, delta=case.delta)
+    return bound.epsilon.upper_float, float(bound.order)
+
+
+# --- PLD ---------------------------------------------------------------------------------------
+
+
+def _pld(peer: Any, name: str, lists: list[Counter[Any]], case: _Case) -> PeerCheck:
+    scale = case.ours.upper_float
+    grid = _FINEST_GRID if isinf(scale) else max(_FINEST_GRID, _GRID_PER_EPSILON * scale)
+    try:
+        theirs = max(_pld_epsilon(peer, leaves, case.delta, grid) for leaves in lists)
+    except peer.UnsupportedEventError as unsupported:
+        return _skipped(name, _reason(unsupported))
+    gap = _gap(theirs, case.ours)
+    if gap < -_DOUBLES:
+        return _below(name, theirs, gap, case)
+    if gap <= _AGREEMENT:
+        told = f"pessimistic on a grid of {grid:.1e}: {gap:.1e} above ours"
+        return PeerCheck(name, Status.AGREE, theirs, gap, True, told)
+    cut = _CUT_MASS * max(sum(leaves.values()) for leaves in lists)
+    if case.delta <= cut or theirs <= case.price(case.events, float(case.delta) - cut).upper_float:
+        told = f"{gap:.1e} above ours: their cut tails add a mass of up to {cut:.0e} to delta"
+        return PeerCheck(name, Status.LOOSER, theirs, gap, True, told)
+    return _refined(peer, name, lists, case, grid, theirs)
+
+
+def _refined(
+    peer: Any, name: str, lists: list[Counter[Any]], case: _Case, grid: float, theirs: float
+) -> PeerCheck:
+    """Return what finer grids say where the first one was too coarse."""
+    first = gap = _gap(theirs, case.ours)
+    work = max(len(leaves) for leaves in lists) / _GRID_PER_EPSILON
+    for refinement in range(_REFINEMENTS):
+        work *= 10
+        if gap <= _AGREEMENT or (refinement > 0 and work > _MOST_WORK):
+            break
+        grid /= 10
+        theirs = max(_pld_epsilon(peer, leaves, case.delta, grid) for leaves in lists)
+        gap = _gap(theirs, case.ours)
+    told = f"pessimistic on a grid of {grid:.1e}: {gap:.1e} above ours"
+    if gap <= _AGREEMENT:
+        return PeerCheck(name, Status.AGREE, theirs, gap, True, told)
+    converges = gap <= first / 2
+    told += f", {first:.1e} on a coarser one" if converges else ", and a finer one does not help"
+    status = Status.LOOSER if converges else Status.DISAGREES
+    return PeerCheck(name, status, theirs, gap, converges, told)
+
+
+def _pld_epsilon(peer: Any, leaves: Counter[Any], delta: Number, grid: float) -> float:
+    relation = _relation(peer, leaves)
+    replacing = relation is peer.NeighboringRelation.REPLACE_ONE
+    accountant = peer.pld.PLDAccountant(relation, grid)
+    for leaf, times in leaves.items():
+        if isinstance(leaf, peer.RandomizedResponseDpEvent):
+            for _ in range(times):
+                accountant.compose(leaf)
+        elif replacing and isinstance(leaf, peer.GaussianDpEvent):
+            accountant.compose(peer.GaussianDpEvent(2 * leaf.noise_multiplier), times)
+        else:
+            accountant.compose(leaf, times)
+    return float(accountant.get_epsilon(float(delta)))
+
+
+def _below(name: str, theirs: float, gap: float, case: _Case) -> PeerCheck:
+    """Return why a pessimistic epsilon is below the exact one: rounded masses, or a contradiction.
+
+    Checked, not assumed: their epsilon must be enough at a delta greater by `_ROUNDED_MASS`.
+    """
+    eased = float(case.delta) + _ROUNDED_MASS
+    explained = eased < 1 and theirs >= case.price(case.events, eased).lower_float
+    told = f"{-gap:.1e} below the exact value"
+    if explained:
+        told += f": their doubles misplace a mass below {_ROUNDED_MASS:.0e}; not ours to follow"
+    agrees = explained and -gap <= _AGREEMENT
+    return PeerCheck(
+        name, Status.AGREE if agrees else Status.DISAGREES, theirs, gap, explained, told
+    )
+
+
+# --- comparison --------------------------------------------------------------------------------
+
+
+def _gap(theirs: float, ours: Enclosure) -> float:
+    """Return (theirs - ours) / ours against the nearer end; 0 inside the enclosure."""
+    lower, upper = ours.lower_float, ours.upper_float
+    if lower <= theirs <= upper:
+        return 0.0
+    nearer = upper if theirs > upper else lower
+    return inf if nearer == 0 else (theirs - nearer) / nearer
+
+
+def _reason(unsupported: Exception) -> str:
+    """Return what they say about an event that they do not support."""
+    return f"not supported there: {unsupported}"

@@ -1,0 +1,176 @@
+"""Our mechanisms as Google's `DpEvent`s and back, for the kinds that both know.
+
+A `DpEvent` knows a noise multiplier only: no units, no relation. Ours goes out as noise_std /
+sensitivity, and the sensitivity holds the factor of replace-one already. So what goes out is to be
+read under *their* add/remove relation, where they add no factor, whatever ours is. (Under their
+replace-one, their PLD accountant would double a Gaussian's sensitivity a second time and their RDP
+accountant would not.) Kinds that are about replacing a record, randomised response and sampling
+without replacement, stay under replace-one.
+
+Outside data become a `DpEvent` here by type alone; `DpEvent.from_named_tuple` imports whatever
+module the data name, and is never called.
+"""
+
+import importlib
+from fractions import Fraction
+from typing import Any
+
+from ..mechanisms.adjacency import Adjacency
+from ..mechanisms.errors import DpledgerError, Number, require_positive
+from ..mechanisms.events import (
+    DiscreteGaussianStep,
+    DiscreteLaplaceStep,
+    GaussianMixtureStep,
+    GaussianStep,
+    LaplaceStep,
+    Mechanism,
+    Parties,
+    PoissonSampled,
+    RandomisedResponse,
+    Repeated,
+    SampledWithoutReplacement,
+    UnprotectedRelease,
+)
+from ..mechanisms.sensitivity import Norm, Sensitivity, declared
+
+__all__ = ["MissingExtra", "Untranslatable", "dp_accounting", "dp_event_of", "mechanism_of"]
+
+
+class MissingExtra(DpledgerError, ImportError):
+    """An optional library is not installed; nothing was computed."""
+
+
+class Untranslatable(DpledgerError, ValueError):
+    """One library has no word for what the other means. This says nothing about privacy."""
+
+
+def dp_accounting() -> Any:
+    """Return the module, or raise `MissingExtra` naming the extra that installs it."""
+    try:
+        return importlib.import_module("dp_accounting")
+    except ImportError as missing:
+        raise MissingExtra(
+            "Expected dp-accounting to be installed: pip install 'dpledger[crosscheck]'."
+        ) from missing
+
+
+def dp_event_of(mechanism: Mechanism) -> Any:
+    """Return a mechanism as a `DpEvent`, to be read under their add/remove relation.
+
+    Raises:
+        Untranslatable: they have no such event.
+        MissingExtra: dp-accounting is not installed.
+    """
+    peer = dp_accounting()
+    match mechanism:
+        case Repeated():
+            return peer.SelfComposedDpEvent(dp_event_of(mechanism.event), mechanism.times)
+        case UnprotectedRelease():
+            return peer.NonPrivateDpEvent()
+        case PoissonSampled():
+            return peer.PoissonSampledDpEvent(mechanism.rate, dp_event_of(mechanism.event))
+        case SampledWithoutReplacement():
+            return peer.SampledWithoutReplacementDpEvent(
+                mechanism.records, mechanism.batch, dp_event_of(mechanism.event)
+            )
+        case RandomisedResponse():
+            return _randomised_response(peer, mechanism)
+        case GaussianStep() | LaplaceStep() | DiscreteLaplaceStep():
+            return _additive(peer, mechanism)
+        case DiscreteGaussianStep() | GaussianMixtureStep() | Parties():
+            raise Untranslatable(
+                f"Expected a kind that both know instead got {type(mechanism).__name__}."
+            )
+
+
+def _additive(peer: Any, mechanism: GaussianStep | LaplaceStep | DiscreteLaplaceStep) -> Any:
+    size = mechanism.sensitivity.root
+    if size == 0:
+        return peer.NoOpDpEvent()
+    noise = mechanism.noise_std if isinstance(mechanism, GaussianStep) else mechanism.scale
+    if noise == 0:
+        return peer.NonPrivateDpEvent()
+    multiplier = float(Fraction(noise) / size)
+    if isinstance(mechanism, GaussianStep):
+        return peer.GaussianDpEvent(multiplier)
+    if isinstance(mechanism, LaplaceStep):
+        return peer.LaplaceDpEvent(multiplier)
+    if size.denominator != 1:
+        raise Untranslatable(f"Expected sensitivity={size} of integer vectors a whole number.")
+    return peer.dp_event.DiscreteLaplaceDpEvent(float(1 / Fraction(noise)), int(size))
+
+
+def _randomised_response(peer: Any, mechanism: RandomisedResponse) -> Any:
+    # theirs draws uniformly, the true answer included, with probability p: truth = 1 - p + p/k
+    categories, lie = mechanism.categories, 1 - Fraction(mechanism.truth)
+    uniform = lie * categories / (categories - 1)
+    if uniform > 1:
+        raise Untranslatable(
+            f"Expected truth={mechanism.truth} in [1/{categories}, 1]; theirs never lies more."
+        )
+    return peer.RandomizedResponseDpEvent(float(uniform), categories)
+
+
+def mechanism_of(event: Any, *, adjacency: Adjacency, sensitivity: Number) -> tuple[Mechanism, ...]:
+    """Return the mechanisms that a `DpEvent` composes, in order.
+
+    Args:
+        event: an instance of one of their event classes.
+        adjacency: the relation that the mechanisms shall speak of.
+        sensitivity: of the released sum under that relation, in units of the bound on one record's
+            contribution: 1 under add/remove and zero-out, 2 under replace-one, unless the noise
+            multiplier was stated against the whole sensitivity (as `dp_event_of` states it): 1.
+
+    Raises:
+        Untranslatable: an event that has no meaning here.
+        MissingExtra: dp-accounting is not installed.
+    """
+    require_positive("sensitivity", sensitivity)
+    size = declared(
+        sensitivity, "a DpEvent's noise multiplier is stated against this", adjacency=adjacency
+    )
+    return tuple(_mechanisms(dp_accounting(), event, size))
+
+
+def _mechanisms(peer: Any, event: Any, size: Sensitivity) -> list[Mechanism]:
+    kind = type(event)
+    if kind is peer.NoOpDpEvent:
+        return []
+    if kind is peer.ComposedDpEvent:
+        return [found for part in event.events for found in _mechanisms(peer, part, size)]
+    if kind is peer.SelfComposedDpEvent:
+        inner = _mechanisms(peer, event.event, size)
+        if len(inner) == 1:
+            return [Repeated(inner[0], event.count)]
+        return inner * event.count
+    if kind is peer.NonPrivateDpEvent:
+        return [UnprotectedRelease("a NonPrivateDpEvent")]
+    if kind is peer.GaussianDpEvent or kind is peer.LaplaceDpEvent:
+        return [_noise_step(peer, event, size)]
+    if kind is peer.dp_event.DiscreteLaplaceDpEvent:
+        return [DiscreteLaplaceStep(_l1(size, event.sensitivity), 1 / event.noise_parameter)]
+    if kind is peer.RandomizedResponseDpEvent:
+        categories = event.num_buckets
+        truth = 1 - event.noise_parameter + event.noise_parameter / categories
+        return [RandomisedResponse(truth, categories)]
+    if kind is peer.PoissonSampledDpEvent:
+        return [PoissonSampled(_noise_step(peer, event.event, size), event.sampling_probability)]
+    if kind is peer.SampledWithoutReplacementDpEvent:
+        step = _noise_step(peer, event.event, size)
+        return [SampledWithoutReplacement(step, event.sample_size, event.source_dataset_size)]
+    raise Untranslatable(f"Expected a kind that both know instead got {kind.__name__}.")
+
+
+def _noise_step(peer: Any, event: Any, size: Sensitivity) -> GaussianStep | LaplaceStep:
+    if type(event) is peer.GaussianDpEvent:
+        return GaussianStep(size, event.noise_multiplier)
+    if type(event) is peer.LaplaceDpEvent:
+        return LaplaceStep(_l1(size, 1), event.noise_multiplier)
+    raise Untranslatable(
+        f"Expected a Gaussian or Laplace event to be sampled instead got {type(event).__name__}."
+    )
+
+
+def _l1(size: Sensitivity, factor: int) -> Sensitivity:
+    reason = size.assumptions[0]
+    return declared(size.root * factor, reason, adjacency=size.adjacency, norm=Norm.L1)

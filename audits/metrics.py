@@ -1,0 +1,100 @@
+"""How well scores tell two worlds apart: ROC, true-positive rate at a false-positive rate, AUC.
+
+These describe the trials; the bounds of `bounds` are what holds beyond them.
+
+>>> auc(Scores(np.array([2.0, 3.0]), np.array([0.0, 1.0])))
+1.0
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import betaincinv
+from scipy.stats import rankdata
+
+from ..accounting.gaussian_fast import tpr_upper
+from ..accounting.notions import Gdp
+from ..mechanisms.errors import require_open_unit, require_positive_int
+from .bounds import Scores
+
+__all__ = ["RocPoint", "TprAtFpr", "auc", "roc", "tpr_at_fpr"]
+
+
+@dataclass(frozen=True, slots=True)
+class RocPoint:
+    """False- and true-positive rate of the trials at one threshold."""
+
+    fpr: float
+    tpr: float
+
+
+@dataclass(frozen=True, slots=True)
+class TprAtFpr:
+    """The true-positive rate at the lowest threshold whose empirical false-positive rate is `fpr`.
+
+    The interval holds for that threshold, which depends on the neighbour's trials only; its own
+    false-positive rate is an estimate. `claimed` is the most that the claim allows at `fpr`.
+    """
+
+    fpr: float
+    tpr: float
+    lower: float
+    upper: float
+    confidence: float
+    claimed: float
+
+
+def roc(scores: Scores, *, points: int = 200) -> tuple[RocPoint, ...]:
+    """Return at most `points` + 1 points of the ROC curve, evenly spread over log FPR."""
+    require_positive_int("points", points)
+    count = scores.neighbour.size
+    allowed = np.unique(np.concatenate([[0], np.geomspace(1, count, points).round()]).astype(int))
+    curve: dict[RocPoint, None] = {}
+    for fpr, tpr in _rates(scores, allowed):
+        curve[RocPoint(float(fpr), float(tpr))] = None
+    return tuple(curve)
+
+
+def tpr_at_fpr(scores: Scores, fpr: float, *, claimed: Gdp, confidence: float) -> TprAtFpr:
+    """Return the true-positive rate at `fpr`, in (0, 1), with its two-sided interval.
+
+    Source of the interval: Clopper, Pearson 1934.
+    """
+    require_open_unit("fpr", fpr)
+    require_open_unit("confidence", confidence)
+    allowed = int(np.floor(fpr * scores.neighbour.size))
+    tpr = float(_rates(scores, np.array([allowed]))[0, 1])
+    trials = scores.dataset.size
+    hits, tail = round(tpr * trials), (1 - confidence) / 2
+    return TprAtFpr(
+        fpr=fpr,
+        tpr=tpr,
+        lower=float(betaincinv(hits, trials - hits + 1, tail)) if hits else 0.0,
+        upper=float(betaincinv(hits + 1, trials - hits, 1 - tail)) if hits < trials else 1.0,
+        confidence=confidence,
+        claimed=float(tpr_upper(mu_squared=claimed.mu_squared, fpr=fpr)),
+    )
+
+
+def auc(scores: Scores) -> float:
+    """Return P(score under D > score under D') + P(equal)/2 over the trials.
+
+    Source: Mann, Whitney 1947.
+    """
+    first, second = scores.dataset.size, scores.neighbour.size
+    ranks = rankdata(np.concatenate([scores.dataset, scores.neighbour]))
+    return float((ranks[:first].sum() - first * (first + 1) / 2) / (first * second))
+
+
+def _rates(
+    scores: Scores, false_positives: np.ndarray[tuple[int], np.dtype[np.int_]]
+) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    """Return rows (FPR, TPR) at the lowest thresholds with at most these many false positives."""
+    against, favour = np.sort(scores.neighbour), np.sort(scores.dataset)
+    place = against.size - 1 - false_positives
+    thresholds = np.where(place >= 0, against[np.maximum(place, 0)], -np.inf)
+    above = [
+        np.where(place >= 0, 1 - np.searchsorted(world, thresholds, side="right") / world.size, 1.0)
+        for world in (against, favour)
+    ]
+    return np.stack(above, axis=1)

@@ -1,0 +1,125 @@
+"""Neighbouring data sets for tightness tests, where the true mu of a transcript is known.
+
+A release of a mean gradient under replace-one is priced at twice the gradient bound. How much of
+that price a pair of neighbours really pays is its *share*: where the gradients' gap does not depend
+on the point, the transcript of Gaussian steps is exactly (share · planned mu)-GDP for this pair.
+
+Logistic loss and a flipped label leave a gap of exactly one row, half of the price for the longest
+row there may be; a linear loss pays all of it.
+"""
+
+from dataclasses import dataclass
+from math import isclose
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..mechanisms.adjacency import Adjacency
+from ..mechanisms.errors import InvalidParameter, require_positive_int
+from ..mechanisms.private_data import PrivateDataset
+from ..mechanisms.protocols import FloatArray, Loss
+
+__all__ = [
+    "NeighbourPair",
+    "flip_label",
+    "longest_row",
+    "opposite_gradients",
+    "random_record",
+    "zero_out",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class NeighbourPair:
+    """Two neighbouring data sets.
+
+    `share` is the pair's mu as a part of the planned one, for releases that are public affine maps
+    of mean (or sum) gradients plus Gaussian noise; None when the gap depends on the point.
+    """
+
+    dataset: PrivateDataset
+    neighbour: PrivateDataset
+    share: float | None
+    description: str
+
+
+def longest_row(features: FloatArray | sparse.csr_array[Any]) -> int:
+    """Return the index of the longest row of an array of shape (n, d)."""
+    squares = features**2 if isinstance(features, np.ndarray) else features.multiply(features)
+    return int(np.asarray(squares.sum(axis=1)).ravel().argmax())
+
+
+def random_record(records: int, *, seed: int) -> int:
+    """Return the index of one of `records` records, each as likely."""
+    require_positive_int("records", records)
+    return int(np.random.default_rng(seed).integers(records))
+
+
+def flip_label(dataset: PrivateDataset, *, index: int, loss: Loss) -> NeighbourPair:
+    """Return the pair whose record `index` has the other label; replace-one only.
+
+    Logistic loss: the gap is l'(s, 1) - l'(s, -1) = -1 times the row at every score, so the share
+    is ‖row‖/(2·row_bound) in a party of the smallest size.
+
+    Raises `InvalidParameter` for another relation or a record without features.
+    """
+    _require(dataset, Adjacency.REPLACE_ONE)
+    origin = np.zeros(dataset.shape.features)
+    for label in (-1.0, 1.0):
+        neighbour = dataset.with_record(index, label=label)
+        if np.any(_gap(dataset, neighbour, loss, origin)):
+            share = _share(dataset, neighbour, loss)
+            return NeighbourPair(dataset, neighbour, share, f"label of record {index} flipped")
+    raise InvalidParameter("index", index, "a record whose label the loss can see")
+
+
+def opposite_gradients(dataset: PrivateDataset, *, index: int, loss: Loss) -> NeighbourPair:
+    """Return the worst pair: record `index` at full length along the first axis, label ±1.
+
+    With a linear loss the two gradients are ±G·u and the pair attains the full planned mu.
+    """
+    _require(dataset, Adjacency.REPLACE_ONE)
+    row = np.zeros(dataset.shape.features)
+    row[0] = dataset.shape.row_bound
+    positive = dataset.with_record(index, features=row, label=1.0)
+    negative = dataset.with_record(index, features=row, label=-1.0)
+    share = _share(positive, negative, loss)
+    return NeighbourPair(positive, negative, share, f"record {index} at full length, label ±1")
+
+
+def zero_out(dataset: PrivateDataset, *, index: int, loss: Loss) -> NeighbourPair:
+    """Return the pair whose record `index` becomes a null record; zero-out-one only."""
+    _require(dataset, Adjacency.ZERO_OUT_ONE)
+    neighbour = dataset.with_record(index, features=np.zeros(dataset.shape.features))
+    share = _share(dataset, neighbour, loss)
+    return NeighbourPair(dataset, neighbour, share, f"record {index} made null")
+
+
+def _require(dataset: PrivateDataset, adjacency: Adjacency) -> None:
+    if dataset.shape.adjacency is not adjacency:
+        raise InvalidParameter("adjacency", dataset.shape.adjacency, f"equal to {adjacency}")
+
+
+def _gap(
+    dataset: PrivateDataset, neighbour: PrivateDataset, loss: Loss, point: FloatArray
+) -> FloatArray:
+    """Return the difference of the mean gradients at a point (d,), of shape (P, d)."""
+    first, second = (side.mean_gradient(loss, point)._value for side in (dataset, neighbour))
+    if first is None or second is None:
+        raise InvalidParameter("dataset", "planned", "with records")
+    return second - first
+
+
+def _share(dataset: PrivateDataset, neighbour: PrivateDataset, loss: Loss) -> float | None:
+    """Return ‖gap‖ / sensitivity, or None when the gap at two points differs."""
+    origin = np.zeros(dataset.shape.features)
+    # large enough to bend any loss that bends, small enough not to saturate it
+    elsewhere = np.linspace(-2.0, 3.0, origin.size) / dataset.shape.row_bound
+    first, second = (
+        float(np.linalg.norm(_gap(dataset, neighbour, loss, point)))
+        for point in (origin, elsewhere)
+    )
+    if not isclose(first, second, rel_tol=1e-9):
+        return None
+    return first / dataset.mean_gradient(loss, origin).sensitivity.value

@@ -1,0 +1,38 @@
+"""Reports: one record, rendered as HTML, Markdown and JSON.
+
+>>> from dpledger.audits.report import from_json, to_html, to_json, to_markdown
+
+`build_report` makes the record from a run's components; `from_json` reads it back.
+"""
+
+from .builder import Narrative, RunFacts, build_report
+from .evidence import AttackFacts, ModelScore, UtilityFacts
+from .html import to_html
+from .markdown import to_markdown
+from .record import (
+    Crosscheck,
+    Crosschecks,
+    MalformedReport,
+    Report,
+    Skipped,
+    from_json,
+    to_json,
+)
+
+__all__ = [
+    "AttackFacts",
+    "Crosscheck",
+    "Crosschecks",
+    "MalformedReport",
+    "ModelScore",
+    "Narrative",
+    "Report",
+    "RunFacts",
+    "Skipped",
+    "UtilityFacts",
+    "build_report",
+    "from_json",
+    "to_html",
+    "to_json",
+    "to_markdown",
+]

@@ -1,0 +1,168 @@
+"""What attacks and held-out records show, as parts of the record."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..assessment import AttackResult
+from ..bounds import LowerBound, MuInterval, largest_rate
+from .record import (
+    Accuracy,
+    AttackBound,
+    EmpiricalAudit,
+    Interval,
+    MeasuredMu,
+    NullControl,
+    RocPoint,
+    Skipped,
+    TruePositives,
+    Utility,
+    UtilityPoint,
+    finite_or_word,
+)
+
+__all__ = ["AttackFacts", "ModelScore", "UtilityFacts", "audit_of", "utility_of"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttackFacts:
+    """An attack's result and what was attacked.
+
+    Args:
+        attack: which attack, in a phrase.
+        result: what it showed.
+        neighbour: how the two data sets differ.
+        share: the pair's μ as a part of the promised one, where it is known.
+    """
+
+    attack: str
+    result: AttackResult
+    neighbour: str | None = None
+    share: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelScore:
+    """A model's correct answers on held-out records; `guarantee` says how private it is."""
+
+    model: str
+    guarantee: str
+    correct: int
+    records: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UtilityFacts:
+    """How good the models are.
+
+    Args:
+        metric: what `history` and the results measure, for instance "accuracy".
+        scores: of the final models.
+        history: by model, pairs (round, value).
+        confidence: of the intervals.
+    """
+
+    metric: str
+    scores: tuple[ModelScore, ...]
+    history: Mapping[str, Sequence[tuple[int, float]]] = field(default_factory=dict)
+    confidence: float = 0.95
+
+
+def audit_of(attack: AttackFacts | Skipped) -> EmpiricalAudit | Skipped:
+    """Return an attack's result in the record's form."""
+    if isinstance(attack, Skipped):
+        return attack
+    result = attack.result
+    null = result.null_control
+    return EmpiricalAudit(
+        attack=attack.attack,
+        neighbour=attack.neighbour,
+        contradicts_promise=result.refutes_claim,
+        trials=result.trials,
+        confidence=result.confidence,
+        delta=result.delta,
+        threshold=finite_or_word(result.threshold),
+        bounds=_bounds(result.bounds),
+        expected_epsilon=finite_or_word(result.expected_epsilon),
+        ceiling=finite_or_word(result.ceiling),
+        claimed_epsilon=finite_or_word(result.claimed_epsilon),
+        claimed_mu=finite_or_word(result.claimed_mu),
+        pair_mu=None if attack.share is None else finite_or_word(attack.share * result.claimed_mu),
+        measured_mu=_measured(result.measured_mu),
+        null_control=NullControl(
+            silent=not null.positive,
+            bounds=_bounds(null.bounds),
+            measured_mu=_measured(null.measured_mu),
+            area_under_roc=null.auc,
+        ),
+        area_under_roc=result.auc,
+        true_positives=tuple(
+            TruePositives(
+                false_positive_rate=t.fpr,
+                true_positive_rate=t.tpr,
+                interval=Interval(lower=t.lower, upper=t.upper),
+                allowed=t.claimed,
+            )
+            for t in result.tpr_at_fpr
+        ),
+        not_meant=result.not_meant,
+        roc=tuple(
+            RocPoint(false_positive_rate=p.fpr, true_positive_rate=p.tpr) for p in result.roc
+        ),
+    )
+
+
+def _bounds(bounds: Sequence[LowerBound]) -> tuple[AttackBound, ...]:
+    return tuple(
+        AttackBound(
+            method=bound.method,
+            epsilon=finite_or_word(bound.epsilon),
+            mu=None if bound.mu is None else finite_or_word(bound.mu),
+            valid_when=bound.valid_when,
+            applies=bound.conditions_met,
+            detail=bound.detail,
+            theorem=bound.theorem,
+        )
+        for bound in bounds
+    )
+
+
+def _measured(measured: MuInterval | None) -> MeasuredMu | None:
+    if measured is None:
+        return None
+    return MeasuredMu(
+        estimate=measured.estimate,
+        interval=Interval(lower=measured.lower, upper=measured.upper),
+        confidence=measured.confidence,
+    )
+
+
+def utility_of(utility: UtilityFacts | Skipped) -> Utility | Skipped:
+    """Return the models' scores with two-sided confidence intervals (Clopper, Pearson 1934)."""
+    if isinstance(utility, Skipped):
+        return utility
+    each = 1 - (1 - utility.confidence) / 2
+    return Utility(
+        metric=utility.metric,
+        confidence=utility.confidence,
+        interval_method="Clopper-Pearson",
+        results=tuple(_accuracy(score, each) for score in utility.scores),
+        history=tuple(
+            UtilityPoint(model=model, round=k, value=value)
+            for model, points in utility.history.items()
+            for k, value in points
+        ),
+    )
+
+
+def _accuracy(score: ModelScore, confidence: float) -> Accuracy:
+    wrong = score.records - score.correct
+    lower = 1 - float(largest_rate(wrong, score.records, confidence=confidence))
+    upper = float(largest_rate(score.correct, score.records, confidence=confidence))
+    return Accuracy(
+        model=score.model,
+        guarantee=score.guarantee,
+        correct=score.correct,
+        records=score.records,
+        rate=score.correct / score.records,
+        interval=Interval(lower=lower, upper=upper),
+    )

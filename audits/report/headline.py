@@ -1,0 +1,157 @@
+"""The first lines of a report: the bound, what it means in one sentence, and what was checked."""
+
+from dataclasses import dataclass
+from enum import Enum
+from math import exp
+
+from ...accounting.gaussian_fast import advantage_upper
+from ...accounting.grade import Grade
+from ...mechanisms.adjacency import Adjacency
+from .numerals import printed, printed_percent_up
+from .outline import visible
+from .record import EmpiricalAudit, Privacy, Report, Rounding, Skipped
+
+__all__ = ["Headline", "Tone", "Verdict", "headline"]
+
+_DIGITS = 5
+_LARGEST_EXPONENT = 700.0
+
+
+class Tone(Enum):
+    """How a verdict should be read."""
+
+    GOOD = "good"
+    NEUTRAL = "neutral"
+    BAD = "bad"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One thing that was checked, or was not."""
+
+    label: str
+    text: str
+    tone: Tone
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """`bound` is the certified statement, `meaning` one plain sentence."""
+
+    bound: str
+    delta: str
+    meaning: str
+    promised: bool
+    verdicts: tuple[Verdict, ...]
+
+
+def headline(report: Report) -> Headline:
+    """Return the first lines of a report."""
+    privacy = report.privacy
+    epsilon = privacy.epsilon.upper
+    promised = epsilon != "infinity" and privacy.grade is not Grade.ESTIMATE
+    relation = "≈" if privacy.grade is Grade.ESTIMATE else "=" if epsilon == "infinity" else "≤"
+    return Headline(
+        bound=f"ε {relation} {printed(epsilon, rounding=Rounding.UP, digits=_DIGITS)}",
+        delta=f"δ = {printed(privacy.delta, rounding=Rounding.UP, digits=_DIGITS)}",
+        meaning=_meaning(report),
+        promised=promised,
+        verdicts=(
+            _grade(privacy),
+            _accesses(report),
+            _crosschecks(report),
+            *_attack(report.audit, privacy),
+        ),
+    )
+
+
+def _meaning(report: Report) -> str:
+    privacy = report.privacy
+    if privacy.epsilon.upper == "infinity":
+        return (
+            "There is no promise: data left without a mechanism, and what left may show "
+            "with certainty whether a person's record was there."
+        )
+    unit = visible(report.promise.unit)
+    question = {
+        Adjacency.REPLACE_ONE: f"which of two candidates for one {unit} was in the data",
+        Adjacency.ZERO_OUT_ONE: f"whether one given {unit} was in the data",
+        Adjacency.ADD_REMOVE_ONE: f"whether one given {unit} was in the data",
+        Adjacency.REPLACE_FEATURE_COLUMN: "which of two versions of one feature column was used",
+        None: f"anything about one {unit}",
+    }[report.promise.adjacency]
+    rate = printed_percent_up(_best_guess(privacy))
+    said = (
+        f"Someone who sees every message, knows everything else and guesses {question} is right "
+        f"at most {rate} of the time, where a coin is right 50 %."
+    )
+    return said if privacy.grade is not Grade.ESTIMATE else f"An estimate, no guarantee: {said}"
+
+
+def _best_guess(privacy: Privacy) -> float:
+    """The largest accuracy of a guess at even odds, rounded up.
+
+    (e^ε + δ)/(e^ε + 1) by (ε, δ) alone (Kairouz, Oh, Viswanath 2015, Theorem 2.1), or by μ.
+    """
+    epsilon, mu = privacy.epsilon.upper, privacy.mu
+    rates = [1.0]
+    if isinstance(epsilon, float) and isinstance(privacy.delta, float):
+        odds = exp(min(epsilon, _LARGEST_EXPONENT))
+        rates.append((odds + privacy.delta) / (odds + 1) + 1e-15)
+    if isinstance(mu, float):
+        rates.append(0.5 + float(advantage_upper(mu_squared=mu * mu * (1 + 1e-15))) / 2 + 1e-15)
+    return min(rates)
+
+
+def _grade(privacy: Privacy) -> Verdict:
+    if privacy.epsilon.upper == "infinity":
+        return Verdict("Bound", "no finite ε", Tone.BAD)
+    texts = {
+        Grade.CERTIFIED: ("certified: exact parameters, rounded outward", Tone.GOOD),
+        Grade.FAST: ("fast: an upper bound in double precision", Tone.NEUTRAL),
+        Grade.ESTIMATE: ("estimate: no guarantee", Tone.BAD),
+    }
+    return Verdict("Bound", *texts[privacy.grade])
+
+
+def _accesses(report: Report) -> Verdict:
+    unprotected = sum(group.messages for group in report.access.unprotected)
+    if unprotected:
+        return Verdict("Data accesses", f"{unprotected:,} messages without protection", Tone.BAD)
+    others = len(report.access.not_covered)
+    text = "all covered" if not others else f"{others} not covered, listed below"
+    return Verdict("Data accesses", text, Tone.NEUTRAL if others else Tone.GOOD)
+
+
+def _crosschecks(report: Report) -> Verdict:
+    found = report.accounting.crosschecks
+    if isinstance(found, Skipped):
+        return Verdict("Cross-check", f"skipped: {visible(found.reason)}", Tone.NEUTRAL)
+    if not found.agree:
+        return Verdict("Cross-check", "disagreement, see below", Tone.BAD)
+    return Verdict("Cross-check", "other libraries agree", Tone.GOOD)
+
+
+def _attack(audit: EmpiricalAudit | Skipped, privacy: Privacy) -> tuple[Verdict, ...]:
+    if isinstance(audit, Skipped):
+        return (Verdict("Attack", f"skipped: {visible(audit.reason)}", Tone.NEUTRAL),)
+    null = Verdict("Null control", "silent, as it must be", Tone.GOOD)
+    if not audit.null_control.silent:
+        null = Verdict("Null control", "not silent: distrust the attack", Tone.BAD)
+    return (Verdict("Attack", *_shown(audit, privacy)), null)
+
+
+def _shown(audit: EmpiricalAudit, privacy: Privacy) -> tuple[str, Tone]:
+    bounds = [b.epsilon for b in audit.bounds if b.applies]
+    shown = max((b for b in bounds if isinstance(b, float)), default=0.0)
+    level = printed(audit.confidence * 100, digits=4)
+    text = f"shows ε ≥ {printed(shown, rounding=Rounding.DOWN, digits=3)} at {level} % confidence"
+    if audit.contradicts_promise:
+        return f"{text}: the promise is broken", Tone.BAD
+    if shown == 0:
+        return "shows no leakage, which proves nothing", Tone.NEUTRAL
+    if privacy.epsilon.upper == "infinity" or audit.claimed_epsilon == "infinity":
+        return text, Tone.NEUTRAL
+    if shown > float(audit.claimed_epsilon):
+        return f"{text}, above the promise, but counting does not confirm it", Tone.NEUTRAL
+    return f"{text}, within the promise", Tone.GOOD

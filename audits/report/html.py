@@ -1,0 +1,49 @@
+"""A record as one self-contained HTML page: no scripts, nothing fetched, plots as inline SVG."""
+
+from functools import lru_cache
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from .headline import headline
+from .outline import Block, Bullets, Group, Line, Table, outline, plotted, visible
+from .plots import HEIGHT, WIDTH, plots
+from .record import Report
+
+__all__ = ["to_html"]
+
+
+def to_html(report: Report) -> str:
+    """Return the report as one HTML page; the same record gives the same text."""
+    items = outline(report)
+    return (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            report=report,
+            head=headline(report),
+            items=items,
+            plotted=plotted(items),
+            plots=plots(report),
+            width=WIDTH,
+            height=HEIGHT,
+        )
+    )
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader(__package__, "templates"),
+        # every text of a record comes from outside
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["visible"] = visible
+    kinds = (Line, Block, Bullets, Table, Group)
+    environment.tests.update(
+        {kind.__name__.lower(): lambda item, kind=kind: isinstance(item, kind) for kind in kinds}
+    )
+    return environment

@@ -1,0 +1,218 @@
+"""The outline of a record: what both renderings print, walked field by field.
+
+No field is named here, so none can be forgotten: a field of the record is a line, a list, a table
+or a group of these, by its type alone. Metadata of a field (`record.py`) give its label where its
+name is not enough, its rounding, its digits, and whether a plot already shows it.
+
+Texts leave this module readable but harmless: control and direction-changing characters are
+written as escapes. Escaping for a format is the renderer's.
+"""
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from .numerals import DIGITS, printed, printed_interval
+from .record import Interval, Range, Report, Rounding
+
+__all__ = [
+    "NOT_STATED",
+    "Block",
+    "Bullets",
+    "Group",
+    "Item",
+    "Line",
+    "Table",
+    "outline",
+    "plotted",
+    "visible",
+]
+
+NOT_STATED = "not stated"
+_NONE = "none"
+_MOST_COLUMNS = 7
+"""A table with more columns becomes one group a row: it would not fit a page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A label and a short text."""
+
+    label: str
+    text: str
+    missing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A label and preformatted text, to be shown as it is."""
+
+    label: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bullets:
+    """A label and a list of sentences."""
+
+    label: str
+    items: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A label, column names and rows of texts; `plotted` tables repeat what a plot shows."""
+
+    label: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    plotted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A label and what belongs under it."""
+
+    label: str
+    items: tuple["Item", ...]
+
+
+Item = Line | Block | Bullets | Table | Group
+
+
+def outline(report: Report) -> tuple[Item, ...]:
+    """Return all fields of a record in order, one item a field."""
+    return _items(report)
+
+
+def plotted(items: Sequence[Item]) -> tuple[Table, ...]:
+    """Return the tables below `items` that plots show, in order."""
+    found: list[Table] = []
+    for item in items:
+        if isinstance(item, Group):
+            found.extend(plotted(item.items))
+        elif isinstance(item, Table) and item.plotted:
+            found.append(item)
+    return tuple(found)
+
+
+def visible(text: str) -> str:
+    """Return `text` with invisible and direction-changing characters written as escapes."""
+    return "".join(
+        c
+        if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn")
+        else c.encode("unicode_escape").decode("ascii")
+        for c in text
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Style:
+    """What metadata say about a field, gathered from all layers of its annotation."""
+
+    title: str | None = None
+    rounding: Rounding = Rounding.NEAREST
+    digits: int = DIGITS
+    code: bool = False
+    plot: bool = False
+
+
+def _style(annotation: Any) -> _Style:
+    titles: list[str] = []
+    extra: dict[str, Any] = {}
+
+    def gather(layer: Any) -> None:
+        arguments = get_args(layer)
+        if get_origin(layer) is Annotated:
+            for meta in arguments[1:]:
+                if isinstance(meta, msgspec.Meta):
+                    titles.extend([meta.title] if meta.title else [])
+                    extra.update(cast("Mapping[str, Any]", meta.extra or {}))
+            arguments = arguments[:1]
+        for argument in arguments:
+            gather(argument)
+
+    gather(annotation)
+    return _Style(title=titles[0] if titles else None, **extra)
+
+
+def _items(part: msgspec.Struct) -> tuple[Item, ...]:
+    hints = get_type_hints(type(part), include_extras=True)
+    return tuple(
+        _item(_label(name, style), getattr(part, name), style)
+        for name in part.__struct_fields__
+        for style in (_style(hints[name]),)
+    )
+
+
+def _label(name: str, style: _Style) -> str:
+    words = " ".join(_SPELLINGS.get(word, word) for word in name.split("_"))
+    # Greek letters keep their case: they are symbols
+    return style.title or (words[0].upper() + words[1:] if words[0].isascii() else words)
+
+
+_SPELLINGS = {"epsilon": "ε", "delta": "δ", "mu": "μ", "roc": "ROC", "sha256": "SHA-256"}
+
+
+def _item(label: str, value: object, style: _Style) -> Item:
+    match value:
+        case Interval() | Range():
+            return Line(label, _text(value, style))
+        case msgspec.Struct():
+            return Group(label, _items(value))
+        case tuple():
+            return _several(label, cast("tuple[object, ...]", value), style)
+        case str() if style.code and "\n" in value:
+            return Block(label, visible(value))
+        case _:
+            return Line(label, _text(value, style), missing=value is None)
+
+
+def _several(label: str, values: tuple[object, ...], style: _Style) -> Item:
+    if not values:
+        return Line(label, _NONE)
+    rows = tuple(value for value in values if isinstance(value, msgspec.Struct))
+    if not rows:
+        return Bullets(label, tuple(_text(value, style) for value in values))
+    if len(rows[0].__struct_fields__) > _MOST_COLUMNS:
+        return Group(label, tuple(Group(_name(row), _items(row)) for row in rows))
+    hints = get_type_hints(type(rows[0]), include_extras=True)
+    styles = {name: _style(hints[name]) for name in rows[0].__struct_fields__}
+    return Table(
+        label,
+        tuple(_label(name, found) for name, found in styles.items()),
+        tuple(
+            tuple(_text(getattr(row, name), found) for name, found in styles.items())
+            for row in rows
+        ),
+        plotted=style.plot,
+    )
+
+
+def _name(row: msgspec.Struct) -> str:
+    return visible(str(getattr(row, row.__struct_fields__[0])))
+
+
+def _text(value: object, style: _Style) -> str:
+    match value:
+        case None:
+            return NOT_STATED
+        case bool():
+            return "yes" if value else "no"
+        case Enum():
+            return str(value.value)
+        case int():
+            return f"{value:,}"
+        case "infinity" | float():
+            return printed(value, rounding=style.rounding, digits=style.digits)
+        case Interval():
+            return printed_interval(value, digits=style.digits)
+        case Range():
+            ends = (printed(end, digits=style.digits) for end in (value.least, value.most))
+            return " to ".join(dict.fromkeys(ends))
+        case _:
+            return visible(str(value))

@@ -1,0 +1,266 @@
+"""The four plots of a report, laid out: points in pixels, ticks and labels, ready for a template.
+
+Colours and fonts belong to the page's style sheet, so that a plot follows light and dark; this
+module knows a curve's *role* only. Logarithmic axes leave out what they cannot show (zero).
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from math import ceil, exp, floor, log10
+
+import numpy as np
+
+from ...accounting.gaussian_fast import tpr_upper
+from .numerals import power_of_ten, printed
+from .outline import visible
+from .record import EmpiricalAudit, Privacy, Report, RocPoint, Skipped, Utility
+
+__all__ = ["HEIGHT", "WIDTH", "Axis", "Curve", "Mark", "Plot", "Role", "Tick", "plots"]
+
+WIDTH, HEIGHT = 460, 310
+_LEFT, _RIGHT, _TOP, _BOTTOM = 58, 14, 14, 46
+_MOST_TICKS = 6
+
+Point = tuple[float, float]
+
+
+class Role(Enum):
+    """What a curve is, for the style sheet."""
+
+    BOUND = "bound"
+    OTHER_BOUND = "other-bound"
+    REFERENCE = "reference"
+    FIRST = "series-1"
+    SECOND = "series-2"
+    THIRD = "series-3"
+    FOURTH = "series-4"
+
+
+_SERIES = (Role.FIRST, Role.SECOND, Role.THIRD, Role.FOURTH)
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A place on an axis, in pixels, and its label."""
+
+    place: float
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A scale from numbers to pixels, with its label (and unit) and ticks."""
+
+    label: str
+    low: float
+    high: float
+    start: float
+    end: float
+    logarithmic: bool = False
+
+    def place(self, value: float) -> float:
+        """Return where `value` is, in pixels; values outside the axis are put at its end."""
+        inside = min(max(value, self.low), self.high)
+        low, high, at = self.low, self.high, inside
+        if self.logarithmic:
+            low, high, at = log10(low), log10(high), log10(inside)
+        return self.start + (self.end - self.start) * (at - low) / (high - low)
+
+    @property
+    def ticks(self) -> tuple[Tick, ...]:
+        """At most about six round numbers: powers of ten, or multiples of 1, 2 or 5 of one."""
+        if self.logarithmic:
+            first, last = round(log10(self.low)), round(log10(self.high))
+            step = max(1, ceil((last - first) / _MOST_TICKS))
+            powers = range(last, first - 1, -step)
+            return tuple(Tick(self.place(10.0**p), power_of_ten(p)) for p in powers)
+        step = _round_step((self.high - self.low) / _MOST_TICKS)
+        whole = range(ceil(self.low / step - 1e-9), floor(self.high / step + 1e-9) + 1)
+        return tuple(Tick(self.place(k * step), printed(k * step, digits=4)) for k in whole)
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A named line through points in pixels."""
+
+    name: str
+    role: Role
+    places: tuple[Point, ...]
+
+    @property
+    def path(self) -> str:
+        """The line as SVG path data."""
+        return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in self.places)
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One point worth naming."""
+
+    name: str
+    x: float
+    y: float
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """A plot, or (`absent`) why there is none.
+
+    `name` is unique in a page; `forbidden` is the path of an area that the promise rules out.
+    """
+
+    name: str
+    title: str
+    caption: str
+    x: Axis | None = None
+    y: Axis | None = None
+    curves: tuple[Curve, ...] = ()
+    forbidden: str | None = None
+    mark: Mark | None = None
+    absent: str | None = None
+
+
+def plots(report: Report) -> tuple[Plot, ...]:
+    """Return the four plots: privacy curve, odometer, ROC, utility."""
+    return (
+        _privacy_curve(report.privacy),
+        _odometer(report.privacy),
+        _roc(report.audit, report.privacy),
+        _utility(report.utility),
+    )
+
+
+def _privacy_curve(privacy: Privacy) -> Plot:
+    title, name = "Privacy curve", "curve"
+    points = [
+        (point.epsilon, point.delta)
+        for point in privacy.curve or ()
+        if isinstance(point.epsilon, float) and isinstance(point.delta, float) and point.delta > 0
+    ]
+    if len(points) < 2:
+        return Plot(name, title, "", absent=_no_curve(privacy))
+    delta, epsilon = float(privacy.delta), privacy.epsilon.upper
+    x = _x_axis("ε", 0.0, max(e for e, _ in points))
+    lowest = min(d for _, d in points if d > 0)
+    y = _y_axis("δ", 10.0 ** floor(log10(min(lowest, delta) * 1.01)), 1.0, logarithmic=True)
+    mark = None
+    if isinstance(epsilon, float):
+        mark = Mark("the promise", x.place(epsilon), y.place(delta))
+    grade = "" if privacy.curve_grade is None else f" Grade: {privacy.curve_grade.value}."
+    caption = f"(ε, δ)-privacy holds at every point on the curve and above it.{grade}"
+    return Plot(name, title, caption, x, y, (_curve("δ(ε)", Role.BOUND, points, x, y),), mark=mark)
+
+
+def _no_curve(privacy: Privacy) -> str:
+    return "no finite ε" if privacy.epsilon.upper == "infinity" else "not stated"
+
+
+def _odometer(privacy: Privacy) -> Plot:
+    title, name = "Odometer", "odometer"
+    points = [
+        (float(point.round), point.epsilon)
+        for point in privacy.odometer or ()
+        if isinstance(point.epsilon, float)
+    ]
+    if not points:
+        return Plot(name, title, "", absent=_no_curve(privacy))
+    promise = privacy.epsilon.upper
+    most = max([e for _, e in points] + ([promise] if isinstance(promise, float) else []))
+    x = _x_axis("round", 0.0, max(k for k, _ in points))
+    y = _y_axis(f"ε spent, at δ = {printed(privacy.delta, digits=4)}", 0.0, most * 1.08)
+    curves = [_curve("spent so far", Role.FIRST, points, x, y)]
+    if isinstance(promise, float):
+        curves.append(_curve("promised", Role.BOUND, [(x.low, promise), (x.high, promise)], x, y))
+    grade = "" if privacy.odometer_grade is None else f" Grade: {privacy.odometer_grade.value}."
+    caption = f"What all messages up to a round cost together.{grade}"
+    return Plot(name, title, caption, x, y, tuple(curves))
+
+
+def _roc(audit: EmpiricalAudit | Skipped, privacy: Privacy) -> Plot:
+    title, name = "Attack", "roc"
+    if isinstance(audit, Skipped):
+        return Plot(name, title, "", absent=f"skipped: {visible(audit.reason)}")
+    # the least rate that the trials can show, up to a power of ten
+    least = 10.0 ** -ceil(log10(audit.trials) - 1e-9)
+    x = _x_axis("false-positive rate", least, 1.0, logarithmic=True)
+    y = _y_axis("true-positive rate", least, 1.0, logarithmic=True)
+    grid = [float(rate) for rate in np.geomspace(least, 1.0, 97)]
+    curves = [
+        _curve("measured", Role.FIRST, _shown(audit.roc), x, y),
+        _curve("a coin", Role.REFERENCE, [(least, least), (1.0, 1.0)], x, y),
+    ]
+    for name, role, points in _allowed(privacy, grid):
+        curves.append(_curve(name, role, points, x, y))
+    caption = (
+        f"{audit.trials:,} trials in each world. The shaded part is ruled out by the promise for "
+        "every attack, up to chance, which is large at the left end."
+    )
+    tightest = curves[-1] if len(curves) > 2 else None
+    forbidden = None if tightest is None else f"{tightest.path}V{y.end}H{x.start}Z"
+    return Plot(name, title, caption, x, y, tuple(curves), forbidden)
+
+
+def _allowed(privacy: Privacy, rates: Sequence[float]) -> Iterator[tuple[str, Role, list[Point]]]:
+    """The most true positives by (ε, δ) and by μ, which is at least as tight."""
+    epsilon, delta, mu = privacy.epsilon.upper, float(privacy.delta), privacy.mu
+    if isinstance(epsilon, float):
+        by_pair = [(rate, _most_true_positives(rate, epsilon, delta)) for rate in rates]
+        yield "(ε, δ) bound", Role.BOUND, by_pair
+    if isinstance(mu, float):
+        most = tpr_upper(mu_squared=mu * mu * (1 + 1e-15), fpr=rates)
+        yield "μ-GDP bound", Role.OTHER_BOUND, list(zip(rates, map(float, most), strict=True))
+
+
+def _shown(roc: Iterable[RocPoint]) -> list[Point]:
+    rates = ((point.false_positive_rate, point.true_positive_rate) for point in roc)
+    return sorted((fpr, tpr) for fpr, tpr in rates if fpr > 0 and tpr > 0)
+
+
+def _most_true_positives(rate: float, epsilon: float, delta: float) -> float:
+    """Source: Kairouz, Oh, Viswanath 2015, Theorem 2.1, solved for the true-positive rate."""
+    # an epsilon beyond 700 allows everything that a plot can show
+    odds = exp(min(epsilon, 700.0))
+    return min(1.0, odds * rate + delta, 1 - (1 - delta - rate) / odds)
+
+
+def _utility(utility: Utility | Skipped) -> Plot:
+    title, name = "Utility", "utility"
+    if isinstance(utility, Skipped):
+        return Plot(name, title, "", absent=f"skipped: {visible(utility.reason)}")
+    if not utility.history:
+        return Plot(name, title, "", absent="not stated")
+    series: dict[str, list[Point]] = {}
+    for point in utility.history:
+        series.setdefault(point.model, []).append((float(point.round), point.value))
+    values = [point.value for point in utility.history]
+    spread = max(values) - min(values) or 1.0
+    x = _x_axis("round", 0.0, float(max(point.round for point in utility.history)))
+    y = _y_axis(
+        f"{visible(utility.metric)}, held-out records",
+        min(values) - 0.05 * spread,
+        max(values) + 0.08 * spread,
+    )
+    curves = [
+        _curve(visible(model), _SERIES[i % len(_SERIES)], points, x, y)
+        for i, (model, points) in enumerate(series.items())
+    ]
+    return Plot(name, title, "After each round.", x, y, tuple(curves))
+
+
+def _x_axis(label: str, low: float, high: float, *, logarithmic: bool = False) -> Axis:
+    return Axis(label, low, high if high > low else low + 1, _LEFT, WIDTH - _RIGHT, logarithmic)
+
+
+def _y_axis(label: str, low: float, high: float, *, logarithmic: bool = False) -> Axis:
+    return Axis(label, low, high if high > low else low + 1, HEIGHT - _BOTTOM, _TOP, logarithmic)
+
+
+def _curve(name: str, role: Role, points: Sequence[Point], x: Axis, y: Axis) -> Curve:
+    return Curve(name, role, tuple((x.place(a), y.place(b)) for a, b in points))
+
+
+def _round_step(least: float) -> float:
+    """Return the least of 1, 2, 5 times a power of ten that is >= `least`."""
+    power = 10.0 ** floor(log10(least))
+    return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least * (1 - 1e-9))

@@ -1,0 +1,452 @@
+"""The record of a report: everything it says, once, as strict JSON.
+
+HTML and Markdown are renderings of a `Report` and add no facts. A record has no defaults: what is
+not known is written down as None and printed as "not stated"; what was not done is a `Skipped` with
+its reason. Numbers are exact binary64; infinity is the word `"infinity"`, which JSON lacks.
+
+Field metadata say how a number is rounded when it is printed: an upper bound up, a lower bound
+down, an `Interval` outward.
+"""
+
+from enum import Enum
+from math import inf, isfinite
+from typing import Annotated, Final, Literal
+
+import msgspec
+
+from ...accounting.grade import Grade
+from ...mechanisms.adjacency import Adjacency
+from ...mechanisms.errors import DpledgerError
+
+__all__ = [
+    "FORMAT",
+    "Access",
+    "Accounting",
+    "Accuracy",
+    "AttackBound",
+    "AudienceView",
+    "Conversion",
+    "Crosscheck",
+    "Crosschecks",
+    "CurvePoint",
+    "EmpiricalAudit",
+    "Identity",
+    "Interval",
+    "MalformedReport",
+    "MeasuredMu",
+    "MechanismGroup",
+    "NullControl",
+    "Number",
+    "OdometerPoint",
+    "PartyEpsilon",
+    "Preparation",
+    "Privacy",
+    "Promise",
+    "Range",
+    "Releases",
+    "Report",
+    "RocPoint",
+    "Rounding",
+    "Sampling",
+    "Skipped",
+    "TheoremUsed",
+    "ThreatModel",
+    "TruePositives",
+    "UnprotectedGroup",
+    "Utility",
+    "UtilityPoint",
+    "Version",
+    "finite_or_word",
+    "from_json",
+    "to_json",
+]
+
+FORMAT: Final = "urn:dpledger:report:1"
+
+Number = float | Literal["infinity"]
+
+
+class Rounding(Enum):
+    """How a number is rounded for print."""
+
+    UP = "up"
+    DOWN = "down"
+    NEAREST = "nearest"
+
+
+Upper = Annotated[Number, msgspec.Meta(extra={"rounding": Rounding.UP})]
+Lower = Annotated[Number, msgspec.Meta(extra={"rounding": Rounding.DOWN})]
+Code = Annotated[str, msgspec.Meta(extra={"code": True})]
+
+
+class MalformedReport(DpledgerError, ValueError):
+    """A document is not a report of this format; nothing was read from it."""
+
+
+def finite_or_word(value: float) -> Number:
+    """Return `value`, or the word for plus infinity. Raises `ValueError` for other non-numbers."""
+    if value == inf:
+        return "infinity"
+    if not isfinite(value):
+        raise ValueError(f"Expected value={value} in (-inf, inf].")
+    return value
+
+
+class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            value = getattr(self, name)
+            # msgspec would write these as null, which reads "not stated"
+            if isinstance(value, float) and not isfinite(value):
+                raise ValueError(f"Expected {name}={value} finite, or the word 'infinity'.")
+
+
+class Interval(_Part, frozen=True, kw_only=True):
+    """Two ends with the truth between them; printed rounded outward."""
+
+    lower: Lower
+    upper: Upper
+
+
+class Range(_Part, frozen=True, kw_only=True):
+    """The least and the most of several numbers; printed to the nearest."""
+
+    least: Number
+    most: Number
+
+
+class Skipped(_Part, frozen=True, kw_only=True, tag_field="status", tag="skipped"):
+    """Something that was not done, and why."""
+
+    reason: str
+
+
+class Version(_Part, frozen=True, kw_only=True):
+    """A package and its version."""
+
+    package: str
+    version: str
+
+
+class Identity(_Part, frozen=True, kw_only=True):
+    """Which run this is. `ledger` names the ledger wherever its file lies."""
+
+    format: Literal["urn:dpledger:report:1"]
+    title: str
+    date: str | None
+    run: str | None
+    ledger: str | None
+    ledger_head_sha256: Code | None
+    events_sha256: Code
+    configuration_sha256: Code | None
+    versions: tuple[Version, ...]
+    configuration: Code | None
+
+
+class Promise(_Part, frozen=True, kw_only=True):
+    """What is promised, to whom."""
+
+    notion: str
+    unit: str
+    adjacency: Adjacency | None
+    neighbours: str
+
+
+class CurvePoint(_Part, frozen=True, kw_only=True):
+    """(epsilon, delta)-differential privacy holds."""
+
+    epsilon: Upper
+    delta: Upper
+
+
+class OdometerPoint(_Part, frozen=True, kw_only=True):
+    """What had been spent after a round, at the promise's delta."""
+
+    round: int
+    epsilon: Upper
+
+
+class PartyEpsilon(_Part, frozen=True, kw_only=True):
+    """What a record pays that lives with one of these `count` parties."""
+
+    parties: str
+    count: int
+    epsilon: Annotated[Interval, msgspec.Meta(extra={"digits": 10})]
+
+
+class Conversion(_Part, frozen=True, kw_only=True):
+    """Epsilon of the same events at the same delta, by one conversion."""
+
+    method: str
+    epsilon: Annotated[Upper, msgspec.Meta(extra={"digits": 8})]
+    source: str
+
+
+class Privacy(_Part, frozen=True, kw_only=True):
+    """The numbers. `epsilon` encloses the tight value at `delta`; its upper end is the bound."""
+
+    epsilon: Annotated[Interval, msgspec.Meta(extra={"digits": 13})]
+    delta: Upper
+    grade: Grade
+    rho: Annotated[Upper | None, msgspec.Meta(title="ρ (zCDP)")]
+    mu: Annotated[Upper | None, msgspec.Meta(title="μ (GDP)")]
+    by_party: tuple[PartyEpsilon, ...]
+    conversions: tuple[Conversion, ...] | None
+    curve_grade: Grade | None
+    curve: Annotated[tuple[CurvePoint, ...] | None, msgspec.Meta(extra={"plot": True})]
+    odometer_grade: Grade | None
+    odometer: Annotated[tuple[OdometerPoint, ...] | None, msgspec.Meta(extra={"plot": True})]
+
+
+class AudienceView(_Part, frozen=True, kw_only=True):
+    """Messages of one kind that an audience sees."""
+
+    audience: str
+    release: str
+    protected: bool
+    messages: int
+
+
+class ThreatModel(_Part, frozen=True, kw_only=True):
+    """Who is trusted with what."""
+
+    server: str
+    neighbours: str
+    outsiders: str
+    assumes: str | None
+
+
+class Releases(_Part, frozen=True, kw_only=True):
+    """What left."""
+
+    published: str | None
+    seen: tuple[AudienceView, ...]
+
+
+class UnprotectedGroup(_Part, frozen=True, kw_only=True):
+    """Messages that left without a mechanism."""
+
+    release: str
+    messages: int
+    reason: str
+
+
+class Access(_Part, frozen=True, kw_only=True):
+    """Which accesses to private data the numbers cover, and which they do not."""
+
+    covered: tuple[str, ...]
+    unprotected: tuple[UnprotectedGroup, ...]
+    not_covered: tuple[str, ...]
+
+
+class MechanismGroup(_Part, frozen=True, kw_only=True):
+    """Releases of one kind. Ranges are over the group; the derivation is of the largest bound.
+
+    `sensitivity` and `noise_std` are in units of the released quantity.
+    """
+
+    release: str
+    mechanism: str
+    audience: str
+    rounds: str
+    messages: int
+    parties: int | None
+    norm: str | None
+    sensitivity: Range | None
+    derivation: Code | None
+    noise_std: Annotated[Range | None, msgspec.Meta(title="noise_std (released units)")]
+    noise_multiplier: Annotated[
+        Range | None, msgspec.Meta(title="noise_multiplier (noise_std / sensitivity)")
+    ]
+    sampling: str
+
+
+class Sampling(_Part, frozen=True, kw_only=True):
+    """How records were sampled, by the claim and by the run; and where noise came from."""
+
+    claimed: str | None
+    executed: str
+    noise_source: str | None
+
+
+class TheoremUsed(_Part, frozen=True, kw_only=True):
+    """A theorem that the guarantee rests on."""
+
+    statement: str
+    source: str
+
+
+class Crosscheck(_Part, frozen=True, kw_only=True):
+    """The same events priced by someone else's code."""
+
+    by: str
+    quantity: str
+    theirs: Number | None
+    ours: Number | None
+    verdict: str
+    explanation: str
+
+
+class Crosschecks(_Part, frozen=True, kw_only=True, tag_field="status", tag="done"):
+    """All that were made."""
+
+    agree: bool
+    results: tuple[Crosscheck, ...]
+
+
+class Accounting(_Part, frozen=True, kw_only=True):
+    """How the numbers were found."""
+
+    method: str
+    theorems: tuple[TheoremUsed, ...]
+    assumptions: tuple[str, ...]
+    certificate: str | None
+    crosschecks: Annotated[Crosschecks | Skipped, msgspec.Meta(title="Cross-checks")]
+
+
+class Preparation(_Part, frozen=True, kw_only=True):
+    """What happened before and after the private computation."""
+
+    data: str | None
+    preprocessing: str | None
+    tuning: str | None
+    post_processing: Annotated[str | None, msgspec.Meta(title="Post-processing")]
+
+
+class RocPoint(_Part, frozen=True, kw_only=True):
+    """Rates of false and of true positives at one threshold."""
+
+    false_positive_rate: float
+    true_positive_rate: float
+
+
+class AttackBound(_Part, frozen=True, kw_only=True):
+    """A lower bound on the true epsilon. Zero is no evidence of privacy."""
+
+    method: str
+    epsilon: Lower
+    mu: Annotated[Lower | None, msgspec.Meta(title="μ")]
+    valid_when: str
+    applies: bool
+    detail: str
+    theorem: str
+
+
+class MeasuredMu(_Part, frozen=True, kw_only=True):
+    """μ as the trials show it, with its interval; it holds for normal scores of one variance."""
+
+    estimate: float
+    interval: Interval
+    confidence: float
+
+
+class NullControl(_Part, frozen=True, kw_only=True):
+    """The same attack where there is nothing to find (D = D'): it must stay silent."""
+
+    silent: bool
+    bounds: tuple[AttackBound, ...]
+    measured_mu: Annotated[MeasuredMu | None, msgspec.Meta(title="Measured μ")]
+    area_under_roc: float
+
+
+class TruePositives(_Part, frozen=True, kw_only=True):
+    """How many are found at one rate of false alarms, and how many the promise allows."""
+
+    false_positive_rate: float
+    true_positive_rate: Annotated[float, msgspec.Meta(extra={"digits": 3})]
+    interval: Annotated[Interval, msgspec.Meta(extra={"digits": 3})]
+    allowed: Annotated[Upper, msgspec.Meta(extra={"digits": 3})]
+
+
+class EmpiricalAudit(_Part, frozen=True, kw_only=True, tag_field="status", tag="done"):
+    """An attack on the run: what it showed, and what it could have shown at most."""
+
+    attack: str
+    neighbour: str | None
+    contradicts_promise: bool
+    trials: Annotated[int, msgspec.Meta(title="Trials in each world")]
+    confidence: Annotated[float, msgspec.Meta(title="Confidence of each bound")]
+    delta: float
+    threshold: Annotated[Number, msgspec.Meta(title="Threshold, fixed before the trials")]
+    bounds: tuple[AttackBound, ...]
+    expected_epsilon: Annotated[
+        Number, msgspec.Meta(title="Counting bound to expect if the promise is tight (ε)")
+    ]
+    ceiling: Annotated[
+        Upper, msgspec.Meta(title="Largest ε that counting so many trials could show")
+    ]
+    claimed_epsilon: Annotated[Number, msgspec.Meta(title="Promised ε at this δ")]
+    claimed_mu: Annotated[Number, msgspec.Meta(title="Promised μ")]
+    pair_mu: Annotated[Number | None, msgspec.Meta(title="μ that this pair must show")]
+    measured_mu: Annotated[MeasuredMu | None, msgspec.Meta(title="Measured μ")]
+    null_control: Annotated[NullControl, msgspec.Meta(title="Null control (D = D′)")]
+    area_under_roc: float
+    true_positives: tuple[TruePositives, ...]
+    not_meant: Annotated[tuple[str, ...], msgspec.Meta(title="What it does not mean")]
+    roc: Annotated[
+        tuple[RocPoint, ...],
+        msgspec.Meta(title="Receiver operating characteristic", extra={"plot": True}),
+    ]
+
+
+class Accuracy(_Part, frozen=True, kw_only=True):
+    """Correct answers of a model on held-out records, with a confidence interval of the rate."""
+
+    model: str
+    guarantee: str
+    correct: int
+    records: int
+    rate: Annotated[float, msgspec.Meta(extra={"digits": 4})]
+    interval: Annotated[Interval, msgspec.Meta(extra={"digits": 4})]
+
+
+class UtilityPoint(_Part, frozen=True, kw_only=True):
+    """A model's figure of merit after a round."""
+
+    model: str
+    round: int
+    value: float
+
+
+class Utility(_Part, frozen=True, kw_only=True, tag_field="status", tag="done"):
+    """How good the models are."""
+
+    metric: str
+    confidence: float
+    interval_method: str
+    results: tuple[Accuracy, ...]
+    history: Annotated[tuple[UtilityPoint, ...], msgspec.Meta(extra={"plot": True})]
+
+
+class Report(_Part, frozen=True, kw_only=True):
+    """Everything that a report says, in the order in which it is read."""
+
+    promise: Promise
+    privacy: Privacy
+    threat_model: ThreatModel
+    releases: Releases
+    access: Annotated[Access, msgspec.Meta(title="Data accesses")]
+    mechanisms: tuple[MechanismGroup, ...]
+    sampling: Sampling
+    accounting: Accounting
+    preparation: Annotated[Preparation, msgspec.Meta(title="Preparation and post-processing")]
+    audit: Annotated[EmpiricalAudit | Skipped, msgspec.Meta(title="Empirical audit")]
+    utility: Utility | Skipped
+    numerics: Annotated[
+        tuple[str, ...], msgspec.Meta(title="Numerics and side channels not covered")
+    ]
+    limitations: tuple[str, ...]
+    identity: Identity
+
+
+def to_json(report: Report) -> bytes:
+    """Return the one JSON document of a record, indented, with a newline at its end."""
+    return msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n"
+
+
+def from_json(document: bytes) -> Report:
+    """Return the record in a JSON document; `MalformedReport` for anything else, unknown keys too."""
+    try:
+        return msgspec.json.decode(document, type=Report)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise MalformedReport(f"Expected a report ({error}).") from error

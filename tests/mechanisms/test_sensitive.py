@@ -39,6 +39,7 @@ from dpledger.mechanisms import (
     declared,
     linear_map,
 )
+from dpledger.mechanisms.clipping import HEADROOM
 from dpledger.solvers.losses import LinearLoss, Logistic
 
 REPLACE = Adjacency.REPLACE_ONE
@@ -312,7 +313,7 @@ DERIVES: dict[str, tuple[Callable[[], Sensitive], float, Callable[[Any], Any]]] 
     "clipped": (
         lambda: s.clipped(0.25),
         0.5,
-        lambda x: x * 0.25 * (1 - 2**-30) / np.linalg.norm(x, axis=-1, keepdims=True),
+        lambda x: x * 0.25 * HEADROOM / np.linalg.norm(x, axis=-1, keepdims=True),
     ),
     "concatenate": (
         lambda: concatenate(s, 2.0 * s),

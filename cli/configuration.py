@@ -148,6 +148,16 @@ class Algorithmic(_Section, frozen=True, kw_only=True):
         if self.rounds < 1:
             raise ValueError(f"Expected rounds={self.rounds} in [1, inf)")
 
+    @property
+    def label(self) -> str:
+        """The algorithm's name for people."""
+        return {
+            Algorithm.DP_ADMM: "DP-ADMM (repaired)",
+            Algorithm.DP_ADMM_PUBLISHED: "DP-ADMM (published)",
+            Algorithm.PVP_ADMM: "ADMM with PVP",
+            Algorithm.ADMM: "ADMM without privacy",
+        }[self.algorithm]
+
     def build_loss(self) -> Loss:
         """Return the loss."""
         return Logistic() if self.loss is LossName.LOGISTIC else LinearLoss()

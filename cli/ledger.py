@@ -1,0 +1,134 @@
+"""`dpledger ledger`: read, verify and export a ledger."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from rich.table import Table
+
+from ..accounting.certificate import certify
+from ..accounting.ledger import SqliteLedger, TamperedLedger, export_lines
+from .output import Outcome, deliver, json_option, shown
+
+__all__ = ["ledger"]
+
+_path = click.argument(
+    "path", metavar="LEDGER", type=click.Path(exists=True, dir_okay=False, path_type=Path)
+)
+
+
+@click.group()
+def ledger() -> None:
+    """Read, verify and export a ledger."""
+
+
+@ledger.command()
+@_path
+@click.option("--delta", type=float, default=1e-5, show_default=True, help="In (0, 1).")
+@json_option
+def show(path: Path, delta: float, as_json: bool) -> None:
+    """Show a ledger's runs and what has been spent."""
+    with SqliteLedger(path, read_only=True) as opened:
+        odometer = opened.spent()
+        epsilon = odometer.epsilon(delta)
+        runs = opened.runs()
+        head = opened.head
+    table = Table("run", "opened", "events", "committed", "kept to plan", box=None)
+    for run in runs:
+        table.add_row(
+            run.run,
+            run.opened,
+            str(run.events),
+            f"{run.committed}/{run.reservations}",
+            "yes" if run.kept_to_plan else "no",
+        )
+    deliver(
+        Outcome(
+            title=f"Ledger {path.name}",
+            data={
+                "head": head,
+                "delta": delta,
+                "epsilon": epsilon,
+                "grade": odometer.grade.value,
+                "adjacency": None if odometer.adjacency is None else odometer.adjacency.value,
+                "unprotected": list(odometer.unprotected),
+                "runs": [
+                    {
+                        "run": run.run,
+                        "opened": run.opened,
+                        "configuration_sha256": run.configuration_hash,
+                        "events": run.events,
+                        "reservations": run.reservations,
+                        "committed": run.committed,
+                        "kept_to_plan": run.kept_to_plan,
+                    }
+                    for run in runs
+                ],
+            },
+            rows=(
+                ("spent", f"epsilon {shown(epsilon)} at delta {delta:g} ({odometer.grade.value})"),
+                ("head", head),
+                *(("UNPROTECTED", reason) for reason in odometer.unprotected),
+            ),
+            tables=(table,),
+            finding=bool(odometer.unprotected),
+        ),
+        as_json=as_json,
+    )
+
+
+@ledger.command()
+@_path
+@click.option("--head", help="The head that the last row must have, from somewhere else.")
+@json_option
+def verify(path: Path, head: str | None, as_json: bool) -> None:
+    """Recompute a ledger's hash chain; exit status 1 if anything was changed."""
+    try:
+        with SqliteLedger(path, read_only=True) as opened:
+            found = opened.verify(expected_head=head)
+    except TamperedLedger as error:
+        outcome = Outcome(
+            title=f"Ledger {path.name}",
+            data={"intact": False, "difference": str(error)},
+            rows=(("TAMPERED", str(error)),),
+            finding=True,
+        )
+    else:
+        outcome = Outcome(
+            title=f"Ledger {path.name}",
+            data={
+                "intact": True,
+                "rows": found.rows,
+                "documents": found.documents,
+                "reservations": found.reservations,
+                "open": list(found.open),
+                "head": found.head,
+            },
+            rows=(
+                ("intact", f"{found.rows} rows, {found.reservations} reservations"),
+                ("without commit", f"{len(found.open)} (spent all the same)"),
+                ("head", found.head),
+            ),
+        )
+    deliver(outcome, as_json=as_json)
+
+
+@ledger.command()
+@_path
+@click.option(
+    "--certificate",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write a certificate of all events to this file instead of the rows.",
+)
+@click.option("--run", "run_name", help="Of this run only.")
+@click.option("--delta", type=float, default=1e-5, show_default=True, help="For the certificate.")
+def export(path: Path, certificate: Path | None, run_name: str | None, delta: float) -> None:
+    """Write a ledger as JSON lines to standard output, or its certificate to a file."""
+    with SqliteLedger(path, read_only=True) as opened:
+        if certificate is None:
+            for line in export_lines(opened):
+                click.echo(line)
+        else:
+            document = certify(opened.events(run_name), delta=delta).to_json_bytes()
+            certificate.write_bytes(document)

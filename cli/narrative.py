@@ -1,0 +1,65 @@
+"""What a report says that events cannot tell, drawn from the configuration; sentences, no numbers
+but the configuration's own.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+
+from ..audits.report import Narrative
+from .configuration import Algorithm, Configuration
+
+__all__ = ["narrative", "versions"]
+
+_PACKAGES = ("dpledger", "numpy", "scipy", "python-flint", "dp-accounting")
+
+_CLAIMS = {
+    Algorithm.DP_ADMM: "none: every agent uses all of its records in every round",
+    Algorithm.DP_ADMM_PUBLISHED: "none: every agent uses all of its records in every round",
+    Algorithm.PVP_ADMM: "none: every agent uses all of its records in every round",
+    Algorithm.ADMM: "none",
+}
+
+
+def narrative(configuration: Configuration, *, description: str, demo: bool) -> Narrative:
+    """Return the sentences for a run on records that `description` describes."""
+    tuned = (
+        "The defaults of this demonstration were looked at on this very data set, and its c_w is "
+        "the value that the paper prints, which its authors found on it without privacy: that is "
+        "an access which no epsilon covers."
+        if demo
+        else None
+    )
+    return Narrative(
+        assumes="The server follows the protocol and reads everything it is sent; agents keep "
+        "their records, their noise and their random seeds to themselves.",
+        published="every message of every round, to the server; the models of all rounds",
+        sampling_claimed=_CLAIMS[configuration.solver.algorithm],
+        data=description,
+        preprocessing="Record by record, by the public schema: bounds and categories come from "
+        "documentation, rows with missing values are dropped, longer rows are scaled down to the "
+        "norm bound. One record changes one row.",
+        tuning=tuned,
+        post_processing="The server's averages and the dual variables are functions of messages.",
+        not_covered=(
+            "the accuracies in this report are computed on held-out records without noise",
+            "baselines and attack trials in this report are experiments of the data's holder; "
+            "they are not in the ledger and must not be published beside a real release",
+        ),
+        limitations=(
+            ("The noise comes from a recorded seed: whoever knows it can subtract the noise.",)
+            if configuration.noise.seed is not None
+            else ()
+        ),
+    )
+
+
+def versions() -> tuple[tuple[str, str], ...]:
+    """Return (package, version) of this project and of what its numbers depend on."""
+    found: list[tuple[str, str]] = []
+    for package in _PACKAGES:
+        try:
+            found.append((package, version(package)))
+        except PackageNotFoundError:
+            continue
+    return tuple(found)

@@ -1,0 +1,38 @@
+"""`dpledger report`: render the report of a run again, from its record."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ..audits.report import from_json, to_html, to_markdown
+
+__all__ = ["report"]
+
+
+@click.command()
+@click.argument(
+    "folder", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path)
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["files", "markdown", "json"]),
+    default="files",
+    show_default=True,
+    help="Write report.html and report.md into DIR, or print one to standard output.",
+)
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+def report(folder: Path, form: str, as_json: bool) -> None:
+    """Render the report of the run in DIR from its report.json."""
+    document = (folder / "report.json").read_bytes()
+    record = from_json(document)
+    if as_json or form == "json":
+        click.echo(document)
+    elif form == "markdown":
+        click.echo(to_markdown(record))
+    else:
+        (folder / "report.html").write_text(to_html(record), encoding="utf-8")
+        (folder / "report.md").write_text(to_markdown(record), encoding="utf-8")
+        click.echo(f"{folder / 'report.html'}\n{folder / 'report.md'}")

@@ -1,0 +1,87 @@
+"""`dpledger verify`: an epsilon, re-verified by the independent checker."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ..accounting.checker import CertificateWrong, Undecided, check
+from ..accounting.ledger import SqliteLedger, TamperedLedger
+from ..mechanisms.encoding import subject_hash
+from .output import Outcome, deliver, json_option
+
+__all__ = ["verify"]
+
+
+@click.command()
+@click.argument(
+    "certificate",
+    metavar="CERTIFICATE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+)
+@click.option(
+    "--ledger",
+    "ledger_path",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Also verify this ledger's chain, and that the certificate is about its events.",
+)
+@click.option("--run", "run_name", help="Compare with this run's events only.")
+@json_option
+def verify(
+    certificate: Path, ledger_path: Path | None, run_name: str | None, as_json: bool
+) -> None:
+    """Re-verify CERTIFICATE with a checker that shares nothing with what wrote it."""
+    try:
+        proved = check(certificate.read_bytes())
+        compared = None
+        if ledger_path is not None:
+            with SqliteLedger(ledger_path, read_only=True) as opened:
+                opened.verify()
+                compared = subject_hash(opened.events(run_name))
+            if compared != proved.subject:
+                raise CertificateWrong(
+                    f"expected the ledger's events {compared} instead got {proved.subject}"
+                )
+    except (CertificateWrong, Undecided, TamperedLedger) as error:
+        verdict = "undecided" if isinstance(error, Undecided) else "refused"
+        deliver(
+            Outcome(
+                title=f"Certificate {certificate.name}",
+                data={"verdict": verdict, "reason": str(error)},
+                rows=((verdict.upper(), str(error)),),
+                finding=True,
+            ),
+            as_json=as_json,
+        )
+        return
+    deliver(
+        Outcome(
+            title=f"Certificate {certificate.name}",
+            data={
+                "verdict": "proved",
+                "notion": proved.notion,
+                "values": [str(value) for value in proved.values],
+                "adjacency": proved.adjacency,
+                "group": proved.group,
+                "subject": proved.subject,
+                "steps": proved.steps,
+                "assumptions": list(proved.assumptions),
+                "axioms": list(proved.axioms),
+                "ledger": "events and chain agree" if compared else None,
+            },
+            rows=(
+                (
+                    "proved",
+                    f"{proved.notion} {', '.join(f'{float(v):.10g}' for v in proved.values)}",
+                ),
+                ("adjacency", f"{proved.adjacency}, groups of {proved.group}"),
+                ("subject", proved.subject),
+                ("steps", str(proved.steps)),
+                *((("ledger", "chain intact, events are the certificate's"),) if compared else ()),
+                *(("assumption", text) for text in proved.assumptions),
+                *(("axiom", text) for text in proved.axioms),
+            ),
+        ),
+        as_json=as_json,
+    )

@@ -7,9 +7,9 @@ from .protocols import FloatArray
 __all__ = ["HEADROOM", "project_to_ball"]
 
 HEADROOM = 1.0 - 2.0**-30
-"""Norms are cut at this fraction of the bound, so that rounding errors of later sums stay inside the
-sensitivity that the exact bound prices: measured, up to some 10^5 records a party, whose sums err
-by 1e-9 of one record's bound. The headroom is 2e-9 of it; beyond, rounding is not covered."""
+"""Norms are cut at this fraction of the bound, so that rounding errors of later sums stay inside
+the sensitivity that the exact bound prices: measured, up to some 10^5 records a party, whose sums
+err by 1e-9 of one record's bound. The headroom is 2e-9 of it; beyond, rounding is not covered."""
 
 
 def project_to_ball(vectors: FloatArray, radius: float) -> FloatArray:

@@ -192,11 +192,11 @@ def _unrolled(mechanism: Mechanism, times: int) -> tuple[Mechanism, int]:
 class Composition:
     """What records pay for events, party by party; it only grows.
 
-    `adjacency` is the one relation that all events speak of (None while there is none).
+    `adjacency` is the one relation that all events speak of; None leaves it to the first event.
     """
 
-    def __init__(self) -> None:
-        self.adjacency: Adjacency | None = None
+    def __init__(self, adjacency: Adjacency | None = None) -> None:
+        self.adjacency = adjacency
         self._everyone = Account()
         self._cell_of: dict[str, _Cell] = {}
         self._cells_under: dict[tuple[str, ...], tuple[_Cell, ...]] = {}
@@ -210,7 +210,7 @@ class Composition:
         Raises `AdjacencyMismatch` if it speaks of another relation, `InvalidParameter` if a party
         is named twice or split again; then nothing is charged.
         """
-        charges = tuple(_charges(event))
+        charges = self._checked((event,))
         self.adjacency = self._adjacency_with((event,))
         for parties, price, times in charges:
             self._others = self._others or price.other
@@ -252,8 +252,7 @@ class Composition:
 
         Raises as `add` does; `UnpricedMechanism` if anything but Gaussian steps ran or would run.
         """
-        self._adjacency_with(events)
-        charges = [charge for event in events for charge in _charges(event)]
+        charges = self._checked(events)
         if self._unprotected or any(charge.price.reason is not None for charge in charges):
             return inf
         other = self._others or next((c.price.other for c in charges if c.price.other), None)
@@ -271,6 +270,10 @@ class Composition:
                 greatest = max(greatest, cell.account._upper + added[id(cell)])
         return Fraction(everyone + greatest, 1 << _BITS)
 
+    def check(self, events: Sequence[Event]) -> None:
+        """Raise as `add` would for the first of `events` that cannot be charged; charge nothing."""
+        self._checked(events)
+
     @property
     def accounts(self) -> tuple[tuple[tuple[str, ...], Account], ...]:
         """Each group of parties that pay alike, with its account; () is a record of no party."""
@@ -280,6 +283,10 @@ class Composition:
             names[id(cell)].append(name)
         own = ((tuple(names[k]), self._everyone + cell.account) for k, cell in cells.items())
         return (((), self._everyone), *own)
+
+    def _checked(self, events: Sequence[Event]) -> list[_Charge]:
+        self._adjacency_with(events)
+        return [charge for event in events for charge in _charges(event)]
 
     def _adjacency_with(self, events: Iterable[Event]) -> Adjacency | None:
         common = self.adjacency
@@ -312,8 +319,8 @@ class Composition:
         self._cells_under.clear()
 
 
-def composed(events: Iterable[Event]) -> Composition:
+def composed(events: Iterable[Event], *, adjacency: Adjacency | None = None) -> Composition:
     """Return what records pay for `events`; raises as `Composition.add` does."""
-    composition = Composition()
+    composition = Composition(adjacency)
     composition.extend(events)
     return composition

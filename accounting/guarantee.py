@@ -15,7 +15,7 @@ import numpy as np
 from flint import arb
 from numpy.typing import ArrayLike
 
-from ..mechanisms.adjacency import Adjacency, require_same_adjacency
+from ..mechanisms.adjacency import Adjacency
 from ..mechanisms.errors import Number, require_open_unit
 from ..mechanisms.events import Event, Mechanism, Parties
 from ..mechanisms.protocols import FloatArray
@@ -107,14 +107,12 @@ def guarantee(
     """
     require_open_unit("delta", delta)
     listed = tuple(events)
-    composition = composed(listed)
-    if adjacency is not None and composition.adjacency is not None:
-        require_same_adjacency(adjacency, composition.adjacency)
+    composition = composed(listed, adjacency=adjacency)
     total = composition.mu_squared
     by_party = _by_party(composition, delta)
     reasons = {reason: None for _, account in composition.accounts for reason in account.reasons}
     return Guarantee(
-        adjacency=adjacency or composition.adjacency,
+        adjacency=composition.adjacency,
         delta=delta,
         epsilon=epsilon_from_delta(mu_squared=total, delta=delta),
         notion=Gdp(composition.spent),

@@ -1,0 +1,28 @@
+"""The ledger: what was released, in an append-only chain of rows, in memory or in SQLite."""
+
+from .interchange import MalformedExport, exported, imported
+from .ledger import Ledger, Reservation, Run, RunSummary, Verification
+from .memory import MemoryLedger
+from .rows import Kind, LedgerError, Row, TamperedLedger
+from .sqlite import LedgerLocked, NotALedger, SqliteLedger
+from .state import Odometer
+
+__all__ = [
+    "Kind",
+    "Ledger",
+    "LedgerError",
+    "LedgerLocked",
+    "MalformedExport",
+    "MemoryLedger",
+    "NotALedger",
+    "Odometer",
+    "Reservation",
+    "Row",
+    "Run",
+    "RunSummary",
+    "SqliteLedger",
+    "TamperedLedger",
+    "Verification",
+    "exported",
+    "imported",
+]

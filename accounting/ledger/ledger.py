@@ -1,0 +1,302 @@
+"""The ledger: one interface, wherever the rows are kept.
+
+Reserve before the noise is drawn, commit after the message left; a reservation without a commit
+counts as spent. Checking and appending are one transaction, so that writers together cannot cross a
+budget that each alone would keep.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from threading import RLock
+from typing import Self
+
+from ...mechanisms.errors import InvalidParameter
+from ...mechanisms.events import Event
+from ...mechanisms.protocols import Provenance
+from ..budget import Budget
+from .rows import (
+    BudgetSet,
+    Committed,
+    Entry,
+    LedgerError,
+    Library,
+    Reserved,
+    Row,
+    RunOpened,
+    TamperedLedger,
+    decoded,
+    encoded,
+)
+from .state import LedgerState, Odometer
+
+_PAGE = 1000
+
+__all__ = ["Ledger", "Reservation", "Run", "RunSummary", "Verification"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """Events that a run reserved together; `sequence` is the row's number and the token."""
+
+    sequence: int
+    run: str
+    events: tuple[Event, ...]
+    provenance: Provenance
+    time: str
+    committed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """A run in numbers; `kept_to_plan` is False also where there was no plan."""
+
+    run: str
+    configuration_hash: str
+    opened: str
+    planned: bool
+    kept_to_plan: bool
+    events: int
+    reservations: int
+    committed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What was recomputed and found right; `open` are reservations without a commit, all spent."""
+
+    rows: int
+    documents: int
+    reservations: int
+    open: tuple[int, ...]
+    head: str
+
+
+class Run:
+    """The sink of one run: an `EventSink` for its curator."""
+
+    def __init__(self, ledger: "Ledger", run: str) -> None:
+        self.ledger = ledger
+        self.run = run
+
+    def reserve(self, events: Sequence[Event], provenance: Provenance) -> int:
+        """Record that `events` are about to happen and return a token.
+
+        Raises, with nothing recorded: `BudgetExceeded`; `UnpricedMechanism` for what a budget
+        cannot pay; `AdjacencyMismatch`; `InvalidParameter` for no events or a party named twice.
+        """
+        entry = Reserved(tuple(events), provenance, _now())
+        return self.ledger._append(self.run, entry).sequence
+
+    def commit(self, token: int) -> None:
+        """Record that a reservation's messages left.
+
+        Raises `InvalidParameter` unless `token` is an open reservation of this run.
+        """
+        self.ledger._append(self.run, Committed(token, _now()))
+
+    def events(self) -> list[Event]:
+        """Return the run's events, all that were reserved."""
+        return self.ledger.events(self.run)
+
+    def spent(self) -> Odometer:
+        """Return what the run has spent so far."""
+        return self.ledger.spent(self.run)
+
+
+class Ledger(ABC):
+    """An append-only, hash-chained record of events. Safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+        self._state = LedgerState(Library(self._document))
+
+    def set_budget(self, budget: Budget) -> None:
+        """Refuse from now on what would cross `budget`, all runs together.
+
+        Raises `LedgerError` if there is a budget already, or anything was reserved.
+        """
+        self._append("", BudgetSet(budget, _now()))
+
+    def run(self, run: str, *, configuration_hash: str, plan: Sequence[Event] | None = None) -> Run:
+        """Open a run, or join it where it is open under the same configuration and plan.
+
+        Args:
+            run: its name; party names mean the same records within a run.
+            configuration_hash: of what determines the run.
+            plan: the events it says it will emit; without one its odometer is an estimate.
+
+        Raises `InvalidParameter` for an empty name or hash, or one that is open otherwise.
+        """
+        if not configuration_hash:
+            raise InvalidParameter("configuration_hash", configuration_hash, "a hash")
+        opening = RunOpened(configuration_hash, None if plan is None else tuple(plan), _now())
+        with self._lock:
+            with self._writing():
+                self._catch_up()
+                known = self._state.runs.get(run)
+                row = self._put(run, opening) if known is None else None
+            if row is not None:
+                self._state.take(row, opening)
+            elif known is not None and not known.opening.agrees(opening):
+                raise InvalidParameter(
+                    "run", run, "new, or with the configuration it was opened with"
+                )
+        return Run(self, run)
+
+    @property
+    def budget(self) -> Budget | None:
+        """What may be spent in all."""
+        return self._current().budget
+
+    @property
+    def head(self) -> str:
+        """The hash of the last row, which binds all rows."""
+        return self._current().head
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the rows in order, as they are kept."""
+        sequence = 0
+        while page := self._rows_after(sequence, _PAGE):
+            yield from page
+            sequence = page[-1].sequence
+
+    def runs(self) -> tuple[RunSummary, ...]:
+        """Return every run in numbers, in the order they were opened."""
+        return tuple(
+            RunSummary(
+                run=state.run,
+                configuration_hash=state.opening.configuration_hash,
+                opened=state.opening.time,
+                planned=state.opening.plan is not None,
+                kept_to_plan=state.kept_to_plan,
+                events=state.events,
+                reservations=state.reservations,
+                committed=state.committed,
+            )
+            for state in self._current().runs.values()
+        )
+
+    def reservations(self, run: str | None = None) -> Iterator[Reservation]:
+        """Yield the reservations of one run or of all, in order."""
+        open_now = frozenset(self._current().open)
+        for row in self.rows():
+            if run is not None and row.run != run:
+                continue
+            entry = decoded(row, self._state.library)
+            if isinstance(entry, Reserved):
+                yield Reservation(
+                    sequence=row.sequence,
+                    run=row.run,
+                    events=entry.events,
+                    provenance=entry.provenance,
+                    time=entry.time,
+                    committed=row.sequence not in open_now,
+                )
+
+    def events(self, run: str | None = None) -> list[Event]:
+        """Return all events that were reserved, of one run or of all."""
+        return [event for found in self.reservations(run) for event in found.events]
+
+    def spent(self, run: str | None = None) -> Odometer:
+        """Return the odometer of one run or of all; see `LedgerState.odometer`."""
+        with self._lock:
+            return self._current().odometer(run)
+
+    def verify(self, *, expected_head: str | None = None) -> Verification:
+        """Recompute everything from the rows and documents as they are kept.
+
+        Without the head from somewhere else, rows missing at the end cannot be noticed.
+
+        Raises `TamperedLedger` that names the first row or document at fault and what differs.
+        """
+        library = Library(self._document)
+        state = LedgerState(library)
+        for row in self.rows():
+            state.apply(row)
+        digests = self._digests()
+        for digest in digests:
+            library.read(digest)
+        if expected_head is not None and state.head != expected_head:
+            raise TamperedLedger("Head", expected_head, state.head)
+        return Verification(
+            rows=state.sequence,
+            documents=len(digests),
+            reservations=sum(found.reservations for found in state.runs.values()),
+            open=tuple(state.open),
+            head=state.head,
+        )
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of what the ledger holds; what is recorded stays."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _append(self, run: str, entry: Entry) -> Row:
+        with self._lock:
+            with self._writing():
+                self._catch_up()
+                row = self._put(run, entry)
+            self._state.take(row, entry)
+            return row
+
+    def _put(self, run: str, entry: Entry) -> Row:
+        """Check and store an entry inside a transaction; the state takes it in after that."""
+        self._state.check(run, entry)
+        kind, body, documents = encoded(entry)
+        row = Row.following(self._state.sequence, self._state.head, kind=kind, run=run, body=body)
+        self._store(row, documents)
+        return row
+
+    def _adopt(self, rows: Sequence[Row], documents: Mapping[str, str]) -> None:
+        """Keep verified rows of another ledger, all or none; this one must be empty."""
+        with self._lock:
+            with self._writing():
+                self._catch_up()
+                if self._state.sequence:
+                    raise LedgerError(f"Expected no rows yet instead got {self._state.sequence}.")
+                for row in rows:
+                    self._store(row, documents if row is rows[0] else {})
+            self._catch_up()
+
+    def _current(self) -> LedgerState:
+        with self._lock:
+            self._catch_up()
+            return self._state
+
+    def _catch_up(self) -> None:
+        """Take in the rows that other writers appended."""
+        while page := self._rows_after(self._state.sequence, _PAGE):
+            for row in page:
+                self._state.apply(row)
+
+    @abstractmethod
+    def _writing(self) -> AbstractContextManager[None]:
+        """Return a transaction that keeps other writers out; undone if the block raises."""
+
+    @abstractmethod
+    def _store(self, row: Row, documents: Mapping[str, str]) -> None:
+        """Keep a row and those documents that are not kept yet, inside a transaction."""
+
+    @abstractmethod
+    def _rows_after(self, sequence: int, limit: int) -> list[Row]:
+        """Return the next rows after number `sequence`, at most `limit`."""
+
+    @abstractmethod
+    def _document(self, digest: str) -> str:
+        """Return the text kept under a hash; raises `TamperedLedger` if there is none."""
+
+    @abstractmethod
+    def _digests(self) -> list[str]:
+        """Return the hash of every document."""
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="microseconds")

@@ -1,0 +1,345 @@
+"""Rows: what the ledger keeps, and the hash chain that binds each row to all before it.
+
+A row's hash is the SHA-256 of the canonical JSON of [sequence, kind, run, body, previous hash]; the
+body is canonical JSON itself, kept as text, so that every byte of it counts. Mechanisms, lists of
+parties and plans are documents: kept once each, under the SHA-256 of their text, which stands in
+bodies in their place.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from typing import Any
+
+from ...mechanisms.adjacency import Adjacency
+from ...mechanisms.encoding import (
+    Json,
+    canonical_json,
+    from_rational,
+    mechanism_from_json,
+    mechanism_to_json,
+    rational,
+)
+from ...mechanisms.errors import DpledgerError, InvalidParameter
+from ...mechanisms.events import SCHEMA_VERSION, Audience, Context, Event, Mechanism
+from ...mechanisms.protocols import Provenance
+from ..budget import Budget
+from ..notions import ApproxDp, Exact, Gdp, Zcdp
+
+__all__ = [
+    "GENESIS",
+    "BudgetSet",
+    "Committed",
+    "Entry",
+    "Kind",
+    "LedgerError",
+    "Library",
+    "NewDocuments",
+    "Reserved",
+    "Row",
+    "RunOpened",
+    "TamperedLedger",
+    "decoded",
+    "encoded",
+]
+
+GENESIS = "0" * 64
+"""What the first row names as its previous hash."""
+
+
+class LedgerError(DpledgerError):
+    """The ledger could not do as asked; nothing was recorded."""
+
+
+class TamperedLedger(LedgerError):
+    """What the ledger holds is not what was written: two things differ that should be equal."""
+
+    def __init__(self, where: str, expected: object, found: object) -> None:
+        super().__init__(f"{where}: expected {expected} instead got {found}.")
+        self.where, self.expected, self.found = where, expected, found
+
+    def __reduce__(self) -> tuple[object, tuple[str, object, object]]:
+        return (type(self), (self.where, self.expected, self.found))
+
+
+class Kind(Enum):
+    """What a row says."""
+
+    BUDGET = "budget"
+    OPEN_RUN = "open-run"
+    RESERVE = "reserve"
+    COMMIT = "commit"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row as it is kept; `run` is empty for what concerns the whole ledger."""
+
+    sequence: int
+    kind: Kind
+    run: str
+    body: str
+    previous: str
+    hash: str
+
+    @classmethod
+    def following(cls, sequence: int, head: str, *, kind: Kind, run: str, body: str) -> "Row":
+        """Return the row that stands after row number `sequence`, whose hash is `head`."""
+        return cls(
+            sequence + 1, kind, run, body, head, _row_hash(sequence + 1, kind, run, body, head)
+        )
+
+    @classmethod
+    def read(cls, *columns: object) -> "Row":
+        """Return the row of these columns; raises `TamperedLedger` if they cannot be one."""
+        sequence, kind, run, body, previous, digest = columns
+        where = f"Row {sequence}"
+        if isinstance(sequence, bool) or not isinstance(sequence, int):
+            raise TamperedLedger(where, "a whole number", sequence)
+        for text in (kind, run, body, previous, digest):
+            if not isinstance(text, str):
+                raise TamperedLedger(where, "text", text)
+        kinds = {known.value: known for known in Kind}
+        if kind not in kinds:
+            raise TamperedLedger(where, f"a kind in {sorted(kinds)}", kind)
+        return cls(sequence, kinds[str(kind)], str(run), str(body), str(previous), str(digest))
+
+    def require_after(self, sequence: int, head: str) -> None:
+        """Raise `TamperedLedger` unless this is the whole row after number `sequence`."""
+        where = f"Row {self.sequence}"
+        if self.sequence != sequence + 1:
+            raise TamperedLedger(where, f"row {sequence + 1}", f"row {self.sequence}")
+        if self.previous != head:
+            raise TamperedLedger(where, f"previous hash {head}", self.previous)
+        recomputed = _row_hash(self.sequence, self.kind, self.run, self.body, self.previous)
+        if self.hash != recomputed:
+            raise TamperedLedger(where, f"hash {recomputed}", self.hash)
+
+
+def _row_hash(sequence: int, kind: Kind, run: str, body: str, previous: str) -> str:
+    return _digest(canonical_json([sequence, kind.value, run, body, previous]))
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetSet:
+    """The ledger got a budget."""
+
+    budget: Budget
+    time: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunOpened:
+    """A run began; `plan` is what it said beforehand it would emit."""
+
+    configuration_hash: str
+    plan: tuple[Event, ...] | None
+    time: str
+
+    def agrees(self, other: "RunOpened") -> bool:
+        """Whether both are openings of the same run; the time does not matter."""
+        return (self.configuration_hash, self.plan) == (other.configuration_hash, other.plan)
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """Events were about to happen."""
+
+    events: tuple[Event, ...]
+    provenance: Provenance
+    time: str
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """The messages of a reservation left; `reservation` is its row's number."""
+
+    reservation: int
+    time: str
+
+
+Entry = BudgetSet | RunOpened | Reserved | Committed
+
+_KINDS: dict[type[Entry], Kind] = {
+    BudgetSet: Kind.BUDGET,
+    RunOpened: Kind.OPEN_RUN,
+    Reserved: Kind.RESERVE,
+    Committed: Kind.COMMIT,
+}
+
+NewDocuments = dict[str, str]
+"""Documents by hash, to be kept before the row that names them."""
+
+
+def encoded(entry: Entry) -> tuple[Kind, str, NewDocuments]:
+    """Return an entry's kind, body and documents."""
+    new: NewDocuments = {}
+    body: dict[str, Json]
+    match entry:
+        case BudgetSet():
+            body = _budget_to_json(entry.budget)
+        case RunOpened():
+            plan = None if entry.plan is None else [_reference(e, new) for e in entry.plan]
+            body = {
+                "configuration_hash": entry.configuration_hash,
+                "plan": None if plan is None else _filed(plan, new),
+            }
+        case Reserved():
+            body = {
+                "events": [_reference(event, new) for event in entry.events],
+                "sampler": entry.provenance.sampler,
+                "seed": entry.provenance.seed,
+            }
+        case Committed():
+            body = {"reservation": entry.reservation}
+    body["time"] = entry.time
+    return _KINDS[type(entry)], canonical_json(body).decode(), new
+
+
+def _filed(value: Json, new: NewDocuments) -> str:
+    content = canonical_json(value)
+    digest = _digest(content)
+    new[digest] = content.decode()
+    return digest
+
+
+def _reference(event: Event, new: NewDocuments) -> Json:
+    context = event.context
+    return {
+        "schema": SCHEMA_VERSION,
+        "mechanism": _filed(mechanism_to_json(event.mechanism), new),
+        "parties": _filed(list(context.parties), new),
+        "round": context.round,
+        "release": context.release,
+        "audience": context.audience.value,
+    }
+
+
+class Library:
+    """Documents by hash, each read, checked and decoded once.
+
+    `load` returns the text kept under a hash; what it raises passes through.
+    """
+
+    def __init__(self, load: Callable[[str], str]) -> None:
+        self._load = load
+        self._mechanisms: dict[str, Mechanism] = {}
+        self._parties: dict[str, tuple[str, ...]] = {}
+
+    def __contains__(self, digest: str) -> bool:
+        return digest in self._mechanisms or digest in self._parties
+
+    def read(self, digest: str) -> Any:
+        """Return the content of a document; raises `TamperedLedger` if its hash is another."""
+        text = self._load(digest)
+        found = _digest(text.encode())
+        if found != digest:
+            raise TamperedLedger("Document", f"hash {digest}", found)
+        return json.loads(text)
+
+    def mechanism(self, digest: str) -> Mechanism:
+        """Return the mechanism kept under a hash."""
+        if digest not in self._mechanisms:
+            self._mechanisms[digest] = mechanism_from_json(self.read(digest))
+        return self._mechanisms[digest]
+
+    def parties(self, digest: str) -> tuple[str, ...]:
+        """Return the list of parties kept under a hash."""
+        if digest not in self._parties:
+            self._parties[digest] = tuple(_typed(name, str) for name in self.read(digest))
+        return self._parties[digest]
+
+
+def decoded(row: Row, library: Library) -> Entry:
+    """Return what a row says; raises `TamperedLedger` if it is not what `encoded` writes."""
+    try:
+        return _decoded(row.kind, json.loads(row.body), library)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise TamperedLedger(f"Row {row.sequence}", f"a {row.kind.value} entry", error) from error
+
+
+def _decoded(kind: Kind, body: Any, library: Library) -> Entry:
+    time = _typed(body.pop("time"), str)
+    match kind:
+        case Kind.BUDGET:
+            return BudgetSet(_budget_from_json(body), time)
+        case Kind.OPEN_RUN:
+            digest, plan = _take(body, "configuration_hash", "plan")
+            events = None if plan is None else _events(library.read(_typed(plan, str)), library)
+            return RunOpened(_typed(digest, str), events, time)
+        case Kind.RESERVE:
+            events, sampler, seed = _take(body, "events", "sampler", "seed")
+            provenance = Provenance(
+                _typed(sampler, str), None if seed is None else _typed(seed, int)
+            )
+            return Reserved(_events(events, library), provenance, time)
+        case Kind.COMMIT:
+            (reservation,) = _take(body, "reservation")
+            return Committed(_typed(reservation, int), time)
+
+
+def _take(body: dict[str, Any], *names: str) -> tuple[Any, ...]:
+    if set(body) != set(names):
+        raise ValueError(f"fields {sorted(body)} are not {sorted(names)}")
+    return tuple(body[name] for name in names)
+
+
+def _typed(value: Any, kind: type) -> Any:
+    if type(value) is not kind:
+        raise ValueError(f"{value!r:.80} is no {kind.__name__}")
+    return value
+
+
+def _events(references: Any, library: Library) -> tuple[Event, ...]:
+    return tuple(_event(found, library) for found in _typed(references, list))
+
+
+def _event(reference: Any, library: Library) -> Event:
+    schema, mechanism, parties, round, release, audience = _take(
+        reference, "schema", "mechanism", "parties", "round", "release", "audience"
+    )
+    if schema != SCHEMA_VERSION:
+        raise ValueError(f"schema {schema!r} is not {SCHEMA_VERSION}")
+    context = Context(
+        library.parties(parties), round, _typed(release, str), Audience(_typed(audience, str))
+    )
+    return Event(library.mechanism(mechanism), context)
+
+
+def _budget_to_json(budget: Budget) -> dict[str, Json]:
+    match budget.notion:
+        case Gdp(mu_squared=mu_squared):
+            notion: dict[str, Json] = {"mu_squared": _written(mu_squared)}
+        case Zcdp(rho=rho):
+            notion = {"rho": _written(rho)}
+        case ApproxDp(epsilon=epsilon, delta=delta):
+            notion = {"epsilon": _written(epsilon), "delta": _written(delta)}
+    return {"notion": notion, "adjacency": budget.adjacency.value}
+
+
+def _budget_from_json(body: dict[str, Any]) -> Budget:
+    notion, adjacency = _take(body, "notion", "adjacency")
+    numbers = {name: from_rational(value) for name, value in notion.items()}
+    match sorted(numbers):
+        case ["mu_squared"]:
+            found: Gdp | Zcdp | ApproxDp = Gdp(numbers["mu_squared"])
+        case ["rho"]:
+            found = Zcdp(numbers["rho"])
+        case ["delta", "epsilon"]:
+            found = ApproxDp(numbers["epsilon"], numbers["delta"])
+        case names:
+            raise ValueError(f"{names} are no notion")
+    return Budget(found, Adjacency(adjacency))
+
+
+def _written(number: Exact) -> str:
+    if not isinstance(number, Fraction):
+        raise InvalidParameter("budget", number, "finite")
+    return rational(number)

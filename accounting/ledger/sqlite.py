@@ -1,0 +1,206 @@
+"""A ledger in one SQLite file: any number of writers, in any number of processes.
+
+Write-ahead log with full synchronisation: what `reserve` returned for survives a crash of the
+process and of the machine. Triggers refuse to change or remove a row or a document; the hash chain
+finds the work of whoever goes around them.
+"""
+
+import os
+import sqlite3
+import time
+from collections.abc import Generator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from .ledger import Ledger, Verification
+from .rows import LedgerError, Row, TamperedLedger
+
+__all__ = ["LedgerLocked", "NotALedger", "SqliteLedger"]
+
+_APPLICATION_ID = 0x64706C67  # "dplg"
+_SCHEMA_VERSION = 1
+_WAL_RETRY_SECONDS = 0.01
+
+_SCHEMA = (
+    """CREATE TABLE documents (
+    hash TEXT PRIMARY KEY NOT NULL CHECK (typeof(hash) = 'text'),
+    content TEXT NOT NULL CHECK (typeof(content) = 'text')
+) WITHOUT ROWID""",
+    """CREATE TABLE rows (
+    sequence INTEGER PRIMARY KEY NOT NULL,
+    kind TEXT NOT NULL CHECK (typeof(kind) = 'text'),
+    run TEXT NOT NULL CHECK (typeof(run) = 'text'),
+    body TEXT NOT NULL CHECK (typeof(body) = 'text'),
+    previous TEXT NOT NULL CHECK (typeof(previous) = 'text'),
+    hash TEXT NOT NULL CHECK (typeof(hash) = 'text')
+)""",
+    # REPLACE removes rows without asking the triggers on DELETE, so inserting has triggers as well
+    """CREATE TRIGGER documents_new BEFORE INSERT ON documents
+WHEN EXISTS (SELECT 1 FROM documents WHERE hash = NEW.hash)
+BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END""",
+    """CREATE TRIGGER rows_next BEFORE INSERT ON rows
+WHEN NEW.sequence <> (SELECT coalesce(max(sequence), 0) + 1 FROM rows)
+BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END""",
+    *(
+        f"""CREATE TRIGGER {table}_{action.lower()} BEFORE {action} ON {table}
+BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END"""
+        for table in ("documents", "rows")
+        for action in ("UPDATE", "DELETE")
+    ),
+)
+
+
+class NotALedger(LedgerError, ValueError):
+    """The file is something else, or a ledger of another version. It was left as it is."""
+
+
+class LedgerLocked(LedgerError, TimeoutError):
+    """Another process held the file for too long. Nothing was recorded."""
+
+
+class SqliteLedger(Ledger):
+    """A `Ledger` in the SQLite file at `path`, which is made if there is none.
+
+    Args:
+        path: the file; `-wal` and `-shm` files stand beside it while it is open.
+        read_only: open an existing file for reading; nothing can be appended.
+        timeout: seconds to wait for other writers.
+
+    Raises `NotALedger`, `LedgerLocked`, or `LedgerError` for what else the file system refuses.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], *, read_only: bool = False, timeout: float = 30.0
+    ) -> None:
+        super().__init__()
+        self.path = Path(path)
+        self._timeout = timeout
+        self._process = os.getpid()
+        mode = "ro" if read_only else "rwc"
+        with self._explained():
+            self._connection = sqlite3.connect(
+                f"{self.path.absolute().as_uri()}?mode={mode}",
+                uri=True,
+                timeout=timeout,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+            try:
+                self._open(read_only)
+            except BaseException:
+                self._connection.close()
+                raise
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._connection.close()
+
+    def verify(self, *, expected_head: str | None = None) -> Verification:
+        """As `Ledger.verify`; also finds tables and triggers that are not the ledger's own."""
+        found = self._query("SELECT sql FROM sqlite_master WHERE sql NOT NULL")
+        kept = {str(sql) for (sql,) in found}
+        for sql in sorted(kept.symmetric_difference(_SCHEMA)):
+            missing = sql in _SCHEMA
+            raise TamperedLedger(
+                "Schema", sql if missing else "nothing", "none" if missing else sql
+            )
+        return super().verify(expected_head=expected_head)
+
+    def _open(self, read_only: bool) -> None:
+        if not read_only:
+            with self._writing():
+                empty = not self._query("SELECT 1 FROM sqlite_master LIMIT 1")
+                if empty and self._pragma("application_id") == 0:
+                    for statement in _SCHEMA:
+                        self._connection.execute(statement)
+                    self._connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+                    self._connection.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
+        if self._pragma("application_id") != _APPLICATION_ID:
+            raise NotALedger(f"Expected a ledger at {self.path} instead got another database.")
+        if self._pragma("user_version") != _SCHEMA_VERSION:
+            raise NotALedger(
+                f"Expected version {_SCHEMA_VERSION} at {self.path} "
+                f"instead got version {self._pragma('user_version')}."
+            )
+        if not read_only:
+            self._connection.execute("PRAGMA synchronous = FULL")
+            self._use_write_ahead_log()
+
+    def _use_write_ahead_log(self) -> None:
+        """Switch the journal once; SQLite does not wait for other writers when it does this."""
+        deadline = time.monotonic() + self._timeout
+        while self._pragma("journal_mode") != "wal":
+            try:
+                self._connection.execute("PRAGMA journal_mode = WAL")
+            except sqlite3.OperationalError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(_WAL_RETRY_SECONDS)
+
+    @contextmanager
+    def _writing(self) -> Generator[None]:
+        with self._explained():
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    def _store(self, row: Row, documents: Mapping[str, str]) -> None:
+        for digest, content in documents.items():
+            if digest not in self._state.library:
+                self._connection.execute(
+                    "INSERT INTO documents SELECT ?1, ?2 "
+                    "WHERE NOT EXISTS (SELECT 1 FROM documents WHERE hash = ?1)",
+                    (digest, content),
+                )
+        self._connection.execute(
+            "INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?)",
+            (row.sequence, row.kind.value, row.run, row.body, row.previous, row.hash),
+        )
+
+    def _rows_after(self, sequence: int, limit: int) -> list[Row]:
+        found = self._query(
+            "SELECT sequence, kind, run, body, previous, hash FROM rows "
+            "WHERE sequence > ? ORDER BY sequence LIMIT ?",
+            (sequence, limit),
+        )
+        return [Row.read(*columns) for columns in found]
+
+    def _document(self, digest: str) -> str:
+        found = self._query("SELECT content FROM documents WHERE hash = ?", (digest,))
+        if not found or not isinstance(found[0][0], str):
+            raise TamperedLedger("Document", f"one of hash {digest}", "none")
+        return found[0][0]
+
+    def _digests(self) -> list[str]:
+        return [str(digest) for (digest,) in self._query("SELECT hash FROM documents")]
+
+    def _query(self, sql: str, parameters: tuple[object, ...] = ()) -> list[tuple[object, ...]]:
+        with self._explained(), closing(self._connection.execute(sql, parameters)) as cursor:
+            return cursor.fetchall()
+
+    def _pragma(self, name: str) -> object:
+        return self._query(f"PRAGMA {name}")[0][0]
+
+    @contextmanager
+    def _explained(self) -> Generator[None]:
+        """Turn SQLite's complaints into the ledger's."""
+        if os.getpid() != self._process:
+            raise LedgerError(f"Expected {self.path} to be opened again in a forked process.")
+        try:
+            yield
+        except sqlite3.Error as error:
+            code = getattr(error, "sqlite_errorcode", None)
+            told = f"at {self.path} instead got: {error}."
+            if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                raise LedgerLocked(f"Expected the file to be free {told}") from error
+            if code == sqlite3.SQLITE_NOTADB:
+                raise NotALedger(f"Expected a ledger {told}") from error
+            if code == sqlite3.SQLITE_CORRUPT:
+                raise TamperedLedger(str(self.path), "a sound database", error) from error
+            raise LedgerError(f"Expected to read and write {told}") from error

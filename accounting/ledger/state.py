@@ -1,0 +1,234 @@
+"""What the rows of a ledger add up to: runs, open reservations, what is spent, what is allowed."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import inf
+
+from ...mechanisms.adjacency import Adjacency, require_same_adjacency
+from ...mechanisms.errors import DpledgerError, InvalidParameter, Number
+from ...mechanisms.events import Event
+from ..budget import Budget
+from ..composition import Composition, UnpricedMechanism
+from ..enclosure import Enclosure
+from ..gaussian import epsilon_from_delta
+from ..grade import Grade
+from .rows import (
+    GENESIS,
+    BudgetSet,
+    Committed,
+    Entry,
+    LedgerError,
+    Library,
+    Reserved,
+    Row,
+    RunOpened,
+    TamperedLedger,
+    decoded,
+)
+
+_NO_FILTER = (
+    "under a budget (steps of other kinds need a Rényi filter of fixed order, or a plan whose cost "
+    "was committed beforehand)"
+)
+
+__all__ = ["LedgerState", "Odometer", "RunState"]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Odometer:
+    """What has been spent so far, by the record that paid most.
+
+    `mu_squared` encloses what the events cost if their noise was fixed in advance. `grade` is
+    certified where it was: every event was in a plan that stood before the first reservation. In an
+    adaptive run it is an estimate, and only the budget is a guarantee.
+    """
+
+    mu_squared: Enclosure
+    grade: Grade
+    adjacency: Adjacency | None
+    budget: Budget | None
+    unprotected: tuple[str, ...]
+
+    def epsilon(self, delta: Number) -> Enclosure:
+        """Return epsilon at `delta`, in (0, 1), of this reading."""
+        return epsilon_from_delta(mu_squared=self.mu_squared, delta=delta)
+
+
+@dataclass(slots=True)
+class RunState:
+    """A run so far; `plan` counts the planned events that have not happened yet."""
+
+    run: str
+    opening: RunOpened
+    opened: int
+    plan: Counter[Event]
+    composition: Composition
+    departed: bool = False
+    events: int = 0
+    reservations: int = 0
+    committed: int = 0
+
+    def reserve(self, events: Sequence[Event]) -> None:
+        """Charge events, and note whether they were planned."""
+        self.composition.extend(events)
+        self.events += len(events)
+        self.reservations += 1
+        if self.opening.plan is not None:
+            for event in events:
+                self.plan[event] -= 1
+                self.departed |= self.plan[event] < 0
+
+    @property
+    def kept_to_plan(self) -> bool:
+        """Whether there was a plan and every event so far was in it."""
+        return self.opening.plan is not None and not self.departed
+
+
+class LedgerState:
+    """The sum of rows applied in order; the same rows always give the same state.
+
+    Party names belong to a run: another run may deal the records out otherwise. So the most that a
+    record can pay in all is the sum over runs of the most that one pays in each.
+    """
+
+    def __init__(self, library: Library) -> None:
+        self.library = library
+        self.sequence = 0
+        self.head = GENESIS
+        self.budget: Budget | None = None
+        self.runs: dict[str, RunState] = {}
+        self.open: dict[int, str] = {}
+        self._first_reservation: int | None = None
+        self._spent = Fraction(0)
+
+    def apply(self, row: Row) -> Entry:
+        """Take in the next row, read back from where it is kept, and return what it says.
+
+        Raises `TamperedLedger` if it does not follow, or says what the ledger would have refused.
+        """
+        row.require_after(self.sequence, self.head)
+        entry = decoded(row, self.library)
+        try:
+            self.check(row.run, entry)
+        except DpledgerError as error:
+            raise TamperedLedger(
+                f"Row {row.sequence}", "an entry that is allowed", error
+            ) from error
+        self.take(row, entry)
+        return entry
+
+    def check(self, run: str, entry: Entry) -> None:
+        """Raise unless `entry` may come next; change nothing."""
+        match entry:
+            case BudgetSet():
+                self._check_budget()
+            case RunOpened():
+                if not run or run in self.runs:
+                    raise InvalidParameter("run", run, "a new name")
+            case Reserved():
+                self._check_reservation(run, entry.events)
+            case Committed():
+                if self.open.get(entry.reservation) != run:
+                    raise InvalidParameter(
+                        "token", entry.reservation, f"an open reservation of run {run!r}"
+                    )
+
+    def take(self, row: Row, entry: Entry) -> None:
+        """Take in the next row, whose entry has been checked."""
+        match entry:
+            case BudgetSet():
+                self._set_budget(entry.budget)
+            case RunOpened():
+                adjacency = self.budget.adjacency if self.budget else None
+                self.runs[row.run] = RunState(
+                    row.run, entry, row.sequence, Counter(entry.plan or ()), Composition(adjacency)
+                )
+            case Reserved():
+                self._reserve(row, entry.events)
+            case Committed():
+                self.runs[self.open.pop(entry.reservation)].committed += 1
+        self.sequence, self.head = row.sequence, row.hash
+
+    def odometer(self, run: str | None = None) -> Odometer:
+        """Return the reading of one run, or of the whole ledger.
+
+        Raises `AdjacencyMismatch` if the runs speak of several relations, `UnpricedMechanism` if
+        anything but Gaussian steps ran, and all was protected.
+        """
+        chosen = list(self.runs.values()) if run is None else [self._run(run)]
+        adjacency = self.budget.adjacency if self.budget else None
+        for state in chosen:
+            if state.composition.adjacency is not None:
+                found = state.composition.adjacency
+                adjacency = require_same_adjacency(adjacency or found, found)
+        reasons = (a.reasons for state in chosen for _, a in state.composition.accounts)
+        fixed = all(s.kept_to_plan and (run or self._precedes(s)) for s in chosen if s.events)
+        return Odometer(
+            mu_squared=_summed([state.composition for state in chosen]),
+            grade=Grade.CERTIFIED if fixed else Grade.ESTIMATE,
+            adjacency=adjacency,
+            budget=self.budget,
+            unprotected=tuple({reason: None for found in reasons for reason in found}),
+        )
+
+    def _precedes(self, state: RunState) -> bool:
+        """Whether a run was opened before anything was released that it could depend on."""
+        return self._first_reservation is None or state.opened < self._first_reservation
+
+    def _run(self, run: str) -> RunState:
+        if run not in self.runs:
+            raise InvalidParameter("run", run, f"one of {sorted(self.runs)}")
+        return self.runs[run]
+
+    def _set_budget(self, budget: Budget) -> None:
+        self.budget = budget
+        for state in self.runs.values():
+            state.composition = Composition(budget.adjacency)
+
+    def _reserve(self, row: Row, events: Sequence[Event]) -> None:
+        state = self.runs[row.run]
+        if self.budget is None:
+            state.reserve(events)
+        else:
+            self._spent -= Fraction(state.composition.spent)
+            state.reserve(events)
+            self._spent += Fraction(state.composition.spent)
+        self.open[row.sequence] = row.run
+        self._first_reservation = self._first_reservation or row.sequence
+
+    def _check_budget(self) -> None:
+        if self.budget is not None:
+            raise LedgerError(f"Expected no budget yet instead got {self.budget}.")
+        if self._first_reservation is not None:
+            raise LedgerError(
+                "Expected a budget before the first reservation: one that is set later may depend "
+                f"on what row {self._first_reservation} released."
+            )
+
+    def _check_reservation(self, run: str, events: Sequence[Event]) -> None:
+        if not events:
+            raise InvalidParameter("events", events, "at least one")
+        composition = self._run(run).composition
+        if self.budget is None:
+            composition.check(events)
+            return
+        try:
+            own, after = composition.spent, composition.spent_after(events)
+        except UnpricedMechanism as error:
+            raise UnpricedMechanism(error.mechanism, _NO_FILTER) from None
+        self.budget.require(spent=self._spent, after=self._spent - Fraction(own) + after)
+
+
+def _summed(compositions: Sequence[Composition]) -> Enclosure:
+    """Enclose what the record pays that pays most, whatever party it belongs to in each."""
+    if not compositions:
+        return Enclosure.of(0)
+    costs = [composition.mu_squared for composition in compositions]
+    if len(costs) == 1:
+        return costs[0]
+    spent = [composition.spent for composition in compositions]
+    finite = sum((s for s in spent if isinstance(s, Fraction)), Fraction(0))
+    total = finite if all(isinstance(s, Fraction) for s in spent) else inf
+    return Enclosure(max(cost.lower for cost in costs), Enclosure.of(total).upper)

@@ -90,7 +90,7 @@ class _Dense:
         trials = w.reshape(-1, *w.shape[-2:])
         # matmul over parties: (P, n, d) @ (P, d, B), trials last so that BLAS sees wide matrices
         scores = self.rows @ trials.transpose(1, 2, 0)
-        slopes = loss.derivative(scores.transpose(2, 0, 1), self.labels)
+        slopes = _slopes(loss, scores.transpose(2, 0, 1), self.labels)
         sums = slopes.transpose(1, 0, 2) @ self.rows
         return sums.transpose(1, 0, 2).reshape(w.shape)
 
@@ -140,10 +140,10 @@ class _Sparse:
     def sum_gradient(self, loss: Loss, w: FloatArray) -> FloatArray:
         flat = w.reshape(-1, w.shape[-2] * w.shape[-1])
         if len(flat) == 1:
-            slopes = loss.derivative(self.blocks @ flat[0], self.labels)
+            slopes = _slopes(loss, self.blocks @ flat[0], self.labels)
             return np.asarray(self.transposed @ slopes).reshape(w.shape)
         scores = np.asarray(self.blocks @ flat.T)
-        sums = self.transposed @ loss.derivative(scores.T, self.labels).T
+        sums = self.transposed @ _slopes(loss, scores.T, self.labels).T
         return np.asarray(sums).T.reshape(w.shape)
 
     def mean_gradient(self, loss: Loss, w: FloatArray) -> FloatArray:
@@ -192,6 +192,13 @@ def _sparse_records(
         shape=(records, width * len(counts)),
     )
     return _Sparse(blocks, sparse.csr_array(blocks.T), labels, counts, home)
+
+
+def _slopes(loss: Loss, scores: FloatArray, labels: FloatArray) -> FloatArray:
+    """Return l' per record, cut to the loss's own bound: the sensitivity rests on it."""
+    bound = float(loss.derivative_bound)
+    slopes = loss.derivative(scores, labels)
+    return np.clip(slopes, -bound, bound, out=slopes)
 
 
 def _slot(places: IntArray, index: int) -> int:

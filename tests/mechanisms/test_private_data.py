@@ -240,7 +240,7 @@ def test_a_linear_loss_moves_its_argmin_by_exactly_the_price(g: float, h: float)
     one, two = solve(data), solve(data.with_record(0, label=-1.0))
     moved = float(np.linalg.norm(one._value - two._value))
     assert moved <= one.sensitivity.value
-    assert moved == pytest.approx(2 / (2.0 * 2), rel=1e-7)
+    assert moved == pytest.approx(HEADROOM * 2 / (2.0 * 2), rel=1e-7)
 
 
 # Rows --------------------------------------------------------------------------------------------

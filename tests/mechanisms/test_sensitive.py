@@ -426,7 +426,7 @@ vector = st.lists(entry, min_size=FEATURES, max_size=FEATURES).map(np.array)
 square = st.lists(vector, min_size=FEATURES, max_size=FEATURES).map(np.array)
 
 SLACK = 1e-12
-"""Rounding in doubles, relative to the sensitivity: row clipping leaves 2**-30 of headroom."""
+"""Rounding in doubles, relative to the sensitivity: row clipping leaves 2**-20 of headroom."""
 
 
 @st.composite

@@ -6,11 +6,10 @@
 """
 
 from .builder import Narrative, RunFacts, build_report
-from .evidence import AttackFacts, ModelScore, UtilityFacts
+from .evidence import AttackFacts, ModelScore, UtilityFacts, crosschecks_of
 from .html import to_html
 from .markdown import to_markdown
 from .record import (
-    Crosscheck,
     Crosschecks,
     MalformedReport,
     Report,
@@ -21,7 +20,6 @@ from .record import (
 
 __all__ = [
     "AttackFacts",
-    "Crosscheck",
     "Crosschecks",
     "MalformedReport",
     "ModelScore",
@@ -31,6 +29,7 @@ __all__ = [
     "Skipped",
     "UtilityFacts",
     "build_report",
+    "crosschecks_of",
     "from_json",
     "to_html",
     "to_json",

@@ -83,7 +83,7 @@ _NEIGHBOURS = {
     Adjacency.REPLACE_FEATURE_COLUMN: "one party's feature column changes for every record",
 }
 
-_HELD_OUT = "The held-out {metric} is computed from held-out records without noise."
+_HELD_OUT = "Utility ({metric}) is computed from records without noise."
 
 _NUMERICS = (
     "Noise is drawn in floating point. Sensitivities and noise are priced exactly, but the gaps "

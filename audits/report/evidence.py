@@ -1,17 +1,21 @@
-"""What attacks and held-out records show, as parts of the record."""
+"""What attacks, other libraries and held-out records show, as parts of the record."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..assessment import AttackResult
 from ..bounds import LowerBound, MuInterval, largest_rate
+from ..crosscheck import Crosscheck
 from .record import (
     Accuracy,
     AttackBound,
+    Crosschecks,
     EmpiricalAudit,
     Interval,
     MeasuredMu,
     NullControl,
+    Number,
+    PeerAnswer,
     RocPoint,
     Skipped,
     TruePositives,
@@ -20,7 +24,7 @@ from .record import (
     finite_or_word,
 )
 
-__all__ = ["AttackFacts", "ModelScore", "UtilityFacts", "audit_of", "utility_of"]
+__all__ = ["AttackFacts", "ModelScore", "UtilityFacts", "audit_of", "crosschecks_of", "utility_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +120,7 @@ def _bounds(bounds: Sequence[LowerBound]) -> tuple[AttackBound, ...]:
         AttackBound(
             method=bound.method,
             epsilon=finite_or_word(bound.epsilon),
-            mu=None if bound.mu is None else finite_or_word(bound.mu),
+            mu=_stated(bound.mu),
             valid_when=bound.valid_when,
             applies=bound.conditions_met,
             detail=bound.detail,
@@ -134,6 +138,34 @@ def _measured(measured: MuInterval | None) -> MeasuredMu | None:
         interval=Interval(lower=measured.lower, upper=measured.upper),
         confidence=measured.confidence,
     )
+
+
+def crosschecks_of(found: Crosscheck) -> Crosschecks:
+    """Return what other libraries answered, in the record's form."""
+    return Crosschecks(
+        agree=found.agrees,
+        delta=float(found.delta),
+        ours=Interval(
+            lower=finite_or_word(found.ours.lower_float),
+            upper=finite_or_word(found.ours.upper_float),
+        ),
+        mapping=found.mapping,
+        peers=tuple(
+            PeerAnswer(
+                peer=peer.peer,
+                status=peer.status.value,
+                epsilon=_stated(peer.theirs),
+                relative_gap=_stated(peer.relative_gap),
+                explained=peer.explained,
+                explanation=peer.explanation,
+            )
+            for peer in found.peers
+        ),
+    )
+
+
+def _stated(value: float | None) -> Number | None:
+    return None if value is None else finite_or_word(value)
 
 
 def utility_of(utility: UtilityFacts | Skipped) -> Utility | Skipped:

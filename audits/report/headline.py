@@ -95,7 +95,7 @@ def _best_guess(privacy: Privacy) -> float:
     """
     epsilon, mu = privacy.epsilon.upper, privacy.mu
     rates = [1.0]
-    if isinstance(epsilon, float) and isinstance(privacy.delta, float):
+    if isinstance(epsilon, float):
         odds = exp(min(epsilon, _LARGEST_EXPONENT))
         rates.append((odds + privacy.delta) / (odds + 1) + 1e-15)
     if isinstance(mu, float):
@@ -127,9 +127,8 @@ def _crosschecks(report: Report) -> Verdict:
     found = report.accounting.crosschecks
     if isinstance(found, Skipped):
         return Verdict("Cross-check", f"skipped: {visible(found.reason)}", Tone.NEUTRAL)
-    if not found.agree:
-        return Verdict("Cross-check", "disagreement, see below", Tone.BAD)
-    return Verdict("Cross-check", "other libraries agree", Tone.GOOD)
+    said = "; ".join(visible(f"{peer.peer}: {peer.status}") for peer in found.peers)
+    return Verdict("Cross-check", said, Tone.GOOD if found.agree else Tone.BAD)
 
 
 def _attack(audit: EmpiricalAudit | Skipped, privacy: Privacy) -> tuple[Verdict, ...]:

@@ -1,11 +1,12 @@
 """A record as one self-contained HTML page: no scripts, nothing fetched, plots as inline SVG."""
 
 from functools import lru_cache
+from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from .headline import headline
-from .outline import Block, Bullets, Group, Line, Table, outline, plotted, visible
+from .outline import Item, outline, plotted, visible
 from .plots import HEIGHT, WIDTH, plots
 from .record import Report
 
@@ -33,7 +34,7 @@ def to_html(report: Report) -> str:
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
     environment = Environment(
-        loader=PackageLoader(__package__, "templates"),
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
         # every text of a record comes from outside
         autoescape=True,
         undefined=StrictUndefined,
@@ -42,8 +43,9 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
     )
     environment.filters["visible"] = visible
-    kinds = (Line, Block, Bullets, Table, Group)
-    environment.tests.update(
-        {kind.__name__.lower(): lambda item, kind=kind: isinstance(item, kind) for kind in kinds}
-    )
+    environment.filters["kind"] = _kind
     return environment
+
+
+def _kind(item: Item) -> str:
+    return type(item).__name__

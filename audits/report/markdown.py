@@ -1,7 +1,7 @@
 """A record as Markdown (CommonMark with GitHub's tables)."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from .headline import headline
 from .outline import Block, Bullets, Group, Item, Line, Table, outline, plotted, visible

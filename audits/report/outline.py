@@ -178,10 +178,11 @@ def _several(label: str, values: tuple[object, ...], style: _Style) -> Item:
     rows = tuple(value for value in values if isinstance(value, msgspec.Struct))
     if not rows:
         return Bullets(label, tuple(_text(value, style) for value in values))
-    if len(rows[0].__struct_fields__) > _MOST_COLUMNS:
+    names = rows[0].__struct_fields__
+    if len(names) > _MOST_COLUMNS:
         return Group(label, tuple(Group(_name(row), _items(row)) for row in rows))
     hints = get_type_hints(type(rows[0]), include_extras=True)
-    styles = {name: _style(hints[name]) for name in rows[0].__struct_fields__}
+    styles = {name: _style(hints[name]) for name in names}
     return Table(
         label,
         tuple(_label(name, found) for name, found in styles.items()),
@@ -207,7 +208,9 @@ def _text(value: object, style: _Style) -> str:
             return str(value.value)
         case int():
             return f"{value:,}"
-        case "infinity" | float():
+        case "infinity":
+            return printed("infinity")
+        case float():
             return printed(value, rounding=style.rounding, digits=style.digits)
         case Interval():
             return printed_interval(value, digits=style.digits)

@@ -4,7 +4,7 @@ Colours and fonts belong to the page's style sheet, so that a plot follows light
 module knows a curve's *role* only. Logarithmic axes leave out what they cannot show (zero).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from math import ceil, exp, floor, log10
@@ -61,19 +61,18 @@ class Axis:
 
     def place(self, value: float) -> float:
         """Return where `value` is, in pixels; values outside the axis are put at its end."""
-        inside = min(max(value, self.low), self.high)
-        low, high, at = self.low, self.high, inside
-        if self.logarithmic:
-            low, high, at = log10(low), log10(high), log10(inside)
-        return self.start + (self.end - self.start) * (at - low) / (high - low)
+        scale: Callable[[float], float] = log10 if self.logarithmic else float
+        low, high = scale(self.low), scale(self.high)
+        share = (scale(min(max(value, self.low), self.high)) - low) / (high - low)
+        return self.start + (self.end - self.start) * share
 
     @property
     def ticks(self) -> tuple[Tick, ...]:
         """At most about six round numbers: powers of ten, or multiples of 1, 2 or 5 of one."""
         if self.logarithmic:
             first, last = round(log10(self.low)), round(log10(self.high))
-            step = max(1, ceil((last - first) / _MOST_TICKS))
-            powers = range(last, first - 1, -step)
+            stride = max(1, ceil((last - first) / _MOST_TICKS))
+            powers = range(last, first - 1, -stride)
             return tuple(Tick(self.place(10.0**p), power_of_ten(p)) for p in powers)
         step = _round_step((self.high - self.low) / _MOST_TICKS)
         whole = range(ceil(self.low / step - 1e-9), floor(self.high / step + 1e-9) + 1)
@@ -136,14 +135,15 @@ def _privacy_curve(privacy: Privacy) -> Plot:
     points = [
         (point.epsilon, point.delta)
         for point in privacy.curve or ()
-        if isinstance(point.epsilon, float) and isinstance(point.delta, float) and point.delta > 0
+        if isinstance(point.epsilon, float) and point.delta > 0
     ]
     if len(points) < 2:
         return Plot(name, title, "", absent=_no_curve(privacy))
-    delta, epsilon = float(privacy.delta), privacy.epsilon.upper
+    delta, epsilon = privacy.delta, privacy.epsilon.upper
     x = _x_axis("ε", 0.0, max(e for e, _ in points))
-    lowest = min(d for _, d in points if d > 0)
-    y = _y_axis("δ", 10.0 ** floor(log10(min(lowest, delta) * 1.01)), 1.0, logarithmic=True)
+    lowest = min(d for d in (*(d for _, d in points), delta) if d > 0)
+    # a power of ten below, but not a decade lower for a last digit
+    y = _y_axis("δ", 10.0 ** min(-1, floor(log10(lowest * 1.01))), 1.0, logarithmic=True)
     mark = None
     if isinstance(epsilon, float):
         mark = Mark("the promise", x.place(epsilon), y.place(delta))
@@ -182,7 +182,7 @@ def _roc(audit: EmpiricalAudit | Skipped, privacy: Privacy) -> Plot:
     if isinstance(audit, Skipped):
         return Plot(name, title, "", absent=f"skipped: {visible(audit.reason)}")
     # the least rate that the trials can show, up to a power of ten
-    least = 10.0 ** -ceil(log10(audit.trials) - 1e-9)
+    least = 10.0 ** -max(1, ceil(log10(audit.trials) - 1e-9))
     x = _x_axis("false-positive rate", least, 1.0, logarithmic=True)
     y = _y_axis("true-positive rate", least, 1.0, logarithmic=True)
     grid = [float(rate) for rate in np.geomspace(least, 1.0, 97)]
@@ -203,7 +203,7 @@ def _roc(audit: EmpiricalAudit | Skipped, privacy: Privacy) -> Plot:
 
 def _allowed(privacy: Privacy, rates: Sequence[float]) -> Iterator[tuple[str, Role, list[Point]]]:
     """The most true positives by (ε, δ) and by μ, which is at least as tight."""
-    epsilon, delta, mu = privacy.epsilon.upper, float(privacy.delta), privacy.mu
+    epsilon, delta, mu = privacy.epsilon.upper, privacy.delta, privacy.mu
     if isinstance(epsilon, float):
         by_pair = [(rate, _most_true_positives(rate, epsilon, delta)) for rate in rates]
         yield "(ε, δ) bound", Role.BOUND, by_pair
@@ -237,7 +237,7 @@ def _utility(utility: Utility | Skipped) -> Plot:
     spread = max(values) - min(values) or 1.0
     x = _x_axis("round", 0.0, float(max(point.round for point in utility.history)))
     y = _y_axis(
-        f"{visible(utility.metric)}, held-out records",
+        visible(utility.metric),
         min(values) - 0.05 * spread,
         max(values) + 0.08 * spread,
     )

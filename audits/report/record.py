@@ -26,7 +26,6 @@ __all__ = [
     "AttackBound",
     "AudienceView",
     "Conversion",
-    "Crosscheck",
     "Crosschecks",
     "CurvePoint",
     "EmpiricalAudit",
@@ -39,6 +38,7 @@ __all__ = [
     "Number",
     "OdometerPoint",
     "PartyEpsilon",
+    "PeerAnswer",
     "Preparation",
     "Privacy",
     "Promise",
@@ -76,6 +76,9 @@ class Rounding(Enum):
 
 Upper = Annotated[Number, msgspec.Meta(extra={"rounding": Rounding.UP})]
 Lower = Annotated[Number, msgspec.Meta(extra={"rounding": Rounding.DOWN})]
+Probability = Annotated[float, msgspec.Meta(ge=0, le=1)]
+LargestProbability = Annotated[float, msgspec.Meta(ge=0, le=1, extra={"rounding": Rounding.UP})]
+Count = Annotated[int, msgspec.Meta(ge=0)]
 Code = Annotated[str, msgspec.Meta(extra={"code": True})]
 
 
@@ -156,13 +159,13 @@ class CurvePoint(_Part, frozen=True, kw_only=True):
     """(epsilon, delta)-differential privacy holds."""
 
     epsilon: Upper
-    delta: Upper
+    delta: LargestProbability
 
 
 class OdometerPoint(_Part, frozen=True, kw_only=True):
     """What had been spent after a round, at the promise's delta."""
 
-    round: int
+    round: Count
     epsilon: Upper
 
 
@@ -170,7 +173,7 @@ class PartyEpsilon(_Part, frozen=True, kw_only=True):
     """What a record pays that lives with one of these `count` parties."""
 
     parties: str
-    count: int
+    count: Count
     epsilon: Annotated[Interval, msgspec.Meta(extra={"digits": 10})]
 
 
@@ -186,7 +189,7 @@ class Privacy(_Part, frozen=True, kw_only=True):
     """The numbers. `epsilon` encloses the tight value at `delta`; its upper end is the bound."""
 
     epsilon: Annotated[Interval, msgspec.Meta(extra={"digits": 13})]
-    delta: Upper
+    delta: LargestProbability
     grade: Grade
     rho: Annotated[Upper | None, msgspec.Meta(title="ρ (zCDP)")]
     mu: Annotated[Upper | None, msgspec.Meta(title="μ (GDP)")]
@@ -204,7 +207,7 @@ class AudienceView(_Part, frozen=True, kw_only=True):
     audience: str
     release: str
     protected: bool
-    messages: int
+    messages: Count
 
 
 class ThreatModel(_Part, frozen=True, kw_only=True):
@@ -227,7 +230,7 @@ class UnprotectedGroup(_Part, frozen=True, kw_only=True):
     """Messages that left without a mechanism."""
 
     release: str
-    messages: int
+    messages: Count
     reason: str
 
 
@@ -249,8 +252,8 @@ class MechanismGroup(_Part, frozen=True, kw_only=True):
     mechanism: str
     audience: str
     rounds: str
-    messages: int
-    parties: int | None
+    messages: Count
+    parties: Count | None
     norm: str | None
     sensitivity: Range | None
     derivation: Code | None
@@ -276,22 +279,25 @@ class TheoremUsed(_Part, frozen=True, kw_only=True):
     source: str
 
 
-class Crosscheck(_Part, frozen=True, kw_only=True):
-    """The same events priced by someone else's code."""
+class PeerAnswer(_Part, frozen=True, kw_only=True):
+    """What someone else's code says of the same events; the gap is (theirs - ours) / ours."""
 
-    by: str
-    quantity: str
-    theirs: Number | None
-    ours: Number | None
-    verdict: str
+    peer: str
+    status: str
+    epsilon: Annotated[Number | None, msgspec.Meta(extra={"digits": 8})]
+    relative_gap: Annotated[Number | None, msgspec.Meta(extra={"digits": 3})]
+    explained: bool
     explanation: str
 
 
 class Crosschecks(_Part, frozen=True, kw_only=True, tag_field="status", tag="done"):
-    """All that were made."""
+    """All that were made; `agree` when at least one peer answered and every gap is explained."""
 
     agree: bool
-    results: tuple[Crosscheck, ...]
+    delta: LargestProbability
+    ours: Annotated[Interval, msgspec.Meta(title="ε here", extra={"digits": 10})]
+    mapping: Annotated[str, msgspec.Meta(title="How events were passed on")]
+    peers: tuple[PeerAnswer, ...]
 
 
 class Accounting(_Part, frozen=True, kw_only=True):
@@ -316,8 +322,8 @@ class Preparation(_Part, frozen=True, kw_only=True):
 class RocPoint(_Part, frozen=True, kw_only=True):
     """Rates of false and of true positives at one threshold."""
 
-    false_positive_rate: float
-    true_positive_rate: float
+    false_positive_rate: Probability
+    true_positive_rate: Probability
 
 
 class AttackBound(_Part, frozen=True, kw_only=True):
@@ -337,7 +343,7 @@ class MeasuredMu(_Part, frozen=True, kw_only=True):
 
     estimate: float
     interval: Interval
-    confidence: float
+    confidence: Probability
 
 
 class NullControl(_Part, frozen=True, kw_only=True):
@@ -346,16 +352,16 @@ class NullControl(_Part, frozen=True, kw_only=True):
     silent: bool
     bounds: tuple[AttackBound, ...]
     measured_mu: Annotated[MeasuredMu | None, msgspec.Meta(title="Measured μ")]
-    area_under_roc: float
+    area_under_roc: Probability
 
 
 class TruePositives(_Part, frozen=True, kw_only=True):
     """How many are found at one rate of false alarms, and how many the promise allows."""
 
-    false_positive_rate: float
-    true_positive_rate: Annotated[float, msgspec.Meta(extra={"digits": 3})]
+    false_positive_rate: Probability
+    true_positive_rate: Annotated[Probability, msgspec.Meta(extra={"digits": 3})]
     interval: Annotated[Interval, msgspec.Meta(extra={"digits": 3})]
-    allowed: Annotated[Upper, msgspec.Meta(extra={"digits": 3})]
+    allowed: Annotated[LargestProbability, msgspec.Meta(extra={"digits": 3})]
 
 
 class EmpiricalAudit(_Part, frozen=True, kw_only=True, tag_field="status", tag="done"):
@@ -364,9 +370,9 @@ class EmpiricalAudit(_Part, frozen=True, kw_only=True, tag_field="status", tag="
     attack: str
     neighbour: str | None
     contradicts_promise: bool
-    trials: Annotated[int, msgspec.Meta(title="Trials in each world")]
-    confidence: Annotated[float, msgspec.Meta(title="Confidence of each bound")]
-    delta: float
+    trials: Annotated[int, msgspec.Meta(ge=1, title="Trials in each world")]
+    confidence: Annotated[Probability, msgspec.Meta(title="Confidence of each bound")]
+    delta: Probability
     threshold: Annotated[Number, msgspec.Meta(title="Threshold, fixed before the trials")]
     bounds: tuple[AttackBound, ...]
     expected_epsilon: Annotated[
@@ -380,7 +386,7 @@ class EmpiricalAudit(_Part, frozen=True, kw_only=True, tag_field="status", tag="
     pair_mu: Annotated[Number | None, msgspec.Meta(title="μ that this pair must show")]
     measured_mu: Annotated[MeasuredMu | None, msgspec.Meta(title="Measured μ")]
     null_control: Annotated[NullControl, msgspec.Meta(title="Null control (D = D′)")]
-    area_under_roc: float
+    area_under_roc: Probability
     true_positives: tuple[TruePositives, ...]
     not_meant: Annotated[tuple[str, ...], msgspec.Meta(title="What it does not mean")]
     roc: Annotated[
@@ -394,9 +400,9 @@ class Accuracy(_Part, frozen=True, kw_only=True):
 
     model: str
     guarantee: str
-    correct: int
-    records: int
-    rate: Annotated[float, msgspec.Meta(extra={"digits": 4})]
+    correct: Count
+    records: Count
+    rate: Annotated[Probability, msgspec.Meta(extra={"digits": 4})]
     interval: Annotated[Interval, msgspec.Meta(extra={"digits": 4})]
 
 
@@ -404,7 +410,7 @@ class UtilityPoint(_Part, frozen=True, kw_only=True):
     """A model's figure of merit after a round."""
 
     model: str
-    round: int
+    round: Count
     value: float
 
 
@@ -412,7 +418,7 @@ class Utility(_Part, frozen=True, kw_only=True, tag_field="status", tag="done"):
     """How good the models are."""
 
     metric: str
-    confidence: float
+    confidence: Probability
     interval_method: str
     results: tuple[Accuracy, ...]
     history: Annotated[tuple[UtilityPoint, ...], msgspec.Meta(extra={"plot": True})]
@@ -445,7 +451,7 @@ def to_json(report: Report) -> bytes:
 
 
 def from_json(document: bytes) -> Report:
-    """Return the record in a JSON document; `MalformedReport` for anything else, unknown keys too."""
+    """Return the record in a JSON document, or raise `MalformedReport`, for unknown keys too."""
     try:
         return msgspec.json.decode(document, type=Report)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:

@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import ceil, comb, floor, isqrt
 from typing import Any, NamedTuple
 
@@ -31,7 +31,7 @@ MAX_DEPTH = 64  # of derivations
 MAX_EVENTS = 1_000_000
 MAX_WORK = 1 << 24  # entries of exposures, terms of series
 MAX_ORDER = 512  # of a sampled step
-MAX_EXPONENT = 1 << 15  # of exp
+MAX_EXPONENT = 1 << 13  # of exp
 MAX_BITS = 1 << 12  # of precision
 
 
@@ -211,9 +211,16 @@ def delta_bounds(mu_squared: Fraction, epsilon: Fraction, p: int) -> Interval:
     return first[0] - second[1], first[1] - second[0]
 
 
-def _require(what: str, enclose: Callable[[int], Interval], bound: Fraction, bits: int) -> None:
+def _require(
+    what: str,
+    enclose: Callable[[int], Interval],
+    bound: Fraction,
+    spend: Callable[[int], None],
+    bits: int = 128,
+) -> None:
     """Raise unless the enclosed number is at most `bound`; the precision grows until decided."""
     while bits <= MAX_BITS:
+        spend(bits * bits)
         low, high = enclose(bits)
         scaled = bound.numerator << bits
         if high * bound.denominator <= scaled:
@@ -282,6 +289,11 @@ def _list(value: Any) -> list[Any]:
     if not isinstance(value, list):
         raise CertificateWrong(f"expected a list instead got {type(value).__name__}")
     return value
+
+
+def _pair(value: Any) -> list[Any]:
+    _equal("length of a pair", len(_list(value)), 2)
+    return _list(value)
 
 
 def _text(value: Any) -> str:
@@ -377,21 +389,21 @@ def _derive(
 ) -> Fraction:
     """The squared bound that a derivation concludes; it may be rounded up at every step."""
     rule, squared, pairs, premises = _fields(node, "rule", "squared", "parameters", "premises")
-    if rule not in _SHAPES or depth > MAX_DEPTH:
+    if _text(rule) not in _SHAPES or depth > MAX_DEPTH:
         raise CertificateWrong(f"expected a sensitivity rule up to {MAX_DEPTH} deep, got {rule!r}")
     if rule in _L2_ONLY and (norm != "l2" or adjacency not in _RECORD_RELATIONS):
         raise CertificateWrong(
             f"{rule}: expected l2 and a record relation, got {norm}, {adjacency}"
         )
     arity, names = _SHAPES[rule]
-    given = [_list(pair) for pair in _list(pairs)]
-    _equal(f"{rule} parameters", [pair[0] for pair in given if len(pair) == 2], list(names))
+    given = [_pair(pair) for pair in _list(pairs)]
+    _equal(f"{rule} parameters", [name for name, _ in given], list(names))
     _equal(f"{rule} premises", len(_list(premises)), arity)
     below = [_derive(p, norm, adjacency, rules, reasons, depth + 1) for p in premises]
     rules.add(rule)
     if rule == "declared":
         reasons.add(_text(next(_fields(given.pop()[1], "text"))))
-    numbers = [_rational(pair[1]) for pair in given]
+    numbers = [_rational(value) for _, value in given]
     if rule != "scaled" and any(x < 0 for x in numbers):
         raise CertificateWrong(
             f"{rule}: expected parameters >= 0 instead got {_show(tuple(numbers))}"
@@ -616,17 +628,20 @@ def _whole_order(run: _Run, order: Any) -> int:
     return int(order)
 
 
-def _require_moment(terms: list[tuple[int, Fraction]], over: int, log_bound: Fraction) -> None:
+def _require_moment(
+    run: _Run, terms: list[tuple[int, Fraction]], over: int, log_bound: Fraction
+) -> None:
     """Raise unless the sum of (c / over) e^x over all terms (c, x) is at most e^log_bound."""
 
     def enclose(p: int) -> Interval:
         low = high = 0
         for c, x in terms:
+            run.spend(p + int(max(x - log_bound, Fraction(0))) ** 2 // 256)
             ends = exp_bounds(x - log_bound, p)
             low, high = low + c * ends[c < 0] // over, high - (-c * ends[c >= 0] // over)
         return low, high
 
-    _require("moment / e^((order - 1) epsilon)", enclose, Fraction(1), 128)
+    _require("moment / e^((order - 1) epsilon)", enclose, Fraction(1), run.spend)
 
 
 def _poisson_rdp(run: _Run, place: Any, order: Any, epsilon: Any) -> _Priv:
@@ -646,7 +661,7 @@ def _poisson_rdp(run: _Run, place: Any, order: Any, epsilon: Any) -> _Priv:
     terms = [
         (comb(a, k) * n**k * (d - n) ** (a - k), k * (k - 1) * ratio / 2) for k in range(a + 1)
     ]
-    _require_moment(terms, d**a, (a - 1) * bound)
+    _require_moment(run, terms, d**a, (a - 1) * bound)
     return _Priv({place: 1}, sens.adjacency, 1, "rdp", (Fraction(a), bound))
 
 
@@ -669,7 +684,7 @@ def _fixed_batch_rdp(run: _Run, place: Any, order: Any, epsilon: Any) -> _Priv:
     terms += [
         (2 * comb(a, j) * n**j * d ** (a - j), j * (j - 1) * ratio / 2) for j in range(3, a + 1)
     ]
-    _require_moment(terms, d**a, (a - 1) * bound)
+    _require_moment(run, terms, d**a, (a - 1) * bound)
     return _Priv({place: 1}, sens.adjacency, 1, "rdp", (Fraction(a), bound))
 
 
@@ -684,7 +699,7 @@ def _composition(run: _Run, times: Any, *premises: _Priv) -> _Priv:
         first.agrees(premise)
         if premise.exposure is None or premise.notion == "approx-dp":
             raise CertificateWrong(f"expected costs of mechanisms that add up, got {premise[1:]}")
-        run.spend(len(premise.exposure))
+        run.spend(len(premise.exposure) + total.denominator.bit_length() // 8)
         for place, often in premise.exposure.items():
             exposure[place] += n * often
         total += n * premise.values[-1]
@@ -708,10 +723,10 @@ def _largest(premises: tuple[_Priv, ...]) -> tuple[Fraction, ...]:
 
 def _parties(run: _Run, place: Any, *premises: _Priv) -> _Priv:
     (parts,) = _kind(run.at(place), "parties", "parts")
-    mechanisms = [_list(_list(part)[-1]) for part in _list(parts)]
-    exposures = [dict(Counter(run.place(m) for m in listed)) for listed in mechanisms if listed]
-    if not premises:
-        raise CertificateWrong("expected one premise a party instead got none")
+    pairs = [_pair(part) for part in _list(parts)]
+    if not premises or len({_text(name) for name, _ in pairs}) < len(pairs):
+        raise CertificateWrong("expected premises, one a party, and each party once")
+    exposures = [dict(Counter(run.place(m) for m in _list(held))) for _, held in pairs if held]
     _equal("exposures", [premise.exposure for premise in premises], exposures)
     run.assumptions.add(_PARTIES)
     return premises[0]._replace(exposure={place: 1}, values=_largest(premises))
@@ -765,24 +780,23 @@ def _rdp_approx(run: _Run, delta: Any, epsilon: Any, premise: _Priv) -> _Priv:
     """(α-1)(ε-τ) >= ln(1/δ) + (α-1) ln(1-1/α) - ln α."""
     _equal("notion", premise.notion, "rdp")
     (alpha, rdp), d, e = premise.values, _delta(delta), _above(epsilon, 0, strictly=False)
-    run.spend(1 << 12)
 
     def enclose(p: int) -> Interval:
         first, last = log_bounds(1 / d, p), log_bounds(alpha, p)
         middle = [n * (alpha - 1) for n in log_bounds(1 - 1 / alpha, p)]
         return first[0] + floor(middle[0]) - last[1], first[1] + ceil(middle[1]) - last[0]
 
-    _require("ln(1/δ) + (α-1) ln(1-1/α) - ln α", enclose, (alpha - 1) * (e - rdp), 128)
+    _require("ln(1/δ) + (α-1) ln(1-1/α) - ln α", enclose, (alpha - 1) * (e - rdp), run.spend)
     return premise._replace(notion="approx-dp", values=(d, e))
 
 
 def _gdp_approx(run: _Run, delta: Any, epsilon: Any, premise: _Priv) -> _Priv:
     _equal("notion", premise.notion, "gdp")
     d, e, (mu_squared,) = _delta(delta), _above(epsilon, 0, strictly=False), premise.values
-    run.spend(1 << 18)
     if mu_squared > 0:
         bits = 64 + d.denominator.bit_length() - d.numerator.bit_length()
-        _require("delta at epsilon", lambda p: delta_bounds(mu_squared, e, p), d, max(bits, 128))
+        enclose = partial(delta_bounds, mu_squared, e)
+        _require("delta at epsilon", enclose, d, run.spend, max(bits, 128))
     return premise._replace(notion="approx-dp", values=(d, e))
 
 
@@ -817,7 +831,7 @@ def _step(run: _Run, node: Any, earlier: list[_Priv]) -> _Priv:
     rule, parameters, premises, conclusion = _fields(
         node, "rule", "parameters", "premises", "conclusion"
     )
-    if rule not in _RULES:
+    if _text(rule) not in _RULES:
         raise CertificateWrong(f"expected one of {sorted(_RULES)} instead got {rule!r:.80}")
     function, names, arity = _RULES[rule]
     places = [_count(place, 0) for place in _list(premises)]
@@ -828,7 +842,8 @@ def _step(run: _Run, node: Any, earlier: list[_Priv]) -> _Priv:
         run.axioms.add(_AXIOMS[rule, found.notion])
     labels = _NOTIONS[found.notion]
     adjacency, group, notion, *values = _fields(conclusion, "adjacency", "group", "notion", *labels)
-    _equal("conclusion", (adjacency, group, notion), (found.adjacency, found.group, found.notion))
+    stated = (adjacency, _count(group), notion)
+    _equal("conclusion", stated, (found.adjacency, found.group, found.notion))
     _equal(f"conclusion {labels}", tuple(_rational(v) for v in values), found.values)
     return found
 

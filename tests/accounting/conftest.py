@@ -1,0 +1,105 @@
+"""Certificates of every kind of node, for the tests that read them, bend them and break them."""
+
+from collections.abc import Callable
+from fractions import Fraction
+
+import pytest
+
+from dpledger.accounting.certificate import Certificate, certify
+from dpledger.accounting.rules import conversion, privacy
+from dpledger.mechanisms import (
+    Adjacency,
+    Audience,
+    Context,
+    DiscreteGaussianStep,
+    Event,
+    GaussianStep,
+    LaplaceStep,
+    Mechanism,
+    Norm,
+    Parties,
+    PoissonSampled,
+    Repeated,
+    SampledWithoutReplacement,
+    Sensitivity,
+    declared,
+)
+from dpledger.mechanisms.events import DiscreteLaplaceStep
+from dpledger.mechanisms.sensitivity import (
+    added,
+    clipped,
+    concatenated,
+    concatenated_disjoint,
+    linearly_mapped,
+    mean_of_bounded,
+    scaled,
+    strongly_convex_argmin,
+    sum_of_bounded,
+)
+
+REPLACE, ADD, ZERO = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE_ONE, Adjacency.ZERO_OUT_ONE
+
+
+def event(mechanism: Mechanism, *, parties: tuple[str, ...] = (), round: int = 1) -> Event:
+    return Event(mechanism, Context(parties, round, "model", Audience.SERVER))
+
+
+def every_rule(adjacency: Adjacency) -> Sensitivity:
+    """A sensitivity whose derivation uses each rule."""
+    mean = mean_of_bounded(3, 40, adjacency)
+    argmin = strongly_convex_argmin(1.0, 0.1, 0.001, 40, adjacency)
+    both = concatenated(mean, linearly_mapped(argmin, Fraction(7, 3)))
+    total = added(scaled(both, -0.5), clipped(sum_of_bounded(2.0, adjacency), 0.25))
+    return concatenated_disjoint(total, declared(0.125, "from the protocol", adjacency=adjacency))
+
+
+def _converted_by_hand() -> Certificate:
+    """Post-processing, group privacy and add/remove to replace-one, which `certify` never needs."""
+    events = (event(GaussianStep(sum_of_bounded(1, ADD), 20.0)),)
+    whole = privacy.events(events, [privacy.gaussian_zcdp(events[0].mechanism)])
+    pairs = privacy.group(privacy.replace_one(whole), 2)
+    published = privacy.post_processing(privacy.weaken(pairs, Fraction(1, 40)), "the mean model")
+    rdp = conversion.zcdp_rdp(published, Fraction(21))
+    root = conversion.rdp_approx_dp(rdp, delta=Fraction(1, 10**5), epsilon=Fraction(3, 2))
+    return Certificate(events, root)
+
+
+def _examples() -> dict[str, Callable[[], Certificate]]:
+    gaussian = GaussianStep(sum_of_bounded(1, ADD), 1.0)
+    pure = declared(1, "counts", adjacency=REPLACE, norm=Norm.L1)
+    mean = GaussianStep(mean_of_bounded(1, 400, REPLACE), 0.01)
+    schedule = [
+        event(GaussianStep(every_rule(REPLACE), 2.0 * 1.25**k), parties=(party,), round=k)
+        for k in range(1, 6)
+        for party in ("north", "south")[: 1 + k % 2]
+    ]
+    batch = SampledWithoutReplacement(GaussianStep(mean_of_bounded(1, 1, REPLACE), 4.0), 1, 800)
+    return {
+        "one Gaussian step": lambda: certify([event(mean)], delta=1e-5),
+        "schedule of two parties": lambda: certify(schedule, delta=1e-6),
+        "parties inside": lambda: certify(
+            [event(Parties((("a", (mean,)), ("b", (mean, mean)))))], delta=1e-5
+        ),
+        "repeated": lambda: certify([event(Repeated(mean, 7)), event(mean)], delta=1e-9),
+        "group": lambda: certify([event(mean)], delta=1e-5, group=3),
+        "every noise": lambda: certify(
+            [
+                event(LaplaceStep(pure, 8.0)),
+                event(DiscreteLaplaceStep(pure, 5.0)),
+                event(DiscreteGaussianStep(every_rule(REPLACE), 30.0)),
+                event(mean),
+            ],
+            delta=1e-4,
+        ),
+        "Poisson samples": lambda: certify(
+            [event(Repeated(PoissonSampled(gaussian, 0.01), 500)), event(gaussian)], delta=1e-5
+        ),
+        "fixed batches": lambda: certify([event(Repeated(batch, 300))], delta=1e-6),
+        "by hand": _converted_by_hand,
+    }
+
+
+@pytest.fixture(scope="session")
+def certificates() -> dict[str, Certificate]:
+    """A certificate for each kind of run; together they use every rule."""
+    return {name: make() for name, make in _examples().items()}

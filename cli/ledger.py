@@ -8,7 +8,7 @@ import click
 from rich.table import Table
 
 from ..accounting.certificate import certify
-from ..accounting.ledger import SqliteLedger, TamperedLedger, export_lines
+from ..accounting.ledger import SqliteLedger, TamperedLedger, exported
 from .output import Outcome, deliver, json_option, shown
 
 __all__ = ["ledger"]
@@ -127,7 +127,7 @@ def export(path: Path, certificate: Path | None, run_name: str | None, delta: fl
     """Write a ledger as JSON lines to standard output, or its certificate to a file."""
     with SqliteLedger(path, read_only=True) as opened:
         if certificate is None:
-            for line in export_lines(opened):
+            for line in exported(opened):
                 click.echo(line)
         else:
             document = certify(opened.events(run_name), delta=delta).to_json_bytes()

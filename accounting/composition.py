@@ -144,6 +144,11 @@ class Account:
         return Enclosure(arb((self._lower, -_BITS)), arb((self._upper, -_BITS)))
 
     @property
+    def least(self) -> Fraction:
+        """A lower bound on mu² of the Gaussian steps alone."""
+        return Fraction(self._lower, 1 << _BITS)
+
+    @property
     def key(self) -> tuple[object, ...]:
         """Equal for accounts of equal cost."""
         others = frozenset(self.others.items())

@@ -73,6 +73,8 @@ def _read_line(into: MemoryLedger, line: str, number: int) -> str | None:
         found = json.loads(line)
     except ValueError as error:
         raise MalformedExport(f"Line {number}: expected JSON: {error}.") from error
+    if line != _line(found):
+        raise MalformedExport(f"Line {number}: expected canonical JSON instead got {line:.80}.")
     begun = number > 1
     match found:
         case {"format": str(form), **rest} if not rest and not begun:

@@ -6,6 +6,7 @@ finds the work of whoever goes around them.
 """
 
 import os
+import random
 import sqlite3
 import time
 from collections.abc import Generator, Mapping
@@ -19,7 +20,7 @@ __all__ = ["LedgerLocked", "NotALedger", "SqliteLedger"]
 
 _APPLICATION_ID = 0x64706C67  # "dplg"
 _SCHEMA_VERSION = 1
-_WAL_RETRY_SECONDS = 0.01
+_LONGEST_WAIT = 0.004
 
 _SCHEMA = (
     """CREATE TABLE documents (
@@ -81,7 +82,7 @@ class SqliteLedger(Ledger):
             self._connection = sqlite3.connect(
                 f"{self.path.absolute().as_uri()}?mode={mode}",
                 uri=True,
-                timeout=timeout,
+                timeout=0,
                 isolation_level=None,
                 check_same_thread=False,
             )
@@ -124,24 +125,28 @@ class SqliteLedger(Ledger):
                 f"instead got version {self._pragma('user_version')}."
             )
         if not read_only:
-            self._connection.execute("PRAGMA synchronous = FULL")
-            self._use_write_ahead_log()
+            self._execute("PRAGMA synchronous = FULL")
+            self._execute("PRAGMA journal_mode = WAL")
 
-    def _use_write_ahead_log(self) -> None:
-        """Switch the journal once; SQLite does not wait for other writers when it does this."""
+    def _execute(self, sql: str, parameters: tuple[object, ...] = ()) -> sqlite3.Cursor:
+        """Run a statement; while other writers are in the way, try again and again.
+
+        SQLite's own waiting grows to a tenth of a second a try, and does not cover every statement.
+        """
         deadline = time.monotonic() + self._timeout
-        while self._pragma("journal_mode") != "wal":
+        while True:
             try:
-                self._connection.execute("PRAGMA journal_mode = WAL")
-            except sqlite3.OperationalError:
-                if time.monotonic() > deadline:
+                return self._connection.execute(sql, parameters)
+            except sqlite3.OperationalError as error:
+                late = time.monotonic() > deadline
+                if late or self._connection.in_transaction or _code(error) != sqlite3.SQLITE_BUSY:
                     raise
-                time.sleep(_WAL_RETRY_SECONDS)
+            time.sleep(random.uniform(0, _LONGEST_WAIT))
 
     @contextmanager
     def _writing(self) -> Generator[None]:
         with self._explained():
-            self._connection.execute("BEGIN IMMEDIATE")
+            self._execute("BEGIN IMMEDIATE")
             try:
                 yield
                 self._connection.execute("COMMIT")
@@ -181,7 +186,7 @@ class SqliteLedger(Ledger):
         return [str(digest) for (digest,) in self._query("SELECT hash FROM documents")]
 
     def _query(self, sql: str, parameters: tuple[object, ...] = ()) -> list[tuple[object, ...]]:
-        with self._explained(), closing(self._connection.execute(sql, parameters)) as cursor:
+        with self._explained(), closing(self._execute(sql, parameters)) as cursor:
             return cursor.fetchall()
 
     def _pragma(self, name: str) -> object:
@@ -195,7 +200,7 @@ class SqliteLedger(Ledger):
         try:
             yield
         except sqlite3.Error as error:
-            code = getattr(error, "sqlite_errorcode", None)
+            code = _code(error)
             told = f"at {self.path} instead got: {error}."
             if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 raise LedgerLocked(f"Expected the file to be free {told}") from error
@@ -204,3 +209,8 @@ class SqliteLedger(Ledger):
             if code == sqlite3.SQLITE_CORRUPT:
                 raise TamperedLedger(str(self.path), "a sound database", error) from error
             raise LedgerError(f"Expected to read and write {told}") from error
+
+
+def _code(error: sqlite3.Error) -> int:
+    """The primary result code: the low byte of what SQLite reports."""
+    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF

@@ -222,13 +222,15 @@ class LedgerState:
 
 
 def _summed(compositions: Sequence[Composition]) -> Enclosure:
-    """Enclose what the record pays that pays most, whatever party it belongs to in each."""
-    if not compositions:
-        return Enclosure.of(0)
-    costs = [composition.mu_squared for composition in compositions]
-    if len(costs) == 1:
-        return costs[0]
+    """Enclose what the record pays that pays most, whatever party it belongs to in each run."""
+    if len(compositions) == 1:
+        return compositions[0].mu_squared
     spent = [composition.spent for composition in compositions]
-    finite = sum((s for s in spent if isinstance(s, Fraction)), Fraction(0))
-    total = finite if all(isinstance(s, Fraction) for s in spent) else inf
-    return Enclosure(max(cost.lower for cost in costs), Enclosure.of(total).upper)
+    finite = [cost for cost in spent if isinstance(cost, Fraction)]
+    if len(finite) < len(spent):
+        return Enclosure.of(inf)
+    # the worst record of one run pays at least what every record pays in the others
+    accounts = [[account.least for _, account in c.accounts] for c in compositions]
+    everywhere = sum((least for least, *_ in accounts), Fraction(0))
+    lower = max((max(found) - found[0] + everywhere for found in accounts), default=Fraction(0))
+    return Enclosure(Enclosure.of(lower).lower, Enclosure.of(sum(finite, Fraction(0))).upper)

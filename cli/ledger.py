@@ -1,4 +1,4 @@
-"""`dpledger ledger`: read, verify and export a ledger."""
+"""`dpledger ledger`: make, read, verify and export a ledger."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from pathlib import Path
 import click
 from rich.table import Table
 
+from ..accounting.budget import Budget
 from ..accounting.certificate import certify
 from ..accounting.ledger import SqliteLedger, TamperedLedger, exported
+from ..accounting.notions import ApproxDp
+from ..mechanisms import Adjacency
 from .output import Outcome, deliver, json_option, shown
 
 __all__ = ["ledger"]
@@ -20,7 +23,22 @@ _path = click.argument(
 
 @click.group()
 def ledger() -> None:
-    """Read, verify and export a ledger."""
+    """Make, read, verify and export a ledger."""
+
+
+@ledger.command()
+@click.argument("path", metavar="LEDGER", type=click.Path(exists=False, path_type=Path))
+@click.option("--epsilon", type=float, required=True, help="All that may ever be spent.")
+@click.option("--delta", type=float, required=True, help="In (0, 1).")
+@click.option("--adjacency", type=click.Choice([a.value for a in Adjacency]), required=True)
+def create(path: Path, epsilon: float, delta: float, adjacency: str) -> None:
+    """Make a new LEDGER whose budget refuses every release that would cross it."""
+    if path.exists():
+        raise click.UsageError(f"{path}: Expected a new file; a ledger is never overwritten.")
+    budget = Budget(ApproxDp(epsilon, delta), adjacency=Adjacency(adjacency))
+    with SqliteLedger(path) as opened:
+        opened.set_budget(budget)
+    click.echo(f"{path}: at most epsilon {epsilon:g} at delta {delta:g}, {adjacency}")
 
 
 @ledger.command()

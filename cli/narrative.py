@@ -42,7 +42,6 @@ def narrative(configuration: Configuration, *, description: str, demo: bool) -> 
         tuning=tuned,
         post_processing="The server's averages and the dual variables are functions of messages.",
         not_covered=(
-            "the accuracies in this report are computed on held-out records without noise",
             "baselines and attack trials in this report are experiments of the data's holder; "
             "they are not in the ledger and must not be published beside a real release",
         ),

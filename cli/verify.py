@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ..accounting.checker import CertificateWrong, Undecided, check
+from ..accounting.checker import CertificateWrong, Undecided, check, report
 from ..accounting.ledger import SqliteLedger, TamperedLedger
 from ..mechanisms.encoding import subject_hash
 from .output import Outcome, deliver, json_option
@@ -71,16 +71,8 @@ def verify(
                 "ledger": "events and chain agree" if compared else None,
             },
             rows=(
-                (
-                    "proved",
-                    f"{proved.notion} {', '.join(f'{float(v):.10g}' for v in proved.values)}",
-                ),
-                ("adjacency", f"{proved.adjacency}, groups of {proved.group}"),
-                ("subject", proved.subject),
-                ("steps", str(proved.steps)),
+                ("proved", report(proved)),
                 *((("ledger", "chain intact, events are the certificate's"),) if compared else ()),
-                *(("assumption", text) for text in proved.assumptions),
-                *(("axiom", text) for text in proved.axioms),
             ),
         ),
         as_json=as_json,

@@ -1,0 +1,215 @@
+"""The command line as a user meets it: plans, runs, ledgers, certificates, mistakes, findings."""
+
+import json
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpledger.accounting.ledger import SqliteLedger
+from dpledger.cli.study import Accuracy
+
+from .conftest import Call, edited
+
+QUICK = ("--no-attack", "--no-baselines", "--no-crosscheck")
+
+
+def test_calibrate_meets_the_public_figure(call: Call) -> None:
+    # claims.md H-R: z = 37.3063 for t = 100, (1, 1e-5)
+    answer = call(
+        "calibrate", "--epsilon", 1, "--delta", 1e-5, "--rounds", 100,
+        "--adjacency", "replace-one", "--json",
+    )  # fmt: skip
+    assert answer.status == 0
+    assert answer.data["noise_multiplier"] == pytest.approx(37.3063, abs=5e-5)
+    assert answer.data["guarantee"]["epsilon"]["upper"] <= 1
+
+
+def test_calibrate_finds_the_rounds_that_noise_allows(call: Call) -> None:
+    answer = call(
+        "calibrate", "--epsilon", 1, "--delta", 1e-5, "--noise-multiplier", 37.31,
+        "--adjacency", "replace-one", "--json",
+    )  # fmt: skip
+    assert (answer.status, answer.data["rounds"]) == (0, 100)
+
+
+def test_plan_needs_no_records(call: Call, folder: Path) -> None:
+    (folder / "people.csv").unlink()
+    answer = call("plan", folder / "run.toml", "--json")
+    assert answer.status == 0
+    assert answer.data["events"] == 6
+    assert 1.999999 < answer.data["guarantee"]["epsilon"]["upper"] <= 2.0
+    assert answer.data["guarantee"]["grade"] == "certified"
+
+
+def test_run_writes_ledger_certificate_model_and_report(call: Call, folder: Path) -> None:
+    out = folder / "out"
+    answer = call("run", folder / "run.toml", "--out", out, "--json")
+    assert answer.status == 0, answer.err
+    assert answer.data["plan_equals_run"] is True
+    assert answer.data["guarantee"]["epsilon"]["upper"] <= 2.0
+    assert {model["model"] for model in answer.data["models"]} == {
+        "DP-ADMM (repaired)",
+        "PVP",
+        "ADMM without privacy",
+    }
+    assert answer.data["attack"]["trials"] == 40
+    assert np.load(out / "model.npy").shape == (4,)
+    report = json.loads((out / "report.json").read_bytes())
+    assert report["identity"]["configuration_sha256"]
+    assert "<svg" in (out / "report.html").read_text()
+    verified = call("verify", out / "certificate.json", "--ledger", out / "ledger.sqlite", "--json")
+    assert (verified.status, verified.data["verdict"]) == (0, "proved")
+    assert call("ledger", "verify", out / "ledger.sqlite").status == 0
+    before = (out / "report.html").read_bytes()
+    assert call("report", out).status == 0
+    assert (out / "report.html").read_bytes() == before
+
+
+def test_the_recorded_seed_reproduces_the_model_bit_for_bit(call: Call, folder: Path) -> None:
+    for name in ("first", "second"):
+        assert call("run", folder / "run.toml", "--out", folder / name, *QUICK).status == 0
+    first, second = ((folder / n / "model.npy").read_bytes() for n in ("first", "second"))
+    assert first == second
+
+
+def test_a_changed_event_is_found(call: Call, folder: Path) -> None:
+    out = folder / "out"
+    call("run", folder / "run.toml", "--out", out, *QUICK)
+    with sqlite3.connect(out / "ledger.sqlite") as raw:
+        for (trigger,) in raw.execute("SELECT name FROM sqlite_master WHERE type='trigger'"):
+            raw.execute(f"DROP TRIGGER {trigger}")
+        table = next(
+            name
+            for (name,) in raw.execute("SELECT name FROM sqlite_master WHERE type='table'")
+            if "body" in {column[1] for column in raw.execute(f"PRAGMA table_info({name})")}
+        )
+        raw.execute(f"UPDATE {table} SET body = replace(body, '\"round\":3', '\"round\":4')")
+        changed = raw.total_changes
+    raw.close()
+    assert changed > 0
+    answer = call("ledger", "verify", out / "ledger.sqlite", "--json")
+    assert (answer.status, answer.data["intact"]) == (1, False)
+    assert call("verify", out / "certificate.json", "--ledger", out / "ledger.sqlite").status == 1
+
+
+def test_a_certificate_of_another_run_is_refused(call: Call, folder: Path) -> None:
+    out, other = folder / "out", folder / "other"
+    call("run", folder / "run.toml", "--out", out, *QUICK)
+    longer = edited(folder, ("rounds = 6", "rounds = 7"))
+    call("run", longer, "--out", other, *QUICK)
+    answer = call("verify", out / "certificate.json", "--ledger", other / "ledger.sqlite", "--json")
+    assert (answer.status, answer.data["verdict"]) == (1, "refused")
+
+
+def test_a_budget_refuses_before_anything_is_drawn(call: Call, folder: Path) -> None:
+    ledger = folder / "team.sqlite"
+    made = call(
+        "ledger", "create", ledger, "--epsilon", 2, "--delta", 1e-5, "--adjacency", "replace-one"
+    )
+    assert made.status == 0
+    arguments = ("run", folder / "run.toml", "--ledger", ledger, *QUICK)
+    assert call(*arguments, "--out", folder / "first").status == 0
+    refused = call(*arguments, "--out", folder / "second")
+    assert refused.status == 2
+    assert "BudgetExceeded" in refused.err
+    with SqliteLedger(ledger, read_only=True) as opened:
+        assert len(opened.events()) == 6
+        assert opened.spent().epsilon(1e-5) <= 2.0
+
+
+def test_interruption_leaves_a_valid_ledger(
+    call: Call, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rounds: list[int] = []
+
+    def interrupted(*_: object) -> Accuracy:
+        rounds.append(1)
+        if len(rounds) == 3:
+            raise KeyboardInterrupt
+        return Accuracy(1, 2)
+
+    monkeypatch.setattr("dpledger.cli.study.accuracy", interrupted)
+    answer = call("run", folder / "run.toml", "--out", folder / "out", *QUICK)
+    assert answer.status == 130
+    assert "ledgers stay valid" in answer.err
+    verified = call("ledger", "verify", folder / "out" / "ledger.sqlite", "--json")
+    assert (verified.status, verified.data["reservations"]) == (0, 3)
+
+
+def test_the_published_variant_is_a_finding(call: Call, folder: Path) -> None:
+    published = edited(
+        folder,
+        ('"dp-admm"', '"dp-admm-published"'),
+        ("epsilon = 2.0", "noise_multiplier = 5.0"),
+    )
+    answer = call("plan", published, "--json")
+    assert answer.status == 1
+    assert answer.data["guarantee"]["epsilon"]["upper"] == "infinity"
+    assert "pre-training" in answer.data["guarantee"]["unprotected"][0]
+
+
+def test_no_noise_reaches_a_target_for_the_published_variant(call: Call, folder: Path) -> None:
+    answer = call("plan", edited(folder, ('"dp-admm"', '"dp-admm-published"')))
+    assert answer.status == 2
+    assert "UnattainableTarget" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("rounds = 6", "round = 6", "nearest: 'rounds'"),
+        ('"dp-admm"', '"dp-adm"', "nearest: 'dp-admm'"),
+        ("[noise]", "[nois]", "nearest: 'noise'"),
+        ("delta = 1e-5", "delta = 1.5", "Expected delta=1.5 in (0, 1)"),
+        ("epsilon = 2.0", "epsilon = -2.0", "Expected epsilon=-2.0 in (0, inf)"),
+        ('adjacency = "replace-one"', "", "missing required field `adjacency`"),
+        ("rounds = 6", "rounds = 0", "Expected rounds=0 in [1, inf)"),
+        ("parties = 4", "parties = 49", "Expected parties=49 in [1, 48]"),
+        ("seed = 5", "", "Expected a seed for philox"),
+        ("train_records = 48", "train_records = 60", "Expected data.train_records=60 in [1, 59]"),
+        ("people.csv", "nobody.csv", "nobody.csv"),
+        ("rounds = 6", "rounds =", "Expected TOML"),
+        ("trials = 40", "trials = 1", "Expected trials=1 in [10, inf)"),
+    ],
+)
+def test_a_mistake_is_one_line_with_value_and_range(
+    call: Call, folder: Path, old: str, new: str, told: str
+) -> None:
+    answer = call("run", edited(folder, (old, new)), "--out", folder / "out", *QUICK)
+    assert answer.status == 2
+    assert told in answer.err
+    assert not (folder / "out" / "ledger.sqlite").exists()
+
+
+def test_a_ledger_is_never_overwritten(call: Call, folder: Path) -> None:
+    arguments = ("run", folder / "run.toml", "--out", folder / "out", *QUICK)
+    assert call(*arguments).status == 0
+    again = call(*arguments)
+    assert again.status == 2
+    assert "without a ledger" in again.err
+
+
+def test_exported_lines_hold_the_whole_ledger(call: Call, folder: Path) -> None:
+    call("run", folder / "run.toml", "--out", folder / "out", *QUICK)
+    lines = call("ledger", "export", folder / "out" / "ledger.sqlite").out.splitlines()
+    with SqliteLedger(folder / "out" / "ledger.sqlite", read_only=True) as opened:
+        assert json.loads(lines[-1])["head"] == opened.head
+
+
+def test_crosscheck_and_curve_and_attack_answer(call: Call, folder: Path) -> None:
+    crosscheck = call("crosscheck", folder / "run.toml", "--json")
+    assert (crosscheck.status, crosscheck.data["agrees"]) == (0, True)
+    curve = call("curve", folder / "run.toml", "--points", 5, "--json")
+    assert curve.status == 0
+    assert curve.data["epsilon"] == sorted(curve.data["epsilon"], reverse=True)
+    attack = call("attack", folder / "run.toml", "--json")
+    assert attack.status == 0
+    assert attack.data["measured_mu"]["lower"] <= attack.data["share"] * attack.data["claimed_mu"]
+
+
+def test_help_and_version_and_unknown_commands(call: Call) -> None:
+    assert call("--version").status == 0
+    assert "demo" in call("--help").out
+    assert call("nonsense").status == 2

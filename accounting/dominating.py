@@ -1,0 +1,143 @@
+"""Dominating pairs: for each mechanism the worst two output distributions, in exact parameters.
+
+A pair (P, Q) dominates a mechanism when H_γ(M(D)‖M(D')) <= H_γ(P‖Q) for all neighbours D, D' and
+all γ >= 0; pairs compose (Zhu, Dong, Wang 2022, Theorem 10). L = log dP/dQ is the privacy loss.
+This module says what a pair is; `leaves` says which mechanism has which.
+
+Under add/remove and zero-out a sampled mechanism has two pairs, one for each order of (D, D'). Each
+order is composed alone, and the maximum is taken last. Under replace-one the two orders of one step
+are mixed freely by the adversary, so one *glued* pair covers both.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+
+from ..mechanisms.errors import InvalidParameter, require_positive, require_rate
+
+__all__ = [
+    "DiscreteGaussianShift",
+    "DiscreteLaplaceShift",
+    "DominatingPair",
+    "GaussianShift",
+    "LaplaceShift",
+    "Order",
+    "RandomisedAnswers",
+    "Sampled",
+]
+
+
+class Order(Enum):
+    """Which of the two data sets stands first in the pair of a sampled mechanism."""
+
+    MIXTURE_FIRST = "mixture-first"
+    """((1-q)Q + qP, Q): the data set with the record stands first (remove)."""
+
+    MIXTURE_SECOND = "mixture-second"
+    """(Q, (1-q)Q + qP): the data set without it stands first (add)."""
+
+    GLUED = "glued"
+    """H_γ((1-q)Q + qP ‖ Q) for γ >= 1 and H_γ(P ‖ (1-q)P + qQ) for γ < 1, as one pair.
+
+    Source: Zhu, Dong, Wang 2022, Theorem 11 (replace-one, a fixed share q of the records drawn).
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianShift:
+    """(N(μ, 1), N(0, 1)), given by μ² = (sensitivity / noise_std)². Composition adds μ².
+
+    Source: Dong, Roth, Su 2022, Theorem 2.7 and Corollary 3.3.
+    """
+
+    mu_squared: Fraction
+
+    def __post_init__(self) -> None:
+        require_positive("mu_squared", self.mu_squared)
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceShift:
+    """(Lap(ε₀, 1), Lap(0, 1)) with ε₀ = ℓ1 sensitivity / scale; it also dominates vectors.
+
+    A vector shift of ℓ1 length ε₀ is a chain of shifts of single coordinates, and for a log-concave
+    noise the trade-off function of the sum of two shifts is the chained one.
+    Source: Dong, Roth, Su 2022, Theorem 2.14; Awan, Dong 2022, on log-concave noise.
+    """
+
+    epsilon: Fraction
+
+    def __post_init__(self) -> None:
+        require_positive("epsilon", self.epsilon)
+
+
+@dataclass(frozen=True, slots=True)
+class DiscreteGaussianShift:
+    """Discrete Gaussian noise of parameter σ, shifted by one; given by σ² > 0.
+
+    Source: Canonne, Kamath, Steinke 2020, Definition 1.
+    """
+
+    sigma_squared: Fraction
+
+    def __post_init__(self) -> None:
+        require_positive("sigma_squared", self.sigma_squared)
+
+
+@dataclass(frozen=True, slots=True)
+class DiscreteLaplaceShift:
+    """Noise of mass proportional to exp(-|k| rate), shifted by the whole number `shift` >= 1.
+
+    It dominates integer vectors of ℓ1 length `shift`, as `LaplaceShift` does.
+    """
+
+    rate: Fraction
+    shift: int
+
+    def __post_init__(self) -> None:
+        require_positive("rate", self.rate)
+        require_positive("shift", self.shift)
+
+
+@dataclass(frozen=True, slots=True)
+class RandomisedAnswers:
+    """k-ary randomised response: the true answer with probability `truth`, each other equally."""
+
+    truth: Fraction
+    categories: int
+
+    def __post_init__(self) -> None:
+        if not 0 < self.truth < 1:
+            raise InvalidParameter("truth", self.truth, "in (0, 1)")
+
+    @property
+    def other(self) -> Fraction:
+        """The probability of each answer that is not the true one."""
+        return (1 - self.truth) / (self.categories - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """The shift `base` met with probability `rate`: a mixture, in one of three orders.
+
+    Source: Poisson sampling: Zhu, Dong, Wang 2022, Theorem 11 (add/remove).
+    """
+
+    base: GaussianShift | LaplaceShift
+    rate: Fraction
+    order: Order
+
+    def __post_init__(self) -> None:
+        require_rate("rate", self.rate)
+        if not 0 < self.rate < 1:
+            raise InvalidParameter("rate", self.rate, "in (0, 1): 0 costs nothing, 1 is the base")
+
+
+DominatingPair = (
+    GaussianShift
+    | LaplaceShift
+    | DiscreteGaussianShift
+    | DiscreteLaplaceShift
+    | RandomisedAnswers
+    | Sampled
+)

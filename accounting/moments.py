@@ -1,0 +1,429 @@
+"""Moment functions of dominating pairs in doubles: log M(1+z), M(1+z) = E_P[exp(zL)], L the loss.
+
+Each pair is turned into nodes (probability under P, loss) by the quadratures of `quadrature`; then
+M(1+z) - 1 = Σ mass · expm1(z · loss) for any number of complex z at once. The subtraction of one keeps
+the digits that a count of a hundred million would otherwise eat.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate
+from math import ceil, cos, erf, exp, expm1, inf, log, log1p, pi, sqrt
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import roots_legendre
+
+from .dominating import (
+    DiscreteGaussianShift,
+    DiscreteLaplaceShift,
+    DominatingPair,
+    GaussianShift,
+    LaplaceShift,
+    Order,
+    RandomisedAnswers,
+    Sampled,
+)
+from .quadrature import WIDEST_SHIFT, Demand, Density, Panel, plan_line, plan_panels, plan_shift
+
+__all__ = ["Moments", "log_decay", "log_moments", "maximal_loss", "nodes_needed", "out_of_reach"]
+
+Floats = npt.NDArray[np.float64]
+Complexes = npt.NDArray[np.complex128]
+
+EPS = 2.0**-52
+
+_LARGEST_CENTRE = 300.0
+"""Moments whose integrand peaks beyond this many standard deviations are taken as infinite."""
+
+_CHUNK = 1 << 21
+"""Most entries of one (moment, node) array: 32 MB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """A finite pair: log probabilities under P, losses, and each loss's rounding error in ulps."""
+
+    log_mass: Floats
+    loss: Floats
+    blur: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """log M(1 + z) at complex points, with a bound on the absolute error of each from rounding."""
+
+    log: Complexes
+    error: Floats
+
+
+def _mixture(v: Floats, base_error: float | Floats, rate: float) -> tuple[Floats, Floats]:
+    """Return log(1 - q + q e^v) and its absolute error in ulps, `base_error` that of v."""
+    with np.errstate(over="ignore"):
+        small = np.log1p(rate * np.expm1(np.minimum(v, 30.0)))
+        large = v + np.log(rate) + np.log1p((1 - rate) / rate * np.exp(-np.maximum(v, 30.0)))
+    log_r = np.where(v < 30.0, small, large)
+    share = np.exp(np.minimum(np.log(rate) + v - log_r, 0.0))
+    return log_r, np.abs(log_r) + share * (base_error + 2.0)
+
+
+def _glued(
+    log_q: Floats, v: Floats, v_error: Floats | float, rate: float, middle: float
+) -> Nodes:
+    """Return a glued pair from its half v > 0 under Q, and the atom at loss zero."""
+    log_r, blur = _mixture(v, v_error, rate)
+    return Nodes(
+        np.concatenate([log_q + log_r, log_q, [log(max(middle, 1e-300))]]),
+        np.concatenate([log_r, -log_r, [0.0]]),
+        np.concatenate([blur, blur, [0.0]]),
+    )
+
+
+def _oriented(log_q: Floats, v: Floats, v_error: Floats | float, pair: Sampled) -> Nodes:
+    log_r, blur = _mixture(v, v_error, float(pair.rate))
+    if pair.order is Order.MIXTURE_FIRST:
+        return Nodes(log_q + log_r, log_r, blur)
+    return Nodes(log_q, -log_r, blur)
+
+
+def _legendre(panels: tuple[Panel, ...]) -> tuple[Floats, Floats]:
+    """Return nodes and weights of a composite Gauss-Legendre rule."""
+    parts = []
+    for panel in panels:
+        x, w = _roots(panel.points)
+        half = (panel.high - panel.low) / 2
+        parts.append((panel.low + half * (1 + x), half * w))
+    return np.concatenate([x for x, _ in parts]), np.concatenate([w for _, w in parts])
+
+
+@lru_cache(maxsize=256)
+def _roots(points: int) -> tuple[Floats, Floats]:
+    x, w = roots_legendre(points)
+    return x, w
+
+
+def panels_of(pair: Sampled, demand: Demand) -> tuple[Panel, ...]:
+    """Return the panels on which the continuous part of a sampled pair is integrated."""
+    q = float(pair.rate)
+    if isinstance(pair.base, LaplaceShift):
+        e = float(pair.base.epsilon)
+        lower = 0.0 if pair.order is Order.GLUED else -e
+        return plan_panels(Density(1.0, lower, e), q, e, demand)
+    mu = sqrt(pair.base.mu_squared)
+    return plan_panels(Density(mu, 0.0), q, _cut_off(mu, q, demand), demand)
+
+
+def tail_cells(mu: float, order: float) -> Floats:
+    """Return the ends of cells of s = u - μ/2; beyond the last the tail is geometric."""
+    last = (1.5 + order) * mu + 14
+    return np.linspace(0.0, last, ceil(last * max(8.0, mu)) + 1)
+
+
+def _cut_off(mu: float, q: float, demand: Demand) -> float:
+    """Return an s beyond which the integrals of φ r^(1+c) and φ r^(-c) may be left out."""
+    s = tail_cells(mu, demand.order)
+    log_r, _ = _mixture(mu * s, 0.0, q)
+    # a bound on the integral over each cell, from its ends; what is beyond the last is less
+    cell = (1 + demand.order) * log_r[1:] - (s[:-1] + mu / 2) ** 2 / 2 + np.log(np.diff(s)) + 1
+    needed = np.nonzero(cell >= max(0.0, float(np.max(cell))) - demand.digits - log(s.size))[0]
+    return float(s[min(int(needed[-1]) + 1, s.size - 1)]) if needed.size else float(s[-1])
+
+
+def _sampled_gaussian(pair: Sampled, base: GaussianShift, demand: Demand) -> Nodes:
+    mu, q = sqrt(base.mu_squared), float(pair.rate)
+    if pair.order is Order.GLUED:
+        s, weight = _legendre(panels_of(pair, demand))
+        u = s + mu / 2
+        log_q = np.log(weight) - u * u / 2 - log(2 * pi) / 2
+        return _glued(log_q, mu * s, mu * s, q, (1 - q) * erf(mu / 2 / sqrt(2)))
+    line = plan_line(mu, signed_exponent(pair, demand.order), demand)
+    u = line.step * np.arange(line.first, line.last + 1)
+    log_q = log(line.step) - u * u / 2 - log(2 * pi) / 2
+    return _oriented(log_q, mu * u - mu * mu / 2, mu * np.abs(u) + mu * mu / 2, pair)
+
+
+def _sampled_laplace(pair: Sampled, base: LaplaceShift, demand: Demand) -> Nodes:
+    e, q = float(base.epsilon), float(pair.rate)
+    glued = pair.order is Order.GLUED
+    v, weight = _legendre(panels_of(pair, demand))
+    log_q = np.log(weight) - (v + e) / 2 - log(4)
+    # under Q the loss of the base is e with probability exp(-e)/2 and -e with probability 1/2
+    if glued:
+        v, log_q = np.append(v, e), np.append(log_q, -e - log(2))
+        return _glued(log_q, v, np.abs(v) + 1, q, -(1 - q) * expm1(-e / 2))
+    v, log_q = np.append(v, [e, -e]), np.append(log_q, [-e - log(2), -log(2)])
+    return _oriented(log_q, v, np.abs(v) + 1, pair)
+
+
+def _lattice(pair: DiscreteGaussianShift, demand: Demand) -> Nodes:
+    s2 = float(pair.sigma_squared)
+    spread = sqrt(2 * demand.digits * s2) + 2
+    k = np.arange(-ceil(spread), ceil(spread + demand.order + 1) + 1, dtype=np.float64)
+    log_mass = -((k - 1) ** 2) / (2 * s2)
+    loss = (2 * k - 1) / (2 * s2)
+    return Nodes(log_mass - np.log(np.sum(np.exp(log_mass))), loss, np.abs(loss))
+
+
+def _finite(pair: DiscreteLaplaceShift | RandomisedAnswers) -> Nodes:
+    if isinstance(pair, RandomisedAnswers):
+        p, o = float(pair.truth), float(pair.other)
+        loss = np.array([log(p / o), -log(p / o), 0.0])
+        mass = np.array([p, o, (pair.categories - 2) * o])
+        return Nodes(np.log(np.maximum(mass, 1e-300)), loss, np.abs(loss) + 2)
+    b = float(pair.rate)
+    k = np.arange(pair.shift + 1, dtype=np.float64)
+    # P centred at `shift`: the tails k <= 0 and k >= shift have the extreme losses
+    log_mass = -b * (pair.shift - k) + log(-expm1(-b)) - log1p(exp(-b))
+    log_mass[0], log_mass[-1] = log_mass[0] - log(-expm1(-b)), -log1p(exp(-b))
+    loss = b * (2 * k - pair.shift)
+    return Nodes(log_mass, loss, np.abs(loss) + 1)
+
+
+@lru_cache(maxsize=256)
+def nodes(pair: DominatingPair, demand: Demand) -> Nodes:
+    """Return nodes that reproduce M(1 + order + it), |t| <= reach, to the demanded digits."""
+    match pair:
+        case Sampled(base=GaussianShift() as base):
+            return _sampled_gaussian(pair, base, demand)
+        case Sampled(base=LaplaceShift() as base):
+            return _sampled_laplace(pair, base, demand)
+        case DiscreteGaussianShift():
+            return _lattice(pair, demand)
+        case DiscreteLaplaceShift() | RandomisedAnswers():
+            return _finite(pair)
+        case _:
+            raise TypeError(f"Expected a pair without a closed form instead got {pair!r}.")
+
+
+def _closed_form(pair: GaussianShift | LaplaceShift, z: Complexes) -> Moments:
+    if isinstance(pair, GaussianShift):
+        value = z * (z + 1) * (float(pair.mu_squared) / 2)
+        return Moments(value, 8 * EPS * np.abs(value))
+    e = float(pair.epsilon)
+    value = z * e + _log1p(z / (1 + 2 * z) * np.expm1(-(1 + 2 * z) * e))
+    return Moments(value, 16 * EPS * (np.abs(value) + np.abs(z) * e))
+
+
+def log_moments(pair: DominatingPair, z: Complexes, demand: Demand) -> Moments:
+    """Return log M(1 + z) for complex `z`, shape (N,), all of real part `demand.order` > 0.
+
+    Raises nothing; moments whose integrand lies out of reach are infinite.
+    Source: Mironov, Talwar, Zhang 2019 for the sampled Gaussian at real orders.
+    """
+    if isinstance(pair, GaussianShift | LaplaceShift):
+        return _closed_form(pair, z)
+    if out_of_reach(pair, demand.order):
+        return Moments(np.full(z.shape, complex(inf, 0)), np.zeros(z.shape))
+    n = nodes(pair, demand)
+    tilt = demand.order * n.loss
+    # ulps: of the loss (times |z|), of the mass, of the sums
+    blur = (n.blur + np.abs(n.loss)) * (4 + np.abs(n.log_mass))
+    peak = float(np.max(tilt))
+    if peak < 500:
+        mass = np.exp(n.log_mass)
+        moment_less_one = _sum_over_nodes(z, n.loss, mass, np.expm1)
+        value, modulus = _log1p(moment_less_one), np.abs(1 + moment_less_one)
+        slack = float(np.sum(mass * np.exp(np.maximum(tilt, 0)) * blur)) * np.abs(z)
+    else:
+        weights = n.log_mass + tilt
+        scale = float(np.max(weights))
+        weights = np.exp(weights - scale)
+        moment = _sum_over_nodes(1j * z.imag, n.loss, weights, np.exp)
+        value, modulus = np.log(moment) + scale, np.abs(moment)
+        slack = float(weights @ (4 + blur)) * (1 + np.abs(z))
+    return Moments(value, 8 * EPS * (slack / modulus + np.abs(value)))
+
+
+def _log1p(x: Complexes) -> Complexes:
+    # NumPy's takes log|1 + x| of a rounded 1 + x, and loses a small real part
+    small = np.abs(x) < 0.5
+    near = np.where(small, x, 0)
+    square = 2 * near.real + near.real**2 + near.imag**2
+    with np.errstate(divide="ignore"):
+        return np.where(small, np.log1p(square) / 2 + 1j * np.angle(1 + x), np.log(1 + x))
+
+
+def _sum_over_nodes(
+    z: Complexes, loss: Floats, mass: Floats, function: Callable[[Complexes], Complexes]
+) -> Complexes:
+    rows = max(1, _CHUNK // loss.size)
+    parts = [function(np.outer(z[i : i + rows], loss)) @ mass for i in range(0, z.size, rows)]
+    return np.concatenate(parts)
+
+
+def maximal_loss(pair: DominatingPair) -> float:
+    """Return an upper bound on the privacy loss: the pure-DP epsilon, infinite for Gaussian noise."""
+    match pair:
+        case LaplaceShift():
+            exact = float(pair.epsilon)
+        case DiscreteLaplaceShift():
+            exact = float(pair.rate * pair.shift)
+        case RandomisedAnswers():
+            exact = abs(log(pair.truth / pair.other))
+        case Sampled(order=Order.MIXTURE_SECOND):
+            exact = -log1p(-float(pair.rate))
+            if isinstance(pair.base, LaplaceShift):
+                exact = min(exact, -log1p(float(pair.rate) * expm1(-float(pair.base.epsilon))))
+        case Sampled(base=LaplaceShift() as base):
+            e = float(base.epsilon)
+            exact = log1p(float(pair.rate) * expm1(e)) if e < 700 else e
+        case _:
+            return inf
+    return exact * (1 + 16 * EPS)
+
+
+def out_of_reach(pair: DominatingPair, order: float) -> bool:
+    """Return whether the moment of this order is taken as infinite, to keep the nodes few."""
+    match pair:
+        case Sampled(base=GaussianShift() as base):
+            return order * sqrt(base.mu_squared) > _LARGEST_CENTRE
+        case DiscreteGaussianShift():
+            return order > 1e5
+        case _:
+            return False
+
+
+def nodes_needed(pair: DominatingPair, demand: Demand) -> int:
+    """Return about how many nodes `nodes` would hand out."""
+    match pair:
+        case GaussianShift() | LaplaceShift():
+            return 1
+        case Sampled(base=GaussianShift() as base) if pair.order is not Order.GLUED:
+            mu = sqrt(base.mu_squared)
+            line = plan_line(mu, signed_exponent(pair, demand.order), demand)
+            return line.last - line.first + 1
+        case Sampled():
+            return sum(panel.points for panel in panels_of(pair, demand))
+        case DiscreteGaussianShift():
+            return ceil(2 * sqrt(2 * demand.digits * float(pair.sigma_squared)) + demand.order)
+        case DiscreteLaplaceShift():
+            return pair.shift + 1
+        case RandomisedAnswers():
+            return 3
+
+
+# the walk of `_glued_decay`: |M| may rise by this share of its gap to M(1+c) in one step, and the steps
+# grow with the square of t, so that t / step bounds their number
+SHARE_OF_GAP = 0.2
+MOST_STEPS = 150
+LONGEST_WALK = 20_000
+"""Most nodes for which the walk is worth its price."""
+
+
+@lru_cache(maxsize=4096)
+def log_decay(pair: DominatingPair, order: float, reach: float) -> float:
+    """Return an upper bound on log |M(1 + order + it)| over all |t| >= reach.
+
+    A Gaussian shift has it in closed form. For a sampled one the line of integration is moved to
+    Im u = y with arg r of the sign that makes |r^{it}| = exp(-|t| |arg r|) <= exp(-reach |arg r|);
+    y is the best of a few, and any is valid. For a glued one see `_glued_decay`. Pairs with atoms do
+    not decay: the bound is M at the real order.
+    """
+    match pair:
+        case GaussianShift():
+            return float(pair.mu_squared) / 2 * (order * (order + 1) - reach * reach)
+        case Sampled(base=GaussianShift() as base) if pair.order is not Order.GLUED:
+            return _shifted_decay(pair, sqrt(base.mu_squared), order, reach)
+        case Sampled(base=GaussianShift() as base):
+            return _glued_decay(pair, sqrt(base.mu_squared), order, reach)
+        case _:
+            demand = Demand(order, 0.0, 40.0)
+            return float(log_moments(pair, np.array([order + 0j]), demand).log[0].real)
+
+
+def _shifted_decay(pair: Sampled, mu: float, order: float, reach: float) -> float:
+    gain, base, _ = best_shift(pair, mu, order, reach)
+    return base + log1p(gain)
+
+
+def best_shift(pair: Sampled, mu: float, order: float, reach: float) -> tuple[float, float, float]:
+    """Return (B/M - 1, log M, y) of the best shift y tried for `log_decay`, M the real moment."""
+    q = float(pair.rate)
+    alpha = signed_exponent(pair, order)
+    line = plan_shift(mu, alpha)
+    u = line.step * np.arange(line.first, line.last + 1)
+    log_r, _ = _mixture(mu * u - mu * mu / 2, 0.0, q)
+    share = np.exp(np.minimum(log(q) + mu * u - mu * mu / 2 - log_r, 0.0))
+    weight = alpha * log_r - u * u / 2
+    scale = float(np.max(weight))
+    tilted = np.exp(weight - scale)
+    # the best small shift is reach times the mean slope of the loss over the Fisher information
+    total = float(np.sum(tilted))
+    slope = mu * float(tilted @ share) / total
+    information = max(1 - alpha * mu * mu * float(tilted @ (share * (1 - share))) / total, 0.05)
+    y = np.minimum(
+        reach * slope / information * np.array([0.5, 0.75, 1.0, 1.5, 2.5]), WIDEST_SHIFT * pi / mu
+    )
+    # r(u + iy) = r(u) (1 + p (e^{iμy} - 1))
+    turn = 1 + share * np.expm1(1j * mu * y[:, None])
+    change = alpha * np.log(np.abs(turn)) - reach * np.angle(turn) + y[:, None] ** 2 / 2
+    gain = np.expm1(np.minimum(change, 600.0)) @ tilted / total
+    best = int(np.argmin(gain))
+    base = scale + log(total * line.step / sqrt(2 * pi))
+    return max(float(gain[best]), EPS - 1), base, float(y[best])
+
+
+def signed_exponent(pair: Sampled, order: float) -> float:
+    """Return α = Re w of M(1+z) = E_Q[r^w]: w = 1 + z if the mixture stands first, else -z."""
+    return 1 + order if pair.order is Order.MIXTURE_FIRST else -order
+
+
+def _glued_decay(pair: Sampled, mu: float, order: float, reach: float) -> float:
+    """Return log of the larger of: |M| at all t >= far, and |M| on steps from `reach` to far.
+
+    Far: on s = u - μ/2 >= 0 the loss log r has the slope μp, so |∫ φ r^w du| is at most
+    (g(0) + TV(g)) / |t| with g = φ r^α / (μp), by parts. For α = -c, g falls: 2 g(0). For α = 1 + c,
+    (log g)' = (2+c) μ p - μ - u is a logistic curve less a line: at most two local maxima, so
+    4 sup g. Near: |M| changes by at most E_P[|L| e^{cL}] a unit of t.
+    """
+    far, limit = glued_far(pair, mu, order)
+    if reach >= far:
+        return log(limit)
+    heights, bounds = _walk(pair, order, far)
+    place = bisect_right(heights, reach) - 1
+    whole = float(log_moments(pair, np.array([complex(order)]), Demand(order, 0.0, 40.0)).log[0].real)
+    return min(whole, log(max(bounds[place], limit)) + 1e-9) if place >= 0 else whole
+
+
+@lru_cache(maxsize=256)
+def _walk(pair: Sampled, order: float, far: float) -> tuple[list[float], list[float]]:
+    """Return heights t_i and, for each, a bound on |M(1 + order + it)| for t_i <= t <= far."""
+    demand = Demand(order, far, 24.0)
+    if nodes_needed(pair, demand) > LONGEST_WALK:
+        return [], []
+    n = nodes(pair, demand)
+    weight = np.exp(n.log_mass + order * n.loss)
+    n = Nodes(*(x[weight > 1e-15 * np.max(weight)] for x in (n.log_mass, n.loss, n.blur)))
+    weight = np.exp(n.log_mass + order * n.loss)
+    whole, lipschitz = float(np.sum(weight)), float(weight @ np.abs(n.loss))
+    mean = float(weight @ n.loss) / whole
+    spread = float(weight @ (n.loss - mean) ** 2)
+    t = 2 * lipschitz / (SHARE_OF_GAP * spread * MOST_STEPS)
+    heights, bounds = [], []
+    while t < far:
+        here = abs(complex(np.exp(1j * t * n.loss) @ weight))
+        rise = SHARE_OF_GAP * (whole - here)
+        heights.append(t)
+        bounds.append(here + rise)
+        t += max(rise / lipschitz, t / (2 * MOST_STEPS))
+        # too small a step would leave a gap unbounded
+        if rise / lipschitz < t / (2 * MOST_STEPS):
+            heights.clear()
+            bounds.clear()
+    return heights, list(accumulate(reversed(bounds), max))[::-1]
+
+
+def glued_far(pair: Sampled, mu: float, order: float) -> tuple[float, float]:
+    """Return (far, a bound on |M| for all |t| >= far), the first part of `_glued_decay`."""
+    q = float(pair.rate)
+    s = np.linspace(0.0, (2 + order) * mu + 2, 400)
+    log_r, _ = _mixture(mu * s, 0.0, q)
+    # the supremum over each short cell, from its ends
+    log_g = (2 + order) * log_r[1:] - (s[:-1] + mu / 2) ** 2 / 2 - mu * s[:-1]
+    edge = exp(-mu * mu / 8)
+    variation = (4 * exp(min(float(np.max(log_g)), 600.0)) + 2 * edge) / (sqrt(2 * pi) * q * mu)
+    atom = (1 - q) * erf(mu / 2 / sqrt(2))
+    far = 2 * variation / (1 - atom)
+    return far, atom + variation / far

@@ -1,0 +1,202 @@
+"""Quadrature of moment functions: where to evaluate, and a proven bound on what is missed.
+
+The moment function of a pair is M(1+z) = E_P[exp(zL)], L the privacy loss. For a sampled Gaussian
+shift it is an integral over u ~ N(0, 1) of r(u)^w, where
+
+    r(u) = 1 - q + q exp(v),   v = μu - μ²/2,   w = 1 + z  or  w = -z.
+
+Three facts about r carry all bounds below. For real u and |θ| < π, θ = Im v:
+  (i)   |r(u + iy)| <= r(u)                    (triangle inequality)
+  (ii)  |r(u + iy)| >= r(u) cos(θ/2)           (|a + b e^{iθ}| >= (a + b) cos(θ/2) for a, b >= 0)
+  (iii) arg r(u + iy) lies between 0 and θ and grows with θ.
+So for w = α + iτ and 0 < y < π/μ
+
+    |φ(u ± iy) r(u ± iy)^w| <= φ(u) r(u)^α K exp(y²/2 + |τ| μ y),
+    K = 1 for α >= 0,  K = cos(μy/2)^α for α < 0.                                          (*)
+
+*Whole line.* The trapezoid rule of step h on an integrand analytic in |Im u| <= y errs by at most
+2 N / (exp(2πy/h) - 1), N the larger integral of the modulus along Im u = ±y (Trefethen, Weideman
+2014, Theorem 5.1). By (*) N <= K exp(y²/2 + |τ|μy) E[r^α].
+Left out nodes: since d/du log(φ r^α) = -u + αμp(u) with p = q e^v / r in (0, 1) increasing, the terms
+beyond U > αμ⁺ fall at least geometrically, so their sum is at most f(U) h / (exp((U - αμ⁺)h) - 1);
+likewise on the left.
+
+*Half line u >= μ/2* (glued pairs) and interval (Laplace shifts). Gauss-Legendre with n points on a
+panel of half width w errs by at most (64/15) w X ρ^{2-2n} / (1 - ρ^{-2}), X the maximum of the modulus
+on the Bernstein ellipse of parameter ρ (Trefethen 2013, Theorem 19.3). X is bounded over the box around
+the ellipse by (i); by (ii) or, where better, (ii') |r| >= Re r >= 1 - q + q e^v cos θ; and by (iii) with
+the argument at the box's upper right corner, since arg r grows with Re v too.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from math import atan2, ceil, cos, exp, log, log1p, pi, sin, sqrt
+
+__all__ = [
+    "WIDEST_SHIFT",
+    "Demand",
+    "Density",
+    "Line",
+    "Panel",
+    "plan_line",
+    "plan_panels",
+    "plan_shift",
+]
+
+WIDEST_SHIFT = 0.7
+"""Largest shift of a line of integration, in units of π/μ, where the zeros of r lie."""
+
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What an inner quadrature must deliver.
+
+    `order` c and `reach` T: the moments M(1 + c + it) for all |t| <= T; `digits`: the relative error
+    allowed is exp(-digits).
+    """
+
+    order: float
+    reach: float
+    digits: float
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The trapezoid rule with nodes k·step, first <= k <= last; `height` is the strip of the proof."""
+
+    step: float
+    first: int
+    last: int
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """Gauss-Legendre with `points` nodes on [low, high]; `ellipse` is the proof's parameter ρ."""
+
+    low: float
+    high: float
+    points: int
+    ellipse: float
+
+
+@dataclass(frozen=True, slots=True)
+class Density:
+    """The density under Q of x >= lower, where the loss of the base shift is v = slope · x.
+
+    Gaussian shift: x = u - μ/2, slope μ. Laplace shift: x = v, slope 1, density exp(-(v+ε₀)/2)/4.
+    """
+
+    slope: float
+    lower: float
+    laplace_epsilon: float | None = None
+
+    def log_bound(self, low: float, high: float, height: float) -> float:
+        """Return a bound on the log modulus over low <= Re x <= high, |Im x| <= height."""
+        if self.laplace_epsilon is not None:
+            return -(low + self.laplace_epsilon) / 2 - log(4)
+        nearest = max(low + self.slope / 2, -(high + self.slope / 2), 0.0)
+        return (height * height - nearest * nearest - log(2 * pi)) / 2
+
+
+def _log_k(alpha: float, angle: float) -> float:
+    return 0.0 if alpha >= 0 else alpha * log(cos(angle / 2))
+
+
+@lru_cache(maxsize=4096)
+def plan_line(mu: float, alpha: float, demand: Demand) -> Line:
+    """Return the coarsest trapezoid rule that meets the demand for E[r^(alpha ± i reach)]."""
+    need = demand.digits + log(2)
+    best, height = 0.0, 0.0
+    limit = 0.98 * pi / mu
+    # 2πy/h >= y²/2 + τμy + log K + need: the widest h over a geometric grid of y
+    y = min(limit, sqrt(2 * need) * 2)
+    for _ in range(24):
+        h = 2 * pi * y / (y * y / 2 + demand.reach * mu * y + _log_k(alpha, mu * y) + need)
+        if h > best:
+            best, height = h, y
+        y *= 0.85
+    return _line(best, height, mu, alpha, demand.digits)
+
+
+def _line(step: float, height: float, mu: float, alpha: float, digits: float) -> Line:
+    spread = sqrt(2 * digits) + 1
+    left = max(-alpha, 0.0) * mu + spread
+    right = max(alpha, 0.0) * mu + spread
+    return Line(step, -ceil(left / step), ceil(right / step), height)
+
+
+@lru_cache(maxsize=4096)
+def plan_shift(mu: float, alpha: float) -> Line:
+    """Return a trapezoid rule for |r(u + iy)^w| at any shift y <= WIDEST_SHIFT π/μ (see `moments`).
+
+    Along Im u = ±height this function of real u continues to r at heights y ± height; by (*) with
+    y + height in the place of y, its modulus there is at most φ r^α K exp((y² + height²)/2).
+    """
+    digits, height = 46.0, min((0.96 - WIDEST_SHIFT) * pi / mu, 8.0)
+    shift = min(WIDEST_SHIFT * pi / mu, 8.0)
+    growth = height * height / 2 + _log_k(alpha, mu * (height + shift))
+    return _line(2 * pi * height / (growth + digits), height, mu, alpha, digits)
+
+
+@lru_cache(maxsize=1024)
+def plan_panels(density: Density, rate: float, upper: float, demand: Demand) -> tuple[Panel, ...]:
+    """Return Gauss-Legendre panels on [density.lower, upper] for density · (r^(1+z) and r^(-z))."""
+    width = upper - density.lower
+    peak = max(0.0, _log_peak(density, rate, upper, demand.order))
+    best: tuple[Panel, ...] = ()
+    for longest in (4.0, 2.0, 1.0, 0.5, 0.25, 0.125):
+        count = max(1, ceil(width / longest))
+        edges = [density.lower + width * i / count for i in range(count + 1)]
+        panels = tuple(
+            _plan_panel(density, rate, low, high, demand.digits + log(count) - peak, demand)
+            for low, high in pairwise(edges)
+        )
+        if best and sum(p.points for p in panels) >= sum(p.points for p in best):
+            break
+        best = panels
+    return best
+
+
+def _log_peak(density: Density, rate: float, upper: float, order: float) -> float:
+    """Return about the largest log of the integrand at the real order: errors count relative to it."""
+    points = (density.lower + (upper - density.lower) * i / 64 for i in range(65))
+    return max(
+        density.log_bound(x, x, 0.0)
+        + (1 + order) * log(1 - rate + rate * exp(min(density.slope * x, 700.0)))
+        for x in points
+    )
+
+
+def _plan_panel(
+    density: Density, rate: float, low: float, high: float, digits: float, demand: Demand
+) -> Panel:
+    half, middle = (high - low) / 2, (high + low) / 2
+    points, ellipse = 1 << 30, 2.0
+    for rho in (1.1, 1.2, 1.35, 1.6, 2.0, 2.5, 3.2, 4.0, 5.0, 6.5, 8.0):
+        height, reach = (rho - 1 / rho) / 2 * half, (rho + 1 / rho) / 2 * half
+        if density.slope * height >= 0.95 * pi:
+            break
+        peak = density.log_bound(middle - reach, middle + reach, height)
+        peak += _log_power(density.slope, rate, demand, middle - reach, middle + reach, height)
+        excess = digits + peak + log(4.3 * half) - log1p(-(rho**-2))
+        needed = max(2, ceil(1 + excess / (2 * log(rho))))
+        if needed < points:
+            points, ellipse = needed, rho
+    # few distinct numbers of points, so that the rules are found again
+    return Panel(low, high, -(-points // 4) * 4, ellipse)
+
+
+def _log_power(
+    slope: float, rate: float, demand: Demand, low: float, high: float, height: float
+) -> float:
+    """Return a bound on log (|r^(1+z)| + |r^(-z)|) over a box, by (i), (ii'), (iii)."""
+    theta = slope * height
+    top = exp(min(slope * high, 700.0)) * rate
+    bottom = exp(slope * low) * rate
+    turn = atan2(top * sin(theta), 1 - rate + top * cos(theta))
+    least = max((1 - rate + bottom) * cos(theta / 2), 1 - rate + bottom * cos(theta))
+    first, second = (1 + demand.order) * log(1 - rate + top), -demand.order * log(least)
+    return max(first, second) + log(2) + demand.reach * turn

@@ -317,7 +317,7 @@ def _rational(value: Any) -> Fraction:
 
 def _dyadic(value: Any, most: Fraction | None = None) -> Fraction:
     found = _DYADIC.fullmatch(_text(value))
-    if found is None or abs(int(found[2])) > 1100:
+    if found is None or abs(int(found[2])) > 1100 or (int(found[1]) % 2 == 0 and value != "0p0"):
         raise CertificateWrong(f"expected a number such as '3p-2' instead got {value!r:.80}")
     number = int(found[1]) * Fraction(2) ** int(found[2])
     if number < 0 or (most is not None and number > most):
@@ -530,15 +530,17 @@ class _Run:
             total += _count(times)
             if total > MAX_EVENTS or _count(mechanism, 0) >= len(self._texts):
                 raise CertificateWrong(f"expected {MAX_EVENTS} events of listed mechanisms at most")
+            if audience not in ("server", "neighbours", "public") or not _text(release):
+                raise CertificateWrong(f"expected a known audience and a release, got {audience}")
             names = [_text(party) for party in _list(parties)]
             for party in set(names):
                 self.own.setdefault(party, Counter())[mechanism] += times
             if not names:
                 self.common[mechanism] += times
             written = (
-                f'{{"audience":{json.dumps(_text(audience))},"mechanism":{self._texts[mechanism]},'
+                f'{{"audience":{json.dumps(audience)},"mechanism":{self._texts[mechanism]},'
                 f'"parties":{json.dumps(names, separators=(",", ":"))},'
-                f'"release":{json.dumps(_text(release))},'
+                f'"release":{json.dumps(release)},'
                 f'"round":{_count(round_, 0)},"schema":1}}'
             ).encode()
             self.spend(len(written) * times // 256)

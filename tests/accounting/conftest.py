@@ -70,7 +70,7 @@ def _examples() -> dict[str, Callable[[], Certificate]]:
     mean = GaussianStep(mean_of_bounded(1, 400, REPLACE), 0.01)
     schedule = [
         event(GaussianStep(every_rule(REPLACE), 2.0 * 1.25**k), parties=(party,), round=k)
-        for k in range(1, 6)
+        for k in range(1, 11)
         for party in ("north", "south")[: 1 + k % 2]
     ]
     batch = SampledWithoutReplacement(GaussianStep(mean_of_bounded(1, 1, REPLACE), 4.0), 1, 800)

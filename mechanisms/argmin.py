@@ -24,17 +24,17 @@ class Objective:
 
     Args:
         gradient: gradient of f at v of shape (..., P, d), in the same shape.
-        modulus: m > 0.
+        modulus: m > 0, a number or one for each party in shape (P, 1).
         linear: public array of shape (..., P, d).
-        smoothness: Lipschitz constant of the whole gradient.
+        smoothness: Lipschitz constant of the whole gradient, a number or of shape (P, 1).
         gradient_bound: no term's gradient is longer.
         terms: number of terms of the mean.
     """
 
     gradient: Callable[[FloatArray], FloatArray]
-    modulus: float
+    modulus: float | FloatArray
     linear: FloatArray
-    smoothness: float
+    smoothness: float | FloatArray
     gradient_bound: float
     terms: int
 
@@ -51,7 +51,7 @@ class Objective:
         """
         size = (
             self.gradient_bound
-            + self.smoothness * np.linalg.norm(v, axis=-1)
+            + np.linalg.norm(self.smoothness * v, axis=-1)
             + np.linalg.norm(self.linear, axis=-1)
         )
         rounding = (self.terms + v.shape[-1] + 8) * _EPS * size

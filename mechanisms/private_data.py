@@ -159,7 +159,7 @@ class PrivateDataset:
         self,
         loss: Loss,
         *,
-        modulus: float,
+        modulus: float | FloatArray,
         linear: FloatArray,
         tolerance: float,
         start: FloatArray,
@@ -168,17 +168,19 @@ class PrivateDataset:
 
         The gradient norm at the result is certified to be at most `tolerance`, which is declared
         beforehand and priced (2·tolerance/modulus); `linear` and `start` are public, broadcastable
-        to (..., P, d). Raises `InexactArgmin` before any release when the certificate fails, and
-        `InvalidParameter` for a loss without a curvature bound.
+        to (..., P, d). `modulus` is one number, or one for each party in shape (P,): then the
+        smallest is priced, since the differing record may be in any party. Raises `InexactArgmin`
+        before any release when the certificate fails, and `InvalidParameter` for a loss without a
+        curvature bound.
         """
-        require_positive("modulus", modulus)
+        moduli = self._moduli(modulus)
         require_positive("tolerance", tolerance)
         curvature = loss.curvature_bound
         if curvature is None:
             raise InvalidParameter("loss", loss, "with a curvature bound (smooth)")
         sensitivity = strongly_convex_argmin(
             self.shape.gradient_bound(loss),
-            modulus,
+            float(moduli.min()),
             tolerance,
             self.shape.count,
             self.shape.adjacency,
@@ -189,9 +191,9 @@ class PrivateDataset:
             return self._sensitive(sensitivity, None)
         objective = Objective(
             gradient=lambda v: records.mean_gradient(loss, v),
-            modulus=modulus,
+            modulus=moduli,
             linear=shift,
-            smoothness=float(curvature) * self.shape.row_bound**2 + modulus,
+            smoothness=float(curvature) * self.shape.row_bound**2 + moduli,
             gradient_bound=float(self.shape.gradient_bound(loss)),
             terms=int(records.counts.max()),
         )
@@ -221,6 +223,16 @@ class PrivateDataset:
         if array.shape[-1:] != block[1:] or rows not in (1, block[0]):
             raise InvalidParameter(f"{name}.shape", array.shape, f"broadcastable to {block}")
         return np.broadcast_to(array, array.shape[:-2] + block)
+
+    def _moduli(self, modulus: float | FloatArray) -> FloatArray:
+        """Return a modulus for each party, of shape (P, 1)."""
+        parties = len(self.shape.parties)
+        array = np.asarray(modulus, dtype=np.float64)
+        if array.shape not in ((), (parties,)):
+            raise InvalidParameter("modulus.shape", array.shape, f"() or ({parties},)")
+        require_positive("modulus", float(array.min()))
+        require_positive("modulus", float(array.max()))
+        return np.broadcast_to(array, (parties,))[:, None]
 
     def _sensitive(self, sensitivity: Sensitivity, value: FloatArray | None) -> Sensitive:
         return Sensitive(

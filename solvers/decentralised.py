@@ -1,0 +1,233 @@
+"""PR-ADMM on a network without a server (Ding, Zhang, Chen, Xue, Zhang, Pan 2020).
+
+The problem is min over w of sum_i mean_j l(<a_ij, w>, b_ij) + regularisation·|w|². In each round
+every agent minimises its part of the augmented Lagrangian, adds noise and sends x̃_i to its
+neighbours; dual variables and the threshold test are functions of what was sent.
+
+Two algorithms:
+  `PrAdmm`           repaired: noise in units of the derived sensitivity, 2V/(|D_i| m) + 2 tau/m;
+  `PublishedPrAdmm`  as published: noise in units of Lemma 5's V/(eta |V_i|), which has no 1/|D_i|.
+The total over rounds is the ledger's business in both; `published_noise_multiplier` is the noise
+that Theorems 3 and 4 take to be enough.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import inf, log, sqrt
+
+import numpy as np
+
+from ..mechanisms.curators import Curator
+from ..mechanisms.errors import (
+    InvalidParameter,
+    Number,
+    require_nonnegative,
+    require_open_unit,
+    require_positive,
+    require_positive_int,
+)
+from ..mechanisms.events import Audience
+from ..mechanisms.private_data import PrivateDataset
+from ..mechanisms.protocols import FloatArray, Loss
+from ..mechanisms.sensitive import Sensitive
+from ..mechanisms.sensitivity import float_up
+from .losses import Logistic
+from .schedules import ConstantNoise, IterationDecay, NoiseSchedule, PeriodicDecay, noise_level
+from .topologies import Network
+
+__all__ = [
+    "NetworkState",
+    "PrAdmm",
+    "PublishedPrAdmm",
+    "agent_duals",
+    "edge_lengths",
+    "published_noise_multiplier",
+    "trusted_sums",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkState:
+    """What is public after a round.
+
+    Args:
+        messages: the agents' noisy x̃, of shape (..., P, d).
+        duals: alpha, of shape (..., P, d).
+        deviations: sum over rounds of |x̃_i - x̃_j| for every edge, of shape (..., E).
+    """
+
+    messages: FloatArray
+    duals: FloatArray
+    deviations: FloatArray
+
+    @property
+    def model(self) -> FloatArray:
+        """The mean of the agents' models, of shape (..., d)."""
+        return np.asarray(self.messages.mean(axis=-2))
+
+
+Observer = Callable[[int, NetworkState], None]
+"""Called after every round with its number and the public state; for progress and history."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrAdmm:
+    """PR-ADMM, repaired: exact minimisers on a network, with noise on a public schedule.
+
+    The subproblem of an agent with |V_i| neighbours has modulus m_i = 2 eta |V_i| + 2 Λ/N. All
+    agents share one noise_std, in units of the sensitivity of the agent with the fewest neighbours:
+    a record lives with one agent, and the total is the maximum over agents.
+
+    Args:
+        network: who talks to whom; its agents are the data set's parties, in order.
+        rounds: K.
+        noise_multiplier: noise_std / sensitivity in round 1; 0 is not private.
+        schedule: how the noise of later rounds compares with round 1.
+        penalty: eta.
+        regularisation: Λ; 0 for none.
+        threshold: U: an agent uses its own x̃ in place of a neighbour's once they have been further
+            apart than U, added up over rounds; infinity for no test.
+        tolerance: tau, the certified gradient norm of every minimiser.
+        loss: l, smooth.
+    """
+
+    network: Network
+    rounds: int
+    noise_multiplier: float
+    schedule: NoiseSchedule = field(default_factory=ConstantNoise)
+    penalty: float = 0.5
+    regularisation: float = 0.0
+    threshold: float = inf
+    tolerance: float = 1e-6
+    loss: Loss = field(default_factory=Logistic)
+
+    def __post_init__(self) -> None:
+        require_positive_int("rounds", self.rounds)
+        require_nonnegative("noise_multiplier", self.noise_multiplier)
+        require_positive("penalty", self.penalty)
+        require_nonnegative("regularisation", self.regularisation)
+        require_positive("tolerance", self.tolerance)
+        if not self.threshold > 0:
+            raise InvalidParameter("threshold", self.threshold, "in (0, inf]")
+        for k in range(1, self.rounds + 1):
+            require_positive(f"variance of round {k}", self.schedule.variance(k))
+
+    def solve(
+        self, dataset: PrivateDataset, curator: Curator, *, observe: Observer | None = None
+    ) -> NetworkState:
+        """Run all rounds and return the last public state."""
+        return self.run(dataset, curator, lambda local: local.sensitivity.root, observe)
+
+    def run(
+        self,
+        dataset: PrivateDataset,
+        curator: Curator,
+        unit: Callable[[Sensitive], Fraction],
+        observe: Observer | None,
+    ) -> NetworkState:
+        """Run all rounds, with noise in multiples of `unit` of what is released."""
+        parties = len(dataset.shape.parties)
+        if self.network.agents != parties:
+            raise InvalidParameter(
+                "network.agents", self.network.agents, f"equal to the number of parties, {parties}"
+            )
+        block = np.zeros((parties, dataset.shape.features))
+        state = NetworkState(block, block, np.zeros(len(self.network.edges)))
+        for k in range(1, self.rounds + 1):
+            local = self.agent_step(dataset, state)
+            level = noise_level(self.schedule, self.noise_multiplier, k)
+            messages = curator.release(
+                local,
+                round=k,
+                release="primal",
+                audience=Audience.NEIGHBOURS,
+                noise_std=float_up(Fraction(level) * unit(local)),
+            )
+            duals = agent_duals(messages, state.duals, self.network, self.penalty)
+            deviations = state.deviations
+            if self.threshold < inf:
+                deviations = deviations + edge_lengths(messages, self.network)
+            state = NetworkState(messages, duals, deviations)
+            if observe is not None:
+                observe(k, state)
+        return state
+
+    def agent_step(self, dataset: PrivateDataset, state: NetworkState) -> Sensitive:
+        """Return all agents' minimisers, of shape (..., P, d) (equation 12)."""
+        degrees = self.network.degrees.astype(np.float64)
+        near = trusted_sums(state, self.network, self.threshold)
+        return dataset.strongly_convex_argmin(
+            self.loss,
+            modulus=2.0 * self.penalty * degrees + 2.0 * self.regularisation / len(degrees),
+            linear=state.duals - self.penalty * (degrees[:, None] * state.messages + near),
+            tolerance=self.tolerance,
+            start=state.messages,
+        )
+
+
+def edge_lengths(messages: FloatArray, network: Network) -> FloatArray:
+    """Return |x̃_i - x̃_j| for every edge, of shape (..., E)."""
+    i, j = network.ends
+    return np.asarray(np.linalg.norm(messages[..., i, :] - messages[..., j, :], axis=-1))
+
+
+def trusted_sums(state: NetworkState, network: Network, threshold: float) -> FloatArray:
+    """Return each agent's sum of its neighbours' x̃, its own in place of those too far (line 11)."""
+    matrix = network.matrix
+    if threshold == inf:
+        return np.asarray(matrix @ state.messages)
+    i, j = network.ends
+    trusted = np.zeros((*state.deviations.shape[:-1], *matrix.shape))
+    trusted[..., i, j] = trusted[..., j, i] = state.deviations <= threshold
+    refused = network.degrees - trusted.sum(axis=-1)
+    return np.asarray(trusted @ state.messages + refused[..., None] * state.messages)
+
+
+def agent_duals(
+    messages: FloatArray, duals: FloatArray, network: Network, penalty: float
+) -> FloatArray:
+    """Return alpha_i + eta (|V_i| x̃_i - sum of neighbours' x̃_j), of shape (..., P, d) (eq. 13)."""
+    return duals + penalty * (network.degrees[:, None] * messages - network.matrix @ messages)
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedPrAdmm:
+    """PR-ADMM as published: noise in units of Lemma 5's sensitivity V/(eta |V_i|).
+
+    For convex losses that is |D_i| times the sensitivity or more; events carry the derived one, so
+    a plan shows what the noise is worth.
+
+    Args:
+        algorithm: the repaired twin; its noise_multiplier is relative to Lemma 5's value here.
+    """
+
+    algorithm: PrAdmm
+
+    def solve(
+        self, dataset: PrivateDataset, curator: Curator, *, observe: Observer | None = None
+    ) -> NetworkState:
+        """Run all rounds and return the last public state."""
+        unit = self.lemma_5(dataset)
+        return self.algorithm.run(dataset, curator, lambda _: unit, observe)
+
+    def lemma_5(self, dataset: PrivateDataset) -> Fraction:
+        """Return V/(eta |V_i|) for the agent with the fewest neighbours."""
+        fewest = int(self.algorithm.network.degrees.min())
+        bound = dataset.shape.gradient_bound(self.algorithm.loss)
+        return bound / (Fraction(self.algorithm.penalty) * fewest)
+
+
+def published_noise_multiplier(
+    schedule: PeriodicDecay | IterationDecay, rounds: int, *, epsilon: float, delta: Number
+) -> float:
+    """Return sigma_1 over Lemma 5's sensitivity by which Theorems 3 and 4 promise (epsilon, delta).
+
+    From epsilon = rho + 2 sqrt(rho ln(1/delta)) (Lemma 3) and the theorems' totals; 0 where the
+    total of Theorem 3 is zero: one round on its own would need no noise.
+    """
+    require_positive("epsilon", epsilon)
+    require_open_unit("delta", delta)
+    logarithm = -log(delta)
+    total = (epsilon / (sqrt(logarithm + epsilon) + sqrt(logarithm))) ** 2
+    return sqrt(schedule.published_cost(rounds) / (2.0 * total))

@@ -134,6 +134,7 @@ class Ledger(ABC):
             raise InvalidParameter("configuration_hash", configuration_hash, "a hash")
         opening = RunOpened(configuration_hash, None if plan is None else tuple(plan), _now())
         with self._lock:
+            self._catch_up()  # most of it before others have to wait
             with self._writing():
                 self._catch_up()
                 known = self._state.runs.get(run)
@@ -241,6 +242,7 @@ class Ledger(ABC):
 
     def _append(self, run: str, entry: Entry) -> Row:
         with self._lock:
+            self._catch_up()  # most of it before others have to wait
             with self._writing():
                 self._catch_up()
                 row = self._put(run, entry)

@@ -14,7 +14,7 @@ else; `GaussianFamily` needs normal scores and is far tighter. A bound that cann
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import inf, isfinite, isnan, nextafter, sqrt
+from math import copysign, inf, isfinite, isnan, nextafter, sqrt
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -360,7 +360,6 @@ def _mu_at(scores: Scores, tail: float) -> float:
     sizes = (scores.dataset.size, scores.neighbour.size)
     dof, root = sum(sizes) - 2, sqrt(sizes[0] * sizes[1] / sum(sizes))
     statistic = _effect(scores) * root
-    reach = (10 + abs(float(ndtri(tail)))) * sqrt(1 + statistic**2 / (2 * dof))
 
     def excess(noncentrality: float) -> float:
         # the law is symmetric in the signs of both, and the library is best at positive ones
@@ -368,8 +367,12 @@ def _mu_at(scores: Scores, tail: float) -> float:
             return 1 - float(nctdtr(dof, noncentrality, statistic)) - tail
         return float(nctdtr(dof, -noncentrality, -statistic)) - tail
 
-    low, high = statistic - reach, statistic + reach
-    if not (isfinite(excess(low)) and isfinite(excess(high))):
-        raise InvalidParameter("mu", statistic / root, "small enough for the noncentral t law")
-    found: Any = brentq(excess, low, high, xtol=1e-12 * reach)
+    # walk outward from the middle: the library fails far out in the tails
+    step = copysign(sqrt(1 + statistic**2 / (2 * dof)), tail - 0.5)
+    near, far = statistic, statistic + step
+    while excess(far) * step < 0:
+        near, far = far, far + step
+    if not (isfinite(excess(near)) and isfinite(excess(far))):
+        raise InvalidParameter("mu", statistic / root, "within reach of the noncentral t law")
+    found: Any = brentq(excess, min(near, far), max(near, far), xtol=1e-12 * abs(step))
     return float(found) / root

@@ -41,6 +41,7 @@ MAPPING = (
 _AGREEMENT = 1e-3
 # doubles agree no further than this with an exact number
 _DOUBLES = 1e-9
+_EQUAL = f"equal within {_DOUBLES:.0e}"
 # the mass that their convolutions in doubles lose or invent: measured at 1e-13 for 10,000 steps
 _ROUNDED_MASS = 1e-12
 # each composition may cut the tails by 1e-15, which it adds to delta: twice that, to be safe
@@ -205,7 +206,7 @@ def _rdp(peer: Any, name: str, lists: list[Counter[Any]], case: _Case) -> PeerCh
         return _skipped(name, _reason(unsupported))
     gap = _gap(theirs, case.ours)
     if abs(gap) <= _DOUBLES:
-        return PeerCheck(name, Status.AGREE, theirs, gap, True, "equal")
+        return PeerCheck(name, Status.AGREE, theirs, gap, True, _EQUAL)
     if gap < 0:
         return PeerCheck(name, Status.DISAGREES, theirs, gap, False, "an upper bound below ours")
     if expected is None:
@@ -241,7 +242,9 @@ def _pld(peer: Any, name: str, lists: list[Counter[Any]], case: _Case) -> PeerCh
     except peer.UnsupportedEventError as unsupported:
         return _skipped(name, _reason(unsupported))
     gap = _gap(theirs, case.ours)
-    if gap < -_DOUBLES:
+    if abs(gap) <= _DOUBLES:
+        return PeerCheck(name, Status.AGREE, theirs, gap, True, _EQUAL)
+    if gap < 0:
         return _below(name, theirs, gap, case)
     if gap <= _AGREEMENT:
         told = f"pessimistic on a grid of {grid:.1e}: {gap:.1e} above ours"

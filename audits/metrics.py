@@ -94,7 +94,7 @@ def _rates(
     place = against.size - 1 - false_positives
     thresholds = np.where(place >= 0, against[np.maximum(place, 0)], -np.inf)
     above = [
-        np.where(place >= 0, 1 - np.searchsorted(world, thresholds, side="right") / world.size, 1.0)
+        np.where(place < 0, world.size, world.size - np.searchsorted(world, thresholds, "right"))
         for world in (against, favour)
     ]
-    return np.stack(above, axis=1)
+    return np.stack([above[0] / against.size, above[1] / favour.size], axis=1)

@@ -1,0 +1,116 @@
+"""Laws of the translation: what both know survives there and back, the rest is refused."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from dpledger.audits.dp_events import Untranslatable, dp_event_of, mechanism_of
+from dpledger.mechanisms import (
+    Adjacency,
+    DiscreteGaussianStep,
+    DiscreteLaplaceStep,
+    GaussianMixtureStep,
+    GaussianStep,
+    InvalidParameter,
+    LaplaceStep,
+    Norm,
+    Parties,
+    PoissonSampled,
+    RandomisedResponse,
+    Repeated,
+    SampledWithoutReplacement,
+    UnprotectedRelease,
+    declared,
+)
+
+peer = pytest.importorskip("dp_accounting")
+
+REPLACE = Adjacency.REPLACE_ONE
+
+
+def size(value=1, norm=Norm.L2):
+    return declared(value, "for the test", adjacency=REPLACE, norm=norm)
+
+
+def back(event, sensitivity=1):
+    return mechanism_of(event, adjacency=REPLACE, sensitivity=sensitivity)
+
+
+UNIT_MECHANISMS = [
+    GaussianStep(size(), 2.5),
+    LaplaceStep(size(norm=Norm.L1), 0.5),
+    DiscreteLaplaceStep(size(3, Norm.L1), 4.0),
+    RandomisedResponse(0.75, 3),
+    Repeated(GaussianStep(size(), 7.0), 40),
+    PoissonSampled(GaussianStep(size(), 1.5), 0.01),
+    PoissonSampled(LaplaceStep(size(norm=Norm.L1), 1.5), 0.25),
+    SampledWithoutReplacement(GaussianStep(size(), 1.5), 8, 512),
+]
+
+
+@pytest.mark.parametrize("mechanism", UNIT_MECHANISMS, ids=lambda m: type(m).__name__)
+def test_what_both_know_survives_there_and_back(mechanism):
+    assert back(dp_event_of(mechanism)) == (mechanism,)
+
+
+def test_the_noise_multiplier_is_noise_over_the_whole_sensitivity():
+    step = GaussianStep(size(0.005), 0.02)
+    assert dp_event_of(step) == peer.GaussianDpEvent(pytest.approx(4.0))
+
+
+def test_edges_become_their_words_for_everything_and_nothing():
+    assert dp_event_of(GaussianStep(size(0), 0.0)) == peer.NoOpDpEvent()
+    assert dp_event_of(GaussianStep(size(), 0.0)) == peer.NonPrivateDpEvent()
+    assert dp_event_of(UnprotectedRelease("a test")) == peer.NonPrivateDpEvent()
+    assert isinstance(back(peer.NonPrivateDpEvent())[0], UnprotectedRelease)
+    assert back(peer.NoOpDpEvent()) == ()
+
+
+def test_compositions_are_unrolled_in_order():
+    first, second = peer.GaussianDpEvent(1.0), peer.GaussianDpEvent(2.0)
+    both = peer.ComposedDpEvent([first, second])
+    one, two = back(first) + back(second)
+    assert back(peer.SelfComposedDpEvent(both, 2)) == (one, two, one, two)
+
+
+def test_a_clipped_sum_under_replace_one_has_twice_the_sensitivity():
+    (step,) = back(peer.GaussianDpEvent(3.0), sensitivity=2)
+    assert (step.sensitivity.value, step.noise_std) == (2.0, 3.0)
+    assert step.sensitivity.adjacency is REPLACE
+    assert step.sensitivity.assumptions
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        DiscreteGaussianStep(size(), 2.0),
+        GaussianMixtureStep(size(), size(), 0.1, 2.0),
+        Parties((("a", (GaussianStep(size(), 1.0),)),)),
+        DiscreteLaplaceStep(size(0.5, Norm.L1), 4.0),
+        RandomisedResponse(0.1, 2),
+    ],
+    ids=lambda m: type(m).__name__,
+)
+def test_what_they_have_no_word_for_is_refused(mechanism):
+    with pytest.raises(Untranslatable):
+        dp_event_of(mechanism)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        peer.ZCDpEvent(0.1),
+        peer.UnsupportedDpEvent(),
+        peer.PoissonSampledDpEvent(0.1, peer.ZCDpEvent(0.1)),
+        SimpleNamespace(module_name="os", class_name="system", command="true"),
+    ],
+    ids=["zcdp", "unsupported", "inner", "named tuple of an outsider"],
+)
+def test_what_has_no_meaning_here_is_refused(event):
+    with pytest.raises(Untranslatable):
+        back(event)
+
+
+def test_a_sensitivity_out_of_range_is_refused():
+    with pytest.raises(InvalidParameter, match="sensitivity=0"):
+        back(peer.GaussianDpEvent(1.0), sensitivity=0)

@@ -7,7 +7,7 @@ printed as "not stated" when they do not.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import isinf
+from math import inf
 
 import numpy as np
 
@@ -300,7 +300,7 @@ def _curve(events: Sequence[Event], guarantee: Guarantee) -> tuple[CurvePoint, .
     least = min(_CURVE_DELTA, float(guarantee.delta) / 1000)
     try:
         last = epsilons_at(events, deltas=[max(least, _LEAST_DELTA)], grade=Grade.FAST).epsilon[0]
-        if isinf(last) or last == 0:
+        if last == inf or last == 0:
             return None
         ends = np.linspace(0, last, _CURVE_POINTS)
         curve = deltas_at(events, epsilons=ends, grade=Grade.FAST)
@@ -322,7 +322,7 @@ def _odometer(events: Sequence[Event], guarantee: Guarantee) -> tuple[OdometerPo
                 rounds.pop()
                 costs.pop()
             rounds.append(event.context.round)
-            costs.append(float_up(spent.spent))
+            costs.append(inf if spent.spent == inf else float_up(spent.spent))
     except UnpricedMechanism:
         return None
     if not rounds:

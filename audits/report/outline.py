@@ -9,9 +9,10 @@ written as escapes. Escaping for a format is the renderer's.
 """
 
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -117,6 +118,7 @@ class _Style:
     title: str | None = None
     rounding: Rounding = Rounding.NEAREST
     digits: int = DIGITS
+    absent: str = NOT_STATED
     code: bool = False
     plot: bool = False
 
@@ -131,7 +133,9 @@ def _style(annotation: Any) -> _Style:
             for meta in arguments[1:]:
                 if isinstance(meta, msgspec.Meta):
                     titles.extend([meta.title] if meta.title else [])
-                    extra.update(cast("Mapping[str, Any]", meta.extra or {}))
+                    # the outer layer is the more particular one
+                    for key, value in (meta.extra or {}).items():
+                        extra.setdefault(key, value)
             arguments = arguments[:1]
         for argument in arguments:
             gather(argument)
@@ -140,12 +144,17 @@ def _style(annotation: Any) -> _Style:
     return _Style(title=titles[0] if titles else None, **extra)
 
 
+@cache
+def _styles(kind: type[msgspec.Struct]) -> dict[str, _Style]:
+    """The styles of a part's fields, in order."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {name: _style(hints[name]) for name in kind.__struct_fields__}
+
+
 def _items(part: msgspec.Struct) -> tuple[Item, ...]:
-    hints = get_type_hints(type(part), include_extras=True)
     return tuple(
         _item(_label(name, style), getattr(part, name), style)
-        for name in part.__struct_fields__
-        for style in (_style(hints[name]),)
+        for name, style in _styles(type(part)).items()
     )
 
 
@@ -166,7 +175,7 @@ def _item(label: str, value: object, style: _Style) -> Item:
             return Group(label, _items(value))
         case tuple():
             return _several(label, cast("tuple[object, ...]", value), style)
-        case str() if style.code and "\n" in value:
+        case str() if style.code:
             return Block(label, visible(value))
         case _:
             return Line(label, _text(value, style), missing=value is None)
@@ -178,11 +187,9 @@ def _several(label: str, values: tuple[object, ...], style: _Style) -> Item:
     rows = tuple(value for value in values if isinstance(value, msgspec.Struct))
     if not rows:
         return Bullets(label, tuple(_text(value, style) for value in values))
-    names = rows[0].__struct_fields__
-    if len(names) > _MOST_COLUMNS:
+    styles = _styles(type(rows[0]))
+    if len(styles) > _MOST_COLUMNS:
         return Group(label, tuple(Group(_name(row), _items(row)) for row in rows))
-    hints = get_type_hints(type(rows[0]), include_extras=True)
-    styles = {name: _style(hints[name]) for name in names}
     return Table(
         label,
         tuple(_label(name, found) for name, found in styles.items()),
@@ -201,7 +208,7 @@ def _name(row: msgspec.Struct) -> str:
 def _text(value: object, style: _Style) -> str:
     match value:
         case None:
-            return NOT_STATED
+            return style.absent
         case bool():
             return "yes" if value else "no"
         case Enum():

@@ -190,8 +190,8 @@ def _roc(audit: EmpiricalAudit | Skipped, privacy: Privacy) -> Plot:
         _curve("measured", Role.FIRST, _shown(audit.roc), x, y),
         _curve("a coin", Role.REFERENCE, [(least, least), (1.0, 1.0)], x, y),
     ]
-    for name, role, points in _allowed(privacy, grid):
-        curves.append(_curve(name, role, points, x, y))
+    for bound, role, points in _allowed(privacy, grid):
+        curves.append(_curve(bound, role, points, x, y))
     caption = (
         f"{audit.trials:,} trials in each world. The shaded part is ruled out by the promise for "
         "every attack, up to chance, which is large at the left end."

@@ -139,9 +139,9 @@ class Identity(_Part, frozen=True, kw_only=True):
     date: str | None
     run: str | None
     ledger: str | None
-    ledger_head_sha256: Code | None
-    events_sha256: Code
-    configuration_sha256: Code | None
+    ledger_head_sha256: str | None
+    events_sha256: str
+    configuration_sha256: str | None
     versions: tuple[Version, ...]
     configuration: Code | None
 
@@ -242,6 +242,9 @@ class Access(_Part, frozen=True, kw_only=True):
     not_covered: tuple[str, ...]
 
 
+_NO_NUMBER = msgspec.Meta(extra={"absent": "has none"})
+
+
 class MechanismGroup(_Part, frozen=True, kw_only=True):
     """Releases of one kind. Ranges are over the group; the derivation is of the largest bound.
 
@@ -253,13 +256,13 @@ class MechanismGroup(_Part, frozen=True, kw_only=True):
     audience: str
     rounds: str
     messages: Count
-    parties: Count | None
-    norm: str | None
-    sensitivity: Range | None
-    derivation: Code | None
-    noise_std: Annotated[Range | None, msgspec.Meta(title="noise_std (released units)")]
+    parties: Annotated[Count | None, msgspec.Meta(extra={"absent": "not told apart"})]
+    norm: Annotated[str | None, _NO_NUMBER]
+    sensitivity: Annotated[Range | None, _NO_NUMBER]
+    derivation: Annotated[Code | None, _NO_NUMBER]
+    noise_std: Annotated[Range | None, msgspec.Meta(title="noise_std (released units)"), _NO_NUMBER]
     noise_multiplier: Annotated[
-        Range | None, msgspec.Meta(title="noise_multiplier (noise_std / sensitivity)")
+        Range | None, msgspec.Meta(title="noise_multiplier (noise_std / sensitivity)"), _NO_NUMBER
     ]
     sampling: str
 
@@ -331,7 +334,7 @@ class AttackBound(_Part, frozen=True, kw_only=True):
 
     method: str
     epsilon: Lower
-    mu: Annotated[Lower | None, msgspec.Meta(title="μ")]
+    mu: Annotated[Lower | None, msgspec.Meta(title="μ", extra={"absent": "not given"})]
     valid_when: str
     applies: bool
     detail: str
@@ -346,12 +349,15 @@ class MeasuredMu(_Part, frozen=True, kw_only=True):
     confidence: Probability
 
 
+_MEASURED = msgspec.Meta(title="Measured μ", extra={"absent": "scores are not normal"})
+
+
 class NullControl(_Part, frozen=True, kw_only=True):
     """The same attack where there is nothing to find (D = D'): it must stay silent."""
 
     silent: bool
     bounds: tuple[AttackBound, ...]
-    measured_mu: Annotated[MeasuredMu | None, msgspec.Meta(title="Measured μ")]
+    measured_mu: Annotated[MeasuredMu | None, _MEASURED]
     area_under_roc: Probability
 
 
@@ -384,7 +390,7 @@ class EmpiricalAudit(_Part, frozen=True, kw_only=True, tag_field="status", tag="
     claimed_epsilon: Annotated[Number, msgspec.Meta(title="Promised ε at this δ")]
     claimed_mu: Annotated[Number, msgspec.Meta(title="Promised μ")]
     pair_mu: Annotated[Number | None, msgspec.Meta(title="μ that this pair must show")]
-    measured_mu: Annotated[MeasuredMu | None, msgspec.Meta(title="Measured μ")]
+    measured_mu: Annotated[MeasuredMu | None, _MEASURED]
     null_control: Annotated[NullControl, msgspec.Meta(title="Null control (D = D′)")]
     area_under_roc: Probability
     true_positives: tuple[TruePositives, ...]

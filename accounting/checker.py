@@ -467,7 +467,6 @@ _AXIOMS = {  # (rule, notion): the published theorem, for what the Coq proofs do
     ("repeated", "gdp"): "Dong, Roth, Su 2022, Corollary 3.3 (composition of GDP)",
     ("group", "gdp"): "Dong, Roth, Su 2022, Theorem 2.14 (GDP of groups)",
     ("replace-one", "gdp"): "Dong, Roth, Su 2022, Theorem 2.14 (GDP of groups)",
-    ("group", "zcdp"): "Bun, Steinke 2016, Proposition 1.9 (zCDP of groups)",
     ("gdp-approx-dp", "approx-dp"): "Balle, Wang 2018, Theorem 8 (delta of GDP)",
 }
 _ALWAYS = (

@@ -32,7 +32,7 @@ def _require_delta(delta: Fraction) -> None:
         raise RuleViolation(f"Expected delta={delta} in (0, 1).")
 
 
-@rule("zcdp-rdp", source="Bun, Steinke 2016, Definition 1.1", coq=("zcdp_rdp",))
+@rule("zcdp-rdp", source="Bun, Steinke 2016, Definition 1.1")
 def zcdp_rdp(premise: Priv, order: Fraction) -> Priv:
     """zCDP read at one order.
 
@@ -48,7 +48,7 @@ def zcdp_rdp(premise: Priv, order: Fraction) -> Priv:
 @rule(
     "rdp-approx-dp",
     source="Canonne, Kamath, Steinke 2020, Proposition 12",
-    coq=("rdp_approx_dp",),
+    coq=("rdp_to_dp",),
 )
 def rdp_approx_dp(premise: Priv, *, delta: Fraction, epsilon: Fraction) -> Priv:
     """Rényi DP at one order to (ε, δ); ε is a witness.

@@ -135,7 +135,11 @@ def gaussian_gdp(step: GaussianStep) -> Priv:
     return _leaf("gaussian-gdp", step, sens.adjacency, Gdp(ratio), declared)
 
 
-@rule("gaussian-zcdp", source="Bun, Steinke 2016, Lemma 2.5", coq=("gaussian_zcdp",))
+@rule(
+    "gaussian-zcdp",
+    source="Bun, Steinke 2016, Lemma 2.5",
+    coq=("gaussian_zcdp", "vector_gaussian_zcdp"),
+)
 def gaussian_zcdp(step: GaussianStep) -> Priv:
     """Normal noise.
 
@@ -213,7 +217,7 @@ def _exposure(premise: Priv) -> Exposure:
     "composition",
     source="zCDP: Bun, Steinke 2016, Lemma 2.3; RDP: Mironov 2017, Proposition 1; "
     "GDP: Dong, Roth, Su 2022, Corollary 3.3",
-    coq=("zcdp_composition",),
+    coq=("adaptive_composition",),
     axioms={"gdp": _GDP_COMPOSITION},
 )
 def composition(premises: Sequence[Priv], times: Sequence[int]) -> Priv:
@@ -244,7 +248,7 @@ def composition(premises: Sequence[Priv], times: Sequence[int]) -> Priv:
 @rule(
     "repeated",
     source="composition of a mechanism with itself",
-    coq=("zcdp_composition",),
+    coq=("adaptive_composition",),
     axioms={"gdp": _GDP_COMPOSITION},
 )
 def repeated(mechanism: Repeated, premise: Priv) -> Priv:
@@ -385,7 +389,8 @@ def _enlarged(premise: Priv, size: int) -> PrivacyNotion:
 @rule(
     "group",
     source="zCDP: Bun, Steinke 2016, Proposition 1.9; GDP: Dong, Roth, Su 2022, Theorem 2.14",
-    axioms={"gdp": _GDP_GROUP, "zcdp": "Bun, Steinke 2016, Proposition 1.9 (zCDP of groups)"},
+    coq=("group_privacy",),
+    axioms={"gdp": _GDP_GROUP},
 )
 def group(premise: Priv, size: int) -> Priv:
     """Data sets that differ in k records.
@@ -410,7 +415,7 @@ def group(premise: Priv, size: int) -> Priv:
 @rule(
     "replace-one",
     source="a group of two: remove one record, add another",
-    coq=("zcdp_group_two",),
+    coq=("group_privacy",),
     axioms={"gdp": _GDP_GROUP},
 )
 def replace_one(premise: Priv) -> Priv:

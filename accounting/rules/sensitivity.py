@@ -96,7 +96,11 @@ def _declared(adjacency: Adjacency, *, value: Fraction) -> Fraction:
 @rule(
     "mean-of-bounded",
     source="the triangle inequality",
-    coq=("mean_sensitivity_replace", "mean_sensitivity_zero_out"),
+    coq=(
+        "mean_sensitivity_replace",
+        "mean_sensitivity_zero_out",
+        "mean_sensitivity_add_remove",
+    ),
 )
 def _mean_of_bounded(adjacency: Adjacency, *, bound: Fraction, count: Fraction) -> Fraction:
     """A mean of vectors, one a record.
@@ -125,6 +129,7 @@ def _sum_of_bounded(adjacency: Adjacency, *, bound: Fraction) -> Fraction:
 @rule(
     "strongly-convex-argmin",
     source="Chaudhuri, Monteleoni, Sarwate 2011, Lemma 8; strong monotonicity for τ > 0",
+    coq=("argmin_sensitivity_replace", "argmin_sensitivity_zero_out"),
 )
 def _strongly_convex_argmin(
     adjacency: Adjacency,

@@ -118,7 +118,7 @@ def seen_by(views: Sequence[AudienceView], audience: Audience) -> str:
     if not own:
         return "no message is addressed to them; they see what is published"
     names = names_between(list(dict.fromkeys(view.release for view in own)))
-    return f"all {sum(view.messages for view in own):,} messages addressed to them ({names})"
+    return f"every message addressed to them: {sum(view.messages for view in own):,} ({names})"
 
 
 def sampling_executed(kinds: Iterable[MessageKind]) -> str:
@@ -157,7 +157,14 @@ def _unwrapped(kind: MessageKind, mechanism: Mechanism) -> Iterator[MessageKind]
         case _:
             name, noise_std = _noise(mechanism)
             sensitivity = mechanism.sensitivity
-            yield replace(kind, mechanism=name, sensitivity=sensitivity, noise_std=noise_std)
+            bare = noise_std == 0 and sensitivity.squared > 0
+            yield replace(
+                kind,
+                mechanism=name,
+                sensitivity=sensitivity,
+                noise_std=noise_std,
+                reason=f"{name} mechanism without noise" if bare else None,
+            )
 
 
 def _noise(

@@ -69,7 +69,7 @@ def _meaning(report: Report) -> str:
     privacy = report.privacy
     if privacy.epsilon.upper == "infinity":
         return (
-            "There is no promise: data left without a mechanism, and what left may show "
+            "There is no promise: data left without protection, and what left may show "
             "with certainty whether a person's record was there."
         )
     unit = visible(report.promise.unit)

@@ -1,6 +1,7 @@
 """Laws of the builder: a report says what the events say, and errs towards more epsilon."""
 
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 from scipy.stats import binomtest
@@ -72,6 +73,14 @@ def test_a_long_run_keeps_its_first_and_last_round(events):
     assert 100 <= len(odometer) <= 200
 
 
+def test_delta_is_rounded_up_and_a_tiny_one_has_no_fast_figures(events):
+    third = built(events, guaranteed=guarantee(events, delta=Fraction(1, 3))).privacy
+    assert Fraction(third.delta) >= Fraction(1, 3)
+    tiny = built(events, guaranteed=guarantee(events, delta=Fraction(1, 10**305))).privacy
+    assert Fraction(tiny.delta) >= Fraction(1, 10**305)
+    assert tiny.odometer is None
+
+
 def test_no_conversion_is_below_the_exact_one(events):
     exact, *others = built(events).privacy.conversions
     assert exact.method == "exact"
@@ -87,8 +96,8 @@ def test_a_leak_makes_epsilon_infinite_and_is_told_everywhere(events, leak):
     (group,) = report.access.unprotected
     assert (group.release, group.messages) == ("warm start", 1)
     assert group.reason == leak.mechanism.reason
-    assert any("without a mechanism" in text for text in report.limitations)
-    assert report.threat_model.outsiders == "all 1 messages addressed to them (warm start)"
+    assert any("without protection" in text for text in report.limitations)
+    assert report.threat_model.outsiders == "every message addressed to them: 1 (warm start)"
 
 
 def test_other_mechanisms_leave_gaussian_figures_out(events):

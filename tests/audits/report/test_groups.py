@@ -136,7 +136,15 @@ def test_unprotected_messages_are_apart_and_grouped_by_reason():
     assert [view.protected for view in audience_views(kinds)] == [True, False]
 
 
+def test_a_mechanism_without_noise_protects_nothing():
+    kinds = list(message_kinds([event(gaussian(noise_std=0.0)), event(gaussian(0, 0.0))]))
+    (leaked,) = unprotected_groups(kinds)
+    assert leaked.messages == 1
+    assert "without noise" in leaked.reason
+    assert [group.messages for group in mechanism_groups(kinds)] == [1]
+
+
 def test_an_audience_is_told_what_it_sees():
     views = audience_views(message_kinds([event(gaussian(), parties=("a", "b"))]))
-    assert seen_by(views, Audience.SERVER) == "all 2 messages addressed to them (mean)"
+    assert seen_by(views, Audience.SERVER) == "every message addressed to them: 2 (mean)"
     assert seen_by(views, Audience.PUBLIC).startswith("no message")

@@ -18,9 +18,9 @@ from importlib.metadata import version
 from math import inf, isinf
 from typing import Any
 
-from ..accounting.composition import composed
 from ..accounting.conversions import epsilon_from_zcdp_by_orders
 from ..accounting.enclosure import Enclosure
+from ..accounting.gaussian import mu_from_epsilon_delta
 from ..accounting.guarantee import guarantee
 from ..mechanisms.errors import Number, require_open_unit
 from ..mechanisms.events import Event, Mechanism, Parties, Repeated
@@ -47,10 +47,10 @@ _ROUNDED_MASS = 1e-12
 # each composition may cut the tails by 1e-15, which it adds to delta: twice that, to be safe
 _CUT_MASS = 2e-15
 _GRID_PER_EPSILON = 1e-3
-_FINEST_GRID = 1e-7
-_REFINEMENTS = 3
+# grids and differences are relative to epsilon, or to this where epsilon is smaller
+_LEAST_EPSILON = 1e-3
 # grid points times compositions: a few seconds
-_MOST_WORK = 1e7
+_MOST_WORK = 1e6
 
 
 class Status(Enum):
@@ -64,7 +64,7 @@ class Status(Enum):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PeerCheck:
-    """One peer's answer. `relative_gap` is (theirs - ours) / ours, against the nearer end."""
+    """One peer's answer. `relative_gap` is (theirs - ours) / ours, ours being the nearer end."""
 
     peer: str
     status: Status
@@ -214,20 +214,19 @@ def _rdp(peer: Any, name: str, lists: list[Counter[Any]], case: _Case) -> PeerCh
         return PeerCheck(name, Status.LOOSER, theirs, gap, True, told)
     by_us = expected[0]
     if abs(theirs / by_us - 1) <= _AGREEMENT:
-        told = f"the conversion from RDP is loose by {gap:.2%}; our own gives {by_us:.6g} as well"
+        told = f"RDP conversion is loose by {gap:.2%}; our own makes {by_us:.6g} of our epsilon"
         return PeerCheck(name, Status.LOOSER, theirs, gap, True, told)
-    told = f"the conversion from RDP should give {by_us:.6g}"
+    told = f"RDP conversion should make {by_us:.6g} of our epsilon"
     return PeerCheck(name, Status.DISAGREES, theirs, gap, False, told)
 
 
 def _expected_rdp(lists: list[Counter[Any]], peer: Any, case: _Case) -> tuple[float, float] | None:
-    """Return what the best order of RDP gives by our own code, and that order; Gaussians only."""
-    if any(not isinstance(leaf, peer.GaussianDpEvent) for leaves in lists for leaf in leaves):
+    """Return what the best order of RDP makes of our epsilon, and that order; Gaussians only."""
+    gaussian = all(isinstance(leaf, peer.GaussianDpEvent) for leaves in lists for leaf in leaves)
+    if not gaussian or not 0 < case.ours.upper_float < inf:
         return None
-    rho = composed(case.events).mu_squared.upper_float / 2
-    if rho == 0:
-        return None
-    bound = epsilon_from_zcdp_by_orders(rho=rho, delta=case.delta)
+    mu = mu_from_epsilon_delta(epsilon=case.ours, delta=case.delta).upper_float
+    bound = epsilon_from_zcdp_by_orders(rho=mu**2 / 2, delta=case.delta)
     return bound.epsilon.upper_float, float(bound.order)
 
 
@@ -236,7 +235,7 @@ def _expected_rdp(lists: list[Counter[Any]], peer: Any, case: _Case) -> tuple[fl
 
 def _pld(peer: Any, name: str, lists: list[Counter[Any]], case: _Case) -> PeerCheck:
     scale = case.ours.upper_float
-    grid = _FINEST_GRID if isinf(scale) else max(_FINEST_GRID, _GRID_PER_EPSILON * scale)
+    grid = _GRID_PER_EPSILON * (1.0 if isinf(scale) else max(scale, _LEAST_EPSILON))
     try:
         theirs = max(_pld_epsilon(peer, leaves, case.delta, grid) for leaves in lists)
     except peer.UnsupportedEventError as unsupported:
@@ -262,17 +261,15 @@ def _refined(
     """Return what finer grids say where the first one was too coarse."""
     first = gap = _gap(theirs, case.ours)
     work = max(len(leaves) for leaves in lists) / _GRID_PER_EPSILON
-    for refinement in range(_REFINEMENTS):
-        work *= 10
-        if gap <= _AGREEMENT or (refinement > 0 and work > _MOST_WORK):
-            break
-        grid /= 10
+    converges = True
+    while converges and gap > _AGREEMENT and (gap == first or work < _MOST_WORK):
+        grid, work, coarser = grid / 10, work * 10, gap
         theirs = max(_pld_epsilon(peer, leaves, case.delta, grid) for leaves in lists)
         gap = _gap(theirs, case.ours)
+        converges = gap <= coarser / 2
     told = f"pessimistic on a grid of {grid:.1e}: {gap:.1e} above ours"
     if gap <= _AGREEMENT:
         return PeerCheck(name, Status.AGREE, theirs, gap, True, told)
-    converges = gap <= first / 2
     told += f", {first:.1e} on a coarser one" if converges else ", and a finer one does not help"
     status = Status.LOOSER if converges else Status.DISAGREES
     return PeerCheck(name, status, theirs, gap, converges, told)
@@ -318,7 +315,7 @@ def _gap(theirs: float, ours: Enclosure) -> float:
     if lower <= theirs <= upper:
         return 0.0
     nearer = upper if theirs > upper else lower
-    return inf if nearer == 0 else (theirs - nearer) / nearer
+    return -1.0 if isinf(nearer) else (theirs - nearer) / max(nearer, _LEAST_EPSILON)
 
 
 def _reason(unsupported: Exception) -> str:

@@ -108,6 +108,8 @@ def _randomised_response(peer: Any, mechanism: RandomisedResponse) -> Any:
         raise Untranslatable(
             f"Expected truth={mechanism.truth} in [1/{categories}, 1]; theirs never lies more."
         )
+    if uniform == 1:
+        return peer.NoOpDpEvent()
     return peer.RandomizedResponseDpEvent(float(uniform), categories)
 
 

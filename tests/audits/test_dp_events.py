@@ -61,6 +61,7 @@ def test_the_noise_multiplier_is_noise_over_the_whole_sensitivity():
 def test_edges_become_their_words_for_everything_and_nothing():
     assert dp_event_of(GaussianStep(size(0), 0.0)) == peer.NoOpDpEvent()
     assert dp_event_of(GaussianStep(size(), 0.0)) == peer.NonPrivateDpEvent()
+    assert dp_event_of(RandomisedResponse(0.25, 4)) == peer.NoOpDpEvent()
     assert dp_event_of(UnprotectedRelease("a test")) == peer.NonPrivateDpEvent()
     assert isinstance(back(peer.NonPrivateDpEvent())[0], UnprotectedRelease)
     assert back(peer.NoOpDpEvent()) == ()

@@ -45,6 +45,8 @@ _LOWEST, _HIGHEST = -160, 260
 _MOST_NODES = 1 << 13
 _MOST_WORK = 1 << 19
 
+# how far beyond the line, in places of the grid, the orders λ of (3) are looked for
+_AHEAD = (2, 4, 6, 8, 12, 16, 24)
 DIGITS = 26.0
 """Natural-log digits of the aliasing and cut-off errors relative to δ: 5e-12."""
 
@@ -125,17 +127,29 @@ class Placement:
         """The height T of the last node."""
         return self.step * self.count
 
-    def demand(self, counts: Counts) -> Demand:
+    def demand(self, counts: Counts, digits: float = DIGITS) -> Demand:
         """Return what the inner quadratures must deliver for a composition of so many steps."""
-        steps = max(counts.values())
-        return Demand(self.order, self.reach, DIGITS + 4 + ceil(log2(steps + 1)))
+        steps = sum(counts.values())
+        return Demand(self.order, self.reach, digits + 4 + ceil(log2(steps + 1)))
+
+    def order_beyond(self, counts: Counts, epsilon: float) -> float:
+        """Return the λ > c that makes the second term of (3) small near `epsilon`."""
+        period = 2 * pi / self.step
+        candidates = [self.grade + ahead for ahead in _AHEAD]
+
+        def log_alias(grade: int) -> float:
+            lam = order_of(grade)
+            value = _log_moment(counts, grade) + _entropy(lam) - lam * epsilon
+            return value - (lam - self.order) * period
+
+        return order_of(min(candidates, key=log_alias))
 
 
 def _period(counts: Counts, grade: int, epsilon: float, need: float) -> float:
     """Return a Δ for which the aliasing (3) at this order is below exp(-need)."""
     c = order_of(grade)
     above = inf
-    for ahead in (2, 4, 6, 8, 12, 16, 24):
+    for ahead in _AHEAD:
         beyond = order_of(grade + ahead)
         value = _log_moment(counts, grade + ahead) + _entropy(beyond) - beyond * epsilon
         if value < inf:

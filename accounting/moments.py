@@ -415,6 +415,11 @@ def _walk(pair: Sampled, order: float, far: float) -> tuple[list[float], list[fl
     return heights, list(accumulate(reversed(bounds), max))[::-1]
 
 
+def walk_heights(pair: Sampled, order: float, far: float) -> list[float]:
+    """Return the heights at which `_glued_decay` looks at |M|."""
+    return _walk(pair, order, far)[0]
+
+
 def glued_far(pair: Sampled, mu: float, order: float) -> tuple[float, float]:
     """Return (far, a bound on |M| for all |t| >= far), the first part of `_glued_decay`."""
     q = float(pair.rate)

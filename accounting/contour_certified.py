@@ -1,0 +1,154 @@
+"""The privacy profile of a composition by contour integration, in balls: an enclosure with a proof.
+
+The sum of `contour`, with the line, step and length chosen there in doubles, and every error bounded
+here: rounding by the balls; the inner quadratures by `quadrature`; aliasing by (3) of `contour`, which
+only ever adds to δ, so that it is taken off the lower end alone; the cut-off by
+(1/π) Π_i sup_{t>=T} |M_i(1+c+it)|^{n_i} e^{-cε} / T on both. No choice made in doubles is trusted.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import exp, inf, log
+
+from flint import acb, arb
+
+from .contour import (
+    Counts,
+    Placement,
+    chernoff_delta,
+    epsilon_by_moments,
+    epsilon_upper,
+    order_of,
+    place_contour,
+)
+from .enclosure import Enclosure, ball_of, precision
+from .moments import maximal_loss
+from .moments_certified import modulus_beyond, moments_on_line, real_moment
+
+__all__ = ["CertifiedContour", "delta_enclosure", "epsilon_enclosure"]
+
+_BITS = 160
+_DIGITS = 20.0
+"""Natural-log digits of aliasing and cut-off relative to δ: 2e-9, for 1e-6 of ε with room."""
+
+
+def _power(base: acb, exponent: int) -> acb:
+    # exp(n log x) keeps the ball of a high power from growing with every multiplication
+    return base**exponent if exponent < 64 or base.contains(0) else (exponent * base.log()).exp()
+
+
+def _real_power(base: arb, exponent: int) -> arb:
+    return base**exponent if exponent < 64 or not base > 0 else (exponent * base.log()).exp()
+
+
+def _log_real_moment(counts: Counts, order: float) -> arb:
+    return sum((n * real_moment(pair, order).log() for pair, n in counts.items()), arb(0))
+
+
+@dataclass(frozen=True, slots=True)
+class CertifiedContour:
+    """The integrand without e^{-zε} at the nodes of a contour, and what bounds the rest."""
+
+    placement: Placement
+    values: list[acb]
+    cut_off: arb
+    beyond: float
+    log_beyond: arb
+
+    @classmethod
+    def of(cls, counts: Counts, placement: Placement, epsilon: float) -> "CertifiedContour":
+        """Return the contour of a composition; `epsilon` is about where it will be asked."""
+        c, step, count = placement.order, placement.step, placement.count
+        z = [acb(arb(c), arb(step) * k) for k in range(count + 1)]
+        values = [1 / (x * (x + 1)) for x in z]
+        cut_off = 1 / (arb.pi() * arb(placement.reach))
+        demand = placement.demand(counts, _DIGITS)
+        for pair, n in counts.items():
+            moments = moments_on_line(pair, step, count, demand)
+            values = [f * _power(m, n) for f, m in zip(values, moments, strict=True)]
+            cut_off *= _real_power(modulus_beyond(pair, c, placement.reach), n)
+        beyond = placement.order_beyond(counts, epsilon)
+        lam = arb(beyond)
+        entropy = lam * lam.log() - (1 + lam) * (1 + lam).log()
+        return cls(placement, values, cut_off, beyond, _log_real_moment(counts, beyond) + entropy)
+
+    def delta(self, epsilon: float) -> Enclosure:
+        """Return an enclosure of δ(ε)."""
+        c, h = arb(self.placement.order), arb(self.placement.step)
+        point, lam = arb(epsilon), arb(self.beyond)
+        scale = (-c * point).exp()
+        turn, phase = acb(0, -h * point).exp(), acb(1)
+        total = self.values[0].real / 2
+        for value in self.values[1:]:
+            phase *= turn
+            total += (value * phase).real
+        total *= scale * h / arb.pi()
+        period = 2 * arb.pi() / h
+        alias = 1 / (c * period).expm1()
+        alias += (self.log_beyond - lam * point).exp() / ((lam - c) * period).expm1()
+        rest = self.cut_off * scale
+        lower, upper = (total - alias - rest).lower(), (total + rest).upper()
+        if not (lower.is_finite() and upper.is_finite()):
+            return Enclosure(arb(0), arb(1))
+        # δ lies in [0, 1] whatever the errors
+        return Enclosure(lower.max(arb(0)).lower(), upper.min(arb(1)).max(arb(0)).upper())
+
+
+def delta_enclosure(counts: Counts, epsilon: float) -> Enclosure:
+    """Return an enclosure of δ(ε) of the composition, ε >= 0."""
+    with precision(_BITS):
+        by_moments, grade = chernoff_delta(counts, epsilon)
+        placement = place_contour(
+            counts, epsilon=epsilon, log_delta=by_moments, grade=grade, digits=_DIGITS + 4
+        )
+        return CertifiedContour.of(counts, placement, epsilon).delta(epsilon)
+
+
+def epsilon_enclosure(counts: Counts, delta: float) -> Enclosure:
+    """Return an enclosure of ε(δ) of the composition, 0 < δ < 1.
+
+    The ends are proved by two evaluations of δ(ε): at most δ above, more than δ below. Where the
+    contour's own errors are too wide for either, the bound of one moment, the largest possible loss
+    and zero stand in.
+    """
+    with precision(_BITS):
+        target = ball_of(delta)
+        guess = epsilon_upper(counts, delta)
+        _, grade = chernoff_delta(counts, guess)
+        placement = place_contour(
+            counts, epsilon=guess, log_delta=log(delta), grade=grade, digits=_DIGITS
+        )
+        contour = CertifiedContour.of(counts, placement, guess)
+        if contour.delta(0.0).upper <= target:
+            return Enclosure.of(0)
+        upper = _certified_end(contour, target, guess, 1)
+        lower = _certified_end(contour, target, guess, -1)
+        ceiling = _moment_bound(counts, target, exp(log(delta)))
+        if upper is not None:
+            ceiling = ceiling.min(arb(upper))
+        floor = arb(0) if lower is None else arb(lower)
+        return Enclosure(floor, ceiling.upper())
+
+
+def _certified_end(
+    contour: CertifiedContour, target: arb, guess: float, sign: int
+) -> float | None:
+    """Return the first ε on its side of `guess`, ever further out, that δ(ε) proves to be an end."""
+    for doubling in range(0, 38):
+        epsilon = guess * (1 + sign * 2.0 ** (doubling - 38))
+        found = contour.delta(epsilon)
+        if found.upper <= target if sign > 0 else found.lower > target:
+            return epsilon
+    return None
+
+
+def _moment_bound(counts: Counts, target: arb, delta: float) -> arb:
+    """Return an upper bound on ε from one moment, or from the largest possible loss."""
+    _, grade = epsilon_by_moments(counts, log(delta))
+    c = arb(order_of(grade))
+    entropy = c * c.log() - (1 + c) * (1 + c).log()
+    bound = (_log_real_moment(counts, order_of(grade)) + entropy - target.log()) / c
+    loss = sum(n * maximal_loss(pair) for pair, n in counts.items())
+    if loss < inf:
+        bound = bound.min(ball_of(Fraction(loss) * (1 + Fraction(1, 2**40))))
+    return bound.max(arb(0)).upper()

@@ -1,8 +1,15 @@
 """Who releases: losses, regularisers, step sizes, the ADMM family and its baselines."""
 
+from .centralised import (
+    CentralisedDpAdmm,
+    PublishedCentralisedDpAdmm,
+    SplitState,
+    theorem_1_noise_multiplier,
+)
 from .decentralised import NetworkState, PrAdmm, PublishedPrAdmm, published_noise_multiplier
+from .fused_lasso import Constraint, fused_lasso
 from .losses import LinearLoss, Logistic
-from .regularisers import L1, L2, Regulariser
+from .regularisers import L1, L2, ProximalTerm, Regulariser
 from .schedules import (
     ConstantNoise,
     IterationDecay,
@@ -18,8 +25,10 @@ from .topologies import Network, complete, five_agents, hub, random_geometric, r
 __all__ = [
     "L1",
     "L2",
+    "CentralisedDpAdmm",
     "ConstantNoise",
     "ConstantSteps",
+    "Constraint",
     "DpAdmm",
     "IterationDecay",
     "LinearLoss",
@@ -30,20 +39,25 @@ __all__ = [
     "NonsmoothSteps",
     "PeriodicDecay",
     "PrAdmm",
+    "ProximalTerm",
+    "PublishedCentralisedDpAdmm",
     "PublishedDpAdmm",
     "PublishedPrAdmm",
     "PvpAdmm",
     "Regulariser",
     "SmoothSteps",
     "Solver",
+    "SplitState",
     "StarState",
     "Steps",
     "TabulatedNoise",
     "complete",
     "five_agents",
+    "fused_lasso",
     "hub",
     "optimal_noise",
     "published_noise_multiplier",
     "random_geometric",
     "ring",
+    "theorem_1_noise_multiplier",
 ]

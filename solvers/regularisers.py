@@ -7,7 +7,7 @@ import numpy as np
 
 from ..mechanisms.protocols import FloatArray
 
-__all__ = ["L1", "L2", "Regulariser"]
+__all__ = ["L1", "L2", "ProximalTerm", "Regulariser"]
 
 
 class Regulariser(Protocol):
@@ -29,6 +29,18 @@ class Regulariser(Protocol):
         ...
 
 
+class ProximalTerm(Protocol):
+    """A convex R whose proximal map has a closed form."""
+
+    def value(self, w: FloatArray) -> FloatArray:
+        """Return R along the last axis of w, of shape (..., d)."""
+        ...
+
+    def proximal(self, w: FloatArray, weight: float) -> FloatArray:
+        """Return argmin over v of weight·R(v) + |v - w|²/2, of shape (..., d)."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class L2:
     """R(w) = |w|²/2."""
@@ -46,6 +58,10 @@ class L2:
     def gradient_bound(self, dimension: int) -> float | None:
         """Return None: the gradient grows with w."""
         return None
+
+    def proximal(self, w: FloatArray, weight: float) -> FloatArray:
+        """Return w/(1 + weight)."""
+        return w / (1.0 + weight)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,3 +81,7 @@ class L1:
     def gradient_bound(self, dimension: int) -> float | None:
         """Return sqrt(d)."""
         return float(np.sqrt(dimension))
+
+    def proximal(self, w: FloatArray, weight: float) -> FloatArray:
+        """Return w with every coordinate moved towards 0 by `weight`, at most to 0."""
+        return np.sign(w) * np.maximum(np.abs(w) - weight, 0.0)

@@ -498,6 +498,63 @@ Proof.
     apply Rmult_le_compat_r; auto; apply Rlt_le, Rinv_0_lt_compat; exact Hn.
 Qed.
 
+(** The objective over the records that are there. *)
+Definition own_objective (data : list X) : V -> R := objective (INR (length data)) data.
+
+Lemma losses_lipschitz data u u' :
+  total data (fun z => loss z u) - total data (fun z => loss z u')
+    <= INR (length data) * (G * norm (sub u u')).
+Proof.
+  rewrite <- total_minus, <- total_const; apply total_le; auto.
+Qed.
+
+Lemma argmin_remove lam tau n_min before after z x x' :
+  0 < lam -> 0 <= tau -> 0 < n_min -> 0 <= G -> n_min <= INR (length (before ++ after)) ->
+  near_minimum lam tau (own_objective (before ++ z :: after)) x ->
+  near_minimum lam tau (own_objective (before ++ after)) x' ->
+  norm (sub x x') <= 2 * G / (lam * n_min) + 2 * tau / lam.
+Proof.
+  intros Hl Ht Hn HG Hlen N N'.
+  replace (2 * G / (lam * n_min)) with (2 * G / n_min / lam) by (field; lra).
+  eapply near_minimum_distance; eauto.
+  { apply Rmult_le_pos; [lra|apply Rlt_le, Rinv_0_lt_compat; exact Hn]. }
+  intros u u'; unfold own_objective, objective.
+  replace (length (before ++ z :: after)) with (S (length (before ++ after)))
+    by (rewrite !app_length; simpl; lia).
+  pose proof (losses_lipschitz (before ++ after) u' u) as HS; rewrite norm_sub_comm in HS.
+  pose proof (lipschitz z u u') as Hz; pose proof (norm_pos (sub u u')) as Hd.
+  rewrite S_INR; set (n := INR (length (before ++ after))) in *.
+  rewrite !total_app in *; cbn [total].
+  set (d := norm (sub u u')) in *.
+  set (a := total before (fun z => loss z u)) in *; set (b := total after (fun z => loss z u)) in *.
+  set (a' := total before (fun z => loss z u')) in *.
+  set (b' := total after (fun z => loss z u')) in *.
+  transitivity (2 * G * d / (n + 1)).
+  - replace ((a + (loss z u + b)) / (n + 1) + reg u - ((a + b) / n + reg u)
+             - ((a' + (loss z u' + b')) / (n + 1) + reg u' - ((a' + b') / n + reg u')))
+      with ((loss z u - loss z u' + (a' + b' - (a + b)) / n) / (n + 1)) by (field; lra).
+    apply Rmult_le_compat_r; [apply Rlt_le, Rinv_0_lt_compat; lra|].
+    assert ((a' + b' - (a + b)) / n <= G * d); [|lra].
+    apply Rmult_le_reg_r with n; [lra|].
+    replace ((a' + b' - (a + b)) / n * n) with (a' + b' - (a + b)) by (field; lra); lra.
+  - replace (2 * G / n_min * d) with (2 * G * d * / n_min) by (field; lra).
+    apply Rmult_le_compat_l; [nra|apply Rinv_le_contravar; lra].
+Qed.
+
+(** Strongly convex argmin with tolerance, one record added or removed, the loss averaged over the
+    records that are there, both sizes at least a public n_min: 2G/(lambda n_min) + 2 tau/lambda. *)
+Theorem argmin_sensitivity_add_remove (lam tau n_min : R) (solve : list X -> V) :
+  0 < lam -> 0 <= tau -> 0 < n_min -> 0 <= G ->
+  (forall data, near_minimum lam tau (own_objective data) (solve data)) ->
+  sensitivity
+    (fun l l' => add_remove_one l l' /\ n_min <= INR (length l) /\ n_min <= INR (length l'))
+    solve (2 * G / (lam * n_min) + 2 * tau / lam).
+Proof.
+  intros Hl Ht Hn HG N ? ? [[before after z|before after z] [H H']].
+  - apply argmin_remove with before after z; auto.
+  - rewrite norm_sub_comm; apply argmin_remove with before after z; auto.
+Qed.
+
 (** Strongly convex argmin solved exactly, replace-one: 2G/(lambda n)
     (Chaudhuri, Monteleoni and Sarwate 2011, Corollary 8, without differentiability). *)
 Corollary exact_argmin_sensitivity_replace (lam n : R) (solve : list X -> V) :

@@ -167,11 +167,16 @@ def place_contour(
     bound, which stays valid, then tells what is lost.
     """
     need = digits - log_delta
+
+    def height(place: int) -> float:
+        c = order_of(place)
+        return _log_moment(counts, place) + _entropy(c) - c * epsilon
+
     periods = {
         g: _period(counts, g, epsilon, need)
-        for g in range(grade, max(grade - 9, _LOWEST), -1)
-        if _log_moment(counts, g) + _entropy(order_of(g)) - order_of(g) * epsilon - log_delta < 6
-    } or {grade: _period(counts, grade, epsilon, need)}
+        for g in range(grade, max(grade - 12, _LOWEST), -1)
+        if g == grade or height(g) - height(grade) < 6
+    }
     grade = min(periods, key=lambda g: periods[g])
     # a step from a coarse grid, so that a near query finds the moments of this one
     step = 2.0 ** (floor(log2(2 * pi / periods[grade]) * 8) / 8)

@@ -151,4 +151,4 @@ def _moment_bound(counts: Counts, target: arb, delta: float) -> arb:
     loss = sum(n * maximal_loss(pair) for pair, n in counts.items())
     if loss < inf:
         bound = bound.min(ball_of(Fraction(loss) * (1 + Fraction(1, 2**40))))
-    return bound.max(arb(0)).upper()
+    return arb.pos_inf() if bound.is_nan() else bound.max(arb(0)).upper()

@@ -279,8 +279,11 @@ def out_of_reach(pair: DominatingPair, order: float) -> bool:
     match pair:
         case Sampled(base=GaussianShift() as base):
             return order * sqrt(base.mu_squared) > _LARGEST_CENTRE
+        case Sampled(base=LaplaceShift() as base):
+            ends = _mixture(float(base.epsilon) * np.array([-1.0, 1.0]), 0.0, float(pair.rate))[0]
+            return order * float(ends[1] - ends[0]) > _LARGEST_CENTRE
         case DiscreteGaussianShift():
-            return order > 1e5
+            return order > _LARGEST_CENTRE + 60 * sqrt(pair.sigma_squared)
         case _:
             return False
 

@@ -179,8 +179,9 @@ def _interval(pair: Sampled, base: LaplaceShift, demand: Demand) -> _Nodes:
     e, q, c = ball_of(base.epsilon), ball_of(pair.rate), arb(demand.order)
     panels = panels_of(pair, demand)
     q_mass, v, missed = _on_panels(pair, panels, arb(1), c, e)
-    # the last panel ends at a double next to ε₀: the sliver between is part of the error
-    sliver = abs(e - arb(panels[-1].high)) + abs(e + arb(panels[0].low))
+    # the panels end at doubles next to ±ε₀ (at 0 if glued): the slivers are part of the error
+    start = arb(0) if pair.order is Order.GLUED else -e
+    sliver = abs(e - arb(panels[-1].high)) + abs(start - arb(panels[0].low))
     power, _ = _peak_power(q, c, arb(1), -e - sliver, e + sliver, arb(0))
     lost = sliver * power
     q_mass, v = [*q_mass, (-e).exp() / 2], [*v, e]

@@ -164,7 +164,8 @@ def _lists(events: Iterable[Event]) -> list[_Counts]:
 def _unrolled(mechanism: Mechanism) -> tuple[Mechanism, int]:
     times = 1
     while isinstance(mechanism, Repeated):
-        mechanism, times = mechanism.event, times * mechanism.times
+        times *= mechanism.times
+        mechanism = mechanism.event
     return mechanism, times
 
 

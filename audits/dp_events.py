@@ -141,10 +141,8 @@ def _mechanisms(peer: Any, event: Any, size: Sensitivity) -> list[Mechanism]:
     if kind is peer.ComposedDpEvent:
         return [found for part in event.events for found in _mechanisms(peer, part, size)]
     if kind is peer.SelfComposedDpEvent:
-        inner = _mechanisms(peer, event.event, size)
-        if len(inner) == 1:
-            return [Repeated(inner[0], event.count)]
-        return inner * event.count
+        inner, count = _mechanisms(peer, event.event, size), int(event.count)
+        return [Repeated(inner[0], count)] if len(inner) == 1 else inner * count
     if kind is peer.NonPrivateDpEvent:
         return [UnprotectedRelease("a NonPrivateDpEvent")]
     if kind is peer.GaussianDpEvent or kind is peer.LaplaceDpEvent:

@@ -27,11 +27,12 @@ from .events import (
     SampledWithoutReplacement,
     UnprotectedRelease,
 )
-from .private_data import DataShape, PrivateDataset
+from .private_data import DataShape, PrivateDataset, Sample
 from .protocols import EventList, EventSink, Loss, Provenance
 from .sampling import BitGenerator, Sampler, SeededSampler, SystemSampler
 from .sensitive import Sensitive, concatenate, concatenate_disjoint, linear_map
 from .sensitivity import Derivation, Norm, Sensitivity, declared
+from .subsampling import FixedBatch, Poisson, Scheme
 
 __all__ = [
     "Adjacency",
@@ -48,6 +49,7 @@ __all__ = [
     "Event",
     "EventList",
     "EventSink",
+    "FixedBatch",
     "GaussianMixtureStep",
     "GaussianStep",
     "InexactArgmin",
@@ -60,15 +62,18 @@ __all__ = [
     "Norm",
     "Parties",
     "PlanningCurator",
+    "Poisson",
     "PoissonSampled",
     "PrivateDataset",
     "Provenance",
     "RandomisedResponse",
     "Repeated",
     "ReplayCurator",
+    "Sample",
     "SampledWithoutReplacement",
     "Sampler",
     "SamplingCurator",
+    "Scheme",
     "SeededSampler",
     "Sensitive",
     "Sensitivity",

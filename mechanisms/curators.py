@@ -11,13 +11,16 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import logsumexp
 
 from .errors import InvalidParameter, require_nonnegative, require_positive_int
 from .events import Audience, Context, Event, GaussianStep, UnprotectedRelease
+from .private_data import PrivateDataset, Sample
 from .protocols import EventSink, FloatArray
 from .sampling import Sampler
 from .sensitive import Sensitive
 from .sensitivity import Sensitivity, float_up
+from .subsampling import Draw, Scheme, alternatives
 
 __all__ = [
     "Curator",
@@ -45,6 +48,14 @@ def noise_std_for(sensitivity: Sensitivity, noise_multiplier: float) -> float:
 class Curator(ABC):
     """What stands between private data and the world."""
 
+    def sample(self, dataset: PrivateDataset, scheme: Scheme) -> Sample:
+        """Return a hidden sample of the records, for one release by this curator.
+
+        Raises `InvalidParameter` where no amplification rule covers the data's relation.
+        """
+        scheme.require_fits(dataset.shape.adjacency, dataset.shape.count)
+        return dataset.sampled(scheme, self._draw(dataset, scheme))
+
     def release(
         self,
         sensitive: Sensitive,
@@ -68,7 +79,7 @@ class Curator(ABC):
             noise_multiplier: noise_std / sensitivity (exactly one of the two).
 
         Raises:
-            InvalidParameter: noise out of range.
+            InvalidParameter: noise out of range; a sample that was released before.
             BudgetExceeded: from the ledger, before any noise is drawn.
         """
         if (noise_std is None) == (noise_multiplier is None):
@@ -78,9 +89,16 @@ class Curator(ABC):
         if noise_std is None:
             assert noise_multiplier is not None
             noise_std = noise_std_for(sensitive.sensitivity, noise_multiplier)
-        mechanism = GaussianStep(sensitive.sensitivity, float(noise_std))
+        noise_std, part = float(noise_std), sensitive.sampled_part
+        mechanism = (
+            GaussianStep(sensitive.sensitivity, noise_std)
+            if part is None
+            else part.mechanism(noise_std)
+        )
         context = Context(sensitive.parties, round, release, audience)
-        message = self._deliver(sensitive, Event(mechanism, context), mechanism.noise_std)
+        if part is not None:
+            part.draw.use(self)
+        message = self._deliver(sensitive, Event(mechanism, context), noise_std)
         message.setflags(write=False)
         return message
 
@@ -99,11 +117,17 @@ class Curator(ABC):
         What follows may depend on the released numbers, which a plan cannot know: `stand_in`, of
         shape (P, d), is what a plan assumes them to be (zeros without it).
         """
+        if sensitive.sampled_part is not None:
+            sensitive.sampled_part.draw.use(self)
         context = Context(sensitive.parties, round, release, audience)
         event = Event(UnprotectedRelease(reason), context)
         message = self._deliver(sensitive, event, 0.0, stand_in)
         message.setflags(write=False)
         return message
+
+    @abstractmethod
+    def _draw(self, dataset: PrivateDataset, scheme: Scheme) -> Draw:
+        """Return a fresh sample of the data set's records."""
 
     @abstractmethod
     def _deliver(
@@ -124,7 +148,7 @@ class SamplingCurator(Curator):
         sampler: where noise comes from.
         trials: leading axis of every message for B independent trials; None for a single run.
             B trials release B times what the events price once, so a real release has none.
-        record: whether to keep the transcript.
+        record: whether to keep the transcript, and the lotteries behind hidden samples.
 
     Raises:
         InvalidParameter: trials of noise that nobody can draw again, which only a release needs.
@@ -147,6 +171,14 @@ class SamplingCurator(Curator):
         self._lead = () if trials is None else (trials,)
         self._record = record
         self.transcript: list[Message] = []
+        self.lotteries: list[FloatArray] = []
+
+    def _draw(self, dataset: PrivateDataset, scheme: Scheme) -> Draw:
+        home = dataset.home
+        lottery = self._sampler.uniform((*self._lead, len(home)))
+        if self._record:
+            self.lotteries.append(lottery)
+        return Draw(self, scheme.inside(lottery, home))
 
     def _deliver(
         self,
@@ -180,6 +212,9 @@ class PlanningCurator(Curator):
     def __init__(self) -> None:
         self.events: list[Event] = []
 
+    def _draw(self, dataset: PrivateDataset, scheme: Scheme) -> Draw:
+        return Draw(self)
+
     def _deliver(
         self,
         sensitive: Sensitive,
@@ -190,7 +225,7 @@ class PlanningCurator(Curator):
         if not sensitive.planned:
             raise InvalidParameter("sensitive", sensitive, "planned: a plan must not touch data")
         self.events.append(event)
-        shape = (len(sensitive.parties), sensitive.dimension)
+        shape = (sensitive.rows, sensitive.dimension)
         return np.zeros(shape) if stand_in is None else np.broadcast_to(stand_in, shape).copy()
 
 
@@ -199,12 +234,36 @@ class ReplayCurator(Curator):
 
     After a replay `log_density` has one entry a trial, up to a constant that the event list fixes:
     the difference of two replays of one transcript is the log-likelihood ratio.
+
+    Where samples are hidden it is the ratio for an adversary who knows the other records' part in
+    every sample, and of the record `differing` only the probability to be drawn.
+
+    Args:
+        transcript: of the run.
+        lotteries: of the run; needed where it sampled, and then
+        differing: index of the record in which the two data sets differ, in the order of input.
     """
 
-    def __init__(self, transcript: Sequence[Message]) -> None:
+    def __init__(
+        self,
+        transcript: Sequence[Message],
+        *,
+        lotteries: Sequence[FloatArray] = (),
+        differing: int | None = None,
+    ) -> None:
         self._transcript = transcript
         self._next = 0
+        self._lotteries = iter(lotteries)
+        self._differing = differing
         self.log_density: FloatArray = np.zeros(())
+
+    def _draw(self, dataset: PrivateDataset, scheme: Scheme) -> Draw:
+        home, lottery = dataset.home, next(self._lotteries, None)
+        if lottery is None or lottery.shape[-1] != len(home):
+            raise InvalidParameter("lotteries", None, f"one of {len(home)} records for each sample")
+        if self._differing is None or not 0 <= self._differing < len(home):
+            raise InvalidParameter("differing", self._differing, f"in [0, {len(home) - 1}]")
+        return alternatives(self, scheme, lottery, home, self._differing)
 
     def _deliver(
         self,
@@ -225,8 +284,14 @@ class ReplayCurator(Curator):
         residual = content - value
         if noise_std == 0.0:
             same = np.all(residual == 0.0, axis=(-2, -1))
-            self.log_density = self.log_density + np.where(same, 0.0, -np.inf)
+            density = np.where(same, 0.0, -np.inf)
         else:
             squared = np.einsum("...pd,...pd->...", residual, residual)
-            self.log_density = self.log_density - squared / (2.0 * noise_std**2)
+            density = -squared / (2.0 * noise_std**2)
+        part = sensitive.sampled_part
+        weights = None if part is None else part.draw.probabilities
+        if weights is not None:
+            weights = weights.reshape(-1, *(1,) * (density.ndim - 1))
+            density = np.asarray(logsumexp(density, axis=0, b=weights))
+        self.log_density = self.log_density + density
         return content

@@ -3,11 +3,10 @@
 The public facts (`DataShape`) suffice to plan; the records themselves are needed to run. Rows are
 cut to the public norm bound, so every bound on a gradient is enforced, not assumed.
 
->>> import numpy as np
 >>> shape = DataShape(parties=("a", "b"), count=4, features=2, row_bound=1.0,
 ...                   adjacency=Adjacency.REPLACE_ONE)
->>> PrivateDataset.planned(shape).mean_gradient(Absolute(), np.zeros(2)).sensitivity.value
-0.5
+>>> PrivateDataset.planned(shape)
+<PrivateDataset: DataShape(parties=('a', 'b'), count=4, features=2, row_bound=1.0, ...)>
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from scipy import sparse
 
 from .adjacency import Adjacency
 from .argmin import Objective, minimise
+from .clipping import HEADROOM
 from .errors import (
     InvalidParameter,
     UnprotectedIteration,
@@ -32,8 +32,9 @@ from .protocols import FloatArray, Loss
 from .records import Records, gather_records
 from .sensitive import Sensitive
 from .sensitivity import Sensitivity, mean_of_bounded, strongly_convex_argmin, sum_of_bounded
+from .subsampling import Draw, IntArray, SampledPart, Scheme
 
-__all__ = ["DataShape", "PrivateDataset"]
+__all__ = ["DataShape", "PrivateDataset", "Sample"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +213,17 @@ class PrivateDataset:
         other._records = self._records.with_record(index, self.shape.row_bound, features, label)
         return other
 
+    def sampled(self, scheme: Scheme, draw: Draw) -> Sample:
+        """Return a hidden sample; for curators, who draw it."""
+        return Sample(self, scheme, draw)
+
+    @property
+    def home(self) -> IntArray:
+        """The public record-to-party map, of shape (n,)."""
+        if self._records is None:
+            raise InvalidParameter("dataset", "planned", "with records")
+        return self._records.home
+
     def _point(self, name: str, point: FloatArray) -> FloatArray:
         """Return a public point with a row for each party; a `Sensitive` refuses by itself."""
         array = np.asarray(point, dtype=np.float64)
@@ -248,3 +260,66 @@ class PrivateDataset:
 
     def __iter__(self) -> NoReturn:
         raise UnprotectedIteration("iteration lets records out; use mean_gradient etc.")
+
+
+class Sample:
+    """Records that a curator drew, for one release; nobody learns which.
+
+    Its functions are sums over the drawn records of each party: `Sensitive` values that know how
+    they were sampled. Divide them by public numbers only.
+    """
+
+    __slots__ = ("_dataset", "_draw", "_scheme")
+
+    def __init__(self, dataset: PrivateDataset, scheme: Scheme, draw: Draw) -> None:
+        self._dataset = dataset
+        self._scheme = scheme
+        self._draw = draw
+
+    def sum_gradient(self, loss: Loss, w: FloatArray) -> Sensitive:
+        """Return the sum of gradients at the public point w, of shape (..., P, d) or (d,)."""
+        dataset = self._dataset
+        records, point = dataset._records, dataset._point("w", w)
+        slopes = None if records is None else records.slopes(loss, point)
+        return self._summed(dataset.shape.gradient_bound(loss), slopes)
+
+    def sum_correction(
+        self, loss: Loss, w: FloatArray, *, anchor: FloatArray, radius: float
+    ) -> Sensitive:
+        """Return the sum of each record's gradient at w less that at `anchor`, cut to `radius`."""
+        require_positive("radius", radius)
+        dataset = self._dataset
+        records = dataset._records
+        point, origin = dataset._point("w", w), dataset._point("anchor", anchor)
+        slopes = None
+        if records is not None:
+            slopes = records.slopes(loss, point) - records.slopes(loss, origin)
+            longest = np.abs(slopes) * records.norms
+            slopes *= np.minimum(1.0, radius * HEADROOM / np.maximum(longest, 1e-300))
+        return self._summed(Fraction(float(radius)), slopes)
+
+    def _summed(self, bound: Fraction, slopes: FloatArray | None) -> Sensitive:
+        """Return the drawn records' sum of slope times row, a vector of norm <= `bound` each."""
+        shape, records = self._dataset.shape, self._dataset._records
+        inside = self._draw.inside
+        value = None
+        if records is not None and slopes is not None and inside is not None:
+            value = records.combined(slopes * records.placed(inside))
+        total = sum_of_bounded(bound, shape.adjacency)
+        return Sensitive(
+            total,
+            parties=shape.parties,
+            dimension=shape.features,
+            value=value,
+            sampled_part=SampledPart(None, total, self._scheme, shape.count, self._draw),
+        )
+
+    def __repr__(self) -> str:
+        """Show the public facts only."""
+        return f"<Sample: {self._scheme} of {self._dataset}>"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise UnprotectedSerialisation("pickling would let a hidden sample out.")
+
+    def __iter__(self) -> NoReturn:
+        raise UnprotectedIteration("iteration lets records out; use sum_gradient etc.")

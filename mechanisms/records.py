@@ -28,6 +28,28 @@ class Records(Protocol):
     @property
     def counts(self) -> IntArray: ...
 
+    @property
+    def home(self) -> IntArray:
+        """The party of each record, of shape (N,), in the order of input."""
+        ...
+
+    @property
+    def norms(self) -> FloatArray:
+        """The rows' l2 norms, in this layout's shape."""
+        ...
+
+    def placed(self, values: FloatArray) -> FloatArray:
+        """Return one value a record, of shape (..., N) in the order of input, in this layout."""
+        ...
+
+    def slopes(self, loss: Loss, w: FloatArray) -> FloatArray:
+        """Return each record's derivative of the loss at w of shape (..., P, d), in this layout."""
+        ...
+
+    def combined(self, slopes: FloatArray) -> FloatArray:
+        """Return each party's sum of slope times row, of shape (..., P, d)."""
+        ...
+
     def sum_gradient(self, loss: Loss, w: FloatArray) -> FloatArray:
         """Return sums of gradients at w of shape (..., P, d), in the same shape."""
         ...
@@ -86,13 +108,33 @@ class _Dense:
     counts: IntArray
     slot: tuple[IntArray, IntArray]
 
-    def sum_gradient(self, loss: Loss, w: FloatArray) -> FloatArray:
+    @property
+    def home(self) -> IntArray:
+        return self.slot[0]
+
+    @property
+    def norms(self) -> FloatArray:
+        return np.asarray(np.linalg.norm(self.rows, axis=-1))
+
+    def placed(self, values: FloatArray) -> FloatArray:
+        blocks = np.zeros((*values.shape[:-1], *self.labels.shape))
+        blocks[(..., *self.slot)] = values
+        return blocks
+
+    def slopes(self, loss: Loss, w: FloatArray) -> FloatArray:
         trials = w.reshape(-1, *w.shape[-2:])
         # matmul over parties: (P, n, d) @ (P, d, B), trials last so that BLAS sees wide matrices
         scores = self.rows @ trials.transpose(1, 2, 0)
         slopes = _slopes(loss, scores.transpose(2, 0, 1), self.labels)
-        sums = slopes.transpose(1, 0, 2) @ self.rows
-        return sums.transpose(1, 0, 2).reshape(w.shape)
+        return slopes.reshape(*w.shape[:-2], *self.labels.shape)
+
+    def combined(self, slopes: FloatArray) -> FloatArray:
+        trials = slopes.reshape(-1, *slopes.shape[-2:])
+        sums = (trials.transpose(1, 0, 2) @ self.rows).transpose(1, 0, 2)
+        return sums.reshape(*slopes.shape[:-1], self.rows.shape[-1])
+
+    def sum_gradient(self, loss: Loss, w: FloatArray) -> FloatArray:
+        return self.combined(self.slopes(loss, w))
 
     def mean_gradient(self, loss: Loss, w: FloatArray) -> FloatArray:
         return self.sum_gradient(loss, w) / self.counts[:, None]
@@ -137,14 +179,29 @@ class _Sparse:
     counts: IntArray
     home: IntArray
 
-    def sum_gradient(self, loss: Loss, w: FloatArray) -> FloatArray:
+    @property
+    def norms(self) -> FloatArray:
+        squares = np.asarray(self.blocks.multiply(self.blocks).sum(axis=1))
+        return np.asarray(np.sqrt(squares.ravel()))
+
+    def placed(self, values: FloatArray) -> FloatArray:
+        return values
+
+    def slopes(self, loss: Loss, w: FloatArray) -> FloatArray:
         flat = w.reshape(-1, w.shape[-2] * w.shape[-1])
-        if len(flat) == 1:
-            slopes = _slopes(loss, self.blocks @ flat[0], self.labels)
-            return np.asarray(self.transposed @ slopes).reshape(w.shape)
-        scores = np.asarray(self.blocks @ flat.T)
-        sums = self.transposed @ _slopes(loss, scores.T, self.labels).T
-        return np.asarray(sums).T.reshape(w.shape)
+        # a product with one vector needs half the time of one with a matrix of one column
+        scores = self.blocks @ flat[0] if len(flat) == 1 else np.asarray(self.blocks @ flat.T).T
+        slopes = _slopes(loss, scores, self.labels)
+        return slopes.reshape(*w.shape[:-2], len(self.labels))
+
+    def combined(self, slopes: FloatArray) -> FloatArray:
+        flat = slopes.reshape(-1, slopes.shape[-1])
+        one = len(flat) == 1
+        sums = np.asarray(self.transposed @ (flat[0] if one else flat.T)).T
+        return sums.reshape(*slopes.shape[:-1], len(self.counts), -1)
+
+    def sum_gradient(self, loss: Loss, w: FloatArray) -> FloatArray:
+        return self.combined(self.slopes(loss, w))
 
     def mean_gradient(self, loss: Loss, w: FloatArray) -> FloatArray:
         return self.sum_gradient(loss, w) / self.counts[:, None]

@@ -30,6 +30,13 @@ class Sampler(Protocol):
         """Return independent N(0, 1) values of the given shape."""
         ...
 
+    def uniform(self, shape: tuple[int, ...]) -> FloatArray:
+        """Return independent values of the given shape, uniform on multiples of 2^-53 in (0, 1].
+
+        So a value is at most q with probability at most q, whatever the rounding of q.
+        """
+        ...
+
 
 class SeededSampler:
     """NumPy noise from a recorded seed: for experiments, never for a real release.
@@ -47,6 +54,10 @@ class SeededSampler:
     def standard_normal(self, shape: tuple[int, ...]) -> FloatArray:
         """Return independent N(0, 1) values of the given shape, the next of the seed's stream."""
         return self._generator.standard_normal(shape)
+
+    def uniform(self, shape: tuple[int, ...]) -> FloatArray:
+        """Return independent uniform values in (0, 1], the next of the seed's stream."""
+        return 1.0 - self._generator.random(shape)
 
 
 class SystemSampler:
@@ -66,3 +77,9 @@ class SystemSampler:
         lower_half = ((words >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-53
         signs = np.where(words & np.uint64(1), 1.0, -1.0)
         return np.asarray(signs * ndtri(lower_half), dtype=np.float64).reshape(shape)
+
+    def uniform(self, shape: tuple[int, ...]) -> FloatArray:
+        """Return independent uniform values in (0, 1]."""
+        count = int(np.prod(shape, dtype=np.int64))
+        words = np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
+        return (((words >> np.uint64(11)).astype(np.float64) + 1.0) * 2.0**-53).reshape(shape)

@@ -43,6 +43,7 @@ from .sensitivity import (
     linearly_mapped,
     scaled,
 )
+from .subsampling import SampledPart
 
 __all__ = ["Sensitive", "concatenate", "concatenate_disjoint", "linear_map"]
 
@@ -126,16 +127,20 @@ class Sensitive:
 
     Args:
         sensitivity: bound on the change of the whole (P, d) block of one trial between neighbours.
-        parties: names of the P holders of disjoint records.
+        parties: names of the P holders of disjoint records; none where every record may enter
+            everything, as in vertically held data: then there is one row.
         dimension: d.
         value: array of shape (..., P, d), or None under planning.
+        sampled_part: how the value moves if it was computed on a hidden sample; `sensitivity` then
+            bounds its move for whoever knows the sample.
     """
 
-    __slots__ = ("_value", "dimension", "parties", "sensitivity")
+    __slots__ = ("_value", "dimension", "parties", "sampled_part", "sensitivity")
 
     sensitivity: Sensitivity
     parties: tuple[str, ...]
     dimension: int
+    sampled_part: SampledPart | None
     _value: FloatArray | None
 
     def __init__(
@@ -145,17 +150,22 @@ class Sensitive:
         parties: tuple[str, ...],
         dimension: int,
         value: FloatArray | None = None,
+        sampled_part: SampledPart | None = None,
     ) -> None:
-        if value is not None and value.shape[-2:] != (len(parties), dimension):
-            raise InvalidParameter(
-                "value.shape", value.shape, f"(..., {len(parties)}, {dimension})"
-            )
+        rows = max(1, len(parties))
+        if value is not None and value.shape[-2:] != (rows, dimension):
+            raise InvalidParameter("value.shape", value.shape, f"(..., {rows}, {dimension})")
         fields = (("sensitivity", sensitivity), ("parties", parties), ("dimension", dimension))
-        for name, content in (*fields, ("_value", value)):
+        for name, content in (*fields, ("_value", value), ("sampled_part", sampled_part)):
             object.__setattr__(self, name, content)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"Expected no change of {name}: a Sensitive is made once, by a rule.")
+
+    @property
+    def rows(self) -> int:
+        """The number of rows of one trial's block."""
+        return max(1, len(self.parties))
 
     @property
     def planned(self) -> bool:
@@ -165,7 +175,7 @@ class Sensitive:
     def __repr__(self) -> str:
         """Show shape and sensitivity, never the value."""
         return (
-            f"<Sensitive: {len(self.parties)} x {self.dimension}, "
+            f"<Sensitive: {self.rows} x {self.dimension}, "
             f"{self.sensitivity.norm.value} sensitivity {self.sensitivity.value:.6g} "
             f"({self.sensitivity.adjacency.value})>"
         )
@@ -173,8 +183,11 @@ class Sensitive:
     def __add__(self, other: "Sensitive | Public") -> "Sensitive":
         if isinstance(other, Sensitive):
             self._require_aligned(other)
-            return self._derived(added(self.sensitivity, other.sensitivity), other, np.add)
-        return self._derived(self.sensitivity, self._public(other), np.add)
+            total = added(self.sensitivity, other.sensitivity)
+            part = _joint_part(self, other, added)
+            return self._with(total, self._computed(np.add, other._value), part)
+        value = self._computed(np.add, self._public(other))
+        return self._with(self.sensitivity, value, self.sampled_part)
 
     def __radd__(self, other: Public) -> "Sensitive":
         return self + other
@@ -193,7 +206,12 @@ class Sensitive:
 
     def __mul__(self, factor: float) -> "Sensitive":
         number = _public_number(factor)
-        return self._derived(scaled(self.sensitivity, number), np.float64(number), np.multiply)
+
+        def rule(sensitivity: Sensitivity) -> Sensitivity:
+            return scaled(sensitivity, number)
+
+        value = self._computed(np.multiply, np.float64(number))
+        return self._with(rule(self.sensitivity), value, _mapped_part(self, rule))
 
     def __rmul__(self, factor: float) -> "Sensitive":
         return self * factor
@@ -210,6 +228,10 @@ class Sensitive:
 
     def clipped(self, radius: float) -> "Sensitive":
         """Return each party's row projected on the ball of the given radius."""
+        if self.sampled_part is not None:
+            raise UnprotectedFunction(
+                "clipping what was computed on a sample has no rule here; clip record by record."
+            )
         value = None if self._value is None else project_to_ball(self._value, radius)
         return self._with(clipped(self.sensitivity, radius), value)
 
@@ -231,33 +253,41 @@ class Sensitive:
             "linear_map or clipped of dpledger.mechanisms."
         )
 
-    def _with(self, sensitivity: Sensitivity, value: FloatArray | None) -> "Sensitive":
-        dimension = self.dimension if value is None else value.shape[-1]
-        return Sensitive(sensitivity, parties=self.parties, dimension=dimension, value=value)
-
-    def _derived(
+    def _with(
         self,
         sensitivity: Sensitivity,
-        other: "Sensitive | FloatArray | np.float64",
-        operation: Callable[[Any, Any], FloatArray],
+        value: FloatArray | None,
+        sampled_part: SampledPart | None = None,
     ) -> "Sensitive":
-        operand = other._value if isinstance(other, Sensitive) else other
-        value = None if self._value is None else operation(self._value, operand)
-        return self._with(sensitivity, value)
+        return Sensitive(
+            sensitivity,
+            parties=self.parties,
+            dimension=self.dimension,
+            value=value,
+            sampled_part=sampled_part,
+        )
+
+    def _computed(
+        self, operation: Callable[[Any, Any], FloatArray], operand: object
+    ) -> FloatArray | None:
+        return None if self._value is None else operation(self._value, operand)
 
     def _public(self, other: object) -> FloatArray:
         """Return a public array that broadcasts against the rows, finite and of the right width."""
         array = np.asarray(other, dtype=np.float64)
         if not np.all(np.isfinite(array)):
             raise InvalidParameter("public operand", "NaN or infinity", "with finite entries")
-        block = (len(self.parties), self.dimension)
+        block = (self.rows, self.dimension)
         try:
             fits = np.broadcast_shapes(array.shape[-2:], block) == block
         except ValueError:
             fits = False
         if not fits:
             raise InvalidParameter("public operand shape", array.shape, f"broadcastable to {block}")
-        size, bound = float(np.max(np.abs(array), initial=0.0)), self.sensitivity.value
+        part = self.sampled_part
+        parts = () if part is None or part.constant is None else (part.constant, part.sampled)
+        size = float(np.max(np.abs(array), initial=0.0))
+        bound = min((s.value for s in (self.sensitivity, *parts) if s.squared), default=0.0)
         if 0.0 < bound < size * _LARGEST_SHIFT:
             raise InvalidParameter("public operand", size, f"in [0, 2**30 * sensitivity={bound:g}]")
         return array
@@ -289,12 +319,17 @@ def linear_map(matrix: FloatArray, sensitive: Sensitive) -> Sensitive:
     if public.ndim != 2 or public.shape[1] != sensitive.dimension:
         raise InvalidParameter("matrix.shape", public.shape, f"(m, {sensitive.dimension})")
     bound = operator_norm_up(public, sensitive.sensitivity.norm)
+
+    def rule(sensitivity: Sensitivity) -> Sensitivity:
+        return linearly_mapped(sensitivity, bound)
+
     value = None if sensitive._value is None else sensitive._value @ public.T
     return Sensitive(
-        linearly_mapped(sensitive.sensitivity, bound),
+        rule(sensitive.sensitivity),
         parties=sensitive.parties,
         dimension=public.shape[0],
         value=value,
+        sampled_part=_mapped_part(sensitive, rule),
     )
 
 
@@ -307,21 +342,43 @@ def concatenate(first: Sensitive, second: Sensitive) -> Sensitive:
         parties=first.parties,
         dimension=first.dimension + second.dimension,
         value=_joined(first, second, axis=-1),
+        sampled_part=_joint_part(first, second, concatenated),
     )
 
 
 def concatenate_disjoint(first: Sensitive, second: Sensitive) -> Sensitive:
     """Return the rows of two blocks of disjoint parties, one under the other."""
-    if set(first.parties) & set(second.parties) or first.dimension != second.dimension:
+    named = first.parties and second.parties  # without names, any record may enter both
+    shared = set(first.parties) & set(second.parties)
+    if not named or shared or first.dimension != second.dimension:
         raise InvalidParameter("second", second, f"of other parties, dimension {first.dimension}")
     if first.planned is not second.planned:
         raise InvalidParameter("second", second, "planned like the first")
+    if first.sampled_part is not None or second.sampled_part is not None:
+        raise UnprotectedFunction("a sample of some parties' records is released on its own.")
     return Sensitive(
         concatenated_disjoint(first.sensitivity, second.sensitivity),
         parties=first.parties + second.parties,
         dimension=first.dimension,
         value=_joined(first, second, axis=-2),
     )
+
+
+def _mapped_part(
+    sensitive: Sensitive, rule: Callable[[Sensitivity], Sensitivity]
+) -> SampledPart | None:
+    part = sensitive.sampled_part
+    return None if part is None else part.mapped(rule)
+
+
+def _joint_part(
+    first: Sensitive, second: Sensitive, rule: Callable[[Sensitivity, Sensitivity], Sensitivity]
+) -> SampledPart | None:
+    """Return what moves in a joint value; what was computed on all records always moves."""
+    one, two = first.sampled_part, second.sampled_part
+    if one is None:
+        return None if two is None else two.beside(first.sensitivity, rule)
+    return one.beside(second.sensitivity, rule) if two is None else one.joined(two, rule)
 
 
 def _joined(first: Sensitive, second: Sensitive, *, axis: SupportsIndex) -> FloatArray | None:

@@ -1,0 +1,214 @@
+"""Hidden samples: which records a step looks at, when that is itself random.
+
+Every record holds a uniform lottery number, and a scheme says who is drawn. A draw serves one
+release: looking twice at the same sample is no fresh sample, and curators refuse it. Under replay
+the adversary knows the other records' order in the lottery and not the differing record's number:
+the draw then has two alternatives, that record out and in, with their probabilities.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from .adjacency import Adjacency
+from .errors import InvalidParameter, require_open_unit, require_positive_int
+from .events import GaussianMixtureStep, GaussianStep, PoissonSampled, SampledWithoutReplacement
+from .sensitivity import float_up
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .protocols import FloatArray
+    from .sensitivity import Sensitivity
+
+__all__ = ["Draw", "FixedBatch", "Poisson", "SampledPart", "Scheme"]
+
+IntArray = np.ndarray[Any, np.dtype[np.integer[Any]]]
+SampledGaussian = PoissonSampled | SampledWithoutReplacement
+
+
+class Scheme(Protocol):
+    """A rule that says which records are drawn, given everybody's lottery number in (0, 1]."""
+
+    def require_fits(self, adjacency: Adjacency, count: int) -> None:
+        """Raise `InvalidParameter` unless an amplification rule covers parties of `count`."""
+        ...
+
+    def rate(self, count: int) -> Fraction:
+        """Return the probability that a record of a party with `count` records is drawn."""
+        ...
+
+    def inside(self, lottery: FloatArray, home: IntArray) -> FloatArray:
+        """Return 1 for drawn records and 0 for others, from numbers (..., n) and parties (n,)."""
+        ...
+
+    def event(self, step: GaussianStep, count: int) -> SampledGaussian:
+        """Return `step` on a sample of one of the parties with `count` records or more."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Poisson:
+    """Every record is drawn with probability `sampling_rate`, independently.
+
+    For add-remove-one and zero-out-one: under replace-one no rule here covers it.
+    """
+
+    sampling_rate: float
+
+    def __post_init__(self) -> None:
+        require_open_unit("sampling_rate", self.sampling_rate)
+
+    def require_fits(self, adjacency: Adjacency, count: int) -> None:
+        """Raise `InvalidParameter` under replace-one."""
+        if adjacency not in (Adjacency.ADD_REMOVE_ONE, Adjacency.ZERO_OUT_ONE):
+            raise InvalidParameter("adjacency", adjacency, "add-remove-one or zero-out-one")
+
+    def rate(self, count: int) -> Fraction:
+        """Return the sampling rate."""
+        return Fraction(self.sampling_rate)
+
+    def inside(self, lottery: FloatArray, home: IntArray) -> FloatArray:
+        """Return 1 where the number is at most the rate."""
+        return (lottery <= self.sampling_rate).astype(np.float64)
+
+    def event(self, step: GaussianStep, count: int) -> PoissonSampled:
+        """Return the Poisson-sampled step."""
+        return PoissonSampled(step, self.sampling_rate)
+
+
+@dataclass(frozen=True, slots=True)
+class FixedBatch:
+    """A uniform subset of exactly `batch` records of each party, without replacement.
+
+    For replace-one.
+    """
+
+    batch: int
+
+    def __post_init__(self) -> None:
+        require_positive_int("batch", self.batch)
+
+    def require_fits(self, adjacency: Adjacency, count: int) -> None:
+        """Raise `InvalidParameter` under other relations, or when everybody would be drawn."""
+        if adjacency is not Adjacency.REPLACE_ONE:
+            raise InvalidParameter("adjacency", adjacency, "replace-one")
+        if self.batch >= count:
+            raise InvalidParameter("batch", self.batch, f"in [1, {count - 1}]")
+
+    def rate(self, count: int) -> Fraction:
+        """Return batch / count."""
+        return Fraction(self.batch, count)
+
+    def inside(self, lottery: FloatArray, home: IntArray) -> FloatArray:
+        """Return 1 for the `batch` smallest numbers of each party."""
+        drawn = np.zeros_like(lottery)
+        for party in np.unique(home):
+            own = np.flatnonzero(home == party)
+            first = np.argpartition(lottery[..., own], self.batch - 1, axis=-1)[..., : self.batch]
+            np.put_along_axis(drawn, own[first], 1.0, axis=-1)
+        return drawn
+
+    def event(self, step: GaussianStep, count: int) -> SampledWithoutReplacement:
+        """Return the step on a batch of the smallest party, whose records are drawn most often."""
+        return SampledWithoutReplacement(step, self.batch, count)
+
+
+class Draw:
+    """One sample, for one release by the curator that drew it; compared by identity.
+
+    Args:
+        curator: who drew it.
+        inside: array of shape (..., n), 1 for drawn records; None under planning.
+        probabilities: of the alternatives, of shape (k,); then `inside` has shape (k, ..., n).
+    """
+
+    __slots__ = ("_curator", "_released", "inside", "probabilities")
+
+    def __init__(
+        self,
+        curator: object,
+        inside: FloatArray | None = None,
+        probabilities: FloatArray | None = None,
+    ) -> None:
+        self._curator = curator
+        self._released = False
+        self.inside = inside
+        self.probabilities = probabilities
+
+    def use(self, curator: object) -> None:
+        """Note that `curator` releases what was computed on this draw, or refuse a second time."""
+        if self._curator is not curator:
+            raise InvalidParameter("sample", "drawn by another curator", "drawn by this curator")
+        if self._released:
+            raise InvalidParameter("sample", "released before", "fresh: draw one for each release")
+        self._released = True
+
+
+def alternatives(
+    curator: object, scheme: Scheme, lottery: FloatArray, home: IntArray, differing: int
+) -> Draw:
+    """Return the draw as who knows all but record `differing`'s number sees it: out, or in.
+
+    Given the order of the others' numbers, the differing record is drawn with the scheme's rate;
+    numbers above and below everybody's put it out and in.
+    """
+    out, drawn = lottery.copy(), lottery.copy()
+    out[..., differing], drawn[..., differing] = 2.0, 0.0
+    rate = float(scheme.rate(int((home == home[differing]).sum())))
+    inside = np.stack([scheme.inside(out, home), scheme.inside(drawn, home)])
+    return Draw(curator, inside, np.array([1.0 - rate, rate]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SampledPart:
+    """How a value moves between neighbours: by `constant` always, by `sampled` more if drawn.
+
+    Args:
+        constant: None where nothing of the value is computed on all records.
+        sampled: bound on the part of the differing record, once it is drawn.
+        scheme: how `draw` was drawn.
+        count: public lower bound on the number of records of each party.
+        draw: the sample.
+    """
+
+    constant: Sensitivity | None
+    sampled: Sensitivity
+    scheme: Scheme
+    count: int
+    draw: Draw
+
+    def mapped(self, rule: Callable[[Sensitivity], Sensitivity]) -> SampledPart:
+        """Return both parts under a linear rule."""
+        constant = None if self.constant is None else rule(self.constant)
+        return self._with(constant, rule(self.sampled))
+
+    def beside(
+        self, other: Sensitivity, rule: Callable[[Sensitivity, Sensitivity], Sensitivity]
+    ) -> SampledPart:
+        """Return what `rule` makes of this and of a value computed on all records."""
+        constant = other if self.constant is None else rule(self.constant, other)
+        return self._with(constant, self.sampled)
+
+    def joined(
+        self, other: SampledPart, rule: Callable[[Sensitivity, Sensitivity], Sensitivity]
+    ) -> SampledPart:
+        """Return what `rule` makes of two values computed on the same draw."""
+        if other.draw is not self.draw:
+            raise InvalidParameter("operand", "computed on another sample", "on the same sample")
+        both = self._with(self.constant, rule(self.sampled, other.sampled))
+        return both if other.constant is None else both.beside(other.constant, rule)
+
+    def mechanism(self, noise_std: float) -> SampledGaussian | GaussianMixtureStep:
+        """Return what a release with that noise is."""
+        if self.constant is None:
+            return self.scheme.event(GaussianStep(self.sampled, noise_std), self.count)
+        rate = float_up(self.scheme.rate(self.count))
+        return GaussianMixtureStep(self.constant, self.sampled, rate, noise_std)
+
+    def _with(self, constant: Sensitivity | None, sampled: Sensitivity) -> SampledPart:
+        return SampledPart(constant, sampled, self.scheme, self.count, self.draw)

@@ -45,11 +45,6 @@ def narrative(configuration: Configuration, *, description: str, demo: bool) -> 
             "baselines and attack trials in this report are experiments of the data's holder; "
             "they are not in the ledger and must not be published beside a real release",
         ),
-        limitations=(
-            ("The noise comes from a recorded seed: whoever knows it can subtract the noise.",)
-            if configuration.noise.seed is not None
-            else ()
-        ),
     )
 
 

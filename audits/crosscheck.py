@@ -48,7 +48,7 @@ _ROUNDED_MASS = 1e-12
 _CUT_MASS = 2e-15
 _GRID_PER_EPSILON = 1e-3
 # grids and differences are relative to epsilon, or to this where epsilon is smaller
-_LEAST_EPSILON = 1e-3
+_LEAST_EPSILON = 1e-2
 # grid points times compositions: a few seconds
 _MOST_WORK = 1e6
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from ..accounting.checker import CertificateWrong, Undecided, check, report
+from ..accounting.coq_goal import CoqMissing, coq_goal, prove
 from ..accounting.ledger import SqliteLedger, TamperedLedger
 from ..mechanisms.encoding import subject_hash
 from .output import Outcome, deliver, json_option
@@ -27,14 +28,24 @@ __all__ = ["verify"]
     help="Also verify this ledger's chain, and that the certificate is about its events.",
 )
 @click.option("--run", "run_name", help="Compare with this run's events only.")
+@click.option(
+    "--coq",
+    is_flag=True,
+    help="Write the last inequality beside CERTIFICATE as a Coq theorem; prove it if coqc is here.",
+)
 @json_option
 def verify(
-    certificate: Path, ledger_path: Path | None, run_name: str | None, as_json: bool
+    certificate: Path,
+    ledger_path: Path | None,
+    run_name: str | None,
+    coq: bool,
+    as_json: bool,
 ) -> None:
     """Re-verify CERTIFICATE with a checker that shares nothing with what wrote it."""
     try:
         proved = check(certificate.read_bytes())
         compared = None
+        gold = _gold(certificate) if coq else None
         if ledger_path is not None:
             with SqliteLedger(ledger_path, read_only=True) as opened:
                 opened.verify()
@@ -69,11 +80,28 @@ def verify(
                 "assumptions": list(proved.assumptions),
                 "axioms": list(proved.axioms),
                 "ledger": "events and chain agree" if compared else None,
+                "coq": gold,
             },
             rows=(
                 ("proved", report(proved)),
                 *((("ledger", "chain intact, events are the certificate's"),) if compared else ()),
+                *((("coq", gold),) if gold is not None else ()),
             ),
+            finding=gold is not None and gold.startswith("not proved"),
         ),
         as_json=as_json,
     )
+
+
+def _gold(certificate: Path) -> str:
+    """Write the certificate's last inequality as a Coq file, run it, and say what came of it."""
+    path = certificate.with_suffix(".v")
+    goal = coq_goal(certificate.read_bytes())
+    path.write_text(goal, encoding="utf-8")
+    try:
+        verdict = prove(goal)
+    except CoqMissing as missing:
+        return f"{path} written; not run: {missing}"
+    if verdict.proved:
+        return f"{path}: proved by coqc"
+    return f"not proved by coqc ({path}): {verdict.output.strip()[-300:]}"

@@ -103,6 +103,17 @@ def test_a_certificate_of_another_run_is_refused(call: Call, folder: Path) -> No
     assert (answer.status, answer.data["verdict"]) == (1, "refused")
 
 
+def test_gold_mode_writes_the_last_inequality_as_a_theorem(
+    call: Call, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call("run", folder / "run.toml", "--out", folder / "out", *QUICK)
+    monkeypatch.setenv("PATH", "")  # coqc itself is tried where the goal is made
+    answer = call("verify", folder / "out" / "certificate.json", "--coq", "--json")
+    assert answer.status == 0
+    assert "not run" in answer.data["coq"]
+    assert "Theorem" in (folder / "out" / "certificate.v").read_text()
+
+
 def test_a_budget_refuses_before_anything_is_drawn(call: Call, folder: Path) -> None:
     ledger = folder / "team.sqlite"
     made = call(

@@ -92,7 +92,8 @@ def replay_chunks(
         neighbour: D', with the same public facts.
         trials: number of trials in each of the four worlds (two of the attack, two of the null).
         seed: a whole number >= 0.
-        chunk: trials that run at once.
+        chunk: trials that run at once; about a hundred is fastest, as larger ones leave the cache
+            and wake the threads of BLAS.
 
     Raises `InvalidParameter` when the public facts differ or a number is out of range.
     """

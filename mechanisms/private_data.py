@@ -286,7 +286,10 @@ class Sample:
     def sum_correction(
         self, loss: Loss, w: FloatArray, *, anchor: FloatArray, radius: float
     ) -> Sensitive:
-        """Return the sum of each record's gradient at w less that at `anchor`, cut to `radius`."""
+        """Return the sum of each record's gradient at w less that at `anchor`, cut to `radius`.
+
+        Both points are public, of shape (..., P, d) or (d,).
+        """
         require_positive("radius", radius)
         dataset = self._dataset
         records = dataset._records
@@ -296,7 +299,8 @@ class Sample:
             slopes = records.slopes(loss, point) - records.slopes(loss, origin)
             longest = np.abs(slopes) * records.norms
             slopes *= np.minimum(1.0, radius * HEADROOM / np.maximum(longest, 1e-300))
-        return self._summed(Fraction(float(radius)), slopes)
+        longest_difference = 2 * dataset.shape.gradient_bound(loss)
+        return self._summed(min(Fraction(float(radius)), longest_difference), slopes)
 
     def _summed(self, bound: Fraction, slopes: FloatArray | None) -> Sensitive:
         """Return the drawn records' sum of slope times row, a vector of norm <= `bound` each."""

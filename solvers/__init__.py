@@ -20,6 +20,16 @@ from .schedules import (
 )
 from .star import DpAdmm, PublishedDpAdmm, PvpAdmm, Solver, StarState
 from .steps import ConstantSteps, NonsmoothSteps, SmoothSteps, Steps
+from .stochastic import (
+    ConvexWeights,
+    InnerWeights,
+    PrintedWeights,
+    PsAdmm,
+    PublishedPsAdmm,
+    SampledPsAdmm,
+    StochasticRounds,
+    theorem_2_noise_std,
+)
 from .topologies import Network, complete, five_agents, hub, random_geometric, ring
 
 __all__ = [
@@ -29,7 +39,9 @@ __all__ = [
     "ConstantNoise",
     "ConstantSteps",
     "Constraint",
+    "ConvexWeights",
     "DpAdmm",
+    "InnerWeights",
     "IterationDecay",
     "LinearLoss",
     "Logistic",
@@ -39,17 +51,22 @@ __all__ = [
     "NonsmoothSteps",
     "PeriodicDecay",
     "PrAdmm",
+    "PrintedWeights",
     "ProximalTerm",
+    "PsAdmm",
     "PublishedCentralisedDpAdmm",
     "PublishedDpAdmm",
     "PublishedPrAdmm",
+    "PublishedPsAdmm",
     "PvpAdmm",
     "Regulariser",
+    "SampledPsAdmm",
     "SmoothSteps",
     "Solver",
     "SplitState",
     "StarState",
     "Steps",
+    "StochasticRounds",
     "TabulatedNoise",
     "complete",
     "five_agents",
@@ -60,4 +77,5 @@ __all__ = [
     "random_geometric",
     "ring",
     "theorem_1_noise_multiplier",
+    "theorem_2_noise_std",
 ]

@@ -190,6 +190,11 @@ def test_sums_over_a_sample_are_sampled_gaussian_steps(
         sample = curator.sample(dataset, scheme)
         return sample.sum_correction(LOSS, W, anchor=ANCHOR, radius=0.25) / 8
 
+    def uncut(dataset: PrivateDataset, curator: Curator) -> Sensitive:
+        sample = curator.sample(dataset, scheme)
+        return sample.sum_correction(LOSS, W, anchor=ANCHOR, radius=9.0)
+
+    assert planned_parts(uncut, adjacency) == (kind, 0.0, 2 * factor)
     assert planned_parts(gradient, adjacency) == (kind, 0.0, factor)
     assert planned_parts(correction, adjacency) == (kind, 0.0, factor / 32)
 

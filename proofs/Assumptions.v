@@ -32,9 +32,15 @@ Definition sensitivity_theorems := (
   @Sensitivity.sensitivity_shift,
   @Sensitivity.sensitivity_sum,
   @Sensitivity.sensitivity_sum_witnesses,
+  @Sensitivity.sensitivity_concatenation,
   @Sensitivity.clip_norm,
+  @Sensitivity.clip_nonexpansive,
+  @Sensitivity.sensitivity_clip,
   @Sensitivity.mean_sensitivity_replace,
   @Sensitivity.mean_sensitivity_zero_out,
+  @Sensitivity.sum_sensitivity_replace,
+  @Sensitivity.sum_sensitivity_add_remove,
+  @Sensitivity.sum_sensitivity_zero_out,
   @Sensitivity.mean_sensitivity_add_remove,
   @Sensitivity.clipped_mean_sensitivity_replace,
   @Sensitivity.near_minimum_of_subgradient,
@@ -69,7 +75,9 @@ Print gaussian_integral_theorems.
 Print Assumptions gaussian_integral_theorems.
 
 Definition gaussian_theorems := (
+  @Gaussian.normal_density_total,
   @Gaussian.gaussian_renyi,
+  @Gaussian.rounded_cell,
   @Gaussian.gaussian_rounded_rdp,
   @Gaussian.gaussian_zcdp).
 Print gaussian_theorems.

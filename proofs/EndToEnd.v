@@ -27,7 +27,7 @@ Qed.
 
 Ltac enclose_integral x H :=
   integral_intro (RInt (fun t => exp (- (t * t) / 2)) 0 x)
-    with (i_prec 50, i_relwidth 40, i_degree 25) as H.
+    with (i_prec 46, i_relwidth 38, i_degree 20) as H.
 
 (** The exact delta of the Gaussian mechanism with mu = 1 at eps = 4.37718 is at most 1e-5. *)
 Theorem gaussian_delta_mu_1_upper : gaussian_delta 1 4.37718 <= 1 / 100000.

@@ -220,7 +220,8 @@ Context {A B : Type} (l : list A) (l' : A -> list B).
 
 (** First an outcome of [l], then one of [l' a]: the second list may depend on the first. *)
 Definition pairs : list (A * B) := flat_map (fun a => map (pair a) (l' a)) l.
-Definition joint (p : A -> R) (k : A -> B -> R) (ab : A * B) : R := p (fst ab) * k (fst ab) (snd ab).
+Definition joint (p : A -> R) (k : A -> B -> R) (ab : A * B) : R :=
+  p (fst ab) * k (fst ab) (snd ab).
 
 Lemma in_pairs a b : In (a, b) pairs -> In a l /\ In b (l' a).
 Proof.
@@ -605,7 +606,7 @@ Corollary group_of_two (rho : R) :
 Proof.
   intros Hz alpha Ha x y (z & Axz & Azy).
   replace (4 * rho) with (INR 2 ^ 2 * rho) by (simpl; ring).
-  apply (group_privacy rho 2 Hz alpha Ha); exists z; split; [exists x; split; [reflexivity|]|]; auto.
+  apply (group_privacy rho 2 Hz alpha Ha); exists z; split; [exists x; split|]; auto; reflexivity.
 Qed.
 
 End Groups.
@@ -685,7 +686,8 @@ Proof.
     replace (cks_delta alpha tau eps) with (exp ((alpha - 1) * tau) * cks_delta alpha 0 eps).
     + apply Rmult_le_compat_r; lra.
     + unfold cks_delta.
-      replace ((alpha - 1) * (tau - eps)) with ((alpha - 1) * tau + (alpha - 1) * (0 - eps)) by ring.
+      replace ((alpha - 1) * (tau - eps))
+        with ((alpha - 1) * tau + (alpha - 1) * (0 - eps)) by ring.
       rewrite exp_plus; field; lra.
 Qed.
 

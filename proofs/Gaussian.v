@@ -164,21 +164,23 @@ Qed.
 
 Lemma cdf_lt_real a b : a < b -> cdf m s (Finite a) < cdf m s (Finite b).
 Proof.
-  intros Hab; apply (lt_of_derive (fun y => cdf m s (Finite y)) (density m s)); auto using is_derive_cdf.
-  intros; apply density_pos.
+  intros Hab; apply (lt_of_derive (fun y => cdf m s (Finite y)) (density m s));
+    auto using is_derive_cdf, density_pos.
 Qed.
 
 Lemma cdf_lt x y : Rbar_lt x y -> cdf m s x < cdf m s y.
 Proof.
   intros H; destruct x as [x| |], y as [y| |]; simpl in H; try contradiction.
   - apply cdf_lt_real; exact H.
-  - apply Rlt_le_trans with (cdf m s (Finite (x + 1))); [apply cdf_lt_real; lra|apply cdf_le; exact I].
-  - apply Rle_lt_trans with (cdf m s (Finite (y - 1))); [apply cdf_le; exact I|apply cdf_lt_real; lra].
+  - apply Rlt_le_trans with (cdf m s (Finite (x + 1)));
+      [apply cdf_lt_real; lra|apply cdf_le; exact I].
+  - apply Rle_lt_trans with (cdf m s (Finite (y - 1)));
+      [apply cdf_le; exact I|apply cdf_lt_real; lra].
   - simpl; lra.
 Qed.
 
-(** The density integrates to one over the line. *)
-Lemma is_RInt_gen_density :
+(** The normal density integrates to one over the line ... *)
+Theorem normal_density_total :
   is_RInt_gen (density m s) (Rbar_locally m_infty) (Rbar_locally p_infty) 1.
 Proof.
   destruct regular_cdf as [Lm Lp].
@@ -205,7 +207,8 @@ Hypothesis Hs : 0 < s.
 (** The mean of the tilted law. *)
 Definition tilted : R := alpha * m1 + (1 - alpha) * m0.
 
-Definition gaussian_moment : R := exp ((alpha - 1) * (alpha * ((m1 - m0) * (m1 - m0) / (2 * (s * s))))).
+Definition gaussian_moment : R :=
+  exp ((alpha - 1) * (alpha * ((m1 - m0) * (m1 - m0) / (2 * (s * s))))).
 
 Lemma renyi_term_density x :
   renyi_term alpha (density m1 s x) (density m0 s x) = gaussian_moment * density tilted s x.
@@ -262,7 +265,8 @@ Definition increment (F : Rbar -> R) (c : Rbar * Rbar) : R := F (snd c) - F (fst
 (** The rounded normal law: the probability of each cell. *)
 Definition rounded (m s : R) : Rbar * Rbar -> R := increment (cdf m s).
 
-Lemma cells_ordered lo cuts c : ascending lo cuts -> In c (cells lo cuts) -> Rbar_le (fst c) (snd c).
+Lemma cells_ordered lo cuts c :
+  ascending lo cuts -> In c (cells lo cuts) -> Rbar_le (fst c) (snd c).
 Proof.
   revert lo; induction cuts as [|x cuts IH]; simpl; intros lo H [<-|I]; simpl.
   - destruct lo; exact Logic.I.
@@ -292,6 +296,15 @@ Proof.
   intros Hs Hc Z; unfold rounded, increment in *.
   destruct (Rbar_le_lt_or_eq_dec _ _ Hc) as [L|E]; [|rewrite E; ring].
   pose proof (cdf_lt m s Hs _ _ L); lra.
+Qed.
+
+(** ... and to the probability of a rounded value over the cell that is rounded to it. *)
+Theorem rounded_cell m s a b :
+  0 < s -> is_RInt (density m s) a b (rounded m s (Finite a, Finite b)).
+Proof.
+  intros Hs; apply (is_RInt_derive (fun x => cdf m s (Finite x))); intros x _.
+  - apply is_derive_cdf, Hs.
+  - apply continuous_density.
 Qed.
 
 (** ** The rounded Gaussian is zCDP *)
@@ -325,8 +338,8 @@ Proof.
                (fun x => C * density (tilted m1 m0 alpha) s x
                          + (- a * density m1 s x + b * density m0 s x))); [exact Hyz| |].
       + intros x; unfold L.
-        apply (is_derive_plus (V := R_NormedModule)); [|apply (is_derive_plus (V := R_NormedModule))];
-          apply is_derive_scal, is_derive_cdf, Hs.
+        apply (is_derive_plus (V := R_NormedModule));
+          [|apply (is_derive_plus (V := R_NormedModule))]; apply is_derive_scal, is_derive_cdf, Hs.
       + intros x _; unfold C; rewrite <- renyi_term_density by exact Hs.
         pose proof (density_pos m1 s Hs x); pose proof (density_pos m0 s Hs x).
         pose proof (renyi_term_tangent alpha t (density m1 s x) (density m0 s x) Ha) as T.

@@ -47,11 +47,12 @@ Proof.
     pose proof (extend_below (fun x => -1 * G x) a regular_opp
                   ltac:(intros y' z' H; specialize (Fall y' z' H); simpl; lra) u v Hv Huv) as D.
     simpl in D; lra. }
-  unfold from; destruct (Rbar_le_dec x (Finite a)) as [Hx|Hx], (Rbar_le_dec y (Finite a)) as [Hy|Hy].
+  unfold from.
+  destruct (Rbar_le_dec x (Finite a)) as [Hx|Hx], (Rbar_le_dec y (Finite a)) as [Hy|Hy].
   - specialize (Down x y Hy Hxy); lra.
   - apply Rbar_not_le_lt, Rbar_lt_le in Hy.
-    specialize (Up (Finite a) y (Rbar_le_refl _) Hy); specialize (Down x (Finite a) (Rbar_le_refl _) Hx).
-    lra.
+    specialize (Up (Finite a) y (Rbar_le_refl _) Hy).
+    specialize (Down x (Finite a) (Rbar_le_refl _) Hx); lra.
   - elim Hx; apply Rbar_le_trans with y; assumption.
   - apply Rbar_not_le_lt, Rbar_lt_le in Hx; specialize (Up x y Hx Hxy); lra.
 Qed.
@@ -68,11 +69,12 @@ Proof.
     pose proof (extend_above (fun x => -1 * G x) a regular_opp
                   ltac:(intros y' z' H; specialize (Fall y' z' H); simpl; lra) u v Hu Huv) as D.
     simpl in D; lra. }
-  unfold upto; destruct (Rbar_le_dec x (Finite a)) as [Hx|Hx], (Rbar_le_dec y (Finite a)) as [Hy|Hy].
+  unfold upto.
+  destruct (Rbar_le_dec x (Finite a)) as [Hx|Hx], (Rbar_le_dec y (Finite a)) as [Hy|Hy].
   - specialize (Up x y Hy Hxy); lra.
   - apply Rbar_not_le_lt, Rbar_lt_le in Hy.
-    specialize (Up x (Finite a) (Rbar_le_refl _) Hx); specialize (Down (Finite a) y (Rbar_le_refl _) Hy).
-    lra.
+    specialize (Up x (Finite a) (Rbar_le_refl _) Hx).
+    specialize (Down (Finite a) y (Rbar_le_refl _) Hy); lra.
   - elim Hx; apply Rbar_le_trans with y; assumption.
   - apply Rbar_not_le_lt, Rbar_lt_le in Hx; specialize (Down x y Hx Hxy); lra.
 Qed.
@@ -165,7 +167,8 @@ Proof.
 Qed.
 
 Lemma excess_threshold :
-  excess (Finite threshold) = Phi (eps / shift - shift / 2) - exp eps * Phi (eps / shift + shift / 2).
+  excess (Finite threshold)
+    = Phi (eps / shift - shift / 2) - exp eps * Phi (eps / shift + shift / 2).
 Proof.
   pose proof shift_neq_0; unfold excess, cdf.
   replace ((threshold - m0) / s) with (eps / shift + shift / 2)
@@ -295,7 +298,8 @@ Qed.
 
 Lemma gaussian_delta_nonneg mu eps : 0 < mu -> 0 <= gaussian_delta mu eps.
 Proof.
-  intros Hmu; pose proof (gaussian_rounded_delta mu 0 1 eps Rlt_0_1 ltac:(lra) [] (fun _ => false) I) as H.
+  intros Hmu.
+  pose proof (gaussian_rounded_delta mu 0 1 eps Rlt_0_1 ltac:(lra) [] (fun _ => false) I) as H.
   unfold prob in H; simpl in H; unfold shift in H.
   replace ((mu - 0) / 1) with mu in H by field; rewrite Rabs_right in H; lra.
 Qed.

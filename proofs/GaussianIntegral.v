@@ -108,7 +108,8 @@ Lemma bell_kernel_constant x : 0 <= x -> bell_integral x ^ 2 + kernel_integral x
 Proof.
   intros Hx.
   assert (E0 : bell_integral 0 ^ 2 + kernel_integral 0 = PI / 2).
-  { unfold bell_integral; rewrite RInt_point, kernel_integral_0; unfold Hierarchy.zero; simpl; ring. }
+  { unfold bell_integral; rewrite RInt_point, kernel_integral_0.
+    unfold Hierarchy.zero; simpl; ring. }
   destruct Hx as [Hx|<-]; [|exact E0].
   rewrite <- E0; symmetry.
   apply (eq_is_derive (V := R_NormedModule) (fun x => bell_integral x ^ 2 + kernel_integral x));

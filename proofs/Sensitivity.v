@@ -50,6 +50,30 @@ Proof.
   - apply total_nonneg; intros; nra.
 Defined.
 
+(** Pairs of vectors. *)
+Definition product (V W : Space) : Space.
+Proof.
+  refine {|
+    vec := V * W;
+    zero := (zero, zero);
+    add := fun x y => (add (fst x) (fst y), add (snd x) (snd y));
+    scale := fun a x => (scale a (fst x), scale a (snd x));
+    inner := fun x y => inner (fst x) (fst y) + inner (snd x) (snd y);
+  |}; intros; simpl.
+  - f_equal; apply add_comm.
+  - f_equal; apply add_assoc.
+  - destruct x; simpl; f_equal; apply add_zero.
+  - f_equal; apply scale_0.
+  - destruct x; simpl; f_equal; apply scale_1.
+  - f_equal; apply scale_scale.
+  - f_equal; apply scale_plus.
+  - f_equal; apply scale_add.
+  - f_equal; apply inner_comm.
+  - rewrite !inner_add; ring.
+  - rewrite !inner_scale; ring.
+  - pose proof (inner_pos (fst x)); pose proof (inner_pos (snd x)); lra.
+Defined.
+
 (** ** Norm *)
 
 Definition norm {V : Space} (x : V) : R := sqrt (inner x x).
@@ -217,6 +241,20 @@ Proof.
   match goal with |- norm ?z * _ <= _ => pose proof (norm_pos z) end; nra.
 Qed.
 
+(** Two functions of the same records, side by side: squares add up. *)
+Theorem sensitivity_concatenation (q : D -> V) (r : D -> W) s t :
+  0 <= s -> 0 <= t -> sensitivity adj q s -> sensitivity adj r t ->
+  sensitivity (V := product V W) adj (fun x => (q x, r x)) (sqrt (s * s + t * t)).
+Proof.
+  intros Ps Pt Hq Hr x y A; apply norm_le; [apply sqrt_pos|].
+  rewrite sqrt_sqrt by nra; simpl.
+  change (inner (sub (q x) (q y)) (sub (q x) (q y)) + inner (sub (r x) (r y)) (sub (r x) (r y))
+          <= s * s + t * t).
+  rewrite <- !norm_sq; specialize (Hq x y A); specialize (Hr x y A).
+  pose proof (norm_pos (sub (q x) (q y))); pose proof (norm_pos (sub (r x) (r y))).
+  apply Rplus_le_compat; apply Rmult_le_compat; assumption.
+Qed.
+
 End Calculus.
 
 (** ** Clipping *)
@@ -236,6 +274,50 @@ Proof.
   rewrite norm_scale, Rabs_right.
   - apply Req_le; field; lra.
   - apply Rle_ge, Rmult_le_pos; [exact HC|apply Rlt_le, Rinv_0_lt_compat; lra].
+Qed.
+
+(** The clipped vector is the point of the ball nearest to x: nothing in the ball lies beyond it. *)
+Lemma clip_obtuse (C : R) (x z : V) :
+  0 <= C -> norm z <= C -> inner (sub x (clip C x)) (sub z (clip C x)) <= 0.
+Proof.
+  intros HC Hz; unfold clip; destruct (Rle_dec (norm x) C) as [H|H].
+  - rewrite sub_diag, <- (scale_0 (zero : V)), inner_scale; lra.
+  - set (c := C / norm x).
+    assert (Hc : c * norm x = C) by (unfold c; field; lra).
+    assert (c < 1) by nra.
+    unfold sub; rewrite scale_scale, <- (scale_1 x) at 1; rewrite <- scale_plus.
+    rewrite inner_scale, inner_add_r, scale_scale, inner_scale_r, <- norm_sq.
+    pose proof (cauchy_schwarz x z).
+    assert (norm x * norm z <= norm x * C) by (apply Rmult_le_compat_l; lra).
+    assert (inner x z + -1 * c * (norm x * norm x) <= 0).
+    { replace (-1 * c * (norm x * norm x)) with (- (C * norm x)) by (rewrite <- Hc; ring); lra. }
+    assert (0 <= 1 + -1 * c) by lra; nra.
+Qed.
+
+(** Clipping moves no two points apart. *)
+Theorem clip_nonexpansive (C : R) (x y : V) :
+  0 <= C -> norm (sub (clip C x) (clip C y)) <= norm (sub x y).
+Proof.
+  intros HC; set (p := clip C x); set (r := clip C y).
+  pose proof (clip_obtuse C x r HC (clip_norm C y HC)) as Ox; fold p in Ox.
+  pose proof (clip_obtuse C y p HC (clip_norm C x HC)) as Oy; fold r in Oy.
+  pose proof (cauchy_schwarz (sub x y) (sub p r)) as CS.
+  assert (E : norm (sub p r) * norm (sub p r) <= inner (sub x y) (sub p r)).
+  { rewrite norm_sq; unfold sub in *.
+    rewrite !inner_add, !inner_add_r, !inner_scale, !inner_scale_r in *.
+    rewrite (inner_comm r p), (inner_comm y p), (inner_comm y r) in *; lra. }
+  pose proof (norm_pos (sub p r)); pose proof (norm_pos (sub x y)).
+  apply Rnot_lt_le; intros L; nra.
+Qed.
+
+(** So a clipped function keeps its sensitivity, and never has more than 2C. *)
+Theorem sensitivity_clip {D} (adj : D -> D -> Prop) (q : D -> V) (C s : R) :
+  0 <= C -> sensitivity adj q s -> sensitivity adj (fun x => clip C (q x)) (Rmin s (2 * C)).
+Proof.
+  intros HC H x y A; apply Rmin_glb.
+  - eapply Rle_trans; [apply clip_nonexpansive, HC|auto].
+  - eapply Rle_trans; [apply norm_sub|].
+    pose proof (clip_norm C (q x) HC); pose proof (clip_norm C (q y) HC); lra.
 Qed.
 
 End Clipping.
@@ -312,6 +394,30 @@ Proof.
   intros Hn Hnull ? ? [before after x|before after x];
     [|rewrite norm_sub_comm]; rewrite mean_replace, norm_scale_inv, Hnull, sub_zero by exact Hn;
     apply Rmult_le_compat_r; auto; apply Rlt_le, Rinv_0_lt_compat; exact Hn.
+Qed.
+
+(** The sum itself: C when a record is added, removed or zeroed out, 2C when it is replaced. *)
+Theorem sum_sensitivity_replace : sensitivity replace_one vsum (2 * C).
+Proof.
+  intros ? ? [before after x y]; rewrite !vsum_insert, sub_add_sub, sub_diag, add_zero.
+  eapply Rle_trans; [apply norm_sub|].
+  pose proof (bounded x); pose proof (bounded y); lra.
+Qed.
+
+Theorem sum_sensitivity_add_remove : sensitivity add_remove_one vsum C.
+Proof.
+  assert (E : forall before after x,
+            sub (vsum (before ++ x :: after)) (vsum (before ++ after)) = f x).
+  { intros; rewrite vsum_insert; rewrite <- (add_zero_l (vsum (before ++ after))) at 2.
+    rewrite sub_add_sub, sub_diag, add_zero, sub_zero; reflexivity. }
+  intros ? ? [before after x|before after x]; [|rewrite norm_sub_comm]; rewrite E; apply bounded.
+Qed.
+
+Theorem sum_sensitivity_zero_out (null : X) :
+  f null = zero -> sensitivity (zero_out_one null) vsum C.
+Proof.
+  intros Hnull ? ? [before after x|before after x]; [|rewrite norm_sub_comm];
+    rewrite !vsum_insert, sub_add_sub, sub_diag, add_zero, Hnull, sub_zero; apply bounded.
 Qed.
 
 (** The mean over the records that are there. *)

@@ -73,15 +73,6 @@ Proof.
     specialize (Pos a (or_introl eq_refl)); lra.
 Qed.
 
-Lemma term_le_total l f a :
-  (forall b, In b l -> 0 <= f b) -> In a l -> f a <= total l f.
-Proof.
-  induction l as [|b l IH]; simpl; intros Pos []; subst.
-  - assert (0 <= total l f) by (apply total_nonneg; auto); lra.
-  - assert (f a <= total l f) by auto.
-    specialize (Pos b (or_introl eq_refl)); lra.
-Qed.
-
 Lemma total_map {B} (h : B -> A) (l : list B) f : total (map h l) f = total l (fun b => f (h b)).
 Proof. induction l as [|b l IH]; simpl; congruence. Qed.
 

@@ -16,7 +16,7 @@ Enclosure(0.25)
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf
@@ -30,18 +30,23 @@ from ..mechanisms.events import (
     DiscreteGaussianStep,
     DiscreteLaplaceStep,
     Event,
+    GaussianMixtureStep,
     GaussianStep,
     LaplaceStep,
     Mechanism,
     Parties,
+    PoissonSampled,
+    RandomisedResponse,
     Repeated,
+    SampledWithoutReplacement,
     UnprotectedRelease,
     adjacencies,
 )
+from ..mechanisms.sensitivity import added
 from .enclosure import Enclosure
 from .notions import Exact
 
-__all__ = ["Account", "Composition", "UnpricedMechanism", "composed"]
+__all__ = ["Account", "Composition", "UnpricedMechanism", "composed", "costly_mechanisms"]
 
 _BITS = 512
 
@@ -49,15 +54,16 @@ _BITS = 512
 class UnpricedMechanism(DpledgerError, ValueError):
     """No rule here prices this mechanism. This does not mean that it is not private."""
 
-    def __init__(self, mechanism: Mechanism, where: str) -> None:
+    def __init__(self, mechanism: Mechanism, where: str, expected: str = "Gaussian steps") -> None:
         super().__init__(
-            f"Expected Gaussian steps {where} instead got {type(mechanism).__name__}: {mechanism}."
+            f"Expected {expected} {where} instead got {type(mechanism).__name__}: {mechanism}."
         )
         self.mechanism = mechanism
         self.where = where
+        self.expected = expected
 
-    def __reduce__(self) -> tuple[type["UnpricedMechanism"], tuple[Mechanism, str]]:
-        return (type(self), (self.mechanism, self.where))
+    def __reduce__(self) -> tuple[type["UnpricedMechanism"], tuple[Mechanism, str, str]]:
+        return (type(self), (self.mechanism, self.where, self.expected))
 
 
 class _Price(NamedTuple):
@@ -91,8 +97,42 @@ def _price(mechanism: Mechanism) -> _Price:
                 (squared.numerator * unit * unit) << _BITS, squared.denominator * noise * noise
             )
             return _Price(units, units + (rest > 0))
+        case PoissonSampled() | SampledWithoutReplacement():
+            return _sampled_price(mechanism)
+        case GaussianMixtureStep():
+            return _mixture_price(mechanism)
+        case RandomisedResponse(truth=truth, categories=categories):
+            if truth in (0, 1):
+                return _Price(reason=f"RandomisedResponse with truth={truth}")
+            if Fraction(truth) * categories == 1:
+                return _FREE
+            return _Price(other=mechanism)
         case _:
             return _Price(other=mechanism)
+
+
+def _sampled_price(mechanism: PoissonSampled | SampledWithoutReplacement) -> _Price:
+    if isinstance(mechanism, PoissonSampled):
+        never, always = mechanism.rate == 0, mechanism.rate == 1
+    else:
+        never, always = False, mechanism.batch == mechanism.records
+    if never:
+        return _FREE
+    whole = _price(mechanism.event)
+    if always or whole.reason is not None or whole == _FREE:
+        return whole
+    return _Price(other=mechanism)
+
+
+def _mixture_price(mechanism: GaussianMixtureStep) -> _Price:
+    constant, sampled = mechanism.constant, mechanism.sampled
+    if mechanism.rate == 0 or sampled.squared == 0:
+        return _price(GaussianStep(constant, mechanism.noise_std))
+    if mechanism.rate == 1:
+        return _price(GaussianStep(added(constant, sampled), mechanism.noise_std))
+    if mechanism.noise_std == 0:
+        return _Price(reason="GaussianMixtureStep with noise_std=0")
+    return _Price(other=mechanism)
 
 
 class Account:
@@ -147,6 +187,16 @@ class Account:
     def least(self) -> Fraction:
         """A lower bound on mu² of the Gaussian steps alone."""
         return Fraction(self._lower, 1 << _BITS)
+
+    def in_groups(self, size: int, grouped: Callable[[Mechanism], Mechanism]) -> "Account":
+        """Return what `size` records pay together; `grouped` says so of mechanisms but Gaussian."""
+        total = Account()
+        total._lower, total._upper = self._lower * size**2, self._upper * size**2
+        total.reasons = self.reasons
+        for mechanism, times in self.others.items():
+            inner, repeated = _unrolled(grouped(mechanism), times)
+            total._charge(_price(inner), repeated)
+        return total
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -280,6 +330,11 @@ class Composition:
         self._checked(events)
 
     @property
+    def unprotected(self) -> tuple[str, ...]:
+        """Why somebody has no protection at all; empty if all have some."""
+        return tuple({reason: None for _, account in self.accounts for reason in account.reasons})
+
+    @property
     def accounts(self) -> tuple[tuple[tuple[str, ...], Account], ...]:
         """Each group of parties that pay alike, with its account; () is a record of no party."""
         cells = {id(cell): cell for cell in self._cell_of.values()}
@@ -322,6 +377,13 @@ class Composition:
         for name in members:
             self._cell_of[name] = cell
         self._cells_under.clear()
+
+
+def costly_mechanisms(event: Event) -> Iterator[Mechanism]:
+    """Yield the single mechanisms of an event that cost something and are no Gaussian steps."""
+    for charge in _charges(event):
+        if charge.price.other is not None:
+            yield charge.price.other
 
 
 def composed(events: Iterable[Event], *, adjacency: Adjacency | None = None) -> Composition:

@@ -1,0 +1,24 @@
+"""Accountants: what events cost, behind one interface.
+
+>>> from dpledger.mechanisms import (
+...     Adjacency, Audience, Context, Event, GaussianStep, PoissonSampled, Repeated, declared)
+>>> step = GaussianStep(declared(1, "clipped", adjacency=Adjacency.ADD_REMOVE_ONE), 1.0)
+>>> sampled = Repeated(PoissonSampled(step, 0.01), 1000)
+>>> accountant = RdpAccountant()
+>>> accountant.add(Event(sampled, Context((), 1, "gradients", Audience.SERVER)))
+>>> round(accountant.epsilon(1e-5).upper_float, 3)
+2.101
+"""
+
+from .accountant import Accountant, PrivacyCurve
+from .gdp import GdpAccountant
+from .renyi import MomentsAccountant, RdpAccountant, ZcdpAccountant
+
+__all__ = [
+    "Accountant",
+    "GdpAccountant",
+    "MomentsAccountant",
+    "PrivacyCurve",
+    "RdpAccountant",
+    "ZcdpAccountant",
+]

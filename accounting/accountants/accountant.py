@@ -1,0 +1,162 @@
+"""The interface of accountants, and what all of them do alike.
+
+An accountant takes in events, prices what one record pays, and answers for the record that pays
+most. Laws, which hold for every accountant and are tested over all of them: an answer is an upper
+bound (the upper end of an enclosure); the order of events does not matter; more steps, less noise,
+a higher sampling rate or a smaller delta never lower epsilon; what cannot be priced is an error
+that names it.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...mechanisms.adjacency import Adjacency
+from ...mechanisms.errors import InvalidParameter, Number, require_open_unit
+from ...mechanisms.events import Event, Mechanism
+from ...mechanisms.protocols import FloatArray
+from ..amplification import in_groups, require_amplification
+from ..composition import Account, Composition, UnpricedMechanism, costly_mechanisms
+from ..enclosure import Enclosure
+from ..grade import Grade
+
+__all__ = ["Accountant", "PrivacyCurve"]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class PrivacyCurve:
+    """Points of the privacy curve: (epsilon[i], delta[i])-DP holds for every i, with this grade."""
+
+    grade: Grade
+    epsilon: FloatArray
+    delta: FloatArray
+
+
+class Accountant(ABC):
+    """What events cost; it only grows. `adjacency` as for `Composition`."""
+
+    name: ClassVar[str]
+    """A word, for tables."""
+    method: ClassVar[str]
+    """How it gets its answers, for reports."""
+    prices: ClassVar[str]
+    """The mechanisms it knows, for error messages."""
+    grade: ClassVar[Grade] = Grade.CERTIFIED
+
+    def __init__(self, adjacency: Adjacency | None = None) -> None:
+        self._composition = Composition(adjacency)
+
+    @classmethod
+    def over(cls, composition: Composition) -> Self:
+        """Return an accountant that goes on with a composition.
+
+        Raises `UnpricedMechanism` if that holds a mechanism which it cannot price.
+        """
+        accountant = cls()
+        for _, account in composition.accounts:
+            for mechanism in account.others:
+                accountant._require(mechanism)
+        accountant._composition = composition
+        return accountant
+
+    @property
+    def adjacency(self) -> Adjacency | None:
+        """The relation that all events speak of; None before the first."""
+        return self._composition.adjacency
+
+    def supports(self, event: Event) -> bool:
+        """Return whether `add` would price this event."""
+        try:
+            self.require(event)
+        except UnpricedMechanism:
+            return False
+        return True
+
+    def require(self, event: Event) -> None:
+        """Raise `UnpricedMechanism`, which names it, for a mechanism that cannot be priced."""
+        for mechanism in costly_mechanisms(event):
+            self._require(mechanism)
+
+    def add(self, event: Event) -> None:
+        """Charge one event.
+
+        Raises `UnpricedMechanism`, and what `Composition.add` does; then nothing is charged.
+        """
+        self.require(event)
+        self._composition.add(event)
+
+    def extend(self, events: Iterable[Event]) -> None:
+        """Charge events in order."""
+        for event in events:
+            self.add(event)
+
+    def epsilon(self, delta: Number, *, group: int = 1) -> Enclosure:
+        """Return epsilon at `delta`, in (0, 1), of the `group` records that pay most."""
+        return _greatest(found for _, found in self.epsilon_by_party(delta, group=group))
+
+    def delta(self, epsilon: Number, *, group: int = 1) -> Enclosure:
+        """Return delta at `epsilon`, in [0, inf], of the `group` records that pay most."""
+        return _greatest(found for _, found in self.delta_by_party(epsilon, group=group))
+
+    def epsilon_by_party(
+        self, delta: Number, *, group: int = 1
+    ) -> tuple[tuple[tuple[str, ...], Enclosure], ...]:
+        """Return epsilon for each set of parties that pay alike; () is a record of no party."""
+        require_open_unit("delta", delta)
+        return self._by_party(lambda account: self._epsilon(account, delta), group)
+
+    def delta_by_party(
+        self, epsilon: Number, *, group: int = 1
+    ) -> tuple[tuple[tuple[str, ...], Enclosure], ...]:
+        """Return delta for each set of parties that pay alike; () is a record of no party."""
+        if isinstance(epsilon, bool) or not epsilon >= 0:
+            raise InvalidParameter("epsilon", epsilon, "in [0, inf]")
+        return self._by_party(lambda account: self._delta(account, epsilon), group)
+
+    def curve(self, deltas: ArrayLike) -> PrivacyCurve:
+        """Return the curve at `deltas`, array of shape (n,): epsilons rounded up."""
+        given = np.asarray(deltas, dtype=np.float64)
+        uppers = [self.epsilon(float(delta)).upper_float for delta in given]
+        return PrivacyCurve(self.grade, np.array(uppers), given)
+
+    def curve_at(self, epsilons: ArrayLike) -> PrivacyCurve:
+        """Return the curve at `epsilons`, array of shape (n,): deltas rounded up."""
+        given = np.asarray(epsilons, dtype=np.float64)
+        uppers = [self.delta(float(epsilon)).upper_float for epsilon in given]
+        return PrivacyCurve(self.grade, given, np.array(uppers))
+
+    def _by_party(
+        self, answer: Callable[[Account], Enclosure], group: int
+    ) -> tuple[tuple[tuple[str, ...], Enclosure], ...]:
+        accounts = [(names, in_groups(a, group)) for names, a in self._composition.accounts]
+        known: dict[object, Enclosure] = {}
+        for _, account in accounts:
+            if account.key not in known:
+                known[account.key] = answer(account)
+        return tuple((names, known[account.key]) for names, account in accounts)
+
+    def _require(self, mechanism: Mechanism) -> None:
+        require_amplification(mechanism)
+        if not self._knows(mechanism):
+            raise UnpricedMechanism(mechanism, f"for the {self.name} accountant", self.prices)
+
+    @abstractmethod
+    def _knows(self, mechanism: Mechanism) -> bool:
+        """Return whether a single mechanism that is no Gaussian step has a price here."""
+
+    @abstractmethod
+    def _epsilon(self, account: Account, delta: Number) -> Enclosure:
+        """Return epsilon of one record."""
+
+    @abstractmethod
+    def _delta(self, account: Account, epsilon: Number) -> Enclosure:
+        """Return delta of one record."""
+
+
+def _greatest(found: Iterable[Enclosure]) -> Enclosure:
+    lowers, uppers = zip(*((e.lower, e.upper) for e in found), strict=True)
+    return Enclosure(max(lowers), max(uppers))

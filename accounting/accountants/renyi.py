@@ -1,0 +1,238 @@
+"""Accountants of log moments K(α) = (α - 1) D_α, which add up: RDP, zCDP and moments.
+
+The order is looked for anew for every question: ln δ = K(α) - (α-1) ε + h(α-1), with
+h(c) = c ln c - (1+c) ln(1+c), is convex in α, and so ε at given δ is quasi-convex (Canonne, Kamath,
+Steinke 2020, Proposition 12). Whatever order the search ends at, the bound at it holds.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from fractions import Fraction
+from math import exp, inf, log, sqrt
+
+from flint import arb
+
+from ...mechanisms.adjacency import Adjacency
+from ...mechanisms.errors import Number, require_positive_int
+from ...mechanisms.events import (
+    DiscreteGaussianStep,
+    DiscreteLaplaceStep,
+    LaplaceStep,
+    Mechanism,
+    RandomisedResponse,
+)
+from ..composition import Account
+from ..enclosure import Enclosure, ball_of, precision
+from ..gaussian import delta_from_epsilon, epsilon_from_delta
+from ..rdp import LARGEST_WHOLE_ORDER, is_sampled, log_moment
+from .accountant import Accountant
+
+__all__ = ["MomentsAccountant", "RdpAccountant", "ZcdpAccountant"]
+
+_BITS = 128
+_RATIO = 8.0
+_SPREAD = 1e-3
+"""The search stops when the logarithm of α - 1 is known to this: ε moves by its square."""
+_LEAST_EXCESS, _LARGEST_EXCESS = 2.0**-40, 2.0**80
+_LARGEST_FRACTION = 12
+"""Above it whole orders of sampled mechanisms are close enough to each other."""
+_MOST_INTEGRALS = 24
+"""With more distinct sampled mechanisms only whole orders are looked at."""
+
+
+class _LogMomentAccountant(Accountant):
+    """Prices by log moments; the lower end is what the Gaussian steps alone cost."""
+
+    @abstractmethod
+    def _log_moment(self, account: Account, order: Fraction) -> arb:
+        """Return an upper bound on K(order) of one record, exact."""
+
+    @abstractmethod
+    def _best_order(self, account: Account, objective: Callable[[Fraction], float]) -> Fraction:
+        """Return the order with the least objective, as far as it was looked for."""
+
+    def _epsilon(self, account: Account, delta: Number) -> Enclosure:
+        def at(order: Fraction) -> arb:
+            excess = ball_of(order - 1)
+            return (self._log_delta(account, order) - ball_of(delta).log()) / excess
+
+        lower = epsilon_from_delta(mu_squared=account.gaussian_mu_squared, delta=delta)
+        return self._enclosed(account, at, lower)
+
+    def _delta(self, account: Account, epsilon: Number) -> Enclosure:
+        def at(order: Fraction) -> arb:
+            return self._log_delta(account, order) - ball_of(order - 1) * ball_of(epsilon)
+
+        def delta_at(order: Fraction) -> arb:
+            return at(order).exp().min(arb(1))
+
+        lower = delta_from_epsilon(mu_squared=account.gaussian_mu_squared, epsilon=epsilon)
+        if epsilon == inf and not account.reasons:
+            return Enclosure.of(0)
+        return self._enclosed(account, delta_at, lower, objective=at, largest=arb(1))
+
+    def _enclosed(
+        self,
+        account: Account,
+        bound: Callable[[Fraction], arb],
+        gaussian: Enclosure,
+        *,
+        objective: Callable[[Fraction], arb] | None = None,
+        largest: arb | None = None,
+    ) -> Enclosure:
+        largest = arb(inf) if largest is None else largest
+        if account.reasons:
+            return Enclosure(largest, largest)
+        if not account.others and account.gaussian_mu_squared.upper.is_zero():
+            return Enclosure.of(0)
+        score = objective or bound
+        with precision(_BITS):
+            order = self._best_order(account, lambda a: _upper_float(score(a)))
+            found = bound(order)
+            upper = largest if found.is_nan() else found.max(arb(0)).upper().min(largest)
+            return Enclosure(gaussian.lower, upper.max(gaussian.lower))
+
+    def _log_delta(self, account: Account, order: Fraction) -> arb:
+        """Return ln δ at ε = 0: K(α) + h(α - 1)."""
+        excess = ball_of(order - 1)
+        entropy = excess * excess.log() - (1 + excess) * excess.log1p()
+        return self._log_moment(account, order) + entropy
+
+
+def _upper_float(ball: arb) -> float:
+    return inf if ball.is_nan() else float(ball.upper())
+
+
+class RdpAccountant(_LogMomentAccountant):
+    """Rényi divergences of any order, of every mechanism; converted at the best order.
+
+    Sampled mechanisms: integrals up to order 12, closed forms at whole orders above.
+    """
+
+    name = "RDP"
+    method = "Rényi divergences in ball arithmetic at the best order found: an upper bound"
+    prices = "mechanisms with noise"
+
+    def _knows(self, mechanism: Mechanism) -> bool:
+        return True
+
+    def _log_moment(self, account: Account, order: Fraction) -> arb:
+        total = account.gaussian_mu_squared.upper * ball_of(order * (order - 1)) / 2
+        for mechanism, times in account.others.items():
+            total += times * log_moment(mechanism, order)
+        return total.upper()
+
+    def _best_order(self, account: Account, objective: Callable[[Fraction], float]) -> Fraction:
+        sampled = sum(is_sampled(mechanism) for mechanism in account.others)
+        if not sampled:
+            return _least(objective, Fraction, _LARGEST_EXCESS)
+        whole_from = 1 if sampled > _MOST_INTEGRALS else _LARGEST_FRACTION
+
+        def order(point: float) -> Fraction:
+            return Fraction(point if point < whole_from else max(2, round(point)))
+
+        return _least(objective, order, LARGEST_WHOLE_ORDER - 1)
+
+
+class ZcdpAccountant(_LogMomentAccountant):
+    """rho adds up (Bun, Steinke 2016); converted at the best order.
+
+    A pure mechanism of epsilon is epsilon²/2-zCDP (Proposition 1.4). Samples have no price here.
+    """
+
+    name = "zCDP"
+    method = "zCDP composition, converted at the best order in ball arithmetic"
+    prices = "Gaussian or discrete Gaussian noise, or pure mechanisms,"
+
+    def _knows(self, mechanism: Mechanism) -> bool:
+        return isinstance(mechanism, _ZCDP)
+
+    def rho(self, account: Account) -> Enclosure:
+        """Return rho of one record."""
+        if account.reasons:
+            return Enclosure.of(inf)
+        with precision(_BITS):
+            total = account.gaussian_mu_squared.ball / 2
+            for mechanism, times in account.others.items():
+                total += times * _rho(mechanism)
+            return Enclosure.from_ball(total)
+
+    def _log_moment(self, account: Account, order: Fraction) -> arb:
+        return (self.rho(account).upper * ball_of(order * (order - 1))).upper()
+
+    def _best_order(self, account: Account, objective: Callable[[Fraction], float]) -> Fraction:
+        return _least(objective, Fraction, _LARGEST_EXCESS)
+
+
+_ZCDP = DiscreteGaussianStep | LaplaceStep | DiscreteLaplaceStep | RandomisedResponse
+
+
+def _rho(mechanism: Mechanism) -> arb:
+    match mechanism:
+        case DiscreteGaussianStep(sensitivity=sensitivity, noise_std=scale) | (
+            LaplaceStep(sensitivity=sensitivity, scale=scale)
+            | DiscreteLaplaceStep(sensitivity=sensitivity, scale=scale)
+        ):
+            return ball_of(sensitivity.squared / Fraction(scale) ** 2) / 2
+        case RandomisedResponse(truth=truth, categories=categories):
+            odds = Fraction(truth) * (categories - 1) / (1 - Fraction(truth))
+            return ball_of(odds).log() ** 2 / 2
+        case _:
+            raise TypeError(f"Expected a mechanism with a rho instead got {mechanism}.")
+
+
+class MomentsAccountant(RdpAccountant):
+    """Whole λ = α - 1 up to `max_order`, converted as its authors do; for comparison.
+
+    ε = min_λ (K(λ+1) + ln 1/δ) / λ. Source: Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar, Zhang
+    2016, Theorem 2.
+    """
+
+    name = "moments"
+    method = "log moments of whole orders in ball arithmetic, Markov's inequality"
+
+    def __init__(self, adjacency: Adjacency | None = None, *, max_order: int = 32) -> None:
+        super().__init__(adjacency)
+        require_positive_int("max_order", max_order)
+        self.max_order = max_order
+
+    def _log_delta(self, account: Account, order: Fraction) -> arb:
+        return self._log_moment(account, order)
+
+    def _best_order(self, account: Account, objective: Callable[[Fraction], float]) -> Fraction:
+        orders = (Fraction(2 + k) for k in range(self.max_order))
+        return min(orders, key=objective)
+
+
+def _least(
+    objective: Callable[[Fraction], float], order: Callable[[float], Fraction], most: float
+) -> Fraction:
+    """Return the order of the least value of a quasi-convex function that was found.
+
+    `order` makes an order of a point above 1; `most` is the largest α - 1 that is looked at.
+    """
+    values: dict[Fraction, float] = {}
+
+    def value(log_excess: float) -> float:
+        alpha = order(1 + min(exp(log_excess), most))
+        if alpha not in values:
+            values[alpha] = objective(alpha)
+        return values[alpha]
+
+    step, first, last = log(_RATIO), log(_LEAST_EXCESS), log(most)
+    middle = min(log(8.0), last)
+    while middle - step > first and value(middle - step) <= value(middle):
+        middle -= step
+    while middle + step < last and value(middle + step) < value(middle):
+        middle += step
+    low, high = middle - step, min(middle + step, last)
+    golden = (sqrt(5) - 1) / 2
+    left, right = high - golden * (high - low), low + golden * (high - low)
+    while high - low > _SPREAD:
+        if value(left) <= value(right):
+            high, right = right, left
+            left = high - golden * (high - low)
+        else:
+            low, left = left, right
+            right = low + golden * (high - low)
+    return min(values, key=lambda alpha: values[alpha])

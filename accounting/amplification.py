@@ -1,0 +1,110 @@
+"""Hidden samples: under which relations a sampled mechanism has a rule, and what groups pay.
+
+Sampling amplifies only where leaving a record out of the sample leaves nothing of it behind, and
+only under the relation for which that is proved.
+"""
+
+from fractions import Fraction
+from functools import partial
+
+from ..mechanisms.adjacency import Adjacency
+from ..mechanisms.errors import require_positive_int
+from ..mechanisms.events import (
+    DiscreteGaussianStep,
+    DiscreteLaplaceStep,
+    GaussianMixtureStep,
+    GaussianStep,
+    LaplaceStep,
+    Mechanism,
+    PoissonSampled,
+    RandomisedResponse,
+    Repeated,
+    SampledWithoutReplacement,
+)
+from ..mechanisms.sensitivity import Derivation, Sensitivity, float_up, scaled
+from .composition import Account, UnpricedMechanism
+from .rules.sensitivity import MEANS
+
+__all__ = ["in_groups", "require_amplification"]
+
+_WITHOUT = (Adjacency.ADD_REMOVE_ONE, Adjacency.ZERO_OUT_ONE)
+
+
+def require_amplification(mechanism: Mechanism) -> None:
+    """Raise `UnpricedMechanism` unless the theorem on this kind of sampling covers `mechanism`.
+
+    Poisson sampling: add/remove or zero-out; a fixed batch: replace-one; a Gaussian mixture step:
+    any of these. Under add/remove a sampled sum must not be divided by the number of records, which
+    is not public. Other mechanisms pass.
+    """
+    match mechanism:
+        case PoissonSampled():
+            _require_relation(mechanism, mechanism.event.sensitivity, _WITHOUT)
+        case SampledWithoutReplacement():
+            _require_relation(mechanism, mechanism.event.sensitivity, (Adjacency.REPLACE_ONE,))
+        case GaussianMixtureStep():
+            allowed = (*_WITHOUT, Adjacency.REPLACE_ONE)
+            _require_relation(mechanism, mechanism.sampled, allowed)
+        case _:
+            pass
+
+
+def _require_relation(
+    mechanism: Mechanism, sensitivity: Sensitivity, allowed: tuple[Adjacency, ...]
+) -> None:
+    if sensitivity.adjacency not in allowed:
+        names = " or ".join(relation.value for relation in allowed)
+        raise UnpricedMechanism(mechanism, f"under {names}", "this kind of sampling")
+    if sensitivity.adjacency is Adjacency.ADD_REMOVE_ONE and _has_mean(sensitivity.derivation):
+        raise UnpricedMechanism(
+            mechanism, "divided by public numbers under add/remove", "a sampled sum"
+        )
+
+
+def _has_mean(derivation: Derivation) -> bool:
+    return derivation.rule in MEANS or any(map(_has_mean, derivation.premises))
+
+
+def in_groups(account: Account, size: int) -> Account:
+    """Return what `size` records pay together.
+
+    Additive noise meets `size` times the shift, randomised response as many answers. Of a sample
+    that one record enters with probability q, at least one of the group is part with probability
+    1 - (1-q)^size (fixed batch: at most size q), and then it shifts the release by at most `size`
+    times as much; by convexity and monotonicity of the hockey-stick divergence in a shift, the pair
+    of that rate and shift dominates.
+
+    Raises `InvalidParameter` unless `size` is a whole number >= 1.
+    """
+    require_positive_int("size", size)
+    return account if size == 1 else account.in_groups(size, partial(_grouped, size=size))
+
+
+def _grouped(mechanism: Mechanism, size: int) -> Mechanism:
+    match mechanism:
+        case GaussianStep() | LaplaceStep():
+            return _shifted(mechanism, size)
+        case DiscreteGaussianStep(sensitivity=one, noise_std=noise_std):
+            return DiscreteGaussianStep(scaled(one, size), noise_std)
+        case DiscreteLaplaceStep(sensitivity=one, scale=scale):
+            return DiscreteLaplaceStep(scaled(one, size), scale)
+        case RandomisedResponse():
+            return Repeated(mechanism, size)
+        case PoissonSampled(event=event, rate=rate):
+            some = 1 - (1 - Fraction(rate)) ** size
+            return PoissonSampled(_shifted(event, size), min(1.0, float_up(some)))
+        case SampledWithoutReplacement(event=event, batch=batch, records=records):
+            larger = min(batch * size, records)
+            return SampledWithoutReplacement(_shifted(event, size), larger, records)
+        case GaussianMixtureStep(constant=constant, sampled=sampled):
+            rate = min(1.0, float_up(Fraction(mechanism.rate) * size))
+            constant, sampled = scaled(constant, size), scaled(sampled, size)
+            return GaussianMixtureStep(constant, sampled, rate, mechanism.noise_std)
+        case _:
+            raise UnpricedMechanism(mechanism, "for a group", "a single mechanism")
+
+
+def _shifted(step: GaussianStep | LaplaceStep, size: int) -> GaussianStep | LaplaceStep:
+    if isinstance(step, GaussianStep):
+        return GaussianStep(scaled(step.sensitivity, size), step.noise_std)
+    return LaplaceStep(scaled(step.sensitivity, size), step.scale)

@@ -4,7 +4,6 @@ import sys
 
 import click
 
-from .. import __version__
 from ..mechanisms.errors import DpledgerError
 from .attack import attack
 from .calibrate import calibrate
@@ -23,7 +22,7 @@ INTERRUPTED = 130
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="dpledger")
+@click.version_option(package_name="dpledger", prog_name="dpledger")
 def main() -> None:
     """A proof-carrying ledger for differential privacy.
 

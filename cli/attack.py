@@ -20,7 +20,7 @@ from .study import plan as make_plan
 
 __all__ = ["attack", "attack_outcome", "run_attack"]
 
-_CHUNK = 250
+_CHUNK = 100
 
 
 @click.command()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
 from pathlib import Path
 
 import click
@@ -30,7 +29,7 @@ def demo(out: Path | None, rounds: int | None, trials: int | None, as_json: bool
 
     100 agents, 100 rounds, epsilon 1 and delta 1e-5 per record; under a minute on two cores.
     """
-    text = files(__package__).joinpath("demo.toml").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("demo.toml").read_text(encoding="utf-8")
     configuration = parse_toml(text, Configuration, source="demo.toml")
     if rounds is not None:
         configuration = msgspec.structs.replace(

@@ -7,7 +7,7 @@ Results go to standard output, progress to standard error and only to a terminal
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import isfinite
@@ -59,7 +59,7 @@ def deliver(outcome: Outcome, *, as_json: bool) -> None:
 
 
 @contextmanager
-def steps() -> Iterator[Callable[[str], Advance]]:
+def steps() -> Generator[Callable[[str], Advance]]:
     """Give a function that opens a progress bar; silent where standard error is no terminal."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn(compact=True))

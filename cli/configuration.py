@@ -74,7 +74,12 @@ class Data(_Section, frozen=True, kw_only=True):
 
 
 class Privacy(_Section, frozen=True, kw_only=True):
-    """The promise: adjacency, delta, and either a target epsilon or a noise multiplier."""
+    """The promise: adjacency, delta, and either a target epsilon or a noise multiplier.
+
+    Files are split and dealt to parties by position, which is public under replace-one and
+    zero-out-one. One record more or less would move all others, so a run of a file cannot promise
+    anything under add-remove-one; the Python interface can, for records assigned one by one.
+    """
 
     adjacency: Adjacency
     delta: float
@@ -82,6 +87,11 @@ class Privacy(_Section, frozen=True, kw_only=True):
     noise_multiplier: float | None = None
 
     def __post_init__(self) -> None:
+        if self.adjacency not in (Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT_ONE):
+            raise ValueError(
+                f"Expected adjacency={self.adjacency.value!r} among 'replace-one', 'zero-out-one': "
+                "records of a file are assigned by position"
+            )
         if not 0 < self.delta < 1:
             raise ValueError(f"Expected delta={self.delta} in (0, 1)")
         if (self.epsilon is None) == (self.noise_multiplier is None):
@@ -291,7 +301,6 @@ class Configuration(_Section, frozen=True, kw_only=True):
     def _private(self, train: LabelledRecords) -> PrivateDataset:
         """Return training records behind their handle, if they are what the plan assumed."""
         shape = self.shape()
-        private = shape.adjacency is Adjacency.ADD_REMOVE_ONE
         dataset = PrivateDataset(
             train.features,
             train.labels,
@@ -299,7 +308,6 @@ class Configuration(_Section, frozen=True, kw_only=True):
             row_bound=train.row_bound,
             party_of=train.party_of,
             parties=train.parties,
-            n_min=shape.count if private else None,
         )
         if dataset.shape.count != shape.count:
             raise ConfigurationError(

@@ -176,6 +176,7 @@ def test_no_noise_reaches_a_target_for_the_published_variant(call: Call, folder:
         ("delta = 1e-5", "delta = 1.5", "Expected delta=1.5 in (0, 1)"),
         ("epsilon = 2.0", "epsilon = -2.0", "Expected epsilon=-2.0 in (0, inf)"),
         ('adjacency = "replace-one"', "", "missing required field `adjacency`"),
+        ('"replace-one"', '"add-remove-one"', "assigned by position"),
         ("rounds = 6", "rounds = 0", "Expected rounds=0 in [1, inf)"),
         ("parties = 4", "parties = 49", "Expected parties=49 in [1, 48]"),
         ("seed = 5", "", "Expected a seed for philox"),

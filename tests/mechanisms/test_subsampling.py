@@ -387,6 +387,26 @@ def test_replayed_log_ratio_is_the_mixtures(name: str, differing: int) -> None:
     assert np.abs(ratio).min() > 1e-3
 
 
+@pytest.mark.parametrize("name", SCHEMES)
+def test_runs_follow_the_density_that_replays_compute(name: str) -> None:
+    # under D the mean of the density ratio D'/D is 1, if the sampling is what the mixture says
+    scheme, adjacency = SCHEMES[name]
+    dataset, trials = private(adjacency), 40_000
+    row = np.zeros(2) if name == "poisson" else np.array([0.6, -0.7])
+    neighbour = dataset.with_record(3, features=row)
+    run = SamplingCurator(EventList(), SeededSampler(21), trials=trials, record=True)
+    step(dataset, run, scheme)
+    ratio = np.zeros(trials)
+    for sign, world in ((1, neighbour), (-1, dataset)):
+        replay = ReplayCurator(run.transcript, lotteries=run.lotteries, differing=3)
+        step(world, replay, scheme)
+        ratio += sign * replay.log_density
+    terms = np.exp(ratio)
+    assert terms.std() > 0.1
+    # false alarm below 1e-6
+    assert abs(terms.mean() - 1) < 5 * terms.std() / np.sqrt(trials)
+
+
 def known(scheme: Scheme, lottery: np.ndarray, differing: int) -> list[tuple[float, set[int]]]:
     """What the adversary thinks of a sample, record by record."""
     others = [i for i in range(len(HOME)) if i != differing]

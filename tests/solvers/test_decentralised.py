@@ -31,6 +31,7 @@ from dpledger.mechanisms import (
 )
 from dpledger.solvers import (
     IterationDecay,
+    LinearLoss,
     Network,
     NetworkState,
     PeriodicDecay,
@@ -76,8 +77,12 @@ def records() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return rows, labels, np.arange(RECORDS) % 5
 
 
-def private(adjacency: Adjacency = Adjacency.REPLACE_ONE) -> PrivateDataset:
+def private(
+    adjacency: Adjacency = Adjacency.REPLACE_ONE, *, unit_rows: bool = False
+) -> PrivateDataset:
     rows, labels, home = records()
+    if unit_rows:
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     return PrivateDataset(
         rows,
         labels,
@@ -170,6 +175,43 @@ def test_published_noise_is_in_units_of_lemma_5() -> None:
     )
     assert published == pytest.approx(0.5, rel=1e-15)  # PR-1.lemma5_nb4
     assert published / repaired == pytest.approx(8000, rel=1e-9)
+
+
+@pytest.mark.parametrize(("differing", "share"), [(1, 1.0), (0, 0.5), (2, 2 / 3)])
+def test_the_agent_with_the_fewest_neighbours_attains_the_sensitivity(
+    differing: int, share: float
+) -> None:
+    # linear losses; record i lives with agent i: 2, 4 and 3 neighbours
+    dataset, labels = private(unit_rows=True), records()[1]
+    neighbour = dataset.with_record(differing, label=-labels[differing])
+    solver = PrAdmm(five_agents(), 1, 0.0, loss=LinearLoss(), tolerance=1e-9)
+    one, two = (
+        solver.solve(data, SamplingCurator(EventList(), SeededSampler(0))).messages
+        for data in (dataset, neighbour)
+    )
+    moved = np.linalg.norm(one - two, axis=-1)
+    derived = planned(solver, dataset.shape)[0].sensitivity.value
+    assert moved[differing] == pytest.approx(share * derived, rel=1e-5)
+    assert moved.max() <= derived
+    assert np.count_nonzero(moved) == 1
+
+
+def test_replay_of_linear_losses_attains_the_planned_mu_over_all_rounds() -> None:
+    dataset, labels = private(unit_rows=True), records()[1]
+    neighbour = dataset.with_record(1, label=-labels[1])
+    solver = PrAdmm(five_agents(), 5, 2.0, TABLE, loss=LinearLoss(), tolerance=1e-9)
+    trials = 2_000
+    run = SamplingCurator(EventList(), SeededSampler(7), trials=trials, record=True)
+    solver.solve(dataset, run)
+    ratio = np.zeros(trials)
+    for sign, data in ((1, dataset), (-1, neighbour)):
+        replay = ReplayCurator(run.transcript)
+        solver.solve(data, replay)
+        ratio += sign * replay.log_density
+    mu_squared = float(sum(1 / v for v in TABLE.variances)) / 4
+    # the log-ratio is N(mu²/2, mu²); false alarm below 1e-5 for both together
+    assert abs(ratio.mean() - mu_squared / 2) < 5 * sqrt(mu_squared / trials)
+    assert abs(ratio.var() / mu_squared - 1) < 5 * sqrt(2 / trials)
 
 
 PERIODIC = PeriodicDecay(Fraction(37, 40))

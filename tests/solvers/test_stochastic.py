@@ -185,6 +185,27 @@ def test_sampled_repair_costs_a_snapshot_and_sampled_corrections_a_round() -> No
     assert step.event.noise_std == pytest.approx(1.2 * 0.3 / 68.38, rel=1e-12)
 
 
+def test_the_sampled_repair_costs_the_published_example_by_another_accountant() -> None:
+    pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
+    shape = replace(PAPER, adjacency=ZERO)
+    found = planned(SampledPsAdmm(EXPERIMENT, Poisson(0.01), 0.3, 2e-3 * 6838, 1.2), shape)
+    first, second = found[0], found[1]
+    assert isinstance(first, GaussianStep)
+    assert isinstance(second, PoissonSampled)
+    ratio, sampled_ratio = (
+        step.noise_std / step.sensitivity.value for step in (first, second.event)
+    )
+    grid = {"value_discretization_interval": 1e-3}
+    snapshots = pld.from_gaussian_mechanism(ratio, **grid).self_compose(50)
+    corrections = pld.from_gaussian_mechanism(
+        sampled_ratio, sampling_prob=second.rate, **grid
+    ).self_compose(2450)
+    total = snapshots.compose(corrections)
+    # claims.md PS-R gives the add order; a guarantee needs the larger of both
+    assert total._pmf_add.get_epsilon_for_delta(1e-3) == pytest.approx(2.045361657, rel=1e-3)
+    assert total.get_epsilon_for_delta(1e-3) > 2.1
+
+
 def test_under_replace_one_a_correction_moves_by_twice_its_bound() -> None:
     found = planned(SampledPsAdmm(SETTINGS, FixedBatch(7), 0.3, 5.0, 1.5), PAPER)
     sampled = [step for step in found if isinstance(step, SampledWithoutReplacement)]

@@ -9,9 +9,9 @@ import click
 from rich.table import Table
 
 from ..audits.assessment import AttackResult
-from ..audits.neighbours import NeighbourPair, flip_label, opposite_gradients
+from ..audits.neighbours import NeighbourPair, flip_label, opposite_gradients, zero_out
 from ..audits.replay import Progress, replay_attack
-from ..mechanisms import InvalidParameter
+from ..mechanisms import Adjacency, InvalidParameter
 from .configuration import Configuration, NeighbourName, read_configuration
 from .inputs import configuration_argument
 from .output import Outcome, deliver, json_option, steps
@@ -55,8 +55,12 @@ def run_attack(
     settings = configuration.attack
     loss = configuration.solver.build_loss()
     dataset, index = configuration.load_attacked()
-    make_pair = flip_label if settings.neighbour is NeighbourName.LABEL_FLIP else opposite_gradients
-    pair = make_pair(dataset, index=index, loss=loss)
+    if configuration.privacy.adjacency is Adjacency.ZERO_OUT_ONE:
+        pair = zero_out(dataset, index=index, loss=loss)
+    elif settings.neighbour is NeighbourName.LABEL_FLIP:
+        pair = flip_label(dataset, index=index, loss=loss)
+    else:
+        pair = opposite_gradients(dataset, index=index, loss=loss)
     result = replay_attack(
         configuration.build_solver(made.noise_multiplier).solve,
         pair.dataset,

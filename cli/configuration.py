@@ -197,7 +197,10 @@ class Noise(_Section, frozen=True, kw_only=True):
 
 
 class NeighbourName(Enum):
-    """How the attacked neighbour differs: a real record's label flipped, or the worst record."""
+    """How the attacked neighbour differs: a real record's label flipped, or the worst record.
+
+    Under zero-out-one a real record becomes a null record, whatever this says.
+    """
 
     LABEL_FLIP = "label-flip"
     OPPOSITE = "opposite"

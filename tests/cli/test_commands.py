@@ -221,6 +221,21 @@ def test_crosscheck_and_curve_and_attack_answer(call: Call, folder: Path) -> Non
     assert attack.data["measured_mu"]["lower"] <= attack.data["share"] * attack.data["claimed_mu"]
 
 
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ((('"replace-one"', '"zero-out-one"'),), "made null"),
+        ((("trials = 40", 'trials = 40\nneighbour = "opposite"'),), "full length"),
+    ],
+)
+def test_attacks_fit_the_relation(
+    call: Call, folder: Path, changes: tuple[tuple[str, str], ...], told: str
+) -> None:
+    answer = call("attack", edited(folder, *changes), "--json")
+    assert answer.status == 0
+    assert told in answer.data["neighbours"]
+
+
 def test_help_and_version_and_unknown_commands(call: Call) -> None:
     assert call("--version").status == 0
     assert "demo" in call("--help").out

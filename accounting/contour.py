@@ -33,7 +33,16 @@ from .dominating import DominatingPair
 from .moments import EPS, Moments, log_decay, log_moments, maximal_loss, nodes_needed, out_of_reach
 from .quadrature import Demand
 
-__all__ = ["Contour", "Counts", "chernoff_delta", "delta_upper", "epsilon_by_moments", "epsilon_upper", "place_contour"]
+__all__ = [
+    "Contour",
+    "Counts",
+    "chernoff_delta",
+    "delta_upper",
+    "epsilon_by_moments",
+    "epsilon_upper",
+    "epsilon_upper_and_share",
+    "place_contour",
+]
 
 Floats = npt.NDArray[np.float64]
 Complexes = npt.NDArray[np.complex128]
@@ -236,7 +245,9 @@ class Contour:
             moments = _moments_on(pair, placement, demand)
             total, error = total + n * moments.log, error + n * moments.error
             tail += n * _decay(pair, placement.grade, placement.reach)
-        return cls(placement, z, total, error + EPS * np.abs(total), tail - log(pi * placement.reach))
+        return cls(
+            placement, z, total, error + EPS * np.abs(total), tail - log(pi * placement.reach)
+        )
 
     def delta_and_slope(self, epsilon: float) -> tuple[float, float]:
         """Return an upper bound on δ(ε), and the derivative dδ/dε (an estimate)."""
@@ -253,7 +264,12 @@ class Contour:
 
 
 def epsilon_upper(counts: Counts, delta: float) -> float:
-    """Return an upper bound on ε(δ) of the composition, in doubles.
+    """Return an upper bound on ε(δ) of the composition, in doubles."""
+    return epsilon_upper_and_share(counts, delta)[0]
+
+
+def epsilon_upper_and_share(counts: Counts, delta: float) -> tuple[float, float]:
+    """Return an upper bound on ε(δ), and the share of δ that the cut-off of the contour takes.
 
     The root of the upper bound on δ(ε), from the right, below the bound of one moment and the pure
     bound; where the contour's own errors hide the root, the latter stand. The contour is placed for
@@ -262,21 +278,26 @@ def epsilon_upper(counts: Counts, delta: float) -> float:
     log_delta = log(delta)
     epsilon, grade = epsilon_by_moments(counts, log_delta)
     epsilon = min(epsilon, sum(n * maximal_loss(pair) for pair, n in counts.items()))
+    share = 0.0
     for _ in range(4):
         if not 0 < epsilon < inf:
             break
         placement = place_contour(counts, epsilon=epsilon, log_delta=log_delta, grade=grade)
-        root = _root_above(Contour.of(counts, placement), delta, epsilon)
+        contour = Contour.of(counts, placement)
+        root = _root_above(contour, delta, epsilon)
         near, epsilon = root > 0.8 * epsilon, root
+        share = exp(min(contour.log_tail - placement.order * root - log_delta, 700.0))
         if near:
             break
         _, grade = chernoff_delta(counts, epsilon)
-    return epsilon * (1 + 4 * EPS)
+    return epsilon * (1 + 4 * EPS), share
 
 
 def _root_above(contour: Contour, delta: float, high: float) -> float:
-    """Return the least ε found in [0, high] whose bound on δ is <= delta; `high` if there is none."""
+    """Return the least ε found in [0, high] whose bound on δ is <= delta; `high` if none is."""
     low, epsilon = 0.0, high
+    if contour.delta_and_slope(0.0)[0] <= delta:
+        return 0.0
     for _ in range(100):
         value, slope = contour.delta_and_slope(epsilon)
         if value <= delta:

@@ -130,11 +130,9 @@ def epsilon_enclosure(counts: Counts, delta: float) -> Enclosure:
         return Enclosure(floor, ceiling.upper())
 
 
-def _certified_end(
-    contour: CertifiedContour, target: arb, guess: float, sign: int
-) -> float | None:
+def _certified_end(contour: CertifiedContour, target: arb, guess: float, sign: int) -> float | None:
     """Return the first ε on its side of `guess`, ever further out, that δ(ε) proves to be an end."""
-    for doubling in range(0, 38):
+    for doubling in range(38):
         epsilon = guess * (1 + sign * 2.0 ** (doubling - 38))
         found = contour.delta(epsilon)
         if found.upper <= target if sign > 0 else found.lower > target:

@@ -47,13 +47,17 @@ class Order(Enum):
 class GaussianShift:
     """(N(μ, 1), N(0, 1)), given by μ² = (sensitivity / noise_std)². Composition adds μ².
 
+    A sum of very many may be known only within `slack`: μ² lies in [mu_squared - slack, mu_squared].
     Source: Dong, Roth, Su 2022, Theorem 2.7 and Corollary 3.3.
     """
 
     mu_squared: Fraction
+    slack: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
         require_positive("mu_squared", self.mu_squared)
+        if not 0 <= self.slack < self.mu_squared:
+            raise InvalidParameter("slack", self.slack, f"in [0, {self.mu_squared})")
 
 
 @dataclass(frozen=True, slots=True)

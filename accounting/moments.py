@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
-from math import ceil, cos, erf, exp, expm1, inf, log, log1p, pi, sqrt
+from math import ceil, erf, exp, expm1, inf, log, log1p, pi, sqrt
 
 import numpy as np
 import numpy.typing as npt
@@ -69,9 +69,7 @@ def _mixture(v: Floats, base_error: float | Floats, rate: float) -> tuple[Floats
     return log_r, np.abs(log_r) + share * (base_error + 2.0)
 
 
-def _glued(
-    log_q: Floats, v: Floats, v_error: Floats | float, rate: float, middle: float
-) -> Nodes:
+def _glued(log_q: Floats, v: Floats, v_error: Floats | float, rate: float, middle: float) -> Nodes:
     """Return a glued pair from its half v > 0 under Q, and the atom at loss zero."""
     log_r, blur = _mixture(v, v_error, rate)
     return Nodes(
@@ -386,7 +384,9 @@ def _glued_decay(pair: Sampled, mu: float, order: float, reach: float) -> float:
         return log(limit)
     heights, bounds = _walk(pair, order, far)
     place = bisect_right(heights, reach) - 1
-    whole = float(log_moments(pair, np.array([complex(order)]), Demand(order, 0.0, 40.0)).log[0].real)
+    whole = float(
+        log_moments(pair, np.array([complex(order)]), Demand(order, 0.0, 40.0)).log[0].real
+    )
     return min(whole, log(max(bounds[place], limit)) + 1e-9) if place >= 0 else whole
 
 

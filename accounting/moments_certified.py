@@ -30,6 +30,7 @@ from .moments import (
     tail_cells,
     walk_heights,
 )
+from .profiles import mu_squared_ball
 from .quadrature import Demand, Panel, plan_line, plan_shift
 
 __all__ = ["modulus_beyond", "moments_on_line", "real_moment"]
@@ -148,7 +149,9 @@ def _peak_power(
     return ((1 + order) * (1 - q + top).log()).exp() + (-order * least.log()).exp(), turn
 
 
-def _glued_nodes(q_mass: list[arb], v: list[arb], q: arb, middle: arb) -> tuple[list[arb], list[arb]]:
+def _glued_nodes(
+    q_mass: list[arb], v: list[arb], q: arb, middle: arb
+) -> tuple[list[arb], list[arb]]:
     log_r = [_mixture(x, q) for x in v]
     upper = [p * x.exp() for p, x in zip(q_mass, log_r, strict=True)]
     return [*upper, *q_mass, middle], [*log_r, *(-x for x in log_r), arb(0)]
@@ -202,6 +205,7 @@ def _lattice(pair: DiscreteGaussianShift, demand: Demand) -> _Nodes:
     low, high = -spread, spread + ceil(demand.order) + 1
     weight = [(-((arb(k) - 1) ** 2) / (2 * s2)).exp() for k in range(low, high + 1)]
     loss = [(2 * arb(k) - 1) / (2 * s2) for k in range(low, high + 1)]
+
     # Gaussian tails, centred at 1 for the mass and at 1 + c for the moment, fall geometrically
     def beyond(centre: arb) -> arb:
         up = (-((high - centre) ** 2) / (2 * s2)).exp() / ((high - centre) / s2).expm1()
@@ -245,7 +249,7 @@ def _nodes(pair: DominatingPair, demand: Demand) -> _Nodes:
 
 def _closed_form(pair: GaussianShift | LaplaceShift, z: acb) -> acb:
     if isinstance(pair, GaussianShift):
-        return (z * (z + 1) * ball_of(pair.mu_squared) / 2).exp()
+        return (z * (z + 1) * mu_squared_ball(pair) / 2).exp()
     e = ball_of(pair.epsilon)
     return ((1 + z) * (z * e).exp() + z * (-(1 + z) * e).exp()) / (1 + 2 * z)
 
@@ -281,7 +285,7 @@ def modulus_beyond(pair: DominatingPair, order: float, reach: float) -> arb:
     match pair:
         case GaussianShift():
             c, t = arb(order), arb(reach)
-            return (ball_of(pair.mu_squared) / 2 * (c * (c + 1) - t * t)).exp().upper()
+            return (mu_squared_ball(pair) / 2 * (c * (c + 1) - t * t)).exp().upper()
         case Sampled(base=GaussianShift() as base):
             glued = pair.order is Order.GLUED
             bound = (_walked if glued else _shifted)(pair, base, order, reach)
@@ -363,4 +367,3 @@ def _far_bound(mu: arb, q: arb, order: float, far: float) -> arb:
     # beyond the cells (log g)' <= (2+c) μ - μ - u < 0
     variation = (4 * best + 2 * (-mu * mu / 8).exp()) / (root * q * mu)
     return (1 - q) * (mu / 2 / arb(2).sqrt()).erf() + variation / arb(far)
-

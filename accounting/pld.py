@@ -179,9 +179,7 @@ def _dots(pair: DominatingPair, low: int, high: int, step: float, bits: int) -> 
         for x, (b0, b1) in zip(points, pairwise(beyond), strict=True)
     ]
     infinite = max(0, _integer_up(deltas[-1] * whole))
-    return LossDistribution(
-        fmpz_poly(masses), low, step, 0.0, infinite, bits, Rounding.PESSIMISTIC
-    )
+    return LossDistribution(fmpz_poly(masses), low, step, 0.0, infinite, bits, Rounding.PESSIMISTIC)
 
 
 def _cells(pair: DominatingPair, low: int, high: int, step: float, bits: int) -> LossDistribution:
@@ -218,9 +216,7 @@ def _integer_down(value: arb) -> int:
     return int(value.lower().floor().unique_fmpz())
 
 
-def compose(
-    counts: Counts, *, delta: float, cells: int, rounding: Rounding
-) -> LossDistribution:
+def compose(counts: Counts, *, delta: float, cells: int, rounding: Rounding) -> LossDistribution:
     """Return the composed distribution on a grid of about `cells` points, fit for ε(δ).
 
     Tails far below δ are cut off at every product, always to the side of `rounding`.
@@ -231,9 +227,9 @@ def compose(
     scale = delta * 2.0**-32
     negligible = int(Fraction(scale) * (1 << bits) / (4 * len(counts) + 8))
     parts = [
-        discretise(
-            pair, step=step, bits=bits, rounding=rounding, negligible=scale / (4 * n)
-        ).power(n, negligible // (2 * n.bit_length()))
+        discretise(pair, step=step, bits=bits, rounding=rounding, negligible=scale / (4 * n)).power(
+            n, negligible // (2 * n.bit_length())
+        )
         for pair, n in counts.items()
     ]
     return reduce(lambda a, b: a.compose(b, negligible), parts)

@@ -22,11 +22,16 @@ from .dominating import (
 )
 from .enclosure import ball_of
 
-__all__ = ["delta_of", "tails_of"]
+__all__ = ["delta_of", "mu_squared_ball", "tails_of"]
 
 Tails = tuple[arb, arb]
 
 _ZERO, _ONE = arb(0), arb(1)
+
+
+def mu_squared_ball(pair: GaussianShift) -> arb:
+    """Return a ball that contains every μ² that the pair may stand for."""
+    return ball_of(pair.mu_squared).union(ball_of(pair.mu_squared - pair.slack))
 
 
 def delta_of(pair: DominatingPair, x: arb) -> arb:
@@ -68,7 +73,7 @@ def _sampled(pair: Sampled, x: arb) -> Tails:
 def _above(base: GaussianShift | LaplaceShift, v: arb) -> Tails:
     """Return the probabilities under P and Q that the loss of the base exceeds v."""
     if isinstance(base, GaussianShift):
-        mu, root = ball_of(base.mu_squared).sqrt(), arb(2).sqrt()
+        mu, root = mu_squared_ball(base).sqrt(), arb(2).sqrt()
         return ((v / mu - mu / 2) / root).erfc() / 2, ((v / mu + mu / 2) / root).erfc() / 2
     e = ball_of(base.epsilon)
     if v >= e:

@@ -48,7 +48,6 @@ WIDEST_SHIFT = 0.7
 """Largest shift of a line of integration, in units of π/μ, where the zeros of r lie."""
 
 
-
 @dataclass(frozen=True, slots=True)
 class Demand:
     """What an inner quadrature must deliver.

@@ -1,0 +1,206 @@
+"""From mechanisms to dominating pairs: which mechanism has which, under which adjacency.
+
+| mechanism | add/remove, zero-out | replace-one |
+|---|---|---|
+| Gaussian, Laplace, discrete Laplace, discrete Gaussian (unit shift) | one symmetric pair | the same |
+| randomised response | - | one symmetric pair |
+| Poisson-sampled Gaussian, Laplace | one pair an order | no rule |
+| a fixed batch without replacement | no rule | one glued pair |
+| Gaussian mixture step | Gaussian, and one pair an order (add/remove); else glued | Gaussian, glued |
+
+What stands nowhere here raises `NoDominatingPair`.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from math import expm1, floor, inf
+
+from ..mechanisms.adjacency import Adjacency
+from ..mechanisms.errors import DpledgerError
+from ..mechanisms.events import (
+    DiscreteGaussianStep,
+    DiscreteLaplaceStep,
+    GaussianMixtureStep,
+    GaussianStep,
+    LaplaceStep,
+    Mechanism,
+    PoissonSampled,
+    RandomisedResponse,
+    Repeated,
+    SampledWithoutReplacement,
+    UnprotectedRelease,
+)
+from .dominating import (
+    DiscreteGaussianShift,
+    DiscreteLaplaceShift,
+    DominatingPair,
+    GaussianShift,
+    LaplaceShift,
+    Order,
+    RandomisedAnswers,
+    Sampled,
+)
+
+__all__ = ["NoDominatingPair", "Unprotected", "orders_of", "pairs_of"]
+
+_SPLITS = 64
+
+
+class NoDominatingPair(DpledgerError, ValueError):
+    """No dominating pair is known here for this mechanism. This does not mean it is not private."""
+
+    def __init__(self, mechanism: Mechanism, reason: str) -> None:
+        super().__init__(f"Expected {reason} instead got {type(mechanism).__name__}: {mechanism}.")
+        self.mechanism = mechanism
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[type["NoDominatingPair"], tuple[Mechanism, str]]:
+        return (type(self), (self.mechanism, self.reason))
+
+
+class Unprotected(DpledgerError, ValueError):
+    """The mechanism releases exactly: its cost is infinite."""
+
+
+def orders_of(adjacency: Adjacency) -> tuple[Order, ...]:
+    """Return the orders in which sampled pairs are composed; the largest ε of them counts."""
+    if adjacency is Adjacency.REPLACE_ONE:
+        return (Order.GLUED,)
+    return (Order.MIXTURE_FIRST, Order.MIXTURE_SECOND)
+
+
+def pairs_of(
+    mechanisms: Mapping[Mechanism, int], adjacency: Adjacency, order: Order
+) -> dict[DominatingPair, int]:
+    """Return the pairs that dominate these mechanisms, each with how often it is composed.
+
+    Gaussian shifts are summed into one. Raises `NoDominatingPair` for a mechanism without a rule,
+    `Unprotected` for one that releases exactly.
+    """
+    counts: Counter[DominatingPair] = Counter()
+    mu_squared = Fraction(0)
+    for mechanism, times in mechanisms.items():
+        while isinstance(mechanism, Repeated):
+            mechanism, times = mechanism.event, times * mechanism.times
+        for pair in _pairs(mechanism, adjacency, order):
+            if isinstance(pair, GaussianShift):
+                mu_squared += pair.mu_squared * times
+            else:
+                counts[pair] += times
+    if mu_squared:
+        counts[GaussianShift(mu_squared)] = 1
+    return dict(counts)
+
+
+def _pairs(mechanism: Mechanism, adjacency: Adjacency, order: Order) -> Iterator[DominatingPair]:
+    match mechanism:
+        case GaussianStep() | LaplaceStep():
+            yield from _shift(mechanism)
+        case DiscreteGaussianStep() | DiscreteLaplaceStep():
+            yield from _discrete_shift(mechanism)
+        case RandomisedResponse():
+            yield from _randomised(mechanism)
+        case PoissonSampled():
+            if adjacency not in (Adjacency.ADD_REMOVE_ONE, Adjacency.ZERO_OUT_ONE):
+                raise NoDominatingPair(mechanism, "Poisson sampling under add/remove or zero-out")
+            yield from _sampled(mechanism.event, Fraction(mechanism.rate), order)
+        case SampledWithoutReplacement():
+            if adjacency is not Adjacency.REPLACE_ONE:
+                raise NoDominatingPair(mechanism, "a fixed batch under replace-one")
+            rate = Fraction(mechanism.batch, mechanism.records)
+            yield from _sampled(mechanism.event, rate, Order.GLUED)
+        case GaussianMixtureStep():
+            yield from _mixture(mechanism, adjacency, order)
+        case UnprotectedRelease():
+            raise Unprotected(mechanism.reason)
+        case _:
+            raise NoDominatingPair(mechanism, "a mechanism of one record's events")
+
+
+def _shift(mechanism: GaussianStep | LaplaceStep) -> Iterator[GaussianShift | LaplaceShift]:
+    squared = mechanism.sensitivity.squared
+    noise = mechanism.noise_std if isinstance(mechanism, GaussianStep) else mechanism.scale
+    if squared == 0:
+        return
+    if noise == 0:
+        raise Unprotected(f"{type(mechanism).__name__} without noise")
+    if isinstance(mechanism, GaussianStep):
+        yield GaussianShift(squared / Fraction(noise) ** 2)
+    else:
+        yield LaplaceShift(mechanism.sensitivity.root / Fraction(noise))
+
+
+def _discrete_shift(
+    mechanism: DiscreteGaussianStep | DiscreteLaplaceStep,
+) -> Iterator[DominatingPair]:
+    # integer vectors: a shift shorter than one is no shift
+    squared = mechanism.sensitivity.squared
+    if squared < 1:
+        return
+    if isinstance(mechanism, DiscreteLaplaceStep):
+        if mechanism.scale == 0:
+            raise Unprotected("DiscreteLaplaceStep without noise")
+        yield DiscreteLaplaceShift(1 / Fraction(mechanism.scale), floor(mechanism.sensitivity.root))
+        return
+    if mechanism.noise_std == 0:
+        raise Unprotected("DiscreteGaussianStep without noise")
+    if squared >= 2:
+        # shifts of one coordinate by two and of four by one are both possible, neither is worst
+        raise NoDominatingPair(mechanism, "an integer vector of squared l2 sensitivity below 2")
+    yield DiscreteGaussianShift(Fraction(mechanism.noise_std) ** 2)
+
+
+def _randomised(mechanism: RandomisedResponse) -> Iterator[RandomisedAnswers]:
+    truth = Fraction(mechanism.truth)
+    if truth in (0, 1):
+        raise Unprotected("RandomisedResponse that excludes an answer")
+    if truth * mechanism.categories != 1:
+        yield RandomisedAnswers(truth, mechanism.categories)
+
+
+def _sampled(
+    event: GaussianStep | LaplaceStep, rate: Fraction, order: Order
+) -> Iterator[DominatingPair]:
+    if rate == 0:
+        return
+    for base in _shift(event):
+        yield base if rate == 1 else Sampled(base, rate, order)
+
+
+def _mixture(
+    mechanism: GaussianMixtureStep, adjacency: Adjacency, order: Order
+) -> Iterator[DominatingPair]:
+    """Split the noise: one share hides the constant shift, the other the sampled one.
+
+    c + r_J + N(0, σ²) is a function of c + N(0, tσ²) and r_J + N(0, (1-t)σ²), so composing the two
+    bounds the step for every t; t is chosen by the variances that the two losses add. A fixed batch is
+    glued; so is zero-out, whose sample may be a fixed batch: a glued pair lies above both orders.
+    """
+    constant, sampled = mechanism.constant.squared, mechanism.sampled.squared
+    rate = Fraction(mechanism.rate)
+    if constant == 0 and (sampled == 0 or rate == 0):
+        return
+    if mechanism.noise_std == 0:
+        raise Unprotected("GaussianMixtureStep without noise")
+    variance = Fraction(mechanism.noise_std) ** 2
+    constant, sampled = constant / variance, sampled / variance
+    share = _split(float(constant), float(sampled), float(rate))
+    if constant:
+        yield GaussianShift(constant / share)
+    if sampled and rate:
+        base = GaussianShift(sampled / (1 - share) if constant else sampled)
+        glued = adjacency is not Adjacency.ADD_REMOVE_ONE
+        yield base if rate == 1 else Sampled(base, rate, Order.GLUED if glued else order)
+
+
+def _split(constant: float, sampled: float, rate: float) -> Fraction:
+    """Return the share of the noise for the constant part with the least sum of loss variances."""
+    if not (sampled and rate):
+        return Fraction(1)
+
+    def variance(k: int) -> float:
+        exponent = sampled * _SPLITS / (_SPLITS - k)
+        return constant * _SPLITS / k + (rate**2 * expm1(exponent) if exponent < 700 else inf)
+
+    return Fraction(min(range(1, _SPLITS), key=variance), _SPLITS)

@@ -1,0 +1,256 @@
+"""The tight accountant: what a composition of dominating pairs costs, at every ε and δ.
+
+>>> from fractions import Fraction
+>>> from dpledger.accounting.dominating import GaussianShift
+>>> curve = PrivacyProfile.of_pairs({GaussianShift(Fraction(1)): 1})
+>>> round(curve.epsilon(1e-5).upper_float, 10), round(curve.epsilon_upper(1e-5), 10)
+(4.3771780957, 4.3771780957)
+
+Each order of a sampled pair is composed alone; the largest value counts. For one order, the first of
+these routes that applies: a closed form for Gaussian shifts alone and for a single event; contour
+integration; loss distributions in exact integers where the contour leaves too much open.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+
+import numpy as np
+from flint import arb
+from numpy.typing import ArrayLike, NDArray
+
+from ..mechanisms.adjacency import Adjacency
+from ..mechanisms.errors import require_nonnegative, require_open_unit
+from ..mechanisms.events import Mechanism
+from . import contour, contour_certified, gaussian, gaussian_fast
+from .dominating import DominatingPair, GaussianShift
+from .enclosure import Enclosure, ball_of, precision
+from .leaves import Unprotected, orders_of, pairs_of
+from .moments import maximal_loss
+from .pld import Rounding, compose, epsilon_by_pld
+from .profiles import delta_of
+
+__all__ = ["PrivacyProfile"]
+
+_WIDEST = 1e-6
+"""The relative width of an enclosure at which no further route is tried."""
+
+_GRIDS = (1 << 13, 1 << 15, 1 << 17)
+_FAST_GRID = 1 << 12
+_LOOSE = 1e-4
+"""The share of δ that the cut-off of a fast contour may take before the grid is tried."""
+
+Counts = dict[DominatingPair, int]
+
+
+@dataclass(frozen=True)
+class PrivacyProfile:
+    """The privacy profile of a composition; infinite where something left without protection.
+
+    `orders` holds one composition of pairs for each order of neighbours.
+    """
+
+    orders: tuple[Counts, ...]
+    unprotected: bool = False
+
+    @classmethod
+    def of_pairs(cls, *orders: Mapping[DominatingPair, int]) -> "PrivacyProfile":
+        """Return the profile of pairs and how often each is composed, one mapping an order."""
+        return cls(tuple(dict(counts) for counts in orders))
+
+    @classmethod
+    def of(cls, mechanisms: Mapping[Mechanism, int], adjacency: Adjacency) -> "PrivacyProfile":
+        """Return the profile of mechanisms and how often each runs.
+
+        Raises `NoDominatingPair` for a mechanism without a rule under this adjacency.
+        """
+        try:
+            orders = [pairs_of(mechanisms, adjacency, order) for order in orders_of(adjacency)]
+        except Unprotected:
+            return cls((), unprotected=True)
+        # without a sampled pair both orders are one
+        return cls(tuple(counts for i, counts in enumerate(orders) if counts not in orders[:i]))
+
+    def epsilon(self, delta: float) -> Enclosure:
+        """Return a certified enclosure of ε(δ), 0 < δ < 1."""
+        require_open_unit("delta", delta)
+        if self.unprotected:
+            return Enclosure.of(inf)
+        return _largest([_epsilon(counts, delta) for counts in self.orders])
+
+    def epsilon_upper(self, delta: float) -> float:
+        """Return a fast upper bound on ε(δ), 0 < δ < 1."""
+        require_open_unit("delta", delta)
+        if self.unprotected:
+            return inf
+        return max((_epsilon_fast(counts, delta) for counts in self.orders), default=0.0)
+
+    def delta(self, epsilon: float) -> Enclosure:
+        """Return a certified enclosure of δ(ε), ε >= 0."""
+        require_nonnegative("epsilon", epsilon)
+        if self.unprotected:
+            return Enclosure.of(1)
+        return _largest([_delta(counts, epsilon) for counts in self.orders])
+
+    def delta_upper(self, epsilon: float) -> float:
+        """Return a fast upper bound on δ(ε), ε >= 0."""
+        require_nonnegative("epsilon", epsilon)
+        if self.unprotected:
+            return 1.0
+        return max((_delta_fast(counts, epsilon) for counts in self.orders), default=0.0)
+
+    def epsilons_upper(self, deltas: ArrayLike) -> NDArray[np.float64]:
+        """Return `epsilon_upper` of every δ of an array, in its shape."""
+        values = np.asarray(deltas, dtype=np.float64)
+        return np.array([self.epsilon_upper(float(x)) for x in values.flat]).reshape(values.shape)
+
+    def deltas_upper(self, epsilons: ArrayLike) -> NDArray[np.float64]:
+        """Return `delta_upper` of every ε of an array, in its shape."""
+        values = np.asarray(epsilons, dtype=np.float64)
+        return np.array([self.delta_upper(float(x)) for x in values.flat]).reshape(values.shape)
+
+    def advantage_upper(self) -> float:
+        """Return a bound on TPR - FPR of every attack: δ(0) (Kairouz, Oh, Viswanath 2015)."""
+        return self.delta_upper(0.0)
+
+    def beta_lower(self, alpha: ArrayLike) -> NDArray[np.float64]:
+        """Return a lower bound on the false negative rate of every test of false positive rate α.
+
+        The largest of 1 - δ - e^ε α and e^{-ε}(1 - δ - α) over a grid of points of the curve; every
+        point is valid, so the grid costs only tightness. Source: Wasserman, Zhou 2010, Theorem 2.4;
+        Dong, Roth, Su 2022, Proposition 2.12.
+        """
+        rates = np.asarray(alpha, dtype=np.float64)[..., None]
+        epsilons, deltas = self._points
+        with np.errstate(over="ignore"):
+            straight = 1 - deltas - np.exp(epsilons) * rates
+        mirrored = np.exp(-epsilons) * (1 - deltas - rates)
+        # a few ulps down, for the arithmetic of these two lines
+        best = np.max(np.maximum(straight, mirrored), axis=-1)
+        return np.maximum(best - 2.0**-48, 0.0)
+
+    def tpr_upper(self, fpr: ArrayLike) -> NDArray[np.float64]:
+        """Return an upper bound on the true positive rate of every attack at these FPRs."""
+        return 1 - self.beta_lower(fpr)
+
+    @cached_property
+    def _points(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Points of the curve from ε = 0 to δ = 1e-12, evenly in ε."""
+        if self.unprotected:
+            return np.zeros(1), np.ones(1)
+        epsilons = np.linspace(0.0, self.epsilon_upper(1e-12), 129)
+        return epsilons, self.deltas_upper(epsilons)
+
+
+def _largest(values: Sequence[Enclosure]) -> Enclosure:
+    """Return an enclosure of the maximum."""
+    largest = Enclosure.of(0)
+    for value in values:
+        largest = Enclosure(
+            value.lower if value.lower > largest.lower else largest.lower,
+            value.upper if value.upper > largest.upper else largest.upper,
+        )
+    return largest
+
+
+def _mu_squared(counts: Counts) -> Enclosure | None:
+    """Return μ² of a composition of nothing but Gaussian shifts, else None."""
+    if not all(isinstance(pair, GaussianShift) for pair in counts):
+        return None
+    shifts = [(pair, n) for pair, n in counts.items() if isinstance(pair, GaussianShift)]
+    upper = sum(pair.mu_squared * n for pair, n in shifts)
+    lower = sum((pair.mu_squared - pair.slack) * n for pair, n in shifts)
+    return Enclosure.hull(Enclosure.of(lower), Enclosure.of(upper))
+
+
+def _single(counts: Counts) -> DominatingPair | None:
+    return next(iter(counts)) if sum(counts.values()) == 1 else None
+
+
+def _epsilon(counts: Counts, delta: float) -> Enclosure:
+    mu_squared = _mu_squared(counts)
+    if mu_squared is not None:
+        return gaussian.epsilon_from_delta(mu_squared=mu_squared, delta=delta)
+    single = _single(counts)
+    if single is not None:
+        return _epsilon_of_one(single, delta)
+    found = contour_certified.epsilon_enclosure(counts, delta)
+    for cells in _GRIDS:
+        if found.relative_width <= _WIDEST:
+            break
+        try:
+            found = _meet(found, epsilon_by_pld(counts, delta, cells=cells))
+        except ArithmeticError:
+            break
+    return found
+
+
+def _meet(first: Enclosure, second: Enclosure) -> Enclosure:
+    return Enclosure(
+        first.lower if first.lower >= second.lower else second.lower,
+        first.upper if first.upper <= second.upper else second.upper,
+    )
+
+
+def _epsilon_fast(counts: Counts, delta: float) -> float:
+    mu_squared = _mu_squared(counts)
+    if mu_squared is not None:
+        return float(gaussian_fast.epsilon_upper(mu_squared=mu_squared, delta=delta))
+    single = _single(counts)
+    if single is not None:
+        return _epsilon_of_one(single, delta).upper_float
+    epsilon, share = contour.epsilon_upper_and_share(counts, delta)
+    if share > _LOOSE:
+        try:
+            composed = compose(counts, delta=delta, cells=_FAST_GRID, rounding=Rounding.PESSIMISTIC)
+        except ArithmeticError:
+            return epsilon
+        with precision(composed.bits):
+            ball = composed.epsilon(ball_of(delta))
+            epsilon = min(epsilon, Enclosure.from_ball(ball).upper_float)
+    return epsilon
+
+
+def _epsilon_of_one(pair: DominatingPair, delta: float) -> Enclosure:
+    """Return ε(δ) of one event, by bisection on its profile in balls."""
+    bits = 160
+    with precision(bits):
+        target = ball_of(delta)
+        if delta_of(pair, arb(0)) <= target:
+            return Enclosure.of(0)
+        low, high = 0.0, min(maximal_loss(pair), 1.0)
+        while not delta_of(pair, arb(high)) <= target:
+            low, high = high, min(2 * high, maximal_loss(pair))
+            if high in (low, inf):
+                return Enclosure(arb(low), arb(high))
+        for _ in range(1100):
+            middle = (low + high) / 2 if low else high / 2
+            if not low < middle < high or (low and high - low < 1e-15 * high):
+                break
+            value = delta_of(pair, arb(middle))
+            if value <= target:
+                high = middle
+            elif value > target:
+                low = middle
+            else:
+                break
+        return Enclosure(arb(low), arb(high))
+
+
+def _delta(counts: Counts, epsilon: float) -> Enclosure:
+    mu_squared = _mu_squared(counts)
+    if mu_squared is not None:
+        return gaussian.delta_from_epsilon(mu_squared=mu_squared, epsilon=epsilon)
+    single = _single(counts)
+    if single is not None:
+        with precision(160):
+            ball = delta_of(single, arb(epsilon))
+            return Enclosure(ball.lower().max(arb(0)).lower(), ball.upper().max(arb(0)).upper())
+    return contour_certified.delta_enclosure(counts, epsilon)
+
+
+def _delta_fast(counts: Counts, epsilon: float) -> float:
+    if _mu_squared(counts) is not None or _single(counts) is not None:
+        return _delta(counts, epsilon).upper_float
+    return contour.delta_upper(counts, epsilon)

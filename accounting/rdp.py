@@ -42,7 +42,7 @@ __all__ = ["LARGEST_WHOLE_ORDER", "is_sampled", "log_moment"]
 LARGEST_WHOLE_ORDER = 4096
 """Beyond it a sampled mechanism's moments are not evaluated: infinity is the bound."""
 
-_BITS = 192
+_BITS, _INTEGRAL_BITS = 192, 96
 _TAIL = 16
 """How many standard deviations beyond the integrand's peak an integral is cut off."""
 _EVALUATIONS = 3_000
@@ -72,9 +72,10 @@ def log_moment(mechanism: Mechanism, order: Fraction) -> arb:
     """
     if isinstance(order, bool) or not 1 < order < inf:
         raise InvalidParameter("order", order, "in (1, inf)")
-    with precision(_BITS):
+    closed = order.denominator == 1 or not is_sampled(mechanism)
+    with precision(_BITS if closed else _INTEGRAL_BITS):
         found = _bounded(_log_moment(mechanism, order))
-        if order.denominator == 1 or not is_sampled(mechanism):
+        if closed:
             return found
         # where an integral comes out wide, the chord of a convex function lies above it
         below = order.numerator // order.denominator
@@ -288,21 +289,24 @@ def _mixture_step(mechanism: GaussianMixtureStep, order: Fraction) -> arb:
     """K of a constant and a sampled shift: release both apart, with shares of the noise's variance.
 
     With noise θ = θ1 + θ2, of variances tσ² and (1-t)σ², the release is post-processing of
-    (constant part + θ1, sampled part + θ2), whatever t in (0, 1); the t is the best of a few. Under
-    replace-one the sampled part is a glued pair of its shift; under the other relations of one of
-    twice its shift: leaving out the record's message may mean that another record is drawn.
+    (constant part + θ1, sampled part + θ2), whatever t in (0, 1); the t is the best of a few. The
+    sampled part is a Poisson pair under add/remove and a glued one under replace-one. Under zero-out,
+    where the batch may be fixed, another record's message may stand where the record's would: glued,
+    and both may be twice as far apart.
     """
-    factor = 1 if mechanism.constant.adjacency is Adjacency.REPLACE_ONE else 4
     variance, rate = Fraction(mechanism.noise_std) ** 2, Fraction(mechanism.rate)
-    constant = mechanism.constant.squared / variance
-    sampled = factor * mechanism.sampled.squared / variance
+    constant, sampled = mechanism.constant.squared / variance, mechanism.sampled.squared / variance
+    adjacency = mechanism.constant.adjacency
+    pair = _poisson if adjacency is Adjacency.ADD_REMOVE_ONE else _fixed_batch
+    if adjacency is Adjacency.ZERO_OUT_ONE:
+        sampled *= 4
 
     def at(share: Fraction, order: Fraction) -> arb:
         always = ball_of(constant * order * (order - 1) / share) / 2
-        return always + _fixed_batch(_Gaussian(ball_of(sampled / (1 - share))), rate, order)
+        return always + pair(_Gaussian(ball_of(sampled / (1 - share))), rate, order)
 
     if constant == 0:
-        return _fixed_batch(_Gaussian(ball_of(sampled)), rate, order)
+        return pair(_Gaussian(ball_of(sampled)), rate, order)
     near = Fraction(max(2, round(order)))
     share = min(_SHARES, key=lambda t: float(at(t, near).upper()))
     return at(share, order)

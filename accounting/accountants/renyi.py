@@ -31,10 +31,10 @@ __all__ = ["MomentsAccountant", "RdpAccountant", "ZcdpAccountant"]
 
 _BITS = 128
 _RATIO = 8.0
-_SPREAD = 1e-3
+_SPREAD = 3e-3
 """The search stops when the logarithm of α - 1 is known to this: ε moves by its square."""
 _LEAST_EXCESS, _LARGEST_EXCESS = 2.0**-40, 2.0**80
-_LARGEST_FRACTION = 12
+_LARGEST_FRACTION = 16
 """Above it whole orders of sampled mechanisms are close enough to each other."""
 _MOST_INTEGRALS = 24
 """With more distinct sampled mechanisms only whole orders are looked at."""
@@ -106,7 +106,7 @@ def _upper_float(ball: arb) -> float:
 class RdpAccountant(_LogMomentAccountant):
     """Rényi divergences of any order, of every mechanism; converted at the best order.
 
-    Sampled mechanisms: integrals up to order 12, closed forms at whole orders above.
+    Sampled mechanisms: fractional orders up to 16, closed forms at whole orders above.
     """
 
     name = "RDP"
@@ -125,13 +125,20 @@ class RdpAccountant(_LogMomentAccountant):
     def _best_order(self, account: Account, objective: Callable[[Fraction], float]) -> Fraction:
         sampled = sum(is_sampled(mechanism) for mechanism in account.others)
         if not sampled:
-            return _least(objective, Fraction, _LARGEST_EXCESS)
-        whole_from = 1 if sampled > _MOST_INTEGRALS else _LARGEST_FRACTION
+            return _least(objective, Fraction)
+        whole = _least(objective, _whole, excesses=(1.0, LARGEST_WHOLE_ORDER - 1.0))
+        if whole > _LARGEST_FRACTION or sampled > _MOST_INTEGRALS:
+            return whole
+        return min(_golden(objective, Fraction, _around(whole)), whole, key=objective)
 
-        def order(point: float) -> Fraction:
-            return Fraction(point if point < whole_from else max(2, round(point)))
 
-        return _least(objective, order, LARGEST_WHOLE_ORDER - 1)
+def _whole(order: float) -> Fraction:
+    return Fraction(max(2, round(order)))
+
+
+def _around(whole: Fraction) -> tuple[float, float]:
+    """Return the logarithms of α - 1 between which the best order lies, given the best whole one."""
+    return log(float(whole - 2) or _LEAST_EXCESS), log(float(whole))
 
 
 class ZcdpAccountant(_LogMomentAccountant):
@@ -161,7 +168,7 @@ class ZcdpAccountant(_LogMomentAccountant):
         return (self.rho(account).upper * ball_of(order * (order - 1))).upper()
 
     def _best_order(self, account: Account, objective: Callable[[Fraction], float]) -> Fraction:
-        return _least(objective, Fraction, _LARGEST_EXCESS)
+        return _least(objective, Fraction)
 
 
 _ZCDP = DiscreteGaussianStep | LaplaceStep | DiscreteLaplaceStep | RandomisedResponse
@@ -204,28 +211,47 @@ class MomentsAccountant(RdpAccountant):
         return min(orders, key=objective)
 
 
+_Objective = Callable[[Fraction], float]
+
+
 def _least(
-    objective: Callable[[Fraction], float], order: Callable[[float], Fraction], most: float
+    objective: _Objective,
+    order: Callable[[float], Fraction],
+    *,
+    excesses: tuple[float, float] = (_LEAST_EXCESS, _LARGEST_EXCESS),
 ) -> Fraction:
     """Return the order of the least value of a quasi-convex function that was found.
 
-    `order` makes an order of a point above 1; `most` is the largest α - 1 that is looked at.
+    `order` makes an order of a number above 1; `excesses` are the ends of α - 1.
     """
+
+    def value(log_excess: float) -> float:
+        return objective(order(1 + exp(log_excess)))
+
+    step, first, last = log(_RATIO), log(excesses[0]), log(excesses[1])
+    middle = step
+    while middle > first and value(max(middle - step, first)) <= value(middle):
+        middle -= step
+    while middle < last and value(min(middle + step, last)) < value(middle):
+        middle += step
+    return _golden(objective, order, (max(middle - step, first), min(middle + step, last)))
+
+
+def _golden(
+    objective: _Objective,
+    order: Callable[[float], Fraction],
+    bracket: tuple[float, float],
+) -> Fraction:
+    """Return the order of the least value that a golden-section search in log(α - 1) met."""
     values: dict[Fraction, float] = {}
 
     def value(log_excess: float) -> float:
-        alpha = order(1 + min(exp(log_excess), most))
+        alpha = order(1 + exp(log_excess))
         if alpha not in values:
             values[alpha] = objective(alpha)
         return values[alpha]
 
-    step, first, last = log(_RATIO), log(_LEAST_EXCESS), log(most)
-    middle = min(log(8.0), last)
-    while middle - step > first and value(middle - step) <= value(middle):
-        middle -= step
-    while middle + step < last and value(middle + step) < value(middle):
-        middle += step
-    low, high = middle - step, min(middle + step, last)
+    low, high = bracket
     golden = (sqrt(5) - 1) / 2
     left, right = high - golden * (high - low), low + golden * (high - low)
     while high - low > _SPREAD:

@@ -199,6 +199,11 @@ class Account:
         return total
 
     @property
+    def most(self) -> Fraction:
+        """An upper bound on mu² of the Gaussian steps alone."""
+        return Fraction(self._upper, 1 << _BITS)
+
+    @property
     def key(self) -> tuple[object, ...]:
         """Equal for accounts of equal cost."""
         others = frozenset(self.others.items())

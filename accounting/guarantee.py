@@ -6,27 +6,38 @@
 >>> found = guarantee(events, delta=1e-5)
 >>> found.grade.value, round(found.epsilon.upper_float, 6), found.assumptions
 ('certified', 1.0, ('example',))
+
+Gaussian steps have a closed form; other events go to the tightest accountant that knows them all.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from math import inf
 
-import numpy as np
 from flint import arb
 from numpy.typing import ArrayLike
 
 from ..mechanisms.adjacency import Adjacency
 from ..mechanisms.errors import Number, require_open_unit
-from ..mechanisms.events import Event, Mechanism, Parties
-from ..mechanisms.protocols import FloatArray
+from ..mechanisms.events import (
+    DiscreteGaussianStep,
+    Event,
+    GaussianMixtureStep,
+    Mechanism,
+    Parties,
+    PoissonSampled,
+    SampledWithoutReplacement,
+)
 from ..mechanisms.sensitivity import Derivation, Sensitivity
-from .composition import Composition, composed
+from .accountants import Accountant, PrivacyCurve, ZcdpAccountant, tightest_accountant
+from .composition import Composition, UnpricedMechanism, composed
 from .conversions import epsilon_from_moments, epsilon_from_zcdp, epsilon_from_zcdp_by_orders
 from .enclosure import Enclosure, precision
-from .gaussian import delta_from_epsilon, epsilon_from_delta
-from .gaussian_fast import delta_upper, epsilon_upper
+from .gaussian import epsilon_from_delta
 from .grade import Grade
 from .notions import Gdp
+from .rdp import is_sampled
+from .rules.sampling import HIDDEN_SAMPLE
 
 __all__ = [
     "ConversionComparison",
@@ -55,12 +66,36 @@ _GAUSSIAN = Theorem("a Gaussian step is (sensitivity / noise_std)-GDP", "Dong, R
 _COMPOSITION = Theorem("in a composition of GDP steps mu² adds up", "Dong, Roth, Su 2022, 3.3")
 _PARTIES = Theorem("a record pays only for the party it lives with", "McSherry 2009, Theorem 4")
 _CONVERSION = Theorem("the (epsilon, delta) curve of mu-GDP", "Balle, Wang 2018, Theorem 8")
-_METHOD = "mu-GDP composition, exact conversion in ball arithmetic"
+_BY_ACCOUNTANT: dict[str, tuple[Theorem, ...]] = {
+    "GDP": (_GAUSSIAN, _COMPOSITION, _CONVERSION),
+    "tight": (Theorem("dominating pairs compose", "Zhu, Dong, Wang 2022, Theorem 10"),),
+    "RDP": (
+        Theorem("Rényi divergences of one order add up", "Mironov 2017, Proposition 1"),
+        Theorem("RDP to (epsilon, delta)", "Canonne, Kamath, Steinke 2020, Proposition 12"),
+    ),
+}
+_BY_KIND: dict[type[Mechanism], Theorem] = {
+    PoissonSampled: Theorem("pairs under Poisson sampling", "Zhu, Dong, Wang 2022, Theorem 11"),
+    SampledWithoutReplacement: Theorem(
+        "the pair of a fixed batch under replace-one", "Zhu, Dong, Wang 2022, Theorem 11"
+    ),
+    GaussianMixtureStep: Theorem(
+        "a sampled and a constant shift are post-processing of both apart, the noise split",
+        "Zhu, Dong, Wang 2022, Theorem 11, for the sampled one",
+    ),
+    DiscreteGaussianStep: Theorem(
+        "a discrete Gaussian costs no more than a Gaussian, order by order",
+        "Canonne, Kamath, Steinke 2020, Theorem 4",
+    ),
+}
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PartyCost:
-    """What a record of any of these parties pays; no party stands for a record of none of them."""
+    """What a record of any of these parties pays; no party stands for a record of none of them.
+
+    `mu_squared` as in `Guarantee.mu`.
+    """
 
     parties: tuple[str, ...]
     mu_squared: Enclosure
@@ -72,8 +107,10 @@ class Guarantee:
     """What a list of events guarantees to one record under `adjacency`.
 
     `epsilon` encloses the smallest epsilon at `delta` for these sensitivities and noises; it is
-    infinite where something left without a mechanism, and `unprotected` says what. `adjacency` is
-    None only where no event speaks of one. `assumptions` are the reasons of declared sensitivities.
+    infinite where something left without a mechanism, and `unprotected` says what. Where not only
+    Gaussian steps ran, no finite mu is known: the upper end of `mu` and `notion` are infinite, and
+    that of `rho` is unless every step has one. `adjacency` is None only where no event speaks of
+    one. `assumptions` are the reasons of declared sensitivities, and what sampling rests on.
     """
 
     adjacency: Adjacency | None
@@ -103,52 +140,83 @@ def guarantee(
     Raises:
         InvalidParameter: delta out of range.
         AdjacencyMismatch: the events speak of several relations, or of another one.
-        UnpricedMechanism: not only Gaussian steps, and all protected.
+        UnpricedMechanism: no accountant knows a mechanism under this relation.
     """
     require_open_unit("delta", delta)
     listed = tuple(events)
     composition = composed(listed, adjacency=adjacency)
-    total = composition.mu_squared
-    by_party = _by_party(composition, delta)
-    reasons = {reason: None for _, account in composition.accounts for reason in account.reasons}
+    accountant = tightest_accountant(composition)
+    gaussian_only = not any(account.others for _, account in composition.accounts)
+    by_party = _by_party(composition, accountant, delta)
+    total = _greatest([cost.mu_squared for cost in by_party])
     return Guarantee(
         adjacency=composition.adjacency,
         delta=delta,
-        epsilon=epsilon_from_delta(mu_squared=total, delta=delta),
-        notion=Gdp(composition.spent),
+        epsilon=_greatest([cost.epsilon for cost in by_party]),
+        notion=Gdp(composition.spent if gaussian_only else inf),
         mu=_mapped(total, arb.sqrt),
-        rho=_mapped(total, lambda end: end / 2),
+        rho=_rho(composition, total, gaussian_only=gaussian_only),
         by_party=by_party,
-        grade=Grade.CERTIFIED,
-        method=_METHOD,
-        theorems=_theorems(len(listed), split=len(by_party) > 1),
-        assumptions=_assumptions(listed),
-        unprotected=tuple(reasons),
+        grade=accountant.grade,
+        method=accountant.method,
+        theorems=_theorems(composition, accountant, split=len(by_party) > 1),
+        assumptions=_assumptions(listed, composition),
+        unprotected=composition.unprotected,
     )
 
 
-def _by_party(composition: Composition, delta: Number) -> tuple[PartyCost, ...]:
-    known: dict[tuple[object, ...], tuple[Enclosure, Enclosure]] = {}
+def _by_party(
+    composition: Composition, accountant: Accountant, delta: Number
+) -> tuple[PartyCost, ...]:
+    known: dict[tuple[object, ...], Enclosure] = {}
     for _, account in composition.accounts:
         if account.key not in known:
-            total = account.mu_squared
-            known[account.key] = total, epsilon_from_delta(mu_squared=total, delta=delta)
+            total = account.gaussian_mu_squared
+            if account.reasons:
+                total = Enclosure.of(inf)
+            elif account.others:
+                total = Enclosure(total.lower, arb(inf))
+            known[account.key] = total
+    epsilons = dict(accountant.epsilon_by_party(delta))
     return tuple(
-        PartyCost(parties, *known[account.key]) for parties, account in composition.accounts
+        PartyCost(parties, known[account.key], epsilons[parties])
+        for parties, account in composition.accounts
     )
 
 
-def _theorems(count: int, *, split: bool) -> tuple[Theorem, ...]:
-    several = (_COMPOSITION,) if count > 1 else ()
-    return (_GAUSSIAN, *several, *((_PARTIES,) if split else ()), _CONVERSION)
+def _greatest(found: Sequence[Enclosure]) -> Enclosure:
+    return Enclosure(max(e.lower for e in found), max(e.upper for e in found))
 
 
-def _assumptions(events: Sequence[Event]) -> tuple[str, ...]:
+def _rho(composition: Composition, mu_squared: Enclosure, *, gaussian_only: bool) -> Enclosure:
+    halved = _mapped(mu_squared, lambda end: end / 2)
+    if gaussian_only:
+        return halved
+    try:
+        accountant = ZcdpAccountant.over(composition)
+    except UnpricedMechanism:
+        return halved
+    upper = _greatest([accountant.rho(account) for _, account in composition.accounts]).upper
+    return Enclosure(halved.lower, upper)
+
+
+def _theorems(
+    composition: Composition, accountant: Accountant, *, split: bool
+) -> tuple[Theorem, ...]:
+    kinds = {type(m) for _, account in composition.accounts for m in account.others}
+    by_kind = (_BY_KIND[kind] for kind in _BY_KIND if kind in kinds)
+    found = dict.fromkeys((*_BY_ACCOUNTANT[accountant.name], *by_kind))
+    return (*found, _PARTIES) if split else tuple(found)
+
+
+def _assumptions(events: Sequence[Event], composition: Composition) -> tuple[str, ...]:
     derivations: dict[int, Derivation] = {}
     for event in events:
         for sensitivity in _sensitivities(event.mechanism):
             derivations[id(sensitivity.derivation)] = sensitivity.derivation
-    return tuple(dict.fromkeys(a for d in derivations.values() for a in d.assumptions()))
+    declared = dict.fromkeys(a for d in derivations.values() for a in d.assumptions())
+    sampled = any(is_sampled(m) for _, account in composition.accounts for m in account.others)
+    return (*declared, HIDDEN_SAMPLE) if sampled else tuple(declared)
 
 
 def _sensitivities(mechanism: Mechanism) -> Iterator[Sensitivity]:
@@ -171,15 +239,6 @@ def _mapped(value: Enclosure, growing: Callable[[arb], arb]) -> Enclosure:
         return Enclosure.hull(Enclosure.from_ball(lower), Enclosure.from_ball(upper))
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class PrivacyCurve:
-    """Points of the privacy curve: (epsilon[i], delta[i])-DP holds for every i, with this grade."""
-
-    grade: Grade
-    epsilon: FloatArray
-    delta: FloatArray
-
-
 def epsilons_at(
     events: Iterable[Event], *, deltas: ArrayLike, grade: Grade = Grade.CERTIFIED
 ) -> PrivacyCurve:
@@ -192,12 +251,7 @@ def epsilons_at(
 
     Raises as `guarantee` does.
     """
-    total = composed(events).mu_squared
-    given = np.asarray(deltas, dtype=np.float64)
-    if grade is Grade.CERTIFIED:
-        uppers = [epsilon_from_delta(mu_squared=total, delta=float(d)).upper_float for d in given]
-        return PrivacyCurve(grade, np.array(uppers), given)
-    return PrivacyCurve(Grade.FAST, epsilon_upper(mu_squared=total, delta=given), given)
+    return tightest_accountant(composed(events)).curve(deltas, grade=grade)
 
 
 def deltas_at(
@@ -207,12 +261,7 @@ def deltas_at(
 
     Otherwise as `epsilons_at`.
     """
-    total = composed(events).mu_squared
-    given = np.asarray(epsilons, dtype=np.float64)
-    if grade is Grade.CERTIFIED:
-        uppers = [delta_from_epsilon(mu_squared=total, epsilon=float(e)).upper_float for e in given]
-        return PrivacyCurve(grade, given, np.array(uppers))
-    return PrivacyCurve(Grade.FAST, given, delta_upper(mu_squared=total, epsilon=given))
+    return tightest_accountant(composed(events)).curve_at(epsilons, grade=grade)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

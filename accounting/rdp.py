@@ -290,9 +290,9 @@ def _mixture_step(mechanism: GaussianMixtureStep, order: Fraction) -> arb:
 
     With noise θ = θ1 + θ2, of variances tσ² and (1-t)σ², the release is post-processing of
     (constant part + θ1, sampled part + θ2), whatever t in (0, 1); the t is the best of a few. The
-    sampled part is a Poisson pair under add/remove and a glued one under replace-one. Under zero-out,
-    where the batch may be fixed, another record's message may stand where the record's would: glued,
-    and both may be twice as far apart.
+    sampled part is a Poisson pair under add/remove and a glued one under replace-one. Under
+    zero-out the batch may be fixed, so that another record's message may stand where the record's
+    would: glued, and twice as far apart.
     """
     variance, rate = Fraction(mechanism.noise_std) ** 2, Fraction(mechanism.rate)
     constant, sampled = mechanism.constant.squared / variance, mechanism.sampled.squared / variance

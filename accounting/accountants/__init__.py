@@ -10,9 +10,11 @@
 2.101
 """
 
+from ..composition import Composition, UnpricedMechanism
 from .accountant import Accountant, PrivacyCurve
 from .gdp import GdpAccountant
 from .renyi import MomentsAccountant, RdpAccountant, ZcdpAccountant
+from .tight import TightAccountant
 
 __all__ = [
     "Accountant",
@@ -20,5 +22,20 @@ __all__ = [
     "MomentsAccountant",
     "PrivacyCurve",
     "RdpAccountant",
+    "TightAccountant",
     "ZcdpAccountant",
+    "tightest_accountant",
 ]
+
+
+def tightest_accountant(composition: Composition) -> Accountant:
+    """Return the accountant with the least epsilon of those that price all of a composition.
+
+    Raises `UnpricedMechanism` where none does.
+    """
+    for kind in (GdpAccountant, TightAccountant):
+        try:
+            return kind.over(composition)
+        except UnpricedMechanism:
+            continue
+    return RdpAccountant.over(composition)

@@ -2,9 +2,11 @@
 
 from ...mechanisms.errors import Number
 from ...mechanisms.events import Mechanism
+from ...mechanisms.protocols import FloatArray
 from ..composition import Account
 from ..enclosure import Enclosure
 from ..gaussian import delta_from_epsilon, epsilon_from_delta
+from ..gaussian_fast import delta_upper, epsilon_upper
 from .accountant import Accountant
 
 __all__ = ["GdpAccountant"]
@@ -20,8 +22,14 @@ class GdpAccountant(Accountant):
     def _knows(self, mechanism: Mechanism) -> bool:
         return False
 
-    def _epsilon(self, account: Account, delta: Number) -> Enclosure:
+    def epsilon_of(self, account: Account, delta: Number) -> Enclosure:
         return epsilon_from_delta(mu_squared=account.mu_squared, delta=delta)
 
-    def _delta(self, account: Account, epsilon: Number) -> Enclosure:
+    def delta_of(self, account: Account, epsilon: Number) -> Enclosure:
         return delta_from_epsilon(mu_squared=account.mu_squared, epsilon=epsilon)
+
+    def fast_epsilons_of(self, account: Account, deltas: FloatArray) -> FloatArray:
+        return epsilon_upper(mu_squared=account.mu_squared, delta=deltas)
+
+    def fast_deltas_of(self, account: Account, epsilons: FloatArray) -> FloatArray:
+        return delta_upper(mu_squared=account.mu_squared, epsilon=epsilons)

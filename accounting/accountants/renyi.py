@@ -51,7 +51,7 @@ class _LogMomentAccountant(Accountant):
     def _best_order(self, account: Account, objective: Callable[[Fraction], float]) -> Fraction:
         """Return the order with the least objective, as far as it was looked for."""
 
-    def _epsilon(self, account: Account, delta: Number) -> Enclosure:
+    def epsilon_of(self, account: Account, delta: Number) -> Enclosure:
         def at(order: Fraction) -> arb:
             excess = ball_of(order - 1)
             return (self._log_delta(account, order) - ball_of(delta).log()) / excess
@@ -59,7 +59,7 @@ class _LogMomentAccountant(Accountant):
         lower = epsilon_from_delta(mu_squared=account.gaussian_mu_squared, delta=delta)
         return self._enclosed(account, at, lower)
 
-    def _delta(self, account: Account, epsilon: Number) -> Enclosure:
+    def delta_of(self, account: Account, epsilon: Number) -> Enclosure:
         def at(order: Fraction) -> arb:
             return self._log_delta(account, order) - ball_of(order - 1) * ball_of(epsilon)
 
@@ -137,7 +137,7 @@ def _whole(order: float) -> Fraction:
 
 
 def _around(whole: Fraction) -> tuple[float, float]:
-    """Return the logarithms of α - 1 between which the best order lies, given the best whole one."""
+    """Return the logarithms of α - 1 between which the best order lies if `whole` is near it."""
     return log(float(whole - 2) or _LEAST_EXCESS), log(float(whole))
 
 

@@ -33,6 +33,7 @@ from .sampling import BitGenerator, Sampler, SeededSampler, SystemSampler
 from .sensitive import Sensitive, concatenate, concatenate_disjoint, linear_map
 from .sensitivity import Derivation, Norm, Sensitivity, declared
 from .subsampling import FixedBatch, Poisson, Scheme
+from .vertical_data import LabelLoss, LocalProblem, VerticalDataset, VerticalShape
 
 __all__ = [
     "Adjacency",
@@ -54,7 +55,9 @@ __all__ = [
     "GaussianStep",
     "InexactArgmin",
     "InvalidParameter",
+    "LabelLoss",
     "LaplaceStep",
+    "LocalProblem",
     "Loss",
     "MalformedEvent",
     "Mechanism",
@@ -80,6 +83,8 @@ __all__ = [
     "SystemSampler",
     "UnprotectedRelease",
     "UnprotectedReleaseError",
+    "VerticalDataset",
+    "VerticalShape",
     "concatenate",
     "concatenate_disjoint",
     "declared",

@@ -38,11 +38,13 @@ __all__ = [
     "concatenated_disjoint",
     "declared",
     "float_up",
+    "label_dual",
     "linearly_mapped",
     "mean_of_bounded",
     "scaled",
     "strongly_convex_argmin",
     "sum_of_bounded",
+    "vertical_predictions",
 ]
 
 _ROOT_BITS = 96
@@ -367,6 +369,85 @@ def concatenated_disjoint(first: Sensitivity, second: Sensitivity) -> Sensitivit
     )
 
 
+def vertical_predictions(
+    *,
+    row_bound: Number,
+    slope_bound: Number,
+    radius: Number,
+    penalty: Number,
+    modulus: Number,
+    tolerance: Number,
+    adjacency: Adjacency,
+) -> Sensitivity:
+    """Return the l2 sensitivity of D x in R^N, x an approximate minimiser that depends on D too.
+
+    x minimises <c, Dx> + (rho/2)|Dx|² + R(x) over |x| <= b,  R m-strongly convex,  c public,
+    |c_i| <= B and |D_i| <= G for every record,  x found to the tolerance tau,
+    Q = G (B + rho G b),  u² >= Q²/(rho m) + 4 G² b²,  v² >= tau²/(rho m)
+    --------------------------------------------------------------------------  vertical-predictions
+    replace-one (u + v)²    zero-out (u/2 + v)²
+
+    The number of records is the dimension of the release, so there is no add/remove. With x' the
+    neighbour's minimiser and e = x - x', optimality of both and the convexity of what they share
+    give m|e|² + rho|D_-i e|² <= |r - r'||e| for r = (c_i + rho D_i x) D_i, which is at most Q long:
+    so |D_-i e|² <= Q²/(rho m), and coordinate i moves by at most 2 G b; both halve where r' = 0.
+    Tolerance: see `ball_ridge`; each of the two points is off by at most tau/(2 sqrt(rho m)).
+    """
+    require_nonnegative("row_bound", row_bound)
+    require_nonnegative("slope_bound", slope_bound)
+    require_nonnegative("radius", radius)
+    require_positive("penalty", penalty)
+    require_positive("modulus", modulus)
+    require_nonnegative("tolerance", tolerance)
+    given = {
+        "row_bound": _exact(row_bound),
+        "slope_bound": _exact(slope_bound),
+        "radius": _exact(radius),
+        "penalty": _exact(penalty),
+        "modulus": _exact(modulus),
+        "tolerance": _exact(tolerance),
+    }
+    rows, width, rho_m = given["row_bound"], given["radius"], given["penalty"] * given["modulus"]
+    pull = rows * (given["slope_bound"] + given["penalty"] * rows * width)
+    u = root_up(pull**2 / rho_m + 4 * rows**2 * width**2)
+    v = root_up(given["tolerance"] ** 2 / rho_m)
+    halves = 1 if _fixed_size(adjacency) is Adjacency.ZERO_OUT_ONE else 2
+    return _conclude(
+        "vertical-predictions",
+        Norm.L2,
+        adjacency,
+        (halves * u / 2 + v) ** 2,
+        (*given.items(), ("u", u), ("v", v)),
+    )
+
+
+def label_dual(
+    *, derivative_bound: Number, label_gap: Number, tolerance: Number, adjacency: Adjacency
+) -> Sensitivity:
+    """Return the l2 sensitivity of the vector y with y_i = l'(z_i, label_i) in R^N.
+
+    y_i + rho z_i = a_i,  a public,  l convex in z,  |l'| <= c,  |l'(z,+1) - l'(z,-1)| <= g,
+    every y_i within tau of the exact one, and a function of a_i and label_i only
+    ------------------------------------------------------------------------------------  label-dual
+    replace-one (g + 2 tau)²    zero-out (c + 2 tau)²
+
+    Only the differing record's own coordinate moves. If y_i > y'_i then z_i < z'_i, and as l' grows
+    with z, y_i - y'_i <= l'(z'_i, label) - l'(z'_i, label') <= g. A null record has y'_i = 0.
+    """
+    require_nonnegative("derivative_bound", derivative_bound)
+    require_nonnegative("label_gap", label_gap)
+    require_nonnegative("tolerance", tolerance)
+    slope, gap, tol = _exact(derivative_bound), _exact(label_gap), _exact(tolerance)
+    moved = slope if _fixed_size(adjacency) is Adjacency.ZERO_OUT_ONE else gap
+    return _conclude(
+        "label-dual",
+        Norm.L2,
+        adjacency,
+        (moved + 2 * tol) ** 2,
+        (("derivative_bound", slope), ("label_gap", gap), ("tolerance", tol)),
+    )
+
+
 def _common(first: Sensitivity, second: Sensitivity) -> tuple[Norm, Adjacency]:
     if first.norm is not second.norm:
         raise InvalidParameter("norm", second.norm, f"equal to {first.norm}")
@@ -379,5 +460,13 @@ def _record_adjacency(adjacency: Adjacency) -> Adjacency:
             "adjacency",
             adjacency,
             "a relation between records: a feature column meets every record",
+        )
+    return adjacency
+
+
+def _fixed_size(adjacency: Adjacency) -> Adjacency:
+    if _record_adjacency(adjacency) is Adjacency.ADD_REMOVE_ONE:
+        raise InvalidParameter(
+            "adjacency", adjacency, "of data sets with equally many records: one coordinate each"
         )
     return adjacency

@@ -18,6 +18,13 @@ from .schedules import (
     TabulatedNoise,
     optimal_noise,
 )
+from .sharing import (
+    PublishedSharingAdmm,
+    SharingAdmm,
+    SharingState,
+    lemma_1_bound,
+    published_parameter_noise,
+)
 from .star import DpAdmm, PublishedDpAdmm, PvpAdmm, Solver, StarState
 from .steps import ConstantSteps, NonsmoothSteps, SmoothSteps, Steps
 from .stochastic import (
@@ -58,9 +65,12 @@ __all__ = [
     "PublishedDpAdmm",
     "PublishedPrAdmm",
     "PublishedPsAdmm",
+    "PublishedSharingAdmm",
     "PvpAdmm",
     "Regulariser",
     "SampledPsAdmm",
+    "SharingAdmm",
+    "SharingState",
     "SmoothSteps",
     "Solver",
     "SplitState",
@@ -72,8 +82,10 @@ __all__ = [
     "five_agents",
     "fused_lasso",
     "hub",
+    "lemma_1_bound",
     "optimal_noise",
     "published_noise_multiplier",
+    "published_parameter_noise",
     "random_geometric",
     "ring",
     "theorem_1_noise_multiplier",

@@ -22,6 +22,7 @@ class Logistic:
 
     derivative_bound: Fraction = Fraction(1)
     curvature_bound: Fraction | None = Fraction(1, 4)
+    label_gap_bound: Fraction = Fraction(1)
 
     def value(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
         """Return the loss, elementwise; never overflows."""
@@ -44,6 +45,7 @@ class LinearLoss:
 
     derivative_bound: Fraction = Fraction(1)
     curvature_bound: Fraction | None = Fraction(0)
+    label_gap_bound: Fraction = Fraction(2)
 
     def value(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
         """Return y·s, elementwise."""

@@ -1,0 +1,362 @@
+"""Vertically held private data: every party holds some columns of the same N records.
+
+N is public and so is the order of the records: a release has one coordinate a record. Every party
+holds a part of every record, so its releases name no parties, and the costs of all parties add up.
+
+>>> shape = VerticalShape(parties=("bank", "shop"), count=1000, features=(4, 7), row_bound=1.0,
+...                       adjacency=Adjacency.ZERO_OUT_ONE, public_labels=True)
+>>> problem = LocalProblem(pull=np.zeros(1000), penalty=1.0, modulus=0.01, slope_bound=1.0,
+...                        radius=1.0, tolerance=0.0)
+>>> round(VerticalDataset.planned(shape).predictions("bank", problem).sensitivity.value, 8)
+10.04987562
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, log2
+from typing import NoReturn, Protocol
+
+import numpy as np
+
+from .adjacency import Adjacency
+from .ball_ridge import BallRidge
+from .clipping import project_to_ball
+from .errors import (
+    InexactArgmin,
+    InvalidParameter,
+    UnprotectedIteration,
+    UnprotectedSerialisation,
+    require_nonnegative,
+    require_positive,
+    require_positive_int,
+)
+from .protocols import FloatArray, Loss
+from .sensitive import Sensitive
+from .sensitivity import (
+    Sensitivity,
+    declared,
+    label_dual,
+    strongly_convex_argmin,
+    sum_of_bounded,
+    vertical_predictions,
+)
+
+__all__ = ["LabelLoss", "LocalProblem", "VerticalDataset", "VerticalShape"]
+
+_EPS = 2.0**-52
+
+
+class LabelLoss(Loss, Protocol):
+    """A loss that states sup over scores of |l'(s, +1) - l'(s, -1)|."""
+
+    @property
+    def label_gap_bound(self) -> Fraction: ...
+
+
+@dataclass(frozen=True, slots=True)
+class VerticalShape:
+    """What everybody may know about vertically held data.
+
+    Args:
+        parties: names of the holders of columns, in order.
+        count: the number of records N, public.
+        features: the number of columns of each party.
+        row_bound: l2 bound that every party's part of a record is cut to.
+        adjacency: replace-one or zero-out-one; N is a dimension, so it cannot change.
+        public_labels: whether labels are public; then it is an assumption of every guarantee.
+    """
+
+    parties: tuple[str, ...]
+    count: int
+    features: tuple[int, ...]
+    row_bound: float
+    adjacency: Adjacency
+    public_labels: bool
+
+    def __post_init__(self) -> None:
+        if not self.parties or len(set(self.parties)) != len(self.parties):
+            raise InvalidParameter("parties", self.parties, "at least one party, each named once")
+        require_positive_int("count", self.count)
+        if len(self.features) != len(self.parties):
+            raise InvalidParameter("features", self.features, "one number for each party")
+        for width in self.features:
+            require_positive_int("features", width)
+        require_positive("row_bound", self.row_bound)
+        if self.adjacency not in (Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT_ONE):
+            raise InvalidParameter(
+                "adjacency", self.adjacency, "REPLACE_ONE or ZERO_OUT_ONE: N is public"
+            )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LocalProblem:
+    """One party's step: min <c, D x> + (penalty/2)|D x|² + (modulus/2)|x|² over |x| <= radius.
+
+    Args:
+        pull: public c of shape (..., N); each entry is cut to ±slope_bound.
+        penalty: rho > 0.
+        modulus: lambda > 0.
+        slope_bound: B.
+        radius: b.
+        tolerance: tau >= 0, declared here and priced; see `ball_ridge` for what it certifies.
+    """
+
+    pull: FloatArray
+    penalty: float
+    modulus: float
+    slope_bound: float
+    radius: float
+    tolerance: float
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.pull, np.ndarray) or not np.all(np.isfinite(self.pull)):
+            raise InvalidParameter("pull", type(self.pull).__name__, "a finite public array")
+        require_positive("penalty", self.penalty)
+        require_positive("modulus", self.modulus)
+        require_positive("slope_bound", self.slope_bound)
+        require_positive("radius", self.radius)
+        require_nonnegative("tolerance", self.tolerance)
+
+
+class VerticalDataset:
+    """Columns of M parties; every function of them is a `Sensitive` of shape (..., 1, N or d_m).
+
+    Args:
+        blocks: one array of shape (N, d_m) for each party; longer rows are cut to `row_bound`.
+        labels: array of shape (N,), each -1 or +1.
+        adjacency: replace-one or zero-out-one.
+        row_bound: l2 bound of each party's part of a record.
+        parties: names of the parties.
+        public_labels: whether everybody knows the labels; else the centre alone does.
+
+    Raises:
+        InvalidParameter: non-finite entries, labels outside ±1, shapes that do not fit.
+    """
+
+    __slots__ = ("_blocks", "_labels", "_shape")
+
+    def __init__(
+        self,
+        blocks: Sequence[FloatArray],
+        labels: FloatArray,
+        *,
+        adjacency: Adjacency,
+        parties: tuple[str, ...],
+        public_labels: bool,
+        row_bound: float = 1.0,
+    ) -> None:
+        require_positive("row_bound", row_bound)
+        y = np.array(labels, dtype=np.float64)
+        if y.ndim != 1 or not np.all(np.abs(y) == 1.0):
+            raise InvalidParameter("labels", y.shape, "a vector of -1 and +1")
+        held: list[BallRidge] = []
+        for block in blocks:
+            rows = np.array(block, dtype=np.float64)
+            if rows.ndim != 2 or len(rows) != len(y) or not np.all(np.isfinite(rows)):
+                raise InvalidParameter("block.shape", rows.shape, f"finite, ({len(y)}, d)")
+            held.append(BallRidge(project_to_ball(rows, row_bound), row_bound))
+        widths = tuple(block.rows.shape[1] for block in held)
+        self._shape = VerticalShape(parties, len(y), widths, row_bound, adjacency, public_labels)
+        self._blocks: tuple[BallRidge, ...] | None = tuple(held)
+        self._labels: FloatArray | None = y
+
+    @classmethod
+    def planned(cls, shape: VerticalShape) -> VerticalDataset:
+        """Return a handle without records: it answers with sensitivities and no values."""
+        handle = cls.__new__(cls)
+        handle._shape = shape
+        handle._blocks = handle._labels = None
+        return handle
+
+    @property
+    def shape(self) -> VerticalShape:
+        """The public facts."""
+        return self._shape
+
+    def predictions(self, party: str, problem: LocalProblem) -> Sensitive:
+        """Return D x of shape (..., 1, N), x the party's minimiser of `problem`.
+
+        Raises `InexactArgmin` before any release when the tolerance is not met.
+        """
+        sensitivity = vertical_predictions(
+            row_bound=self.shape.row_bound,
+            slope_bound=problem.slope_bound,
+            radius=problem.radius,
+            penalty=problem.penalty,
+            modulus=problem.modulus,
+            tolerance=problem.tolerance,
+            adjacency=self.shape.adjacency,
+        )
+        block = self._block(party)
+        value = None if block is None else self._minimiser(block, problem) @ block.rows.T
+        return self._sensitive(sensitivity, self.shape.count, value)
+
+    def minimiser(self, party: str, problem: LocalProblem) -> Sensitive:
+        """Return x of shape (..., 1, d_m), the party's minimiser of `problem`.
+
+        On the ball a record's term <c_i, D_i x> + (penalty/2)(D_i x)² has gradients of norm at most
+        row_bound (slope_bound + penalty row_bound radius).
+        """
+        shape = self.shape
+        rows, penalty = Fraction(float(shape.row_bound)), Fraction(problem.penalty)
+        slope = Fraction(problem.slope_bound) + penalty * rows * Fraction(problem.radius)
+        sensitivity = strongly_convex_argmin(
+            shape.count * rows * slope,
+            problem.modulus,
+            problem.tolerance,
+            shape.count,
+            shape.adjacency,
+        )
+        block = self._block(party)
+        value = None if block is None else self._minimiser(block, problem)
+        return self._sensitive(sensitivity, shape.features[shape.parties.index(party)], value)
+
+    def scores(self, party: str, x: FloatArray) -> Sensitive:
+        """Return D x of shape (..., 1, N) for a public x of shape (..., d_m).
+
+        A record's own coordinate is all that it moves, by row_bound·|x|.
+        """
+        width = self.shape.features[self.shape.parties.index(party)]
+        point = np.asarray(x, dtype=np.float64)
+        if point.shape[-1:] != (width,) or not np.all(np.isfinite(point)):
+            raise InvalidParameter("x.shape", point.shape, f"finite, (..., {width})")
+        longest = float(np.linalg.norm(point, axis=-1).max(initial=0.0)) * (1.0 + width * _EPS)
+        sensitivity = sum_of_bounded(
+            Fraction(float(self.shape.row_bound)) * Fraction(longest), self.shape.adjacency
+        )
+        block = self._block(party)
+        value = None if block is None else point @ block.rows.T
+        return self._sensitive(sensitivity, self.shape.count, value)
+
+    def dual(
+        self, loss: LabelLoss, target: FloatArray, *, penalty: float, tolerance: float
+    ) -> Sensitive:
+        """Return y of shape (..., 1, N) with y_i = l'(z_i, label_i) and y_i + penalty·z_i = a_i.
+
+        That is the centre's step: z minimises sum_i l(z_i) - <a, z> + (penalty/2)|z|².
+
+        Args:
+            loss: l, smooth.
+            target: public a of shape (..., N).
+            penalty: rho > 0.
+            tolerance: bound on the error of every y_i; declared, certified and priced.
+
+        Raises:
+            InexactArgmin: double precision does not reach the tolerance.
+        """
+        require_positive("penalty", penalty)
+        require_positive("tolerance", tolerance)
+        goal = np.asarray(target, dtype=np.float64)
+        if goal.shape[-1:] != (self.shape.count,) or not np.all(np.isfinite(goal)):
+            raise InvalidParameter("target.shape", goal.shape, f"finite, (..., {self.shape.count})")
+        if loss.curvature_bound is None:
+            raise InvalidParameter("loss", loss, "with a curvature bound (smooth)")
+        if self.shape.public_labels:
+            sensitivity = declared(0, "labels are public", adjacency=self.shape.adjacency)
+        else:
+            sensitivity = label_dual(
+                derivative_bound=loss.derivative_bound,
+                label_gap=loss.label_gap_bound,
+                tolerance=tolerance,
+                adjacency=self.shape.adjacency,
+            )
+        labels = self._labels
+        value = None if labels is None else _dual(loss, labels, goal, penalty, tolerance)
+        return self._sensitive(sensitivity, self.shape.count, value)
+
+    def with_record(
+        self,
+        index: int,
+        *,
+        features: Sequence[FloatArray] | None = None,
+        label: float | None = None,
+    ) -> VerticalDataset:
+        """Return the neighbour whose record `index` has other features and/or another label.
+
+        For audits, by whoever holds the data. `features` has one row of shape (d_m,) for each
+        party; label 0 is the null record's, which has no loss.
+        """
+        shape = self.shape
+        if self._blocks is None or self._labels is None:
+            raise InvalidParameter("dataset", "planned", "with records")
+        if not 0 <= index < shape.count:
+            raise InvalidParameter("index", index, f"in [0, {shape.count - 1}]")
+        other = self.planned(shape)
+        other._blocks, other._labels = self._blocks, self._labels.copy()
+        if label is not None:
+            if label not in (-1.0, 0.0, 1.0) or shape.public_labels:
+                raise InvalidParameter("label", label, "in {-1, 0, +1}, of private labels")
+            other._labels[index] = label
+        if features is not None:
+            changed: list[BallRidge] = []
+            for block, row in zip(self._blocks, features, strict=True):
+                rows = block.rows.copy()
+                rows[index] = project_to_ball(np.asarray(row, dtype=np.float64), shape.row_bound)
+                if not np.all(np.isfinite(rows[index])):
+                    raise InvalidParameter("features", "NaN or infinity", "with finite entries")
+                changed.append(BallRidge(rows, shape.row_bound))
+            other._blocks = tuple(changed)
+        return other
+
+    def _block(self, party: str) -> BallRidge | None:
+        if party not in self.shape.parties:
+            raise InvalidParameter("party", party, f"in {self.shape.parties}")
+        index = self.shape.parties.index(party)
+        return None if self._blocks is None else self._blocks[index]
+
+    def _minimiser(self, block: BallRidge, problem: LocalProblem) -> FloatArray:
+        if problem.pull.shape[-1:] != (self.shape.count,):
+            raise InvalidParameter("pull.shape", problem.pull.shape, f"(..., {self.shape.count})")
+        return block.minimiser(
+            np.clip(problem.pull, -problem.slope_bound, problem.slope_bound),
+            penalty=problem.penalty,
+            modulus=problem.modulus,
+            radius=problem.radius,
+            tolerance=problem.tolerance,
+        )
+
+    def _sensitive(
+        self, sensitivity: Sensitivity, dimension: int, value: FloatArray | None
+    ) -> Sensitive:
+        block = None if value is None else value[..., None, :]
+        return Sensitive(sensitivity, parties=(), dimension=dimension, value=block)
+
+    def __repr__(self) -> str:
+        """Show the public facts only."""
+        return f"<VerticalDataset: {self.shape}>"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise UnprotectedSerialisation("pickling would let private records out.")
+
+    def __iter__(self) -> NoReturn:
+        raise UnprotectedIteration("iteration lets records out; use predictions etc.")
+
+
+def _dual(
+    loss: LabelLoss, labels: FloatArray, target: FloatArray, penalty: float, tolerance: float
+) -> FloatArray:
+    """Return y by bisection for z, with a number of halvings that depends on nothing private.
+
+    So a coordinate is a function of its own target and label only.
+    """
+    slope, curvature = float(loss.derivative_bound), float(loss.curvature_bound or 0)
+    known = np.abs(labels)  # 0 for a null record, which has no loss
+    low, high = (target - slope) / penalty, (target + slope) / penalty
+    steps = 4 + ceil(max(0.0, log2(slope / tolerance) + log2(1.0 + curvature / penalty)))
+    for _ in range(steps):
+        z = 0.5 * (low + high)
+        above = loss.derivative(z, labels) * known + penalty * z > target
+        low, high = np.where(above, low, z), np.where(above, z, high)
+    z = 0.5 * (low + high)
+    y = np.clip(target - penalty * z, -slope, slope)
+    size = np.abs(target) + (penalty + curvature) * np.abs(z) + slope
+    error = np.abs(loss.derivative(z, labels) * known - y) + 8.0 * _EPS * size
+    if not float(error.max(initial=0.0)) <= tolerance:
+        raise InexactArgmin(
+            f"Expected to certify every dual variable to {tolerance:g}; nothing was released. "
+            "Declare a larger tolerance (it is priced)."
+        )
+    return y

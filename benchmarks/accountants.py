@@ -1,0 +1,289 @@
+"""Time, tightness and memory of accountants on the same workloads, in one run.
+
+Usage: python benchmarks/accountants.py [--timeout SECONDS] [WORKLOAD ...]
+
+Every (accountant, workload) runs in a process of its own: `cold` is its first answer after imports,
+`warm` the median of the next ones, `peak` the process's largest resident memory. `gap` is
+(epsilon - reference) / reference: the reference is a published value to 12 digits where there is
+one, else the upper end of our certified enclosure. A negative gap beyond rounding is an epsilon
+below the truth. Peers that are not installed, do not know an event or exceed the timeout say so.
+Peers: dp-accounting (PLD and RDP), prv-accountant, autodp.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+REPETITIONS = 3
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """Poisson-sampled Gaussian steps: (rate, noise multiplier, steps)."""
+
+    rate: float
+    multiplier: float
+    steps: int
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Steps of some kind at one delta; add/remove unless `records` says fixed batches of one."""
+
+    steps: tuple[Sampled, ...]
+    delta: float
+    reference: float | None = None
+    records: int | None = None
+    question: str = "epsilon"
+
+
+def _thousand() -> tuple[Sampled, ...]:
+    rng = np.random.default_rng(2020)
+    rates, multipliers = rng.uniform(0.001, 0.05, 1000), rng.uniform(0.7, 2.0, 1000)
+    return tuple(Sampled(float(q), float(s), 1) for q, s in zip(rates, multipliers, strict=True))
+
+
+TEN_THOUSAND = (Sampled(0.01, 1.0, 10_000),)
+
+WORKLOADS = {
+    "gaussian": Workload((Sampled(1.0, 1.0, 1),), 1e-5, 4.3771780957),
+    "1e3 steps": Workload((Sampled(0.01, 1.0, 1_000),), 1e-5, 1.8282366665),
+    "1e4 steps": Workload(TEN_THOUSAND, 1e-5, 6.1877123900),
+    "1e5 steps": Workload((Sampled(0.01, 1.0, 100_000),), 1e-5, 25.5731069865),
+    "1e6 steps": Workload((Sampled(1e-3, 0.8, 1_000_000),), 1e-7, 11.5857325355),
+    "1000 distinct": Workload(_thousand(), 1e-5),
+    "fixed batch": Workload((Sampled(1 / 8000, 2.0, 20_000),), 1e-5, records=8000),
+    "calibration": Workload(TEN_THOUSAND, 1e-5, question="noise multiplier for epsilon 2"),
+    "curve": Workload(TEN_THOUSAND, 1e-5, question="epsilon at 200 deltas"),
+}
+TARGET = 2.0
+DELTAS = np.geomspace(1e-10, 1e-2, 200)
+
+Answer = Callable[[], float]
+
+
+def ours(workload: Workload, *, certified: bool) -> Answer:
+    """Return our answer to a workload: the fast grade, or the certified one's upper end."""
+    from dpledger.accounting.tight import PrivacyProfile
+    from dpledger.mechanisms import (
+        Adjacency,
+        GaussianStep,
+        Mechanism,
+        PoissonSampled,
+        SampledWithoutReplacement,
+        declared,
+    )
+
+    relation = Adjacency.REPLACE_ONE if workload.records else Adjacency.ADD_REMOVE_ONE
+    # replace-one: two records of unit norm differ by 2; multipliers are noise over unit norm
+    unit = declared(2 if workload.records else 1, "benchmark", adjacency=relation)
+
+    def mechanism(step: Sampled, multiplier: float) -> Mechanism:
+        noisy = GaussianStep(unit, multiplier)
+        if workload.records:
+            return SampledWithoutReplacement(noisy, 1, workload.records)
+        return noisy if step.rate == 1.0 else PoissonSampled(noisy, step.rate)
+
+    def profile(multiplier: float | None = None) -> PrivacyProfile:
+        counts = {mechanism(s, multiplier or s.multiplier): s.steps for s in workload.steps}
+        return PrivacyProfile.of(counts, relation)
+
+    def epsilon(found: PrivacyProfile, delta: float) -> float:
+        return found.epsilon(delta).upper_float if certified else found.epsilon_upper(delta)
+
+    if workload.question == "epsilon":
+        return lambda: epsilon(profile(), workload.delta)
+    if workload.question.startswith("noise"):
+        return lambda: calibrated(lambda z: epsilon(profile(z), workload.delta))
+
+    def curve() -> float:
+        found = profile()
+        return [epsilon(found, float(d)) for d in DELTAS][-1]
+
+    return curve
+
+
+def calibrated(epsilon_of: Callable[[float], float]) -> float:
+    """Return the noise multiplier that meets the target to 1e-6, by bisection for every peer."""
+    low, high = 0.5, 8.0
+    while high > low * (1 + 1e-6):
+        middle = (low + high) / 2
+        low, high = (low, middle) if epsilon_of(middle) <= TARGET else (middle, high)
+    return high
+
+
+def dp_accounting(workload: Workload, *, pld: bool) -> Answer:
+    """Return Google's answer, by PLD or by RDP."""
+    import dp_accounting as peer
+    from dp_accounting.pld import PLDAccountant
+    from dp_accounting.rdp import RdpAccountant
+
+    relation = peer.NeighboringRelation
+
+    def accountant(multiplier: float | None = None) -> PLDAccountant | RdpAccountant:
+        chosen = relation.REPLACE_ONE if workload.records else relation.ADD_OR_REMOVE_ONE
+        kind = PLDAccountant if pld else RdpAccountant
+        made = kind(neighboring_relation=chosen)
+        for step in workload.steps:
+            event = peer.GaussianDpEvent(multiplier or step.multiplier)
+            if workload.records:
+                event = peer.SampledWithoutReplacementDpEvent(workload.records, 1, event)
+            elif step.rate < 1.0:
+                event = peer.PoissonSampledDpEvent(step.rate, event)
+            made.compose(event, step.steps)
+        return made
+
+    def answers(z: float | None, deltas: np.ndarray) -> list[float]:
+        made = accountant(z)
+        return [made.get_epsilon(float(d)) for d in deltas]
+
+    return _asked(workload, answers)
+
+
+def prv(workload: Workload) -> Answer:
+    """Return prv-accountant's upper estimate (Poisson-sampled Gaussians only)."""
+    from prv_accountant import PRVAccountant
+    from prv_accountant.privacy_random_variables import PoissonSubsampledGaussianMechanism
+
+    if workload.records or workload.steps[0].rate == 1.0:
+        raise NotImplementedError("not an event it knows")
+
+    def answers(z: float | None, deltas: np.ndarray) -> list[float]:
+        parts = [
+            PoissonSubsampledGaussianMechanism(
+                noise_multiplier=z or s.multiplier, sampling_probability=s.rate
+            )
+            for s in workload.steps
+        ]
+        counts = [s.steps for s in workload.steps]
+        accountant = PRVAccountant(
+            prvs=parts,
+            max_self_compositions=counts,
+            eps_error=0.01,
+            delta_error=float(min(deltas)) / 1000,
+        )
+        return [accountant.compute_epsilon(float(d), counts)[2] for d in deltas]
+
+    return _asked(workload, answers)
+
+
+def autodp(workload: Workload) -> Answer:
+    """Return autodp's RDP answer (Poisson-sampled Gaussians only)."""
+    from autodp import mechanism_zoo, transformer_zoo
+
+    if workload.records:
+        raise NotImplementedError("not an event it knows under replace-one")
+
+    def answers(z: float | None, deltas: np.ndarray) -> list[float]:
+        sampled = transformer_zoo.AmplificationBySampling(PoissonSampling=True)
+        parts = []
+        for step in workload.steps:
+            part = mechanism_zoo.GaussianMechanism(sigma=z or step.multiplier)
+            part.neighboring = "add_remove"
+            parts.append(
+                part if step.rate == 1.0 else sampled(part, step.rate, improved_bound_flag=True)
+            )
+        whole = transformer_zoo.Composition()(parts, [s.steps for s in workload.steps])
+        return [float(whole.get_approxDP(float(d))) for d in deltas]
+
+    return _asked(workload, answers)
+
+
+def _asked(
+    workload: Workload, answers: Callable[[float | None, np.ndarray], list[float]]
+) -> Answer:
+    if workload.question == "epsilon":
+        return lambda: answers(None, np.array([workload.delta]))[0]
+    if workload.question.startswith("noise"):
+        return lambda: calibrated(lambda z: answers(z, np.array([workload.delta]))[0])
+    return lambda: answers(None, DELTAS)[-1]
+
+
+ACCOUNTANTS: dict[str, Callable[[Workload], Answer]] = {
+    "dpledger fast": lambda w: ours(w, certified=False),
+    "dpledger certified": lambda w: ours(w, certified=True),
+    "dp-accounting PLD": lambda w: dp_accounting(w, pld=True),
+    "dp-accounting RDP": lambda w: dp_accounting(w, pld=False),
+    "prv-accountant": prv,
+    "autodp RDP": autodp,
+}
+
+
+def child(accountant: str, workload: str) -> None:
+    """Answer one workload with one accountant and print what it took, as JSON."""
+    try:
+        answer = ACCOUNTANTS[accountant](WORKLOADS[workload])
+        start = time.perf_counter()
+        value = answer()
+        cold = time.perf_counter() - start
+        times: list[float] = []
+        while len(times) < REPETITIONS and sum(times) + cold < 20:
+            start = time.perf_counter()
+            answer()
+            times.append(time.perf_counter() - start)
+    except Exception as error:  # a benchmark reports whatever a peer raises
+        print(json.dumps({"error": f"{type(error).__name__}: {error}"[:60]}))
+        return
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    warm = statistics.median(times) if times else cold
+    print(json.dumps({"value": value, "cold": cold, "warm": warm, "peak": peak}))
+
+
+def main() -> None:
+    """Print a table a workload."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--timeout", type=float, default=120.0)
+    parser.add_argument("--child", nargs=2, metavar=("ACCOUNTANT", "WORKLOAD"))
+    parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help=", ".join(WORKLOADS))
+    asked = parser.parse_args()
+    if asked.child:
+        child(*asked.child)
+        return
+    if unknown := set(asked.workloads) - set(WORKLOADS):
+        parser.error(f"Expected workloads among {list(WORKLOADS)} instead got {sorted(unknown)}.")
+    for workload in asked.workloads or WORKLOADS:
+        compare(workload, asked.timeout)
+
+
+def compare(workload: str, timeout: float) -> None:
+    """Print what every accountant says to one workload, and how long beside our fast grade."""
+    settings = WORKLOADS[workload]
+    print(f"\n{workload}: {settings.question}, delta {settings.delta:g}")
+    found: dict[str, dict[str, float | str]] = {}
+    for name in ACCOUNTANTS:
+        command = [sys.executable, __file__, "--child", name, workload]
+        try:
+            run = subprocess.run(command, capture_output=True, timeout=timeout, check=True)
+            found[name] = json.loads(run.stdout.splitlines()[-1])
+        except subprocess.TimeoutExpired:
+            found[name] = {"error": f"more than {timeout:g} s"}
+        except (subprocess.CalledProcessError, IndexError, json.JSONDecodeError):
+            found[name] = {"error": "crashed"}
+    certified = found["dpledger certified"].get("value")
+    reference = settings.reference or (certified if isinstance(certified, float) else None)
+    base = found["dpledger fast"].get("warm")
+    for name, row in found.items():
+        if "error" in row:
+            print(f"  {name:20s} {row['error']}")
+            continue
+        value, warm, cold, peak = (float(row[k]) for k in ("value", "warm", "cold", "peak"))
+        gap = f"{value / reference - 1:+.1e}" if reference else ""
+        ratio = f"{warm / base:9.1f} x" if isinstance(base, float) else ""
+        print(
+            f"  {name:20s} {value:14.10g}  gap {gap:9s} cold {1e3 * cold:10.1f} ms  "
+            f"warm {1e3 * warm:10.1f} ms {ratio}  peak {peak:5.0f} MB"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -23,21 +23,25 @@ from .neighbours import (
     zero_out,
 )
 from .replay import ReplayScores, replay_attack, replay_chunks
+from .selection import Bonferroni, MultiSplit, Split
 
 __all__ = [
     "AttackResult",
+    "Bonferroni",
     "ClopperPearson",
     "Crosscheck",
     "GaussianFamily",
     "LowerBound",
     "MissingExtra",
     "MuInterval",
+    "MultiSplit",
     "NeighbourPair",
     "NullControl",
     "PeerCheck",
     "ReplayScores",
     "RocPoint",
     "Scores",
+    "Split",
     "Status",
     "ThresholdPlan",
     "TprAtFpr",

@@ -36,6 +36,7 @@ __all__ = [
     "Scores",
     "ThresholdPlan",
     "ceiling",
+    "epsilon_of_rates",
     "largest_rate",
     "plan_threshold",
 ]
@@ -108,7 +109,7 @@ def largest_rate(count: int | FloatArray, trials: int, *, confidence: float) -> 
     return np.where(counts >= trials, 1.0, np.minimum(upper, 1.0))
 
 
-def _epsilon_of_rates(fpr: FloatArray, fnr: FloatArray, delta: float) -> FloatArray:
+def epsilon_of_rates(fpr: FloatArray, fnr: FloatArray, delta: float) -> FloatArray:
     """Return the least epsilon that allows these error rates, tried both ways round; at least 0.
 
     Source: Kairouz, Oh, Viswanath 2015, Theorem 2.1: FPR·e^epsilon + FNR >= 1 - delta, and swapped.
@@ -156,7 +157,7 @@ class ClopperPearson:
             method=self.METHOD,
             theorem="Clopper, Pearson 1934; Kairouz, Oh, Viswanath 2015, Theorem 2.1",
             valid_when="trials are independent and the threshold was fixed before they ran",
-            epsilon=float(_epsilon_of_rates(fpr, fnr, delta)),
+            epsilon=float(epsilon_of_rates(fpr, fnr, delta)),
             mu=None,
             delta=delta,
             confidence=self.confidence,
@@ -175,7 +176,7 @@ def ceiling(*, trials: int, delta: float, confidence: float) -> float:
     require_open_unit("delta", delta)
     require_open_unit("confidence", confidence)
     rate = largest_rate(0, trials, confidence=1 - (1 - confidence) / 2)
-    return float(_epsilon_of_rates(rate, rate, delta))
+    return float(epsilon_of_rates(rate, rate, delta))
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +232,7 @@ def _expected_bound(fpr: float, fnr: float, trials: int, delta: float, confidenc
     each = 1 - (1 - confidence) / 2
     false, false_weight = _count_nodes(fpr, trials)
     missed, missed_weight = _count_nodes(fnr, trials)
-    epsilon = _epsilon_of_rates(
+    epsilon = epsilon_of_rates(
         largest_rate(false, trials, confidence=each)[:, None],
         largest_rate(missed, trials, confidence=each)[None, :],
         delta,

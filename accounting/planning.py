@@ -17,7 +17,10 @@ True
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import exp, log, sqrt
+from typing import NamedTuple
+
+from scipy.optimize import brentq
 
 from ..mechanisms.errors import (
     DpledgerError,
@@ -27,21 +30,28 @@ from ..mechanisms.errors import (
     require_positive_int,
 )
 from ..mechanisms.events import Event
+from ..mechanisms.sensitivity import float_up
 from .composition import UnpricedMechanism, composed
 from .enclosure import ball_of
 from .gaussian import mu_from_epsilon_delta
-from .guarantee import Guarantee, guarantee
+from .grade import Grade
+from .guarantee import Guarantee, epsilons_at, guarantee
 
 __all__ = [
     "Calibration",
+    "RateCalibration",
     "RoundsWithin",
     "UnattainableTarget",
     "calibrate_noise_multiplier",
+    "calibrate_sampling_rate",
     "rounds_within",
 ]
 
 _TOLERANCE = 1e-7
 _LEAST, _GREATEST = 2.0**-64, 2.0**64
+_LEAST_FAST_DELTA = 1e-300
+_FAR = 700.0
+"""Epsilons farther from the target than this factor's exponential count alike."""
 
 
 class UnattainableTarget(DpledgerError, ValueError):
@@ -53,6 +63,14 @@ class Calibration:
     """A noise multiplier, and the guarantee of the events that were planned with it."""
 
     noise_multiplier: float
+    guarantee: Guarantee
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class RateCalibration:
+    """A sampling rate, and the guarantee of the events that were planned with it."""
+
+    sampling_rate: float
     guarantee: Guarantee
 
 
@@ -84,37 +102,80 @@ def calibrate_noise_multiplier(
     """
     require_positive("target_epsilon", target_epsilon)
     require_open_unit("delta", delta)
-
-    target = ball_of(target_epsilon)
-
-    def attempt(multiplier: float) -> Calibration | None:
-        found = guarantee(plan(multiplier), delta=delta)
-        return Calibration(multiplier, found) if found.epsilon.upper <= target else None
-
-    start = _start(plan, target_epsilon, delta)
-    above, below = attempt(start), _LEAST
-    if above is None:
-        below = start
-        for multiplier in _outward(start, towards=_GREATEST):
-            above = attempt(multiplier)
-            if above is not None:
-                break
-            below = multiplier
-    else:
-        for multiplier in _outward(start, towards=_LEAST):
-            found = attempt(multiplier)
-            if found is None:
-                below = multiplier
-                break
-            above = found
-    if above is None:
+    found = _smallest(plan, least=_LEAST, target=target_epsilon, delta=delta)
+    if found is None:
         raise UnattainableTarget(
             f"Expected a plan that meets epsilon={target_epsilon!r} at delta={delta!r} with a "
             f"noise multiplier in [{_LEAST}, {_GREATEST}] "
             f"instead got {_told(plan(_GREATEST), delta)}."
         )
-    while above.noise_multiplier > below * (1 + _TOLERANCE):
-        middle = sqrt(below) * sqrt(above.noise_multiplier)
+    return Calibration(found.at, found.guarantee)
+
+
+def calibrate_sampling_rate(
+    plan: Callable[[float], Sequence[Event]], *, target_epsilon: Number, delta: Number
+) -> RateCalibration:
+    """Return the largest sampling rate whose planned events meet the target.
+
+    It lies at most 1e-6 (relative) below the largest.
+
+    Args:
+        plan: from sampling rate, in [2^-64, 1], to events; less must not cost more.
+        target_epsilon: which the upper end of the certified epsilon does not exceed, > 0.
+        delta: in (0, 1).
+
+    Raises:
+        UnattainableTarget: no rate in [2^-64, 1] does it.
+        UnpricedMechanism: the plan holds a mechanism that cannot be priced.
+    """
+    require_positive("target_epsilon", target_epsilon)
+    require_open_unit("delta", delta)
+    found = _smallest(lambda x: plan(1 / x), least=1.0, target=target_epsilon, delta=delta)
+    if found is None:
+        raise UnattainableTarget(
+            f"Expected a plan that meets epsilon={target_epsilon!r} at delta={delta!r} with a "
+            f"sampling rate in [{1 / _GREATEST}, 1] "
+            f"instead got {_told(plan(1 / _GREATEST), delta)}."
+        )
+    return RateCalibration(1 / found.at, found.guarantee)
+
+
+class _Found(NamedTuple):
+    at: float
+    guarantee: Guarantee
+
+
+def _smallest(
+    plan: Callable[[float], Sequence[Event]], *, least: float, target: Number, delta: Number
+) -> _Found | None:
+    """Return the smallest number in [least, 2^64] whose events meet the target, if there is one.
+
+    More must not cost more.
+    """
+    limit = ball_of(target)
+
+    def attempt(x: float) -> _Found | None:
+        found = guarantee(plan(x), delta=delta)
+        return _Found(x, found) if found.epsilon.upper <= limit else None
+
+    start, step = _start(plan, least, target, delta)
+    above, below = attempt(start), least
+    if above is None:
+        below = start
+        for x in _outward(start, step, towards=_GREATEST):
+            above = attempt(x)
+            if above is not None:
+                break
+            below = x
+    else:
+        for x in _outward(start, step, towards=least):
+            found = attempt(x)
+            if found is None:
+                below = x
+                break
+            above = found
+    while above is not None and above.at > below * (1 + _TOLERANCE):
+        middle = sqrt(below) * sqrt(above.at)
         found = attempt(middle)
         if found is None:
             below = middle
@@ -123,19 +184,45 @@ def calibrate_noise_multiplier(
     return above
 
 
-def _start(plan: Callable[[float], Sequence[Event]], target: Number, delta: Number) -> float:
-    """Where to look first: the answer, if every noise_std grows in proportion to the multiplier."""
+def _start(
+    plan: Callable[[float], Sequence[Event]], least: float, target: Number, delta: Number
+) -> tuple[float, float]:
+    """Return where to look first, and how far from there (relatively) to look next."""
     try:
         at_one = composed(plan(1.0)).mu_squared.upper_float
     except UnpricedMechanism:
-        return 1.0
+        return _fast_start(plan, least, target, delta), 2.0**-26
+    # the answer, if every noise_std grows in proportion
     start = sqrt(at_one) / mu_from_epsilon_delta(epsilon=target, delta=delta).lower_float
-    return min(max(start, _LEAST), _GREATEST)
+    return min(max(start, least), _GREATEST), 2.0**-52
 
 
-def _outward(start: float, *, towards: float) -> Iterator[float]:
-    """Numbers ever farther from `start` up to `towards`: first by units in the last place."""
-    step, here = 2.0**-52, start
+def _fast_start(
+    plan: Callable[[float], Sequence[Event]], least: float, target: Number, delta: Number
+) -> float:
+    """Return about the smallest number that meets the target, by the fast grade."""
+
+    def excess(log_x: float) -> float:
+        ratio = _quick_epsilon(plan(exp(log_x)), delta) / float(target)
+        return min(max(log(ratio), -_FAR), _FAR) if ratio > 0 else -_FAR
+
+    first, last, step = log(least), log(_GREATEST), log(16)
+    high = max(first, 0.0)
+    while excess(high) > 0:
+        high += step
+        if high >= last:
+            return _GREATEST
+    low = max(high - step, first)
+    while excess(low) <= 0:
+        if low == first:
+            return least
+        low, high = max(low - step, first), low
+    return exp(brentq(excess, low, high, xtol=1e-9))
+
+
+def _outward(start: float, step: float, *, towards: float) -> Iterator[float]:
+    """Numbers ever farther from `start` up to `towards`, first by `step` relatively."""
+    here = start
     while here != towards:
         up = towards > start
         here = min(start * (1 + step), towards) if up else max(start / (1 + step), towards)
@@ -178,21 +265,40 @@ def rounds_within(
         found = guarantee(plan(rounds), delta=delta)
         return RoundsWithin(rounds, found) if found.epsilon.upper <= target else None
 
-    best = attempt(1)
+    # near enough by the fast grade, and the last steps certified
+    last = _last(lambda rounds: _quick_epsilon(plan(rounds), delta) <= target_epsilon, most)
+    best = attempt(max(last, 1))
+    while best is None and last > 1:
+        last -= 1
+        best = attempt(last)
     if best is None:
         raise UnattainableTarget(
             f"Expected a round that meets epsilon={target_epsilon!r} at delta={delta!r} "
             f"instead got {_told(plan(1), delta)}."
         )
-    too_many = 2
-    while too_many <= most and (found := attempt(too_many)) is not None:
-        best, too_many = found, 2 * too_many
-    too_many = min(too_many, most + 1)
-    while best.rounds + 1 < too_many:
-        middle = (best.rounds + too_many) // 2
-        found = attempt(middle)
-        if found is None:
-            too_many = middle
-        else:
-            best = found
+    while best.rounds < most and (found := attempt(best.rounds + 1)) is not None:
+        best = found
     return best
+
+
+def _last(meets: Callable[[int], bool], most: int) -> int:
+    """Return the last whole number up to `most` before the first that does not meet; 0 if none."""
+    good, bad = 0, 1
+    while bad <= most and meets(bad):
+        good, bad = bad, 2 * bad
+    bad = min(bad, most + 1)
+    while good + 1 < bad:
+        middle = (good + bad) // 2
+        if meets(middle):
+            good = middle
+        else:
+            bad = middle
+    return good
+
+
+def _quick_epsilon(events: Sequence[Event], delta: Number) -> float:
+    """Return an upper bound on epsilon, from the fast grade where it reaches that far."""
+    if delta < _LEAST_FAST_DELTA:
+        return guarantee(events, delta=delta).epsilon.upper_float
+    below = -float_up(-delta)
+    return float(epsilons_at(events, deltas=[below], grade=Grade.FAST).epsilon[0])

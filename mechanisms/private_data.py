@@ -149,6 +149,26 @@ class PrivateDataset:
         value = None if records is None else records.mean_gradient(loss, point)
         return self._sensitive(sensitivity, value)
 
+    def second_moment(self) -> Sensitive:
+        """Return each party's mean of a aᵀ over its rows a, row by row: of shape (P, d²).
+
+        A row of norm at most row_bound gives a matrix of Frobenius norm at most row_bound².
+        """
+        shape, records = self.shape, self._records
+        bound = Fraction(float(shape.row_bound))
+        value = None
+        if records is not None:
+            # the gradient of <a, w>²/2 at the j-th unit vector is the j-th column of a aᵀ
+            units = np.eye(shape.features)[:, None, :].repeat(len(shape.parties), axis=1)
+            columns = records.mean_gradient(_HalfSquare(bound), units)
+            value = columns.swapaxes(0, 1).reshape(len(shape.parties), -1)
+        return Sensitive(
+            mean_of_bounded(bound**2, shape.count, shape.adjacency),
+            parties=shape.parties,
+            dimension=shape.features**2,
+            value=value,
+        )
+
     def sum_gradient(self, loss: Loss, w: FloatArray) -> Sensitive:
         """Return each party's sum of gradients at the public point w."""
         sensitivity = sum_of_bounded(self.shape.gradient_bound(loss), self.shape.adjacency)
@@ -260,6 +280,20 @@ class PrivateDataset:
 
     def __iter__(self) -> NoReturn:
         raise UnprotectedIteration("iteration lets records out; use mean_gradient etc.")
+
+
+@dataclass(frozen=True, slots=True)
+class _HalfSquare:
+    """s²/2, at scores within the bound."""
+
+    derivative_bound: Fraction
+    curvature_bound: Fraction | None = Fraction(1)
+
+    def value(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
+        return np.asarray(0.5 * scores**2)
+
+    def derivative(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
+        return np.array(scores)
 
 
 class Sample:

@@ -4,10 +4,11 @@ from .centralised import (
     CentralisedDpAdmm,
     PublishedCentralisedDpAdmm,
     SplitState,
+    learned_fused_lasso,
     theorem_1_noise_multiplier,
 )
 from .decentralised import NetworkState, PrAdmm, PublishedPrAdmm, published_noise_multiplier
-from .fused_lasso import Constraint, fused_lasso
+from .fused_lasso import Constraint, fused_lasso, inverse_covariance_edges
 from .losses import LinearLoss, Logistic
 from .regularisers import L1, L2, ProximalTerm, Regulariser
 from .schedules import (
@@ -82,6 +83,8 @@ __all__ = [
     "five_agents",
     "fused_lasso",
     "hub",
+    "inverse_covariance_edges",
+    "learned_fused_lasso",
     "lemma_1_bound",
     "optimal_noise",
     "published_noise_multiplier",

@@ -6,12 +6,13 @@ In each round one noisy gradient leaves; x, y and the scaled dual variable u are
 Two algorithms:
   `CentralisedDpAdmm`           repaired: u_0 = 0, noise in units of the derived sensitivity;
   `PublishedCentralisedDpAdmm`  as published: u_0 from the raw gradient, noise in units of c/n.
-Both are Algorithm 3 (DP-AccADMM) with `accelerated`, else Algorithm 2. A is public in both: learned
-from the same records, as in the paper's experiments, it would be one more unprotected release.
+Both are Algorithm 3 (DP-AccADMM) with `accelerated`, else Algorithm 2. The paper's experiments
+learn A = [W; I] from the same records: `learned_fused_lasso` does so with noise or, unprotected,
+without.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import log, sqrt
 
@@ -30,7 +31,7 @@ from ..mechanisms.private_data import PrivateDataset
 from ..mechanisms.protocols import FloatArray, Loss
 from ..mechanisms.sensitive import Sensitive
 from ..mechanisms.sensitivity import float_up
-from .fused_lasso import Constraint
+from .fused_lasso import Constraint, fused_lasso, inverse_covariance_edges
 from .losses import Logistic
 from .regularisers import L1, ProximalTerm
 
@@ -38,6 +39,7 @@ __all__ = [
     "CentralisedDpAdmm",
     "PublishedCentralisedDpAdmm",
     "SplitState",
+    "learned_fused_lasso",
     "theorem_1_noise_multiplier",
 ]
 
@@ -124,8 +126,9 @@ class CentralisedDpAdmm:
         observe: Observer | None,
     ) -> SplitState:
         """Run all rounds from u_0 = `dual`, with noise in multiples of `unit` of the gradient."""
-        d = self._one_party(dataset)
-        state = SplitState(np.zeros(d), np.zeros(self.constraint.split_dimension), dual)
+        self.require_fits(dataset)
+        start = np.zeros(dataset.shape.features)
+        state = SplitState(start, np.zeros(self.constraint.split_dimension), dual)
         ahead, theta = state, 1.0
         for t in range(1, self.rounds + 1):
             gradient = dataset.mean_gradient(self.loss, ahead.x[..., None, :])
@@ -170,15 +173,12 @@ class CentralisedDpAdmm:
         after = (1.0 + sqrt(1.0 + 4.0 * theta**2)) / 2.0
         return after, (theta - 1.0) / after
 
-    def _one_party(self, dataset: PrivateDataset) -> int:
-        shape = dataset.shape
-        if len(shape.parties) != 1:
-            raise InvalidParameter("parties", shape.parties, "a single one")
-        if self.constraint.a.shape[1] != shape.features:
-            raise InvalidParameter(
-                "constraint.a.shape", self.constraint.a.shape, f"(m, {shape.features})"
-            )
-        return shape.features
+    def require_fits(self, dataset: PrivateDataset) -> None:
+        """Raise `InvalidParameter` for several parties, or another number of features than A's."""
+        _require_one_party(dataset)
+        a, features = self.constraint.a, dataset.shape.features
+        if a.shape[1] != features:
+            raise InvalidParameter("constraint.a.shape", a.shape, f"(m, {features})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,20 +191,32 @@ class PublishedCentralisedDpAdmm:
 
     Args:
         algorithm: the repaired twin; its noise_multiplier is relative to c/n here.
+        graph_penalty: of the sparse inverse covariance that gives W, learned from the records
+            themselves (section V-A); None to keep the algorithm's public constraint.
     """
 
     algorithm: CentralisedDpAdmm
+    graph_penalty: float | None = None
 
     def solve(
         self, dataset: PrivateDataset, curator: Curator, *, observe: Observer | None = None
     ) -> SplitState:
         """Run all rounds from x = 0 and the published u_0; return the last public state."""
-        shape = dataset.shape
-        unit = shape.gradient_bound(self.algorithm.loss) / shape.count
-        dual = self.initial_dual(dataset, curator)
-        return self.algorithm.run(dataset, curator, dual, lambda _: unit, observe)
+        _require_one_party(dataset)
+        shape, algorithm = dataset.shape, self.algorithm
+        unit = shape.gradient_bound(algorithm.loss) / shape.count
+        if self.graph_penalty is not None:
+            constraint = learned_fused_lasso(
+                dataset, curator, penalty=self.graph_penalty, noise_multiplier=None
+            )
+            algorithm = replace(algorithm, constraint=constraint)
+        algorithm.require_fits(dataset)
+        dual = self.initial_dual(dataset, curator, algorithm.constraint)
+        return algorithm.run(dataset, curator, dual, lambda _: unit, observe)
 
-    def initial_dual(self, dataset: PrivateDataset, curator: Curator) -> FloatArray:
+    def initial_dual(
+        self, dataset: PrivateDataset, curator: Curator, constraint: Constraint
+    ) -> FloatArray:
         """Return u_0 of shape (..., m)."""
         gradient = curator.release_unprotected(
             dataset.mean_gradient(self.algorithm.loss, np.zeros(dataset.shape.features)),
@@ -213,8 +225,52 @@ class PublishedCentralisedDpAdmm:
             release="initial dual",
             audience=Audience.PUBLIC,
         )[..., 0, :]
-        inverse = np.linalg.pinv(self.algorithm.constraint.a)
+        inverse = np.linalg.pinv(constraint.a)
         return -(gradient @ inverse) / self.algorithm.penalty
+
+
+def learned_fused_lasso(
+    dataset: PrivateDataset,
+    curator: Curator,
+    *,
+    penalty: float,
+    noise_multiplier: float | None,
+) -> Constraint:
+    """Return y = [W; I] x, W the graph of a sparse inverse covariance of the records.
+
+    Args:
+        dataset: of one party.
+        curator: of a single run; trials with noise would have a graph each.
+        penalty: of the sparse inverse covariance, in units of the rows squared.
+        noise_multiplier: noise_std / sensitivity of the second moment; None for no protection.
+    """
+    _require_one_party(dataset)
+    moment, d = dataset.second_moment(), dataset.shape.features
+    if noise_multiplier is None:
+        message = curator.release_unprotected(
+            moment,
+            reason="the graph is learned from the records (section V-A)",
+            round=0,
+            release="second moment",
+            audience=Audience.PUBLIC,
+        )
+    else:
+        message = curator.release(
+            moment,
+            round=0,
+            release="second moment",
+            audience=Audience.PUBLIC,
+            noise_multiplier=noise_multiplier,
+        )
+    trials = message.reshape(-1, d, d)
+    if np.any(trials != trials[0]):
+        raise InvalidParameter("trials", len(trials), "None to learn a graph with noise")
+    return fused_lasso(d, inverse_covariance_edges(trials[0], penalty=penalty))
+
+
+def _require_one_party(dataset: PrivateDataset) -> None:
+    if len(dataset.shape.parties) != 1:
+        raise InvalidParameter("parties", dataset.shape.parties, "a single one")
 
 
 def theorem_1_noise_multiplier(

@@ -98,6 +98,39 @@ def test_one_point_serves_all_parties(layout: str) -> None:
         )
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_second_moments_agree_with_a_loop_over_records(layout: str) -> None:
+    moment = dataset(layout=LAYOUTS[layout]).second_moment()
+    sums = np.zeros((len(PARTIES), 4, 4))
+    for x, home in zip(raw()[0], HOMES, strict=True):
+        x = x * min(1.0, HEADROOM / max(float(np.sqrt(x @ x)), 1e-300))
+        sums[home] += np.outer(x, x)
+    means = sums / np.bincount(HOMES)[:, None, None]
+    assert moment._value is not None
+    assert np.allclose(moment._value, means.reshape(3, 16), rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "n_min", "expected"), [(REPLACE, None, 4), (ZERO, None, 2), (ADD, 1, 8)]
+)
+def test_a_row_moves_the_second_moment_by_at_most_its_square(
+    adjacency: Adjacency, n_min: int | None, expected: int
+) -> None:
+    data = dataset(adjacency=adjacency, n_min=n_min, row_bound=2.0)
+    moment = data.second_moment()
+    assert moment.sensitivity.root == expected
+    there = data.with_record(0, features=np.array([2.0, 0.0, 0.0, 0.0]))
+    for row in ([0.0, 2.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]):
+        value = data.with_record(0, features=np.array(row)).second_moment()._value
+        other = there.second_moment()._value
+        assert value is not None
+        assert other is not None
+        change = float(np.linalg.norm(value - other))
+        assert change > 1.99
+        assert change <= (4.0 if any(row) else 2.0)
+    assert PrivateDataset.planned(data.shape).second_moment().dimension == 16
+
+
 @pytest.mark.parametrize("layout", ["dense", "csr"])
 @pytest.mark.parametrize("lead", [(), (4,)])
 def test_argmin_agrees_with_an_independent_optimiser(layout: str, lead: tuple[int, ...]) -> None:

@@ -40,6 +40,8 @@ from dpledger.solvers import (
     PublishedCentralisedDpAdmm,
     SplitState,
     fused_lasso,
+    inverse_covariance_edges,
+    learned_fused_lasso,
     theorem_1_noise_multiplier,
 )
 
@@ -50,6 +52,7 @@ ALGORITHMS: dict[str, CentralisedDpAdmm | PublishedCentralisedDpAdmm] = {
     "repaired, accelerated": replace(BASE, accelerated=True),
     "repaired, without noise": replace(BASE, noise_multiplier=0.0),
     "published": PublishedCentralisedDpAdmm(BASE),
+    "published, learned graph": PublishedCentralisedDpAdmm(BASE, graph_penalty=0.02),
     "published, accelerated": PublishedCentralisedDpAdmm(replace(BASE, accelerated=True)),
 }
 
@@ -394,6 +397,72 @@ def test_without_its_unprotected_release_the_initial_dual_raises() -> None:
         BASE.run(private(), curator, dual, lambda g: g.sensitivity.root, None)  # type: ignore[arg-type]
 
 
+# claims.md DPA-5: the second moment of the first two features is 0.12, or 0
+def test_the_dimension_of_a_published_y_tells_neighbours_apart() -> None:
+    labels = [1.0, 1.0, 1.0, 1.0]
+    there = small(FOUR, labels)
+    here = there.with_record(3, features=np.array([0.6, 0.0]))
+    solver = replace(PUBLISHED, graph_penalty=0.05)
+    assert final(solver, there).y.shape == (3,)
+    assert final(solver, here).y.shape == (2,)
+    events = planned(solver, there.shape)
+    assert [type(e.mechanism) for e in events[:2]] == [UnprotectedRelease] * 2
+
+
+def test_a_graph_from_a_noisy_second_moment_is_paid_for() -> None:
+    dataset, curator = private(), SamplingCurator(EventList(), SeededSampler(2), record=True)
+    learned = learned_fused_lasso(dataset, curator, penalty=0.02, noise_multiplier=0.5)
+    assert learned.a.shape[1] == 4
+    replace(BASE, constraint=learned).solve(dataset, curator)
+    events = [message.event for message in curator.transcript]
+    found = guarantee(events, delta=1e-5)
+    assert found.mu.upper_float == pytest.approx(sqrt(1 / 0.5**2 + 6 / 5**2), rel=1e-12)
+    trials = SamplingCurator(EventList(), SeededSampler(2), trials=2)
+    with pytest.raises(InvalidParameter):
+        learned_fused_lasso(dataset, trials, penalty=0.02, noise_multiplier=0.5)
+
+
+@pytest.mark.parametrize("penalty", [0.01, 0.05, 0.1])
+def test_learned_edges_are_those_of_the_optimal_inverse_covariance(penalty: float) -> None:
+    """The optimum, by its conditions: with C = inverse of Θ, S_ij - C_ij = -penalty·sign(Θ_ij)."""
+    rows = np.vstack([records(d=6)[0], np.eye(6)])
+    rows[:, 1] += rows[:, 0]
+    s = rows.T @ rows / len(rows)
+    edges = inverse_covariance_edges(s, penalty=penalty)
+    upper = [(i, j) for i in range(6) for j in range(i, 6)]
+
+    def matrix(v: np.ndarray) -> np.ndarray:
+        theta = np.zeros((6, 6))
+        for (i, j), positive, negative in zip(upper, v[:21], v[21:], strict=True):
+            theta[i, j] = theta[j, i] = positive - negative
+        return theta
+
+    weights = np.array([1.0 if i == j else 2.0 for i, j in upper])
+
+    def objective(v: np.ndarray) -> tuple[float, np.ndarray]:
+        sign, logdet = np.linalg.slogdet(matrix(v))
+        if sign <= 0:
+            return 1e9, np.zeros(42)
+        slope = s - np.linalg.inv(matrix(v))
+        smooth = weights * np.array([slope[i, j] for i, j in upper])
+        value = float(np.sum(s * matrix(v))) - logdet + penalty * float(np.tile(weights, 2) @ v)
+        return value, np.concatenate([smooth, -smooth]) + penalty * np.tile(weights, 2)
+
+    start = np.array([float(i == j) for i, j in upper] + [0.0] * 21)
+    found = minimize(
+        objective,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(0, None)] * 42,
+        options={"ftol": 1e-15, "gtol": 1e-9, "maxiter": 5000},
+    )
+    theta = matrix(found.x)
+    expected = [(i, j) for i, j in upper if i < j and abs(theta[i, j]) > 1e-6]
+    assert edges == expected
+    assert 0 < len(edges) < 15
+
+
 def test_theorem_1_is_equation_8() -> None:
     alpha = log(1e3) / (0.7 * 0.2) + 1
     sigma_squared = 3.0**2 * alpha * 40 / (2 * 250**2 * 0.2 * 0.3)
@@ -424,7 +493,12 @@ def test_bad_constraints_and_data_are_refused_before_anything_is_spent() -> None
         party_of=np.arange(60) % 2,
         parties=("a", "b"),
     )
-    for solver, dataset in ((BASE, two), (CentralisedDpAdmm(A3, 1, 1.0, 1.0), private())):
-        with pytest.raises(InvalidParameter):
-            solver.solve(dataset, SamplingCurator(ledger, SeededSampler(0)))
+    for algorithm, dataset in ((BASE, two), (CentralisedDpAdmm(A3, 1, 1.0, 1.0), private())):
+        for solver in (algorithm, PublishedCentralisedDpAdmm(algorithm)):
+            with pytest.raises(InvalidParameter):
+                solver.solve(dataset, SamplingCurator(ledger, SeededSampler(0)))
+    with pytest.raises(InvalidParameter):
+        learned_fused_lasso(
+            two, SamplingCurator(ledger, SeededSampler(0)), penalty=0.1, noise_multiplier=None
+        )
     assert not ledger.events

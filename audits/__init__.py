@@ -24,12 +24,15 @@ from .neighbours import (
 )
 from .replay import ReplayScores, replay_attack, replay_chunks
 from .selection import Bonferroni, MultiSplit, Split
+from .sequential import Bet, Evidence, SequentialTest, plan_bet
 
 __all__ = [
     "AttackResult",
+    "Bet",
     "Bonferroni",
     "ClopperPearson",
     "Crosscheck",
+    "Evidence",
     "GaussianFamily",
     "LowerBound",
     "MissingExtra",
@@ -41,6 +44,7 @@ __all__ = [
     "ReplayScores",
     "RocPoint",
     "Scores",
+    "SequentialTest",
     "Split",
     "Status",
     "ThresholdPlan",
@@ -54,6 +58,7 @@ __all__ = [
     "longest_row",
     "mechanism_of",
     "opposite_gradients",
+    "plan_bet",
     "plan_threshold",
     "random_record",
     "replay_attack",

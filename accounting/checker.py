@@ -463,6 +463,10 @@ _AXIOMS = {  # (rule, notion): the published theorem, for what the Coq proofs do
         "fixed-batch-rdp",
         "rdp",
     ): "Wang, Balle, Kasiviswanathan 2019, Theorem 9 (sampling a fixed batch)",
+    (
+        "loss-distribution",
+        "approx-dp",
+    ): "Zhu, Dong, Wang 2022, Theorems 10 and 11 (dominating pairs)",
     ("composition", "gdp"): "Dong, Roth, Su 2022, Corollary 3.3 (composition of GDP)",
     ("repeated", "gdp"): "Dong, Roth, Su 2022, Corollary 3.3 (composition of GDP)",
     ("group", "gdp"): "Dong, Roth, Su 2022, Theorem 2.14 (GDP of groups)",
@@ -624,7 +628,6 @@ def _leaf(kind: str, scale: str, norm: str, notion: str) -> Callable[[_Run, Any]
 def _whole_order(run: _Run, order: Any) -> int:
     if not 2 <= _count(order) <= MAX_ORDER:
         raise CertificateWrong(f"expected an order in [2, {MAX_ORDER}] instead got {order}")
-    run.assumptions.add(_HIDDEN)
     run.spend(order**2)
     return int(order)
 
@@ -645,20 +648,34 @@ def _require_moment(
     _require("moment / e^((order - 1) epsilon)", enclose, Fraction(1), run.spend)
 
 
-def _poisson_rdp(run: _Run, place: Any, order: Any, epsilon: Any) -> _Priv:
-    """The sum of C(α,k) q^k (1-q)^(α-k) e^(k(k-1)Δ²/(2σ²)) over k <= α bounds e^((α-1)ε)."""
-    event, rate = _kind(run.at(place), "poisson-sampled", "event", "rate")
+def _poisson_step(run: _Run, mechanism: Any) -> tuple[_Sens, Fraction, Fraction]:
+    """Sensitivity, (sensitivity / noise_std)² and rate of a Gaussian step on a Poisson sample."""
+    event, rate = _kind(mechanism, "poisson-sampled", "event", "rate")
     sens, ratio = run.noise(event, "gaussian", "noise_std", "l2")
     if sens.adjacency not in ("add-remove-one", "zero-out-one"):
         raise CertificateWrong(f"expected add/remove or zero-out instead got {sens.adjacency}")
     if sens.adjacency == "add-remove-one" and sens.rules & {*_MEANS}:
         raise CertificateWrong("expected a sum divided by public numbers, got a renormalised mean")
-    a, bound, q = (
-        _whole_order(run, order),
-        _above(epsilon, 0, strictly=False),
-        _dyadic(rate, Fraction(1)),
-    )
-    n, d = q.numerator, q.denominator
+    run.assumptions.add(_HIDDEN)
+    return sens, ratio, _dyadic(rate, Fraction(1))
+
+
+def _fixed_batch_step(run: _Run, mechanism: Any) -> tuple[_Sens, Fraction, Fraction]:
+    """Sensitivity, (sensitivity / noise_std)² and share of a Gaussian step on a fixed batch."""
+    names = ("event", "batch", "records")
+    event, batch, records = _kind(mechanism, "sampled-without-replacement", *names)
+    sens, ratio = run.noise(event, "gaussian", "noise_std", "l2")
+    _equal("adjacency", sens.adjacency, "replace-one")
+    if _count(batch) > _count(records):
+        raise CertificateWrong(f"expected a batch of at most {records} records, got {batch}")
+    run.assumptions.add(_HIDDEN)
+    return sens, ratio, Fraction(batch, records)
+
+
+def _poisson_rdp(run: _Run, place: Any, order: Any, epsilon: Any) -> _Priv:
+    """The sum of C(α,k) q^k (1-q)^(α-k) e^(k(k-1)Δ²/(2σ²)) over k <= α bounds e^((α-1)ε)."""
+    sens, ratio, q = _poisson_step(run, run.at(place))
+    a, bound, n, d = _whole_order(run, order), _above(epsilon, 0, False), *q.as_integer_ratio()
     terms = [
         (comb(a, k) * n**k * (d - n) ** (a - k), k * (k - 1) * ratio / 2) for k in range(a + 1)
     ]
@@ -668,15 +685,8 @@ def _poisson_rdp(run: _Run, place: Any, order: Any, epsilon: Any) -> _Priv:
 
 def _fixed_batch_rdp(run: _Run, place: Any, order: Any, epsilon: Any) -> _Priv:
     """1 + γ² C(α,2) min(4(e^ε₂ - 1), 2 e^ε₂) + Σ_(j>=3) 2 γ^j C(α,j) e^((j-1)ε_j) bounds it."""
-    event, batch, records = _kind(
-        run.at(place), "sampled-without-replacement", "event", "batch", "records"
-    )
-    sens, ratio = run.noise(event, "gaussian", "noise_std", "l2")
-    _equal("adjacency", sens.adjacency, "replace-one")
-    a, bound = _whole_order(run, order), _above(epsilon, 0, strictly=False)
-    n, d = _count(batch), _count(records)
-    if n > d:
-        raise CertificateWrong(f"expected a batch of at most {d} records instead got {n}")
+    sens, ratio, share = _fixed_batch_step(run, run.at(place))
+    a, bound, n, d = _whole_order(run, order), _above(epsilon, 0, False), *share.as_integer_ratio()
     pairs = comb(a, 2) * n**2 * d ** (a - 2)
     # either bound holds; the first is smaller while e^ε₂ < 2
     small = ratio <= Fraction(9, 13)
@@ -780,7 +790,7 @@ def _zcdp_rdp(run: _Run, order: Any, premise: _Priv) -> _Priv:
 def _rdp_approx(run: _Run, delta: Any, epsilon: Any, premise: _Priv) -> _Priv:
     """(α-1)(ε-τ) >= ln(1/δ) + (α-1) ln(1-1/α) - ln α."""
     _equal("notion", premise.notion, "rdp")
-    (alpha, rdp), d, e = premise.values, _delta(delta), _above(epsilon, 0, strictly=False)
+    (alpha, rdp), d, e = premise.values, _delta(delta), _above(epsilon, 0, False)
 
     def enclose(p: int) -> Interval:
         first, last = log_bounds(1 / d, p), log_bounds(alpha, p)
@@ -793,7 +803,7 @@ def _rdp_approx(run: _Run, delta: Any, epsilon: Any, premise: _Priv) -> _Priv:
 
 def _gdp_approx(run: _Run, delta: Any, epsilon: Any, premise: _Priv) -> _Priv:
     _equal("notion", premise.notion, "gdp")
-    d, e, (mu_squared,) = _delta(delta), _above(epsilon, 0, strictly=False), premise.values
+    d, e, (mu_squared,) = _delta(delta), _above(epsilon, 0, False), premise.values
     if mu_squared > 0:
         bits = 64 + d.denominator.bit_length() - d.numerator.bit_length()
         enclose = partial(delta_bounds, mu_squared, e)
@@ -801,7 +811,8 @@ def _gdp_approx(run: _Run, delta: Any, epsilon: Any, premise: _Priv) -> _Priv:
     return premise._replace(notion="approx-dp", values=(d, e))
 
 
-_RULES: dict[str, tuple[Callable[..., _Priv], tuple[str, ...], int]] = {
+Rules = dict[str, tuple[Callable[..., _Priv], tuple[str, ...], int]]
+_RULES: Rules = {
     # name: (function, names of its parameters, number of premises or -1 for any)
     "gaussian-gdp": (_leaf("gaussian", "noise_std", "l2", "gdp"), ("mechanism",), 0),
     "gaussian-zcdp": (_leaf("gaussian", "noise_std", "l2", "zcdp"), ("mechanism",), 0),
@@ -828,13 +839,15 @@ _RULES: dict[str, tuple[Callable[..., _Priv], tuple[str, ...], int]] = {
 }
 
 
-def _step(run: _Run, node: Any, earlier: list[_Priv]) -> _Priv:
+def _step(run: _Run, node: Any, earlier: list[_Priv], rules: Rules = _RULES) -> _Priv:
     rule, parameters, premises, conclusion = _fields(
         node, "rule", "parameters", "premises", "conclusion"
     )
-    if _text(rule) not in _RULES:
-        raise CertificateWrong(f"expected one of {sorted(_RULES)} instead got {rule!r:.80}")
-    function, names, arity = _RULES[rule]
+    if _text(rule) == "loss-distribution" and rule not in rules:
+        raise Undecided("loss distributions are recomputed by pld_checker.py")
+    if rule not in rules:
+        raise CertificateWrong(f"expected one of {sorted(rules)} instead got {rule!r:.80}")
+    function, names, arity = rules[rule]
     places = [_count(place, 0) for place in _list(premises)]
     if any(place >= len(earlier) for place in places) or arity not in (-1, len(places)):
         raise CertificateWrong(f"expected {arity} premises among earlier nodes, got {places}")
@@ -849,19 +862,19 @@ def _step(run: _Run, node: Any, earlier: list[_Priv]) -> _Priv:
     return found
 
 
-def check(document: bytes) -> Verdict:
-    """Return what a certificate proves.
+def check(document: bytes, more: Rules | None = None) -> Verdict:
+    """Return what a certificate proves, by the rules above and `more` (those of pld_checker).
 
     Raises `CertificateWrong`, naming the node and the two things that differ; `CalledWrong` if
     `document` is no bytes; `Undecided` if checking needs more than the limits above.
     """
     try:
-        return _check(document)
+        return _check(document, _RULES | (more or {}))
     except RecursionError:
         raise CertificateWrong("expected shallow JSON instead got a deeply nested one") from None
 
 
-def _check(document: bytes) -> Verdict:
+def _check(document: bytes, rules: Rules) -> Verdict:
     form, subject, mechanisms, events, nodes, assumptions, axioms = _fields(
         _parse(document),
         *("format", "subject", "mechanisms", "events", "nodes", "assumptions", "axioms"),
@@ -872,7 +885,7 @@ def _check(document: bytes) -> Verdict:
     proved: list[_Priv] = []
     for i, node in enumerate(_list(nodes)):
         try:
-            proved.append(_step(run, node, proved))
+            proved.append(_step(run, node, proved, rules))
         except (CertificateWrong, Undecided) as error:
             rule = node.get("rule") if isinstance(node, dict) else None
             raise type(error)(f"node {i} ({rule!s:.40}): {error}") from None
@@ -906,14 +919,14 @@ def report(verdict: Verdict) -> str:
     return "\n".join([*lines, f"{verdict.steps} steps checked"])
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments: list[str], more: Rules | None = None) -> int:
     """Check one file; 0: proved, 1: the certificate is wrong, 2: misuse, 3: not decided."""
     if len(arguments) != 1:
         print("usage: checker.py CERTIFICATE", file=sys.stderr)
         return 2
     try:
         with open(arguments[0], "rb") as file:
-            print(report(check(file.read(MAX_BYTES + 1))))
+            print(report(check(file.read(MAX_BYTES + 1), more)))
     except (OSError, CalledWrong) as error:
         print(f"cannot check: {error}", file=sys.stderr)
         return 2

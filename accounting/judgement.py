@@ -29,7 +29,7 @@ __all__ = [
 
 PrivacyNotion = Gdp | Zcdp | Rdp | ApproxDp
 
-Parameter = Mechanism | Fraction | int | str | tuple[int, ...]
+Parameter = Mechanism | Fraction | int | str | tuple[int, ...] | tuple[tuple[Mechanism, int], ...]
 """What a rule was given besides its premises."""
 
 

@@ -20,8 +20,10 @@ __all__ = [
     "MAX_ORDER",
     "fixed_batch_divergence",
     "fixed_batch_rdp",
+    "fixed_batch_sensitivity",
     "poisson_divergence",
     "poisson_rdp",
+    "poisson_sensitivity",
 ]
 
 MAX_ORDER = 512
@@ -86,6 +88,28 @@ def _gaussian_event(mechanism: PoissonSampled | SampledWithoutReplacement) -> Ga
     return mechanism.event
 
 
+def poisson_sensitivity(mechanism: PoissonSampled) -> tuple[Sens, Fraction, frozenset[str]]:
+    """Return what `ratio_squared` does, under the side conditions of Poisson sampling."""
+    step = _gaussian_event(mechanism)
+    sens, ratio, declared = ratio_squared(step.sensitivity, step.noise_std, Norm.L2)
+    if sens.adjacency not in (Adjacency.ADD_REMOVE_ONE, Adjacency.ZERO_OUT_ONE):
+        raise RuleViolation(f"Expected {sens.adjacency} to be add/remove or zero-out.")
+    if sens.adjacency is Adjacency.ADD_REMOVE_ONE and sens.rules & MEANS:
+        raise RuleViolation("Expected a sum divided by public numbers, not a renormalised mean.")
+    return sens, ratio, declared
+
+
+def fixed_batch_sensitivity(
+    mechanism: SampledWithoutReplacement,
+) -> tuple[Sens, Fraction, frozenset[str]]:
+    """Return what `ratio_squared` does, under the side conditions of a fixed batch."""
+    step = _gaussian_event(mechanism)
+    sens, ratio, declared = ratio_squared(step.sensitivity, step.noise_std, Norm.L2)
+    if sens.adjacency is not Adjacency.REPLACE_ONE:
+        raise RuleViolation(f"Expected {sens.adjacency} to be replace-one.")
+    return sens, ratio, declared
+
+
 @rule(
     "poisson-rdp",
     source="Mironov, Talwar, Zhang 2019, Theorems 4 and 5, section 3.3",
@@ -101,12 +125,7 @@ def poisson_rdp(mechanism: PoissonSampled, *, order: int, epsilon: Fraction) -> 
     Priv(PoissonSampled(f + N(0, σ²), q), Rdp(α, ε))
     """
     _require_order(order)
-    step = _gaussian_event(mechanism)
-    sens, ratio, declared = ratio_squared(step.sensitivity, step.noise_std, Norm.L2)
-    if sens.adjacency not in (Adjacency.ADD_REMOVE_ONE, Adjacency.ZERO_OUT_ONE):
-        raise RuleViolation(f"Expected {sens.adjacency} to be add/remove or zero-out.")
-    if sens.adjacency is Adjacency.ADD_REMOVE_ONE and sens.rules & MEANS:
-        raise RuleViolation("Expected a sum divided by public numbers, not a renormalised mean.")
+    sens, ratio, declared = poisson_sensitivity(mechanism)
     if not poisson_divergence(ratio, Fraction(mechanism.rate), order) <= epsilon:
         raise RuleViolation(f"Expected epsilon={float(epsilon)} above the divergence.")
     return _sampled("poisson-rdp", mechanism, sens, declared, order, epsilon)
@@ -126,10 +145,7 @@ def fixed_batch_rdp(mechanism: SampledWithoutReplacement, *, order: int, epsilon
     Priv(SampledWithoutReplacement(f + N(0, σ²), batch, records), Rdp(α, ε))
     """
     _require_order(order)
-    step = _gaussian_event(mechanism)
-    sens, ratio, declared = ratio_squared(step.sensitivity, step.noise_std, Norm.L2)
-    if sens.adjacency is not Adjacency.REPLACE_ONE:
-        raise RuleViolation(f"Expected {sens.adjacency} to be replace-one.")
+    sens, ratio, declared = fixed_batch_sensitivity(mechanism)
     share = Fraction(mechanism.batch, mechanism.records)
     if not fixed_batch_divergence(ratio, share, order) <= epsilon:
         raise RuleViolation(f"Expected epsilon={float(epsilon)} above the divergence.")

@@ -3,10 +3,11 @@
 A filter lets the noise of every step depend on what was released before; as long as it refuses the
 step that would cross the budget, all that left is guaranteed by the budget itself. For Gaussian
 steps the filter is a sum of mu²: fully adaptive composition of zCDP (Whitehouse, Ramdas, Rogers, Wu
-2023) and of GDP (Smith, Thakurta 2022; Koskela, Tobaben, Honkela 2023).
+2023) and of GDP (Smith, Thakurta 2022; Koskela, Tobaben, Honkela 2023). An `Rdp` budget pays for
+every mechanism by Rényi divergences of that order; `renyi_budget` makes one of (epsilon, delta).
 
 >>> budget = Budget(ApproxDp(1, 1e-5), adjacency=Adjacency.REPLACE_ONE)
->>> round(float(budget.mu_squared), 6)
+>>> round(float(budget.limit), 6)
 0.071851
 >>> budget.require(spent=Fraction(0), after=Fraction(1, 16))
 >>> budget.require(spent=Fraction(1, 16), after=Fraction(1, 8))  # doctest: +ELLIPSIS
@@ -17,13 +18,15 @@ dpledger.accounting.budget.BudgetExceeded: Expected mu² <= 0.0718514 in all: ..
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import inf
 
 from ..mechanisms.adjacency import Adjacency
 from ..mechanisms.errors import DpledgerError, InvalidParameter
+from .composition import Composition
 from .gaussian import mu_from_epsilon_delta
-from .notions import ApproxDp, Exact, Gdp, Zcdp
+from .notions import ApproxDp, Exact, Gdp, Rdp, Zcdp
+from .renyi_filter import renyi_price
 
 __all__ = ["Budget", "BudgetExceeded"]
 
@@ -31,66 +34,89 @@ __all__ = ["Budget", "BudgetExceeded"]
 class BudgetExceeded(DpledgerError, RuntimeError):
     """A reservation would cross the budget. It was not recorded and nothing was drawn.
 
-    `spent`, `asked` and `remaining` are in mu².
+    `spent`, `asked` and `remaining` are in `unit`.
     """
 
-    def __init__(self, *, spent: Exact, asked: Exact, limit: Fraction) -> None:
-        self.spent, self.asked, self.limit = spent, asked, limit
+    def __init__(self, *, spent: Exact, asked: Exact, limit: Fraction, unit: str = "mu²") -> None:
+        self.spent, self.asked, self.limit, self.unit = spent, asked, limit, unit
         self.remaining = limit - spent if isinstance(spent, Fraction) else Fraction(0)
         super().__init__(
-            f"Expected mu² <= {float(limit):.6g} in all: {float(spent):.6g} is spent, "
+            f"Expected {unit} <= {float(limit):.6g} in all: {float(spent):.6g} is spent, "
             f"{float(asked):.6g} was asked for, {float(self.remaining):.6g} remains. "
             "Nothing was released."
         )
 
-    def __reduce__(self) -> tuple[object, tuple[Exact, Exact, Fraction]]:
-        return (_exceeded, (self.spent, self.asked, self.limit))
+    def __reduce__(self) -> tuple[object, tuple[Exact, Exact, Fraction, str]]:
+        return (_exceeded, (self.spent, self.asked, self.limit, self.unit))
 
 
-def _exceeded(spent: Exact, asked: Exact, limit: Fraction) -> BudgetExceeded:
-    return BudgetExceeded(spent=spent, asked=asked, limit=limit)
+def _exceeded(spent: Exact, asked: Exact, limit: Fraction, unit: str) -> BudgetExceeded:
+    return BudgetExceeded(spent=spent, asked=asked, limit=limit, unit=unit)
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What may be spent on one record under `adjacency`, in any notion that Gaussian steps meet."""
+    """What may be spent on one record under `adjacency`.
 
-    notion: Gdp | Zcdp | ApproxDp
+    Gaussian steps are paid for in every notion; other mechanisms by an `Rdp` budget.
+    """
+
+    notion: Gdp | Zcdp | ApproxDp | Rdp
     adjacency: Adjacency
 
     def __post_init__(self) -> None:
-        if not isinstance(self.notion, Gdp | Zcdp | ApproxDp):
-            raise InvalidParameter("notion", self.notion, "a Gdp, Zcdp or ApproxDp")
+        if not isinstance(self.notion, Gdp | Zcdp | ApproxDp | Rdp):
+            raise InvalidParameter("notion", self.notion, "a Gdp, Zcdp, ApproxDp or Rdp")
         if not isinstance(self.adjacency, Adjacency):
             raise InvalidParameter("adjacency", self.adjacency, "an Adjacency")
-        _ = self.mu_squared
+        _ = self.limit
 
     @property
-    def mu_squared(self) -> Fraction:
-        """The largest sum of mu² that keeps the notion, rounded down.
+    def limit(self) -> Fraction:
+        """The largest sum of costs that keeps the notion, rounded down.
 
-        Raises `InvalidParameter` for an infinite budget, or a delta that is not inside (0, 1).
+        Costs are mu², or under an `Rdp` budget Rényi divergences at its order.
+
+        Raises `InvalidParameter` for an infinite budget or order, or a delta that is not inside
+        (0, 1).
         """
         return _limit(self.notion)
+
+    @property
+    def unit(self) -> str:
+        """What costs are counted in, in words."""
+        if isinstance(self.notion, Rdp):
+            return f"Rényi divergence of order {float(self.notion.order):g}"
+        return "mu²"
+
+    def meter(self) -> Composition:
+        """Return an empty composition that adds up costs as this budget counts them."""
+        if isinstance(self.notion, Rdp):
+            price = partial(renyi_price, order=Fraction(self.notion.order))
+            return Composition(self.adjacency, price=price)
+        return Composition(self.adjacency)
 
     def require(self, *, spent: Exact, after: Exact) -> None:
         """Raise `BudgetExceeded` if a reservation that leads from `spent` to `after` crosses.
 
-        Both are upper bounds on mu² of the record that pays most.
+        Both are upper bounds on the cost to the record that pays most.
         """
-        limit = self.mu_squared
+        limit = self.limit
         if not after <= limit:
             asked = after - spent if isinstance(after, Fraction) else inf
-            raise BudgetExceeded(spent=spent, asked=asked, limit=limit)
+            raise BudgetExceeded(spent=spent, asked=asked, limit=limit, unit=self.unit)
 
 
 @lru_cache
-def _limit(notion: Gdp | Zcdp | ApproxDp) -> Fraction:
+def _limit(notion: Gdp | Zcdp | ApproxDp | Rdp) -> Fraction:
     match notion:
         case Gdp(mu_squared=limit):
             pass
         case Zcdp(rho=rho):
             limit = 2 * rho
+        case Rdp(order=order, epsilon=limit):
+            if order == inf:
+                raise InvalidParameter("notion", notion, "of finite order")
         case ApproxDp(epsilon=epsilon, delta=delta):
             limit = epsilon
             if epsilon != inf:

@@ -46,9 +46,20 @@ from ..mechanisms.sensitivity import added
 from .enclosure import Enclosure
 from .notions import Exact
 
-__all__ = ["Account", "Composition", "UnpricedMechanism", "composed", "costly_mechanisms"]
+__all__ = [
+    "FREE",
+    "UNIT_BITS",
+    "Account",
+    "Composition",
+    "Price",
+    "UnpricedMechanism",
+    "composed",
+    "costly_mechanisms",
+    "price_of",
+]
 
-_BITS = 512
+UNIT_BITS = 512
+"""Costs are kept as whole multiples of 2 to minus this."""
 
 
 class UnpricedMechanism(DpledgerError, ValueError):
@@ -66,8 +77,12 @@ class UnpricedMechanism(DpledgerError, ValueError):
         return (type(self), (self.mechanism, self.where, self.expected))
 
 
-class _Price(NamedTuple):
-    """What one run of a mechanism costs: mu² in units of 2^-512, or another mechanism, or all."""
+class Price(NamedTuple):
+    """What one run of a mechanism costs.
+
+    mu² in units of 2^-512, rounded down and up; or a mechanism that has none, brought to its
+    simplest form; or the reason why it costs everything.
+    """
 
     lower: int = 0
     upper: int = 0
@@ -75,64 +90,65 @@ class _Price(NamedTuple):
     reason: str | None = None
 
 
-_FREE = _Price()
+FREE = Price()
 
 
-def _price(mechanism: Mechanism) -> _Price:
+def price_of(mechanism: Mechanism) -> Price:
+    """Return what one run of a single mechanism costs."""
     match mechanism:
         case UnprotectedRelease():
-            return _Price(reason=mechanism.reason)
+            return Price(reason=mechanism.reason)
         case GaussianStep() | DiscreteGaussianStep() if mechanism.sensitivity.squared == 0:
-            return _FREE
+            return FREE
         case LaplaceStep() | DiscreteLaplaceStep() if mechanism.sensitivity.squared == 0:
-            return _FREE
+            return FREE
         case GaussianStep() | DiscreteGaussianStep() if mechanism.noise_std == 0:
-            return _Price(reason=f"{type(mechanism).__name__} with noise_std=0")
+            return Price(reason=f"{type(mechanism).__name__} with noise_std=0")
         case LaplaceStep() | DiscreteLaplaceStep() if mechanism.scale == 0:
-            return _Price(reason=f"{type(mechanism).__name__} with scale=0")
+            return Price(reason=f"{type(mechanism).__name__} with scale=0")
         case GaussianStep():
             squared = mechanism.sensitivity.squared
             noise, unit = mechanism.noise_std.as_integer_ratio()
             units, rest = divmod(
-                (squared.numerator * unit * unit) << _BITS, squared.denominator * noise * noise
+                (squared.numerator * unit * unit) << UNIT_BITS, squared.denominator * noise * noise
             )
-            return _Price(units, units + (rest > 0))
+            return Price(units, units + (rest > 0))
         case PoissonSampled() | SampledWithoutReplacement():
             return _sampled_price(mechanism)
         case GaussianMixtureStep():
             return _mixture_price(mechanism)
         case RandomisedResponse(truth=truth, categories=categories):
             if truth in (0, 1):
-                return _Price(reason=f"RandomisedResponse with truth={truth}")
+                return Price(reason=f"RandomisedResponse with truth={truth}")
             if Fraction(truth) * categories == 1:
-                return _FREE
-            return _Price(other=mechanism)
+                return FREE
+            return Price(other=mechanism)
         case _:
-            return _Price(other=mechanism)
+            return Price(other=mechanism)
 
 
-def _sampled_price(mechanism: PoissonSampled | SampledWithoutReplacement) -> _Price:
+def _sampled_price(mechanism: PoissonSampled | SampledWithoutReplacement) -> Price:
     if isinstance(mechanism, PoissonSampled):
         never, always = mechanism.rate == 0, mechanism.rate == 1
     else:
         never, always = False, mechanism.batch == mechanism.records
     if never:
-        return _FREE
-    whole = _price(mechanism.event)
-    if always or whole.reason is not None or whole == _FREE:
+        return FREE
+    whole = price_of(mechanism.event)
+    if always or whole.reason is not None or whole == FREE:
         return whole
-    return _Price(other=mechanism)
+    return Price(other=mechanism)
 
 
-def _mixture_price(mechanism: GaussianMixtureStep) -> _Price:
+def _mixture_price(mechanism: GaussianMixtureStep) -> Price:
     constant, sampled = mechanism.constant, mechanism.sampled
     if mechanism.rate == 0 or sampled.squared == 0:
-        return _price(GaussianStep(constant, mechanism.noise_std))
+        return price_of(GaussianStep(constant, mechanism.noise_std))
     if mechanism.rate == 1:
-        return _price(GaussianStep(added(constant, sampled), mechanism.noise_std))
+        return price_of(GaussianStep(added(constant, sampled), mechanism.noise_std))
     if mechanism.noise_std == 0:
-        return _Price(reason="GaussianMixtureStep with noise_std=0")
-    return _Price(other=mechanism)
+        return Price(reason="GaussianMixtureStep with noise_std=0")
+    return Price(other=mechanism)
 
 
 class Account:
@@ -148,7 +164,7 @@ class Account:
         self.reasons: dict[str, None] = {}
         """Why there is no protection at all; empty if there is."""
 
-    def _charge(self, price: _Price, times: int) -> None:
+    def _charge(self, price: Price, times: int) -> None:
         if price.reason is not None:
             self.reasons[price.reason] = None
         elif price.other is not None:
@@ -181,12 +197,12 @@ class Account:
     @property
     def gaussian_mu_squared(self) -> Enclosure:
         """mu² of the Gaussian steps alone, whatever else ran."""
-        return Enclosure(arb((self._lower, -_BITS)), arb((self._upper, -_BITS)))
+        return Enclosure(arb((self._lower, -UNIT_BITS)), arb((self._upper, -UNIT_BITS)))
 
     @property
     def least(self) -> Fraction:
         """A lower bound on mu² of the Gaussian steps alone."""
-        return Fraction(self._lower, 1 << _BITS)
+        return Fraction(self._lower, 1 << UNIT_BITS)
 
     def in_groups(self, size: int, grouped: Callable[[Mechanism], Mechanism]) -> "Account":
         """Return what `size` records pay together; `grouped` says so of mechanisms but Gaussian."""
@@ -195,13 +211,13 @@ class Account:
         total.reasons = self.reasons
         for mechanism, times in self.others.items():
             inner, repeated = _unrolled(grouped(mechanism), times)
-            total._charge(_price(inner), repeated)
+            total._charge(price_of(inner), repeated)
         return total
 
     @property
     def most(self) -> Fraction:
         """An upper bound on mu² of the Gaussian steps alone."""
-        return Fraction(self._upper, 1 << _BITS)
+        return Fraction(self._upper, 1 << UNIT_BITS)
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -220,17 +236,17 @@ class _Cell:
 
 class _Charge(NamedTuple):
     parties: tuple[str, ...]
-    price: _Price
+    price: Price
     times: int
 
 
-def _charges(event: Event) -> Iterator[_Charge]:
+def _charges(event: Event, price: Callable[[Mechanism], Price] = price_of) -> Iterator[_Charge]:
     mechanism, times = _unrolled(event.mechanism, 1)
     parties = event.context.parties
     if not isinstance(mechanism, Parties):
         if len(set(parties)) != len(parties):
             raise InvalidParameter("parties", parties, "each named once: one message each")
-        yield _Charge(parties, _price(mechanism), times)
+        yield _Charge(parties, price(mechanism), times)
         return
     if parties:
         raise InvalidParameter("parties", parties, "empty where the mechanism names the parties")
@@ -239,7 +255,7 @@ def _charges(event: Event) -> Iterator[_Charge]:
             inner, repeated = _unrolled(part, times)
             if isinstance(inner, Parties):
                 raise InvalidParameter(f"part {name!r}", inner, "not split into parties again")
-            yield _Charge((name,), _price(inner), repeated)
+            yield _Charge((name,), price(inner), repeated)
 
 
 def _unrolled(mechanism: Mechanism, times: int) -> tuple[Mechanism, int]:
@@ -253,10 +269,17 @@ class Composition:
     """What records pay for events, party by party; it only grows.
 
     `adjacency` is the one relation that all events speak of; None leaves it to the first event.
+    `price` says what is added up: mu², unless another notion's price is given.
     """
 
-    def __init__(self, adjacency: Adjacency | None = None) -> None:
+    def __init__(
+        self,
+        adjacency: Adjacency | None = None,
+        *,
+        price: Callable[[Mechanism], Price] = price_of,
+    ) -> None:
         self.adjacency = adjacency
+        self.price = price
         self._everyone = Account()
         self._cell_of: dict[str, _Cell] = {}
         self._cells_under: dict[tuple[str, ...], tuple[_Cell, ...]] = {}
@@ -328,7 +351,7 @@ class Composition:
             for cell in self._cells(parties):
                 added[id(cell)] += price.upper * times
                 greatest = max(greatest, cell.account._upper + added[id(cell)])
-        return Fraction(everyone + greatest, 1 << _BITS)
+        return Fraction(everyone + greatest, 1 << UNIT_BITS)
 
     def check(self, events: Sequence[Event]) -> None:
         """Raise as `add` would for the first of `events` that cannot be charged; charge nothing."""
@@ -351,7 +374,7 @@ class Composition:
 
     def _checked(self, events: Sequence[Event]) -> list[_Charge]:
         self._adjacency_with(events)
-        return [charge for event in events for charge in _charges(event)]
+        return [charge for event in events for charge in _charges(event, self.price)]
 
     def _adjacency_with(self, events: Iterable[Event]) -> Adjacency | None:
         common = self.adjacency

@@ -10,7 +10,9 @@
 2.101
 """
 
-from ..composition import Composition, UnpricedMechanism
+from collections.abc import Iterable
+
+from ..composition import Account, Composition, UnpricedMechanism
 from .accountant import Accountant, PrivacyCurve
 from .gdp import GdpAccountant
 from .renyi import MomentsAccountant, RdpAccountant, ZcdpAccountant
@@ -25,17 +27,28 @@ __all__ = [
     "TightAccountant",
     "ZcdpAccountant",
     "tightest_accountant",
+    "tightest_pricing",
 ]
 
 
-def tightest_accountant(composition: Composition) -> Accountant:
-    """Return the accountant with the least epsilon of those that price all of a composition.
+def tightest_pricing(accounts: Iterable[Account]) -> Accountant:
+    """Return an empty accountant, that with the least epsilon of those that price all accounts.
 
     Raises `UnpricedMechanism` where none does.
     """
-    for kind in (GdpAccountant, TightAccountant):
+    listed = tuple(accounts)
+    for accountant in (GdpAccountant(), TightAccountant()):
         try:
-            return kind.over(composition)
+            accountant.require_accounts(listed)
         except UnpricedMechanism:
             continue
-    return RdpAccountant.over(composition)
+        return accountant
+    least = RdpAccountant()
+    least.require_accounts(listed)
+    return least
+
+
+def tightest_accountant(composition: Composition) -> Accountant:
+    """Return the accountant of `tightest_pricing`, which goes on with a composition."""
+    accountant = tightest_pricing(account for _, account in composition.accounts)
+    return type(accountant).over(composition)

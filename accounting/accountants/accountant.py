@@ -57,9 +57,7 @@ class Accountant(ABC):
         Raises `UnpricedMechanism` if that holds a mechanism which it cannot price.
         """
         accountant = cls()
-        for _, account in composition.accounts:
-            for mechanism in account.others:
-                accountant._require(mechanism)
+        accountant.require_accounts(account for _, account in composition.accounts)
         accountant._composition = composition
         return accountant
 
@@ -80,6 +78,12 @@ class Accountant(ABC):
         """Raise `UnpricedMechanism`, which names it, for a mechanism that cannot be priced."""
         for mechanism in costly_mechanisms(event):
             self._require(mechanism)
+
+    def require_accounts(self, accounts: Iterable[Account]) -> None:
+        """Raise `UnpricedMechanism` if an account holds a mechanism that cannot be priced."""
+        for account in accounts:
+            for mechanism in account.others:
+                self._require(mechanism)
 
     def add(self, event: Event) -> None:
         """Charge one event.

@@ -27,7 +27,7 @@ from ...mechanisms.errors import DpledgerError, InvalidParameter
 from ...mechanisms.events import SCHEMA_VERSION, Audience, Context, Event, Mechanism
 from ...mechanisms.protocols import Provenance
 from ..budget import Budget
-from ..notions import ApproxDp, Exact, Gdp, Zcdp
+from ..notions import ApproxDp, Exact, Gdp, Rdp, Zcdp
 
 __all__ = [
     "GENESIS",
@@ -321,6 +321,8 @@ def _budget_to_json(budget: Budget) -> dict[str, Json]:
             notion = {"rho": _written(rho)}
         case ApproxDp(epsilon=epsilon, delta=delta):
             notion = {"epsilon": _written(epsilon), "delta": _written(delta)}
+        case Rdp(order=order, epsilon=epsilon):
+            notion = {"order": _written(order), "epsilon": _written(epsilon)}
     return {"notion": notion, "adjacency": budget.adjacency.value}
 
 
@@ -329,11 +331,13 @@ def _budget_from_json(body: dict[str, Any]) -> Budget:
     numbers = {name: from_rational(value) for name, value in notion.items()}
     match sorted(numbers):
         case ["mu_squared"]:
-            found: Gdp | Zcdp | ApproxDp = Gdp(numbers["mu_squared"])
+            found: Gdp | Zcdp | ApproxDp | Rdp = Gdp(numbers["mu_squared"])
         case ["rho"]:
             found = Zcdp(numbers["rho"])
         case ["delta", "epsilon"]:
             found = ApproxDp(numbers["epsilon"], numbers["delta"])
+        case ["epsilon", "order"]:
+            found = Rdp(numbers["order"], numbers["epsilon"])
         case names:
             raise ValueError(f"{names} are no notion")
     return Budget(found, Adjacency(adjacency))

@@ -7,13 +7,15 @@ from fractions import Fraction
 from math import inf
 
 from ...mechanisms.adjacency import Adjacency, require_same_adjacency
-from ...mechanisms.errors import DpledgerError, InvalidParameter, Number
+from ...mechanisms.errors import DpledgerError, InvalidParameter, Number, require_open_unit
 from ...mechanisms.events import Event
+from ..accountants import tightest_pricing
 from ..budget import Budget
-from ..composition import Composition, UnpricedMechanism
+from ..composition import Account, Composition, UnpricedMechanism
 from ..enclosure import Enclosure
 from ..gaussian import epsilon_from_delta
 from ..grade import Grade
+from ..notions import Rdp
 from .rows import (
     GENESIS,
     BudgetSet,
@@ -28,10 +30,7 @@ from .rows import (
     decoded,
 )
 
-_NO_FILTER = (
-    "under a budget (steps of other kinds need a Rényi filter of fixed order, or a plan whose cost "
-    "was committed beforehand)"
-)
+_NO_FILTER = "under a budget in mu² (an Rdp budget, of one fixed order, pays for every kind)"
 
 __all__ = ["LedgerState", "Odometer", "RunState"]
 
@@ -40,20 +39,31 @@ __all__ = ["LedgerState", "Odometer", "RunState"]
 class Odometer:
     """What has been spent so far, by the record that paid most.
 
-    `mu_squared` encloses what the events cost if their noise was fixed in advance. `grade` is
-    certified where it was: every event was in a plan that stood before the first reservation. In an
-    adaptive run it is an estimate, and only the budget is a guarantee.
+    `mu_squared` encloses what the events cost if their noise was fixed in advance; it is infinite
+    where not only Gaussian steps ran, and then `accounts` are what a record may have paid in all.
+    `grade` is certified where the noise was fixed: every event was in a plan that stood before the
+    first reservation. In an adaptive run it is an estimate, and only the budget is a guarantee.
     """
 
     mu_squared: Enclosure
+    accounts: tuple[Account, ...]
     grade: Grade
     adjacency: Adjacency | None
     budget: Budget | None
     unprotected: tuple[str, ...]
 
     def epsilon(self, delta: Number) -> Enclosure:
-        """Return epsilon at `delta`, in (0, 1), of this reading."""
-        return epsilon_from_delta(mu_squared=self.mu_squared, delta=delta)
+        """Return epsilon at `delta`, in (0, 1), of this reading.
+
+        Raises `UnpricedMechanism` where no accountant knows a mechanism under its relation.
+        """
+        if not self.accounts or self.unprotected:
+            return epsilon_from_delta(mu_squared=self.mu_squared, delta=delta)
+        require_open_unit("delta", delta)
+        accountant = tightest_pricing(self.accounts)
+        found = [accountant.epsilon_of(account, delta) for account in self.accounts]
+        # whether a record paid the dearest sum of accounts is not known, but all paid the least one
+        return Enclosure(min(e.lower for e in found), max(e.upper for e in found))
 
 
 @dataclass(slots=True)
@@ -65,6 +75,8 @@ class RunState:
     opened: int
     plan: Counter[Event]
     composition: Composition
+    meter: Composition
+    """What the run costs as the budget counts; the composition itself where that counts mu²."""
     departed: bool = False
     events: int = 0
     reservations: int = 0
@@ -73,6 +85,8 @@ class RunState:
     def reserve(self, events: Sequence[Event]) -> None:
         """Charge events, and note whether they were planned."""
         self.composition.extend(events)
+        if self.meter is not self.composition:
+            self.meter.extend(events)
         self.events += len(events)
         self.reservations += 1
         if self.opening.plan is not None:
@@ -141,9 +155,12 @@ class LedgerState:
             case BudgetSet():
                 self._set_budget(entry.budget)
             case RunOpened():
-                adjacency = self.budget.adjacency if self.budget else None
                 self.runs[row.run] = RunState(
-                    row.run, entry, row.sequence, Counter(entry.plan or ()), Composition(adjacency)
+                    row.run,
+                    entry,
+                    row.sequence,
+                    Counter(entry.plan or ()),
+                    *_compositions(self.budget),
                 )
             case Reserved():
                 self._reserve(row, entry.events)
@@ -154,8 +171,7 @@ class LedgerState:
     def odometer(self, run: str | None = None) -> Odometer:
         """Return the reading of one run, or of the whole ledger.
 
-        Raises `AdjacencyMismatch` if the runs speak of several relations, `UnpricedMechanism` if
-        anything but Gaussian steps ran, and all was protected.
+        Raises `AdjacencyMismatch` if the runs speak of several relations.
         """
         chosen = list(self.runs.values()) if run is None else [self._run(run)]
         adjacency = self.budget.adjacency if self.budget else None
@@ -163,14 +179,17 @@ class LedgerState:
             if state.composition.adjacency is not None:
                 found = state.composition.adjacency
                 adjacency = require_same_adjacency(adjacency or found, found)
-        reasons = (a.reasons for state in chosen for _, a in state.composition.accounts)
+        compositions = [state.composition for state in chosen]
+        others = any(account.others for c in compositions for _, account in c.accounts)
+        reasons = (reason for composition in compositions for reason in composition.unprotected)
         fixed = all(s.kept_to_plan and (run or self._precedes(s)) for s in chosen if s.events)
         return Odometer(
-            mu_squared=_summed([state.composition for state in chosen]),
+            mu_squared=Enclosure.of(inf) if others else _summed(compositions),
+            accounts=_worst_accounts(compositions) if others else (),
             grade=Grade.CERTIFIED if fixed else Grade.ESTIMATE,
             adjacency=adjacency,
             budget=self.budget,
-            unprotected=tuple({reason: None for found in reasons for reason in found}),
+            unprotected=tuple(dict.fromkeys(reasons)),
         )
 
     def _precedes(self, state: RunState) -> bool:
@@ -185,16 +204,16 @@ class LedgerState:
     def _set_budget(self, budget: Budget) -> None:
         self.budget = budget
         for state in self.runs.values():
-            state.composition = Composition(budget.adjacency)
+            state.composition, state.meter = _compositions(budget)
 
     def _reserve(self, row: Row, events: Sequence[Event]) -> None:
         state = self.runs[row.run]
         if self.budget is None:
             state.reserve(events)
         else:
-            self._spent -= Fraction(state.composition.spent)
+            self._spent -= Fraction(state.meter.spent)
             state.reserve(events)
-            self._spent += Fraction(state.composition.spent)
+            self._spent += Fraction(state.meter.spent)
         self.open[row.sequence] = row.run
         self._first_reservation = self._first_reservation or row.sequence
 
@@ -210,15 +229,35 @@ class LedgerState:
     def _check_reservation(self, run: str, events: Sequence[Event]) -> None:
         if not events:
             raise InvalidParameter("events", events, "at least one")
-        composition = self._run(run).composition
+        state = self._run(run)
         if self.budget is None:
-            composition.check(events)
+            state.composition.check(events)
             return
         try:
-            own, after = composition.spent, composition.spent_after(events)
+            own, after = state.meter.spent, state.meter.spent_after(events)
         except UnpricedMechanism as error:
+            if isinstance(self.budget.notion, Rdp):
+                raise
             raise UnpricedMechanism(error.mechanism, _NO_FILTER) from None
         self.budget.require(spent=self._spent, after=self._spent - Fraction(own) + after)
+
+
+def _compositions(budget: Budget | None) -> tuple[Composition, Composition]:
+    """Return an empty composition and meter of a run."""
+    if budget is None or not isinstance(budget.notion, Rdp):
+        composition = Composition(budget.adjacency if budget else None)
+        return composition, composition
+    return Composition(budget.adjacency), budget.meter()
+
+
+def _worst_accounts(compositions: Sequence[Composition]) -> tuple[Account, ...]:
+    """Return what records may pay in all, whatever party they belong to in each run."""
+    found = {Account().key: Account()}
+    for composition in compositions:
+        own = {account.key: account for _, account in composition.accounts}
+        sums = [left + right for left in found.values() for right in own.values()]
+        found = {account.key: account for account in sums}
+    return tuple(found.values())
 
 
 def _summed(compositions: Sequence[Composition]) -> Enclosure:

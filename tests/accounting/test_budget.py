@@ -16,8 +16,8 @@ REPLACE = Adjacency.REPLACE_ONE
 
 
 def test_gdp_and_zcdp_budgets_are_exact() -> None:
-    assert Budget(Gdp(Fraction(1, 3)), REPLACE).mu_squared == Fraction(1, 3)
-    assert Budget(Zcdp(Fraction(1, 3)), REPLACE).mu_squared == Fraction(2, 3)
+    assert Budget(Gdp(Fraction(1, 3)), REPLACE).limit == Fraction(1, 3)
+    assert Budget(Zcdp(Fraction(1, 3)), REPLACE).limit == Fraction(2, 3)
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 8.0])
@@ -25,7 +25,7 @@ def test_gdp_and_zcdp_budgets_are_exact() -> None:
 def test_spending_all_of_an_approximate_budget_keeps_it_and_hardly_more_breaks_it(
     epsilon: float, delta: float
 ) -> None:
-    limit = Budget(ApproxDp(epsilon, delta), REPLACE).mu_squared
+    limit = Budget(ApproxDp(epsilon, delta), REPLACE).limit
     with mpmath.workdps(60):
 
         def delta_at(mu_squared: Fraction) -> mpmath.mpf:
@@ -38,7 +38,7 @@ def test_spending_all_of_an_approximate_budget_keeps_it_and_hardly_more_breaks_i
 
 
 @pytest.mark.parametrize(
-    "notion", [Gdp(inf), Zcdp(inf), ApproxDp(inf, 0.1), ApproxDp(1, 0), ApproxDp(1, 1), Rdp(2, 1)]
+    "notion", [Gdp(inf), Zcdp(inf), ApproxDp(inf, 0.1), ApproxDp(1, 0), ApproxDp(1, 1), Rdp(inf, 1)]
 )
 def test_what_is_no_limit_is_refused(notion: Gdp) -> None:
     with pytest.raises(InvalidParameter):

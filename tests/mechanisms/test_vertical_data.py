@@ -225,6 +225,33 @@ def test_random_neighbours_never_exceed_the_sensitivity(adjacency: Adjacency) ->
     assert np.all(worst > 0.6)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("adjacency", RECORDS)
+def test_neighbours_found_by_climbing_never_exceed_the_sensitivity(adjacency: Adjacency) -> None:
+    rng = np.random.default_rng(4)
+    n, d = 12, 2
+
+    def ratio(v: np.ndarray) -> float:
+        rows, other = v[: n * d].reshape(n, d), v[n * d : n * d + d]
+        scales = 10.0 ** np.clip(v[-3:], -4, 3)
+        given = problem(v[n * d + d : -3], penalty=scales[0], modulus=scales[1], radius=scales[2])
+        if adjacency is Adjacency.ZERO_OUT_ONE:
+            other = np.zeros(d)
+        return moved(dataset([rows], adjacency), other, given)[0]
+
+    best = 0.0
+    for _ in range(4):
+        point, value = rng.normal(size=n * d + d + n + 3), 0.0
+        for step in range(1500):
+            size = 0.5 * 0.998**step
+            trial = point + size * rng.normal(size=point.size)
+            found = ratio(trial)
+            if found > value:
+                point, value = trial, found
+        best = max(best, value)
+    assert 0.75 < best <= 1.0
+
+
 @pytest.mark.parametrize("adjacency", RECORDS)
 def test_the_sensitivity_of_predictions_is_nearly_attained(adjacency: Adjacency) -> None:
     # one column, sum of the others' squares = modulus/penalty, penalty << modulus

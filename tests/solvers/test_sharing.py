@@ -329,3 +329,4 @@ def test_lemma_1_is_no_bound() -> None:
     )
     assert change == pytest.approx(0.889980, abs=1e-5)
     assert bound == pytest.approx(0.2714170907, rel=1e-9)
+    assert change > 3 * bound

@@ -450,28 +450,28 @@ _NOTIONS = {  # in every notion a larger last value is the weaker statement
     "rdp": ("order", "epsilon"),
     "approx-dp": ("delta", "epsilon"),
 }
+_PURE = "Bun, Steinke 2016, Proposition 1.4 (pure DP is zCDP)"
+_GDP_SUM = "Dong, Roth, Su 2022, Corollary 3.3 (composition of GDP)"
+_GDP_GROUP = "Dong, Roth, Su 2022, Theorem 2.14 (GDP of groups)"
 _AXIOMS = {  # (rule, notion): the published theorem, for what the Coq proofs do not cover
     ("gaussian-gdp", "gdp"): "Dong, Roth, Su 2022, Theorem 2.7 (Gaussian noise is GDP)",
-    ("laplace-zcdp", "zcdp"): "Bun, Steinke 2016, Proposition 1.4 (pure DP is zCDP)",
-    ("discrete-laplace-zcdp", "zcdp"): "Bun, Steinke 2016, Proposition 1.4 (pure DP is zCDP)",
-    (
-        "discrete-gaussian-zcdp",
-        "zcdp",
-    ): "Canonne, Kamath, Steinke 2020, Theorem 14 (discrete Gaussian)",
-    ("poisson-rdp", "rdp"): "Mironov, Talwar, Zhang 2019, Theorems 4 and 5 (Poisson sampling)",
-    (
-        "fixed-batch-rdp",
-        "rdp",
-    ): "Wang, Balle, Kasiviswanathan 2019, Theorem 9 (sampling a fixed batch)",
-    (
-        "loss-distribution",
-        "approx-dp",
-    ): "Zhu, Dong, Wang 2022, Theorems 10 and 11 (dominating pairs)",
-    ("composition", "gdp"): "Dong, Roth, Su 2022, Corollary 3.3 (composition of GDP)",
-    ("repeated", "gdp"): "Dong, Roth, Su 2022, Corollary 3.3 (composition of GDP)",
-    ("group", "gdp"): "Dong, Roth, Su 2022, Theorem 2.14 (GDP of groups)",
-    ("replace-one", "gdp"): "Dong, Roth, Su 2022, Theorem 2.14 (GDP of groups)",
+    ("composition", "gdp"): _GDP_SUM,
+    ("repeated", "gdp"): _GDP_SUM,
+    ("group", "gdp"): _GDP_GROUP,
+    ("replace-one", "gdp"): _GDP_GROUP,
     ("gdp-approx-dp", "approx-dp"): "Balle, Wang 2018, Theorem 8 (delta of GDP)",
+    ("laplace-zcdp", "zcdp"): _PURE,
+    ("discrete-laplace-zcdp", "zcdp"): _PURE,
+    ("discrete-gaussian-zcdp", "zcdp"): (
+        "Canonne, Kamath, Steinke 2020, Theorem 14 (discrete Gaussian)"
+    ),
+    ("poisson-rdp", "rdp"): "Mironov, Talwar, Zhang 2019, Theorems 4 and 5 (Poisson sampling)",
+    ("fixed-batch-rdp", "rdp"): (
+        "Wang, Balle, Kasiviswanathan 2019, Theorem 9 (sampling a fixed batch)"
+    ),
+    ("loss-distribution", "approx-dp"): (
+        "Zhu, Dong, Wang 2022, Theorems 10 and 11 (dominating pairs)"
+    ),
 }
 _ALWAYS = (
     "the event list is complete and says what happened",
@@ -614,8 +614,10 @@ def _delta(value: Any) -> Fraction:
 # what follows from them.
 
 
-def _leaf(kind: str, scale: str, norm: str, notion: str) -> Callable[[_Run, Any], _Priv]:
+def _leaf(kind: str, norm: str, notion: str) -> Callable[[_Run, Any], _Priv]:
     """The rule for one mechanism with noise: (Δ/scale)² in GDP, half of it in zCDP."""
+
+    scale = "noise_std" if norm == "l2" else "scale"
 
     def rule(run: _Run, place: Any) -> _Priv:
         sens, ratio = run.noise(run.at(place), kind, scale, norm)
@@ -737,7 +739,7 @@ def _parties(run: _Run, place: Any, *premises: _Priv) -> _Priv:
     pairs = [_pair(part) for part in _list(parts)]
     if not premises or len({_text(name) for name, _ in pairs}) < len(pairs):
         raise CertificateWrong("expected premises, one a party, and each party once")
-    exposures = [dict(Counter(run.place(m) for m in _list(held))) for _, held in pairs if held]
+    exposures = [dict(Counter(map(run.place, held))) for _, held in pairs if _list(held)]
     _equal("exposures", [premise.exposure for premise in premises], exposures)
     run.assumptions.add(_PARTIES)
     return premises[0]._replace(exposure={place: 1}, values=_largest(premises))
@@ -814,15 +816,11 @@ def _gdp_approx(run: _Run, delta: Any, epsilon: Any, premise: _Priv) -> _Priv:
 Rules = dict[str, tuple[Callable[..., _Priv], tuple[str, ...], int]]
 _RULES: Rules = {
     # name: (function, names of its parameters, number of premises or -1 for any)
-    "gaussian-gdp": (_leaf("gaussian", "noise_std", "l2", "gdp"), ("mechanism",), 0),
-    "gaussian-zcdp": (_leaf("gaussian", "noise_std", "l2", "zcdp"), ("mechanism",), 0),
-    "discrete-gaussian-zcdp": (
-        _leaf("discrete-gaussian", "noise_std", "l2", "zcdp"),
-        ("mechanism",),
-        0,
-    ),
-    "laplace-zcdp": (_leaf("laplace", "scale", "l1", "zcdp"), ("mechanism",), 0),
-    "discrete-laplace-zcdp": (_leaf("discrete-laplace", "scale", "l1", "zcdp"), ("mechanism",), 0),
+    "gaussian-gdp": (_leaf("gaussian", "l2", "gdp"), ("mechanism",), 0),
+    "gaussian-zcdp": (_leaf("gaussian", "l2", "zcdp"), ("mechanism",), 0),
+    "discrete-gaussian-zcdp": (_leaf("discrete-gaussian", "l2", "zcdp"), ("mechanism",), 0),
+    "laplace-zcdp": (_leaf("laplace", "l1", "zcdp"), ("mechanism",), 0),
+    "discrete-laplace-zcdp": (_leaf("discrete-laplace", "l1", "zcdp"), ("mechanism",), 0),
     "poisson-rdp": (_poisson_rdp, ("mechanism", "order", "epsilon"), 0),
     "fixed-batch-rdp": (_fixed_batch_rdp, ("mechanism", "order", "epsilon"), 0),
     "composition": (_composition, ("times",), -1),

@@ -21,7 +21,7 @@ try:
 except ImportError:  # run as a file, with checker.py beside it
     import checker  # type: ignore[import-not-found, no-redef]
 
-MAX_REACH = 1 << 18  # multiples of the step
+MAX_REACH = 1 << 15  # multiples of the step
 MAX_BITS = 512
 MAX_LOSS = 512
 
@@ -342,7 +342,7 @@ def loss_distribution(
         relation, pair, times = _steps(run, place)
         relations.add(relation)
         exposure[place] = exposure.get(place, 0) + checker._count(often)
-        run.spend(grid.reach * grid.bits // 8)
+        run.spend(grid.reach * grid.bits // 2)
         if pair.mu_squared > 0 and pair.rate > 0:
             steps[pair] += often * times
     if len(relations) != 1:

@@ -93,24 +93,28 @@ class Search:
         return found[order]
 
     def tightest(self) -> Priv:
-        """Return a derivation by loss distributions; by GDP where nothing is sampled."""
+        """Return a derivation by loss distributions where they help, else the best other one."""
         if self._group != 1 or all(isinstance(m, GaussianStep) for m in self._leaves):
             return self.best()
-        return privacy.events(self._events, [self._by_losses(view) for view in self._exposures])
+        try:
+            parts = [self._by_losses(exposure) for exposure in self._exposures]
+        except (RuleViolation, Undecided):
+            return self.best()
+        return privacy.events(self._events, parts)
 
     def _by_losses(self, exposure: Exposure) -> Priv:
         parts = [(self._mechanisms[text], n) for text, n in sorted(exposure.counts)]
+        steps: Counter[pld_checker.Pair] = Counter()
+        for mechanism, n in parts:
+            pair, times = _pair(mechanism)
+            if pair.mu_squared > 0 and pair.rate > 0:
+                steps[pair] += n * times
         adjacency = next(adjacencies(parts[0][0]))
         # P[L > e + t] <= delta(e) / (1 - exp(-t)): little is lost beyond the grid
         profile = PrivacyProfile.of(dict(parts), adjacency)
         reach = 1.1 * profile.epsilon_upper(float(self._delta) * 1e-8)
         if not 0 < reach < inf:
             raise RuleViolation(f"Expected a finite cost above 0 instead got {reach}.")
-        steps: Counter[pld_checker.Pair] = Counter()
-        for mechanism, n in parts:
-            pair, times = _pair(mechanism)
-            if pair.mu_squared > 0 and pair.rate > 0:
-                steps[pair] += n * times
         bits = 96 + int(-log(self._delta) * 1.5) + steps.total().bit_length()
         grid = pld_checker.Grid(Fraction(ceil(reach * 2**40), _CELLS * 2**40), _CELLS, bits)
         losses = pld_checker.compositions(steps, adjacency.value, grid)
@@ -219,15 +223,16 @@ def _sampled(mechanism: PoissonSampled | SampledWithoutReplacement, order: int) 
 
 
 def _admitted(found: Enclosure, rule: Callable[[Fraction], Priv]) -> Priv:
-    """Return what `rule` concludes at the smallest binary64 above `found` that it can decide on."""
+    """Return what `rule` concludes at the first binary64 above `found` that it can decide on."""
     witness = found.upper_float
-    while True:
+    for k in range(52):
         if witness == inf:
-            raise RuleViolation("Expected a finite cost.")
+            break
         try:
             return rule(Fraction(witness))
         except Undecided:
-            witness = nextafter(witness, inf)
+            witness = nextafter(witness * (1 + 2.0 ** (k - 52)), inf)
+    raise RuleViolation("Expected a finite cost that can be decided on.")
 
 
 def _shortened(judgement: Priv) -> Priv:

@@ -11,19 +11,19 @@ approximation with an unknown error: by Poisson summation it equals, with Δ = 2
     Σ_m δ(ε + mΔ) e^{cmΔ}   over all whole m,                                                 (2)
 
 because ε ↦ e^{cε}δ(ε) is continuous, decays exponentially both ways, and its transform, (1)'s
-integrand, is O(1/t²). Every term of (2) is >= 0: the rule never falls below δ(ε), and since δ <= 1 and
-δ(x) <= M(1+λ) e^{-λx} λ^λ/(1+λ)^{1+λ} for every λ > 0, it exceeds δ(ε) by at most
+integrand, is O(1/t²). Every term of (2) is >= 0: the rule never falls below δ(ε), and since δ <= 1
+and δ(x) <= M(1+λ) e^{-λx} λ^λ/(1+λ)^{1+λ} for every λ > 0, it exceeds δ(ε) by at most
 
     1/(e^{cΔ} - 1) + M(1+λ) e^{-λε} λ^λ/(1+λ)^{1+λ} / (e^{(λ-c)Δ} - 1)   for any λ > c.         (3)
 
-What is left out beyond |t| = T is at most (1/π) sup_{t>=T} |M(1+c+it)| e^{-cε} / T, with the bounds on
-|M| of `moments`. So an upper bound needs (1) by trapezoid, the cut-off bound, and an allowance for
-rounding; the number of steps n_i plays no part in the cost.
+What is left out beyond |t| = T is at most (1/π) sup_{t>=T} |M(1+c+it)| e^{-cε} / T, with the
+bounds on |M| of `moments`. So an upper bound needs (1) by trapezoid, the cut-off bound, and an
+allowance for rounding; the number of steps n_i plays no part in the cost.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import ceil, exp, floor, inf, log, log1p, log2, pi, sqrt
 
 import numpy as np
@@ -47,6 +47,10 @@ __all__ = [
 Floats = npt.NDArray[np.float64]
 Complexes = npt.NDArray[np.complex128]
 Counts = Mapping[DominatingPair, int]
+Weights = Mapping[DominatingPair, int] | Mapping[DominatingPair, float]
+
+_SKETCH = 48
+"""Most pairs by which a contour is placed."""
 
 _LOWEST, _HIGHEST = -160, 260
 """Orders are c = 2^(g/4) for whole g in this range, so that moments can be kept and found again."""
@@ -62,7 +66,7 @@ DIGITS = 26.0
 
 def order_of(grade: int) -> float:
     """Return the order c of a place on the geometric grid."""
-    return 2.0 ** (grade / 4)
+    return float(2.0 ** (grade / 4))
 
 
 @lru_cache(maxsize=65536)
@@ -73,7 +77,17 @@ def _real_moment(pair: DominatingPair, grade: int) -> float:
     return float(log_moments(pair, np.array([complex(c)]), Demand(c, 0.0, 44.0)).log[0].real)
 
 
-def _log_moment(counts: Counts, grade: int) -> float:
+def _sketch(counts: Counts) -> Weights:
+    """Return a few of very many pairs, weighted to stand for all: enough to place a contour by."""
+    if len(counts) <= _SKETCH:
+        return counts
+    by_cost = sorted(counts.items(), key=lambda item: item[1] * _real_moment(item[0], 0))
+    stride = len(by_cost) / _SKETCH
+    picked = [by_cost[int((k + 0.5) * stride)] for k in range(_SKETCH)]
+    return {pair: n * stride for pair, n in picked}
+
+
+def _log_moment(counts: Weights, grade: int) -> float:
     return sum(n * _real_moment(pair, grade) for pair, n in counts.items())
 
 
@@ -100,23 +114,23 @@ def epsilon_by_moments(counts: Counts, log_delta: float) -> tuple[float, int]:
     Source: Canonne, Kamath, Steinke 2020, Proposition 12.
     """
 
-    def objective(grade: int) -> float:
+    def objective(counts: Weights, grade: int) -> float:
         c = order_of(grade)
         return (_log_moment(counts, grade) + _entropy(c) - log_delta) / c
 
-    best = _minimise(objective)
-    return max(objective(best), 0.0), best
+    best = _minimise(partial(objective, _sketch(counts)))
+    return max(objective(counts, best), 0.0), best
 
 
 def chernoff_delta(counts: Counts, epsilon: float) -> tuple[float, int]:
     """Return an upper bound on log δ(ε) from one moment, and the place of the best order."""
 
-    def objective(grade: int) -> float:
+    def objective(counts: Weights, grade: int) -> float:
         c = order_of(grade)
         return _log_moment(counts, grade) + _entropy(c) - c * epsilon
 
-    best = _minimise(objective)
-    return min(objective(best), 0.0), best
+    best = _minimise(partial(objective, _sketch(counts)))
+    return min(objective(counts, best), 0.0), best
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +150,7 @@ class Placement:
         """The height T of the last node."""
         return self.step * self.count
 
-    def demand(self, counts: Counts, digits: float = DIGITS) -> Demand:
+    def demand(self, counts: Weights, digits: float = DIGITS) -> Demand:
         """Return what the inner quadratures must deliver for a composition of so many steps."""
         steps = sum(counts.values())
         return Demand(self.order, self.reach, digits + 4 + ceil(log2(steps + 1)))
@@ -145,16 +159,17 @@ class Placement:
         """Return the λ > c that makes the second term of (3) small near `epsilon`."""
         period = 2 * pi / self.step
         candidates = [self.grade + ahead for ahead in _AHEAD]
+        sketch = _sketch(counts)
 
         def log_alias(grade: int) -> float:
             lam = order_of(grade)
-            value = _log_moment(counts, grade) + _entropy(lam) - lam * epsilon
+            value = _log_moment(sketch, grade) + _entropy(lam) - lam * epsilon
             return value - (lam - self.order) * period
 
         return order_of(min(candidates, key=log_alias))
 
 
-def _period(counts: Counts, grade: int, epsilon: float, need: float) -> float:
+def _period(counts: Weights, grade: int, epsilon: float, need: float) -> float:
     """Return a Δ for which the aliasing (3) at this order is below exp(-need)."""
     c = order_of(grade)
     above = inf
@@ -172,28 +187,28 @@ def place_contour(
     """Return a step and length for which aliasing and cut-off are exp(-digits) of δ near `epsilon`.
 
     `grade` is the place of the saddle; a line a little to its left can have the wider step, at the
-    price of a few digits of cancellation. The length is capped by the work that it makes; the cut-off
-    bound, which stays valid, then tells what is lost.
+    price of a few digits of cancellation. The length is capped by the work that it makes; the
+    cut-off bound, which stays valid, then tells what is lost.
     """
-    need = digits - log_delta
+    need, sketch = digits - log_delta, _sketch(counts)
 
     def height(place: int) -> float:
         c = order_of(place)
-        return _log_moment(counts, place) + _entropy(c) - c * epsilon
+        return _log_moment(sketch, place) + _entropy(c) - c * epsilon
 
     periods = {
-        g: _period(counts, g, epsilon, need)
+        g: _period(sketch, g, epsilon, need)
         for g in range(grade, max(grade - 12, _LOWEST), -1)
         if g == grade or height(g) - height(grade) < 6
     }
     grade = min(periods, key=lambda g: periods[g])
     # a step from a coarse grid, so that a near query finds the moments of this one
     step = 2.0 ** (floor(log2(2 * pi / periods[grade]) * 8) / 8)
-    base = _log_moment(counts, grade)
+    base = _log_moment(sketch, grade)
     count = 16
-    while count < _MOST_NODES and _work(counts, Placement(grade, step, count)) < _MOST_WORK:
+    while count < _MOST_NODES and _work(sketch, Placement(grade, step, count)) < _MOST_WORK:
         reach = step * count
-        decay = sum(n * _decay(pair, grade, reach) for pair, n in counts.items())
+        decay = sum(n * _decay(pair, grade, reach) for pair, n in sketch.items())
         excess = decay - order_of(grade) * epsilon - log(pi * reach) - log_delta + digits
         if excess <= 0:
             break
@@ -203,7 +218,7 @@ def place_contour(
     return Placement(grade, step, count)
 
 
-def _work(counts: Counts, placement: Placement) -> int:
+def _work(counts: Weights, placement: Placement) -> int:
     """Return the mean number of (moment, node) pairs of one dominating pair."""
     demand = placement.demand(counts)
     return placement.count * sum(nodes_needed(pair, demand) for pair in counts) // len(counts)
@@ -218,10 +233,14 @@ def _decay(pair: DominatingPair, grade: int, reach: float) -> float:
     return min(_real_moment(pair, grade), log_decay(pair, order_of(grade), reach))
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=8192)
 def _moments_on(pair: DominatingPair, placement: Placement, demand: Demand) -> Moments:
+    return log_moments(pair, _points(placement), demand)
+
+
+def _points(placement: Placement) -> Complexes:
     t = placement.step * np.arange(placement.count + 1)
-    return log_moments(pair, placement.order + 1j * t, demand)
+    return np.asarray(placement.order + 1j * t, dtype=np.complex128)
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +256,7 @@ class Contour:
     @classmethod
     def of(cls, counts: Counts, placement: Placement) -> "Contour":
         """Return the contour of a composition: one moment evaluation for each distinct pair."""
-        z = placement.order + 1j * placement.step * np.arange(placement.count + 1)
+        z = _points(placement)
         total, error = -np.log(z) - np.log1p(z), 4 * EPS * (1 + np.abs(np.log(z)))
         tail = 0.0
         demand = placement.demand(counts)

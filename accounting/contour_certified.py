@@ -1,8 +1,8 @@
 """The privacy profile of a composition by contour integration, in balls: an enclosure with a proof.
 
-The sum of `contour`, with the line, step and length chosen there in doubles, and every error bounded
-here: rounding by the balls; the inner quadratures by `quadrature`; aliasing by (3) of `contour`, which
-only ever adds to δ, so that it is taken off the lower end alone; the cut-off by
+The sum of `contour`, with the line, step and length chosen there in doubles, and every error
+bounded here: rounding by the balls; the inner quadratures by `quadrature`; aliasing by (3) of
+`contour`, which only ever adds to δ, so that it is taken off the lower end alone; the cut-off by
 (1/π) Π_i sup_{t>=T} |M_i(1+c+it)|^{n_i} e^{-cε} / T on both. No choice made in doubles is trusted.
 """
 
@@ -131,7 +131,7 @@ def epsilon_enclosure(counts: Counts, delta: float) -> Enclosure:
 
 
 def _certified_end(contour: CertifiedContour, target: arb, guess: float, sign: int) -> float | None:
-    """Return the first ε on its side of `guess`, ever further out, that δ(ε) proves to be an end."""
+    """Return the first ε, ever further from `guess`, that δ(ε) proves to be an end, or None."""
     for doubling in range(38):
         epsilon = guess * (1 + sign * 2.0 ** (doubling - 38))
         found = contour.delta(epsilon)

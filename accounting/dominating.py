@@ -47,8 +47,8 @@ class Order(Enum):
 class GaussianShift:
     """(N(μ, 1), N(0, 1)), given by μ² = (sensitivity / noise_std)². Composition adds μ².
 
-    A sum of very many may be known only within `slack`: μ² lies in [mu_squared - slack, mu_squared].
-    Source: Dong, Roth, Su 2022, Theorem 2.7 and Corollary 3.3.
+    A sum of very many may be known only within `slack`: μ² lies in [mu_squared - slack,
+    mu_squared]. Source: Dong, Roth, Su 2022, Theorem 2.7 and Corollary 3.3.
     """
 
     mu_squared: Fraction

@@ -2,11 +2,11 @@
 
 | mechanism | add/remove, zero-out | replace-one |
 |---|---|---|
-| Gaussian, Laplace, discrete Laplace, discrete Gaussian (unit shift) | one symmetric pair | the same |
+| Gaussian, Laplace, discrete Laplace, discrete Gaussian (shift 1) | one symmetric pair | the same |
 | randomised response | - | one symmetric pair |
 | Poisson-sampled Gaussian, Laplace | one pair an order | no rule |
 | a fixed batch without replacement | no rule | one glued pair |
-| Gaussian mixture step | Gaussian, and one pair an order (add/remove); else glued | Gaussian, glued |
+| Gaussian mixture step | Gaussian, and one pair an order (zero-out: glued) | Gaussian, glued |
 
 What stands nowhere here raises `NoDominatingPair`.
 """
@@ -81,13 +81,15 @@ def pairs_of(
     counts: Counter[DominatingPair] = Counter()
     mu_squared = Fraction(0)
     for mechanism, times in mechanisms.items():
-        while isinstance(mechanism, Repeated):
-            mechanism, times = mechanism.event, times * mechanism.times
-        for pair in _pairs(mechanism, adjacency, order):
+        inner, runs = mechanism, times
+        while isinstance(inner, Repeated):
+            runs *= inner.times
+            inner = inner.event
+        for pair in _pairs(inner, adjacency, order):
             if isinstance(pair, GaussianShift):
-                mu_squared += pair.mu_squared * times
+                mu_squared += pair.mu_squared * runs
             else:
-                counts[pair] += times
+                counts[pair] += runs
     if mu_squared:
         counts[GaussianShift(mu_squared)] = 1
     return dict(counts)
@@ -174,8 +176,8 @@ def _mixture(
     """Split the noise: one share hides the constant shift, the other the sampled one.
 
     c + r_J + N(0, σ²) is a function of c + N(0, tσ²) and r_J + N(0, (1-t)σ²), so composing the two
-    bounds the step for every t; t is chosen by the variances that the two losses add. A fixed batch is
-    glued; so is zero-out, whose sample may be a fixed batch: a glued pair lies above both orders.
+    bounds the step for every t; t is chosen by the variances that the two losses add. A fixed batch
+    is glued; so is zero-out, whose sample may be a fixed batch: glued lies above both orders.
     """
     constant, sampled = mechanism.constant.squared, mechanism.sampled.squared
     rate = Fraction(mechanism.rate)

@@ -1,8 +1,8 @@
 """Moment functions of dominating pairs in doubles: log M(1+z), M(1+z) = E_P[exp(zL)], L the loss.
 
 Each pair is turned into nodes (probability under P, loss) by the quadratures of `quadrature`; then
-M(1+z) - 1 = Σ mass · expm1(z · loss) for any number of complex z at once. The subtraction of one keeps
-the digits that a count of a hundred million would otherwise eat.
+M(1+z) - 1 = Σ mass · expm1(z · loss) for any number of complex z at once. The subtraction of one
+keeps the digits that a count of a hundred million would otherwise eat.
 """
 
 from bisect import bisect_right
@@ -137,7 +137,7 @@ def _sampled_gaussian(pair: Sampled, base: GaussianShift, demand: Demand) -> Nod
         log_q = np.log(weight) - u * u / 2 - log(2 * pi) / 2
         return _glued(log_q, mu * s, mu * s, q, (1 - q) * erf(mu / 2 / sqrt(2)))
     line = plan_line(mu, signed_exponent(pair, demand.order), demand)
-    u = line.step * np.arange(line.first, line.last + 1)
+    u = line.step * np.arange(line.first, line.last + 1, dtype=np.float64)
     log_q = log(line.step) - u * u / 2 - log(2 * pi) / 2
     return _oriented(log_q, mu * u - mu * mu / 2, mu * np.abs(u) + mu * mu / 2, pair)
 
@@ -228,8 +228,9 @@ def log_moments(pair: DominatingPair, z: Complexes, demand: Demand) -> Moments:
         weights = n.log_mass + tilt
         scale = float(np.max(weights))
         weights = np.exp(weights - scale)
-        moment = _sum_over_nodes(1j * z.imag, n.loss, weights, np.exp)
-        value, modulus = np.log(moment) + scale, np.abs(moment)
+        turning = np.asarray(1j * z.imag, dtype=np.complex128)
+        moment = _sum_over_nodes(turning, n.loss, weights, np.exp)
+        value, modulus = np.asarray(np.log(moment) + scale, np.complex128), np.abs(moment)
         slack = float(weights @ (4 + blur)) * (1 + np.abs(z))
     return Moments(value, 8 * EPS * (slack / modulus + np.abs(value)))
 
@@ -237,7 +238,7 @@ def log_moments(pair: DominatingPair, z: Complexes, demand: Demand) -> Moments:
 def _log1p(x: Complexes) -> Complexes:
     # NumPy's takes log|1 + x| of a rounded 1 + x, and loses a small real part
     small = np.abs(x) < 0.5
-    near = np.where(small, x, 0)
+    near: Complexes = np.asarray(np.where(small, x, 0), dtype=np.complex128)
     square = 2 * near.real + near.real**2 + near.imag**2
     with np.errstate(divide="ignore"):
         return np.where(small, np.log1p(square) / 2 + 1j * np.angle(1 + x), np.log(1 + x))
@@ -252,7 +253,7 @@ def _sum_over_nodes(
 
 
 def maximal_loss(pair: DominatingPair) -> float:
-    """Return an upper bound on the privacy loss: the pure-DP epsilon, infinite for Gaussian noise."""
+    """Return an upper bound on the privacy loss: the pure-DP ε, infinite for Gaussian noise."""
     match pair:
         case LaplaceShift():
             exact = float(pair.epsilon)
@@ -305,22 +306,22 @@ def nodes_needed(pair: DominatingPair, demand: Demand) -> int:
             return 3
 
 
-# the walk of `_glued_decay`: |M| may rise by this share of its gap to M(1+c) in one step, and the steps
-# grow with the square of t, so that t / step bounds their number
+# the walk of `_glued_decay`: |M| may rise by this share of its gap to M(1+c) in one step, and the
+# steps grow with the square of t, so that t / step bounds their number
 SHARE_OF_GAP = 0.2
 MOST_STEPS = 150
 LONGEST_WALK = 20_000
 """Most nodes for which the walk is worth its price."""
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=65536)
 def log_decay(pair: DominatingPair, order: float, reach: float) -> float:
     """Return an upper bound on log |M(1 + order + it)| over all |t| >= reach.
 
     A Gaussian shift has it in closed form. For a sampled one the line of integration is moved to
     Im u = y with arg r of the sign that makes |r^{it}| = exp(-|t| |arg r|) <= exp(-reach |arg r|);
-    y is the best of a few, and any is valid. For a glued one see `_glued_decay`. Pairs with atoms do
-    not decay: the bound is M at the real order.
+    y is the best of a few, and any is valid. For a glued one see `_glued_decay`. Pairs with atoms
+    do not decay: the bound is M at the real order.
     """
     match pair:
         case GaussianShift():
@@ -344,7 +345,7 @@ def best_shift(pair: Sampled, mu: float, order: float, reach: float) -> tuple[fl
     q = float(pair.rate)
     alpha = signed_exponent(pair, order)
     line = plan_shift(mu, alpha)
-    u = line.step * np.arange(line.first, line.last + 1)
+    u = line.step * np.arange(line.first, line.last + 1, dtype=np.float64)
     log_r, _ = _mixture(mu * u - mu * mu / 2, 0.0, q)
     share = np.exp(np.minimum(log(q) + mu * u - mu * mu / 2 - log_r, 0.0))
     weight = alpha * log_r - u * u / 2
@@ -375,8 +376,8 @@ def _glued_decay(pair: Sampled, mu: float, order: float, reach: float) -> float:
     """Return log of the larger of: |M| at all t >= far, and |M| on steps from `reach` to far.
 
     Far: on s = u - μ/2 >= 0 the loss log r has the slope μp, so |∫ φ r^w du| is at most
-    (g(0) + TV(g)) / |t| with g = φ r^α / (μp), by parts. For α = -c, g falls: 2 g(0). For α = 1 + c,
-    (log g)' = (2+c) μ p - μ - u is a logistic curve less a line: at most two local maxima, so
+    (g(0) + TV(g)) / |t| with g = φ r^α / (μp), by parts. For α = -c, g falls: 2 g(0). For α = 1 +
+    c, (log g)' = (2+c) μ p - μ - u is a logistic curve less a line: at most two local maxima, so
     4 sup g. Near: |M| changes by at most E_P[|L| e^{cL}] a unit of t.
     """
     far, limit = glued_far(pair, mu, order)

@@ -7,6 +7,7 @@ become), evaluated in balls, plus the bounds of `quadrature` on discretisation a
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from math import ceil, sqrt
 
 from flint import acb, arb, ctx
@@ -168,7 +169,7 @@ def _half_line(pair: Sampled, base: GaussianShift, demand: Demand) -> _Nodes:
     ends = [arb(cut), *(arb(float(s)) for s in tail_cells(sqrt(base.mu_squared), demand.order))]
     ends = [s for s in ends if s >= cut]
     tail = arb(0)
-    for a, b in zip(ends, ends[1:], strict=False):
+    for a, b in pairwise(ends):
         tail += (b - a) * _normal_density(a + mu / 2) * ((1 + c) * _mixture(mu * b, q)).exp()
     last = ends[-1] + mu / 2
     steep = last - (1 + c) * mu
@@ -280,7 +281,7 @@ def moments_on_line(pair: DominatingPair, step: float, count: int, demand: Deman
 
 
 def modulus_beyond(pair: DominatingPair, order: float, reach: float) -> arb:
-    """Return an upper bound on |M(1 + order + it)| over all |t| >= reach; see `moments.log_decay`."""
+    """Return an upper bound on |M(1 + order + it)| for |t| >= reach, as `moments.log_decay`."""
     whole = real_moment(pair, order)
     match pair:
         case GaussianShift():
@@ -347,7 +348,7 @@ def _walked(pair: Sampled, base: GaussianShift, order: float, reach: float) -> a
     top = max(float(w) for w in weights)
     kept = [(w, x) for w, x in zip(weights, nodes.loss, strict=True) if float(w) > 1e-16 * top]
     dropped = sum((w for w in weights if not float(w) > 1e-16 * top), arb(0))
-    for t, following in zip(heights, heights[1:], strict=False):
+    for t, following in pairwise(heights):
         value = sum((w * acb(0, arb(t) * x).exp() for w, x in kept), acb(0))
         here = abs(value) + dropped + nodes.missed(arb(t))
         limit = limit.max(here + (arb(following) - arb(t)) * lipschitz)

@@ -1,18 +1,19 @@
 """Privacy-loss distributions on a grid, composed in exact integers.
 
-A distribution is a list of masses, whole multiples of 2^-bits, on the losses (start + k) · step - shift,
-and a mass at infinity. Composition is the product of polynomials with these coefficients, computed
-exactly; only then are coefficients rounded back to `bits`: up if the distribution is to stay above
-the truth (pessimistic), down if below (optimistic). So no rounding can turn the bound around, at any δ.
+A distribution is a list of masses, whole multiples of 2^-bits, on the losses (start + k) · step -
+shift, and a mass at infinity. Composition is the product of polynomials with these coefficients,
+computed exactly; only then are coefficients rounded back to `bits`: up if the distribution is to
+stay above the truth (pessimistic), down if below (optimistic). So no rounding can turn the bound
+around, at any δ.
 
 *Pessimistic* (connect the dots: Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022, Theorem 3): the
-masses whose profile is linear in e^x between grid points and exact on them. The profile is convex in
-e^x, so this one lies above it.
+masses whose profile is linear in e^x between grid points and exact on them. The profile is convex
+in e^x, so this one lies above it.
 
-*Optimistic*: merge all outcomes with losses in one cell, which is post-processing and so lies below,
-then lower each cell's loss log(P/Q) to the grid. The merged loss differs from the middle of its cell in
-the second order of the step only; a common `shift` takes up this difference, so that almost no cell
-falls by a whole step.
+*Optimistic*: merge all outcomes with losses in one cell, which is post-processing and so lies
+below, then lower each cell's loss log(P/Q) to the grid. The merged loss differs from the middle of
+its cell in the second order of the step only; a common `shift` takes up this difference, so that
+almost no cell falls by a whole step.
 """
 
 from collections.abc import Callable
@@ -44,7 +45,7 @@ class Rounding(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LossDistribution:
-    """Masses / 2^bits on the losses (start + k) step - shift, and `infinite` / 2^bits at infinity."""
+    """Masses / 2^bits on the losses (start + k) step - shift; `infinite` / 2^bits at infinity."""
 
     masses: fmpz_poly
     start: int
@@ -139,25 +140,36 @@ def _rescaled(product: fmpz_poly, bits: int, up: bool) -> fmpz_poly:
 
 
 def discretise(
-    pair: DominatingPair, *, step: float, bits: int, rounding: Rounding, negligible: float
+    pair: DominatingPair,
+    *,
+    step: float,
+    bits: int,
+    rounding: Rounding,
+    negligible: float,
+    widest: int,
 ) -> LossDistribution:
-    """Return the pair's loss distribution on multiples of `step`, tails of `negligible` mass cut off.
+    """Return the pair's loss distribution on multiples of `step`.
+
+    Tails of `negligible` mass are cut off, and what lies below -widest · step.
 
     `step` must be a power of two, so that the grid is exact.
     """
     with precision(bits + _PRECISION_MARGIN):
-        low = -_reach(lambda k: 1 - tails_of(pair, arb(-k * step))[0], negligible)
+        # losses so low that no other can make up for them may all be moved to one point
+        low = -_reach(lambda k: 1 - tails_of(pair, arb(-k * step))[0], negligible, most=widest)
         high = _reach(lambda k: tails_of(pair, arb(k * step))[0], negligible)
         low, high = min(low, high - 1), max(high, low + 1)
         make = _dots if rounding is Rounding.PESSIMISTIC else _cells
         return make(pair, low, high, step, bits)
 
 
-def _reach(tail: Callable[[int], arb], negligible: float) -> int:
-    """Return a k >= 0 with tail(k) <= negligible, within a factor of 1.25."""
+def _reach(tail: Callable[[int], arb], negligible: float, most: int = 1 << 25) -> int:
+    """Return a k <= most with tail(k) <= negligible, within a factor of 1.25; `most` if none is."""
     k = 1
     while not tail(k) <= negligible:
-        k = max(k + 1, k * 5 // 4)
+        if k >= most:
+            return most
+        k = min(max(k + 1, k * 5 // 4), most)
         if k > 1 << 24:
             raise ArithmeticError("Expected a step that the loss spans in at most 2^24 points.")
     return k
@@ -227,16 +239,16 @@ def compose(counts: Counts, *, delta: float, cells: int, rounding: Rounding) -> 
     scale = delta * 2.0**-32
     negligible = int(Fraction(scale) * (1 << bits) / (4 * len(counts) + 8))
     parts = [
-        discretise(pair, step=step, bits=bits, rounding=rounding, negligible=scale / (4 * n)).power(
-            n, negligible // (2 * n.bit_length())
-        )
+        discretise(
+            pair, step=step, bits=bits, rounding=rounding, negligible=scale / (4 * n), widest=cells
+        ).power(n, negligible // (2 * n.bit_length()))
         for pair, n in counts.items()
     ]
     return reduce(lambda a, b: a.compose(b, negligible), parts)
 
 
 def _grid_step(counts: Counts, delta: float, cells: int) -> float:
-    """Return a power of two such that the composed loss, out to negligible mass, spans the cells."""
+    """Return a power of two such that the composed loss spans the cells, but negligible mass."""
     reach, goal = 1e-12, log(delta) - 24
     while chernoff_delta(counts, reach)[0] > goal:
         reach *= 1.5

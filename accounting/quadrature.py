@@ -17,15 +17,15 @@ So for w = α + iτ and 0 < y < π/μ
 *Whole line.* The trapezoid rule of step h on an integrand analytic in |Im u| <= y errs by at most
 2 N / (exp(2πy/h) - 1), N the larger integral of the modulus along Im u = ±y (Trefethen, Weideman
 2014, Theorem 5.1). By (*) N <= K exp(y²/2 + |τ|μy) E[r^α].
-Left out nodes: since d/du log(φ r^α) = -u + αμp(u) with p = q e^v / r in (0, 1) increasing, the terms
-beyond U > αμ⁺ fall at least geometrically, so their sum is at most f(U) h / (exp((U - αμ⁺)h) - 1);
-likewise on the left.
+Left out nodes: since d/du log(φ r^α) = -u + αμp(u) with p = q e^v / r in (0, 1) increasing, the
+terms beyond U > αμ⁺ fall at least geometrically, so their sum is at most f(U) h / (exp((U - αμ⁺)h)
+- 1); likewise on the left.
 
 *Half line u >= μ/2* (glued pairs) and interval (Laplace shifts). Gauss-Legendre with n points on a
-panel of half width w errs by at most (64/15) w X ρ^{2-2n} / (1 - ρ^{-2}), X the maximum of the modulus
-on the Bernstein ellipse of parameter ρ (Trefethen 2013, Theorem 19.3). X is bounded over the box around
-the ellipse by (i); by (ii) or, where better, (ii') |r| >= Re r >= 1 - q + q e^v cos θ; and by (iii) with
-the argument at the box's upper right corner, since arg r grows with Re v too.
+panel of half width w errs by at most (64/15) w X ρ^{2-2n} / (1 - ρ^{-2}), X the maximum of the
+modulus on the Bernstein ellipse of parameter ρ (Trefethen 2013, Theorem 19.3). X is bounded over
+the box around the ellipse by (i); by (ii) or, where better, (ii') |r| >= Re r >= 1 - q + q e^v cos
+θ; and by (iii) with the argument at the box's upper right corner, since arg r grows with Re v too.
 """
 
 from dataclasses import dataclass
@@ -52,8 +52,8 @@ WIDEST_SHIFT = 0.7
 class Demand:
     """What an inner quadrature must deliver.
 
-    `order` c and `reach` T: the moments M(1 + c + it) for all |t| <= T; `digits`: the relative error
-    allowed is exp(-digits).
+    `order` c and `reach` T: the moments M(1 + c + it) for all |t| <= T; `digits`: the relative
+    error allowed is exp(-digits).
     """
 
     order: float
@@ -63,7 +63,7 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The trapezoid rule with nodes k·step, first <= k <= last; `height` is the strip of the proof."""
+    """The trapezoid rule with nodes k·step, first <= k <= last; `height` is the proof's strip."""
 
     step: float
     first: int
@@ -104,7 +104,7 @@ def _log_k(alpha: float, angle: float) -> float:
     return 0.0 if alpha >= 0 else alpha * log(cos(angle / 2))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=65536)
 def plan_line(mu: float, alpha: float, demand: Demand) -> Line:
     """Return the coarsest trapezoid rule that meets the demand for E[r^(alpha ± i reach)]."""
     need = demand.digits + log(2)
@@ -127,7 +127,7 @@ def _line(step: float, height: float, mu: float, alpha: float, digits: float) ->
     return Line(step, -ceil(left / step), ceil(right / step), height)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=65536)
 def plan_shift(mu: float, alpha: float) -> Line:
     """Return a trapezoid rule for |r(u + iy)^w| at any shift y <= WIDEST_SHIFT π/μ (see `moments`).
 
@@ -160,7 +160,7 @@ def plan_panels(density: Density, rate: float, upper: float, demand: Demand) -> 
 
 
 def _log_peak(density: Density, rate: float, upper: float, order: float) -> float:
-    """Return about the largest log of the integrand at the real order: errors count relative to it."""
+    """Return about the largest log of the integrand at the real order; errors are relative."""
     points = (density.lower + (upper - density.lower) * i / 64 for i in range(65))
     return max(
         density.log_bound(x, x, 0.0)

@@ -6,9 +6,9 @@
 >>> round(curve.epsilon(1e-5).upper_float, 10), round(curve.epsilon_upper(1e-5), 10)
 (4.3771780957, 4.3771780957)
 
-Each order of a sampled pair is composed alone; the largest value counts. For one order, the first of
-these routes that applies: a closed form for Gaussian shifts alone and for a single event; contour
-integration; loss distributions in exact integers where the contour leaves too much open.
+Each order of a sampled pair is composed alone; the largest value counts. For one order, the first
+of these routes that applies: a closed form for Gaussian shifts alone and for a single event;
+contour integration; loss distributions in exact integers where the contour leaves too much open.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,10 +36,13 @@ __all__ = ["PrivacyProfile"]
 _WIDEST = 1e-6
 """The relative width of an enclosure at which no further route is tried."""
 
-_GRIDS = (1 << 13, 1 << 15, 1 << 17)
+_GRIDS = (1 << 13, 1 << 15)
 _FAST_GRID = 1 << 12
 _LOOSE = 1e-4
 """The share of δ that the cut-off of a fast contour may take before the grid is tried."""
+
+_HOPELESS = 0.5
+"""The share at which a contour in balls would enclose next to nothing."""
 
 Counts = dict[DominatingPair, int]
 
@@ -128,7 +131,7 @@ class PrivacyProfile:
         mirrored = np.exp(-epsilons) * (1 - deltas - rates)
         # a few ulps down, for the arithmetic of these two lines
         best = np.max(np.maximum(straight, mirrored), axis=-1)
-        return np.maximum(best - 2.0**-48, 0.0)
+        return np.asarray(np.maximum(best - 2.0**-48, 0.0), dtype=np.float64)
 
     def tpr_upper(self, fpr: ArrayLike) -> NDArray[np.float64]:
         """Return an upper bound on the true positive rate of every attack at these FPRs."""
@@ -175,7 +178,10 @@ def _epsilon(counts: Counts, delta: float) -> Enclosure:
     single = _single(counts)
     if single is not None:
         return _epsilon_of_one(single, delta)
-    found = contour_certified.epsilon_enclosure(counts, delta)
+    _, share = contour.epsilon_upper_and_share(counts, delta)
+    found = Enclosure(arb(0), arb.pos_inf())
+    if share < _HOPELESS:
+        found = contour_certified.epsilon_enclosure(counts, delta)
     for cells in _GRIDS:
         if found.relative_width <= _WIDEST:
             break

@@ -23,6 +23,15 @@ from .neighbours import (
     zero_out,
 )
 from .replay import ReplayScores, replay_attack, replay_chunks
+from .sandwich import (
+    EpsilonInterval,
+    Tilt,
+    TiltedRuns,
+    epsilon_interval,
+    plan_tilt,
+    sandwich,
+    tilted_chunks,
+)
 from .selection import Bonferroni, MultiSplit, Split
 from .sequential import Bet, Evidence, SequentialTest, plan_bet
 
@@ -32,6 +41,7 @@ __all__ = [
     "Bonferroni",
     "ClopperPearson",
     "Crosscheck",
+    "EpsilonInterval",
     "Evidence",
     "GaussianFamily",
     "LowerBound",
@@ -48,22 +58,28 @@ __all__ = [
     "Split",
     "Status",
     "ThresholdPlan",
+    "Tilt",
+    "TiltedRuns",
     "TprAtFpr",
     "assess",
     "auc",
     "ceiling",
     "crosscheck",
     "dp_event_of",
+    "epsilon_interval",
     "flip_label",
     "longest_row",
     "mechanism_of",
     "opposite_gradients",
     "plan_bet",
     "plan_threshold",
+    "plan_tilt",
     "random_record",
     "replay_attack",
     "replay_chunks",
     "roc",
+    "sandwich",
+    "tilted_chunks",
     "tpr_at_fpr",
     "zero_out",
 ]

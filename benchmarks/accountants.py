@@ -85,8 +85,8 @@ def ours(workload: Workload, *, certified: bool) -> Answer:
     )
 
     relation = Adjacency.REPLACE_ONE if workload.records else Adjacency.ADD_REMOVE_ONE
-    # replace-one: two records of unit norm differ by 2; multipliers are noise over unit norm
-    unit = declared(2 if workload.records else 1, "benchmark", adjacency=relation)
+    # multipliers are noise_std over the sensitivity under the workload's own relation
+    unit = declared(1, "benchmark", adjacency=relation)
 
     def mechanism(step: Sampled, multiplier: float) -> Mechanism:
         noisy = GaussianStep(unit, multiplier)

@@ -7,6 +7,7 @@ import click
 from ..mechanisms.errors import DpledgerError
 from .attack import attack
 from .calibrate import calibrate
+from .claims import claims
 from .crosscheck import crosscheck
 from .curve import curve
 from .demo import demo
@@ -33,6 +34,7 @@ def main() -> None:
 for _command in (
     attack,
     calibrate,
+    claims,
     crosscheck,
     curve,
     demo,

@@ -1,0 +1,270 @@
+"""The auditor: promises of an epsilon and of a sensitivity, and how to derive what is true.
+
+It runs the published solver under the planning curator and looks at the events: what left, with
+which derived sensitivity and how much noise. An `EpsilonPromise` composes them with the certified
+engine, a `SensitivityPromise` compares exactly. Comparisons that enclosures cannot decide raise.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import inf
+from typing import Generic
+
+from ...accounting.enclosure import Enclosure
+from ...accounting.guarantee import Guarantee, guarantee
+from ...mechanisms.curators import Curator, PlanningCurator
+from ...mechanisms.events import Event, GaussianStep
+from ...mechanisms.private_data import DataShape, PrivateDataset
+from ...mechanisms.sensitivity import Sensitivity, strongly_convex_argmin
+from .claim import Case, Counterexample, Derivation, Finding, S, Verdict
+
+__all__ = [
+    "EpsilonPromise",
+    "Quantifier",
+    "SensitivityPromise",
+    "at_tolerance",
+    "gaussian_steps",
+    "no_argument",
+    "no_figures",
+    "planned",
+]
+
+# step sizes are binary64 in the solver and real numbers in the paper
+_BINARY64 = Fraction(1, 2**44)
+
+
+def planned(solve: Callable[[PrivateDataset, Curator], object], shape: DataShape) -> list[Event]:
+    """Return the events of an algorithm that runs without data."""
+    curator = PlanningCurator()
+    solve(PrivateDataset.planned(shape), curator)
+    return curator.events
+
+
+def gaussian_steps(events: Iterable[Event]) -> list[GaussianStep]:
+    """Return the Gaussian mechanisms of a plan, in order."""
+    return [event.mechanism for event in events if isinstance(event.mechanism, GaussianStep)]
+
+
+def at_tolerance(sensitivity: Sensitivity, tolerance: Fraction) -> Sensitivity:
+    """Return a minimiser's sensitivity, were it found to another gradient norm; others as is."""
+    derivation = sensitivity.derivation
+    if derivation.rule != "strongly-convex-argmin":
+        return sensitivity
+    given = {name: Fraction(value) for name, value in derivation.parameters}
+    return strongly_convex_argmin(
+        given["lipschitz"],
+        given["modulus"],
+        tolerance,
+        int(given["count"]),
+        sensitivity.adjacency,
+    )
+
+
+def no_figures(_: object) -> Mapping[str, Enclosure]:
+    """Return no further numbers."""
+    return {}
+
+
+def no_argument(_: object) -> tuple[str, ...]:
+    """Return no words beyond the reason."""
+    return ()
+
+
+def _always(_: object) -> str | None:
+    return None
+
+
+def _here(case: Case[S]) -> Sequence[S]:
+    return (case.setting,)
+
+
+@dataclass(frozen=True, slots=True)
+class Quantifier:
+    """A claim "for all `name`", a whole number: searched from 1 to `most` for the first failure.
+
+    `others` gives other parameters the values, within the claim's regime, at which it is most at
+    risk; what the user fixed stays. The search takes for granted that what fails at one value fails
+    at larger ones: a failure that it reports is derived at the value itself.
+    """
+
+    name: str
+    most: int
+    others: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class EpsilonPromise(Generic[S]):
+    """An epsilon at a delta, as a formula of the parameters.
+
+    Args:
+        claimed: the formula.
+        delta: at which delta.
+        plan: the events of the published algorithm.
+        regime: which of the claim's own conditions the parameters violate; None if none.
+        cases: the parameters that the claim names, where it names several.
+        quantifier: the parameter that the claim is universal in.
+        counterexample: two data sets and an event, from the parameters and the claimed epsilon.
+        figures: further numbers.
+        argument: in words.
+    """
+
+    claimed: Callable[[S], Enclosure]
+    delta: Callable[[S], float]
+    plan: Callable[[S], Sequence[Event]]
+    regime: Callable[[S], str | None] = _always
+    cases: Callable[[Case[S]], Sequence[S]] = _here
+    quantifier: Quantifier | None = None
+    counterexample: Callable[[S, Enclosure], Counterexample] | None = None
+    figures: Callable[[S], Mapping[str, Enclosure]] = no_figures
+    argument: Callable[[S], tuple[str, ...]] = no_argument
+
+    def judge(self, case: Case[S]) -> Finding:
+        """Compose the planned events and compare at every case; then search for a failure."""
+        judged = [(self._at(setting), setting) for setting in self.cases(case)]
+        worst, setting = min(judged, key=lambda pair: _standing(pair[0]))
+        if worst.verdict is Verdict.HOLDS:
+            worst = replace(worst, reason=worst.reason + _looseness([f for f, _ in judged]))
+        if self.quantifier is not None and worst.verdict is Verdict.HOLDS:
+            worst, setting = self._searched(case, self.quantifier) or (worst, setting)
+        elif self.quantifier is not None and worst.verdict is Verdict.FAILS:
+            first = self._searched(Case(setting), replace(self.quantifier, others={}))
+            worst = worst if first is None else replace(worst, breaks_at=first[0].breaks_at)
+        return replace(worst, figures=self.figures(setting), argument=self.argument(setting))
+
+    def derived(self, setting: S) -> Guarantee:
+        """Return the certified guarantee of the planned events."""
+        return guarantee(self.plan(setting), delta=self.delta(setting))
+
+    def _at(self, setting: S) -> Finding:
+        events, promised = tuple(self.plan(setting)), self.claimed(setting)
+        truth = guarantee(events, delta=self.delta(setting))
+        low, high = truth.epsilon.lower_float, truth.epsilon.upper_float
+        verdict, reason = (
+            Verdict.HOLDS,
+            f"certified epsilon {high:.6g} <= {promised.upper_float:.6g}",
+        )
+        outside, witness = self.regime(setting), None
+        if truth.unprotected:
+            verdict, events = Verdict.UNACCOUNTED_ACCESS, ()
+            reason = f"epsilon is infinite: {'; '.join(truth.unprotected)}"
+        elif outside is not None:
+            verdict = Verdict.OUTSIDE_ITS_REGIME
+            reason = f"{outside}; the true epsilon there is {high:.6g}"
+        elif not truth.epsilon <= promised:
+            verdict = Verdict.FAILS
+            reason = f"the true epsilon is {low:.6g}, above the claimed {promised.upper_float:.6g}"
+            witness = self.counterexample and self.counterexample(setting, promised)
+        lines = (
+            f"the planned events compose to mu = {truth.mu.upper_float:.10g} ({truth.method})",
+            f"epsilon {high:.10g} at delta {truth.delta:g}; claimed {promised.upper_float:.10g}",
+        )
+        derivation = Derivation(lines, events, truth.delta if events else None)
+        return Finding(
+            verdict,
+            reason,
+            claimed=promised,
+            true=truth.epsilon,
+            unit=f"epsilon at delta {truth.delta:g}",
+            evidence=(derivation,) if witness is None else (derivation, witness),
+        )
+
+    def _searched(self, case: Case[S], quantifier: Quantifier) -> tuple[Finding, S] | None:
+        """The first failure over the claim's own quantifier, where there is one."""
+        case = case.at(**quantifier.others)
+
+        def fails(value: int) -> bool:
+            setting = case.at(**{quantifier.name: value}).setting
+            return not self.derived(setting).epsilon <= self.claimed(setting)
+
+        first = _first(fails, quantifier.most) if case.free(quantifier.name) else 1
+        found = None if first is None else case.at(**{quantifier.name: first}).setting
+        if found is None:
+            return None
+        finding = self._at(found)
+        if finding.verdict is not Verdict.FAILS:
+            return None
+        place = f"{quantifier.name} = {getattr(found, quantifier.name):g}"
+        for name in quantifier.others:
+            place += f", {name} = {getattr(found, name):g}"
+        return replace(finding, breaks_at=place), found
+
+
+def _first(fails: Callable[[int], bool], most: int) -> int | None:
+    holds, broken = 0, 1
+    while not fails(broken):
+        if broken >= most:
+            return None
+        holds, broken = broken, min(2 * broken, most)
+    while broken - holds > 1:
+        middle = (holds + broken) // 2
+        holds, broken = (holds, middle) if fails(middle) else (middle, broken)
+    return broken
+
+
+def _standing(finding: Finding) -> tuple[bool, float]:
+    """How well a claim stands: failures first, then the tightest."""
+    factor = finding.factor
+    return finding.verdict is Verdict.HOLDS, inf if factor is None else factor
+
+
+def _looseness(judged: Sequence[Finding]) -> str:
+    factors = [f.factor for f in judged if f.factor is not None]
+    if len(factors) < 2:
+        return ""
+    return f"; loose by {min(factors):.4g} to {max(factors):.4g} over {len(factors)} settings"
+
+
+@dataclass(frozen=True, slots=True)
+class SensitivityPromise(Generic[S]):
+    """A sensitivity for every release of the published algorithm, in the order of its plan.
+
+    Args:
+        claimed: one value for each planned Gaussian step.
+        plan: the events.
+        tolerance: the gradient norm to which minimisers are found; a paper that says nothing has 0.
+        counterexample: two data sets whose releases are farther apart than claimed.
+        figures, argument: as in `EpsilonPromise`.
+    """
+
+    claimed: Callable[[S], Sequence[Fraction]]
+    plan: Callable[[S], Sequence[Event]]
+    tolerance: Callable[[S], float] = lambda _: 0.0
+    counterexample: Callable[[S], Counterexample] | None = None
+    figures: Callable[[S], Mapping[str, Enclosure]] = no_figures
+    argument: Callable[[S], tuple[str, ...]] = no_argument
+
+    def judge(self, case: Case[S]) -> Finding:
+        """Compare with what the calculus derives, and with what it would of exact minimisers."""
+        setting = case.setting
+        tolerance = Fraction(self.tolerance(setting))
+        derived = [
+            at_tolerance(step.sensitivity, tolerance) for step in gaussian_steps(self.plan(setting))
+        ]
+        promised, truth = min(
+            zip(self.claimed(setting), derived, strict=True), key=lambda p: p[0] / p[1].root
+        )
+        allowed = promised * (1 + _BINARY64)
+        verdict, witness = Verdict.HOLDS, None
+        reason = f"derived sensitivity {truth.value:.6g} <= {float(promised):.6g}"
+        if truth.root > allowed and at_tolerance(truth, Fraction(0)).root <= allowed:
+            verdict = Verdict.UNENFORCED_ASSUMPTION
+            reason = (
+                f"true of exact minimisers only, which no algorithm finds: at gradient norm "
+                f"{float(tolerance):g} the sensitivity is {truth.value:.6g}"
+            )
+        elif truth.root > allowed:
+            verdict = Verdict.FAILS
+            reason = f"the sensitivity is {truth.value:.6g}, above {float(promised):.6g}"
+            witness = self.counterexample and self.counterexample(setting)
+        derivation = Derivation(tuple(truth.derivation.lines()))
+        return Finding(
+            verdict,
+            reason,
+            claimed=Enclosure.of(promised),
+            true=Enclosure.of(truth.root),
+            unit=f"sensitivity ({truth.adjacency.value})",
+            figures=self.figures(setting),
+            argument=self.argument(setting),
+            evidence=(derivation,) if witness is None else (derivation, witness),
+        )

@@ -1,0 +1,271 @@
+"""Claims of papers as data, and what a court can find about them.
+
+A claim says what a paper promises, where, under which relation and against whom; its `promise` is a
+function of the paper's parameters. `judge` derives what is true at these parameters and answers
+with a `Finding`: a verdict, both numbers, and evidence. Nothing here knows the answer beforehand.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
+from enum import Enum
+from fractions import Fraction
+from math import inf
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from ...accounting.certificate import Certificate, certify
+from ...accounting.enclosure import Enclosure
+from ...mechanisms.adjacency import Adjacency
+from ...mechanisms.errors import DpledgerError, InvalidParameter, Number
+from ...mechanisms.events import Event
+
+__all__ = [
+    "Case",
+    "Claim",
+    "Counterexample",
+    "Derivation",
+    "Evidence",
+    "Finding",
+    "Paper",
+    "Promise",
+    "Setting",
+    "ThreatModel",
+    "UnknownClaim",
+    "Verdict",
+    "assigned",
+]
+
+_EXACTLY = 1e-9
+_LONGEST = 40
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+
+
+class UnknownClaim(DpledgerError, ValueError):
+    """No claim, paper or parameter has this name."""
+
+
+class Verdict(Enum):
+    """What the court says of a claim at some parameters."""
+
+    HOLDS = "holds"
+    FAILS = "fails"
+    UNSPECIFIED = "unspecified"
+    OUTSIDE_ITS_REGIME = "outside its regime"
+    UNENFORCED_ASSUMPTION = "unenforced assumption"
+    UNACCOUNTED_ACCESS = "unaccounted access"
+
+
+class ThreatModel(Enum):
+    """Who looks, and at what."""
+
+    ALL_MESSAGES = "whoever sees every message"
+    OUTPUT = "whoever sees the published output"
+    NONE = "nobody: no statement about privacy"
+
+
+class Setting(Protocol):
+    """A frozen dataclass of a paper's parameters, named by the paper's symbols."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+S = TypeVar("S", bound=Setting)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Derivation:
+    """Evidence by proof: the lines of an argument, and the events that it prices."""
+
+    lines: tuple[str, ...]
+    events: tuple[Event, ...] = ()
+    delta: Number | None = None
+
+    def certificate(self) -> Certificate | None:
+        """Return the certificate of the events' epsilon, or None for another kind of argument."""
+        return None if self.delta is None else certify(self.events, delta=self.delta)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Counterexample:
+    """Evidence by two neighbouring data sets and an event with its two probabilities.
+
+    Args:
+        datasets: the two, in words that suffice to build them.
+        event: what an observer looks for.
+        probability: of the event under the first, known at least from below.
+        neighbour_probability: under the second, known at least from above.
+        rerun: runs the published algorithm `trials` times on each, from `seed`, and returns how
+            often the event happened.
+    """
+
+    datasets: str
+    event: str
+    probability: Enclosure
+    neighbour_probability: Enclosure
+    rerun: Callable[[int, int], tuple[float, float]] = field(repr=False)
+
+
+Evidence = Derivation | Counterexample
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Finding:
+    """What the court found.
+
+    Args:
+        verdict: the answer.
+        reason: in a sentence.
+        claimed: what the paper promises; None where it promises no number.
+        true: what is derived, in the same unit.
+        unit: of both, in a word.
+        breaks_at: the smallest parameters at which the claim fails, where one was found.
+        figures: further numbers of the argument, by name.
+        argument: the argument in words, with the numbers of these parameters.
+        evidence: what proves it.
+    """
+
+    verdict: Verdict
+    reason: str
+    claimed: Enclosure | None = None
+    true: Enclosure | None = None
+    unit: str = ""
+    breaks_at: str | None = None
+    figures: Mapping[str, Enclosure] = field(default_factory=dict[str, Enclosure])
+    argument: tuple[str, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+
+    @property
+    def factor(self) -> float | None:
+        """claimed / true: above 1 the claim is loose by it, below 1 it understates."""
+        if self.claimed is None or self.true is None:
+            return None
+        if self.true.upper_float == 0.0 or self.claimed.upper_float == inf:
+            return inf
+        return self.claimed.lower_float / self.true.upper_float
+
+    @property
+    def verdict_text(self) -> str:
+        """The verdict in words: how loose, or by how much it understates."""
+        factor = self.factor
+        if factor is None or self.verdict not in (Verdict.HOLDS, Verdict.FAILS):
+            return self.verdict.value
+        if self.verdict is Verdict.FAILS:
+            return f"fails (understates ×{factor:.4g})"
+        return "holds exactly" if abs(factor - 1) < _EXACTLY else f"holds (loose ×{factor:.4g})"
+
+    @property
+    def is_finding(self) -> bool:
+        """Whether there is something to report: anything but a claim that holds."""
+        return self.verdict is not Verdict.HOLDS
+
+
+@dataclass(frozen=True, slots=True)
+class Case(Generic[S]):
+    """Parameters to judge at, and which of them the user fixed: a claim "for all t" does not get to
+    vary what was fixed."""
+
+    setting: S
+    fixed: frozenset[str] = frozenset()
+
+    def free(self, name: str) -> bool:
+        """Whether the claim's own quantifier still runs over `name`."""
+        return name not in self.fixed
+
+    def at(self, **values: object) -> "Case[S]":
+        """Return the case with other values for those of these parameters that are free."""
+        return replace(
+            self, setting=replace(self.setting, **{n: v for n, v in values.items() if self.free(n)})
+        )
+
+
+class Promise(Protocol[S]):
+    """What a paper promises, in a form that can be judged."""
+
+    def judge(self, case: Case[S]) -> Finding:
+        """Derive what is true and compare."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Claim(Generic[S]):
+    """One claim of one paper.
+
+    Args:
+        identifier: as H-3.
+        title: in a few words.
+        statement: in the paper's symbols.
+        place: where it stands.
+        adjacency: the relation that the paper names; None where it names none.
+        threat_model: against whom.
+        solver: the published algorithm that it speaks of.
+        promise: what is promised.
+    """
+
+    identifier: str
+    title: str
+    statement: str
+    place: str
+    adjacency: Adjacency | None
+    threat_model: ThreatModel
+    solver: str
+    promise: Promise[S]
+
+
+@dataclass(frozen=True, slots=True)
+class Paper(Generic[S]):
+    """A paper: its parameters (by default those of its experiments) and its claims."""
+
+    name: str
+    title: str
+    setting: S
+    claims: tuple[Claim[S], ...]
+
+    def case(self, assignments: Sequence[str] = ()) -> Case[S]:
+        """Return the paper's parameters with the user's `name=value` texts in place."""
+        values = assigned(self.setting, assignments)
+        return Case(replace(self.setting, **values), frozenset(values))
+
+
+def assigned(setting: Setting, assignments: Sequence[str]) -> dict[str, int | float | bool]:
+    """Return the values that `name=value` texts give to parameters; nothing is evaluated.
+
+    Raises `UnknownClaim` for a name that is no parameter, `InvalidParameter` for a text that is no
+    number of the parameter's kind.
+    """
+    kinds = {f.name: type(getattr(setting, f.name)) for f in fields(setting)}
+    values: dict[str, int | float | bool] = {}
+    for text in assignments:
+        name, equals, written = (part.strip() for part in text.partition("="))
+        if not equals:
+            raise InvalidParameter("set", text[:_LONGEST], "of the form name=value")
+        if not _NAME.fullmatch(name) or len(name) > _LONGEST:
+            raise UnknownClaim(f"Expected the name of a parameter instead got {name[:_LONGEST]!r}.")
+        if name == "eps":
+            name = "epsilon"
+        if name not in kinds:
+            near = get_close_matches(name, kinds, n=1)
+            known = f"{near[0]!r}?" if near else ", ".join(kinds)
+            raise UnknownClaim(f"Expected a parameter of the paper ({known}) instead got {name!r}.")
+        if name in values:
+            raise InvalidParameter("set", text, "that sets no parameter twice")
+        values[name] = _read(name, written, kinds[name])
+    return values
+
+
+def _read(name: str, written: str, kind: type) -> int | float | bool:
+    if kind is bool:
+        if written not in ("true", "false"):
+            raise InvalidParameter(name, written[:_LONGEST], "true or false")
+        return written == "true"
+    allowed = "a whole number" if kind is int else "a number"
+    if len(written) > _LONGEST or not _NUMBER.fullmatch(written):
+        raise InvalidParameter(name, written[:_LONGEST], allowed)
+    if kind is float:
+        return float(written)
+    # an exponent of at most four digits keeps this small enough to look at
+    exact = Fraction(written)
+    if exact.denominator != 1:
+        raise InvalidParameter(name, written, allowed)
+    return int(exact)

@@ -1,0 +1,79 @@
+"""The best event against a Gaussian transcript, with its two probabilities.
+
+Where two data sets move every release by its whole planned sensitivity, the log-likelihood ratio of
+the transcript is normal, N(±mu²/2, mu²), and no event beats "the ratio exceeds epsilon":
+P = Phi(mu/2 - epsilon/mu) under the one and P' = Phi(-mu/2 - epsilon/mu) under the other, and
+P - e^epsilon P' is the exact delta at epsilon (Balle, Wang 2018, Theorem 5).
+"""
+
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+from flint import arb
+
+from ...accounting.enclosure import Enclosure, ball_of, precision
+from ...mechanisms.curators import Curator
+from ...mechanisms.errors import InvalidParameter
+from ...mechanisms.private_data import PrivateDataset
+from ..neighbours import NeighbourPair
+from ..replay import replay_chunks
+from .claim import Counterexample
+
+__all__ = ["likelihood_event"]
+
+_BITS = 128
+_CHUNK = 100
+# a pair's share of the planned mu is measured in doubles
+_MEASURED = Fraction(1, 10**9)
+
+
+def likelihood_event(
+    solve: Callable[[PrivateDataset, Curator], object],
+    pair: NeighbourPair,
+    *,
+    mu: Enclosure,
+    epsilon: Enclosure,
+) -> Counterexample:
+    """Return the event "the log-likelihood ratio of the messages exceeds epsilon".
+
+    Args:
+        solve: the algorithm; its messages are affine in mean gradients.
+        pair: two data sets whose gradients differ by the same everywhere.
+        mu: what the plan composes to.
+        epsilon: the threshold.
+
+    Raises `InvalidParameter` for a pair whose difference depends on the point.
+    """
+    if pair.share is None:
+        raise InvalidParameter("pair.share", None, "a number: another loss or pair")
+    with precision(_BITS):
+        share = ball_of(Fraction(pair.share)) * arb(1, float(_MEASURED))
+        attained, threshold = ball_of(mu) * share, ball_of(epsilon) / (ball_of(mu) * share)
+        probability = Enclosure.from_ball(_normal(attained / 2 - threshold))
+        neighbour = Enclosure.from_ball(_normal(-attained / 2 - threshold))
+
+    def rerun(trials: int, seed: int) -> tuple[float, float]:
+        chunks = replay_chunks(
+            solve, pair.dataset, pair.neighbour, trials=trials, seed=seed, chunk=_CHUNK
+        )
+        scores = [chunk.attack for chunk in chunks]
+        sides = (
+            np.concatenate([s.dataset for s in scores]),
+            np.concatenate([s.neighbour for s in scores]),
+        )
+        first, second = (float(np.mean(side > epsilon.upper_float)) for side in sides)
+        return first, second
+
+    return Counterexample(
+        pair.description,
+        f"the log-likelihood ratio of all messages exceeds {epsilon.upper_float:.6g}",
+        probability,
+        neighbour,
+        rerun,
+    )
+
+
+def _normal(z: arb) -> arb:
+    """Phi(z)."""
+    return (-z / arb(2).sqrt()).erfc() / 2

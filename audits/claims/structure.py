@@ -1,0 +1,179 @@
+"""Promises about the structure of an algorithm: what it looks at, and what its output is made of.
+
+An `AccessPromise` asks whether everything left through a mechanism; a `MessagesOnlyPromise` whether
+the output is a function of the messages; a `RecordwisePromise` whether preprocessing treats every
+record by itself; a `ReadingsPromise` whether the readings of an ambiguous notation agree.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Generic
+
+import numpy as np
+
+from ...accounting.enclosure import Enclosure
+from ...accounting.guarantee import guarantee
+from ...mechanisms.curators import Curator, ReplayCurator, SamplingCurator
+from ...mechanisms.events import Event, UnprotectedRelease
+from ...mechanisms.private_data import PrivateDataset
+from ...mechanisms.protocols import EventList, FloatArray
+from ...mechanisms.sampling import SeededSampler
+from ..neighbours import NeighbourPair
+from .auditor import no_argument, no_figures
+from .claim import Case, Counterexample, Derivation, Finding, S, Verdict
+
+__all__ = ["AccessPromise", "MessagesOnlyPromise", "ReadingsPromise", "RecordwisePromise"]
+
+_SEED = 2026
+_SAME = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class AccessPromise(Generic[S]):
+    """Whatever the algorithm learns from the data passes through a mechanism."""
+
+    plan: Callable[[S], Sequence[Event]]
+    figures: Callable[[S], Mapping[str, Enclosure]] = no_figures
+    argument: Callable[[S], tuple[str, ...]] = no_argument
+
+    def judge(self, case: Case[S]) -> Finding:
+        """Look for unprotected releases among the planned events."""
+        events = self.plan(case.setting)
+        mechanisms = [event.mechanism for event in events]
+        reasons = [m.reason for m in mechanisms if isinstance(m, UnprotectedRelease)]
+        verdict, reason = Verdict.HOLDS, f"all {len(events)} releases pass through a mechanism"
+        if reasons:
+            verdict = Verdict.UNACCOUNTED_ACCESS
+            reason = "; ".join(dict.fromkeys(reasons))
+        line = f"{len(reasons)} of {len(events)} planned releases are unprotected"
+        return Finding(
+            verdict,
+            reason,
+            figures=self.figures(case.setting),
+            argument=self.argument(case.setting),
+            evidence=(Derivation((line,)),),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class MessagesOnlyPromise(Generic[S]):
+    """The final state is a function of the messages, with nothing private besides.
+
+    Args:
+        solve: the algorithm at these parameters; it returns its state, a dataclass of arrays.
+        pair: two data sets that differ.
+    """
+
+    solve: Callable[[S], Callable[[PrivateDataset, Curator], object]]
+    pair: Callable[[S], NeighbourPair]
+    argument: Callable[[S], tuple[str, ...]] = no_argument
+
+    def judge(self, case: Case[S]) -> Finding:
+        """Run on one data set, replay its messages on the other, and compare the states."""
+        solve, pair = self.solve(case.setting), self.pair(case.setting)
+        events = EventList()
+        recorder = SamplingCurator(events, SeededSampler(_SEED), record=True)
+        ran = solve(pair.dataset, recorder)
+        replayed = solve(pair.neighbour, ReplayCurator(recorder.transcript))
+        names = [f.name for f in fields(ran)]  # type: ignore[arg-type]
+        moved = [n for n in names if not np.array_equal(getattr(ran, n), getattr(replayed, n))]
+        open_events = [e for e in events.events if isinstance(e.mechanism, UnprotectedRelease)]
+        verdict = Verdict.UNACCOUNTED_ACCESS if moved or open_events else Verdict.HOLDS
+        reason = f"{', '.join(names)} come out the same when the messages meet other data"
+        if moved:
+            reason = f"{', '.join(moved)} depend on the data beyond the messages"
+        elif open_events:
+            reason = f"{len(open_events)} messages are unprotected"
+        return Finding(
+            verdict,
+            reason,
+            argument=self.argument(case.setting),
+            evidence=(Derivation((f"replayed on: {pair.description}", reason)),),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RecordwisePromise(Generic[S]):
+    """Preprocessing treats every record by itself, so that a replaced record moves one row only.
+
+    Args:
+        preprocess: rows of shape (n, d) to rows.
+        rows: the rows of two data sets that differ in the last record.
+        claimed: the sensitivity that the analysis gives to the mean gradient.
+        moved: how far the mean gradient of preprocessed rows moves, from both.
+    """
+
+    preprocess: Callable[[FloatArray], FloatArray]
+    rows: Callable[[S], tuple[FloatArray, FloatArray]]
+    claimed: Callable[[S], float]
+    moved: Callable[[FloatArray, FloatArray], float]
+    argument: Callable[[S], tuple[str, ...]] = no_argument
+
+    def judge(self, case: Case[S]) -> Finding:
+        """Preprocess both and count the rows that moved."""
+        rows = self.rows(case.setting)
+        first, second = (self.preprocess(side) for side in rows)
+        others = int(np.any(first[:-1] != second[:-1], axis=1).sum())
+        verdict = Verdict.UNACCOUNTED_ACCESS if others else Verdict.HOLDS
+        reason = f"replacing one record changes {others} of the {len(first) - 1} other rows"
+
+        def rerun(trials: int, seed: int) -> tuple[float, float]:
+            sides = (self.preprocess(side) for side in rows)
+            found = [float(np.array_equal(side[0], first[0])) for side in sides]
+            return found[0], found[1]
+
+        line = f"moved {self.moved(first, second):.10g}, claimed {self.claimed(case.setting):.10g}"
+        witness = Counterexample(
+            f"{len(first)} records that differ in the last one: {rows[0][-1]} and {rows[1][-1]}",
+            f"the first record's row becomes {first[0]}",
+            Enclosure.of(1),
+            Enclosure.of(0),
+            rerun,
+        )
+        return Finding(
+            verdict,
+            reason,
+            claimed=Enclosure.of(self.claimed(case.setting)),
+            true=Enclosure.of(self.moved(first, second)),
+            unit="change of the mean gradient",
+            argument=self.argument(case.setting),
+            evidence=(Derivation((line,)), witness) if others else (Derivation((line,)),),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingsPromise(Generic[S]):
+    """A notation with several readings; the claim is specified where they cost the same.
+
+    Args:
+        claimed: the epsilon that the paper states.
+        delta: at which delta.
+        readings: the planned events under each reading, by name.
+    """
+
+    claimed: Callable[[S], Enclosure]
+    delta: Callable[[S], float]
+    readings: Callable[[S], Mapping[str, Sequence[Event]]]
+    argument: Callable[[S], tuple[str, ...]] = no_argument
+
+    def judge(self, case: Case[S]) -> Finding:
+        """Price every reading; the costliest is what a reader may have built."""
+        delta = self.delta(case.setting)
+        costs = {
+            f"epsilon, {name}": guarantee(events, delta=delta).epsilon
+            for name, events in self.readings(case.setting).items()
+        }
+        worst = max(costs.values(), key=lambda e: e.upper_float)
+        least = min(costs.values(), key=lambda e: e.upper_float)
+        agree = worst.upper_float <= least.upper_float * (1 + _SAME)
+        told = ", ".join(f"{name}: {e.upper_float:.6g}" for name, e in costs.items())
+        return Finding(
+            Verdict.HOLDS if agree else Verdict.UNSPECIFIED,
+            f"the readings agree ({told})" if agree else f"the readings differ: {told}",
+            claimed=self.claimed(case.setting),
+            true=worst,
+            unit=f"epsilon at delta {delta:g}",
+            figures=costs,
+            argument=self.argument(case.setting),
+            evidence=(Derivation((told,)),),
+        )

@@ -1,0 +1,220 @@
+"""`dpledger claims`: what published papers promise, and what is true of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+from rich.table import Table
+
+from ..audits.claims import Claim, Counterexample, Derivation, Evidence, Finding, find
+from ..mechanisms.errors import InvalidParameter
+from .output import Outcome, deliver, json_option, number, steps
+
+__all__ = ["claims"]
+
+_set_option = click.option(
+    "--set",
+    "assignments",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A parameter of the paper, in its own symbols; may be given often.",
+)
+
+
+@click.group()
+def claims() -> None:
+    """Audit what published papers promise."""
+
+
+@claims.command("list")
+@click.argument("names", nargs=-1)
+@json_option
+def list_claims(names: tuple[str, ...], as_json: bool) -> None:
+    """List the claims of all papers, or of NAMES (papers or claims)."""
+    found = find(names)
+    table = Table("claim", "paper", "what", "where", box=None)
+    for paper, claim in found:
+        table.add_row(claim.identifier, paper.name, claim.title, claim.place)
+    data = {"claims": [{"paper": paper.name, **_described(claim)} for paper, claim in found]}
+    deliver(Outcome(title="Claims", data=data, tables=(table,)), as_json=as_json)
+
+
+@claims.command()
+@click.argument("identifier")
+@_set_option
+@json_option
+def show(identifier: str, assignments: tuple[str, ...], as_json: bool) -> None:
+    """Show one claim and the parameters it is judged at."""
+    paper, claim = _single(identifier)
+    setting = paper.case(assignments).setting
+    rows = [(name.replace("_", " "), text) for name, text in _described(claim).items()]
+    parameters = ", ".join(f"{n} = {_value(setting, n)}" for n in setting.__dataclass_fields__)
+    deliver(
+        Outcome(
+            title=f"{claim.identifier}: {paper.title}",
+            data={
+                "paper": paper.title,
+                **_described(claim),
+                "parameters": {n: getattr(setting, n) for n in setting.__dataclass_fields__},
+            },
+            rows=(*rows, ("parameters", parameters)),
+        ),
+        as_json=as_json,
+    )
+
+
+@claims.command()
+@click.argument("names", nargs=-1)
+@_set_option
+@click.option(
+    "--rerun",
+    type=click.IntRange(1, 1_000_000),
+    metavar="TRIALS",
+    help="Run every counterexample so often, and say how often its event happened.",
+)
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
+@json_option
+def audit(
+    names: tuple[str, ...],
+    assignments: tuple[str, ...],
+    rerun: int | None,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Judge all claims, or those of NAMES (papers or claims).
+
+    Exit status 1 if some claim does not hold, 0 if all do.
+    """
+    found = find(names)
+    cases = [(claim, paper.case(assignments)) for paper, claim in found]
+    judged: list[tuple[Claim[Any], Finding]] = []
+    with steps() as start:
+        advance = start("claims")
+        for done, (claim, case) in enumerate(cases, start=1):
+            judged.append((claim, claim.promise.judge(case)))
+            advance(done, len(cases))
+    table = Table("claim", "verdict", "claimed", "true", "breaks at", "why", box=None)
+    for claim, finding in judged:
+        table.add_row(
+            claim.identifier,
+            finding.verdict_text,
+            "" if finding.claimed is None else f"{finding.claimed.lower_float:.6g}",
+            "" if finding.true is None else f"{finding.true.upper_float:.6g}",
+            finding.breaks_at or "",
+            finding.reason,
+        )
+    data = {
+        "findings": [
+            {"claim": claim.identifier, **_finding_data(finding, rerun, seed)}
+            for claim, finding in judged
+        ]
+    }
+    rows: list[tuple[str, str]] = []
+    for claim, finding in judged if rerun else ():
+        rows += [(claim.identifier, _told(e, rerun, seed)) for e in _witnesses(finding)]
+    failing = any(finding.is_finding for _, finding in judged)
+    outcome = Outcome("Audit of claims", data, tuple(rows), (table,), finding=failing)
+    deliver(outcome, as_json=as_json)
+
+
+@claims.command()
+@click.argument("identifier")
+@_set_option
+@json_option
+def explain(identifier: str, assignments: tuple[str, ...], as_json: bool) -> None:
+    """Explain the verdict on one claim, with the numbers of the given parameters."""
+    paper, claim = _single(identifier)
+    finding: Finding = claim.promise.judge(paper.case(assignments))
+    rows = [
+        ("claim", f"{claim.statement} ({claim.place})"),
+        ("verdict", finding.verdict_text),
+        ("because", finding.reason),
+    ]
+    if finding.breaks_at is not None:
+        rows.append(("breaks at", finding.breaks_at))
+    rows += [("argument", text) for text in finding.argument]
+    rows += [(name, f"{value.upper_float:.10g}") for name, value in finding.figures.items()]
+    rows += [("evidence", _told(each, None, 0)) for each in finding.evidence]
+    data = {"claim": claim.identifier, **_finding_data(finding, None, 0)}
+    deliver(Outcome(f"{claim.identifier}: {claim.title}", data, tuple(rows)), as_json=as_json)
+
+
+def _single(identifier: str) -> tuple[Any, Claim[Any]]:
+    found = find([identifier])
+    if len(found) != 1:
+        raise InvalidParameter("claim", identifier, "a single claim, not a paper")
+    return found[0]
+
+
+def _described(claim: Claim[Any]) -> dict[str, str]:
+    return {
+        "identifier": claim.identifier,
+        "title": claim.title,
+        "statement": claim.statement,
+        "place": claim.place,
+        "adjacency": "none named" if claim.adjacency is None else claim.adjacency.value,
+        "threat_model": claim.threat_model.value,
+        "solver": claim.solver,
+    }
+
+
+def _value(setting: object, name: str) -> str:
+    value = getattr(setting, name)
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _witnesses(finding: Finding) -> Sequence[Counterexample]:
+    return [each for each in finding.evidence if isinstance(each, Counterexample)]
+
+
+def _told(evidence: Evidence, rerun: int | None, seed: int) -> str:
+    if isinstance(evidence, Derivation):
+        return "; ".join(line.strip() for line in evidence.lines)
+    text = (
+        f"{evidence.datasets}; {evidence.event}: probability "
+        f"{evidence.probability.lower_float:.6g} against "
+        f"{evidence.neighbour_probability.upper_float:.6g}"
+    )
+    if rerun is None:
+        return text
+    first, second = evidence.rerun(rerun, seed)
+    return f"{text}; in {rerun} runs of each: {first:.4g} against {second:.4g}"
+
+
+def _finding_data(finding: Finding, rerun: int | None, seed: int) -> dict[str, Any]:
+    return {
+        "verdict": finding.verdict.value,
+        "verdict_text": finding.verdict_text,
+        "reason": finding.reason,
+        "claimed": finding.claimed,
+        "true": finding.true,
+        "unit": finding.unit,
+        "factor": None if finding.factor is None else number(finding.factor),
+        "breaks_at": finding.breaks_at,
+        "figures": dict(finding.figures),
+        "argument": list(finding.argument),
+        "evidence": [_evidence_data(each, rerun, seed) for each in finding.evidence],
+    }
+
+
+def _evidence_data(evidence: Evidence, rerun: int | None, seed: int) -> dict[str, Any]:
+    if isinstance(evidence, Derivation):
+        certified = evidence.certificate()
+        return {
+            "kind": "derivation",
+            "lines": list(evidence.lines),
+            "certified_epsilon": None if certified is None else certified.epsilon,
+            "subject": None if certified is None else certified.subject,
+        }
+    frequencies = None if rerun is None else list(evidence.rerun(rerun, seed))
+    return {
+        "kind": "counterexample",
+        "datasets": evidence.datasets,
+        "event": evidence.event,
+        "probability": evidence.probability,
+        "neighbour_probability": evidence.neighbour_probability,
+        "trials": rerun,
+        "frequencies": frequencies,
+    }

@@ -1,0 +1,72 @@
+"""`dpledger claims` as a user meets it."""
+
+import pytest
+
+from .conftest import Call
+
+
+def test_audit_reports_findings_and_status_1(call: Call) -> None:
+    answer = call("claims", "audit", "H-3", "H-R", "--json")
+    assert answer.status == 1
+    verdicts = {f["claim"]: f["verdict"] for f in answer.data["findings"]}
+    assert verdicts == {"H-3": "fails", "H-R": "holds"}
+
+
+def test_audit_of_what_holds_has_status_0(call: Call) -> None:
+    answer = call("claims", "audit", "h-3", "--set", "t=10", "--set", "eps=1", "--json")
+    assert answer.status == 0
+    (finding,) = answer.data["findings"]
+    assert finding["true"]["upper"] <= finding["claimed"]["lower"]
+    assert finding["evidence"][0]["certified_epsilon"] >= finding["true"]["lower"]
+
+
+def test_a_counterexample_can_be_run_again(call: Call) -> None:
+    answer = call("claims", "audit", "H-6", "--rerun", 1, "--json")
+    assert answer.status == 1
+    witness = answer.data["findings"][0]["evidence"][1]
+    assert witness["frequencies"] == [1.0, 0.0]
+
+
+def test_explain_uses_the_users_numbers(call: Call) -> None:
+    answer = call("claims", "explain", "H-3", "--set", "t=100", "--set", "epsilon=1", "--json")
+    assert answer.status == 0
+    assert answer.data["breaks_at"] == "t = 51"
+    assert any("t = 100 rounds" in line for line in answer.data["argument"])
+
+
+def test_list_and_show(call: Call) -> None:
+    listed = call("claims", "list", "star", "--json")
+    assert next(c["identifier"] for c in listed.data["claims"]) == "H-1"
+    shown = call("claims", "show", "H-9", "--set", "tau=0.5", "--json")
+    assert shown.data["parameters"]["tau"] == 0.5
+    assert "Lemma 4" in shown.data["place"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("delta=-1", "Expected delta=-1.0 in (0, 1)."),
+        ("delta=nan", "Expected delta='nan' a number."),
+        ("delta=1e-9999", "Expected delta=0.0 in (0, 1)."),
+        ("t=1e30", "in [1, 10000000]"),
+        ("t=0.5", "a whole number"),
+        ("t=10**9", "a whole number"),
+        ('t=__import__("os").system("true")', "a whole number"),
+        ("__class__=1", "Expected the name of a parameter"),
+        ("shape=1", "Expected a parameter of the paper"),
+        ("zeta=1", "Expected a parameter of the paper"),
+        ("smooth=1", "true or false"),
+        ("delta", "of the form name=value"),
+        ("m=" + "9" * 100_000, "a whole number"),
+    ],
+)
+def test_what_is_no_parameter_is_refused_unevaluated(call: Call, text: str, message: str) -> None:
+    answer = call("claims", "audit", "H-3", "--set", text)
+    assert answer.status == 2
+    assert message in answer.err
+
+
+def test_unknown_claims_are_refused(call: Call) -> None:
+    answer = call("claims", "audit", "H-99; rm")
+    assert answer.status == 2
+    assert "Expected a claim such as H-3" in answer.err

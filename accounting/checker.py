@@ -350,7 +350,8 @@ def _equal(what: str, got: object, expected: object) -> None:
 _RECORD_RELATIONS = ("add-remove-one", "zero-out-one", "replace-one")
 _RELATIONS = (*_RECORD_RELATIONS, "replace-feature-column")
 _MEANS = ("mean-of-bounded", "strongly-convex-argmin")
-_L2_ONLY = (*_MEANS, "sum-of-bounded", "clip", "concatenation")
+_FIXED_SIZE = ("vertical-predictions", "label-dual")
+_L2_ONLY = (*_MEANS, *_FIXED_SIZE, "sum-of-bounded", "clip", "concatenation")
 _SHAPES = {  # rule: (number of premises, names of its parameters)
     "declared": (0, ("value", "reason")),
     "mean-of-bounded": (0, ("bound", "count")),
@@ -362,6 +363,14 @@ _SHAPES = {  # rule: (number of premises, names of its parameters)
     "clip": (1, ("radius",)),
     "concatenation": (2, ()),
     "disjoint": (2, ()),
+    "vertical-predictions": (
+        0,
+        (
+            *("row_bound", "slope_bound", "radius", "penalty", "modulus", "tolerance"),
+            *("u", "v"),
+        ),
+    ),
+    "label-dual": (0, ("derivative_bound", "label_gap", "tolerance")),
 }
 
 
@@ -427,6 +436,18 @@ def _square(rule: str, adjacency: str, numbers: list[Fraction], below: list[Frac
         if modulus == 0:
             raise CertificateWrong(f"{rule}: expected modulus > 0 instead got 0")
         return (factor * lipschitz / (modulus * count) + 2 * tolerance / modulus) ** 2
+    if rule in _FIXED_SIZE and adjacency == "add-remove-one":
+        raise CertificateWrong(f"{rule}: expected equally many records instead got {adjacency}")
+    if rule == "vertical-predictions":
+        rows, slope, radius, penalty, modulus, tolerance, u, v = numbers
+        if penalty * modulus == 0:
+            raise CertificateWrong(f"{rule}: expected penalty and modulus > 0 instead got 0")
+        pull = rows * (slope + penalty * rows * radius)
+        _least("u²", u**2, pull**2 / (penalty * modulus) + (2 * rows * radius) ** 2)
+        _least("v²", v**2, tolerance**2 / (penalty * modulus))
+        return (u / (2 if adjacency == "zero-out-one" else 1) + v) ** 2
+    if rule == "label-dual":
+        return (numbers[0 if adjacency == "zero-out-one" else 1] + 2 * numbers[2]) ** 2
     if rule == "declared":
         return numbers[0] ** 2
     if rule == "sum-of-bounded":

@@ -17,7 +17,13 @@ __all__ = ["MEANS", "derive"]
 MEANS = frozenset({"mean-of-bounded", "strongly-convex-argmin"})
 """Rules that divide by a number of records, which under add/remove is not public."""
 
-_L2_ONLY = MEANS | {"sum-of-bounded", "clip", "concatenation"}
+_L2_ONLY = MEANS | {
+    "sum-of-bounded",
+    "clip",
+    "concatenation",
+    "vertical-predictions",
+    "label-dual",
+}
 _Premises = tuple[Fraction, ...]
 
 
@@ -227,6 +233,63 @@ def _disjoint(adjacency: Adjacency, first: Fraction, second: Fraction) -> Fracti
     return max(first, second)
 
 
+def _halves(adjacency: Adjacency) -> int:
+    """Return 1 if one of two neighbouring records is null, else 2."""
+    if adjacency is Adjacency.ADD_REMOVE_ONE:
+        raise RuleViolation("Expected equally many records: one coordinate of the release each.")
+    return _factor(adjacency, _REPLACE)
+
+
+@rule("vertical-predictions", source="optimality of both minimisers and convexity")
+def _vertical_predictions(
+    adjacency: Adjacency,
+    *,
+    row_bound: Fraction,
+    slope_bound: Fraction,
+    radius: Fraction,
+    penalty: Fraction,
+    modulus: Fraction,
+    tolerance: Fraction,
+    u: Fraction,
+    v: Fraction,
+) -> Fraction:
+    """Predictions D x of an approximate minimiser x over |x| ≤ b that depends on the rows D too.
+
+    x minimises <c, Dx> + (ρ/2)|Dx|² + R(x) to the tolerance τ    R m-strongly convex    c public
+    |c_i| ≤ B and |D_i| ≤ G for every record    Q = G(B + ρGb)
+    u² ≥ Q²/(ρm) + 4G²b²    v² ≥ τ²/(ρm)    u, v ≥ 0    replace-one or zero-out
+    --------------------------------------------------------------------------  vertical-predictions
+    Sens(D x, (u+v)²)    zero-out: (u/2 + v)²
+    """
+    halves = _halves(adjacency)
+    _nonnegative(row_bound=row_bound, slope_bound=slope_bound, radius=radius)
+    _nonnegative(tolerance=tolerance, u=u, v=v)
+    if penalty <= 0 or modulus <= 0:
+        raise RuleViolation(f"Expected penalty={penalty} and modulus={modulus} in (0, inf).")
+    pull = row_bound * (slope_bound + penalty * row_bound * radius)
+    if u**2 < pull**2 / (penalty * modulus) + (2 * row_bound * radius) ** 2:
+        raise RuleViolation(f"Expected a larger witness than u={u}.")
+    if v**2 < tolerance**2 / (penalty * modulus):
+        raise RuleViolation(f"Expected a larger witness than v={v}.")
+    return (halves * u / 2 + v) ** 2
+
+
+@rule("label-dual", source="l' grows with z, so that y and z move against each other")
+def _label_dual(
+    adjacency: Adjacency, *, derivative_bound: Fraction, label_gap: Fraction, tolerance: Fraction
+) -> Fraction:
+    """The vector y with y_i = l'(z_i, label_i) and y_i + ρ z_i = a_i, a public.
+
+    l convex in z    |l'| ≤ c    |l'(z, +1) - l'(z, -1)| ≤ g    y_i to within τ, of a_i and label_i
+    replace-one or zero-out
+    -----------------------------------------------------------------------------------  label-dual
+    Sens(y, (g + 2τ)²)    zero-out: (c + 2τ)²
+    """
+    moved = label_gap if _halves(adjacency) == 2 else derivative_bound
+    _nonnegative(derivative_bound=derivative_bound, label_gap=label_gap, tolerance=tolerance)
+    return (moved + 2 * tolerance) ** 2
+
+
 _STEPS: dict[str, Callable[..., Fraction]] = {
     "declared": _declared,
     "mean-of-bounded": _mean_of_bounded,
@@ -238,4 +301,6 @@ _STEPS: dict[str, Callable[..., Fraction]] = {
     "clip": _clip,
     "concatenation": _concatenation,
     "disjoint": _disjoint,
+    "vertical-predictions": _vertical_predictions,
+    "label-dual": _label_dual,
 }

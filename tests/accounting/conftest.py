@@ -30,11 +30,13 @@ from dpledger.mechanisms.sensitivity import (
     clipped,
     concatenated,
     concatenated_disjoint,
+    label_dual,
     linearly_mapped,
     mean_of_bounded,
     scaled,
     strongly_convex_argmin,
     sum_of_bounded,
+    vertical_predictions,
 )
 
 REPLACE, ADD, ZERO = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE_ONE, Adjacency.ZERO_OUT_ONE
@@ -51,6 +53,21 @@ def every_rule(adjacency: Adjacency) -> Sensitivity:
     both = concatenated(mean, linearly_mapped(argmin, Fraction(7, 3)))
     total = added(scaled(both, -0.5), clipped(sum_of_bounded(2.0, adjacency), 0.25))
     return concatenated_disjoint(total, declared(0.125, "from the protocol", adjacency=adjacency))
+
+
+def vertical(adjacency: Adjacency) -> Sensitivity:
+    """The sensitivity of what parties that hold columns, and the holder of labels, release."""
+    predictions = vertical_predictions(
+        row_bound=1,
+        slope_bound=2,
+        radius=3,
+        penalty=0.5,
+        modulus=0.25,
+        tolerance=1e-6,
+        adjacency=adjacency,
+    )
+    labels = label_dual(derivative_bound=1, label_gap=2, tolerance=1e-9, adjacency=adjacency)
+    return concatenated(predictions, labels)
 
 
 def _converted_by_hand() -> Certificate:
@@ -80,6 +97,7 @@ def _examples() -> dict[str, Callable[[], Certificate]]:
         "parties inside": lambda: certify(
             [event(Parties((("a", (mean,)), ("b", (mean, mean)))))], delta=1e-5
         ),
+        "vertical": lambda: certify([event(GaussianStep(vertical(ZERO), 40.0))], delta=1e-5),
         "repeated": lambda: certify([event(Repeated(mean, 7)), event(mean)], delta=1e-9),
         "group": lambda: certify([event(mean)], delta=1e-5, group=3),
         "every noise": lambda: certify(

@@ -22,6 +22,7 @@ from .neighbours import (
     random_record,
     zero_out,
 )
+from .one_run import Canaries, OneRun, OneRunTradeOff
 from .replay import ReplayScores, replay_attack, replay_chunks
 from .sandwich import (
     EpsilonInterval,
@@ -39,6 +40,7 @@ __all__ = [
     "AttackResult",
     "Bet",
     "Bonferroni",
+    "Canaries",
     "ClopperPearson",
     "Crosscheck",
     "EpsilonInterval",
@@ -50,6 +52,8 @@ __all__ = [
     "MultiSplit",
     "NeighbourPair",
     "NullControl",
+    "OneRun",
+    "OneRunTradeOff",
     "PeerCheck",
     "ReplayScores",
     "RocPoint",

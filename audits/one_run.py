@@ -1,0 +1,252 @@
+"""Lower bounds from a single run: many canaries, each in or out by the flip of a fair coin.
+
+The attacker guesses the coins of the canaries it is surest of and abstains from the others. Two
+theorems say how many guesses can be right: `OneRun` under (epsilon, delta)-DP, `OneRunTradeOff`
+under any trade-off function.
+
+The claim must be about adding or removing one canary, and the coins independent and fair: canaries
+that are in by choice, or that replace each other, are another experiment.
+
+>>> included = np.repeat([True, False], 500)
+>>> surest = Canaries(np.linspace(1.0, -1.0, 1_000), included)
+>>> round(OneRun(0.95, guessed_in=100, guessed_out=100).lower_bound(surest, delta=1e-5).epsilon, 2)
+4.17
+>>> method = OneRunTradeOff(0.95, guessed_in=100, guessed_out=100)
+>>> round(method.lower_bound(surest, delta=1e-5).mu, 2)
+1.54
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import exp
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import bdtrc, expit, ndtr, ndtri
+
+from ..mechanisms.errors import InvalidParameter, require_open_unit
+from ..mechanisms.protocols import FloatArray
+from .bounds import LowerBound
+
+__all__ = ["Canaries", "OneRun", "OneRunTradeOff"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Canaries:
+    """Canaries of one run, shape (m,) each.
+
+    `scores` are larger where the canary looks more likely to be in; `included` says which were, by
+    independent fair coins.
+    """
+
+    scores: FloatArray
+    included: npt.NDArray[np.bool_]
+
+    def __post_init__(self) -> None:
+        if self.scores.ndim != 1 or self.scores.size == 0:
+            raise InvalidParameter("scores.shape", self.scores.shape, "(m,) with m >= 1")
+        if self.included.shape != self.scores.shape:
+            raise InvalidParameter(
+                "included.shape", self.included.shape, f"equal to {self.scores.shape}"
+            )
+        if self.included.dtype != np.bool_:
+            raise InvalidParameter("included.dtype", self.included.dtype, "bool")
+        if np.isnan(self.scores).any():
+            raise InvalidParameter("scores", "NaN", "with numbers only")
+
+    def right_guesses(self, *, guessed_in: int, guessed_out: int) -> int:
+        """Return how many guesses are right if the ends of the scores are guessed.
+
+        Ties fall as the sort has them, which looks at no coin.
+        """
+        if guessed_in + guessed_out > self.scores.size:
+            raise InvalidParameter(
+                "guesses", guessed_in + guessed_out, f"in [1, {self.scores.size}]"
+            )
+        order = np.argsort(self.scores, kind="stable")
+        top = order[self.scores.size - guessed_in :]
+        bottom = order[:guessed_out]
+        return int(self.included[top].sum() + np.count_nonzero(~self.included[bottom]))
+
+
+def _require_guesses(confidence: float, guessed_in: int, guessed_out: int) -> None:
+    require_open_unit("confidence", confidence)
+    for name, count in (("guessed_in", guessed_in), ("guessed_out", guessed_out)):
+        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+            raise InvalidParameter(name, count, "a whole number in [0, inf)")
+    if guessed_in + guessed_out == 0:
+        raise InvalidParameter("guesses", 0, "at least 1")
+
+
+_VALID_WHEN = (
+    "one canary more or less is what the claim is about, coins are independent and fair, and the "
+    "numbers of guesses were fixed before the run"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class OneRun:
+    """Bounds epsilon by the number of right guesses, which randomised response hardly beats.
+
+    Under (epsilon, delta)-DP, of r guesses among m canaries at least v are right with probability
+    at most P(B >= v) + 2mδ·max_i P(v - i <= B < v)/i, B binomial with r trials and success
+    probability e^epsilon/(1 + e^epsilon).
+
+    Source: Steinke, Nasr, Jagielski 2023 (arXiv 2305.08846).
+
+    Args:
+        confidence: of the bound, in (0, 1).
+        guessed_in: so many of the highest scores are guessed to be in.
+        guessed_out: so many of the lowest are guessed to be out. Both fixed before the run.
+    """
+
+    METHOD: ClassVar[str] = "one run"
+
+    confidence: float
+    guessed_in: int
+    guessed_out: int
+
+    def __post_init__(self) -> None:
+        _require_guesses(self.confidence, self.guessed_in, self.guessed_out)
+
+    def lower_bound(self, canaries: Canaries, *, delta: float) -> LowerBound:
+        """Return the bound at `delta`, in (0, 1)."""
+        require_open_unit("delta", delta)
+        guesses, total = self.guessed_in + self.guessed_out, canaries.scores.size
+        right = canaries.right_guesses(guessed_in=self.guessed_in, guessed_out=self.guessed_out)
+
+        def refuted(epsilon: float) -> bool:
+            chance = _chance_of_right_guesses(right, guesses, total, epsilon, delta)
+            return chance * (1 + _MARGIN) < 1 - self.confidence
+
+        return LowerBound(
+            method=self.METHOD,
+            theorem="Steinke, Nasr, Jagielski 2023",
+            valid_when=_VALID_WHEN,
+            epsilon=_largest_refuted(refuted),
+            mu=None,
+            delta=delta,
+            confidence=self.confidence,
+            conditions_met=True,
+            detail=f"{right} of {guesses} guesses right, {total - guesses} abstentions",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OneRunTradeOff:
+    """Bounds epsilon and mu by the number of right guesses, by way of trade-off functions.
+
+    Let p_i be the probability of i right guesses of c among m canaries, and f the trade-off
+    function. Flip the coin of a canary picked at random: for every set T of counts
+
+        sum over i in T of i/m·p_i <= 1 - f(sum over i in T of (c - i + 1)/m·p_(i-1)).
+
+    If at least v right guesses had probability 1 - confidence, these inequalities, taken downward
+    from v, would force all p_i to add up to more than 1 for every f that is refuted.
+
+    `epsilon` is from the trade-off function of (epsilon, delta)-DP and supposes nothing else; `mu`
+    says that the mechanism is not mu'-GDP for any mu' below, and gives no epsilon by itself.
+
+    Source: Mahloujifar, Melis, Chaudhuri 2024 (auditing f-differential privacy in one run).
+
+    Args as for `OneRun`.
+    """
+
+    METHOD: ClassVar[str] = "one run, trade-off function"
+
+    confidence: float
+    guessed_in: int
+    guessed_out: int
+
+    def __post_init__(self) -> None:
+        _require_guesses(self.confidence, self.guessed_in, self.guessed_out)
+
+    def lower_bound(self, canaries: Canaries, *, delta: float) -> LowerBound:
+        """Return the bounds: epsilon at `delta`, in (0, 1), and mu."""
+        require_open_unit("delta", delta)
+        guesses, total = self.guessed_in + self.guessed_out, canaries.scores.size
+        right = canaries.right_guesses(guessed_in=self.guessed_in, guessed_out=self.guessed_out)
+        chance = 1 - self.confidence
+
+        def refuted(least_false: _LeastFalse) -> bool:
+            return _impossible(right, guesses, total, chance, least_false)
+
+        return LowerBound(
+            method=self.METHOD,
+            theorem="Mahloujifar, Melis, Chaudhuri 2024",
+            valid_when=_VALID_WHEN,
+            epsilon=_largest_refuted(lambda epsilon: refuted(_approximate(epsilon, delta))),
+            mu=_largest_refuted(lambda mu: refuted(_gaussian(mu))),
+            delta=delta,
+            confidence=self.confidence,
+            conditions_met=True,
+            detail=f"{right} of {guesses} guesses right, {total - guesses} abstentions",
+        )
+
+
+# relative, for the rounding of probabilities
+_MARGIN = 1e-9
+_STEP = 0.05
+_MOST = 40.0
+_HALVINGS = 24
+
+
+def _largest_refuted(refuted: Callable[[float], bool]) -> float:
+    """Return a parameter below which all are refuted, as far as steps from 0 show; 0 if none is.
+
+    Inverting a test, everything below the first parameter that passes is left out.
+    """
+    if not refuted(0.0):
+        return 0.0
+    low, high = 0.0, _STEP
+    while high < _MOST and refuted(high):
+        low, high = high, high + _STEP
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if refuted(middle):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _chance_of_right_guesses(
+    right: int, guesses: int, canaries: int, epsilon: float, delta: float
+) -> float:
+    """Return the largest probability of so many right guesses under (epsilon, delta)-DP."""
+    if right == 0:
+        return 1.0
+    success = float(expit(epsilon))
+    fewer = np.arange(right, -1, -1)  # v, v - 1, ..., 0
+    at_least = np.where(fewer == 0, 1.0, bdtrc(np.maximum(fewer - 1, 0), guesses, success))
+    gained = np.maximum(at_least[1:] - at_least[0], 0.0) / np.arange(1, right + 1)
+    return min(1.0, float(at_least[0] + 2 * canaries * delta * gained.max()))
+
+
+_LeastFalse = Callable[[float], float]
+"""The least probability under one coin of an event that has the given one under the other."""
+
+
+def _approximate(epsilon: float, delta: float) -> _LeastFalse:
+    grow, shrink = exp(epsilon), exp(-epsilon)
+    return lambda p: max(0.0, (p - delta) * shrink, 1 - delta - (1 - p) * grow)
+
+
+def _gaussian(mu: float) -> _LeastFalse:
+    return lambda p: float(ndtr(ndtri(p) - mu))
+
+
+def _impossible(
+    right: int, guesses: int, canaries: int, chance: float, least_false: _LeastFalse
+) -> bool:
+    """Return whether `right` or more right guesses cannot have probability `chance`."""
+    # sums over all counts from i on, of i/m·p_i and of (c - i)/m·p_i
+    hits, misses = chance * right / canaries, chance * (guesses - right) / canaries
+    for count in range(right - 1, -1, -1):
+        needed = max(misses, least_false(min(hits, 1.0)))
+        hits += count / (guesses - count) * (needed - misses)
+        misses = needed
+        if hits + misses > guesses / canaries * (1 + _MARGIN):
+            return True
+    return False

@@ -6,7 +6,7 @@
 | randomised response | - | one symmetric pair |
 | Poisson-sampled Gaussian, Laplace | one pair an order | no rule |
 | a fixed batch without replacement | no rule | one glued pair |
-| Gaussian mixture step | Gaussian, and one pair an order (zero-out: glued) | Gaussian, glued |
+| Gaussian mixture step | Gaussian, one pair an order (zero-out: glued, doubled) | Gaussian, glued |
 
 What stands nowhere here raises `NoDominatingPair`.
 """
@@ -177,7 +177,8 @@ def _mixture(
 
     c + r_J + N(0, σ²) is a function of c + N(0, tσ²) and r_J + N(0, (1-t)σ²), so composing the two
     bounds the step for every t; t is chosen by the variances that the two losses add. A fixed batch
-    is glued; so is zero-out, whose sample may be a fixed batch: glued lies above both orders.
+    is glued; so is zero-out, whose sample may be a fixed batch: another record's message may then
+    stand where the record's would, twice as far apart.
     """
     constant, sampled = mechanism.constant.squared, mechanism.sampled.squared
     rate = Fraction(mechanism.rate)
@@ -187,6 +188,8 @@ def _mixture(
         raise Unprotected("GaussianMixtureStep without noise")
     variance = Fraction(mechanism.noise_std) ** 2
     constant, sampled = constant / variance, sampled / variance
+    if adjacency is Adjacency.ZERO_OUT_ONE:
+        sampled *= 4
     share = _split(float(constant), float(sampled), float(rate))
     if constant:
         yield GaussianShift(constant / share)

@@ -1,6 +1,8 @@
 """From mechanisms to dominating pairs: each rule, its side conditions, and refusals that name."""
 
 from fractions import Fraction
+from math import exp
+from statistics import NormalDist
 
 import pytest
 
@@ -156,6 +158,20 @@ def test_a_mixture_without_a_constant_part_is_the_sampled_step() -> None:
     plain = PoissonSampled(GaussianStep(l2(2), 2.0), 0.25)
     for order in orders_of(ADD):
         assert one(mixture, ADD, order) == one(plain, ADD, order)
+
+
+def test_a_mixture_under_zero_out_covers_a_fixed_batch() -> None:
+    # the others' records are -1, the record is 1: drawn it moves a sum by 2, its null record by 1
+    rate, epsilon, noise = 0.01, 0.3, NormalDist()
+    mixture = GaussianMixtureStep(l2(0, ZERO), l2(1, ZERO), rate, 1.0)
+
+    def excess(x: float) -> float:
+        others = (1 - rate) * noise.pdf(x)
+        record, null = rate * noise.pdf(x - 2), rate * noise.pdf(x - 1)
+        return max(0.0, others + record - exp(epsilon) * (others + null))
+
+    true = sum(excess(-10 + k / 1000) for k in range(25_000)) / 1000
+    assert PrivacyProfile.of({mixture: 1}, ZERO).delta(epsilon).upper_float >= true > 5e-4
 
 
 def test_the_fixed_batch_figure() -> None:

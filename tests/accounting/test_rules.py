@@ -10,6 +10,7 @@ import mpmath
 import pytest
 from dp_accounting.rdp import rdp_privacy_accountant
 
+from dpledger.accounting import checker
 from dpledger.accounting.judgement import Exposure, RuleViolation, written
 from dpledger.accounting.notions import ApproxDp, Gdp, Rdp, Zcdp
 from dpledger.accounting.rules import TABLE, conversion, derive, privacy, sampling
@@ -29,6 +30,7 @@ from dpledger.mechanisms import (
     SampledWithoutReplacement,
     declared,
 )
+from dpledger.mechanisms.encoding import mechanism_to_json
 from dpledger.mechanisms.sensitivity import (
     Derivation,
     added,
@@ -109,6 +111,32 @@ ONE = Derivation("declared", Fraction(1), (("value", Fraction(1)), ("reason", "u
 G, N = ("bound", Fraction(1)), ("count", Fraction(10))
 
 
+# Q = 1 (0 + 1·1·1) = 1, so u² >= 1 + 4 and v² >= 0
+VERTICAL = tuple(
+    (name, Fraction(value))
+    for name, value in [
+        *(("row_bound", 1), ("slope_bound", 0), ("radius", 1), ("penalty", 1)),
+        *(("modulus", 1), ("tolerance", 0), ("u", 3), ("v", 0)),
+    ]
+)
+LABELS = (
+    ("derivative_bound", Fraction(1)),
+    ("label_gap", Fraction(2)),
+    ("tolerance", Fraction(0)),
+)
+
+
+def test_vertical_data_move_as_their_rules_say():
+    assert derive(lie("vertical-predictions", 9, VERTICAL)).squared == 9
+    halved = lie("vertical-predictions", Fraction(9, 4), VERTICAL, adjacency=ZERO)
+    assert derive(halved).squared == Fraction(9, 4)
+    assert derive(lie("label-dual", 4, LABELS)).squared == 4
+    assert derive(lie("label-dual", 1, LABELS, adjacency=ZERO)).squared == 1
+    for right in (halved, lie("label-dual", 1, LABELS, adjacency=ZERO)):
+        written_down = mechanism_to_json(GaussianStep(right, 1.0))["sensitivity"]
+        assert checker._sensitivity(written_down).squared == right.squared
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -129,6 +157,14 @@ G, N = ("bound", Fraction(1)), ("count", Fraction(10))
         lie("concatenation", 1, (), (ONE, ONE)),
         lie("concatenation", 2, (), (ONE,)),
         lie("disjoint", Fraction(1, 2), (), (ONE, ONE)),
+        lie("vertical-predictions", Fraction(1, 2), VERTICAL),
+        lie("vertical-predictions", 9, VERTICAL, adjacency=ADD),
+        lie("vertical-predictions", 9, (*VERTICAL[:6], ("u", Fraction(2)), VERTICAL[7])),
+        lie("vertical-predictions", 9, (*VERTICAL[:5], ("tolerance", Fraction(1)), *VERTICAL[6:])),
+        lie("vertical-predictions", 9, (*VERTICAL[:3], ("penalty", Fraction(0)), *VERTICAL[4:])),
+        lie("label-dual", 3, LABELS),
+        lie("label-dual", 9, LABELS, adjacency=ADD),
+        lie("label-dual", Fraction(1, 2), LABELS, adjacency=ZERO),
         lie("wishful", 1),
         lie(
             "strongly-convex-argmin",
@@ -143,9 +179,12 @@ G, N = ("bound", Fraction(1)), ("count", Fraction(10))
     ],
     ids=lambda s: f"{s.derivation.rule} {s.derivation.squared}",
 )
-def test_wrong_derivations_prove_nothing(wrong):
+def test_wrong_derivations_prove_nothing_neither_here_nor_to_the_checker(wrong):
     with pytest.raises(RuleViolation):
         derive(wrong)
+    step = GaussianStep if wrong.norm is Norm.L2 else LaplaceStep
+    with pytest.raises(checker.CertificateWrong):
+        checker._sensitivity(mechanism_to_json(step(wrong, 1.0))["sensitivity"])
 
 
 # --- privacy -----------------------------------------------------------------------------------

@@ -14,7 +14,8 @@ What stands nowhere here raises `NoDominatingPair`.
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from math import expm1, floor, inf
+from functools import lru_cache
+from math import floor, log
 
 from ..mechanisms.adjacency import Adjacency
 from ..mechanisms.errors import DpledgerError
@@ -31,6 +32,7 @@ from ..mechanisms.events import (
     SampledWithoutReplacement,
     UnprotectedRelease,
 )
+from .contour import epsilon_by_moments
 from .dominating import (
     DiscreteGaussianShift,
     DiscreteLaplaceShift,
@@ -44,7 +46,10 @@ from .dominating import (
 
 __all__ = ["NoDominatingPair", "Unprotected", "orders_of", "pairs_of"]
 
-_SPLITS = 64
+_SHARES = (
+    *(Fraction(odd, 2**k) for k in range(14, 1, -1) for odd in (2, 3)),
+    *(1 - Fraction(1, 2**k) for k in range(3, 7)),
+)
 
 
 class NoDominatingPair(DpledgerError, ValueError):
@@ -85,7 +90,7 @@ def pairs_of(
         while isinstance(inner, Repeated):
             runs *= inner.times
             inner = inner.event
-        for pair in _pairs(inner, adjacency, order):
+        for pair in _pairs(inner, adjacency, order, runs):
             if isinstance(pair, GaussianShift):
                 mu_squared += pair.mu_squared * runs
             else:
@@ -95,7 +100,9 @@ def pairs_of(
     return dict(counts)
 
 
-def _pairs(mechanism: Mechanism, adjacency: Adjacency, order: Order) -> Iterator[DominatingPair]:
+def _pairs(
+    mechanism: Mechanism, adjacency: Adjacency, order: Order, times: int
+) -> Iterator[DominatingPair]:
     match mechanism:
         case GaussianStep() | LaplaceStep():
             yield from _shift(mechanism)
@@ -113,7 +120,7 @@ def _pairs(mechanism: Mechanism, adjacency: Adjacency, order: Order) -> Iterator
             rate = Fraction(mechanism.batch, mechanism.records)
             yield from _sampled(mechanism.event, rate, Order.GLUED)
         case GaussianMixtureStep():
-            yield from _mixture(mechanism, adjacency, order)
+            yield from _mixture(mechanism, adjacency, order, times)
         case UnprotectedRelease():
             raise Unprotected(mechanism.reason)
         case _:
@@ -171,12 +178,12 @@ def _sampled(
 
 
 def _mixture(
-    mechanism: GaussianMixtureStep, adjacency: Adjacency, order: Order
+    mechanism: GaussianMixtureStep, adjacency: Adjacency, order: Order, times: int
 ) -> Iterator[DominatingPair]:
     """Split the noise: one share hides the constant shift, the other the sampled one.
 
     c + r_J + N(0, σ²) is a function of c + N(0, tσ²) and r_J + N(0, (1-t)σ²), so composing the two
-    bounds the step for every t; t is chosen by the variances that the two losses add. A fixed batch
+    bounds the step for every t; see `_split` for the choice. A fixed batch
     is glued; so is zero-out, whose sample may be a fixed batch: another record's message may then
     stand where the record's would, twice as far apart.
     """
@@ -190,22 +197,31 @@ def _mixture(
     constant, sampled = constant / variance, sampled / variance
     if adjacency is Adjacency.ZERO_OUT_ONE:
         sampled *= 4
-    share = _split(float(constant), float(sampled), float(rate))
+    if adjacency is not Adjacency.ADD_REMOVE_ONE:
+        order = Order.GLUED
+    share = Fraction(1)
+    if sampled and rate:
+        if constant:
+            share = _split(constant, sampled, rate, order, 1 << times.bit_length())
+        base = GaussianShift(sampled / (1 - share) if constant else sampled)
+        yield base if rate == 1 else Sampled(base, rate, order)
     if constant:
         yield GaussianShift(constant / share)
-    if sampled and rate:
-        base = GaussianShift(sampled / (1 - share) if constant else sampled)
-        glued = adjacency is not Adjacency.ADD_REMOVE_ONE
-        yield base if rate == 1 else Sampled(base, rate, Order.GLUED if glued else order)
 
 
-def _split(constant: float, sampled: float, rate: float) -> Fraction:
-    """Return the share of the noise for the constant part with the least sum of loss variances."""
-    if not (sampled and rate):
-        return Fraction(1)
+@lru_cache(maxsize=256)
+def _split(
+    constant: Fraction, sampled: Fraction, rate: Fraction, order: Order, times: int
+) -> Fraction:
+    """Return the share of the noise for the constant part: the cheapest of a few by one moment.
 
-    def variance(k: int) -> float:
-        exponent = sampled * _SPLITS / (_SPLITS - k)
-        return constant * _SPLITS / k + (rate**2 * expm1(exponent) if exponent < 700 else inf)
+    Every share is valid; the choice is made for so many runs at δ = 1e-5.
+    """
 
-    return Fraction(min(range(1, _SPLITS), key=variance), _SPLITS)
+    def cost(share: Fraction) -> float:
+        base = GaussianShift(sampled / (1 - share))
+        pairs: dict[DominatingPair, int] = {GaussianShift(times * constant / share): 1}
+        pairs[base if rate == 1 else Sampled(base, rate, order)] = times
+        return epsilon_by_moments(pairs, log(1e-5))[0]
+
+    return min(_SHARES, key=cost)

@@ -194,7 +194,7 @@ def _log_power(
     """Return a bound on log (|r^(1+z)| + |r^(-z)|) over a box, by (i), (ii'), (iii)."""
     theta = slope * height
     top = exp(min(slope * high, 700.0)) * rate
-    bottom = exp(slope * low) * rate
+    bottom = exp(min(slope * low, 700.0)) * rate
     turn = atan2(top * sin(theta), 1 - rate + top * cos(theta))
     least = max((1 - rate + bottom) * cos(theta / 2), 1 - rate + bottom * cos(theta))
     first, second = (1 + demand.order) * log(1 - rate + top), -demand.order * log(least)

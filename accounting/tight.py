@@ -11,8 +11,10 @@ of these routes that applies: a closed form for Gaussian shifts alone and for a 
 contour integration; loss distributions in exact integers where the contour leaves too much open.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from math import inf
 
@@ -24,6 +26,7 @@ from ..mechanisms.adjacency import Adjacency
 from ..mechanisms.errors import require_nonnegative, require_open_unit
 from ..mechanisms.events import Mechanism
 from . import contour, contour_certified, gaussian, gaussian_fast
+from .composition import Account
 from .dominating import DominatingPair, GaussianShift
 from .enclosure import Enclosure, ball_of, precision
 from .leaves import Unprotected, orders_of, pairs_of
@@ -74,6 +77,36 @@ class PrivacyProfile:
             return cls((), unprotected=True)
         # without a sampled pair both orders are one
         return cls(tuple(counts for i, counts in enumerate(orders) if counts not in orders[:i]))
+
+    @classmethod
+    def of_account(cls, account: Account, adjacency: Adjacency) -> "PrivacyProfile":
+        """Return the profile of what one record pays.
+
+        Raises as `of` does.
+        """
+        if account.reasons:
+            return cls((), unprotected=True)
+        profile = cls.of(account.others, adjacency)
+        gaussian_part = account.gaussian_mu_squared
+        if profile.unprotected or gaussian_part.upper == 0:
+            return profile
+        return profile.with_shift(_exact(gaussian_part.upper), _exact(gaussian_part.lower))
+
+    def with_shift(self, mu_squared: Fraction, least: Fraction | None = None) -> "PrivacyProfile":
+        """Return the profile with Gaussian steps of this total μ² (at least `least`) added."""
+        added = [_with_shift(counts, mu_squared, least) for counts in self.orders or ({},)]
+        return PrivacyProfile(tuple(added), self.unprotected)
+
+    def with_pairs(self, *orders: Mapping[DominatingPair, int]) -> "PrivacyProfile":
+        """Return the profile with more pairs composed, one mapping for each order.
+
+        The moments of the pairs already there are kept: the next query evaluates new pairs only.
+        """
+        mine = self.orders or ({},)
+        if len(mine) == 1:
+            mine = mine * len(orders)
+        added = [dict(Counter(old) + Counter(new)) for old, new in zip(mine, orders, strict=True)]
+        return PrivacyProfile(tuple(added), self.unprotected)
 
     def epsilon(self, delta: float) -> Enclosure:
         """Return a certified enclosure of ε(δ), 0 < δ < 1."""
@@ -144,6 +177,24 @@ class PrivacyProfile:
             return np.zeros(1), np.ones(1)
         epsilons = np.linspace(0.0, self.epsilon_upper(1e-12), 129)
         return epsilons, self.deltas_upper(epsilons)
+
+
+def _exact(point: arb) -> Fraction:
+    exact = point.fmpq()
+    return Fraction(int(exact.p), int(exact.q))
+
+
+def _with_shift(counts: Counts, mu_squared: Fraction, least: Fraction | None) -> Counts:
+    """Return the composition with one more Gaussian shift, joined to the shifts already there."""
+    slack = mu_squared - (mu_squared if least is None else least)
+    rest: Counts = {}
+    for pair, n in counts.items():
+        if isinstance(pair, GaussianShift):
+            mu_squared, slack = mu_squared + n * pair.mu_squared, slack + n * pair.slack
+        else:
+            rest[pair] = n
+    rest[GaussianShift(mu_squared, slack)] = 1
+    return rest
 
 
 def _largest(values: Sequence[Enclosure]) -> Enclosure:

@@ -51,6 +51,16 @@ def test_the_glued_pair_costs_more_than_one_order_alone() -> None:
     assert alone == pytest.approx(0.0256, abs=5e-5)
 
 
+def test_a_snapshot_and_its_sampled_corrections() -> None:
+    # 50 full gradients with noise 0.002 over 6838 records, 2450 corrections drawn at rate 0.01
+    snapshot = GaussianShift(50 / (6838 * Fraction(2, 1000)) ** 2)
+    corrections = Sampled(
+        GaussianShift(Fraction(10, 12) ** 2), Fraction(1, 100), Order.MIXTURE_SECOND
+    )
+    found = epsilon_upper({snapshot: 1, corrections: 2450}, 1e-3)
+    assert found == pytest.approx(2.045361657, rel=1e-9)
+
+
 def test_one_gaussian() -> None:
     assert epsilon_upper({GaussianShift(Fraction(1)): 1}, 1e-5) == pytest.approx(
         4.3771780957, rel=1e-10

@@ -1,6 +1,7 @@
 """The tight accountant: the two routes against each other, closed forms and other code."""
 
 import random
+from collections import Counter
 from collections.abc import Mapping
 from fractions import Fraction
 from math import comb, exp, inf, log
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpledger.accounting import contour_certified, gaussian, gaussian_fast
+from dpledger.accounting.composition import composed
 from dpledger.accounting.dominating import (
     DiscreteGaussianShift,
     DiscreteLaplaceShift,
@@ -24,6 +26,15 @@ from dpledger.accounting.dominating import (
 )
 from dpledger.accounting.pld import epsilon_by_pld
 from dpledger.accounting.tight import PrivacyProfile
+from dpledger.mechanisms.adjacency import Adjacency
+from dpledger.mechanisms.events import (
+    Audience,
+    Context,
+    Event,
+    GaussianStep,
+    PoissonSampled,
+)
+from dpledger.mechanisms.sensitivity import declared
 
 BOTH = (Order.MIXTURE_FIRST, Order.MIXTURE_SECOND)
 
@@ -191,6 +202,29 @@ def test_without_protection_everything_is_infinite() -> None:
     assert nothing.epsilon_upper(1e-5) == inf
     assert nothing.delta_upper(3.0) == 1.0
     assert nothing.beta_lower([0.0, 0.5]) == pytest.approx(0.0)
+
+
+def test_adding_events_one_by_one_is_composing_them_at_once() -> None:
+    grown = PrivacyProfile(()).with_pairs({}, {})
+    for order_steps in (100, 150):
+        grown = grown.with_pairs(*({sampled(0.02, 1.0, order): order_steps} for order in BOTH))
+    grown = grown.with_shift(Fraction(1, 100)).with_shift(Fraction(1, 50))
+    at_once = add_remove({(0.02, 1.0): 250}).with_shift(Fraction(3, 100))
+    assert grown == at_once
+    assert grown.epsilon_upper(1e-6) > add_remove({(0.02, 1.0): 250}).epsilon(1e-6).lower_float
+
+
+def test_the_account_of_a_composition_has_the_profile_of_its_mechanisms() -> None:
+    sensitivity = declared(1, "a test", adjacency=Adjacency.ADD_REMOVE_ONE)
+    drawn = PoissonSampled(GaussianStep(sensitivity, 1.0), 0.02)
+    steps = [drawn] * 100 + [GaussianStep(sensitivity, 10.3)] * 3
+    context = Context((), 1, "a mean", Audience.SERVER)
+    ((_, account),) = composed(Event(step, context) for step in steps).accounts
+    by_account = PrivacyProfile.of_account(account, Adjacency.ADD_REMOVE_ONE).epsilon(1e-5)
+    directly = PrivacyProfile.of(Counter(steps), Adjacency.ADD_REMOVE_ONE).epsilon(1e-5)
+    assert by_account.lower <= directly.upper
+    assert directly.lower <= by_account.upper
+    assert by_account.relative_width < 1e-6
 
 
 rates = st.floats(1e-2, 0.3)

@@ -500,7 +500,7 @@ _ALWAYS = (
     "sensitivities, noise and sampling rates do not depend on the data",
 )
 _PARTIES = "every record belongs to one party, and who holds which record is public and fixed"
-_HIDDEN = "samples are drawn as stated and stay hidden"
+_HIDDEN = "samples are drawn afresh, as stated, and stay hidden"
 
 
 class _Priv(NamedTuple):

@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 MAX_ORDER = 512
-HIDDEN_SAMPLE = "samples are drawn as stated and stay hidden"
+HIDDEN_SAMPLE = "samples are drawn afresh, as stated, and stay hidden"
 _BITS = 192
 
 

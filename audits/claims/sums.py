@@ -1,0 +1,125 @@
+"""Promises about totals: closed forms against exact sums, one round's rho, and parties' maximum."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Generic
+
+from ...accounting.enclosure import Enclosure
+from ...accounting.guarantee import guarantee
+from ...mechanisms.events import Event
+from .auditor import no_argument, no_figures
+from .claim import Case, Counterexample, Derivation, Finding, S, Verdict
+
+__all__ = ["ClosedFormPromise", "PartiesPromise", "RhoPromise"]
+
+# the plan's noise is a binary64, rounded up; the paper's a real number
+_BINARY64 = Fraction(1, 2**44)
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedFormPromise(Generic[S]):
+    """A closed form for a sum over rounds, both exact rational numbers.
+
+    Args:
+        claimed: the closed form.
+        exact: the sum, term by term.
+        candidates: parameters to search for the smallest failure, smallest first.
+        named: which parameters to tell where it fails.
+        counterexample: what a failure means for privacy, at the smallest parameters.
+        figures, argument: as in `EpsilonPromise`.
+    """
+
+    claimed: Callable[[S], Fraction]
+    exact: Callable[[S], Fraction]
+    candidates: Callable[[S], Iterable[S]]
+    named: tuple[str, ...]
+    counterexample: Callable[[S], Counterexample] | None = None
+    figures: Callable[[S], Mapping[str, Enclosure]] = no_figures
+    argument: Callable[[S], tuple[str, ...]] = no_argument
+
+    def judge(self, case: Case[S]) -> Finding:
+        """Compare at these parameters, then find the smallest ones where the form is too small."""
+        setting = case.setting
+        promised, truth = self.claimed(setting), self.exact(setting)
+        verdict = Verdict.FAILS if promised < truth else Verdict.HOLDS
+        reason = "the closed form equals the sum" if promised == truth else "it is above the sum"
+        smallest, evidence = None, (Derivation((f"sum {float(truth):.12g}",)),)
+        witness: tuple[Counterexample, ...] = ()
+        if verdict is Verdict.FAILS:
+            short = truth - promised
+            reason = f"the sum is {float(truth):.10g}: the closed form is {float(short):.10g} short"
+            smallest = next(s for s in self.candidates(setting) if self.claimed(s) < self.exact(s))
+            if self.counterexample is not None:
+                witness = (self.counterexample(smallest),)
+        return Finding(
+            verdict,
+            reason,
+            claimed=Enclosure.of(promised),
+            true=Enclosure.of(truth),
+            unit="total rho over the first round's",
+            breaks_at=None
+            if smallest is None
+            else ", ".join(f"{name} = {getattr(smallest, name):g}" for name in self.named),
+            figures=self.figures(setting),
+            argument=self.argument(setting),
+            evidence=(*evidence, *witness),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RhoPromise(Generic[S]):
+    """The zCDP parameter of the planned events."""
+
+    claimed: Callable[[S], Fraction]
+    delta: Callable[[S], float]
+    plan: Callable[[S], Sequence[Event]]
+    argument: Callable[[S], tuple[str, ...]] = no_argument
+
+    def judge(self, case: Case[S]) -> Finding:
+        """Compose the planned events and compare."""
+        setting = case.setting
+        events, promised = tuple(self.plan(setting)), self.claimed(setting)
+        truth = guarantee(events, delta=self.delta(setting))
+        verdict = Verdict.HOLDS if truth.rho <= promised * (1 + _BINARY64) else Verdict.FAILS
+        high = truth.rho.upper_float
+        return Finding(
+            verdict,
+            f"certified rho {high:.6g} against {float(promised):.6g}",
+            claimed=Enclosure.of(promised),
+            true=truth.rho,
+            unit="rho",
+            argument=self.argument(setting),
+            evidence=(Derivation((f"the planned events compose to rho = {high:.10g}",), events),),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PartiesPromise(Generic[S]):
+    """The total over agents is the largest of the agents' own totals."""
+
+    delta: Callable[[S], float]
+    plan: Callable[[S], Sequence[Event]]
+    argument: Callable[[S], tuple[str, ...]] = no_argument
+
+    def judge(self, case: Case[S]) -> Finding:
+        """Price what each agent releases by itself, and all releases together."""
+        events, delta = tuple(self.plan(case.setting)), self.delta(case.setting)
+        names = sorted({party for event in events for party in event.context.parties})
+        own = [
+            guarantee([e for e in events if name in e.context.parties], delta=delta).mu
+            for name in names
+        ]
+        largest = max(own, key=lambda mu: mu.upper_float)
+        together = guarantee(events, delta=delta).mu
+        agree = together.upper_float <= largest.upper_float
+        line = f"{len(names)} agents: the largest mu of their own is {largest.upper_float:.10g}"
+        return Finding(
+            Verdict.HOLDS if agree else Verdict.FAILS,
+            f"all agents together cost mu = {together.upper_float:.6g}; {line}",
+            claimed=largest,
+            true=together,
+            unit="mu",
+            argument=self.argument(case.setting),
+            evidence=(Derivation((line,), events, delta),),
+        )

@@ -1,6 +1,7 @@
 """Is the bound true: attacks, lower bounds on epsilon, cross-checks with other libraries."""
 
 from .assessment import AttackResult, NullControl, assess
+from .bayesian import Bayesian, CredibleInterval
 from .bounds import (
     ClopperPearson,
     GaussianFamily,
@@ -38,10 +39,12 @@ from .sequential import Bet, Evidence, SequentialTest, plan_bet
 
 __all__ = [
     "AttackResult",
+    "Bayesian",
     "Bet",
     "Bonferroni",
     "Canaries",
     "ClopperPearson",
+    "CredibleInterval",
     "Crosscheck",
     "EpsilonInterval",
     "Evidence",

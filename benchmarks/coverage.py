@@ -1,0 +1,245 @@
+"""How often each lower bound exceeds the truth, on mechanisms whose epsilon is known.
+
+Usage: python benchmarks/coverage.py [--repetitions 1000] [--trials 100 1000] [--confidence 0.95]
+
+A row is one bound on one mechanism: in how many repetitions the bound was above the true epsilon
+(or a true claim was refuted), and the median bound beside the truth. The exit status is 1 if a
+bound with a confidence exceeds the truth more often than it may, by more than binomial chance
+(1 in 1000 over the whole table). The Bayesian interval claims no confidence: reported, not gated.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import exp, inf, log
+from statistics import median
+
+import numpy as np
+from numpy.random import Generator
+from scipy.optimize import brentq
+from scipy.stats import binom, norm
+
+from dpledger.accounting.gaussian import epsilon_from_delta
+from dpledger.accounting.notions import ApproxDp, Gdp
+from dpledger.audits.bayesian import Bayesian
+from dpledger.audits.bounds import Bound, ClopperPearson, GaussianFamily, Scores
+from dpledger.audits.one_run import Canaries, OneRun, OneRunTradeOff
+from dpledger.audits.sandwich import TiltedRuns, epsilon_interval, plan_tilt
+from dpledger.audits.selection import Bonferroni, MultiSplit, Split
+from dpledger.audits.sequential import SequentialTest, plan_bet
+from dpledger.mechanisms.protocols import FloatArray
+
+DELTA = 1e-5
+FALSE_ALARM = 1e-3
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """A pair of laws of one number; scores are log-likelihood ratios of it."""
+
+    name: str
+    epsilon: float
+    threshold: float
+    dataset: Callable[[Generator, int], FloatArray]
+    neighbour: Callable[[Generator, int], FloatArray]
+    gaussian_mu: float | None = None
+
+    def scores(self, generator: Generator, trials: int) -> Scores:
+        """Return scores of runs in both worlds."""
+        return Scores(self.dataset(generator, trials), self.neighbour(generator, trials))
+
+    def canaries(self, generator: Generator, number: int) -> Canaries:
+        """Return one run of independent canaries, each in where the first law drew it."""
+        included = generator.random(number) < 0.5
+        scores = self.scores(generator, number)
+        return Canaries(np.where(included, scores.dataset, scores.neighbour), included)
+
+
+def gaussian(mu: float) -> Mechanism:
+    """Return the exactly mu-GDP pair; mu = 0 scores by noise."""
+    half, spread = mu * mu / 2, mu or 1.0
+    epsilon = epsilon_from_delta(mu_squared=mu * mu, delta=DELTA).upper_float if mu else 0.0
+    return Mechanism(
+        f"Gaussian mu = {mu:g}" if mu else "null",
+        epsilon,
+        epsilon / 2 if mu else 0.5,
+        lambda generator, trials: generator.normal(half, spread, trials),
+        lambda generator, trials: generator.normal(-half, spread, trials),
+        mu,
+    )
+
+
+def randomised_response(epsilon: float) -> Mechanism:
+    """Return randomised response, whose epsilon at delta is that of the binary mechanism."""
+    true = 1 / (1 + exp(-epsilon))
+
+    def world(sign: float) -> Callable[[Generator, int], FloatArray]:
+        return lambda generator, trials: np.where(
+            generator.random(trials) < true, sign * epsilon, -sign * epsilon
+        )
+
+    truth = log((true - DELTA) / (1 - true))
+    return Mechanism("randomised response", truth, 0.0, world(1.0), world(-1.0))
+
+
+def laplace(epsilon: float) -> Mechanism:
+    """Return Laplace noise of scale 1/epsilon on a sum of sensitivity 1."""
+
+    def world(centre: float) -> Callable[[Generator, int], FloatArray]:
+        def ratios(generator: Generator, trials: int) -> FloatArray:
+            drawn = generator.laplace(centre, 1 / epsilon, trials)
+            return np.asarray(epsilon * (np.abs(drawn) - np.abs(drawn - 1)))
+
+        return ratios
+
+    # delta(eps') = 1 - e^((eps' - epsilon)/2)
+    truth = epsilon + 2 * log(1 - DELTA)
+    return Mechanism("Laplace", truth, epsilon / 2, world(1.0), world(0.0))
+
+
+def sampled_gaussian(rate: float, mu: float) -> Mechanism:
+    """Return one Poisson-sampled Gaussian step under add/remove: a mixture against its part."""
+
+    def ratio(drawn: FloatArray) -> FloatArray:
+        return np.log1p(rate * np.expm1(mu * drawn - mu * mu / 2))
+
+    def mixture(generator: Generator, trials: int) -> FloatArray:
+        return ratio(generator.normal(mu * (generator.random(trials) < rate)))
+
+    def excess(epsilon: float) -> float:
+        start = (log((exp(epsilon) - 1 + rate) / rate) + mu * mu / 2) / mu
+        present = rate * norm.sf(start - mu) + (1 - rate) * norm.sf(start)
+        forward = present - exp(epsilon) * norm.sf(start)
+        backward = 0.0
+        if exp(-epsilon) > 1 - rate:
+            end = (log((exp(-epsilon) - 1 + rate) / rate) + mu * mu / 2) / mu
+            other = rate * norm.cdf(end - mu) + (1 - rate) * norm.cdf(end)
+            backward = norm.cdf(end) - exp(epsilon) * other
+        return float(max(forward, backward) - DELTA)
+
+    truth = float(brentq(excess, 1e-6, 20.0))
+    return Mechanism(
+        "Poisson-sampled Gaussian",
+        truth,
+        truth / 2,
+        mixture,
+        lambda generator, trials: ratio(generator.normal(size=trials)),
+    )
+
+
+MECHANISMS = (
+    gaussian(0.0),
+    gaussian(0.5),
+    gaussian(1.0),
+    gaussian(2.0),
+    randomised_response(1.0),
+    laplace(1.0),
+    sampled_gaussian(0.1, 1.0),
+)
+
+Experiment = Callable[[Generator], float]
+"""Draws anew and returns a bound on epsilon; infinity for a true claim that was refuted."""
+
+
+def experiments(
+    mechanism: Mechanism, trials: int, confidence: float
+) -> Iterator[tuple[str, bool, Experiment]]:
+    """Yield name, whether a confidence is claimed, and the experiment, where conditions are met."""
+
+    def bounded(bound: Bound) -> Experiment:
+        return lambda generator: (
+            bound.lower_bound(mechanism.scores(generator, trials), delta=DELTA).epsilon
+        )
+
+    threshold, each = mechanism.threshold, trials // 10
+    spread = tuple(threshold * scale for scale in (-2.0, -1.0, -0.5, 0.5, 1.0, 2.0))
+    yield "Clopper-Pearson", True, bounded(ClopperPearson(threshold, confidence))
+    yield "Bonferroni, 6 thresholds", True, bounded(Bonferroni(spread, confidence))
+    yield "split", True, bounded(Split(confidence, seed=1))
+    yield "multi-split", True, bounded(MultiSplit(confidence, seed=1))
+    if mechanism.gaussian_mu is not None:
+        yield "Gaussian family", True, bounded(GaussianFamily(confidence))
+
+    def one_run(method: OneRun | OneRunTradeOff) -> Experiment:
+        return lambda generator: (
+            method.lower_bound(mechanism.canaries(generator, trials), delta=DELTA).epsilon
+        )
+
+    yield "one run", True, one_run(OneRun(confidence, each, each))
+    yield "one run, trade-off", True, one_run(OneRunTradeOff(confidence, each, each))
+    if mechanism.epsilon > 0:
+        yield "sequential, true claim", True, _refuting(mechanism, trials, confidence)
+    if mechanism.gaussian_mu:
+        yield "sandwich, lower end", True, _tilted(mechanism.gaussian_mu, trials, confidence)
+    believed = Bayesian(threshold, 2 * confidence - 1)
+    yield (
+        "Bayesian, lower end",
+        False,
+        lambda generator: believed.interval(mechanism.scores(generator, trials), delta=DELTA).lower,
+    )
+
+
+def _refuting(mechanism: Mechanism, trials: int, confidence: float) -> Experiment:
+    mu = mechanism.gaussian_mu
+    claimed = ApproxDp(mechanism.epsilon, DELTA) if mu is None else Gdp(mu * mu)
+    test = SequentialTest(plan_bet(claimed=claimed), confidence)
+
+    def refuted(generator: Generator) -> float:
+        found = test.after(mechanism.scores(generator, trials))
+        return 0.0 if found.refuted_after is None else inf
+
+    return refuted
+
+
+def _tilted(mu: float, trials: int, confidence: float) -> Experiment:
+    tilt = plan_tilt(gap_squared=mu * mu, delta=DELTA)
+
+    def lower(generator: Generator) -> float:
+        ratios = generator.normal(mu * mu / 2 + tilt.amount * mu * mu, mu, trials)
+        runs = TiltedRuns(ratios, tilt.log_constant - tilt.amount * ratios)
+        error = 1 - confidence
+        return epsilon_interval(runs, tilt, delta=DELTA, lower_error=error, upper_error=error).lower
+
+    return lower
+
+
+def main(arguments: list[str]) -> int:
+    """Print the table; return 1 if a bound failed its confidence."""
+    parser = argparse.ArgumentParser(description="Coverage of lower bounds on epsilon.")
+    parser.add_argument("--repetitions", type=int, default=1_000)
+    parser.add_argument("--trials", type=int, nargs="+", default=[100, 1_000])
+    parser.add_argument("--confidence", type=float, default=0.95)
+    parser.add_argument("--seed", type=int, default=0)
+    asked = parser.parse_args(arguments)
+    cases = [
+        (mechanism, trials, *experiment)
+        for mechanism in MECHANISMS
+        for trials in asked.trials
+        for experiment in experiments(mechanism, trials, asked.confidence)
+    ]
+    level = FALSE_ALARM / len(cases)
+    allowed = int(binom.isf(level, asked.repetitions, 1 - asked.confidence))
+    print(
+        f"{asked.repetitions} repetitions, confidence {asked.confidence:g}, delta {DELTA:g}, "
+        f"seed {asked.seed}; at most {allowed} may be above the truth\n"
+    )
+    print("| mechanism | epsilon | trials | bound | above the truth | share | median bound |")
+    print("|---|---|---|---|---|---|---|")
+    failed = False
+    for number, (mechanism, trials, name, gated, experiment) in enumerate(cases):
+        generator = np.random.default_rng([asked.seed, number])
+        found = [experiment(generator) for _ in range(asked.repetitions)]
+        above = sum(bound > mechanism.epsilon for bound in found)
+        failed |= gated and above > allowed
+        print(
+            f"| {mechanism.name} | {mechanism.epsilon:.4g} | {trials} | {name}"
+            f"{'' if gated else ' (no confidence claimed)'} | {above} "
+            f"| {above / asked.repetitions:.4f} | {median(found):.3g} |",
+            flush=True,
+        )
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

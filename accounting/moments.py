@@ -309,7 +309,7 @@ def nodes_needed(pair: DominatingPair, demand: Demand) -> int:
 # the walk of `_glued_decay`: |M| may rise by this share of its gap to M(1+c) in one step, and the
 # steps grow with the square of t, so that t / step bounds their number
 SHARE_OF_GAP = 0.2
-MOST_STEPS = 150
+MOST_STEPS = 400
 LONGEST_WALK = 20_000
 """Most nodes for which the walk is worth its price."""
 
@@ -378,7 +378,8 @@ def _glued_decay(pair: Sampled, mu: float, order: float, reach: float) -> float:
     Far: on s = u - μ/2 >= 0 the loss log r has the slope μp, so |∫ φ r^w du| is at most
     (g(0) + TV(g)) / |t| with g = φ r^α / (μp), by parts. For α = -c, g falls: 2 g(0). For α = 1 +
     c, (log g)' = (2+c) μ p - μ - u is a logistic curve less a line: at most two local maxima, so
-    4 sup g. Near: |M| changes by at most E_P[|L| e^{cL}] a unit of t.
+    4 sup g. Near: |M| changes by at most
+    E_P[|L| e^{cL}] <= sqrt(M(c) E_P[L² e^{cL}]) a unit of t.
     """
     far, limit = glued_far(pair, mu, order)
     if reach >= far:
@@ -399,9 +400,11 @@ def _walk(pair: Sampled, order: float, far: float) -> tuple[list[float], list[fl
         return [], []
     n = nodes(pair, demand)
     weight = np.exp(n.log_mass + order * n.loss)
-    n = Nodes(*(x[weight > 1e-15 * np.max(weight)] for x in (n.log_mass, n.loss, n.blur)))
+    n = Nodes(*(x[weight > 1e-12 * np.max(weight)] for x in (n.log_mass, n.loss, n.blur)))
     weight = np.exp(n.log_mass + order * n.loss)
-    whole, lipschitz = float(np.sum(weight)), float(weight @ np.abs(n.loss))
+    whole = float(np.sum(weight))
+    # not E|L|, which is less, but what balls can bound: sqrt(M E[L² e^{cL}])
+    lipschitz = sqrt(whole * float(weight @ n.loss**2))
     mean = float(weight @ n.loss) / whole
     spread = float(weight @ (n.loss - mean) ** 2)
     t = 2 * lipschitz / (SHARE_OF_GAP * spread * MOST_STEPS)
@@ -434,5 +437,5 @@ def glued_far(pair: Sampled, mu: float, order: float) -> tuple[float, float]:
     edge = exp(-mu * mu / 8)
     variation = (4 * exp(min(float(np.max(log_g)), 600.0)) + 2 * edge) / (sqrt(2 * pi) * q * mu)
     atom = (1 - q) * erf(mu / 2 / sqrt(2))
-    far = 2 * variation / (1 - atom)
+    far = 1.25 * variation / (1 - atom)
     return far, atom + variation / far

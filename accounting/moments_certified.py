@@ -346,8 +346,8 @@ def _walked(pair: Sampled, base: GaussianShift, order: float, reach: float) -> a
     nodes = _nodes(pair, Demand(order, far, 24.0))
     weights = nodes.tilted(arb(order))
     top = max(float(w) for w in weights)
-    kept = [(w, x) for w, x in zip(weights, nodes.loss, strict=True) if float(w) > 1e-16 * top]
-    dropped = sum((w for w in weights if not float(w) > 1e-16 * top), arb(0))
+    kept = [(w, x) for w, x in zip(weights, nodes.loss, strict=True) if float(w) > 1e-12 * top]
+    dropped = sum((w for w in weights if not float(w) > 1e-12 * top), arb(0))
     for t, following in pairwise(heights):
         value = sum((w * acb(0, arb(t) * x).exp() for w, x in kept), acb(0))
         here = abs(value) + dropped + nodes.missed(arb(t))

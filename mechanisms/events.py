@@ -262,9 +262,12 @@ class Context:
     audience: Audience
 
     def __post_init__(self) -> None:
+        # a bare name would pass for the names of its letters
+        if not isinstance(self.parties, tuple) or not all(isinstance(p, str) for p in self.parties):
+            raise InvalidParameter("parties", self.parties, "a tuple of names")
         if isinstance(self.round, bool) or not isinstance(self.round, int) or self.round < 0:
             raise InvalidParameter("round", self.round, "a whole number in [0, inf)")
-        if not self.release:
+        if not isinstance(self.release, str) or not self.release:
             raise InvalidParameter("release", self.release, "a word for what was released")
 
 

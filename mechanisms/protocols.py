@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from .errors import InvalidParameter
 from .events import Event
 
 __all__ = ["EventList", "EventSink", "FloatArray", "Loss", "Provenance"]
@@ -24,6 +25,12 @@ class Provenance:
 
     sampler: str
     seed: int | None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.sampler, str):
+            raise InvalidParameter("sampler", self.sampler, "a name")
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int | None):
+            raise InvalidParameter("seed", self.seed, "a whole number or None")
 
 
 class EventSink(Protocol):

@@ -130,7 +130,7 @@ class Ledger(ABC):
 
         Raises `InvalidParameter` for an empty name or hash, or one that is open otherwise.
         """
-        if not configuration_hash:
+        if not isinstance(configuration_hash, str) or not configuration_hash:
             raise InvalidParameter("configuration_hash", configuration_hash, "a hash")
         opening = RunOpened(configuration_hash, None if plan is None else tuple(plan), _now())
         with self._lock:

@@ -41,8 +41,9 @@ class Odometer:
 
     `mu_squared` encloses what the events cost if their noise was fixed in advance; it is infinite
     where not only Gaussian steps ran, and then `accounts` are what a record may have paid in all.
-    `grade` is certified where the noise was fixed: every event was in a plan that stood before the
-    first reservation. In an adaptive run it is an estimate, and only the budget is a guarantee.
+    `grade` is certified where the noise was fixed: the events so far are the first ones, or all, of
+    a plan that stood before the first reservation. In an adaptive run, and that includes one that
+    chooses which planned event comes next, it is an estimate, and only the budget is a guarantee.
     """
 
     mu_squared: Enclosure
@@ -78,6 +79,7 @@ class RunState:
     meter: Composition
     """What the run costs as the budget counts; the composition itself where that counts mu²."""
     departed: bool = False
+    in_order: bool = True
     events: int = 0
     reservations: int = 0
     committed: int = 0
@@ -87,17 +89,25 @@ class RunState:
         self.composition.extend(events)
         if self.meter is not self.composition:
             self.meter.extend(events)
-        self.events += len(events)
-        self.reservations += 1
-        if self.opening.plan is not None:
+        planned = self.opening.plan
+        if planned is not None:
+            self.in_order &= planned[self.events : self.events + len(events)] == tuple(events)
             for event in events:
                 self.plan[event] -= 1
                 self.departed |= self.plan[event] < 0
+        self.events += len(events)
+        self.reservations += 1
 
     @property
     def kept_to_plan(self) -> bool:
         """Whether there was a plan and every event so far was in it."""
         return self.opening.plan is not None and not self.departed
+
+    @property
+    def fixed_in_advance(self) -> bool:
+        """Whether what happened so far depends on nothing that was released."""
+        complete = self.events == len(self.opening.plan or ())
+        return self.kept_to_plan and (self.in_order or complete)
 
 
 class LedgerState:
@@ -144,7 +154,8 @@ class LedgerState:
             case Reserved():
                 self._check_reservation(run, entry.events)
             case Committed():
-                if self.open.get(entry.reservation) != run:
+                known = type(entry.reservation) is int  # 7.0 would find the reservation 7 as well
+                if not known or self.open.get(entry.reservation) != run:
                     raise InvalidParameter(
                         "token", entry.reservation, f"an open reservation of run {run!r}"
                     )
@@ -182,7 +193,7 @@ class LedgerState:
         compositions = [state.composition for state in chosen]
         others = any(account.others for c in compositions for _, account in c.accounts)
         reasons = (reason for composition in compositions for reason in composition.unprotected)
-        fixed = all(s.kept_to_plan and (run or self._precedes(s)) for s in chosen if s.events)
+        fixed = all(s.fixed_in_advance and (run or self._precedes(s)) for s in chosen if s.events)
         return Odometer(
             mu_squared=Enclosure.of(inf) if others else _summed(compositions),
             accounts=_worst_accounts(compositions) if others else (),

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from math import inf
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -111,9 +112,9 @@ def test_events_and_provenance_are_read_back_equal(ledger: Ledger) -> None:
 def test_only_an_open_reservation_of_the_run_is_committed_and_once(ledger: Ledger) -> None:
     run, other = (ledger.run(name, configuration_hash="c") for name in "ab")
     token = run.reserve((event(step()),), NOWHERE)
-    for sink, wrong in ((other, token), (run, token + 1), (run, 0)):
+    for sink, wrong in ((other, token), (run, token + 1), (run, 0), (run, float(token))):
         with pytest.raises(InvalidParameter):
-            sink.commit(wrong)
+            sink.commit(wrong)  # type: ignore[arg-type]
     run.commit(token)
     with pytest.raises(InvalidParameter):
         run.commit(token)
@@ -199,6 +200,44 @@ def test_the_odometer_is_certified_for_plans_kept_and_else_an_estimate(ledger: L
     planned.reserve(plan[:1], NOWHERE)
     assert planned.spent().grade is Grade.ESTIMATE
     assert [(r.planned, r.kept_to_plan) for r in ledger.runs()] == [(True, False), (False, False)]
+
+
+def test_an_odometer_of_planned_events_in_another_order_is_certified_at_the_end(
+    ledger: Ledger,
+) -> None:
+    # which of two planned events comes next may have been chosen by what the first one said
+    plan = [event(step(noise), round=1) for noise in (10.0, 1.0, 100.0)]
+    run = ledger.run("a", configuration_hash="c", plan=plan)
+    grades = []
+    for planned in (plan[0], plan[2], plan[1]):
+        run.reserve((planned,), NOWHERE)
+        grades.append(run.spent().grade)
+    assert grades == [Grade.CERTIFIED, Grade.ESTIMATE, Grade.CERTIFIED]
+    assert ledger.runs()[0].kept_to_plan
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda run: run.reserve((event(step()),), Provenance("none", True)),
+        lambda run: run.reserve((event(step()),), Provenance("none", 1.0)),
+        lambda run: run.reserve((event(step()),), Provenance(1, None)),
+        lambda run: run.reserve((event(step(), 1),), NOWHERE),
+        lambda run: run.reserve(
+            (Event(step(), Context("ab", 1, "message", Audience.SERVER)),), NOWHERE
+        ),
+        lambda run: run.reserve((Event(step(), Context((), 1, 5, Audience.SERVER)),), NOWHERE),
+        lambda run: run.ledger.run("b", configuration_hash=5),
+    ],
+    ids=["a seed true", "a seed 1.0", "a sampler 1", "a party 1", "a bare name", "5", "a hash 5"],
+)
+def test_what_could_not_be_read_back_is_not_written(
+    ledger: Ledger, write: Callable[[Any], object]
+) -> None:
+    run = ledger.run("a", configuration_hash="c")
+    with pytest.raises(InvalidParameter):
+        write(run)
+    assert ledger.verify().rows == 1
 
 
 def test_a_plan_made_after_a_release_is_certified_alone_but_not_in_sum(ledger: Ledger) -> None:

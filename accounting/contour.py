@@ -312,6 +312,10 @@ def epsilon_upper_and_share(counts: Counts, delta: float) -> tuple[float, float]
     return epsilon * (1 + 4 * EPS), share
 
 
+_SETTLED = 2.0**-46
+"""The relative Newton step at which a root is settled: any ε with bound <= δ is valid."""
+
+
 def _root_above(contour: Contour, delta: float, high: float) -> float:
     """Return the least ε found in [0, high] whose bound on δ is <= delta; `high` if none is."""
     low, epsilon = 0.0, high
@@ -328,6 +332,8 @@ def _root_above(contour: Contour, delta: float, high: float) -> float:
         # Newton on log δ, a hair to the right so that both ends of the bracket move
         known = 0 < value < inf and slope < 0
         new = epsilon - (log(value / delta) * value / slope if known else inf)
+        if value <= delta and epsilon - new <= _SETTLED * epsilon:
+            break
         new += 4 * EPS * epsilon
         epsilon = new if low < new < high else (low + high) / 2
     return high

@@ -22,6 +22,7 @@ hence epsilon, from above too. It speaks of this pair only.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import exp, inf, log, sqrt
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -148,7 +149,7 @@ def plan_tilt(*, gap_squared: float, delta: float) -> Tilt:
         )
 
     largest = expected / gap_squared + 3 / mu
-    found = minimize_scalar(log_second_moment, bounds=(0.0, largest), method="bounded")
+    found: Any = minimize_scalar(log_second_moment, bounds=(0.0, largest), method="bounded")
     return Tilt(
         float(found.x), gap_squared, least=0.75 * expected, most=1.25 * expected + 0.25 * mu
     )

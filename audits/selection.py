@@ -27,7 +27,14 @@ from ..mechanisms.errors import (
     require_positive_int,
 )
 from ..mechanisms.protocols import FloatArray
-from .bounds import ClopperPearson, LowerBound, Scores, epsilon_of_rates, largest_rate
+from .bounds import (
+    ClopperPearson,
+    LowerBound,
+    Scores,
+    ceiling,
+    epsilon_of_rates,
+    largest_rate,
+)
 
 __all__ = ["Bonferroni", "MultiSplit", "Split"]
 
@@ -124,20 +131,31 @@ class MultiSplit:
         require_nonnegative("seed", self.seed)
         require_positive_int("splits", self.splits)
 
+    @property
+    def _rank(self) -> int:
+        return -(-self.splits // 2)
+
+    @property
+    def _each(self) -> float:
+        """The confidence of each split bound."""
+        return 1 - (1 - self.confidence) * self._rank / self.splits
+
+    def ceiling(self, *, trials: int, delta: float) -> float:
+        """Return the largest epsilon that `trials` >= 2 trials a world could have shown."""
+        return ceiling(trials=trials - trials // 2, delta=delta, confidence=self._each)
+
     def lower_bound(self, scores: Scores, *, delta: float) -> LowerBound:
         """Return the bound at `delta`, in (0, 1). It needs two trials in each world."""
         generator = np.random.default_rng(self.seed)
-        rank = -(-self.splits // 2)
-        each = 1 - (1 - self.confidence) * rank / self.splits
         found = sorted(
             (
-                _split_bound(scores, generator, delta=delta, confidence=each)
+                _split_bound(scores, generator, delta=delta, confidence=self._each)
                 for _ in range(self.splits)
             ),
             key=lambda bound: bound.epsilon,
             reverse=True,
         )
-        middle = found[rank - 1]
+        middle = found[self._rank - 1]
         return replace(
             middle,
             method=self.METHOD,

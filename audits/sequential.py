@@ -15,6 +15,7 @@ nothing.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import exp, inf, isinf, log, sqrt
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -238,5 +239,5 @@ def _best_stake(epsilon: float, delta: float, threshold: float, mu: float) -> tu
     def loss(stake: float) -> float:
         return -float(weights @ np.log1p(stake * payoffs))
 
-    found = minimize_scalar(loss, bounds=(0.0, most), method="bounded")
+    found: Any = minimize_scalar(loss, bounds=(0.0, most), method="bounded")
     return float(found.x), -float(found.fun)

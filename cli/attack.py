@@ -13,8 +13,8 @@ from ..audits.neighbours import NeighbourPair, flip_label, opposite_gradients, z
 from ..audits.replay import Progress, replay_attack
 from ..mechanisms import Adjacency, InvalidParameter
 from .configuration import Configuration, NeighbourName, read_configuration
-from .inputs import configuration_argument
 from .output import Outcome, deliver, json_option, steps
+from .scores import ClaimedPrivacy, read_scores, scores_outcome
 from .study import Plan
 from .study import plan as make_plan
 
@@ -24,14 +24,53 @@ _CHUNK = 100
 
 
 @click.command()
-@configuration_argument
+@click.argument(
+    "configuration_path",
+    metavar="[CONFIG]",
+    required=False,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+)
 @click.option("--trials", type=click.IntRange(10), help="Overrides attack.trials.")
+@click.option(
+    "--scores",
+    "score_paths",
+    nargs=2,
+    metavar="IN OUT",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Judge scores of your own (.npy, one number a run) instead of a run of ours.",
+)
+@click.option("--epsilon", type=float, help="With --scores: the claim under attack.")
+@click.option("--mu", type=float, help="With --scores: the claim under attack.")
+@click.option("--delta", type=float, help="With --scores: of the claim and of the bounds.")
+@click.option("--confidence", type=float, default=0.95, help="With --scores: of each bound.")
 @json_option
-def attack(configuration_path: Path, trials: int | None, as_json: bool) -> None:
+def attack(
+    configuration_path: Path | None,
+    trials: int | None,
+    score_paths: tuple[Path, Path] | None,
+    epsilon: float | None,
+    mu: float | None,
+    delta: float | None,
+    confidence: float,
+    as_json: bool,
+) -> None:
     """Attack the run that CONFIG describes by replay: a lower bound on epsilon.
 
-    Exit status 1 if the bound exceeds the plan's epsilon: the claim is refuted.
+    With --scores, bound epsilon from scores of an attack of your own: larger where a run looks more
+    like one with the record (IN) than one without (OUT).
+
+    Exit status 1 if the bound exceeds the claimed epsilon: the claim is refuted.
     """
+    if (configuration_path is None) == (score_paths is None):
+        raise click.UsageError("Expected either CONFIG or --scores.")
+    if score_paths is not None:
+        claim = ClaimedPrivacy.of(epsilon=epsilon, mu=mu, delta=delta)
+        outcome = scores_outcome(read_scores(*score_paths), claim, confidence=confidence)
+        deliver(outcome, as_json=as_json)
+        return
+    if not (epsilon is mu is delta is None):
+        raise click.UsageError("Expected --epsilon, --mu and --delta only with --scores.")
+    assert configuration_path is not None
     configuration = read_configuration(configuration_path)
     made = make_plan(configuration)
     with steps() as start:

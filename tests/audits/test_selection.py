@@ -149,6 +149,13 @@ def test_the_median_of_splits_is_one_of_them():
     assert many.lower_bound(scores, delta=DELTA) == many.lower_bound(scores, delta=DELTA)
 
 
+def test_scores_without_error_reach_the_ceiling_of_many_splits():
+    method = MultiSplit(0.95, seed=11)
+    for trials in (200, 201):
+        found = method.lower_bound(Scores(np.ones(trials), np.zeros(trials)), delta=DELTA)
+        assert found.epsilon == method.ceiling(trials=trials, delta=DELTA)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS)
 def test_coverage_on_gaussian_pairs(name):

@@ -9,7 +9,7 @@ order is composed alone, and the maximum is taken last. Under replace-one the tw
 are mixed freely by the adversary, so one *glued* pair covers both.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
 
@@ -130,11 +130,17 @@ class Sampled:
     base: GaussianShift | LaplaceShift
     rate: Fraction
     order: Order
+    _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         require_rate("rate", self.rate)
         if not 0 < self.rate < 1:
             raise InvalidParameter("rate", self.rate, "in (0, 1): 0 costs nothing, 1 is the base")
+        # moments are looked up by pair many times a query, and hashes of fractions are slow
+        object.__setattr__(self, "_hash", hash((self.base, self.rate, self.order)))
+
+    def __hash__(self) -> int:
+        return self._hash
 
 
 DominatingPair = (

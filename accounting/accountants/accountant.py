@@ -151,6 +151,8 @@ class Accountant(ABC):
         self, answer: Callable[[Account], Enclosure], group: int
     ) -> tuple[tuple[tuple[str, ...], Enclosure], ...]:
         accounts = [(names, in_groups(a, group)) for names, a in self._composition.accounts]
+        if group > 1:  # a group may meet a shift that has no price where one record's has
+            self.require_accounts(account for _, account in accounts)
         known: dict[object, Enclosure] = {}
         for _, account in accounts:
             if account.key not in known:

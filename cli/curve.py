@@ -12,7 +12,7 @@ from ..accounting.grade import Grade
 from ..accounting.guarantee import epsilons_at
 from .configuration import read_configuration
 from .inputs import configuration_argument
-from .output import Outcome, deliver, json_option
+from .output import Outcome, deliver, json_option, number, shown_up
 from .study import plan as make_plan
 
 __all__ = ["curve"]
@@ -47,14 +47,14 @@ def curve(
     )
     table = Table("delta", "epsilon", box=None)
     for delta, epsilon in zip(found.delta, found.epsilon, strict=True):
-        table.add_row(f"{delta:.3g}", f"{epsilon:.10g}")
+        table.add_row(shown_up(delta, digits=3), shown_up(epsilon))
     deliver(
         Outcome(
             title=f"Privacy curve of {configuration_path.name} ({found.grade.value})",
             data={
                 "grade": found.grade.value,
                 "delta": found.delta.tolist(),
-                "epsilon": found.epsilon.tolist(),
+                "epsilon": [number(epsilon) for epsilon in found.epsilon.tolist()],
             },
             tables=(table,),
         ),

@@ -12,7 +12,7 @@ from ..accounting.certificate import certify
 from ..accounting.ledger import SqliteLedger, TamperedLedger, exported
 from ..accounting.notions import ApproxDp
 from ..mechanisms import Adjacency
-from .output import Outcome, deliver, json_option, shown
+from .output import Outcome, deliver, json_option, shown, shown_up
 
 __all__ = ["ledger"]
 
@@ -38,7 +38,7 @@ def create(path: Path, epsilon: float, delta: float, adjacency: str) -> None:
     budget = Budget(ApproxDp(epsilon, delta), adjacency=Adjacency(adjacency))
     with SqliteLedger(path) as opened:
         opened.set_budget(budget)
-    click.echo(f"{path}: at most epsilon {epsilon:g} at delta {delta:g}, {adjacency}")
+    click.echo(f"{path}: at most epsilon {epsilon} at delta {delta}, {adjacency}")
 
 
 @ledger.command()
@@ -85,7 +85,10 @@ def show(path: Path, delta: float, as_json: bool) -> None:
                 ],
             },
             rows=(
-                ("spent", f"epsilon {shown(epsilon)} at delta {delta:g} ({odometer.grade.value})"),
+                (
+                    "spent",
+                    f"epsilon {shown(epsilon)} at delta {shown_up(delta)} ({odometer.grade.value})",
+                ),
                 ("head", head),
                 *(("UNPROTECTED", reason) for reason in odometer.unprotected),
             ),

@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from decimal import ROUND_CEILING, Context
 from math import isfinite
 from typing import Any
 
@@ -21,7 +22,16 @@ from rich.table import Table
 from ..accounting.enclosure import Enclosure
 from ..accounting.guarantee import Guarantee
 
-__all__ = ["Outcome", "deliver", "guarantee_data", "json_option", "shown", "steps"]
+__all__ = [
+    "Outcome",
+    "deliver",
+    "guarantee_data",
+    "json_option",
+    "number",
+    "shown",
+    "shown_up",
+    "steps",
+]
 
 Advance = Callable[[int, int], None]
 
@@ -79,7 +89,15 @@ def steps() -> Generator[Callable[[str], Advance]]:
 def shown(value: Enclosure) -> str:
     """Return an enclosure as text: one number where 12 digits cannot tell its ends apart."""
     low, high = value.lower_float, value.upper_float
-    return f"{high:.10g}" if f"{low:.10g}" == f"{high:.10g}" else f"[{low:.12g}, {high:.12g}]"
+    if f"{low:.10g}" == f"{high:.10g}":
+        return shown_up(high)
+    return f"[{-float(shown_up(-low, digits=12)):.12g}, {shown_up(high, digits=12)}]"
+
+
+def shown_up(value: float, *, digits: int = 10) -> str:
+    """Return a number as text that is not below its shortest decimal: what is printed must hold."""
+    rounded = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(float(value)))
+    return f"{float(rounded):.{digits}g}"
 
 
 def guarantee_data(found: Guarantee) -> dict[str, Any]:

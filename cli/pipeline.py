@@ -37,7 +37,7 @@ from ..mechanisms import EventList, PrivateDataset
 from .attack import attack_outcome, run_attack
 from .configuration import Configuration
 from .narrative import narrative, versions
-from .output import Advance, Outcome, guarantee_data, shown
+from .output import Advance, Outcome, guarantee_data, shown, shown_up
 from .study import Plan, Training, new_folder, plan, planned_events, train
 
 __all__ = ["Wishes", "carry_out"]
@@ -122,6 +122,7 @@ def carry_out(configuration: Configuration, wishes: Wishes, start: Start) -> Out
         ),
     )
     _write(report, folder)
+    delta = shown_up(float(found.delta))
     return Outcome(
         title=f"{configuration.solver.label} on {test.description}",
         data={
@@ -136,7 +137,7 @@ def carry_out(configuration: Configuration, wishes: Wishes, start: Start) -> Out
             "attack": None if attacked is None else attacked.data,
         },
         rows=(
-            ("epsilon", f"{shown(found.epsilon)} at delta {found.delta:g}, {found.grade.value}"),
+            ("epsilon", f"{shown(found.epsilon)} at delta {delta}, {found.grade.value}"),
             ("plan = run", "yes" if made.events == events else "NO"),
             ("cross-check", "skipped" if agrees is None else "agrees" if agrees else "DISAGREES"),
             *(() if attacked is None else attacked.rows[:-4]),
@@ -173,7 +174,8 @@ def _baselines(
 def _promised(found: Guarantee) -> str:
     if found.unprotected:
         return "no privacy"
-    return f"ε ≤ {found.epsilon.upper_float:.6g} at δ = {found.delta:g}, {found.grade.value}"
+    epsilon = shown_up(found.epsilon.upper_float, digits=6)
+    return f"ε ≤ {epsilon} at δ = {shown_up(float(found.delta))}, {found.grade.value}"
 
 
 def _crosschecks(made: Plan, configuration: Configuration, wishes: Wishes) -> Crosschecks | Skipped:

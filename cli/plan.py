@@ -11,7 +11,7 @@ from ..accounting.guarantee import compare_conversions
 from ..mechanisms import GaussianStep
 from .configuration import read_configuration
 from .inputs import configuration_argument
-from .output import Outcome, deliver, guarantee_data, json_option, shown
+from .output import Outcome, deliver, guarantee_data, json_option, shown, shown_up
 from .study import Plan
 from .study import plan as make_plan
 
@@ -66,8 +66,9 @@ def plan_rows(made: Plan) -> tuple[tuple[str, str], ...]:
     """Return what a plan says, row by row."""
     found = made.guarantee
     adjacency = "none" if found.adjacency is None else found.adjacency.value
+    delta = shown_up(float(found.delta))
     rows = [
-        ("epsilon", f"{shown(found.epsilon)} at delta {found.delta:g} per record, {adjacency}"),
+        ("epsilon", f"{shown(found.epsilon)} at delta {delta} per record, {adjacency}"),
         ("grade", f"{found.grade.value}: {found.method}"),
         ("mu, rho", f"{shown(found.mu)}, {shown(found.rho)}"),
         ("noise multiplier", f"{made.noise_multiplier:.10g}"),

@@ -23,6 +23,7 @@ from math import inf
 
 from ..mechanisms.adjacency import Adjacency
 from ..mechanisms.errors import DpledgerError, InvalidParameter
+from ..mechanisms.sensitivity import float_up
 from .composition import Composition
 from .gaussian import mu_from_epsilon_delta
 from .notions import ApproxDp, Exact, Gdp, Rdp, Zcdp
@@ -41,8 +42,8 @@ class BudgetExceeded(DpledgerError, RuntimeError):
         self.spent, self.asked, self.limit, self.unit = spent, asked, limit, unit
         self.remaining = limit - spent if isinstance(spent, Fraction) else Fraction(0)
         super().__init__(
-            f"Expected {unit} <= {float(limit):.6g} in all: {float(spent):.6g} is spent, "
-            f"{float(asked):.6g} was asked for, {float(self.remaining):.6g} remains. "
+            f"Expected {unit} <= {_rounded(limit)} in all: {_rounded(spent)} is spent, "
+            f"{_rounded(asked)} was asked for, {_rounded(self.remaining)} remains. "
             "Nothing was released."
         )
 
@@ -52,6 +53,11 @@ class BudgetExceeded(DpledgerError, RuntimeError):
 
 def _exceeded(spent: Exact, asked: Exact, limit: Fraction, unit: str) -> BudgetExceeded:
     return BudgetExceeded(spent=spent, asked=asked, limit=limit, unit=unit)
+
+
+def _rounded(cost: Exact) -> str:
+    # what is asked for may be larger than any float
+    return f"{float_up(cost) if isinstance(cost, Fraction) else cost:.6g}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -933,7 +933,8 @@ def report(verdict: Verdict) -> str:
     numbers = ", ".join(f"{k} <= {v}" for k, v in zip(labels, values, strict=True))
     unit = verdict.adjacency + (f", groups of {verdict.group}" if verdict.group > 1 else "")
     lines = [f"{verdict.notion} ({unit}): {numbers}", f"subject {verdict.subject}"]
-    lines += [f"assumes: {text}" for text in verdict.assumptions]
+    # a reason is a stranger's words: escaped, so that it cannot pass for a line of the verdict
+    lines += [f"assumes: {ascii(text)[1:-1]}" for text in verdict.assumptions]
     lines += [f"axiom: {text}" for text in verdict.axioms]
     return "\n".join([*lines, f"{verdict.steps} steps checked"])
 

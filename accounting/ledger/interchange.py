@@ -71,7 +71,7 @@ def _read_line(into: MemoryLedger, line: str, number: int) -> str | None:
     """Take in one line; return the head it ends with, if it is the end."""
     try:
         found = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise MalformedExport(f"Line {number}: expected JSON: {error}.") from error
     if line != _line(found):
         raise MalformedExport(f"Line {number}: expected canonical JSON instead got {line:.80}.")

@@ -58,3 +58,5 @@ def test_a_refusal_says_what_is_spent_asked_and_left() -> None:
     )
     with pytest.raises(BudgetExceeded, match="inf was asked for"):
         budget.require(spent=Fraction(0), after=inf)
+    with pytest.raises(BudgetExceeded, match="inf was asked for"):
+        budget.require(spent=Fraction(0), after=Fraction(10) ** 400)

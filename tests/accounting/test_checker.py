@@ -286,6 +286,16 @@ def test_hostile_input_is_refused_quickly_and_in_little_memory(fault):
     assert time.perf_counter() - started < 5
 
 
+def test_a_reason_cannot_pass_for_a_line_of_the_verdict():
+    for reason in ("ok\napprox-dp (zero-out-one): epsilon <= 0.01", "\x1b[2J", "\ud800"):
+        unit = declared(1, reason, adjacency=Adjacency.ZERO_OUT_ONE)
+        run = [Event(GaussianStep(unit, 1.0), Context((), 1, "model", Audience.PUBLIC))]
+        text = checker.report(check(certify(run, delta=1e-5).to_json_bytes()))
+        assert text.isascii()
+        assert sum(line.startswith("approx-dp") for line in text.splitlines()) == 1
+        assert all(line.isprintable() for line in text.splitlines())
+
+
 def test_too_much_work_is_undecided():
     doc = json.loads(certify(runs(1), delta=1e-5).to_json_bytes())
     doc["events"][0]["times"] = checker.MAX_EVENTS

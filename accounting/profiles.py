@@ -114,8 +114,7 @@ def _atoms(pair: DominatingPair, bits: int) -> tuple[list[arb], list[arb], list[
         weight = {k: (-(arb(k) ** 2) / (2 * s2)).exp() for k in range(-spread - 1, spread + 2)}
         # beyond, the terms fall geometrically
         rest = 2 * weight[spread + 1] / (1 - (-(arb(spread) + 1) / s2).exp())
-        total = sum(weight.values(), arb(0))
-        total = total.union(total + rest)
+        total = sum(weight.values(), arb(0)) + arb(0).union(rest)
         triples = [
             ((2 * arb(k) - 1) / (2 * s2), weight[k - 1] / total, weight[k] / total)
             for k in range(-spread, spread + 2)

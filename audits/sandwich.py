@@ -9,6 +9,7 @@ depend on the history the weighted terms are bounded, and an empirical-Bernstein
 
 hence epsilon, from above too. It speaks of this pair only.
 
+>>> from scipy.special import ndtri
 >>> tilt = plan_tilt(gap_squared=1, delta=1e-5)
 >>> round(tilt.amount, 2)
 4.2

@@ -4,9 +4,7 @@ The posterior is what drawing rates and what an independent quadrature say; the 
 quantiles; labels tell that it is no confidence bound. Its coverage is not tested: none is claimed.
 """
 
-import doctest
 import itertools
-import sys
 from math import exp, nan
 
 import numpy as np
@@ -36,10 +34,6 @@ def allowed(fpr, fnr, epsilon, delta):
         & (grow * (1 - fpr) + 1 - fnr >= 1 - delta)
         & (1 - fpr + grow * (1 - fnr) >= 1 - delta)
     )
-
-
-def test_the_examples_in_the_docstrings_are_true():
-    assert doctest.testmod(sys.modules[posterior.__module__]).failed == 0
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,6 @@ right guesses is what a brute-force sum says; the recursion over counts is the o
 programme; both theorems see more where more leaks.
 """
 
-import doctest
-import sys
 from math import exp, nan
 from statistics import median
 
@@ -31,10 +29,6 @@ def response_canaries(generator, epsilon, number):
     included = generator.random(number) < 0.5
     true = generator.random(number) < 1 / (1 + exp(-epsilon))
     return Canaries(np.where(included == true, 1.0, -1.0), included)
-
-
-def test_the_examples_in_the_docstrings_are_true():
-    assert doctest.testmod(sys.modules[OneRun.__module__]).failed == 0
 
 
 def test_right_guesses_are_counted_at_both_ends():

@@ -6,15 +6,12 @@ speaks. Tilted runs are drawn directly where laws of the bounds are tested: thei
 N(mu²/2 + tilt·mu², mu²).
 """
 
-import doctest
-import sys
 from dataclasses import dataclass
 from math import inf, log, nan
 
 import mpmath
 import numpy as np
 import pytest
-from scipy.special import ndtri
 
 from dpledger.accounting.gaussian import delta_from_epsilon, epsilon_from_delta
 from dpledger.audits.neighbours import flip_label, opposite_gradients, zero_out
@@ -91,12 +88,6 @@ def tilted(generator, tilt, mu, runs):
     ratios = generator.normal(mu * mu / 2 + tilt.amount * mu * mu, mu, runs)
     constant = (tilt.amount + tilt.amount**2) / 2 * mu * mu
     return TiltedRuns(ratios, constant - tilt.amount * ratios)
-
-
-def test_the_examples_in_the_docstrings_are_true():
-    assert (
-        doctest.testmod(sys.modules[plan_tilt.__module__], extraglobs={"ndtri": ndtri}).failed == 0
-    )
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ and the naive choice, tested on its own trials, fails the same test. The halves 
 share no trial. The reported rank of many splits is the one that Markov's inequality allows.
 """
 
-import doctest
 from math import exp, nan
 from statistics import median
 
@@ -15,7 +14,6 @@ from scipy.stats import beta
 
 from dpledger.accounting.gaussian import epsilon_from_delta
 from dpledger.accounting.notions import Gdp
-from dpledger.audits import selection
 from dpledger.audits.bounds import ClopperPearson, Scores, plan_threshold
 from dpledger.audits.selection import Bonferroni, MultiSplit, Split
 from dpledger.mechanisms.errors import InvalidParameter
@@ -35,10 +33,6 @@ def naive_bound(scores, *, confidence):
         ClopperPearson(threshold, confidence).lower_bound(scores, delta=DELTA).epsilon
         for threshold in candidates
     )
-
-
-def test_the_examples_in_the_docstrings_are_true():
-    assert doctest.testmod(selection).failed == 0
 
 
 def test_bonferroni_is_the_best_exact_interval_at_its_share_of_the_error():

@@ -4,7 +4,6 @@ A true claim is refuted rarely, however long one looks; a claim at half of the t
 gains on average under its claim. Looking in chunks changes nothing; a test that knows stops.
 """
 
-import doctest
 from dataclasses import dataclass, field
 from math import exp, inf
 from statistics import median
@@ -15,7 +14,6 @@ import pytest
 
 from dpledger.accounting.guarantee import guarantee
 from dpledger.accounting.notions import ApproxDp, Gdp
-from dpledger.audits import sequential
 from dpledger.audits.bounds import Scores
 from dpledger.audits.neighbours import opposite_gradients
 from dpledger.audits.replay import replay_chunks
@@ -42,10 +40,6 @@ def randomised_response(generator, epsilon, delta, pairs):
         )
 
     return Scores(world(1.0), world(-1.0))
-
-
-def test_the_examples_in_the_docstrings_are_true():
-    assert doctest.testmod(sequential).failed == 0
 
 
 def mean_payoff(bet, mu):

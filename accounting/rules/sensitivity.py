@@ -120,7 +120,11 @@ def _mean_of_bounded(adjacency: Adjacency, *, bound: Fraction, count: Fraction) 
     return (_factor(adjacency, _REPLACE_OR_RESIZE) * bound / count) ** 2
 
 
-@rule("sum-of-bounded", source="the triangle inequality")
+@rule(
+    "sum-of-bounded",
+    source="the triangle inequality",
+    coq=("sum_sensitivity_replace", "sum_sensitivity_zero_out", "sum_sensitivity_add_remove"),
+)
 def _sum_of_bounded(adjacency: Adjacency, *, bound: Fraction) -> Fraction:
     """A sum of vectors, one a record.
 
@@ -135,7 +139,11 @@ def _sum_of_bounded(adjacency: Adjacency, *, bound: Fraction) -> Fraction:
 @rule(
     "strongly-convex-argmin",
     source="Chaudhuri, Monteleoni, Sarwate 2011, Lemma 8; strong monotonicity for τ > 0",
-    coq=("argmin_sensitivity_replace", "argmin_sensitivity_zero_out"),
+    coq=(
+        "argmin_sensitivity_replace",
+        "argmin_sensitivity_zero_out",
+        "argmin_sensitivity_add_remove",
+    ),
 )
 def _strongly_convex_argmin(
     adjacency: Adjacency,
@@ -199,7 +207,7 @@ def _linear_map(adjacency: Adjacency, squared: Fraction, *, operator_norm: Fract
     return operator_norm**2 * squared
 
 
-@rule("clip", source="projections are 1-Lipschitz")
+@rule("clip", source="projections are 1-Lipschitz", coq=("sensitivity_clip",))
 def _clip(adjacency: Adjacency, squared: Fraction, *, radius: Fraction) -> Fraction:
     """The projection on a ball.
 
@@ -211,7 +219,7 @@ def _clip(adjacency: Adjacency, squared: Fraction, *, radius: Fraction) -> Fract
     return min(squared, (2 * radius) ** 2)
 
 
-@rule("concatenation", source="Pythagoras")
+@rule("concatenation", source="Pythagoras", coq=("sensitivity_concatenation",))
 def _concatenation(adjacency: Adjacency, first: Fraction, second: Fraction) -> Fraction:
     """A pair of functions of the same records.
 

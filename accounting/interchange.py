@@ -1,0 +1,85 @@
+"""Histories of other accountants as our mechanisms.
+
+An Opacus accountant keeps what it was told as (noise_multiplier, sample_rate, num_steps), one entry
+for each run of equal steps: Poisson-sampled sums of gradients clipped to norm 1 (in units of
+`max_grad_norm`), the noise's standard deviation being the multiplier. Events of dp-accounting and
+of jax_privacy, which uses the same, are read by `dpledger.audits.dp_events`.
+
+>>> history = [(1.0, 0.01, 1000), (1.5, 0.01, 500)]
+>>> [m.times for m in mechanisms_of_opacus(history, adjacency=Adjacency.ADD_REMOVE_ONE)]
+[1000, 500]
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
+
+from ..mechanisms.adjacency import Adjacency
+from ..mechanisms.errors import DpledgerError, InvalidParameter
+from ..mechanisms.events import GaussianStep, PoissonSampled, Repeated
+from ..mechanisms.sensitivity import declared
+
+__all__ = ["MalformedHistory", "mechanisms_of_opacus", "mechanisms_of_opacus_state"]
+
+_REASON = "Opacus: every gradient is clipped to max_grad_norm, the unit of this sensitivity"
+_RELATIONS = (Adjacency.ADD_REMOVE_ONE, Adjacency.ZERO_OUT_ONE)
+_MOST_CHARACTERS = 1 << 24
+
+
+class MalformedHistory(DpledgerError, ValueError):
+    """This is no history of an Opacus accountant; nothing was read from it."""
+
+
+def mechanisms_of_opacus(
+    history: Sequence[Sequence[object]], *, adjacency: Adjacency
+) -> tuple[Repeated, ...]:
+    """Return the mechanisms of an accountant's `history`, in order.
+
+    Args:
+        history: of (noise_multiplier, sample_rate, num_steps).
+        adjacency: add/remove-one, which Opacus speaks of, or zero-out-one.
+
+    Raises:
+        MalformedHistory: an entry is not three numbers.
+        InvalidParameter: another relation, or a number outside its range.
+    """
+    if adjacency not in _RELATIONS:
+        raise InvalidParameter("adjacency", adjacency, "add-remove-one or zero-out-one")
+    size = declared(1, _REASON, adjacency=adjacency)
+    found: list[Repeated] = []
+    for number, entry in enumerate(history):
+        noise_multiplier, sample_rate, num_steps = _three(number, entry)
+        step = PoissonSampled(GaussianStep(size, noise_multiplier), sample_rate)
+        found.append(Repeated(step, num_steps))
+    return tuple(found)
+
+
+def mechanisms_of_opacus_state(document: str, *, adjacency: Adjacency) -> tuple[Repeated, ...]:
+    """Return the mechanisms of the JSON text of an accountant's `state_dict()`.
+
+    The entry `mechanism`, which names the accountant, is looked at by nobody here. Otherwise as
+    `mechanisms_of_opacus`.
+    """
+    if len(document) > _MOST_CHARACTERS:
+        raise MalformedHistory(f"Expected at most {_MOST_CHARACTERS} characters.")
+    try:
+        state: object = json.loads(document)
+    except (ValueError, RecursionError) as error:
+        raise MalformedHistory("Expected the JSON text of a state_dict().") from error
+    if not isinstance(state, Mapping) or not isinstance(state.get("history"), list):
+        raise MalformedHistory("Expected an object with a list named history.")
+    return mechanisms_of_opacus(state["history"], adjacency=adjacency)
+
+
+def _three(number: int, entry: object) -> tuple[float, float, int]:
+    if not isinstance(entry, Sequence) or isinstance(entry, str) or len(entry) != 3:
+        raise MalformedHistory(
+            f"Expected entry {number} to be three numbers instead got {entry!r}."
+        )
+    noise_multiplier, sample_rate, num_steps = entry
+    for value in entry:
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise MalformedHistory(f"Expected numbers in entry {number} instead got {value!r}.")
+    if not isinstance(num_steps, Integral):
+        raise MalformedHistory(f"Expected a whole number of steps instead got {num_steps!r}.")
+    return float(noise_multiplier), float(sample_rate), int(num_steps)

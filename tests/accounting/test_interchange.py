@@ -1,0 +1,88 @@
+"""Histories of other accountants: read as they are meant, refused where they are not that."""
+
+import json
+
+import pytest
+
+from dpledger.accounting.accountants import RdpAccountant
+from dpledger.accounting.interchange import (
+    MalformedHistory,
+    mechanisms_of_opacus,
+    mechanisms_of_opacus_state,
+)
+from dpledger.mechanisms import (
+    Adjacency,
+    Audience,
+    Context,
+    Event,
+    InvalidParameter,
+    PoissonSampled,
+    Repeated,
+)
+
+ADD = Adjacency.ADD_REMOVE_ONE
+HISTORY: list[tuple[float, float, int]] = [(1.0, 0.01, 1000), (2.0, 0.05, 10)]
+
+
+def test_a_history_costs_what_the_same_steps_cost_elsewhere() -> None:
+    peer = pytest.importorskip("dp_accounting")
+    theirs = pytest.importorskip("dp_accounting.rdp").RdpAccountant()
+    ours = RdpAccountant()
+    for mechanism in mechanisms_of_opacus(HISTORY, adjacency=ADD):
+        ours.add(Event(mechanism, Context((), 1, "gradient", Audience.SERVER)))
+    for noise_multiplier, rate, steps in HISTORY:
+        sampled = peer.PoissonSampledDpEvent(rate, peer.GaussianDpEvent(noise_multiplier))
+        theirs.compose(peer.SelfComposedDpEvent(sampled, steps))
+    epsilon = theirs.get_epsilon(1e-5)
+    assert 0.98 * epsilon < ours.epsilon(1e-5).upper_float <= epsilon * (1 + 1e-6)
+
+
+def test_entries_keep_their_numbers_and_say_what_they_rest_on() -> None:
+    first, second = mechanisms_of_opacus(HISTORY, adjacency=Adjacency.ZERO_OUT_ONE)
+    assert isinstance(first.event, PoissonSampled)
+    assert (first.times, first.event.rate, first.event.event.noise_std) == (1000, 0.01, 1.0)
+    assert first.event.event.sensitivity.adjacency is Adjacency.ZERO_OUT_ONE
+    assert "clipped" in first.event.event.sensitivity.assumptions[0]
+    assert second != first
+
+
+def test_a_state_is_its_history_whatever_accountant_it_names() -> None:
+    for named in ("rdp", "prv", "os.system"):
+        state = json.dumps({"history": HISTORY, "mechanism": named})
+        read = mechanisms_of_opacus_state(state, adjacency=ADD)
+        assert read == mechanisms_of_opacus(HISTORY, adjacency=ADD)
+        assert all(isinstance(found, Repeated) for found in read)
+
+
+@pytest.mark.parametrize(
+    "document",
+    ["", "[]", "{}", '{"history": 3}', '{"history": [1]}', "[" * 100_000, '{"history": ["abc"]}'],
+)
+def test_other_documents_are_refused(document: str) -> None:
+    with pytest.raises(MalformedHistory):
+        mechanisms_of_opacus_state(document, adjacency=ADD)
+
+
+@pytest.mark.parametrize(
+    ("entry", "error"),
+    [
+        ((1.0, 0.01), MalformedHistory),
+        (("1", 0.01, 10), MalformedHistory),
+        ((1.0, 0.01, 10.5), MalformedHistory),
+        ((1.0, True, 10), MalformedHistory),
+        ((float("nan"), 0.01, 10), InvalidParameter),
+        ((-1.0, 0.01, 10), InvalidParameter),
+        ((1.0, 1.01, 10), InvalidParameter),
+        ((1.0, 0.01, 0), InvalidParameter),
+    ],
+)
+def test_entries_outside_their_range_are_refused(
+    entry: tuple[object, ...], error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        mechanisms_of_opacus([entry], adjacency=ADD)
+
+
+def test_replace_one_has_no_reading() -> None:
+    with pytest.raises(InvalidParameter, match="adjacency"):
+        mechanisms_of_opacus(HISTORY, adjacency=Adjacency.REPLACE_ONE)

@@ -10,7 +10,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from . import pr_admm, star
+from . import dp_admm_centralized, pr_admm, star
 from .claim import (
     Case,
     Claim,
@@ -42,7 +42,7 @@ __all__ = [
     "find",
 ]
 
-PAPERS: tuple[Paper[Any], ...] = (star.PAPER, pr_admm.PAPER)
+PAPERS: tuple[Paper[Any], ...] = (star.PAPER, pr_admm.PAPER, dp_admm_centralized.PAPER)
 
 
 def find(names: Sequence[str]) -> list[tuple[Paper[Any], Claim[Any]]]:

@@ -15,6 +15,7 @@ from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.curators import Curator
 from ...mechanisms.errors import (
     InvalidParameter,
+    Number,
     require_nonnegative,
     require_open_unit,
     require_positive,
@@ -83,6 +84,8 @@ class PrSetting:
             require_positive_int(name, value)
             if value > most:
                 raise InvalidParameter(name, value, f"in [1, {most}]")
+        if self.N < 2:
+            raise InvalidParameter("N", self.N, f"in [2, {_MOST['N']}]")
         if self.K % self.K_p:
             raise InvalidParameter("K", self.K, f"divisible by K_p={self.K_p}")
         if not self.neighbours < self.N:
@@ -206,9 +209,10 @@ def _lemma_5_argument(s: PrSetting) -> tuple[str, ...]:
     )
 
 
-def _round_rho(s: PrSetting) -> Fraction:
+def _round_rho(s: PrSetting) -> Number:
     (step, *_) = gaussian_steps(_events(s))
-    return _lemma_5(s) ** 2 / (2 * Fraction(step.noise_std) ** 2)
+    variance = Fraction(step.noise_std) ** 2
+    return _lemma_5(s) ** 2 / (2 * variance) if variance else inf
 
 
 def published_periodic(s: PrSetting) -> Fraction:
@@ -479,7 +483,7 @@ PAPER = Paper(
         _claim(
             "PR-9",
             "exact minimisers",
-            "x_i^{k+1} is the minimiser of (12): a replaced record moves it by at most 2V/(|D_i| m)",
+            "x_i^{k+1} minimises (12) exactly: a replaced record moves it by at most 2V/(|D_i| m)",
             "equation 12",
             SensitivityPromise(
                 _exact_value,

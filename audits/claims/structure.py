@@ -2,7 +2,9 @@
 
 An `AccessPromise` asks whether everything left through a mechanism; a `MessagesOnlyPromise` whether
 the output is a function of the messages; a `RecordwisePromise` whether preprocessing treats every
-record by itself; a `ReadingsPromise` whether the readings of an ambiguous notation agree.
+record by itself; a `PublicPromise` whether what is used as public is the same for neighbours; a
+`RegimePromise` whether the paper's own conditions are met; a `ReadingsPromise` whether the readings
+of an ambiguous notation agree.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +24,14 @@ from ..neighbours import NeighbourPair
 from .auditor import no_argument, no_figures
 from .claim import Case, Counterexample, Derivation, Finding, S, Verdict
 
-__all__ = ["AccessPromise", "MessagesOnlyPromise", "ReadingsPromise", "RecordwisePromise"]
+__all__ = [
+    "AccessPromise",
+    "MessagesOnlyPromise",
+    "PublicPromise",
+    "ReadingsPromise",
+    "RecordwisePromise",
+    "RegimePromise",
+]
 
 _SEED = 2026
 _SAME = 1e-9
@@ -176,4 +185,70 @@ class ReadingsPromise(Generic[S]):
             figures=costs,
             argument=self.argument(case.setting),
             evidence=(Derivation((told,)),),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PublicPromise(Generic[S]):
+    """What the algorithm uses as public does not depend on the records.
+
+    Args:
+        used: from rows of shape (n, d) to what is used, in words.
+        rows: the rows of two data sets that differ in one record.
+    """
+
+    used: Callable[[S, FloatArray], str]
+    rows: Callable[[S], tuple[FloatArray, FloatArray]]
+    argument: Callable[[S], tuple[str, ...]] = no_argument
+
+    def judge(self, case: Case[S]) -> Finding:
+        """Compute it from both data sets."""
+        setting, rows = case.setting, self.rows(case.setting)
+        first, second = (self.used(setting, side) for side in rows)
+
+        def rerun(trials: int, seed: int) -> tuple[float, float]:
+            found = [float(self.used(setting, side) == first) for side in rows]
+            return found[0], found[1]
+
+        if first == second:
+            line = f"{first} in both data sets"
+            return Finding(Verdict.HOLDS, line, evidence=(Derivation((line,)),))
+        return Finding(
+            Verdict.UNACCOUNTED_ACCESS,
+            f"one record turns “{first}” into “{second}”",
+            argument=self.argument(setting),
+            evidence=(
+                Counterexample(
+                    f"rows {rows[0].tolist()} and {rows[1].tolist()}",
+                    first,
+                    Enclosure.of(1),
+                    Enclosure.of(0),
+                    rerun,
+                ),
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RegimePromise(Generic[S]):
+    """The paper's own conditions hold where it applies its theorems.
+
+    Args:
+        violated: which condition these parameters violate; None if none.
+    """
+
+    violated: Callable[[S], str | None]
+    figures: Callable[[S], Mapping[str, Enclosure]] = no_figures
+    argument: Callable[[S], tuple[str, ...]] = no_argument
+
+    def judge(self, case: Case[S]) -> Finding:
+        """Check the conditions."""
+        found = self.violated(case.setting)
+        reason = "the conditions are met" if found is None else found
+        return Finding(
+            Verdict.HOLDS if found is None else Verdict.OUTSIDE_ITS_REGIME,
+            reason,
+            figures=self.figures(case.setting),
+            argument=self.argument(case.setting),
+            evidence=(Derivation((reason,)),),
         )

@@ -3,10 +3,12 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import inf
 from typing import Generic
 
 from ...accounting.enclosure import Enclosure
 from ...accounting.guarantee import guarantee
+from ...mechanisms.errors import Number
 from ...mechanisms.events import Event
 from .auditor import no_argument, no_figures
 from .claim import Case, Counterexample, Derivation, Finding, S, Verdict
@@ -69,9 +71,9 @@ class ClosedFormPromise(Generic[S]):
 
 @dataclass(frozen=True, slots=True)
 class RhoPromise(Generic[S]):
-    """The zCDP parameter of the planned events."""
+    """The zCDP parameter of the planned events, a rational number or infinity."""
 
-    claimed: Callable[[S], Fraction]
+    claimed: Callable[[S], Number]
     delta: Callable[[S], float]
     plan: Callable[[S], Sequence[Event]]
     argument: Callable[[S], tuple[str, ...]] = no_argument
@@ -81,7 +83,8 @@ class RhoPromise(Generic[S]):
         setting = case.setting
         events, promised = tuple(self.plan(setting)), self.claimed(setting)
         truth = guarantee(events, delta=self.delta(setting))
-        verdict = Verdict.HOLDS if truth.rho <= promised * (1 + _BINARY64) else Verdict.FAILS
+        allowed = promised if promised == inf else Fraction(promised) * (1 + _BINARY64)
+        verdict = Verdict.HOLDS if truth.rho <= allowed else Verdict.FAILS
         high = truth.rho.upper_float
         return Finding(
             verdict,

@@ -23,7 +23,11 @@ from dpledger.mechanisms import (
     Event,
     GaussianStep,
     InvalidParameter,
+    LaplaceStep,
     Mechanism,
+    Norm,
+    PoissonSampled,
+    Repeated,
     UnprotectedRelease,
     declared,
 )
@@ -137,3 +141,25 @@ def test_the_exact_conversion_is_the_smallest() -> None:
         np.min((orders + 1) * 0.125 + log_inverse / orders)
     )
     assert found.exact < found.rdp < found.zcdp < found.moments
+
+
+def test_sampled_steps_have_an_epsilon_no_mu_and_say_what_they_rest_on() -> None:
+    size = declared(1, "clipped", adjacency=Adjacency.ADD_REMOVE_ONE)
+    plan = [event(Repeated(PoissonSampled(GaussianStep(size, 1.0), 0.01), 1000))]
+    found = guarantee(plan, delta=1e-5)
+    assert found.epsilon.upper_float == pytest.approx(1.8282366665, abs=1e-9)
+    assert found.epsilon.relative_width < 1e-6
+    assert (found.notion, found.mu.upper, found.rho.upper) == (Gdp(inf), inf, inf)
+    assert found.by_party[0].epsilon.upper == found.epsilon.upper
+    assert any("hidden" in text for text in found.assumptions)
+    assert any("Poisson" in theorem.statement for theorem in found.theorems)
+    fast = epsilons_at(plan, deltas=[1e-5], grade=Grade.FAST)
+    assert found.epsilon.lower_float <= fast.epsilon[0] <= found.epsilon.upper_float * (1 + 1e-6)
+    assert deltas_at(plan, epsilons=[found.epsilon.upper_float]).delta[0] <= 1e-5 * (1 + 1e-6)
+
+
+def test_pure_steps_have_a_rho() -> None:
+    size = declared(1, "count", adjacency=Adjacency.REPLACE_ONE, norm=Norm.L1)
+    found = guarantee([event(LaplaceStep(size, 4.0))], delta=1e-5)
+    assert found.rho.upper_float == 1 / 32
+    assert found.mu.upper == inf

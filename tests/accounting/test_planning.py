@@ -12,6 +12,7 @@ from dpledger.accounting.guarantee import guarantee
 from dpledger.accounting.planning import (
     UnattainableTarget,
     calibrate_noise_multiplier,
+    calibrate_sampling_rate,
     rounds_within,
 )
 from dpledger.mechanisms import (
@@ -21,6 +22,8 @@ from dpledger.mechanisms import (
     Event,
     GaussianStep,
     InvalidParameter,
+    PoissonSampled,
+    Repeated,
     UnprotectedRelease,
     declared,
 )
@@ -29,7 +32,7 @@ from dpledger.mechanisms.curators import noise_std_for
 UNIT = declared(1, "unit", adjacency=Adjacency.REPLACE_ONE)
 
 
-def at(mechanism: GaussianStep | UnprotectedRelease, round: int) -> Event:
+def at(mechanism: GaussianStep | Repeated | UnprotectedRelease, round: int) -> Event:
     return Event(mechanism, Context((), round, "test", Audience.SERVER))
 
 
@@ -129,3 +132,45 @@ def test_calibrated_rounds_are_the_rounds_calibrated_for() -> None:
 def test_a_round_too_many_is_said_to_be_one() -> None:
     with pytest.raises(UnattainableTarget):
         rounds_within(lambda t: equal_rounds(t)(0.1), target_epsilon=1, delta=1e-6)
+
+
+ADDED = declared(1, "unit", adjacency=Adjacency.ADD_REMOVE_ONE)
+
+
+def sampled(noise_multiplier: float, rate: float, rounds: int) -> list[Event]:
+    step = PoissonSampled(GaussianStep(ADDED, noise_multiplier), rate)
+    return [at(Repeated(step, rounds), 1)]
+
+
+def test_noise_of_a_sampled_plan_meets_its_target_and_hardly_less_does_not() -> None:
+    found = calibrate_noise_multiplier(
+        lambda z: sampled(z, 0.01, 1000), target_epsilon=1, delta=1e-5
+    )
+    assert found.guarantee.epsilon <= 1
+    less = sampled(found.noise_multiplier * (1 - 1e-6), 0.01, 1000)
+    assert guarantee(less, delta=1e-5).epsilon > 1
+
+
+def test_the_sampling_rate_is_the_largest_that_meets_the_target() -> None:
+    found = calibrate_sampling_rate(lambda q: sampled(1.0, q, 1000), target_epsilon=2, delta=1e-5)
+    assert found.guarantee.epsilon <= 2
+    more = sampled(1.0, found.sampling_rate * (1 + 1e-6), 1000)
+    assert guarantee(more, delta=1e-5).epsilon > 2
+
+
+def test_a_rate_that_may_be_one_is_one_and_none_at_all_is_an_error() -> None:
+    found = calibrate_sampling_rate(lambda q: sampled(50.0, q, 10), target_epsilon=5, delta=1e-5)
+    assert found.sampling_rate == 1
+    with pytest.raises(UnattainableTarget, match="sampling rate"):
+        calibrate_sampling_rate(
+            lambda q: [*sampled(50.0, q, 10), at(GaussianStep(ADDED, 0.1), 2)],
+            target_epsilon=1,
+            delta=1e-5,
+        )
+
+
+def test_rounds_of_a_sampled_plan() -> None:
+    found = rounds_within(lambda n: sampled(1.0, 0.01, n), target_epsilon=1.83, delta=1e-5)
+    assert 1000 <= found.rounds < 1010
+    over = sampled(1.0, 0.01, found.rounds + 1)
+    assert guarantee(over, delta=1e-5).epsilon > 1.83

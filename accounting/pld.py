@@ -221,11 +221,17 @@ def _cells(pair: DominatingPair, low: int, high: int, step: float, bits: int) ->
 
 
 def _integer_up(value: arb) -> int:
-    return int(value.upper().ceil().unique_fmpz())
+    return _whole(value.upper().ceil())
 
 
 def _integer_down(value: arb) -> int:
-    return int(value.lower().floor().unique_fmpz())
+    return _whole(value.lower().floor())
+
+
+def _whole(value: arb) -> int:
+    """Return the whole number that an exact ball is."""
+    mantissa, exponent = value.man_exp()
+    return int(mantissa) << int(exponent) if exponent >= 0 else int(mantissa) >> -int(exponent)
 
 
 def compose(counts: Counts, *, delta: float, cells: int, rounding: Rounding) -> LossDistribution:

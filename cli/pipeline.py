@@ -13,9 +13,9 @@ import numpy as np
 from rich.table import Table
 
 from ..accounting.certificate import certify
-from ..accounting.checker import check
 from ..accounting.guarantee import Guarantee, guarantee
 from ..accounting.ledger import SqliteLedger
+from ..accounting.pld_checker import check
 from ..audits.crosscheck import MissingExtra
 from ..audits.crosscheck import crosscheck as compare
 from ..audits.report import (

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import click
 
-from ..accounting.checker import CertificateWrong, Undecided, check, report
+from ..accounting.checker import CertificateWrong, Undecided, report
 from ..accounting.coq_goal import CoqMissing, coq_goal, prove
 from ..accounting.ledger import SqliteLedger, TamperedLedger
+from ..accounting.pld_checker import check
 from ..mechanisms.encoding import subject_hash
 from .output import Outcome, deliver, json_option
 

@@ -105,7 +105,8 @@ def test_other_mechanisms_leave_gaussian_figures_out(events):
     step = Event(LaplaceStep(sensitivity, 3.0), Context((), 1, "count", Audience.PUBLIC))
     privacy = built([step], guaranteed=guarantee(events, delta=DELTA)).privacy
     assert (privacy.odometer, privacy.conversions) == (None, None)
-    assert privacy.curve is not None and privacy.curve[0].delta < 1
+    assert privacy.curve is not None
+    assert privacy.curve[0].delta < 1
 
 
 def test_nothing_released_is_a_report_too():

@@ -159,6 +159,8 @@ def test_the_published_variant_is_a_finding(call: Call, folder: Path) -> None:
     assert answer.status == 1
     assert answer.data["guarantee"]["epsilon"]["upper"] == "infinity"
     assert "pre-training" in answer.data["guarantee"]["unprotected"][0]
+    curve = call("curve", published, "--points", 2, "--json")
+    assert (curve.status, curve.data["epsilon"]) == (0, ["infinity", "infinity"])
 
 
 def test_no_noise_reaches_a_target_for_the_published_variant(call: Call, folder: Path) -> None:

@@ -270,8 +270,8 @@ def _observed(s: CentralisedSetting, side: int, *, trials: int, seed: int) -> Fl
 def _expected(s: CentralisedSetting, side: int) -> FloatArray:
     """What the raw start makes of `_observed`: y_1 always, nu·k_1 unless y_2 has a zero."""
     if s.T == 1:
-        return _observed(s, side, trials=1, seed=1)[0]
-    return np.atleast_1d(_first_clip(s, side) @ _NORMAL)
+        return np.asarray(_observed(s, side, trials=1, seed=1)[0])
+    return np.array([float(_first_clip(s, side) @ _NORMAL)])
 
 
 def _first_clip(s: CentralisedSetting, side: int) -> FloatArray:
@@ -389,8 +389,8 @@ def _tuned(s: CentralisedSetting) -> list[Event]:
 
     def solve(dataset: PrivateDataset, curator: Curator) -> None:
         for factor in (0.5, 1.0, 2.0):
-            algorithm = _algorithm(replace(s, eta=factor * s.eta, T=min(s.T, 100)), _theorem_1(s))
-            state = algorithm.solve(dataset, curator)
+            tried = replace(_algorithm(s, _theorem_1(s)), step_size=factor * s.eta)
+            state = tried.solve(dataset, curator)
             curator.release_unprotected(
                 dataset.mean_gradient(LinearLoss(), state.x),
                 reason="eta and T are chosen for each data set by results on it (section V-B)",

@@ -169,7 +169,7 @@ class ReadingsPromise(Generic[S]):
         """Price every reading; the costliest is what a reader may have built."""
         delta = self.delta(case.setting)
         costs = {
-            f"epsilon, {name}": guarantee(events, delta=delta).epsilon
+            name: guarantee(events, delta=delta).epsilon
             for name, events in self.readings(case.setting).items()
         }
         worst = max(costs.values(), key=lambda e: e.upper_float)

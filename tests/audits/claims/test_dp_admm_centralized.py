@@ -8,7 +8,11 @@ import numpy as np
 import pytest
 
 from dpledger.audits.claims import Counterexample, Verdict, audit, find
-from dpledger.audits.claims.dp_admm_centralized import PAPER, CentralisedSetting
+from dpledger.audits.claims.dp_admm_centralized import (
+    PAPER,
+    CentralisedSetting,
+    split_statistic,
+)
 from dpledger.mechanisms import UnprotectedRelease
 
 REL = 1e-9
@@ -167,7 +171,5 @@ def test_the_repair_holds_under_both_relations() -> None:
 
 
 def test_the_split_statistic_is_zero_on_the_range_of_a() -> None:
-    from dpledger.audits.claims.dp_admm_centralized import split_statistic
-
     x = np.array([0.7, -1.3])
     assert split_statistic(np.array([x[0] - x[1], x[0], x[1]]), 0.0) == pytest.approx(0.0)

@@ -13,7 +13,13 @@ from dpledger.audits.claims import Counterexample, Derivation, Verdict, audit, f
 from dpledger.audits.claims.auditor import EpsilonPromise, SensitivityPromise
 from dpledger.audits.claims.claim import Case
 from dpledger.audits.claims.star import PAPER, StarSetting, critical_mu, exact_total
-from dpledger.audits.claims.structure import AccessPromise, ReadingsPromise, RecordwisePromise
+from dpledger.audits.claims.structure import (
+    AccessPromise,
+    MessagesOnlyPromise,
+    ReadingsPromise,
+    RecordwisePromise,
+)
+from dpledger.solvers import DpAdmm, PublishedDpAdmm, SmoothSteps
 
 REL = 1e-9
 
@@ -222,11 +228,10 @@ def test_h7_one_reading_is_specified() -> None:
 
 def test_h8_fails_for_the_pretrained_algorithm() -> None:
     # the same question asked of a solver whose steps use the data beyond its messages
-    from dpledger.audits.claims.star import _algorithm, _pair
-    from dpledger.audits.claims.structure import MessagesOnlyPromise
-    from dpledger.solvers import PublishedDpAdmm
-
+    published = promise("H-8")
+    assert isinstance(published, MessagesOnlyPromise)
     setting = StarSetting(m=5, d=2)
-    algorithm = PublishedDpAdmm(_algorithm(setting, 3), 1, 5.0)
-    asked = MessagesOnlyPromise(lambda _: algorithm.solve, _pair)
+    repaired = DpAdmm(3, 10.0, SmoothSteps(0.25, 5.0))
+    algorithm = PublishedDpAdmm(repaired, 1, 5.0)
+    asked = replace(published, solve=lambda _: algorithm.solve)
     assert asked.judge(Case(setting)).verdict is Verdict.UNACCOUNTED_ACCESS

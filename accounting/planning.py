@@ -217,7 +217,7 @@ def _fast_start(
         if low == first:
             return least
         low, high = max(low - step, first), low
-    return exp(brentq(excess, low, high, xtol=1e-9))
+    return exp(brentq(excess, low, high, xtol=1e-9, full_output=False))
 
 
 def _outward(start: float, step: float, *, towards: float) -> Iterator[float]:

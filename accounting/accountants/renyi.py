@@ -52,45 +52,31 @@ class _LogMomentAccountant(Accountant):
         """Return the order with the least objective, as far as it was looked for."""
 
     def epsilon_of(self, account: Account, delta: Number) -> Enclosure:
-        def at(order: Fraction) -> arb:
-            excess = ball_of(order - 1)
-            return (self._log_delta(account, order) - ball_of(delta).log()) / excess
+        def bound(order: Fraction) -> arb:
+            return (self._log_delta(account, order) - ball_of(delta).log()) / ball_of(order - 1)
 
+        if account.reasons:
+            return Enclosure.of(inf)
         lower = epsilon_from_delta(mu_squared=account.gaussian_mu_squared, delta=delta)
-        return self._enclosed(account, at, lower)
+        return _from(lower, self._least_bound(account, bound))
 
     def delta_of(self, account: Account, epsilon: Number) -> Enclosure:
-        def at(order: Fraction) -> arb:
+        def log_bound(order: Fraction) -> arb:
             return self._log_delta(account, order) - ball_of(order - 1) * ball_of(epsilon)
 
-        def delta_at(order: Fraction) -> arb:
-            return at(order).exp().min(arb(1))
-
+        if account.reasons or epsilon == inf:
+            return Enclosure.of(1 if account.reasons else 0)
         lower = delta_from_epsilon(mu_squared=account.gaussian_mu_squared, epsilon=epsilon)
-        if epsilon == inf and not account.reasons:
-            return Enclosure.of(0)
-        return self._enclosed(account, delta_at, lower, objective=at, largest=arb(1))
-
-    def _enclosed(
-        self,
-        account: Account,
-        bound: Callable[[Fraction], arb],
-        gaussian: Enclosure,
-        *,
-        objective: Callable[[Fraction], arb] | None = None,
-        largest: arb | None = None,
-    ) -> Enclosure:
-        largest = arb(inf) if largest is None else largest
-        if account.reasons:
-            return Enclosure(largest, largest)
-        if not account.others and account.gaussian_mu_squared.upper.is_zero():
-            return Enclosure.of(0)
-        score = objective or bound
+        upper = self._least_bound(account, log_bound)
         with precision(_BITS):
-            order = self._best_order(account, lambda a: _upper_float(score(a)))
-            found = bound(order)
-            upper = largest if found.is_nan() else found.max(arb(0)).upper().min(largest)
-            return Enclosure(gaussian.lower, upper.max(gaussian.lower))
+            return _from(lower, upper.exp().min(arb(1)))
+
+    def _least_bound(self, account: Account, bound: Callable[[Fraction], arb]) -> arb:
+        """Return the bound at the best order; minus infinity where nothing depends on the data."""
+        if not account.others and account.gaussian_mu_squared.upper.is_zero():
+            return arb(-inf)
+        with precision(_BITS):
+            return _upper(bound(self._best_order(account, lambda a: float(_upper(bound(a))))))
 
     def _log_delta(self, account: Account, order: Fraction) -> arb:
         """Return ln δ at ε = 0: K(α) + h(α - 1)."""
@@ -99,8 +85,13 @@ class _LogMomentAccountant(Accountant):
         return self._log_moment(account, order) + entropy
 
 
-def _upper_float(ball: arb) -> float:
-    return inf if ball.is_nan() else float(ball.upper())
+def _upper(ball: arb) -> arb:
+    return arb(inf) if ball.is_nan() else ball.upper()
+
+
+def _from(lower: Enclosure, bound: arb) -> Enclosure:
+    """Return the enclosure from a lower end to a bound; one below zero proves zero."""
+    return Enclosure(lower.lower, bound.max(lower.lower).upper())
 
 
 class RdpAccountant(_LogMomentAccountant):

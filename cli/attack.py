@@ -13,7 +13,7 @@ from ..audits.neighbours import NeighbourPair, flip_label, opposite_gradients, z
 from ..audits.replay import Progress, replay_attack
 from ..mechanisms import Adjacency, InvalidParameter
 from .configuration import Configuration, NeighbourName, read_configuration
-from .output import Outcome, deliver, json_option, steps
+from .output import Outcome, deliver, json_option, shown_down, shown_up, steps
 from .scores import ClaimedPrivacy, read_scores, scores_outcome
 from .study import Plan
 from .study import plan as make_plan
@@ -121,7 +121,10 @@ def attack_outcome(pair: NeighbourPair, result: AttackResult) -> Outcome:
     rows = [
         ("neighbours", pair.description),
         ("trials", f"{result.trials} in each world, confidence {result.confidence:g} a bound"),
-        ("claimed epsilon", f"{result.claimed_epsilon:.6g} at delta {result.delta:g}"),
+        (
+            "claimed epsilon",
+            f"{shown_up(result.claimed_epsilon, digits=6)} at delta {result.delta:g}",
+        ),
         ("largest provable", f"{result.ceiling:.4g} with so many trials"),
     ]
     if measured is not None:
@@ -132,7 +135,9 @@ def attack_outcome(pair: NeighbourPair, result: AttackResult) -> Outcome:
     rows.append(("verdict", "claim REFUTED" if result.refutes_claim else "claim not refuted"))
     table = Table("lower bound on epsilon", "attack", "null control", box=None)
     for bound, null in zip(result.bounds, result.null_control.bounds, strict=True):
-        table.add_row(bound.method, f"{bound.epsilon:.4g}", f"{null.epsilon:.4g}")
+        table.add_row(
+            bound.method, shown_down(bound.epsilon, digits=4), shown_down(null.epsilon, digits=4)
+        )
     return Outcome(
         title="Replay attack",
         data={"neighbours": pair.description, "share": pair.share, **asdict(result)},

@@ -29,6 +29,7 @@ __all__ = [
     "json_option",
     "number",
     "shown",
+    "shown_down",
     "shown_up",
     "steps",
 ]
@@ -91,13 +92,18 @@ def shown(value: Enclosure) -> str:
     low, high = value.lower_float, value.upper_float
     if f"{low:.10g}" == f"{high:.10g}":
         return shown_up(high)
-    return f"[{-float(shown_up(-low, digits=12)):.12g}, {shown_up(high, digits=12)}]"
+    return f"[{shown_down(low, digits=12)}, {shown_up(high, digits=12)}]"
 
 
 def shown_up(value: float, *, digits: int = 10) -> str:
     """Return a number as text that is not below its shortest decimal: what is printed must hold."""
     rounded = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(float(value)))
     return f"{float(rounded):.{digits}g}"
+
+
+def shown_down(value: float, *, digits: int = 10) -> str:
+    """Return a number as text that is not above its shortest decimal: for lower bounds."""
+    return f"{-float(shown_up(-value, digits=digits)) + 0.0:.{digits}g}"
 
 
 def guarantee_data(found: Guarantee) -> dict[str, Any]:

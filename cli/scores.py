@@ -16,7 +16,7 @@ from ..audits.metrics import auc
 from ..audits.selection import MultiSplit
 from ..mechanisms.errors import require_nonnegative
 from ..mechanisms.protocols import FloatArray
-from .output import Outcome
+from .output import Outcome, shown_down, shown_up
 
 __all__ = ["ClaimedPrivacy", "read_scores", "scores_outcome"]
 
@@ -79,7 +79,7 @@ def scores_outcome(scores: Scores, claim: ClaimedPrivacy, *, confidence: float) 
     most, area = counting.ceiling(trials=trials, delta=claim.delta), auc(scores)
     table = Table("lower bound on epsilon", "epsilon", "how", box=None)
     for bound in bounds:
-        table.add_row(bound.method, f"{bound.epsilon:.4g}", bound.detail)
+        table.add_row(bound.method, shown_down(bound.epsilon, digits=4), bound.detail)
     return Outcome(
         title="Attack by scores",
         data={
@@ -95,7 +95,7 @@ def scores_outcome(scores: Scores, claim: ClaimedPrivacy, *, confidence: float) 
         },
         rows=(
             ("trials", f"{scores.dataset.size} in, {scores.neighbour.size} out"),
-            ("claimed epsilon", f"{claim.epsilon:.6g} at delta {claim.delta:g}"),
+            ("claimed epsilon", f"{shown_up(claim.epsilon, digits=6)} at delta {claim.delta:g}"),
             ("largest provable", f"{most:.4g} with so many trials"),
             ("AUC", f"{area:.4f}"),
             ("verdict", "claim REFUTED" if refuted else "claim not refuted"),

@@ -9,6 +9,7 @@ name, and `SCHEMA_VERSION` changes when the written form does.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from sys import float_info
 
 from .adjacency import Adjacency, require_same_adjacency
 from .errors import (
@@ -50,7 +51,7 @@ def _require_norm(sensitivity: Sensitivity, norm: Norm) -> None:
 def _store_exact(mechanism: object, name: str) -> None:
     """Make a checked number the binary64 that its written form can hold, or refuse it."""
     value = getattr(mechanism, name)
-    if float(value) != value:
+    if value > float_info.max or float(value) != value:
         raise InvalidParameter(name, value, "exactly representable as a binary64")
     object.__setattr__(mechanism, name, float(value))
 

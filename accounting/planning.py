@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from math import exp, log, sqrt
 from typing import NamedTuple
 
-from scipy.optimize import brentq
+from scipy.optimize import root_scalar
 
 from ..mechanisms.errors import (
     DpledgerError,
@@ -217,7 +217,7 @@ def _fast_start(
         if low == first:
             return least
         low, high = max(low - step, first), low
-    return exp(brentq(excess, low, high, xtol=1e-9, full_output=False))
+    return exp(float(root_scalar(excess, bracket=(low, high), xtol=1e-9).root))
 
 
 def _outward(start: float, step: float, *, towards: float) -> Iterator[float]:

@@ -105,7 +105,7 @@ def replay_chunks(
 
     def ratios(world: _World, number: int, size: int) -> FloatArray:
         ran, other = (neighbour, dataset) if world is _World.NEIGHBOUR else (dataset, neighbour)
-        curator = _ScoringCurator(_sampler(seed, world, number), trials=size)
+        curator = _ScoringCurator(SeededSampler.stream(seed, world.value, number), trials=size)
         solve(ran, curator)
         replay = ReplayCurator(curator.transcript)
         solve(other, replay)
@@ -156,12 +156,6 @@ def replay_attack(
         delta=delta,
         confidence=confidence,
     )
-
-
-def _sampler(seed: int, world: _World, chunk: int) -> SeededSampler:
-    sequence = np.random.SeedSequence(seed, spawn_key=(world.value, chunk))
-    high, low = (int(word) for word in sequence.generate_state(2, np.uint64))
-    return SeededSampler(high << 64 | low)
 
 
 def _joined(parts: list[Scores]) -> Scores:

@@ -274,14 +274,14 @@ def tilted_chunks(
         raise InvalidParameter("chunk", chunk, "at least 2, and 2 trials in the last chunk")
     if dataset.shape != neighbour.shape:
         raise InvalidParameter("neighbour.shape", neighbour.shape, f"equal to {dataset.shape}")
-    gaps, gap_squared = _pilot(solve, dataset, neighbour, _sampler(seed, 0))
+    gaps, gap_squared = _pilot(solve, dataset, neighbour, SeededSampler.stream(seed, 0))
     if gap_squared == 0:
         raise InvalidParameter("neighbour", neighbour, "a data set that some message tells apart")
     tilt = plan_tilt(gap_squared=gap_squared, delta=delta)
     shifts = [tilt.amount * gap for gap in gaps]
     for number, start in enumerate(range(0, trials, chunk), start=1):
         size = min(chunk, trials - start)
-        curator = _TiltedCurator(_sampler(seed, number), trials=size, shifts=shifts)
+        curator = _TiltedCurator(SeededSampler.stream(seed, number), trials=size, shifts=shifts)
         solve(dataset, curator)
         replay = ReplayCurator(curator.transcript)
         solve(neighbour, replay)
@@ -292,12 +292,6 @@ def tilted_chunks(
                 curator.log_density - curator.log_density_tilted,
             ),
         )
-
-
-def _sampler(seed: int, number: int) -> SeededSampler:
-    sequence = np.random.SeedSequence(seed, spawn_key=(number,))
-    high, low = (int(word) for word in sequence.generate_state(2, np.uint64))
-    return SeededSampler(high << 64 | low)
 
 
 # --- bounds ------------------------------------------------------------------------------------

@@ -51,6 +51,13 @@ class SeededSampler:
         self._generator = np.random.Generator(kind(seed))
         self.provenance = Provenance(f"numpy-{bits.value}", seed)
 
+    @classmethod
+    def stream(cls, seed: int, *key: int) -> "SeededSampler":
+        """Return the sampler of one of many independent streams of a seed, named by numbers."""
+        sequence = np.random.SeedSequence(seed, spawn_key=key)
+        high, low = (int(word) for word in sequence.generate_state(2, np.uint64))
+        return cls(high << 64 | low)
+
     def standard_normal(self, shape: tuple[int, ...]) -> FloatArray:
         """Return independent N(0, 1) values of the given shape, the next of the seed's stream."""
         return self._generator.standard_normal(shape)

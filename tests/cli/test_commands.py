@@ -16,7 +16,7 @@ QUICK = ("--no-attack", "--no-baselines", "--no-crosscheck")
 
 
 def test_calibrate_meets_the_public_figure(call: Call) -> None:
-    # claims.md H-R: z = 37.3063 for t = 100, (1, 1e-5)
+    # claim H-R: z = 37.3063 for t = 100, (1, 1e-5)
     answer = call(
         "calibrate", "--epsilon", 1, "--delta", 1e-5, "--rounds", 100,
         "--adjacency", "replace-one", "--json",

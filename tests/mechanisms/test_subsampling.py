@@ -200,7 +200,7 @@ def test_sums_over_a_sample_are_sampled_gaussian_steps(
 
 
 def test_svrg_steps_have_the_parts_of_the_paper() -> None:
-    # claims.md PS-3: always 2G/M (M = 4, the smaller party), and up to 4G when drawn
+    # claim PS-3: always 2G/M (M = 4, the smaller party), and up to 4G when drawn
     def step(dataset: PrivateDataset, curator: Curator) -> Sensitive:
         sample = curator.sample(dataset, FixedBatch(1))
         correction = sample.sum_gradient(LOSS, W) - sample.sum_gradient(LOSS, ANCHOR)

@@ -153,7 +153,7 @@ def test_a_tolerance_below_the_rounding_allowance_is_refused() -> None:
         dataset([rows]).predictions("party 0", hopeless)
 
 
-# claims.md S-7: B = b = rho = 1, lambda = 0.01
+# claim S-7: B = b = rho = 1, lambda = 0.01
 def test_the_sensitivity_of_predictions_is_the_claimed_figure() -> None:
     given = {"row_bound": 1, "slope_bound": 1, "radius": 1, "penalty": 1}
     exact = {
@@ -287,7 +287,7 @@ def test_scores_of_a_public_model_move_in_one_coordinate_by_its_length() -> None
     assert here.sensitivity.value >= 10.0
 
 
-# claims.md S-6: rho = 1, a = 2.5
+# claim S-6: rho = 1, a = 2.5
 @pytest.mark.parametrize(("label", "expected"), [(1.0, -0.07102654124), (-1.0, 0.8402098334)])
 def test_the_dual_is_the_claimed_figure(label: float, expected: float) -> None:
     data = dataset([np.ones((2, 1))], labels=np.array([label, 1.0]))

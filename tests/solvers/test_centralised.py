@@ -142,7 +142,7 @@ def test_each_round_releases_one_mean_gradient(adjacency: Adjacency, expected: f
             assert step.noise_std == pytest.approx(noise, rel=1e-15)
 
 
-# claims.md DPA-1 and DPA-2: mu = 1/2, delta = 1e-3, any T and n
+# claim DPA-1 and DPA-2: mu = 1/2, delta = 1e-3, any T and n
 @pytest.mark.parametrize(
     ("adjacency", "nominal", "true"),
     [
@@ -173,7 +173,7 @@ def test_theorem_1_allows_the_claimed_rho(nominal: float, rho: float) -> None:
     assert 7 / (2 * multiplier**2) == pytest.approx(rho, rel=1e-9)
 
 
-# claims.md DPA-R: sigma n/(c sqrt T) = 7.46126327 under replace-one
+# claim DPA-R: sigma n/(c sqrt T) = 7.46126327 under replace-one
 def test_repaired_noise_for_1_at_1e_5_is_the_claimed_figure() -> None:
     shape = DataShape(("all",), 500, 4, 1.0, Adjacency.REPLACE_ONE)
 
@@ -302,7 +302,7 @@ def test_without_noise_the_ridge_optimum_is_found_for_any_b_and_c() -> None:
     assert np.allclose(a @ state.x + b @ state.y, c, atol=1e-6)
 
 
-# claims.md DPA-3. Rows lie below the bound 2, so that none is cut.
+# claim DPA-3. Rows lie below the bound 2, so that none is cut.
 A3 = Constraint(np.array([[1.0, -1.0], [1.0, 0.0], [0.0, 1.0]]))
 PUBLISHED = PublishedCentralisedDpAdmm(CentralisedDpAdmm(A3, 1, 0.0, 0.05, gamma=1.0))
 
@@ -397,7 +397,7 @@ def test_without_its_unprotected_release_the_initial_dual_raises() -> None:
         BASE.run(private(), curator, dual, lambda g: g.sensitivity.root, None)  # type: ignore[arg-type]
 
 
-# claims.md DPA-5: the second moment of the first two features is 0.12, or 0
+# claim DPA-5: the second moment of the first two features is 0.12, or 0
 def test_the_dimension_of_a_published_y_tells_neighbours_apart() -> None:
     labels = [1.0, 1.0, 1.0, 1.0]
     there = small(FOUR, labels)

@@ -146,7 +146,7 @@ def test_derived_sensitivities_are_the_convex_ones(
 
 
 def test_adding_a_record_is_priced_by_the_lower_bound_on_counts() -> None:
-    # claims.md's figure is for going from 8000 records to 8001 only: n_min bounds both sizes
+    # the claim's figure is for going from 8000 records to 8001 only: n_min bounds both sizes
     shape = replace(PAPER, count=8001, adjacency=Adjacency.ADD_REMOVE_ONE)
     step = planned(PrAdmm(ring(5), 1, 1.0, tolerance=EXACT), shape)[0]
     assert step.sensitivity.value == pytest.approx(0.000124984377, rel=1e-9)

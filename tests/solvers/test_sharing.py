@@ -119,7 +119,7 @@ def test_the_observer_sees_every_public_state() -> None:
     assert seen[-1][1] is last
 
 
-# claims.md S-R: M = 2, T = 20, B = b = rho = 1, lambda m_R = 0.1, at (1, 1e-5)
+# claim S-R: M = 2, T = 20, B = b = rho = 1, lambda m_R = 0.1, at (1, 1e-5)
 A9A = VerticalShape(("first", "second"), 32561, (66, 57), 1.0, Adjacency.REPLACE_ONE, True)
 
 
@@ -207,7 +207,7 @@ def test_replay_of_the_repaired_algorithm_stays_within_the_planned_mu() -> None:
     assert sqrt(2 * ratio.mean()) > planned_mu / 10
 
 
-# claims.md S-1, S-3: two equal records; the neighbour's first one has one sign flipped
+# claim S-1, S-3: two equal records; the neighbour's first one has one sign flipped
 SINE = sqrt(3) / 2
 EQUAL = np.array([[SINE, 0.5, 0.0], [SINE, 0.5, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
 FLIPPED = np.array([SINE, -0.5, 0.0])
@@ -282,7 +282,7 @@ def test_without_its_unprotected_release_the_published_algorithm_raises() -> Non
         )
 
 
-# claims.md S-1: d_m = 7, M = 1, rho = 1000, lambda = 1e-6, b_1 = 1.99999999
+# claim S-1: d_m = 7, M = 1, rho = 1000, lambda = 1e-6, b_1 = 1.99999999
 def test_lemma_1_and_theorem_1_are_the_papers() -> None:
     bound = lemma_1_bound(
         features=7,
@@ -298,7 +298,7 @@ def test_lemma_1_and_theorem_1_are_the_papers() -> None:
 
 
 def test_lemma_1_is_no_bound() -> None:
-    """claims.md S-1, d = 66: rows of norm 1 whose minimiser moves D x by 0.88998 against C."""
+    """claim S-1, d = 66: rows of norm 1 whose minimiser moves D x by 0.88998 against C."""
     rows = np.zeros((67, 66))
     rows[:3, :2] = EQUAL[:3, :2]
     rows[np.arange(3, 67), np.arange(2, 66)] = 1.0

@@ -112,7 +112,7 @@ def planned_steps(solver: Solver, shape: DataShape) -> list[GaussianStep]:
     return steps  # type: ignore[return-value]
 
 
-# claims.md H-1: m = 400, rho = .1, c_1 = 1, λ/n = 1e-6, d = 104, c_w = 89, at (.2, 1e-6) a round
+# claim H-1: m = 400, rho = .1, c_1 = 1, λ/n = 1e-6, d = 104, c_w = 89, at (.2, 1e-6) a round
 PAPER = DataShape(("agent",), 400, 104, 1.0, Adjacency.REPLACE_ONE)
 CLASSICAL = sqrt(2 * log(1.25 / 1e-6)) / 0.2
 

@@ -121,7 +121,7 @@ def planned(solver: Solver, shape: DataShape) -> list[object]:
     return [event.mechanism for event in plan.events]
 
 
-# claims.md: M = 6838 of Adult over 5 providers; K = S = 50 are assumed, the paper gives neither
+# M = 6838 of Adult over 5 providers; K = S = 50 are assumed, the paper gives neither
 PAPER = DataShape(("provider",), 6838, 4, 1.0, REPLACE)
 EXPERIMENT = StochasticRounds(50, 50, 0.5)
 
@@ -169,7 +169,7 @@ def test_full_gradients_need_the_noise_of_the_repair(adjacency: Adjacency, noise
 
 
 def test_sampled_repair_costs_a_snapshot_and_sampled_corrections_a_round() -> None:
-    # claims.md PS-R: q = 0.01, z = 1.2, sigma_u = 2e-3, 50 snapshots and 2450 corrections
+    # claim PS-R: q = 0.01, z = 1.2, sigma_u = 2e-3, 50 snapshots and 2450 corrections
     shape = replace(PAPER, adjacency=ZERO)
     solver = SampledPsAdmm(EXPERIMENT, Poisson(0.01), 0.3, 2e-3 * 6838, 1.2)
     found = planned(solver, shape)
@@ -201,7 +201,7 @@ def test_the_sampled_repair_costs_the_published_example_by_another_accountant() 
         sampled_ratio, sampling_prob=second.rate, **grid
     ).self_compose(2450)
     total = snapshots.compose(corrections)
-    # claims.md PS-R gives the add order; a guarantee needs the larger of both
+    # claim PS-R gives the add order; a guarantee needs the larger of both
     assert total._pmf_add.get_epsilon_for_delta(1e-3) == pytest.approx(2.045361657, rel=1e-3)
     assert total.get_epsilon_for_delta(1e-3) > 2.1
 
@@ -281,7 +281,7 @@ def test_printed_weights_extrapolate_for_every_admissible_step_and_convex_ones_n
 
 
 def test_printed_average_is_the_mean_iterate_plus_an_extrapolation() -> None:
-    # claims.md PS-4: x^{k+1} = mean of v^s for s < S, plus (kappa/S)(v^S - v^0)
+    # claim PS-4: x^{k+1} = mean of v^s for s < S, plus (kappa/S)(v^S - v^0)
     visited: list[np.ndarray] = []
     state = PsAdmm(SETTINGS, 1.0).solve(
         private(REPLACE), SamplingCurator(EventList(), SeededSampler(0))

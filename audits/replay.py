@@ -12,7 +12,7 @@ from enum import Enum
 import numpy as np
 
 from ..accounting.notions import Gdp
-from ..mechanisms.curators import Curator, ReplayCurator, SamplingCurator
+from ..mechanisms.curators import Curator, ReplayCurator, SamplingCurator, log_density_of
 from ..mechanisms.errors import InvalidParameter, require_nonnegative, require_positive_int
 from ..mechanisms.events import Event
 from ..mechanisms.private_data import PrivateDataset
@@ -64,10 +64,8 @@ class _ScoringCurator(SamplingCurator):
     ) -> FloatArray:
         content = super()._deliver(sensitive, event, noise_std, stand_in)
         value = sensitive._value
-        if noise_std != 0.0 and value is not None:
-            residual = content - value
-            squared = np.einsum("...pd,...pd->...", residual, residual)
-            self.log_density = self.log_density - squared / (2.0 * noise_std**2)
+        if value is not None:
+            self.log_density = self.log_density + log_density_of(content, value, noise_std)
         return content
 
 

@@ -29,7 +29,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from ..accounting.gaussian import epsilon_from_delta
-from ..mechanisms.curators import Message, ReplayCurator, SamplingCurator
+from ..mechanisms.curators import Message, ReplayCurator, SamplingCurator, log_density_of
 from ..mechanisms.errors import (
     InvalidParameter,
     require_finite,
@@ -189,11 +189,12 @@ class _TiltedCurator(SamplingCurator):
         value = sensitive._value
         assert value is not None
         self.values.append(np.asarray(value))
-        self.log_density_tilted = self.log_density_tilted - _squared(content - value, noise_std)
+        drawn = log_density_of(content, value, noise_std)
+        self.log_density_tilted = self.log_density_tilted + drawn
         if self._shifts is not None:
             # the transcript holds this very array: replays must see the moved message
             content += self._shifts[number]
-        self.log_density = self.log_density - _squared(content - value, noise_std)
+        self.log_density = self.log_density + log_density_of(content, value, noise_std)
         return content
 
 
@@ -219,10 +220,6 @@ class _WatchingReplay(ReplayCurator):
         return content
 
 
-def _squared(residual: FloatArray, noise_std: float) -> FloatArray:
-    return np.asarray(np.einsum("...pd,...pd->...", residual, residual) / (2 * noise_std**2))
-
-
 def _pilot(
     solve: Solve, dataset: PrivateDataset, neighbour: PrivateDataset, sampler: SeededSampler
 ) -> tuple[list[FloatArray], float]:
@@ -238,7 +235,7 @@ def _pilot(
         )
     ]
     total = sum(
-        2 * float(_squared(gap, noise_std))
+        float(np.sum((gap / noise_std) ** 2))
         for gap, noise_std in zip(gaps, replay.noise_stds, strict=True)
     )
     return gaps, total

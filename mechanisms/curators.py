@@ -28,6 +28,7 @@ __all__ = [
     "PlanningCurator",
     "ReplayCurator",
     "SamplingCurator",
+    "log_density_of",
     "noise_std_for",
 ]
 
@@ -43,6 +44,18 @@ def noise_std_for(sensitivity: Sensitivity, noise_multiplier: float) -> float:
     """Return the smallest binary64 noise_std with noise_std / sensitivity >= `noise_multiplier`."""
     require_nonnegative("noise_multiplier", noise_multiplier)
     return float_up(Fraction(noise_multiplier) * sensitivity.root)
+
+
+def log_density_of(content: FloatArray, value: FloatArray, noise_std: float) -> FloatArray:
+    """Return the log-density of messages (..., P, d), one a trial, up to a constant of the noise.
+
+    Without noise a message is equal to the value, or infinitely unlikely.
+    """
+    residual = content - value
+    if noise_std == 0.0:
+        return np.where(np.all(residual == 0.0, axis=(-2, -1)), 0.0, -np.inf)
+    squared = np.einsum("...pd,...pd->...", residual, residual)
+    return np.asarray(-squared / (2.0 * noise_std**2))
 
 
 class Curator(ABC):
@@ -281,13 +294,7 @@ class ReplayCurator(Curator):
         if recorded != event:
             raise InvalidParameter(f"event {self._next}", event, f"equal to {recorded}")
         self._next += 1
-        residual = content - value
-        if noise_std == 0.0:
-            same = np.all(residual == 0.0, axis=(-2, -1))
-            density = np.where(same, 0.0, -np.inf)
-        else:
-            squared = np.einsum("...pd,...pd->...", residual, residual)
-            density = -squared / (2.0 * noise_std**2)
+        density = log_density_of(content, value, noise_std)
         part = sensitive.sampled_part
         weights = None if part is None else part.draw.probabilities
         if weights is not None:

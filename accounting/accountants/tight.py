@@ -14,10 +14,10 @@ from ...mechanisms.events import Mechanism, adjacencies
 from ...mechanisms.protocols import FloatArray
 from ...mechanisms.sensitivity import float_up
 from ..composition import Account
-from ..dominating import DominatingPair, GaussianShift, Order
 from ..enclosure import Enclosure
-from ..leaves import NoDominatingPair, orders_of, pairs_of
 from ..tight import PrivacyProfile
+from ..tight.dominating import DominatingPair, GaussianShift, Order
+from ..tight.leaves import NoDominatingPair, orders_of, pairs_of
 from .accountant import Accountant
 from .renyi import RdpAccountant
 

@@ -14,13 +14,13 @@ import pytest
 from dpledger.accounting import checker, pld_checker, prover
 from dpledger.accounting.certificate import Certificate, certify
 from dpledger.accounting.checker import CertificateWrong, Undecided
-from dpledger.accounting.dominating import GaussianShift, Order, Sampled
 from dpledger.accounting.judgement import RuleViolation
 from dpledger.accounting.pld_checker import Grid, Loss, Pair
 from dpledger.accounting.rules import privacy
 from dpledger.accounting.rules.loss_distribution import Grid as Stated
 from dpledger.accounting.rules.loss_distribution import loss_distribution
 from dpledger.accounting.tight import PrivacyProfile
+from dpledger.accounting.tight.dominating import GaussianShift, Order, Sampled
 from dpledger.mechanisms import (
     Adjacency,
     Audience,

@@ -1,7 +1,7 @@
 """The tight accountant: what a composition of dominating pairs costs, at every ε and δ.
 
 >>> from fractions import Fraction
->>> from dpledger.accounting.dominating import GaussianShift
+>>> from dpledger.accounting.tight.dominating import GaussianShift
 >>> curve = PrivacyProfile.of_pairs({GaussianShift(Fraction(1)): 1})
 >>> round(curve.epsilon(1e-5).upper_float, 10), round(curve.epsilon_upper(1e-5), 10)
 (4.3771780957, 4.3771780957)
@@ -22,13 +22,14 @@ import numpy as np
 from flint import arb
 from numpy.typing import ArrayLike, NDArray
 
-from ..mechanisms.adjacency import Adjacency
-from ..mechanisms.errors import require_nonnegative, require_open_unit
-from ..mechanisms.events import Mechanism
-from . import contour, contour_certified, gaussian, gaussian_fast
-from .composition import Account
+from ...mechanisms.adjacency import Adjacency
+from ...mechanisms.errors import require_nonnegative, require_open_unit
+from ...mechanisms.events import Mechanism
+from .. import gaussian, gaussian_fast
+from ..composition import Account
+from ..enclosure import Enclosure, ball_of, precision
+from . import contour, contour_certified
 from .dominating import DominatingPair, GaussianShift
-from .enclosure import Enclosure, ball_of, precision
 from .leaves import Unprotected, orders_of, pairs_of
 from .moments import maximal_loss
 from .pld import Rounding, compose, epsilon_by_pld

@@ -17,9 +17,9 @@ from fractions import Fraction
 from functools import lru_cache
 from math import floor, log
 
-from ..mechanisms.adjacency import Adjacency
-from ..mechanisms.errors import DpledgerError
-from ..mechanisms.events import (
+from ...mechanisms.adjacency import Adjacency
+from ...mechanisms.errors import DpledgerError
+from ...mechanisms.events import (
     DiscreteGaussianStep,
     DiscreteLaplaceStep,
     GaussianMixtureStep,

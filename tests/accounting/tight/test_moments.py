@@ -6,7 +6,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from dpledger.accounting.dominating import (
+from dpledger.accounting.enclosure import precision
+from dpledger.accounting.tight.dominating import (
     DiscreteGaussianShift,
     DiscreteLaplaceShift,
     DominatingPair,
@@ -16,10 +17,9 @@ from dpledger.accounting.dominating import (
     RandomisedAnswers,
     Sampled,
 )
-from dpledger.accounting.enclosure import precision
-from dpledger.accounting.moments import log_decay, log_moments
-from dpledger.accounting.moments_certified import modulus_beyond, moments_on_line
-from dpledger.accounting.quadrature import Demand
+from dpledger.accounting.tight.moments import log_decay, log_moments
+from dpledger.accounting.tight.moments_certified import modulus_beyond, moments_on_line
+from dpledger.accounting.tight.quadrature import Demand
 
 GAUSSIAN, LAPLACE = GaussianShift(Fraction(9, 4)), LaplaceShift(Fraction(3, 2))
 PAIRS: list[DominatingPair] = [

@@ -6,7 +6,8 @@ from statistics import NormalDist
 
 import pytest
 
-from dpledger.accounting.dominating import (
+from dpledger.accounting.tight import PrivacyProfile
+from dpledger.accounting.tight.dominating import (
     DiscreteGaussianShift,
     DiscreteLaplaceShift,
     GaussianShift,
@@ -15,8 +16,7 @@ from dpledger.accounting.dominating import (
     RandomisedAnswers,
     Sampled,
 )
-from dpledger.accounting.leaves import NoDominatingPair, Unprotected, orders_of, pairs_of
-from dpledger.accounting.tight import PrivacyProfile
+from dpledger.accounting.tight.leaves import NoDominatingPair, Unprotected, orders_of, pairs_of
 from dpledger.mechanisms.adjacency import Adjacency
 from dpledger.mechanisms.events import (
     DiscreteGaussianStep,

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpledger.accounting import contour_certified, gaussian, gaussian_fast
+from dpledger.accounting import gaussian, gaussian_fast
 from dpledger.accounting.composition import composed
-from dpledger.accounting.dominating import (
+from dpledger.accounting.tight import PrivacyProfile, contour_certified
+from dpledger.accounting.tight.dominating import (
     DiscreteGaussianShift,
     DiscreteLaplaceShift,
     DominatingPair,
@@ -24,8 +25,7 @@ from dpledger.accounting.dominating import (
     RandomisedAnswers,
     Sampled,
 )
-from dpledger.accounting.pld import epsilon_by_pld
-from dpledger.accounting.tight import PrivacyProfile
+from dpledger.accounting.tight.pld import epsilon_by_pld
 from dpledger.mechanisms.adjacency import Adjacency
 from dpledger.mechanisms.events import (
     Audience,

@@ -12,6 +12,7 @@ from math import exp, inf, log
 
 from flint import acb, arb
 
+from ..enclosure import Enclosure, ball_of, precision
 from .contour import (
     Counts,
     Placement,
@@ -21,7 +22,6 @@ from .contour import (
     order_of,
     place_contour,
 )
-from .enclosure import Enclosure, ball_of, precision
 from .moments import maximal_loss
 from .moments_certified import modulus_beyond, moments_on_line, real_moment
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
 
-from ..mechanisms.errors import InvalidParameter, require_positive, require_rate
+from ...mechanisms.errors import InvalidParameter, require_positive, require_rate
 
 __all__ = [
     "DiscreteGaussianShift",

@@ -5,8 +5,8 @@ from math import log
 
 import pytest
 
-from dpledger.accounting.contour import delta_upper, epsilon_by_moments, epsilon_upper
-from dpledger.accounting.dominating import (
+from dpledger.accounting.tight.contour import delta_upper, epsilon_by_moments, epsilon_upper
+from dpledger.accounting.tight.dominating import (
     DominatingPair,
     GaussianShift,
     LaplaceShift,

@@ -12,6 +12,7 @@ from math import ceil, sqrt
 
 from flint import acb, arb, ctx
 
+from ..enclosure import ball_of
 from .dominating import (
     DiscreteGaussianShift,
     DiscreteLaplaceShift,
@@ -22,7 +23,6 @@ from .dominating import (
     RandomisedAnswers,
     Sampled,
 )
-from .enclosure import ball_of
 from .moments import (
     best_shift,
     glued_far,

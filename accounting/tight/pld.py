@@ -26,9 +26,9 @@ from math import ceil, inf, log, log2
 
 from flint import arb, fmpz, fmpz_poly
 
+from ..enclosure import Enclosure, ball_of, precision
 from .contour import Counts, chernoff_delta
 from .dominating import DominatingPair
-from .enclosure import Enclosure, ball_of, precision
 from .profiles import delta_of, tails_of
 
 __all__ = ["LossDistribution", "Rounding", "compose", "discretise", "epsilon_by_pld"]

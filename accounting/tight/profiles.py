@@ -10,6 +10,7 @@ from math import ceil, sqrt
 
 from flint import arb, ctx
 
+from ..enclosure import ball_of
 from .dominating import (
     DiscreteGaussianShift,
     DiscreteLaplaceShift,
@@ -20,7 +21,6 @@ from .dominating import (
     RandomisedAnswers,
     Sampled,
 )
-from .enclosure import ball_of
 
 __all__ = ["delta_of", "mu_squared_ball", "tails_of"]
 

@@ -36,11 +36,21 @@ from .sandwich import (
 )
 from .selection import Bonferroni, MultiSplit, Split
 from .sequential import Bet, Evidence, SequentialTest, plan_bet
+from .violations import (
+    AnswerPair,
+    BlackBox,
+    LearnedScore,
+    Violation,
+    find_violation,
+    query_patterns,
+)
 
 __all__ = [
+    "AnswerPair",
     "AttackResult",
     "Bayesian",
     "Bet",
+    "BlackBox",
     "Bonferroni",
     "Canaries",
     "ClopperPearson",
@@ -49,6 +59,7 @@ __all__ = [
     "EpsilonInterval",
     "Evidence",
     "GaussianFamily",
+    "LearnedScore",
     "LowerBound",
     "MissingExtra",
     "MuInterval",
@@ -68,12 +79,14 @@ __all__ = [
     "Tilt",
     "TiltedRuns",
     "TprAtFpr",
+    "Violation",
     "assess",
     "auc",
     "ceiling",
     "crosscheck",
     "dp_event_of",
     "epsilon_interval",
+    "find_violation",
     "flip_label",
     "longest_row",
     "mechanism_of",
@@ -81,6 +94,7 @@ __all__ = [
     "plan_bet",
     "plan_threshold",
     "plan_tilt",
+    "query_patterns",
     "random_record",
     "replay_attack",
     "replay_chunks",

@@ -1,6 +1,8 @@
 """data: records from files, encoded by a public schema; the UCI Adult data set."""
 
 from .adult import load_adult
+from .adult.binary import load_adult_binary
+from .digits import load_digits_with_probes
 from .encoding import load_records
 from .errors import (
     BadValue,
@@ -24,6 +26,7 @@ from .schema import (
     parse_schema,
     read_schema,
 )
+from .synthetic import synthetic_records
 
 __all__ = [
     "BadValue",
@@ -43,8 +46,11 @@ __all__ = [
     "UnreadableFile",
     "WrongColumns",
     "load_adult",
+    "load_adult_binary",
+    "load_digits_with_probes",
     "load_records",
     "parse_schema",
     "read_schema",
     "split_records",
+    "synthetic_records",
 ]

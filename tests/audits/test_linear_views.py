@@ -147,7 +147,7 @@ def test_attacks_come_within_five_percent_of_the_truth(name, view):
     assert 0.95 * truth.lower_float <= found.epsilon <= truth.upper_float
 
 
-def test_a_view_without_noise_is_certain():
+def test_a_run_without_noise_is_refused():
     dataset, neighbour, _ = pair()
     silent = DpAdmm(2, 0.0, ConstantSteps(0.5), loss=Quadratic())
     with pytest.raises(InvalidParameter, match="noise"):

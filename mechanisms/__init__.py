@@ -27,6 +27,7 @@ from .events import (
     SampledWithoutReplacement,
     UnprotectedRelease,
 )
+from .labels import SIGNS, ClassLabels, LabelDomain, RealLabels, SignLabels
 from .private_data import DataShape, PrivateDataset, Sample
 from .protocols import EventList, EventSink, Loss, Provenance
 from .sampling import BitGenerator, Sampler, SeededSampler, SystemSampler
@@ -36,10 +37,12 @@ from .subsampling import FixedBatch, Poisson, Scheme
 from .vertical_data import LabelLoss, LocalProblem, VerticalDataset, VerticalShape
 
 __all__ = [
+    "SIGNS",
     "Adjacency",
     "AdjacencyMismatch",
     "Audience",
     "BitGenerator",
+    "ClassLabels",
     "Context",
     "Curator",
     "DataShape",
@@ -55,6 +58,7 @@ __all__ = [
     "GaussianStep",
     "InexactArgmin",
     "InvalidParameter",
+    "LabelDomain",
     "LabelLoss",
     "LaplaceStep",
     "LocalProblem",
@@ -70,6 +74,7 @@ __all__ = [
     "PrivateDataset",
     "Provenance",
     "RandomisedResponse",
+    "RealLabels",
     "Repeated",
     "ReplayCurator",
     "Sample",
@@ -80,6 +85,7 @@ __all__ = [
     "SeededSampler",
     "Sensitive",
     "Sensitivity",
+    "SignLabels",
     "SystemSampler",
     "UnprotectedRelease",
     "UnprotectedReleaseError",

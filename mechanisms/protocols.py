@@ -3,13 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from .errors import InvalidParameter
 from .events import Event
+
+if TYPE_CHECKING:
+    from .labels import LabelDomain
 
 __all__ = ["EventList", "EventSink", "FloatArray", "Loss", "Provenance"]
 
@@ -67,10 +70,20 @@ class EventList:
 class Loss(Protocol):
     """A loss of a generalised linear model: l(score, label), score = <row, w>.
 
-    `derivative_bound` is sup |∂l/∂score| over all scores and allowed labels, so that a record's
-    gradient has norm at most derivative_bound·‖row‖; `curvature_bound` is sup ∂²l/∂score² (None
-    where there is none). A null record (row 0) must have zero gradient, which any such loss has.
+    With K = `outputs` > 1 there are K scores Wᵀ row, and w is the matrix W of shape (d, K), row by
+    row. Then arrays of scores have one more axis, the last, of length K.
+
+    `derivative_bound` is sup ‖∂l/∂score‖ over all scores and allowed labels, so that a record's
+    gradient, row ⊗ ∂l/∂score, has norm at most derivative_bound·‖row‖; `curvature_bound` is
+    sup ‖∂²l/∂score²‖ (None where there is none); `label_domain` says which labels are allowed.
+    A null record (row 0) must have zero gradient, which any such loss has.
     """
+
+    @property
+    def outputs(self) -> int: ...
+
+    @property
+    def label_domain(self) -> "LabelDomain": ...
 
     @property
     def derivative_bound(self) -> Fraction: ...
@@ -79,9 +92,9 @@ class Loss(Protocol):
     def curvature_bound(self) -> Fraction | None: ...
 
     def value(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
-        """Return l, elementwise over the broadcast of scores (..., n) and labels (n,)."""
+        """Return l, elementwise over scores (..., n) or (..., n, K), and labels (n,)."""
         ...
 
     def derivative(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
-        """Return ∂l/∂score, elementwise; |result| <= derivative_bound also in floating point."""
+        """Return ∂l/∂score in a new array of the scores' shape."""
         ...

@@ -9,7 +9,15 @@ from .centralised import (
 )
 from .decentralised import NetworkState, PrAdmm, PublishedPrAdmm, published_noise_multiplier
 from .fused_lasso import Constraint, fused_lasso, inverse_covariance_edges
-from .losses import LinearLoss, Logistic
+from .losses import (
+    Hinge,
+    Huber,
+    LinearLoss,
+    Logistic,
+    Multinomial,
+    SmoothedHinge,
+    bounded_squared,
+)
 from .regularisers import L1, L2, ProximalTerm, Regulariser
 from .schedules import (
     ConstantNoise,
@@ -49,10 +57,13 @@ __all__ = [
     "Constraint",
     "ConvexWeights",
     "DpAdmm",
+    "Hinge",
+    "Huber",
     "InnerWeights",
     "IterationDecay",
     "LinearLoss",
     "Logistic",
+    "Multinomial",
     "Network",
     "NetworkState",
     "NoiseSchedule",
@@ -73,12 +84,14 @@ __all__ = [
     "SharingAdmm",
     "SharingState",
     "SmoothSteps",
+    "SmoothedHinge",
     "Solver",
     "SplitState",
     "StarState",
     "Steps",
     "StochasticRounds",
     "TabulatedNoise",
+    "bounded_squared",
     "complete",
     "five_agents",
     "fused_lasso",

@@ -1,28 +1,54 @@
-"""Losses of generalised linear models, with the constants that sensitivities and steps rest on.
+"""Losses of (generalised) linear models, with the constants that sensitivities and steps rest on.
+
+For rows of norm at most R, a record's gradient row ⊗ ∂l/∂score has norm at most
+R·derivative_bound, and moves by at most R²·curvature_bound per unit of the model. No loss here is
+strongly convex in the model: a modulus comes from regularisers and penalties alone.
+
+Two records' gradients differ by up to 2R·derivative_bound, and for every loss here that is the
+supremum once d >= 2: take rows R(c, ±s) with s near 1, both with a large score along the
+first axis, and slopes that saturate with one sign. Only where the label alone differs is it less:
+R·label_gap_bound.
 
 >>> import numpy as np
 >>> Logistic().derivative(np.array([0.0]), np.array([1.0]))
 array([-0.5])
+>>> bounded_squared(score_bound=1.0, label_bound=2.0).derivative_bound
+Fraction(3, 1)
 """
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
-from scipy.special import expit
+import numpy.typing as npt
+from scipy.special import logsumexp, softmax
 
+from ..mechanisms.errors import require_positive
+from ..mechanisms.labels import SIGNS, ClassLabels, LabelDomain, RealLabels
 from ..mechanisms.protocols import FloatArray
+from ..mechanisms.sensitivity import float_up, root_up
 
-__all__ = ["LinearLoss", "Logistic"]
+__all__ = [
+    "Hinge",
+    "Huber",
+    "LinearLoss",
+    "Logistic",
+    "Multinomial",
+    "SmoothedHinge",
+    "bounded_squared",
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Logistic:
     """l(s, y) = ln(1 + exp(-y s)), y = ±1: |l'| <= 1, 0 <= l'' <= 1/4."""
 
-    derivative_bound: Fraction = Fraction(1)
-    curvature_bound: Fraction | None = Fraction(1, 4)
-    label_gap_bound: Fraction = Fraction(1)
+    outputs: ClassVar[int] = 1
+    label_domain: ClassVar[LabelDomain] = SIGNS
+    derivative_bound: ClassVar[Fraction] = Fraction(1)
+    curvature_bound: ClassVar[Fraction | None] = Fraction(1, 4)
+    label_gap_bound: ClassVar[Fraction] = Fraction(1)
 
     def value(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
         """Return the loss, elementwise; never overflows."""
@@ -30,9 +56,11 @@ class Logistic:
 
     def derivative(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
         """Return -y/(1 + exp(y s)), elementwise."""
-        slope = expit(np.multiply(scores, -labels))
-        slope *= -labels
-        return slope
+        slope = np.multiply(scores, labels)
+        with np.errstate(over="ignore"):  # 1/(1 + infinity) is the right limit
+            np.exp(slope, out=slope)
+        slope += 1.0
+        return np.divide(-labels, slope, out=slope)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +71,11 @@ class LinearLoss:
     whole of what replace-one sensitivities price.
     """
 
-    derivative_bound: Fraction = Fraction(1)
-    curvature_bound: Fraction | None = Fraction(0)
-    label_gap_bound: Fraction = Fraction(2)
+    outputs: ClassVar[int] = 1
+    label_domain: ClassVar[LabelDomain] = SIGNS
+    derivative_bound: ClassVar[Fraction] = Fraction(1)
+    curvature_bound: ClassVar[Fraction | None] = Fraction(0)
+    label_gap_bound: ClassVar[Fraction] = Fraction(2)
 
     def value(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
         """Return y·s, elementwise."""
@@ -54,3 +84,180 @@ class LinearLoss:
     def derivative(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
         """Return y, elementwise."""
         return np.broadcast_to(labels, np.broadcast_shapes(scores.shape, labels.shape)).copy()
+
+
+@dataclass(frozen=True, slots=True)
+class Hinge:
+    """l(s, y) = max(0, 1 - y s), y = ±1: |l'| <= 1 and not smooth; the slope at the kink is 0.
+
+    `label_gap_bound` 2 is attained at |s| < 1.
+    """
+
+    outputs: ClassVar[int] = 1
+    label_domain: ClassVar[LabelDomain] = SIGNS
+    derivative_bound: ClassVar[Fraction] = Fraction(1)
+    curvature_bound: ClassVar[Fraction | None] = None
+    label_gap_bound: ClassVar[Fraction] = Fraction(2)
+
+    def value(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
+        """Return the loss, elementwise."""
+        return np.maximum(0.0, 1.0 - labels * scores)
+
+    def derivative(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
+        """Return -y where y s < 1, else 0."""
+        return np.where(labels * scores < 1.0, -labels, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class SmoothedHinge:
+    """The hinge with a parabola of half-width h around its kink: the Huber loss of support vectors.
+
+    l = 0 for m >= 1 + h, 1 - m for m <= 1 - h, else (1 + h - m)²/(4h), with m = y s and y = ±1.
+    |l'| <= 1, 0 <= l'' <= 1/(2h); between the hinge and the hinge + h/4.
+    Source: Chapelle (2007), Training a support vector machine in the primal; Chaudhuri, Monteleoni
+    and Sarwate (2011), section 3.4.2.
+
+    Args:
+        width: h.
+    """
+
+    width: float = 0.5
+
+    def __post_init__(self) -> None:
+        require_positive("width", self.width)
+
+    outputs: ClassVar[int] = 1
+    label_domain: ClassVar[LabelDomain] = SIGNS
+    derivative_bound: ClassVar[Fraction] = Fraction(1)
+
+    @property
+    def curvature_bound(self) -> Fraction | None:
+        return 1 / (2 * Fraction(self.width))
+
+    @property
+    def label_gap_bound(self) -> Fraction:
+        """sup of h(s) + h(-s), h = -l'(·, +1) in [0, 1]: at s = 0, 1 + 1/h where h > 1, else 2."""
+        return min(Fraction(2), 1 + 1 / Fraction(self.width))
+
+    def value(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
+        """Return the loss, elementwise."""
+        shortfall = 1.0 - labels * scores
+        inside = np.clip(shortfall + self.width, 0.0, 2.0 * self.width)
+        return inside**2 / (4.0 * self.width) + np.maximum(shortfall - self.width, 0.0)
+
+    def derivative(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
+        """Return -y times the cut of 1/2 + (1 - y s)/(2h) to [0, 1]."""
+        # 1 - y s first: exact near the kink, where a small h would magnify its rounding
+        slope = (1.0 - labels * scores) / (2.0 * self.width) + 0.5
+        return np.clip(slope, 0.0, 1.0, out=slope) * -labels
+
+
+@dataclass(frozen=True, slots=True)
+class Huber:
+    """l(s, y) = r²/2 for |r| <= kappa, else kappa|r| - kappa²/2, with r = s - y and |y| <= Y.
+
+    l' is r cut to ±kappa, so |l'| <= kappa, 0 <= l'' <= 1, and two labels move the slope by at most
+    min(2 kappa, 2Y). Source: Huber (1964).
+
+    Args:
+        width: kappa, in units of the label.
+        label_bound: Y, public; labels beyond are refused with the data.
+    """
+
+    width: float
+    label_bound: float
+
+    def __post_init__(self) -> None:
+        require_positive("width", self.width)
+        require_positive("label_bound", self.label_bound)
+
+    outputs: ClassVar[int] = 1
+
+    @property
+    def label_domain(self) -> LabelDomain:
+        return RealLabels(self.label_bound)
+
+    @property
+    def derivative_bound(self) -> Fraction:
+        return Fraction(self.width)
+
+    curvature_bound: ClassVar[Fraction | None] = Fraction(1)
+
+    @property
+    def label_gap_bound(self) -> Fraction:
+        return 2 * min(Fraction(self.width), Fraction(self.label_bound))
+
+    def value(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
+        """Return the loss, elementwise."""
+        size = np.abs(scores - labels)
+        near = np.minimum(size, self.width)
+        return near * (size - 0.5 * near)
+
+    def derivative(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
+        """Return s - y cut to ±kappa, elementwise."""
+        return np.clip(scores - labels, -self.width, self.width)
+
+
+def bounded_squared(*, score_bound: float, label_bound: float) -> Huber:
+    """Return the loss that is (s - y)²/2 wherever |s| <= `score_bound`, and Lipschitz everywhere.
+
+    On the domain |row| <= R, |w| <= B, |y| <= Y the squared loss has gradients of norm at most
+    R(RB + Y). A noisy iterate can leave that domain, and projecting it would be one more thing to
+    assume: with score_bound = RB, this loss goes on as a straight line once |s - y| passes
+    RB + Y, so that R(RB + Y) bounds its gradients for every w.
+
+    Args:
+        score_bound: RB, a bound on the scores of interest.
+        label_bound: Y.
+    """
+    require_positive("score_bound", score_bound)
+    require_positive("label_bound", label_bound)
+    return Huber(float_up(Fraction(score_bound) + Fraction(label_bound)), label_bound)
+
+
+@dataclass(frozen=True, slots=True)
+class Multinomial:
+    """l(s, y) = ln sum_j exp(s_j) - s_y, y in {0, ..., K-1}: multi-class logistic regression.
+
+    With p = softmax(s), the slope is p - e_y and a record's gradient row ⊗ (p - e_y), whose
+    (Frobenius) norm is ‖row‖·‖p - e_y‖. Equation 3 of Huang et al. (2020), for one-hot labels.
+
+    |p - e_y|² = (1 - p_y)² + sum over j ≠ y of p_j² <= 2 (1 - p_y)² <= 2: at most sqrt(2),
+    approached as p tends to another e_j. The curvature diag(p) - p pᵀ is the variance of v_J under
+    J ~ p in direction v, at most ((max v - min v)/2)² <= |v|²/2: at most 1/2, attained at
+    p = (1/2, 1/2). Two labels move the slope by |e_y - e_y'| = sqrt(2), exactly.
+
+    Args:
+        classes: K, public.
+    """
+
+    classes: int
+
+    def __post_init__(self) -> None:
+        ClassLabels(self.classes)
+
+    @property
+    def outputs(self) -> int:
+        return self.classes
+
+    @property
+    def label_domain(self) -> LabelDomain:
+        return ClassLabels(self.classes)
+
+    derivative_bound: ClassVar[Fraction] = root_up(Fraction(2))
+    curvature_bound: ClassVar[Fraction | None] = Fraction(1, 2)
+    label_gap_bound: ClassVar[Fraction] = root_up(Fraction(2))
+
+    def value(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
+        """Return the loss of shape (..., n), for scores (..., n, K)."""
+        own = np.where(self._one_hot(labels), scores, 0.0).sum(axis=-1)
+        return np.asarray(logsumexp(scores, axis=-1) - own)
+
+    def derivative(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
+        """Return softmax(s) - e_y, of the scores' shape."""
+        slopes = np.asarray(softmax(scores, axis=-1))
+        slopes -= self._one_hot(labels)
+        return slopes
+
+    def _one_hot(self, labels: FloatArray) -> npt.NDArray[np.bool_]:
+        return np.equal(labels[..., None], np.arange(self.classes))

@@ -1,0 +1,94 @@
+"""Label domains: which labels records may carry, publicly; others are refused before anything runs.
+
+>>> RealLabels(2.0).contains(SignLabels())
+True
+>>> ClassLabels(3).contains(SignLabels())
+False
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .errors import InvalidParameter, require_positive
+from .protocols import FloatArray
+
+__all__ = ["SIGNS", "ClassLabels", "LabelDomain", "RealLabels", "SignLabels"]
+
+
+@dataclass(frozen=True, slots=True)
+class SignLabels:
+    """-1 and +1."""
+
+    @property
+    def filler(self) -> float:
+        """A label for the null records that pad a block."""
+        return 1.0
+
+    def contains(self, other: "LabelDomain") -> bool:
+        """Return whether every label of `other` is one of these, with the same meaning."""
+        return isinstance(other, SignLabels)
+
+    def require(self, labels: FloatArray) -> None:
+        """Raise `InvalidParameter` naming the first label that is not allowed."""
+        _refuse(labels[np.abs(labels) != 1.0], "in {-1, +1}")
+
+
+@dataclass(frozen=True, slots=True)
+class ClassLabels:
+    """0, 1, ..., classes - 1; the number of classes is public."""
+
+    classes: int
+
+    def __post_init__(self) -> None:
+        if isinstance(self.classes, bool) or not isinstance(self.classes, int) or self.classes < 2:
+            raise InvalidParameter("classes", self.classes, "a whole number in [2, inf)")
+
+    @property
+    def filler(self) -> float:
+        """A label for the null records that pad a block."""
+        return 0.0
+
+    def contains(self, other: "LabelDomain") -> bool:
+        """Return whether `other` has the same classes."""
+        return self == other
+
+    def require(self, labels: FloatArray) -> None:
+        """Raise `InvalidParameter` naming the first label that is not allowed."""
+        allowed = (labels >= 0) & (labels < self.classes) & (labels == np.floor(labels))
+        _refuse(labels[~allowed], f"a whole number in [0, {self.classes - 1}]")
+
+
+@dataclass(frozen=True, slots=True)
+class RealLabels:
+    """Real numbers of size at most the public `bound`."""
+
+    bound: float
+
+    def __post_init__(self) -> None:
+        require_positive("bound", self.bound)
+
+    @property
+    def filler(self) -> float:
+        """A label for the null records that pad a block."""
+        return 0.0
+
+    def contains(self, other: "LabelDomain") -> bool:
+        """Return whether every label of `other` is one of these; classes are no numbers."""
+        if isinstance(other, ClassLabels):
+            return False
+        return self.bound >= (1.0 if isinstance(other, SignLabels) else other.bound)
+
+    def require(self, labels: FloatArray) -> None:
+        """Raise `InvalidParameter` naming the first label that is not allowed."""
+        _refuse(labels[~(np.abs(labels) <= self.bound)], f"in [-{self.bound:g}, {self.bound:g}]")
+
+
+LabelDomain = SignLabels | ClassLabels | RealLabels
+
+SIGNS = SignLabels()
+
+
+def _refuse(wrong: FloatArray, allowed: str) -> None:
+    if wrong.size:
+        raise InvalidParameter("label", float(wrong.flat[0]), allowed)

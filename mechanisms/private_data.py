@@ -20,7 +20,7 @@ from scipy import sparse
 
 from .adjacency import Adjacency
 from .argmin import Objective, minimise
-from .clipping import HEADROOM
+from .clipping import HEADROOM, largest_entry
 from .errors import (
     InvalidParameter,
     UnprotectedIteration,
@@ -28,8 +28,9 @@ from .errors import (
     require_positive,
     require_positive_int,
 )
+from .labels import SIGNS, LabelDomain
 from .protocols import FloatArray, Loss
-from .records import Records, gather_records
+from .records import Records, combined, gather_records, record_slopes
 from .sensitive import Sensitive
 from .sensitivity import Sensitivity, mean_of_bounded, strongly_convex_argmin, sum_of_bounded
 from .subsampling import Draw, IntArray, SampledPart, Scheme
@@ -48,6 +49,7 @@ class DataShape:
         features: dimension d of a row.
         row_bound: l2 bound that every row is cut to.
         adjacency: the neighbouring relation that sensitivities are derived for.
+        label_domain: which labels there may be.
     """
 
     parties: tuple[str, ...]
@@ -55,6 +57,7 @@ class DataShape:
     features: int
     row_bound: float
     adjacency: Adjacency
+    label_domain: LabelDomain = SIGNS
 
     def __post_init__(self) -> None:
         if not isinstance(self.parties, tuple):
@@ -69,8 +72,17 @@ class DataShape:
         if self.adjacency is Adjacency.REPLACE_FEATURE_COLUMN:
             raise InvalidParameter("adjacency", self.adjacency, "a relation between records")
 
+    def parameters(self, loss: Loss) -> int:
+        """Return the number of coordinates of a model for `loss`: d·K."""
+        return self.features * loss.outputs
+
     def gradient_bound(self, loss: Loss) -> Fraction:
-        """Return G: no record's gradient of `loss` is longer."""
+        """Return G: no record's gradient of `loss` is longer.
+
+        Raises `InvalidParameter` for a loss that is not defined for all labels of the domain.
+        """
+        if not loss.label_domain.contains(self.label_domain):
+            raise InvalidParameter("loss", loss, f"defined for {self.label_domain}")
         return Fraction(loss.derivative_bound) * Fraction(float(self.row_bound))
 
 
@@ -79,19 +91,20 @@ class PrivateDataset:
 
     Args:
         features: dense or sparse array of shape (n, d), one row a record.
-        labels: array of shape (n,), each -1 or +1.
+        labels: array of shape (n,), each in `label_domain`.
         adjacency: the neighbouring relation.
         row_bound: l2 bound; longer rows are scaled down to it.
         party_of: array of shape (n,) of indices into `parties`, or None for a single party.
         parties: names of the parties; the record-to-party map must be public and fixed.
         n_min: under add-remove-one, and only there: public lower bound on every party's count.
+        label_domain: public; -1 and +1, or classes, or real numbers up to a bound.
 
     Raises:
-        InvalidParameter: non-finite entries, labels outside ±1, wrong shapes, an empty party, or
-            fewer records than `n_min`. Nothing has been spent by then.
+        InvalidParameter: non-finite entries, labels outside their domain, wrong shapes, an
+            empty party, or fewer records than `n_min`. Nothing has been spent by then.
     """
 
-    __slots__ = ("_records", "_shape")
+    __slots__ = ("_party", "_records", "_shape", "_whole")
 
     def __init__(
         self,
@@ -103,11 +116,12 @@ class PrivateDataset:
         party_of: np.ndarray[Any, np.dtype[np.integer[Any]]] | None = None,
         parties: tuple[str, ...] = ("all",),
         n_min: int | None = None,
+        label_domain: LabelDomain = SIGNS,
     ) -> None:
         if not isinstance(adjacency, Adjacency):
             raise InvalidParameter("adjacency", adjacency, "an Adjacency")
         require_positive("row_bound", row_bound)
-        records = gather_records(features, labels, row_bound, party_of, len(parties))
+        records = gather_records(features, labels, row_bound, party_of, len(parties), label_domain)
         smallest = int(records.counts.min())
         if smallest == 0:
             raise InvalidParameter(
@@ -122,17 +136,18 @@ class PrivateDataset:
                 raise InvalidParameter("n_min", n_min, "not above a party's number of records")
         elif n_min is not None:
             raise InvalidParameter("n_min", n_min, f"None under {adjacency.value}")
+        count = smallest if n_min is None else n_min
         self._shape = DataShape(
-            parties, smallest if n_min is None else n_min, features.shape[1], row_bound, adjacency
+            parties, count, features.shape[1], row_bound, adjacency, label_domain
         )
-        self._records: Records | None = records
+        self._hold(records)
 
     @classmethod
     def planned(cls, shape: DataShape) -> PrivateDataset:
         """Return a handle without records: it answers with sensitivities and no values."""
         handle = cls.__new__(cls)
         handle._shape = shape
-        handle._records = None
+        handle._hold(None)
         return handle
 
     @property
@@ -141,13 +156,17 @@ class PrivateDataset:
         return self._shape
 
     def mean_gradient(self, loss: Loss, w: FloatArray) -> Sensitive:
-        """Return each party's mean gradient at the public point w, of shape (..., P, d) or (d,)."""
+        """Return each party's mean gradient at the public point w.
+
+        The point has shape (..., P, d·K) or (d·K,), K the loss's number of outputs.
+        """
         sensitivity = mean_of_bounded(
             self.shape.gradient_bound(loss), self.shape.count, self.shape.adjacency
         )
-        point, records = self._point("w", w), self._records
+        width = self.shape.parameters(loss)
+        point, records = self._point("w", w, width), self._records
         value = None if records is None else records.mean_gradient(loss, point)
-        return self._sensitive(sensitivity, value)
+        return self._sensitive(sensitivity, width, value)
 
     def second_moment(self) -> Sensitive:
         """Return each party's mean of a aᵀ over its rows a, row by row: of shape (P, d²).
@@ -159,22 +178,26 @@ class PrivateDataset:
         value = None
         if records is not None:
             # the gradient of <a, w>²/2 at the j-th unit vector is the j-th column of a aᵀ
-            units = np.eye(shape.features)[:, None, :].repeat(len(shape.parties), axis=1)
+            units = np.eye(shape.features)[:, None, :].repeat(len(records.counts), axis=1)
             columns = records.mean_gradient(_HalfSquare(bound), units)
-            value = columns.swapaxes(0, 1).reshape(len(shape.parties), -1)
+            value = columns.swapaxes(0, 1).reshape(columns.shape[1], -1)
         return Sensitive(
             mean_of_bounded(bound**2, shape.count, shape.adjacency),
             parties=shape.parties,
             dimension=shape.features**2,
-            value=value,
+            value=self._spread(value),
         )
 
-    def sum_gradient(self, loss: Loss, w: FloatArray) -> Sensitive:
-        """Return each party's sum of gradients at the public point w."""
-        sensitivity = sum_of_bounded(self.shape.gradient_bound(loss), self.shape.adjacency)
-        point, records = self._point("w", w), self._records
-        value = None if records is None else records.sum_gradient(loss, point)
-        return self._sensitive(sensitivity, value)
+    def sum_gradient(self, loss: Loss, w: FloatArray, *, radius: float | None = None) -> Sensitive:
+        """Return each party's sum of gradients at the public point w, each cut to `radius`."""
+        bound = _cut_bound(self.shape.gradient_bound(loss), radius)
+        width = self.shape.parameters(loss)
+        point, records = self._point("w", w, width), self._records
+        value = None
+        if records is not None:
+            slopes = record_slopes(records, loss, point)
+            value = combined(records, _cut(slopes, records.norms, radius))
+        return self._sensitive(sum_of_bounded(bound, self.shape.adjacency), width, value)
 
     def strongly_convex_argmin(
         self,
@@ -189,7 +212,7 @@ class PrivateDataset:
 
         The gradient norm at the result is certified to be at most `tolerance`, which is declared
         beforehand and priced (2·tolerance/modulus); `linear` and `start` are public, broadcastable
-        to (..., P, d). `modulus` is one number, or one for each party in shape (P,): then the
+        to (..., P, d·K). `modulus` is one number, or one for each party in shape (P,): then the
         smallest is priced, since the differing record may be in any party. Raises `InexactArgmin`
         before any release when the certificate fails, and `InvalidParameter` for a loss without a
         curvature bound.
@@ -206,19 +229,21 @@ class PrivateDataset:
             self.shape.count,
             self.shape.adjacency,
         )
-        shift, origin = self._point("linear", linear), self._point("start", start)
+        width = self.shape.parameters(loss)
+        shift, origin = self._point("linear", linear, width), self._point("start", start, width)
         records = self._records
         if records is None:
-            return self._sensitive(sensitivity, None)
+            return self._sensitive(sensitivity, width, None)
+        own = moduli[self._rows]
         objective = Objective(
             gradient=lambda v: records.mean_gradient(loss, v),
-            modulus=moduli,
+            modulus=own,
             linear=shift,
-            smoothness=float(curvature) * self.shape.row_bound**2 + moduli,
+            smoothness=float(curvature) * self.shape.row_bound**2 + own,
             gradient_bound=float(self.shape.gradient_bound(loss)),
             terms=int(records.counts.max()),
         )
-        return self._sensitive(sensitivity, minimise(objective, origin, tolerance))
+        return self._sensitive(sensitivity, width, minimise(objective, origin, tolerance))
 
     def with_record(
         self, index: int, *, features: FloatArray | None = None, label: float | None = None
@@ -227,10 +252,31 @@ class PrivateDataset:
 
         For audits, by whoever holds the data: the public facts are unchanged.
         """
-        if self._records is None:
-            raise InvalidParameter("dataset", "planned", "with records")
+        if label is not None:
+            self.shape.label_domain.require(np.asarray([label], dtype=np.float64))
         other = self.planned(self.shape)
-        other._records = self._records.with_record(index, self.shape.row_bound, features, label)
+        other._hold(self._held().with_record(index, self.shape.row_bound, features, label))
+        return other
+
+    def differing(self, other: PrivateDataset) -> IntArray | None:
+        """Return the indices of records that `other` has otherwise, in the order of input.
+
+        None where they cannot be told: other counts or another layout. For audits, by whoever holds
+        both.
+        """
+        return self._held().differing(other._held())
+
+    def narrowed(self, party: str) -> PrivateDataset:
+        """Return a handle that computes one party's rows only; every other row is NaN.
+
+        For replays whose messages are known: what a party would have said depends on the messages
+        and on its own records.
+        """
+        whole = self._held()
+        if party not in self.shape.parties:
+            raise InvalidParameter("party", party, f"among {self.shape.parties}")
+        index, other = self.shape.parties.index(party), self.planned(self.shape)
+        other._party, other._whole, other._records = index, whole, whole.of_party(index)
         return other
 
     def sampled(self, scheme: Scheme, draw: Draw) -> Sample:
@@ -240,21 +286,46 @@ class PrivateDataset:
     @property
     def home(self) -> IntArray:
         """The public record-to-party map, of shape (n,)."""
-        if self._records is None:
-            raise InvalidParameter("dataset", "planned", "with records")
-        return self._records.home
+        return self._held().home
 
-    def _point(self, name: str, point: FloatArray) -> FloatArray:
-        """Return a public point with a row for each party; a `Sensitive` refuses by itself."""
+    def _hold(self, records: Records | None) -> None:
+        self._whole = self._records = records
+        self._party: int | None = None
+
+    def _held(self) -> Records:
+        if self._whole is None:
+            raise InvalidParameter("dataset", "planned", "with records")
+        return self._whole
+
+    @property
+    def _rows(self) -> slice:
+        """The parties whose rows are computed."""
+        return slice(None) if self._party is None else slice(self._party, self._party + 1)
+
+    def _spread(self, value: FloatArray | None) -> FloatArray | None:
+        """Return the computed rows among all parties'."""
+        if value is None or self._party is None:
+            return value
+        parties = len(self.shape.parties)
+        rows = np.full((*value.shape[:-2], parties, value.shape[-1]), np.nan)
+        rows[..., self._rows, :] = value
+        return rows
+
+    def _own(self, values: FloatArray) -> FloatArray:
+        """Return one value a record, of shape (..., n), for the records that are computed on."""
+        return values if self._party is None else values[..., self.home == self._party]
+
+    def _point(self, name: str, point: FloatArray, width: int) -> FloatArray:
+        """Return a public point, a row for each computed party; a `Sensitive` refuses by itself."""
         array = np.asarray(point, dtype=np.float64)
-        block = (len(self.shape.parties), self.shape.features)
+        block = (len(self.shape.parties), width)
         # far below overflow: an infinite or undefined score would show a record's signs
-        if not np.all(np.abs(array) <= 1e100):
+        if not largest_entry(array) <= 1e100:
             raise InvalidParameter(name, "NaN or above 1e100", "with entries of at most 1e100")
         rows = array.shape[-2] if array.ndim > 1 else 1
         if array.shape[-1:] != block[1:] or rows not in (1, block[0]):
             raise InvalidParameter(f"{name}.shape", array.shape, f"broadcastable to {block}")
-        return np.broadcast_to(array, array.shape[:-2] + block)
+        return np.broadcast_to(array, array.shape[:-2] + block)[..., self._rows, :]
 
     def _moduli(self, modulus: float | FloatArray) -> FloatArray:
         """Return a modulus for each party, of shape (P, 1)."""
@@ -266,9 +337,14 @@ class PrivateDataset:
         require_positive("modulus", float(array.max()))
         return np.broadcast_to(array, (parties,))[:, None]
 
-    def _sensitive(self, sensitivity: Sensitivity, value: FloatArray | None) -> Sensitive:
+    def _sensitive(
+        self, sensitivity: Sensitivity, width: int, value: FloatArray | None
+    ) -> Sensitive:
         return Sensitive(
-            sensitivity, parties=self.shape.parties, dimension=self.shape.features, value=value
+            sensitivity,
+            parties=self.shape.parties,
+            dimension=width,
+            value=self._spread(value),
         )
 
     def __repr__(self) -> str:
@@ -288,6 +364,8 @@ class _HalfSquare:
 
     derivative_bound: Fraction
     curvature_bound: Fraction | None = Fraction(1)
+    outputs: int = 1
+    label_domain: LabelDomain = SIGNS
 
     def value(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
         return np.asarray(0.5 * scores**2)
@@ -310,44 +388,50 @@ class Sample:
         self._scheme = scheme
         self._draw = draw
 
-    def sum_gradient(self, loss: Loss, w: FloatArray) -> Sensitive:
-        """Return the sum of gradients at the public point w, of shape (..., P, d) or (d,)."""
-        dataset = self._dataset
-        records, point = dataset._records, dataset._point("w", w)
-        slopes = None if records is None else records.slopes(loss, point)
-        return self._summed(dataset.shape.gradient_bound(loss), slopes)
+    def sum_gradient(self, loss: Loss, w: FloatArray, *, radius: float | None = None) -> Sensitive:
+        """Return the sum of gradients at the public point w, each cut to `radius`.
+
+        The point has shape (..., P, d·K) or (d·K,).
+        """
+        dataset, width = self._dataset, self._dataset.shape.parameters(loss)
+        bound = _cut_bound(dataset.shape.gradient_bound(loss), radius)
+        records, point = dataset._records, dataset._point("w", w, width)
+        slopes = None
+        if records is not None:
+            slopes = _cut(record_slopes(records, loss, point), records.norms, radius)
+        return self._summed(bound, width, slopes)
 
     def sum_correction(
         self, loss: Loss, w: FloatArray, *, anchor: FloatArray, radius: float
     ) -> Sensitive:
         """Return the sum of each record's gradient at w less that at `anchor`, cut to `radius`.
 
-        Both points are public, of shape (..., P, d) or (d,).
+        Both points are public, of shape (..., P, d·K) or (d·K,).
         """
-        require_positive("radius", radius)
-        dataset = self._dataset
+        dataset, width = self._dataset, self._dataset.shape.parameters(loss)
+        bound = _cut_bound(2 * dataset.shape.gradient_bound(loss), radius)
         records = dataset._records
-        point, origin = dataset._point("w", w), dataset._point("anchor", anchor)
+        point = dataset._point("w", w, width)
+        origin = dataset._point("anchor", anchor, width)
         slopes = None
         if records is not None:
-            slopes = records.slopes(loss, point) - records.slopes(loss, origin)
-            longest = np.abs(slopes) * records.norms
-            slopes *= np.minimum(1.0, radius * HEADROOM / np.maximum(longest, 1e-300))
-        longest_difference = 2 * dataset.shape.gradient_bound(loss)
-        return self._summed(min(Fraction(float(radius)), longest_difference), slopes)
+            moved = record_slopes(records, loss, point) - record_slopes(records, loss, origin)
+            slopes = _cut(moved, records.norms, radius)
+        return self._summed(bound, width, slopes)
 
-    def _summed(self, bound: Fraction, slopes: FloatArray | None) -> Sensitive:
-        """Return the drawn records' sum of slope times row, a vector of norm <= `bound` each."""
+    def _summed(self, bound: Fraction, width: int, slopes: FloatArray | None) -> Sensitive:
+        """Return the drawn records' sum of row ⊗ slope, a vector of norm <= `bound` each."""
         shape, records = self._dataset.shape, self._dataset._records
         inside = self._draw.inside
         value = None
         if records is not None and slopes is not None and inside is not None:
-            value = records.combined(slopes * records.placed(inside))
+            drawn = records.placed(self._dataset._own(inside))
+            value = self._dataset._spread(combined(records, slopes * drawn[..., None]))
         total = sum_of_bounded(bound, shape.adjacency)
         return Sensitive(
             total,
             parties=shape.parties,
-            dimension=shape.features,
+            dimension=width,
             value=value,
             sampled_part=SampledPart(None, total, self._scheme, shape.count, self._draw),
         )
@@ -361,3 +445,20 @@ class Sample:
 
     def __iter__(self) -> NoReturn:
         raise UnprotectedIteration("iteration lets records out; use sum_gradient etc.")
+
+
+def _cut_bound(longest: Fraction, radius: float | None) -> Fraction:
+    """Return the bound of vectors no longer than `longest` that are cut to `radius`."""
+    if radius is None:
+        return longest
+    require_positive("radius", radius)
+    return min(Fraction(float(radius)), longest)
+
+
+def _cut(slopes: FloatArray, norms: FloatArray, radius: float | None) -> FloatArray:
+    """Return slopes (..., K) of row ⊗ slope, those of products longer than `radius` scaled down."""
+    if radius is None:
+        return slopes
+    longest = np.linalg.norm(slopes, axis=-1) * norms
+    shrunk = np.minimum(1.0, radius * HEADROOM / np.maximum(longest, 1e-300))
+    return np.asarray(slopes * shrunk[..., None])

@@ -33,6 +33,7 @@ from .errors import (
     require_positive,
     require_positive_int,
 )
+from .labels import SIGNS
 from .protocols import FloatArray, Loss
 from .sensitive import Sensitive
 from .sensitivity import (
@@ -44,7 +45,7 @@ from .sensitivity import (
     vertical_predictions,
 )
 
-__all__ = ["LabelLoss", "LocalProblem", "VerticalDataset", "VerticalShape"]
+__all__ = ["LabelLoss", "LocalProblem", "VerticalDataset", "VerticalShape", "require_dual"]
 
 _EPS = 2.0**-52
 
@@ -54,6 +55,14 @@ class LabelLoss(Loss, Protocol):
 
     @property
     def label_gap_bound(self) -> Fraction: ...
+
+
+def require_dual(loss: Loss) -> None:
+    """Raise `InvalidParameter` unless the centre's step exists: a smooth loss for labels ±1."""
+    if loss.curvature_bound is None:
+        raise InvalidParameter("loss", loss, "with a curvature bound (smooth)")
+    if not loss.label_domain.contains(SIGNS):
+        raise InvalidParameter("loss", loss, f"defined for {SIGNS}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,8 +261,7 @@ class VerticalDataset:
         goal = np.asarray(target, dtype=np.float64)
         if goal.shape[-1:] != (self.shape.count,) or not np.all(np.isfinite(goal)):
             raise InvalidParameter("target.shape", goal.shape, f"finite, (..., {self.shape.count})")
-        if loss.curvature_bound is None:
-            raise InvalidParameter("loss", loss, "with a curvature bound (smooth)")
+        require_dual(loss)
         if self.shape.public_labels:
             sensitivity = declared(0, "labels are public", adjacency=self.shape.adjacency)
         else:

@@ -127,7 +127,7 @@ class CentralisedDpAdmm:
     ) -> SplitState:
         """Run all rounds from u_0 = `dual`, with noise in multiples of `unit` of the gradient."""
         self.require_fits(dataset)
-        start = np.zeros(dataset.shape.features)
+        start = np.zeros(dataset.shape.parameters(self.loss))
         state = SplitState(start, np.zeros(self.constraint.split_dimension), dual)
         ahead, theta = state, 1.0
         for t in range(1, self.rounds + 1):
@@ -174,11 +174,11 @@ class CentralisedDpAdmm:
         return after, (theta - 1.0) / after
 
     def require_fits(self, dataset: PrivateDataset) -> None:
-        """Raise `InvalidParameter` for several parties, or another number of features than A's."""
+        """Raise `InvalidParameter` for several parties, or a model of another width than A's."""
         _require_one_party(dataset)
-        a, features = self.constraint.a, dataset.shape.features
-        if a.shape[1] != features:
-            raise InvalidParameter("constraint.a.shape", a.shape, f"(m, {features})")
+        a, width = self.constraint.a, dataset.shape.parameters(self.loss)
+        if a.shape[1] != width:
+            raise InvalidParameter("constraint.a.shape", a.shape, f"(m, {width})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,8 +218,9 @@ class PublishedCentralisedDpAdmm:
         self, dataset: PrivateDataset, curator: Curator, constraint: Constraint
     ) -> FloatArray:
         """Return u_0 of shape (..., m)."""
+        loss = self.algorithm.loss
         gradient = curator.release_unprotected(
-            dataset.mean_gradient(self.algorithm.loss, np.zeros(dataset.shape.features)),
+            dataset.mean_gradient(loss, np.zeros(dataset.shape.parameters(loss))),
             reason="the initial dual variable is made of the raw gradient (Algorithms 2 and 3)",
             round=0,
             release="initial dual",

@@ -132,7 +132,7 @@ class PrAdmm:
             raise InvalidParameter(
                 "network.agents", self.network.agents, f"equal to the number of parties, {parties}"
             )
-        block = np.zeros((parties, dataset.shape.features))
+        block = np.zeros((parties, dataset.shape.parameters(self.loss)))
         state = NetworkState(block, block, np.zeros(len(self.network.edges)))
         for k in range(1, self.rounds + 1):
             local = self.agent_step(dataset, state)

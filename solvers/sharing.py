@@ -25,7 +25,7 @@ from ..mechanisms.errors import (
 )
 from ..mechanisms.events import Audience
 from ..mechanisms.protocols import FloatArray
-from ..mechanisms.vertical_data import LabelLoss, LocalProblem, VerticalDataset
+from ..mechanisms.vertical_data import LabelLoss, LocalProblem, VerticalDataset, require_dual
 from .losses import Logistic
 
 __all__ = [
@@ -105,6 +105,7 @@ class SharingAdmm:
         require_positive("slope_bound", self.slope_bound)
         require_positive("radius", self.radius)
         require_positive("tolerance", self.tolerance)
+        require_dual(self.loss)
 
     def solve(
         self, dataset: VerticalDataset, curator: Curator, *, observe: Observer | None = None

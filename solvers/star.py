@@ -1,9 +1,10 @@
 """ADMM in a star: agents with private records, one server (Huang, Hu, Guo, Chan-Tin, Gong 2020).
 
 The problem is min sum_i mean_j l(<a_ij, w_i>, b_ij) + regularisation·R(w_i)  subject to w_i = w,
-where `regularisation` is the paper's λ/n. Every algorithm is one way to take an agent's step; the
-rounds, the server's step and the dual step are common. Messages w̃_i go to the server; dual
-variables are functions of messages.
+where `regularisation` is the paper's λ/n. A multi-class model is the paper's matrix of shape (d, K)
+as one vector, row by row. Every algorithm is one way to take an agent's step; the rounds, the
+server's step and the dual step are common. Messages w̃_i go to the server; dual variables are
+functions of messages.
 
 Three algorithms:
   `DpAdmm`       Algorithm 3, repaired: the step's scale c_w is a public constant;
@@ -94,11 +95,12 @@ class _Rounds:
     def run(
         self,
         dataset: PrivateDataset,
+        loss: Loss,
         agent: Callable[[int, StarState], Sensitive],
         send: Callable[[int, Sensitive], FloatArray],
         observe: Observer | None,
     ) -> StarState:
-        block = np.zeros((len(dataset.shape.parties), dataset.shape.features))
+        block = np.zeros((len(dataset.shape.parties), dataset.shape.parameters(loss)))
         state = StarState(model=block[0], messages=block, duals=block)
         for k in range(1, self.count + 1):
             messages = send(k, agent(k, state))
@@ -155,14 +157,14 @@ class DpAdmm:
         def agent(k: int, state: StarState) -> Sensitive:
             return self.agent_step(dataset, k, state)
 
-        return _Rounds(self.rounds, self.penalty).run(dataset, agent, send, observe)
+        return _Rounds(self.rounds, self.penalty).run(dataset, self.loss, agent, send, observe)
 
     def agent_step(self, dataset: PrivateDataset, k: int, state: StarState) -> Sensitive:
         """Return all agents' w_i of round k, of shape (..., P, d) (equations 10a, 39a)."""
         gradient = dataset.mean_gradient(self.loss, state.messages)
         eta = self.steps.step(
             k,
-            dimension=dataset.shape.features,
+            dimension=gradient.dimension,
             gradient_noise_std=self.noise_multiplier * gradient.sensitivity.value,
         )
         public = (
@@ -212,10 +214,8 @@ class PublishedDpAdmm:
     def pretrained_distance(self, dataset: PrivateDataset, curator: Curator) -> float:
         """Return ‖w*‖ rounded to a whole number, at least 1; all trials must agree on it."""
         noiseless = replace(self.algorithm, noise_multiplier=0.0)
-        shape = dataset.shape
-        guess = np.full(
-            (len(shape.parties), shape.features), self.planned_distance / np.sqrt(shape.features)
-        )
+        width = dataset.shape.parameters(noiseless.loss)
+        guess = np.full((len(dataset.shape.parties), width), self.planned_distance / np.sqrt(width))
 
         def send(k: int, local: Sensitive) -> FloatArray:
             return curator.release_unprotected(
@@ -230,7 +230,7 @@ class PublishedDpAdmm:
             return noiseless.agent_step(dataset, k, state)
 
         rounds = _Rounds(self.pretraining_rounds, noiseless.penalty)
-        model = rounds.run(dataset, agent, send, None).model
+        model = rounds.run(dataset, noiseless.loss, agent, send, None).model
         return max(1.0, float(np.round(np.linalg.norm(model, axis=-1)).flat[0]))
 
 
@@ -283,7 +283,7 @@ class PvpAdmm:
                 local, round=k, release="primal", noise_multiplier=self.noise_multiplier
             )
 
-        return _Rounds(self.rounds, self.penalty).run(dataset, agent, send, observe)
+        return _Rounds(self.rounds, self.penalty).run(dataset, self.loss, agent, send, observe)
 
     def agent_step(self, dataset: PrivateDataset, state: StarState) -> Sensitive:
         """Return all agents' minimisers of the augmented Lagrangian, of shape (..., P, d)."""

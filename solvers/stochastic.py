@@ -126,7 +126,7 @@ class StochasticRounds:
     ) -> StarState:
         """Run all rounds; `gradient_of(k, x)` prepares round k, which starts at x."""
         weight = weights.of_next(self.step_size * self.smoothness(shape))
-        block = np.zeros((len(shape.parties), shape.features))
+        block = np.zeros((len(shape.parties), shape.parameters(self.loss)))
         state = StarState(model=block[0], messages=block, duals=block)
         for k in range(1, self.rounds + 1):
             x = self.provider_steps(state, weight, gradient_of(k, state.messages))

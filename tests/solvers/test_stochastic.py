@@ -17,6 +17,7 @@ from scipy.optimize import root
 
 from dpledger.accounting.gaussian import epsilon_from_delta, mu_from_epsilon_delta
 from dpledger.mechanisms import (
+    SIGNS,
     Adjacency,
     Curator,
     DataShape,
@@ -25,6 +26,7 @@ from dpledger.mechanisms import (
     GaussianMixtureStep,
     GaussianStep,
     InvalidParameter,
+    LabelDomain,
     PlanningCurator,
     Poisson,
     PoissonSampled,
@@ -218,6 +220,8 @@ def test_under_replace_one_a_correction_moves_by_twice_its_bound() -> None:
 class Huber:
     """l(s, y) with derivative y clip(s/0.01, -1, 1): convex, 1-Lipschitz, 100-smooth."""
 
+    outputs: int = 1
+    label_domain: LabelDomain = SIGNS
     derivative_bound: Fraction = Fraction(1)
     curvature_bound: Fraction | None = Fraction(100)
 

@@ -21,39 +21,43 @@ bounds on |M| of `moments`. So an upper bound needs (1) by trapezoid, the cut-of
 allowance for rounding; the number of steps n_i plays no part in the cost.
 """
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache, partial
-from math import ceil, exp, floor, inf, log, log1p, log2, pi, sqrt
+from functools import lru_cache
+from math import ceil, floor, inf, isqrt, log, log2, pi, sqrt
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from .dominating import DominatingPair
-from .moments import EPS, Moments, log_decay, log_moments, maximal_loss, nodes_needed, out_of_reach
+from .moments import EPS, Moments, log_decay, log_moments, maximal_loss, nodes_needed
 from .quadrature import Demand
+from .saddle import (
+    LOWEST_GRADE,
+    Counts,
+    Weights,
+    chernoff_deltas,
+    entropy,
+    epsilons_by_moments,
+    log_moment,
+    order_of,
+    real_moment,
+    sketch,
+)
 
 __all__ = [
     "Contour",
-    "Counts",
-    "chernoff_delta",
-    "delta_upper",
-    "epsilon_by_moments",
-    "epsilon_upper",
-    "epsilon_upper_and_share",
+    "Placement",
+    "Target",
+    "UpperBounds",
+    "deltas_upper",
+    "epsilons_upper",
     "place_contour",
 ]
 
 Floats = npt.NDArray[np.float64]
 Complexes = npt.NDArray[np.complex128]
-Counts = Mapping[DominatingPair, int]
-Weights = Mapping[DominatingPair, int] | Mapping[DominatingPair, float]
-
-_SKETCH = 48
-"""Most pairs by which a contour is placed."""
-
-_LOWEST, _HIGHEST = -160, 260
-"""Orders are c = 2^(g/4) for whole g in this range, so that moments can be kept and found again."""
+Places = npt.NDArray[np.int64]
 
 _MOST_NODES = 1 << 13
 _MOST_WORK = 1 << 19
@@ -63,74 +67,15 @@ _AHEAD = (2, 4, 6, 8, 12, 16, 24)
 DIGITS = 26.0
 """Natural-log digits of the aliasing and cut-off errors relative to δ: 5e-12."""
 
-
-def order_of(grade: int) -> float:
-    """Return the order c of a place on the geometric grid."""
-    return float(2.0 ** (grade / 4))
+_STRAIN = 10.0
+"""Natural-log digits that may cancel where one contour serves points far from its saddle."""
 
 
-@lru_cache(maxsize=65536)
-def _real_moment(pair: DominatingPair, grade: int) -> float:
-    c = order_of(grade)
-    if out_of_reach(pair, c):
-        return inf
-    return float(log_moments(pair, np.array([complex(c)]), Demand(c, 0.0, 44.0)).log[0].real)
+class Target(NamedTuple):
+    """A point of the curve, more or less, which a contour is to serve."""
 
-
-def _sketch(counts: Counts) -> Weights:
-    """Return a few of very many pairs, weighted to stand for all: enough to place a contour by."""
-    if len(counts) <= _SKETCH:
-        return counts
-    by_cost = sorted(counts.items(), key=lambda item: item[1] * _real_moment(item[0], 0))
-    stride = len(by_cost) / _SKETCH
-    picked = [by_cost[int((k + 0.5) * stride)] for k in range(_SKETCH)]
-    return {pair: n * stride for pair, n in picked}
-
-
-def _log_moment(counts: Weights, grade: int) -> float:
-    return sum(n * _real_moment(pair, grade) for pair, n in counts.items())
-
-
-def _entropy(c: float) -> float:
-    """Return c log c - (1+c) log(1+c): the loss-to-δ factor of Canonne, Kamath, Steinke 2020."""
-    return -c * log1p(1 / c) - log1p(c)
-
-
-def _minimise(objective: Callable[[int], float]) -> int:
-    """Return the place of the minimum of a quasi-convex function on the grid of orders."""
-    low, high = _LOWEST, _HIGHEST
-    while high - low > 2:
-        left, right = low + (high - low) // 3, high - (high - low) // 3
-        if objective(left) <= objective(right):
-            high = right
-        else:
-            low = left
-    return min(range(low, high + 1), key=objective)
-
-
-def epsilon_by_moments(counts: Counts, log_delta: float) -> tuple[float, int]:
-    """Return an upper bound on ε(δ) from one moment, and the place of the best order.
-
-    Source: Canonne, Kamath, Steinke 2020, Proposition 12.
-    """
-
-    def objective(counts: Weights, grade: int) -> float:
-        c = order_of(grade)
-        return (_log_moment(counts, grade) + _entropy(c) - log_delta) / c
-
-    best = _minimise(partial(objective, _sketch(counts)))
-    return max(objective(counts, best), 0.0), best
-
-
-def chernoff_delta(counts: Counts, epsilon: float) -> tuple[float, int]:
-    """Return an upper bound on log δ(ε) from one moment, and the place of the best order."""
-
-    def objective(counts: Weights, grade: int) -> float:
-        c = order_of(grade)
-        return _log_moment(counts, grade) + _entropy(c) - c * epsilon
-
-    best = _minimise(partial(objective, _sketch(counts)))
-    return min(objective(counts, best), 0.0), best
+    epsilon: float
+    log_delta: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,63 +104,70 @@ class Placement:
         """Return the λ > c that makes the second term of (3) small near `epsilon`."""
         period = 2 * pi / self.step
         candidates = [self.grade + ahead for ahead in _AHEAD]
-        sketch = _sketch(counts)
+        weights = sketch(counts)
 
         def log_alias(grade: int) -> float:
             lam = order_of(grade)
-            value = _log_moment(sketch, grade) + _entropy(lam) - lam * epsilon
+            value = log_moment(weights, grade) + entropy(lam) - lam * epsilon
             return value - (lam - self.order) * period
 
         return order_of(min(candidates, key=log_alias))
 
 
-def _period(counts: Weights, grade: int, epsilon: float, need: float) -> float:
-    """Return a Δ for which the aliasing (3) at this order is below exp(-need)."""
-    c = order_of(grade)
+def _period(counts: Weights, grade: int, target: Target, digits: float) -> float:
+    """Return a Δ for which the aliasing (3) at this order is below exp(-digits) of δ."""
+    c, need = order_of(grade), digits - target.log_delta
     above = inf
     for ahead in _AHEAD:
         beyond = order_of(grade + ahead)
-        value = _log_moment(counts, grade + ahead) + _entropy(beyond) - beyond * epsilon
+        value = log_moment(counts, grade + ahead) + entropy(beyond) - beyond * target.epsilon
         if value < inf:
             above = min(above, (value + need) / (beyond - c))
     return max(need / c, above) if above < inf else 4 * need / c
 
 
 def place_contour(
-    counts: Counts, *, epsilon: float, log_delta: float, grade: int, digits: float = DIGITS
+    counts: Counts, targets: tuple[Target, ...], *, grade: int, digits: float = DIGITS
 ) -> Placement:
-    """Return a step and length for which aliasing and cut-off are exp(-digits) of δ near `epsilon`.
+    """Return a step and length for which aliasing and cut-off are exp(-digits) of δ at `targets`.
 
     `grade` is the place of the saddle; a line a little to its left can have the wider step, at the
     price of a few digits of cancellation. The length is capped by the work that it makes; the
-    cut-off bound, which stays valid, then tells what is lost.
+    cut-off bound, which stays valid, then tells what is lost. Errors relative to δ are largest at
+    the ends of a stretch of the curve: two targets stand for all between.
     """
-    need, sketch = digits - log_delta, _sketch(counts)
+    weights = sketch(counts)
 
     def height(place: int) -> float:
-        c = order_of(place)
-        return _log_moment(sketch, place) + _entropy(c) - c * epsilon
+        return max(_strain(weights, place, target) for target in targets)
 
     periods = {
-        g: _period(sketch, g, epsilon, need)
-        for g in range(grade, max(grade - 12, _LOWEST), -1)
+        g: max(_period(weights, g, target, digits) for target in targets)
+        for g in range(grade, max(grade - 12, LOWEST_GRADE), -1)
         if g == grade or height(g) - height(grade) < 6
     }
     grade = min(periods, key=lambda g: periods[g])
     # a step from a coarse grid, so that a near query finds the moments of this one
     step = 2.0 ** (floor(log2(2 * pi / periods[grade]) * 8) / 8)
-    base = _log_moment(sketch, grade)
+    base, c = log_moment(weights, grade), order_of(grade)
+    worst = max(-c * target.epsilon - target.log_delta for target in targets)
     count = 16
-    while count < _MOST_NODES and _work(sketch, Placement(grade, step, count)) < _MOST_WORK:
+    while count < _MOST_NODES and _work(weights, Placement(grade, step, count)) < _MOST_WORK:
         reach = step * count
-        decay = sum(n * _decay(pair, grade, reach) for pair, n in sketch.items())
-        excess = decay - order_of(grade) * epsilon - log(pi * reach) - log_delta + digits
+        decay = sum(n * _decay(pair, grade, reach) for pair, n in weights.items())
+        excess = decay + worst - log(pi * reach) + digits
         if excess <= 0:
             break
         done = base - decay
         grow = 1.05 * sqrt(1 + excess / done) if done > 0 else 8.0
         count = _length(count * min(max(grow, 1.19), 4.0))
     return Placement(grade, step, count)
+
+
+def _strain(counts: Weights, grade: int, target: Target) -> float:
+    """Return the log of the bound by one moment over δ: the digits that cancel in the sum."""
+    c = order_of(grade)
+    return log_moment(counts, grade) + entropy(c) - c * target.epsilon - target.log_delta
 
 
 def _work(counts: Weights, placement: Placement) -> int:
@@ -230,7 +182,7 @@ def _length(count: float) -> int:
 
 
 def _decay(pair: DominatingPair, grade: int, reach: float) -> float:
-    return min(_real_moment(pair, grade), log_decay(pair, order_of(grade), reach))
+    return min(real_moment(pair, grade), log_decay(pair, order_of(grade), reach))
 
 
 @lru_cache(maxsize=8192)
@@ -245,16 +197,23 @@ def _points(placement: Placement) -> Complexes:
 
 @dataclass(frozen=True, slots=True)
 class Contour:
-    """The integrand of (1) without e^{-zε} on a placed contour, and bounds on its errors."""
+    """The integrand of (1) on a placed contour, and bounds on its errors, for ε <= highest.
+
+    The terms are kept as a matrix, term k = row · columns + column, relative to exp(log_scale) and
+    at ε = highest: two short sets of phases turn all of them to any other ε.
+    """
 
     placement: Placement
-    z: Complexes
-    log: Complexes
-    error: Floats
+    highest: float
+    log_scale: float
+    terms: Complexes
+    slopes: Complexes
+    allowance: float
     log_tail: float
 
     @classmethod
-    def of(cls, counts: Counts, placement: Placement) -> "Contour":
+    @np.errstate(over="ignore", invalid="ignore")
+    def of(cls, counts: Counts, placement: Placement, highest: float) -> "Contour":
         """Return the contour of a composition: one moment evaluation for each distinct pair."""
         z = _points(placement)
         total, error = -np.log(z) - np.log1p(z), 4 * EPS * (1 + np.abs(np.log(z)))
@@ -264,86 +223,148 @@ class Contour:
             moments = _moments_on(pair, placement, demand)
             total, error = total + n * moments.log, error + n * moments.error
             tail += n * _decay(pair, placement.grade, placement.reach)
+        columns = isqrt(placement.count) + 1
+        size = columns * -(-z.size // columns)
+        # of the exponents and phases, and of the two sums
+        error += EPS * (8 * (2 + np.abs(total) + np.abs(z) * highest) + 4 * columns)
+        exponent = total - z * highest
+        log_scale = float(exponent[0].real)
+        terms = np.zeros(size, dtype=np.complex128)
+        terms[: z.size] = np.exp(exponent - log_scale) * (placement.step / pi)
+        terms[0] /= 2
+        slopes = np.zeros(size, dtype=np.complex128)
+        slopes[: z.size] = -z * terms[: z.size]
         return cls(
-            placement, z, total, error + EPS * np.abs(total), tail - log(pi * placement.reach)
+            placement,
+            highest,
+            log_scale,
+            terms.reshape(-1, columns),
+            slopes.reshape(-1, columns),
+            float(np.abs(terms[: z.size]) @ np.expm1(np.minimum(error, 700.0))),
+            tail - log(pi * placement.reach),
         )
 
-    def delta_and_slope(self, epsilon: float) -> tuple[float, float]:
-        """Return an upper bound on δ(ε), and the derivative dδ/dε (an estimate)."""
-        exponent = self.log - self.z * epsilon
-        if float(exponent[0].real) > 600:
-            return inf, -inf
-        terms = np.exp(exponent) * (self.placement.step / pi)
-        terms[0] /= 2
-        rounding = self.error + 4 * EPS * (2 + np.abs(exponent))
-        allowance = float(np.abs(terms) @ np.expm1(np.minimum(rounding, 1.0)))
-        tail = exp(min(self.log_tail - self.placement.order * epsilon, 700.0)) * (1 + 1e-9)
-        value = float(np.sum(terms.real)) + allowance + tail
-        return value, -float(np.sum((terms * self.z).real))
+    @np.errstate(over="ignore", invalid="ignore")
+    def deltas_and_slopes(self, epsilons: Floats) -> tuple[Floats, Floats]:
+        """Return upper bounds on δ(ε), 0 <= ε <= highest, and the derivatives dδ/dε (estimates)."""
+        rows, columns = self.terms.shape
+        c, step = self.placement.order, self.placement.step
+        fall = self.highest - epsilons
+        short = np.exp(1j * step * np.outer(np.arange(columns), fall))
+        long = np.exp(1j * step * columns * np.outer(np.arange(rows), fall))
+        exponent = self.log_scale + c * fall
+        scale = np.exp(np.minimum(exponent, 600.0))
+        value = np.sum(long * (self.terms @ short), axis=0).real
+        slope = np.sum(long * (self.slopes @ short), axis=0).real
+        tail = np.exp(np.minimum(self.log_tail - c * epsilons, 700.0)) * (1 + 1e-9)
+        upper = scale * (value + self.allowance) * (1 + 4 * EPS) + tail
+        return np.where(exponent <= 600.0, upper, inf), scale * slope
 
-
-def epsilon_upper(counts: Counts, delta: float) -> float:
-    """Return an upper bound on ε(δ) of the composition, in doubles."""
-    return epsilon_upper_and_share(counts, delta)[0]
-
-
-def epsilon_upper_and_share(counts: Counts, delta: float) -> tuple[float, float]:
-    """Return an upper bound on ε(δ), and the share of δ that the cut-off of the contour takes.
-
-    The root of the upper bound on δ(ε), from the right, below the bound of one moment and the pure
-    bound; where the contour's own errors hide the root, the latter stand. The contour is placed for
-    the best ε known, and again if the root lies far from there.
-    """
-    log_delta = log(delta)
-    epsilon, grade = epsilon_by_moments(counts, log_delta)
-    epsilon = min(epsilon, sum(n * maximal_loss(pair) for pair, n in counts.items()))
-    share = 0.0
-    for _ in range(4):
-        if not 0 < epsilon < inf:
-            break
-        placement = place_contour(counts, epsilon=epsilon, log_delta=log_delta, grade=grade)
-        contour = Contour.of(counts, placement)
-        root = _root_above(contour, delta, epsilon)
-        near, epsilon = root > 0.8 * epsilon, root
-        share = exp(min(contour.log_tail - placement.order * root - log_delta, 700.0))
-        if near:
-            break
-        _, grade = chernoff_delta(counts, epsilon)
-    return epsilon * (1 + 4 * EPS), share
+    def roots_above(self, deltas: Floats, low: Floats, high: Floats) -> Floats:
+        """Return the least ε found in [low, high] whose bound is <= δ; `high` if none is."""
+        at_low = self.deltas_and_slopes(low)[0] <= deltas
+        low, high = low.copy(), np.where(at_low, low, high)
+        epsilons, active = high.copy(), np.nonzero(~at_low)[0]
+        for _ in range(100):
+            if not active.size:
+                break
+            here, target = epsilons[active], deltas[active]
+            value, slope = self.deltas_and_slopes(here)
+            meets = value <= target
+            high[active], low[active] = (
+                np.where(meets, here, high[active]),
+                np.where(meets, low[active], here),
+            )
+            # Newton on log δ, a hair to the right so that both ends of the bracket move
+            with np.errstate(all="ignore"):
+                move = np.log(value / target) * value / slope
+            settled = meets & (move >= -inf) & (np.abs(move) <= _SETTLED * here)
+            new = here - move + 4 * EPS * here
+            inside = (low[active] < new) & (new < high[active])
+            epsilons[active] = np.where(inside, new, (low[active] + high[active]) / 2)
+            active = active[~settled & (high[active] - low[active] > 8 * EPS * high[active])]
+        return high
 
 
 _SETTLED = 2.0**-46
 """The relative Newton step at which a root is settled: any ε with bound <= δ is valid."""
 
 
-def _root_above(contour: Contour, delta: float, high: float) -> float:
-    """Return the least ε found in [0, high] whose bound on δ is <= delta; `high` if none is."""
-    low, epsilon = 0.0, high
-    if contour.delta_and_slope(0.0)[0] <= delta:
-        return 0.0
-    for _ in range(100):
-        value, slope = contour.delta_and_slope(epsilon)
-        if value <= delta:
-            high = epsilon
+class UpperBounds(NamedTuple):
+    """Upper bounds, and for each the share of δ that the cut-off of its contour takes."""
+
+    values: Floats
+    shares: Floats
+
+
+def epsilons_upper(counts: Counts, deltas: Floats, least: Floats) -> UpperBounds:
+    """Return upper bounds on the larger of ε(δ) and `least`, for arrays of shape (n,), in doubles.
+
+    The root of the upper bound on δ(ε), from the right, below the bound of one moment and the pure
+    bound; where the contour's own errors hide the root, the latter stand. A contour serves as many
+    points as it can. It is placed for the best ε known, and again if the root lies far from there.
+    """
+    log_deltas = np.log(deltas)
+    epsilons, grades = epsilons_by_moments(counts, log_deltas)
+    largest = sum(n * maximal_loss(pair) for pair, n in counts.items())
+    epsilons, shares = np.minimum(epsilons, largest), np.zeros(deltas.shape)
+    unsettled = np.nonzero((least < epsilons) & (epsilons < inf))[0]
+    for attempt in range(4):
+        if attempt and unsettled.size:
+            grades[unsettled] = chernoff_deltas(counts, epsilons[unsettled])[1]
+        far: list[int] = []
+        for points in _stretches(counts, epsilons, log_deltas, grades, unsettled):
+            contour = _contour_for(counts, epsilons, log_deltas, grades, points)
+            roots = contour.roots_above(deltas[points], least[points], epsilons[points])
+            is_far = (roots > least[points]) & (roots <= 0.8 * epsilons[points])
+            far += points[is_far].tolist()
+            epsilons[points] = roots
+            lost = contour.log_tail - contour.placement.order * roots - log_deltas[points]
+            shares[points] = np.exp(np.minimum(lost, 700.0))
+        unsettled = np.array(far, dtype=np.int64)
+    return UpperBounds(np.maximum(epsilons * (1 + 4 * EPS), least), shares)
+
+
+def deltas_upper(counts: Counts, epsilons: Floats, least: Floats) -> UpperBounds:
+    """Return upper bounds on the larger of δ(ε), ε >= 0, and `least`, as `epsilons_upper` does."""
+    largest = sum(n * maximal_loss(pair) for pair, n in counts.items())
+    log_deltas, grades = chernoff_deltas(counts, epsilons)
+    deltas = np.where(epsilons < largest, np.minimum(np.exp(log_deltas) * (1 + 1e-9), 1.0), 0.0)
+    shares = np.zeros(deltas.shape)
+    unsettled = np.nonzero(least < deltas)[0]
+    for points in _stretches(counts, epsilons, log_deltas, grades, unsettled):
+        contour = _contour_for(counts, epsilons, log_deltas, grades, points)
+        found, _ = contour.deltas_and_slopes(epsilons[points])
+        deltas[points] = np.fmin(found, deltas[points])
+        lost = contour.log_tail - contour.placement.order * epsilons[points]
+        with np.errstate(divide="ignore"):
+            shares[points] = np.exp(np.minimum(lost - np.log(deltas[points]), 700.0))
+    return UpperBounds(np.maximum(deltas, least), shares)
+
+
+def _stretches(
+    counts: Counts, epsilons: Floats, log_deltas: Floats, grades: Places, points: Places
+) -> list[Places]:
+    """Split points of the curve into stretches, each of which the saddle of its middle serves."""
+    if not points.size:
+        return []
+    weights = sketch(counts)
+    found, waiting = [], [points[np.argsort(log_deltas[points], kind="stable")]]
+    while waiting:
+        stretch = waiting.pop()
+        grade = int(grades[stretch[stretch.size // 2]])
+        ends = (Target(epsilons[k], log_deltas[k]) for k in (stretch[0], stretch[-1]))
+        if stretch.size == 1 or all(_strain(weights, grade, end) <= _STRAIN for end in ends):
+            found.append(stretch)
         else:
-            low = epsilon
-        if high - low <= 8 * EPS * high:
-            break
-        # Newton on log δ, a hair to the right so that both ends of the bracket move
-        known = 0 < value < inf and slope < 0
-        new = epsilon - (log(value / delta) * value / slope if known else inf)
-        if value <= delta and epsilon - new <= _SETTLED * epsilon:
-            break
-        new += 4 * EPS * epsilon
-        epsilon = new if low < new < high else (low + high) / 2
-    return high
+            waiting += np.array_split(stretch, 2)
+    return found
 
 
-def delta_upper(counts: Counts, epsilon: float) -> float:
-    """Return an upper bound on δ(ε) of the composition, ε >= 0, in doubles."""
-    if epsilon >= sum(n * maximal_loss(pair) for pair, n in counts.items()):
-        return 0.0
-    by_moments, grade = chernoff_delta(counts, epsilon)
-    placement = place_contour(counts, epsilon=epsilon, log_delta=by_moments, grade=grade)
-    value, _ = Contour.of(counts, placement).delta_and_slope(epsilon)
-    return min(value, exp(by_moments) * (1 + 1e-9), 1.0)
+def _contour_for(
+    counts: Counts, epsilons: Floats, log_deltas: Floats, grades: Places, stretch: Places
+) -> Contour:
+    ends = {Target(float(epsilons[k]), float(log_deltas[k])) for k in (stretch[0], stretch[-1])}
+    grade = int(grades[stretch[stretch.size // 2]])
+    placement = place_contour(counts, tuple(sorted(ends)), grade=grade)
+    return Contour.of(counts, placement, float(np.max(epsilons[stretch])))

@@ -10,20 +10,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import exp, inf, log
 
+import numpy as np
 from flint import acb, arb
 
 from ..enclosure import Enclosure, ball_of, precision
-from .contour import (
-    Counts,
-    Placement,
-    chernoff_delta,
-    epsilon_by_moments,
-    epsilon_upper,
-    order_of,
-    place_contour,
-)
+from .contour import Placement, Target, epsilons_upper, place_contour
 from .moments import maximal_loss
 from .moments_certified import modulus_beyond, moments_on_line, real_moment
+from .saddle import Counts, chernoff_delta, epsilon_by_moments, order_of
 
 __all__ = ["CertifiedContour", "delta_enclosure", "epsilon_enclosure"]
 
@@ -98,9 +92,8 @@ def delta_enclosure(counts: Counts, epsilon: float) -> Enclosure:
     """Return an enclosure of δ(ε) of the composition, ε >= 0."""
     with precision(_BITS):
         by_moments, grade = chernoff_delta(counts, epsilon)
-        placement = place_contour(
-            counts, epsilon=epsilon, log_delta=by_moments, grade=grade, digits=_DIGITS + 4
-        )
+        target = Target(epsilon, by_moments)
+        placement = place_contour(counts, (target,), grade=grade, digits=_DIGITS + 4)
         return CertifiedContour.of(counts, placement, epsilon).delta(epsilon)
 
 
@@ -113,11 +106,10 @@ def epsilon_enclosure(counts: Counts, delta: float) -> Enclosure:
     """
     with precision(_BITS):
         target = ball_of(delta)
-        guess = epsilon_upper(counts, delta)
+        guess = float(epsilons_upper(counts, np.array([delta]), np.zeros(1)).values[0])
         _, grade = chernoff_delta(counts, guess)
-        placement = place_contour(
-            counts, epsilon=guess, log_delta=log(delta), grade=grade, digits=_DIGITS
-        )
+        near = Target(guess, log(delta))
+        placement = place_contour(counts, (near,), grade=grade, digits=_DIGITS)
         contour = CertifiedContour.of(counts, placement, guess)
         if contour.delta(0.0).upper <= target:
             return Enclosure.of(0)

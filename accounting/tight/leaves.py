@@ -32,7 +32,6 @@ from ...mechanisms.events import (
     SampledWithoutReplacement,
     UnprotectedRelease,
 )
-from .contour import epsilon_by_moments
 from .dominating import (
     DiscreteGaussianShift,
     DiscreteLaplaceShift,
@@ -43,6 +42,7 @@ from .dominating import (
     RandomisedAnswers,
     Sampled,
 )
+from .saddle import epsilon_by_moments
 
 __all__ = ["NoDominatingPair", "Unprotected", "orders_of", "pairs_of"]
 

@@ -6,7 +6,6 @@ keeps the digits that a count of a hundred million would otherwise eat.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
@@ -28,7 +27,15 @@ from .dominating import (
 )
 from .quadrature import WIDEST_SHIFT, Demand, Density, Panel, plan_line, plan_panels, plan_shift
 
-__all__ = ["Moments", "log_decay", "log_moments", "maximal_loss", "nodes_needed", "out_of_reach"]
+__all__ = [
+    "Moments",
+    "log_decay",
+    "log_moments",
+    "log_real_moments",
+    "maximal_loss",
+    "nodes_needed",
+    "out_of_reach",
+]
 
 Floats = npt.NDArray[np.float64]
 Complexes = npt.NDArray[np.complex128]
@@ -38,8 +45,11 @@ EPS = 2.0**-52
 _LARGEST_CENTRE = 300.0
 """Moments whose integrand peaks beyond this many standard deviations are taken as infinite."""
 
-_CHUNK = 1 << 21
-"""Most entries of one (moment, node) array: 32 MB."""
+_CHUNK = 1 << 20
+"""Most entries of one (moment, node) array: 8 MB."""
+
+_REAL_DIGITS = 44.0
+"""Natural-log digits of moments of real order, which are kept for every later query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,21 +228,60 @@ def log_moments(pair: DominatingPair, z: Complexes, demand: Demand) -> Moments:
     tilt = demand.order * n.loss
     # ulps: of the loss (times |z|), of the mass, of the sums
     blur = (n.blur + np.abs(n.loss)) * (4 + np.abs(n.log_mass))
-    peak = float(np.max(tilt))
-    if peak < 500:
+    if float(np.max(tilt)) < 500:
         mass = np.exp(n.log_mass)
-        moment_less_one = _sum_over_nodes(z, n.loss, mass, np.expm1)
+        weights = mass * np.exp(tilt)
+        moment_less_one = float(mass @ np.expm1(tilt)) + _turned(z.imag, n.loss, weights)
         value, modulus = _log1p(moment_less_one), np.abs(1 + moment_less_one)
-        slack = float(np.sum(mass * np.exp(np.maximum(tilt, 0)) * blur)) * np.abs(z)
+        slack = float(np.maximum(mass, weights) @ blur) * np.abs(z)
     else:
-        weights = n.log_mass + tilt
-        scale = float(np.max(weights))
-        weights = np.exp(weights - scale)
-        turning = np.asarray(1j * z.imag, dtype=np.complex128)
-        moment = _sum_over_nodes(turning, n.loss, weights, np.exp)
+        exponent = n.log_mass + tilt
+        scale = float(np.max(exponent))
+        weights = np.exp(exponent - scale)
+        moment = float(np.sum(weights)) + _turned(z.imag, n.loss, weights)
         value, modulus = np.asarray(np.log(moment) + scale, np.complex128), np.abs(moment)
         slack = float(weights @ (4 + blur)) * (1 + np.abs(z))
     return Moments(value, 8 * EPS * (slack / modulus + np.abs(value)))
+
+
+def log_real_moments(pair: DominatingPair, orders: Floats) -> Floats:
+    """Return log M(1 + c) at rising real orders c > 0; infinity where out of reach.
+
+    The quadrature of a Poisson-sampled Gaussian for one order is exact enough for all below.
+    """
+    found = np.full(orders.shape, inf)
+    reached = np.array([c for c in orders.tolist() if not out_of_reach(pair, c)])
+    if not reached.size:
+        return found
+    if (
+        not isinstance(pair, Sampled)
+        or pair.order is Order.GLUED
+        or isinstance(pair.base, LaplaceShift)
+    ):
+        each = (
+            log_moments(pair, np.array([c + 0j]), Demand(c, 0.0, _REAL_DIGITS)) for c in reached
+        )
+        found[: reached.size] = [moment.log[0].real for moment in each]
+        return found
+    n = nodes(pair, Demand(float(reached[-1]), 0.0, _REAL_DIGITS))
+    tilt = np.outer(reached, n.loss)
+    exponent = n.log_mass + tilt
+    scale = np.max(exponent, axis=1)
+    large = scale + np.log(np.sum(np.exp(exponent - scale[:, None]), axis=1))
+    small = np.log1p(np.expm1(np.minimum(tilt, 500.0)) @ np.exp(n.log_mass))
+    found[: reached.size] = np.where(np.max(tilt, axis=1) < 500, small, large)
+    return found
+
+
+def _turned(t: Floats, loss: Floats, weights: Floats) -> Complexes:
+    """Return Σ weights (e^{i t loss} - 1), to the last digits where the angles are small."""
+    rows = max(1, _CHUNK // loss.size)
+    parts = []
+    for i in range(0, t.size, rows):
+        half = np.outer(t[i : i + rows] / 2, loss)
+        sine, cosine = np.sin(half), np.cos(half)
+        parts.append(2j * ((sine * cosine) @ weights) - 2 * ((sine * sine) @ weights))
+    return np.concatenate(parts)
 
 
 def _log1p(x: Complexes) -> Complexes:
@@ -242,14 +291,6 @@ def _log1p(x: Complexes) -> Complexes:
     square = 2 * near.real + near.real**2 + near.imag**2
     with np.errstate(divide="ignore"):
         return np.where(small, np.log1p(square) / 2 + 1j * np.angle(1 + x), np.log(1 + x))
-
-
-def _sum_over_nodes(
-    z: Complexes, loss: Floats, mass: Floats, function: Callable[[Complexes], Complexes]
-) -> Complexes:
-    rows = max(1, _CHUNK // loss.size)
-    parts = [function(np.outer(z[i : i + rows], loss)) @ mass for i in range(0, z.size, rows)]
-    return np.concatenate(parts)
 
 
 def maximal_loss(pair: DominatingPair) -> float:

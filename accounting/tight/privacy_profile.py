@@ -12,7 +12,7 @@ contour integration; loss distributions in exact integers where the contour leav
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -49,6 +49,7 @@ _HOPELESS = 0.5
 """The share at which a contour in balls would enclose next to nothing."""
 
 Counts = dict[DominatingPair, int]
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -118,10 +119,7 @@ class PrivacyProfile:
 
     def epsilon_upper(self, delta: float) -> float:
         """Return a fast upper bound on ε(δ), 0 < δ < 1."""
-        require_open_unit("delta", delta)
-        if self.unprotected:
-            return inf
-        return max((_epsilon_fast(counts, delta) for counts in self.orders), default=0.0)
+        return float(self.epsilons_upper(delta))
 
     def delta(self, epsilon: float) -> Enclosure:
         """Return a certified enclosure of δ(ε), ε >= 0."""
@@ -132,26 +130,38 @@ class PrivacyProfile:
 
     def delta_upper(self, epsilon: float) -> float:
         """Return a fast upper bound on δ(ε), ε >= 0."""
-        require_nonnegative("epsilon", epsilon)
-        if self.unprotected:
-            return 1.0
-        return max((_delta_fast(counts, epsilon) for counts in self.orders), default=0.0)
+        return float(self.deltas_upper(epsilon))
 
-    def epsilons_upper(self, deltas: ArrayLike) -> NDArray[np.float64]:
+    def epsilons_upper(self, deltas: ArrayLike) -> Floats:
         """Return `epsilon_upper` of every δ of an array, in its shape."""
         values = np.asarray(deltas, dtype=np.float64)
-        return np.array([self.epsilon_upper(float(x)) for x in values.flat]).reshape(values.shape)
+        for value in values.flat:
+            require_open_unit("delta", float(value))
+        return self._largest_fast(values, inf, _epsilons_fast)
 
-    def deltas_upper(self, epsilons: ArrayLike) -> NDArray[np.float64]:
+    def deltas_upper(self, epsilons: ArrayLike) -> Floats:
         """Return `delta_upper` of every ε of an array, in its shape."""
         values = np.asarray(epsilons, dtype=np.float64)
-        return np.array([self.delta_upper(float(x)) for x in values.flat]).reshape(values.shape)
+        for value in values.flat:
+            require_nonnegative("epsilon", float(value))
+        return self._largest_fast(values, 1.0, _deltas_fast)
+
+    def _largest_fast(
+        self, values: Floats, worst: float, answer: Callable[[Counts, Floats, Floats], Floats]
+    ) -> Floats:
+        """Return the largest `answer` of all orders; each is asked to go above the last only."""
+        if self.unprotected:
+            return np.full(values.shape, worst)
+        largest = np.zeros(values.size)
+        for counts in self.orders:
+            largest = answer(counts, values.ravel(), largest)
+        return largest.reshape(values.shape)
 
     def advantage_upper(self) -> float:
         """Return a bound on TPR - FPR of every attack: δ(0) (Kairouz, Oh, Viswanath 2015)."""
         return self.delta_upper(0.0)
 
-    def beta_lower(self, alpha: ArrayLike) -> NDArray[np.float64]:
+    def beta_lower(self, alpha: ArrayLike) -> Floats:
         """Return a lower bound on the false negative rate of every test of false positive rate α.
 
         The largest of 1 - δ - e^ε α and e^{-ε}(1 - δ - α) over a grid of points of the curve; every
@@ -167,12 +177,12 @@ class PrivacyProfile:
         best = np.max(np.maximum(straight, mirrored), axis=-1)
         return np.asarray(np.maximum(best - 2.0**-48, 0.0), dtype=np.float64)
 
-    def tpr_upper(self, fpr: ArrayLike) -> NDArray[np.float64]:
+    def tpr_upper(self, fpr: ArrayLike) -> Floats:
         """Return an upper bound on the true positive rate of every attack at these FPRs."""
         return 1 - self.beta_lower(fpr)
 
     @cached_property
-    def _points(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _points(self) -> tuple[Floats, Floats]:
         """Points of the curve from ε = 0 to δ = 1e-12, evenly in ε."""
         if self.unprotected:
             return np.zeros(1), np.ones(1)
@@ -230,7 +240,7 @@ def _epsilon(counts: Counts, delta: float) -> Enclosure:
     single = _single(counts)
     if single is not None:
         return _epsilon_of_one(single, delta)
-    _, share = contour.epsilon_upper_and_share(counts, delta)
+    share = contour.epsilons_upper(counts, np.array([delta]), np.zeros(1)).shares[0]
     found = Enclosure(arb(0), arb.pos_inf())
     if share < _HOPELESS:
         found = contour_certified.epsilon_enclosure(counts, delta)
@@ -251,23 +261,29 @@ def _meet(first: Enclosure, second: Enclosure) -> Enclosure:
     )
 
 
-def _epsilon_fast(counts: Counts, delta: float) -> float:
+def _epsilons_fast(counts: Counts, deltas: Floats, least: Floats) -> Floats:
+    """Return upper bounds on the larger of ε(δ) and `least`."""
+    if not (counts and deltas.size):
+        return least
     mu_squared = _mu_squared(counts)
     if mu_squared is not None:
-        return float(gaussian_fast.epsilon_upper(mu_squared=mu_squared, delta=delta))
+        return np.maximum(gaussian_fast.epsilon_upper(mu_squared=mu_squared, delta=deltas), least)
     single = _single(counts)
     if single is not None:
-        return _epsilon_of_one(single, delta).upper_float
-    epsilon, share = contour.epsilon_upper_and_share(counts, delta)
-    if share > _LOOSE:
+        return np.maximum([_epsilon_of_one(single, float(x)).upper_float for x in deltas], least)
+    found, shares = contour.epsilons_upper(counts, deltas, least)
+    loose = np.nonzero(shares > _LOOSE)[0]
+    if loose.size:
+        smallest = float(np.min(deltas[loose]))
         try:
-            composed = compose(counts, delta=delta, cells=_FAST_GRID, rounding=Rounding.PESSIMISTIC)
+            grid = compose(counts, delta=smallest, cells=_FAST_GRID, rounding=Rounding.PESSIMISTIC)
         except ArithmeticError:
-            return epsilon
-        with precision(composed.bits):
-            ball = composed.epsilon(ball_of(delta))
-            epsilon = min(epsilon, Enclosure.from_ball(ball).upper_float)
-    return epsilon
+            return found
+        with precision(grid.bits):
+            for k in loose:
+                ball = grid.epsilon(ball_of(float(deltas[k])))
+                found[k] = min(found[k], max(least[k], Enclosure.from_ball(ball).upper_float))
+    return found
 
 
 def _epsilon_of_one(pair: DominatingPair, delta: float) -> Enclosure:
@@ -308,7 +324,10 @@ def _delta(counts: Counts, epsilon: float) -> Enclosure:
     return contour_certified.delta_enclosure(counts, epsilon)
 
 
-def _delta_fast(counts: Counts, epsilon: float) -> float:
+def _deltas_fast(counts: Counts, epsilons: Floats, least: Floats) -> Floats:
+    """Return upper bounds on the larger of δ(ε) and `least`."""
+    if not (counts and epsilons.size):
+        return least
     if _mu_squared(counts) is not None or _single(counts) is not None:
-        return _delta(counts, epsilon).upper_float
-    return contour.delta_upper(counts, epsilon)
+        return np.maximum([_delta(counts, float(x)).upper_float for x in epsilons], least)
+    return contour.deltas_upper(counts, epsilons, least).values

@@ -3,9 +3,10 @@
 from fractions import Fraction
 from math import log
 
+import numpy as np
 import pytest
 
-from dpledger.accounting.tight.contour import delta_upper, epsilon_by_moments, epsilon_upper
+from dpledger.accounting.tight.contour import deltas_upper, epsilons_upper
 from dpledger.accounting.tight.dominating import (
     DominatingPair,
     GaussianShift,
@@ -14,10 +15,19 @@ from dpledger.accounting.tight.dominating import (
     RandomisedAnswers,
     Sampled,
 )
+from dpledger.accounting.tight.saddle import Counts, epsilon_by_moments
 
 
 def sampled(rate: float, multiplier: float, order: Order) -> Sampled:
     return Sampled(GaussianShift(1 / Fraction(multiplier) ** 2), Fraction(rate), order)
+
+
+def epsilon_upper(counts: Counts, delta: float) -> float:
+    return float(epsilons_upper(counts, np.array([delta]), np.zeros(1)).values[0])
+
+
+def delta_upper(counts: Counts, epsilon: float) -> float:
+    return float(deltas_upper(counts, np.array([epsilon]), np.zeros(1)).values[0])
 
 
 def both(rate: float, multiplier: float, steps: int, delta: float) -> float:

@@ -234,6 +234,17 @@ class Ledger(ABC):
     def close(self) -> None:
         """Let go of what the ledger holds; what is recorded stays."""
 
+    def __deepcopy__(self, memo: object) -> Self:
+        """Return the ledger itself: a copy would be a second budget."""
+        return self
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Raise `LedgerError`; a ledger in a file is opened again instead."""
+        raise LedgerError(
+            f"Expected a ledger in a file instead got a {type(self).__name__}: "
+            "pickling would make a second budget."
+        )
+
     def __enter__(self) -> Self:
         return self
 

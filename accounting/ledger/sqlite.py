@@ -11,6 +11,7 @@ import sqlite3
 import time
 from collections.abc import Generator, Mapping
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 
 from .ledger import Ledger, Verification
@@ -75,6 +76,7 @@ class SqliteLedger(Ledger):
     ) -> None:
         super().__init__()
         self.path = Path(path)
+        self._read_only = read_only
         self._timeout = timeout
         self._process = os.getpid()
         mode = "ro" if read_only else "rwc"
@@ -91,6 +93,11 @@ class SqliteLedger(Ledger):
             except BaseException:
                 self._connection.close()
                 raise
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Return how another process opens the same file, with the same budget."""
+        opened = partial(SqliteLedger, read_only=self._read_only, timeout=self._timeout)
+        return (opened, (self.path.absolute(),))
 
     def close(self) -> None:
         """Close the file."""

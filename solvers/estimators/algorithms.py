@@ -1,0 +1,167 @@
+"""Named algorithms with public settings for rows of norm at most 1, ready for a noise multiplier.
+
+A setting here depends on the number of rounds, the regularisation and the data's public shape only.
+Whoever wants others writes a `SolverFactory`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Protocol
+
+from ...mechanisms.adjacency import Adjacency
+from ...mechanisms.curators import Curator
+from ...mechanisms.errors import InvalidParameter, require_positive, require_positive_int
+from ...mechanisms.private_data import DataShape, PrivateDataset
+from ...mechanisms.protocols import FloatArray
+from ...mechanisms.subsampling import FixedBatch, Poisson, Scheme
+from ..centralised import CentralisedDpAdmm
+from ..decentralised import PrAdmm
+from ..fused_lasso import fused_lasso
+from ..losses import Logistic
+from ..regularisers import L2
+from ..star import DpAdmm, PvpAdmm
+from ..steps import SmoothSteps
+from ..stochastic import PsAdmm, SampledPsAdmm, StochasticRounds
+from ..topologies import complete
+
+__all__ = ["AdmmAlgorithm", "ModelSolver", "PublicModel", "Recipe", "SolverFactory"]
+
+_LOSS = Logistic()
+_SMOOTHNESS = float(_LOSS.curvature_bound or 0)
+_DISTANCE = 10.0
+"""A guess of |w*| for rows of norm 1: it sets how fast step sizes fall with the noise."""
+_PENALTY = 0.1
+_INNER_STEPS = 5
+_SAMPLING_RATE = 0.1
+
+
+class PublicModel(Protocol):
+    """A public state that holds a model of shape (d,)."""
+
+    @property
+    def model(self) -> FloatArray: ...
+
+
+class ModelSolver(Protocol):
+    """An algorithm that releases through a curator only, and ends in a model."""
+
+    def solve(
+        self,
+        dataset: PrivateDataset,
+        curator: Curator,
+        *,
+        observe: Callable[[int, Any], None] | None = None,
+    ) -> PublicModel:
+        """Run all rounds and return the last public state."""
+        ...
+
+
+SolverFactory = Callable[[float, DataShape], ModelSolver]
+"""From noise multiplier and public shape (rows of norm at most 1) to a solver.
+
+More noise must not cost more, and the settings must be public.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What a named algorithm is told: the public settings that all of them have.
+
+    Args:
+        rounds: of communication.
+        regularisation: lambda, in mean loss + (lambda/2)|w|².
+    """
+
+    rounds: int
+    regularisation: float
+
+    def __post_init__(self) -> None:
+        require_positive_int("rounds", self.rounds)
+        require_positive("regularisation", self.regularisation)
+
+    def dp_admm(self, noise_multiplier: float, shape: DataShape) -> DpAdmm:
+        """Return the star DP-ADMM of Huang et al. (2020)."""
+        return DpAdmm(
+            self.rounds,
+            noise_multiplier,
+            SmoothSteps(_SMOOTHNESS + self.regularisation, _DISTANCE),
+            penalty=_PENALTY,
+            regularisation=self.regularisation,
+        )
+
+    def pvp_admm(self, noise_multiplier: float, shape: DataShape) -> PvpAdmm:
+        """Return star ADMM with primal variable perturbation."""
+        return PvpAdmm(
+            self.rounds,
+            noise_multiplier,
+            penalty=_PENALTY,
+            regularisation=self.regularisation,
+        )
+
+    def pr_admm(self, noise_multiplier: float, shape: DataShape) -> PrAdmm:
+        """Return PR-ADMM of Ding et al. (2020), in which everybody talks to everybody."""
+        agents = len(shape.parties)
+        if agents < 2:
+            raise InvalidParameter("n_parties", agents, "at least 2 agents of a network")
+        return PrAdmm(
+            complete(agents),
+            self.rounds,
+            noise_multiplier,
+            penalty=_PENALTY / (agents - 1),
+            regularisation=agents * self.regularisation / 2.0,
+        )
+
+    def ps_admm(self, noise_multiplier: float, shape: DataShape) -> PsAdmm:
+        """Return PS-ADMM of Ding et al. (2019) with full gradients."""
+        return PsAdmm(self._inner(shape), noise_multiplier)
+
+    def sampled_ps_admm(self, noise_multiplier: float, shape: DataShape) -> SampledPsAdmm:
+        """Return PS-ADMM of Ding et al. (2019) with corrections of a hidden tenth."""
+        scheme: Scheme = Poisson(_SAMPLING_RATE)
+        if shape.adjacency is Adjacency.REPLACE_ONE:
+            scheme = FixedBatch(max(1, int(_SAMPLING_RATE * shape.count)))
+        return SampledPsAdmm(
+            self._inner(shape),
+            scheme,
+            correction_bound=_SMOOTHNESS,
+            snapshot_noise_multiplier=noise_multiplier,
+            correction_noise_multiplier=noise_multiplier,
+        )
+
+    def centralised(self, noise_multiplier: float, shape: DataShape) -> CentralisedDpAdmm:
+        """Return centralised DP-ADMM of Xu et al. (2020), for the constraint y = x."""
+        return CentralisedDpAdmm(
+            fused_lasso(shape.features, ()),
+            self.rounds,
+            noise_multiplier,
+            step_size=1.0 / _SMOOTHNESS,
+            penalty=_PENALTY,
+            regularisation=self.regularisation,
+            regulariser=L2(),
+        )
+
+    def _inner(self, shape: DataShape) -> StochasticRounds:
+        return StochasticRounds(
+            self.rounds,
+            _INNER_STEPS,
+            step_size=1.0 / (_SMOOTHNESS + _PENALTY),
+            penalty=_PENALTY,
+            regularisation=len(shape.parties) * self.regularisation,
+        )
+
+
+class AdmmAlgorithm(Enum):
+    """The repaired algorithms by name; a new one is a line here and a method of `Recipe`."""
+
+    DP_ADMM = "dp-admm"
+    PVP_ADMM = "pvp-admm"
+    PR_ADMM = "pr-admm"
+    PS_ADMM = "ps-admm"
+    SAMPLED_PS_ADMM = "sampled-ps-admm"
+    CENTRALISED = "centralised"
+
+    def factory(self, recipe: Recipe) -> SolverFactory:
+        """Return the maker of this algorithm's solvers."""
+        made: SolverFactory = getattr(recipe, self.name.lower())
+        return made

@@ -1,0 +1,132 @@
+"""What private linear classifiers share: labels, scores, promises, and how they are copied."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from numbers import Integral
+from typing import Any, TypeVar, cast
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ...accounting.certificate import Certificate
+from ...accounting.guarantee import Guarantee
+from ...accounting.ledger import Ledger, MemoryLedger, exported, imported
+from ...mechanisms.errors import InvalidParameter
+from ...mechanisms.protocols import FloatArray
+from ...mechanisms.sampling import Sampler, SeededSampler, SystemSampler
+from .paid_run import PaidRun, PublicRound
+
+__all__ = ["PrivateLinearClassifier"]
+
+T = TypeVar("T")
+
+_CLASSES_ASSUMED = "the two classes are public (they were read off y)"
+_BOUND_ASSUMED = "every row there could be is within row_bound (a longer one is refused aloud)"
+_SEED_ASSUMED = "random_state is secret and served one fit only (who knows it subtracts the noise)"
+
+
+class PrivateLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A linear classifier of two classes that was trained with differential privacy.
+
+    Prediction costs no privacy: the model is public.
+    """
+
+    classes: Sequence[Any] | None
+    clip: bool
+    ledger: Ledger | None
+    random_state: int | None
+
+    classes_: npt.NDArray[Any]
+    coef_: FloatArray
+    intercept_: FloatArray
+    n_features_in_: int
+    n_iter_: int
+    noise_multiplier_: float
+    privacy_: Guarantee
+    certificate_: Certificate
+    ledger_: Ledger
+    history_: tuple[PublicRound, ...]
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return scores of shape (n,); the second class is predicted where they are positive."""
+        check_is_fitted(self)
+        rows = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        return np.asarray(rows @ self.coef_[0] + self.intercept_[0])
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return classes of shape (n,)."""
+        positive = self.decision_function(X) > 0
+        return self.classes_[positive.astype(np.intp)]
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the logistic model's probabilities of both classes, of shape (n, 2)."""
+        second = expit(self.decision_function(X))
+        return np.column_stack([1.0 - second, second])
+
+    def __sklearn_tags__(self) -> Any:
+        """Say to scikit-learn: two classes, sparse rows welcome."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = True
+        return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled; the ledger that a fit made for itself goes along as text."""
+        state: dict[str, Any] = {**cast("dict[str, Any]", super().__getstate__())}
+        if self.ledger is None and "ledger_" in state:
+            state["ledger_"] = list(exported(state["ledger_"]))
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take in what was pickled."""
+        if isinstance(lines := state.get("ledger_"), list):
+            ledger = MemoryLedger()
+            imported(lines, ledger)
+            state = {**state, "ledger_": ledger}
+        super().__setstate__(state)
+
+    def _validated(self, X: Any, y: Any, **checks: Any) -> tuple[Any, FloatArray]:
+        """Return finite rows, and labels as signs; notes classes and number of features."""
+        given: Any = validate_data(self, X, y, dtype=np.float64, **checks)
+        rows, labels = given
+        return rows, self._signs(labels)
+
+    def _signs(self, y: npt.NDArray[Any]) -> FloatArray:
+        """Return -1 for the first class and +1 for the second, and note the classes."""
+        check_classification_targets(y)
+        classes = np.unique(y if self.classes is None else np.asarray(self.classes))
+        if len(classes) != 2:
+            number = "1 class" if len(classes) == 1 else f"{len(classes)} classes"
+            raise ValueError(
+                f"Only binary classification is supported. Expected 2 classes instead got {number}."
+            )
+        if not np.isin(y, classes).all():
+            raise InvalidParameter("y", "with other labels", f"of classes {classes.tolist()}")
+        self.classes_ = classes
+        return np.where(y == classes[1], 1.0, -1.0)
+
+    def _sampler(self) -> Sampler:
+        seed = self.random_state
+        if seed is None:
+            return SystemSampler()
+        if isinstance(seed, bool) or not isinstance(seed, Integral):
+            raise InvalidParameter("random_state", seed, "None or a whole number")
+        return SeededSampler(int(seed))
+
+    def _note(self, paid: PaidRun[T]) -> T:
+        """Keep a run's promises, with what they rest on, and return its result."""
+        assumed = [
+            *paid.guarantee.assumptions,
+            *([_CLASSES_ASSUMED] if self.classes is None else []),
+            *([] if self.clip else [_BOUND_ASSUMED]),
+            *([] if self.random_state is None else [_SEED_ASSUMED]),
+        ]
+        self.privacy_ = replace(paid.guarantee, assumptions=tuple(assumed))
+        self.certificate_ = paid.certificate
+        self.ledger_ = paid.ledger
+        self.noise_multiplier_ = paid.noise_multiplier
+        return paid.result

@@ -13,11 +13,29 @@ from scipy.special import betaincinv
 from scipy.stats import rankdata
 
 from ..accounting.gaussian_fast import tpr_upper
-from ..accounting.notions import Gdp
+from ..accounting.notions import ApproxDp, Gdp
 from ..mechanisms.errors import require_open_unit, require_positive_int
 from .bounds import Scores
 
-__all__ = ["RocPoint", "TprAtFpr", "auc", "roc", "tpr_at_fpr"]
+__all__ = ["Promise", "RocPoint", "TprAtFpr", "allowed_tpr", "auc", "roc", "tpr_at_fpr"]
+
+Promise = Gdp | ApproxDp
+"""A guarantee to hold against an attack."""
+
+
+def allowed_tpr(promise: Promise, fpr: float) -> float:
+    """Return the largest true-positive rate that a promise allows at `fpr`, in (0, 1), rounded up.
+
+    Source: Dong, Roth, Su 2022, equation (6); Kairouz, Oh, Viswanath 2015, Theorem 2.1.
+    """
+    require_open_unit("fpr", fpr)
+    if isinstance(promise, Gdp):
+        return float(tpr_upper(mu_squared=promise.mu_squared, fpr=fpr))
+    epsilon, delta = float(promise.epsilon), float(promise.delta)
+    missed = np.exp(-epsilon) * (1 - delta - fpr)
+    with np.errstate(over="ignore"):
+        best = min(float(np.exp(epsilon)) * fpr + delta, 1 - max(0.0, float(missed)))
+    return min(1.0, best * (1 + 1e-12))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +73,7 @@ def roc(scores: Scores, *, points: int = 200) -> tuple[RocPoint, ...]:
     return tuple(curve)
 
 
-def tpr_at_fpr(scores: Scores, fpr: float, *, claimed: Gdp, confidence: float) -> TprAtFpr:
+def tpr_at_fpr(scores: Scores, fpr: float, *, claimed: Promise, confidence: float) -> TprAtFpr:
     """Return the true-positive rate at `fpr`, in (0, 1), with its two-sided interval.
 
     Source of the interval: Clopper, Pearson 1934.
@@ -72,7 +90,7 @@ def tpr_at_fpr(scores: Scores, fpr: float, *, claimed: Gdp, confidence: float) -
         lower=float(betaincinv(hits, trials - hits + 1, tail)) if hits else 0.0,
         upper=float(betaincinv(hits + 1, trials - hits, 1 - tail)) if hits < trials else 1.0,
         confidence=confidence,
-        claimed=float(tpr_upper(mu_squared=claimed.mu_squared, fpr=fpr)),
+        claimed=allowed_tpr(claimed, fpr),
     )
 
 

@@ -1,0 +1,42 @@
+"""Was this record in the training data? The membership game, its scores and a plain verdict.
+
+The game fixes one target record and trains many models on data with it and without it. A score
+looks at a model and says how much more likely "with" is; what it learns, it learns from models
+that are not judged. So every bound of `audits` applies to the scores, and a promise can be held
+against them: a sanity check that the promise is kept, and a look at how far it is from attacks
+that people run.
+"""
+
+from .game import (
+    Check,
+    Game,
+    ModelGame,
+    ScoreResult,
+    SolverGame,
+    Target,
+    check_membership,
+    most_exposed,
+)
+from .innovations import innovation_scores
+from .scores import Answers, Fisher, LiraOffline, LiraOnline, LossThreshold, MembershipScore, Rmia
+from .verdict import verdict
+
+__all__ = [
+    "Answers",
+    "Check",
+    "Fisher",
+    "Game",
+    "LiraOffline",
+    "LiraOnline",
+    "LossThreshold",
+    "MembershipScore",
+    "ModelGame",
+    "Rmia",
+    "ScoreResult",
+    "SolverGame",
+    "Target",
+    "check_membership",
+    "innovation_scores",
+    "most_exposed",
+    "verdict",
+]

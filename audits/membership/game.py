@@ -1,0 +1,311 @@
+"""The game: train with the target and without it, score, compare with what was promised."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from ...accounting.gaussian import epsilon_from_delta
+from ...accounting.notions import Gdp
+from ...mechanisms.curators import Curator, SamplingCurator
+from ...mechanisms.errors import (
+    InvalidParameter,
+    require_nonnegative,
+    require_open_unit,
+    require_positive_int,
+)
+from ...mechanisms.private_data import PrivateDataset
+from ...mechanisms.protocols import EventList, FloatArray, Loss
+from ...mechanisms.sampling import SeededSampler
+from ...mechanisms.sensitivity import float_up
+from ..bounds import LowerBound, Scores
+from ..metrics import Promise, TprAtFpr, auc, tpr_at_fpr
+from ..neighbours import NeighbourPair
+from ..selection import MultiSplit
+from .scores import Answers, MembershipScore
+
+__all__ = [
+    "Check",
+    "Game",
+    "ModelGame",
+    "ScoreResult",
+    "SolverGame",
+    "Target",
+    "check_membership",
+    "most_exposed",
+]
+
+# a model that is certain of another label is as good as wrong
+_IMPOSSIBLE = 1e-300
+_FPRS = (1e-1, 1e-2, 1e-3)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Target:
+    """The record in question: features (d,), label, and why this one, in words."""
+
+    features: FloatArray
+    label: float
+    description: str
+
+
+def most_exposed(features: FloatArray, labels: FloatArray, loss: Loss, model: FloatArray) -> int:
+    """Return the index of the record whose gradient at `model` (d,) is longest: the worst-off.
+
+    Finding it looks at private records; it is for whoever holds them.
+    """
+    slopes = np.abs(loss.derivative(features @ model, labels))
+    return int(np.argmax(slopes * np.linalg.norm(features, axis=1)))
+
+
+class Game(Protocol):
+    """Trains models in one of two worlds and asks them about the target and the population."""
+
+    @property
+    def target(self) -> Target: ...
+
+    def answers(self, *, inside: bool, trials: int, seed: int) -> Answers:
+        """Return the answers of `trials` fresh, independent models trained with the target or not.
+
+        Different seeds give independent models.
+        """
+        ...
+
+
+class _Solution(Protocol):
+    @property
+    def model(self) -> FloatArray: ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SolverGame:
+    """A game on one of our solvers: many runs are one array. Seen is the last model only.
+
+    Args:
+        solve: the algorithm, whose result has a model (B, d) of scores <row, model>.
+        pair: the data set with the target and its neighbour without it.
+        target: the record in which they differ, as the data set holds it.
+        loss: a negative log-likelihood, as the logistic loss is.
+        rows, labels: records of the population, shapes (Z, d) and (Z,).
+        chunk: runs at once.
+    """
+
+    solve: Callable[[PrivateDataset, Curator], _Solution]
+    pair: NeighbourPair
+    target: Target
+    loss: Loss
+    rows: FloatArray
+    labels: FloatArray
+    chunk: int = 100
+
+    def answers(self, *, inside: bool, trials: int, seed: int) -> Answers:
+        """Return the answers of `trials` runs."""
+        dataset = self.pair.dataset if inside else self.pair.neighbour
+        models: list[FloatArray] = []
+        for number, start in enumerate(range(0, trials, self.chunk)):
+            size = min(self.chunk, trials - start)
+            sampler = SeededSampler.stream(seed, int(inside), number)
+            curator = SamplingCurator(EventList(), sampler, trials=size)
+            models.append(self.solve(dataset, curator).model)
+        model = np.concatenate(models)
+        label = np.asarray([self.target.label])
+        return Answers(
+            target=-self.loss.value(model @ self.target.features, label),
+            population=-self.loss.value(model @ self.rows.T, self.labels),
+            parameters=model,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ModelGame:
+    """A game on a model of the user's own, trained anew for every trial.
+
+    Args:
+        train: from features (n, d), labels (n,) and a seed to a fitted classifier: an object with
+            `predict_proba(rows)` and `classes_` as in scikit-learn. It must take its randomness
+            from the seed.
+        features, labels: the training data without the target.
+        target: the record in question.
+        rows, population_labels: records of the population that are not trained on.
+        replace: whether the world without the target holds the first population record in its
+            place (replace-one) or one record less (add-remove-one).
+        jobs: processes; -1 for one a core.
+    """
+
+    train: Callable[[FloatArray, Any, int], Any]
+    features: FloatArray
+    labels: Any
+    target: Target
+    rows: FloatArray
+    population_labels: Any
+    replace: bool = False
+    jobs: int = 1
+
+    def answers(self, *, inside: bool, trials: int, seed: int) -> Answers:
+        """Return the answers of `trials` trained models."""
+        features, labels = self.features, np.asarray(self.labels)
+        if inside or self.replace:
+            row = self.target.features if inside else self.rows[0]
+            label = self.target.label if inside else self.population_labels[0]
+            features = np.vstack([features, row])
+            labels = np.append(labels, np.asarray([label], dtype=labels.dtype))
+        seeds = np.random.SeedSequence(seed, spawn_key=(int(inside),)).generate_state(trials)
+        rows = np.vstack([self.target.features, self.rows])
+        asked = np.append(
+            np.asarray([self.target.label], dtype=labels.dtype), self.population_labels
+        )
+        found: Any = Parallel(n_jobs=self.jobs)(
+            delayed(_log_probabilities)(self.train, features, labels, int(one), rows, asked)
+            for one in seeds
+        )
+        answers = np.stack(found)
+        return Answers(answers[:, 0], answers[:, 1:])
+
+
+def _log_probabilities(
+    train: Callable[[FloatArray, Any, int], Any],
+    features: FloatArray,
+    labels: Any,
+    seed: int,
+    rows: FloatArray,
+    asked: Any,
+) -> FloatArray:
+    """Return what one trained model gives to the label of each row."""
+    model = train(features, labels, seed)
+    probabilities = np.asarray(model.predict_proba(rows), dtype=np.float64)
+    columns = {label: place for place, label in enumerate(np.asarray(model.classes_).tolist())}
+    # a label that was never trained on has probability 0
+    picked = [
+        probabilities[place, columns[label]] if label in columns else 0.0
+        for place, label in enumerate(np.asarray(asked).tolist())
+    ]
+    return np.asarray(np.log(np.clip(picked, _IMPOSSIBLE, 1.0)))
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreResult:
+    """One score's evidence: bound on epsilon, the same where nothing differs, and its rates."""
+
+    name: str
+    bound: LowerBound
+    null: LowerBound
+    auc: float
+    tpr_at_fpr: tuple[TprAtFpr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What a membership-inference sanity check found.
+
+    Args:
+        target: which record, in words.
+        promise: what was held against the attacks; epsilon at `delta`.
+        results: one a score.
+        trials, shadows: judged and shadow models, in each world.
+        confidence: that no bound of any score is too large (divided among the scores).
+        ceiling: the largest epsilon that so many trials could have shown.
+    """
+
+    target: str
+    promise: Promise
+    claimed_epsilon: float
+    delta: float
+    results: tuple[ScoreResult, ...]
+    trials: int
+    shadows: int
+    confidence: float
+    ceiling: float
+
+    @property
+    def refutes_promise(self) -> bool:
+        """Whether some attack puts epsilon above the promise."""
+        return any(result.bound.epsilon > self.claimed_epsilon for result in self.results)
+
+    @property
+    def null_control_failed(self) -> bool:
+        """Whether some score finds leakage where there is none: distrust the check."""
+        return any(result.null.positive for result in self.results)
+
+
+def _epsilon_of(promise: Promise, delta: float) -> float:
+    """Return the promised epsilon at `delta`, rounded up."""
+    if isinstance(promise, Gdp):
+        return epsilon_from_delta(mu_squared=promise.mu_squared, delta=delta).upper_float
+    if promise.delta > delta:
+        raise InvalidParameter("delta", delta, f"at least the promised {float(promise.delta)}")
+    return float_up(promise.epsilon)
+
+
+def check_membership(
+    game: Game,
+    scores: Sequence[MembershipScore],
+    *,
+    promise: Promise,
+    delta: float,
+    trials: int,
+    shadows: int,
+    confidence: float,
+    seed: int,
+) -> Check:
+    """Return how well scores tell models trained with the target from models without it.
+
+    Args:
+        game: trains the models.
+        scores: at least one.
+        promise: mu-GDP or (epsilon, delta).
+        delta: where epsilon is bounded, in (0, 1).
+        trials: judged models in each world, at least 2.
+        shadows: models that scores learn from, in each world, at least 2.
+        confidence: of all bounds together, in (0, 1).
+        seed: of everything; fix it before looking.
+    """
+    if not scores:
+        raise InvalidParameter("scores", scores, "at least one")
+    for name, count in (("trials", trials), ("shadows", shadows)):
+        require_positive_int(name, count)
+        if count < 2:
+            raise InvalidParameter(name, count, "at least 2")
+    require_open_unit("delta", delta)
+    require_open_unit("confidence", confidence)
+    require_nonnegative("seed", seed)
+    claimed = _epsilon_of(promise, delta)
+    shadow, judged, control = (
+        int(word) for word in np.random.SeedSequence(seed).generate_state(3, np.uint32)
+    )
+    lessons = [game.answers(inside=side, trials=shadows, seed=shadow) for side in (True, False)]
+    members, others = (
+        game.answers(inside=side, trials=trials, seed=judged) for side in (True, False)
+    )
+    # where nothing differs: further models without the target in the place of the members
+    nobody = game.answers(inside=False, trials=trials, seed=control)
+    each = MultiSplit(1 - (1 - confidence) / len(scores), seed)
+
+    def result(score: MembershipScore) -> ScoreResult:
+        scorer = score.learn(*lessons)
+        real = Scores(scorer(members), scorer(others))
+        null = Scores(scorer(nobody), real.neighbour)
+        return ScoreResult(
+            name=score.name,
+            bound=each.lower_bound(real, delta=delta),
+            null=each.lower_bound(null, delta=delta),
+            auc=auc(real),
+            tpr_at_fpr=tuple(
+                tpr_at_fpr(real, fpr, claimed=promise, confidence=confidence)
+                for fpr in _FPRS
+                if fpr * trials >= 1
+            ),
+        )
+
+    return Check(
+        target=game.target.description,
+        promise=promise,
+        claimed_epsilon=claimed,
+        delta=delta,
+        results=tuple(result(score) for score in scores),
+        trials=trials,
+        shadows=shadows,
+        confidence=confidence,
+        ceiling=each.ceiling(trials=trials, delta=delta),
+    )

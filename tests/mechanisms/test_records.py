@@ -1,0 +1,123 @@
+"""Both layouts of records compute what a loop over records does, for any number of scores."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from dpledger.mechanisms import (
+    Adjacency,
+    ClassLabels,
+    FixedBatch,
+    LabelDomain,
+    Loss,
+    PrivateDataset,
+    RealLabels,
+    SamplingCurator,
+    SeededSampler,
+)
+from dpledger.mechanisms.clipping import HEADROOM
+from dpledger.mechanisms.protocols import EventList
+from dpledger.solvers import Huber, Multinomial
+
+HOME = np.array([1, 0, 1, 1, 0, 1])
+LAYOUTS = pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+LOSSES = pytest.mark.parametrize(
+    ("loss", "domain"),
+    [(Multinomial(3), ClassLabels(3)), (Huber(0.5, 2.0), RealLabels(2.0))],
+    ids=["three scores", "one score"],
+)
+
+
+def raw(domain: LabelDomain) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(4)
+    rows = rng.normal(size=(6, 4)) * (rng.random((6, 4)) < 0.7) / 4.0
+    labels = rng.integers(0, 3, 6) if isinstance(domain, ClassLabels) else rng.uniform(-2, 2, 6)
+    return rows, labels.astype(np.float64)
+
+
+def private(domain: LabelDomain, layout: Callable[[np.ndarray], Any]) -> PrivateDataset:
+    rows, labels = raw(domain)
+    return PrivateDataset(
+        layout(rows),
+        labels,
+        adjacency=Adjacency.REPLACE_ONE,
+        row_bound=1.0,
+        party_of=HOME,
+        parties=("a", "b"),
+        label_domain=domain,
+    )
+
+
+def gradient(loss: Loss, row: np.ndarray, label: float, w: np.ndarray) -> np.ndarray:
+    """One record's gradient at one model (d·K,)."""
+    scores = row @ w.reshape(4, loss.outputs)
+    slopes = loss.derivative(scores[None] if loss.outputs > 1 else scores, np.array([label]))
+    return np.outer(row, slopes).ravel()
+
+
+@LAYOUTS
+@LOSSES
+@pytest.mark.parametrize("lead", [(), (1,), (5,), (2, 3)], ids=str)
+def test_gradients_are_sums_over_records(
+    loss: Loss, domain: LabelDomain, layout: Callable[[np.ndarray], Any], lead: tuple[int, ...]
+) -> None:
+    rows, labels = raw(domain)
+    w = 3.0 * np.random.default_rng(1).normal(size=(*lead, 2, 4 * loss.outputs))
+    expected = np.zeros_like(w)
+    for index in np.ndindex(lead):
+        for row, label, home in zip(rows, labels, HOME, strict=True):
+            expected[(*index, home)] += gradient(loss, row, label, w[(*index, home)])
+    dataset, counts = private(domain, layout), np.array([[2.0], [4.0]])
+    assert np.allclose(dataset.sum_gradient(loss, w)._value, expected, rtol=1e-12, atol=1e-14)
+    mean = dataset.mean_gradient(loss, w)
+    assert mean.dimension == 4 * loss.outputs
+    assert np.allclose(mean._value, expected / counts, rtol=1e-12, atol=1e-14)
+
+
+@LAYOUTS
+@LOSSES
+def test_corrections_of_a_sample_are_sums_over_drawn_records_cut_to_the_radius(
+    loss: Loss, domain: LabelDomain, layout: Callable[[np.ndarray], Any]
+) -> None:
+    rows, labels = raw(domain)
+    rng, radius = np.random.default_rng(2), 0.05
+    w, anchor = 3.0 * rng.normal(size=(2, 2, 4 * loss.outputs))
+    curator = SamplingCurator(EventList(), SeededSampler(3), record=True)
+    sample = curator.sample(private(domain, layout), FixedBatch(1))
+    found = sample.sum_correction(loss, w, anchor=anchor, radius=radius)
+    expected, cut = np.zeros_like(w), 0
+    drawn = FixedBatch(1).inside(curator.lotteries[0], HOME)
+    for row, label, home, inside in zip(rows, labels, HOME, drawn, strict=True):
+        move = gradient(loss, row, label, w[home]) - gradient(loss, row, label, anchor[home])
+        size = np.linalg.norm(move)
+        cut += int(inside and size > radius)
+        expected[home] += inside * move * min(1.0, radius * HEADROOM / max(size, 1e-9))
+    assert cut > 0
+    assert np.allclose(found._value, expected, rtol=1e-12, atol=1e-15)
+
+
+class Overstated:
+    """A loss of three scores whose slopes are longer than it says."""
+
+    outputs, label_domain = 3, ClassLabels(3)
+    derivative_bound, curvature_bound = Multinomial(3).derivative_bound, None
+
+    def value(self, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        return 10.0 * scores[..., 0]
+
+    def derivative(self, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        return np.full_like(scores, 10.0)
+
+
+@LAYOUTS
+def test_slopes_are_cut_to_their_bound(layout: Callable[[np.ndarray], Any]) -> None:
+    dataset = private(ClassLabels(3), layout)
+    rows, _ = raw(ClassLabels(3))
+    found = dataset.sum_gradient(Overstated(), np.zeros(12))
+    for party in (0, 1):
+        total = rows[np.flatnonzero(HOME == party)].sum(axis=0)
+        slopes = np.full(3, np.sqrt(2 / 3))
+        assert np.allclose(found._value[party], np.outer(total, slopes).ravel(), rtol=1e-12)

@@ -12,6 +12,7 @@ from .crosscheck import crosscheck
 from .curve import curve
 from .demo import demo
 from .ledger import ledger
+from .membership import membership
 from .plan import plan
 from .report import report
 from .run import run as run_command
@@ -39,6 +40,7 @@ for _command in (
     curve,
     demo,
     ledger,
+    membership,
     plan,
     report,
     run_command,

@@ -264,19 +264,24 @@ class Configuration(_Section, frozen=True, kw_only=True):
         Raises `ConfigurationError` when the data are not what the plan assumed; nothing was spent.
         """
         train, test = self._split()
-        return self._private(train), test
+        return self.private(train), test
 
     def load_attacked(self) -> tuple[PrivateDataset, int]:
         """Return the data of the attacked parties, and the index of the longest row of the first.
 
         Raises as `load` does.
         """
-        train, _ = self._split()
+        part, _ = self.attacked_records()
+        lengths = np.linalg.norm(np.asarray(part.features), axis=1)
+        return self.private(part), int(np.where(part.party_of == 0, lengths, -1.0).argmax())
+
+    def attacked_records(self) -> tuple[LabelledRecords, LabelledRecords]:
+        """Return the attacked parties' records, as a dense array, and the held-out records."""
+        train, test = self._split()
         parties = train.parties[: self.attack.parties]
         part = train.take(np.flatnonzero(train.party_of < len(parties)))
         dense = np.asarray(part.features.toarray() if issparse(part.features) else part.features)
-        longest = np.where(part.party_of == 0, np.linalg.norm(dense, axis=1), -1.0).argmax()
-        return self._private(replace(part, features=dense, parties=parties)), int(longest)
+        return replace(part, features=dense, parties=parties), test
 
     def _split(self) -> tuple[LabelledRecords, LabelledRecords]:
         """Return training records in their parties, and held-out ones."""
@@ -301,7 +306,7 @@ class Configuration(_Section, frozen=True, kw_only=True):
             )
         return train, test
 
-    def _private(self, train: LabelledRecords) -> PrivateDataset:
+    def private(self, train: LabelledRecords) -> PrivateDataset:
         """Return training records behind their handle, if they are what the plan assumed."""
         shape = self.shape()
         dataset = PrivateDataset(

@@ -7,18 +7,19 @@ against them: a sanity check that the promise is kept, and a look at how far it 
 that people run.
 """
 
+from .adapters import Train, trainer_of
 from .game import (
     Check,
     Game,
     ModelGame,
     ScoreResult,
     SolverGame,
-    Target,
     check_membership,
-    most_exposed,
+    log_probabilities,
 )
 from .innovations import innovation_scores
 from .scores import Answers, Fisher, LiraOffline, LiraOnline, LossThreshold, MembershipScore, Rmia
+from .targets import Target, canary, hardest, mislabelled, most_exposed, random_target, worst_off
 from .verdict import verdict
 
 __all__ = [
@@ -35,8 +36,16 @@ __all__ = [
     "ScoreResult",
     "SolverGame",
     "Target",
+    "Train",
+    "canary",
     "check_membership",
+    "hardest",
     "innovation_scores",
+    "log_probabilities",
+    "mislabelled",
     "most_exposed",
+    "random_target",
+    "trainer_of",
     "verdict",
+    "worst_off",
 ]

@@ -24,7 +24,9 @@ from ..bounds import LowerBound, Scores
 from ..metrics import Promise, TprAtFpr, auc, tpr_at_fpr
 from ..neighbours import NeighbourPair
 from ..selection import MultiSplit
+from .adapters import Train
 from .scores import Answers, MembershipScore
+from .targets import Target
 
 __all__ = [
     "Check",
@@ -32,32 +34,13 @@ __all__ = [
     "ModelGame",
     "ScoreResult",
     "SolverGame",
-    "Target",
     "check_membership",
-    "most_exposed",
+    "log_probabilities",
 ]
 
 # a model that is certain of another label is as good as wrong
 _IMPOSSIBLE = 1e-300
 _FPRS = (1e-1, 1e-2, 1e-3)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Target:
-    """The record in question: features (d,), label, and why this one, in words."""
-
-    features: FloatArray
-    label: float
-    description: str
-
-
-def most_exposed(features: FloatArray, labels: FloatArray, loss: Loss, model: FloatArray) -> int:
-    """Return the index of the record whose gradient at `model` (d,) is longest: the worst-off.
-
-    Finding it looks at private records; it is for whoever holds them.
-    """
-    slopes = np.abs(loss.derivative(features @ model, labels))
-    return int(np.argmax(slopes * np.linalg.norm(features, axis=1)))
 
 
 class Game(Protocol):
@@ -123,9 +106,7 @@ class ModelGame:
     """A game on a model of the user's own, trained anew for every trial.
 
     Args:
-        train: from features (n, d), labels (n,) and a seed to a fitted classifier: an object with
-            `predict_proba(rows)` and `classes_` as in scikit-learn. It must take its randomness
-            from the seed.
+        train: trains a classifier; it must take its randomness from the seed.
         features, labels: the training data without the target.
         target: the record in question.
         rows, population_labels: records of the population that are not trained on.
@@ -134,7 +115,7 @@ class ModelGame:
         jobs: processes; -1 for one a core.
     """
 
-    train: Callable[[FloatArray, Any, int], Any]
+    train: Train
     features: FloatArray
     labels: Any
     target: Target
@@ -157,22 +138,22 @@ class ModelGame:
             np.asarray([self.target.label], dtype=labels.dtype), self.population_labels
         )
         found: Any = Parallel(n_jobs=self.jobs)(
-            delayed(_log_probabilities)(self.train, features, labels, int(one), rows, asked)
+            delayed(log_probabilities)(self.train, features, labels, int(one), rows, asked)
             for one in seeds
         )
         answers = np.stack(found)
         return Answers(answers[:, 0], answers[:, 1:])
 
 
-def _log_probabilities(
-    train: Callable[[FloatArray, Any, int], Any],
+def log_probabilities(
+    train: Train,
     features: FloatArray,
     labels: Any,
     seed: int,
     rows: FloatArray,
     asked: Any,
 ) -> FloatArray:
-    """Return what one trained model gives to the label of each row."""
+    """Return the log-probability that one model, freshly trained, gives to each row's label."""
     model = train(features, labels, seed)
     probabilities = np.asarray(model.predict_proba(rows), dtype=np.float64)
     columns = {label: place for place, label in enumerate(np.asarray(model.classes_).tolist())}

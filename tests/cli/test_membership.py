@@ -1,0 +1,120 @@
+"""`dpledger membership`, as a user meets it: a run of ours, and a model of the user's own."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from .conftest import Call
+
+MODEL = """
+import numpy as np
+
+
+class Memory:
+    \"\"\"Knows the records it was trained on, and nothing else.\"\"\"
+
+    def __init__(self, features, labels):
+        self.known = {row.tobytes(): label for row, label in zip(features, labels)}
+        self.classes_ = np.array([-1, 1])
+
+    def predict_proba(self, rows):
+        labels = [self.known.get(row.tobytes(), 0) for row in rows]
+        positive = np.array([0.5 + 0.4 * label for label in labels])
+        return np.stack([1 - positive, positive], axis=1)
+
+
+class Coin(Memory):
+    def predict_proba(self, rows):
+        return np.full((len(rows), 2), 0.5)
+
+
+def memory(features, labels, seed):
+    return Memory(features, labels)
+
+
+def coin(features, labels, seed):
+    return Coin(features, labels)
+
+
+number = 3
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> tuple[Path, Path]:
+    """A Python file with models, and records."""
+    model, records = (
+        tmp_path / f"own_model_{tmp_path.name.replace('-', '_')}.py",
+        tmp_path / "r.npz",
+    )
+    model.write_text(MODEL, encoding="utf-8")
+    generator = np.random.default_rng(4)
+    np.savez(
+        records,
+        features=generator.normal(size=(20, 2)),
+        labels=np.repeat([-1, 1], 10),
+        population_features=generator.normal(size=(10, 2)),
+        population_labels=np.repeat([-1, 1], 5),
+    )
+    return model, records
+
+
+@pytest.mark.parametrize("target", ["random", "worst", "canary"])
+def test_a_run_stays_within_its_promise(call: Call, folder: Path, target: str) -> None:
+    options = ("--target", target, "--trials", 100, "--shadows", 20)
+    answer = call("membership", folder / "run.toml", *options, "--json")
+    assert answer.status == 0
+    assert answer.data["refutes_promise"] is False
+    # the promise of the plan: 2 at 1e-5, certified from below
+    assert 1.99 < answer.data["claimed_epsilon"] <= 2.0
+    assert len(answer.data["results"]) == 5
+    text = call("membership", folder / "run.toml", *options)
+    assert "the bound says an attacker has" in " ".join(text.out.split())
+
+
+@pytest.mark.parametrize("target", ["random", "worst", "canary"])
+def test_a_model_that_remembers_is_caught(call: Call, own: tuple[Path, Path], target: str) -> None:
+    model, records = own
+    promise = ("--epsilon", 1, "--delta", 1e-5, "--target", target)
+    sizes = ("--trials", 100, "--shadows", 10)
+    told = ("--records", records, *promise, *sizes)
+    answer = call("membership", "--model", f"{model}:memory", *told)
+    assert answer.status == 1
+    assert "THE PROMISE IS BROKEN" in " ".join(answer.out.split())
+    assert call("membership", "--model", f"{model}:coin", *told).status == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ((), "either CONFIG or --model"),
+        (("--model", "{model}:memory"), "--records"),
+        (("--model", "{model}:memory", "--records", "{records}", "--delta", "1e-5"), "--epsilon"),
+        (("--model", "{model}:nothing", "{promise}"), "nothing"),
+        (("--model", "{model}:number", "{promise}"), "predict_proba"),
+        (("--model", "os:system", "{promise}"), "FILE.py:NAME"),
+    ],
+)
+def test_what_is_missing_or_wrong_is_named(
+    call: Call, own: tuple[Path, Path], options: tuple[str, ...], told: str
+) -> None:
+    model, records = own
+    promise = ("--records", str(records), "--epsilon", "1", "--delta", "1e-5")
+    filled: list[str] = []
+    for option in options:
+        filled += (
+            promise if option == "{promise}" else [option.format(model=model, records=records)]
+        )
+    answer = call("membership", *filled)
+    assert answer.status == 2
+    assert told in answer.err
+
+
+def test_records_of_a_wrong_form_are_refused(call: Call, own: tuple[Path, Path]) -> None:
+    model, records = own
+    np.savez(records, features=np.zeros((3, 2)), labels=np.zeros(3))
+    promise = ("--epsilon", 1, "--delta", 1e-5)
+    answer = call("membership", "--model", f"{model}:memory", "--records", records, *promise)
+    assert answer.status == 2
+    assert "population_features" in answer.err

@@ -17,9 +17,12 @@ True
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
 from math import exp, log, sqrt
 from typing import NamedTuple
 
+import numpy as np
 from scipy.optimize import root_scalar
 
 from ..mechanisms.errors import (
@@ -30,6 +33,7 @@ from ..mechanisms.errors import (
     require_positive_int,
 )
 from ..mechanisms.events import Event
+from ..mechanisms.protocols import FloatArray
 from ..mechanisms.sensitivity import float_up
 from .composition import UnpricedMechanism, composed
 from .enclosure import ball_of
@@ -44,10 +48,13 @@ __all__ = [
     "UnattainableTarget",
     "calibrate_noise_multiplier",
     "calibrate_sampling_rate",
+    "epsilon_grid",
+    "fast_noise_multiplier",
     "rounds_within",
 ]
 
 _TOLERANCE = 1e-7
+_FAST_TOLERANCE = 1e-9
 _LEAST, _GREATEST = 2.0**-64, 2.0**64
 _LEAST_FAST_DELTA = 1e-300
 _FAR = 700.0
@@ -110,6 +117,27 @@ def calibrate_noise_multiplier(
             f"instead got {_told(plan(_GREATEST), delta)}."
         )
     return Calibration(found.at, found.guarantee)
+
+
+def fast_noise_multiplier(
+    plan: Callable[[float], Sequence[Event]], *, target_epsilon: Number, delta: Number
+) -> float:
+    """Return a noise multiplier that meets the target by the fast grade, near the smallest.
+
+    It lies at most 1e-6 (relative) above the smallest. Arguments and errors as for
+    `calibrate_noise_multiplier`, which certifies what it returns; this is for sweeps and plots.
+    """
+    require_positive("target_epsilon", target_epsilon)
+    require_open_unit("delta", delta)
+    found, step = _fast_start(plan, _LEAST, target_epsilon, delta), _FAST_TOLERANCE
+    while _quick_epsilon(plan(found), delta) > target_epsilon:
+        if found >= _GREATEST:
+            raise UnattainableTarget(
+                f"Expected a plan that meets epsilon={target_epsilon!r} at delta={delta!r} with a "
+                f"noise multiplier in [{_LEAST}, {_GREATEST}]."
+            )
+        found, step = min(found * (1 + step), _GREATEST), 4 * step
+    return found
 
 
 def calibrate_sampling_rate(
@@ -202,22 +230,24 @@ def _fast_start(
 ) -> float:
     """Return about the smallest number that meets the target, by the fast grade."""
 
+    @lru_cache(maxsize=256)
     def excess(log_x: float) -> float:
         ratio = _quick_epsilon(plan(exp(log_x)), delta) / float(target)
         return min(max(log(ratio), -_FAR), _FAR) if ratio > 0 else -_FAR
 
-    first, last, step = log(least), log(_GREATEST), log(16)
-    high = max(first, 0.0)
-    while excess(high) > 0:
-        high += step
-        if high >= last:
-            return _GREATEST
-    low = max(high - step, first)
-    while excess(low) <= 0:
-        if low == first:
-            return least
-        low, high = max(low - step, first), low
-    return exp(float(root_scalar(excess, bracket=(low, high), xtol=1e-9).root))
+    # epsilon falls about as fast as the number grows: so far at first, and then twice as far
+    first, last = log(least), log(_GREATEST)
+    here = max(first, 0.0)
+    too_little = excess(here) > 0
+    far = min(max(abs(excess(here)), 2.0**-10), log(16)) * 1.1
+    while True:
+        there = min(here + far, last) if too_little else max(here - far, first)
+        if there == here:
+            return _GREATEST if too_little else least
+        if (excess(there) > 0) is not too_little:
+            break
+        here, far = there, min(2 * far, log(16))
+    return exp(float(root_scalar(excess, bracket=(here, there), xtol=_FAST_TOLERANCE).root))
 
 
 def _outward(start: float, step: float, *, towards: float) -> Iterator[float]:
@@ -294,6 +324,35 @@ def _last(meets: Callable[[int], bool], most: int) -> int:
         else:
             bad = middle
     return good
+
+
+def epsilon_grid(
+    plan: Callable[..., Sequence[Event]],
+    axes: Sequence[Sequence[float]],
+    *,
+    delta: Number,
+    grade: Grade = Grade.FAST,
+) -> FloatArray:
+    """Return upper bounds on epsilon for every combination of choices: what if?
+
+    Args:
+        plan: from one value of every axis, in order, to events.
+        axes: the choices, for instance noise multipliers, rounds and sampling rates.
+        delta: in (0, 1); the fast grade wants it >= 1e-300.
+        grade: of the bounds.
+
+    Returns an array of shape (len(axes[0]), len(axes[1]), ...). Moments that two combinations
+    share, as those do which differ in their rounds alone, are evaluated once.
+
+    Raises as `guarantee` does.
+    """
+    require_open_unit("delta", delta)
+    below = -float_up(-delta)
+    found = [
+        epsilons_at(plan(*choice), deltas=[below], grade=grade).epsilon[0]
+        for choice in product(*axes)
+    ]
+    return np.array(found, dtype=np.float64).reshape([len(axis) for axis in axes])
 
 
 def _quick_epsilon(events: Sequence[Event], delta: Number) -> float:

@@ -29,9 +29,12 @@ __all__ = ["AdmmAlgorithm", "ModelSolver", "PublicModel", "Recipe", "SolverFacto
 
 _LOSS = Logistic()
 _SMOOTHNESS = float(_LOSS.curvature_bound or 0)
-_DISTANCE = 10.0
+_DISTANCE = 100.0
 """A guess of |w*| for rows of norm 1: it sets how fast step sizes fall with the noise."""
-_PENALTY = 0.1
+_EXACT_PENALTY, _STEP_PENALTY = 0.1, 0.01
+"""rho of subproblems that are solved, or nearly, in a round; and where a round is one step."""
+_NETWORK_PENALTY = 0.02
+"""eta times an agent's number of neighbours."""
 _INNER_STEPS = 5
 _SAMPLING_RATE = 0.1
 
@@ -86,7 +89,7 @@ class Recipe:
             self.rounds,
             noise_multiplier,
             SmoothSteps(_SMOOTHNESS + self.regularisation, _DISTANCE),
-            penalty=_PENALTY,
+            penalty=_STEP_PENALTY,
             regularisation=self.regularisation,
         )
 
@@ -95,7 +98,7 @@ class Recipe:
         return PvpAdmm(
             self.rounds,
             noise_multiplier,
-            penalty=_PENALTY,
+            penalty=_EXACT_PENALTY,
             regularisation=self.regularisation,
         )
 
@@ -108,7 +111,7 @@ class Recipe:
             complete(agents),
             self.rounds,
             noise_multiplier,
-            penalty=_PENALTY / (agents - 1),
+            penalty=_NETWORK_PENALTY / (agents - 1),
             regularisation=agents * self.regularisation / 2.0,
         )
 
@@ -130,13 +133,14 @@ class Recipe:
         )
 
     def centralised(self, noise_multiplier: float, shape: DataShape) -> CentralisedDpAdmm:
-        """Return centralised DP-ADMM of Xu et al. (2020), for the constraint y = x."""
+        """Return DP-AccADMM of Xu et al. (2020), for the constraint y = x."""
         return CentralisedDpAdmm(
             fused_lasso(shape.features, ()),
             self.rounds,
             noise_multiplier,
             step_size=1.0 / _SMOOTHNESS,
-            penalty=_PENALTY,
+            accelerated=True,
+            penalty=_STEP_PENALTY,
             regularisation=self.regularisation,
             regulariser=L2(),
         )
@@ -145,8 +149,8 @@ class Recipe:
         return StochasticRounds(
             self.rounds,
             _INNER_STEPS,
-            step_size=1.0 / (_SMOOTHNESS + _PENALTY),
-            penalty=_PENALTY,
+            step_size=1.0 / (_SMOOTHNESS + _EXACT_PENALTY),
+            penalty=_EXACT_PENALTY,
             regularisation=len(shape.parties) * self.regularisation,
         )
 

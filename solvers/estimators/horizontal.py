@@ -36,10 +36,12 @@ class PrivateAdmmClassifier(PrivateLinearClassifier):
     stands for it. A row longer than `row_bound` is an error, or cut with `clip`; cutting looks at
     one record only and costs nothing.
 
-    Tuning spends: every fit is a release of its own, so the k fits of a grid search on the same
-    records cost k times in all. Give them one `ledger` with a budget, and the fit that it cannot
-    pay for raises `BudgetExceeded` before any noise is drawn. Copies of the estimator share their
-    ledger; processes share one in a file (`SqliteLedger`).
+    Tuning spends: every fit is a release of its own, so k fits of a grid search on the same records
+    add up. Give them one `ledger` with a budget, and the fit that it cannot pay for raises
+    `BudgetExceeded` before any noise is drawn (say `error_score="raise"` to a search, or it
+    notes a failed fit and goes on). Copies of the estimator share their ledger; processes share
+    one in a file (`SqliteLedger`). And what a search learns from scores on private records, the
+    winner included, is covered by no fit's guarantee: score on public ones.
 
     In a pipeline, steps before this one that learn from the records (a `StandardScaler`) are not
     covered by the guarantee; those that look at one row at a time (a `Normalizer`) are harmless.
@@ -95,7 +97,7 @@ class PrivateAdmmClassifier(PrivateLinearClassifier):
         algorithm: AdmmAlgorithm | SolverFactory = AdmmAlgorithm.DP_ADMM,
         n_parties: int | None = None,
         parties: Sequence[str] | None = None,
-        rounds: int = 30,
+        rounds: int = 100,
         row_bound: float = 1.0,
         clip: bool = False,
         fit_intercept: bool = True,

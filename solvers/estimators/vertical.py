@@ -27,6 +27,9 @@ class PrivateSharingClassifier(PrivateLinearClassifier):
     plus (regularisation/2)|w|² over rows divided by `row_bound`, without an intercept: a party that
     wants one holds a constant column.
 
+    A party's scores are N numbers whose noise grows with `radius` and not with 1/N, so a strong
+    signal, few rounds or a large epsilon is needed.
+
     Public are all arguments, the numbers of records and of columns, and the labels where
     `public_labels` says so. Tuning spends as it does with `PrivateAdmmClassifier`.
 

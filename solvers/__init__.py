@@ -8,6 +8,7 @@ from .centralised import (
     theorem_1_noise_multiplier,
 )
 from .decentralised import NetworkState, PrAdmm, PublishedPrAdmm, published_noise_multiplier
+from .dual_perturbation import PublishedDvpAdmm, exact_minimiser_epsilon
 from .fused_lasso import Constraint, fused_lasso, inverse_covariance_edges
 from .losses import (
     Hinge,
@@ -18,6 +19,8 @@ from .losses import (
     SmoothedHinge,
     bounded_squared,
 )
+from .penalty_perturbation import MAdmm, PublishedMAdmm
+from .recycled import PublishedRAdmm, RAdmm
 from .regularisers import L1, L2, ProximalTerm, Regulariser
 from .schedules import (
     ConstantNoise,
@@ -27,6 +30,7 @@ from .schedules import (
     TabulatedNoise,
     optimal_noise,
 )
+from .sgd import DpSgd, SgdState
 from .sharing import (
     PublishedSharingAdmm,
     SharingAdmm,
@@ -57,12 +61,14 @@ __all__ = [
     "Constraint",
     "ConvexWeights",
     "DpAdmm",
+    "DpSgd",
     "Hinge",
     "Huber",
     "InnerWeights",
     "IterationDecay",
     "LinearLoss",
     "Logistic",
+    "MAdmm",
     "Multinomial",
     "Network",
     "NetworkState",
@@ -75,12 +81,17 @@ __all__ = [
     "PsAdmm",
     "PublishedCentralisedDpAdmm",
     "PublishedDpAdmm",
+    "PublishedDvpAdmm",
+    "PublishedMAdmm",
     "PublishedPrAdmm",
     "PublishedPsAdmm",
+    "PublishedRAdmm",
     "PublishedSharingAdmm",
     "PvpAdmm",
+    "RAdmm",
     "Regulariser",
     "SampledPsAdmm",
+    "SgdState",
     "SharingAdmm",
     "SharingState",
     "SmoothSteps",
@@ -93,6 +104,7 @@ __all__ = [
     "TabulatedNoise",
     "bounded_squared",
     "complete",
+    "exact_minimiser_epsilon",
     "five_agents",
     "fused_lasso",
     "hub",

@@ -38,10 +38,12 @@ from .topologies import Network
 
 __all__ = [
     "NetworkState",
+    "Observer",
     "PrAdmm",
     "PublishedPrAdmm",
     "agent_duals",
     "edge_lengths",
+    "first_state",
     "published_noise_multiplier",
     "trusted_sums",
 ]
@@ -127,23 +129,10 @@ class PrAdmm:
         observe: Observer | None,
     ) -> NetworkState:
         """Run all rounds, with noise in multiples of `unit` of what is released."""
-        parties = len(dataset.shape.parties)
-        if self.network.agents != parties:
-            raise InvalidParameter(
-                "network.agents", self.network.agents, f"equal to the number of parties, {parties}"
-            )
-        block = np.zeros((parties, dataset.shape.parameters(self.loss)))
-        state = NetworkState(block, block, np.zeros(len(self.network.edges)))
+        state = first_state(dataset, self.network, self.loss)
         for k in range(1, self.rounds + 1):
             local = self.agent_step(dataset, state)
-            level = noise_level(self.schedule, self.noise_multiplier, k)
-            messages = curator.release(
-                local,
-                round=k,
-                release="primal",
-                audience=Audience.NEIGHBOURS,
-                noise_std=float_up(Fraction(level) * unit(local)),
-            )
+            messages = self.send(curator, local, k, unit(local))
             duals = agent_duals(messages, state.duals, self.network, self.penalty)
             deviations = state.deviations
             if self.threshold < inf:
@@ -152,6 +141,17 @@ class PrAdmm:
             if observe is not None:
                 observe(k, state)
         return state
+
+    def send(self, curator: Curator, local: Sensitive, round: int, unit: Fraction) -> FloatArray:
+        """Return the messages of a round, with the schedule's noise in multiples of `unit`."""
+        level = noise_level(self.schedule, self.noise_multiplier, round)
+        return curator.release(
+            local,
+            round=round,
+            release="primal",
+            audience=Audience.NEIGHBOURS,
+            noise_std=float_up(Fraction(level) * unit),
+        )
 
     def agent_step(self, dataset: PrivateDataset, state: NetworkState) -> Sensitive:
         """Return all agents' minimisers, of shape (..., P, d) (equation 12)."""
@@ -164,6 +164,17 @@ class PrAdmm:
             tolerance=self.tolerance,
             start=state.messages,
         )
+
+
+def first_state(dataset: PrivateDataset, network: Network, loss: Loss) -> NetworkState:
+    """Return the state before round 1, or raise: the network's agents are not the parties."""
+    parties = len(dataset.shape.parties)
+    if network.agents != parties:
+        raise InvalidParameter(
+            "network.agents", network.agents, f"equal to the number of parties, {parties}"
+        )
+    block = np.zeros((parties, dataset.shape.parameters(loss)))
+    return NetworkState(block, block, np.zeros(len(network.edges)))
 
 
 def edge_lengths(messages: FloatArray, network: Network) -> FloatArray:

@@ -197,20 +197,20 @@ class Claim(Generic[S]):
         title: in a few words.
         statement: in the paper's symbols.
         place: where it stands.
+        promise: what is promised.
+        solver: the published algorithm that it speaks of.
         adjacency: the relation that the paper names; None where it names none.
         threat_model: against whom.
-        solver: the published algorithm that it speaks of.
-        promise: what is promised.
     """
 
     identifier: str
     title: str
     statement: str
     place: str
-    adjacency: Adjacency | None
-    threat_model: ThreatModel
-    solver: str
     promise: Promise[S]
+    solver: str = field(kw_only=True)
+    adjacency: Adjacency | None = field(kw_only=True)
+    threat_model: ThreatModel = field(kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from math import log, sqrt
 
 import numpy as np
@@ -35,7 +36,7 @@ from ...solvers.fused_lasso import fused_lasso
 from ...solvers.losses import LinearLoss, Logistic
 from ..neighbours import opposite_gradients
 from .auditor import EpsilonPromise, SensitivityPromise, gaussian_steps, planned
-from .claim import Claim, Counterexample, Paper, Promise, ThreatModel
+from .claim import Claim, Counterexample, Paper, ThreatModel
 from .gaussian_event import likelihood_event
 from .structure import AccessPromise, PublicPromise, RegimePromise
 
@@ -442,27 +443,12 @@ def _repaired_figures(s: CentralisedSetting) -> dict[str, Enclosure]:
         return {"sigma n/(c sqrt(T))": Enclosure.from_ball(noise)}
 
 
-def _claim(
-    identifier: str,
-    title: str,
-    statement: str,
-    place: str,
-    promise: Promise[CentralisedSetting],
-    *,
-    solver: str = "DP-ADMM (Algorithm 2)",
-    adjacency: Adjacency | None = Adjacency.REPLACE_ONE,
-    threat_model: ThreatModel = ThreatModel.OUTPUT,
-) -> Claim[CentralisedSetting]:
-    return Claim(
-        identifier=identifier,
-        title=title,
-        statement=statement,
-        place=place,
-        adjacency=adjacency,
-        threat_model=threat_model,
-        solver=solver,
-        promise=promise,
-    )
+_claim = partial(
+    Claim,
+    solver="DP-ADMM (Algorithm 2)",
+    adjacency=Adjacency.REPLACE_ONE,
+    threat_model=ThreatModel.OUTPUT,
+)
 
 
 PAPER = Paper(

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from math import inf
 
 import numpy as np
@@ -31,7 +32,7 @@ from ...solvers.schedules import IterationDecay, PeriodicDecay, cost
 from ...solvers.topologies import Network, complete
 from ..neighbours import NeighbourPair, opposite_gradients
 from .auditor import EpsilonPromise, SensitivityPromise, at_tolerance, gaussian_steps, planned
-from .claim import Claim, Counterexample, Paper, Promise, ThreatModel
+from .claim import Claim, Counterexample, Paper, ThreatModel
 from .gaussian_event import likelihood_event
 from .structure import AccessPromise, MessagesOnlyPromise, RecordwisePromise
 from .sums import ClosedFormPromise, PartiesPromise, RhoPromise
@@ -371,25 +372,12 @@ def _repaired(s: PrSetting) -> list[Event]:
     return planned(algorithm.solve, s.shape())
 
 
-def _claim(
-    identifier: str,
-    title: str,
-    statement: str,
-    place: str,
-    promise: Promise[PrSetting],
-    *,
-    solver: str = "PR-ADMM (Algorithm 1)",
-) -> Claim[PrSetting]:
-    return Claim(
-        identifier=identifier,
-        title=title,
-        statement=statement,
-        place=place,
-        adjacency=Adjacency.REPLACE_ONE,
-        threat_model=ThreatModel.ALL_MESSAGES,
-        solver=solver,
-        promise=promise,
-    )
+_claim = partial(
+    Claim,
+    solver="PR-ADMM (Algorithm 1)",
+    adjacency=Adjacency.REPLACE_ONE,
+    threat_model=ThreatModel.ALL_MESSAGES,
+)
 
 
 PAPER = Paper(

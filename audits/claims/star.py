@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import product
 from math import log, sqrt
 
@@ -31,7 +31,7 @@ from ...solvers.star import DpAdmm, PublishedDpAdmm, PvpAdmm, StarState
 from ...solvers.steps import NonsmoothSteps, SmoothSteps
 from ..neighbours import NeighbourPair, opposite_gradients
 from .auditor import EpsilonPromise, Quantifier, SensitivityPromise, gaussian_steps, planned
-from .claim import Case, Claim, Counterexample, Paper, Promise, ThreatModel
+from .claim import Case, Claim, Counterexample, Paper, ThreatModel
 from .gaussian_event import likelihood_event
 from .structure import AccessPromise, MessagesOnlyPromise, ReadingsPromise, RecordwisePromise
 
@@ -390,25 +390,12 @@ _TOTAL: EpsilonPromise[StarSetting] = EpsilonPromise(
 )
 
 
-def _claim(
-    identifier: str,
-    title: str,
-    statement: str,
-    place: str,
-    promise: Promise[StarSetting],
-    *,
-    solver: str = "DP-ADMM (Algorithm 3)",
-) -> Claim[StarSetting]:
-    return Claim(
-        identifier=identifier,
-        title=title,
-        statement=statement,
-        place=place,
-        adjacency=Adjacency.REPLACE_ONE,
-        threat_model=ThreatModel.ALL_MESSAGES,
-        solver=solver,
-        promise=promise,
-    )
+_claim = partial(
+    Claim,
+    solver="DP-ADMM (Algorithm 3)",
+    adjacency=Adjacency.REPLACE_ONE,
+    threat_model=ThreatModel.ALL_MESSAGES,
+)
 
 
 PAPER = Paper(

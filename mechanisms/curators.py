@@ -268,7 +268,17 @@ class ReplayCurator(Curator):
         self._next = 0
         self._lotteries = iter(lotteries)
         self._differing = differing
-        self.log_density: FloatArray = np.zeros(())
+        self._density: FloatArray = np.zeros(())
+
+    @property
+    def log_density(self) -> FloatArray:
+        """The log-density of the whole transcript.
+
+        Raises `InvalidParameter` while there are messages that the replay did not ask for.
+        """
+        if self._next < len(self._transcript):
+            raise InvalidParameter("transcript", len(self._transcript), f"of length {self._next}")
+        return self._density
 
     def _draw(self, dataset: PrivateDataset, scheme: Scheme) -> Draw:
         home, lottery = dataset.home, next(self._lotteries, None)
@@ -300,5 +310,5 @@ class ReplayCurator(Curator):
         if weights is not None:
             weights = weights.reshape(-1, *(1,) * (density.ndim - 1))
             density = np.asarray(logsumexp(density, axis=0, b=weights))
-        self.log_density = self.log_density + density
+        self._density = self._density + density
         return content

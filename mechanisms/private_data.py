@@ -11,6 +11,7 @@ cut to the public norm bound, so every bound on a gradient is enforced, not assu
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NoReturn
@@ -104,7 +105,7 @@ class PrivateDataset:
             empty party, or fewer records than `n_min`. Nothing has been spent by then.
     """
 
-    __slots__ = ("_party", "_records", "_shape", "_whole")
+    __slots__ = ("_beside", "_records", "_shape")
 
     def __init__(
         self,
@@ -140,14 +141,16 @@ class PrivateDataset:
         self._shape = DataShape(
             parties, count, features.shape[1], row_bound, adjacency, label_domain
         )
-        self._hold(records)
+        self._records: Records | None = records
+        self._beside: tuple[Records, slice] | None = None
 
     @classmethod
     def planned(cls, shape: DataShape) -> PrivateDataset:
         """Return a handle without records: it answers with sensitivities and no values."""
         handle = cls.__new__(cls)
         handle._shape = shape
-        handle._hold(None)
+        handle._records = None
+        handle._beside = None
         return handle
 
     @property
@@ -164,40 +167,41 @@ class PrivateDataset:
             self.shape.gradient_bound(loss), self.shape.count, self.shape.adjacency
         )
         width = self.shape.parameters(loss)
-        point, records = self._point("w", w, width), self._records
-        value = None if records is None else records.mean_gradient(loss, point)
-        return self._sensitive(sensitivity, width, value)
+        point = self._point("w", w, width)
+        return self._sensitive(
+            sensitivity,
+            width,
+            lambda records, rows: records.mean_gradient(loss, point[..., rows, :]),
+        )
 
     def second_moment(self) -> Sensitive:
         """Return each party's mean of a aᵀ over its rows a, row by row: of shape (P, d²).
 
         A row of norm at most row_bound gives a matrix of Frobenius norm at most row_bound².
         """
-        shape, records = self.shape, self._records
+        shape = self.shape
         bound = Fraction(float(shape.row_bound))
-        value = None
-        if records is not None:
+
+        def moment(records: Records, rows: slice) -> FloatArray:
             # the gradient of <a, w>²/2 at the j-th unit vector is the j-th column of a aᵀ
             units = np.eye(shape.features)[:, None, :].repeat(len(records.counts), axis=1)
             columns = records.mean_gradient(_HalfSquare(bound), units)
-            value = columns.swapaxes(0, 1).reshape(columns.shape[1], -1)
-        return Sensitive(
-            mean_of_bounded(bound**2, shape.count, shape.adjacency),
-            parties=shape.parties,
-            dimension=shape.features**2,
-            value=self._spread(value),
-        )
+            return columns.swapaxes(0, 1).reshape(len(records.counts), -1)
+
+        sensitivity = mean_of_bounded(bound**2, shape.count, shape.adjacency)
+        return self._sensitive(sensitivity, shape.features**2, moment)
 
     def sum_gradient(self, loss: Loss, w: FloatArray, *, radius: float | None = None) -> Sensitive:
         """Return each party's sum of gradients at the public point w, each cut to `radius`."""
         bound = _cut_bound(self.shape.gradient_bound(loss), radius)
         width = self.shape.parameters(loss)
-        point, records = self._point("w", w, width), self._records
-        value = None
-        if records is not None:
-            slopes = record_slopes(records, loss, point)
-            value = combined(records, _cut(slopes, records.norms, radius))
-        return self._sensitive(sum_of_bounded(bound, self.shape.adjacency), width, value)
+        point = self._point("w", w, width)
+
+        def total(records: Records, rows: slice) -> FloatArray:
+            slopes = record_slopes(records, loss, point[..., rows, :])
+            return combined(records, _cut(slopes, records.norms, radius))
+
+        return self._sensitive(sum_of_bounded(bound, self.shape.adjacency), width, total)
 
     def strongly_convex_argmin(
         self,
@@ -231,19 +235,20 @@ class PrivateDataset:
         )
         width = self.shape.parameters(loss)
         shift, origin = self._point("linear", linear, width), self._point("start", start, width)
-        records = self._records
-        if records is None:
-            return self._sensitive(sensitivity, width, None)
-        own = moduli[self._rows]
-        objective = Objective(
-            gradient=lambda v: records.mean_gradient(loss, v),
-            modulus=own,
-            linear=shift,
-            smoothness=float(curvature) * self.shape.row_bound**2 + own,
-            gradient_bound=float(self.shape.gradient_bound(loss)),
-            terms=int(records.counts.max()),
-        )
-        return self._sensitive(sensitivity, width, minimise(objective, origin, tolerance))
+        smoothness = float(curvature) * self.shape.row_bound**2 + moduli
+
+        def minimiser(records: Records, rows: slice) -> FloatArray:
+            objective = Objective(
+                gradient=lambda v: records.mean_gradient(loss, v),
+                modulus=moduli[rows],
+                linear=shift[..., rows, :],
+                smoothness=smoothness[rows],
+                gradient_bound=float(self.shape.gradient_bound(loss)),
+                terms=int(records.counts.max()),
+            )
+            return minimise(objective, origin[..., rows, :], tolerance)
+
+        return self._sensitive(sensitivity, width, minimiser)
 
     def with_record(
         self, index: int, *, features: FloatArray | None = None, label: float | None = None
@@ -255,7 +260,7 @@ class PrivateDataset:
         if label is not None:
             self.shape.label_domain.require(np.asarray([label], dtype=np.float64))
         other = self.planned(self.shape)
-        other._hold(self._held().with_record(index, self.shape.row_bound, features, label))
+        other._records = self._held().with_record(index, self.shape.row_bound, features, label)
         return other
 
     def differing(self, other: PrivateDataset) -> IntArray | None:
@@ -266,21 +271,30 @@ class PrivateDataset:
         """
         return self._held().differing(other._held())
 
-    def narrowed(self, party: str) -> PrivateDataset:
-        """Return a handle that computes one party's rows only; every other row is NaN.
+    def beside(self, neighbour: PrivateDataset) -> PrivateDataset:
+        """Return a handle whose values tell both data sets apart: their shape is (2, ..., P, d).
 
-        For replays whose messages are known: what a party would have said depends on the messages
-        and on its own records.
+        For attacks, by whoever holds both: one pass of an algorithm, its messages drawn from the
+        first values, also computes what the neighbour would have said. Parties that hold no
+        differing record would have said the same, and are computed once. There are no samples.
+
+        Raises `InvalidParameter` when the public facts differ.
         """
-        whole = self._held()
-        if party not in self.shape.parties:
-            raise InvalidParameter("party", party, f"among {self.shape.parties}")
-        index, other = self.shape.parties.index(party), self.planned(self.shape)
-        other._party, other._whole, other._records = index, whole, whole.of_party(index)
-        return other
+        if neighbour.shape != self.shape:
+            raise InvalidParameter("neighbour.shape", neighbour.shape, f"equal to {self.shape}")
+        records, differing = neighbour._held(), self.differing(neighbour)
+        homes = [] if differing is None else np.unique(self.home[differing]).tolist()
+        pair = self.planned(self.shape)
+        pair._records, pair._beside = self._held(), (records, slice(None))
+        if len(homes) == 1:
+            party = homes[0]
+            pair._beside = (records.of_party(party), slice(party, party + 1))
+        return pair
 
     def sampled(self, scheme: Scheme, draw: Draw) -> Sample:
         """Return a hidden sample; for curators, who draw it."""
+        if self._beside is not None:
+            raise InvalidParameter("dataset", "two data sets", "one: samples have no neighbours")
         return Sample(self, scheme, draw)
 
     @property
@@ -288,35 +302,13 @@ class PrivateDataset:
         """The public record-to-party map, of shape (n,)."""
         return self._held().home
 
-    def _hold(self, records: Records | None) -> None:
-        self._whole = self._records = records
-        self._party: int | None = None
-
     def _held(self) -> Records:
-        if self._whole is None:
+        if self._records is None:
             raise InvalidParameter("dataset", "planned", "with records")
-        return self._whole
-
-    @property
-    def _rows(self) -> slice:
-        """The parties whose rows are computed."""
-        return slice(None) if self._party is None else slice(self._party, self._party + 1)
-
-    def _spread(self, value: FloatArray | None) -> FloatArray | None:
-        """Return the computed rows among all parties'."""
-        if value is None or self._party is None:
-            return value
-        parties = len(self.shape.parties)
-        rows = np.full((*value.shape[:-2], parties, value.shape[-1]), np.nan)
-        rows[..., self._rows, :] = value
-        return rows
-
-    def _own(self, values: FloatArray) -> FloatArray:
-        """Return one value a record, of shape (..., n), for the records that are computed on."""
-        return values if self._party is None else values[..., self.home == self._party]
+        return self._records
 
     def _point(self, name: str, point: FloatArray, width: int) -> FloatArray:
-        """Return a public point, a row for each computed party; a `Sensitive` refuses by itself."""
+        """Return a public point, a row for each party; a `Sensitive` refuses by itself."""
         array = np.asarray(point, dtype=np.float64)
         block = (len(self.shape.parties), width)
         # far below overflow: an infinite or undefined score would show a record's signs
@@ -325,7 +317,7 @@ class PrivateDataset:
         rows = array.shape[-2] if array.ndim > 1 else 1
         if array.shape[-1:] != block[1:] or rows not in (1, block[0]):
             raise InvalidParameter(f"{name}.shape", array.shape, f"broadcastable to {block}")
-        return np.broadcast_to(array, array.shape[:-2] + block)[..., self._rows, :]
+        return np.broadcast_to(array, array.shape[:-2] + block)
 
     def _moduli(self, modulus: float | FloatArray) -> FloatArray:
         """Return a modulus for each party, of shape (P, 1)."""
@@ -338,14 +330,22 @@ class PrivateDataset:
         return np.broadcast_to(array, (parties,))[:, None]
 
     def _sensitive(
-        self, sensitivity: Sensitivity, width: int, value: FloatArray | None
+        self,
+        sensitivity: Sensitivity,
+        width: int,
+        compute: Callable[[Records, slice], FloatArray],
     ) -> Sensitive:
-        return Sensitive(
-            sensitivity,
-            parties=self.shape.parties,
-            dimension=width,
-            value=self._spread(value),
-        )
+        """Return what `compute` makes of records and the slice of rows that are theirs."""
+        value = None if self._records is None else compute(self._records, slice(None))
+        if value is not None and self._beside is not None:
+            records, rows = self._beside
+            # trials have an axis even where there is one for all, behind that of the data sets
+            lead = value.shape[:-2] or (1,)
+            pair = np.empty((2, *lead, *value.shape[-2:]))
+            pair[:] = value
+            pair[1, ..., rows, :] = compute(records, rows)
+            value = pair
+        return Sensitive(sensitivity, parties=self.shape.parties, dimension=width, value=value)
 
     def __repr__(self) -> str:
         """Show the public facts only."""
@@ -425,8 +425,7 @@ class Sample:
         inside = self._draw.inside
         value = None
         if records is not None and slopes is not None and inside is not None:
-            drawn = records.placed(self._dataset._own(inside))
-            value = self._dataset._spread(combined(records, slopes * drawn[..., None]))
+            value = combined(records, slopes * records.placed(inside)[..., None])
         total = sum_of_bounded(bound, shape.adjacency)
         return Sensitive(
             total,

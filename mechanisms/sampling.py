@@ -18,6 +18,14 @@ class BitGenerator(Enum):
 
     PHILOX = "philox"
     PCG64 = "pcg64"
+    SFC64 = "sfc64"
+
+
+_KINDS = {
+    BitGenerator.PHILOX: np.random.Philox,
+    BitGenerator.PCG64: np.random.PCG64,
+    BitGenerator.SFC64: np.random.SFC64,
+}
 
 
 class Sampler(Protocol):
@@ -47,16 +55,17 @@ class SeededSampler:
     def __init__(self, seed: int, *, bits: BitGenerator = BitGenerator.PHILOX) -> None:
         if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**128:
             raise InvalidParameter("seed", seed, "a whole number in [0, 2**128)")
-        kind = np.random.Philox if bits is BitGenerator.PHILOX else np.random.PCG64
-        self._generator = np.random.Generator(kind(seed))
+        self._generator = np.random.Generator(_KINDS[bits](seed))
         self.provenance = Provenance(f"numpy-{bits.value}", seed)
 
     @classmethod
-    def stream(cls, seed: int, *key: int) -> "SeededSampler":
+    def stream(
+        cls, seed: int, *key: int, bits: BitGenerator = BitGenerator.PHILOX
+    ) -> "SeededSampler":
         """Return the sampler of one of many independent streams of a seed, named by numbers."""
         sequence = np.random.SeedSequence(seed, spawn_key=key)
         high, low = (int(word) for word in sequence.generate_state(2, np.uint64))
-        return cls(high << 64 | low)
+        return cls(high << 64 | low, bits=bits)
 
     def standard_normal(self, shape: tuple[int, ...]) -> FloatArray:
         """Return independent N(0, 1) values of the given shape, the next of the seed's stream."""

@@ -22,7 +22,7 @@ from typing import Any, NoReturn, SupportsIndex, TypeVar
 
 import numpy as np
 
-from .clipping import project_to_ball
+from .clipping import largest_entry, project_to_ball
 from .errors import (
     InvalidParameter,
     UnprotectedComparison,
@@ -275,7 +275,8 @@ class Sensitive:
     def _public(self, other: object) -> FloatArray:
         """Return a public array that broadcasts against the rows, finite and of the right width."""
         array = np.asarray(other, dtype=np.float64)
-        if not np.all(np.isfinite(array)):
+        size = largest_entry(array)
+        if not np.isfinite(size):
             raise InvalidParameter("public operand", "NaN or infinity", "with finite entries")
         block = (self.rows, self.dimension)
         try:
@@ -286,7 +287,6 @@ class Sensitive:
             raise InvalidParameter("public operand shape", array.shape, f"broadcastable to {block}")
         part = self.sampled_part
         parts = () if part is None or part.constant is None else (part.constant, part.sampled)
-        size = float(np.max(np.abs(array), initial=0.0))
         bound = min((s.value for s in (self.sensitivity, *parts) if s.squared), default=0.0)
         if 0.0 < bound < size * _LARGEST_SHIFT:
             raise InvalidParameter("public operand", size, f"in [0, 2**30 * sensitivity={bound:g}]")

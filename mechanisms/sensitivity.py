@@ -53,7 +53,7 @@ _ROOT_BITS = 96
 _SQUARE_BITS = 512
 """Squares whose numerator or denominator outgrow this are rounded up to a dyadic of 256 bits."""
 
-_SMALLEST, _LARGEST = Fraction(1, 2**400), Fraction(2**400)
+_SMALLEST_SQUARE, _LARGEST_SQUARE = Fraction(1, 2**800), Fraction(2**800)
 """Outside, values in doubles under- or overflow, and rounding moves them by more than the bound."""
 
 
@@ -111,7 +111,7 @@ class Sensitivity:
         if not isinstance(self.squared, Fraction):
             raise InvalidParameter("squared", self.squared, "an exact Fraction")
         require_nonnegative("squared", self.squared)
-        if self.squared and not _SMALLEST**2 <= self.squared <= _LARGEST**2:
+        if self.squared and not _SMALLEST_SQUARE <= self.squared <= _LARGEST_SQUARE:
             raise InvalidParameter("sensitivity", self.value, "0 or in [2**-400, 2**400]")
         if self.derivation.squared != self.squared:
             raise InvalidParameter(

@@ -10,21 +10,35 @@ from statistics import median
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from dpledger.accounting.guarantee import guarantee
 from dpledger.accounting.notions import Gdp
 from dpledger.audits.neighbours import flip_label, opposite_gradients
-from dpledger.audits.replay import replay_attack, replay_chunks
+from dpledger.audits.replay import ReplayTrials, replay_attack, replay_chunks
 from dpledger.mechanisms import (
     Adjacency,
+    BitGenerator,
     Curator,
+    EventList,
+    FixedBatch,
     InvalidParameter,
     PlanningCurator,
     PrivateDataset,
+    ReplayCurator,
+    SamplingCurator,
+    SeededSampler,
 )
 from dpledger.solvers.losses import LinearLoss, Logistic
-from dpledger.solvers.star import DpAdmm
+from dpledger.solvers.star import DpAdmm, PvpAdmm
 from dpledger.solvers.steps import ConstantSteps
+from dpledger.solvers.stochastic import (
+    ConvexWeights,
+    PsAdmm,
+    PublishedPsAdmm,
+    SampledPsAdmm,
+    StochasticRounds,
+)
 
 DELTA = 1e-5
 
@@ -59,12 +73,12 @@ class Disclosing:
         curator.release_unprotected(gradient, reason="for the test", round=1, release="gradient")
 
 
-def data(records=6, parties=2, features=3):
+def data(records=6, parties=2, features=3, layout="dense"):
     generator = np.random.default_rng(41)
     rows = generator.normal(size=(records * parties, features))
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     return PrivateDataset(
-        rows,
+        rows if layout == "dense" else sparse.csr_array(rows),
         np.where(generator.random(len(rows)) < 0.5, -1.0, 1.0),
         adjacency=Adjacency.REPLACE_ONE,
         row_bound=1.0,
@@ -111,12 +125,85 @@ def test_the_score_is_the_log_likelihood_ratio_of_known_gaussians():
         side.mean_gradient(LinearLoss(), origin)._value for side in (pair.dataset, pair.neighbour)
     )
     sigma = solver.noise_multiplier * 2.0 / 6
-    found = scores(solver.solve, pair, trials=50, chunk=50)
-    # each world samples and replays once: messages come in eights, four sampled and four replayed
-    for world, ratios in enumerate(found):
-        sampled = np.array(solver.messages[8 * world : 8 * world + 4])
-        expected = np.einsum("kbpd,pd->b", sampled - (g + other) / 2, g - other) / sigma**2
-        np.testing.assert_allclose(ratios, expected, rtol=1e-9, atol=1e-9)
+    trials = ReplayTrials(solver.solve, pair.dataset, pair.neighbour, seed=42)
+    for scores in (trials.attack(0, 50), trials.null(0, 50)):
+        for ratios in (scores.dataset, scores.neighbour):
+            sampled = [m for m in solver.messages if m.ndim == 3][:4]
+            expected = np.einsum("kbpd,pd->b", np.array(sampled) - (g + other) / 2, g - other)
+            np.testing.assert_allclose(ratios, expected / sigma**2, rtol=1e-9, atol=1e-9)
+            del solver.messages[: 4 + [m.ndim for m in solver.messages].index(3)]
+
+
+def replayed(solve, pair, *, size, seed=42):
+    """Return the scores of the attack's two worlds by the definition: a run and two replays."""
+    found = []
+    for world, ran in enumerate((pair.dataset, pair.neighbour)):
+        sampler = SeededSampler.stream(seed, world, 0, bits=BitGenerator.SFC64)
+        run = SamplingCurator(EventList(), sampler, trials=size, record=True)
+        solve(ran, run)
+        densities = []
+        for side in (pair.dataset, pair.neighbour):
+            replay = ReplayCurator(run.transcript, lotteries=run.lotteries, differing=pair.index)
+            solve(side, replay)
+            densities.append(replay.log_density)
+        found.append(densities[0] - densities[1])
+    return found
+
+
+@dataclass(frozen=True)
+class Pair:
+    dataset: PrivateDataset
+    neighbour: PrivateDataset
+    index: int
+
+
+def changed(dataset, index):
+    row = np.linspace(-0.5, 0.4, 3)
+    return Pair(dataset, dataset.with_record(index, features=row, label=1.0), index)
+
+
+SAMPLED = StochasticRounds(rounds=3, inner_steps=3, step_size=0.5)
+SOLVERS = {
+    "gradient descent": NoisyDescent(Logistic()),
+    "star": DpAdmm(3, 2.0, ConstantSteps(0.5)),
+    "star, exact minimisers": PvpAdmm(3, 2.0, penalty=0.5, tolerance=1e-10),
+    "stochastic, full gradients": PsAdmm(SAMPLED, 2.0),
+    "stochastic, sampled": SampledPsAdmm(SAMPLED, FixedBatch(2), 0.5, 2.0, 2.0),
+    "stochastic, as published": PublishedPsAdmm(
+        StochasticRounds(rounds=3, inner_steps=3, step_size=0.5), 0.3, ConvexWeights()
+    ),
+}
+
+
+@pytest.mark.parametrize("layout", ["dense", "sparse"])
+@pytest.mark.parametrize("name", SOLVERS)
+def test_one_pass_over_both_data_sets_scores_like_a_run_and_two_replays(name, layout):
+    pair, solve = changed(data(layout=layout), 8), SOLVERS[name].solve
+    found = ReplayTrials(solve, pair.dataset, pair.neighbour, seed=42).attack(0, 7)
+    for fast, slow in zip(
+        (found.dataset, found.neighbour), replayed(solve, pair, size=7), strict=True
+    ):
+        np.testing.assert_allclose(fast, slow, rtol=1e-7, atol=1e-9)
+        assert np.abs(slow).min() > 1e-4
+
+
+def test_neighbours_with_records_of_two_parties_changed_are_scored_whole():
+    one = changed(data(), 8)
+    both = Pair(one.dataset, one.neighbour.with_record(1, label=1.0).with_record(2, label=1.0), 8)
+    assert len(np.unique(both.dataset.home[both.dataset.differing(both.neighbour)])) == 2
+    solve = NoisyDescent(Logistic()).solve
+    found = ReplayTrials(solve, both.dataset, both.neighbour, seed=42).attack(0, 7)
+    slow = replayed(solve, both, size=7)
+    np.testing.assert_allclose(found.dataset, slow[0], rtol=1e-9, atol=1e-9)
+    assert not np.allclose(found.dataset, replayed(solve, one, size=7)[0])
+
+
+def test_sampled_neighbours_must_differ_in_one_record():
+    pair = changed(data(), 8)
+    further = pair.neighbour.with_record(1, features=np.full(3, 0.3))
+    trials = ReplayTrials(SOLVERS["stochastic, sampled"].solve, pair.dataset, further, seed=0)
+    with pytest.raises(InvalidParameter, match="several records"):
+        trials.attack(0, 2)
 
 
 @pytest.mark.parametrize(

@@ -337,7 +337,21 @@ def test_another_event_list_is_refused(fault: str) -> None:
         again, told = replay.release_unprotected, {"reason": "a test", "round": 1, "release": "x"}
     with pytest.raises(InvalidParameter, match=r"event 0|transcript"):
         again(what, **(told | changes.get(fault, {})))
-    assert fault == "length" or replay.log_density == 0.0
+    if fault != "length":
+        with pytest.raises(InvalidParameter, match=r"transcript"):
+            _ = replay.log_density
+
+
+def test_a_replay_that_leaves_messages_unread_has_no_density() -> None:
+    sampling = SamplingCurator(EventList(), SeededSampler(0), record=True)
+    for k in (1, 2):
+        sampling.release(sensitive(), round=k, release="x", noise_std=1.0)
+    replay = ReplayCurator(sampling.transcript)
+    replay.release(sensitive(), round=1, release="x", noise_std=1.0)
+    with pytest.raises(InvalidParameter, match=r"transcript=2 of length 1"):
+        _ = replay.log_density
+    replay.release(sensitive(), round=2, release="x", noise_std=1.0)
+    assert replay.log_density < 0.0
 
 
 def test_a_transcript_is_kept_only_on_request() -> None:

@@ -34,6 +34,7 @@ def test_the_stream_is_numpys_own_and_moves_on() -> None:
     for bits, kind in (
         (BitGenerator.PHILOX, np.random.Philox),
         (BitGenerator.PCG64, np.random.PCG64),
+        (BitGenerator.SFC64, np.random.SFC64),
     ):
         sampler, reference = SeededSampler(3, bits=bits), np.random.Generator(kind(3))
         np.testing.assert_array_equal(

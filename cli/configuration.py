@@ -21,17 +21,24 @@ from ..mechanisms.sampling import Sampler, SeededSampler, SystemSampler
 from ..solvers import (
     L1,
     L2,
+    CentralisedDpAdmm,
     ConstantSteps,
     DpAdmm,
     LinearLoss,
     Logistic,
+    ModelSolver,
     NonsmoothSteps,
+    PrAdmm,
+    PsAdmm,
     PublishedDpAdmm,
     PvpAdmm,
-    Regulariser,
     SmoothSteps,
-    Solver,
     Steps,
+    StochasticRounds,
+    complete,
+    fused_lasso,
+    hub,
+    ring,
 )
 from .strict import ConfigurationError, read_toml
 
@@ -103,12 +110,26 @@ class Privacy(_Section, frozen=True, kw_only=True):
 
 
 class Algorithm(Enum):
-    """The algorithms in a star."""
+    """The algorithms: in a star, on a network, with inner steps, and of one holder of all records.
+
+    Only those marked so are as published; the others are the repaired ones.
+    """
 
     DP_ADMM = "dp-admm"
     DP_ADMM_PUBLISHED = "dp-admm-published"
     PVP_ADMM = "pvp-admm"
     ADMM = "admm"
+    PR_ADMM = "pr-admm"
+    PS_ADMM = "ps-admm"
+    CENTRALISED = "centralised"
+
+
+class NetworkName(Enum):
+    """The networks of PR-ADMM."""
+
+    COMPLETE = "complete"
+    RING = "ring"
+    HUB = "hub"
 
 
 class RegulariserName(Enum):
@@ -137,7 +158,9 @@ class Algorithmic(_Section, frozen=True, kw_only=True):
     """The solver: everything here is public.
 
     `distance` is c_w, a public guess of the size of the solution (the published variant finds it by
-    pre-training and plans with this one); `step_size` is for constant steps.
+    pre-training and plans with this one); `step_size` is for constant steps, which ps-admm and
+    centralised take. `regularisation` weighs R in the mean over parties; pr-admm takes R = l2 and
+    needs a `network`, ps-admm `inner_steps`; `accelerated` is for centralised.
     """
 
     algorithm: Algorithm
@@ -151,8 +174,23 @@ class Algorithmic(_Section, frozen=True, kw_only=True):
     loss: LossName = LossName.LOGISTIC
     tolerance: float = 1e-6
     pretraining_rounds: int = 100
+    network: NetworkName | None = None
+    inner_steps: int | None = None
+    accelerated: bool = False
 
     def __post_init__(self) -> None:
+        made = self.algorithm
+        if (self.network is not None) != (made is Algorithm.PR_ADMM):
+            raise ValueError("Expected a network with pr-admm, and only there")
+        if (self.inner_steps is not None) != (made is Algorithm.PS_ADMM):
+            raise ValueError("Expected inner_steps with ps-admm, and only there")
+        if self.accelerated and made is not Algorithm.CENTRALISED:
+            raise ValueError("Expected accelerated with centralised only")
+        if made is Algorithm.PR_ADMM and self.regulariser is not RegulariserName.L2:
+            raise ValueError("Expected regulariser = 'l2' with pr-admm")
+        by_steps = made in (Algorithm.PS_ADMM, Algorithm.CENTRALISED)
+        if by_steps and self.steps is not StepsName.CONSTANT:
+            raise ValueError(f"Expected steps = 'constant' with {made.value}")
         if (self.step_size is not None) != (self.steps is StepsName.CONSTANT):
             raise ValueError("Expected step_size with constant steps, and only there")
         if self.rounds < 1:
@@ -166,13 +204,16 @@ class Algorithmic(_Section, frozen=True, kw_only=True):
             Algorithm.DP_ADMM_PUBLISHED: "DP-ADMM (published)",
             Algorithm.PVP_ADMM: "ADMM with PVP",
             Algorithm.ADMM: "ADMM without privacy",
+            Algorithm.PR_ADMM: "PR-ADMM (repaired)",
+            Algorithm.PS_ADMM: "PS-ADMM (repaired, full gradients)",
+            Algorithm.CENTRALISED: "Centralised DP-ADMM (repaired)",
         }[self.algorithm]
 
     def build_loss(self) -> Loss:
         """Return the loss."""
         return Logistic() if self.loss is LossName.LOGISTIC else LinearLoss()
 
-    def build_regulariser(self) -> Regulariser:
+    def build_regulariser(self) -> L1 | L2:
         """Return R."""
         return L2() if self.regulariser is RegulariserName.L2 else L1()
 
@@ -236,6 +277,17 @@ class Configuration(_Section, frozen=True, kw_only=True):
     solver: Algorithmic
     noise: Noise
     attack: Attack = Attack()
+
+    def __post_init__(self) -> None:
+        made, parties = self.solver.algorithm, self.data.parties
+        if made is Algorithm.CENTRALISED and parties != 1:
+            raise ValueError("Expected data.parties = 1 with centralised")
+        if made is Algorithm.PR_ADMM and (parties is None or parties < 2):
+            raise ValueError("Expected data.parties in [2, inf) with pr-admm")
+        if made is Algorithm.PR_ADMM and self.attack.parties != parties:
+            raise ValueError(
+                f"Expected attack.parties={parties} with pr-admm: a network cannot be cut"
+            )
 
     @property
     def sha256(self) -> str:
@@ -324,9 +376,15 @@ class Configuration(_Section, frozen=True, kw_only=True):
             )
         return dataset
 
-    def build_solver(self, noise_multiplier: float) -> Solver:
+    def build_solver(self, noise_multiplier: float) -> ModelSolver:
         """Return the algorithm with a noise multiplier (which `admm` has no use for)."""
         made = self.solver
+        if made.network is not None:
+            return self._network_solver(made.network, noise_multiplier)
+        if made.inner_steps is not None:
+            return self._inner_solver(made.inner_steps, noise_multiplier)
+        if made.algorithm is Algorithm.CENTRALISED:
+            return self._centralised_solver(noise_multiplier)
         if made.algorithm is Algorithm.PVP_ADMM:
             return self.build_exact(noise_multiplier)
         if made.algorithm is Algorithm.ADMM:
@@ -343,6 +401,52 @@ class Configuration(_Section, frozen=True, kw_only=True):
         if made.algorithm is Algorithm.DP_ADMM:
             return repaired
         return PublishedDpAdmm(repaired, made.pretraining_rounds, made.distance)
+
+    def _network_solver(self, name: NetworkName, noise_multiplier: float) -> PrAdmm:
+        made, agents = self.solver, len(self.shape().parties)
+        build = {
+            NetworkName.COMPLETE: complete,
+            NetworkName.RING: ring,
+            NetworkName.HUB: hub,
+        }[name]
+        return PrAdmm(
+            build(agents),
+            made.rounds,
+            noise_multiplier,
+            penalty=made.penalty,
+            regularisation=made.regularisation * agents / 2,  # of |w|² in the sum over agents
+            tolerance=made.tolerance,
+            loss=made.build_loss(),
+        )
+
+    def _inner_solver(self, inner_steps: int, noise_multiplier: float) -> PsAdmm:
+        made = self.solver
+        assert made.step_size is not None
+        rounds = StochasticRounds(
+            made.rounds,
+            inner_steps,
+            made.step_size,
+            penalty=made.penalty,
+            regularisation=made.regularisation * len(self.shape().parties),
+            regulariser=made.build_regulariser(),
+            loss=made.build_loss(),
+        )
+        return PsAdmm(rounds, noise_multiplier)
+
+    def _centralised_solver(self, noise_multiplier: float) -> CentralisedDpAdmm:
+        made = self.solver
+        assert made.step_size is not None
+        return CentralisedDpAdmm(
+            fused_lasso(self.shape().features, ()),
+            made.rounds,
+            noise_multiplier,
+            made.step_size,
+            accelerated=made.accelerated,
+            penalty=made.penalty,
+            regularisation=made.regularisation,
+            regulariser=made.build_regulariser(),
+            loss=made.build_loss(),
+        )
 
     def build_exact(self, noise_multiplier: float | None) -> PvpAdmm:
         """Return ADMM with exact minimisers: PVP at a noise multiplier, or without privacy."""

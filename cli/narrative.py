@@ -13,12 +13,8 @@ __all__ = ["narrative", "versions"]
 
 _PACKAGES = ("dpledger", "numpy", "scipy", "python-flint", "dp-accounting")
 
-_CLAIMS = {
-    Algorithm.DP_ADMM: "none: every agent uses all of its records in every round",
-    Algorithm.DP_ADMM_PUBLISHED: "none: every agent uses all of its records in every round",
-    Algorithm.PVP_ADMM: "none: every agent uses all of its records in every round",
-    Algorithm.ADMM: "none",
-}
+_READERS = {Algorithm.PR_ADMM: "the neighbours", Algorithm.CENTRALISED: "everybody"}
+_ALL_RECORDS = "none: every agent uses all of its records in every round"
 
 
 def narrative(configuration: Configuration, *, description: str, demo: bool) -> Narrative:
@@ -30,11 +26,13 @@ def narrative(configuration: Configuration, *, description: str, demo: bool) -> 
         if demo
         else None
     )
+    algorithm = configuration.solver.algorithm
     return Narrative(
         assumes="The server follows the protocol and reads everything it is sent; agents keep "
         "their records, their noise and their random seeds to themselves.",
-        published="every message of every round, to the server; the models of all rounds",
-        sampling_claimed=_CLAIMS[configuration.solver.algorithm],
+        published=f"every message of every round, to {_READERS.get(algorithm, 'the server')}; "
+        "the models of all rounds",
+        sampling_claimed="none" if algorithm is Algorithm.ADMM else _ALL_RECORDS,
         data=description,
         preprocessing="Record by record, by the public schema: bounds and categories come from "
         "documentation, rows with missing values are dropped, longer rows are scaled down to the "

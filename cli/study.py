@@ -25,7 +25,7 @@ from ..mechanisms import (
     SamplingCurator,
 )
 from ..mechanisms.protocols import FloatArray
-from ..solvers import Solver, StarState
+from ..solvers import ModelSolver, PublicModel
 from .configuration import Configuration
 
 __all__ = [
@@ -69,7 +69,7 @@ class Accuracy:
 class Training:
     """A finished run: the last public state and the accuracy after every round."""
 
-    state: StarState
+    state: PublicModel
     history: tuple[Accuracy, ...]
 
     @property
@@ -78,7 +78,7 @@ class Training:
         return self.history[-1]
 
 
-def planned_events(configuration: Configuration, solver: Solver) -> tuple[Event, ...]:
+def planned_events(configuration: Configuration, solver: ModelSolver) -> tuple[Event, ...]:
     """Return the events that a solver will emit on data of the configured shape."""
     curator = PlanningCurator()
     solver.solve(PrivateDataset.planned(configuration.shape()), curator)
@@ -115,7 +115,7 @@ def accuracy(model: FloatArray, records: LabelledRecords) -> Accuracy:
 
 def train(
     configuration: Configuration,
-    solver: Solver,
+    solver: ModelSolver,
     dataset: PrivateDataset,
     test: LabelledRecords,
     sink: EventSink,
@@ -126,7 +126,7 @@ def train(
     rounds = configuration.solver.rounds
     history: list[Accuracy] = []
 
-    def observe(k: int, state: StarState) -> None:
+    def observe(k: int, state: PublicModel) -> None:
         history.append(accuracy(state.model, test))
         if progress is not None:
             progress(k, rounds)

@@ -38,6 +38,7 @@ from .sharing import (
     lemma_1_bound,
     published_parameter_noise,
 )
+from .solver import ModelSolver, PublicModel
 from .star import DpAdmm, PublishedDpAdmm, PvpAdmm, Solver, StarState
 from .steps import ConstantSteps, NonsmoothSteps, SmoothSteps, Steps
 from .stochastic import (
@@ -69,6 +70,7 @@ __all__ = [
     "LinearLoss",
     "Logistic",
     "MAdmm",
+    "ModelSolver",
     "Multinomial",
     "Network",
     "NetworkState",
@@ -79,6 +81,7 @@ __all__ = [
     "PrintedWeights",
     "ProximalTerm",
     "PsAdmm",
+    "PublicModel",
     "PublishedCentralisedDpAdmm",
     "PublishedDpAdmm",
     "PublishedDvpAdmm",

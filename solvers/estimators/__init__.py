@@ -12,17 +12,15 @@ except ImportError as missing:
         "Expected scikit-learn for dpledger.solvers.estimators: pip install 'dpledger[sklearn]'."
     ) from missing
 
-from .algorithms import AdmmAlgorithm, ModelSolver, PublicModel, SolverFactory
+from .algorithms import AdmmAlgorithm, SolverFactory
 from .horizontal import PrivateAdmmClassifier
 from .paid_run import PublicRound
 from .vertical import PrivateSharingClassifier
 
 __all__ = [
     "AdmmAlgorithm",
-    "ModelSolver",
     "PrivateAdmmClassifier",
     "PrivateSharingClassifier",
-    "PublicModel",
     "PublicRound",
     "SolverFactory",
 ]

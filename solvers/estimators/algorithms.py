@@ -7,25 +7,23 @@ Whoever wants others writes a `SolverFactory`.
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Protocol
 
 from ...mechanisms.adjacency import Adjacency
-from ...mechanisms.curators import Curator
 from ...mechanisms.errors import InvalidParameter, require_positive, require_positive_int
-from ...mechanisms.private_data import DataShape, PrivateDataset
-from ...mechanisms.protocols import FloatArray
+from ...mechanisms.private_data import DataShape
 from ...mechanisms.subsampling import FixedBatch, Poisson, Scheme
 from ..centralised import CentralisedDpAdmm
 from ..decentralised import PrAdmm
 from ..fused_lasso import fused_lasso
 from ..losses import Logistic
 from ..regularisers import L2
+from ..solver import ModelSolver
 from ..star import DpAdmm, PvpAdmm
 from ..steps import SmoothSteps
 from ..stochastic import PsAdmm, SampledPsAdmm, StochasticRounds
 from ..topologies import complete
 
-__all__ = ["AdmmAlgorithm", "ModelSolver", "PublicModel", "Recipe", "SolverFactory"]
+__all__ = ["AdmmAlgorithm", "Recipe", "SolverFactory"]
 
 _LOSS = Logistic()
 _SMOOTHNESS = float(_LOSS.curvature_bound or 0)
@@ -37,27 +35,6 @@ _NETWORK_PENALTY = 0.02
 """eta times an agent's number of neighbours."""
 _INNER_STEPS = 5
 _SAMPLING_RATE = 0.1
-
-
-class PublicModel(Protocol):
-    """A public state that holds a model of shape (d,)."""
-
-    @property
-    def model(self) -> FloatArray: ...
-
-
-class ModelSolver(Protocol):
-    """An algorithm that releases through a curator only, and ends in a model."""
-
-    def solve(
-        self,
-        dataset: PrivateDataset,
-        curator: Curator,
-        *,
-        observe: Callable[[int, Any], None] | None = None,
-    ) -> PublicModel:
-        """Run all rounds and return the last public state."""
-        ...
 
 
 SolverFactory = Callable[[float, DataShape], ModelSolver]

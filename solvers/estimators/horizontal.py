@@ -13,7 +13,8 @@ from ...mechanisms.curators import Curator
 from ...mechanisms.errors import InvalidParameter, Number, require_positive_int
 from ...mechanisms.private_data import PrivateDataset
 from ...mechanisms.protocols import FloatArray
-from .algorithms import AdmmAlgorithm, PublicModel, Recipe, SolverFactory
+from ..solver import PublicModel
+from .algorithms import AdmmAlgorithm, Recipe, SolverFactory
 from .classifier import PrivateLinearClassifier
 from .paid_run import History, PublicRound, paid_run
 from .rows import unit_rows, with_constant

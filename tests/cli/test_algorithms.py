@@ -1,0 +1,73 @@
+"""Every algorithm that a run file can name is planned, run, certified and attacked alike."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from .conftest import Call, edited
+
+SOLVER = 'algorithm = "dp-admm"\nrounds = 6\ndistance = 5.0'
+TRIALS = "trials = 40"
+PARTIES = "parties = 4"
+
+NETWORK = (
+    (SOLVER, 'algorithm = "pr-admm"\nrounds = 6\nnetwork = "ring"'),
+    (TRIALS, "trials = 40\nparties = 4"),
+)
+INNER = (
+    (
+        SOLVER,
+        'algorithm = "ps-admm"\nrounds = 3\ninner_steps = 2\nsteps = "constant"\nstep_size = 2.0',
+    ),
+)
+CENTRALISED = (
+    (
+        SOLVER,
+        'algorithm = "centralised"\nrounds = 6\nsteps = "constant"\nstep_size = 4.0\n'
+        "accelerated = true",
+    ),
+    (PARTIES, "parties = 1"),
+)
+
+
+@pytest.mark.parametrize("changes", [NETWORK, INNER, CENTRALISED], ids=["pr", "ps", "centralised"])
+def test_a_repaired_algorithm_runs_from_plan_to_verified_certificate(
+    call: Call, folder: Path, changes: tuple[tuple[str, str], ...]
+) -> None:
+    path, out = edited(folder, *changes), folder / "out"
+    planned = call("plan", path, "--json")
+    assert (planned.status, planned.data["events"]) == (0, 6)
+    answer = call("run", path, "--out", out, "--no-crosscheck", "--json")
+    assert answer.status == 0, answer.err
+    assert answer.data["plan_equals_run"] is True
+    assert 1.9999 < answer.data["guarantee"]["epsilon"]["upper"] <= 2.0
+    assert answer.data["attack"]["trials"] == 40
+    assert np.load(out / "model.npy").shape == (4,)
+    verified = call("verify", out / "certificate.json", "--ledger", out / "ledger.sqlite", "--json")
+    assert (verified.status, verified.data["verdict"]) == (0, "proved")
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        (((SOLVER, SOLVER + '\nnetwork = "ring"'),), "network with pr-admm"),
+        (((SOLVER, 'algorithm = "pr-admm"\nrounds = 6'),), "network with pr-admm"),
+        ((NETWORK[0],), "attack.parties=4"),
+        ((*NETWORK, (PARTIES, "parties = 1")), "data.parties in [2, inf)"),
+        (((SOLVER, NETWORK[0][1] + '\nregulariser = "l1"'), NETWORK[1]), "'l2' with pr-admm"),
+        (((SOLVER, SOLVER + "\ninner_steps = 2"),), "inner_steps with ps-admm"),
+        (((SOLVER, 'algorithm = "ps-admm"\nrounds = 3\ninner_steps = 2'),), "steps = 'constant'"),
+        (((SOLVER, INNER[0][1].replace("_steps = 2", "_steps = 0")),), "inner_steps=0"),
+        ((CENTRALISED[0],), "data.parties = 1"),
+        (((SOLVER, SOLVER + "\naccelerated = true"),), "accelerated with centralised"),
+        (((SOLVER, NETWORK[0][1].replace("ring", "rink")), NETWORK[1]), "ring"),
+    ],
+)
+def test_a_run_file_that_makes_no_sense_is_a_mistake(
+    call: Call, folder: Path, changes: tuple[tuple[str, str], ...], told: str
+) -> None:
+    answer = call("run", edited(folder, *changes), "--out", folder / "out")
+    assert answer.status == 2
+    assert told in " ".join(answer.err.split())
+    assert not (folder / "out").exists()

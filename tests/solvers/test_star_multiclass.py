@@ -17,7 +17,6 @@ import pytest
 from scipy import sparse
 from scipy.optimize import minimize
 from scipy.stats import matrix_normal
-from sklearn.linear_model import LogisticRegression
 
 from dpledger.mechanisms import (
     Adjacency,
@@ -210,8 +209,9 @@ REGULARISATION = 0.02
     ids=["exact minimisers", "first-order steps"],
 )
 def test_without_noise_scikit_learns_optimum_is_found(solver: Solver) -> None:
+    linear_model = pytest.importorskip("sklearn.linear_model")
     rows, labels = records()
-    best = LogisticRegression(
+    best = linear_model.LogisticRegression(
         C=1 / (RECORDS * REGULARISATION), fit_intercept=False, tol=1e-12, solver="newton-cg"
     ).fit(rows, labels)
     state = solver.solve(private(), SamplingCurator(EventList(), SeededSampler(0)))

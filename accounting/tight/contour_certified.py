@@ -8,7 +8,7 @@ bounded here: rounding by the balls; the inner quadratures by `quadrature`; alia
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import exp, inf, log
+from math import inf, log
 
 import numpy as np
 from flint import acb, arb
@@ -19,7 +19,7 @@ from .moments import maximal_loss
 from .moments_certified import modulus_beyond, moments_on_line, real_moment
 from .saddle import Counts, chernoff_delta, epsilon_by_moments, order_of
 
-__all__ = ["CertifiedContour", "delta_enclosure", "epsilon_enclosure"]
+__all__ = ["CertifiedContour", "delta_enclosure", "epsilon_ceiling", "epsilon_enclosure"]
 
 _BITS = 160
 _DIGITS = 20.0
@@ -115,11 +115,8 @@ def epsilon_enclosure(counts: Counts, delta: float) -> Enclosure:
             return Enclosure.of(0)
         upper = _certified_end(contour, target, guess, 1)
         lower = _certified_end(contour, target, guess, -1)
-        ceiling = _moment_bound(counts, target, exp(log(delta)))
-        if upper is not None:
-            ceiling = ceiling.min(arb(upper))
-        floor = arb(0) if lower is None else arb(lower)
-        return Enclosure(floor, ceiling.upper())
+        ceiling = epsilon_ceiling(counts, delta) if upper is None else arb(upper)
+        return Enclosure(arb(0) if lower is None else arb(lower), ceiling)
 
 
 def _certified_end(contour: CertifiedContour, target: arb, guess: float, sign: int) -> float | None:
@@ -132,13 +129,14 @@ def _certified_end(contour: CertifiedContour, target: arb, guess: float, sign: i
     return None
 
 
-def _moment_bound(counts: Counts, target: arb, delta: float) -> arb:
-    """Return an upper bound on ε from one moment, or from the largest possible loss."""
-    _, grade = epsilon_by_moments(counts, log(delta))
-    c = arb(order_of(grade))
-    entropy = c * c.log() - (1 + c) * (1 + c).log()
-    bound = (_log_real_moment(counts, order_of(grade)) + entropy - target.log()) / c
-    loss = sum(n * maximal_loss(pair) for pair, n in counts.items())
-    if loss < inf:
-        bound = bound.min(ball_of(Fraction(loss) * (1 + Fraction(1, 2**40))))
-    return arb.pos_inf() if bound.is_nan() else bound.max(arb(0)).upper()
+def epsilon_ceiling(counts: Counts, delta: float) -> arb:
+    """Return an upper bound on ε(δ) from one moment, or from the largest possible loss."""
+    with precision(_BITS):
+        order = order_of(epsilon_by_moments(counts, log(delta))[1])
+        c = arb(order)
+        entropy = c * c.log() - (1 + c) * (1 + c).log()
+        bound = (_log_real_moment(counts, order) + entropy - ball_of(delta).log()) / c
+        loss = sum(n * maximal_loss(pair) for pair, n in counts.items())
+        if loss < inf:
+            bound = bound.min(ball_of(Fraction(loss) * (1 + Fraction(1, 2**40))))
+        return arb.pos_inf() if bound.is_nan() else bound.max(arb(0)).upper()

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from math import ceil, sqrt
+from math import ceil, isqrt, sqrt
 
-from flint import acb, arb, ctx
+from flint import acb, acb_mat, arb, ctx
 
 from ..enclosure import ball_of
 from .dominating import (
@@ -266,12 +266,7 @@ def moments_on_line(pair: DominatingPair, step: float, count: int, demand: Deman
     if isinstance(pair, GaussianShift | LaplaceShift):
         return [_closed_form(pair, acb(c, arb(step) * k)) for k in range(count + 1)]
     nodes = _nodes(pair, demand)
-    sums = [acb(0)] * (count + 1)
-    for weight, loss in zip(nodes.tilted(c), nodes.loss, strict=True):
-        turn, term = acb(0, arb(step) * loss).exp(), acb(weight)
-        for k in range(count + 1):
-            sums[k] += term
-            term *= turn
+    sums = _turned(nodes.tilted(c), [arb(step) * loss for loss in nodes.loss], count)
     balls = []
     for k, value in enumerate(sums):
         radius = nodes.missed(arb(step) * k).upper()
@@ -280,23 +275,49 @@ def moments_on_line(pair: DominatingPair, step: float, count: int, demand: Deman
     return balls
 
 
+def _turned(weights: list[arb], angles: list[arb], count: int) -> list[acb]:
+    """Return Σ_j weights_j exp(i k angles_j), k = 0..count.
+
+    With k = row · columns + column a product of two matrices of few powers, which Arb multiplies
+    many times faster than term by term.
+    """
+    columns = isqrt(count) + 1
+    rows = count // columns + 1
+    left: list[list[acb]] = [[] for _ in range(rows)]
+    right: list[list[acb]] = []
+    for weight, angle in zip(weights, angles, strict=True):
+        turn, power = acb(0, angle).exp(), acb(1)
+        right.append([])
+        for _ in range(columns):
+            right[-1].append(power)
+            power *= turn
+        term = acb(weight)
+        for row in left:
+            row.append(term)
+            term *= power
+    sums: list[acb] = (acb_mat(left) * acb_mat(right)).entries()
+    return sums[: count + 1]
+
+
 def modulus_beyond(pair: DominatingPair, order: float, reach: float) -> arb:
     """Return an upper bound on |M(1 + order + it)| for |t| >= reach, as `moments.log_decay`."""
-    whole = real_moment(pair, order)
     match pair:
         case GaussianShift():
             c, t = arb(order), arb(reach)
             return (mu_squared_ball(pair) / 2 * (c * (c + 1) - t * t)).exp().upper()
+        case Sampled(base=GaussianShift() as base) if pair.order is not Order.GLUED:
+            return _shifted(pair, base, order, reach).upper()
         case Sampled(base=GaussianShift() as base):
-            glued = pair.order is Order.GLUED
-            bound = (_walked if glued else _shifted)(pair, base, order, reach)
-            return whole.min(bound).upper()
+            return real_moment(pair, order).min(_walked(pair, base, order, reach)).upper()
         case _:
-            return whole.upper()
+            return real_moment(pair, order).upper()
 
 
 def _shifted(pair: Sampled, base: GaussianShift, order: float, reach: float) -> arb:
-    """Return ∫ |φ(u + iy) r(u + iy)^w| du at w = α + i·reach, for the y that `moments` found."""
+    """Return ∫ |φ(u + iy) r(u + iy)^w| du at w = α + i·reach, for the y that `moments` found.
+
+    Or M(1 + order), if that is less.
+    """
     alpha_float = signed_exponent(pair, order)
     _, _, shift = best_shift(pair, sqrt(base.mu_squared), order, reach)
     line = plan_shift(sqrt(base.mu_squared), alpha_float)
@@ -322,7 +343,7 @@ def _shifted(pair: Sampled, base: GaussianShift, order: float, reach: float) -> 
     rate = 2 * spread * (y * y / 2).exp() / (2 * arb.pi() * y / h).expm1()
     # E[r^α] itself, by the same rule without the shift
     real = (sum(ends, arb(0)) + tails) / (1 - rate)
-    return lifted * (total + spread * tails + rate * real)
+    return real.min(lifted * (total + spread * tails + rate * real))
 
 
 def _walked(pair: Sampled, base: GaussianShift, order: float, reach: float) -> arb:

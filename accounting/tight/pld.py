@@ -1,7 +1,7 @@
 """Privacy-loss distributions on a grid, composed in exact integers.
 
-A distribution is a list of masses, whole multiples of 2^-bits, on the losses (start + k) · step -
-shift, and a mass at infinity. Composition is the product of polynomials with these coefficients,
+A distribution is a list of masses, whole multiples of 2^-bits, on the losses (start + k) · step +
+offset, and a mass at infinity. Composition is the product of polynomials with these coefficients,
 computed exactly; only then are coefficients rounded back to `bits`: up if the distribution is to
 stay above the truth (pessimistic), down if below (optimistic). So no rounding can turn the bound
 around, at any δ.
@@ -12,8 +12,12 @@ in e^x, so this one lies above it.
 
 *Optimistic*: merge all outcomes with losses in one cell, which is post-processing and so lies
 below, then lower each cell's loss log(P/Q) to the grid. The merged loss differs from the middle of
-its cell in the second order of the step only; a common `shift` takes up this difference, so that
-almost no cell falls by a whole step.
+its cell in the second order of the step only; the offset takes up this difference, so that almost
+no cell falls by a whole step.
+
+*Atoms* of the loss would fall far in either way, unless they lie on the grid: so the step divides
+the distance between atoms of the pair that is composed most often, and every pair has an offset
+that puts one of its atoms on the grid.
 """
 
 from collections.abc import Callable
@@ -22,14 +26,22 @@ from enum import Enum
 from fractions import Fraction
 from functools import reduce
 from itertools import pairwise
-from math import ceil, inf, log, log2
+from math import ceil, expm1, floor, inf, log, log1p, log2, remainder
 
 from flint import arb, fmpz, fmpz_poly
 
 from ..enclosure import Enclosure, ball_of, precision
-from .contour import Counts, chernoff_delta
-from .dominating import DominatingPair
+from .dominating import (
+    DiscreteGaussianShift,
+    DiscreteLaplaceShift,
+    DominatingPair,
+    LaplaceShift,
+    Order,
+    RandomisedAnswers,
+    Sampled,
+)
 from .profiles import delta_of, tails_of
+from .saddle import Counts, chernoff_delta
 
 __all__ = ["LossDistribution", "Rounding", "compose", "discretise", "epsilon_by_pld"]
 
@@ -45,12 +57,12 @@ class Rounding(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LossDistribution:
-    """Masses / 2^bits on the losses (start + k) step - shift; `infinite` / 2^bits at infinity."""
+    """Masses / 2^bits on the losses (start + k) step + offset; `infinite` / 2^bits at infinity."""
 
     masses: fmpz_poly
     start: int
     step: float
-    shift: float
+    offset: Fraction
     infinite: int
     bits: int
     rounding: Rounding
@@ -67,7 +79,7 @@ class LossDistribution:
             masses,
             self.start + other.start,
             self.step,
-            self.shift + other.shift,
+            self.offset + other.offset,
             -(-infinite // whole) if up else infinite // whole,
             self.bits,
             self.rounding,
@@ -96,7 +108,7 @@ class LossDistribution:
             # falling to the highest loss kept is lower still
             masses += fmpz_poly([lost_above]).left_shift(high - 1 - low)
         return LossDistribution(
-            masses, self.start + low, self.step, self.shift, infinite, self.bits, self.rounding
+            masses, self.start + low, self.step, self.offset, infinite, self.bits, self.rounding
         )
 
     def power(self, times: int, negligible: int) -> "LossDistribution":
@@ -112,7 +124,7 @@ class LossDistribution:
         """Return a ball around the ε at which the profile of this distribution meets δ (>= 0)."""
         whole, step = arb(1 << self.bits), arb(self.step)
         coefficients = self.masses.coeffs()
-        first = step * self.start - arb(self.shift)
+        first = step * self.start + ball_of(self.offset)
         # at ε below loss k: δ = infinite + S_k - e^ε R_k, sums over the losses from k on
         tail, weighted = arb(self.infinite) / whole, arb(0)
         shrink, factor = (-step).exp(), (-(first + step * (len(coefficients) - 1))).exp()
@@ -139,6 +151,22 @@ def _rescaled(product: fmpz_poly, bits: int, up: bool) -> fmpz_poly:
     return quotient + fmpz_poly([1] * (product.degree() + 1))
 
 
+@dataclass(frozen=True, slots=True)
+class _Grid:
+    """The losses k · step + offset, low <= k <= high, with masses of 2^-bits."""
+
+    step: float
+    offset: Fraction
+    low: int
+    high: int
+    bits: int
+
+    def losses(self, shift: float = 0.0) -> list[arb]:
+        """Return the losses, moved by so many steps."""
+        step, offset = arb(self.step), ball_of(self.offset)
+        return [(arb(k) + shift) * step + offset for k in range(self.low, self.high + 1)]
+
+
 def discretise(
     pair: DominatingPair,
     *,
@@ -148,19 +176,44 @@ def discretise(
     negligible: float,
     widest: int,
 ) -> LossDistribution:
-    """Return the pair's loss distribution on multiples of `step`.
+    """Return the pair's loss distribution on a grid of this step.
 
     Tails of `negligible` mass are cut off, and what lies below -widest · step.
-
-    `step` must be a power of two, so that the grid is exact.
     """
     with precision(bits + _PRECISION_MARGIN):
         # losses so low that no other can make up for them may all be moved to one point
         low = -_reach(lambda k: 1 - tails_of(pair, arb(-k * step))[0], negligible, most=widest)
         high = _reach(lambda k: tails_of(pair, arb(k * step))[0], negligible)
         low, high = min(low, high - 1), max(high, low + 1)
+        offset = Fraction(remainder(_atoms(pair)[0], step))
         make = _dots if rounding is Rounding.PESSIMISTIC else _cells
-        return make(pair, low, high, step, bits)
+        return make(pair, _Grid(step, offset, low, high, bits))
+
+
+def _atoms(pair: DominatingPair) -> tuple[float, float]:
+    """Return about where the loss has an atom, and the distance between atoms (zero if it is one).
+
+    Wherever the grid lies, its masses bound the truth; so doubles are good enough.
+    """
+    match pair:
+        case LaplaceShift():
+            return float(pair.epsilon), 2 * float(pair.epsilon)
+        case DiscreteLaplaceShift():
+            return float(pair.rate * pair.shift), 2 * float(pair.rate)
+        case DiscreteGaussianShift():
+            return float(1 / (2 * pair.sigma_squared)), float(1 / pair.sigma_squared)
+        case RandomisedAnswers():
+            gain = abs(log(pair.truth / pair.other))
+            return gain, gain if pair.categories > 2 else 2 * gain
+        case Sampled(base=LaplaceShift() as base):
+            top, bottom = (
+                log1p(float(pair.rate) * expm1(sign * float(base.epsilon))) for sign in (1, -1)
+            )
+            if pair.order is Order.GLUED:
+                return 0.0, top
+            return top if pair.order is Order.MIXTURE_FIRST else -top, top - bottom
+        case _:
+            return 0.0, 0.0
 
 
 def _reach(tail: Callable[[int], arb], negligible: float, most: int = 1 << 25) -> int:
@@ -175,9 +228,10 @@ def _reach(tail: Callable[[int], arb], negligible: float, most: int = 1 << 25) -
     return k
 
 
-def _dots(pair: DominatingPair, low: int, high: int, step: float, bits: int) -> LossDistribution:
-    deltas = [delta_of(pair, arb(k * step)) for k in range(low, high + 1)]
-    points = [arb(k * step).exp() for k in range(low, high + 1)]
+def _dots(pair: DominatingPair, grid: _Grid) -> LossDistribution:
+    losses = grid.losses()
+    deltas = [delta_of(pair, loss) for loss in losses]
+    points = [loss.exp() for loss in losses]
     # slopes of the chords: Q-masses beyond each point
     beyond = [(1 - deltas[0]) / points[0]]
     beyond += [
@@ -185,38 +239,58 @@ def _dots(pair: DominatingPair, low: int, high: int, step: float, bits: int) -> 
         for (d0, d1), (x0, x1) in zip(pairwise(deltas), pairwise(points), strict=True)
     ]
     beyond.append(arb(0))
-    whole = arb(1 << bits)
+    whole = arb(1 << grid.bits)
     masses = [
         max(0, _integer_up(x * (b0 - b1) * whole))
         for x, (b0, b1) in zip(points, pairwise(beyond), strict=True)
     ]
     infinite = max(0, _integer_up(deltas[-1] * whole))
-    return LossDistribution(fmpz_poly(masses), low, step, 0.0, infinite, bits, Rounding.PESSIMISTIC)
+    return _distribution(grid, masses, grid.low, grid.offset, infinite, Rounding.PESSIMISTIC)
 
 
-def _cells(pair: DominatingPair, low: int, high: int, step: float, bits: int) -> LossDistribution:
-    edges = [tails_of(pair, arb((k - 0.5) * step)) for k in range(low, high + 1)]
-    edges.append((arb(0), arb(0)))
+def _cells(pair: DominatingPair, grid: _Grid) -> LossDistribution:
+    edges = [*(tails_of(pair, loss) for loss in grid.losses(-0.5)), (arb(0), arb(0))]
     cells: list[tuple[int, int, arb]] = []
-    whole = arb(1 << bits)
-    for k, ((p0, q0), (p1, q1)) in enumerate(pairwise(edges)):
+    whole, offset = arb(1 << grid.bits), ball_of(grid.offset)
+    for k, ((p0, q0), (p1, q1)) in enumerate(pairwise(edges), start=grid.low):
         p, q = p0 - p1, q0 - q1
         mass = _integer_down(p * whole)
         if mass > 0:
             # Q may be zero in a cell: then its loss is infinite, and any finite one is below
-            loss = (p.lower() / q.upper()).log() / step if q.upper() > 0 else arb(low + k)
-            cells.append((low + k, mass, loss))
-    heavy = (1 << bits) >> 30
-    shift = max((float(k - loss) for k, mass, loss in cells if mass > heavy), default=0.0)
-    shift = min(max(shift, 0.0) + 2.0**-40, 1.0)
+            loss = (p.lower() / q.upper()).log() - offset if q.upper() > 0 else k * arb(grid.step)
+            cells.append((k, mass, loss / grid.step))
+    shift = _least_fall(cells, (1 << grid.bits) >> 30)
     placed: dict[int, int] = {}
     for k, mass, loss in cells:
         place = min(k, _integer_down(loss + shift))
         placed[place] = placed.get(place, 0) + mass
     start, stop = min(placed), max(placed)
     masses = [placed.get(k, 0) for k in range(start, stop + 1)]
+    offset_down = grid.offset - Fraction(shift) * Fraction(grid.step)
+    return _distribution(grid, masses, start, offset_down, 0, Rounding.OPTIMISTIC)
+
+
+def _least_fall(cells: list[tuple[int, int, arb]], heavy: int) -> float:
+    """Return the shift, in steps, by which losses fall least in the mean.
+
+    All fall by the shift, and those by one step more that lie further than that below their cell.
+    """
+    gaps = sorted((float(k - loss), mass) for k, mass, loss in cells if mass > heavy)
+    beyond = sum(mass for _, mass in gaps)
+    total, best, least = beyond, 0.0, float(beyond)
+    for gap, mass in gaps:
+        beyond -= mass
+        shift = min(max(gap, 0.0) + 2.0**-40, 1.0)
+        if shift * total + beyond < least:
+            best, least = shift, shift * total + beyond
+    return best
+
+
+def _distribution(
+    grid: _Grid, masses: list[int], start: int, offset: Fraction, infinite: int, rounding: Rounding
+) -> LossDistribution:
     return LossDistribution(
-        fmpz_poly(masses), start, step, shift * step, 0, bits, Rounding.OPTIMISTIC
+        fmpz_poly(masses), start, grid.step, offset, infinite, grid.bits, rounding
     )
 
 
@@ -254,11 +328,17 @@ def compose(counts: Counts, *, delta: float, cells: int, rounding: Rounding) -> 
 
 
 def _grid_step(counts: Counts, delta: float, cells: int) -> float:
-    """Return a power of two such that the composed loss spans the cells, but negligible mass."""
+    """Return a step such that the composed loss spans the cells, but negligible mass.
+
+    It divides the distance of atoms of the pair composed most often, if it can, or is a power of 2.
+    """
     reach, goal = 1e-12, log(delta) - 24
     while chernoff_delta(counts, reach)[0] > goal:
         reach *= 1.5
-    return 2.0 ** ceil(log2(2 * reach / cells))
+    step = 2.0 ** ceil(log2(2 * reach / cells))
+    distances = [(n, _atoms(pair)[1]) for pair, n in counts.items()]
+    distance = max(((n, far) for n, far in distances if far >= step), default=(0, 0.0))[1]
+    return distance / floor(distance / step) if distance else step
 
 
 def epsilon_by_pld(counts: Counts, delta: float, *, cells: int = 1 << 14) -> Enclosure:

@@ -7,16 +7,17 @@
 (4.3771780957, 4.3771780957)
 
 Each order of a sampled pair is composed alone; the largest value counts. For one order, the first
-of these routes that applies: a closed form for Gaussian shifts alone and for a single event;
-contour integration; loss distributions in exact integers where the contour leaves too much open.
+of these routes that applies: a closed form for Gaussian shifts alone, for a single event and for
+losses with few values (`closed_form`; the fast grade asks it only where the next is loose); contour
+integration; loss distributions in exact integers where the contour leaves too much open.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
-from math import inf
+from functools import cached_property, reduce
+from math import inf, log
 
 import numpy as np
 from flint import arb
@@ -29,11 +30,13 @@ from .. import gaussian, gaussian_fast
 from ..composition import Account
 from ..enclosure import Enclosure, ball_of, precision
 from . import contour, contour_certified
+from .closed_form import closed_form
 from .dominating import DominatingPair, GaussianShift
 from .leaves import Unprotected, orders_of, pairs_of
 from .moments import maximal_loss
 from .pld import Rounding, compose, epsilon_by_pld
 from .profiles import delta_of
+from .saddle import epsilon_by_moments
 
 __all__ = ["PrivacyProfile"]
 
@@ -44,6 +47,12 @@ _GRIDS = (1 << 13, 1 << 15)
 _FAST_GRID = 1 << 12
 _LOOSE = 1e-4
 """The share of δ that the cut-off of a fast contour may take before the grid is tried."""
+
+_FEW_KNOTS = 1 << 10
+"""The most knots of a closed form, times deltas asked for, in the fast grade."""
+
+_SMALLEST = (1e-30, 1e-300)
+"""The δ down to which a closed form is built before its own δ is known."""
 
 _HOPELESS = 0.5
 """The share at which a contour in balls would enclose next to nothing."""
@@ -115,7 +124,11 @@ class PrivacyProfile:
         require_open_unit("delta", delta)
         if self.unprotected:
             return Enclosure.of(inf)
-        return _largest([_epsilon(counts, delta) for counts in self.orders])
+        largest = Enclosure.of(0)
+        for counts in self.orders:
+            if not _below(counts, delta, largest.lower):
+                largest = _larger(largest, _epsilon(counts, delta))
+        return largest
 
     def epsilon_upper(self, delta: float) -> float:
         """Return a fast upper bound on ε(δ), 0 < δ < 1."""
@@ -126,7 +139,8 @@ class PrivacyProfile:
         require_nonnegative("epsilon", epsilon)
         if self.unprotected:
             return Enclosure.of(1)
-        return _largest([_delta(counts, epsilon) for counts in self.orders])
+        found = (_delta(counts, epsilon) for counts in self.orders)
+        return reduce(_larger, found, Enclosure.of(0))
 
     def delta_upper(self, epsilon: float) -> float:
         """Return a fast upper bound on δ(ε), ε >= 0."""
@@ -208,15 +222,19 @@ def _with_shift(counts: Counts, mu_squared: Fraction, least: Fraction | None) ->
     return rest
 
 
-def _largest(values: Sequence[Enclosure]) -> Enclosure:
+def _larger(first: Enclosure, second: Enclosure) -> Enclosure:
     """Return an enclosure of the maximum."""
-    largest = Enclosure.of(0)
-    for value in values:
-        largest = Enclosure(
-            value.lower if value.lower > largest.lower else largest.lower,
-            value.upper if value.upper > largest.upper else largest.upper,
-        )
-    return largest
+    return Enclosure(
+        first.lower if first.lower >= second.lower else second.lower,
+        first.upper if first.upper >= second.upper else second.upper,
+    )
+
+
+def _below(counts: Counts, delta: float, known: arb) -> bool:
+    """Return whether one moment shows that ε(δ) <= known > 0, so that no more need be asked."""
+    if not (counts and known > 0 and epsilon_by_moments(counts, log(delta))[0] < float(known)):
+        return False
+    return bool(contour_certified.epsilon_ceiling(counts, delta) <= known)
 
 
 def _mu_squared(counts: Counts) -> Enclosure | None:
@@ -240,6 +258,9 @@ def _epsilon(counts: Counts, delta: float) -> Enclosure:
     single = _single(counts)
     if single is not None:
         return _epsilon_of_one(single, delta)
+    closed = closed_form(counts, delta)
+    if closed is not None:
+        return closed.epsilon(delta)
     share = contour.epsilons_upper(counts, np.array([delta]), np.zeros(1)).shares[0]
     found = Enclosure(arb(0), arb.pos_inf())
     if share < _HOPELESS:
@@ -275,6 +296,11 @@ def _epsilons_fast(counts: Counts, deltas: Floats, least: Floats) -> Floats:
     loose = np.nonzero(shares > _LOOSE)[0]
     if loose.size:
         smallest = float(np.min(deltas[loose]))
+        closed = closed_form(counts, smallest, most_knots=_FEW_KNOTS // loose.size)
+        if closed is not None:
+            exact = [closed.epsilon(float(deltas[k])).upper_float for k in loose]
+            found[loose] = np.maximum(exact, least[loose])
+            return found
         try:
             grid = compose(counts, delta=smallest, cells=_FAST_GRID, rounding=Rounding.PESSIMISTIC)
         except ArithmeticError:
@@ -321,6 +347,10 @@ def _delta(counts: Counts, epsilon: float) -> Enclosure:
         with precision(160):
             ball = delta_of(single, arb(epsilon))
             return Enclosure(ball.lower().max(arb(0)).lower(), ball.upper().max(arb(0)).upper())
+    for smallest in _SMALLEST:
+        closed = closed_form(counts, smallest)
+        if closed is not None and closed.delta(epsilon).relative_width <= _WIDEST:
+            return closed.delta(epsilon)
     return contour_certified.delta_enclosure(counts, epsilon)
 
 

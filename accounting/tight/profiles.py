@@ -5,6 +5,7 @@ falls) along one real variable.
 """
 
 from bisect import bisect_right
+from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, sqrt
 
@@ -22,7 +23,7 @@ from .dominating import (
     Sampled,
 )
 
-__all__ = ["delta_of", "mu_squared_ball", "tails_of"]
+__all__ = ["Lattice", "delta_of", "lattice_of", "mu_squared_ball", "tails_of"]
 
 Tails = tuple[arb, arb]
 
@@ -89,45 +90,78 @@ def _below(base: GaussianShift | LaplaceShift, v: arb) -> Tails:
     return q, p
 
 
+@dataclass(frozen=True, slots=True)
+class Lattice:
+    """The loss of a discrete pair: P(L = (first + 2k) unit) is masses[k], and Q the mirror image.
+
+    A mass of at most `rest` lies elsewhere.
+    """
+
+    unit: arb
+    first: int
+    masses: tuple[arb, ...]
+    rest: arb
+
+
+def lattice_of(pair: DominatingPair, digits: int) -> Lattice:
+    """Return the loss of a discrete pair, but for a mass of about e^-digits."""
+    return _lattice(pair, digits, ctx.prec)
+
+
+@lru_cache(maxsize=64)
+def _lattice(pair: DominatingPair, digits: int, bits: int) -> Lattice:
+    # `bits` is the precision of the balls, and so part of the key
+    match pair:
+        case RandomisedAnswers():
+            p, o = ball_of(pair.truth), ball_of(pair.other)
+            ends = (o, p) if pair.truth > pair.other else (p, o)
+            masses = (ends[0], (pair.categories - 2) * o, ends[1])
+            return Lattice((ends[1] / ends[0]).log() / 2, -2, masses, _ZERO)
+        case DiscreteLaplaceShift():
+            return _discrete_laplace(pair)
+        case DiscreteGaussianShift():
+            return _discrete_gaussian(pair, digits)
+        case _:
+            raise TypeError(f"Expected a discrete pair instead got {pair!r}.")
+
+
+def _discrete_laplace(pair: DiscreteLaplaceShift) -> Lattice:
+    b, n = ball_of(pair.rate), pair.shift
+    unit = (-b).exp()
+    centre = (1 - unit) / (1 + unit)
+    mass = [centre * (-b * k).exp() for k in range(n + 1)]
+    mass[0], mass[n] = 1 / (1 + unit), (-b * n).exp() / (1 + unit)
+    return Lattice(b, -n, tuple(reversed(mass)), _ZERO)
+
+
+def _discrete_gaussian(pair: DiscreteGaussianShift, digits: int) -> Lattice:
+    s2 = ball_of(pair.sigma_squared)
+    spread = ceil(sqrt(2 * digits * float(pair.sigma_squared))) + 2
+    weight = [(-(arb(k) ** 2) / (2 * s2)).exp() for k in range(spread + 1)]
+    # beyond, the terms fall geometrically
+    beyond = (-(arb(spread + 1) ** 2) / (2 * s2)).exp()
+    rest = 2 * beyond / (1 - (-(arb(spread) + 1) / s2).exp())
+    total = 2 * sum(weight[1:], _ZERO) + weight[0] + _ZERO.union(rest)
+    masses = tuple(weight[abs(k)] / total for k in range(-spread, spread + 1))
+    return Lattice(1 / (2 * s2), 1 - 2 * spread, masses, (rest / total).upper())
+
+
 @lru_cache(maxsize=64)
 def _atoms(pair: DominatingPair, bits: int) -> tuple[list[arb], list[arb], list[arb]]:
     """Return the losses in rising order and, for each, P and Q of losses not below it (and zero).
 
-    The tails of a discrete Gaussian beyond the atoms kept are in the radius of its end sums.
+    What lies beyond the atoms kept is in the radius of the sums.
     """
-    rest = arb(0)
-    if isinstance(pair, RandomisedAnswers):
-        p, o = ball_of(pair.truth), ball_of(pair.other)
-        gain, other = (p / o).log(), (pair.categories - 2) * o
-        triples = [(-gain, o, p), (arb(0), other, other), (gain, p, o)]
-        if pair.truth < pair.other:
-            triples.reverse()
-    elif isinstance(pair, DiscreteLaplaceShift):
-        b, n = ball_of(pair.rate), pair.shift
-        unit, centre = (-b).exp(), (1 - (-b).exp()) / (1 + (-b).exp())
-        mass = [centre * (-b * k).exp() for k in range(n + 1)]
-        mass[0], mass[n] = 1 / (1 + unit), (-b * n).exp() / (1 + unit)
-        triples = [(b * (2 * k - n), mass[n - k], mass[k]) for k in range(n + 1)]
-    elif isinstance(pair, DiscreteGaussianShift):
-        s2 = ball_of(pair.sigma_squared)
-        spread = ceil(sqrt(2 * bits * float(pair.sigma_squared))) + 2
-        weight = {k: (-(arb(k) ** 2) / (2 * s2)).exp() for k in range(-spread - 1, spread + 2)}
-        # beyond, the terms fall geometrically
-        rest = 2 * weight[spread + 1] / (1 - (-(arb(spread) + 1) / s2).exp())
-        total = sum(weight.values(), arb(0)) + arb(0).union(rest)
-        triples = [
-            ((2 * arb(k) - 1) / (2 * s2), weight[k - 1] / total, weight[k] / total)
-            for k in range(-spread, spread + 2)
-        ]
-        rest = rest / total
-    else:
-        raise TypeError(f"Expected a discrete pair instead got {pair!r}.")
-    start = arb(0).union(rest)
+    lattice = lattice_of(pair, bits)
+    places = range(lattice.first, lattice.first + 2 * len(lattice.masses), 2)
+    mass = dict(zip(places, lattice.masses, strict=True))
+    kept = sorted({*mass, *(-place for place in mass)})
+    start = _ZERO.union(lattice.rest)
     above_p, above_q = [start], [start]
-    for _, p, q in reversed(triples):
-        above_p.append(above_p[-1] + p)
-        above_q.append(above_q[-1] + q)
-    return [loss for loss, _, _ in triples], above_p[::-1], above_q[::-1]
+    for place in reversed(kept):
+        above_p.append(above_p[-1] + mass.get(place, _ZERO))
+        above_q.append(above_q[-1] + mass.get(-place, _ZERO))
+    return [lattice.unit * place for place in kept], above_p[::-1], above_q[::-1]
 
 
 def _discrete(pair: DominatingPair, x: arb) -> Tails:

@@ -145,6 +145,30 @@ def test_randomised_response_is_a_binomial_sum(count: int) -> None:
         assert delta_at(mpmath.mpf(profile.epsilon_upper(1e-5))) <= 1e-5 * (1 + 1e-12)
 
 
+LAPLACE = LaplaceShift(Fraction(1, 2))
+FEW_WITH_ATOMS: list[tuple[dict[DominatingPair, int], float]] = [
+    ({RandomisedAnswers(Fraction(3, 4), 5): 100}, 1e-6),
+    ({RandomisedAnswers(Fraction(3, 4), 2): 30, RandomisedAnswers(Fraction(1, 3), 2): 30}, 1e-6),
+    ({LAPLACE: 10}, 1e-6),
+    ({LAPLACE: 7, RandomisedAnswers(Fraction(3, 5), 2): 20}, 1e-6),
+    ({DiscreteGaussianShift(Fraction(16)): 20, GaussianShift(Fraction(1, 4)): 1}, 1e-6),
+    ({Sampled(LAPLACE, Fraction(1, 10), Order.MIXTURE_FIRST): 4, LAPLACE: 2}, 1e-3),
+]
+
+
+@pytest.mark.parametrize(("counts", "width"), FEW_WITH_ATOMS, ids=range(len(FEW_WITH_ATOMS)))
+@pytest.mark.parametrize("delta", [1e-3, pytest.param(1e-8, marks=pytest.mark.slow)])
+def test_few_steps_with_atoms_have_narrow_enclosures(
+    counts: dict[DominatingPair, int], width: float, delta: float
+) -> None:
+    profile = PrivacyProfile.of_pairs(counts)
+    found = profile.epsilon(delta)
+    assert found.relative_width <= width
+    assert profile.epsilon_upper(delta) >= found.lower_float
+    assert profile.delta(found.upper_float).lower_float <= delta
+    assert profile.delta(found.lower_float).upper_float >= delta
+
+
 def test_agrees_with_dp_accounting() -> None:
     pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
     accountant = pld.from_gaussian_mechanism(

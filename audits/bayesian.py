@@ -13,6 +13,7 @@ repetitions of the experiment need not contain the truth that often.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from math import exp, isnan
 from typing import Any
 
@@ -67,17 +68,8 @@ class Bayesian:
         misses = int(np.count_nonzero(scores.dataset <= self.threshold))
         false = Beta(false_positives + 0.5, scores.neighbour.size - false_positives + 0.5)
         missed = Beta(misses + 0.5, scores.dataset.size - misses + 0.5)
-        tail = (1 - self.credibility) / 2
-
-        def believed(epsilon: float) -> float:
-            return posterior(epsilon, false=false, missed=missed, delta=delta)
-
-        return CredibleInterval(
-            lower=_place(believed, tail),
-            upper=_place(believed, 1 - tail),
-            delta=delta,
-            credibility=self.credibility,
-        )
+        lower, upper = _interval(false, missed, delta, self.credibility)
+        return CredibleInterval(lower, upper, delta, self.credibility)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +114,17 @@ def posterior(epsilon: float, *, false: Beta, missed: Beta, delta: float) -> flo
     high = 1 - np.maximum(1 - delta - grow * (1 - rate), (rate - delta) * shrink)
     inside = np.maximum(1 - missed.below(low) - missed.above(high), 0.0)
     return float(np.clip(np.sum(widths / 2 * _WEIGHTS * inside), 0.0, 1.0))
+
+
+# audits are repeated, and counts repeat with them
+@lru_cache(maxsize=4096)
+def _interval(false: Beta, missed: Beta, delta: float, credibility: float) -> tuple[float, float]:
+    tail = (1 - credibility) / 2
+
+    def believed(epsilon: float) -> float:
+        return posterior(epsilon, false=false, missed=missed, delta=delta)
+
+    return _place(believed, tail), _place(believed, 1 - tail)
 
 
 def _place(believed: Callable[[float], float], probability: float) -> float:

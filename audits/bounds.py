@@ -14,6 +14,7 @@ else; `GaussianFamily` needs normal scores and is far tighter. A bound that cann
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import copysign, inf, isfinite, isnan, nextafter, sqrt
 from typing import Any, ClassVar, Protocol
 
@@ -38,6 +39,7 @@ __all__ = [
     "ceiling",
     "epsilon_of_rates",
     "largest_rate",
+    "largest_rates",
     "plan_threshold",
 ]
 
@@ -107,6 +109,14 @@ def largest_rate(count: int | FloatArray, trials: int, *, confidence: float) -> 
     below = np.minimum(counts, trials - 1)
     upper = betaincinv(below + 1, trials - below, confidence) * (1 + _QUANTILE_MARGIN)
     return np.where(counts >= trials, 1.0, np.minimum(upper, 1.0))
+
+
+@lru_cache(maxsize=64)
+def largest_rates(trials: int, *, confidence: float) -> FloatArray:
+    """Return `largest_rate` of every count from 0 to `trials`: a table, read-only."""
+    table = largest_rate(np.arange(trials + 1.0), trials, confidence=confidence)
+    table.setflags(write=False)
+    return table
 
 
 def epsilon_of_rates(fpr: FloatArray, fnr: FloatArray, delta: float) -> FloatArray:

@@ -18,6 +18,7 @@ that are in by choice, or that replace each other, are another experiment.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from math import exp
 from typing import ClassVar
 
@@ -116,15 +117,11 @@ class OneRun:
         guesses, total = self.guessed_in + self.guessed_out, canaries.scores.size
         right = canaries.right_guesses(guessed_in=self.guessed_in, guessed_out=self.guessed_out)
 
-        def refuted(epsilon: float) -> bool:
-            chance = _chance_of_right_guesses(right, guesses, total, epsilon, delta)
-            return chance * (1 + _MARGIN) < 1 - self.confidence
-
         return LowerBound(
             method=self.METHOD,
             theorem="Steinke, Nasr, Jagielski 2023",
             valid_when=_VALID_WHEN,
-            epsilon=_largest_refuted(refuted),
+            epsilon=_by_chance(right, guesses, total, self.confidence, delta),
             mu=None,
             delta=delta,
             confidence=self.confidence,
@@ -167,17 +164,13 @@ class OneRunTradeOff:
         require_open_unit("delta", delta)
         guesses, total = self.guessed_in + self.guessed_out, canaries.scores.size
         right = canaries.right_guesses(guessed_in=self.guessed_in, guessed_out=self.guessed_out)
-        chance = 1 - self.confidence
-
-        def refuted(least_false: _LeastFalse) -> bool:
-            return _impossible(right, guesses, total, chance, least_false)
-
+        epsilon, mu = _by_trade_off(right, guesses, total, self.confidence, delta)
         return LowerBound(
             method=self.METHOD,
             theorem="Mahloujifar, Melis, Chaudhuri 2024",
             valid_when=_VALID_WHEN,
-            epsilon=_largest_refuted(lambda epsilon: refuted(_approximate(epsilon, delta))),
-            mu=_largest_refuted(lambda mu: refuted(_gaussian(mu))),
+            epsilon=epsilon,
+            mu=mu,
             delta=delta,
             confidence=self.confidence,
             conditions_met=True,
@@ -209,6 +202,33 @@ def _largest_refuted(refuted: Callable[[float], bool]) -> float:
         else:
             high = middle
     return low
+
+
+# audits are repeated, and counts repeat with them
+@lru_cache(maxsize=4096)
+def _by_chance(right: int, guesses: int, total: int, confidence: float, delta: float) -> float:
+    """Return the bound on epsilon by the chance of so many right guesses."""
+
+    def refuted(epsilon: float) -> bool:
+        chance = _chance_of_right_guesses(right, guesses, total, epsilon, delta)
+        return chance * (1 + _MARGIN) < 1 - confidence
+
+    return _largest_refuted(refuted)
+
+
+@lru_cache(maxsize=4096)
+def _by_trade_off(
+    right: int, guesses: int, total: int, confidence: float, delta: float
+) -> tuple[float, float]:
+    """Return the bounds on epsilon and on mu by trade-off functions."""
+
+    def refuted(least_false: _LeastFalse) -> bool:
+        return _impossible(right, guesses, total, 1 - confidence, least_false)
+
+    return (
+        _largest_refuted(lambda epsilon: refuted(_approximate(epsilon, delta))),
+        _largest_refuted(lambda mu: refuted(_gaussian(mu))),
+    )
 
 
 def _chance_of_right_guesses(

@@ -33,7 +33,7 @@ from .bounds import (
     Scores,
     ceiling,
     epsilon_of_rates,
-    largest_rate,
+    largest_rates,
 )
 
 __all__ = ["Bonferroni", "MultiSplit", "Split"]
@@ -198,8 +198,8 @@ def _best_threshold(scores: Scores, *, delta: float, confidence: float) -> float
     misses = np.searchsorted(favour, candidates, "right")
     each = 1 - (1 - confidence) / 2
     epsilon = epsilon_of_rates(
-        largest_rate(false_positives.astype(np.float64), against.size, confidence=each),
-        largest_rate(misses.astype(np.float64), favour.size, confidence=each),
+        largest_rates(against.size, confidence=each)[false_positives],
+        largest_rates(favour.size, confidence=each)[misses],
         delta,
     )
     return float(candidates[int(np.argmax(epsilon))])

@@ -1,11 +1,14 @@
 """How often each lower bound exceeds the truth, on mechanisms whose epsilon is known.
 
 Usage: python benchmarks/coverage.py [--repetitions 1000] [--trials 100 1000] [--confidence 0.95]
+           [--jobs 1] [--peers]
 
 A row is one bound on one mechanism: in how many repetitions the bound was above the true epsilon
 (or a true claim was refuted), and the median bound beside the truth. The exit status is 1 if a
 bound with a confidence exceeds the truth more often than it may, by more than binomial chance
-(1 in 1000 over the whole table). The Bayesian interval claims no confidence: reported, not gated.
+(1 in 1000 over the whole table). The Bayesian interval claims no confidence: reported, not gated,
+with a tenth of the repetitions. `--peers` puts the auditing modules of jax-privacy and of
+privacy-estimates beside ours, where they are installed, with a tenth of the repetitions too.
 """
 
 import argparse
@@ -16,6 +19,7 @@ from math import exp, inf, log
 from statistics import median
 
 import numpy as np
+from joblib import Parallel, delayed
 from numpy.random import Generator
 from scipy.optimize import brentq
 from scipy.stats import binom, norm
@@ -204,6 +208,93 @@ def _tilted(mu: float, trials: int, confidence: float) -> Experiment:
     return lower
 
 
+def peers(mechanism: Mechanism, trials: int, confidence: float) -> Iterator[tuple[str, Experiment]]:
+    """Yield the bounds of the peers that are installed, as their documentation says to use them."""
+    error = 1 - confidence
+    try:
+        from jax_privacy.auditing import CanaryScoreAuditor, MultiSplit
+    except ImportError:
+        pass
+    else:
+
+        def audited(ask: Callable[[CanaryScoreAuditor], float]) -> Experiment:
+            def ask_anew(generator: Generator) -> float:
+                scores = mechanism.scores(generator, trials)
+                return float(ask(CanaryScoreAuditor(scores.dataset, scores.neighbour)))
+
+            return ask_anew
+
+        split = MultiSplit()
+        for name, ask in {
+            "Clopper-Pearson": lambda a: a.epsilon_clopper_pearson(error, DELTA),
+            "Clopper-Pearson, multi-split": lambda a: a.epsilon_clopper_pearson(
+                error, DELTA, threshold_strategy=split
+            ),
+            "raw counts (no confidence claimed)": lambda a: a.epsilon_raw_counts(delta=DELTA),
+            "GDP": lambda a: a.epsilon_from_gdp(error, DELTA),
+        }.items():
+            yield f"jax-privacy: {name}", audited(ask)
+    try:
+        from privacy_estimates import AttackResults, compute_eps_lo
+    except ImportError:
+        return
+
+    def counted(method: str, *, chosen: bool) -> Experiment:
+        def ask_anew(generator: Generator) -> float:
+            scores = mechanism.scores(generator, trials)
+            threshold = best_accuracy(scores) if chosen else mechanism.threshold
+            true = int(np.count_nonzero(scores.dataset > threshold))
+            false = int(np.count_nonzero(scores.neighbour > threshold))
+            found = AttackResults(FN=trials - true, FP=false, TN=trials - false, TP=true)
+            return float(compute_eps_lo(found, DELTA, error, method))
+
+        return ask_anew
+
+    for method in ("beta", "jeffreys"):
+        yield f"privacy-estimates: {method}, threshold fixed", counted(method, chosen=False)
+        yield f"privacy-estimates: {method}, threshold chosen", counted(method, chosen=True)
+
+
+def best_accuracy(scores: Scores) -> float:
+    """Return the threshold that tells these very scores apart best, as tuned attacks choose it."""
+    pooled = np.concatenate([scores.dataset, scores.neighbour])
+    order = np.argsort(pooled)
+    marks = np.where(order < scores.dataset.size, -1, 1)
+    return float(pooled[order[int(np.argmax(np.cumsum(marks)))]])
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row of the table."""
+
+    number: int
+    mechanism: Mechanism
+    trials: int
+    name: str
+    gated: bool
+    experiment: Experiment
+
+    def run(self, repetitions: int, seed: int) -> list[float]:
+        """Return the bound of every repetition."""
+        generator = np.random.default_rng([seed, self.number])
+        return [self.experiment(generator) for _ in range(repetitions)]
+
+
+def rows(asked: argparse.Namespace) -> Iterator[Case]:
+    """Yield all cases; numbers name streams of noise and stay when peers are missing."""
+    number = 0
+    for mechanism in MECHANISMS:
+        for trials in asked.trials:
+            for name, gated, experiment in experiments(mechanism, trials, asked.confidence):
+                yield Case(number, mechanism, trials, name, gated, experiment)
+                number += 1
+    if asked.peers:
+        for place, mechanism in enumerate(MECHANISMS):
+            for trials in asked.trials:
+                for name, experiment in peers(mechanism, trials, asked.confidence):
+                    yield Case(10_000 + place, mechanism, trials, name, False, experiment)
+
+
 def main(arguments: list[str]) -> int:
     """Print the table; return 1 if a bound failed its confidence."""
     parser = argparse.ArgumentParser(description="Coverage of lower bounds on epsilon.")
@@ -211,31 +302,31 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--trials", type=int, nargs="+", default=[100, 1_000])
     parser.add_argument("--confidence", type=float, default=0.95)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--peers", action="store_true")
     asked = parser.parse_args(arguments)
-    cases = [
-        (mechanism, trials, *experiment)
-        for mechanism in MECHANISMS
-        for trials in asked.trials
-        for experiment in experiments(mechanism, trials, asked.confidence)
-    ]
-    level = FALSE_ALARM / len(cases)
+    cases = list(rows(asked))
+    level = FALSE_ALARM / sum(case.gated for case in cases)
     allowed = int(binom.isf(level, asked.repetitions, 1 - asked.confidence))
     print(
         f"{asked.repetitions} repetitions, confidence {asked.confidence:g}, delta {DELTA:g}, "
         f"seed {asked.seed}; at most {allowed} may be above the truth\n"
     )
     print("| mechanism | epsilon | trials | bound | above the truth | share | median bound |")
-    print("|---|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|---|", flush=True)
+    counts = [asked.repetitions if case.gated else -(-asked.repetitions // 10) for case in cases]
+    results = Parallel(n_jobs=asked.jobs, return_as="generator")(
+        delayed(case.run)(count, asked.seed) for case, count in zip(cases, counts, strict=True)
+    )
     failed = False
-    for number, (mechanism, trials, name, gated, experiment) in enumerate(cases):
-        generator = np.random.default_rng([asked.seed, number])
-        found = [experiment(generator) for _ in range(asked.repetitions)]
-        above = sum(bound > mechanism.epsilon for bound in found)
-        failed |= gated and above > allowed
+    for case, count, found in zip(cases, counts, results, strict=True):
+        truth = case.mechanism.epsilon
+        above = sum(bound > truth for bound in found)
+        failed |= case.gated and above > allowed
         print(
-            f"| {mechanism.name} | {mechanism.epsilon:.4g} | {trials} | {name}"
-            f"{'' if gated else ' (no confidence claimed)'} | {above} "
-            f"| {above / asked.repetitions:.4f} | {median(found):.3g} |",
+            f"| {case.mechanism.name} | {truth:.4g} | {case.trials} | {case.name}"
+            f"{'' if case.gated else ' (not gated)'} | {above} of {count} "
+            f"| {above / count:.4f} | {median(found):.3g} |",
             flush=True,
         )
     return int(failed)

@@ -10,13 +10,16 @@ from enum import Enum
 
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.errors import InvalidParameter, require_positive, require_positive_int
+from ...mechanisms.labels import ClassLabels
 from ...mechanisms.private_data import DataShape
 from ...mechanisms.subsampling import FixedBatch, Poisson, Scheme
 from ..centralised import CentralisedDpAdmm
 from ..decentralised import PrAdmm
 from ..fused_lasso import fused_lasso
-from ..losses import Logistic
+from ..losses import Logistic, Multinomial
+from ..recycled import RAdmm
 from ..regularisers import L2
+from ..sgd import DpSgd
 from ..solver import ModelSolver
 from ..star import DpAdmm, PvpAdmm
 from ..steps import SmoothSteps
@@ -25,8 +28,6 @@ from ..topologies import complete
 
 __all__ = ["AdmmAlgorithm", "Recipe", "SolverFactory"]
 
-_LOSS = Logistic()
-_SMOOTHNESS = float(_LOSS.curvature_bound or 0)
 _DISTANCE = 100.0
 """A guess of |w*| for rows of norm 1: it sets how fast step sizes fall with the noise."""
 _EXACT_PENALTY, _STEP_PENALTY = 0.1, 0.01
@@ -65,9 +66,20 @@ class Recipe:
         return DpAdmm(
             self.rounds,
             noise_multiplier,
-            SmoothSteps(_SMOOTHNESS + self.regularisation, _DISTANCE),
+            self._steps(shape),
             penalty=_STEP_PENALTY,
             regularisation=self.regularisation,
+            loss=_loss(shape),
+        )
+
+    def dp_sgd(self, noise_multiplier: float, shape: DataShape) -> DpSgd:
+        """Return gradient descent with all records in every round, the papers' comparison."""
+        return DpSgd(
+            self.rounds,
+            noise_multiplier,
+            self._steps(shape),
+            regularisation=self.regularisation,
+            loss=_loss(shape),
         )
 
     def pvp_admm(self, noise_multiplier: float, shape: DataShape) -> PvpAdmm:
@@ -77,6 +89,7 @@ class Recipe:
             noise_multiplier,
             penalty=_EXACT_PENALTY,
             regularisation=self.regularisation,
+            loss=_loss(shape),
         )
 
     def pr_admm(self, noise_multiplier: float, shape: DataShape) -> PrAdmm:
@@ -90,7 +103,12 @@ class Recipe:
             noise_multiplier,
             penalty=_NETWORK_PENALTY / (agents - 1),
             regularisation=agents * self.regularisation / 2.0,
+            loss=_loss(shape),
         )
+
+    def r_admm(self, noise_multiplier: float, shape: DataShape) -> RAdmm:
+        """Return PR-ADMM whose even rounds reuse what was sent (Zhang et al. 2018)."""
+        return RAdmm(self.pr_admm(noise_multiplier, shape), proximity=2.0 * _smoothness(shape))
 
     def ps_admm(self, noise_multiplier: float, shape: DataShape) -> PsAdmm:
         """Return PS-ADMM of Ding et al. (2019) with full gradients."""
@@ -104,7 +122,7 @@ class Recipe:
         return SampledPsAdmm(
             self._inner(shape),
             scheme,
-            correction_bound=_SMOOTHNESS,
+            correction_bound=_smoothness(shape),
             snapshot_noise_multiplier=noise_multiplier,
             correction_noise_multiplier=noise_multiplier,
         )
@@ -112,28 +130,43 @@ class Recipe:
     def centralised(self, noise_multiplier: float, shape: DataShape) -> CentralisedDpAdmm:
         """Return DP-AccADMM of Xu et al. (2020), for the constraint y = x."""
         return CentralisedDpAdmm(
-            fused_lasso(shape.features, ()),
+            fused_lasso(shape.parameters(_loss(shape)), ()),
             self.rounds,
             noise_multiplier,
-            step_size=1.0 / _SMOOTHNESS,
+            step_size=1.0 / _smoothness(shape),
             accelerated=True,
             penalty=_STEP_PENALTY,
             regularisation=self.regularisation,
             regulariser=L2(),
+            loss=_loss(shape),
         )
+
+    def _steps(self, shape: DataShape) -> SmoothSteps:
+        return SmoothSteps(_smoothness(shape) + self.regularisation, _DISTANCE)
 
     def _inner(self, shape: DataShape) -> StochasticRounds:
         return StochasticRounds(
             self.rounds,
             _INNER_STEPS,
-            step_size=1.0 / (_SMOOTHNESS + _EXACT_PENALTY),
+            step_size=1.0 / (_smoothness(shape) + _EXACT_PENALTY),
             penalty=_EXACT_PENALTY,
             regularisation=len(shape.parties) * self.regularisation,
+            loss=_loss(shape),
         )
 
 
+def _loss(shape: DataShape) -> Logistic | Multinomial:
+    """Return the logistic loss of two classes, or of more."""
+    labels = shape.label_domain
+    return Multinomial(labels.classes) if isinstance(labels, ClassLabels) else Logistic()
+
+
+def _smoothness(shape: DataShape) -> float:
+    return float(_loss(shape).curvature_bound or 0)
+
+
 class AdmmAlgorithm(Enum):
-    """The repaired algorithms by name; a new one is a line here and a method of `Recipe`."""
+    """The repaired algorithms by name; another one is a line here and a method of `Recipe`."""
 
     DP_ADMM = "dp-admm"
     PVP_ADMM = "pvp-admm"
@@ -141,6 +174,8 @@ class AdmmAlgorithm(Enum):
     PS_ADMM = "ps-admm"
     SAMPLED_PS_ADMM = "sampled-ps-admm"
     CENTRALISED = "centralised"
+    DP_SGD = "dp-sgd"
+    R_ADMM = "r-admm"
 
     def factory(self, recipe: Recipe) -> SolverFactory:
         """Return the maker of this algorithm's solvers."""

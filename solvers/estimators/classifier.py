@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
+from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -24,13 +24,13 @@ __all__ = ["PrivateLinearClassifier"]
 
 T = TypeVar("T")
 
-_CLASSES_ASSUMED = "the two classes are public (they were read off y)"
+_CLASSES_ASSUMED = "the classes are public (they were read off y)"
 _BOUND_ASSUMED = "every row there could be is within row_bound (a longer one is refused aloud)"
 _SEED_ASSUMED = "random_state is secret and served one fit only (who knows it subtracts the noise)"
 
 
 class PrivateLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A linear classifier of two classes that was trained with differential privacy.
+    """A linear classifier that was trained with differential privacy.
 
     Prediction costs no privacy: the model is public.
     """
@@ -52,25 +52,32 @@ class PrivateLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
     history_: tuple[PublicRound, ...]
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Return scores of shape (n,); the second class is predicted where they are positive."""
+        """Return scores: of two classes, the second's over the first's in shape (n,); else (n, K).
+
+        Of two classes the second is predicted where the score is positive.
+        """
         check_is_fitted(self)
         rows = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        return np.asarray(rows @ self.coef_[0] + self.intercept_[0])
+        scores = np.asarray(rows @ self.coef_.T + self.intercept_)
+        return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return classes of shape (n,)."""
-        positive = self.decision_function(X) > 0
-        return self.classes_[positive.astype(np.intp)]
+        scores = self.decision_function(X)
+        chosen = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[chosen]
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Return the logistic model's probabilities of both classes, of shape (n, 2)."""
-        second = expit(self.decision_function(X))
+        """Return the logistic model's probabilities of all classes, of shape (n, K)."""
+        scores = self.decision_function(X)
+        if scores.ndim == 2:
+            return np.asarray(softmax(scores, axis=1))
+        second = expit(scores)
         return np.column_stack([1.0 - second, second])
 
     def __sklearn_tags__(self) -> Any:
-        """Say to scikit-learn: two classes, sparse rows welcome."""
+        """Say to scikit-learn: sparse rows welcome."""
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = True
         return tags
 
@@ -90,24 +97,27 @@ class PrivateLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         super().__setstate__(state)
 
     def _validated(self, X: Any, y: Any, **checks: Any) -> tuple[Any, FloatArray]:
-        """Return finite rows, and labels as signs; notes classes and number of features."""
+        """Return finite rows, and labels as numbers; notes classes and number of features."""
         given: Any = validate_data(self, X, y, dtype=np.float64, **checks)
         rows, labels = given
-        return rows, self._signs(labels)
+        return rows, self._numbered(labels)
 
-    def _signs(self, y: npt.NDArray[Any]) -> FloatArray:
-        """Return -1 for the first class and +1 for the second, and note the classes."""
+    def _numbered(self, y: npt.NDArray[Any]) -> FloatArray:
+        """Return ±1 for two classes and 0, 1, ... for more, and note the classes."""
         check_classification_targets(y)
         classes = np.unique(y if self.classes is None else np.asarray(self.classes))
-        if len(classes) != 2:
-            number = "1 class" if len(classes) == 1 else f"{len(classes)} classes"
+        if len(classes) < 2:
+            raise ValueError("Expected at least two classes instead got 1 class.")
+        if len(classes) > 2 and not self.__sklearn_tags__().classifier_tags.multi_class:
             raise ValueError(
-                f"Only binary classification is supported. Expected 2 classes instead got {number}."
+                "Only binary classification is supported. "
+                f"Expected two classes instead got {len(classes)}."
             )
         if not np.isin(y, classes).all():
             raise InvalidParameter("y", "with other labels", f"of classes {classes.tolist()}")
         self.classes_ = classes
-        return np.where(y == classes[1], 1.0, -1.0)
+        places = np.searchsorted(classes, y).astype(np.float64)
+        return 2.0 * places - 1.0 if len(classes) == 2 else places
 
     def _sampler(self) -> Sampler:
         seed = self.random_state

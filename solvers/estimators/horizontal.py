@@ -11,6 +11,7 @@ from ...accounting.ledger import Ledger
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.curators import Curator
 from ...mechanisms.errors import InvalidParameter, Number, require_positive_int
+from ...mechanisms.labels import SIGNS, ClassLabels
 from ...mechanisms.private_data import PrivateDataset
 from ...mechanisms.protocols import FloatArray
 from ..solver import PublicModel
@@ -25,7 +26,7 @@ IntArray = npt.NDArray[np.integer[Any]]
 
 
 class PrivateAdmmClassifier(PrivateLinearClassifier):
-    """Logistic regression by a repaired ADMM, (epsilon, delta)-private for each record.
+    """Logistic regression of two or more classes by a repaired ADMM, private for each record.
 
     `fit` plans the algorithm on public facts alone, finds the least noise whose certified epsilon
     is at most `epsilon`, pays for the whole plan in the ledger, and only then runs. It minimises
@@ -60,8 +61,8 @@ class PrivateAdmmClassifier(PrivateLinearClassifier):
         clip: whether to cut longer rows; else they are refused.
         fit_intercept: whether to add the constant.
         regularisation: weight of the squared norm, > 0.
-        classes: the two classes. Without them they are read off y, and that they are public is
-            one of the assumptions in `privacy_`.
+        classes: two (logistic loss) or more (multinomial). Without them they are read off y, and
+            that they are public is one of the assumptions in `privacy_`.
         n_min: public lower bound on every party's number of records; add-remove-one only.
         random_state: None for noise from the operating system's cryptographic generator. A whole
             number makes a fit reproducible, for experiments: who knows it can subtract the noise.
@@ -129,7 +130,7 @@ class PrivateAdmmClassifier(PrivateLinearClassifier):
 
         Args:
             X: rows of shape (n, d), dense or sparse.
-            y: labels of shape (n,), of two classes.
+            y: labels of shape (n,), of the classes.
             party_of: for each record the index of its party, of shape (n,); public and fixed.
                 Without it records are dealt in turn, which add-remove-one does not allow: one
                 record more would move others.
@@ -137,20 +138,21 @@ class PrivateAdmmClassifier(PrivateLinearClassifier):
         Raises before anything is spent: `InvalidParameter` or `ValueError` for bad input, and
         whatever `paid_run` does. `InexactArgmin` during the run: then the whole plan is spent.
         """
-        features, signs = self._validated(X, y, accept_sparse="csr")
+        features, labels = self._validated(X, y, accept_sparse="csr")
         rows = unit_rows(features, row_bound=self.row_bound, clip=self.clip)
         if self.fit_intercept:
             rows = with_constant(rows)
         names = self._names()
-        home = self._home(party_of, len(signs), len(names))
+        home = self._home(party_of, len(labels), len(names))
         private = PrivateDataset(
             rows,
-            signs,
+            labels,
             adjacency=self.adjacency,
             row_bound=1.0,
             party_of=home,
             parties=names,
             n_min=self.n_min,
+            label_domain=SIGNS if len(self.classes_) == 2 else ClassLabels(len(self.classes_)),
         )
         factory = self._factory()
 
@@ -183,10 +185,11 @@ class PrivateAdmmClassifier(PrivateLinearClassifier):
 
     def _keep_model(self, model: FloatArray) -> None:
         """Set coefficients for rows as they were given."""
-        scale = np.sqrt(0.5) if self.fit_intercept else 1.0
+        columns = 1 if len(self.classes_) == 2 else len(self.classes_)
+        weights = model.reshape(-1, columns).T * (np.sqrt(0.5) if self.fit_intercept else 1.0)
         width = self.n_features_in_
-        self.coef_ = (scale / self.row_bound) * model[None, :width]
-        self.intercept_ = scale * model[width:] if self.fit_intercept else np.zeros(1)
+        self.coef_ = weights[:, :width] / self.row_bound
+        self.intercept_ = weights[:, width] if self.fit_intercept else np.zeros(columns)
 
     def _factory(self) -> SolverFactory:
         recipe = Recipe(self.rounds, self.regularisation)

@@ -107,14 +107,14 @@ class PrivateSharingClassifier(PrivateLinearClassifier):
 
         Raises as `PrivateAdmmClassifier.fit` does.
         """
-        features, signs = self._validated(X, y)
+        features, labels = self._validated(X, y)
         columns = self._columns()
         private = VerticalDataset(
             [
                 np.asarray(unit_rows(features[:, own], row_bound=self.row_bound, clip=self.clip))
                 for own in columns.values()
             ],
-            signs,
+            labels,
             adjacency=self.adjacency,
             parties=tuple(columns),
             public_labels=self.public_labels,
@@ -160,8 +160,9 @@ class PrivateSharingClassifier(PrivateLinearClassifier):
         return self
 
     def __sklearn_tags__(self) -> Any:
-        """Say to scikit-learn: dense rows only."""
+        """Say to scikit-learn: two classes, dense rows only."""
         tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = False
         return tags
 

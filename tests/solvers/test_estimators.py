@@ -247,6 +247,27 @@ def test_without_noise_to_speak_of_the_model_is_the_optimum(algorithm: AdmmAlgor
     assert 0 <= excess(model, 1e-2, scale=np.sqrt(2.0)) < 1e-4
 
 
+@pytest.mark.parametrize("algorithm", GAUSSIAN)
+def test_of_several_classes_the_model_is_near_that_of_scikit_learn(
+    algorithm: AdmmAlgorithm,
+) -> None:
+    rows = X / 2.0
+    y = np.array(["a", "b", "c"])[(rows @ [[1, 0, -1], [0, 1, 0], [1, 1, 0], [0, 0, 1]]).argmax(1)]
+    model = admm(
+        algorithm=algorithm,
+        n_parties=parties_for(algorithm),
+        classes=("a", "b", "c"),
+        epsilon=1e9,
+        rounds=400,
+        regularisation=1e-2,
+        fit_intercept=False,
+    ).fit(X, y)
+    # C is one over the number of records times the regularisation
+    plain = LogisticRegression(C=1 / (len(y) * 1e-2), fit_intercept=False, tol=1e-8).fit(rows, y)
+    np.testing.assert_allclose(model.predict_proba(X), plain.predict_proba(rows), atol=5e-3)
+    np.testing.assert_array_equal(model.classes_, plain.classes_)
+
+
 def test_without_noise_to_speak_of_the_vertical_model_is_the_optimum() -> None:
     model = sharing(
         epsilon=1e9, rounds=200, regularisation=1e-2, penalty=0.3, slope_bound=50.0, radius=30.0
@@ -433,7 +454,7 @@ def test_a_fitted_estimator_survives_pickling(make: Callable[..., Any]) -> None:
         ({"algorithm": AdmmAlgorithm.PR_ADMM}, "n_parties"),
         ({"algorithm": AdmmAlgorithm.CENTRALISED, "n_parties": 2}, "parties"),
         ({"classes": ("no", "maybe")}, "y"),
-        ({"classes": ("no", "yes", "maybe")}, "binary"),
+        ({"classes": ("no",)}, "1 class"),
         ({"random_state": np.random.RandomState(0)}, "random_state"),
         ({"random_state": -1}, "seed"),
     ],
@@ -451,6 +472,7 @@ def test_bad_arguments_raise_before_anything_is_spent(given: dict[str, Any], err
         ({"adjacency": ADD}, "adjacency"),
         ({"parties": {"bank": [0, 1], "shop": [1, 2, 3]}}, "columns once"),
         ({"parties": {"bank": [0, 1]}}, "columns once"),
+        ({"classes": ("no", "yes", "maybe")}, "binary"),
         ({"parties": 5}, "parties"),
         ({"parties": 0}, "parties"),
         ({"regularisation": 0.0}, "regularisation"),
@@ -486,7 +508,7 @@ def test_bad_records_raise_before_anything_is_spent() -> None:
 def test_assumptions_name_what_a_fit_takes_for_granted() -> None:
     assert admm(clip=True, random_state=None).fit(X, Y).privacy_.assumptions == ()
     given = admm(classes=None).fit(X, Y).privacy_.assumptions
-    assert [text.split()[1] for text in given] == ["two", "row", "is"]
+    assert [text.split()[1] for text in given] == ["classes", "row", "is"]
     assert list(admm(classes=None).fit(X, Y).classes_) == ["no", "yes"]
 
 

@@ -18,7 +18,7 @@ from .scores import ClaimedPrivacy, read_scores, scores_outcome
 from .study import Plan
 from .study import plan as make_plan
 
-__all__ = ["attack", "attack_outcome", "run_attack"]
+__all__ = ["attack", "attack_outcome", "attacked_pair", "run_attack"]
 
 _CHUNK = 100
 
@@ -92,14 +92,7 @@ def run_attack(
     if made.guarantee.unprotected:
         raise InvalidParameter("epsilon", "infinity", "finite: what is unprotected needs no attack")
     settings = configuration.attack
-    loss = configuration.solver.build_loss()
-    dataset, index = configuration.load_attacked()
-    if configuration.privacy.adjacency is Adjacency.ZERO_OUT_ONE:
-        pair = zero_out(dataset, index=index, loss=loss)
-    elif settings.neighbour is NeighbourName.LABEL_FLIP:
-        pair = flip_label(dataset, index=index, loss=loss)
-    else:
-        pair = opposite_gradients(dataset, index=index, loss=loss)
+    pair = attacked_pair(configuration)
     result = replay_attack(
         configuration.build_solver(made.noise_multiplier).solve,
         pair.dataset,
@@ -113,6 +106,17 @@ def run_attack(
         progress=progress,
     )
     return pair, result
+
+
+def attacked_pair(configuration: Configuration) -> NeighbourPair:
+    """Return the neighbouring data sets that the configuration's audit tells apart."""
+    loss = configuration.solver.build_loss()
+    dataset, index = configuration.load_attacked()
+    if configuration.privacy.adjacency is Adjacency.ZERO_OUT_ONE:
+        return zero_out(dataset, index=index, loss=loss)
+    if configuration.attack.neighbour is NeighbourName.LABEL_FLIP:
+        return flip_label(dataset, index=index, loss=loss)
+    return opposite_gradients(dataset, index=index, loss=loss)
 
 
 def attack_outcome(pair: NeighbourPair, result: AttackResult) -> Outcome:

@@ -126,7 +126,7 @@ class Ledger(ABC):
         Args:
             run: its name; party names mean the same records within a run.
             configuration_hash: of what determines the run.
-            plan: the events it says it will emit; without one its odometer is an estimate.
+            plan: the events it says it will emit; its odometer is an estimate until all happened.
 
         Raises `InvalidParameter` for an empty name or hash, or one that is open otherwise.
         """

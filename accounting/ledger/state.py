@@ -39,11 +39,17 @@ __all__ = ["LedgerState", "Odometer", "RunState"]
 class Odometer:
     """What has been spent so far, by the record that paid most.
 
-    `mu_squared` encloses what the events cost if their noise was fixed in advance; it is infinite
-    where not only Gaussian steps ran, and then `accounts` are what a record may have paid in all.
-    `grade` is certified where the noise was fixed: the events so far are the first ones, or all, of
-    a plan that stood before the first reservation. In an adaptive run, and that includes one that
-    chooses which planned event comes next, it is an estimate, and only the budget is a guarantee.
+    `mu_squared` encloses what the events cost if their number and noise were fixed in advance; it
+    is infinite where not only Gaussian steps ran, and then `accounts` are what a record may have
+    paid in all.
+
+    `grade` is certified where all events of a plan happened, in whatever order, that stood before
+    the first reservation: what is still to come is then the same whatever was released. Otherwise
+    it is an estimate. That a run kept to its plan so far is not enough: who reads the odometer
+    after every event and stops when he likes what came out has a sum at a random time, and no sum
+    of costs is a guarantee there (Rogers, Roth, Ullman, Vadhan 2016). What does hold at any
+    stopping time: the budget of a filter (zCDP: Whitehouse, Ramdas, Rogers, Wu 2023; Rényi of one
+    order: Feldman, Zrnic 2021), and the cost of a whole plan, of which stopping is post-processing.
     """
 
     mu_squared: Enclosure
@@ -79,7 +85,6 @@ class RunState:
     meter: Composition
     """What the run costs as the budget counts; the composition itself where that counts mu²."""
     departed: bool = False
-    in_order: bool = True
     events: int = 0
     reservations: int = 0
     committed: int = 0
@@ -89,9 +94,7 @@ class RunState:
         self.composition.extend(events)
         if self.meter is not self.composition:
             self.meter.extend(events)
-        planned = self.opening.plan
-        if planned is not None:
-            self.in_order &= planned[self.events : self.events + len(events)] == tuple(events)
+        if self.opening.plan is not None:
             for event in events:
                 self.plan[event] -= 1
                 self.departed |= self.plan[event] < 0
@@ -105,9 +108,8 @@ class RunState:
 
     @property
     def fixed_in_advance(self) -> bool:
-        """Whether what happened so far depends on nothing that was released."""
-        complete = self.events == len(self.opening.plan or ())
-        return self.kept_to_plan and (self.in_order or complete)
+        """Whether what happened, and when it ended, depends on nothing that was released."""
+        return self.kept_to_plan and self.events == len(self.opening.plan or ())
 
 
 class LedgerState:

@@ -1,7 +1,9 @@
 """From mechanisms to dominating pairs: each rule, its side conditions, and refusals that name."""
 
+from dataclasses import replace
 from fractions import Fraction
-from math import exp
+from itertools import product
+from math import exp, prod
 from statistics import NormalDist
 
 import pytest
@@ -141,6 +143,24 @@ def test_what_leaves_without_noise_costs_everything(mechanism: Mechanism) -> Non
 def test_a_mechanism_without_a_rule_is_named(mechanism: Mechanism, adjacency: Adjacency) -> None:
     with pytest.raises(NoDominatingPair, match=type(mechanism).__name__):
         PrivacyProfile.of({mechanism: 1}, adjacency)
+
+
+@pytest.mark.parametrize(("squared", "coordinates"), [(2, 2), (Fraction(29, 10), 2), (3, 3)])
+def test_an_integer_vector_below_four_moves_coordinates_by_one(
+    squared: Fraction, coordinates: int
+) -> None:
+    tree = replace(declared(1, "a test", adjacency=ADD).derivation, squared=Fraction(squared))
+    size = Sensitivity(Norm.L2, ADD, Fraction(squared), tree)
+    step = DiscreteGaussianStep(size, 1.5)
+    profile = PrivacyProfile.of({step: 1}, ADD)
+    # by hand: every outcome of all coordinates, shifted by one each
+    noise = {k: exp(-k * k / 4.5) for k in range(-14, 16)}
+    total, epsilon, true = sum(noise.values()), 0.75, 0.0
+    for outcome in product(range(-13, 15), repeat=coordinates):
+        p = prod(noise[k - 1] / total for k in outcome)
+        q = prod(noise[k] / total for k in outcome)
+        true += max(0.0, p - exp(epsilon) * q)
+    assert profile.delta(epsilon).upper_float == pytest.approx(true, rel=1e-9)
 
 
 def test_a_mixture_step_is_split_and_costs_more_than_either_part() -> None:

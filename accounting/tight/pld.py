@@ -41,9 +41,16 @@ from .dominating import (
     Sampled,
 )
 from .profiles import delta_of, tails_of
-from .saddle import Counts, chernoff_delta
+from .saddle import Counts, epsilon_by_moments
 
-__all__ = ["LossDistribution", "Rounding", "compose", "discretise", "epsilon_by_pld"]
+__all__ = [
+    "LossDistribution",
+    "Rounding",
+    "compose",
+    "delta_by_pld",
+    "discretise",
+    "epsilon_by_pld",
+]
 
 _PRECISION_MARGIN = 64
 
@@ -142,6 +149,19 @@ class LossDistribution:
                     return arb(0)
                 return ((tail - delta) / weighted).log().max(arb(0))
         return arb(0)
+
+    def delta(self, epsilon: arb) -> arb:
+        """Return a ball around the profile of this distribution at ε >= 0."""
+        whole, step = arb(1 << self.bits), arb(self.step)
+        coefficients = self.masses.coeffs()
+        last = step * (self.start + len(coefficients) - 1) + ball_of(self.offset)
+        total = arb(self.infinite)
+        for k, mass in enumerate(reversed(coefficients)):
+            share = -(epsilon - last + step * k).expm1()
+            if share <= 0:
+                break
+            total += mass * share.max(arb(0))
+        return total / whole
 
 
 def _rescaled(product: fmpz_poly, bits: int, up: bool) -> fmpz_poly:
@@ -332,9 +352,7 @@ def _grid_step(counts: Counts, delta: float, cells: int) -> float:
 
     It divides the distance of atoms of the pair composed most often, if it can, or is a power of 2.
     """
-    reach, goal = 1e-12, log(delta) - 24
-    while chernoff_delta(counts, reach)[0] > goal:
-        reach *= 1.5
+    reach = max(epsilon_by_moments(counts, log(delta) - 24)[0], 1e-12)
     step = 2.0 ** ceil(log2(2 * reach / cells))
     distances = [(n, _atoms(pair)[1]) for pair, n in counts.items()]
     distance = max(((n, far) for n, far in distances if far >= step), default=(0, 0.0))[1]
@@ -351,3 +369,17 @@ def epsilon_by_pld(counts: Counts, delta: float, *, cells: int = 1 << 14) -> Enc
     with precision(_PRECISION_MARGIN):
         floor, ceiling = ends[0].lower(), ends[1].upper()
         return Enclosure(floor.min(ceiling).lower(), ceiling if ceiling < inf else arb.pos_inf())
+
+
+def delta_by_pld(
+    counts: Counts, epsilon: float, *, about: float, cells: int = 1 << 14
+) -> Enclosure:
+    """Return an enclosure of δ(ε) as `epsilon_by_pld`; `about` is the order of magnitude of δ."""
+    ends = []
+    for rounding in (Rounding.OPTIMISTIC, Rounding.PESSIMISTIC):
+        composed = compose(counts, delta=about, cells=cells, rounding=rounding)
+        with precision(composed.bits + _PRECISION_MARGIN):
+            ends.append(composed.delta(arb(epsilon)))
+    with precision(_PRECISION_MARGIN):
+        floor, ceiling = ends[0].lower().max(arb(0)), ends[1].upper().min(arb(1))
+        return Enclosure(floor.min(ceiling).lower(), ceiling.upper())

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, reduce
 from math import inf, log
+from typing import Protocol
 
 import numpy as np
 from flint import arb
@@ -34,7 +35,7 @@ from .closed_form import closed_form
 from .dominating import DominatingPair, GaussianShift
 from .leaves import Unprotected, orders_of, pairs_of
 from .moments import maximal_loss
-from .pld import Rounding, compose, epsilon_by_pld
+from .pld import LossDistribution, Rounding, compose, delta_by_pld, epsilon_by_pld
 from .profiles import delta_of
 from .saddle import epsilon_by_moments
 
@@ -53,6 +54,9 @@ _FEW_KNOTS = 1 << 10
 
 _SMALLEST = (1e-30, 1e-300)
 """The δ down to which a closed form is built before its own δ is known."""
+
+_LEAST_DELTA = 1e-300
+"""The smallest δ for which loss distributions are composed."""
 
 _HOPELESS = 0.5
 """The share at which a contour in balls would enclose next to nothing."""
@@ -295,21 +299,46 @@ def _epsilons_fast(counts: Counts, deltas: Floats, least: Floats) -> Floats:
     found, shares = contour.epsilons_upper(counts, deltas, least)
     loose = np.nonzero(shares > _LOOSE)[0]
     if loose.size:
-        smallest = float(np.min(deltas[loose]))
-        closed = closed_form(counts, smallest, most_knots=_FEW_KNOTS // loose.size)
-        if closed is not None:
-            exact = [closed.epsilon(float(deltas[k])).upper_float for k in loose]
-            found[loose] = np.maximum(exact, least[loose])
-            return found
-        try:
-            grid = compose(counts, delta=smallest, cells=_FAST_GRID, rounding=Rounding.PESSIMISTIC)
-        except ArithmeticError:
-            return found
-        with precision(grid.bits):
-            for k in loose:
-                ball = grid.epsilon(ball_of(float(deltas[k])))
-                found[k] = min(found[k], max(least[k], Enclosure.from_ball(ball).upper_float))
+        route = _route_for(counts, float(np.min(deltas[loose])), loose.size)
+        if route is not None:
+            exact = [route.epsilon(float(deltas[k])).upper_float for k in loose]
+            found[loose] = np.clip(exact, least[loose], found[loose])
     return found
+
+
+class _Route(Protocol):
+    """What answers for both ends of the curve."""
+
+    def epsilon(self, delta: float) -> Enclosure: ...
+    def delta(self, epsilon: float) -> Enclosure: ...
+
+
+def _route_for(counts: Counts, smallest: float, queries: int) -> _Route | None:
+    """Return what may do better than a contour down to δ = smallest, in a fast query's time."""
+    closed = closed_form(counts, smallest, most_knots=_FEW_KNOTS // queries)
+    if closed is not None:
+        return closed
+    try:
+        return _Above(
+            compose(counts, delta=smallest, cells=_FAST_GRID, rounding=Rounding.PESSIMISTIC)
+        )
+    except ArithmeticError:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Above:
+    """A pessimistic distribution on a grid: its enclosures hold its own curve, above the true."""
+
+    grid: LossDistribution
+
+    def epsilon(self, delta: float) -> Enclosure:
+        with precision(self.grid.bits):
+            return Enclosure.from_ball(self.grid.epsilon(ball_of(delta)))
+
+    def delta(self, epsilon: float) -> Enclosure:
+        with precision(self.grid.bits):
+            return Enclosure.from_ball(self.grid.delta(arb(epsilon)))
 
 
 def _epsilon_of_one(pair: DominatingPair, delta: float) -> Enclosure:
@@ -351,7 +380,18 @@ def _delta(counts: Counts, epsilon: float) -> Enclosure:
         closed = closed_form(counts, smallest)
         if closed is not None and closed.delta(epsilon).relative_width <= _WIDEST:
             return closed.delta(epsilon)
-    return contour_certified.delta_enclosure(counts, epsilon)
+    found = contour_certified.delta_enclosure(counts, epsilon)
+    if found.relative_width <= _WIDEST:
+        return found
+    about = min(float(_deltas_fast(counts, np.array([epsilon]), np.zeros(1))[0]), 0.5)
+    for cells in _GRIDS:
+        if found.relative_width <= _WIDEST or about < _LEAST_DELTA:
+            break
+        try:
+            found = _meet(found, delta_by_pld(counts, epsilon, about=about, cells=cells))
+        except ArithmeticError:
+            break
+    return found
 
 
 def _deltas_fast(counts: Counts, epsilons: Floats, least: Floats) -> Floats:
@@ -360,4 +400,12 @@ def _deltas_fast(counts: Counts, epsilons: Floats, least: Floats) -> Floats:
         return least
     if _mu_squared(counts) is not None or _single(counts) is not None:
         return np.maximum([_delta(counts, float(x)).upper_float for x in epsilons], least)
-    return contour.deltas_upper(counts, epsilons, least).values
+    found, shares = contour.deltas_upper(counts, epsilons, least)
+    loose = np.nonzero(shares > _LOOSE)[0]
+    smallest = float(np.min(found[loose], initial=0.5))
+    if loose.size and smallest >= _LEAST_DELTA:
+        route = _route_for(counts, smallest, loose.size)
+        if route is not None:
+            exact = [route.delta(float(epsilons[k])).upper_float for k in loose]
+            found[loose] = np.clip(exact, least[loose], found[loose])
+    return found

@@ -57,7 +57,7 @@ class PrivateLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         Of two classes the second is predicted where the score is positive.
         """
         check_is_fitted(self)
-        rows = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        rows: Any = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         scores = np.asarray(rows @ self.coef_.T + self.intercept_)
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
@@ -65,7 +65,7 @@ class PrivateLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         """Return classes of shape (n,)."""
         scores = self.decision_function(X)
         chosen = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[chosen]
+        return np.asarray(self.classes_[chosen])
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the logistic model's probabilities of all classes, of shape (n, K)."""
@@ -84,7 +84,7 @@ class PrivateLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
     def __getstate__(self) -> dict[str, Any]:
         """Return what is pickled; the ledger that a fit made for itself goes along as text."""
         state: dict[str, Any] = {**cast("dict[str, Any]", super().__getstate__())}
-        if self.ledger is None and "ledger_" in state:
+        if "ledger_" in state and state["ledger_"] is not self.ledger:
             state["ledger_"] = list(exported(state["ledger_"]))
         return state
 

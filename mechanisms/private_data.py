@@ -33,7 +33,14 @@ from .labels import SIGNS, LabelDomain
 from .protocols import FloatArray, Loss
 from .records import Records, combined, gather_records, record_slopes
 from .sensitive import Sensitive
-from .sensitivity import Sensitivity, mean_of_bounded, strongly_convex_argmin, sum_of_bounded
+from .sensitivity import (
+    Sensitivity,
+    concatenated_disjoint,
+    mean_of_bounded,
+    scaled,
+    strongly_convex_argmin,
+    sum_of_bounded,
+)
 from .subsampling import Draw, IntArray, SampledPart, Scheme
 
 __all__ = ["DataShape", "PrivateDataset", "Sample"]
@@ -51,6 +58,8 @@ class DataShape:
         row_bound: l2 bound that every row is cut to.
         adjacency: the neighbouring relation that sensitivities are derived for.
         label_domain: which labels there may be.
+        party_counts: public lower bounds on each party's own number of records, `count` the least
+            of them; empty where only `count` is used.
     """
 
     parties: tuple[str, ...]
@@ -59,6 +68,7 @@ class DataShape:
     row_bound: float
     adjacency: Adjacency
     label_domain: LabelDomain = SIGNS
+    party_counts: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.parties, tuple):
@@ -72,6 +82,17 @@ class DataShape:
             raise InvalidParameter("adjacency", self.adjacency, "an Adjacency")
         if self.adjacency is Adjacency.REPLACE_FEATURE_COLUMN:
             raise InvalidParameter("adjacency", self.adjacency, "a relation between records")
+        for bound in self.party_counts:
+            require_positive_int("party_counts", bound)
+        if len(self.counts) != len(self.parties) or min(self.counts) != self.count:
+            raise InvalidParameter(
+                "party_counts", self.party_counts, f"one for each party, {self.count} or more"
+            )
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """The public lower bounds on each party's number of records."""
+        return self.party_counts or (self.count,) * len(self.parties)
 
     def parameters(self, loss: Loss) -> int:
         """Return the number of coordinates of a model for `loss`: d·K."""
@@ -86,6 +107,27 @@ class DataShape:
             raise InvalidParameter("loss", loss, f"defined for {self.label_domain}")
         return Fraction(loss.derivative_bound) * Fraction(float(self.row_bound))
 
+    def moduli(self, modulus: float | FloatArray) -> FloatArray:
+        """Return a positive modulus for each party, of shape (P,), from one number or (P,)."""
+        array = np.asarray(modulus, dtype=np.float64)
+        if array.shape not in ((), (len(self.parties),)):
+            raise InvalidParameter("modulus.shape", array.shape, f"() or ({len(self.parties)},)")
+        require_positive("modulus", float(array.min()))
+        require_positive("modulus", float(array.max()))
+        return np.broadcast_to(array, (len(self.parties),))
+
+    def argmin_sensitivities(
+        self, loss: Loss, *, modulus: float | FloatArray, tolerance: float
+    ) -> tuple[Sensitivity, ...]:
+        """Return each party's own sensitivity of `PrivateDataset.strongly_convex_argmin`."""
+        bound = self.gradient_bound(loss)
+        kinds = list(zip(self.moduli(modulus).tolist(), self.counts, strict=True))
+        derived = {
+            (m, n): strongly_convex_argmin(bound, m, tolerance, n, self.adjacency)
+            for m, n in set(kinds)
+        }
+        return tuple(derived[kind] for kind in kinds)
+
 
 class PrivateDataset:
     """Records of P parties; every function of them is a `Sensitive` of shape (..., P, d).
@@ -99,10 +141,12 @@ class PrivateDataset:
         parties: names of the parties; the record-to-party map must be public and fixed.
         n_min: under add-remove-one, and only there: public lower bound on every party's count.
         label_domain: public; -1 and +1, or classes, or real numbers up to a bound.
+        party_counts: in place of `n_min`, and under any relation: public lower bounds on each
+            party's own count, for sensitivities of its own.
 
     Raises:
         InvalidParameter: non-finite entries, labels outside their domain, wrong shapes, an
-            empty party, or fewer records than `n_min`. Nothing has been spent by then.
+            empty party, or fewer records than the bounds. Nothing has been spent by then.
     """
 
     __slots__ = ("_beside", "_records", "_shape")
@@ -118,6 +162,7 @@ class PrivateDataset:
         parties: tuple[str, ...] = ("all",),
         n_min: int | None = None,
         label_domain: LabelDomain = SIGNS,
+        party_counts: tuple[int, ...] = (),
     ) -> None:
         if not isinstance(adjacency, Adjacency):
             raise InvalidParameter("adjacency", adjacency, "an Adjacency")
@@ -128,18 +173,14 @@ class PrivateDataset:
             raise InvalidParameter(
                 "party", parties[int(records.counts.argmin())], "with at least one record"
             )
-        if adjacency is Adjacency.ADD_REMOVE_ONE:
-            if n_min is None:
-                raise InvalidParameter(
-                    "n_min", n_min, "a public lower bound on counts under add-remove-one"
-                )
-            if n_min > smallest:
-                raise InvalidParameter("n_min", n_min, "not above a party's number of records")
-        elif n_min is not None:
-            raise InvalidParameter("n_min", n_min, f"None under {adjacency.value}")
-        count = smallest if n_min is None else n_min
         self._shape = DataShape(
-            parties, count, features.shape[1], row_bound, adjacency, label_domain
+            parties,
+            _public_count(records.counts, adjacency, n_min, party_counts),
+            features.shape[1],
+            row_bound,
+            adjacency,
+            label_domain,
+            party_counts,
         )
         self._records: Records | None = records
         self._beside: tuple[Records, slice] | None = None
@@ -211,28 +252,36 @@ class PrivateDataset:
         linear: FloatArray,
         tolerance: float,
         start: FloatArray,
+        weights: FloatArray | None = None,
     ) -> Sensitive:
         """Return argmin_v mean loss(v) + (modulus/2)|v|² + <linear, v>, per party.
 
         The gradient norm at the result is certified to be at most `tolerance`, which is declared
         beforehand and priced (2·tolerance/modulus); `linear` and `start` are public, broadcastable
         to (..., P, d·K). `modulus` is one number, or one for each party in shape (P,): then the
-        smallest is priced, since the differing record may be in any party. Raises `InexactArgmin`
-        before any release when the certificate fails, and `InvalidParameter` for a loss without a
-        curvature bound.
+        smallest is priced, since the differing record may be in any party.
+
+        With public `weights` of shape (P,) each party's minimiser is multiplied by its own, and its
+        own sensitivity (`DataShape.argmin_sensitivities`) is what the weight multiplies. Raises
+        `InexactArgmin` before any release when the certificate fails, and `InvalidParameter` for a
+        loss without a curvature bound.
         """
-        moduli = self._moduli(modulus)
+        moduli = self.shape.moduli(modulus)[:, None]
         require_positive("tolerance", tolerance)
         curvature = loss.curvature_bound
         if curvature is None:
             raise InvalidParameter("loss", loss, "with a curvature bound (smooth)")
-        sensitivity = strongly_convex_argmin(
-            self.shape.gradient_bound(loss),
-            float(moduli.min()),
-            tolerance,
-            self.shape.count,
-            self.shape.adjacency,
-        )
+        if weights is None:
+            sensitivity = strongly_convex_argmin(
+                self.shape.gradient_bound(loss),
+                float(moduli.min()),
+                tolerance,
+                self.shape.count,
+                self.shape.adjacency,
+            )
+        else:
+            own = self.shape.argmin_sensitivities(loss, modulus=modulus, tolerance=tolerance)
+            sensitivity = _weighted(own, weights)
         width = self.shape.parameters(loss)
         shift, origin = self._point("linear", linear, width), self._point("start", start, width)
         smoothness = float(curvature) * self.shape.row_bound**2 + moduli
@@ -246,7 +295,8 @@ class PrivateDataset:
                 gradient_bound=float(self.shape.gradient_bound(loss)),
                 terms=int(records.counts.max()),
             )
-            return minimise(objective, origin[..., rows, :], tolerance)
+            found = minimise(objective, origin[..., rows, :], tolerance)
+            return found if weights is None else found * weights[rows, None]
 
         return self._sensitive(sensitivity, width, minimiser)
 
@@ -319,16 +369,6 @@ class PrivateDataset:
             raise InvalidParameter(f"{name}.shape", array.shape, f"broadcastable to {block}")
         return np.broadcast_to(array, array.shape[:-2] + block)
 
-    def _moduli(self, modulus: float | FloatArray) -> FloatArray:
-        """Return a modulus for each party, of shape (P, 1)."""
-        parties = len(self.shape.parties)
-        array = np.asarray(modulus, dtype=np.float64)
-        if array.shape not in ((), (parties,)):
-            raise InvalidParameter("modulus.shape", array.shape, f"() or ({parties},)")
-        require_positive("modulus", float(array.min()))
-        require_positive("modulus", float(array.max()))
-        return np.broadcast_to(array, (parties,))[:, None]
-
     def _sensitive(
         self,
         sensitivity: Sensitivity,
@@ -356,6 +396,45 @@ class PrivateDataset:
 
     def __iter__(self) -> NoReturn:
         raise UnprotectedIteration("iteration lets records out; use mean_gradient etc.")
+
+
+def _public_count(
+    counts: IntArray, adjacency: Adjacency, n_min: int | None, party_counts: tuple[int, ...]
+) -> int:
+    """Return the public lower bound on every party's count, or raise."""
+    smallest = int(counts.min())
+    if party_counts:
+        if n_min is not None:
+            raise InvalidParameter("n_min", n_min, "None beside party_counts")
+        if len(party_counts) != len(counts) or np.any(np.array(party_counts) > counts):
+            raise InvalidParameter(
+                "party_counts", party_counts, "one a party, not above its number of records"
+            )
+        return min(party_counts)
+    if adjacency is not Adjacency.ADD_REMOVE_ONE:
+        if n_min is not None:
+            raise InvalidParameter("n_min", n_min, f"None under {adjacency.value}")
+        return smallest
+    if n_min is None:
+        raise InvalidParameter(
+            "n_min", n_min, "a public lower bound on counts under add-remove-one"
+        )
+    if n_min > smallest:
+        raise InvalidParameter("n_min", n_min, "not above a party's number of records")
+    return n_min
+
+
+def _weighted(own: tuple[Sensitivity, ...], weights: FloatArray) -> Sensitivity:
+    """Return the sensitivity of a block whose rows, one a party, are multiplied by weights."""
+    if weights.shape != (len(own),):
+        raise InvalidParameter("weights.shape", weights.shape, f"({len(own)},)")
+    rows = [s if w == 1.0 else scaled(s, w) for s, w in zip(own, weights.tolist(), strict=True)]
+    # parties with equal bounds are one leaf; pairs keep the derivation shallow
+    parts = list({row.squared: row for row in rows}.values())
+    while len(parts) > 1:
+        pairs = [concatenated_disjoint(a, b) for a, b in zip(parts[::2], parts[1::2], strict=False)]
+        parts = pairs + parts[2 * len(pairs) :]
+    return parts[0]
 
 
 @dataclass(frozen=True, slots=True)

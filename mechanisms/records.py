@@ -250,7 +250,8 @@ class _Sparse:
     def differing(self, other: Records) -> IntArray | None:
         if not isinstance(other, _Sparse) or not np.array_equal(self.home, other.home):
             return None
-        moved = np.asarray((self.blocks != other.blocks).sum(axis=1)).ravel() > 0
+        gap: Any = self.blocks - other.blocks
+        moved = np.asarray(abs(gap).sum(axis=1)).ravel() > 0
         return np.flatnonzero(moved | (self.labels != other.labels))
 
     def placed(self, values: FloatArray) -> FloatArray:

@@ -1,0 +1,118 @@
+"""Where independent tasks run: in this process, in others, or on a cluster.
+
+Results come back in the order of the tasks, whatever the backend; what a task returns must depend
+on the task alone.
+"""
+
+import importlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from joblib import Parallel, delayed, parallel_config
+
+from ...mechanisms.errors import require_positive_int
+from ..dp_events import MissingExtra
+
+__all__ = ["Backend", "Dask", "Loky", "Ray", "Serial"]
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Backend(Protocol):
+    """Runs a function on tasks; the function and the tasks must pickle, except for `Serial`."""
+
+    def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
+        """Yield the results in order. A caller who stops early stops the rest."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Serial:
+    """One task after another, in this process."""
+
+    def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
+        """Yield the results in order."""
+        yield from map(function, tasks)
+
+
+@dataclass(frozen=True, slots=True)
+class Loky:
+    """Processes of this machine, by joblib; BLAS has one thread in each.
+
+    Args:
+        jobs: number of processes.
+    """
+
+    jobs: int
+
+    def __post_init__(self) -> None:
+        require_positive_int("jobs", self.jobs)
+
+    def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
+        """Yield the results in order."""
+        with parallel_config(backend="loky", n_jobs=self.jobs, inner_max_num_threads=1):
+            parallel: Any = Parallel(return_as="generator")
+        yield from parallel(delayed(function)(task) for task in tasks)
+
+
+@dataclass(frozen=True, slots=True)
+class Dask:
+    """A Dask cluster; needs the extra `dask`.
+
+    Args:
+        address: of the scheduler; None for processes of this machine, for the length of the call.
+        jobs: number of processes without an address.
+    """
+
+    address: str | None = None
+    jobs: int = 1
+
+    def __post_init__(self) -> None:
+        require_positive_int("jobs", self.jobs)
+
+    def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
+        """Yield the results in order; raises `MissingExtra` where Dask is not installed."""
+        distributed = _extra("distributed", "dask")
+        local = {"n_workers": self.jobs, "threads_per_worker": 1, "dashboard_address": None}
+        with distributed.Client(
+            **(local if self.address is None else {"address": self.address})
+        ) as client:
+            for future in client.map(function, list(tasks), pure=False):
+                yield future.result()
+                future.release()
+
+
+@dataclass(frozen=True, slots=True)
+class Ray:
+    """A Ray cluster; needs the extra `ray`.
+
+    Args:
+        address: of the cluster; None for processes of this machine, for the length of the call.
+        jobs: number of processes without an address.
+    """
+
+    address: str | None = None
+    jobs: int = 1
+
+    def __post_init__(self) -> None:
+        require_positive_int("jobs", self.jobs)
+
+    def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
+        """Yield the results in order; raises `MissingExtra` where Ray is not installed."""
+        ray = _extra("ray", "ray")
+        where = {"num_cpus": self.jobs} if self.address is None else {"address": self.address}
+        with ray.init(**where):
+            remote = ray.remote(lambda task: function(task))
+            for reference in [remote.remote(task) for task in tasks]:
+                yield ray.get(reference)
+
+
+def _extra(module: str, extra: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError as missing:
+        raise MissingExtra(
+            f"Expected {module} to be installed: pip install 'dpledger[{extra}]'."
+        ) from missing

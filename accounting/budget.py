@@ -6,6 +6,11 @@ steps the filter is a sum of mu²: fully adaptive composition of zCDP (Whitehous
 2023) and of GDP (Smith, Thakurta 2022; Koskela, Tobaben, Honkela 2023). An `Rdp` budget pays for
 every mechanism by Rényi divergences of that order; `renyi_budget` makes one of (epsilon, delta).
 
+A plan that stands before anything is released needs no filter: what all of it costs together bounds
+every prefix of it, whatever order its events come in and whenever it stops, because a prefix is
+post-processing of the whole. So a plan of any mechanisms can be paid for by (epsilon, delta), one
+of zCDP mechanisms by rho; mu² pays for Gaussian steps only, as sampled ones have no finite mu.
+
 >>> budget = Budget(ApproxDp(1, 1e-5), adjacency=Adjacency.REPLACE_ONE)
 >>> round(float(budget.limit), 6)
 0.071851
@@ -16,6 +21,7 @@ Traceback (most recent call last):
 dpledger.accounting.budget.BudgetExceeded: Expected mu² <= 0.0718514 in all: ...
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
@@ -23,8 +29,11 @@ from math import inf
 
 from ..mechanisms.adjacency import Adjacency
 from ..mechanisms.errors import DpledgerError, InvalidParameter
+from ..mechanisms.events import Event
 from ..mechanisms.sensitivity import float_up
-from .composition import Composition
+from .accountants import ZcdpAccountant, tightest_accountant
+from .composition import Composition, UnpricedMechanism, composed
+from .enclosure import Enclosure, ball_of
 from .gaussian import mu_from_epsilon_delta
 from .notions import ApproxDp, Exact, Gdp, Rdp, Zcdp
 from .renyi_filter import renyi_price
@@ -64,7 +73,7 @@ def _rounded(cost: Exact) -> str:
 class Budget:
     """What may be spent on one record under `adjacency`.
 
-    Gaussian steps are paid for in every notion; other mechanisms by an `Rdp` budget.
+    Gaussian steps are paid for in every notion; other mechanisms by an `Rdp` budget, or as a plan.
     """
 
     notion: Gdp | Zcdp | ApproxDp | Rdp
@@ -111,6 +120,41 @@ class Budget:
         if not after <= limit:
             asked = after - spent if isinstance(after, Fraction) else inf
             raise BudgetExceeded(spent=spent, asked=asked, limit=limit, unit=self.unit)
+
+    def adds_up(self, plan: Sequence[Event]) -> bool:
+        """Return whether the costs of these events have a sum that a filter can keep."""
+        try:
+            self.meter().spent_after(plan)
+        except UnpricedMechanism:
+            return False
+        return True
+
+    def require_plan(self, plan: Sequence[Event]) -> None:
+        """Raise unless all events of a plan together keep the notion.
+
+        The plan stands before anything is released. Raises `BudgetExceeded` if they do not keep it,
+        `UnpricedMechanism` for a mechanism without a cost in this notion, `AdjacencyMismatch`.
+        """
+        composition = composed(plan, adjacency=self.adjacency)
+        match self.notion:
+            case ApproxDp(epsilon=limit, delta=delta):
+                unit, cost = "epsilon", tightest_accountant(composition).epsilon(delta)
+            case Zcdp(rho=limit):
+                accountant = ZcdpAccountant.over(composition)
+                rhos = [accountant.rho(account) for _, account in composition.accounts]
+                unit, cost = "rho", max(rhos, key=lambda rho: rho.upper)
+            case _:
+                self.require(spent=Fraction(0), after=self.meter().spent_after(plan))
+                return
+        if not cost.upper <= ball_of(limit):
+            raise BudgetExceeded(
+                spent=Fraction(0), asked=_upper(cost), limit=Fraction(limit), unit=unit
+            )
+
+
+def _upper(cost: Enclosure) -> Exact:
+    upper = cost.upper_float
+    return Fraction(upper) if upper < inf else inf
 
 
 @lru_cache

@@ -85,7 +85,8 @@ class Run:
         """Record that `events` are about to happen and return a token.
 
         Raises, with nothing recorded: `BudgetExceeded`; `UnpricedMechanism` for what a budget
-        cannot pay; `AdjacencyMismatch`; `InvalidParameter` for no events or a party named twice.
+        cannot pay; `LedgerError` for what is left out of a plan that took all of the budget;
+        `AdjacencyMismatch`; `InvalidParameter` for no events or a party named twice.
         """
         entry = Reserved(tuple(events), provenance, _now())
         return self.ledger._append(self.run, entry).sequence

@@ -30,7 +30,10 @@ from .rows import (
     decoded,
 )
 
-_NO_FILTER = "under a budget in mu² (an Rdp budget, of one fixed order, pays for every kind)"
+_NO_FILTER = (
+    "under a budget in mu² (an Rdp budget, of one fixed order, pays for every kind; "
+    "so does (epsilon, delta) for the plan of the ledger's first run)"
+)
 
 __all__ = ["LedgerState", "Odometer", "RunState"]
 
@@ -127,6 +130,8 @@ class LedgerState:
         self.runs: dict[str, RunState] = {}
         self.open: dict[int, str] = {}
         self._first_reservation: int | None = None
+        self._payer: str | None = None
+        """The run whose plan was paid for as a whole, by all of the budget."""
         self._spent = Fraction(0)
 
     def apply(self, row: Row) -> Entry:
@@ -221,7 +226,9 @@ class LedgerState:
 
     def _reserve(self, row: Row, events: Sequence[Event]) -> None:
         state = self.runs[row.run]
-        if self.budget is None:
+        if self.budget is not None and self._by_plan(self.budget, state):
+            self._payer = row.run
+        if self.budget is None or self._payer is not None:
             state.reserve(events)
         else:
             self._spent -= Fraction(state.meter.spent)
@@ -246,6 +253,9 @@ class LedgerState:
         if self.budget is None:
             state.composition.check(events)
             return
+        if self._by_plan(self.budget, state):
+            self._check_plan(self.budget, state, events)
+            return
         try:
             own, after = state.meter.spent, state.meter.spent_after(events)
         except UnpricedMechanism as error:
@@ -253,6 +263,25 @@ class LedgerState:
                 raise
             raise UnpricedMechanism(error.mechanism, _NO_FILTER) from None
         self.budget.require(spent=self._spent, after=self._spent - Fraction(own) + after)
+
+    def _by_plan(self, budget: Budget, state: RunState) -> bool:
+        """Whether a plan is paid for as a whole: the ledger's first, of what no filter can add."""
+        if self._first_reservation is not None:
+            return self._payer is not None
+        plan = state.opening.plan
+        return plan is not None and not budget.adds_up(plan)
+
+    def _check_plan(self, budget: Budget, state: RunState, events: Sequence[Event]) -> None:
+        payer = self._payer or state.run
+        left = state.plan if state.run == payer else Counter[Event]()
+        for event, times in Counter(events).items():
+            if left[event] < times:
+                raise LedgerError(
+                    f"Expected an event left in the plan of run {payer!r}, for which all of the "
+                    f"budget is taken, instead got {event}. Nothing was released."
+                )
+        if self._payer is None:
+            budget.require_plan(state.opening.plan or ())
 
 
 def _compositions(budget: Budget | None) -> tuple[Composition, Composition]:

@@ -471,6 +471,72 @@ def test_the_head_kept_elsewhere_shows_rows_missing_at_the_end(ledger: Ledger) -
         ledger.verify(expected_head="0" * 64)
 
 
+def sampled_plan(times: int) -> list[Event]:
+    size = declared(1, "clipped", adjacency=Adjacency.ADD_REMOVE_ONE)
+    drawn = PoissonSampled(GaussianStep(size, 1.0), 0.01)
+    release = GaussianStep(size, 8.0)
+    return [*(event(drawn, round=r) for r in range(1, times)), event(release, round=times)]
+
+
+def test_a_plan_of_samples_is_paid_for_as_a_whole(ledger: Ledger) -> None:
+    plan = sampled_plan(20)
+    enough = guarantee(plan, delta=1e-5).epsilon.upper_float
+    ledger.set_budget(Budget(ApproxDp(enough, 1e-5), adjacency=Adjacency.ADD_REMOVE_ONE))
+    run = ledger.run("planned", configuration_hash="c", plan=plan)
+    other = ledger.run("other", configuration_hash="c", plan=plan[:1])
+    # in any order, but nothing twice, nothing else, and no other run
+    run.reserve(plan[10:], NOWHERE)
+    for refused, events in ((run, plan[10:11]), (run, [event(step())]), (other, plan[:1])):
+        with pytest.raises((LedgerError, AdjacencyMismatch)):
+            refused.reserve(events, NOWHERE)
+    run.reserve(plan[:10], NOWHERE)
+    assert run.spent().grade is Grade.CERTIFIED
+    assert run.spent().epsilon(1e-5).upper_float == enough
+    assert ledger.verify().reservations == 2
+
+
+def test_a_plan_of_samples_above_the_budget_is_refused_before_its_first_event(
+    ledger: Ledger,
+) -> None:
+    plan = sampled_plan(20)
+    least = guarantee(plan, delta=1e-5).epsilon.lower_float
+    ledger.set_budget(Budget(ApproxDp(least * 0.999, 1e-5), adjacency=Adjacency.ADD_REMOVE_ONE))
+    run = ledger.run("planned", configuration_hash="c", plan=plan)
+    with pytest.raises(BudgetExceeded, match="epsilon"):
+        run.reserve(plan[:1], NOWHERE)
+    assert ledger.verify().reservations == 0
+
+
+def test_samples_without_a_plan_or_after_a_release_or_in_mu_are_not_paid(ledger: Ledger) -> None:
+    plan = sampled_plan(3)
+    with MemoryLedger() as in_mu:
+        in_mu.set_budget(Budget(Gdp(Fraction(9)), adjacency=Adjacency.ADD_REMOVE_ONE))
+        with pytest.raises(UnpricedMechanism):
+            in_mu.run("planned", configuration_hash="c", plan=plan).reserve(plan[:1], NOWHERE)
+    ledger.set_budget(Budget(ApproxDp(9, 1e-5), adjacency=Adjacency.ADD_REMOVE_ONE))
+    planned = ledger.run("planned", configuration_hash="c", plan=plan)
+    free = ledger.run("free", configuration_hash="c")
+    with pytest.raises(UnpricedMechanism):
+        free.reserve(plan[:1], NOWHERE)
+    free.reserve(plan[-1:], NOWHERE)
+    with pytest.raises(UnpricedMechanism):
+        planned.reserve(plan[:1], NOWHERE)
+
+
+def test_a_plan_of_pure_steps_is_paid_for_by_rho() -> None:
+    # epsilon²/2 each, of an epsilon of log 3
+    plan = [event(RandomisedResponse(0.75), round=r) for r in (1, 2, 3)]
+    for rho, kept in ((1.82, True), (1.81, False)):
+        with MemoryLedger() as kept_by:
+            kept_by.set_budget(Budget(Zcdp(Fraction(rho)), adjacency=Adjacency.REPLACE_ONE))
+            run = kept_by.run("planned", configuration_hash="c", plan=plan)
+            if kept:
+                run.reserve(plan, NOWHERE)
+            else:
+                with pytest.raises(BudgetExceeded, match="rho"):
+                    run.reserve(plan, NOWHERE)
+
+
 def test_a_sum_at_a_stopping_time_is_no_guarantee() -> None:
     # (epsilon_T, delta) at a stopping time T would say E[(1 - exp(epsilon_T - L_T))+] <= delta of
     # the loss L_T; the best time to stop, by dynamic programming over coins, breaks that by far

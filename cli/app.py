@@ -17,6 +17,7 @@ from .plan import plan
 from .report import report
 from .run import run as run_command
 from .verify import verify
+from .watch import watch
 
 __all__ = ["main", "run"]
 
@@ -45,6 +46,7 @@ for _command in (
     report,
     run_command,
     verify,
+    watch,
 ):
     main.add_command(_command)
 

@@ -40,7 +40,6 @@ from ..audits.membership import (
 from ..audits.metrics import Promise
 from ..audits.neighbours import NeighbourPair
 from ..mechanisms import Adjacency, EventList, InvalidParameter, SamplingCurator, SeededSampler
-from ..mechanisms.sensitivity import float_up
 from .configuration import Configuration, read_configuration
 from .output import Outcome, deliver, json_option, shown_down
 from .study import plan
@@ -168,8 +167,6 @@ def _of_run(configuration: Configuration, target: str, seed: int) -> _Setting:
         None,
         chosen.description,
     )
-    guarantee, delta = made.guarantee, configuration.privacy.delta
-    finite = guarantee.mu.upper_float < float("inf")
     return _Setting(
         SolverGame(
             configuration.build_solver(made.noise_multiplier).solve,
@@ -180,8 +177,8 @@ def _of_run(configuration: Configuration, target: str, seed: int) -> _Setting:
             population.labels[1:],
         ),
         (*_BLACK_BOX, Fisher()),
-        guarantee.notion if finite else ApproxDp(float_up(guarantee.epsilon.upper_float), delta),
-        delta,
+        made.promise,
+        configuration.privacy.delta,
     )
 
 

@@ -10,12 +10,15 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from math import isfinite
 from pathlib import Path
 
 import numpy as np
 
 from ..accounting.guarantee import Guarantee, guarantee
+from ..accounting.notions import ApproxDp
 from ..accounting.planning import calibrate_noise_multiplier
+from ..audits.metrics import Promise
 from ..data import LabelledRecords
 from ..mechanisms import (
     Event,
@@ -50,6 +53,14 @@ class Plan:
     noise_multiplier: float
     events: tuple[Event, ...]
     guarantee: Guarantee
+
+    @property
+    def promise(self) -> Promise:
+        """What an attack is held against: mu-GDP where that is known, else epsilon at delta."""
+        found = self.guarantee
+        if isfinite(found.mu.upper_float):
+            return found.notion
+        return ApproxDp(found.epsilon.upper_float, found.delta)
 
 
 @dataclass(frozen=True, slots=True)

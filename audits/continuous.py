@@ -1,0 +1,101 @@
+"""Continuous auditing: after each run of a ledger, is everything still as promised?
+
+Every check is repeated from what the ledger holds: its hash chain, the epsilon of the run's events,
+other libraries' answers for the same events, and, where somebody can repeat the run, a sequential
+test of its guarantee that goes on from run to run: evidence adds up, and one may look after each.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..accounting.enclosure import Enclosure
+from ..accounting.guarantee import guarantee
+from ..accounting.ledger import Ledger
+from ..accounting.ledger.ledger import RunSummary
+from ..mechanisms.errors import Number
+from ..mechanisms.events import Event
+from .crosscheck import Crosscheck, MissingExtra, crosscheck
+from .sequential import Evidence
+
+__all__ = ["MoreEvidence", "RunAudit", "audit_run"]
+
+MoreEvidence = Callable[[Evidence], Evidence]
+"""Repeats a run some more times on neighbouring data and returns the evidence after that."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunAudit:
+    """What was found about one run.
+
+    Args:
+        run: its name in the ledger.
+        epsilon: recomputed from its events, at `delta`.
+        grade: of epsilon.
+        crosscheck: other libraries' answers, or why there are none.
+        evidence: against the run's guarantee so far; None where nobody repeats the run.
+        findings: what is wrong, in words; empty if nothing is.
+        remarks: what should be known and is no fault.
+    """
+
+    run: str
+    epsilon: Enclosure
+    delta: Number
+    grade: str
+    crosscheck: Crosscheck | str
+    evidence: Evidence | None
+    findings: tuple[str, ...]
+    remarks: tuple[str, ...]
+
+
+def audit_run(
+    ledger: Ledger,
+    summary: RunSummary,
+    *,
+    delta: Number,
+    evidence: Evidence | None = None,
+    more: MoreEvidence | None = None,
+) -> RunAudit:
+    """Return what a fresh look at one of the ledger's runs finds.
+
+    Args:
+        ledger: whose chain has been verified.
+        summary: of the run.
+        delta: where epsilon is computed, in (0, 1).
+        evidence: what earlier runs of the same configuration have shown.
+        more: repeats the run; None where that is not possible.
+    """
+    events = ledger.events(summary.run)
+    found = guarantee(events, delta=delta)
+    findings = [f"unprotected: {reason}" for reason in found.unprotected]
+    remarks: list[str] = []
+    if summary.planned and not summary.kept_to_plan:
+        findings.append("the run left its plan")
+    if not summary.planned:
+        remarks.append("the run had no plan")
+    missing = summary.reservations - summary.committed
+    if missing:
+        remarks.append(f"{missing} reservations without a commit; they count as spent")
+    checked = _crosschecked(events, delta)
+    if isinstance(checked, Crosscheck):
+        findings += [f"{peer.peer}: {peer.explanation}" for peer in checked.peers if peer.failed]
+    if more is not None and not found.unprotected:
+        evidence = more(evidence or Evidence())
+        if evidence.refuted_after is not None:
+            findings.append(f"guarantee refuted after {evidence.refuted_after} pairs of runs")
+    return RunAudit(
+        run=summary.run,
+        epsilon=found.epsilon,
+        delta=delta,
+        grade=found.grade.value,
+        crosscheck=checked,
+        evidence=evidence,
+        findings=tuple(findings),
+        remarks=tuple(remarks),
+    )
+
+
+def _crosschecked(events: list[Event], delta: Number) -> Crosscheck | str:
+    try:
+        return crosscheck(events, delta=delta)
+    except MissingExtra as missing:
+        return str(missing)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 
@@ -9,18 +10,18 @@ import click
 from rich.table import Table
 
 from ..audits.assessment import AttackResult
-from ..audits.neighbours import NeighbourPair, flip_label, opposite_gradients, zero_out
-from ..audits.replay import Progress, replay_attack
-from ..mechanisms import Adjacency, InvalidParameter
-from .configuration import Configuration, NeighbourName, read_configuration
+from ..audits.neighbours import NeighbourPair
+from ..audits.replay import Progress
+from ..audits.trials import Backend, ScoreStore, attack_trials
+from ..mechanisms import InvalidParameter
+from .configuration import Configuration, read_configuration
 from .output import Outcome, deliver, json_option, shown_down, shown_up, steps
 from .scores import ClaimedPrivacy, read_scores, scores_outcome
 from .study import Plan
 from .study import plan as make_plan
+from .trials import BackendName, attacked_pair, backend_of, experiment_of
 
-__all__ = ["attack", "attack_outcome", "attacked_pair", "run_attack"]
-
-_CHUNK = 100
+__all__ = ["attack", "attack_outcome", "run_attack"]
 
 
 @click.command()
@@ -31,6 +32,20 @@ _CHUNK = 100
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
 )
 @click.option("--trials", type=click.IntRange(10), help="Overrides attack.trials.")
+@click.option("--null-trials", type=click.IntRange(10), help="Of the null control; as many.")
+@click.option("--jobs", type=click.IntRange(1), default=1, help="Processes to run trials in.")
+@click.option(
+    "--backend",
+    type=click.Choice([name.value for name in BackendName]),
+    help="Where trials run; the numbers are the same. By default loky for several jobs.",
+)
+@click.option("--address", help="With --backend dask or ray: of the cluster.")
+@click.option(
+    "--store",
+    "store_path",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A file that keeps scores: an attack that was stopped goes on where it stopped.",
+)
 @click.option(
     "--scores",
     "score_paths",
@@ -47,6 +62,11 @@ _CHUNK = 100
 def attack(
     configuration_path: Path | None,
     trials: int | None,
+    null_trials: int | None,
+    jobs: int,
+    backend: str | None,
+    address: str | None,
+    store_path: Path | None,
     score_paths: tuple[Path, Path] | None,
     epsilon: float | None,
     mu: float | None,
@@ -63,7 +83,10 @@ def attack(
     """
     if (configuration_path is None) == (score_paths is None):
         raise click.UsageError("Expected either CONFIG or --scores.")
+    ours = (trials, null_trials, backend, address, store_path)
     if score_paths is not None:
+        if jobs > 1 or any(option is not None for option in ours):
+            raise click.UsageError("Expected options of trials only with CONFIG.")
         claim = ClaimedPrivacy.of(epsilon=epsilon, mu=mu, delta=delta)
         outcome = scores_outcome(read_scores(*score_paths), claim, confidence=confidence)
         deliver(outcome, as_json=as_json)
@@ -72,9 +95,22 @@ def attack(
         raise click.UsageError("Expected --epsilon, --mu and --delta only with --scores.")
     assert configuration_path is not None
     configuration = read_configuration(configuration_path)
+    name = None if backend is None else BackendName(backend)
+    where = backend_of(name, jobs=jobs, address=address)
     made = make_plan(configuration)
-    with steps() as start:
-        pair, result = run_attack(configuration, made, trials=trials, progress=start("attack"))
+    with (
+        nullcontext() if store_path is None else ScoreStore(store_path) as store,
+        steps() as start,
+    ):
+        pair, result = run_attack(
+            configuration,
+            made,
+            trials=trials,
+            null_trials=null_trials,
+            backend=where,
+            store=store,
+            progress=start("attack"),
+        )
     deliver(attack_outcome(pair, result), as_json=as_json)
 
 
@@ -83,9 +119,14 @@ def run_attack(
     made: Plan,
     *,
     trials: int | None = None,
+    null_trials: int | None = None,
+    backend: Backend | None = None,
+    store: ScoreStore | None = None,
     progress: Progress | None = None,
 ) -> tuple[NeighbourPair, AttackResult]:
     """Return the attacked neighbours and what the replay attack shows about the plan.
+
+    Args as for `attack_trials`; `trials` are the configuration's by default.
 
     Raises `InvalidParameter` for a plan without protection: there is nothing left to attack.
     """
@@ -93,30 +134,18 @@ def run_attack(
         raise InvalidParameter("epsilon", "infinity", "finite: what is unprotected needs no attack")
     settings = configuration.attack
     pair = attacked_pair(configuration)
-    result = replay_attack(
-        configuration.build_solver(made.noise_multiplier).solve,
-        pair.dataset,
-        pair.neighbour,
+    result = attack_trials(
+        experiment_of(configuration, made),
         trials=settings.trials if trials is None else trials,
-        seed=settings.seed,
-        chunk=_CHUNK,
+        null_trials=null_trials,
+        backend=backend,
+        store=store,
         claimed=made.guarantee.notion,
         delta=configuration.privacy.delta,
         confidence=settings.confidence,
         progress=progress,
     )
     return pair, result
-
-
-def attacked_pair(configuration: Configuration) -> NeighbourPair:
-    """Return the neighbouring data sets that the configuration's audit tells apart."""
-    loss = configuration.solver.build_loss()
-    dataset, index = configuration.load_attacked()
-    if configuration.privacy.adjacency is Adjacency.ZERO_OUT_ONE:
-        return zero_out(dataset, index=index, loss=loss)
-    if configuration.attack.neighbour is NeighbourName.LABEL_FLIP:
-        return flip_label(dataset, index=index, loss=loss)
-    return opposite_gradients(dataset, index=index, loss=loss)
 
 
 def attack_outcome(pair: NeighbourPair, result: AttackResult) -> Outcome:

@@ -28,7 +28,7 @@ from ...mechanisms.errors import (
     require_nonnegative,
     require_positive_int,
 )
-from ...mechanisms.private_data import DataShape, PrivateDataset
+from ...mechanisms.private_data import PrivateDataset
 from ..assessment import AttackResult, assess
 from ..bounds import Scores
 from ..replay import Progress, ReplayScores, ReplayTrials, Solve, chunk_sizes
@@ -70,15 +70,24 @@ class Experiment:
 
 
 _MOST_AT_ONCE = 1000
-_NUMBERS_AT_ONCE = 2**20
+_NUMBERS_AT_ONCE, _NUMBERS_KEPT = 2**20, 2**26
 
 
-def trials_at_once(shape: DataShape) -> int:
+def trials_at_once(*, parties: int, width: int, messages: int = 1) -> int:
     """Return how many trials to run at once: a thousand, or fewer of wide and many messages.
 
-    More do not run faster. Each array of a chunk's messages of a round takes up to 8 MB.
+    More do not run faster. The arrays of a round take up to 8 MB each; a transcript, which only
+    algorithms that sample need, up to 512 MB.
+
+    Args:
+        parties: that send messages in a round.
+        width: numbers in a message.
+        messages: that a party sends in all rounds.
     """
-    return max(1, min(_MOST_AT_ONCE, _NUMBERS_AT_ONCE // (len(shape.parties) * shape.features)))
+    numbers = parties * width
+    return max(
+        1, min(_MOST_AT_ONCE, _NUMBERS_AT_ONCE // numbers, _NUMBERS_KEPT // (numbers * messages))
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from dpledger.audits.trials import (
     trial_scores,
     trials_at_once,
 )
-from dpledger.mechanisms import Adjacency, DataShape, InvalidParameter
+from dpledger.mechanisms import InvalidParameter
 
 
 def builder():
@@ -229,14 +229,12 @@ def test_a_missing_extra_is_named(monkeypatch, backend, module, extra):
         list(backend.map(abs, [1]))
 
 
-def test_trials_at_once_are_fewer_of_wide_messages():
-    def shape(parties, features):
-        names = tuple(map(str, range(parties)))
-        return DataShape(names, 5, features, 1.0, Adjacency.REPLACE_ONE)
-
-    assert trials_at_once(shape(5, 20)) == 1000
-    assert trials_at_once(shape(100, 104)) == 100
-    assert trials_at_once(shape(1000, 10_000)) == 1
+def test_trials_at_once_are_fewer_of_wide_or_many_messages():
+    assert trials_at_once(parties=5, width=20) == 1000
+    assert trials_at_once(parties=5, width=20, messages=50) == 1000
+    assert trials_at_once(parties=5, width=20, messages=6_711) == 99
+    assert trials_at_once(parties=100, width=104) == 100
+    assert trials_at_once(parties=1000, width=10_000) == 1
 
 
 @pytest.mark.parametrize("change", [{"seed": -1}, {"chunk": 0}], ids=str)

@@ -1,0 +1,63 @@
+"""`dpledger attack` at scale: the same answer from any backend and from a store."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from .conftest import Call
+
+SETTINGS = ("--trials", 60, "--null-trials", 20, "--json")
+
+
+def test_the_answer_is_the_same_from_other_processes_and_from_a_store(
+    call: Call, folder: Path
+) -> None:
+    here = call("attack", folder / "run.toml", *SETTINGS)
+    assert (here.status, here.data["trials"]) == (0, 60)
+    store = folder / "scores.sqlite"
+    there = call("attack", folder / "run.toml", *SETTINGS, "--jobs", 2, "--store", store)
+    assert there.data == here.data
+    with sqlite3.connect(store) as connection:
+        rows = connection.execute("SELECT kind, size, rowid FROM scores").fetchall()
+        assert sorted(row[:2] for row in rows) == [("attack", 60), ("null", 20)]
+        connection.execute("UPDATE scores SET dataset = neighbour WHERE kind = 'attack'")
+    # what the store says is believed: no trial ran again
+    kept = call("attack", folder / "run.toml", *SETTINGS, "--store", store)
+    assert kept.data["measured_mu"]["estimate"] == 0.0
+
+
+def test_a_store_knows_another_data_file_from_the_one_it_saw(call: Call, folder: Path) -> None:
+    store = folder / "scores.sqlite"
+    options = (*SETTINGS, "--store", store)
+    first = call("attack", folder / "run.toml", *options)
+    people = (folder / "people.csv").read_text()
+    (folder / "people.csv").write_text(people.replace("north", "south"))
+    second = call("attack", folder / "run.toml", *options)
+    assert first.data != second.data
+    with sqlite3.connect(store) as connection:
+        assert len(connection.execute("SELECT DISTINCT experiment FROM scores").fetchall()) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--address", "tcp://x:1"), "--address with --backend dask or ray"),
+        (("--backend", "loky", "--address", "tcp://x:1"), "--address with --backend dask or ray"),
+        (("--backend", "serial", "--jobs", 2), "--jobs 1 with --backend serial"),
+        (("--backend", "slurm"), "'slurm' is not one of"),
+        (("--jobs", 0), "0 is not in the range"),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(
+    call: Call, folder: Path, options: tuple[object, ...], told: str
+) -> None:
+    answer = call("attack", folder / "run.toml", *options)
+    assert answer.status == 2
+    assert told in " ".join(answer.err.split())
+
+
+def test_a_store_that_is_something_else_is_refused(call: Call, folder: Path) -> None:
+    answer = call("attack", folder / "run.toml", *SETTINGS, "--store", folder / "people.csv")
+    assert answer.status == 2
+    assert "Expected a store of scores" in answer.err

@@ -29,11 +29,17 @@ from ..mechanisms.events import (
     SampledWithoutReplacement,
 )
 from ..mechanisms.sensitivity import Derivation, Sensitivity
-from .accountants import Accountant, PrivacyCurve, ZcdpAccountant, tightest_accountant
+from .accountants import (
+    Accountant,
+    MomentsAccountant,
+    PrivacyCurve,
+    RdpAccountant,
+    ZcdpAccountant,
+    tightest_accountant,
+)
 from .composition import Composition, UnpricedMechanism, composed
-from .conversions import epsilon_from_moments, epsilon_from_zcdp, epsilon_from_zcdp_by_orders
+from .conversions import epsilon_from_zcdp
 from .enclosure import Enclosure, precision
-from .gaussian import epsilon_from_delta
 from .grade import Grade
 from .notions import Gdp
 from .rdp import is_sampled
@@ -106,11 +112,12 @@ class PartyCost:
 class Guarantee:
     """What a list of events guarantees to one record under `adjacency`.
 
-    `epsilon` encloses the smallest epsilon at `delta` for these sensitivities and noises; it is
-    infinite where something left without a mechanism, and `unprotected` says what. Where not only
-    Gaussian steps ran, no finite mu is known: the upper end of `mu` and `notion` are infinite, and
-    that of `rho` is unless every step has one. `adjacency` is None only where no event speaks of
-    one. `assumptions` are the reasons of declared sensitivities, and what sampling rests on.
+    `epsilon` encloses the smallest epsilon at `delta` for these sensitivities and noises (for a
+    Gaussian mixture step, whose dominating pair need not be met: that of the pair); it is infinite
+    where something left without a mechanism, and `unprotected` says what. Where not only Gaussian
+    steps ran, no finite mu is known: the upper end of `mu` and `notion` are infinite, and that of
+    `rho` is unless every step has one. `adjacency` is None only where no event speaks of one.
+    `assumptions` are the reasons of declared sensitivities, and what sampling rests on.
     """
 
     adjacency: Adjacency | None
@@ -266,10 +273,12 @@ def deltas_at(
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ConversionComparison:
-    """The epsilon of the same events at the same delta by four conversions; `exact` is the least.
+    """The epsilon of the same events at the same delta in four ways; `exact` is the least.
 
-    Sources: Balle, Wang 2018; Canonne, Kamath, Steinke 2020 (best order); Bun, Steinke 2016
-    (rho + 2 sqrt(rho ln 1/delta)); Abadi et al. 2016 (whole orders).
+    `exact` encloses the tightest epsilon, the others what each says: `rdp` Rényi divergences at
+    the best order (Canonne, Kamath, Steinke 2020); `zcdp` rho + 2 sqrt(rho ln 1/delta) (Bun,
+    Steinke 2016), infinite where a step has no rho, as sampled ones; `moments` those of whole
+    orders (Abadi et al. 2016).
     """
 
     exact: Enclosure
@@ -281,20 +290,32 @@ class ConversionComparison:
 def compare_conversions(
     events: Iterable[Event], *, delta: Number, max_order: int = 32
 ) -> ConversionComparison:
-    """Return epsilon by the exact curve and by the classical conversions.
+    """Return epsilon by the tightest accountant and by those of the literature.
 
     Args:
-        events: Gaussian steps.
+        events: of a plan or of a run.
         delta: in (0, 1).
         max_order: the largest order of the moments accountant.
 
     Raises as `guarantee` does.
     """
-    total = composed(events).mu_squared
-    rho = _mapped(total, lambda end: end / 2)
+    listed = tuple(events)
+    composition = composed(listed)
+    moments = MomentsAccountant(max_order=max_order)
+    moments.extend(listed)
+    try:
+        zcdp = ZcdpAccountant.over(composition)
+        rho = _greatest([zcdp.rho(account) for _, account in composition.accounts])
+    except UnpricedMechanism:
+        rho = Enclosure.of(inf)
     return ConversionComparison(
-        exact=epsilon_from_delta(mu_squared=total, delta=delta),
-        rdp=epsilon_from_zcdp_by_orders(rho=rho, delta=delta).epsilon,
+        exact=tightest_accountant(composition).epsilon(delta),
+        rdp=_bound(RdpAccountant.over(composition).epsilon(delta)),
         zcdp=epsilon_from_zcdp(rho=rho, delta=delta),
-        moments=epsilon_from_moments(rho=rho, delta=delta, max_order=max_order).epsilon,
+        moments=_bound(moments.epsilon(delta)),
     )
+
+
+def _bound(found: Enclosure) -> Enclosure:
+    """Return the upper end alone: what the accountant says, not where the truth lies."""
+    return Enclosure(found.upper, found.upper)

@@ -282,7 +282,7 @@ def _conversions(events: Sequence[Event], guarantee: Guarantee) -> tuple[Convers
     except UnpricedMechanism:
         return None
     return (
-        _conversion("exact", found.exact, "Balle, Wang 2018, Theorem 8"),
+        _conversion("exact", found.exact, guarantee.method),
         _conversion("RDP, best order", found.rdp, "Canonne, Kamath, Steinke 2020"),
         _conversion("zCDP", found.zcdp, "Bun, Steinke 2016: ρ + 2√(ρ ln 1/δ)"),
         _conversion(

@@ -143,6 +143,29 @@ def test_the_exact_conversion_is_the_smallest() -> None:
     assert found.exact < found.rdp < found.zcdp < found.moments
 
 
+@pytest.mark.parametrize("kind", ["sampled", "pure", "unprotected"])
+def test_conversions_are_compared_for_any_events(kind: str) -> None:
+    size = declared(1, "clipped", adjacency=Adjacency.ADD_REMOVE_ONE)
+    pure = declared(1, "count", adjacency=Adjacency.ADD_REMOVE_ONE, norm=Norm.L1)
+    mechanism: Mechanism = {
+        "sampled": Repeated(PoissonSampled(GaussianStep(size, 2.0), 0.1), 100),
+        "pure": Repeated(LaplaceStep(pure, 20.0), 40),
+        "unprotected": UnprotectedRelease("raw"),
+    }[kind]
+    plan = [event(mechanism), event(GaussianStep(size, 10.0))]
+    found = compare_conversions(plan, delta=1e-5)
+    assert found.exact.upper == guarantee(plan, delta=1e-5).epsilon.upper
+    if kind == "unprotected":
+        assert found.exact == found.rdp == found.zcdp == found.moments == inf
+        return
+    assert found.exact < found.rdp < found.moments < inf
+    assert (found.zcdp.upper_float == inf) == (kind == "sampled")
+    if kind == "pure":
+        rho = 40 / 800 + 1 / 200
+        expected = rho + 2 * np.sqrt(rho * np.log(1e5))
+        assert found.zcdp.upper_float == pytest.approx(expected)
+
+
 def test_sampled_steps_have_an_epsilon_no_mu_and_say_what_they_rest_on() -> None:
     size = declared(1, "clipped", adjacency=Adjacency.ADD_REMOVE_ONE)
     plan = [event(Repeated(PoissonSampled(GaussianStep(size, 1.0), 0.01), 1000))]

@@ -100,11 +100,14 @@ def test_a_leak_makes_epsilon_infinite_and_is_told_everywhere(events, leak):
     assert report.threat_model.outsiders == "every message addressed to them: 1 (warm start)"
 
 
-def test_other_mechanisms_leave_gaussian_figures_out(events):
+def test_other_mechanisms_leave_the_odometer_out_and_have_their_own_conversions(events):
     sensitivity = declared(1, "an example", adjacency=Adjacency.REPLACE_ONE, norm=Norm.L1)
     step = Event(LaplaceStep(sensitivity, 3.0), Context((), 1, "count", Audience.PUBLIC))
     privacy = built([step], guaranteed=guarantee(events, delta=DELTA)).privacy
-    assert (privacy.odometer, privacy.conversions) == (None, None)
+    assert privacy.odometer is None
+    tightest, *others = [conversion.epsilon for conversion in privacy.conversions]
+    assert tightest == pytest.approx(1 / 3, abs=1e-4)
+    assert all(tightest <= other for other in others)
     assert privacy.curve is not None
     assert privacy.curve[0].delta < 1
 

@@ -5,7 +5,8 @@ every agent minimises its part of the augmented Lagrangian, adds noise and sends
 neighbours; dual variables and the threshold test are functions of what was sent.
 
 Two algorithms:
-  `PrAdmm`           repaired: noise in units of the derived sensitivity, 2V/(|D_i| m) + 2 tau/m;
+  `PrAdmm`           repaired: noise in units of the derived sensitivity of each agent,
+                     2V/(|D_i| m_i) + 2 tau/m_i;
   `PublishedPrAdmm`  as published: noise in units of Lemma 5's V/(eta |V_i|), which has no 1/|D_i|.
 The total over rounds is the ledger's business in both; `published_noise_multiplier` is the noise
 that Theorems 3 and 4 take to be enough.
@@ -28,7 +29,7 @@ from ..mechanisms.errors import (
     require_positive_int,
 )
 from ..mechanisms.events import Audience
-from ..mechanisms.private_data import PrivateDataset
+from ..mechanisms.private_data import DataShape, PrivateDataset
 from ..mechanisms.protocols import FloatArray, Loss
 from ..mechanisms.sensitive import Sensitive
 from ..mechanisms.sensitivity import float_up
@@ -77,9 +78,11 @@ Observer = Callable[[int, NetworkState], None]
 class PrAdmm:
     """PR-ADMM, repaired: exact minimisers on a network, with noise on a public schedule.
 
-    The subproblem of an agent with |V_i| neighbours has modulus m_i = 2 eta |V_i| + 2 Λ/N. All
-    agents share one noise_std, in units of the sensitivity of the agent with the fewest neighbours:
-    a record lives with one agent, and the total is the maximum over agents.
+    The subproblem of an agent with |V_i| neighbours has modulus m_i = 2 eta |V_i| + 2 Λ/N. Every
+    agent's noise is in units of its own sensitivity, which is smaller the more neighbours it has,
+    and the more records by the data's public `party_counts`: a record lives with one agent, and the
+    total is the maximum over agents. What is released is x_i times the largest sensitivity over its
+    own, with one noise_std for all; dividing by that public number is left to who receives it.
 
     Args:
         network: who talks to whom; its agents are the data set's parties, in order.
@@ -119,20 +122,24 @@ class PrAdmm:
         self, dataset: PrivateDataset, curator: Curator, *, observe: Observer | None = None
     ) -> NetworkState:
         """Run all rounds and return the last public state."""
-        return self.run(dataset, curator, lambda local: local.sensitivity.root, observe)
+        return self.run(dataset, curator, None, observe)
 
     def run(
         self,
         dataset: PrivateDataset,
         curator: Curator,
-        unit: Callable[[Sensitive], Fraction],
+        unit: Fraction | None,
         observe: Observer | None,
     ) -> NetworkState:
-        """Run all rounds, with noise in multiples of `unit` of what is released."""
+        """Run all rounds, with noise in multiples of `unit`; None for each agent's sensitivity."""
         state = first_state(dataset, self.network, self.loss)
+        weights = np.ones(self.network.agents)
+        if unit is None:
+            weights = self.noise_weights(dataset.shape)
         for k in range(1, self.rounds + 1):
-            local = self.agent_step(dataset, state)
-            messages = self.send(curator, local, k, unit(local))
+            local = self.agent_step(dataset, state, weights)
+            sent = self.send(curator, local, k, local.sensitivity.root if unit is None else unit)
+            messages = sent / weights[:, None]
             duals = agent_duals(messages, state.duals, self.network, self.penalty)
             deviations = state.deviations
             if self.threshold < inf:
@@ -153,16 +160,32 @@ class PrAdmm:
             noise_std=float_up(Fraction(level) * unit),
         )
 
-    def agent_step(self, dataset: PrivateDataset, state: NetworkState) -> Sensitive:
-        """Return all agents' minimisers, of shape (..., P, d) (equation 12)."""
+    def noise_weights(self, shape: DataShape) -> FloatArray:
+        """Return the largest of all agents' sensitivities over each one's own, of shape (P,)."""
+        own = shape.argmin_sensitivities(self.loss, modulus=self.moduli, tolerance=self.tolerance)
+        largest = max(s.root for s in own)
+        # rounded down, so that no weighted sensitivity exceeds the largest
+        return np.array([-float_up(-largest / s.root) for s in own])
+
+    @property
+    def moduli(self) -> FloatArray:
+        """m_i of every agent, of shape (P,)."""
+        degrees = self.network.degrees.astype(np.float64)
+        return 2.0 * self.penalty * degrees + 2.0 * self.regularisation / len(degrees)
+
+    def agent_step(
+        self, dataset: PrivateDataset, state: NetworkState, weights: FloatArray | None = None
+    ) -> Sensitive:
+        """Return all agents' minimisers, of shape (..., P, d) (equation 12), times `weights`."""
         degrees = self.network.degrees.astype(np.float64)
         near = trusted_sums(state, self.network, self.threshold)
         return dataset.strongly_convex_argmin(
             self.loss,
-            modulus=2.0 * self.penalty * degrees + 2.0 * self.regularisation / len(degrees),
+            modulus=self.moduli,
             linear=state.duals - self.penalty * (degrees[:, None] * state.messages + near),
             tolerance=self.tolerance,
             start=state.messages,
+            weights=weights,
         )
 
 
@@ -220,7 +243,7 @@ class PublishedPrAdmm:
     ) -> NetworkState:
         """Run all rounds and return the last public state."""
         unit = self.lemma_5(dataset)
-        return self.algorithm.run(dataset, curator, lambda _: unit, observe)
+        return self.algorithm.run(dataset, curator, unit, observe)
 
     def lemma_5(self, dataset: PrivateDataset) -> Fraction:
         """Return V/(eta |V_i|) for the agent with the fewest neighbours."""

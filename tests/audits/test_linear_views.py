@@ -3,7 +3,7 @@
 The loss is quadratic and only a label differs. The record lives with the first party.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from math import inf, sqrt
 
@@ -23,24 +23,14 @@ from dpledger.audits.linear_views import (
 from dpledger.audits.replay import replay_chunks
 from dpledger.mechanisms import Adjacency, PrivateDataset
 from dpledger.mechanisms.errors import InvalidParameter
-from dpledger.solvers import ConstantSteps, DpAdmm, Logistic, PrAdmm, PvpAdmm, ring
+from dpledger.solvers import ConstantSteps, DpAdmm, Huber, Logistic, PrAdmm, PvpAdmm, ring
 
 ROUNDS = 6
 INDEX = 7
 
 
-@dataclass(frozen=True)
-class Quadratic:
-    """(score - label)²/2; iterates here stay far from where slopes would be cut."""
-
-    derivative_bound: Fraction = Fraction(1000)
-    curvature_bound: Fraction | None = Fraction(1)
-
-    def value(self, scores, labels):
-        return (scores - labels) ** 2 / 2
-
-    def derivative(self, scores, labels):
-        return scores - labels
+QUADRATIC = Huber(1000.0, 1.0)
+"""(score - label)²/2: iterates here stay far from where slopes are cut."""
 
 
 def pair(*, other_row=False):
@@ -61,9 +51,9 @@ def pair(*, other_row=False):
 
 
 SOLVERS = {
-    "dp-admm": DpAdmm(ROUNDS, 0.003, ConstantSteps(0.5), penalty=0.5, loss=Quadratic()),
-    "pvp": PvpAdmm(ROUNDS, 0.002, tolerance=1e-9, penalty=0.5, loss=Quadratic()),
-    "pr-admm": PrAdmm(ring(3), ROUNDS, 0.002, tolerance=1e-9, loss=Quadratic()),
+    "dp-admm": DpAdmm(ROUNDS, 0.003, ConstantSteps(0.5), penalty=0.5, loss=QUADRATIC),
+    "pvp": PvpAdmm(ROUNDS, 0.002, tolerance=1e-9, penalty=0.5, loss=QUADRATIC),
+    "pr-admm": PrAdmm(ring(3), ROUNDS, 0.002, tolerance=1e-9, loss=QUADRATIC),
 }
 
 
@@ -87,7 +77,7 @@ def test_the_last_model_follows_its_own_recursion():
     other = alone.with_record(3, label=-1.0)
     eta, rho, multiplier = 0.5, 0.5, 0.002
     solver = DpAdmm(
-        ROUNDS, multiplier, ConstantSteps(eta), penalty=rho, regularisation=0.0, loss=Quadratic()
+        ROUNDS, multiplier, ConstantSteps(eta), penalty=rho, regularisation=0.0, loss=QUADRATIC
     )
     scale = 1 / (rho + 1 / eta)
     contraction = np.eye(2) - scale * rows.T @ rows / 20
@@ -149,7 +139,7 @@ def test_attacks_come_within_five_percent_of_the_truth(name, view):
 
 def test_a_run_without_noise_is_refused():
     dataset, neighbour, _ = pair()
-    silent = DpAdmm(2, 0.0, ConstantSteps(0.5), loss=Quadratic())
+    silent = DpAdmm(2, 0.0, ConstantSteps(0.5), loss=QUADRATIC)
     with pytest.raises(InvalidParameter, match="noise"):
         linear_view(silent, dataset, neighbour, last_model)
 
@@ -174,9 +164,9 @@ def test_a_gap_that_no_noise_covers_has_infinite_mu():
         """Releases the first message a second time, without its noise."""
 
         def solve(self, data, curator, *, observe):
-            solver = DpAdmm(1, 0.003, ConstantSteps(0.5), loss=Quadratic())
+            solver = DpAdmm(1, 0.003, ConstantSteps(0.5), loss=QUADRATIC)
             state = solver.solve(data, curator, observe=observe)
-            gradient = data.mean_gradient(Quadratic(), np.zeros((3, 4)))
+            gradient = data.mean_gradient(QUADRATIC, np.zeros((3, 4)))
             curator.release_unprotected(gradient, reason="a test", round=2, release="gradient")
             return state
 

@@ -1,0 +1,156 @@
+"""Laws of PR-ADMM's noise where agents differ in records and in neighbours.
+
+1. Every agent's noise is in units of its own sensitivity, V 2/(|D_i| m_i) + 2 tau/m_i.
+2. That costs nothing: events are those of a shared noise_std, and certificates verify.
+3. A record of any agent attains the same planned mu; none exceeds it.
+"""
+
+from dataclasses import replace
+from fractions import Fraction
+from math import sqrt
+
+import numpy as np
+import pytest
+
+from dpledger.accounting import checker
+from dpledger.accounting.certificate import certify
+from dpledger.mechanisms import (
+    Adjacency,
+    DataShape,
+    EventList,
+    GaussianStep,
+    InvalidParameter,
+    PlanningCurator,
+    PrivateDataset,
+    ReplayCurator,
+    SamplingCurator,
+    SeededSampler,
+)
+from dpledger.solvers import LinearLoss, PrAdmm, PublishedPrAdmm, hub
+
+COUNTS = (30, 10, 20, 40)
+PARTIES = ("hub", "small", "middle", "large")
+HOME = np.repeat(np.arange(4), COUNTS)
+SOLVER = PrAdmm(hub(4), 3, 2.0, loss=LinearLoss(), tolerance=1e-9)
+RELATIONS = [Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT_ONE, Adjacency.ADD_REMOVE_ONE]
+
+
+def records() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(len(HOME), 3))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows, rng.choice([-1.0, 1.0], len(HOME))
+
+
+def private(
+    adjacency: Adjacency = Adjacency.REPLACE_ONE, party_counts: tuple[int, ...] = COUNTS
+) -> PrivateDataset:
+    return PrivateDataset(
+        *records(),
+        adjacency=adjacency,
+        row_bound=1.0,
+        party_of=HOME,
+        parties=PARTIES,
+        party_counts=party_counts,
+    )
+
+
+def own_sensitivities(adjacency: Adjacency) -> np.ndarray:
+    """The sensitivities in doubles: eta = 1/2, and the hub has three neighbours, the others one."""
+    moduli = np.array([3.0, 1.0, 1.0, 1.0])
+    factor = 1 if adjacency is Adjacency.ZERO_OUT_ONE else 2
+    return factor / (np.array(COUNTS) * moduli) + 2e-9 / moduli
+
+
+@pytest.mark.parametrize("adjacency", RELATIONS)
+def test_weights_are_the_largest_sensitivity_over_each_agents_own(adjacency: Adjacency) -> None:
+    shape, own = private(adjacency).shape, own_sensitivities(adjacency)
+    assert SOLVER.noise_weights(shape) == pytest.approx(own.max() / own, rel=1e-12)
+
+
+@pytest.mark.parametrize("adjacency", RELATIONS)
+def test_plan_run_and_replay_emit_equal_events_at_the_price_of_the_largest(
+    adjacency: Adjacency,
+) -> None:
+    dataset, plan, ran = private(adjacency), PlanningCurator(), EventList()
+    SOLVER.solve(PrivateDataset.planned(dataset.shape), plan)
+    run = SamplingCurator(ran, SeededSampler(1), trials=2, record=True)
+    SOLVER.solve(dataset, run)
+    SOLVER.solve(dataset, ReplayCurator(run.transcript))
+    assert plan.events == ran.events == [message.event for message in run.transcript]
+    for event in plan.events:
+        step = event.mechanism
+        assert isinstance(step, GaussianStep)
+        assert step.sensitivity.value == pytest.approx(own_sensitivities(adjacency).max(), rel=1e-9)
+        assert 2 <= Fraction(step.noise_std) / step.sensitivity.root <= 2 * (1 + Fraction(1, 2**40))
+
+
+def test_certificates_of_weighted_releases_verify() -> None:
+    plan = PlanningCurator()
+    SOLVER.solve(PrivateDataset.planned(private().shape), plan)
+    certificate = certify(plan.events, delta=1e-5)
+    assert float(checker.check(certificate.to_json_bytes()).values[-1]) == certificate.epsilon
+
+
+def test_the_noise_of_an_agents_message_is_a_multiple_of_its_own_sensitivity() -> None:
+    dataset, trials = private(), 4_000
+    once = replace(SOLVER, rounds=1)
+    noisy = once.solve(dataset, SamplingCurator(EventList(), SeededSampler(5), trials=trials))
+    exact = replace(once, noise_multiplier=0.0).solve(
+        dataset, SamplingCurator(EventList(), SeededSampler(5))
+    )
+    spread = np.sqrt(((noisy.messages - exact.messages) ** 2).mean(axis=(0, 2)))
+    expected = 2.0 * own_sensitivities(Adjacency.REPLACE_ONE)
+    # 12,000 squares each: five standard deviations, false alarm below 1e-5 for all four together
+    assert np.all(np.abs(spread / expected - 1) < 5 / sqrt(2 * trials * 3))
+
+
+@pytest.mark.parametrize("party", range(4))
+def test_a_record_of_any_agent_attains_the_planned_mu(party: int) -> None:
+    dataset, index = private(), sum(COUNTS[:party])
+    neighbour = dataset.with_record(index, label=-records()[1][index])
+    once = replace(SOLVER, rounds=1)
+    # one round: the log-ratio of a message drawn under the data set is N(mu²/2, mu²), mu = 1/2
+    run = SamplingCurator(EventList(), SeededSampler(9), trials=4_000, record=True)
+    once.solve(dataset, run)
+    ratio = np.zeros(4_000)
+    for sign, data in ((1, dataset), (-1, neighbour)):
+        replay = ReplayCurator(run.transcript)
+        once.solve(data, replay)
+        ratio += sign * replay.log_density
+    # five standard deviations of mean and variance: false alarm below 1e-5
+    assert abs(ratio.mean() - 1 / 8) < 5 * 0.5 / sqrt(4_000)
+    assert abs(ratio.var() * 4 - 1) < 5 * sqrt(2 / 4_000)
+
+
+def test_without_own_counts_all_agents_count_as_the_smallest() -> None:
+    dataset = private(party_counts=())
+    weights = SOLVER.noise_weights(dataset.shape)
+    assert weights == pytest.approx([3.0, 1.0, 1.0, 1.0], rel=1e-12)
+    assert dataset.shape.counts == (10, 10, 10, 10)
+
+
+def test_the_published_variant_has_one_noise_for_all() -> None:
+    dataset, published = private(), PublishedPrAdmm(replace(SOLVER, rounds=1))
+    noisy = published.solve(dataset, SamplingCurator(EventList(), SeededSampler(5), trials=2_000))
+    spread = noisy.messages.std(axis=0).mean(axis=-1)
+    # V/(eta |V_i|) = 2 for an agent with one neighbour, times the noise multiplier
+    assert spread == pytest.approx(np.full(4, 4.0), rel=0.05)
+
+
+@pytest.mark.parametrize("wrong", [(30, 10, 20, 41), (30, 10, 20), (0, 10, 20, 40)])
+def test_bounds_that_are_no_bounds_are_refused(wrong: tuple[int, ...]) -> None:
+    with pytest.raises(InvalidParameter, match="Expected (party_counts|count=0)"):
+        private(party_counts=wrong)
+
+
+def test_bounds_and_a_common_bound_exclude_each_other() -> None:
+    shape = private().shape
+    assert shape.counts == COUNTS
+    with pytest.raises(InvalidParameter, match="party_counts"):
+        DataShape(PARTIES, 11, 3, 1.0, Adjacency.REPLACE_ONE, party_counts=COUNTS)
+    with pytest.raises(InvalidParameter, match="n_min=5 None beside party_counts"):
+        PrivateDataset(
+            np.eye(3), np.ones(3), adjacency=Adjacency.ADD_REMOVE_ONE, row_bound=1.0, n_min=5,
+            party_counts=(3,),
+        )  # fmt: skip

@@ -11,6 +11,7 @@ from .claims import claims
 from .crosscheck import crosscheck
 from .curve import curve
 from .demo import demo
+from .experiment import experiment
 from .ledger import ledger
 from .membership import membership
 from .plan import plan
@@ -40,6 +41,7 @@ for _command in (
     crosscheck,
     curve,
     demo,
+    experiment,
     ledger,
     membership,
     plan,

@@ -6,7 +6,7 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-ROOMS = frozenset({"mechanisms", "accounting", "solvers", "audits", "cli", "data"})
+ROOMS = frozenset({"mechanisms", "accounting", "solvers", "audits", "experiments", "cli", "data"})
 
 
 class _BareImportGuard(MetaPathFinder):

@@ -14,9 +14,10 @@ ALLOWED = {
     "accounting": {"mechanisms"},
     "solvers": {"mechanisms", "accounting", "data"},
     "audits": {"mechanisms", "accounting", "solvers", "data"},
-    "cli": {"mechanisms", "accounting", "solvers", "audits", "data"},
+    "experiments": {"mechanisms", "accounting", "solvers", "audits", "data"},
+    "cli": {"mechanisms", "accounting", "solvers", "audits", "data", "experiments"},
 }
-"""mechanisms <- accounting <- solvers <- audits <- cli; data stands on mechanisms alone."""
+"""mechanisms <- accounting <- solvers <- audits <- experiments <- cli; data stands on mechanisms."""
 
 MODULES = [path for room in ALLOWED for path in sorted((ROOT / room).rglob("*.py"))]
 CHECKER = ROOT / "accounting" / "checker.py"

@@ -1,0 +1,169 @@
+"""`dpledger experiment`: run the papers' experiments, and say what their epsilons are worth."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.table import Table
+
+from ..experiments import (
+    PAPERS,
+    Comparison,
+    Finished,
+    Kind,
+    Measured,
+    Plan,
+    carry_out,
+    chosen,
+    spread,
+)
+from .output import Outcome, deliver, json_option, number, shown_up, steps
+
+__all__ = ["experiment"]
+
+_SHOWN = ("accuracy", "excess_loss")
+
+
+@click.command()
+@click.argument("name")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("runs/experiments"),
+    show_default=True,
+    help="Folder for figures, tables and finished runs.",
+)
+@click.option("--runs", type=click.IntRange(1), help="Runs of each cell; by default the paper's.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--quick", is_flag=True, help="Fewer cells and two runs, for a look.")
+@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Processes.")
+@json_option
+def experiment(
+    name: str, out: Path, runs: int | None, seed: int, quick: bool, jobs: int, as_json: bool
+) -> None:
+    """Run experiment NAME: `list` shows all, `star/delta` is one, `star` means all of a paper's.
+
+    Each leaves SVG figures, tables (CSV) and a manifest in its folder. What is interrupted goes on
+    where it stopped: finished runs are kept, and used again.
+    """
+    if name == "list":
+        deliver(_listed(), as_json=as_json)
+        return
+    plan = Plan(seed=seed, runs=runs, quick=quick, jobs=jobs)
+    pairs = chosen(name, PAPERS)
+    with steps() as start:
+        finished = [
+            carry_out(paper, one, plan, out, progress=start(f"{paper.name}/{one.name}"))
+            for paper, one in pairs
+        ]
+    deliver(_outcome(name, finished, out), as_json=as_json)
+
+
+def _listed() -> Outcome:
+    table = Table("name", "what", "in the paper", "runs", box=None)
+    data: list[dict[str, Any]] = []
+    for paper in PAPERS:
+        for one in paper.experiments:
+            name = f"{paper.name}/{one.name}"
+            table.add_row(name, one.title, one.source, str(one.runs))
+            data.append({"name": name, "title": one.title, "source": one.source, "runs": one.runs})
+    return Outcome(title="Experiments", data={"experiments": data}, tables=(table,))
+
+
+def _outcome(name: str, finished: list[Finished], out: Path) -> Outcome:
+    tables: list[Table] = []
+    for each in finished:
+        tables.append(_cells_table(each))
+        if each.comparisons:
+            tables.append(_comparison_table(each))
+    return Outcome(
+        title=f"Experiment {name}",
+        data={"out": str(out), "experiments": [_data(each) for each in finished]},
+        rows=(("files", ", ".join(str(each.folder) for each in finished)),),
+        tables=tuple(tables),
+    )
+
+
+def _cells_table(finished: Finished) -> Table:
+    metrics = [m for m in _SHOWN if m in finished.cells[0].traces[0].values]
+    table = Table(
+        "line", "x", "promised ε", "certified ε", "noise alone", *metrics, "seconds",
+        title=finished.name, title_justify="left", box=None,
+    )  # fmt: skip
+    for each in finished.cells:
+        privacy = each.privacy
+        private = each.cell.kind is not Kind.NON_PRIVATE
+        table.add_row(
+            each.cell.line,
+            "" if each.cell.x is None else f"{each.cell.x:g}",
+            "" if privacy.nominal is None else f"{privacy.nominal:.4g}",
+            _epsilon(privacy.certified) if private else "",
+            _epsilon(privacy.noisy_part) if private else "",
+            *(_mean(each, metric) for metric in metrics),
+            f"{spread(each, 'seconds').mean:.2g}",
+        )
+    return table
+
+
+def _comparison_table(finished: Finished) -> Table:
+    table = Table(
+        "published", "x", "promised ε", "noise ÷ repaired", "excess loss ÷ repaired",
+        "accuracy − repaired",
+        title=f"{finished.name}: published noise against the repaired one at the promised ε",
+        title_justify="left", box=None,
+    )  # fmt: skip
+    for each in finished.comparisons:
+        published, repaired = each.excess_loss
+        table.add_row(
+            each.line,
+            "" if each.x is None else f"{each.x:g}",
+            f"{each.nominal:.4g}",
+            f"{each.noise_ratio:.4g}",
+            f"{published / repaired:.4g}",
+            "" if each.accuracy is None else f"{each.accuracy[0] - each.accuracy[1]:+.2%}",
+        )
+    return table
+
+
+def _epsilon(bound: float | None) -> str:
+    return "∞" if bound is None else shown_up(bound, digits=5)
+
+
+def _mean(measured: Measured, metric: str) -> str:
+    over = spread(measured, metric)
+    return f"{over.mean:.4g} ± {over.deviation:.2g}"
+
+
+def _data(finished: Finished) -> dict[str, Any]:
+    return {
+        "name": finished.name,
+        "folder": str(finished.folder),
+        "cells": [_cell_data(each) for each in finished.cells],
+        "comparisons": [_comparison_data(each) for each in finished.comparisons],
+    }
+
+
+def _cell_data(measured: Measured) -> dict[str, Any]:
+    privacy = measured.privacy
+    return {
+        "line": measured.cell.line,
+        "kind": measured.cell.kind.value,
+        "x": measured.cell.x,
+        "delta": privacy.delta,
+        "promised_epsilon": privacy.nominal,
+        "certified_epsilon": "infinity" if privacy.certified is None else privacy.certified,
+        "unprotected": list(privacy.unprotected),
+        "runs": len(measured.traces),
+        "means": {m: number(spread(measured, m).mean) for m in measured.traces[0].values},
+    }
+
+
+def _comparison_data(comparison: Comparison) -> dict[str, Any]:
+    return {
+        key: number(value) if isinstance(value, float) and not isfinite(value) else value
+        for key, value in asdict(comparison).items()
+    }

@@ -1,0 +1,156 @@
+"""Figures as SVG: the same bytes for the same numbers.
+
+Colours are by line and safe for the colour-blind (Okabe, Ito 2008); what is published is dashed, so
+that figures can be read without colours.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.figure import Figure as Canvas
+
+from .cell import Kind
+from .engine import Measured
+from .experiment import METRICS, Against, Figure
+from .tables import Spread, spread
+
+__all__ = ["draw"]
+
+_COLOURS = (
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31",
+)  # fmt: skip
+_STYLE: dict[Any, Any] = {"svg.hashsalt": "dpledger", "svg.fonttype": "none", "font.size": 9.0}
+_DASHES = {
+    Kind.PUBLISHED: "--",
+    Kind.REPAIRED: "-",
+    Kind.BASELINE: "-.",
+    Kind.NON_PRIVATE: ":",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """Cells of one line of the legend, in order, and its look."""
+
+    name: str
+    kind: Kind
+    cells: tuple[Measured, ...]
+    colour: str
+
+    @property
+    def look(self) -> dict[str, Any]:
+        return {"color": self.colour, "linestyle": _DASHES[self.kind], "linewidth": 1.4}
+
+
+def draw(figure: Figure, cells: Sequence[Measured], *, title: str, path: Path) -> None:
+    """Write one figure; bands and bars are one standard deviation over runs."""
+    with mpl.rc_context(_STYLE):
+        canvas = Canvas(figsize=(7.2, 4.2), layout="constrained")
+        axes: Any = canvas.subplots()
+        for line in _lines(cells):
+            _DRAWN[figure.against](axes, line, figure.metric)
+        if figure.log_y:
+            axes.set_yscale("log")
+        if figure.log_x:
+            axes.set_xscale("log")
+        axes.set_xlabel(_x_label(figure, cells))
+        axes.set_ylabel(METRICS[figure.metric])
+        axes.set_title(title, fontsize=10)
+        axes.grid(visible=True, which="major", alpha=0.25)
+        axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=7.5, frameon=False)
+        canvas.savefig(path, format="svg", metadata={"Date": None})
+
+
+def _lines(cells: Sequence[Measured]) -> list[_Line]:
+    names = list(dict.fromkeys(measured.cell.line for measured in cells))
+    found: list[_Line] = []
+    for place, name in enumerate(names):
+        of_line = tuple(measured for measured in cells if measured.cell.line == name)
+        colour = _COLOURS[place % len(_COLOURS)]
+        found.append(_Line(name, of_line[0].cell.kind, of_line, colour))
+    return found
+
+
+def _x_label(figure: Figure, cells: Sequence[Measured]) -> str:
+    if figure.against is Against.ROUND:
+        return "round"
+    if figure.against is Against.X:
+        return figure.label
+    deltas = sorted({measured.privacy.delta for measured in cells})
+    at = ", ".join(f"{delta:g}" for delta in deltas)
+    return f"ε at δ = {at} (hollow: promised by the paper, filled: certified)"
+
+
+def _against_round(axes: Any, line: _Line, metric: str) -> None:
+    for measured in line.cells:
+        rounds = measured.traces[0].rounds
+        over = [spread(measured, metric, place) for place in range(len(rounds))]
+        axes.plot(rounds, [s.mean for s in over], label=line.name, **line.look)
+        low, high = [s.mean - s.deviation for s in over], [s.mean + s.deviation for s in over]
+        axes.fill_between(rounds, low, high, color=line.colour, alpha=0.15, linewidth=0)
+
+
+def _against_x(axes: Any, line: _Line, metric: str) -> None:
+    over = [spread(measured, metric) for measured in line.cells]
+    places = [measured.cell.x for measured in line.cells]
+    if places == [None]:
+        _level(axes, line, over[0])
+        return
+    axes.errorbar(
+        places,
+        [s.mean for s in over],
+        yerr=[s.deviation for s in over],
+        label=line.name,
+        marker="o",
+        markersize=4,
+        capsize=2,
+        **line.look,
+    )
+
+
+def _against_epsilon(axes: Any, line: _Line, metric: str) -> None:
+    if line.kind is Kind.NON_PRIVATE:
+        _level(axes, line, spread(line.cells[0], metric))
+        return
+    over = [spread(measured, metric) for measured in line.cells]
+    means, deviations = [s.mean for s in over], [s.deviation for s in over]
+    privacies = [measured.privacy for measured in line.cells]
+    common = {"yerr": deviations, "markersize": 4.5, "capsize": 2, "color": line.colour}
+    true = [p.noisy_part for p in privacies]
+    name = line.name
+    if any(p.certified is None for p in privacies):
+        name += "\n(ε = ∞; filled: its noise alone)"
+    if any(e == 0.0 for e in true):
+        name += "\n(certified ε = 0 at this δ)"
+    if line.kind is Kind.PUBLISHED:
+        promised = [p.nominal for p in privacies]
+        axes.errorbar(promised, means, marker="o", markerfacecolor="none", linestyle="--", **common)
+        for a, b, y in zip(promised, true, means, strict=True):
+            if a and b:
+                axes.plot([a, b], [y, y], color=line.colour, linewidth=0.6, alpha=0.6)
+    axes.errorbar(
+        [e or float("nan") for e in true],
+        means,
+        marker="o" if line.kind is not Kind.BASELINE else "s",
+        linestyle=_DASHES[line.kind],
+        linewidth=1.4,
+        label=name,
+        **common,
+    )
+
+
+def _level(axes: Any, line: _Line, over: Spread) -> None:
+    axes.axhline(over.mean, label=line.name, **line.look)
+    axes.axhspan(
+        over.mean - over.deviation, over.mean + over.deviation, color=line.colour, alpha=0.1
+    )
+
+
+_DRAWN = {
+    Against.ROUND: _against_round,
+    Against.X: _against_x,
+    Against.EPSILON: _against_epsilon,
+}

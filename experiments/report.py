@@ -1,0 +1,92 @@
+"""What an experiment leaves behind: figures, tables, and a manifest that makes them again."""
+
+import json
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from .cell import canonical
+from .engine import Measured, Plan, Progress, measure
+from .experiment import Experiment, Paper
+from .figures import draw
+from .tables import Comparison, comparisons, spread, write_tables
+
+__all__ = ["Finished", "carry_out"]
+
+_PACKAGES = ("dpledger", "numpy", "scipy", "python-flint", "matplotlib")
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """An experiment that is done: where its files are, and its numbers."""
+
+    name: str
+    folder: Path
+    cells: tuple[Measured, ...]
+    comparisons: tuple[Comparison, ...]
+
+
+def carry_out(
+    paper: Paper,
+    experiment: Experiment,
+    plan: Plan,
+    out: Path,
+    *,
+    progress: Progress | None = None,
+) -> Finished:
+    """Run an experiment and write its files into `out/paper/experiment`.
+
+    Finished runs are kept in `out/cells`, and used again by every experiment that has the same.
+    """
+    cells = measure(experiment, plan, out / "cells", progress=progress)
+    folder = out / paper.name / experiment.name
+    folder.mkdir(parents=True, exist_ok=True)
+    write_tables(cells, folder)
+    for figure in experiment.figures:
+        path = folder / f"{figure.metric.replace('_', '-')}.svg"
+        draw(figure, cells, title=f"{experiment.title} ({paper.name})", path=path)
+    finished = Finished(
+        f"{paper.name}/{experiment.name}", folder, tuple(cells), tuple(comparisons(cells))
+    )
+    manifest = _manifest(paper, experiment, plan, cells)
+    (folder / "manifest.json").write_text(
+        json.dumps(manifest, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
+    return finished
+
+
+def _manifest(
+    paper: Paper, experiment: Experiment, plan: Plan, cells: Sequence[Measured]
+) -> dict[str, Any]:
+    return {
+        "experiment": f"{paper.name}/{experiment.name}",
+        "title": experiment.title,
+        "source": f"{paper.reference}: {experiment.source}",
+        "seed": plan.seed,
+        "runs": plan.runs_of(experiment),
+        "quick": plan.quick,
+        "versions": {
+            "python": platform.python_version(),
+            **{package: version(package) for package in _PACKAGES},
+        },
+        "cells": [
+            {
+                "line": measured.cell.line,
+                "kind": measured.cell.kind.value,
+                "x": measured.cell.x,
+                "key": measured.cell.key,
+                "parameters": canonical(measured.cell.task),
+                "privacy": msgspec.to_builtins(measured.privacy),
+                "final": {
+                    metric: msgspec.to_builtins(spread(measured, metric))
+                    for metric in measured.traces[0].values
+                },
+            }
+            for measured in cells
+        ],
+    }

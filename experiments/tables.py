@@ -1,0 +1,155 @@
+"""Measured cells as tables: all runs, their means, their times, published beside repaired."""
+
+import csv
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+from statistics import fmean, stdev
+
+from .cell import Kind
+from .engine import Measured
+
+__all__ = ["Comparison", "Spread", "comparisons", "spread", "write_tables"]
+
+_HEAD = ("line", "kind", "x")
+_PROMISE = ("delta", "nominal_epsilon", "certified_epsilon", "noisy_part_epsilon", "noise_std")
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Mean and standard deviation over runs (n - 1 in its denominator; 0 for a single run)."""
+
+    mean: float
+    deviation: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """A published cell beside the repaired one of the same promise.
+
+    Args:
+        line: of the published cell.
+        x: where both stand, if anywhere.
+        delta, nominal: the promise.
+        published, repaired: certified epsilons; infinity where there is none.
+        noise_ratio: the published noise over the repaired one, in units of the sensitivity where it
+            is one number.
+        excess_loss: published and repaired means.
+        accuracy: published and repaired means on test records, where they were measured.
+    """
+
+    line: str
+    x: float | None
+    delta: float
+    nominal: float
+    published: float
+    repaired: float
+    noise_ratio: float
+    excess_loss: tuple[float, float]
+    accuracy: tuple[float, float] | None
+
+
+def spread(measured: Measured, metric: str, at: int = -1) -> Spread:
+    """Return a metric over runs, at the place `at` among the measured rounds."""
+    if metric == "seconds":
+        values = [trace.seconds for trace in measured.traces]
+    else:
+        values = [trace.values[metric][at] for trace in measured.traces]
+    return Spread(fmean(values), stdev(values) if len(values) > 1 else 0.0)
+
+
+def comparisons(cells: Sequence[Measured]) -> list[Comparison]:
+    """Return published cells, each beside the repaired one that promises the same, if there is."""
+    found: list[Comparison] = []
+    for one in cells:
+        if one.cell.kind is not Kind.PUBLISHED or one.privacy.nominal is None:
+            continue
+        for other in cells:
+            if other.cell.kind is Kind.REPAIRED and _alike(one, other):
+                found.append(_compared(one, other, one.privacy.nominal))
+                break
+    return found
+
+
+def _alike(one: Measured, other: Measured) -> bool:
+    def of(measured: Measured) -> tuple[object, ...]:
+        cell, privacy = measured.cell, measured.privacy
+        return cell.pair, cell.x, privacy.delta, privacy.nominal
+
+    return of(one) == of(other)
+
+
+def _compared(one: Measured, other: Measured, nominal: float) -> Comparison:
+    a, b = one.privacy, other.privacy
+    if a.noise_multiplier is not None and b.noise_multiplier is not None:
+        ratio = a.noise_multiplier / b.noise_multiplier
+    else:
+        ratio = a.noise_std / b.noise_std
+
+    def means(metric: str) -> tuple[float, float]:
+        return spread(one, metric).mean, spread(other, metric).mean
+
+    return Comparison(
+        line=one.cell.line,
+        x=one.cell.x,
+        delta=a.delta,
+        nominal=nominal,
+        published=inf if a.certified is None else a.certified,
+        repaired=inf if b.certified is None else b.certified,
+        noise_ratio=ratio,
+        excess_loss=means("excess_loss"),
+        accuracy=means("accuracy") if "accuracy" in one.traces[0].values else None,
+    )
+
+
+def write_tables(cells: Sequence[Measured], folder: Path) -> None:
+    """Write runs.csv (every number), summary.csv (means) and times.csv (of this machine)."""
+    _write(folder / "runs.csv", (*_HEAD, "run", "round", "metric", "value"), _runs(cells))
+    head = (*_HEAD, *_PROMISE, "runs", "round", "metric", "mean", "standard_deviation")
+    _write(folder / "summary.csv", head, _summary(cells))
+    _write(folder / "times.csv", (*_HEAD, "run", "seconds"), _times(cells))
+
+
+def _write(path: Path, head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(head)
+        writer.writerows(rows)
+
+
+def _start(measured: Measured) -> tuple[str, str, object]:
+    cell = measured.cell
+    return cell.line, cell.kind.value, "" if cell.x is None else cell.x
+
+
+def _runs(cells: Sequence[Measured]) -> Iterator[Sequence[object]]:
+    for measured in cells:
+        for run, trace in enumerate(measured.traces):
+            for metric, values in trace.values.items():
+                for at, value in zip(trace.rounds, values, strict=True):
+                    yield (*_start(measured), run, at, metric, repr(value))
+
+
+def _summary(cells: Sequence[Measured]) -> Iterator[Sequence[object]]:
+    for measured in cells:
+        privacy = measured.privacy
+        promise = (
+            privacy.delta,
+            "" if privacy.nominal is None else privacy.nominal,
+            inf if privacy.certified is None else privacy.certified,
+            inf if privacy.noisy_part is None else privacy.noisy_part,
+            privacy.noise_std,
+        )
+        first = measured.traces[0]
+        for metric in first.values:
+            for place, at in enumerate(first.rounds):
+                over = spread(measured, metric, place)
+                row = (len(measured.traces), at, metric, repr(over.mean), repr(over.deviation))
+                yield (*_start(measured), *promise, *row)
+
+
+def _times(cells: Sequence[Measured]) -> Iterator[Sequence[object]]:
+    for measured in cells:
+        for run, trace in enumerate(measured.traces):
+            yield (*_start(measured), run, trace.seconds)

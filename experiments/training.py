@@ -1,0 +1,224 @@
+"""Tasks whose parties hold disjoint records: four of the five papers.
+
+A paper says how its algorithm is built as published and as repaired (`Method`); calibration,
+pricing, training and measuring are the same for all.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from math import isfinite
+from time import perf_counter
+from typing import Any, Protocol
+
+from ..accounting.accountants import RdpAccountant
+from ..accounting.composition import composed
+from ..accounting.guarantee import guarantee
+from ..accounting.planning import calibrate_noise_multiplier
+from ..data import LabelledRecords
+from ..mechanisms import (
+    Adjacency,
+    DataShape,
+    Event,
+    EventList,
+    GaussianMixtureStep,
+    GaussianStep,
+    PlanningCurator,
+    PrivateDataset,
+    SamplingCurator,
+    UnprotectedRelease,
+)
+from ..mechanisms.curators import Curator
+from ..mechanisms.protocols import FloatArray
+from ..mechanisms.sampling import Sampler
+from .cell import Kind, Privacy, Trace
+from .sources import Source, accuracy, mean_loss, optimum
+
+__all__ = ["Algorithm", "Method", "Modelled", "Training", "planned", "priced"]
+
+
+class Modelled(Protocol):
+    """A public state that has a model, of shape (d,)."""
+
+    @property
+    def model(self) -> FloatArray: ...
+
+
+class Algorithm(Protocol):
+    """A solver of records that parties hold."""
+
+    def solve(
+        self,
+        dataset: PrivateDataset,
+        curator: Curator,
+        *,
+        observe: Callable[[int, Any], None] | None = None,
+    ) -> Modelled:
+        """Run all rounds and return the last public state."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method(ABC):
+    """How a paper's algorithm is built, for a promise.
+
+    Args:
+        kind: whose noise.
+        epsilon: the paper's parameter.
+        delta: the paper's parameter.
+    """
+
+    kind: Kind
+    epsilon: float = 1.0
+    delta: float = 1e-5
+
+    @property
+    def target(self) -> float:
+        """The total epsilon that the paper promises; what the repaired twin is calibrated to."""
+        return self.epsilon
+
+    @abstractmethod
+    def repaired(self, shape: DataShape, noise_multiplier: float) -> Algorithm:
+        """Return the repaired algorithm; without privacy for a noise multiplier of 0."""
+
+    @abstractmethod
+    def published(self, shape: DataShape) -> Algorithm:
+        """Return the algorithm and noise of the paper."""
+
+    def algorithm(self, shape: DataShape) -> Algorithm:
+        """Return the algorithm that is run."""
+        if self.kind is Kind.PUBLISHED:
+            return self.published(shape)
+        if self.kind is Kind.NON_PRIVATE:
+            return self.repaired(shape, 0.0)
+        return self.repaired(shape, _calibrated(self, shape))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Training:
+    """A method on the records of `parties` parties, dealt to them at random.
+
+    Args:
+        source: of the records.
+        method: of training.
+        parties: their number.
+        adjacency: of the guarantee.
+        history: whether to measure after every round, or after the last one only.
+    """
+
+    source: Source
+    method: Method
+    parties: int
+    adjacency: Adjacency = Adjacency.REPLACE_ONE
+    history: bool = False
+
+    def shape(self) -> DataShape:
+        """Return what is public about the records."""
+        names = tuple(f"party {i + 1}" for i in range(self.parties))
+        count = self.source.train // self.parties
+        return DataShape(names, count, self.source.features, 1.0, self.adjacency)
+
+    def privacy(self) -> Privacy:
+        """Return the promise and the truth, from a plan."""
+        method, shape = self.method, self.shape()
+        nominal = None if method.kind is Kind.NON_PRIVATE else method.target
+        events = planned(method.algorithm(shape), shape)
+        return priced(events, delta=method.delta, nominal=nominal)
+
+    def run(self, *, split_seed: int, sampler: Sampler) -> Trace:
+        """Train once, and measure the public models."""
+        shape = self.shape()
+        train, test = self.source.split(split_seed)
+        train = train.divided(shape.parties)
+        dataset = PrivateDataset(
+            train.features,
+            train.labels,
+            adjacency=shape.adjacency,
+            row_bound=shape.row_bound,
+            party_of=train.party_of,
+            parties=train.parties,
+        )
+        algorithm = self.method.algorithm(shape)
+        models: list[FloatArray] = []
+        last = 0
+
+        def observe(k: int, state: Any) -> None:
+            nonlocal last
+            last = k
+            if self.history:
+                models.append(state.model)
+
+        start = perf_counter()
+        final = algorithm.solve(dataset, SamplingCurator(EventList(), sampler), observe=observe)
+        seconds = perf_counter() - start
+        rounds = tuple(range(1, last + 1)) if self.history else (last,)
+        least = optimum(self.source, split_seed)
+        measured = [
+            _measured(model, train, test, least) for model in (models if models else [final.model])
+        ]
+        values = {name: tuple(m[name] for m in measured) for name in measured[0]}
+        return Trace(rounds=rounds, values=values, seconds=seconds)
+
+
+def planned(algorithm: Algorithm, shape: DataShape) -> tuple[Event, ...]:
+    """Return the events that an algorithm will emit on data of this shape."""
+    curator = PlanningCurator()
+    algorithm.solve(PrivateDataset.planned(shape), curator)
+    return tuple(curator.events)
+
+
+def priced(events: tuple[Event, ...], *, delta: float, nominal: float | None) -> Privacy:
+    """Return what events are worth beside what is promised."""
+    noisy = tuple(e for e in events if not isinstance(e.mechanism, UnprotectedRelease))
+    epsilon, method = _epsilon(noisy, delta)
+    reasons = (e.mechanism.reason for e in events if isinstance(e.mechanism, UnprotectedRelease))
+    unprotected = tuple(dict.fromkeys(reasons))
+    first, multiplier = noisy[0].mechanism, None
+    if isinstance(first, GaussianStep) and first.noise_std > 0:
+        multiplier = first.noise_std / first.sensitivity.value
+    finite = epsilon if isfinite(epsilon) else None
+    return Privacy(
+        delta=delta,
+        nominal=nominal,
+        certified=None if unprotected else finite,
+        noisy_part=finite,
+        noise_std=float(getattr(first, "noise_std", 0.0)),
+        noise_multiplier=multiplier,
+        method=method,
+        unprotected=unprotected,
+    )
+
+
+def _epsilon(noisy: tuple[Event, ...], delta: float) -> tuple[float, str]:
+    """Return a certified upper bound on epsilon, and how it was found."""
+    if any(isinstance(event.mechanism, GaussianMixtureStep) for event in noisy):
+        # published mixtures have so little noise that the tight engine would need gigabytes
+        bound = RdpAccountant.over(composed(noisy)).epsilon(delta=delta)
+        return bound.upper_float, "RDP, an upper bound that may be far above the truth"
+    found = guarantee(noisy, delta=delta)
+    return found.epsilon.upper_float, found.method
+
+
+@lru_cache(maxsize=256)
+def _calibrated(method: Method, shape: DataShape) -> float:
+    """Return the least noise multiplier that certifies the method's target."""
+
+    def plan(noise_multiplier: float) -> tuple[Event, ...]:
+        return planned(method.repaired(shape, noise_multiplier), shape)
+
+    found = calibrate_noise_multiplier(plan, target_epsilon=method.target, delta=method.delta)
+    return found.noise_multiplier
+
+
+def _measured(
+    model: FloatArray, train: LabelledRecords, test: LabelledRecords, least: float
+) -> dict[str, float]:
+    loss = mean_loss(train, model)
+    return {
+        "train_loss": loss,
+        "excess_loss": loss - least,
+        "test_loss": mean_loss(test, model),
+        "accuracy": accuracy(test, model),
+        "train_accuracy": accuracy(train, model),
+    }

@@ -66,13 +66,30 @@ def _has_mean(derivation: Derivation) -> bool:
 
 
 def in_groups(account: Account, size: int) -> Account:
-    """Return what `size` records pay together.
+    """Return what `size` records pay together that are all there or all not, as one person's are.
 
-    Additive noise meets `size` times the shift, randomised response as many answers. Of a sample
-    that one record enters with probability q, at least one of the group is part with probability
-    1 - (1-q)^size (fixed batch: at most size q), and then it shifts the release by at most `size`
-    times as much; by convexity and monotonicity of the hockey-stick divergence in a shift, the pair
-    of that rate and shift dominates.
+    All of them are added, all removed, all zeroed or all replaced. Data sets that differ by adding
+    some records and removing others are not covered where a Poisson sample is drawn.
+
+    Additive noise meets `size` times the shift, randomised response as many answers. Of a Poisson
+    sample of rate q some of the group is part with probability p = 1 - (1-q)^size. Given the part
+    of all others, the release without the group is Q, the noise alone, and with it (1-p) Q + p R,
+    where R is a mixture of the noise shifted by vectors v of length <= `size` Δ. Then
+
+        H_γ((1-p)Q + pR ‖ Q) = p H_c(R ‖ Q)    c = 1 + (γ-1)/p    (1 - γ where c < 0)
+        H_γ(Q ‖ (1-p)Q + pR) = g H_(γp/g)(Q ‖ R)    g = 1 - γ(1-p)    (0 where g <= 0)
+
+    and both are convex in R, so at most those of one shift v, which grow with its length: the pair
+    of rate p and shift `size` Δ dominates in each order. What is true given the others' part is
+    true of the mixture over it, by joint convexity. A larger p, as rounding gives it, dominates by
+    post-processing: replace the output by fresh noise Q now and then. That step is also why p =
+    `size` q will do where draws are not independent (fixed batch, mixture step).
+
+    Of a fixed batch drawn from n records under replace-one, both neighbours' batches avoid the
+    group with equal probability and then release alike; otherwise members can be exchanged one by
+    one for a uniform choice of others, which moves the release by at most `size` Δ and makes the
+    batch one that avoids the group. So the glued pair of that shift dominates (advanced joint
+    convexity: Balle, Barthe, Gaboardi 2018, Theorems 2 and 11).
 
     Raises `InvalidParameter` unless `size` is a whole number >= 1.
     """

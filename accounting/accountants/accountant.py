@@ -99,7 +99,10 @@ class Accountant(ABC):
             self.add(event)
 
     def epsilon(self, delta: Number, *, group: int = 1) -> Enclosure:
-        """Return epsilon at `delta`, in (0, 1), of the `group` records that pay most."""
+        """Return epsilon at `delta`, in (0, 1), of the `group` records that pay most.
+
+        They are all there or all not, as one person's are; see `in_groups`.
+        """
         return _greatest(found for _, found in self.epsilon_by_party(delta, group=group))
 
     def delta(self, epsilon: Number, *, group: int = 1) -> Enclosure:

@@ -183,7 +183,7 @@ class PrivateDataset:
             party_counts,
         )
         self._records: Records | None = records
-        self._beside: tuple[Records, slice] | None = None
+        self._beside: _Neighbour | None = None
 
     @classmethod
     def planned(cls, shape: DataShape) -> PrivateDataset:
@@ -209,11 +209,14 @@ class PrivateDataset:
         )
         width = self.shape.parameters(loss)
         point = self._point("w", w, width)
-        return self._sensitive(
-            sensitivity,
-            width,
-            lambda records, rows: records.mean_gradient(loss, point[..., rows, :]),
-        )
+
+        def mean(records: Records, rows: slice) -> FloatArray:
+            return records.mean_gradient(loss, point[..., rows, :])
+
+        def total(records: Records, rows: slice) -> FloatArray:
+            return records.sum_gradient(loss, point[..., rows, :])
+
+        return self._sensitive(sensitivity, width, mean, total)
 
     def second_moment(self) -> Sensitive:
         """Return each party's mean of a aᵀ over its rows a, row by row: of shape (P, d²).
@@ -326,19 +329,22 @@ class PrivateDataset:
 
         For attacks, by whoever holds both: one pass of an algorithm, its messages drawn from the
         first values, also computes what the neighbour would have said. Parties that hold no
-        differing record would have said the same, and are computed once. There are no samples.
+        differing record would have said the same, and are computed once; of means, only the
+        differing records' part is computed anew. There are no samples.
 
         Raises `InvalidParameter` when the public facts differ.
         """
         if neighbour.shape != self.shape:
             raise InvalidParameter("neighbour.shape", neighbour.shape, f"equal to {self.shape}")
-        records, differing = neighbour._held(), self.differing(neighbour)
+        here, there, differing = self._held(), neighbour._held(), self.differing(neighbour)
         homes = [] if differing is None else np.unique(self.home[differing]).tolist()
         pair = self.planned(self.shape)
-        pair._records, pair._beside = self._held(), (records, slice(None))
-        if len(homes) == 1:
+        pair._records, pair._beside = here, _Neighbour(there, slice(None), None)
+        if differing is not None and len(homes) == 1:
             party = homes[0]
-            pair._beside = (records.of_party(party), slice(party, party + 1))
+            moved = (here.taken(differing), there.taken(differing))
+            rows = slice(party, party + 1)
+            pair._beside = _Neighbour(there.of_party(party), rows, moved)
         return pair
 
     def sampled(self, scheme: Scheme, draw: Draw) -> Sample:
@@ -374,16 +380,24 @@ class PrivateDataset:
         sensitivity: Sensitivity,
         width: int,
         compute: Callable[[Records, slice], FloatArray],
+        total: Callable[[Records, slice], FloatArray] | None = None,
     ) -> Sensitive:
-        """Return what `compute` makes of records and the slice of rows that are theirs."""
-        value = None if self._records is None else compute(self._records, slice(None))
-        if value is not None and self._beside is not None:
-            records, rows = self._beside
+        """Return what `compute` makes of records and the slice of rows that are theirs.
+
+        If it makes the mean over a party's records, `total` makes the sum.
+        """
+        records, beside = self._records, self._beside
+        value = None if records is None else compute(records, slice(None))
+        if value is not None and records is not None and beside is not None:
             # trials have an axis even where there is one for all, behind that of the data sets
             lead = value.shape[:-2] or (1,)
             pair = np.empty((2, *lead, *value.shape[-2:]))
             pair[:] = value
-            pair[1, ..., rows, :] = compute(records, rows)
+            if total is None or beside.moved is None:
+                pair[1, ..., beside.rows, :] = compute(beside.records, beside.rows)
+            else:
+                before, after = (total(part, beside.rows) for part in beside.moved)
+                pair[1, ..., beside.rows, :] += (after - before) / records.counts[beside.rows]
             value = pair
         return Sensitive(sensitivity, parties=self.shape.parties, dimension=width, value=value)
 
@@ -435,6 +449,21 @@ def _weighted(own: tuple[Sensitivity, ...], weights: FloatArray) -> Sensitivity:
         pairs = [concatenated_disjoint(a, b) for a, b in zip(parts[::2], parts[1::2], strict=False)]
         parts = pairs + parts[2 * len(pairs) :]
     return parts[0]
+
+
+@dataclass(frozen=True, slots=True)
+class _Neighbour:
+    """What a neighbour holds otherwise.
+
+    Args:
+        records: of the parties that may differ.
+        rows: of those parties among all.
+        moved: the differing records of one party, here and there; None where others may differ.
+    """
+
+    records: Records
+    rows: slice
+    moved: tuple[Records, Records] | None
 
 
 @dataclass(frozen=True, slots=True)

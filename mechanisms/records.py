@@ -49,6 +49,10 @@ class Records(Protocol):
         """Return one party's records, in the order of input, as the only party's."""
         ...
 
+    def taken(self, indices: IntArray) -> Records:
+        """Return some records, all of them one party's, as the only party's only records."""
+        ...
+
     def differing(self, other: Records) -> IntArray | None:
         """Return the indices of records that differ, or None where they cannot be matched."""
         ...
@@ -135,6 +139,12 @@ class _Dense:
         count, one = int(self.counts[party]), slice(party, party + 1)
         slot = (np.zeros(count, dtype=np.intp), self.slot[1][self.home == party])
         return _Dense(self.rows[one], self.labels[one], self.counts[one], slot)
+
+    def taken(self, indices: IntArray) -> _Dense:
+        party, place = self.slot[0][indices], self.slot[1][indices]
+        slot = (np.zeros(len(indices), dtype=np.intp), np.arange(len(indices)))
+        rows, labels = self.rows[party, place], self.labels[party, place]
+        return _Dense(rows[None], labels[None], np.array([len(indices)]), slot)
 
     def differing(self, other: Records) -> IntArray | None:
         if not isinstance(other, _Dense) or not np.array_equal(self.home, other.home):
@@ -240,12 +250,14 @@ class _Sparse:
         return np.asarray(np.sqrt(squares.ravel()))
 
     def of_party(self, party: int) -> _Sparse:
-        own, width = np.flatnonzero(self.home == party), self.blocks.shape[1] // len(self.counts)
+        return self.taken(np.flatnonzero(self.home == party))
+
+    def taken(self, indices: IntArray) -> _Sparse:
+        party, width = int(self.home[indices[0]]), self.blocks.shape[1] // len(self.counts)
         columns = slice(party * width, (party + 1) * width)
-        blocks = sparse.csr_array(self.blocks[own][:, columns])
-        home = np.zeros(len(own), dtype=np.intp)
-        counts = self.counts[party : party + 1]
-        return _Sparse(blocks, sparse.csr_array(blocks.T), self.labels[own], counts, home)
+        blocks = sparse.csr_array(self.blocks[indices][:, columns])
+        home, counts = np.zeros(len(indices), dtype=np.intp), np.array([len(indices)])
+        return _Sparse(blocks, sparse.csr_array(blocks.T), self.labels[indices], counts, home)
 
     def differing(self, other: Records) -> IntArray | None:
         if not isinstance(other, _Sparse) or not np.array_equal(self.home, other.home):

@@ -18,7 +18,6 @@ Fraction(3, 1)
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -44,11 +43,11 @@ __all__ = [
 class Logistic:
     """l(s, y) = ln(1 + exp(-y s)), y = ±1: |l'| <= 1, 0 <= l'' <= 1/4."""
 
-    outputs: ClassVar[int] = 1
-    label_domain: ClassVar[LabelDomain] = SIGNS
-    derivative_bound: ClassVar[Fraction] = Fraction(1)
-    curvature_bound: ClassVar[Fraction | None] = Fraction(1, 4)
-    label_gap_bound: ClassVar[Fraction] = Fraction(1)
+    outputs = 1
+    label_domain = SIGNS
+    derivative_bound = Fraction(1)
+    curvature_bound = Fraction(1, 4)
+    label_gap_bound = Fraction(1)
 
     def value(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
         """Return the loss, elementwise; never overflows."""
@@ -71,11 +70,11 @@ class LinearLoss:
     whole of what replace-one sensitivities price.
     """
 
-    outputs: ClassVar[int] = 1
-    label_domain: ClassVar[LabelDomain] = SIGNS
-    derivative_bound: ClassVar[Fraction] = Fraction(1)
-    curvature_bound: ClassVar[Fraction | None] = Fraction(0)
-    label_gap_bound: ClassVar[Fraction] = Fraction(2)
+    outputs = 1
+    label_domain = SIGNS
+    derivative_bound = Fraction(1)
+    curvature_bound = Fraction(0)
+    label_gap_bound = Fraction(2)
 
     def value(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
         """Return y·s, elementwise."""
@@ -93,11 +92,11 @@ class Hinge:
     `label_gap_bound` 2 is attained at |s| < 1.
     """
 
-    outputs: ClassVar[int] = 1
-    label_domain: ClassVar[LabelDomain] = SIGNS
-    derivative_bound: ClassVar[Fraction] = Fraction(1)
-    curvature_bound: ClassVar[Fraction | None] = None
-    label_gap_bound: ClassVar[Fraction] = Fraction(2)
+    outputs = 1
+    label_domain = SIGNS
+    derivative_bound = Fraction(1)
+    curvature_bound = None
+    label_gap_bound = Fraction(2)
 
     def value(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
         """Return the loss, elementwise."""
@@ -126,9 +125,9 @@ class SmoothedHinge:
     def __post_init__(self) -> None:
         require_positive("width", self.width)
 
-    outputs: ClassVar[int] = 1
-    label_domain: ClassVar[LabelDomain] = SIGNS
-    derivative_bound: ClassVar[Fraction] = Fraction(1)
+    outputs = 1
+    label_domain = SIGNS
+    derivative_bound = Fraction(1)
 
     @property
     def curvature_bound(self) -> Fraction | None:
@@ -171,7 +170,7 @@ class Huber:
         require_positive("width", self.width)
         require_positive("label_bound", self.label_bound)
 
-    outputs: ClassVar[int] = 1
+    outputs = 1
 
     @property
     def label_domain(self) -> LabelDomain:
@@ -181,7 +180,7 @@ class Huber:
     def derivative_bound(self) -> Fraction:
         return Fraction(self.width)
 
-    curvature_bound: ClassVar[Fraction | None] = Fraction(1)
+    curvature_bound = Fraction(1)
 
     @property
     def label_gap_bound(self) -> Fraction:
@@ -244,9 +243,9 @@ class Multinomial:
     def label_domain(self) -> LabelDomain:
         return ClassLabels(self.classes)
 
-    derivative_bound: ClassVar[Fraction] = root_up(Fraction(2))
-    curvature_bound: ClassVar[Fraction | None] = Fraction(1, 2)
-    label_gap_bound: ClassVar[Fraction] = root_up(Fraction(2))
+    derivative_bound = root_up(Fraction(2))
+    curvature_bound = Fraction(1, 2)
+    label_gap_bound = root_up(Fraction(2))
 
     def value(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
         """Return the loss of shape (..., n), for scores (..., n, K)."""

@@ -232,7 +232,7 @@ def replay_chunks(
     Args:
         solve, dataset, neighbour, seed: as for `ReplayTrials`.
         trials: number of trials in each of the four worlds (two of the attack, two of the null).
-        chunk: trials that run at once: a thousand, or fewer if their messages do not fit in memory.
+        chunk: trials that run at once; see `trials_at_once`.
 
     Raises `InvalidParameter` when the public facts differ or a number is out of range.
     """

@@ -171,17 +171,19 @@ class _Dense:
     def sum_gradient(self, loss: Loss, w: FloatArray) -> FloatArray:
         if loss.outputs > 1:
             return combined(self, record_slopes(self, loss, w))
-        sums = np.empty(w.shape)
+        sums, bound = np.empty(w.shape), float(loss.derivative_bound)
         into, points = (a.reshape(-1, *w.shape[-2:]).swapaxes(0, 1) for a in (sums, w))
         for parties, trials in _blocks(points.shape[1], self.rows.shape):
             rows, labels = self.rows[parties], self.labels[parties, None]
-            slopes = _slopes(loss, points[parties, trials] @ rows.swapaxes(1, 2), labels)
+            slopes = _slopes(loss, points[parties, trials] @ rows.swapaxes(1, 2), labels, bound)
             np.matmul(slopes, rows, out=into[parties, trials])
         return sums
 
     def mean_gradient(self, loss: Loss, w: FloatArray) -> FloatArray:
         means = self.sum_gradient(loss, w)
-        means /= self.counts[:, None]
+        # as many counts as numbers: divided in one sweep, not in one of every short row
+        by_trial = means.reshape(-1, means.shape[-2] * means.shape[-1])
+        by_trial /= self.counts.repeat(means.shape[-1])
         return means
 
     def with_record(
@@ -349,12 +351,14 @@ def combined(records: Records, slopes: FloatArray) -> FloatArray:
     return sums.reshape(*sums.shape[:-2], -1)
 
 
-def _slopes(loss: Loss, scores: FloatArray, labels: FloatArray) -> FloatArray:
+def _slopes(
+    loss: Loss, scores: FloatArray, labels: FloatArray, bound: float | None = None
+) -> FloatArray:
     """Return ∂l/∂score per record, cut to the loss's own bound: the sensitivity rests on it."""
-    bound = float(loss.derivative_bound)
+    bound = float(loss.derivative_bound) if bound is None else bound
     slopes = loss.derivative(scores, labels)
     if loss.outputs == 1:
-        return np.clip(slopes, -bound, bound, out=slopes)
+        return slopes.clip(-bound, bound, out=slopes)
     lengths = np.linalg.norm(slopes, axis=-1, keepdims=True)
     slopes *= bound / np.maximum(lengths, bound)
     return slopes

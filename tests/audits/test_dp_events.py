@@ -67,6 +67,32 @@ def test_edges_become_their_words_for_everything_and_nothing():
     assert back(peer.NoOpDpEvent()) == ()
 
 
+def test_the_event_of_a_jax_privacy_plan_is_read():
+    # its execution plans hold the events of dp-accounting: DP-SGD, then one with groups of bands
+    draws = peer.PoissonSampledDpEvent(0.01, peer.GaussianDpEvent(1.1))
+    bands = peer.PoissonSampledDpEvent(0.04, peer.GaussianDpEvent(2.0))
+    plan = peer.ComposedDpEvent(
+        [peer.SelfComposedDpEvent(draws, 1000), peer.SelfComposedDpEvent(bands, 250)]
+    )
+    clipped = declared(
+        1, "a DpEvent's noise multiplier is stated against this", adjacency=Adjacency.ADD_REMOVE_ONE
+    )
+    assert mechanism_of(plan, adjacency=Adjacency.ADD_REMOVE_ONE, sensitivity=1) == (
+        Repeated(PoissonSampled(GaussianStep(clipped, 1.1), 0.01), 1000),
+        Repeated(PoissonSampled(GaussianStep(clipped, 2.0), 0.04), 250),
+    )
+
+
+@pytest.mark.parametrize("name", ["TruncatedSubsampledGaussianDpEvent", "ZCDpEvent"])
+def test_what_only_some_of_their_accountants_know_is_named(name):
+    kind = getattr(peer, name, None) or getattr(peer.dp_event, name, None)
+    if kind is None:
+        pytest.skip(f"this dp-accounting has no {name}")
+    event = kind.__new__(kind)
+    with pytest.raises(Untranslatable, match=name):
+        mechanism_of(event, adjacency=Adjacency.ADD_REMOVE_ONE, sensitivity=1)
+
+
 def test_compositions_are_unrolled_in_order():
     first, second = peer.GaussianDpEvent(1.0), peer.GaussianDpEvent(2.0)
     both = peer.ComposedDpEvent([first, second])

@@ -22,12 +22,12 @@ from scipy import sparse
 from .adjacency import Adjacency
 from .argmin import Objective, minimise
 from .clipping import HEADROOM, largest_entry
+from .data_shape import DataShape
 from .errors import (
     InvalidParameter,
     UnprotectedIteration,
     UnprotectedSerialisation,
     require_positive,
-    require_positive_int,
 )
 from .labels import SIGNS, LabelDomain
 from .protocols import FloatArray, Loss
@@ -44,89 +44,6 @@ from .sensitivity import (
 from .subsampling import Draw, IntArray, SampledPart, Scheme
 
 __all__ = ["DataShape", "PrivateDataset", "Sample"]
-
-
-@dataclass(frozen=True, slots=True)
-class DataShape:
-    """What everybody may know about private data.
-
-    Args:
-        parties: names of the holders of disjoint records, in order.
-        count: public lower bound on the number of records of each party; under replace-one and
-            zero-out-one the numbers themselves are public, under add-remove-one only this bound is.
-        features: dimension d of a row.
-        row_bound: l2 bound that every row is cut to.
-        adjacency: the neighbouring relation that sensitivities are derived for.
-        label_domain: which labels there may be.
-        party_counts: public lower bounds on each party's own number of records, `count` the least
-            of them; empty where only `count` is used.
-    """
-
-    parties: tuple[str, ...]
-    count: int
-    features: int
-    row_bound: float
-    adjacency: Adjacency
-    label_domain: LabelDomain = SIGNS
-    party_counts: tuple[int, ...] = ()
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.parties, tuple):
-            raise InvalidParameter("parties", self.parties, "a tuple of names")
-        if not self.parties or len(set(self.parties)) != len(self.parties):
-            raise InvalidParameter("parties", self.parties, "at least one party, each named once")
-        require_positive_int("count", self.count)
-        require_positive_int("features", self.features)
-        require_positive("row_bound", self.row_bound)
-        if not isinstance(self.adjacency, Adjacency):
-            raise InvalidParameter("adjacency", self.adjacency, "an Adjacency")
-        if self.adjacency is Adjacency.REPLACE_FEATURE_COLUMN:
-            raise InvalidParameter("adjacency", self.adjacency, "a relation between records")
-        for bound in self.party_counts:
-            require_positive_int("party_counts", bound)
-        if len(self.counts) != len(self.parties) or min(self.counts) != self.count:
-            raise InvalidParameter(
-                "party_counts", self.party_counts, f"one for each party, {self.count} or more"
-            )
-
-    @property
-    def counts(self) -> tuple[int, ...]:
-        """The public lower bounds on each party's number of records."""
-        return self.party_counts or (self.count,) * len(self.parties)
-
-    def parameters(self, loss: Loss) -> int:
-        """Return the number of coordinates of a model for `loss`: d·K."""
-        return self.features * loss.outputs
-
-    def gradient_bound(self, loss: Loss) -> Fraction:
-        """Return G: no record's gradient of `loss` is longer.
-
-        Raises `InvalidParameter` for a loss that is not defined for all labels of the domain.
-        """
-        if not loss.label_domain.contains(self.label_domain):
-            raise InvalidParameter("loss", loss, f"defined for {self.label_domain}")
-        return Fraction(loss.derivative_bound) * Fraction(float(self.row_bound))
-
-    def moduli(self, modulus: float | FloatArray) -> FloatArray:
-        """Return a positive modulus for each party, of shape (P,), from one number or (P,)."""
-        array = np.asarray(modulus, dtype=np.float64)
-        if array.shape not in ((), (len(self.parties),)):
-            raise InvalidParameter("modulus.shape", array.shape, f"() or ({len(self.parties)},)")
-        require_positive("modulus", float(array.min()))
-        require_positive("modulus", float(array.max()))
-        return np.broadcast_to(array, (len(self.parties),))
-
-    def argmin_sensitivities(
-        self, loss: Loss, *, modulus: float | FloatArray, tolerance: float
-    ) -> tuple[Sensitivity, ...]:
-        """Return each party's own sensitivity of `PrivateDataset.strongly_convex_argmin`."""
-        bound = self.gradient_bound(loss)
-        kinds = list(zip(self.moduli(modulus).tolist(), self.counts, strict=True))
-        derived = {
-            (m, n): strongly_convex_argmin(bound, m, tolerance, n, self.adjacency)
-            for m, n in set(kinds)
-        }
-        return tuple(derived[kind] for kind in kinds)
 
 
 class PrivateDataset:

@@ -7,7 +7,7 @@
 5. Without noise the optimum of an independent solver is found.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from math import log, sqrt
 
@@ -17,7 +17,6 @@ from scipy.optimize import root
 
 from dpledger.accounting.gaussian import epsilon_from_delta, mu_from_epsilon_delta
 from dpledger.mechanisms import (
-    SIGNS,
     Adjacency,
     Curator,
     DataShape,
@@ -26,11 +25,11 @@ from dpledger.mechanisms import (
     GaussianMixtureStep,
     GaussianStep,
     InvalidParameter,
-    LabelDomain,
     PlanningCurator,
     Poisson,
     PoissonSampled,
     PrivateDataset,
+    RealLabels,
     ReplayCurator,
     SampledWithoutReplacement,
     SamplingCurator,
@@ -39,6 +38,7 @@ from dpledger.mechanisms import (
 from dpledger.solvers import (
     L1,
     ConvexWeights,
+    Huber,
     PrintedWeights,
     PsAdmm,
     PublishedPsAdmm,
@@ -216,35 +216,21 @@ def test_under_replace_one_a_correction_moves_by_twice_its_bound() -> None:
     assert sampled[0].event.sensitivity.value == pytest.approx(2 * 0.3 / 7, rel=1e-12)
 
 
-@dataclass(frozen=True)
-class Huber:
-    """l(s, y) with derivative y clip(s/0.01, -1, 1): convex, 1-Lipschitz, 100-smooth."""
-
-    outputs: int = 1
-    label_domain: LabelDomain = SIGNS
-    derivative_bound: Fraction = Fraction(1)
-    curvature_bound: Fraction | None = Fraction(100)
-
-    def value(self, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        size = np.abs(scores)
-        return labels * np.where(size < 0.01, scores**2 / 0.02, size - 0.005)
-
-    def derivative(self, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        return labels * np.clip(scores / 0.01, -1, 1)
-
-
 def test_the_parts_of_the_mixture_are_attained_and_exceed_the_papers_3g() -> None:
     count = 50
     rows = np.zeros((count, 2))
     rows[0] = np.array([1.0, 0.05]) / sqrt(1.0025)
-    dataset = PrivateDataset(rows, np.ones(count), adjacency=REPLACE, row_bound=1.001)
+    dataset = PrivateDataset(
+        rows, np.zeros(count), adjacency=REPLACE, row_bound=1.001, label_domain=RealLabels(1.0)
+    )
     neighbour = dataset.with_record(0, features=rows[0] * [-1, 1])
-    v, anchor = np.array([0.0, 1.0]), np.array([0.0, -1.0])
+    # claim PS-1: a Huber loss with G = 1, saturated at both points
+    v, anchor, loss = np.array([0.0, 100.0]), np.array([0.0, -100.0]), Huber(1.0, 1.0)
 
     def exact(data: PrivateDataset, curator: Curator) -> np.ndarray:
         sample = curator.sample(data, FixedBatch(1))
-        correction = sample.sum_gradient(Huber(), v) - sample.sum_gradient(Huber(), anchor)
-        value = correction + data.mean_gradient(Huber(), anchor)
+        correction = sample.sum_gradient(loss, v) - sample.sum_gradient(loss, anchor)
+        value = correction + data.mean_gradient(loss, anchor)
         return curator.release(value, round=1, release="gradient", noise_std=0.0)[..., 0, :]
 
     one, two = (
@@ -259,6 +245,7 @@ def test_the_parts_of_the_mixture_are_attained_and_exceed_the_papers_3g() -> Non
     assert shifts.max() > 3.9
     assert np.allclose(shifts[~drawn], distance / count, rtol=1e-12)
     assert shifts[~drawn].max() > 0.998 * 2 / count
+    assert (2 - 1 / 6838) * distance == pytest.approx(3.994717, abs=5e-7)
 
 
 @pytest.mark.parametrize(

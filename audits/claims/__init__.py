@@ -10,7 +10,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from . import dp_admm_centralized, pr_admm, star
+from . import admm_sharing, dp_admm_centralized, pr_admm, ps_admm, star
 from .claim import (
     Case,
     Claim,
@@ -42,7 +42,13 @@ __all__ = [
     "find",
 ]
 
-PAPERS: tuple[Paper[Any], ...] = (star.PAPER, pr_admm.PAPER, dp_admm_centralized.PAPER)
+PAPERS: tuple[Paper[Any], ...] = (
+    ps_admm.PAPER,
+    pr_admm.PAPER,
+    dp_admm_centralized.PAPER,
+    star.PAPER,
+    admm_sharing.PAPER,
+)
 
 
 def find(names: Sequence[str]) -> list[tuple[Paper[Any], Claim[Any]]]:

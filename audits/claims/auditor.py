@@ -104,6 +104,7 @@ class EpsilonPromise(Generic[S]):
         regime: which of the claim's own conditions the parameters violate; None if none.
         cases: the parameters that the claim names, where it names several.
         quantifier: the parameter that the claim is universal in.
+        broken: where the claim starts to fail, if it does, in words.
         counterexample: two data sets and an event, from the parameters and the claimed epsilon;
             None where there is none at these parameters.
         figures: further numbers.
@@ -116,6 +117,7 @@ class EpsilonPromise(Generic[S]):
     regime: Callable[[S], str | None] = _always
     cases: Callable[[Case[S]], Sequence[S]] = _here
     quantifier: Quantifier | None = None
+    broken: Callable[[S], str | None] = _always
     counterexample: Callable[[S, Enclosure], Counterexample | None] | None = None
     figures: Callable[[S], Mapping[str, Enclosure]] = no_figures
     argument: Callable[[S], tuple[str, ...]] = no_argument
@@ -131,6 +133,8 @@ class EpsilonPromise(Generic[S]):
         elif self.quantifier is not None and worst.verdict is Verdict.FAILS:
             first = self._searched(Case(setting), replace(self.quantifier, others={}))
             worst = worst if first is None else replace(worst, breaks_at=first[0].breaks_at)
+        if worst.verdict is Verdict.FAILS and worst.breaks_at is None:
+            worst = replace(worst, breaks_at=self.broken(setting))
         return replace(worst, figures=self.figures(setting), argument=self.argument(setting))
 
     def derived(self, setting: S) -> Guarantee:

@@ -16,11 +16,12 @@ from ...accounting.enclosure import Enclosure, ball_of, precision
 from ...mechanisms.curators import Curator
 from ...mechanisms.errors import InvalidParameter
 from ...mechanisms.private_data import PrivateDataset
+from ...mechanisms.protocols import FloatArray
 from ..neighbours import NeighbourPair
 from ..replay import replay_chunks
 from .claim import Counterexample
 
-__all__ = ["likelihood_event"]
+__all__ = ["likelihood_event", "shift_event"]
 
 _BITS = 128
 _CHUNK = 100
@@ -68,6 +69,41 @@ def likelihood_event(
     return Counterexample(
         pair.description,
         f"the log-likelihood ratio of all messages exceeds {epsilon.upper_float:.6g}",
+        probability,
+        neighbour,
+        rerun,
+    )
+
+
+def shift_event(
+    first: FloatArray, second: FloatArray, *, noise_std: float, datasets: str
+) -> Counterexample:
+    """Return the event "the log-likelihood ratio of one noisy release exceeds 1".
+
+    Args:
+        first, second: what two data sets would release without noise, of shape (d,).
+        noise_std: of every coordinate, > 0.
+        datasets: the two, in words.
+    """
+    gap = first - second
+    mu = float(np.linalg.norm(gap)) / noise_std
+    with precision(_BITS):
+        shift = ball_of(mu) * arb(1, float(_MEASURED))
+        probability = Enclosure.from_ball(_normal(shift / 2 - 1 / shift))
+        neighbour = Enclosure.from_ball(_normal(-shift / 2 - 1 / shift))
+
+    def rerun(trials: int, seed: int) -> tuple[float, float]:
+        generator = np.random.default_rng(seed)
+        rates: list[float] = []
+        for centre in (first, second):
+            seen = centre + noise_std * generator.standard_normal((trials, len(gap)))
+            ratio = (seen - (first + second) / 2) @ gap / noise_std**2
+            rates.append(float(np.mean(ratio > 1)))
+        return rates[0], rates[1]
+
+    return Counterexample(
+        datasets,
+        f"with noise {noise_std:.6g} the log-likelihood ratio of the release exceeds 1",
         probability,
         neighbour,
         rerun,

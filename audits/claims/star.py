@@ -32,10 +32,11 @@ from ...solvers.steps import NonsmoothSteps, SmoothSteps
 from ..neighbours import NeighbourPair, opposite_gradients
 from .auditor import EpsilonPromise, Quantifier, SensitivityPromise, gaussian_steps, planned
 from .claim import Case, Claim, Counterexample, Paper, ThreatModel
+from .critical import critical_mu
 from .gaussian_event import likelihood_event
 from .structure import AccessPromise, MessagesOnlyPromise, ReadingsPromise, RecordwisePromise
 
-__all__ = ["PAPER", "StarSetting", "critical_mu", "exact_total", "published_total"]
+__all__ = ["PAPER", "StarSetting", "exact_total", "published_total"]
 
 _BITS = 128
 _PLANNED_ROUNDS = 128
@@ -207,27 +208,18 @@ def exact_total(s: StarSetting) -> Enclosure:
     return epsilon_from_delta(mu_squared=mu_squared, delta=s.delta)
 
 
-def critical_mu(delta: float) -> Enclosure:
-    """Return the mu up to which mu sqrt(2 ln(1/delta)), Theorem 2's formula, is a guarantee."""
+def _critical(delta: float) -> Enclosure:
+    """The mu up to which mu sqrt(2 ln(1/delta)), Theorem 2's formula, is a guarantee."""
     with precision(_BITS):
         slope = Enclosure.from_ball((-2 * ball_of(delta).log()).sqrt())
-    sound, broken = Fraction(1, 2**20), Fraction(2**10)
-    for _ in range(56):
-        middle = (sound + broken) / 2
-        with precision(_BITS):
-            epsilon = Enclosure.from_ball(ball_of(middle) * ball_of(slope))
-        if delta_from_epsilon(mu_squared=middle**2, epsilon=epsilon) <= delta:
-            sound = middle
-        else:
-            broken = middle
-    return Enclosure.hull(Enclosure.of(sound), Enclosure.of(broken))
+    return critical_mu(slope, delta)
 
 
 def _total_figures(s: StarSetting) -> dict[str, Enclosure]:
     truth, formula, critical = (
         guarantee(_events(s), delta=s.delta),
         published_total(s),
-        critical_mu(s.delta),
+        _critical(s.delta),
     )
     moments = epsilon_from_moments(rho=truth.rho, delta=s.delta, max_order=_MOST_ORDER)
     with precision(_BITS):

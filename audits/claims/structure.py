@@ -4,7 +4,8 @@ An `AccessPromise` asks whether everything left through a mechanism; a `Messages
 the output is a function of the messages; a `RecordwisePromise` whether preprocessing treats every
 record by itself; a `PublicPromise` whether what is used as public is the same for neighbours; a
 `RegimePromise` whether the paper's own conditions are met; a `ReadingsPromise` whether the readings
-of an ambiguous notation agree.
+of an ambiguous notation agree; a `ConstantsPromise` whether all constants are given; an
+`AssumptionPromise` whether the algorithm keeps what the analysis assumes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,6 +27,8 @@ from .claim import Case, Counterexample, Derivation, Finding, S, Verdict
 
 __all__ = [
     "AccessPromise",
+    "AssumptionPromise",
+    "ConstantsPromise",
     "MessagesOnlyPromise",
     "PublicPromise",
     "ReadingsPromise",
@@ -83,7 +86,13 @@ class MessagesOnlyPromise(Generic[S]):
         events = EventList()
         recorder = SamplingCurator(events, SeededSampler(_SEED), record=True)
         ran = solve(pair.dataset, recorder)
-        replayed = solve(pair.neighbour, ReplayCurator(recorder.transcript))
+        differing = pair.dataset.differing(pair.neighbour)
+        replayer = ReplayCurator(
+            recorder.transcript,
+            lotteries=recorder.lotteries,
+            differing=None if differing is None else int(differing[0]),
+        )
+        replayed = solve(pair.neighbour, replayer)
         names = [f.name for f in fields(ran)]  # type: ignore[arg-type]
         moved = [n for n in names if not np.array_equal(getattr(ran, n), getattr(replayed, n))]
         open_events = [e for e in events.events if isinstance(e.mechanism, UnprotectedRelease)]
@@ -247,6 +256,73 @@ class RegimePromise(Generic[S]):
         reason = "the conditions are met" if found is None else found
         return Finding(
             Verdict.HOLDS if found is None else Verdict.OUTSIDE_ITS_REGIME,
+            reason,
+            figures=self.figures(case.setting),
+            argument=self.argument(case.setting),
+            evidence=(Derivation((reason,)),),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantsPromise(Generic[S]):
+    """A statement "for some constants", which says something once the user has fixed them.
+
+    Args:
+        open: the parameters that the statement leaves open.
+        needed: what they would have to be at least, by name.
+    """
+
+    open: tuple[str, ...]
+    needed: Callable[[S], Mapping[str, Enclosure]]
+    figures: Callable[[S], Mapping[str, Enclosure]] = no_figures
+    argument: Callable[[S], tuple[str, ...]] = no_argument
+
+    def judge(self, case: Case[S]) -> Finding:
+        """Compare what the user fixed with what is needed."""
+        setting, needed = case.setting, self.needed(case.setting)
+        told = ", ".join(f"{name} >= {value.upper_float:.6g}" for name, value in needed.items())
+        missing = [name for name in self.open if case.free(name)]
+        short = [n for n, v in needed.items() if not v <= Enclosure.of(getattr(setting, n))]
+        if missing:
+            verdict = Verdict.UNSPECIFIED
+            reason = f"{', '.join(missing)} not given" + (f"; needed: {told}" if told else "")
+        elif short:
+            verdict = Verdict.OUTSIDE_ITS_REGIME
+            reason = f"too small: {', '.join(short)}; needed: {told}"
+        else:
+            verdict, reason = Verdict.HOLDS, f"all constants are given; needed: {told or 'none'}"
+        return Finding(
+            verdict,
+            reason,
+            figures={**{f"{n} needed": v for n, v in needed.items()}, **self.figures(setting)},
+            argument=self.argument(setting),
+            evidence=(Derivation((reason,)),),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AssumptionPromise(Generic[S]):
+    """What the analysis assumes of the iterates, the algorithm makes true.
+
+    Args:
+        assumed: the assumption, in words.
+        broken: the least probability with which a run breaks it.
+    """
+
+    assumed: str
+    broken: Callable[[S], float]
+    figures: Callable[[S], Mapping[str, Enclosure]] = no_figures
+    argument: Callable[[S], tuple[str, ...]] = no_argument
+
+    def judge(self, case: Case[S]) -> Finding:
+        """Ask for that probability."""
+        probability = self.broken(case.setting)
+        verdict, reason = Verdict.HOLDS, f"{self.assumed}: nothing in the algorithm breaks it"
+        if probability > 0:
+            verdict = Verdict.UNENFORCED_ASSUMPTION
+            reason = f"{self.assumed}: false with probability {probability:.4g} or more"
+        return Finding(
+            verdict,
             reason,
             figures=self.figures(case.setting),
             argument=self.argument(case.setting),

@@ -12,7 +12,7 @@ from dpledger.accounting.checker import check
 from dpledger.audits.claims import Counterexample, Derivation, Verdict, audit, find
 from dpledger.audits.claims.auditor import EpsilonPromise, SensitivityPromise
 from dpledger.audits.claims.claim import Case
-from dpledger.audits.claims.star import PAPER, StarSetting, critical_mu, exact_total
+from dpledger.audits.claims.star import PAPER, StarSetting, exact_total
 from dpledger.audits.claims.structure import (
     AccessPromise,
     MessagesOnlyPromise,
@@ -136,7 +136,7 @@ def test_h3_critical_mu_is_where_the_formula_turns() -> None:
     for delta, factor in product((1e-2, 1e-4), (0.999, 1.001)):
         log_term = np.log(1.25 / delta)
         t = 10_000
-        epsilon = critical_mu(delta).upper_float * factor / np.sqrt(t / (2 * log_term))
+        epsilon = figure("H-3", "critical mu", f"delta={delta}", "t=10") * factor / np.sqrt(t / (2 * log_term))
         verdict = audit("H-3", [f"t={t}", f"eps={epsilon}", f"delta={delta}"]).verdict
         assert verdict is (Verdict.HOLDS if factor < 1 else Verdict.FAILS)
 

@@ -1,0 +1,94 @@
+"""Promises of a sensitivity that the falsifier may refute: two data sets, found by searching."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import exp, inf
+from typing import Generic
+
+import numpy as np
+
+from ...accounting.enclosure import Enclosure
+from ...accounting.gaussian import delta_from_epsilon
+from ..falsifier import Falsification, SensitivityLemma, falsify
+from .auditor import no_argument
+from .claim import Case, Counterexample, Derivation, Finding, S, Verdict
+from .gaussian_event import shift_event
+
+__all__ = ["LemmaPromise"]
+
+_BINARY64 = Fraction(1, 2**44)
+
+
+@dataclass(frozen=True, slots=True)
+class LemmaPromise(Generic[S]):
+    """A sensitivity lemma, its domain and its claimed bound.
+
+    Args:
+        lemma: at these parameters.
+        described: a pair of the domain, in words that suffice to build it.
+        proved: a bound that is derived, with the derivation's lines; infinity where none is known.
+        samples: how many random pairs the search starts from.
+        figures: further numbers, also of the pair that was found.
+        argument: in words.
+    """
+
+    lemma: Callable[[S], SensitivityLemma]
+    described: Callable[[S, Falsification], str]
+    proved: Callable[[S], tuple[Fraction | float, tuple[str, ...]]] = lambda _: (inf, ())
+    samples: int = 1000
+    figures: Callable[[S, Falsification], Mapping[str, Enclosure]] = lambda _s, _f: {}
+    argument: Callable[[S], tuple[str, ...]] = no_argument
+
+    def judge(self, case: Case[S]) -> Finding:
+        """Search for a pair beyond the bound; without one, ask whether a proof is at hand."""
+        setting = case.setting
+        lemma = self.lemma(setting)
+        found = falsify(lemma, samples=self.samples)
+        proved, lines = self.proved(setting)
+        claimed = Fraction(found.claimed)
+        true = Enclosure.of(found.change)
+        if proved < inf:
+            true = Enclosure.hull(true, Enclosure.of(proved))
+        searched = f"{found.change:.6g} against {found.claimed:.6g}, by {found.method}, of "
+        searched += f"{found.evaluations} pairs"
+        evidence: tuple[Derivation | Counterexample, ...] = (Derivation((*lines, searched)),)
+        if found.refuted:
+            verdict = Verdict.FAILS
+            reason = f"two neighbours are {found.change:.6g} apart, above {found.claimed:.6g}"
+            evidence = (*evidence, self._event(setting, lemma, found))
+        elif proved <= claimed * (1 + _BINARY64):
+            verdict = Verdict.HOLDS
+            reason = f"derived sensitivity {float(proved):.6g} <= {found.claimed:.6g}"
+        else:
+            verdict = Verdict.UNSPECIFIED
+            reason = f"neither proved nor refuted: the worst pair found has {searched}"
+        return Finding(
+            verdict,
+            reason,
+            claimed=Enclosure.of(claimed),
+            true=true,
+            unit=f"sensitivity ({lemma.domain.adjacency.value})",
+            figures=self.figures(setting, found),
+            argument=self.argument(setting),
+            evidence=evidence,
+        )
+
+    def _event(self, setting: S, lemma: SensitivityLemma, found: Falsification) -> Counterexample:
+        """One release whose noise equals the claimed bound: 1-GDP, if the lemma were true."""
+        pair = found.pair
+        first, second = (
+            np.ravel(lemma.released(side, pair.public)) for side in (pair.dataset, pair.neighbour)
+        )
+        allowed = delta_from_epsilon(mu_squared=1, epsilon=1).upper_float
+        event = shift_event(
+            first, second, noise_std=found.claimed, datasets=self.described(setting, found)
+        )
+        gap = event.probability.lower_float - exp(1) * event.neighbour_probability.upper_float
+        return Counterexample(
+            event.datasets,
+            f"{event.event}: P - e P' = {gap:.6g}, where 1-GDP allows {allowed:.6g}",
+            event.probability,
+            event.neighbour_probability,
+            event.rerun,
+        )

@@ -1,0 +1,420 @@
+"""The user's own claims: a promise, and the releases that somebody says there were.
+
+What is not said is read in every way that it could mean. A promise that no reading keeps fails, one
+that all keep holds, and any other is unspecified, with what each reading comes to.
+
+>>> release = StatedRelease(Kind.GAUSSIAN, sensitivity=1.0, noise=10.0, rounds=100)
+>>> judged([release], PromisedEpsilon(5.0, 1e-5), adjacency=Adjacency.ZERO_OUT_ONE).verdict.value
+'holds'
+>>> judged([release], PromisedEpsilon(5.0, 1e-5), adjacency=None).verdict.value
+'unspecified'
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from itertools import product
+from math import inf
+
+from ...accounting.composition import UnpricedMechanism
+from ...accounting.enclosure import Enclosure
+from ...accounting.guarantee import Guarantee, guarantee
+from ...mechanisms.adjacency import Adjacency
+from ...mechanisms.errors import (
+    InvalidParameter,
+    require_nonnegative,
+    require_open_unit,
+    require_positive,
+)
+from ...mechanisms.events import (
+    Audience,
+    Context,
+    DiscreteGaussianStep,
+    DiscreteLaplaceStep,
+    Event,
+    GaussianStep,
+    LaplaceStep,
+    Mechanism,
+    PoissonSampled,
+    RandomisedResponse,
+    Repeated,
+    SampledWithoutReplacement,
+    UnprotectedRelease,
+)
+from ...mechanisms.sensitivity import Norm, declared, scaled
+from .claim import Derivation, Finding, Verdict
+
+__all__ = [
+    "Kind",
+    "OwnPromise",
+    "PromisedEpsilon",
+    "PromisedMu",
+    "PromisedRho",
+    "Sampling",
+    "StatedRelease",
+    "judged",
+    "judged_events",
+]
+
+# rho and mu do not depend on it
+_SOME_DELTA = 1e-6
+_REASON = "the sensitivity that the claim states"
+
+
+class Kind(Enum):
+    """The mechanisms that a claim can name."""
+
+    GAUSSIAN = "gaussian"
+    LAPLACE = "laplace"
+    DISCRETE_GAUSSIAN = "discrete-gaussian"
+    DISCRETE_LAPLACE = "discrete-laplace"
+    RANDOMISED_RESPONSE = "randomised-response"
+    UNPROTECTED = "unprotected"
+
+
+class Sampling(Enum):
+    """How records are chosen for a release, hidden from whoever looks."""
+
+    NONE = "none"
+    POISSON = "poisson"
+    FIXED_BATCH = "fixed-batch"
+
+
+@dataclass(frozen=True, slots=True)
+class PromisedEpsilon:
+    """(epsilon, delta)-DP."""
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        require_nonnegative("epsilon", self.epsilon)
+        require_open_unit("delta", self.delta)
+
+    @property
+    def claimed(self) -> float:
+        """epsilon."""
+        return self.epsilon
+
+    @property
+    def unit(self) -> str:
+        """Of what is claimed."""
+        return f"epsilon at delta {self.delta:g}"
+
+    def true(self, found: Guarantee) -> Enclosure:
+        """Return the same quantity of a guarantee at `delta`."""
+        return found.epsilon
+
+
+@dataclass(frozen=True, slots=True)
+class PromisedRho:
+    """rho-zCDP."""
+
+    rho: float
+    delta: float = _SOME_DELTA
+
+    def __post_init__(self) -> None:
+        require_positive("rho", self.rho)
+
+    @property
+    def claimed(self) -> float:
+        """rho."""
+        return self.rho
+
+    @property
+    def unit(self) -> str:
+        """Of what is claimed."""
+        return "rho"
+
+    def true(self, found: Guarantee) -> Enclosure:
+        """Return the same quantity of a guarantee."""
+        return found.rho
+
+
+@dataclass(frozen=True, slots=True)
+class PromisedMu:
+    """mu-GDP."""
+
+    mu: float
+    delta: float = _SOME_DELTA
+
+    def __post_init__(self) -> None:
+        require_positive("mu", self.mu)
+
+    @property
+    def claimed(self) -> float:
+        """mu."""
+        return self.mu
+
+    @property
+    def unit(self) -> str:
+        """Of what is claimed."""
+        return "mu"
+
+    def true(self, found: Guarantee) -> Enclosure:
+        """Return the same quantity of a guarantee."""
+        return found.mu
+
+
+OwnPromise = PromisedEpsilon | PromisedRho | PromisedMu
+
+
+@dataclass(frozen=True, slots=True)
+class StatedRelease:
+    """Releases of one kind, as a claim states them; None is "not stated".
+
+    Args:
+        kind: the mechanism.
+        sensitivity: l2 for Gaussian noise, l1 for Laplace noise.
+        noise: its standard deviation, Laplace noise's scale; for randomised response the
+            probability of the true answer.
+        rounds: how often.
+        sampling: how records are chosen; must be stated where `rate` or `batch` is.
+        rate: of Poisson sampling.
+        batch, records: of a fixed batch.
+        party: whose records; None where a record may be anywhere.
+        name: what was released.
+    """
+
+    kind: Kind
+    sensitivity: float | None = None
+    noise: float | None = None
+    rounds: int | None = None
+    sampling: Sampling | None = None
+    rate: float | None = None
+    batch: int | None = None
+    records: int | None = None
+    party: str | None = None
+    name: str = "release"
+
+    def __post_init__(self) -> None:
+        if self.sampling is Sampling.NONE and (self.rate is not None or self.batch is not None):
+            raise InvalidParameter("sampling", "none", "another scheme where rate or batch stands")
+        if self.sampling is not None and self.kind not in (Kind.GAUSSIAN, Kind.LAPLACE):
+            raise InvalidParameter("sampling", self.sampling.value, "with gaussian or laplace only")
+
+    @property
+    def missing(self) -> Iterator[str]:
+        """What is not stated and matters."""
+        if self.kind is Kind.UNPROTECTED:
+            return
+        if self.noise is None:
+            yield "noise"
+        if self.sensitivity is None and self.kind is not Kind.RANDOMISED_RESPONSE:
+            yield "sensitivity"
+        if self.rounds is None:
+            yield "number of rounds"
+        if self.sampling is None and self.sampled:
+            yield "sampling scheme"
+        if self.sampled and self.share is None:
+            yield "sampling rate"
+
+    @property
+    def sampled(self) -> bool:
+        """Whether the claim speaks of a sample at all."""
+        stated = self.rate is not None or self.batch is not None
+        return stated or self.sampling not in (None, Sampling.NONE)
+
+    @property
+    def share(self) -> float | None:
+        """The rate, or batch over records."""
+        if self.rate is not None:
+            return self.rate
+        if self.batch is None or self.records is None:
+            return None
+        return self.batch / self.records
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """One meaning of what is not stated."""
+
+    adjacency: Adjacency
+    doubled: bool
+    sampling: Sampling
+
+    def described(self, releases: Sequence[StatedRelease], stated: bool) -> str:
+        parts: list[str] = []
+        if not stated:
+            parts.append(
+                "a record is replaced and the sensitivity is of a record left out"
+                if self.doubled
+                else "the sensitivity is of the relation promised"
+            )
+        if any(r.sampled and r.sampling is None for r in releases):
+            parts.append(f"sampling is {self.sampling.value}")
+        return ", ".join(parts) or "as stated"
+
+    def event(self, release: StatedRelease, *, least: bool) -> Event | None:
+        """The release at the least or the most that it may cost; None where that is nothing.
+
+        Without noise or sensitivity the most is a release without protection.
+        """
+        missing = set(release.missing)
+        parties = () if release.party is None else (release.party,)
+        context = Context(parties, 1, release.name, Audience.PUBLIC)
+        unknown = missing & {"noise", "sensitivity"}
+        # an unstated scheme is what this reading says
+        scheme = release.sampling or (self.sampling if release.sampled else Sampling.NONE)
+        unsampled = scheme is not Sampling.NONE and self._rate_of(release, scheme) is None
+        if unknown or ("number of rounds" in missing and not least):
+            words = ", ".join(sorted(missing))
+            return None if least else Event(UnprotectedRelease(f"not stated: {words}"), context)
+        if unsampled and least:
+            return None
+        mechanism = self._unsampled(release)
+        if not unsampled and isinstance(mechanism, GaussianStep | LaplaceStep):
+            mechanism = self._sampled(mechanism, release, scheme)
+        return Event(Repeated(mechanism, release.rounds or 1), context)
+
+    def _rate_of(self, release: StatedRelease, scheme: Sampling) -> float | None:
+        if scheme is Sampling.POISSON:
+            return release.share
+        return release.share if release.batch is not None and release.records is not None else None
+
+    def _unsampled(self, release: StatedRelease) -> Mechanism:
+        if release.kind is Kind.UNPROTECTED:
+            return UnprotectedRelease(f"{release.name}: without a mechanism, says the claim")
+        assert release.noise is not None
+        if release.kind is Kind.RANDOMISED_RESPONSE:
+            return RandomisedResponse(release.noise)
+        assert release.sensitivity is not None
+        gaussian = release.kind in (Kind.GAUSSIAN, Kind.DISCRETE_GAUSSIAN)
+        size = declared(
+            release.sensitivity,
+            _REASON,
+            adjacency=self.adjacency,
+            norm=Norm.L2 if gaussian else Norm.L1,
+        )
+        step = {
+            Kind.GAUSSIAN: GaussianStep,
+            Kind.LAPLACE: LaplaceStep,
+            Kind.DISCRETE_GAUSSIAN: DiscreteGaussianStep,
+            Kind.DISCRETE_LAPLACE: DiscreteLaplaceStep,
+        }[release.kind]
+        return step(scaled(size, 2) if self.doubled else size, release.noise)
+
+    def _sampled(
+        self, step: GaussianStep | LaplaceStep, release: StatedRelease, scheme: Sampling
+    ) -> Mechanism:
+        if scheme is Sampling.POISSON:
+            assert release.share is not None
+            return PoissonSampled(step, release.share)
+        if scheme is Sampling.FIXED_BATCH:
+            assert release.batch is not None and release.records is not None
+            return SampledWithoutReplacement(step, release.batch, release.records)
+        return step
+
+
+def _readings(releases: Sequence[StatedRelease], adjacency: Adjacency | None) -> Iterator[_Reading]:
+    unsaid = [r for r in releases if r.sampled and r.sampling is None]
+    schemes = [Sampling.NONE]
+    if unsaid:
+        schemes.append(Sampling.POISSON)
+    if unsaid and all(r.batch is not None for r in unsaid):
+        schemes.append(Sampling.FIXED_BATCH)
+    relations = [(Adjacency.ZERO_OUT_ONE, False), (Adjacency.REPLACE_ONE, True)]
+    if adjacency is not None:
+        relations = [(adjacency, False)]
+    for (relation, doubled), scheme in product(relations, schemes):
+        replacing = scheme is Sampling.FIXED_BATCH or any(
+            r.sampling is Sampling.FIXED_BATCH or r.kind is Kind.RANDOMISED_RESPONSE
+            for r in releases
+        )
+        if replacing and adjacency is None:
+            relation = Adjacency.REPLACE_ONE
+        yield _Reading(relation, doubled, scheme)
+
+
+def judged(
+    releases: Sequence[StatedRelease],
+    promise: OwnPromise,
+    *,
+    adjacency: Adjacency | None,
+) -> Finding:
+    """Return what the court finds about a promise for releases as somebody states them.
+
+    Args:
+        releases: at least one.
+        promise: for all of them together.
+        adjacency: the relation that promise and sensitivities speak of; None where not stated.
+    """
+    if not releases:
+        raise InvalidParameter("releases", [], "at least one")
+    missing = [what for release in releases for what in release.missing]
+    if adjacency is None:
+        missing.insert(0, "adjacency")
+    costs: dict[str, Enclosure] = {}
+    events: tuple[Event, ...] = ()
+    for reading in _readings(releases, adjacency):
+        ends = [
+            tuple(e for r in releases if (e := reading.event(r, least=least)) is not None)
+            for least in (True, False)
+        ]
+        name = reading.described(releases, adjacency is not None)
+        low = _cost(ends[0], promise)
+        high = low if ends[0] == ends[1] else _cost(ends[1], promise)
+        costs[name], events = Enclosure(low.lower, high.upper), ends[1]
+    return _finding(costs, promise, events if not missing else (), tuple(dict.fromkeys(missing)))
+
+
+def judged_events(events: Sequence[Event], promise: OwnPromise) -> Finding:
+    """Return what the court finds about a promise for events that a plan or a ledger lists."""
+    listed = tuple(events)
+    return _finding({"as listed": _cost(listed, promise)}, promise, listed, ())
+
+
+def _cost(events: Sequence[Event], promise: OwnPromise) -> Enclosure:
+    """What the events cost in the promise's unit; [0, infinity] where no rule prices them."""
+    if not events:
+        return Enclosure.of(0)
+    try:
+        return promise.true(guarantee(events, delta=promise.delta))
+    except UnpricedMechanism:
+        return Enclosure.hull(Enclosure.of(0), Enclosure.of(inf))
+
+
+def _finding(
+    costs: Mapping[str, Enclosure],
+    promise: OwnPromise,
+    events: tuple[Event, ...],
+    missing: tuple[str, ...],
+) -> Finding:
+    claimed = Enclosure.of(promise.claimed)
+    kept = [cost for cost in costs.values() if cost.upper <= claimed.upper]
+    broken = [cost for cost in costs.values() if cost.lower > claimed.upper]
+    told = "; ".join(f"{name}: {_told(cost)}" for name, cost in costs.items())
+    least = min(costs.values(), key=lambda cost: cost.lower_float)
+    worst = max(costs.values(), key=lambda cost: cost.upper_float)
+    if len(broken) == len(costs):
+        verdict, true = Verdict.FAILS, least
+        reason = f"{promise.unit} is {_told(true)}, above the promised {promise.claimed:.6g}"
+    elif len(kept) == len(costs):
+        verdict, true = Verdict.HOLDS, worst
+        reason = f"{promise.unit} is at most {true.upper_float:.6g} <= {promise.claimed:.6g}"
+    else:
+        verdict, true = Verdict.UNSPECIFIED, Enclosure(least.lower, worst.upper)
+        what = f"not stated: {', '.join(missing)}" if missing else "it cannot be decided"
+        reason = f"{what} ({told})"
+    if missing and verdict is not Verdict.UNSPECIFIED:
+        reason += f"; so whatever was not stated: {', '.join(missing)}"
+    # what costs infinity has no certificate
+    protected = events if true.upper < inf else ()
+    delta = promise.delta if protected else None
+    finding = Finding(
+        verdict,
+        reason,
+        claimed=claimed,
+        true=true,
+        unit=promise.unit,
+        figures=costs if len(costs) > 1 else {},
+        evidence=(Derivation((told,), protected, delta),),
+    )
+    return replace(finding, argument=tuple(f"not stated: {what}" for what in missing))
+
+
+def _told(cost: Enclosure) -> str:
+    low, high = cost.lower_float, cost.upper_float
+    if f"{low:.6g}" == f"{high:.6g}":
+        return f"{high:.6g}"
+    return f"in [{low:.6g}, {high:.6g}]"

@@ -51,6 +51,9 @@ _CHUNK = 1 << 20
 _REAL_DIGITS = 44.0
 """Natural-log digits of moments of real order, which are kept for every later query."""
 
+_HIGH = 30.0
+"""A log moment for whose sake no digits are added to those of smaller ones."""
+
 
 @dataclass(frozen=True, slots=True)
 class Nodes:
@@ -118,7 +121,8 @@ def panels_of(pair: Sampled, demand: Demand) -> tuple[Panel, ...]:
     if isinstance(pair.base, LaplaceShift):
         e = float(pair.base.epsilon)
         lower = 0.0 if pair.order is Order.GLUED else -e
-        return plan_panels(Density(1.0, lower, e), q, e, demand)
+        falling = pair.order is Order.MIXTURE_SECOND
+        return plan_panels(Density(1.0, lower, e, falling), q, e, demand)
     mu = sqrt(pair.base.mu_squared)
     return plan_panels(Density(mu, 0.0), q, _cut_off(mu, q, demand), demand)
 
@@ -245,32 +249,43 @@ def log_moments(pair: DominatingPair, z: Complexes, demand: Demand) -> Moments:
 
 
 def log_real_moments(pair: DominatingPair, orders: Floats) -> Floats:
-    """Return log M(1 + c) at rising real orders c > 0; infinity where out of reach.
-
-    The quadrature of a Poisson-sampled Gaussian for one order is exact enough for all below.
-    """
+    """Return log M(1 + c) at rising real orders c > 0; infinity where out of reach."""
+    if isinstance(pair, GaussianShift | LaplaceShift):
+        return _closed_form(pair, orders.astype(np.complex128)).log.real
     found = np.full(orders.shape, inf)
-    reached = np.array([c for c in orders.tolist() if not out_of_reach(pair, c)])
-    if not reached.size:
-        return found
-    if (
-        not isinstance(pair, Sampled)
-        or pair.order is Order.GLUED
-        or isinstance(pair.base, LaplaceShift)
-    ):
-        each = (
-            log_moments(pair, np.array([c + 0j]), Demand(c, 0.0, _REAL_DIGITS)) for c in reached
-        )
-        found[: reached.size] = [moment.log[0].real for moment in each]
-        return found
-    n = nodes(pair, Demand(float(reached[-1]), 0.0, _REAL_DIGITS))
-    tilt = np.outer(reached, n.loss)
+    reached = [c for c in orders.tolist() if not out_of_reach(pair, c)]
+    while reached:
+        demand, first = _demand_of_most(pair, reached)
+        found[first : len(reached)] = _real_sums(nodes(pair, demand), np.array(reached[first:]))
+        del reached[first:]
+    return found
+
+
+def _demand_of_most(pair: DominatingPair, orders: list[float]) -> tuple[Demand, int]:
+    """Return what serves the last of rising orders, and the place of the first that it serves.
+
+    Lines and lattices serve all below; the errors of panels are relative to the largest integrand.
+    """
+    demand = Demand(orders[-1], 0.0, _REAL_DIGITS)
+    on_a_line = isinstance(pair, Sampled) and (
+        pair.order is not Order.GLUED and isinstance(pair.base, GaussianShift)
+    )
+    if not isinstance(pair, Sampled) or on_a_line:
+        return demand, 0
+    highest = float(_real_sums(nodes(pair, demand), np.array(orders[-1:]))[0])
+    if highest > _HIGH or len(orders) == 1:
+        return demand, len(orders) - 1
+    return Demand(demand.order, 0.0, demand.digits + highest + log1p(demand.order) + 3), 0
+
+
+def _real_sums(n: Nodes, orders: Floats) -> Floats:
+    """Return log M(1 + c) of a finite pair at real orders c."""
+    tilt = np.outer(orders, n.loss)
     exponent = n.log_mass + tilt
     scale = np.max(exponent, axis=1)
     large = scale + np.log(np.sum(np.exp(exponent - scale[:, None]), axis=1))
-    small = np.log1p(np.expm1(np.minimum(tilt, 500.0)) @ np.exp(n.log_mass))
-    found[: reached.size] = np.where(np.max(tilt, axis=1) < 500, small, large)
-    return found
+    small = np.log1p(np.einsum("ij,j->i", np.expm1(np.minimum(tilt, 500.0)), np.exp(n.log_mass)))
+    return np.asarray(np.where(np.max(tilt, axis=1) < 500, small, large))
 
 
 def _turned(t: Floats, loss: Floats, weights: Floats) -> Complexes:

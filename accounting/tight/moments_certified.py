@@ -105,9 +105,9 @@ def _on_panels(
 ) -> tuple[list[arb], list[arb], Callable[[arb], arb]]:
     """Return weights times density under Q, the base's losses, and the error bound for |Im z| <= t.
 
-    The error bound covers r^(1+z) and r^(-z) together.
+    The error bound covers r^(1+z) and r^(-z) together, or the latter alone where the pair has no
+    other.
     """
-    q = ball_of(pair.rate)
     density, losses, bounds = [], [], []
     for panel in panels:
         low, high, rho = arb(panel.low), arb(panel.high), arb(panel.ellipse)
@@ -118,7 +118,7 @@ def _on_panels(
             losses.append(slope * s)
         height, reach = (rho - 1 / rho) / 2 * half, (rho + 1 / rho) / 2 * half
         peak = _peak_density(middle - reach, middle + reach, height, slope, lap)
-        power, turn = _peak_power(q, order, slope, middle - reach, middle + reach, height)
+        power, turn = _peak_power(pair, order, slope, middle - reach, middle + reach, height)
         factor = arb(64) / 15 * half * rho ** (2 - 2 * panel.points) / (1 - rho**-2)
         bounds.append((factor * peak * power, turn))
     return density, losses, lambda t: sum((k * (t * turn).exp() for k, turn in bounds), arb(0))
@@ -138,16 +138,23 @@ def _peak_density(low: arb, high: arb, height: arb, slope: arb, lap: arb | None)
 
 
 def _peak_power(
-    q: arb, order: arb, slope: arb, low: arb, high: arb, height: arb
+    pair: Sampled, order: arb, slope: arb, low: arb, high: arb, height: arb
 ) -> tuple[arb, arb]:
-    """Return bounds on |r^(1+c)| + |r^(-c)| and on arg r over a box (see `quadrature`)."""
+    """Return bounds on the powers of r that the pair integrates and on arg r over a box.
+
+    |r^(-c)|, and |r^(1+c)| unless the mixture stands second (see `quadrature`).
+    """
+    q = ball_of(pair.rate)
     theta = slope * height
     if not theta < arb.pi():
         raise ArithmeticError(f"Expected angle={theta} in [0, pi).")
     top, bottom = q * (slope * high).exp(), q * (slope * low).exp()
     turn = acb(1 - q + top * theta.cos(), top * theta.sin()).arg()
     least = ((1 - q + bottom) * (theta / 2).cos()).max(1 - q + bottom * theta.cos())
-    return ((1 + order) * (1 - q + top).log()).exp() + (-order * least.log()).exp(), turn
+    falling = (-order * least.log()).exp()
+    if pair.order is Order.MIXTURE_SECOND:
+        return falling, turn
+    return falling + ((1 + order) * (1 - q + top).log()).exp(), turn
 
 
 def _glued_nodes(
@@ -186,7 +193,7 @@ def _interval(pair: Sampled, base: LaplaceShift, demand: Demand) -> _Nodes:
     # the panels end at doubles next to ±ε₀ (at 0 if glued): the slivers are part of the error
     start = arb(0) if pair.order is Order.GLUED else -e
     sliver = abs(e - arb(panels[-1].high)) + abs(start - arb(panels[0].low))
-    power, _ = _peak_power(q, c, arb(1), -e - sliver, e + sliver, arb(0))
+    power, _ = _peak_power(pair, c, arb(1), -e - sliver, e + sliver, arb(0))
     lost = sliver * power
     q_mass, v = [*q_mass, (-e).exp() / 2], [*v, e]
     if pair.order is Order.GLUED:

@@ -86,11 +86,17 @@ class Density:
     """The density under Q of x >= lower, where the loss of the base shift is v = slope · x.
 
     Gaussian shift: x = u - μ/2, slope μ. Laplace shift: x = v, slope 1, density exp(-(v+ε₀)/2)/4.
+    `falling`: only r^(-z) is integrated with it, not r^(1+z).
     """
 
     slope: float
     lower: float
     laplace_epsilon: float | None = None
+    falling: bool = False
+
+    def power(self, order: float) -> float:
+        """Return the exponent of r in the integrand that is largest beyond r = 1."""
+        return -order if self.falling else 1 + order
 
     def log_bound(self, low: float, high: float, height: float) -> float:
         """Return a bound on the log modulus over low <= Re x <= high, |Im x| <= height."""
@@ -164,7 +170,7 @@ def _log_peak(density: Density, rate: float, upper: float, order: float) -> floa
     points = (density.lower + (upper - density.lower) * i / 64 for i in range(65))
     return max(
         density.log_bound(x, x, 0.0)
-        + (1 + order) * log(1 - rate + rate * exp(min(density.slope * x, 700.0)))
+        + density.power(order) * log(1 - rate + rate * exp(min(density.slope * x, 700.0)))
         for x in points
     )
 
@@ -179,7 +185,7 @@ def _plan_panel(
         if density.slope * height >= 0.95 * pi:
             break
         peak = density.log_bound(middle - reach, middle + reach, height)
-        peak += _log_power(density.slope, rate, demand, middle - reach, middle + reach, height)
+        peak += _log_power(density, rate, demand, middle - reach, middle + reach, height)
         excess = digits + peak + log(4.3 * half) - log1p(-(rho**-2))
         needed = max(2, ceil(1 + excess / (2 * log(rho))))
         if needed < points:
@@ -189,13 +195,17 @@ def _plan_panel(
 
 
 def _log_power(
-    slope: float, rate: float, demand: Demand, low: float, high: float, height: float
+    density: Density, rate: float, demand: Demand, low: float, high: float, height: float
 ) -> float:
-    """Return a bound on log (|r^(1+z)| + |r^(-z)|) over a box, by (i), (ii'), (iii)."""
-    theta = slope * height
-    top = exp(min(slope * high, 700.0)) * rate
-    bottom = exp(min(slope * low, 700.0)) * rate
+    """Return a bound on log (|r^(1+z)| + |r^(-z)|) over a box, by (i), (ii'), (iii).
+
+    At least log 2, so that it holds for all lower orders too.
+    """
+    theta = density.slope * height
+    top = exp(min(density.slope * high, 700.0)) * rate
+    bottom = exp(min(density.slope * low, 700.0)) * rate
     turn = atan2(top * sin(theta), 1 - rate + top * cos(theta))
     least = max((1 - rate + bottom) * cos(theta / 2), 1 - rate + bottom * cos(theta))
-    first, second = (1 + demand.order) * log(1 - rate + top), -demand.order * log(least)
-    return max(first, second) + log(2) + demand.reach * turn
+    rising = 0.0 if density.falling else (1 + demand.order) * log(1 - rate + top)
+    falling = -demand.order * log(least)
+    return max(rising, falling, 0.0) + log(2) + demand.reach * turn

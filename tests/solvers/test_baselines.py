@@ -268,7 +268,7 @@ def test_gradients_are_cut_record_by_record(scheme: Poisson | None) -> None:
     expected, longest = np.zeros((5, FEATURES)), 0.0
     for row, label, party, inside in zip(rows, labels, home, drawn, strict=True):
         gradient = -label * row / (1 + np.exp(label * (row @ model)))
-        size = np.linalg.norm(gradient)
+        size = float(np.linalg.norm(gradient))
         longest = max(longest, size)
         expected[party] += inside * gradient * min(1.0, 0.2 / size)
     assert longest > 0.5
@@ -385,9 +385,9 @@ def optimum(regularisation: float) -> np.ndarray:
 
     def gradient(w: np.ndarray) -> np.ndarray:
         slopes = -labels / (1 + np.exp(labels * (rows @ w)))
-        return rows.T @ slopes / RECORDS + regularisation * w
+        return np.asarray(rows.T @ slopes / RECORDS + regularisation * w)
 
-    found = root(gradient, np.zeros(FEATURES), tol=1e-14).x
+    found: np.ndarray = root(gradient, np.zeros(FEATURES), tol=1e-14).x
     assert np.linalg.norm(gradient(found)) < 1e-12
     return found
 

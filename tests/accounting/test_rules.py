@@ -13,7 +13,14 @@ from dp_accounting.rdp import rdp_privacy_accountant
 from dpledger.accounting import checker
 from dpledger.accounting.judgement import Exposure, RuleViolation, written
 from dpledger.accounting.notions import ApproxDp, Gdp, Rdp, Zcdp
-from dpledger.accounting.rules import TABLE, conversion, derive, privacy, sampling
+from dpledger.accounting.rules import (
+    TABLE,
+    conversion,
+    derive,
+    loss_distribution,
+    privacy,
+    sampling,
+)
 from dpledger.accounting.rules.__main__ import rules_page
 from dpledger.mechanisms import (
     Adjacency,
@@ -407,3 +414,82 @@ def test_means_over_a_public_number_may_be_sampled_under_zero_out():
     assert math.isfinite(
         float(sampling.poisson_divergence(Fraction(1), Fraction(1, 10), 512).upper)
     )
+
+
+# --- the side conditions that only a careless caller meets ---------------------------------------
+
+POISSON = PoissonSampled(GaussianStep(sum_of_bounded(1, ADD), 2.0), 0.1)
+BATCH = SampledWithoutReplacement(GaussianStep(sum_of_bounded(1, REPLACE), 2.0), 1, 10)
+GRID = loss_distribution.Grid(Fraction(1, 64), 64, 64)
+PURE = LaplaceStep(declared(1, "count", adjacency=ADD, norm=Norm.L1), 1.0)
+BELIEVED = conversion.gdp_approx_dp(
+    privacy.gaussian_gdp(STEP), delta=Fraction(1, 10), epsilon=Fraction(9)
+)
+
+
+def understated():
+    """A sensitivity whose number is not the one its derivation ends in."""
+    found = sum_of_bounded(1, ADD)
+    object.__setattr__(found, "squared", Fraction(1, 4))
+    return found
+
+
+def composed_tightly(*parts, epsilon=Fraction(9)):
+    return loss_distribution.loss_distribution(
+        parts, grid=GRID, delta=Fraction(1, 10**5), epsilon=epsilon
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "wanted"),
+    [
+        (lambda: composed_tightly(), "at least one mechanism"),
+        (lambda: composed_tightly((STEP, 0)), "each at least once"),
+        (lambda: composed_tightly((STEP, 1), (POISSON, 1)), "one relation"),
+        (lambda: composed_tightly((PURE, 1)), "Gaussian steps"),
+        (lambda: composed_tightly((POISSON, 9), epsilon=Fraction(1, 9)), "above the tight"),
+        (lambda: privacy.ratio_squared(UNIT, 1.0, Norm.L1), "norm"),
+        (lambda: privacy.composition([BELIEVED], [2]), "adds up"),
+        (
+            lambda: privacy.repeated(
+                Repeated(STEP, 3), privacy.gaussian_gdp(GaussianStep(UNIT, 9.0))
+            ),
+            "a premise about",
+        ),
+        (lambda: privacy.group(privacy.gaussian_gdp(STEP), 0), "size=0"),
+        (
+            lambda: sampling.fixed_batch_rdp(BATCH, order=2, epsilon=Fraction(1, 10**9)),
+            "above the divergence",
+        ),
+        (
+            lambda: sampling.poisson_rdp(POISSON, order=2, epsilon=Fraction(1, 10**9)),
+            "above the divergence",
+        ),
+        (lambda: derive(understated()), "squared >= 1"),
+        (lambda: conversion.zcdp_rdp(privacy.gaussian_gdp(STEP), Fraction(2)), "zCDP"),
+        (lambda: conversion.zcdp_rdp(privacy.gaussian_zcdp(STEP), Fraction(1)), "order=1"),
+        (
+            lambda: conversion.gdp_approx_dp(
+                privacy.gaussian_zcdp(STEP), delta=Fraction(1, 9), epsilon=Fraction(9)
+            ),
+            "GDP",
+        ),
+    ],
+)
+def test_a_side_condition_that_does_not_hold_is_named(asked, wanted):
+    with pytest.raises(RuleViolation, match=wanted):
+        asked()
+
+
+def test_post_processing_keeps_the_cost_and_names_what_it_takes_on_trust():
+    premise = privacy.gaussian_gdp(STEP)
+    found = privacy.post_processing(premise, "the mean of all messages")
+    assert (found.notion, found.subject) == (premise.notion, premise.subject)
+    assert found.assumptions == {"reads released messages only: the mean of all messages"}
+
+
+def test_every_rule_has_a_source_and_its_standing():
+    for found in TABLE.values():
+        assert found.source.strip()
+        assert found.theorems or found.axioms or found.standing == "elementary"
+        assert all(found.axioms.values())

@@ -196,7 +196,12 @@ class Sensitive:
         return self + (-other)
 
     def __rsub__(self, other: Public) -> "Sensitive":
-        return -self + other
+        # -self + other, in one sweep over the numbers
+        def negated(sensitivity: Sensitivity) -> Sensitivity:
+            return scaled(sensitivity, -1.0)
+
+        value = self._computed(lambda mine, public: public - mine, self._public(other))
+        return self._with(negated(self.sensitivity), value, _mapped_part(self, negated))
 
     def __neg__(self) -> "Sensitive":
         return self * -1.0

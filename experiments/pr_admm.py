@@ -115,7 +115,7 @@ def _free(penalty: float) -> PrMethod:
 def _accuracy(quick: bool) -> tuple[Cell, ...]:
     cells: list[Cell] = []
     for penalty in (_LEARNING_PENALTY, _PRINTED_PENALTY):
-        for epsilon in _EPSILONS[::2] if quick else _EPSILONS:
+        for epsilon in _EPSILONS[::4] if quick else _EPSILONS:
             cells += [_cell(line, method) for line, method in _lines(epsilon, penalty)]
         cells.append(_cell(f"η = {penalty:g}, non-private", _free(penalty)))
     return tuple(cells)

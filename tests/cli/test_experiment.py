@@ -1,0 +1,142 @@
+"""`dpledger experiment` as a user meets it: a list, a run, a kill and what comes after it."""
+
+import csv
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import dpledger.cli.experiment as command
+from dpledger.experiments import PAPERS, Cell, Experiment, Kind, Paper
+from dpledger.experiments.experiment import Against, Figure
+from dpledger.experiments.sources import Records, Source
+from dpledger.experiments.star import StarMethod
+from dpledger.experiments.training import Training
+
+from .conftest import Call
+
+
+def cells(quick: bool) -> tuple[Cell, ...]:
+    source = Source(records=Records.SYNTHETIC, train=200, test=50, width=4)
+    return tuple(
+        Cell(
+            line=kind.value,
+            kind=kind,
+            task=Training(source=source, method=StarMethod(kind=kind, rounds=3), parties=2),
+        )
+        for kind in (Kind.PUBLISHED, Kind.REPAIRED)
+    )
+
+
+TINY = Paper(
+    name="tiny",
+    reference="nobody",
+    experiments=(
+        Experiment(
+            name="one",
+            title="One",
+            source="nowhere",
+            runs=3,
+            cells=cells,
+            figures=(Figure(metric="accuracy", against=Against.EPSILON, log_x=True),),
+        ),
+    ),
+)
+
+
+def test_the_list_names_all_experiments(call: Call) -> None:
+    listed = call("experiment", "list", "--json").data["experiments"]
+    assert {entry["name"].partition("/")[0] for entry in listed} == {
+        "star",
+        "pr_admm",
+        "ps_admm",
+        "dp_admm_centralized",
+        "admm_sharing",
+    }
+    assert all(entry["runs"] >= 1 and entry["source"] for entry in listed)
+    printed = call("experiment", "list")
+    assert printed.status == 0
+    assert "star/times" in printed.out
+
+
+def test_an_unknown_name_is_a_mistake_that_lists_the_known_ones(call: Call) -> None:
+    answer = call("experiment", "star/nothing")
+    assert answer.status == 2
+    assert "Expected experiment='star/nothing' among star/agents_l2" in answer.err
+
+
+def test_an_experiment_leaves_files_and_prints_what_epsilons_are_worth(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "PAPERS", (TINY,))
+    answer = call("experiment", "tiny", "--out", tmp_path, "--runs", 2, "--seed", 4, "--json")
+    assert answer.status == 0, answer.err
+    (only,) = answer.data["experiments"]
+    published, repaired = only["cells"]
+    assert published["certified_epsilon"] == "infinity"
+    assert repaired["certified_epsilon"] <= published["promised_epsilon"]
+    assert published["runs"] == 2
+    (comparison,) = only["comparisons"]
+    assert comparison["noise_ratio"] > 1
+    folder = tmp_path / "tiny" / "one"
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "accuracy.svg", "manifest.json", "runs.csv", "summary.csv", "times.csv",
+    ]  # fmt: skip
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert (manifest["seed"], manifest["runs"]) == (4, 2)
+    with (folder / "summary.csv").open(newline="") as stream:
+        means = {(r["line"], r["metric"]): float(r["mean"]) for r in csv.DictReader(stream)}
+    assert means["repaired", "accuracy"] == repaired["means"]["accuracy"]
+    text = call("experiment", "tiny/one", "--out", tmp_path, "--runs", 2, "--seed", 4).out
+    assert "noise" in text
+    assert "∞" in text
+
+
+KILLED = """
+import sys
+import dpledger.cli.experiment as command
+from dpledger.cli import run
+from {module} import TINY
+command.PAPERS = (TINY,)
+sys.argv = ["dpledger", "experiment", "tiny", "--out", {out!r}, "--runs", "15"]
+run()
+"""
+
+
+def test_a_killed_experiment_goes_on_where_it_stopped(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = KILLED.format(module="test_experiment_tiny", out=str(tmp_path))
+    (tmp_path / "test_experiment_tiny.py").write_text(
+        Path(__file__).read_text().replace("from .conftest import Call", "Call = object")
+    )
+    process = subprocess.Popen([sys.executable, "-c", script], cwd=tmp_path)
+    kept = tmp_path / "cells"
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and len(list(kept.glob("*.json"))) < 4:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    before = {path: path.stat().st_mtime_ns for path in kept.glob("*.json")}
+    assert 4 <= len(before) < 2 * 16
+    monkeypatch.setattr(command, "PAPERS", (TINY,))
+    assert call("experiment", "tiny", "--out", tmp_path, "--runs", 15).status == 0
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert call("experiment", "tiny", "--out", tmp_path / "whole", "--runs", 15).status == 0
+    for name in ("runs.csv", "summary.csv"):
+        resumed, whole = (f / "tiny" / "one" / name for f in (tmp_path, tmp_path / "whole"))
+        assert resumed.read_bytes() == whole.read_bytes()
+
+
+def test_every_papers_cells_are_different_plain_data() -> None:
+    for paper in PAPERS:
+        for experiment in paper.experiments:
+            for quick in (True, False):
+                cells = experiment.cells(quick)
+                points = {(cell.line, cell.x, cell.key) for cell in cells}
+                assert len(points) == len(cells), experiment.name
+            assert len(experiment.cells(True)) <= len(experiment.cells(False))

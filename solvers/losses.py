@@ -122,12 +122,12 @@ class SmoothedHinge:
 
     width: float = 0.5
 
-    def __post_init__(self) -> None:
-        require_positive("width", self.width)
-
     outputs = 1
     label_domain = SIGNS
     derivative_bound = Fraction(1)
+
+    def __post_init__(self) -> None:
+        require_positive("width", self.width)
 
     @property
     def curvature_bound(self) -> Fraction | None:
@@ -166,11 +166,12 @@ class Huber:
     width: float
     label_bound: float
 
+    outputs = 1
+    curvature_bound = Fraction(1)
+
     def __post_init__(self) -> None:
         require_positive("width", self.width)
         require_positive("label_bound", self.label_bound)
-
-    outputs = 1
 
     @property
     def label_domain(self) -> LabelDomain:
@@ -179,8 +180,6 @@ class Huber:
     @property
     def derivative_bound(self) -> Fraction:
         return Fraction(self.width)
-
-    curvature_bound = Fraction(1)
 
     @property
     def label_gap_bound(self) -> Fraction:
@@ -232,6 +231,10 @@ class Multinomial:
 
     classes: int
 
+    derivative_bound = root_up(Fraction(2))
+    curvature_bound = Fraction(1, 2)
+    label_gap_bound = root_up(Fraction(2))
+
     def __post_init__(self) -> None:
         ClassLabels(self.classes)
 
@@ -242,10 +245,6 @@ class Multinomial:
     @property
     def label_domain(self) -> LabelDomain:
         return ClassLabels(self.classes)
-
-    derivative_bound = root_up(Fraction(2))
-    curvature_bound = Fraction(1, 2)
-    label_gap_bound = root_up(Fraction(2))
 
     def value(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
         """Return the loss of shape (..., n), for scores (..., n, K)."""

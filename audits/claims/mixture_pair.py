@@ -80,7 +80,7 @@ class MixturePair:
             total += value.real / (2 if t == 0 else 1)
             # what is left oscillates with frequency epsilon or so, and falls like 1/t²
             if abs(value) < _NEGLIGIBLE * spacing * max(1.0, epsilon) * abs(total):
-                return total * spacing / pi
+                return float(total * spacing / pi)
         raise Undecided(f"Expected to integrate {self} within {_MOST_POINTS} points.")
 
     def epsilon(self, delta: float, *, times: int) -> float:

@@ -136,7 +136,8 @@ def test_h3_critical_mu_is_where_the_formula_turns() -> None:
     for delta, factor in product((1e-2, 1e-4), (0.999, 1.001)):
         log_term = np.log(1.25 / delta)
         t = 10_000
-        epsilon = figure("H-3", "critical mu", f"delta={delta}", "t=10") * factor / np.sqrt(t / (2 * log_term))
+        critical = figure("H-3", "critical mu", f"delta={delta}", "t=10")
+        epsilon = critical * factor / np.sqrt(t / (2 * log_term))
         verdict = audit("H-3", [f"t={t}", f"eps={epsilon}", f"delta={delta}"]).verdict
         assert verdict is (Verdict.HOLDS if factor < 1 else Verdict.FAILS)
 

@@ -22,7 +22,7 @@ from ..mechanisms.curators import Curator, Message, SamplingCurator
 from ..mechanisms.errors import InvalidParameter, require_nonnegative, require_positive_int
 from ..mechanisms.private_data import PrivateDataset
 from ..mechanisms.protocols import EventList, FloatArray, Provenance
-from ..mechanisms.sampling import Sampler, SeededSampler
+from ..mechanisms.sampling import BitGenerator, Sampler, SeededSampler
 from .bounds import Scores
 
 __all__ = [
@@ -169,10 +169,15 @@ def view_scores(
     for number, start in enumerate(range(0, trials, chunk)):
         size = min(chunk, trials - start)
         views = [
-            view(_run(solver, data, SeededSampler.stream(seed, world, number), size))
+            view(_run(solver, data, _sampler(seed, world, number), size))
             for world, data in enumerate((dataset, neighbour))
         ]
         yield Scores(*(law.scores(seen) for seen in views))
+
+
+def _sampler(seed: int, world: int, number: int) -> SeededSampler:
+    """Return the stream that the replay attack uses for this world and chunk."""
+    return SeededSampler.stream(seed, world, number, bits=BitGenerator.SFC64)
 
 
 class _PresetNoise:

@@ -19,10 +19,11 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from ..accounting.gaussian import delta_from_epsilon, mu_from_epsilon_delta
 from ..accounting.notions import ApproxDp, Gdp
+from ..accounting.tight import PrivacyProfile
 from ..mechanisms.errors import (
     InvalidParameter,
     require_finite,
@@ -32,7 +33,10 @@ from ..mechanisms.errors import (
 from ..mechanisms.protocols import FloatArray
 from .bounds import Scores
 
-__all__ = ["Bet", "Evidence", "SequentialTest", "plan_bet"]
+__all__ = ["Bet", "Claim", "Evidence", "SequentialTest", "plan_bet"]
+
+Claim = Gdp | ApproxDp | PrivacyProfile
+"""What may be tested: mu-GDP, one point of a privacy curve, or all of it."""
 
 # the planned stake gets most of the initial wealth, each half of the stake before a part of the
 # rest: whoever leaks less than suspected is found too, only later
@@ -161,13 +165,13 @@ class SequentialTest:
         return evidence
 
 
-def plan_bet(*, claimed: Gdp | ApproxDp, suspected: Gdp | None = None) -> Bet:
+def plan_bet(*, claimed: Claim, suspected: Gdp | None = None) -> Bet:
     """Return the bet under which wealth grows fastest if the mechanism is as bad as suspected.
 
     The scores shall be log-likelihood ratios, N(±mu²/2, mu²) under the suspicion. Any bet keeps the
     false-alarm rate, whatever the scores; a bad plan costs only power. A mu-GDP claim implies a
-    point (epsilon', delta') at every epsilon', an (epsilon, delta)-DP one at every epsilon' <=
-    epsilon (Kairouz, Oh, Viswanath 2015): small epsilon' need far fewer runs.
+    point (epsilon', delta') at every epsilon', a privacy profile too, an (epsilon, delta)-DP one at
+    every epsilon' <= epsilon (Kairouz, Oh, Viswanath 2015): small epsilon' need far fewer runs.
 
     Args:
         claimed: the guarantee under test, 0 < mu < infinity.
@@ -199,9 +203,12 @@ _EPSILONS = 9
 _LARGEST_STAKE = 0.99
 
 
-def _mu_of(claimed: Gdp | ApproxDp) -> float:
+def _mu_of(claimed: Claim) -> float:
+    """Return the mu of a claim; of a profile, the one with the same delta at epsilon 0."""
     if isinstance(claimed, Gdp):
         return sqrt(claimed.mu_squared)
+    if isinstance(claimed, PrivacyProfile):
+        return 2 * float(ndtri((1 + claimed.delta(0.0).upper_float) / 2))
     if isinf(claimed.epsilon):
         return inf
     if not 0 < claimed.delta < 1:
@@ -209,14 +216,15 @@ def _mu_of(claimed: Gdp | ApproxDp) -> float:
     return mu_from_epsilon_delta(epsilon=claimed.epsilon, delta=claimed.delta).upper_float
 
 
-def _epsilons(claimed: Gdp | ApproxDp, mu: float) -> list[float]:
-    if isinstance(claimed, Gdp):
-        return [float(epsilon) for epsilon in np.linspace(0, mu, _EPSILONS)]
-    return [float(epsilon) for epsilon in np.linspace(0, float(claimed.epsilon), _EPSILONS)]
+def _epsilons(claimed: Claim, mu: float) -> list[float]:
+    largest = float(claimed.epsilon) if isinstance(claimed, ApproxDp) else mu
+    return [float(epsilon) for epsilon in np.linspace(0, largest, _EPSILONS)]
 
 
-def _implied_delta(claimed: Gdp | ApproxDp, epsilon: float) -> float:
+def _implied_delta(claimed: Claim, epsilon: float) -> float:
     """Return the delta that the claim implies at `epsilon`, rounded up."""
+    if isinstance(claimed, PrivacyProfile):
+        return claimed.delta(epsilon).upper_float
     if isinstance(claimed, Gdp):
         return delta_from_epsilon(mu_squared=claimed.mu_squared, epsilon=epsilon).upper_float
     # the trade-off function of (epsilon, delta)-DP is that of a randomised response

@@ -3,10 +3,12 @@
 Usage: python benchmarks/accountants.py [--timeout SECONDS] [WORKLOAD ...]
 
 Every (accountant, workload) runs in a process of its own: `cold` is its first answer after imports,
-`warm` the median of the next ones, `peak` the process's largest resident memory. `gap` is
+`warm` the median of the next ones, both in processor time, which a busy machine blurs little;
+`peak` is the process's largest resident memory. `gap` is
 (epsilon - reference) / reference: the reference is a published value to 12 digits where there is
 one, else the upper end of our certified enclosure. A negative gap beyond rounding is an epsilon
-below the truth. Peers that are not installed, do not know an event or exceed the timeout say so.
+below the truth. Calibration is by each library's own function where it has one. Peers that are not
+installed, do not know an event or exceed the timeout say so.
 Peers: dp-accounting (PLD and RDP), prv-accountant, autodp.
 """
 
@@ -74,12 +76,17 @@ Answer = Callable[[], float]
 
 def ours(workload: Workload, *, certified: bool) -> Answer:
     """Return our answer to a workload: the fast grade, or the certified one's upper end."""
+    from dpledger.accounting.planning import calibrate_noise_multiplier, fast_noise_multiplier
     from dpledger.accounting.tight import PrivacyProfile
     from dpledger.mechanisms import (
         Adjacency,
+        Audience,
+        Context,
+        Event,
         GaussianStep,
         Mechanism,
         PoissonSampled,
+        Repeated,
         SampledWithoutReplacement,
         declared,
     )
@@ -101,20 +108,29 @@ def ours(workload: Workload, *, certified: bool) -> Answer:
     def epsilon(found: PrivacyProfile, delta: float) -> float:
         return found.epsilon(delta).upper_float if certified else found.epsilon_upper(delta)
 
-    if workload.question == "epsilon":
-        return lambda: epsilon(profile(), workload.delta)
-    if workload.question.startswith("noise"):
-        return lambda: calibrated(lambda z: epsilon(profile(z), workload.delta))
+    def plan(z: float) -> list[Event]:
+        context = Context((), 1, "benchmark", Audience.SERVER)
+        return [Event(Repeated(mechanism(s, z), s.steps), context) for s in workload.steps]
+
+    def noise() -> float:
+        if certified:
+            found = calibrate_noise_multiplier(plan, target_epsilon=TARGET, delta=workload.delta)
+            return found.noise_multiplier
+        return fast_noise_multiplier(plan, target_epsilon=TARGET, delta=workload.delta)
 
     def curve() -> float:
         found = profile()
-        return [epsilon(found, float(d)) for d in DELTAS][-1]
+        if certified:
+            return [found.epsilon(float(d)).upper_float for d in DELTAS][-1]
+        return float(found.epsilons_upper(DELTAS)[-1])
 
-    return curve
+    if workload.question == "epsilon":
+        return lambda: epsilon(profile(), workload.delta)
+    return noise if workload.question.startswith("noise") else curve
 
 
 def calibrated(epsilon_of: Callable[[float], float]) -> float:
-    """Return the noise multiplier that meets the target to 1e-6, by bisection for every peer."""
+    """Return the noise multiplier that meets the target to 1e-6, by bisection."""
     low, high = 0.5, 8.0
     while high > low * (1 + 1e-6):
         middle = (low + high) / 2
@@ -147,7 +163,22 @@ def dp_accounting(workload: Workload, *, pld: bool) -> Answer:
         made = accountant(z)
         return [made.get_epsilon(float(d)) for d in deltas]
 
-    return _asked(workload, answers)
+    def noise() -> float:
+        (step,) = workload.steps
+        return float(
+            peer.calibrate_dp_mechanism(
+                lambda: (PLDAccountant if pld else RdpAccountant)(),
+                lambda z: peer.SelfComposedDpEvent(
+                    peer.PoissonSampledDpEvent(step.rate, peer.GaussianDpEvent(z)), step.steps
+                ),
+                TARGET,
+                workload.delta,
+                bracket_interval=peer.LowerEndpointAndGuess(0.5, 2.0),
+                tol=1e-6,
+            )
+        )
+
+    return noise if workload.question.startswith("noise") else _asked(workload, answers)
 
 
 def prv(workload: Workload) -> Answer:
@@ -223,14 +254,14 @@ def child(accountant: str, workload: str) -> None:
     """Answer one workload with one accountant and print what it took, as JSON."""
     try:
         answer = ACCOUNTANTS[accountant](WORKLOADS[workload])
-        start = time.perf_counter()
+        start = time.process_time()
         value = answer()
-        cold = time.perf_counter() - start
+        cold = time.process_time() - start
         times: list[float] = []
         while len(times) < REPETITIONS and sum(times) + cold < 20:
-            start = time.perf_counter()
+            start = time.process_time()
             answer()
-            times.append(time.perf_counter() - start)
+            times.append(time.process_time() - start)
     except Exception as error:  # a benchmark reports whatever a peer raises
         print(json.dumps({"error": f"{type(error).__name__}: {error}"[:60]}))
         return

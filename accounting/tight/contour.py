@@ -52,6 +52,7 @@ __all__ = [
     "UpperBounds",
     "deltas_upper",
     "epsilons_upper",
+    "moments_on",
     "place_contour",
 ]
 
@@ -67,8 +68,8 @@ _AHEAD = (2, 4, 6, 8, 12, 16, 24)
 DIGITS = 26.0
 """Natural-log digits of the aliasing and cut-off errors relative to δ: 5e-12."""
 
-_STRAIN = 10.0
-"""Natural-log digits that may cancel where one contour serves points far from its saddle."""
+_STRAIN = 6.0
+"""Natural-log digits that may cancel where a contour lies off the saddle of a point it serves."""
 
 
 class Target(NamedTuple):
@@ -144,7 +145,7 @@ def place_contour(
     periods = {
         g: max(_period(weights, g, target, digits) for target in targets)
         for g in range(grade, max(grade - 12, LOWEST_GRADE), -1)
-        if g == grade or height(g) - height(grade) < 6
+        if g == grade or height(g) < max(height(grade), _STRAIN)
     }
     grade = min(periods, key=lambda g: periods[g])
     # a step from a coarse grid, so that a near query finds the moments of this one
@@ -186,7 +187,8 @@ def _decay(pair: DominatingPair, grade: int, reach: float) -> float:
 
 
 @lru_cache(maxsize=8192)
-def _moments_on(pair: DominatingPair, placement: Placement, demand: Demand) -> Moments:
+def moments_on(pair: DominatingPair, placement: Placement, demand: Demand) -> Moments:
+    """Return the moments of one pair at the nodes of a contour; kept for the next query."""
     return log_moments(pair, _points(placement), demand)
 
 
@@ -220,7 +222,7 @@ class Contour:
         tail = 0.0
         demand = placement.demand(counts)
         for pair, n in counts.items():
-            moments = _moments_on(pair, placement, demand)
+            moments = moments_on(pair, placement, demand)
             total, error = total + n * moments.log, error + n * moments.error
             tail += n * _decay(pair, placement.grade, placement.reach)
         columns = isqrt(placement.count) + 1

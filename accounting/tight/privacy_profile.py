@@ -204,7 +204,7 @@ class PrivacyProfile:
         """Points of the curve from ε = 0 to δ = 1e-12, evenly in ε."""
         if self.unprotected:
             return np.zeros(1), np.ones(1)
-        epsilons = np.linspace(0.0, self.epsilon_upper(1e-12), 129)
+        epsilons = np.linspace(0.0, self.epsilon_upper(1e-12), 513)
         return epsilons, self.deltas_upper(epsilons)
 
 

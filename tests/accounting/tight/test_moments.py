@@ -17,7 +17,7 @@ from dpledger.accounting.tight.dominating import (
     RandomisedAnswers,
     Sampled,
 )
-from dpledger.accounting.tight.moments import log_decay, log_moments
+from dpledger.accounting.tight.moments import log_decay, log_moments, log_real_moments
 from dpledger.accounting.tight.moments_certified import modulus_beyond, moments_on_line
 from dpledger.accounting.tight.quadrature import Demand
 
@@ -119,3 +119,17 @@ def test_the_decay_bound_holds_beyond_the_reach(pair: DominatingPair, reach: flo
         certified = float(modulus_beyond(pair, ORDER, reach).log().upper())
     assert moduli.max() <= certified + 1e-9
     assert certified <= bound + 0.05
+
+
+@pytest.mark.parametrize("base", [GAUSSIAN, LAPLACE, LaplaceShift(Fraction(9))], ids=str)
+@pytest.mark.parametrize("order", Order)
+@pytest.mark.parametrize("rate", [Fraction(1, 1000), Fraction(1, 10), Fraction(9, 10)])
+def test_moments_of_many_real_orders_are_those_of_each(
+    base: GaussianShift | LaplaceShift, order: Order, rate: Fraction
+) -> None:
+    pair, orders = Sampled(base, rate, order), 2.0 ** np.arange(-4, 4)
+    alone = [
+        log_moments(pair, np.array([c + 0j]), Demand(c, 0.0, 60.0)).log[0].real
+        for c in orders.tolist()
+    ]
+    assert log_real_moments(pair, orders) == pytest.approx(alone, rel=1e-12)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dpledger.accounting import gaussian, gaussian_fast
 from dpledger.accounting.composition import composed
-from dpledger.accounting.tight import PrivacyProfile, contour_certified
+from dpledger.accounting.tight import PrivacyProfile, contour, contour_certified
 from dpledger.accounting.tight.dominating import (
     DiscreteGaussianShift,
     DiscreteLaplaceShift,
@@ -216,9 +216,41 @@ def test_trade_off_bounds_lie_below_the_exact_curve_and_near_it() -> None:
     exact = gaussian_fast.beta_lower(mu_squared=1, alpha=alpha)
     found = nearly.beta_lower(alpha)
     assert (found <= exact + 1e-12).all()
-    assert found == pytest.approx(exact, abs=3e-3)
+    assert found == pytest.approx(exact, abs=1e-4)
     assert nearly.tpr_upper(alpha) == pytest.approx(1 - found)
     assert nearly.advantage_upper() == pytest.approx(0.3829249, abs=1e-4)
+
+
+def test_a_whole_curve_is_the_answers_one_by_one() -> None:
+    profile = add_remove({(0.01, 1.0): 2000, (0.03, 2.0): 50})
+    deltas = np.geomspace(1e-14, 1e-1, 40).reshape(2, 20)
+    epsilons = profile.epsilons_upper(deltas)
+    alone = [profile.epsilon_upper(delta) for delta in deltas.flat]
+    assert epsilons.ravel() == pytest.approx(alone, rel=1e-9)
+    assert profile.deltas_upper(epsilons) == pytest.approx(deltas, rel=1e-7)
+    for k in (0, 25, 39):
+        assert epsilons.flat[k] >= profile.epsilon(float(deltas.flat[k])).lower_float
+
+
+def test_delta_and_epsilon_are_inverse_where_no_contour_decides() -> None:
+    # so few steps that the contour's cut-off hides everything
+    profile = add_remove({(0.01, 1.0): 3})
+    epsilon = profile.epsilon(1e-5)
+    assert epsilon.relative_width < 1e-4
+    assert profile.delta(epsilon.upper_float).lower_float <= 1e-5
+    assert profile.delta(epsilon.lower_float).upper_float >= 1e-5
+    assert profile.delta(epsilon.upper_float).relative_width < 1e-3
+    assert profile.delta_upper(epsilon.upper_float) == pytest.approx(1e-5, rel=1e-3)
+
+
+def test_one_event_more_costs_one_moment_evaluation_an_order() -> None:
+    events = {(0.01 + k / 1000, 1.0 + k / 20): 3 for k in range(40)}
+    profile = add_remove(events)
+    profile.epsilon_upper(1e-5)
+    before = contour.moments_on.cache_info().misses
+    larger = profile.with_pairs(*({sampled(0.02, 1.3, order): 1} for order in BOTH))
+    assert larger.epsilon_upper(1e-5) > profile.epsilon_upper(1e-5)
+    assert 1 <= contour.moments_on.cache_info().misses - before <= 2
 
 
 def test_without_protection_everything_is_infinite() -> None:

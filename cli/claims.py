@@ -8,7 +8,7 @@ from typing import Any
 import click
 from rich.table import Table
 
-from ..audits.claims import Claim, Counterexample, Derivation, Evidence, Finding, find
+from ..audits.claims import Claim, Counterexample, Derivation, Evidence, Finding, cases, find
 from ..mechanisms.errors import InvalidParameter
 from .output import Outcome, deliver, json_option, number, steps
 
@@ -19,7 +19,7 @@ _set_option = click.option(
     "assignments",
     multiple=True,
     metavar="NAME=VALUE",
-    help="A parameter of the paper, in its own symbols; may be given often.",
+    help="A parameter in the paper's own symbols, PAPER.NAME=VALUE if several papers have it.",
 )
 
 
@@ -48,7 +48,7 @@ def list_claims(names: tuple[str, ...], as_json: bool) -> None:
 def show(identifier: str, assignments: tuple[str, ...], as_json: bool) -> None:
     """Show one claim and the parameters it is judged at."""
     paper, claim = _single(identifier)
-    setting = paper.case(assignments).setting
+    setting = cases([paper], assignments)[paper.name].setting
     rows = [(name.replace("_", " "), text) for name, text in _described(claim).items()]
     parameters = ", ".join(f"{n} = {_value(setting, n)}" for n in setting.__dataclass_fields__)
     deliver(
@@ -88,13 +88,13 @@ def audit(
     Exit status 1 if some claim does not hold, 0 if all do.
     """
     found = find(names)
-    cases = [(claim, paper.case(assignments)) for paper, claim in found]
+    fixed = cases(list({paper.name: paper for paper, _ in found}.values()), assignments)
     judged: list[tuple[Claim[Any], Finding]] = []
     with steps() as start:
         advance = start("claims")
-        for done, (claim, case) in enumerate(cases, start=1):
-            judged.append((claim, claim.promise.judge(case)))
-            advance(done, len(cases))
+        for done, (paper, claim) in enumerate(found, start=1):
+            judged.append((claim, claim.promise.judge(fixed[paper.name])))
+            advance(done, len(found))
     table = Table("claim", "verdict", "claimed", "true", "breaks at", "why", box=None)
     for claim, finding in judged:
         table.add_row(
@@ -126,7 +126,7 @@ def audit(
 def explain(identifier: str, assignments: tuple[str, ...], as_json: bool) -> None:
     """Explain the verdict on one claim, with the numbers of the given parameters."""
     paper, claim = _single(identifier)
-    finding: Finding = claim.promise.judge(paper.case(assignments))
+    finding: Finding = claim.promise.judge(cases([paper], assignments)[paper.name])
     rows = [
         ("claim", f"{claim.statement} ({claim.place})"),
         ("verdict", finding.verdict_text),

@@ -10,6 +10,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from ...mechanisms.errors import InvalidParameter
 from . import admm_sharing, dp_admm_centralized, pr_admm, ps_admm, star
 from .claim import (
     Case,
@@ -23,6 +24,7 @@ from .claim import (
     ThreatModel,
     UnknownClaim,
     Verdict,
+    has_parameter,
 )
 
 __all__ = [
@@ -39,6 +41,7 @@ __all__ = [
     "UnknownClaim",
     "Verdict",
     "audit",
+    "cases",
     "find",
 ]
 
@@ -78,3 +81,32 @@ def audit(identifier: str, assignments: Sequence[str] = ()) -> Finding:
     ((paper, claim),) = find([identifier])
     finding: Finding = claim.promise.judge(paper.case(assignments))
     return finding
+
+
+def cases(papers: Sequence[Paper[Any]], assignments: Sequence[str]) -> dict[str, Case[Any]]:
+    """Return each paper's parameters, by its name, with the user's texts in place.
+
+    A text is `name=value`, for the one paper that has such a parameter, or `paper.name=value`.
+
+    Raises `UnknownClaim` for what no paper has, `InvalidParameter` for what several have, and as
+    `Paper.case` does.
+    """
+    known = {paper.name: paper for paper in papers}
+    texts: dict[str, list[str]] = {name: [] for name in known}
+    for text in assignments:
+        left, equals, right = text.partition("=")
+        prefix, dot, name = left.strip().rpartition(".")
+        if dot:
+            if prefix not in known:
+                raise UnknownClaim(
+                    f"Expected a paper at hand ({', '.join(known)}) instead got {prefix[:40]!r}."
+                )
+            texts[prefix].append(name + equals + right)
+            continue
+        having = [p.name for p in papers if has_parameter(p.setting, name)]
+        if len(having) > 1:
+            forms = " or ".join(f"{paper}.{name[:40]}" for paper in having)
+            raise InvalidParameter("set", text[:40], f"of one paper: several have it; {forms}")
+        # where none has it, the first paper says what it has
+        texts[having[0] if having else next(iter(known))].append(text)
+    return {name: paper.case(texts[name]) for name, paper in known.items()}

@@ -34,10 +34,12 @@ __all__ = [
     "UnknownClaim",
     "Verdict",
     "assigned",
+    "has_parameter",
 ]
 
 _EXACTLY = 1e-9
 _LONGEST = 40
+_ALIASES = {"eps": "epsilon"}
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
@@ -228,6 +230,11 @@ class Paper(Generic[S]):
         return Case(replace(self.setting, **values), frozenset(values))
 
 
+def has_parameter(setting: Setting, name: str) -> bool:
+    """Return whether a paper has a parameter of this name."""
+    return _ALIASES.get(name, name) in {f.name for f in fields(setting)}
+
+
 def assigned(setting: Setting, assignments: Sequence[str]) -> dict[str, int | float | bool]:
     """Return the values that `name=value` texts give to parameters; nothing is evaluated.
 
@@ -242,8 +249,7 @@ def assigned(setting: Setting, assignments: Sequence[str]) -> dict[str, int | fl
             raise InvalidParameter("set", text[:_LONGEST], "of the form name=value")
         if not _NAME.fullmatch(name) or len(name) > _LONGEST:
             raise UnknownClaim(f"Expected the name of a parameter instead got {name[:_LONGEST]!r}.")
-        if name == "eps":
-            name = "epsilon"
+        name = _ALIASES.get(name, name)
         if name not in kinds:
             near = get_close_matches(name, kinds, n=1)
             known = f"{near[0]!r}?" if near else ", ".join(kinds)

@@ -70,3 +70,17 @@ def test_unknown_claims_are_refused(call: Call) -> None:
     answer = call("claims", "audit", "H-99; rm")
     assert answer.status == 2
     assert "Expected a claim such as H-3" in answer.err
+
+
+def test_a_parameter_of_several_papers_wants_the_papers_name(call: Call) -> None:
+    answer = call("claims", "audit", "H-4", "PR-3", "--set", "epsilon=1")
+    assert answer.status == 2
+    assert "star.epsilon or pr-admm.epsilon" in answer.err
+    named = call("claims", "audit", "H-2", "PR-4", "--set", "star.eps=2", "--json")
+    verdicts = {f["claim"]: f["verdict"] for f in named.data["findings"]}
+    assert verdicts == {"H-2": "outside its regime", "PR-4": "holds"}
+    only = call("claims", "audit", "H-2", "PR-4", "--set", "K=2", "--json")
+    assert only.data["findings"][1]["true"]["upper"] == pytest.approx(1 + 2 * 0.015)
+    unknown = call("claims", "audit", "H-2", "--set", "pr-admm.K=2")
+    assert unknown.status == 2
+    assert "Expected a paper at hand (star)" in unknown.err

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, Protocol
 
 import numpy as np
@@ -173,10 +174,13 @@ class _Dense:
             return combined(self, record_slopes(self, loss, w))
         sums, bound = np.empty(w.shape), float(loss.derivative_bound)
         into, points = (a.reshape(-1, *w.shape[-2:]).swapaxes(0, 1) for a in (sums, w))
-        for parties, trials in _blocks(points.shape[1], self.rows.shape):
-            rows, labels = self.rows[parties], self.labels[parties, None]
+        for parties, some, trials in _blocks(points.shape[1], self.rows.shape):
+            rows, labels = self.rows[parties, some], self.labels[parties, None, some]
             slopes = _slopes(loss, points[parties, trials] @ rows.swapaxes(1, 2), labels, bound)
-            np.matmul(slopes, rows, out=into[parties, trials])
+            if some.start == 0:
+                np.matmul(slopes, rows, out=into[parties, trials])
+            else:
+                into[parties, trials] += slopes @ rows
         return sums
 
     def mean_gradient(self, loss: Loss, w: FloatArray) -> FloatArray:
@@ -200,19 +204,26 @@ class _Dense:
         return replace(self, rows=rows, labels=labels)
 
 
-_BLOCK_SCORES, _BLOCK_PRODUCTS = 2**14, 2**18
-"""Scores of a block stay in the second-level cache; and up to so many products BLAS does on one
-thread, which is faster here and gives the same numbers on any machine's number of threads."""
+_BLOCK_SCORES, _BLOCK_PRODUCTS, _BLOCK_NUMBERS = 2**14, 2**18, 2**17
+"""Scores of a block stay in the second-level cache; up to so many products BLAS does on one thread,
+which is faster here and gives the same numbers on any machine's number of threads; and rows of a
+block are still in the last-level cache when they are read the second time."""
 
 
-def _blocks(trials: int, shape: tuple[int, ...]) -> Iterator[tuple[slice, slice]]:
-    """Yield blocks of parties and trials for rows of shape (P, n, d)."""
+def _blocks(trials: int, shape: tuple[int, ...]) -> Iterator[tuple[slice, slice, slice]]:
+    """Yield blocks of parties, records and trials for rows of shape (P, n, d)."""
     parties, records, width = shape
-    pairs = max(1, min(_BLOCK_SCORES, _BLOCK_PRODUCTS // width) // records)
-    some = min(trials, pairs)
-    for party in range(0, parties, pairs // some):
-        for trial in range(0, trials, some):
-            yield slice(party, party + pairs // some), slice(trial, trial + some)
+    some = records if records * width <= 2 * _BLOCK_NUMBERS else max(1, _BLOCK_NUMBERS // width)
+    pairs = max(1, min(_BLOCK_SCORES, _BLOCK_PRODUCTS // width) // some)
+    at_once = max(1, min(trials, pairs))
+    several = pairs // at_once
+    for party, trial in product(range(0, parties, several), range(0, trials, at_once)):
+        for record in range(0, records, some):
+            yield (
+                slice(party, party + several),
+                slice(record, record + some),
+                slice(trial, trial + at_once),
+            )
 
 
 def _dense_records(

@@ -15,15 +15,18 @@ from scipy import optimize, sparse
 from dpledger.mechanisms import (
     Adjacency,
     DataShape,
+    FixedBatch,
     InexactArgmin,
     InvalidParameter,
     PrivateDataset,
     UnprotectedReleaseError,
     declared,
+    records,
 )
 from dpledger.mechanisms.argmin import Objective
 from dpledger.mechanisms.clipping import HEADROOM
 from dpledger.mechanisms.sensitive import Sensitive
+from dpledger.mechanisms.subsampling import Draw
 from dpledger.solvers.losses import LinearLoss, Logistic
 
 REPLACE, ZERO, ADD = Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT_ONE, Adjacency.ADD_REMOVE_ONE
@@ -74,6 +77,63 @@ LAYOUTS = {
     "coo": sparse.coo_array,
     "matrix": sparse.csr_matrix,
 }
+
+
+@pytest.mark.parametrize("scores", [1, 5, 12, 1000])
+@pytest.mark.parametrize("products", [1, 20, 1000])
+@pytest.mark.parametrize("numbers", [1, 4, 6, 1000])
+@pytest.mark.parametrize("lead", [(), (5,), (0,)])
+def test_gradients_do_not_depend_on_the_blocks_they_are_summed_in(
+    monkeypatch: pytest.MonkeyPatch, scores: int, products: int, numbers: int, lead: tuple[int, ...]
+) -> None:
+    sizes = {"_BLOCK_SCORES": scores, "_BLOCK_PRODUCTS": products, "_BLOCK_NUMBERS": numbers}
+    for name, size in sizes.items():
+        monkeypatch.setattr(records, name, size)
+    w = np.random.default_rng(1).standard_normal((*lead, 3, 4))
+    found = dataset()._records.sum_gradient(Logistic(), w)
+    expected = [brute_sum(each) for each in w.reshape(-1, 3, 4)]
+    np.testing.assert_allclose(found.reshape(-1, 3, 4), np.reshape(expected, (-1, 3, 4)), rtol=1e-9)
+
+
+@pytest.mark.parametrize("layout", ["dense", "csr"])
+def test_data_sets_beside_each_other_say_what_each_would_say(layout: str) -> None:
+    data = dataset(layout=LAYOUTS[layout])
+    other = data.with_record(3, features=np.array([0.1, -0.4, 0.3, 0.2]), label=-1.0)
+    assert list(data.differing(other)) == [3]
+    assert list(data.differing(data)) == []
+    assert data.differing(dataset(layout=LAYOUTS[layout], homes=HOMES[::-1])) is None
+    pair, w = data.beside(other), np.random.default_rng(2).standard_normal((6, 3, 4))
+
+    def said(side: PrivateDataset) -> list[Any]:
+        argmin = {"modulus": 0.7, "linear": w, "tolerance": 1e-9, "start": np.zeros(4)}
+        return [
+            side.mean_gradient(Logistic(), w),
+            side.mean_gradient(Logistic(), np.ones(4)),
+            side.sum_gradient(Logistic(), w),
+            side.strongly_convex_argmin(Logistic(), **argmin),
+            side.second_moment(),
+        ]
+
+    for both, here, there in zip(said(pair), said(data), said(other), strict=True):
+        assert both.sensitivity == here.sensitivity
+        for found, expected in zip(both._value, (here, there), strict=True):
+            value = np.broadcast_to(expected._value, found.shape)
+            np.testing.assert_allclose(found, value, rtol=1e-7, atol=1e-8)
+        np.testing.assert_array_equal(
+            both._value[1][..., [1, 2], :], both._value[0][..., [1, 2], :]
+        )
+        assert np.abs(both._value[1] - both._value[0]).max() > 1e-4
+
+
+def test_data_sets_beside_each_other_have_no_samples() -> None:
+    data = dataset()
+    with pytest.raises(InvalidParameter, match="two data sets"):
+        data.beside(data).sampled(FixedBatch(1), Draw(None))
+
+
+def test_data_sets_of_other_shape_do_not_lie_beside_each_other() -> None:
+    with pytest.raises(InvalidParameter, match=r"neighbour\.shape"):
+        dataset().beside(dataset(row_bound=2.0))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -46,6 +46,7 @@ _BITS = 128
 _FEATURES = 2
 _ROW_BOUND = 2.0
 _TRIALS = 1000
+_FEW = 3
 _MISSED = 1e-3
 _MOST = {"T": 2000, "n": 10**9, "ones": 10**6}
 _CLOSE = 1e-9
@@ -282,8 +283,8 @@ def _first_clip(s: CentralisedSetting, side: int) -> FloatArray:
 
 
 def _raw_start(s: CentralisedSetting, _: Enclosure) -> Counterexample | None:
-    """The output y_T for T = 1 and T = 2, which shows the raw gradient in u_0."""
-    few = replace(s, T=min(s.T, 2), gamma=1.0)
+    """The output y_T for T = 1, 2 or 3, which shows the raw gradient in u_0."""
+    few = replace(s, T=s.T if s.T <= _FEW else 2, gamma=1.0)
     first, second = (_expected(few, side) for side in (0, 1))
     if np.abs(first - second).max() <= 2 * _CLOSE:
         return None
@@ -303,15 +304,17 @@ def _raw_start(s: CentralisedSetting, _: Enclosure) -> Counterexample | None:
             Enclosure.of(0),
             rerun,
         )
-    seen = round(rerun(_TRIALS, 1)[0] * _TRIALS)
+    # with T = 3 the event is rare: only where the second step does not saturate
+    trials = _TRIALS if few.T == 2 else 20 * _TRIALS
+    seen = round(rerun(trials, 1)[0] * trials)
     if seen == 0:
         return None
-    least = float(beta.ppf(_MISSED, seen, _TRIALS - seen + 1))
+    least = float(beta.ppf(_MISSED, seen, trials - seen + 1))
     return Counterexample(
-        "rows (1,0), (0,1) and (1,0) or (0,1), labels 1; A = [1,-1; I], x_0 = 0, T = 2, lambda = "
-        f"{s.lambda1:g}, rho = {s.rho:g}, noise of standard deviation 1",
-        f"nu·(y_2 + (lambda/rho) sign y_2) = {float(first[0]):.10g}, nu = (1,-1,1), impossible "
-        f"under the other (first probability: Clopper-Pearson, {1 - _MISSED:.1%}, {_TRIALS} runs)",
+        "rows (1,0), (0,1) and (1,0) or (0,1), labels 1; A = [1,-1; I], x_0 = 0, "
+        f"T = {few.T}, lambda = {s.lambda1:g}, rho = {s.rho:g}, noise of standard deviation 1",
+        f"nu·(y_T + (lambda/rho) sign y_T) = {float(first[0]):.10g}, nu = (1,-1,1), impossible "
+        f"under the other (first probability: Clopper-Pearson, {1 - _MISSED:.1%}, {trials} runs)",
         Enclosure.hull(Enclosure.of(least), Enclosure.of(1)),
         Enclosure.of(0),
         rerun,

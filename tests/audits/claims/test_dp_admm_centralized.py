@@ -128,6 +128,17 @@ def test_dpa3_the_second_round_still_shows_it() -> None:
     assert found.probability.lower_float < first
 
 
+def test_dpa3_the_third_round_shows_it_now_and_then() -> None:
+    at = ("T=3", "lambda1=0.1", "eta=0.05")
+    found = witness("DPA-3", *at)
+    assert audit("DPA-3", at).verdict is Verdict.FAILS
+    # more often than delta = 1e-3 allows
+    assert found.probability.lower_float > 5e-3
+    first, second = found.rerun(20_000, 4)
+    assert first == pytest.approx(0.0113, abs=0.005)
+    assert second == 0.0
+
+
 def test_dpa3_without_the_raw_start_nothing_fails() -> None:
     published, repaired = promise("DPA-3"), promise("DPA-R")
     assert any(

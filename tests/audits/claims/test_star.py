@@ -107,7 +107,7 @@ def test_the_verdicts_at_the_papers_own_parameters() -> None:
     holding = {name for name, verdict in found.items() if verdict is Verdict.HOLDS}
     assert holding == {"H-1", "H-2", "H-4", "H-8", "H-9", "H-R"}
     assert found["H-3"] is Verdict.FAILS
-    assert found["H-5"] is found["H-6"] is Verdict.UNACCOUNTED_ACCESS
+    assert found["H-5"] is found["H-6"] is found["H-6B"] is Verdict.UNACCOUNTED_ACCESS
     assert found["H-7"] is Verdict.UNSPECIFIED
 
 
@@ -203,6 +203,13 @@ def test_h5_a_public_c_w_leaves_nothing_unaccounted() -> None:
     assert isinstance(repaired, EpsilonPromise)
     finding = replace(published, plan=repaired.plan).judge(PAPER.case())
     assert finding.verdict is Verdict.HOLDS
+
+
+def test_h6b_a_public_lambda_leaves_nothing_unaccounted() -> None:
+    published, repaired = promise("H-6B"), promise("H-R")
+    assert isinstance(published, AccessPromise)
+    assert isinstance(repaired, EpsilonPromise)
+    assert replace(published, plan=repaired.plan).judge(PAPER.case()).verdict is Verdict.HOLDS
 
 
 def test_h6_cutting_rows_one_by_one_holds() -> None:

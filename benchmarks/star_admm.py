@@ -4,8 +4,7 @@ Usage: python benchmarks/star_admm.py
 
 100 agents of 400 records, 104 features, 100 rounds, one run into an in-memory event list and one
 into the in-memory ledger. The bound is one pass a round over the sparse training data (values and
-indices) at this machine's measured read bandwidth. Also replay trials per second on a small
-problem: 5 agents of 100 records, 20 features, 50 rounds.
+indices) at this machine's measured read bandwidth. Trials of a small problem: see trials.py.
 """
 
 import statistics
@@ -21,11 +20,10 @@ from dpledger.mechanisms import (
     EventList,
     EventSink,
     PrivateDataset,
-    ReplayCurator,
     SamplingCurator,
     SeededSampler,
 )
-from dpledger.solvers import ConstantSteps, DpAdmm, SmoothSteps
+from dpledger.solvers import DpAdmm, SmoothSteps
 
 ROUNDS, AGENTS = 100, 100
 REPETITIONS = 7
@@ -66,31 +64,6 @@ def adult() -> tuple[PrivateDataset, int]:
     return dataset, stored.nnz * 12 + 4 * (stored.shape[0] + 1)
 
 
-def replay_rate(trials: int = 250) -> float:
-    """Return complete trials a second: run under D, replay under D and under D'."""
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=(500, 20))
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    dataset = PrivateDataset(
-        rows,
-        np.where(rng.random(500) < 0.5, 1.0, -1.0),
-        adjacency=Adjacency.REPLACE_ONE,
-        row_bound=1.0,
-        party_of=np.arange(500) % 5,
-        parties=("a", "b", "c", "d", "e"),
-    )
-    neighbour = dataset.with_record(0, label=1.0)
-    solver = DpAdmm(50, 20.0, ConstantSteps(1.0))
-
-    def trial() -> None:
-        curator = SamplingCurator(EventList(), SeededSampler(1), trials=trials, record=True)
-        solver.solve(dataset, curator)
-        for world in (dataset, neighbour):
-            solver.solve(world, ReplayCurator(curator.transcript))
-
-    return trials / median_seconds(trial)
-
-
 def main() -> None:
     """Print medians and ratios."""
     dataset, size = adult()
@@ -114,7 +87,6 @@ def main() -> None:
     )
     for name, seconds in rows:
         print(f"{name:28s}{1e3 * seconds:10.1f} ms  {seconds / bound:8.1f} x the bound")
-    print(f"replay trials               {replay_rate():10.0f} /s (a run and two replays)")
 
 
 if __name__ == "__main__":

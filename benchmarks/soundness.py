@@ -171,12 +171,15 @@ def main() -> None:
     parser.add_argument("--patience", type=float, default=120.0)
     asked = parser.parse_args()
     findings: list[Findings] = []
-    for seed in range(asked.first, asked.first + asked.lists):
-        findings.append(check(seed, patience=asked.patience))
-        for violation in findings[-1].violations:
-            print(f"seed {seed}: {violation}", flush=True)
-        if len(findings) % 100 == 0:
-            print(f"{len(findings)} of {asked.lists}, seed {seed}", file=sys.stderr, flush=True)
+    try:
+        for seed in range(asked.first, asked.first + asked.lists):
+            findings.append(check(seed, patience=asked.patience))
+            for violation in findings[-1].violations:
+                print(f"seed {seed}: {violation}", flush=True)
+            if len(findings) % 100 == 0:
+                print(f"{len(findings)} of {asked.lists}, seed {seed}", file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        print(f"interrupted: go on with --first {asked.first + len(findings)}")
     summarise(findings)
     sys.exit(any(found.violations for found in findings))
 

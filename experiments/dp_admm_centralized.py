@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ..mechanisms import Adjacency, DataShape
 from ..solvers import (
     CentralisedDpAdmm,
+    ModelSolver,
     PublishedCentralisedDpAdmm,
     fused_lasso,
     theorem_1_noise_multiplier,
@@ -18,7 +19,7 @@ from ..solvers import (
 from .cell import Cell, Kind
 from .experiment import Against, Experiment, Figure, Paper
 from .sources import Records, Source
-from .training import Algorithm, Method, Training
+from .training import Method, Training
 
 __all__ = ["PAPER", "CentralisedMethod"]
 
@@ -41,11 +42,11 @@ class CentralisedMethod(Method):
     rounds: int = 200
     delta: float = _DELTA
 
-    def repaired(self, shape: DataShape, noise_multiplier: float) -> Algorithm:
+    def repaired(self, shape: DataShape, noise_multiplier: float) -> ModelSolver:
         """Return the algorithm from u_0 = 0."""
         return self._algorithm(shape, noise_multiplier)
 
-    def published(self, shape: DataShape) -> Algorithm:
+    def published(self, shape: DataShape) -> ModelSolver:
         """Return the algorithm with Theorem 1's noise, u_0 from the raw gradient."""
         noise = theorem_1_noise_multiplier(self.rounds, epsilon=self.epsilon, delta=self.delta)
         return PublishedCentralisedDpAdmm(self._algorithm(shape, noise))

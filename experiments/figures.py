@@ -122,7 +122,8 @@ def _against_epsilon(axes: Any, line: _Line, metric: str) -> None:
     true = [p.noisy_part for p in privacies]
     name = line.name
     if any(p.certified is None for p in privacies):
-        name += "\n(ε = ∞; filled: its noise alone)"
+        alone = any(p.noisy_part for p in privacies)
+        name += "\n(ε = ∞; filled: its noise alone)" if alone else "\n(ε = ∞)"
     if any(e == 0.0 for e in true):
         name += "\n(certified ε = 0 at this δ)"
     if line.kind is Kind.PUBLISHED:

@@ -10,18 +10,24 @@ from enum import Enum
 from math import log, sqrt
 
 from ..mechanisms import DataShape
+from ..mechanisms.errors import InvalidParameter
 from ..solvers import (
     L1,
+    ConstantSteps,
     DpAdmm,
+    DpSgd,
+    ModelSolver,
     NonsmoothSteps,
     PublishedDpAdmm,
+    PublishedDvpAdmm,
     PvpAdmm,
     SmoothSteps,
+    exact_minimiser_epsilon,
 )
 from .cell import Cell, Kind
 from .experiment import Against, Experiment, Figure, Paper
 from .sources import Records, Source
-from .training import Algorithm, Method, Training
+from .training import Method, Training
 
 __all__ = ["PAPER", "StarMethod"]
 
@@ -36,6 +42,8 @@ class Family(Enum):
 
     DP_ADMM = "DP-ADMM"
     PVP = "PVP"
+    DVP = "DVP"
+    DPSGD = "DPSGD"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,17 +66,32 @@ class StarMethod(Method):
         ratio = log(1.0 / self.delta) / log(1.25 / self.delta)
         return sqrt(self.rounds * ratio) * self.epsilon
 
-    def repaired(self, shape: DataShape, noise_multiplier: float) -> Algorithm:
+    def repaired(self, shape: DataShape, noise_multiplier: float) -> ModelSolver:
         """Return the algorithm at a noise multiplier."""
+        if self.family is Family.DPSGD:
+            return DpSgd(self.rounds, noise_multiplier, ConstantSteps(0.1))
         if self.family is Family.PVP:
             # a gradient norm of 1e-4 costs a fiftieth of the sensitivity 2/(0.1·400)
             return PvpAdmm(self.rounds, noise_multiplier or None, tolerance=1e-4)
         return self._dp_admm(shape, noise_multiplier)
 
-    def published(self, shape: DataShape) -> Algorithm:
-        """Return Algorithm 3 with Theorem 1's noise, and c_w from pre-training."""
+    def published(self, shape: DataShape) -> ModelSolver:
+        """Return Algorithm 3 with Theorem 1's noise, and c_w from pre-training; or DVP."""
+        if self.family is Family.DVP:
+            return self._dual_perturbation(shape)
         noise = sqrt(2.0 * log(1.25 / self.delta)) / self.epsilon
         return PublishedDpAdmm(self._dp_admm(shape, noise), self.rounds, self._distance)
+
+    def _dual_perturbation(self, shape: DataShape) -> ModelSolver:
+        """Return DVP whose exact minimisers would cost epsilon a round."""
+        twin = PvpAdmm(self.rounds, None, tolerance=1e-4)
+        modulus = twin.penalty + twin.regularisation
+        # what a message costs at any noise: the change of its density's determinant
+        bent = exact_minimiser_epsilon(shape, twin.loss, modulus=modulus, noise_scale=1e300)
+        once = exact_minimiser_epsilon(shape, twin.loss, modulus=modulus, noise_scale=1.0) - bent
+        if self.epsilon <= bent:
+            raise InvalidParameter("epsilon", self.epsilon, f"above {bent:g} for DVP")
+        return PublishedDvpAdmm(twin, once / (self.epsilon - bent))
 
     @property
     def _distance(self) -> float:
@@ -92,7 +115,7 @@ def _cell(
     history: bool = False,
 ) -> Cell:
     task = Training(source=_ADULT, method=method, parties=agents, history=history)
-    return Cell(line=line, kind=method.kind, task=task, x=x)
+    return Cell(line=line, kind=method.kind, task=task, x=x, pair=method.family.value)
 
 
 def _convergence(norm: int, quick: bool) -> tuple[Cell, ...]:
@@ -122,7 +145,9 @@ def _accuracy(norm: int, quick: bool) -> tuple[Cell, ...]:
     ]
     if norm == 2:
         # exact minimisers want a smooth objective
-        lines += [(family.value, Kind.BASELINE, family) for family in _BASELINES]
+        lines += _BASELINES
+    else:
+        lines += _BASELINES[-1:]
     cells = [
         _cell(line, StarMethod(kind=kind, epsilon=epsilon, norm=norm, family=family))
         for line, kind, family in lines
@@ -131,7 +156,11 @@ def _accuracy(norm: int, quick: bool) -> tuple[Cell, ...]:
     return (*cells, _cell("non-private", StarMethod(kind=Kind.NON_PRIVATE, norm=norm)))
 
 
-_BASELINES = (Family.PVP,)
+_BASELINES = [
+    ("PVP", Kind.BASELINE, Family.PVP),
+    ("DVP as published", Kind.PUBLISHED, Family.DVP),
+    ("DPSGD", Kind.BASELINE, Family.DPSGD),
+]
 
 
 def _delta(quick: bool) -> tuple[Cell, ...]:
@@ -145,7 +174,7 @@ def _delta(quick: bool) -> tuple[Cell, ...]:
 def _times(quick: bool) -> tuple[Cell, ...]:
     epsilons = (0.05,) if quick else (0.01, 0.05, 0.1)
     lines = [("DP-ADMM", Kind.REPAIRED, Family.DP_ADMM)]
-    lines += [(family.value, Kind.BASELINE, family) for family in _BASELINES]
+    lines += _BASELINES
     cells = [
         _cell(line, StarMethod(kind=kind, epsilon=epsilon, family=family), x=epsilon)
         for line, kind, family in lines

@@ -5,12 +5,11 @@ pricing, training and measuring are the same for all.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from math import isfinite
+from math import inf, isfinite
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any
 
 from ..accounting.accountants import RdpAccountant
 from ..accounting.composition import composed
@@ -29,34 +28,14 @@ from ..mechanisms import (
     SamplingCurator,
     UnprotectedRelease,
 )
-from ..mechanisms.curators import Curator
+from ..mechanisms.events import Mechanism
 from ..mechanisms.protocols import FloatArray
 from ..mechanisms.sampling import Sampler
+from ..solvers import ModelSolver
 from .cell import Kind, Privacy, Trace
 from .sources import Source, accuracy, mean_loss, optimum
 
-__all__ = ["Algorithm", "Method", "Modelled", "Training", "planned", "priced"]
-
-
-class Modelled(Protocol):
-    """A public state that has a model, of shape (d,)."""
-
-    @property
-    def model(self) -> FloatArray: ...
-
-
-class Algorithm(Protocol):
-    """A solver of records that parties hold."""
-
-    def solve(
-        self,
-        dataset: PrivateDataset,
-        curator: Curator,
-        *,
-        observe: Callable[[int, Any], None] | None = None,
-    ) -> Modelled:
-        """Run all rounds and return the last public state."""
-        ...
+__all__ = ["Method", "Training", "planned", "priced"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,14 +58,14 @@ class Method(ABC):
         return self.epsilon
 
     @abstractmethod
-    def repaired(self, shape: DataShape, noise_multiplier: float) -> Algorithm:
+    def repaired(self, shape: DataShape, noise_multiplier: float) -> ModelSolver:
         """Return the repaired algorithm; without privacy for a noise multiplier of 0."""
 
     @abstractmethod
-    def published(self, shape: DataShape) -> Algorithm:
+    def published(self, shape: DataShape) -> ModelSolver:
         """Return the algorithm and noise of the paper."""
 
-    def algorithm(self, shape: DataShape) -> Algorithm:
+    def algorithm(self, shape: DataShape) -> ModelSolver:
         """Return the algorithm that is run."""
         if self.kind is Kind.PUBLISHED:
             return self.published(shape)
@@ -161,7 +140,7 @@ class Training:
         return Trace(rounds=rounds, values=values, seconds=seconds)
 
 
-def planned(algorithm: Algorithm, shape: DataShape) -> tuple[Event, ...]:
+def planned(algorithm: ModelSolver, shape: DataShape) -> tuple[Event, ...]:
     """Return the events that an algorithm will emit on data of this shape."""
     curator = PlanningCurator()
     algorithm.solve(PrivateDataset.planned(shape), curator)
@@ -170,11 +149,11 @@ def planned(algorithm: Algorithm, shape: DataShape) -> tuple[Event, ...]:
 
 def priced(events: tuple[Event, ...], *, delta: float, nominal: float | None) -> Privacy:
     """Return what events are worth beside what is promised."""
-    noisy = tuple(e for e in events if not isinstance(e.mechanism, UnprotectedRelease))
-    epsilon, method = _epsilon(noisy, delta)
+    noisy = tuple(event for event in events if _tells(event.mechanism))
+    epsilon, method = _epsilon(noisy, delta) if noisy else (inf, "")
     reasons = (e.mechanism.reason for e in events if isinstance(e.mechanism, UnprotectedRelease))
     unprotected = tuple(dict.fromkeys(reasons))
-    first, multiplier = noisy[0].mechanism, None
+    first, multiplier = (noisy or events)[0].mechanism, None
     if isinstance(first, GaussianStep) and first.noise_std > 0:
         multiplier = first.noise_std / first.sensitivity.value
     finite = epsilon if isfinite(epsilon) else None
@@ -188,6 +167,13 @@ def priced(events: tuple[Event, ...], *, delta: float, nominal: float | None) ->
         method=method,
         unprotected=unprotected,
     )
+
+
+def _tells(mechanism: Mechanism) -> bool:
+    """Return whether a mechanism is noise on something private: there is noise on nothing, too."""
+    if isinstance(mechanism, GaussianStep):
+        return mechanism.sensitivity.value > 0
+    return not isinstance(mechanism, UnprotectedRelease)
 
 
 def _epsilon(noisy: tuple[Event, ...], delta: float) -> tuple[float, str]:

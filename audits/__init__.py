@@ -14,6 +14,15 @@ from .bounds import (
 )
 from .crosscheck import Crosscheck, MissingExtra, PeerCheck, Status, crosscheck
 from .dp_events import dp_event_of, mechanism_of
+from .falsifier import (
+    Falsification,
+    FlippedColumn,
+    Neighbours,
+    ReplacedRecord,
+    SensitivityLemma,
+    Table,
+    falsify,
+)
 from .metrics import RocPoint, TprAtFpr, auc, roc, tpr_at_fpr
 from .neighbours import (
     NeighbourPair,
@@ -76,6 +85,8 @@ __all__ = [
     "EpsilonInterval",
     "Evidence",
     "Experiment",
+    "Falsification",
+    "FlippedColumn",
     "GaussianFamily",
     "LearnedScore",
     "Loky",
@@ -84,20 +95,24 @@ __all__ = [
     "MuInterval",
     "MultiSplit",
     "NeighbourPair",
+    "Neighbours",
     "NullControl",
     "OneRun",
     "OneRunTradeOff",
     "PeerCheck",
     "Ray",
+    "ReplacedRecord",
     "ReplayScores",
     "RocPoint",
     "ScoreStore",
     "ScoreStoreError",
     "Scores",
+    "SensitivityLemma",
     "SequentialTest",
     "Serial",
     "Split",
     "Status",
+    "Table",
     "ThresholdPlan",
     "Tilt",
     "TiltedRuns",
@@ -110,6 +125,7 @@ __all__ = [
     "crosscheck",
     "dp_event_of",
     "epsilon_interval",
+    "falsify",
     "find_violation",
     "flip_label",
     "longest_row",

@@ -266,9 +266,10 @@ def _epsilon(counts: Counts, delta: float) -> Enclosure:
     if closed is not None:
         return closed.epsilon(delta)
     share = contour.epsilons_upper(counts, np.array([delta]), np.zeros(1)).shares[0]
-    found = Enclosure(arb(0), arb.pos_inf())
     if share < _HOPELESS:
         found = contour_certified.epsilon_enclosure(counts, delta)
+    else:
+        found = Enclosure(arb(0), contour_certified.epsilon_ceiling(counts, delta))
     for cells in _GRIDS:
         if found.relative_width <= _WIDEST:
             break

@@ -141,7 +141,7 @@ def _step(s: SharingSetting, table: Table, z: FloatArray) -> FloatArray:
     """The minimiser (6) with R = |x|²/2, y = 0 and nothing from other parties."""
     d = table.rows
     curvature = s.rho * d.T @ d + s.lam * np.eye(d.shape[1])
-    return np.asarray(np.linalg.solve(curvature, s.rho * d.T @ z))
+    return np.asarray(np.linalg.solve(curvature, s.rho * d.T @ z), dtype=np.float64)
 
 
 def _sizes(s: SharingSetting, pair: Neighbours) -> float:
@@ -474,6 +474,10 @@ def _repair_figures(s: SharingSetting) -> dict[str, Enclosure]:
     return {"sigma": Enclosure.of(event.mechanism.noise_std)}
 
 
+def _assumed_bound(s: SharingSetting) -> dict[str, Enclosure]:
+    return {"C at this b1 and c1": Enclosure.of(_lemma_1(s, s.b1))}
+
+
 _claim = partial(
     Claim,
     solver="ADMM sharing (Algorithm 1)",
@@ -595,7 +599,7 @@ PAPER = Paper(
             ConstantsPromise(
                 ("b1", "c1"),
                 needed=lambda _: {},
-                figures=lambda s: {"C at this b1 and c1": Enclosure.of(_lemma_1(s, s.b1))},
+                figures=_assumed_bound,
             ),
         ),
         _claim(

@@ -9,7 +9,7 @@ at once: the neighbour's state is a function of the same messages.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 import numpy as np
@@ -143,6 +143,7 @@ class ReplayTrials:
     dataset: PrivateDataset
     neighbour: PrivateDataset
     seed: int
+    _samples: bool = field(init=False)
 
     def __post_init__(self) -> None:
         require_nonnegative("seed", self.seed)
@@ -150,6 +151,10 @@ class ReplayTrials:
             raise InvalidParameter(
                 "neighbour.shape", self.neighbour.shape, f"equal to {self.dataset.shape}"
             )
+        plan = PlanningCurator()
+        self.solve(PrivateDataset.planned(self.dataset.shape), plan)
+        samples = any(isinstance(event.mechanism, _SAMPLED) for event in plan.events)
+        object.__setattr__(self, "_samples", samples)
 
     def attack(self, number: int, size: int) -> Scores:
         """Return the scores of chunk `number`: `size` runs on D and as many on D'."""
@@ -172,13 +177,6 @@ class ReplayTrials:
         ratio = self._replayed if self._samples else self._paired
         found = ratio(ran, other, sampler, size)
         return -found if world is _World.NEIGHBOUR else found
-
-    @property
-    def _samples(self) -> bool:
-        """Whether some release is computed on a hidden sample, by the plan."""
-        plan = PlanningCurator()
-        self.solve(PrivateDataset.planned(self.dataset.shape), plan)
-        return any(isinstance(event.mechanism, _SAMPLED) for event in plan.events)
 
     def _paired(
         self, ran: PrivateDataset, other: PrivateDataset, sampler: SeededSampler, size: int

@@ -1,7 +1,7 @@
 """Figures as SVG: the same bytes for the same numbers.
 
-Colours are by line and safe for the colour-blind (Okabe, Ito 2008); what is published is dashed, so
-that figures can be read without colours.
+Colours are by line and safe for the colour-blind (Okabe, Ito 2008). Markers are by line too, and
+what is published is dashed, so that figures can be read without colours.
 """
 
 from collections.abc import Sequence
@@ -22,6 +22,7 @@ __all__ = ["draw"]
 _COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31",
 )  # fmt: skip
+_MARKERS = "osD^vPX"
 _STYLE: dict[Any, Any] = {"svg.hashsalt": "dpledger", "svg.fonttype": "none", "font.size": 9.0}
 _DASHES = {
     Kind.PUBLISHED: "--",
@@ -39,6 +40,7 @@ class _Line:
     kind: Kind
     cells: tuple[Measured, ...]
     colour: str
+    marker: str
 
     @property
     def look(self) -> dict[str, Any]:
@@ -69,8 +71,8 @@ def _lines(cells: Sequence[Measured]) -> list[_Line]:
     found: list[_Line] = []
     for place, name in enumerate(names):
         of_line = tuple(measured for measured in cells if measured.cell.line == name)
-        colour = _COLOURS[place % len(_COLOURS)]
-        found.append(_Line(name, of_line[0].cell.kind, of_line, colour))
+        colour, marker = _COLOURS[place % len(_COLOURS)], _MARKERS[place % len(_MARKERS)]
+        found.append(_Line(name, of_line[0].cell.kind, of_line, colour, marker))
     return found
 
 
@@ -104,7 +106,7 @@ def _against_x(axes: Any, line: _Line, metric: str) -> None:
         [s.mean for s in over],
         yerr=[s.deviation for s in over],
         label=line.name,
-        marker="o",
+        marker=line.marker,
         markersize=4,
         capsize=2,
         **line.look,
@@ -125,17 +127,19 @@ def _against_epsilon(axes: Any, line: _Line, metric: str) -> None:
         alone = any(p.noisy_part for p in privacies)
         name += "\n(ε = ∞; filled: its noise alone)" if alone else "\n(ε = ∞)"
     if any(e == 0.0 for e in true):
-        name += "\n(certified ε = 0 at this δ)"
+        name += "\n(certified ε = 0 where not filled)"
     if line.kind is Kind.PUBLISHED:
         promised = [p.nominal for p in privacies]
-        axes.errorbar(promised, means, marker="o", markerfacecolor="none", linestyle="--", **common)
+        axes.errorbar(
+            promised, means, marker=line.marker, markerfacecolor="none", linestyle="--", **common
+        )
         for a, b, y in zip(promised, true, means, strict=True):
             if a and b:
                 axes.plot([a, b], [y, y], color=line.colour, linewidth=0.6, alpha=0.6)
     axes.errorbar(
         [e or float("nan") for e in true],
         means,
-        marker="o" if line.kind is not Kind.BASELINE else "s",
+        marker=line.marker,
         linestyle=_DASHES[line.kind],
         linewidth=1.4,
         label=name,

@@ -110,7 +110,6 @@ def _lines(epsilon: float, penalty: float) -> list[tuple[str, PrMethod]]:
 
     Constant noise is the best schedule for the paper's own error bound.
     """
-    group = f"η = {penalty:g}"
     found: list[tuple[str, PrMethod]] = []
     for name, schedule, threshold in (("Per", _PERIODIC, 0.1), ("Iter", _ITERATION, 1.0)):
         for kind in (Kind.PUBLISHED, Kind.REPAIRED):
@@ -121,12 +120,12 @@ def _lines(epsilon: float, penalty: float) -> list[tuple[str, PrMethod]]:
                 penalty=penalty,
                 threshold=threshold if kind is Kind.PUBLISHED else inf,
             )
-            found.append((f"{group}, {name}: {kind.value}", method))
+            found.append((f"{name}: {kind.value}", method))
     constant = PrMethod(kind=Kind.REPAIRED, epsilon=epsilon, penalty=penalty)
-    found.append((f"{group}, constant noise: repaired", constant))
+    found.append(("constant noise: repaired", constant))
     for family in (Family.M_ADMM, Family.R_ADMM):
         baseline = PrMethod(kind=Kind.BASELINE, epsilon=epsilon, family=family, penalty=penalty)
-        found.append((f"{group}, {family.value}: repaired", baseline))
+        found.append((f"{family.value}: repaired", baseline))
     return found
 
 
@@ -134,13 +133,13 @@ def _free(penalty: float) -> PrMethod:
     return PrMethod(kind=Kind.NON_PRIVATE, penalty=penalty)
 
 
-def _accuracy(quick: bool) -> tuple[Cell, ...]:
-    cells: list[Cell] = []
-    for penalty in (_LEARNING_PENALTY, _PRINTED_PENALTY):
-        for epsilon in _EPSILONS[::4] if quick else _EPSILONS:
-            cells += [_cell(line, method) for line, method in _lines(epsilon, penalty)]
-        cells.append(_cell(f"η = {penalty:g}, non-private", _free(penalty)))
-    return tuple(cells)
+def _accuracy(penalty: float, quick: bool) -> tuple[Cell, ...]:
+    cells = [
+        _cell(line, method)
+        for epsilon in (_EPSILONS[::4] if quick else _EPSILONS)
+        for line, method in _lines(epsilon, penalty)
+    ]
+    return (*cells, _cell("non-private", _free(penalty)))
 
 
 def _convergence(quick: bool) -> tuple[Cell, ...]:
@@ -180,6 +179,21 @@ def _threshold(quick: bool) -> tuple[Cell, ...]:
     return _swept([(u, _PERIODIC, u) for u in thresholds])
 
 
+def _accuracies(name: str, penalty: float, why: str) -> Experiment:
+    return Experiment(
+        name=name,
+        title=f"Accuracy and loss, 5 agents, η = {penalty:g}",
+        source=f"Figures 5 and 6; η = {penalty:g}, {why}",
+        runs=10,
+        cells=lambda quick: _accuracy(penalty, quick),
+        figures=(
+            Figure(metric="accuracy", against=Against.EPSILON, log_x=True),
+            Figure(metric="train_accuracy", against=Against.EPSILON, log_x=True),
+            Figure(metric="excess_loss", against=Against.EPSILON, log_x=True, log_y=True),
+        ),
+    )
+
+
 def _over(label: str, *, log_x: bool) -> tuple[Figure, ...]:
     def figure(metric: str) -> Figure:
         return Figure(metric=metric, against=Against.X, label=label, log_x=log_x)
@@ -191,18 +205,8 @@ PAPER = Paper(
     name="pr_admm",
     reference="Ding, Zhang, Chen, Xue, Zhang, Pan 2020, section V",
     experiments=(
-        Experiment(
-            name="accuracy",
-            title="Accuracy against ε, 5 agents",
-            source="Figures 5 and 6; η = 0.5 as printed, and 0.05, at which 50 rounds learn",
-            runs=10,
-            cells=_accuracy,
-            figures=(
-                Figure(metric="accuracy", against=Against.EPSILON, log_x=True),
-                Figure(metric="train_accuracy", against=Against.EPSILON, log_x=True),
-                Figure(metric="excess_loss", against=Against.EPSILON, log_x=True, log_y=True),
-            ),
-        ),
+        _accuracies("accuracy", _LEARNING_PENALTY, "at which 50 rounds learn"),
+        _accuracies("accuracy_printed_penalty", _PRINTED_PENALTY, "as printed"),
         Experiment(
             name="convergence",
             title="Convergence, ε = 10",

@@ -78,8 +78,9 @@ class PsMethod(Method):
         )
 
 
-def _cell(line: str, method: PsMethod, *, history: bool = False) -> Cell:
-    task = Training(source=_ADULT, method=method, parties=_PARTIES, history=history)
+def _cell(line: str, method: PsMethod) -> Cell:
+    # with its history always, so that both experiments share their runs
+    task = Training(source=_ADULT, method=method, parties=_PARTIES, history=True)
     return Cell(line=line, kind=method.kind, task=task)
 
 
@@ -111,12 +112,11 @@ def _accuracy(quick: bool) -> tuple[Cell, ...]:
 
 def _convergence(quick: bool) -> tuple[Cell, ...]:
     cells = [
-        _cell(f"{line}, ε = {epsilon:g}", method, history=True)
+        _cell(f"{line}, ε = {epsilon:g}", method)
         for epsilon in (_EPSILONS[1:2] if quick else _EPSILONS)
         for line, method in _lines(epsilon)[1:]
     ]
-    free = PsMethod(kind=Kind.NON_PRIVATE)
-    return (*cells, _cell("non-private", free, history=True))
+    return (*cells, _cell("non-private", PsMethod(kind=Kind.NON_PRIVATE)))
 
 
 PAPER = Paper(

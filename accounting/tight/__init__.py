@@ -1,9 +1,10 @@
 """The tight engine: privacy profiles of compositions, by contour integrals and exact integers.
 
 The way of a number: `leaves` reads mechanisms as `dominating` pairs; their moment functions
-(`moments`, integrated as `quadrature` plans) are multiplied on the line of the `contour`; where
-that leaves too much open, loss distributions are composed in exact integers (`pld`). The modules
-named `…_certified` do the same in ball arithmetic with proven error terms. `PrivacyProfile` asks.
+(`moments`, integrated as `quadrature` plans) are multiplied on the line of the `contour`, which is
+placed by bounds from single moments (`saddle`); where that leaves too much open, loss distributions
+are composed in exact integers (`pld`). The modules named `…_certified` do the same in ball
+arithmetic with proven error terms. `PrivacyProfile` asks.
 """
 
 from .privacy_profile import PrivacyProfile

@@ -356,7 +356,7 @@ def _stretches(
     while waiting:
         stretch = waiting.pop()
         grade = int(grades[stretch[stretch.size // 2]])
-        ends = (Target(epsilons[k], log_deltas[k]) for k in (stretch[0], stretch[-1]))
+        ends = _ends(epsilons, log_deltas, stretch)
         if stretch.size == 1 or all(_strain(weights, grade, end) <= _STRAIN for end in ends):
             found.append(stretch)
         else:
@@ -364,10 +364,14 @@ def _stretches(
     return found
 
 
+def _ends(epsilons: Floats, log_deltas: Floats, stretch: Places) -> tuple[Target, ...]:
+    places = sorted({int(stretch[0]), int(stretch[-1])})
+    return tuple(Target(float(epsilons[k]), float(log_deltas[k])) for k in places)
+
+
 def _contour_for(
     counts: Counts, epsilons: Floats, log_deltas: Floats, grades: Places, stretch: Places
 ) -> Contour:
-    ends = {Target(float(epsilons[k]), float(log_deltas[k])) for k in (stretch[0], stretch[-1])}
     grade = int(grades[stretch[stretch.size // 2]])
-    placement = place_contour(counts, tuple(sorted(ends)), grade=grade)
+    placement = place_contour(counts, _ends(epsilons, log_deltas, stretch), grade=grade)
     return Contour.of(counts, placement, float(np.max(epsilons[stretch])))

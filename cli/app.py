@@ -4,6 +4,7 @@ import sys
 
 import click
 
+from ..audits.report.outline import visible
 from ..mechanisms.errors import DpledgerError
 from .attack import attack
 from .calibrate import calibrate
@@ -66,5 +67,6 @@ def run() -> None:
         click.echo("Interrupted: what was reserved counts as spent; ledgers stay valid.", err=True)
         sys.exit(INTERRUPTED)
     except (DpledgerError, OSError) as error:
-        click.echo(f"{type(error).__name__}: {error}", err=True)
+        # a message may quote what a stranger wrote
+        click.echo(visible(f"{type(error).__name__}: {error}"), err=True)
         sys.exit(2)

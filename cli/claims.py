@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import click
 from rich.table import Table
 
-from ..audits.claims import Claim, Counterexample, Derivation, Evidence, Finding, cases, find
+from ..audits.claims import Claim, Finding, cases, find
 from ..mechanisms.errors import InvalidParameter
-from .output import Outcome, deliver, json_option, number, steps
+from .claims_check import check
+from .findings import finding_data, told, witnesses
+from .output import Outcome, deliver, json_option, plain, steps
 
 __all__ = ["claims"]
 
@@ -103,17 +104,17 @@ def audit(
             "" if finding.claimed is None else f"{finding.claimed.lower_float:.6g}",
             "" if finding.true is None else f"{finding.true.upper_float:.6g}",
             finding.breaks_at or "",
-            finding.reason,
+            plain(finding.reason),
         )
     data = {
         "findings": [
-            {"claim": claim.identifier, **_finding_data(finding, rerun, seed)}
+            {"claim": claim.identifier, **finding_data(finding, rerun, seed)}
             for claim, finding in judged
         ]
     }
     rows: list[tuple[str, str]] = []
     for claim, finding in judged if rerun else ():
-        rows += [(claim.identifier, _told(e, rerun, seed)) for e in _witnesses(finding)]
+        rows += [(claim.identifier, told(e, rerun, seed)) for e in witnesses(finding)]
     failing = any(finding.is_finding for _, finding in judged)
     outcome = Outcome("Audit of claims", data, tuple(rows), (table,), finding=failing)
     deliver(outcome, as_json=as_json)
@@ -136,8 +137,8 @@ def explain(identifier: str, assignments: tuple[str, ...], as_json: bool) -> Non
         rows.append(("breaks at", finding.breaks_at))
     rows += [("argument", text) for text in finding.argument]
     rows += [(name, f"{value.upper_float:.10g}") for name, value in finding.figures.items()]
-    rows += [("evidence", _told(each, None, 0)) for each in finding.evidence]
-    data = {"claim": claim.identifier, **_finding_data(finding, None, 0)}
+    rows += [("evidence", told(each, None, 0)) for each in finding.evidence]
+    data = {"claim": claim.identifier, **finding_data(finding, None, 0)}
     deliver(Outcome(f"{claim.identifier}: {claim.title}", data, tuple(rows)), as_json=as_json)
 
 
@@ -165,56 +166,4 @@ def _value(setting: object, name: str) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _witnesses(finding: Finding) -> Sequence[Counterexample]:
-    return [each for each in finding.evidence if isinstance(each, Counterexample)]
-
-
-def _told(evidence: Evidence, rerun: int | None, seed: int) -> str:
-    if isinstance(evidence, Derivation):
-        return "; ".join(line.strip() for line in evidence.lines)
-    text = (
-        f"{evidence.datasets}; {evidence.event}: probability "
-        f"{evidence.probability.lower_float:.6g} against "
-        f"{evidence.neighbour_probability.upper_float:.6g}"
-    )
-    if rerun is None:
-        return text
-    first, second = evidence.rerun(rerun, seed)
-    return f"{text}; in {rerun} runs of each: {first:.4g} against {second:.4g}"
-
-
-def _finding_data(finding: Finding, rerun: int | None, seed: int) -> dict[str, Any]:
-    return {
-        "verdict": finding.verdict.value,
-        "verdict_text": finding.verdict_text,
-        "reason": finding.reason,
-        "claimed": finding.claimed,
-        "true": finding.true,
-        "unit": finding.unit,
-        "factor": None if finding.factor is None else number(finding.factor),
-        "breaks_at": finding.breaks_at,
-        "figures": dict(finding.figures),
-        "argument": list(finding.argument),
-        "evidence": [_evidence_data(each, rerun, seed) for each in finding.evidence],
-    }
-
-
-def _evidence_data(evidence: Evidence, rerun: int | None, seed: int) -> dict[str, Any]:
-    if isinstance(evidence, Derivation):
-        certified = evidence.certificate()
-        return {
-            "kind": "derivation",
-            "lines": list(evidence.lines),
-            "certified_epsilon": None if certified is None else certified.epsilon,
-            "subject": None if certified is None else certified.subject,
-        }
-    frequencies = None if rerun is None else list(evidence.rerun(rerun, seed))
-    return {
-        "kind": "counterexample",
-        "datasets": evidence.datasets,
-        "event": evidence.event,
-        "probability": evidence.probability,
-        "neighbour_probability": evidence.neighbour_probability,
-        "trials": rerun,
-        "frequencies": frequencies,
-    }
+claims.add_command(check)

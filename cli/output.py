@@ -18,9 +18,11 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 from ..accounting.enclosure import Enclosure
 from ..accounting.guarantee import Guarantee
+from ..audits.report.outline import visible
 
 __all__ = [
     "Outcome",
@@ -28,6 +30,7 @@ __all__ = [
     "guarantee_data",
     "json_option",
     "number",
+    "plain",
     "shown",
     "shown_down",
     "shown_up",
@@ -56,17 +59,22 @@ def deliver(outcome: Outcome, *, as_json: bool) -> None:
         click.echo(json.dumps(outcome.data, indent=2, allow_nan=False, default=_plain))
     else:
         console = Console()
-        table = Table(title=outcome.title, title_justify="left", show_header=False, box=None)
+        table = Table(title=plain(outcome.title), title_justify="left", show_header=False, box=None)
         table.add_column(style="bold", no_wrap=True)
         table.add_column(overflow="fold")
         for name, text in outcome.rows:
-            table.add_row(name, text)
+            table.add_row(plain(name), plain(text))
         console.print(table)
         for each in outcome.tables:
             console.print()
             console.print(each)
     if outcome.finding:
         raise SystemExit(1)
+
+
+def plain(text: str) -> Text:
+    """Return a text for a table as it is: no markup is read, nothing steers the terminal."""
+    return Text(visible(text))
 
 
 @contextmanager

@@ -1,0 +1,302 @@
+"""`dpledger claims check`: the court for a claim of the user's own, or anyone's finished run."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..accounting.certificate import Uncertifiable, certify
+from ..accounting.checker import CertificateWrong, Undecided
+from ..accounting.ledger import SqliteLedger, TamperedLedger
+from ..accounting.pld_checker import check as check_certificate
+from ..audits.claims import Finding, Verdict
+from ..audits.claims.own import OwnPromise, PromisedEpsilon, judged, judged_events
+from ..audits.claims.own_function import judged_function, load_function, reference
+from ..audits.crosscheck import MissingExtra, crosscheck
+from ..audits.falsifier import ReplacedRecord
+from ..mechanisms import Event
+from ..mechanisms.encoding import subject_hash
+from .attack import run_attack
+from .claim_file import ClaimFile, Function, Tuning, beside, promise_from_text, read_claim
+from .configuration import Configuration, read_configuration
+from .findings import finding_data, told
+from .output import Outcome, deliver, json_option, shown_down, steps
+from .strict import ConfigurationError
+from .study import plan
+
+__all__ = ["check"]
+
+_MOST_RELEASES = 20_000
+_MOST_PARTIES = 10_000
+_file = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@dataclass(frozen=True, slots=True)
+class _Check:
+    """One thing that was looked at besides the promise; None: it could not be."""
+
+    name: str
+    text: str
+    passed: bool | None = None
+
+
+@click.command()
+@click.argument("claim_path", metavar="[CLAIM]", required=False, type=_file)
+@click.option("--run-code", is_flag=True, help="Run the Python file that CLAIM names, unprotected.")
+@click.option("--ledger", "ledger_path", type=_file, help="Check a finished run instead of CLAIM.")
+@click.option("--run", "run_name", help="With --ledger: of this run only.")
+@click.option("--promise", help='With --ledger: such as "epsilon=1, delta=1e-5", or rho, or mu.')
+@click.option(
+    "--config",
+    "configuration_path",
+    type=_file,
+    help="With --ledger: the run's configuration, whose data are at hand: attack it.",
+)
+@json_option
+def check(
+    claim_path: Path | None,
+    run_code: bool,
+    ledger_path: Path | None,
+    run_name: str | None,
+    promise: str | None,
+    configuration_path: Path | None,
+    as_json: bool,
+) -> None:
+    """Judge the claim in the TOML file CLAIM, or a finished run: --ledger FILE --promise TEXT.
+
+    Exit status 0 if the promise holds, 1 if it does not or too little is stated, 2 for a file that
+    is no claim. What is not stated is named.
+    """
+    if (claim_path is None) == (ledger_path is None):
+        raise click.UsageError("Expected either CLAIM or --ledger.")
+    if ledger_path is not None:
+        if promise is None or run_code:
+            raise click.UsageError("Expected --promise, and no --run-code, with --ledger.")
+        outcome = _ledger_outcome(
+            ledger_path, run_name, promise_from_text(promise), configuration_path
+        )
+    else:
+        if any(option is not None for option in (promise, run_name, configuration_path)):
+            raise click.UsageError("Expected --promise, --run and --config with --ledger only.")
+        assert claim_path is not None
+        outcome = _claim_outcome(claim_path, run_code=run_code)
+    deliver(outcome, as_json=as_json)
+
+
+# --- a claim in a file -------------------------------------------------------------------------
+
+
+def _claim_outcome(path: Path, *, run_code: bool) -> Outcome:
+    claim = read_claim(path)
+    missing = [
+        f"{name}: not stated"
+        for name, value in (
+            ("unit of privacy", claim.unit),
+            ("preprocessing", claim.preprocessing),
+            ("tuning of settings", claim.tuning),
+        )
+        if value is None
+    ]
+    if claim.function is not None:
+        finding = _function_finding(path, claim, claim.function, run_code=run_code)
+    elif claim.run is not None:
+        finding = _planned_finding(beside(path, claim.run), claim)
+    else:
+        releases = [release.made() for release in claim.releases]
+        finding = judged(releases, claim.promise.made(), adjacency=claim.adjacency)
+    verdict, reason = finding.verdict, finding.reason
+    if claim.tuning is Tuning.UNACCOUNTED and verdict is Verdict.HOLDS:
+        verdict = Verdict.UNACCOUNTED_ACCESS
+        reason = f"settings were tuned {claim.tuning.value}; the releases alone: {reason}"
+    return _outcome(claim.title, finding, verdict, reason, missing, [])
+
+
+def _function_finding(
+    path: Path, claim: ClaimFile, function: Function, *, run_code: bool
+) -> Finding:
+    file, name = reference(function.code)
+    if claim.adjacency is None:
+        raise ConfigurationError(
+            f"{path}: Expected adjacency with [function]: the search needs it."
+        )
+    if not run_code:
+        raise ConfigurationError(
+            f"{path}: Expected --run-code, for the claim is about the code in {file}; it would run "
+            "with all that you may do. Nothing was executed."
+        )
+    released = load_function(beside(path, file), name)
+    domain = ReplacedRecord(
+        function.count,
+        function.features,
+        claim.adjacency,
+        row_bound=function.row_bound,
+        labels=function.labels,
+        public=function.public,
+        public_bound=function.public_bound,
+    )
+    assert claim.promise.sensitivity is not None
+    return judged_function(released, domain, claim.promise.sensitivity)
+
+
+def _planned_finding(path: Path, claim: ClaimFile) -> Finding:
+    """Judge what a run's configuration plans; no record is read."""
+    configuration = read_configuration(path)
+    _require_small(path, configuration)
+    stated, planned = claim.adjacency, configuration.privacy.adjacency
+    if stated is not None and stated is not planned:
+        raise ConfigurationError(
+            f"{path}: Expected the claim's adjacency {stated.value} instead got {planned.value}."
+        )
+    return judged_events(plan(configuration).events, claim.promise.made())
+
+
+def _require_small(path: Path, configuration: Configuration) -> None:
+    solver, data = configuration.solver, configuration.data
+    releases = solver.rounds * (solver.inner_steps or 1)
+    if releases > _MOST_RELEASES:
+        raise ConfigurationError(f"{path}: Expected at most {_MOST_RELEASES} rounds.")
+    if data.parties is not None and data.parties > _MOST_PARTIES:
+        raise ConfigurationError(f"{path}: Expected at most {_MOST_PARTIES} parties.")
+
+
+# --- a finished run ----------------------------------------------------------------------------
+
+
+def _ledger_outcome(
+    path: Path, run_name: str | None, promise: OwnPromise, configuration_path: Path | None
+) -> Outcome:
+    title = f"{path.name}: {run_name or 'all runs'}"
+    try:
+        with SqliteLedger(path, read_only=True) as ledger:
+            verified = ledger.verify()
+            runs = [run for run in ledger.runs() if run_name in (None, run.run)]
+            events = ledger.events(run_name)
+            samplers = {r.provenance.sampler for r in ledger.reservations(run_name)}
+    except TamperedLedger as error:
+        broken = Finding(Verdict.FAILS, f"the ledger was tampered with: {error}")
+        return _outcome(title, broken, broken.verdict, broken.reason, [], [])
+    except sqlite3.Error as error:
+        raise ConfigurationError(f"{path}: Expected a ledger ({error}).") from error
+    if not events:
+        raise ConfigurationError(f"{path}: Expected a run with events instead got none.")
+    finding = judged_events(events, promise)
+    chain = f"{verified.rows} rows, chain intact; head {verified.head}"
+    checks = [_Check("ledger", chain, passed=True)]
+    for run in runs:
+        if run.planned:
+            text = "the run kept to its plan" if run.kept_to_plan else "the run left its plan"
+            checks.append(_Check(f"plan of {run.run}", text, run.kept_to_plan))
+        else:
+            checks.append(_Check(f"plan of {run.run}", "none: noise may have been adaptive"))
+        if run.committed < run.reservations:
+            left = run.reservations - run.committed
+            checks.append(
+                _Check(run.run, f"{left} reservations without a commit, spent all the same")
+            )
+    checks.append(_Check("noise", f"drawn by {', '.join(sorted(samplers))}"))
+    checks += [_certified(events, promise), _crosschecked(events, promise)]
+    hashes = {run.configuration_hash for run in runs}
+    checks.append(_attacked(configuration_path, promise, hashes))
+    missing = [
+        "unit of privacy: not stated in a ledger",
+        "preprocessing: not stated in a ledger",
+        "tuning of settings: not stated in a ledger, and not accounted unless it is among the runs",
+        "that nothing else was released: a ledger cannot say",
+    ]
+    failed = [each.name for each in checks if each.passed is False]
+    verdict, reason = finding.verdict, finding.reason
+    if failed and verdict is Verdict.HOLDS:
+        verdict, reason = Verdict.FAILS, f"{', '.join(failed)} did not pass; {reason}"
+    return _outcome(title, finding, verdict, reason, missing, checks)
+
+
+def _certified(events: list[Event], promise: OwnPromise) -> _Check:
+    try:
+        proved = check_certificate(certify(events, delta=promise.delta).to_json_bytes())
+    except (Uncertifiable, Undecided) as error:
+        return _Check("certificate", f"none: {error}")
+    except CertificateWrong as error:
+        return _Check("certificate", f"refused: {error}", passed=False)
+    epsilon = float(proved.values[0])
+    text = f"epsilon {epsilon:.10g} at delta {promise.delta:g}, verified in {proved.steps} steps"
+    return _Check("certificate", text, passed=proved.subject == subject_hash(events))
+
+
+def _crosschecked(events: list[Event], promise: OwnPromise) -> _Check:
+    try:
+        found = crosscheck(events, delta=promise.delta)
+    except MissingExtra as missing:
+        return _Check("cross-check", f"not done: {missing}")
+    told = "; ".join(
+        f"{peer.peer}: {peer.status.value} ({peer.explanation})" for peer in found.peers
+    )
+    return _Check("cross-check", told, passed=not any(peer.failed for peer in found.peers))
+
+
+def _attacked(path: Path | None, promise: OwnPromise, hashes: set[str]) -> _Check:
+    """Attack by replay, where the data are at hand and the ledger's run was this very one."""
+    if path is None:
+        return _Check("attack", "not done: no --config, so the data are not at hand")
+    configuration = read_configuration(path)
+    if hashes != {configuration.sha256}:
+        raise ConfigurationError(
+            f"{path}: Expected the configuration of the ledger's runs {sorted(hashes)} instead got "
+            f"{configuration.sha256}."
+        )
+    made = plan(configuration)
+    if made.guarantee.unprotected:
+        return _Check("attack", "not done: what is unprotected needs no attack")
+    with steps() as start:
+        _, result = run_attack(configuration, made, progress=start("attack"))
+    bound = max(b.epsilon for b in result.bounds if b.method.startswith("Clopper"))
+    text = (
+        f"replay, {result.trials} trials: epsilon >= {shown_down(bound, digits=4)} at delta "
+        f"{result.delta:g} with confidence {result.confidence:g}"
+    )
+    if not isinstance(promise, PromisedEpsilon):
+        return _Check("attack", f"{text}; the promise is in another unit")
+    if result.delta != promise.delta:
+        return _Check("attack", f"{text}; the promise is at delta {promise.delta:g}")
+    return _Check("attack", text, passed=bound <= promise.epsilon)
+
+
+# --- what is printed ---------------------------------------------------------------------------
+
+
+def _outcome(
+    title: str,
+    finding: Finding,
+    verdict: Verdict,
+    reason: str,
+    missing: list[str],
+    checks: list[_Check],
+) -> Outcome:
+    text = finding.verdict_text if verdict is finding.verdict else verdict.value
+    rows = [("verdict", text), ("because", reason)]
+    if finding.claimed is not None:
+        rows.append(("claimed", f"{finding.claimed.lower_float:.10g} {finding.unit}"))
+    rows += [("reading", f"{name}: {_range(cost)}") for name, cost in finding.figures.items()]
+    rows += [("not stated", each.removeprefix("not stated: ")) for each in finding.argument]
+    rows += [("not stated", each.removesuffix(": not stated")) for each in missing]
+    marks = {True: "", False: "WRONG: ", None: ""}
+    rows += [(each.name, marks[each.passed] + each.text) for each in checks]
+    rows += [("evidence", told(each)) for each in finding.evidence]
+    data: dict[str, Any] = {
+        "claim": title,
+        **finding_data(finding),
+        "verdict": verdict.value,
+        "verdict_text": text,
+        "reason": reason,
+        "missing": [*finding.argument, *missing],
+        "checks": [{"name": c.name, "text": c.text, "passed": c.passed} for c in checks],
+    }
+    finding_made = verdict is not Verdict.HOLDS
+    return Outcome(f"Claim: {title}", data, tuple(rows), finding=finding_made)
+
+
+def _range(cost: Any) -> str:
+    return f"[{cost.lower_float:.6g}, {cost.upper_float:.6g}]"

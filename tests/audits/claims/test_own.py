@@ -1,0 +1,99 @@
+"""The court for the user's own claims: verdicts by reading, against independent routes."""
+
+from math import exp
+
+import pytest
+
+from dpledger.audits.claims import Verdict
+from dpledger.audits.claims.own import (
+    Kind,
+    PromisedEpsilon,
+    PromisedMu,
+    PromisedRho,
+    Sampling,
+    StatedRelease,
+    judged,
+)
+from dpledger.mechanisms import Adjacency, InvalidParameter
+
+ADJACENCY = Adjacency.ZERO_OUT_ONE
+STEPS = StatedRelease(Kind.GAUSSIAN, sensitivity=2.0, noise=20.0, rounds=100)
+
+
+def test_randomised_response_is_its_log_odds() -> None:
+    release = StatedRelease(Kind.RANDOMISED_RESPONSE, noise=exp(1) / (1 + exp(1)), rounds=1)
+    at = PromisedEpsilon(1.0001, 1e-12), PromisedEpsilon(0.9999, 1e-12)
+    held, failed = (judged([release], p, adjacency=Adjacency.REPLACE_ONE) for p in at)
+    assert held.verdict is Verdict.HOLDS
+    assert failed.verdict is Verdict.FAILS
+
+
+def test_laplace_noise_adds_up_its_epsilons_at_tiny_delta() -> None:
+    release = StatedRelease(Kind.LAPLACE, sensitivity=1.0, noise=4.0, rounds=2)
+    found = judged([release], PromisedEpsilon(1.0, 1e-30), adjacency=ADJACENCY)
+    assert found.true is not None
+    assert found.true.upper_float == pytest.approx(0.5, rel=1e-9)
+
+
+def test_units_agree() -> None:
+    # 100 steps of noise multiplier 10: mu = 1, rho = 1/2
+    for promise in (PromisedMu(1.0), PromisedRho(0.5)):
+        finding = judged([STEPS], promise, adjacency=ADJACENCY)
+        assert finding.verdict_text == "holds exactly"
+    assert judged([STEPS], PromisedMu(0.999), adjacency=ADJACENCY).verdict is Verdict.FAILS
+
+
+def test_parties_with_records_of_their_own_pay_the_maximum() -> None:
+    parts = [
+        StatedRelease(Kind.GAUSSIAN, sensitivity=1.0, noise=10.0, rounds=100, party=party)
+        for party in ("north", "south")
+    ]
+    assert judged(parts, PromisedMu(1.0), adjacency=ADJACENCY).verdict is Verdict.HOLDS
+    together = [StatedRelease(Kind.GAUSSIAN, sensitivity=1.0, noise=10.0, rounds=100)] * 2
+    assert judged(together, PromisedMu(1.0), adjacency=ADJACENCY).verdict is Verdict.FAILS
+
+
+def test_an_unstated_relation_may_double_what_a_record_moves() -> None:
+    finding = judged([STEPS], PromisedMu(1.5), adjacency=None)
+    assert finding.verdict is Verdict.UNSPECIFIED
+    assert [cost.upper_float for cost in finding.figures.values()] == pytest.approx([1.0, 2.0])
+    assert judged([STEPS], PromisedMu(2.0), adjacency=None).verdict is Verdict.HOLDS
+    assert judged([STEPS], PromisedMu(0.5), adjacency=None).verdict is Verdict.FAILS
+
+
+def test_an_unstated_scheme_may_be_no_amplification_at_all() -> None:
+    sampled = StatedRelease(Kind.GAUSSIAN, sensitivity=1.0, noise=1.0, rounds=100, rate=0.01)
+    costs = judged([sampled], PromisedEpsilon(2.0, 1e-5), adjacency=ADJACENCY).figures
+    none, poisson = (cost.upper_float for cost in costs.values())
+    assert poisson < 2.0 < none
+
+
+def test_a_missing_rate_is_paid_in_full() -> None:
+    some = StatedRelease(
+        Kind.GAUSSIAN, sensitivity=1.0, noise=10.0, rounds=100, sampling=Sampling.POISSON
+    )
+    found = judged([some], PromisedEpsilon(4.38, 1e-5), adjacency=ADJACENCY)
+    assert found.verdict is Verdict.HOLDS
+    assert "sampling rate" in found.reason
+    found = judged([some], PromisedEpsilon(1.0, 1e-5), adjacency=ADJACENCY)
+    assert found.verdict is Verdict.UNSPECIFIED
+
+
+def test_what_is_let_out_costs_infinity() -> None:
+    raw = StatedRelease(Kind.UNPROTECTED, name="weights")
+    finding = judged([raw], PromisedEpsilon(1e9, 1e-5), adjacency=ADJACENCY)
+    assert finding.verdict is Verdict.FAILS
+    assert finding.evidence
+
+
+def test_what_no_rule_prices_is_not_decided() -> None:
+    sampled = StatedRelease(
+        Kind.GAUSSIAN, sensitivity=1.0, noise=1.0, rounds=1, sampling=Sampling.POISSON, rate=0.1
+    )
+    found = judged([sampled], PromisedEpsilon(9.0, 1e-5), adjacency=Adjacency.REPLACE_ONE)
+    assert found.verdict is Verdict.UNSPECIFIED
+
+
+def test_no_release_is_no_claim() -> None:
+    with pytest.raises(InvalidParameter, match="at least one"):
+        judged([], PromisedMu(1.0), adjacency=ADJACENCY)

@@ -1,0 +1,338 @@
+"""`dpledger claims check`: claims of the user's own, of anyone's runs, and of adversaries."""
+
+import sqlite3
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from .conftest import Call
+
+PROMISE = "[promise]\nepsilon = 5.0\ndelta = 1e-5\n"
+RELEASE = """
+[[releases]]
+mechanism = "gaussian"
+sensitivity = 1.0
+noise_std = 10.0
+rounds = 100
+"""
+STATED = 'adjacency = "zero-out-one"\ntuning = "none"\nunit = "record"\npreprocessing = "none"\n'
+FUNCTION = """
+adjacency = "replace-one"
+[promise]
+sensitivity = {claimed}
+[function]
+code = "{code}"
+count = 5
+features = 2
+"""
+MEAN = """
+from pathlib import Path
+Path(__file__).with_name("ran").touch()
+def mean(rows, labels, public):
+    return rows.mean(axis=0)
+def other(rows, labels, public):
+    raise KeyError("no such thing")
+"""
+SECONDS = 10.0
+
+
+def write(folder: Path, text: str, name: str = "claim.toml") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+# --- verdicts ----------------------------------------------------------------------------------
+
+
+def test_what_is_stated_in_full_holds_or_fails(call: Call, tmp_path: Path) -> None:
+    # 100 steps of noise multiplier 10 are 1-GDP: epsilon 4.37717806 at delta 1e-5
+    answer = call("claims", "check", write(tmp_path, STATED + PROMISE + RELEASE), "--json")
+    assert answer.status == 0
+    assert answer.data["verdict"] == "holds"
+    assert answer.data["missing"] == []
+    assert answer.data["factor"] == pytest.approx(5 / 4.377178, rel=1e-6)
+    short = (STATED + PROMISE + RELEASE).replace("epsilon = 5.0", "epsilon = 4.3771")
+    answer = call("claims", "check", write(tmp_path, short), "--json")
+    assert answer.status == 1
+    assert answer.data["verdict"] == "fails"
+    assert answer.data["true"]["lower"] == pytest.approx(4.377178, rel=1e-6)
+
+
+@pytest.mark.parametrize(("promise", "kept"), [("rho = 0.5", True), ("mu = 0.99", False)])
+def test_other_units(call: Call, tmp_path: Path, promise: str, kept: bool) -> None:
+    text = STATED + f"[promise]\n{promise}\n" + RELEASE
+    answer = call("claims", "check", write(tmp_path, text), "--json")
+    assert answer.data["verdict"] == ("holds" if kept else "fails")
+
+
+def test_what_is_not_stated_is_named(call: Call, tmp_path: Path) -> None:
+    sampled = RELEASE + "rate = 0.01\n"
+    answer = call("claims", "check", write(tmp_path, PROMISE + sampled), "--json")
+    assert answer.status == 1
+    assert answer.data["verdict"] == "unspecified"
+    named = " ".join(answer.data["missing"])
+    for what in ("adjacency", "sampling scheme", "tuning", "unit of privacy", "preprocessing"):
+        assert what in named
+    # by one reading it is met, by another it is not
+    ends = [float(reading["upper"]) for reading in answer.data["figures"].values()]
+    assert min(ends) < 5 < max(ends)
+
+
+def test_a_promise_that_no_reading_keeps_fails_whatever_was_not_stated(
+    call: Call, tmp_path: Path
+) -> None:
+    text = "[promise]\nepsilon = 1.0\ndelta = 1e-5\n" + RELEASE
+    answer = call("claims", "check", write(tmp_path, text), "--json")
+    assert answer.data["verdict"] == "fails"
+
+
+@pytest.mark.parametrize("left_out", ["sensitivity", "noise_std", "rounds"])
+def test_a_number_that_is_not_stated_decides(call: Call, tmp_path: Path, left_out: str) -> None:
+    lines = [line for line in RELEASE.splitlines() if not line.startswith(left_out)]
+    text = STATED + PROMISE + "\n".join(lines)
+    answer = call("claims", "check", write(tmp_path, text), "--json")
+    assert answer.data["verdict"] == "unspecified"
+
+
+def test_tuning_on_the_data_is_an_access(call: Call, tmp_path: Path) -> None:
+    text = STATED.replace('"none"\nunit', '"on the data, not accounted"\nunit')
+    answer = call("claims", "check", write(tmp_path, text + PROMISE + RELEASE), "--json")
+    assert answer.status == 1
+    assert answer.data["verdict"] == "unaccounted access"
+
+
+def test_a_plan_is_judged_by_its_configuration(call: Call, folder: Path) -> None:
+    text = 'run = "run.toml"\nadjacency = "replace-one"\n[promise]\nepsilon = {}\ndelta = 1e-5\n'
+    assert call("claims", "check", write(folder, text.format(2.0001))).status == 0
+    assert call("claims", "check", write(folder, text.format(1.9))).status == 1
+
+
+# --- functions ---------------------------------------------------------------------------------
+
+
+def test_a_function_is_run_only_when_asked(call: Call, tmp_path: Path) -> None:
+    write(tmp_path, MEAN, "mine.py")
+    path = write(tmp_path, FUNCTION.format(claimed=0.2, code="mine.py:mean"))
+    answer = call("claims", "check", path)
+    assert answer.status == 2
+    assert "--run-code" in answer.err
+    assert not (tmp_path / "ran").exists()
+    # the mean of five rows of norm 1 moves by 2/5 when one is replaced
+    answer = call("claims", "check", path, "--run-code", "--json")
+    assert answer.status == 1
+    assert answer.data["verdict"] == "fails"
+    assert answer.data["true"]["upper"] == pytest.approx(0.4, rel=1e-6)
+    write(tmp_path, FUNCTION.format(claimed=0.4, code="mine.py:mean"))
+    answer = call("claims", "check", path, "--run-code", "--json")
+    assert answer.data["verdict"] == "unspecified"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "os:system",
+        "../mine.py:mean",
+        "folder/../../mine.py:mean",
+        "/etc/passwd:root",
+        "mine.py:__import__",
+        "mine.py:_hidden",
+        "mine.py:mean; rm",
+        "__import__('os').system('true')",
+        "mine.py",
+        "absent.py:mean",
+        "link.py:mean",
+        "mine.py:absent",
+        "mine.py:other",
+    ],
+)
+def test_no_other_code_is_run(call: Call, tmp_path: Path, code: str) -> None:
+    folder = tmp_path / "claims"
+    folder.mkdir()
+    write(tmp_path, MEAN, "mine.py")
+    (folder / "link.py").symlink_to(tmp_path / "mine.py")
+    if code in ("mine.py:absent", "mine.py:other"):
+        write(folder, MEAN, "mine.py")
+    path = write(folder, FUNCTION.format(claimed=0.2, code=code))
+    answer = call("claims", "check", path, "--run-code")
+    assert answer.status == 2
+    assert "xpected" in answer.err
+    assert not (tmp_path / "ran").exists()
+
+
+# --- adversaries -------------------------------------------------------------------------------
+
+DEEP = sys.getrecursionlimit() * 3
+FAULTS = {
+    "an unknown key": (PROMISE + RELEASE + "sigma = 1\n", "unknown field `sigma`"),
+    "a misspelt key": (PROMISE + RELEASE.replace("rounds", "round"), "nearest: 'rounds'"),
+    "an unknown section": (PROMISE + RELEASE + "[hook]\npath = 'x'\n", "unknown field `hook`"),
+    "a negative delta": (PROMISE.replace("1e-5", "-1e-5") + RELEASE, "`float` > 0.0"),
+    "delta 1": (PROMISE.replace("1e-5", "1.0") + RELEASE, "`float` < 1.0"),
+    "delta NaN": (PROMISE.replace("1e-5", "nan") + RELEASE, "`float` > 0.0"),
+    "epsilon NaN": (PROMISE.replace("5.0", "nan") + RELEASE, "`float` >= 0.0"),
+    "infinite noise": (PROMISE + RELEASE.replace("10.0", "inf"), "`float` <= 1e+30"),
+    "a negative noise": (PROMISE + RELEASE.replace("10.0", "-1.0"), "`float` >= 0.0"),
+    "1e30 rounds": (PROMISE + RELEASE.replace("100", "1" + "0" * 30), "`int` <= 1000000000"),
+    "5000 digits": (PROMISE + RELEASE.replace("100", "9" * 5000), "limit"),
+    "a number as text": (PROMISE + RELEASE.replace("100", '"100"'), "got `str`"),
+    "code as a number": (PROMISE + RELEASE.replace("100", '"__import__(1)"'), "got `str`"),
+    "no release": (PROMISE, "one of [[releases]], run, [function]"),
+    "no promise": (RELEASE, "missing required field `promise`"),
+    "two promises": (PROMISE + "rho = 1.0\n" + RELEASE, "one of epsilon, rho, mu"),
+    "epsilon alone": ("[promise]\nepsilon = 1.0\n" + RELEASE, "delta with epsilon"),
+    "a run elsewhere": ('run = "../run.toml"\n' + PROMISE, "beside the claim"),
+    "an absolute run": ('run = "/etc/passwd"\n' + PROMISE, "beside the claim"),
+    "no run": ('run = "absent.toml"\n' + PROMISE, "existing file"),
+    "a NUL in a path": ('run = "a\\u0000b"\n' + PROMISE, "printable"),
+    "a title that steers": ('title = "\\u001b[2J"\n' + PROMISE + RELEASE, "printable"),
+    "a direction override": ('title = "\\u202e"\n' + PROMISE + RELEASE, "printable"),
+    "an endless title": (f'title = "{"x" * 9999}"\n' + PROMISE + RELEASE, "length <= 80"),
+    "many releases": (PROMISE + RELEASE * 300, "length <= 200"),
+    "a gigantic file": (PROMISE + "#" * 10_000_000, "at most 65536 bytes"),
+    "deep arrays": ("x = " + "[" * DEEP, "Expected TOML"),
+    "deep tables": ("x = " + "{a=" * DEEP, "Expected TOML"),
+    "a long dotted key": ("a" + ".a" * 30_000 + " = 1", "dots in a line"),
+    "no TOML": ("<html>", "Expected TOML"),
+    "no text": ("\x00\x01", "Expected TOML"),
+    "noise twice": (PROMISE + RELEASE + "noise_multiplier = 1.0\n", "without noise_std"),
+    "a batch of more": (PROMISE + RELEASE + "batch = 9\nrecords = 5\n", "in [1, records=5]"),
+    "a scheme none": (PROMISE + RELEASE + 'sampling = "none"\nrate = 0.1\n', "another scheme"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_bad_claim_is_a_clear_error_at_once(call: Call, tmp_path: Path, fault: str) -> None:
+    text, message = FAULTS[fault]
+    started = time.monotonic()
+    answer = call("claims", "check", write(tmp_path, text))
+    assert time.monotonic() - started < SECONDS
+    assert answer.status == 2
+    assert message in answer.err
+    assert "\x1b" not in answer.err
+    assert len(answer.err) < 1000
+
+
+def test_an_unknown_key_that_steers_the_terminal_is_shown_as_escapes(
+    call: Call, tmp_path: Path
+) -> None:
+    answer = call("claims", "check", write(tmp_path, PROMISE + RELEASE + '"\\u001b[2J" = 1\n'))
+    assert answer.status == 2
+    assert "\x1b" not in answer.err
+    assert "\\x1b[2J" in answer.err
+
+
+def test_markup_in_a_title_is_printed_as_it_is(call: Call, tmp_path: Path) -> None:
+    text = 'title = "[red]<script>[/red] [/]"\n' + STATED + PROMISE + RELEASE
+    answer = call("claims", "check", write(tmp_path, text))
+    assert answer.status == 0
+    assert "[red]<script>[/red] [/]" in answer.out
+
+
+def test_the_largest_sizes_that_are_allowed_take_seconds(call: Call, tmp_path: Path) -> None:
+    many = RELEASE.replace("100", "1000000000") + 'sampling = "poisson"\nrate = 0.5\n'
+    batches = RELEASE.replace("100", "1000000000") + "batch = 3\nrecords = 1000\n"
+    batches += 'sampling = "fixed-batch"\n'
+    for text, adjacency in ((many, "zero-out-one"), (batches, "replace-one")):
+        started = time.monotonic()
+        stated = f'adjacency = "{adjacency}"\n'
+        answer = call("claims", "check", write(tmp_path, stated + PROMISE + text))
+        assert answer.status == 1
+        assert time.monotonic() - started < SECONDS
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("rounds = 6", f"rounds = {10**15}"), ("parties = 4", f"parties = {10**9}")],
+)
+def test_a_plan_of_absurd_size_is_refused(call: Call, folder: Path, old: str, new: str) -> None:
+    text = (folder / "run.toml").read_text().replace(old, new)
+    write(folder, text.replace("train_records = 48", f"train_records = {10**9}"), "huge.toml")
+    answer = call("claims", "check", write(folder, 'run = "huge.toml"\n' + PROMISE))
+    assert answer.status == 2
+    assert "Expected at most" in answer.err
+
+
+# --- finished runs -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def ledger(call: Call, folder: Path) -> Path:
+    """The ledger of a run that promised epsilon 2 at delta 1e-5."""
+    path = folder / "ledger.sqlite"
+    answer = call(
+        "run", folder / "run.toml", "--out", folder / "out", "--ledger", path,
+        "--no-attack", "--no-baselines", "--no-crosscheck", "--json",
+    )  # fmt: skip
+    assert answer.status == 0
+    return path
+
+
+def test_a_finished_run_is_recomputed_certified_and_attacked(
+    call: Call, folder: Path, ledger: Path
+) -> None:
+    arguments = ("claims", "check", "--ledger", ledger, "--json", "--promise")
+    answer = call(*arguments, "epsilon=2.001, delta=1e-5", "--config", folder / "run.toml")
+    assert answer.status == 0
+    checks = {check["name"]: check for check in answer.data["checks"]}
+    for name in ("ledger", "certificate", "cross-check", "attack"):
+        assert checks[name]["passed"], name
+    assert any("tuning" in what for what in answer.data["missing"])
+    answer = call(*arguments, "epsilon=1.9, delta=1e-5")
+    assert answer.status == 1
+    assert answer.data["verdict"] == "fails"
+    attack = next(c for c in answer.data["checks"] if c["name"] == "attack")
+    assert attack["passed"] is None
+    assert "not at hand" in attack["text"]
+
+
+def test_another_configuration_is_not_attacked_in_its_place(
+    call: Call, folder: Path, ledger: Path
+) -> None:
+    text = (folder / "run.toml").read_text()
+    other = write(folder, text.replace("rounds = 6", "rounds = 7"), "other.toml")
+    promised = ("--promise", "epsilon=2.001, delta=1e-5")
+    answer = call("claims", "check", "--ledger", ledger, *promised, "--config", other)
+    assert answer.status == 2
+    assert "Expected the configuration of the ledger's runs" in answer.err
+
+
+def test_a_tampered_ledger_fails(call: Call, ledger: Path) -> None:
+    with sqlite3.connect(ledger) as connection:
+        connection.execute("DROP TRIGGER rows_update")
+        connection.execute("UPDATE rows SET run = 'another' WHERE sequence = 2")
+    answer = call("claims", "check", "--ledger", ledger, "--promise", "mu=9", "--json")
+    assert answer.status == 1
+    assert answer.data["verdict"] == "fails"
+    assert "tampered" in answer.data["reason"]
+
+
+@pytest.mark.parametrize("content", [b"", b"no database", b"SQLite format 3\0" + b"\0" * 200])
+def test_what_is_no_ledger_is_refused(call: Call, tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "x.sqlite"
+    path.write_bytes(content)
+    assert call("claims", "check", "--ledger", path, "--promise", "mu=1").status == 2
+
+
+@pytest.mark.parametrize(
+    "promise",
+    [
+        "epsilon=1",
+        "epsilon=1, delta=-1",
+        "epsilon=nan, delta=1e-5",
+        "epsilon=1, delta=1e-5, epsilon=2",
+        "epsilon",
+        "sigma=1",
+        "sensitivity=1",
+        "epsilon=__import__('os'), delta=1e-5",
+        "",
+    ],
+)
+def test_a_promise_that_is_none_is_refused(call: Call, tmp_path: Path, promise: str) -> None:
+    path = tmp_path / "x.sqlite"
+    path.write_bytes(b"no ledger")
+    answer = call("claims", "check", "--ledger", path, "--promise", promise)
+    assert answer.status == 2
+    assert "xpected" in answer.err

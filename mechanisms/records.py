@@ -176,11 +176,17 @@ class _Dense:
         into, points = (a.reshape(-1, *w.shape[-2:]).swapaxes(0, 1) for a in (sums, w))
         for parties, some, trials in _blocks(points.shape[1], self.rows.shape):
             rows, labels = self.rows[parties, some], self.labels[parties, None, some]
-            slopes = _slopes(loss, points[parties, trials] @ rows.swapaxes(1, 2), labels, bound)
-            if some.start == 0:
-                np.matmul(slopes, rows, out=into[parties, trials])
-            else:
-                into[parties, trials] += slopes @ rows
+            here, there = points[parties, trials], into[parties, trials]
+            scores = np.empty((*here.shape[:-1], rows.shape[1]))
+            parts = _parts(scores.shape, self.rows.shape[-1])
+            for part in parts:
+                np.matmul(here[:, part], rows.swapaxes(1, 2), out=scores[:, part])
+            slopes = _slopes(loss, scores, labels, bound)
+            for part in parts:
+                if some.start == 0:
+                    np.matmul(slopes[:, part], rows, out=there[:, part])
+                else:
+                    there[:, part] += slopes[:, part] @ rows
         return sums
 
     def mean_gradient(self, loss: Loss, w: FloatArray) -> FloatArray:
@@ -204,17 +210,17 @@ class _Dense:
         return replace(self, rows=rows, labels=labels)
 
 
-_BLOCK_SCORES, _BLOCK_PRODUCTS, _BLOCK_NUMBERS = 2**14, 2**18, 2**17
-"""Scores of a block stay in the second-level cache; up to so many products BLAS does on one thread,
-which is faster here and gives the same numbers on any machine's number of threads; and rows of a
-block are still in the last-level cache when they are read the second time."""
+_BLOCK_SCORES, _BLOCK_NUMBERS, _PART_PRODUCTS = 2**16, 2**17, 2**18
+"""Scores of a block stay in the caches; so do its rows until they are read the second time. Up to
+so many products BLAS does on one thread, which is faster here and gives the same numbers on any
+machine's number of threads."""
 
 
 def _blocks(trials: int, shape: tuple[int, ...]) -> Iterator[tuple[slice, slice, slice]]:
     """Yield blocks of parties, records and trials for rows of shape (P, n, d)."""
     parties, records, width = shape
     some = records if records * width <= 2 * _BLOCK_NUMBERS else max(1, _BLOCK_NUMBERS // width)
-    pairs = max(1, min(_BLOCK_SCORES, _BLOCK_PRODUCTS // width) // some)
+    pairs = max(1, _BLOCK_SCORES // some)
     at_once = max(1, min(trials, pairs))
     several = pairs // at_once
     for party, trial in product(range(0, parties, several), range(0, trials, at_once)):
@@ -224,6 +230,13 @@ def _blocks(trials: int, shape: tuple[int, ...]) -> Iterator[tuple[slice, slice,
                 slice(record, record + some),
                 slice(trial, trial + at_once),
             )
+
+
+def _parts(shape: tuple[int, ...], width: int) -> list[slice]:
+    """Return parts of a block's trials for products with rows of that width."""
+    _, trials, records = shape
+    some = max(1, _PART_PRODUCTS // (records * width))
+    return [slice(trial, trial + some) for trial in range(0, trials, some)]
 
 
 def _dense_records(

@@ -86,7 +86,7 @@ LAYOUTS = {
 def test_gradients_do_not_depend_on_the_blocks_they_are_summed_in(
     monkeypatch: pytest.MonkeyPatch, scores: int, products: int, numbers: int, lead: tuple[int, ...]
 ) -> None:
-    sizes = {"_BLOCK_SCORES": scores, "_BLOCK_PRODUCTS": products, "_BLOCK_NUMBERS": numbers}
+    sizes = {"_BLOCK_SCORES": scores, "_PART_PRODUCTS": products, "_BLOCK_NUMBERS": numbers}
     for name, size in sizes.items():
         monkeypatch.setattr(records, name, size)
     w = np.random.default_rng(1).standard_normal((*lead, 3, 4))

@@ -153,7 +153,7 @@ def priced(events: tuple[Event, ...], *, delta: float, nominal: float | None) ->
     epsilon, method = _epsilon(noisy, delta) if noisy else (inf, "")
     reasons = (e.mechanism.reason for e in events if isinstance(e.mechanism, UnprotectedRelease))
     unprotected = tuple(dict.fromkeys(reasons))
-    first, multiplier = (noisy or events)[0].mechanism, None
+    first, multiplier = noisy[0].mechanism if noisy else None, None
     if isinstance(first, GaussianStep) and first.noise_std > 0:
         multiplier = first.noise_std / first.sensitivity.value
     finite = epsilon if isfinite(epsilon) else None

@@ -118,6 +118,14 @@ def test_sharing_promises_corollary_1_and_lets_scores_out() -> None:
     assert certified <= repaired.target < certified * (1 + 1e-6)
 
 
+def test_noise_on_nothing_is_no_protection() -> None:
+    # DVP's noise goes in front of the minimiser: what leaves has no mechanism, so no price
+    method = StarMethod(kind=Kind.PUBLISHED, family=Family.DVP, epsilon=0.1)
+    found = priced(method, train=40_000, parties=100)
+    assert (found.certified, found.noisy_part, found.noise_multiplier) == (None, None, None)
+    assert any("exact minimisers" in reason for reason in found.unprotected)
+
+
 def test_dual_perturbation_is_refused_below_what_its_determinant_costs() -> None:
     method = StarMethod(kind=Kind.PUBLISHED, family=Family.DVP, epsilon=0.006)
     with pytest.raises(InvalidParameter, match=r"Expected epsilon=0\.006 above"):

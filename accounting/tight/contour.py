@@ -144,7 +144,7 @@ def place_contour(
 
     periods = {
         g: max(_period(weights, g, target, digits) for target in targets)
-        for g in range(grade, max(grade - 12, LOWEST_GRADE), -1)
+        for g in range(grade, max(grade - 12, LOWEST_GRADE - 1), -1)
         if g == grade or height(g) < max(height(grade), _STRAIN)
     }
     grade = min(periods, key=lambda g: periods[g])
@@ -289,6 +289,8 @@ class Contour:
         return high
 
 
+_SMALLEST = 5e-324
+
 _SETTLED = 2.0**-46
 """The relative Newton step at which a root is settled: any ε with bound <= δ is valid."""
 
@@ -342,6 +344,8 @@ def deltas_upper(counts: Counts, epsilons: Floats, least: Floats) -> UpperBounds
         lost = contour.log_tail - contour.placement.order * epsilons[points]
         with np.errstate(divide="ignore"):
             shares[points] = np.exp(np.minimum(lost - np.log(deltas[points]), 700.0))
+    # a bound below the smallest number is not zero
+    deltas = np.where(epsilons < largest, np.maximum(deltas, _SMALLEST), deltas)
     return UpperBounds(np.maximum(deltas, least), shares)
 
 

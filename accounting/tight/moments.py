@@ -9,7 +9,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
-from math import ceil, erf, exp, expm1, inf, log, log1p, pi, sqrt
+from math import ceil, copysign, erf, exp, expm1, inf, log, log1p, pi, sqrt
 
 import numpy as np
 import numpy.typing as npt
@@ -181,7 +181,8 @@ def _lattice(pair: DiscreteGaussianShift, demand: Demand) -> Nodes:
 def _finite(pair: DiscreteLaplaceShift | RandomisedAnswers) -> Nodes:
     if isinstance(pair, RandomisedAnswers):
         p, o = float(pair.truth), float(pair.other)
-        loss = np.array([log(p / o), -log(p / o), 0.0])
+        gain = copysign(_gain(pair), p - o)
+        loss = np.array([gain, -gain, 0.0])
         mass = np.array([p, o, (pair.categories - 2) * o])
         return Nodes(np.log(np.maximum(mass, 1e-300)), loss, np.abs(loss) + 2)
     b = float(pair.rate)
@@ -318,7 +319,7 @@ def maximal_loss(pair: DominatingPair) -> float:
         case DiscreteLaplaceShift():
             exact = float(pair.rate * pair.shift)
         case RandomisedAnswers():
-            exact = abs(log(pair.truth / pair.other))
+            exact = _gain(pair)
         case Sampled(order=Order.MIXTURE_SECOND):
             exact = -log1p(-float(pair.rate))
             if isinstance(pair.base, LaplaceShift):
@@ -329,6 +330,12 @@ def maximal_loss(pair: DominatingPair) -> float:
         case _:
             return inf
     return exact * (1 + 16 * EPS)
+
+
+def _gain(pair: RandomisedAnswers) -> float:
+    """Return |log truth/other|, to a few ulps of itself also where the two are nearly equal."""
+    low, high = sorted((pair.truth, pair.other))
+    return log1p((high - low) / low)
 
 
 def out_of_reach(pair: DominatingPair, order: float) -> bool:

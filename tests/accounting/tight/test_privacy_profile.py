@@ -345,3 +345,34 @@ def test_soundness_on_random_compositions(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(8, 500))
 def test_soundness_on_very_many_random_compositions(seed: int) -> None:
     _soundness(seed)
+
+
+@pytest.mark.parametrize("truth", [0.2 + 2.0**-54, 0.2 + 2.0**-53, 0.2 - 2.0**-52])
+@pytest.mark.parametrize("times", [1, 3])
+def test_nearly_uniform_answers_are_not_cheaper_than_they_are(truth: float, times: int) -> None:
+    pair = RandomisedAnswers(Fraction(truth), 5)
+    profile = PrivacyProfile.of_pairs({pair: times})
+    with mpmath.workdps(60):
+        gain = mpmath.mpf((pair.truth - pair.other).numerator) / (
+            (pair.truth - pair.other).denominator
+        )
+        true = times * abs(mpmath.log1p(gain / mpmath.mpf(float(pair.other))))
+    delta = 1e-40
+    assert float(true) * (1 - 1e-9) <= profile.epsilon_upper(delta) <= float(true) * 1.01
+    assert profile.epsilon(delta).upper_float >= float(true) * (1 - 1e-9)
+
+
+def test_a_bound_below_the_smallest_number_is_not_zero() -> None:
+    profile = add_remove({(0.01, 1.0): 3})
+    assert 0.0 < profile.delta_upper(1e6) <= profile.delta(1e6).upper_float
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [{LaplaceShift(Fraction(800)): 2}, {sampled(0.01, 5.0, Order.MIXTURE_FIRST): 10**9}],
+)
+def test_what_hardly_hides_anything_has_a_delta(counts: dict[DominatingPair, int]) -> None:
+    profile = PrivacyProfile.of_pairs(counts)
+    for epsilon in (0.0, 50.0):
+        assert profile.delta_upper(epsilon) >= profile.delta(epsilon).lower_float
+        assert profile.delta_upper(epsilon) > 0.99

@@ -219,6 +219,11 @@ class Account:
         """An upper bound on mu² of the Gaussian steps alone."""
         return Fraction(self._upper, 1 << UNIT_BITS)
 
+    def covers(self, other: "Account") -> bool:
+        """Return whether this is charged for everything that `other` is charged for."""
+        charged = other._upper <= self._upper and other.others <= self.others
+        return bool(self.reasons) or (charged and not other.reasons)
+
     @property
     def key(self) -> tuple[object, ...]:
         """Equal for accounts of equal cost."""

@@ -11,6 +11,7 @@ import click
 
 from ..accounting.certificate import Uncertifiable, certify
 from ..accounting.checker import CertificateWrong, Undecided
+from ..accounting.grade import Grade
 from ..accounting.ledger import SqliteLedger, TamperedLedger
 from ..accounting.pld_checker import check as check_certificate
 from ..audits.claims import Finding, Verdict
@@ -174,7 +175,8 @@ def _ledger_outcome(
         with SqliteLedger(path, read_only=True) as ledger:
             verified = ledger.verify()
             runs = [run for run in ledger.runs() if run_name in (None, run.run)]
-            events = ledger.events(run_name)
+            events = ledger.joint_events() if run_name is None else ledger.events(run_name)
+            grade = ledger.spent(run_name).grade
             samplers = {r.provenance.sampler for r in ledger.reservations(run_name)}
     except TamperedLedger as error:
         broken = Finding(Verdict.FAILS, f"the ledger was tampered with: {error}")
@@ -209,6 +211,9 @@ def _ledger_outcome(
     ]
     failed = [each.name for each in checks if each.passed is False]
     verdict, reason = finding.verdict, finding.reason
+    if grade is not Grade.CERTIFIED and verdict is Verdict.HOLDS:
+        adaptive = "what ran, or when it ended, may depend on what was released"
+        verdict, reason = Verdict.UNSPECIFIED, f"{adaptive}; if it does not: {reason}"
     if failed and verdict is Verdict.HOLDS:
         verdict, reason = Verdict.FAILS, f"{', '.join(failed)} did not pass; {reason}"
     return _outcome(title, finding, verdict, reason, missing, checks)

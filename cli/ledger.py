@@ -151,5 +151,6 @@ def export(path: Path, certificate: Path | None, run_name: str | None, delta: fl
             for line in exported(opened):
                 click.echo(line)
         else:
-            document = certify(opened.events(run_name), delta=delta).to_json_bytes()
+            events = opened.joint_events() if run_name is None else opened.events(run_name)
+            document = certify(events, delta=delta).to_json_bytes()
             certificate.write_bytes(document)

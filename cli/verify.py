@@ -50,7 +50,8 @@ def verify(
         if ledger_path is not None:
             with SqliteLedger(ledger_path, read_only=True) as opened:
                 opened.verify()
-                compared = subject_hash(opened.events(run_name))
+                events = opened.joint_events() if run_name is None else opened.events(run_name)
+                compared = subject_hash(events)
             if compared != proved.subject:
                 raise CertificateWrong(
                     f"expected the ledger's events {compared} instead got {proved.subject}"

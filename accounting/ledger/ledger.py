@@ -17,6 +17,7 @@ from ...mechanisms.errors import InvalidParameter
 from ...mechanisms.events import Event
 from ...mechanisms.protocols import Provenance
 from ..budget import Budget
+from ..composition import composed
 from .rows import (
     BudgetSet,
     Committed,
@@ -201,6 +202,22 @@ class Ledger(ABC):
     def events(self, run: str | None = None) -> list[Event]:
         """Return all events that were reserved, of one run or of all."""
         return [event for found in self.reservations(run) for event in found.events]
+
+    def joint_events(self) -> list[Event]:
+        """Return the events of all runs, to be priced together, party by party.
+
+        Party names belong to a run. Raises `LedgerError` where a record that bears one name in one
+        run and another in the next can have paid more than any name says; `spent` counts it.
+        """
+        events = self.events()
+        with self._lock:
+            covered = self._current().covered_by(composed(events))
+        if not covered:
+            raise LedgerError(
+                "Expected one run, or runs in which the same parties pay most instead got runs "
+                "whose party names, priced together, would cost too little."
+            )
+        return events
 
     def spent(self, run: str | None = None) -> Odometer:
         """Return the odometer of one run or of all; see `LedgerState.odometer`."""

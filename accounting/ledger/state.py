@@ -200,7 +200,11 @@ class LedgerState:
         compositions = [state.composition for state in chosen]
         others = any(account.others for c in compositions for _, account in c.accounts)
         reasons = (reason for composition in compositions for reason in composition.unprotected)
-        fixed = all(s.fixed_in_advance and (run or self._precedes(s)) for s in chosen if s.events)
+        # of two plans that stood before, whether the second comes may depend on the first
+        begun = [
+            s for s in chosen if s.events or (not run and s.opening.plan and self._precedes(s))
+        ]
+        fixed = all(s.fixed_in_advance and (run or self._precedes(s)) for s in begun)
         return Odometer(
             mu_squared=Enclosure.of(inf) if others else _summed(compositions),
             accounts=_worst_accounts(compositions) if others else (),
@@ -209,6 +213,15 @@ class LedgerState:
             budget=self.budget,
             unprotected=tuple(dict.fromkeys(reasons)),
         )
+
+    def covered_by(self, joint: Composition) -> bool:
+        """Return whether some record of `joint` pays the most that any can have paid in all."""
+        dearest = [Account()]
+        for state in self.runs.values():
+            own = _dearest([account for _, account in state.composition.accounts])
+            dearest = _dearest([left + right for left in dearest for right in own])
+        payers = [account for _, account in joint.accounts]
+        return all(any(payer.covers(account) for payer in payers) for account in dearest)
 
     def _precedes(self, state: RunState) -> bool:
         """Whether a run was opened before anything was released that it could depend on."""
@@ -290,6 +303,15 @@ def _compositions(budget: Budget | None) -> tuple[Composition, Composition]:
         composition = Composition(budget.adjacency if budget else None)
         return composition, composition
     return Composition(budget.adjacency), budget.meter()
+
+
+def _dearest(accounts: Sequence[Account]) -> list[Account]:
+    """Return the accounts that no other one covers."""
+    kept: list[Account] = []
+    for account in accounts:
+        if not any(other.covers(account) for other in kept):
+            kept = [other for other in kept if not account.covers(other)] + [account]
+    return kept
 
 
 def _worst_accounts(compositions: Sequence[Composition]) -> tuple[Account, ...]:

@@ -170,6 +170,35 @@ def test_within_a_run_the_worst_party_counts_and_over_runs_they_add_up(ledger: L
     assert ledger.spent().mu_squared.lower == 1
 
 
+def test_events_of_all_runs_are_handed_out_together_only_where_names_price_them(
+    ledger: Ledger,
+) -> None:
+    def run(name: str, noises: dict[str, float]) -> None:
+        events = [event(step(noise), party) for party, noise in noises.items()]
+        ledger.run(name, configuration_hash="c").reserve(events, NOWHERE)
+
+    run("first", {"a": 1.0, "b": 2.0})
+    run("second", {"a": 1.0, "b": 1.0})
+    total = ledger.spent().epsilon(1e-6).upper
+    assert guarantee(ledger.joint_events(), delta=1e-6).epsilon.upper == total
+    # the same records under another name: by names the worst would pay 2, in truth 3
+    run("third", {"b": 1.0})
+    assert ledger.spent().epsilon(1e-6).upper > guarantee(ledger.events(), delta=1e-6).epsilon.upper
+    with pytest.raises(LedgerError):
+        ledger.joint_events()
+
+
+def test_of_two_plans_one_alone_is_an_estimate_until_the_other_is_done(ledger: Ledger) -> None:
+    plan = [event(step())]
+    runs = [ledger.run(name, configuration_hash="c", plan=plan) for name in ("a", "b")]
+    runs[0].reserve(plan, NOWHERE)
+    # whether the second will run may depend on what the first released
+    assert ledger.spent().grade is Grade.ESTIMATE
+    assert runs[0].spent().grade is Grade.CERTIFIED
+    runs[1].reserve(plan, NOWHERE)
+    assert ledger.spent().grade is Grade.CERTIFIED
+
+
 def test_runs_under_two_relations_have_no_common_total(ledger: Ledger) -> None:
     for name, adjacency in (("a", Adjacency.REPLACE_ONE), ("b", Adjacency.ZERO_OUT_ONE)):
         ledger.run(name, configuration_hash="c").reserve((event(step(1.0, adjacency)),), NOWHERE)

@@ -3,9 +3,21 @@
 import sqlite3
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+
+from dpledger.accounting.ledger import SqliteLedger
+from dpledger.mechanisms import (
+    Adjacency,
+    Audience,
+    Context,
+    Event,
+    GaussianStep,
+    Provenance,
+    declared,
+)
 
 from .conftest import Call
 
@@ -297,6 +309,41 @@ def test_another_configuration_is_not_attacked_in_its_place(
     answer = call("claims", "check", "--ledger", ledger, *promised, "--config", other)
     assert answer.status == 2
     assert "Expected the configuration of the ledger's runs" in answer.err
+
+
+def recorded(path: Path, runs: Mapping[str, str], *, planned: bool) -> Path:
+    """Write a ledger in which each run releases once, about the records of one party."""
+    size = declared(1, "a unit", adjacency=Adjacency.ZERO_OUT_ONE)
+    with SqliteLedger(path) as opened:
+        for name, party in runs.items():
+            event = Event(GaussianStep(size, 5.0), Context((party,), 1, "sum", Audience.PUBLIC))
+            run = opened.run(name, configuration_hash="c", plan=[event] if planned else None)
+            run.commit(run.reserve([event], Provenance("none", None)))
+    return path
+
+
+def test_runs_that_name_the_same_records_otherwise_are_not_priced_by_name(
+    call: Call, tmp_path: Path
+) -> None:
+    path = recorded(tmp_path / "renamed.sqlite", {"one": "a", "two": "b"}, planned=True)
+    arguments = ("--ledger", path, "--promise", "mu=0.21")  # of one run, not of both
+    assert call("claims", "check", *arguments, "--run", "one").status == 0
+    answer = call("claims", "check", *arguments)
+    assert answer.status == 2
+    assert "party names" in answer.err
+    written = tmp_path / "certificate.json"
+    assert call("ledger", "export", path, "--certificate", written).status == 2
+    assert not written.exists()
+    assert call("ledger", "export", path, "--certificate", written, "--run", "one").status == 0
+    assert call("verify", written, "--ledger", path).status == 2
+
+
+def test_a_promise_of_a_run_without_a_plan_is_not_said_to_hold(call: Call, tmp_path: Path) -> None:
+    path = recorded(tmp_path / "adaptive.sqlite", {"one": "a"}, planned=False)
+    answer = call("claims", "check", "--ledger", path, "--promise", "mu=0.3", "--json")
+    assert answer.status == 1
+    assert answer.data["verdict"] == "unspecified"
+    assert call("claims", "check", "--ledger", path, "--promise", "mu=0.1").status == 1
 
 
 def test_a_tampered_ledger_fails(call: Call, ledger: Path) -> None:

@@ -16,7 +16,12 @@ from ...accounting.guarantee import Guarantee, guarantee
 from ...mechanisms.curators import Curator, PlanningCurator
 from ...mechanisms.events import Event, GaussianStep
 from ...mechanisms.private_data import DataShape, PrivateDataset
-from ...mechanisms.sensitivity import Sensitivity, strongly_convex_argmin
+from ...mechanisms.sensitivity import (
+    Sensitivity,
+    concatenated_disjoint,
+    scaled,
+    strongly_convex_argmin,
+)
 from .claim import Case, Counterexample, Derivation, Finding, S, Verdict
 
 __all__ = [
@@ -47,16 +52,30 @@ def gaussian_steps(events: Iterable[Event]) -> list[GaussianStep]:
 
 
 def at_tolerance(sensitivity: Sensitivity, tolerance: Fraction) -> Sensitivity:
-    """Return a minimiser's sensitivity, were it found to another gradient norm; others as is."""
+    """Return a sensitivity as it were if minimisers were found to another gradient norm.
+
+    Weighted blocks are looked through; what is no minimiser's stays as it is.
+    """
     derivation = sensitivity.derivation
+    given = dict(derivation.parameters)
+    below = [
+        at_tolerance(
+            Sensitivity(sensitivity.norm, sensitivity.adjacency, premise.squared, premise),
+            tolerance,
+        )
+        for premise in derivation.premises
+    ]
+    if derivation.rule == "disjoint":
+        return concatenated_disjoint(below[0], below[1])
+    if derivation.rule == "scaled":
+        return scaled(below[0], Fraction(given["factor"]))
     if derivation.rule != "strongly-convex-argmin":
         return sensitivity
-    given = {name: Fraction(value) for name, value in derivation.parameters}
     return strongly_convex_argmin(
-        given["lipschitz"],
-        given["modulus"],
+        Fraction(given["lipschitz"]),
+        Fraction(given["modulus"]),
         tolerance,
-        int(given["count"]),
+        int(Fraction(given["count"])),
         sensitivity.adjacency,
     )
 

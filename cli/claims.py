@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 from rich.table import Table
 
 from ..audits.claims import Claim, Finding, cases, find
+from ..audits.claims.confirmations import SEED, Confirmation, written
 from ..mechanisms.errors import InvalidParameter
 from .claims_check import check
-from .findings import finding_data, told, witnesses
+from .findings import Attacks, Judged, finding_data, judge_all, told
 from .output import Outcome, deliver, json_option, plain, steps
 
 __all__ = ["claims"]
@@ -69,55 +72,70 @@ def show(identifier: str, assignments: tuple[str, ...], as_json: bool) -> None:
 @claims.command()
 @click.argument("names", nargs=-1)
 @_set_option
+@click.option("--rerun", is_flag=True, help="Attack anew instead of showing what attacks found.")
+@click.option("--trials", type=click.IntRange(2, 1_000_000), help="With --rerun: of every attack.")
+@click.option("--seed", type=click.IntRange(0), help="With --rerun: of the noise.")
 @click.option(
-    "--rerun",
-    type=click.IntRange(1, 1_000_000),
-    metavar="TRIALS",
-    help="Run every counterexample so often, and say how often its event happened.",
+    "--save",
+    "folder",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="With --rerun: write what attacks found to this folder, a file a paper.",
 )
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
 @json_option
 def audit(
     names: tuple[str, ...],
     assignments: tuple[str, ...],
-    rerun: int | None,
-    seed: int,
+    rerun: bool,
+    trials: int | None,
+    seed: int | None,
+    folder: Path | None,
     as_json: bool,
 ) -> None:
-    """Judge all claims, or those of NAMES (papers or claims).
+    """Judge all claims, or those of NAMES (papers or claims), and show what attacks confirm it.
 
     Exit status 1 if some claim does not hold, 0 if all do.
     """
-    found = find(names)
-    fixed = cases(list({paper.name: paper for paper, _ in found}.values()), assignments)
-    judged: list[tuple[Claim[Any], Finding]] = []
+    if not rerun and any(option is not None for option in (trials, seed, folder)):
+        raise click.UsageError("Expected --trials, --seed and --save with --rerun only.")
+    attacks = Attacks(rerun, trials, SEED if seed is None else seed)
     with steps() as start:
-        advance = start("claims")
-        for done, (paper, claim) in enumerate(found, start=1):
-            judged.append((claim, claim.promise.judge(fixed[paper.name])))
-            advance(done, len(found))
-    table = Table("claim", "verdict", "claimed", "true", "breaks at", "why", box=None)
-    for claim, finding in judged:
+        judged = judge_all(names, assignments, attacks, start)
+    if folder is not None:
+        _save(judged, folder)
+    table = Table("claim", "verdict", "claimed", "true", "breaks at", "attack", "why", box=None)
+    for each in judged:
+        finding = each.finding
         table.add_row(
-            claim.identifier,
+            each.claim.identifier,
             finding.verdict_text,
             "" if finding.claimed is None else f"{finding.claimed.lower_float:.6g}",
             "" if finding.true is None else f"{finding.true.upper_float:.6g}",
             finding.breaks_at or "",
+            plain(each.attacked),
             plain(finding.reason),
         )
-    data = {
-        "findings": [
-            {"claim": claim.identifier, **finding_data(finding, rerun, seed)}
-            for claim, finding in judged
-        ]
-    }
-    rows: list[tuple[str, str]] = []
-    for claim, finding in judged if rerun else ():
-        rows += [(claim.identifier, told(e, rerun, seed)) for e in witnesses(finding)]
-    failing = any(finding.is_finding for _, finding in judged)
-    outcome = Outcome("Audit of claims", data, tuple(rows), (table,), finding=failing)
+    shown = [each for each in judged if each.confirmation is not None]
+    rows = [(each.claim.identifier, each.told) for each in shown]
+    if any(each.command is not None for each in shown):
+        rows.append(("attacks", "as computed before; --rerun computes them anew"))
+    data = {"findings": [{"claim": each.claim.identifier, **each.data} for each in judged]}
+    outcome = Outcome(
+        "Audit of claims",
+        data,
+        tuple(rows),
+        (table,),
+        finding=any(each.finding.is_finding or each.contradicted for each in judged),
+    )
     deliver(outcome, as_json=as_json)
+
+
+def _save(judged: Sequence[Judged], folder: Path) -> None:
+    by_paper: dict[str, list[Confirmation]] = {}
+    for each in judged:
+        if each.confirmation is not None:
+            by_paper.setdefault(each.paper.name, []).append(each.confirmation)
+    for name, confirmations in by_paper.items():
+        (folder / f"{name}.json").write_bytes(written(name, confirmations))
 
 
 @claims.command()
@@ -137,8 +155,8 @@ def explain(identifier: str, assignments: tuple[str, ...], as_json: bool) -> Non
         rows.append(("breaks at", finding.breaks_at))
     rows += [("argument", text) for text in finding.argument]
     rows += [(name, f"{value.upper_float:.10g}") for name, value in finding.figures.items()]
-    rows += [("evidence", told(each, None, 0)) for each in finding.evidence]
-    data = {"claim": claim.identifier, **finding_data(finding, None, 0)}
+    rows += [("evidence", told(each)) for each in finding.evidence]
+    data = {"claim": claim.identifier, **finding_data(finding)}
     deliver(Outcome(f"{claim.identifier}: {claim.title}", data, tuple(rows)), as_json=as_json)
 
 

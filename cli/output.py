@@ -25,6 +25,7 @@ from ..accounting.guarantee import Guarantee
 from ..audits.report.outline import visible
 
 __all__ = [
+    "Advance",
     "Outcome",
     "deliver",
     "guarantee_data",

@@ -19,6 +19,7 @@ from ...accounting.enclosure import Enclosure
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.errors import DpledgerError, InvalidParameter, Number
 from ...mechanisms.events import Event
+from .attack import Attack
 
 __all__ = [
     "Case",
@@ -100,6 +101,8 @@ class Counterexample:
         neighbour_probability: under the second, known at least from above.
         rerun: runs the published algorithm `trials` times on each, from `seed`, and returns how
             often the event happened.
+        allowed: the epsilon and delta that the claim comes to for this event; None where the second
+            probability is 0, which no epsilon allows.
     """
 
     datasets: str
@@ -107,6 +110,7 @@ class Counterexample:
     probability: Enclosure
     neighbour_probability: Enclosure
     rerun: Callable[[int, int], tuple[float, float]] = field(repr=False)
+    allowed: tuple[float, float] | None = None
 
 
 Evidence = Derivation | Counterexample
@@ -203,6 +207,8 @@ class Claim(Generic[S]):
         solver: the published algorithm that it speaks of.
         adjacency: the relation that the paper names; None where it names none.
         threat_model: against whom.
+        attack: what shows that it fails, or fails to show it, in a run of this algorithm; a claim
+            for all values of a free parameter may be attacked at others than the case's.
     """
 
     identifier: str
@@ -213,6 +219,7 @@ class Claim(Generic[S]):
     solver: str = field(kw_only=True)
     adjacency: Adjacency | None = field(kw_only=True)
     threat_model: ThreatModel = field(kw_only=True)
+    attack: Callable[[Case[S]], Attack] | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

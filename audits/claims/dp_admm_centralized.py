@@ -11,7 +11,7 @@ from scipy.stats import beta
 
 from ...accounting.conversions import epsilon_from_rdp_mironov
 from ...accounting.enclosure import Enclosure, ball_of, precision
-from ...accounting.gaussian import mu_from_epsilon_delta
+from ...accounting.gaussian import delta_from_epsilon, mu_from_epsilon_delta
 from ...accounting.guarantee import Guarantee, guarantee
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.curators import Curator, SamplingCurator
@@ -34,9 +34,10 @@ from ...solvers.centralised import (
 )
 from ...solvers.fused_lasso import fused_lasso
 from ...solvers.losses import LinearLoss, Logistic
-from ..neighbours import opposite_gradients
+from ..neighbours import NeighbourPair, opposite_gradients, zero_out
+from .attack import Attack, promised_by_mu
 from .auditor import EpsilonPromise, SensitivityPromise, gaussian_steps, planned
-from .claim import Claim, Counterexample, Paper, ThreatModel
+from .claim import Case, Claim, Counterexample, Paper, ThreatModel
 from .gaussian_event import likelihood_event
 from .structure import AccessPromise, PublicPromise, RegimePromise
 
@@ -174,17 +175,73 @@ def _sensitivity_argument(s: CentralisedSetting) -> tuple[str, ...]:
 
 def _opposite_gradients(s: CentralisedSetting) -> Counterexample:
     """One noisy gradient with noise c/n, which would be 1-GDP if c/n were the sensitivity."""
+    pair = _four_records(replace(s, zero_out=False))
+    solve = _half_noise(s).solve
+    mu = guarantee(planned(solve, pair.dataset.shape), delta=s.delta).mu
+    allowed = delta_from_epsilon(mu_squared=1, epsilon=1).upper_float
+    return likelihood_event(solve, pair, mu=mu, epsilon=Enclosure.of(1), delta=allowed)
+
+
+def _half_noise(s: CentralisedSetting) -> CentralisedDpAdmm:
+    """One noisy gradient with noise c/n, half of its sensitivity."""
+    return _algorithm(replace(s, T=1, gamma=1.0), 0.5)
+
+
+def _four_records(s: CentralisedSetting) -> NeighbourPair:
+    """Four records, the last of which points either way, or is made null."""
+    rows = np.zeros((4, _FEATURES))
+    rows[3, 0] = s.c
     dataset = PrivateDataset(
-        np.zeros((4, _FEATURES)),
+        rows,
         np.ones(4),
-        adjacency=Adjacency.REPLACE_ONE,
+        adjacency=s.shape.adjacency,
         row_bound=s.c,
         parties=s.shape.parties,
     )
-    pair = opposite_gradients(dataset, index=3, loss=LinearLoss())
-    algorithm = replace(_algorithm(replace(s, T=1, gamma=1.0), 0.5))
-    mu = guarantee(planned(algorithm.solve, pair.dataset.shape), delta=s.delta).mu
-    return likelihood_event(algorithm.solve, pair, mu=mu, epsilon=Enclosure.of(1))
+    turned = zero_out if s.zero_out else opposite_gradients
+    return turned(dataset, index=3, loss=LinearLoss())
+
+
+def _turned_gradient(case: Case[CentralisedSetting]) -> Attack:
+    s = replace(case.setting, zero_out=False)
+    return Attack(
+        _half_noise(s).solve,
+        _four_records(s),
+        promised_by_mu(1, s.delta),
+        s.delta,
+        "one noisy gradient with noise of standard deviation c/n, which would make it 1-GDP",
+    )
+
+
+def _gradients_of(algorithm: CentralisedDpAdmm, s: CentralisedSetting, epsilon: float) -> Attack:
+    return Attack(
+        algorithm.solve,
+        _four_records(s),
+        epsilon,
+        s.delta,
+        f"T = {s.T} noisy gradients of four records, epsilon = {s.epsilon:g}",
+    )
+
+
+def _noisy_gradients(case: Case[CentralisedSetting]) -> Attack:
+    s = _null(case.setting)
+    return _gradients_of(_algorithm(s, _theorem_1(s)), s, s.epsilon)
+
+
+def _converted_gradients(case: Case[CentralisedSetting]) -> Attack:
+    s = _null(case.setting)
+    return _gradients_of(_algorithm(s, _theorem_1(s)), s, _by_orders(s).upper_float)
+
+
+def _accelerated_gradients(case: Case[CentralisedSetting]) -> Attack:
+    s = _null(case.setting)
+    algorithm = replace(_algorithm(s, _theorem_1(s)), accelerated=True)
+    return _gradients_of(algorithm, s, s.epsilon)
+
+
+def _repaired_gradients(case: Case[CentralisedSetting]) -> Attack:
+    s = case.setting
+    return _gradients_of(_algorithm(s, _repaired_multiplier(s)), s, s.epsilon)
 
 
 def _noise_figures(s: CentralisedSetting) -> dict[str, Enclosure]:
@@ -471,6 +528,7 @@ PAPER = Paper(
                 figures=_sensitivity_figures,
                 argument=_sensitivity_argument,
             ),
+            attack=_turned_gradient,
         ),
         _claim(
             "DPA-2",
@@ -485,6 +543,7 @@ PAPER = Paper(
                 figures=_noise_figures,
             ),
             adjacency=Adjacency.ZERO_OUT_ONE,
+            attack=_noisy_gradients,
         ),
         _claim(
             "DPA-3",
@@ -537,6 +596,7 @@ PAPER = Paper(
                 figures=_noise_figures,
             ),
             adjacency=Adjacency.ZERO_OUT_ONE,
+            attack=_converted_gradients,
         ),
         _claim(
             "DPA-8",
@@ -546,6 +606,7 @@ PAPER = Paper(
             EpsilonPromise(_stated, delta=lambda s: s.delta, plan=_accelerated),
             solver="DP-AccADMM (Algorithm 3)",
             adjacency=Adjacency.ZERO_OUT_ONE,
+            attack=_accelerated_gradients,
         ),
         _claim(
             "DPA-9",
@@ -576,6 +637,7 @@ PAPER = Paper(
                 _stated, delta=lambda s: s.delta, plan=_repaired, figures=_repaired_figures
             ),
             solver="DP-ADMM, repaired",
+            attack=_repaired_gradients,
         ),
     ),
 )

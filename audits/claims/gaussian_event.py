@@ -13,6 +13,7 @@ import numpy as np
 from flint import arb
 
 from ...accounting.enclosure import Enclosure, ball_of, precision
+from ...accounting.gaussian import delta_from_epsilon
 from ...mechanisms.curators import Curator
 from ...mechanisms.errors import InvalidParameter
 from ...mechanisms.private_data import PrivateDataset
@@ -35,6 +36,7 @@ def likelihood_event(
     *,
     mu: Enclosure,
     epsilon: Enclosure,
+    delta: float,
 ) -> Counterexample:
     """Return the event "the log-likelihood ratio of the messages exceeds epsilon".
 
@@ -42,7 +44,7 @@ def likelihood_event(
         solve: the algorithm; its messages are affine in mean gradients.
         pair: two data sets whose gradients differ by the same everywhere.
         mu: what the plan composes to.
-        epsilon: the threshold.
+        epsilon: the threshold, and with `delta` what the claim allows.
 
     Raises `InvalidParameter` for a pair whose difference depends on the point.
     """
@@ -72,6 +74,7 @@ def likelihood_event(
         probability,
         neighbour,
         rerun,
+        (epsilon.upper_float, delta),
     )
 
 
@@ -82,7 +85,7 @@ def shift_event(
 
     Args:
         first, second: what two data sets would release without noise, of shape (d,).
-        noise_std: of every coordinate, > 0.
+        noise_std: of every coordinate, > 0; the claim says that it makes the release 1-GDP.
         datasets: the two, in words.
     """
     gap = first - second
@@ -107,6 +110,7 @@ def shift_event(
         probability,
         neighbour,
         rerun,
+        (1.0, delta_from_epsilon(mu_squared=1, epsilon=1).upper_float),
     )
 
 

@@ -1,7 +1,7 @@
 """Promises of a sensitivity that the falsifier may refute: two data sets, found by searching."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import exp, inf
 from typing import Generic
@@ -85,10 +85,5 @@ class LemmaPromise(Generic[S]):
             first, second, noise_std=found.claimed, datasets=self.described(setting, found)
         )
         gap = event.probability.lower_float - exp(1) * event.neighbour_probability.upper_float
-        return Counterexample(
-            event.datasets,
-            f"{event.event}: P - e P' = {gap:.6g}, where 1-GDP allows {allowed:.6g}",
-            event.probability,
-            event.neighbour_probability,
-            event.rerun,
-        )
+        told = f"{event.event}: P - e P' = {gap:.6g}, where 1-GDP allows {allowed:.6g}"
+        return replace(event, event=told)

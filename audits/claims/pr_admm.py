@@ -31,8 +31,9 @@ from ...solvers.losses import LinearLoss
 from ...solvers.schedules import IterationDecay, PeriodicDecay, cost
 from ...solvers.topologies import Network, complete
 from ..neighbours import NeighbourPair, opposite_gradients
+from .attack import Attack, promised_by_mu
 from .auditor import EpsilonPromise, SensitivityPromise, at_tolerance, gaussian_steps, planned
-from .claim import Claim, Counterexample, Paper, ThreatModel
+from .claim import Case, Claim, Counterexample, Paper, ThreatModel
 from .gaussian_event import likelihood_event
 from .structure import AccessPromise, MessagesOnlyPromise, RecordwisePromise
 from .sums import ClosedFormPromise, PartiesPromise, RhoPromise
@@ -278,7 +279,9 @@ def _one_release(s: PrSetting) -> Counterexample:
     """One release whose noise equals its sensitivity, for which Theorem 3 would say epsilon 0."""
     algorithm = replace(_algorithm(replace(s, K=1, K_p=1), 1.0), schedule=PeriodicDecay(s.R_P))
     mu = guarantee(planned(algorithm.solve, s.shape(count=2)), delta=s.delta).mu
-    return likelihood_event(algorithm.solve, _pair(s), mu=mu, epsilon=Enclosure.of(0))
+    return likelihood_event(
+        algorithm.solve, _pair(s), mu=mu, epsilon=Enclosure.of(0), delta=s.delta
+    )
 
 
 def _iteration(s: PrSetting) -> Fraction:
@@ -367,9 +370,54 @@ def _repaired_multiplier(s: PrSetting) -> float:
         return Enclosure.from_ball(ball_of(exact_periodic(s)).sqrt() / ball_of(mu)).upper_float
 
 
+def _repaired_algorithm(s: PrSetting) -> PrAdmm:
+    return replace(_algorithm(s, _repaired_multiplier(s)), tolerance=s.tau or _TINY)
+
+
 def _repaired(s: PrSetting) -> list[Event]:
-    algorithm = replace(_algorithm(s, _repaired_multiplier(s)), tolerance=s.tau or _TINY)
-    return planned(algorithm.solve, s.shape())
+    return planned(_repaired_algorithm(s).solve, s.shape())
+
+
+def _alone(s: PrSetting) -> NeighbourPair:
+    """One record an agent, agent 0's turned: then a convex loss attains Lemma 5."""
+    dataset = PrivateDataset(
+        np.zeros((s.N, _FEATURES)),
+        np.ones(s.N),
+        adjacency=Adjacency.REPLACE_ONE,
+        row_bound=s.V,
+        party_of=np.arange(s.N),
+        parties=s.shape().parties,
+    )
+    return opposite_gradients(dataset, index=0, loss=LinearLoss())
+
+
+def _one_message(case: Case[PrSetting]) -> Attack:
+    s = replace(case.setting, K=1, K_p=1)
+    solve = PublishedPrAdmm(_algorithm(s, 1.0)).solve
+    told = "one round, one record an agent, with noise of Lemma 5, which would make it 1-GDP"
+    return Attack(solve, _alone(s), promised_by_mu(1, s.delta), s.delta, told)
+
+
+def _two_rounds(case: Case[PrSetting]) -> Attack:
+    s = case.at(K=2, K_p=2, epsilon=1.0).setting
+    solve = PublishedPrAdmm(_algorithm(s, _first_noise(s))).solve
+    told = f"K = {s.K}, K_p = {s.K_p}, epsilon = {s.epsilon:g}, one record an agent"
+    return Attack(solve, _alone(s), s.epsilon, s.delta, told)
+
+
+def _all_rounds(case: Case[PrSetting]) -> Attack:
+    s = case.setting
+    # in late rounds the noise is large, and no gradient smaller than this can be certified
+    algorithm = replace(_algorithm(s, _first_noise(s)), tolerance=s.tau or _TINY)
+    solve = PublishedPrAdmm(algorithm).solve
+    told = f"K = {s.K}, K_p = {s.K_p}, one record an agent: zCDP's conversion of the exact total"
+    return Attack(solve, _alone(s), _conversion(s).upper_float, s.delta, told)
+
+
+def _repaired_rounds(case: Case[PrSetting]) -> Attack:
+    s = case.setting
+    told = f"K = {s.K}, K_p = {s.K_p}, one record an agent, tau = {s.tau:g}"
+    return Attack(_repaired_algorithm(s).solve, _alone(s), s.epsilon, s.delta, told)
 
 
 _claim = partial(
@@ -396,6 +444,7 @@ PAPER = Paper(
                 figures=_sensitivity_figures,
                 argument=_lemma_5_argument,
             ),
+            attack=_one_message,
         ),
         _claim(
             "PR-2",
@@ -418,6 +467,7 @@ PAPER = Paper(
                 figures=_periodic_figures,
                 argument=_periodic_argument,
             ),
+            attack=_two_rounds,
         ),
         _claim(
             "PR-4",
@@ -453,6 +503,7 @@ PAPER = Paper(
                 plan=lambda s: _events(replace(s, convex=False)),
                 figures=_periodic_figures,
             ),
+            attack=_all_rounds,
         ),
         _claim(
             "PR-7",
@@ -505,6 +556,7 @@ PAPER = Paper(
                 figures=lambda s: {"noise multiplier": Enclosure.of(_repaired_multiplier(s))},
             ),
             solver="PR-ADMM, repaired",
+            attack=_repaired_rounds,
         ),
     ),
 )

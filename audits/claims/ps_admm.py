@@ -44,6 +44,7 @@ from ...solvers.stochastic import (
 )
 from ..falsifier import Falsification, ReplacedRecord, SensitivityLemma, Table
 from ..neighbours import NeighbourPair, opposite_gradients
+from .attack import Attack
 from .auditor import EpsilonPromise, planned
 from .claim import Case, Claim, Counterexample, Derivation, Finding, Paper, ThreatModel, Verdict
 from .critical import critical_mu
@@ -55,7 +56,7 @@ from .structure import ConstantsPromise, MessagesOnlyPromise, PublicPromise
 __all__ = ["PAPER", "LoopPromise", "PsSetting", "TotalPromise", "WeightsPromise"]
 
 _BITS = 128
-_MEASURED = 1e-7
+_MEASURED = 1e-8
 _FEATURES = 2
 _BEND = 0.01
 _FAR = 60.0
@@ -435,7 +436,8 @@ class TotalPromise:
         small = replace(s, K=1, S=4, M=4, zero_out=False)
         solve = PublishedPsAdmm(_rounds(small, 1, 4), _noise(small)).solve
         mu = guarantee(_linear(small), delta=s.delta).mu
-        return likelihood_event(solve, _linear_pair(small), mu=mu, epsilon=Enclosure.of(s.epsilon))
+        promised = Enclosure.of(s.epsilon)
+        return likelihood_event(solve, _linear_pair(small), mu=mu, epsilon=promised, delta=s.delta)
 
 
 def _total_argument(s: PsSetting, figures: Mapping[str, Enclosure]) -> tuple[str, ...]:
@@ -621,6 +623,14 @@ def _classical_step(s: PsSetting) -> list[Event]:
     return [replace(_linear(s)[0], mechanism=GaussianStep(unit, float(_slope(s) / s.epsilon)))]
 
 
+def _classical_attack(case: Case[PsSetting]) -> Attack:
+    """At a large epsilon, where Definition 2 breaks; at the user's where one is fixed."""
+    s = replace(case.at(epsilon=10.0).setting, K=1, S=1, M=4, zero_out=False)
+    told = f"one release of four records with Definition 2's noise for epsilon = {s.epsilon:g}"
+    solve = PsAdmm(_rounds(s, 1, 1), float(_slope(s) / s.epsilon)).solve
+    return Attack(solve, _linear_pair(s), s.epsilon, s.delta, told)
+
+
 def _slope(s: PsSetting) -> float:
     """sqrt(2 ln(1.25/delta)), by which Definition 2 multiplies mu."""
     with precision(_BITS):
@@ -656,12 +666,24 @@ def _few_rows(_: PsSetting) -> tuple[FloatArray, FloatArray]:
     return rows, np.vstack([rows[:-1], [[0.6, 0.0]]])
 
 
-def _repaired(s: PsSetting) -> list[Event]:
-    """R-A: K S full gradients, noise in units of their sensitivity."""
+def _repaired_multiplier(s: PsSetting) -> float:
+    """sqrt(K S)/mu for the whole run's (epsilon, delta), rounded up."""
     mu = mu_from_epsilon_delta(epsilon=s.epsilon, delta=s.delta)
     with precision(_BITS):
-        multiplier = Enclosure.from_ball(ball_of(s.steps).sqrt() / ball_of(mu)).upper_float
-    (event,) = planned(PsAdmm(_rounds(s, 1, 1), multiplier).solve, s.shape)
+        return Enclosure.from_ball(ball_of(s.steps).sqrt() / ball_of(mu)).upper_float
+
+
+def _repaired_attack(case: Case[PsSetting]) -> Attack:
+    """A small run: the noise multiplier follows K S, so that its epsilon is the whole run's."""
+    s = replace(case.setting, K=2, S=5, M=4, zero_out=False)
+    told = f"K = {s.K}, S = {s.S}, four records, epsilon = {s.epsilon:g} in all"
+    solve = PsAdmm(_rounds(s, s.K, s.S), _repaired_multiplier(s)).solve
+    return Attack(solve, _linear_pair(s), s.epsilon, s.delta, told)
+
+
+def _repaired(s: PsSetting) -> list[Event]:
+    """R-A: K S full gradients, noise in units of their sensitivity."""
+    (event,) = planned(PsAdmm(_rounds(s, 1, 1), _repaired_multiplier(s)).solve, s.shape)
     assert isinstance(event.mechanism, GaussianStep)
     return _events(s, event.mechanism)
 
@@ -776,6 +798,7 @@ PAPER = Paper(
                 broken=lambda s: f"epsilon > {_classical_breaks(s).upper_float:.6g}",
                 figures=lambda s: {"epsilon at which it breaks": _classical_breaks(s)},
             ),
+            attack=_classical_attack,
         ),
         _claim(
             "PS-8",
@@ -804,6 +827,7 @@ PAPER = Paper(
                 figures=_repair_figures,
             ),
             solver="PS-ADMM, repaired",
+            attack=_repaired_attack,
         ),
     ),
 )

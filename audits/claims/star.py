@@ -30,6 +30,7 @@ from ...solvers.losses import LinearLoss
 from ...solvers.star import DpAdmm, PublishedDpAdmm, PvpAdmm, StarState
 from ...solvers.steps import NonsmoothSteps, SmoothSteps
 from ..neighbours import NeighbourPair, opposite_gradients
+from .attack import Attack, promised_by_mu
 from .auditor import EpsilonPromise, Quantifier, SensitivityPromise, gaussian_steps, planned
 from .claim import Case, Claim, Counterexample, Paper, ThreatModel
 from .critical import critical_mu
@@ -151,7 +152,58 @@ def _pair(s: StarSetting) -> NeighbourPair:
 def _likelihood(s: StarSetting, claimed: Enclosure) -> Counterexample:
     small = replace(s, d=2)
     mu = guarantee(_events(small), delta=s.delta).mu
-    return likelihood_event(_algorithm(small, s.t).solve, _pair(s), mu=mu, epsilon=claimed)
+    solve = _algorithm(small, s.t).solve
+    return likelihood_event(solve, _pair(s), mu=mu, epsilon=claimed, delta=s.delta)
+
+
+def _attack(s: StarSetting, algorithm: DpAdmm | PvpAdmm, epsilon: float, at: str) -> Attack:
+    return Attack(algorithm.solve, _pair(s), epsilon, s.delta, at)
+
+
+def _small(s: StarSetting) -> StarSetting:
+    """Ten records in two dimensions: the noise follows the sensitivity, so epsilon is the same."""
+    return replace(s, d=2, m=10)
+
+
+def _step_attack(case: Case[StarSetting]) -> Attack:
+    s = _small(case.setting)
+    told = "one round with noise of Lemma 1's sensitivity, which would make it 1-GDP"
+    algorithm = _algorithm(s, 1, noise_multiplier=1.0)
+    return _attack(s, algorithm, promised_by_mu(1, s.delta), told)
+
+
+def _round_attack(case: Case[StarSetting]) -> Attack:
+    s = _small(case.at(epsilon=1.0).setting)
+    told = f"one round, epsilon = {s.epsilon:g}"
+    return _attack(s, _algorithm(s, 1), s.epsilon, told)
+
+
+def _total_attack(case: Case[StarSetting]) -> Attack:
+    """Many rounds at a large epsilon, where the formula is most wrong; an experiment's if fixed."""
+    s = _small(case.at(epsilon=1.0, t=200).setting)
+    told = f"t = {s.t} rounds, epsilon = {s.epsilon:g} a round"
+    return _attack(s, _algorithm(s, s.t), published_total(s).lower_float, told)
+
+
+def _experiment_attack(case: Case[StarSetting]) -> Attack:
+    s = _small(case.setting)
+    told = f"t = {s.t} rounds, epsilon = {s.epsilon:g} a round"
+    return _attack(s, _algorithm(s, s.t), published_total(s).lower_float, told)
+
+
+def _minimiser_attack(case: Case[StarSetting]) -> Attack:
+    s = _small(case.setting)
+    algorithm = PvpAdmm(
+        1, 1.0, penalty=s.rho, regularisation=s.lambda_over_n, tolerance=1e-9, loss=LinearLoss()
+    )
+    told = "one round with noise of Lemma 4's sensitivity, which would make it 1-GDP"
+    return _attack(s, algorithm, promised_by_mu(1, s.delta), told)
+
+
+def _repaired_attack(case: Case[StarSetting]) -> Attack:
+    s = _small(case.setting)
+    algorithm = _algorithm(s, s.t, noise_multiplier=_repaired_multiplier(s))
+    return _attack(s, algorithm, s.epsilon, f"t = {s.t} rounds, epsilon = {s.epsilon:g} in all")
 
 
 def _lemma_1(s: StarSetting) -> list[Fraction]:
@@ -423,6 +475,7 @@ PAPER = Paper(
                 plan=lambda s: _events(replace(s, t=min(s.t, _PLANNED_ROUNDS))),
                 figures=_lemma_1_figures,
             ),
+            attack=_step_attack,
         ),
         _claim(
             "H-2",
@@ -438,6 +491,7 @@ PAPER = Paper(
                 cases=_epsilons,
                 figures=_round_figures,
             ),
+            attack=_round_attack,
         ),
         _claim(
             "H-3",
@@ -446,6 +500,7 @@ PAPER = Paper(
             "proof sqrt(t ln(1/delta)/ln(1.25/delta)) epsilon, for all t and epsilon in (0, 1]",
             "Theorem 2, Appendix B",
             replace(_TOTAL, quantifier=Quantifier("t", _MOST_ROUNDS, {"epsilon": 1.0})),
+            attack=_total_attack,
         ),
         _claim(
             "H-4",
@@ -454,6 +509,7 @@ PAPER = Paper(
             "(sqrt(t ln(1/delta)/ln(1.25/delta)) epsilon, delta)-DP",
             "section VI",
             replace(_TOTAL, cases=_experiments),
+            attack=_experiment_attack,
         ),
         _claim(
             "H-5",
@@ -505,6 +561,7 @@ PAPER = Paper(
             "Lemma 4, Appendix A",
             SensitivityPromise(_lemma_4, plan=_pvp, tolerance=lambda s: s.tau),
             solver="ADMM with PVP (Algorithm 2)",
+            attack=_minimiser_attack,
         ),
         _claim(
             "H-R",
@@ -519,6 +576,7 @@ PAPER = Paper(
                 figures=lambda s: {"noise multiplier": Enclosure.of(_repaired_multiplier(s))},
             ),
             solver="DP-ADMM, repaired",
+            attack=_repaired_attack,
         ),
     ),
 )

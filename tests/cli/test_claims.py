@@ -1,5 +1,8 @@
 """`dpledger claims` as a user meets it."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from .conftest import Call
@@ -20,11 +23,30 @@ def test_audit_of_what_holds_has_status_0(call: Call) -> None:
     assert finding["evidence"][0]["certified_epsilon"] >= finding["true"]["lower"]
 
 
-def test_a_counterexample_can_be_run_again(call: Call) -> None:
-    answer = call("claims", "audit", "H-6", "--rerun", 1, "--json")
+def test_an_attack_is_shown_as_computed_before_or_run_anew(call: Call) -> None:
+    shown = call("claims", "audit", "DPA-1", "--json").data["findings"][0]["attack"]
+    assert shown["cached"]
+    assert shown["command"].startswith("dpledger claims audit")
+    answer = call("claims", "audit", "DPA-1", "--rerun", "--trials", 400, "--json")
     assert answer.status == 1
-    witness = answer.data["findings"][0]["evidence"][1]
-    assert witness["frequencies"] == [1.0, 0.0]
+    anew = answer.data["findings"][0]["attack"]
+    assert not anew["cached"]
+    assert anew["exceeded"]
+    assert anew["agrees"]
+    assert anew["lower"] > anew["epsilon"]
+
+
+def test_attacks_are_shown_at_their_own_parameters_only(call: Call) -> None:
+    answer = call("claims", "audit", "DPA-1", "--set", "epsilon=0.2", "--json")
+    assert answer.data["findings"][0]["attack"] is None
+
+
+def test_what_attacks_find_is_saved_for_later(call: Call, tmp_path: Path) -> None:
+    call("claims", "audit", "H-1", "H-6", "--rerun", "--trials", 50, "--save", tmp_path)
+    kept = json.loads((tmp_path / "star.json").read_text())
+    assert [each["claim"] for each in kept["confirmations"]] == ["H-1", "H-6"]
+    answer = call("claims", "audit", "H-1", "--save", tmp_path)
+    assert answer.status == 2
 
 
 def test_explain_uses_the_users_numbers(call: Call) -> None:

@@ -1,0 +1,200 @@
+"""Verdicts confirmed by attacks, computed anew or as they were computed before.
+
+What was computed before lies in `evidence/`, one file a paper, with the command that made it, the
+parameters and their hash; it is shown only for these very parameters.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ...mechanisms.errors import DpledgerError, require_positive_int
+from ..replay import Progress
+from ..report.numerals import printed
+from ..report.record import Rounding
+from .attack import AttackKind, Outcome, counted_bound
+from .claim import Case, Claim, Counterexample, Finding, Verdict
+
+__all__ = [
+    "CONFIDENCE",
+    "EVIDENCE",
+    "SEED",
+    "Confirmation",
+    "MalformedEvidence",
+    "confirm",
+    "known",
+    "written",
+]
+
+CONFIDENCE = 0.999
+SEED = 1
+EVIDENCE = Path(__file__).parent / "evidence"
+_TILTED, _COUNTED, _CERTAIN = 4000, 20_000, 200
+# where an event is impossible under the neighbour, and the claim names no delta
+_SOME_DELTA = 1e-5
+_FORMAT = "urn:dpledger:claim-evidence:1"
+
+
+class MalformedEvidence(DpledgerError, ValueError):
+    """A file of evidence is not one of ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """An attack on a claim, and what it says of the verdict.
+
+    Args:
+        claim: its identifier.
+        verdict: the court's, at these parameters.
+        parameters: all of the paper's, by name.
+        sha256: of claim, parameters, trials, seed and confidence.
+        outcome: what the attack found.
+    """
+
+    claim: str
+    verdict: str
+    parameters: dict[str, Any]
+    sha256: str
+    outcome: Outcome
+
+    @property
+    def agrees(self) -> bool:
+        """Whether what holds was not exceeded, and what does not was."""
+        return self.outcome.exceeded is not (self.verdict == Verdict.HOLDS.value)
+
+    @property
+    def text(self) -> str:
+        """In a sentence."""
+        found = self.outcome
+        if found.kind is AttackKind.CERTAIN_EVENT:
+            told = f"happens under one data set only, in {found.trials} runs of each"
+        else:
+            lower = printed(found.lower, rounding=Rounding.DOWN, digits=5)
+            told = f"epsilon >= {lower}"
+            if found.upper is not None:
+                upper = printed(found.upper, rounding=Rounding.UP, digits=5)
+                told = f"epsilon in [{lower}, {upper}]"
+            told += f" at delta {found.delta:.4g}, promised {found.epsilon:.5g} "
+            told += f"({found.confidence:.1%}, {found.trials} trials)"
+        word = "exceeded" if found.exceeded else "survived"
+        return f"{word}: {found.kind.value}: {told}; {found.at}"
+
+
+def confirm(
+    claim: Claim[Any],
+    case: Case[Any],
+    finding: Finding,
+    *,
+    trials: int | None = None,
+    seed: int = SEED,
+    progress: Progress | None = None,
+) -> Confirmation | None:
+    """Attack a claim at its parameters; None where nothing about it can be attacked.
+
+    Args:
+        claim, case: the claim, and where.
+        finding: what the court found there.
+        trials: how many runs in each world; by default as many as the kind of attack needs.
+        seed: of the noise.
+        progress: called with the runs done and all runs.
+    """
+    if trials is not None:
+        require_positive_int("trials", trials)
+    outcome = None
+    if claim.attack is not None:
+        outcome = claim.attack(case).run(
+            trials=trials or _TILTED, seed=seed, confidence=CONFIDENCE, progress=progress
+        )
+    else:
+        events = [each for each in finding.evidence if isinstance(each, Counterexample)]
+        if events:
+            outcome = _counted(events[0], trials, seed)
+    if outcome is None:
+        return None
+    parameters = asdict(case.setting)
+    digest = _digest(claim.identifier, case, outcome)
+    return Confirmation(claim.identifier, finding.verdict.value, parameters, digest, outcome)
+
+
+def _counted(event: Counterexample, trials: int | None, seed: int) -> Outcome:
+    certain = event.allowed is None
+    number = trials or (_CERTAIN if certain else _COUNTED)
+    hits, others = (round(rate * number) for rate in event.rerun(number, seed))
+    epsilon, delta = (None, _SOME_DELTA) if event.allowed is None else event.allowed
+    lower = counted_bound(hits, others, number, delta=delta, confidence=CONFIDENCE)
+    if epsilon is None:
+        impossible = event.neighbour_probability.upper_float == 0.0 and others == 0
+        exceeded = impossible and event.probability.lower_float > 0.0 and hits > 0
+    else:
+        exceeded = lower > epsilon
+    return Outcome(
+        kind=AttackKind.CERTAIN_EVENT if certain else AttackKind.COUNTED_EVENT,
+        neighbours=event.datasets,
+        at=event.event,
+        epsilon=epsilon,
+        delta=delta,
+        lower=lower,
+        upper=None,
+        trials=number,
+        seed=seed,
+        confidence=CONFIDENCE,
+        exceeded=exceeded,
+    )
+
+
+def _digest(identifier: str, case: Case[Any], outcome: Outcome) -> str:
+    parts = {
+        "claim": identifier,
+        "parameters": asdict(case.setting),
+        "fixed": sorted(case.fixed),
+        "trials": outcome.trials,
+        "seed": outcome.seed,
+        "confidence": outcome.confidence,
+    }
+    text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+# --- kept --------------------------------------------------------------------------------------
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    format: str
+    command: str
+    confirmations: list[Confirmation]
+
+
+def written(paper: str, confirmations: Iterable[Confirmation]) -> bytes:
+    """Return a paper's file of evidence."""
+    command = f"dpledger claims audit {paper} --rerun --save audits/claims/evidence"
+    document = _File(_FORMAT, command, list(confirmations))
+    return msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
+
+
+def known(paper: str, claim: Claim[Any], case: Case[Any]) -> tuple[Confirmation, str] | None:
+    """Return what was kept about a claim at these very parameters, and the command that made it."""
+    file = _kept(EVIDENCE / f"{paper}.json")
+    for each in () if file is None else file.confirmations:
+        same = each.claim == claim.identifier
+        if file is not None and same and each.sha256 == _digest(each.claim, case, each.outcome):
+            return each, file.command
+    return None
+
+
+@lru_cache(maxsize=16)
+def _kept(path: Path) -> _File | None:
+    try:
+        found = msgspec.json.decode(path.read_bytes(), type=_File)
+    except FileNotFoundError:
+        return None
+    except msgspec.MsgspecError as error:
+        raise MalformedEvidence(f"{path.name}: Expected evidence of claims: {error}") from error
+    if found.format != _FORMAT:
+        raise MalformedEvidence(f"{path.name}: Expected {_FORMAT} instead got {found.format!r}.")
+    return found

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from numbers import Integral
 from typing import Any, TypeVar, cast
 
@@ -17,8 +18,8 @@ from ...accounting.guarantee import Guarantee
 from ...accounting.ledger import Ledger, MemoryLedger, exported, imported
 from ...mechanisms.errors import InvalidParameter
 from ...mechanisms.protocols import FloatArray
-from ...mechanisms.sampling import Sampler, SeededSampler, SystemSampler
-from .paid_run import PaidRun, PublicRound
+from ...mechanisms.sampling import SeededSampler, SystemSampler
+from .paid_run import NoiseStream, PaidRun, PublicRound
 
 __all__ = ["PrivateLinearClassifier"]
 
@@ -119,13 +120,14 @@ class PrivateLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         places = np.searchsorted(classes, y).astype(np.float64)
         return 2.0 * places - 1.0 if len(classes) == 2 else places
 
-    def _sampler(self) -> Sampler:
+    def _noise(self) -> NoiseStream:
         seed = self.random_state
         if seed is None:
-            return SystemSampler()
+            return lambda *_: SystemSampler()
         if isinstance(seed, bool) or not isinstance(seed, Integral):
             raise InvalidParameter("random_state", seed, "None or a whole number")
-        return SeededSampler(int(seed))
+        SeededSampler(int(seed))  # raises for a seed out of range, before anything is spent
+        return partial(SeededSampler.stream, int(seed))
 
     def _note(self, paid: PaidRun[T]) -> T:
         """Keep a run's promises, with what they rest on, and return its result."""

@@ -66,6 +66,7 @@ class PrivateAdmmClassifier(PrivateLinearClassifier):
         n_min: public lower bound on every party's number of records; add-remove-one only.
         random_state: None for noise from the operating system's cryptographic generator. A whole
             number makes a fit reproducible, for experiments: who knows it can subtract the noise.
+            Fits on one ledger have noise of their own; those that share only the number may not.
         ledger: where fits are written and paid for; None for a fresh one in memory.
 
     Attributes:
@@ -175,7 +176,7 @@ class PrivateAdmmClassifier(PrivateLinearClassifier):
             epsilon=self.epsilon,
             delta=self.delta,
             ledger=self.ledger,
-            sampler=self._sampler(),
+            noise=self._noise(),
         )
         state, history = self._note(paid)
         self.history_ = tuple(history)

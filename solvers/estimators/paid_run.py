@@ -23,12 +23,15 @@ from ...mechanisms.events import Event
 from ...mechanisms.protocols import FloatArray, Provenance
 from ...mechanisms.sampling import Sampler
 
-__all__ = ["History", "PaidRun", "PublicRound", "paid_run"]
+__all__ = ["History", "NoiseStream", "PaidRun", "PublicRound", "paid_run"]
 
 D = TypeVar("D")
 T = TypeVar("T")
 
 _ATTEMPTS = 8
+
+NoiseStream = Callable[[int, int], Sampler]
+"""From two whole numbers to the sampler of the stream that they name."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -99,7 +102,7 @@ def paid_run(
     epsilon: Number,
     delta: Number,
     ledger: Ledger | None,
-    sampler: Sampler,
+    noise: NoiseStream,
 ) -> PaidRun[T]:
     """Return `work` on private data, at the least noise that meets (epsilon, delta).
 
@@ -112,7 +115,8 @@ def paid_run(
             exceed, > 0.
         delta: in (0, 1).
         ledger: where the run is written and paid for; None for a fresh one in memory.
-        sampler: where noise comes from.
+        noise: where noise comes from. It is asked for the stream of this plan in this place of the
+            ledger: two fits with one noise would tell more than both pay for.
 
     Raises before any noise is drawn, with nothing spent:
         UnattainableTarget: no noise meets the target.
@@ -135,6 +139,8 @@ def paid_run(
         configuration_hash=certificate.subject,
         plan=events,
     )
+    place = [summary.run for summary in book.runs()].index(run.run)
+    sampler = noise(int(certificate.subject, 16), place)
     token = run.reserve(events, sampler.provenance)
     result = work(found.noise_multiplier, private, SamplingCurator(_Prepaid(events), sampler))
     run.commit(token)

@@ -148,7 +148,7 @@ class PrivateSharingClassifier(PrivateLinearClassifier):
             epsilon=self.epsilon,
             delta=self.delta,
             ledger=self.ledger,
-            sampler=self._sampler(),
+            noise=self._noise(),
         )
         parts, history = self._note(paid)
         self.history_ = tuple(history)

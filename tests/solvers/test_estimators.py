@@ -540,7 +540,19 @@ def test_a_seed_reproduces_a_fit_and_the_default_is_the_systems_entropy() -> Non
     (reservation,) = first.ledger_.reservations()
     assert (reservation.provenance.sampler, reservation.provenance.seed) == ("system-entropy", None)
     (seeded,) = admm().fit(X, Y).ledger_.reservations()
-    assert seeded.provenance.seed == 1
+    (again,) = admm().fit(X, Y).ledger_.reservations()
+    assert seeded.provenance == again.provenance
+    assert seeded.provenance.seed is not None
+
+
+def test_fits_of_one_seed_on_one_ledger_have_noise_of_their_own() -> None:
+    # one noise at two scales could be subtracted, whatever both fits paid
+    ledger = MemoryLedger()
+    for epsilon in (1.0, 1.0, 2.0):
+        admm(ledger=ledger, random_state=7, epsilon=epsilon).fit(X, Y)
+    seeds = [found.provenance.seed for found in ledger.reservations()]
+    assert len(set(seeds)) == 3
+    assert None not in seeds
 
 
 def test_the_ledger_says_that_the_run_kept_to_its_plan() -> None:

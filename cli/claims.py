@@ -11,9 +11,12 @@ from rich.table import Table
 
 from ..audits.claims import Claim, Finding, cases, find
 from ..audits.claims.confirmations import SEED, Confirmation, written
+from ..audits.claims.hearing import Attacks, Judged, heard, told
+from ..audits.claims.page import claims_page
+from ..audits.report.outline import visible
 from ..mechanisms.errors import InvalidParameter
 from .claims_check import check
-from .findings import Attacks, Judged, finding_data, judge_all, told
+from .findings import finding_data, judged_data
 from .output import Outcome, deliver, json_option, plain, steps
 
 __all__ = ["claims"]
@@ -99,7 +102,7 @@ def audit(
         raise click.UsageError("Expected --trials, --seed and --save with --rerun only.")
     attacks = Attacks(rerun, trials, SEED if seed is None else seed)
     with steps() as start:
-        judged = judge_all(names, assignments, attacks, start)
+        judged = heard(names, assignments, attacks=attacks, progress=start)
     if folder is not None:
         _save(judged, folder)
     table = Table("claim", "verdict", "claimed", "true", "breaks at", "attack", "why", box=None)
@@ -114,11 +117,14 @@ def audit(
             plain(each.attacked),
             plain(finding.reason),
         )
-    shown = [each for each in judged if each.confirmation is not None]
-    rows = [(each.claim.identifier, each.told) for each in shown]
-    if any(each.command is not None for each in shown):
+    rows = [
+        (each.claim.identifier, each.confirmation.text)
+        for each in judged
+        if each.confirmation is not None
+    ]
+    if any(each.command is not None for each in judged):
         rows.append(("attacks", "as computed before; --rerun computes them anew"))
-    data = {"findings": [{"claim": each.claim.identifier, **each.data} for each in judged]}
+    data = {"findings": [{"claim": each.claim.identifier, **judged_data(each)} for each in judged]}
     outcome = Outcome(
         "Audit of claims",
         data,
@@ -127,6 +133,25 @@ def audit(
         finding=any(each.finding.is_finding or each.contradicted for each in judged),
     )
     deliver(outcome, as_json=as_json)
+
+
+@claims.command()
+@click.argument("names", nargs=-1)
+@_set_option
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    required=True,
+    help="The file to write; one HTML page that needs nothing else.",
+)
+def page(names: tuple[str, ...], assignments: tuple[str, ...], out: Path) -> None:
+    """Write all claims, or those of NAMES, as one HTML page with plots."""
+    papers = {paper.name: paper for paper, _ in find(names)}
+    with steps() as start:
+        judged = heard(names, assignments, attacks=Attacks(), progress=start)
+    text = claims_page(judged, cases(list(papers.values()), assignments))
+    out.write_text(text, encoding="utf-8")
+    click.echo(visible(f"{out}: {len(judged)} claims"))
 
 
 def _save(judged: Sequence[Judged], folder: Path) -> None:

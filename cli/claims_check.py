@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,10 @@ import click
 from ..accounting.certificate import Uncertifiable, certify
 from ..accounting.checker import CertificateWrong, Undecided
 from ..accounting.grade import Grade
-from ..accounting.ledger import SqliteLedger, TamperedLedger
+from ..accounting.ledger import Reservation, SqliteLedger, TamperedLedger
 from ..accounting.pld_checker import check as check_certificate
 from ..audits.claims import Finding, Verdict
+from ..audits.claims.hearing import told
 from ..audits.claims.own import OwnPromise, PromisedEpsilon, judged, judged_events
 from ..audits.claims.own_function import judged_function, load_function, reference
 from ..audits.crosscheck import MissingExtra, crosscheck
@@ -24,7 +26,7 @@ from ..mechanisms.encoding import subject_hash
 from .attack import run_attack
 from .claim_file import ClaimFile, Function, Tuning, beside, promise_from_text, read_claim
 from .configuration import Configuration, read_configuration
-from .findings import finding_data, told
+from .findings import finding_data
 from .output import Outcome, deliver, json_option, shown_down, steps
 from .strict import ConfigurationError
 from .study import plan
@@ -177,7 +179,7 @@ def _ledger_outcome(
             runs = [run for run in ledger.runs() if run_name in (None, run.run)]
             events = ledger.joint_events() if run_name is None else ledger.events(run_name)
             grade = ledger.spent(run_name).grade
-            samplers = {r.provenance.sampler for r in ledger.reservations(run_name)}
+            reservations = list(ledger.reservations())
     except TamperedLedger as error:
         broken = Finding(Verdict.FAILS, f"the ledger was tampered with: {error}")
         return _outcome(title, broken, broken.verdict, broken.reason, [], [])
@@ -199,7 +201,7 @@ def _ledger_outcome(
             checks.append(
                 _Check(run.run, f"{left} reservations without a commit, spent all the same")
             )
-    checks.append(_Check("noise", f"drawn by {', '.join(sorted(samplers))}"))
+    checks.append(_noise(reservations, {run.run for run in runs}))
     checks += [_certified(events, promise), _crosschecked(events, promise)]
     hashes = {run.configuration_hash for run in runs}
     checks.append(_attacked(configuration_path, promise, hashes))
@@ -211,12 +213,23 @@ def _ledger_outcome(
     ]
     failed = [each.name for each in checks if each.passed is False]
     verdict, reason = finding.verdict, finding.reason
+    if failed and verdict is Verdict.HOLDS:
+        verdict, reason = Verdict.FAILS, f"{', '.join(failed)} did not pass; {reason}"
     if grade is not Grade.CERTIFIED and verdict is Verdict.HOLDS:
         adaptive = "what ran, or when it ended, may depend on what was released"
         verdict, reason = Verdict.UNSPECIFIED, f"{adaptive}; if it does not: {reason}"
-    if failed and verdict is Verdict.HOLDS:
-        verdict, reason = Verdict.FAILS, f"{', '.join(failed)} did not pass; {reason}"
     return _outcome(title, finding, verdict, reason, missing, checks)
+
+
+def _noise(reservations: Sequence[Reservation], runs: set[str]) -> _Check:
+    """Say where noise came from; noise of one seed in two runs could be subtracted."""
+    own = {r.provenance for r in reservations if r.run in runs}
+    text = f"drawn by {', '.join(sorted({each.sampler for each in own}))}"
+    for each in own:
+        shared = {r.run for r in reservations if r.provenance == each}
+        if each.seed is not None and len(shared) > 1:
+            return _Check("noise", f"{text}; {len(shared)} runs share a seed", passed=False)
+    return _Check("noise", text)
 
 
 def _certified(events: list[Event], promise: OwnPromise) -> _Check:

@@ -1,104 +1,30 @@
-"""What the court found and what attacks confirm, as text for people and as data for machines."""
+"""What the court found and what attacks confirm, as data for machines."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from ..accounting.certificate import Certificate, Uncertifiable
-from ..audits.claims import Claim, Derivation, Evidence, Finding, Paper, cases, find
-from ..audits.claims.confirmations import Confirmation, confirm, known
-from .output import Advance, number
+from ..audits.claims import Derivation, Evidence, Finding
+from ..audits.claims.hearing import Judged
+from .output import number
 
-__all__ = ["Attacks", "Judged", "finding_data", "judge_all", "told"]
-
-
-@dataclass(frozen=True, slots=True)
-class Attacks:
-    """Whether attacks run anew, and how; otherwise what they found before is shown."""
-
-    anew: bool
-    trials: int | None
-    seed: int
+__all__ = ["finding_data", "judged_data"]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Judged:
-    """A claim, its verdict, and the attack on it; `command` is what computed that before."""
-
-    paper: Paper[Any]
-    claim: Claim[Any]
-    finding: Finding
-    confirmation: Confirmation | None
-    command: str | None
-
-    @property
-    def contradicted(self) -> bool:
-        """Whether the attack says something else than the verdict."""
-        return self.confirmation is not None and not self.confirmation.agrees
-
-    @property
-    def attacked(self) -> str:
-        """In a word."""
-        if self.confirmation is None:
-            return ""
-        if self.contradicted:
-            return "NOT CONFIRMED"
-        return "exceeded" if self.confirmation.outcome.exceeded else "survived"
-
-    @property
-    def told(self) -> str:
-        """In a sentence."""
-        return "" if self.confirmation is None else self.confirmation.text
-
-    @property
-    def data(self) -> dict[str, Any]:
-        """As plain values."""
-        attack: dict[str, Any] | None = None
-        if self.confirmation is not None:
-            attack = asdict(self.confirmation.outcome)
-            attack["kind"] = self.confirmation.outcome.kind.value
-            attack["agrees"] = self.confirmation.agrees
-            attack["cached"] = self.command is not None
-            attack["command"] = self.command
-            attack["sha256"] = self.confirmation.sha256
-        return {**finding_data(self.finding), "attack": attack}
-
-
-def judge_all(
-    names: Sequence[str],
-    assignments: Sequence[str],
-    attacks: Attacks,
-    start: Callable[[str], Advance],
-) -> list[Judged]:
-    """Return the claims of these names, judged, with what attacks find or found."""
-    found = find(names)
-    fixed = cases(list({paper.name: paper for paper, _ in found}.values()), assignments)
-    advance = start("claims")
-    judged: list[Judged] = []
-    for done, (paper, claim) in enumerate(found, start=1):
-        case = fixed[paper.name]
-        finding: Finding = claim.promise.judge(case)
-        confirmation, command = None, None
-        if attacks.anew:
-            confirmation = confirm(claim, case, finding, trials=attacks.trials, seed=attacks.seed)
-        elif (kept := known(paper.name, claim, case)) is not None:
-            confirmation, command = kept
-        judged.append(Judged(paper, claim, finding, confirmation, command))
-        advance(done, len(found))
-    return judged
-
-
-def told(evidence: Evidence) -> str:
-    """Return evidence in a sentence."""
-    if isinstance(evidence, Derivation):
-        return "; ".join(line.strip() for line in evidence.lines)
-    return (
-        f"{evidence.datasets}; {evidence.event}: probability "
-        f"{evidence.probability.lower_float:.6g} against "
-        f"{evidence.neighbour_probability.upper_float:.6g}"
-    )
+def judged_data(judged: Judged) -> dict[str, Any]:
+    """Return a claim's verdict and the attack on it as plain values."""
+    attack: dict[str, Any] | None = None
+    confirmation = judged.confirmation
+    if confirmation is not None:
+        attack = asdict(confirmation.outcome)
+        attack["kind"] = confirmation.outcome.kind.value
+        attack["agrees"] = confirmation.agrees
+        attack["cached"] = judged.command is not None
+        attack["command"] = judged.command
+        attack["sha256"] = confirmation.sha256
+    return {**finding_data(judged.finding), "attack": attack}
 
 
 def finding_data(finding: Finding) -> dict[str, Any]:

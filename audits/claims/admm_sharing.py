@@ -44,6 +44,7 @@ from .auditor import EpsilonPromise, SensitivityPromise, gaussian_steps
 from .claim import Claim, Counterexample, Paper, ThreatModel
 from .lemma import LemmaPromise
 from .structure import AssumptionPromise, ConstantsPromise, RegimePromise
+from .sweep import Sweep
 
 __all__ = ["PAPER", "SharingSetting", "standing_pair"]
 
@@ -616,6 +617,17 @@ PAPER = Paper(
             ),
             solver="ADMM sharing, repaired",
             adjacency=Adjacency.REPLACE_ONE,
+        ),
+    ),
+    sweeps=(
+        Sweep(
+            "S-4",
+            "epsilon of a round",
+            (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
+            at=lambda s, epsilon: replace(s, epsilon=epsilon),
+            claimed=_composed,
+            certified=lambda s: guarantee(_one_party(s), delta=_total_delta(s)).epsilon,
+            caption="Corollary 1 against exact composition, if noise were added in R^N.",
         ),
     ),
 )

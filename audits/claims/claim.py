@@ -20,6 +20,7 @@ from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.errors import DpledgerError, InvalidParameter, Number
 from ...mechanisms.events import Event
 from .attack import Attack
+from .sweep import Sweep
 
 __all__ = [
     "Case",
@@ -224,12 +225,14 @@ class Claim(Generic[S]):
 
 @dataclass(frozen=True, slots=True)
 class Paper(Generic[S]):
-    """A paper: its parameters (by default those of its experiments) and its claims."""
+    """A paper: its parameters (by default those of its experiments), its claims, and ranges of
+    parameters over which their numbers are worth a look."""
 
     name: str
     title: str
     setting: S
     claims: tuple[Claim[S], ...]
+    sweeps: tuple[Sweep[S], ...] = ()
 
     def case(self, assignments: Sequence[str] = ()) -> Case[S]:
         """Return the paper's parameters with the user's `name=value` texts in place."""

@@ -40,6 +40,7 @@ from .auditor import EpsilonPromise, SensitivityPromise, gaussian_steps, planned
 from .claim import Case, Claim, Counterexample, Paper, ThreatModel
 from .gaussian_event import likelihood_event
 from .structure import AccessPromise, PublicPromise, RegimePromise
+from .sweep import Sweep
 
 __all__ = ["PAPER", "CentralisedSetting", "split_statistic"]
 
@@ -639,5 +640,20 @@ PAPER = Paper(
             solver="DP-ADMM, repaired",
             attack=_repaired_gradients,
         ),
+    ),
+    sweeps=tuple(
+        Sweep(
+            claim,
+            f"claimed epsilon, {relation}",
+            (0.01, 0.05, 0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0),
+            at=lambda s, epsilon, null=null: replace(s, epsilon=epsilon, zero_out=null),
+            claimed=_stated,
+            certified=lambda s: _guarantee(s).epsilon,
+            caption=f"Theorem 1's noise on the gradients alone, {relation}.",
+        )
+        for claim, relation, null in (
+            ("DPA-1", "a record is replaced", False),
+            ("DPA-2", "a record is made null", True),
+        )
     ),
 )

@@ -52,6 +52,7 @@ from .gaussian_event import likelihood_event
 from .lemma import LemmaPromise
 from .mixture_pair import MixturePair
 from .structure import ConstantsPromise, MessagesOnlyPromise, PublicPromise
+from .sweep import Sweep
 
 __all__ = ["PAPER", "LoopPromise", "PsSetting", "TotalPromise", "WeightsPromise"]
 
@@ -828,6 +829,27 @@ PAPER = Paper(
             ),
             solver="PS-ADMM, repaired",
             attack=_repaired_attack,
+        ),
+    ),
+    sweeps=(
+        Sweep(
+            "PS-3",
+            "c, the constant of Theorem 2",
+            (1, 1.25, 1.5, 2, 2.5, 3, 3.5, 4, 5, 6, 8, 10),
+            at=lambda s, c: replace(s, c=c),
+            claimed=lambda s: Enclosure.of(s.epsilon),
+            certified=lambda s: _linear_epsilon(s, 1.0),
+            caption="Linear losses alone, whose gradients are not sampled at all: a lower bound on "
+            "what any data may cost.",
+        ),
+        Sweep(
+            "PS-7",
+            "claimed epsilon",
+            (0.1, 0.5, 1, 2, 3, 4, 5, 6, 7, 7.5, 8, 9, 10, 12),
+            at=lambda s, epsilon: replace(s, epsilon=float(epsilon)),
+            claimed=lambda s: Enclosure.of(s.epsilon),
+            certified=lambda s: guarantee(_classical_step(s), delta=s.delta).epsilon,
+            caption="One release with Definition 2's noise.",
         ),
     ),
 )

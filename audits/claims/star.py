@@ -36,6 +36,7 @@ from .claim import Case, Claim, Counterexample, Paper, ThreatModel
 from .critical import critical_mu
 from .gaussian_event import likelihood_event
 from .structure import AccessPromise, MessagesOnlyPromise, ReadingsPromise, RecordwisePromise
+from .sweep import Sweep
 
 __all__ = ["PAPER", "StarSetting", "exact_total", "published_total"]
 
@@ -577,6 +578,18 @@ PAPER = Paper(
             ),
             solver="DP-ADMM, repaired",
             attack=_repaired_attack,
+        ),
+    ),
+    sweeps=(
+        Sweep(
+            "H-3",
+            "t, rounds of epsilon = 1 each",
+            (1, 2, 5, 10, 20, 30, 40, 51, 75, 100, 150, 200, 300, 400, 500),
+            at=lambda s, t: replace(s, t=int(t), epsilon=1.0),
+            claimed=published_total,
+            certified=exact_total,
+            caption="Theorem 2's formula is linear in mu = epsilon sqrt(t/(2 ln(1.25/delta))), the "
+            "truth is not.",
         ),
     ),
 )

@@ -10,14 +10,14 @@ from .outline import Item, outline, plotted, visible
 from .plots import HEIGHT, WIDTH, plots
 from .record import Report
 
-__all__ = ["to_html"]
+__all__ = ["environment", "to_html"]
 
 
 def to_html(report: Report) -> str:
     """Return the report as one HTML page; the same record gives the same text."""
     items = outline(report)
     return (
-        _environment()
+        environment()
         .get_template("page.html.j2")
         .render(
             report=report,
@@ -32,8 +32,9 @@ def to_html(report: Report) -> str:
 
 
 @lru_cache(maxsize=1)
-def _environment() -> Environment:
-    environment = Environment(
+def environment() -> Environment:
+    """Return the templates of reports; whatever they are given is escaped."""
+    made = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         # every text of a record comes from outside
         autoescape=True,
@@ -42,9 +43,9 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters["visible"] = visible
-    environment.filters["kind"] = _kind
-    return environment
+    made.filters["visible"] = visible
+    made.filters["kind"] = _kind
+    return made
 
 
 def _kind(item: Item) -> str:

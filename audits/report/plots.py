@@ -16,7 +16,19 @@ from .numerals import power_of_ten, printed
 from .outline import visible
 from .record import EmpiricalAudit, Privacy, Report, RocPoint, Skipped, Utility
 
-__all__ = ["HEIGHT", "WIDTH", "Axis", "Curve", "Mark", "Plot", "Role", "Tick", "plots"]
+__all__ = [
+    "HEIGHT",
+    "WIDTH",
+    "Axis",
+    "Curve",
+    "Mark",
+    "Plot",
+    "Role",
+    "Tick",
+    "plots",
+    "x_axis",
+    "y_axis",
+]
 
 WIDTH, HEIGHT = 460, 310
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 14, 14, 46
@@ -140,10 +152,10 @@ def _privacy_curve(privacy: Privacy) -> Plot:
     if len(points) < 2:
         return Plot(name, title, "", absent=_no_curve(privacy))
     delta, epsilon = privacy.delta, privacy.epsilon.upper
-    x = _x_axis("ε", 0.0, max(e for e, _ in points))
+    x = x_axis("ε", 0.0, max(e for e, _ in points))
     lowest = min(d for d in (*(d for _, d in points), delta) if d > 0)
     # a power of ten below, but not a decade lower for a last digit
-    y = _y_axis("δ", 10.0 ** min(-1, floor(log10(lowest * 1.01))), 1.0, logarithmic=True)
+    y = y_axis("δ", 10.0 ** min(-1, floor(log10(lowest * 1.01))), 1.0, logarithmic=True)
     mark = None
     if isinstance(epsilon, float):
         mark = Mark("the promise", x.place(epsilon), y.place(delta))
@@ -167,8 +179,8 @@ def _odometer(privacy: Privacy) -> Plot:
         return Plot(name, title, "", absent=_no_curve(privacy))
     promise = privacy.epsilon.upper
     most = max([e for _, e in points] + ([promise] if isinstance(promise, float) else []))
-    x = _x_axis("round", 0.0, max(k for k, _ in points))
-    y = _y_axis(f"ε spent, at δ = {printed(privacy.delta, digits=4)}", 0.0, most * 1.08)
+    x = x_axis("round", 0.0, max(k for k, _ in points))
+    y = y_axis(f"ε spent, at δ = {printed(privacy.delta, digits=4)}", 0.0, most * 1.08)
     curves = [_curve("spent so far", Role.FIRST, points, x, y)]
     if isinstance(promise, float):
         curves.append(_curve("promised", Role.BOUND, [(x.low, promise), (x.high, promise)], x, y))
@@ -183,8 +195,8 @@ def _roc(audit: EmpiricalAudit | Skipped, privacy: Privacy) -> Plot:
         return Plot(name, title, "", absent=f"skipped: {visible(audit.reason)}")
     # the least rate that the trials can show, up to a power of ten
     least = 10.0 ** -max(1, ceil(log10(audit.trials) - 1e-9))
-    x = _x_axis("false-positive rate", least, 1.0, logarithmic=True)
-    y = _y_axis("true-positive rate", least, 1.0, logarithmic=True)
+    x = x_axis("false-positive rate", least, 1.0, logarithmic=True)
+    y = y_axis("true-positive rate", least, 1.0, logarithmic=True)
     grid = [float(rate) for rate in np.geomspace(least, 1.0, 97)]
     curves = [
         _curve("measured", Role.FIRST, _shown(audit.roc), x, y),
@@ -235,8 +247,8 @@ def _utility(utility: Utility | Skipped) -> Plot:
         series.setdefault(point.model, []).append((float(point.round), point.value))
     values = [point.value for point in utility.history]
     spread = max(values) - min(values) or 1.0
-    x = _x_axis("round", 0.0, float(max(point.round for point in utility.history)))
-    y = _y_axis(
+    x = x_axis("round", 0.0, float(max(point.round for point in utility.history)))
+    y = y_axis(
         visible(utility.metric),
         min(values) - 0.05 * spread,
         max(values) + 0.08 * spread,
@@ -248,11 +260,13 @@ def _utility(utility: Utility | Skipped) -> Plot:
     return Plot(name, title, "After each round.", x, y, tuple(curves))
 
 
-def _x_axis(label: str, low: float, high: float, *, logarithmic: bool = False) -> Axis:
+def x_axis(label: str, low: float, high: float, *, logarithmic: bool = False) -> Axis:
+    """Return the axis along the bottom of a plot."""
     return Axis(label, low, high if high > low else low + 1, _LEFT, WIDTH - _RIGHT, logarithmic)
 
 
-def _y_axis(label: str, low: float, high: float, *, logarithmic: bool = False) -> Axis:
+def y_axis(label: str, low: float, high: float, *, logarithmic: bool = False) -> Axis:
+    """Return the axis along the left of a plot."""
     return Axis(label, low, high if high > low else low + 1, HEIGHT - _BOTTOM, _TOP, logarithmic)
 
 

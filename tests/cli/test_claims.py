@@ -106,3 +106,13 @@ def test_a_parameter_of_several_papers_wants_the_papers_name(call: Call) -> None
     unknown = call("claims", "audit", "H-2", "--set", "pr-admm.K=2")
     assert unknown.status == 2
     assert "Expected a paper at hand (star)" in unknown.err
+
+
+def test_the_page_is_written(call: Call, tmp_path: Path) -> None:
+    path = tmp_path / "claims.html"
+    answer = call("claims", "page", "pr-admm", "H-2", "--set", "K=5", "--out", path)
+    assert answer.status == 0
+    text = path.read_text(encoding="utf-8")
+    assert "K = 5" in text
+    assert 'id="H-2"' in text
+    assert text.count("<svg") > 1

@@ -1,0 +1,89 @@
+"""A hearing: claims, their verdicts, and the attacks that confirm them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..replay import Progress
+from . import cases, find
+from .claim import Claim, Derivation, Evidence, Finding, Paper
+from .confirmations import SEED, Confirmation, confirm, known
+
+__all__ = ["Attacks", "Judged", "heard", "told"]
+
+
+@dataclass(frozen=True, slots=True)
+class Attacks:
+    """Whether attacks run anew, and how; otherwise what they found before is shown."""
+
+    anew: bool = False
+    trials: int | None = None
+    seed: int = SEED
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Judged:
+    """A claim, its verdict, and the attack on it; `command` is what computed that before."""
+
+    paper: Paper[Any]
+    claim: Claim[Any]
+    finding: Finding
+    confirmation: Confirmation | None
+    command: str | None
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether the attack says something else than the verdict."""
+        return self.confirmation is not None and not self.confirmation.agrees
+
+    @property
+    def attacked(self) -> str:
+        """What became of the attack, in a word."""
+        if self.confirmation is None:
+            return ""
+        if self.contradicted:
+            return "NOT CONFIRMED"
+        return "exceeded" if self.confirmation.outcome.exceeded else "survived"
+
+
+def heard(
+    names: Sequence[str],
+    assignments: Sequence[str] = (),
+    *,
+    attacks: Attacks,
+    progress: Callable[[str], Progress],
+) -> list[Judged]:
+    """Return the claims of these names (all without any), judged and attacked.
+
+    Args:
+        names: of papers or claims.
+        assignments: as for `cases`.
+        attacks: anew, or as found before.
+        progress: opens a report of progress with this description.
+    """
+    found = find(names)
+    fixed = cases(list({paper.name: paper for paper, _ in found}.values()), assignments)
+    advance = progress("claims")
+    judged: list[Judged] = []
+    for done, (paper, claim) in enumerate(found, start=1):
+        case = fixed[paper.name]
+        finding: Finding = claim.promise.judge(case)
+        confirmation, command = None, None
+        if attacks.anew:
+            confirmation = confirm(claim, case, finding, trials=attacks.trials, seed=attacks.seed)
+        elif (kept := known(paper.name, claim, case)) is not None:
+            confirmation, command = kept
+        judged.append(Judged(paper, claim, finding, confirmation, command))
+        advance(done, len(found))
+    return judged
+
+
+def told(evidence: Evidence) -> str:
+    """Return evidence in a sentence."""
+    if isinstance(evidence, Derivation):
+        return "; ".join(line.strip() for line in evidence.lines)
+    return (
+        f"{evidence.datasets}; {evidence.event}: probability "
+        f"{evidence.probability.lower_float:.6g} against "
+        f"{evidence.neighbour_probability.upper_float:.6g}"
+    )

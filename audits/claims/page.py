@@ -1,0 +1,129 @@
+"""All papers in court as one self-contained HTML page: no scripts, nothing fetched, inline SVG."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+from ..report.html import environment
+from ..report.plots import HEIGHT, WIDTH, Curve, Mark, Plot, Role, x_axis, y_axis
+from .claim import Case, Claim, Finding, Paper, Verdict
+from .hearing import Judged, told
+from .sweep import Sweep, SweepPoint
+
+__all__ = ["claims_page"]
+
+_TONES = {Verdict.HOLDS: "good", Verdict.FAILS: "bad"}
+_HEADROOM = 1.05
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One claim as the page shows it."""
+
+    claim: Claim[Any]
+    finding: Finding
+    tone: str
+    claimed: str
+    true: str
+    attacked: str
+    attack: str
+    cached: str | None
+    evidence: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One paper as the page shows it."""
+
+    paper: Paper[Any]
+    parameters: str
+    rows: tuple[_Row, ...]
+    plots: tuple[Plot, ...]
+    holding: int
+
+
+def claims_page(judged: Sequence[Judged], cases: Mapping[str, Case[Any]]) -> str:
+    """Return the page of claims that were judged, paper by paper.
+
+    Args:
+        judged: the claims.
+        cases: each paper's parameters, by its name.
+    """
+    papers = {each.paper.name: each.paper for each in judged}
+    parts = tuple(
+        _part(paper, [each for each in judged if each.paper is paper], cases[name])
+        for name, paper in papers.items()
+    )
+    rows = [row for part in parts for row in part.rows]
+    counts = {
+        verdict.value: sum(row.finding.verdict is verdict for row in rows) for verdict in Verdict
+    }
+    return (
+        environment()
+        .get_template("claims.html.j2")
+        .render(parts=parts, counts=counts, total=len(rows), width=WIDTH, height=HEIGHT)
+    )
+
+
+def _part(paper: Paper[Any], judged: Sequence[Judged], case: Case[Any]) -> _Part:
+    setting = case.setting
+    names = {each.claim.identifier for each in judged}
+    parameters = ", ".join(f"{n} = {_value(setting, n)}" for n in setting.__dataclass_fields__)
+    rows = tuple(_row(each) for each in judged)
+    plots = tuple(_plot(sweep, setting) for sweep in paper.sweeps if sweep.claim in names)
+    holding = sum(row.finding.verdict is Verdict.HOLDS for row in rows)
+    return _Part(paper, parameters, rows, plots, holding)
+
+
+def _value(setting: Any, name: str) -> str:
+    value = getattr(setting, name)
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _row(each: Judged) -> _Row:
+    finding, confirmation = each.finding, each.confirmation
+    return _Row(
+        each.claim,
+        finding,
+        _TONES.get(finding.verdict, "open"),
+        "" if finding.claimed is None else f"{finding.claimed.lower_float:.6g}",
+        "" if finding.true is None else f"{finding.true.upper_float:.6g}",
+        each.attacked,
+        "" if confirmation is None else confirmation.text,
+        each.command,
+        tuple(told(evidence) for evidence in finding.evidence),
+    )
+
+
+def _plot(sweep: Sweep[Any], setting: Any) -> Plot:
+    points = [p for p in sweep.points(setting) if isfinite(p.claimed) and isfinite(p.certified)]
+    name, title = f"sweep-{sweep.claim}", f"{sweep.claim}: claimed and certified ε"
+    if len(points) < 2:
+        return Plot(name, title, "", absent="no finite ε")
+    values = [point.value for point in points]
+    highest = max(max(p.claimed, p.certified) for p in points)
+    x = x_axis(sweep.parameter, min(values), max(values), logarithmic=sweep.logarithmic)
+    y = y_axis("ε", 0.0, _HEADROOM * highest)
+    claimed = tuple((x.place(p.value), y.place(p.claimed)) for p in points)
+    certified = tuple((x.place(p.value), y.place(p.certified)) for p in points)
+    edge, told = _edge(points)
+    return Plot(
+        name,
+        title,
+        f"{sweep.caption} {told}".rstrip(),
+        x,
+        y,
+        (Curve("claimed", Role.FIRST, claimed), Curve("certified", Role.BOUND, certified)),
+        mark=None if edge is None else Mark("breaks", *certified[edge]),
+    )
+
+
+def _edge(points: Sequence[SweepPoint]) -> tuple[int | None, str]:
+    """The outermost point where the claim is broken, and that in words."""
+    broken = [i for i, point in enumerate(points) if point.broken]
+    if not broken:
+        return None, "Nowhere broken here."
+    if broken[-1] == len(points) - 1:
+        return broken[0], f"Broken from {points[broken[0]].value:g} on."
+    return broken[-1], f"Broken up to {points[broken[-1]].value:g}."

@@ -1,0 +1,108 @@
+"""The page of all papers: complete, self-contained, escaped, and its plots say what is true."""
+
+from dataclasses import replace
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+from dpledger.audits.claims import PAPERS, cases, find
+from dpledger.audits.claims.hearing import Attacks, Judged, heard
+from dpledger.audits.claims.page import claims_page
+from dpledger.audits.claims.sweep import Sweep
+
+HOSTILE = '<script>alert("x")</script><img src=http://evil>\x1b[2J\u202e{{ 7*7 }}'
+QUICK = ["H-1", "H-3", "DPA-1", "S-4"]
+
+
+class Tags(HTMLParser):
+    """Every tag and attribute of a page."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[tuple[str, str | None]] = set()
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= set(attrs)
+
+
+def sweep_of(identifier: str) -> tuple[Sweep[Any], Any]:
+    ((paper, _),) = find([identifier])
+    return next(s for s in paper.sweeps if s.claim == identifier), paper.setting
+
+
+@pytest.fixture(scope="module")
+def judged() -> list[Judged]:
+    return heard(QUICK, attacks=Attacks(), progress=lambda _: lambda done, total: None)
+
+
+def test_the_page_names_every_claim_and_needs_nothing_else(judged: list[Judged]) -> None:
+    page = claims_page(judged, cases(PAPERS, []))
+    found = Tags(page)
+    for each in judged:
+        assert ("id", each.claim.identifier) in found.attributes
+        assert each.finding.verdict_text in page
+    assert "as computed before by" in page
+    assert found.tags.isdisjoint({"script", "img", "link", "iframe", "object"})
+    assert all(
+        name not in ("src", "style") and not name.startswith("on") for name, _ in found.attributes
+    )
+    targets = {value for name, value in found.attributes if name == "href"}
+    assert targets
+    assert all(value is not None and value.startswith("#") for value in targets)
+
+
+def test_every_text_is_escaped(judged: list[Judged]) -> None:
+    first = judged[0]
+    assert first.confirmation is not None
+    outcome = replace(first.confirmation.outcome, at=HOSTILE)
+    hostile = Judged(
+        replace(first.paper, title=HOSTILE),
+        replace(first.claim, title=HOSTILE, statement=HOSTILE, place=HOSTILE),
+        replace(
+            first.finding,
+            reason=HOSTILE,
+            unit=HOSTILE,
+            breaks_at=HOSTILE,
+            argument=(HOSTILE,),
+            figures={HOSTILE: first.finding.true},
+        ),
+        replace(first.confirmation, outcome=outcome),
+        HOSTILE,
+    )
+    page = claims_page([hostile], cases(PAPERS, []))
+    assert Tags(page).tags.isdisjoint({"script", "img"})
+    assert "\x1b" not in page
+    assert "\u202e" not in page
+    assert "{{ 7*7 }}" in page
+
+
+def test_theorem_2_of_the_star_paper_breaks_where_its_critical_mu_says() -> None:
+    # claims.md: at epsilon = 1 and delta = 1e-3 the formula is a guarantee up to t = 50
+    sweep, setting = sweep_of("H-3")
+    broken = {point.value for point in sweep.points(setting) if point.broken}
+    assert min(broken) == 51
+    assert {75, 100, 500} <= broken
+
+
+def test_two_rounds_of_the_periodic_decay_are_above_what_is_claimed() -> None:
+    sweep, setting = sweep_of("PR-3")
+    points = {point.value: point for point in sweep.points(setting)}
+    assert points[2].certified == pytest.approx(1.02568, abs=5e-6)
+    assert points[3].certified == pytest.approx(0.8717916446, rel=1e-9)
+    assert [value for value, point in points.items() if point.broken] == [2]
+
+
+def test_the_gaussian_mechanism_breaks_above_7_463() -> None:
+    sweep, setting = sweep_of("PS-7")
+    assert min(p.value for p in sweep.points(setting) if p.broken) == 7.5
+
+
+def test_every_sweep_belongs_to_a_claim_of_its_paper() -> None:
+    for paper in PAPERS:
+        names = {claim.identifier for claim in paper.claims}
+        assert paper.sweeps
+        assert {sweep.claim for sweep in paper.sweeps} <= names

@@ -311,14 +311,16 @@ def test_another_configuration_is_not_attacked_in_its_place(
     assert "Expected the configuration of the ledger's runs" in answer.err
 
 
-def recorded(path: Path, runs: Mapping[str, str], *, planned: bool) -> Path:
+def recorded(
+    path: Path, runs: Mapping[str, str], *, planned: bool, seed: int | None = None
+) -> Path:
     """Write a ledger in which each run releases once, about the records of one party."""
     size = declared(1, "a unit", adjacency=Adjacency.ZERO_OUT_ONE)
     with SqliteLedger(path) as opened:
         for name, party in runs.items():
             event = Event(GaussianStep(size, 5.0), Context((party,), 1, "sum", Audience.PUBLIC))
             run = opened.run(name, configuration_hash="c", plan=[event] if planned else None)
-            run.commit(run.reserve([event], Provenance("none", None)))
+            run.commit(run.reserve([event], Provenance("some", seed)))
     return path
 
 
@@ -336,6 +338,14 @@ def test_runs_that_name_the_same_records_otherwise_are_not_priced_by_name(
     assert not written.exists()
     assert call("ledger", "export", path, "--certificate", written, "--run", "one").status == 0
     assert call("verify", written, "--ledger", path).status == 2
+
+
+def test_runs_that_share_a_seed_keep_no_promise(call: Call, tmp_path: Path) -> None:
+    path = recorded(tmp_path / "seed.sqlite", {"one": "a", "two": "a"}, planned=True, seed=1)
+    for chosen in ((), ("--run", "one")):
+        answer = call("claims", "check", "--ledger", path, "--promise", "mu=9", *chosen, "--json")
+        assert answer.status == 1
+        assert "noise did not pass" in answer.data["reason"]
 
 
 def test_a_promise_of_a_run_without_a_plan_is_not_said_to_hold(call: Call, tmp_path: Path) -> None:

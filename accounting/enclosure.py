@@ -16,6 +16,7 @@ True
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 from math import inf, isnan, nextafter
 
@@ -23,7 +24,7 @@ from flint import arb, ctx, fmpq, fmpz
 
 from ..mechanisms.errors import DpledgerError, InvalidParameter, Number
 
-__all__ = ["Enclosure", "Real", "Undecided", "ball_of", "precision"]
+__all__ = ["Enclosure", "Real", "Undecided", "ball_of", "precision", "shown_down", "shown_up"]
 
 _BITS = 128
 
@@ -219,3 +220,14 @@ def _restore(lower: _End, upper: _End) -> Enclosure:
         return arb(end)
 
     return Enclosure(point(lower), point(upper))
+
+
+def shown_up(value: float, *, digits: int = 10) -> str:
+    """Return a number as text that is not below its shortest decimal: what is printed must hold."""
+    rounded = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(float(value)))
+    return f"{float(rounded):.{digits}g}"
+
+
+def shown_down(value: float, *, digits: int = 10) -> str:
+    """Return a number as text that is not above its shortest decimal: for lower bounds."""
+    return f"{-float(shown_up(-value, digits=digits)) + 0.0:.{digits}g}"

@@ -17,7 +17,7 @@ from ..audits.report.outline import visible
 from ..mechanisms.errors import InvalidParameter
 from .claims_check import check
 from .findings import finding_data, judged_data
-from .output import Outcome, deliver, json_option, plain, steps
+from .output import Outcome, deliver, json_option, plain, shown_up, steps
 
 __all__ = ["claims"]
 
@@ -112,7 +112,7 @@ def audit(
             each.claim.identifier,
             finding.verdict_text,
             "" if finding.claimed is None else f"{finding.claimed.lower_float:.6g}",
-            "" if finding.true is None else f"{finding.true.upper_float:.6g}",
+            "" if finding.true is None else shown_up(finding.true.upper_float, digits=6),
             finding.breaks_at or "",
             plain(each.attacked),
             plain(finding.reason),

@@ -27,7 +27,7 @@ from .attack import run_attack
 from .claim_file import ClaimFile, Function, Tuning, beside, promise_from_text, read_claim
 from .configuration import Configuration, read_configuration
 from .findings import finding_data
-from .output import Outcome, deliver, json_option, shown_down, steps
+from .output import Outcome, deliver, json_option, shown_down, shown_up, steps
 from .strict import ConfigurationError
 from .study import plan
 
@@ -317,4 +317,4 @@ def _outcome(
 
 
 def _range(cost: Any) -> str:
-    return f"[{cost.lower_float:.6g}, {cost.upper_float:.6g}]"
+    return f"[{shown_down(cost.lower_float, digits=6)}, {shown_up(cost.upper_float, digits=6)}]"

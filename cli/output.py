@@ -10,7 +10,6 @@ import json
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from decimal import ROUND_CEILING, Context
 from math import isfinite
 from typing import Any
 
@@ -20,7 +19,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-from ..accounting.enclosure import Enclosure
+from ..accounting.enclosure import Enclosure, shown_down, shown_up
 from ..accounting.guarantee import Guarantee
 from ..audits.report.outline import visible
 
@@ -102,17 +101,6 @@ def shown(value: Enclosure) -> str:
     if f"{low:.10g}" == f"{high:.10g}":
         return shown_up(high)
     return f"[{shown_down(low, digits=12)}, {shown_up(high, digits=12)}]"
-
-
-def shown_up(value: float, *, digits: int = 10) -> str:
-    """Return a number as text that is not below its shortest decimal: what is printed must hold."""
-    rounded = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(float(value)))
-    return f"{float(rounded):.{digits}g}"
-
-
-def shown_down(value: float, *, digits: int = 10) -> str:
-    """Return a number as text that is not above its shortest decimal: for lower bounds."""
-    return f"{-float(shown_up(-value, digits=digits)) + 0.0:.{digits}g}"
 
 
 def guarantee_data(found: Guarantee) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from fractions import Fraction
 from math import inf
 from typing import Generic
 
-from ...accounting.enclosure import Enclosure
+from ...accounting.enclosure import Enclosure, shown_down, shown_up
 from ...accounting.guarantee import Guarantee, guarantee
 from ...mechanisms.curators import Curator, PlanningCurator
 from ...mechanisms.events import Event, GaussianStep
@@ -164,9 +164,10 @@ class EpsilonPromise(Generic[S]):
         events, promised = tuple(self.plan(setting)), self.claimed(setting)
         truth = guarantee(events, delta=self.delta(setting))
         low, high = truth.epsilon.lower_float, truth.epsilon.upper_float
+        claimed = promised.upper_float
         verdict, reason = (
             Verdict.HOLDS,
-            f"certified epsilon {high:.6g} <= {promised.upper_float:.6g}",
+            f"certified epsilon {shown_up(high, digits=6)} <= {shown_up(claimed, digits=6)}",
         )
         outside, witness = self.regime(setting), None
         if truth.unprotected:
@@ -176,10 +177,11 @@ class EpsilonPromise(Generic[S]):
             verdict = verdict if witness is None else Verdict.FAILS
         elif outside is not None:
             verdict = Verdict.OUTSIDE_ITS_REGIME
-            reason = f"{outside}; the true epsilon there is {high:.6g}"
+            reason = f"{outside}; the true epsilon there is {shown_up(high, digits=6)}"
         elif not truth.epsilon <= promised:
             verdict = Verdict.FAILS
-            reason = f"the true epsilon is {low:.6g}, above the claimed {promised.upper_float:.6g}"
+            reason = f"the true epsilon is {shown_down(low, digits=6)}, above the claimed "
+            reason += shown_down(claimed, digits=6)
             witness = self.counterexample and self.counterexample(setting, promised)
         lines = (
             f"the planned events compose to mu = {truth.mu.upper_float:.10g} ({truth.method})",

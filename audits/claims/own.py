@@ -19,7 +19,7 @@ from math import inf
 
 from ...accounting.accountants import RdpAccountant
 from ...accounting.composition import UnpricedMechanism, composed
-from ...accounting.enclosure import Enclosure
+from ...accounting.enclosure import Enclosure, shown_down, shown_up
 from ...accounting.guarantee import Guarantee, guarantee
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.errors import (
@@ -413,10 +413,12 @@ def _finding(
     worst = max(costs.values(), key=lambda cost: cost.upper_float)
     if len(broken) == len(costs):
         verdict, true = Verdict.FAILS, least
-        reason = f"{promise.unit} is {_told(true)}, above the promised {promise.claimed:.6g}"
+        limit_text = shown_down(promise.claimed, digits=6)
+        reason = f"{promise.unit} is {_told(true)}, above the promised {limit_text}"
     elif len(kept) == len(costs):
         verdict, true = Verdict.HOLDS, worst
-        reason = f"{promise.unit} is at most {true.upper_float:.6g} <= {promise.claimed:.6g}"
+        most, limit_text = (shown_up(x, digits=6) for x in (true.upper_float, promise.claimed))
+        reason = f"{promise.unit} is at most {most} <= {limit_text}"
     else:
         verdict, true = Verdict.UNSPECIFIED, Enclosure(least.lower, worst.upper)
         what = f"not stated: {', '.join(missing)}" if missing else "it cannot be decided"
@@ -439,7 +441,5 @@ def _finding(
 
 
 def _told(cost: Enclosure) -> str:
-    low, high = cost.lower_float, cost.upper_float
-    if f"{low:.6g}" == f"{high:.6g}":
-        return f"{high:.6g}"
-    return f"in [{low:.6g}, {high:.6g}]"
+    low, high = shown_down(cost.lower_float, digits=6), shown_up(cost.upper_float, digits=6)
+    return high if low == high else f"in [{low}, {high}]"

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
+from ...accounting.enclosure import shown_up
 from ..report.html import environment
 from ..report.plots import HEIGHT, WIDTH, Curve, Mark, Plot, Role, x_axis, y_axis
 from .claim import Case, Claim, Finding, Paper, Verdict
@@ -88,7 +89,7 @@ def _row(each: Judged) -> _Row:
         finding,
         _TONES.get(finding.verdict, "open"),
         "" if finding.claimed is None else f"{finding.claimed.lower_float:.6g}",
-        "" if finding.true is None else f"{finding.true.upper_float:.6g}",
+        "" if finding.true is None else shown_up(finding.true.upper_float, digits=6),
         each.attacked,
         "" if confirmation is None else confirmation.text,
         each.command,

@@ -1,5 +1,6 @@
 """A check in plain words, for somebody who has to decide and not to compute."""
 
+from ...accounting.enclosure import shown_down, shown_up
 from ...accounting.notions import Gdp
 from .game import Check, ScoreResult
 
@@ -25,20 +26,23 @@ def verdict(check: Check) -> tuple[str, ...]:
     if check.refutes_promise:
         lines.append(
             f"THE PROMISE IS BROKEN: {best.name} shows an epsilon of at least "
-            f"{best.bound.epsilon:.3g} at delta {check.delta:g} (confidence {check.confidence:g})."
+            f"{shown_down(best.bound.epsilon, digits=3)} at delta {check.delta:g} "
+            f"(confidence {check.confidence:g})."
         )
     elif best.bound.positive:
         lines.append(
             f"Nothing here contradicts the promise. {best.name} shows an epsilon of at least "
-            f"{best.bound.epsilon:.3g}, of the {check.claimed_epsilon:.3g} promised "
+            f"{shown_down(best.bound.epsilon, digits=3)}, of the "
+            f"{shown_up(check.claimed_epsilon, digits=3)} promised "
             f"(confidence {check.confidence:g})."
         )
     else:
         lines.append("Nothing here contradicts the promise: no attack showed any leakage.")
+    ceiling = shown_up(check.ceiling, digits=3)
     lines.append(
-        f"So few models could have shown an epsilon of {check.ceiling:.3g} at most."
+        f"So few models could have shown an epsilon of {ceiling} at most."
         if check.ceiling <= check.claimed_epsilon
-        else f"So many models could have shown an epsilon of up to {check.ceiling:.3g}."
+        else f"So many models could have shown an epsilon of up to {ceiling}."
     )
     lines.append(
         "NULL CONTROL FAILED: leakage was found between models that do not differ. Distrust this "
@@ -51,7 +55,7 @@ def verdict(check: Check) -> tuple[str, ...]:
 
 def _promised(check: Check) -> str:
     promise = check.promise
-    words = f"epsilon {check.claimed_epsilon:.4g} at delta {check.delta:g}"
+    words = f"epsilon {shown_up(check.claimed_epsilon, digits=4)} at delta {check.delta:g}"
     if isinstance(promise, Gdp):
         words = f"{float(promise.mu_squared) ** 0.5:.4g}-GDP, that is {words}"
     return f"The promise: {words}."
@@ -75,6 +79,6 @@ def _reached(check: Check, place: int) -> str:
     margin = max(point.tpr - point.lower, point.upper - point.tpr)
     return (
         f"At a false-positive rate of {point.fpr:g} the bound says an attacker has a true-positive "
-        f"rate of at most {point.claimed:.3g}; the best attack reached {point.tpr:.3g} ± "
-        f"{margin:.1g} ({best.name})."
+        f"rate of at most {shown_up(point.claimed, digits=3)}; the best attack reached "
+        f"{point.tpr:.3g} ± {margin:.1g} ({best.name})."
     )

@@ -28,6 +28,15 @@ def test_randomised_response_is_its_log_odds() -> None:
     assert failed.verdict is Verdict.FAILS
 
 
+def test_what_is_said_to_hold_is_rounded_up() -> None:
+    for noise in (11.0, 12.0, 13.0, 17.0):
+        release = StatedRelease(Kind.GAUSSIAN, sensitivity=1.0, noise=noise, rounds=3)
+        found = judged([release], PromisedEpsilon(5.0, 1e-6), adjacency=ADJACENCY)
+        assert found.true is not None
+        said = float(found.reason.split("at most ")[1].split()[0])
+        assert found.true.upper_float <= said <= found.true.upper_float * (1 + 1e-5)
+
+
 def test_laplace_noise_adds_up_its_epsilons_at_tiny_delta() -> None:
     release = StatedRelease(Kind.LAPLACE, sensitivity=1.0, noise=4.0, rounds=2)
     found = judged([release], PromisedEpsilon(1.0, 1e-30), adjacency=ADJACENCY)

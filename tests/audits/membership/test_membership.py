@@ -4,7 +4,7 @@ The yardstick is a game whose models are one normal number of known shift: the e
 known, and scores see it through a logistic model of one coordinate.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import exp, sqrt
 
 import numpy as np
@@ -84,6 +84,14 @@ def test_a_false_promise_is_refuted_and_the_verdict_says_so():
     found = check(Shifted(2.0), promise=ApproxDp(0.5, 1e-5))
     assert found.refutes_promise
     assert any("BROKEN" in line for line in verdict(found))
+
+
+def test_the_verdict_shows_no_more_than_was_found_and_promises_no_less():
+    found = check(Shifted(2.0), promise=ApproxDp(0.5, 1e-5))
+    results = tuple(replace(r, bound=replace(r.bound, epsilon=1.2399)) for r in found.results)
+    said = "\n".join(verdict(replace(found, results=results, claimed_epsilon=0.50001)))
+    assert "at least 1.23 at" in said
+    assert "epsilon 0.5001 at" in said
 
 
 def test_where_nothing_differs_nothing_is_found():

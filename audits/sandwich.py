@@ -182,13 +182,16 @@ class _TiltedCurator(SamplingCurator):
         noise_std: float,
         stand_in: FloatArray | None = None,
     ) -> FloatArray:
-        if noise_std == 0.0 or sensitive.sampled_part is not None:
+        public = sensitive.sensitivity.squared == 0
+        if (noise_std == 0.0 and not public) or sensitive.sampled_part is not None:
             raise InvalidParameter("event", event, "a Gaussian step: only those can be tilted")
         number = len(self.values)
         content = super()._deliver(sensitive, event, noise_std, stand_in)
         value = sensitive._value
         assert value is not None
         self.values.append(np.asarray(value))
+        if noise_std == 0.0:
+            return content
         drawn = log_density_of(content, value, noise_std)
         self.log_density_tilted = self.log_density_tilted + drawn
         if self._shifts is not None:
@@ -237,6 +240,7 @@ def _pilot(
     total = sum(
         float(np.sum((gap / noise_std) ** 2))
         for gap, noise_std in zip(gaps, replay.noise_stds, strict=True)
+        if noise_std > 0.0
     )
     return gaps, total
 

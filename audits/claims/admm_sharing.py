@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from math import sqrt
+from typing import Any
 
 import numpy as np
 from scipy.stats import chi2
@@ -40,8 +41,10 @@ from ...solvers.sharing import (
     published_parameter_noise,
 )
 from ..falsifier import Falsification, FlippedColumn, Neighbours, SensitivityLemma, Table
+from ..neighbours import NeighbourPair
+from .attack import Attack, promised_by_mu
 from .auditor import EpsilonPromise, SensitivityPromise, gaussian_steps
-from .claim import Claim, Counterexample, Paper, ThreatModel
+from .claim import Case, Claim, Counterexample, Paper, ThreatModel
 from .lemma import LemmaPromise
 from .structure import AssumptionPromise, ConstantsPromise, RegimePromise
 from .sweep import Sweep
@@ -54,6 +57,8 @@ _MOST = {"d_m": 10**6, "M": 50, "N": 10**8, "T": 500, "ones": 10**6}
 _TINY = 1e-9
 _LARGE = 1e6
 _CLOSE = 1e-9
+# where noise is large, no smaller gradient norm can be certified; it is priced
+_ATTACK_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -469,6 +474,46 @@ def _repair(s: SharingSetting) -> list[Event]:
     return _plan(known, _repaired(known, _repaired_multiplier(s), s.T))
 
 
+def _two_records(s: SharingSetting) -> NeighbourPair:
+    """Two orthogonal unit rows of one party, one of which is replaced; labels are public."""
+
+    def side(first: tuple[float, float]) -> Any:
+        rows = np.array([first, (0.0, 1.0)])
+        return VerticalDataset(
+            [rows], np.ones(2), adjacency=s.relation, parties=("party 0",), public_labels=True
+        )
+
+    told = "rows (1,0), (0,1) or (0,-1), (0,1), labels 1, one party"
+    return NeighbourPair(side((1.0, 0.0)), side((0.0, -1.0)), None, told)
+
+
+def _attack(
+    s: SharingSetting, noise_multiplier: float, rounds: int, promised: tuple[float, float]
+) -> Attack:
+    """The repaired algorithm on two records; later messages' gap depends on earlier ones."""
+    known = _known_labels(replace(s, M=1, zero_out=False, tau=max(s.tau, _ATTACK_TOLERANCE)))
+    solve: Any = _repaired(known, noise_multiplier, rounds).solve
+    told = f"{rounds} rounds of one party with noise of {noise_multiplier:.6g} sensitivities"
+    return Attack(solve, _two_records(known), *promised, told)
+
+
+def _record_attack(case: Case[SharingSetting]) -> Attack:
+    # the first round's prediction is 0 for all data
+    promised = promised_by_mu(2, case.setting.delta), case.setting.delta
+    return _attack(case.setting, 1.0, 2, promised)
+
+
+def _composition_attack(case: Case[SharingSetting]) -> Attack:
+    s = case.setting
+    promised = _composed(s).lower_float, _total_delta(s)
+    return _attack(s, _classical(s), s.T, promised)
+
+
+def _repair_attack(case: Case[SharingSetting]) -> Attack:
+    s = replace(case.setting, M=1)
+    return _attack(s, _repaired_multiplier(s), s.T, (s.epsilon, s.delta))
+
+
 def _repair_figures(s: SharingSetting) -> dict[str, Enclosure]:
     (event, *_) = _positive(_repair(s))
     assert isinstance(event.mechanism, GaussianStep)
@@ -541,6 +586,7 @@ PAPER = Paper(
                 regime=_composition_regime,
                 figures=_composition_figures,
             ),
+            attack=_composition_attack,
         ),
         _claim(
             "S-5",
@@ -591,6 +637,7 @@ PAPER = Paper(
             ),
             solver="ADMM sharing, repaired",
             adjacency=Adjacency.REPLACE_ONE,
+            attack=_record_attack,
         ),
         _claim(
             "S-8",
@@ -617,6 +664,7 @@ PAPER = Paper(
             ),
             solver="ADMM sharing, repaired",
             adjacency=Adjacency.REPLACE_ONE,
+            attack=_repair_attack,
         ),
     ),
     sweeps=(

@@ -453,6 +453,7 @@ PAPER = Paper(
             "a round is rho-zCDP with rho = V²/(2 eta² |V_i|² sigma²)",
             "Theorem 2",
             RhoPromise(_round_rho, delta=lambda s: s.delta, plan=lambda s: _events(s)[:1]),
+            attack=_one_message,
         ),
         _claim(
             "PR-3",

@@ -1,7 +1,7 @@
 """A hearing: claims, their verdicts, and the attacks that confirm them."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..replay import Progress
@@ -72,7 +72,8 @@ def heard(
         if attacks.anew:
             confirmation = confirm(claim, case, finding, trials=attacks.trials, seed=attacks.seed)
         elif (kept := known(paper.name, claim, case)) is not None:
-            confirmation, command = kept
+            # the verdict may be another by now: what was found before has to confirm today's
+            confirmation, command = replace(kept[0], verdict=finding.verdict.value), kept[1]
         judged.append(Judged(paper, claim, finding, confirmation, command))
         advance(done, len(found))
     return judged

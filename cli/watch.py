@@ -190,8 +190,11 @@ class _Watcher:
         found, memory = ledger.verify(), self.memory
         if found.rows < memory.rows:
             raise TamperedLedger("Number of rows", f"at least {memory.rows}", found.rows)
-        if found.rows == memory.rows and memory.rows and found.head != memory.head:
-            raise TamperedLedger("Head", memory.head, found.head)
+        if memory.rows:
+            # a chain that was made anew is consistent in itself, and may be longer
+            seen = next(row for row in ledger.rows() if row.sequence == memory.rows)
+            if seen.hash != memory.head:
+                raise TamperedLedger(f"Hash of row {memory.rows}", memory.head, seen.hash)
         memory.rows, memory.head = found.rows, found.head
 
 

@@ -77,6 +77,20 @@ def test_a_changed_ledger_is_a_finding(call: Call, ledger: Path) -> None:
     assert answer.data["intact"] is False
 
 
+@pytest.mark.parametrize("rounds", [6, 7])
+def test_a_ledger_made_anew_is_a_finding_however_long(
+    call: Call, folder: Path, ledger: Path, rounds: int
+) -> None:
+    assert call("watch", ledger, *OPTIONS).status == 0
+    ledger.unlink()
+    path = edited(folder, ("rounds = 6", f"rounds = {rounds}"))
+    options = ("--out", folder / "anew", "--ledger", ledger, "--no-attack", "--no-baselines")
+    assert call("run", path, *options).status == 0
+    answer = call("watch", ledger, *OPTIONS)
+    assert answer.status == 1
+    assert answer.data["intact"] is False
+
+
 def test_a_memory_of_another_kind_is_refused(call: Call, ledger: Path, tmp_path: Path) -> None:
     memory = tmp_path / "memory.json"
     memory.write_text('{"audited": [1]}')

@@ -171,8 +171,8 @@ class StatedRelease:
     Args:
         kind: the mechanism.
         sensitivity: l2 for Gaussian noise, l1 for Laplace noise.
-        noise: its standard deviation, Laplace noise's scale; for randomised response the
-            probability of the true answer.
+        noise: its standard deviation, Laplace noise's scale; for randomised response, between two
+            answers, the probability of the true one.
         rounds: how often.
         sampling: how records are chosen; must be stated where `rate` or `batch` is.
         rate: of Poisson sampling.

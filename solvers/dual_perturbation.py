@@ -113,12 +113,13 @@ def exact_minimiser_epsilon(
     """Return the epsilon of one message if agents sent exact minimisers of perturbed objectives.
 
     mean loss + (m/2)|v|² + <c + b, v>,  b of density ∝ e^(-|b|/s),  gradients <= G, l'' <= kappa,
-    rows <= R:    replace-one 2G/(n s) + ln(1 + kappa R²/(n m))    zero-out G/(n s) + the same
+    rows <= R, K outputs:
+        replace-one 2G/(n s) + K ln(1 + kappa R²/(n m))    zero-out G/(n s) + the same
 
     The message v says b = -(mean gradient at v) - m v - c, which moves by 2G/n or G/n between
     neighbours. The determinant of its derivative is that of a matrix >= m to which one record adds
-    kappa R²/n in one direction: a factor in [1, 1 + kappa R²/(n m)]. A renormalised mean, under
-    add-remove-one, changes every direction: no bound is given.
+    at most kappa R²/n in K directions: a factor in [1, (1 + kappa R²/(n m))^K]. A renormalised
+    mean, under add-remove-one, changes every direction: no bound is given.
     """
     require_positive("modulus", modulus)
     require_positive("noise_scale", noise_scale)
@@ -129,4 +130,4 @@ def exact_minimiser_epsilon(
     moved = sum_of_bounded(shape.gradient_bound(loss), shape.adjacency).root / shape.count
     curvature = Fraction(loss.curvature_bound) * Fraction(float(shape.row_bound)) ** 2
     bent = curvature / (shape.count * Fraction(modulus))
-    return float(moved / Fraction(noise_scale)) + log1p(float(bent))
+    return float(moved / Fraction(noise_scale)) + loss.outputs * log1p(float(bent))

@@ -24,6 +24,7 @@ from dpledger.accounting.composition import composed
 from dpledger.accounting.guarantee import guarantee
 from dpledger.mechanisms import (
     Adjacency,
+    ClassLabels,
     DataShape,
     EventList,
     FixedBatch,
@@ -47,6 +48,7 @@ from dpledger.solvers import (
     LinearLoss,
     Logistic,
     MAdmm,
+    Multinomial,
     NonsmoothSteps,
     PrAdmm,
     PublishedDvpAdmm,
@@ -360,6 +362,21 @@ def test_densities_of_exact_minimisers_stay_within_the_bound(adjacency: Adjacenc
         one, two = (log_density(points, data, labels, 0.4) for data in (rows, other))
         worst = max(worst, float(np.abs(one - two).max()))
     assert 0.4 * bound < worst <= bound
+
+
+@pytest.mark.parametrize("classes", [2, 4, 10])
+@pytest.mark.parametrize("modulus", [1e-3, 1.0, 30.0])
+def test_a_record_of_several_classes_bends_the_density_in_several_directions(
+    classes: int, modulus: float
+) -> None:
+    shape = DataShape(("one",), 1, 1, 1.0, ZERO, ClassLabels(classes))
+    loss = Multinomial(classes)
+    bound = exact_minimiser_epsilon(shape, loss, modulus=modulus, noise_scale=1e9)
+    # the density of the minimiser 0 with the only record, and with it nulled; noise hides nothing
+    share = np.full(classes, 1 / classes)
+    hessian = np.diag(share) - np.outer(share, share) + modulus * np.eye(classes)
+    ratio = np.linalg.slogdet(hessian)[1] - classes * log(modulus)
+    assert ratio - 1e-8 <= bound
 
 
 def test_an_even_round_of_r_admm_linearises_at_the_true_gradient() -> None:

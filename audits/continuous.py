@@ -30,7 +30,7 @@ class RunAudit:
     Args:
         run: its name in the ledger.
         epsilon: recomputed from its events, at `delta`.
-        grade: of epsilon.
+        grade: of epsilon; an estimate unless the run's whole plan happened.
         crosscheck: other libraries' answers, or why there are none.
         evidence: against the run's guarantee so far; None where nobody repeats the run.
         findings: what is wrong, in words; empty if nothing is.
@@ -67,6 +67,9 @@ def audit_run(
     events = ledger.events(summary.run)
     found = guarantee(events, delta=delta)
     findings = [f"unprotected: {reason}" for reason in found.unprotected]
+    sharing = [name for name in ledger.sharing_noise(summary.run) if name != summary.run]
+    if sharing:
+        findings.append(f"noise of one seed with {', '.join(sharing)}: it can be subtracted")
     remarks: list[str] = []
     if summary.planned and not summary.kept_to_plan:
         findings.append("the run left its plan")
@@ -86,7 +89,7 @@ def audit_run(
         run=summary.run,
         epsilon=found.epsilon,
         delta=delta,
-        grade=found.grade.value,
+        grade=ledger.spent(summary.run).grade.value,
         crosscheck=checked,
         evidence=evidence,
         findings=tuple(findings),

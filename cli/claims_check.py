@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import click
 from ..accounting.certificate import Uncertifiable, certify
 from ..accounting.checker import CertificateWrong, Undecided
 from ..accounting.grade import Grade
-from ..accounting.ledger import Reservation, SqliteLedger, TamperedLedger
+from ..accounting.ledger import SqliteLedger, TamperedLedger
 from ..accounting.pld_checker import check as check_certificate
 from ..audits.claims import Finding, Verdict
 from ..audits.claims.hearing import told
@@ -179,7 +178,8 @@ def _ledger_outcome(
             runs = [run for run in ledger.runs() if run_name in (None, run.run)]
             events = ledger.joint_events() if run_name is None else ledger.events(run_name)
             grade = ledger.spent(run_name).grade
-            reservations = list(ledger.reservations())
+            samplers = {r.provenance.sampler for r in ledger.reservations(run_name)}
+            sharing = ledger.sharing_noise(run_name)
     except TamperedLedger as error:
         broken = Finding(Verdict.FAILS, f"the ledger was tampered with: {error}")
         return _outcome(title, broken, broken.verdict, broken.reason, [], [])
@@ -201,7 +201,7 @@ def _ledger_outcome(
             checks.append(
                 _Check(run.run, f"{left} reservations without a commit, spent all the same")
             )
-    checks.append(_noise(reservations, {run.run for run in runs}))
+    checks.append(_noise(samplers, sharing))
     checks += [_certified(events, promise), _crosschecked(events, promise)]
     hashes = {run.configuration_hash for run in runs}
     checks.append(_attacked(configuration_path, promise, hashes))
@@ -221,14 +221,10 @@ def _ledger_outcome(
     return _outcome(title, finding, verdict, reason, missing, checks)
 
 
-def _noise(reservations: Sequence[Reservation], runs: set[str]) -> _Check:
-    """Say where noise came from; noise of one seed in two runs could be subtracted."""
-    own = {r.provenance for r in reservations if r.run in runs}
-    text = f"drawn by {', '.join(sorted({each.sampler for each in own}))}"
-    for each in own:
-        shared = {r.run for r in reservations if r.provenance == each}
-        if each.seed is not None and len(shared) > 1:
-            return _Check("noise", f"{text}; {len(shared)} runs share a seed", passed=False)
+def _noise(samplers: set[str], sharing: tuple[str, ...]) -> _Check:
+    text = f"drawn by {', '.join(sorted(samplers))}"
+    if sharing:
+        return _Check("noise", f"{text}; {len(sharing)} runs share a seed", passed=False)
     return _Check("noise", text)
 
 

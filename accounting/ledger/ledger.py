@@ -219,6 +219,18 @@ class Ledger(ABC):
             )
         return events
 
+    def sharing_noise(self, run: str | None = None) -> tuple[str, ...]:
+        """Return the runs, `run` among them, that drew noise from one seed: it can be subtracted.
+
+        What their events cost holds for fresh noise only.
+        """
+        runs_of: dict[Provenance, dict[str, None]] = {}
+        for found in self.reservations():
+            if found.provenance.seed is not None:
+                runs_of.setdefault(found.provenance, {})[found.run] = None
+        shared = (runs for runs in runs_of.values() if len(runs) > 1 and run in (None, *runs))
+        return tuple(dict.fromkeys(name for runs in shared for name in runs))
+
     def spent(self, run: str | None = None) -> Odometer:
         """Return the odometer of one run or of all; see `LedgerState.odometer`."""
         with self._lock:

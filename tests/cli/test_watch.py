@@ -135,10 +135,23 @@ def test_a_run_that_left_its_plan_is_a_finding() -> None:
     assert audit_run(ledger, summary, delta=1e-5).findings == ("the run left its plan",)
 
 
+def test_noise_of_one_seed_in_two_runs_is_a_finding() -> None:
+    ledger, summary = summary_of([step(2.0)], plan=[step(2.0)])
+    assert audit_run(ledger, summary, delta=1e-5).findings == ()
+    assert audit_run(ledger, summary, delta=1e-5).grade == "certified"
+    another = ledger.run("another", configuration_hash="0" * 64)
+    another.reserve((step(9.0),), Provenance("test", 2))
+    assert audit_run(ledger, summary, delta=1e-5).findings == ()
+    another.reserve((step(5.0),), Provenance("test", 1))
+    (finding,) = audit_run(ledger, summary, delta=1e-5).findings
+    assert finding == "noise of one seed with another: it can be subtracted"
+
+
 def test_what_is_no_fault_is_a_remark() -> None:
     ledger, summary = summary_of([step(2.0)], plan=None, commit=False)
     found = audit_run(ledger, summary, delta=1e-5)
     assert found.findings == ()
+    assert found.grade == "estimate"
     assert "no plan" in found.remarks[0]
     assert "without a commit" in found.remarks[1]
 

@@ -24,12 +24,17 @@ def operator_norm_up(matrix: FloatArray, norm: Norm = Norm.L2) -> Fraction:
     """
     if matrix.ndim != 2 or matrix.size == 0 or not np.all(np.isfinite(matrix)):
         raise InvalidParameter("matrix", matrix.shape, "a finite array of shape (m, d)")
-    exact = [[abs(Fraction(float(x))) for x in row] for row in matrix]
-    columns = max(sum(column, Fraction(0)) for column in zip(*exact, strict=True))
+    columns = _largest_row_sum(matrix.T)
     if norm is Norm.L1 or not columns:
         return columns
-    rows = max(sum(row, Fraction(0)) for row in exact)
-    return min(root_up(columns * rows), _spectral_up(matrix))
+    return min(root_up(columns * _largest_row_sum(matrix)), _spectral_up(matrix))
+
+
+def _largest_row_sum(matrix: FloatArray) -> Fraction:
+    """Return the largest sum of absolute entries of a row, exactly."""
+    return max(
+        sum((abs(Fraction(float(x))) for x in row[row != 0.0]), Fraction(0)) for row in matrix
+    )
 
 
 def _spectral_up(matrix: FloatArray) -> Fraction:

@@ -10,17 +10,14 @@ that all keep holds, and any other is unspecified, with what each reading comes 
 'unspecified'
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from itertools import product
 from math import inf
 
-from ...accounting.accountants import RdpAccountant
-from ...accounting.composition import UnpricedMechanism, composed
 from ...accounting.enclosure import Enclosure, shown_down, shown_up
-from ...accounting.guarantee import Guarantee, guarantee
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.errors import (
     InvalidParameter,
@@ -43,8 +40,9 @@ from ...mechanisms.events import (
     SampledWithoutReplacement,
     UnprotectedRelease,
 )
-from ...mechanisms.sensitivity import Norm, declared, scaled
+from ...mechanisms.sensitivity import Norm, Sensitivity, declared, scaled
 from .claim import Derivation, Finding, Verdict
+from .pricing import priced
 
 __all__ = [
     "Kind",
@@ -60,7 +58,6 @@ __all__ = [
 
 # rho and mu do not depend on it
 _SOME_DELTA = 1e-6
-_MOST_GRID_ROUNDS = 10
 # a promised decimal and a computed root of it are the same number
 _ROOM = 1 + Fraction(1, 2**44)
 _REASON = "the sensitivity that the claim states"
@@ -106,9 +103,10 @@ class PromisedEpsilon:
         """Of what is claimed."""
         return f"epsilon at delta {self.delta:g}"
 
-    def true(self, found: Guarantee) -> Enclosure:
-        """Return the same quantity of a guarantee at `delta`."""
-        return found.epsilon
+    @property
+    def quantity(self) -> str:
+        """What is priced."""
+        return "epsilon"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +129,10 @@ class PromisedRho:
         """Of what is claimed."""
         return "rho"
 
-    def true(self, found: Guarantee) -> Enclosure:
-        """Return the same quantity of a guarantee."""
-        return found.rho
+    @property
+    def quantity(self) -> str:
+        """What is priced."""
+        return "rho"
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,9 +155,10 @@ class PromisedMu:
         """Of what is claimed."""
         return "mu"
 
-    def true(self, found: Guarantee) -> Enclosure:
-        """Return the same quantity of a guarantee."""
-        return found.mu
+    @property
+    def quantity(self) -> str:
+        """What is priced."""
+        return "mu"
 
 
 OwnPromise = PromisedEpsilon | PromisedRho | PromisedMu
@@ -291,13 +291,13 @@ class _Reading:
             adjacency=self.adjacency,
             norm=Norm.L2 if gaussian else Norm.L1,
         )
-        step = {
+        made: Mapping[Kind, Callable[[Sensitivity, float], Mechanism]] = {
             Kind.GAUSSIAN: GaussianStep,
             Kind.LAPLACE: LaplaceStep,
             Kind.DISCRETE_GAUSSIAN: DiscreteGaussianStep,
             Kind.DISCRETE_LAPLACE: DiscreteLaplaceStep,
-        }[release.kind]
-        return step(scaled(size, 2) if self.doubled else size, release.noise)
+        }
+        return made[release.kind](scaled(size, 2) if self.doubled else size, release.noise)
 
     def _sampled(
         self, step: GaussianStep | LaplaceStep, release: StatedRelease, scheme: Sampling
@@ -350,51 +350,30 @@ def judged(
     missing = [what for release in releases for what in release.missing]
     if adjacency is None:
         missing.insert(0, "adjacency")
-    costs: dict[str, Enclosure] = {}
-    events: tuple[Event, ...] = ()
-    for reading in _readings(releases, adjacency):
-        ends = [
-            tuple(e for r in releases if (e := reading.event(r, least=least)) is not None)
-            for least in (True, False)
-        ]
-        name = reading.described(releases, adjacency is not None)
-        low = _cost(ends[0], promise)
-        high = low if ends[0] == ends[1] else _cost(ends[1], promise)
-        costs[name], events = Enclosure(low.lower, high.upper), ends[1]
+    readings = list(_readings(releases, adjacency))
+    lists = [
+        tuple(e for r in releases if (e := reading.event(r, least=least)) is not None)
+        for reading in readings
+        for least in (True, False)
+    ]
+    # most often the least and the most that a reading costs are the same
+    apart = list(dict.fromkeys(lists))
+    found = dict(zip(apart, priced(apart, unit=promise.quantity, delta=promise.delta), strict=True))
+    costs = {
+        reading.described(releases, adjacency is not None): Enclosure(
+            found[low].lower, found[high].upper
+        )
+        for reading, low, high in zip(readings, lists[::2], lists[1::2], strict=True)
+    }
+    events = lists[-1]
     return _finding(costs, promise, events if not missing else (), tuple(dict.fromkeys(missing)))
 
 
 def judged_events(events: Sequence[Event], promise: OwnPromise) -> Finding:
     """Return what the court finds about a promise for events that a plan or a ledger lists."""
     listed = tuple(events)
-    return _finding({"as listed": _cost(listed, promise)}, promise, listed, ())
-
-
-def _cost(events: Sequence[Event], promise: OwnPromise) -> Enclosure:
-    """What the events cost in the promise's unit; [0, infinity] where no rule prices them."""
-    if not events:
-        return Enclosure.of(0)
-    try:
-        if isinstance(promise, PromisedEpsilon) and _slow(events):
-            bound = RdpAccountant.over(composed(events)).epsilon(promise.delta)
-            return Enclosure.hull(Enclosure.of(0), bound)
-        return promise.true(guarantee(events, delta=promise.delta))
-    except UnpricedMechanism:
-        return Enclosure.hull(Enclosure.of(0), Enclosure.of(inf))
-
-
-def _slow(events: Sequence[Event]) -> bool:
-    """Whether exact composition would take minutes: grids of samples without a closed moment."""
-    rounds = 0
-    for event in events:
-        mechanism, times = event.mechanism, 1
-        while isinstance(mechanism, Repeated):
-            mechanism, times = mechanism.event, times * mechanism.times
-        gridded = isinstance(mechanism, SampledWithoutReplacement) or (
-            isinstance(mechanism, PoissonSampled) and isinstance(mechanism.event, LaplaceStep)
-        )
-        rounds += times if gridded else 0
-    return rounds > _MOST_GRID_ROUNDS
+    (cost,) = priced([listed], unit=promise.quantity, delta=promise.delta)
+    return _finding({"as listed": cost}, promise, listed, ())
 
 
 def _finding(

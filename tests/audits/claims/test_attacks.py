@@ -103,7 +103,7 @@ def test_vertical_records_are_attacked_past_their_public_messages() -> None:
     assert_same(kept, anew)
     # the gap depends on earlier messages, so that there is no upper end
     assert anew.outcome.upper is None
-    assert 0.0 < anew.outcome.lower
+    assert anew.outcome.lower > 0.0
 
 
 def test_a_verdict_that_the_attack_contradicts_is_noticed() -> None:

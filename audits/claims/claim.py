@@ -159,7 +159,7 @@ class Finding:
         if factor is None or self.verdict not in (Verdict.HOLDS, Verdict.FAILS):
             return self.verdict.value
         if self.verdict is Verdict.FAILS:
-            return f"fails (understates ×{factor:.4g})"
+            return f"fails (understates ×{factor:.4g})" if factor else "fails (truly infinite)"
         return "holds exactly" if abs(factor - 1) < _EXACTLY else f"holds (loose ×{factor:.4g})"
 
     @property

@@ -22,7 +22,7 @@ from ..neighbours import NeighbourPair
 from ..replay import replay_chunks
 from .claim import Counterexample
 
-__all__ = ["likelihood_event", "shift_event"]
+__all__ = ["likelihood_event", "normal_event", "shift_event"]
 
 _BITS = 128
 _CHUNK = 100
@@ -75,6 +75,35 @@ def likelihood_event(
         neighbour,
         rerun,
         (epsilon.upper_float, delta),
+    )
+
+
+def normal_event(mu: Enclosure, *, epsilon: float, delta: float) -> Counterexample:
+    """Return the event "the log-likelihood ratio exceeds epsilon" of any mu-GDP sum of releases.
+
+    Args:
+        mu: finite and positive: what Gaussian steps compose to where their sensitivities are met.
+        epsilon, delta: what the claim allows.
+    """
+    with precision(_BITS):
+        size, threshold = ball_of(mu), ball_of(epsilon) / ball_of(mu)
+        probability = Enclosure.from_ball(_normal(size / 2 - threshold))
+        neighbour = Enclosure.from_ball(_normal(-size / 2 - threshold))
+
+    def rerun(trials: int, seed: int) -> tuple[float, float]:
+        spread = mu.upper_float
+        noise = np.random.default_rng(seed).standard_normal((2, trials))
+        ratios = spread * noise + np.array([[spread**2 / 2], [-(spread**2) / 2]])
+        first, second = np.mean(ratios > epsilon, axis=1)
+        return float(first), float(second)
+
+    return Counterexample(
+        "two data sets that move every release by its whole sensitivity, always the same way",
+        f"the log-likelihood ratio of all releases exceeds {epsilon:.6g}",
+        probability,
+        neighbour,
+        rerun,
+        (epsilon, delta),
     )
 
 

@@ -18,6 +18,7 @@ from itertools import product
 from math import inf
 
 from ...accounting.enclosure import Enclosure, shown_down, shown_up
+from ...accounting.guarantee import guarantee
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.errors import (
     InvalidParameter,
@@ -41,8 +42,9 @@ from ...mechanisms.events import (
     UnprotectedRelease,
 )
 from ...mechanisms.sensitivity import Norm, Sensitivity, declared, scaled
-from .claim import Derivation, Finding, Verdict
-from .pricing import priced
+from .claim import Counterexample, Derivation, Finding, Verdict
+from .gaussian_event import normal_event
+from .pricing import has_closed_form, priced
 
 __all__ = [
     "Kind",
@@ -407,6 +409,7 @@ def _finding(
     # what costs infinity has no certificate
     protected = events if true.upper < inf else ()
     delta = promise.delta if protected else None
+    witness = _violation(protected, promise) if verdict is Verdict.FAILS else ()
     finding = Finding(
         verdict,
         reason,
@@ -414,9 +417,17 @@ def _finding(
         true=true,
         unit=promise.unit,
         figures=costs if len(costs) > 1 else {},
-        evidence=(Derivation((told,), protected, delta),),
+        evidence=(Derivation((told,), protected, delta), *witness),
     )
     return replace(finding, argument=tuple(f"not stated: {what}" for what in missing))
+
+
+def _violation(events: tuple[Event, ...], promise: OwnPromise) -> tuple[Counterexample, ...]:
+    """The exact event that breaks the promise, of Gaussian steps whose sensitivities are met."""
+    if not events or not isinstance(promise, PromisedEpsilon) or not has_closed_form(events):
+        return ()
+    mu = guarantee(events, delta=promise.delta).mu
+    return (normal_event(mu, epsilon=promise.epsilon, delta=promise.delta),)
 
 
 def _told(cost: Enclosure) -> str:

@@ -26,10 +26,9 @@ from ...mechanisms.events import (
     UnprotectedRelease,
 )
 
-__all__ = ["UNITS", "UNKNOWN", "priced"]
+__all__ = ["has_closed_form", "priced"]
 
-UNITS = ("epsilon", "rho", "mu")
-UNKNOWN = Enclosure.hull(Enclosure.of(0), Enclosure.of(inf))
+_UNKNOWN = Enclosure.hull(Enclosure.of(0), Enclosure.of(inf))
 _SECONDS = 15.0
 _MOST_GRID_ROUNDS = 10
 
@@ -48,16 +47,19 @@ def priced(
     found: dict[int, Enclosure] = {}
     slow: dict[int, tuple[Event, ...]] = {}
     for number, events in enumerate(lists):
-        if all(isinstance(_innermost(e.mechanism)[0], _CLOSED) for e in events):
+        if has_closed_form(events):
             found[number] = _price(events, unit, delta)
         else:
             slow[number] = events
     if slow:
         found |= _apart(slow, unit, delta, seconds)
-    return [found.get(number, UNKNOWN) for number in range(len(lists))]
+    return [found.get(number, _UNKNOWN) for number in range(len(lists))]
 
 
-_CLOSED = (GaussianStep, UnprotectedRelease)
+def has_closed_form(events: Sequence[Event]) -> bool:
+    """Return whether all events are Gaussian steps, or without a finite price."""
+    closed = (GaussianStep, UnprotectedRelease)
+    return all(isinstance(_innermost(event.mechanism)[0], closed) for event in events)
 
 
 def _innermost(mechanism: Mechanism) -> tuple[Mechanism, int]:
@@ -76,7 +78,7 @@ def _price(events: Sequence[Event], unit: str, delta: float) -> Enclosure:
             return Enclosure.hull(Enclosure.of(0), bound)
         return _in_unit(guarantee(events, delta=delta), unit)
     except UnpricedMechanism:
-        return UNKNOWN
+        return _UNKNOWN
 
 
 def _in_unit(found: Guarantee, unit: str) -> Enclosure:

@@ -1,10 +1,11 @@
 """The court for the user's own claims: verdicts by reading, against independent routes."""
 
-from math import exp
+from math import exp, sqrt
 
 import pytest
+from scipy.stats import norm
 
-from dpledger.audits.claims import Verdict
+from dpledger.audits.claims import Counterexample, Verdict
 from dpledger.audits.claims.own import (
     Kind,
     PromisedEpsilon,
@@ -50,6 +51,22 @@ def test_units_agree() -> None:
         finding = judged([STEPS], promise, adjacency=ADJACENCY)
         assert finding.verdict_text == "holds exactly"
     assert judged([STEPS], PromisedMu(0.999), adjacency=ADJACENCY).verdict is Verdict.FAILS
+
+
+def test_a_failure_has_an_event_that_the_promise_forbids() -> None:
+    failed = judged([STEPS], PromisedEpsilon(4.3, 1e-5), adjacency=ADJACENCY)
+    (event,) = [e for e in failed.evidence if isinstance(e, Counterexample)]
+    first, second = event.probability.lower_float, event.neighbour_probability.upper_float
+    assert first - exp(4.3) * second > 1e-5
+    # mu = 1: the ratio is normal around ±1/2
+    assert first == pytest.approx(norm.sf(4.3, loc=0.5), rel=1e-9)
+    trials = 1_000_000
+    rates = event.rerun(trials, 5)
+    # 5 standard errors: missed by one of a million seeds; the seed is fixed
+    assert abs(rates[0] - first) < 5 * sqrt(first / trials)
+    assert abs(rates[1] - second) < 5 * sqrt(second / trials)
+    held = judged([STEPS], PromisedEpsilon(4.4, 1e-5), adjacency=ADJACENCY)
+    assert not any(isinstance(e, Counterexample) for e in held.evidence)
 
 
 def test_parties_with_records_of_their_own_pay_the_maximum() -> None:

@@ -22,6 +22,7 @@ from ..audits.crosscheck import MissingExtra, crosscheck
 from ..audits.falsifier import ReplacedRecord
 from ..mechanisms import Event
 from ..mechanisms.encoding import subject_hash
+from ..mechanisms.sensitivity import float_up
 from .attack import run_attack
 from .claim_file import ClaimFile, Function, Tuning, beside, promise_from_text, read_claim
 from .configuration import Configuration, read_configuration
@@ -235,8 +236,8 @@ def _certified(events: list[Event], promise: OwnPromise) -> _Check:
         return _Check("certificate", f"none: {error}")
     except CertificateWrong as error:
         return _Check("certificate", f"refused: {error}", passed=False)
-    epsilon = float(proved.values[0])
-    text = f"epsilon {epsilon:.10g} at delta {promise.delta:g}, verified in {proved.steps} steps"
+    delta, epsilon = (shown_up(float_up(value)) for value in proved.values)
+    text = f"epsilon {epsilon} at delta {delta}, verified in {proved.steps} steps"
     return _Check("certificate", text, passed=proved.subject == subject_hash(events))
 
 

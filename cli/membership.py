@@ -40,6 +40,7 @@ from ..audits.membership import (
 from ..audits.metrics import Promise
 from ..audits.neighbours import NeighbourPair
 from ..mechanisms import Adjacency, EventList, InvalidParameter, SamplingCurator, SeededSampler
+from ..mechanisms.errors import require_nonnegative
 from .configuration import Configuration, read_configuration
 from .output import Outcome, deliver, json_option, shown_down
 from .study import plan
@@ -114,7 +115,7 @@ def membership(
             raise click.UsageError(
                 "Expected --records, --delta and either --epsilon or --mu with --model."
             )
-        promise = ApproxDp(epsilon, delta) if epsilon is not None else Gdp(Fraction(mu or 0) ** 2)
+        promise = _promised(epsilon, mu, delta)
         setting = _of_model(_named(model), _read(records), target, seed, jobs, promise, delta)
     found = check_membership(
         setting.game,
@@ -188,6 +189,14 @@ class _Records:
     labels: Any
     population_features: Any
     population_labels: Any
+
+
+def _promised(epsilon: float | None, mu: float | None, delta: float) -> Promise:
+    if epsilon is not None:
+        return ApproxDp(epsilon, delta)
+    assert mu is not None
+    require_nonnegative("mu", mu)
+    return Gdp(Fraction(mu) ** 2)
 
 
 def _read(path: Path) -> _Records:

@@ -291,6 +291,8 @@ def test_a_finished_run_is_recomputed_certified_and_attacked(
     checks = {check["name"]: check for check in answer.data["checks"]}
     for name in ("ledger", "certificate", "cross-check", "attack"):
         assert checks[name]["passed"], name
+    _, epsilon, _, _, delta, *_ = checks["certificate"]["text"].replace(",", "").split()
+    assert (1.99 < float(epsilon) <= 2.001, float(delta)) == (True, 1e-5)
     assert any("tuning" in what for what in answer.data["missing"])
     answer = call(*arguments, "epsilon=1.9, delta=1e-5")
     assert answer.status == 1

@@ -92,6 +92,10 @@ def test_a_model_that_remembers_is_caught(call: Call, own: tuple[Path, Path], ta
         (("--model", "{model}:memory"), "--records"),
         (("--model", "{model}:memory", "--records", "{records}", "--delta", "1e-5"), "--epsilon"),
         (("--model", "{model}:nothing", "{promise}"), "nothing"),
+        (
+            ("--model", "{model}:coin", "--records", "{records}", "--mu", "-1", "--delta", "1e-5"),
+            "mu=-1",
+        ),
         (("--model", "{model}:number", "{promise}"), "predict_proba"),
         (("--model", "os:system", "{promise}"), "FILE.py:NAME"),
     ],

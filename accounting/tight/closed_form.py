@@ -21,6 +21,7 @@ to δ(ε). Beyond i = N the inner sums are constant, by parity: half of A(1) ± 
 δ(ε - t) at every knot t, if there is no Laplace shift.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -37,11 +38,12 @@ from .dominating import (
     GaussianShift,
     LaplaceShift,
     RandomisedAnswers,
+    Revealed,
     Sampled,
 )
 from .profiles import delta_of, lattice_of
 
-__all__ = ["MOST_KNOTS", "ClosedForm", "closed_form"]
+__all__ = ["MOST_KNOTS", "ClosedForm", "Curve", "closed_form"]
 
 MOST_KNOTS = 1 << 14
 """With more values of the loss a composition has no closed form worth its time."""
@@ -67,23 +69,16 @@ class _Knot:
     rank: int
 
 
-@dataclass(frozen=True)
-class ClosedForm:
-    """The privacy profile of a composition, at `bits` of precision."""
+class Curve(ABC):
+    """A privacy profile that can be enclosed anywhere, and so be inverted."""
 
-    knots: tuple[_Knot, ...]
-    pieces: tuple[tuple[arb, arb, arb_poly], ...]
-    """For each rank A(1), A(-1) and the polynomial in h, all of N Laplace shifts."""
-    rest: DominatingPair | None
-    missing: arb
-    """The mass of losses that were left out: anything from none to this is infinite."""
-    bits: int
-
+    @abstractmethod
     def delta(self, epsilon: float) -> Enclosure:
         """Return an enclosure of δ(ε) for ε >= 0, at most 1."""
-        with precision(self.bits):
-            ball = self._delta(arb(epsilon)) + arb(0).union(self.missing)
-            return Enclosure(ball.lower().max(arb(0)), ball.upper().max(arb(0)).min(arb(1)))
+
+    @abstractmethod
+    def _highest(self) -> float:
+        """Return an ε > 0 at which the search for a small δ may start."""
 
     def epsilon(self, delta: float) -> Enclosure:
         """Return an enclosure of ε(δ), 0 < δ < 1."""
@@ -96,10 +91,6 @@ class ClosedForm:
             return Enclosure(arb(0), arb(high))
         root = brentq(lambda x: self._excess(x, delta), low, high, rtol=1e-14, maxiter=200)
         return Enclosure(arb(self._below(root, delta)), arb(self._above(root, high, delta)))
-
-    def _highest(self) -> float:
-        top = float(max(knot.loss.upper() for knot in self.knots))
-        return max(top * (1 + 2.0**-50), 2.0**-20)
 
     def _excess(self, epsilon: float, delta: float) -> float:
         found = self.delta(epsilon)
@@ -120,6 +111,29 @@ class ClosedForm:
             if self.delta(candidate).upper <= delta:
                 return candidate
         return high
+
+
+@dataclass(frozen=True)
+class ClosedForm(Curve):
+    """The privacy profile of a composition, at `bits` of precision."""
+
+    knots: tuple[_Knot, ...]
+    pieces: tuple[tuple[arb, arb, arb_poly], ...]
+    """For each rank A(1), A(-1) and the polynomial in h, all of N Laplace shifts."""
+    rest: DominatingPair | None
+    missing: arb
+    """The mass of losses that were left out: anything from none to this is infinite."""
+    bits: int
+
+    def delta(self, epsilon: float) -> Enclosure:
+        """Return an enclosure of δ(ε) for ε >= 0, at most 1."""
+        with precision(self.bits):
+            ball = self._delta(arb(epsilon)) + arb(0).union(self.missing)
+            return Enclosure(ball.lower().max(arb(0)), ball.upper().max(arb(0)).min(arb(1)))
+
+    def _highest(self) -> float:
+        top = float(max(knot.loss.upper() for knot in self.knots))
+        return max(top * (1 + 2.0**-50), 2.0**-20)
 
     def _delta(self, epsilon: arb) -> arb:
         total = arb(0)
@@ -164,7 +178,8 @@ def _closed_form(
 ) -> ClosedForm | None:
     lattices = [(pair, n) for pair, n in counts if isinstance(pair, _Lattice)]
     laplace = [(pair, n) for pair, n in counts if isinstance(pair, LaplaceShift)]
-    others = [(pair, n) for pair, n in counts if isinstance(pair, GaussianShift | Sampled)]
+    profiled = GaussianShift | Sampled | Revealed
+    others = [(pair, n) for pair, n in counts if isinstance(pair, profiled)]
     shifts = sum(n for _, n in laplace)
     if shifts > _MOST_LAPLACE or (others and (laplace or sum(n for _, n in others) > 1)):
         return None

@@ -23,6 +23,7 @@ __all__ = [
     "LaplaceShift",
     "Order",
     "RandomisedAnswers",
+    "Revealed",
     "Sampled",
 ]
 
@@ -143,11 +144,28 @@ class Sampled:
         return self._hash
 
 
+@dataclass(frozen=True, slots=True)
+class Revealed:
+    """The shift `base` met with probability `rate`, and the adversary is told whether it was.
+
+    Its profile (1-q)(1-γ)⁺ + q H_γ(base) lies above that of `Sampled` in every order, because H_γ
+    is jointly convex; and hardly above it where the shift is so long that one sees it anyway.
+    Source: Balle, Barthe, Gaboardi 2018, Section 2 (joint convexity).
+    """
+
+    base: GaussianShift | LaplaceShift
+    rate: Fraction
+
+    def __post_init__(self) -> None:
+        require_rate("rate", self.rate)
+
+
 DominatingPair = (
     GaussianShift
     | LaplaceShift
     | DiscreteGaussianShift
     | DiscreteLaplaceShift
     | RandomisedAnswers
+    | Revealed
     | Sampled
 )

@@ -23,6 +23,7 @@ from .dominating import (
     LaplaceShift,
     Order,
     RandomisedAnswers,
+    Revealed,
     Sampled,
 )
 from .quadrature import WIDEST_SHIFT, Demand, Density, Panel, plan_line, plan_panels, plan_shift
@@ -210,7 +211,9 @@ def nodes(pair: DominatingPair, demand: Demand) -> Nodes:
             raise TypeError(f"Expected a pair without a closed form instead got {pair!r}.")
 
 
-def _closed_form(pair: GaussianShift | LaplaceShift, z: Complexes) -> Moments:
+def _closed_form(pair: GaussianShift | LaplaceShift | Revealed, z: Complexes) -> Moments:
+    if isinstance(pair, Revealed):
+        return _with_probability(float(pair.rate), _closed_form(pair.base, z))
     if isinstance(pair, GaussianShift):
         value = z * (z + 1) * (float(pair.mu_squared) / 2)
         return Moments(value, 8 * EPS * np.abs(value))
@@ -219,13 +222,28 @@ def _closed_form(pair: GaussianShift | LaplaceShift, z: Complexes) -> Moments:
     return Moments(value, 16 * EPS * (np.abs(value) + np.abs(z) * e))
 
 
+def _with_probability(q: float, base: Moments) -> Moments:
+    """Return log(1 - q + q M) for the moments M of `base`."""
+    shifted = base.log + log(q)
+    large = shifted.real > 30
+    few = base.log.real < 1
+    near = q * np.expm1(np.where(few, base.log, 0))
+    far = np.exp(np.where(large, 0, shifted)) - q
+    rest: Complexes = np.asarray((1 - q) * np.exp(-np.where(large, shifted, 30)), np.complex128)
+    excess: Complexes = np.asarray(np.where(few, near, far), np.complex128)
+    value = np.where(large, shifted + _log1p(rest), _log1p(excess))
+    # how much the error of log M weighs: |q M / (1 - q + q M)|
+    share = np.exp(np.minimum(shifted.real - value.real, 700.0))
+    return Moments(value, 16 * EPS * (np.abs(value) + share * abs(log(q))) + 2 * share * base.error)
+
+
 def log_moments(pair: DominatingPair, z: Complexes, demand: Demand) -> Moments:
     """Return log M(1 + z) for complex `z`, shape (N,), all of real part `demand.order` > 0.
 
     Raises nothing; moments whose integrand lies out of reach are infinite.
     Source: Mironov, Talwar, Zhang 2019 for the sampled Gaussian at real orders.
     """
-    if isinstance(pair, GaussianShift | LaplaceShift):
+    if isinstance(pair, GaussianShift | LaplaceShift | Revealed):
         return _closed_form(pair, z)
     if out_of_reach(pair, demand.order):
         return Moments(np.full(z.shape, complex(inf, 0)), np.zeros(z.shape))
@@ -251,7 +269,7 @@ def log_moments(pair: DominatingPair, z: Complexes, demand: Demand) -> Moments:
 
 def log_real_moments(pair: DominatingPair, orders: Floats) -> Floats:
     """Return log M(1 + c) at rising real orders c > 0; infinity where out of reach."""
-    if isinstance(pair, GaussianShift | LaplaceShift):
+    if isinstance(pair, GaussianShift | LaplaceShift | Revealed):
         return _closed_form(pair, orders.astype(np.complex128)).log.real
     found = np.full(orders.shape, inf)
     reached = [c for c in orders.tolist() if not out_of_reach(pair, c)]
@@ -320,6 +338,8 @@ def maximal_loss(pair: DominatingPair) -> float:
             exact = float(pair.rate * pair.shift)
         case RandomisedAnswers():
             exact = _gain(pair)
+        case Revealed():
+            return maximal_loss(pair.base)
         case Sampled(order=Order.MIXTURE_SECOND):
             exact = -log1p(-float(pair.rate))
             if isinstance(pair.base, LaplaceShift):
@@ -355,7 +375,7 @@ def out_of_reach(pair: DominatingPair, order: float) -> bool:
 def nodes_needed(pair: DominatingPair, demand: Demand) -> int:
     """Return about how many nodes `nodes` would hand out."""
     match pair:
-        case GaussianShift() | LaplaceShift():
+        case GaussianShift() | LaplaceShift() | Revealed():
             return 1
         case Sampled(base=GaussianShift() as base) if pair.order is not Order.GLUED:
             mu = sqrt(base.mu_squared)

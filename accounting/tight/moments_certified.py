@@ -21,6 +21,7 @@ from .dominating import (
     LaplaceShift,
     Order,
     RandomisedAnswers,
+    Revealed,
     Sampled,
 )
 from .moments import (
@@ -255,7 +256,9 @@ def _nodes(pair: DominatingPair, demand: Demand) -> _Nodes:
             raise TypeError(f"Expected a pair without a closed form instead got {pair!r}.")
 
 
-def _closed_form(pair: GaussianShift | LaplaceShift, z: acb) -> acb:
+def _closed_form(pair: GaussianShift | LaplaceShift | Revealed, z: acb) -> acb:
+    if isinstance(pair, Revealed):
+        return 1 + ball_of(pair.rate) * (_closed_form(pair.base, z) - 1)
     if isinstance(pair, GaussianShift):
         return (z * (z + 1) * mu_squared_ball(pair) / 2).exp()
     e = ball_of(pair.epsilon)
@@ -270,7 +273,7 @@ def real_moment(pair: DominatingPair, order: float) -> arb:
 def moments_on_line(pair: DominatingPair, step: float, count: int, demand: Demand) -> list[acb]:
     """Return balls that contain M(1 + demand.order + i k step), k = 0..count."""
     c = arb(demand.order)
-    if isinstance(pair, GaussianShift | LaplaceShift):
+    if isinstance(pair, GaussianShift | LaplaceShift | Revealed):
         return [_closed_form(pair, acb(c, arb(step) * k)) for k in range(count + 1)]
     nodes = _nodes(pair, demand)
     sums = _turned(nodes.tilted(c), [arb(step) * loss for loss in nodes.loss], count)

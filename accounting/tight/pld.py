@@ -41,6 +41,7 @@ from .dominating import (
     Sampled,
 )
 from .profiles import delta_of, tails_of
+from .revealed import revealed
 from .saddle import Counts, epsilon_by_moments
 
 __all__ = [
@@ -53,6 +54,8 @@ __all__ = [
 ]
 
 _PRECISION_MARGIN = 64
+_LONGEST_INTEGER = 1 << 20
+"""Bits of a mass beyond which something overflowed."""
 
 
 class Rounding(Enum):
@@ -226,9 +229,8 @@ def _atoms(pair: DominatingPair) -> tuple[float, float]:
             gain = abs(log(pair.truth / pair.other))
             return gain, gain if pair.categories > 2 else 2 * gain
         case Sampled(base=LaplaceShift() as base):
-            top, bottom = (
-                log1p(float(pair.rate) * expm1(sign * float(base.epsilon))) for sign in (1, -1)
-            )
+            e, q = float(base.epsilon), float(pair.rate)
+            top, bottom = log1p(q * expm1(e)) if e < 700 else e + log(q), log1p(q * expm1(-e))
             if pair.order is Order.GLUED:
                 return 0.0, top
             return top if pair.order is Order.MIXTURE_FIRST else -top, top - bottom
@@ -325,6 +327,8 @@ def _integer_down(value: arb) -> int:
 def _whole(value: arb) -> int:
     """Return the whole number that an exact ball is."""
     mantissa, exponent = value.man_exp()
+    if exponent > _LONGEST_INTEGER:
+        raise ArithmeticError("Expected a mass of fewer bits.")
     return int(mantissa) << int(exponent) if exponent >= 0 else int(mantissa) >> -int(exponent)
 
 
@@ -352,7 +356,7 @@ def _grid_step(counts: Counts, delta: float, cells: int) -> float:
 
     It divides the distance of atoms of the pair composed most often, if it can, or is a power of 2.
     """
-    reach = max(epsilon_by_moments(counts, log(delta) - 24)[0], 1e-12)
+    reach = max(epsilon_by_moments(revealed(counts), log(delta) - 24)[0], 1e-12)
     step = 2.0 ** ceil(log2(2 * reach / cells))
     distances = [(n, _atoms(pair)[1]) for pair, n in counts.items()]
     distance = max(((n, far) for n, far in distances if far >= step), default=(0, 0.0))[1]

@@ -9,7 +9,8 @@
 Each order of a sampled pair is composed alone; the largest value counts. For one order, the first
 of these routes that applies: a closed form for Gaussian shifts alone, for a single event and for
 losses with few values (`closed_form`; the fast grade asks it only where the next is loose); contour
-integration; loss distributions in exact integers where the contour leaves too much open.
+integration; loss distributions in exact integers where the contour leaves too much open. Upper
+bounds of very long sampled shifts are those of samples that are told (`revealed`).
 """
 
 from collections import Counter
@@ -31,12 +32,13 @@ from .. import gaussian, gaussian_fast
 from ..composition import Account
 from ..enclosure import Enclosure, ball_of, precision
 from . import contour, contour_certified
-from .closed_form import closed_form
+from .closed_form import MOST_KNOTS, Curve, closed_form
 from .dominating import DominatingPair, GaussianShift
 from .leaves import Unprotected, orders_of, pairs_of
 from .moments import maximal_loss
 from .pld import LossDistribution, Rounding, compose, delta_by_pld, epsilon_by_pld
 from .profiles import delta_of
+from .revealed import revealed, revealed_form
 from .saddle import epsilon_by_moments
 
 __all__ = ["PrivacyProfile"]
@@ -236,6 +238,7 @@ def _larger(first: Enclosure, second: Enclosure) -> Enclosure:
 
 def _below(counts: Counts, delta: float, known: arb) -> bool:
     """Return whether one moment shows that ε(δ) <= known > 0, so that no more need be asked."""
+    counts = revealed(counts)
     if not (counts and known > 0 and epsilon_by_moments(counts, log(delta))[0] < float(known)):
         return False
     return bool(contour_certified.epsilon_ceiling(counts, delta) <= known)
@@ -255,14 +258,48 @@ def _single(counts: Counts) -> DominatingPair | None:
     return next(iter(counts)) if sum(counts.values()) == 1 else None
 
 
+def _closed(counts: Counts, delta: float, *, most_terms: int = MOST_KNOTS) -> Curve | None:
+    """Return a closed form of the composition for questions about δ down to `delta`, or None."""
+    return closed_form(counts, delta, most_knots=most_terms) or revealed_form(
+        counts, delta, most_terms=min(most_terms, _FEW_KNOTS)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What lies above and below a composition with very long shifts, and its largest loss."""
+
+    above: Counts
+    below: Counts
+    largest: float
+
+
+def _told(counts: Counts) -> _Told | None:
+    """Return what stands for a composition with very long shifts; None for any other.
+
+    A single event has a closed form, however long its shift.
+    """
+    above = revealed(counts)
+    if sum(counts.values()) == 1 or above == counts:
+        return None
+    below = {pair: n for pair, n in counts.items() if pair in above}
+    largest = sum(n * maximal_loss(pair) for pair, n in counts.items())
+    return _Told(above, below, largest * (1 + 2.0**-40))
+
+
 def _epsilon(counts: Counts, delta: float) -> Enclosure:
+    told = _told(counts)
+    if told is not None:
+        upper = _epsilon(told.above, delta).upper.min(arb(told.largest)).upper()
+        lower = _epsilon(told.below, delta).lower if told.below else arb(0)
+        return _narrowed(Enclosure(lower.min(upper).lower(), upper), counts, delta)
     mu_squared = _mu_squared(counts)
     if mu_squared is not None:
         return gaussian.epsilon_from_delta(mu_squared=mu_squared, delta=delta)
     single = _single(counts)
     if single is not None:
         return _epsilon_of_one(single, delta)
-    closed = closed_form(counts, delta)
+    closed = _closed(counts, delta)
     if closed is not None:
         return closed.epsilon(delta)
     share = contour.epsilons_upper(counts, np.array([delta]), np.zeros(1)).shares[0]
@@ -270,6 +307,11 @@ def _epsilon(counts: Counts, delta: float) -> Enclosure:
         found = contour_certified.epsilon_enclosure(counts, delta)
     else:
         found = Enclosure(arb(0), contour_certified.epsilon_ceiling(counts, delta))
+    return _narrowed(found, counts, delta)
+
+
+def _narrowed(found: Enclosure, counts: Counts, delta: float) -> Enclosure:
+    """Return an enclosure of ε(δ), by loss distributions on a grid where it is wide."""
     for cells in _GRIDS:
         if found.relative_width <= _WIDEST:
             break
@@ -291,6 +333,10 @@ def _epsilons_fast(counts: Counts, deltas: Floats, least: Floats) -> Floats:
     """Return upper bounds on the larger of ε(δ) and `least`."""
     if not (counts and deltas.size):
         return least
+    told = _told(counts)
+    if told is not None:
+        bounds = np.minimum(_epsilons_fast(told.above, deltas, least), told.largest)
+        return np.maximum(bounds, least)
     mu_squared = _mu_squared(counts)
     if mu_squared is not None:
         return np.maximum(gaussian_fast.epsilon_upper(mu_squared=mu_squared, delta=deltas), least)
@@ -316,7 +362,7 @@ class _Route(Protocol):
 
 def _route_for(counts: Counts, smallest: float, queries: int) -> _Route | None:
     """Return what may do better than a contour down to δ = smallest, in a fast query's time."""
-    closed = closed_form(counts, smallest, most_knots=_FEW_KNOTS // queries)
+    closed = _closed(counts, smallest, most_terms=_FEW_KNOTS // queries)
     if closed is not None:
         return closed
     try:
@@ -369,6 +415,11 @@ def _epsilon_of_one(pair: DominatingPair, delta: float) -> Enclosure:
 
 
 def _delta(counts: Counts, epsilon: float) -> Enclosure:
+    told = _told(counts)
+    if told is not None:
+        upper = _delta(told.above, epsilon).upper if epsilon < told.largest else arb(0)
+        lower = _delta(told.below, epsilon).lower if told.below else arb(0)
+        return _delta_narrowed(Enclosure(lower.min(upper).lower(), upper), counts, epsilon)
     mu_squared = _mu_squared(counts)
     if mu_squared is not None:
         return gaussian.delta_from_epsilon(mu_squared=mu_squared, epsilon=epsilon)
@@ -378,10 +429,14 @@ def _delta(counts: Counts, epsilon: float) -> Enclosure:
             ball = delta_of(single, arb(epsilon))
             return Enclosure(ball.lower().max(arb(0)).lower(), ball.upper().max(arb(0)).upper())
     for smallest in _SMALLEST:
-        closed = closed_form(counts, smallest)
+        closed = _closed(counts, smallest)
         if closed is not None and closed.delta(epsilon).relative_width <= _WIDEST:
             return closed.delta(epsilon)
-    found = contour_certified.delta_enclosure(counts, epsilon)
+    return _delta_narrowed(contour_certified.delta_enclosure(counts, epsilon), counts, epsilon)
+
+
+def _delta_narrowed(found: Enclosure, counts: Counts, epsilon: float) -> Enclosure:
+    """Return an enclosure of δ(ε), by loss distributions on a grid where it is wide."""
     if found.relative_width <= _WIDEST:
         return found
     about = min(float(_deltas_fast(counts, np.array([epsilon]), np.zeros(1))[0]), 0.5)
@@ -399,6 +454,10 @@ def _deltas_fast(counts: Counts, epsilons: Floats, least: Floats) -> Floats:
     """Return upper bounds on the larger of δ(ε) and `least`."""
     if not (counts and epsilons.size):
         return least
+    told = _told(counts)
+    if told is not None:
+        bounds = np.where(epsilons < told.largest, _deltas_fast(told.above, epsilons, least), least)
+        return np.maximum(bounds, least)
     if _mu_squared(counts) is not None or _single(counts) is not None:
         return np.maximum([_delta(counts, float(x)).upper_float for x in epsilons], least)
     found, shares = contour.deltas_upper(counts, epsilons, least)

@@ -20,6 +20,7 @@ from .dominating import (
     LaplaceShift,
     Order,
     RandomisedAnswers,
+    Revealed,
     Sampled,
 )
 
@@ -28,6 +29,7 @@ __all__ = ["Lattice", "delta_of", "lattice_of", "mu_squared_ball", "tails_of"]
 Tails = tuple[arb, arb]
 
 _ZERO, _ONE = arb(0), arb(1)
+_EITHER = _ZERO.union(_ONE)
 
 
 def mu_squared_ball(pair: GaussianShift) -> arb:
@@ -51,6 +53,10 @@ def tails_of(pair: DominatingPair, x: arb) -> Tails:
             return _above(pair, x)
         case Sampled():
             return _sampled(pair, x)
+        case Revealed():
+            p, q = _above(pair.base, x)
+            met, missed = ball_of(pair.rate), _ONE if x < 0 else _ZERO if x >= 0 else _EITHER
+            return met * p + (1 - met) * missed, met * q + (1 - met) * missed
         case _:
             return _discrete(pair, x)
 

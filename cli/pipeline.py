@@ -38,6 +38,7 @@ from .attack import attack_outcome, run_attack
 from .configuration import Configuration
 from .narrative import narrative, versions
 from .output import Advance, Outcome, guarantee_data, shown, shown_up
+from .strict import ConfigurationError
 from .study import Plan, Training, new_folder, plan, planned_events, train
 
 __all__ = ["Wishes", "carry_out"]
@@ -81,6 +82,7 @@ def carry_out(configuration: Configuration, wishes: Wishes, start: Start) -> Out
     ledger_path = wishes.ledger or folder / "ledger.sqlite"
     name = f"{wishes.name} {datetime.now(UTC).isoformat(timespec='microseconds')}"
     with SqliteLedger(ledger_path) as ledger:
+        _require_fresh_noise(configuration, ledger)
         sink = ledger.run(name, configuration_hash=configuration.sha256, plan=made.events)
         training = train(
             configuration, solver, dataset, test, sink, progress=start(configuration.solver.label)
@@ -149,6 +151,18 @@ def carry_out(configuration: Configuration, wishes: Wishes, start: Start) -> Out
         or made.events != events
         or (attacked is not None and attacked.finding),
     )
+
+
+def _require_fresh_noise(configuration: Configuration, ledger: SqliteLedger) -> None:
+    """Raise `ConfigurationError` if the ledger holds noise of this seed: it could be subtracted."""
+    provenance = configuration.build_sampler().provenance
+    if provenance.seed is None:
+        return
+    if any(found.provenance == provenance for found in ledger.reservations()):
+        raise ConfigurationError(
+            f"Expected noise.seed={provenance.seed} to be new to {ledger.path}: equal noise in two "
+            "runs can be subtracted. Nothing was spent."
+        )
 
 
 def _baselines(

@@ -120,9 +120,11 @@ def test_a_budget_refuses_before_anything_is_drawn(call: Call, folder: Path) -> 
         "ledger", "create", ledger, "--epsilon", 2, "--delta", 1e-5, "--adjacency", "replace-one"
     )
     assert made.status == 0
-    arguments = ("run", folder / "run.toml", "--ledger", ledger, *QUICK)
-    assert call(*arguments, "--out", folder / "first").status == 0
-    refused = call(*arguments, "--out", folder / "second")
+    to_ledger = ("--ledger", ledger, *QUICK)
+    first = call("run", folder / "run.toml", "--out", folder / "first", *to_ledger)
+    assert first.status == 0
+    other_noise = edited(folder, ("seed = 5", "seed = 6"))
+    refused = call("run", other_noise, "--out", folder / "second", *to_ledger)
     assert refused.status == 2
     assert "BudgetExceeded" in refused.err
     with SqliteLedger(ledger, read_only=True) as opened:

@@ -42,14 +42,26 @@ def test_a_new_run_is_audited_once(call: Call, ledger: Path) -> None:
     assert call("watch", ledger, *OPTIONS).data["runs"] == []
 
 
-def test_evidence_adds_up_from_run_to_run(call: Call, folder: Path, ledger: Path) -> None:
-    told = ("--config", folder / "run.toml", *OPTIONS)
+def test_evidence_adds_up_from_run_to_run(call: Call, folder: Path) -> None:
+    path = edited(folder, ('sampler = "philox"\nseed = 5', 'sampler = "system"'))
+    ledger, told = folder / "ledger.sqlite", ("--config", path, *OPTIONS)
+    once = ("--ledger", ledger, "--no-attack", "--no-baselines", "--no-crosscheck")
+    assert call("run", path, "--out", folder / "first", *once).status == 0
     assert call("watch", ledger, *told).data["runs"][0]["pairs"] == 20
-    again = ("--out", folder / "again", "--ledger", ledger, "--no-attack", "--no-baselines")
-    assert call("run", folder / "run.toml", *again).status == 0
+    assert call("run", path, "--out", folder / "second", *once).status == 0
     (run,) = call("watch", ledger, *told).data["runs"]
     assert run["pairs"] == 40
     assert run["refuted_after"] is None
+
+
+def test_noise_of_one_seed_is_not_drawn_twice_on_a_ledger(
+    call: Call, folder: Path, ledger: Path
+) -> None:
+    rows = call("ledger", "verify", ledger, "--json").data["rows"]
+    answer = call("run", folder / "run.toml", "--out", folder / "again", "--ledger", ledger)
+    assert answer.status == 2
+    assert "noise.seed=5" in answer.err
+    assert call("ledger", "verify", ledger, "--json").data["rows"] == rows
 
 
 def test_the_published_algorithm_is_a_finding(call: Call, folder: Path) -> None:

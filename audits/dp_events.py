@@ -114,7 +114,10 @@ def _randomised_response(peer: Any, mechanism: RandomisedResponse) -> Any:
 
 
 def mechanism_of(event: Any, *, adjacency: Adjacency, sensitivity: Number) -> tuple[Mechanism, ...]:
-    """Return the mechanisms that a `DpEvent` composes, in order.
+    """Return the mechanisms that a `DpEvent` composes: `Repeated` what runs several times.
+
+    A repeated composition is a composition of repetitions, as the cost does not depend on the
+    order; so a document's counts stay numbers.
 
     Args:
         event: an instance of one of their event classes.
@@ -142,7 +145,7 @@ def _mechanisms(peer: Any, event: Any, size: Sensitivity) -> list[Mechanism]:
         return [found for part in event.events for found in _mechanisms(peer, part, size)]
     if kind is peer.SelfComposedDpEvent:
         inner, count = _mechanisms(peer, event.event, size), int(event.count)
-        return [Repeated(inner[0], count)] if len(inner) == 1 else inner * count
+        return [Repeated(found, count) for found in inner] if count else []
     if kind is peer.NonPrivateDpEvent:
         return [UnprotectedRelease("a NonPrivateDpEvent")]
     if kind is peer.GaussianDpEvent or kind is peer.LaplaceDpEvent:

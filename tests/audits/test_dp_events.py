@@ -93,11 +93,19 @@ def test_what_only_some_of_their_accountants_know_is_named(name):
         mechanism_of(event, adjacency=Adjacency.ADD_REMOVE_ONE, sensitivity=1)
 
 
-def test_compositions_are_unrolled_in_order():
+def test_a_repeated_composition_is_a_composition_of_repetitions():
     first, second = peer.GaussianDpEvent(1.0), peer.GaussianDpEvent(2.0)
     both = peer.ComposedDpEvent([first, second])
     one, two = back(first) + back(second)
-    assert back(peer.SelfComposedDpEvent(both, 2)) == (one, two, one, two)
+    assert back(peer.SelfComposedDpEvent(both, 2)) == (Repeated(one, 2), Repeated(two, 2))
+
+
+def test_a_count_stays_a_number_however_large():
+    both = peer.ComposedDpEvent([peer.GaussianDpEvent(1e9), peer.LaplaceDpEvent(1e12)])
+    huge = peer.SelfComposedDpEvent(peer.SelfComposedDpEvent(both, 10**9), 10**9)
+    first, second = back(huge)
+    one, two = back(both)
+    assert (first, second) == tuple(Repeated(Repeated(x, 10**9), 10**9) for x in (one, two))
 
 
 def test_a_clipped_sum_under_replace_one_has_twice_the_sensitivity():

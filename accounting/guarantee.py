@@ -80,8 +80,7 @@ _BY_ACCOUNTANT: dict[str, tuple[Theorem, ...]] = {
         Theorem("RDP to (epsilon, delta)", "Canonne, Kamath, Steinke 2020, Proposition 12"),
     ),
 }
-_BY_KIND: dict[type[Mechanism], Theorem] = {
-    PoissonSampled: Theorem("pairs under Poisson sampling", "Zhu, Dong, Wang 2022, Theorem 11"),
+_SAMPLED: dict[type[Mechanism], Theorem] = {
     SampledWithoutReplacement: Theorem(
         "the pair of a fixed batch under replace-one", "Zhu, Dong, Wang 2022, Theorem 11"
     ),
@@ -89,10 +88,28 @@ _BY_KIND: dict[type[Mechanism], Theorem] = {
         "a sampled and a constant shift are post-processing of both apart, the noise split",
         "Zhu, Dong, Wang 2022, Theorem 11, for the sampled one",
     ),
-    DiscreteGaussianStep: Theorem(
-        "a discrete Gaussian costs no more than a Gaussian, order by order",
-        "Canonne, Kamath, Steinke 2020, Theorem 4",
-    ),
+}
+_BY_KIND: dict[str, dict[type[Mechanism], Theorem]] = {
+    "GDP": {},
+    "tight": {
+        PoissonSampled: Theorem("pairs under Poisson sampling", "Zhu, Dong, Wang 2022, Theorem 11"),
+        **_SAMPLED,
+        DiscreteGaussianStep: Theorem(
+            "discrete Gaussian noise of exact probabilities, each coordinate moved by one",
+            "Canonne, Kamath, Steinke 2020, Definition 1",
+        ),
+    },
+    "RDP": {
+        PoissonSampled: Theorem(
+            "Rényi divergences under Poisson sampling",
+            "Mironov, Talwar, Zhang 2019, Theorems 4 and 5",
+        ),
+        **_SAMPLED,
+        DiscreteGaussianStep: Theorem(
+            "a discrete Gaussian costs no more than a Gaussian, order by order",
+            "Canonne, Kamath, Steinke 2020, Theorem 4",
+        ),
+    },
 }
 
 
@@ -211,7 +228,7 @@ def _theorems(
     composition: Composition, accountant: Accountant, *, split: bool
 ) -> tuple[Theorem, ...]:
     kinds = {type(m) for _, account in composition.accounts for m in account.others}
-    by_kind = (_BY_KIND[kind] for kind in _BY_KIND if kind in kinds)
+    by_kind = (theorem for kind, theorem in _BY_KIND[accountant.name].items() if kind in kinds)
     found = dict.fromkeys((*_BY_ACCOUNTANT[accountant.name], *by_kind))
     return (*found, _PARTIES) if split else tuple(found)
 

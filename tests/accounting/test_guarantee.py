@@ -20,6 +20,7 @@ from dpledger.mechanisms import (
     AdjacencyMismatch,
     Audience,
     Context,
+    DiscreteGaussianStep,
     Event,
     GaussianStep,
     InvalidParameter,
@@ -179,6 +180,24 @@ def test_sampled_steps_have_an_epsilon_no_mu_and_say_what_they_rest_on() -> None
     fast = epsilons_at(plan, deltas=[1e-5], grade=Grade.FAST)
     assert found.epsilon.lower_float <= fast.epsilon[0] <= found.epsilon.upper_float * (1 + 1e-6)
     assert deltas_at(plan, epsilons=[found.epsilon.upper_float]).delta[0] <= 1e-5 * (1 + 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("root", "method", "cited", "not_cited"),
+    [
+        (1, "privacy profile", "Definition 1", "Theorem 4"),
+        (2, "Rényi", "Theorem 4", "Definition 1"),
+    ],
+)
+def test_a_discrete_gaussian_cites_what_priced_it(
+    root: int, method: str, cited: str, not_cited: str
+) -> None:
+    size = declared(root, "counts", adjacency=Adjacency.REPLACE_ONE)
+    found = guarantee([event(DiscreteGaussianStep(size, 9.5))], delta=1e-6)
+    sources = [t.source for t in found.theorems if "Canonne" in t.source]
+    assert method in found.method
+    assert any(source.endswith(cited) for source in sources)
+    assert not any(source.endswith(not_cited) for source in sources)
 
 
 def test_pure_steps_have_a_rho() -> None:

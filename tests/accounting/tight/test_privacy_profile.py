@@ -14,7 +14,12 @@ from hypothesis import strategies as st
 
 from dpledger.accounting import gaussian, gaussian_fast
 from dpledger.accounting.composition import composed
-from dpledger.accounting.tight import PrivacyProfile, contour, contour_certified
+from dpledger.accounting.tight import (
+    PrivacyProfile,
+    contour,
+    contour_certified,
+    privacy_profile,
+)
 from dpledger.accounting.tight.dominating import (
     DiscreteGaussianShift,
     DiscreteLaplaceShift,
@@ -232,15 +237,25 @@ def test_a_whole_curve_is_the_answers_one_by_one() -> None:
         assert epsilons.flat[k] >= profile.epsilon(float(deltas.flat[k])).lower_float
 
 
-def test_delta_and_epsilon_are_inverse_where_no_contour_decides() -> None:
+@pytest.mark.parametrize(
+    ("grids", "width"),
+    [
+        ((1 << 12,), 1e-3),
+        pytest.param((1 << 13, 1 << 15), 1e-4, marks=pytest.mark.slow),
+    ],
+)
+def test_delta_and_epsilon_are_inverse_where_no_contour_decides(
+    grids: tuple[int, ...], width: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(privacy_profile, "_GRIDS", grids)
     # so few steps that the contour's cut-off hides everything
     profile = add_remove({(0.01, 1.0): 3})
     epsilon = profile.epsilon(1e-5)
-    assert epsilon.relative_width < 1e-4
-    assert profile.delta(epsilon.upper_float).lower_float <= 1e-5
-    assert profile.delta(epsilon.lower_float).upper_float >= 1e-5
-    assert profile.delta(epsilon.upper_float).relative_width < 1e-3
-    assert profile.delta_upper(epsilon.upper_float) == pytest.approx(1e-5, rel=1e-3)
+    assert epsilon.relative_width < width
+    above, below = profile.delta(epsilon.upper_float), profile.delta(epsilon.lower_float)
+    assert above.lower_float <= 1e-5 <= below.upper_float
+    assert above.relative_width < 10 * width
+    assert profile.delta_upper(epsilon.upper_float) == pytest.approx(1e-5, rel=10 * width)
 
 
 def test_one_event_more_costs_one_moment_evaluation_an_order() -> None:
@@ -336,13 +351,13 @@ def _soundness(seed: int) -> None:
     assert certified.lower <= grid.upper
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", [0, 1, 2, 4, 5, 6, 7])
 def test_soundness_on_random_compositions(seed: int) -> None:
     _soundness(seed)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(8, 500))
+@pytest.mark.parametrize("seed", [3, *range(8, 500)])
 def test_soundness_on_very_many_random_compositions(seed: int) -> None:
     _soundness(seed)
 

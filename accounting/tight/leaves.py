@@ -14,6 +14,7 @@ of squared sensitivity 4 or more: one coordinate may move by two or four by one,
 of these are different lattice distributions, and no published theorem says that one of them, or one
 pair over all of them, dominates. Rényi and zCDP accountants price it for every vector (Canonne,
 Kamath, Steinke 2020, Theorem 14). Below 4 coordinates move by one only, each independently.
+Discrete noise on a very fine lattice is left to them too: every value of its loss would be kept.
 """
 
 from collections import Counter
@@ -56,6 +57,10 @@ _SHARES = (
     *(Fraction(odd, 2**k) for k in range(14, 1, -1) for odd in (2, 3)),
     *(1 - Fraction(1, 2**k) for k in range(3, 7)),
 )
+
+
+_LONGEST_LATTICE = 1 << 11
+"""The steps of a lattice over which discrete noise spreads, or which its shift spans, at most."""
 
 
 class NoDominatingPair(DpledgerError, ValueError):
@@ -156,12 +161,17 @@ def _discrete_shift(
     if isinstance(mechanism, DiscreteLaplaceStep):
         if mechanism.scale == 0:
             raise Unprotected("DiscreteLaplaceStep without noise")
-        yield DiscreteLaplaceShift(1 / Fraction(mechanism.scale), floor(mechanism.sensitivity.root))
+        shift = floor(mechanism.sensitivity.root)
+        if shift > _LONGEST_LATTICE:
+            raise NoDominatingPair(mechanism, f"an l1 sensitivity of at most {_LONGEST_LATTICE}")
+        yield DiscreteLaplaceShift(1 / Fraction(mechanism.scale), shift)
         return
     if mechanism.noise_std == 0:
         raise Unprotected("DiscreteGaussianStep without noise")
     if squared >= 4:
         raise NoDominatingPair(mechanism, "an integer vector of squared l2 sensitivity below 4")
+    if mechanism.noise_std > _LONGEST_LATTICE:
+        raise NoDominatingPair(mechanism, f"noise_std of at most {_LONGEST_LATTICE}")
     # a shift of one by each coordinate that can move; moving fewer is post-processing of this
     for _ in range(floor(squared)):
         yield DiscreteGaussianShift(Fraction(mechanism.noise_std) ** 2)

@@ -205,3 +205,15 @@ def test_pure_steps_have_a_rho() -> None:
     found = guarantee([event(LaplaceStep(size, 4.0))], delta=1e-5)
     assert found.rho.upper_float == 1 / 32
     assert found.mu.upper == inf
+
+
+@pytest.mark.parametrize("noise_std", [2e4, 1e9])
+def test_discrete_noise_on_a_very_fine_lattice_costs_what_gaussian_noise_does(
+    noise_std: float,
+) -> None:
+    unit = declared(1, "counts", adjacency=Adjacency.REPLACE_ONE)
+    times = round(noise_std**2)
+    fine = guarantee([event(Repeated(DiscreteGaussianStep(unit, noise_std), times))], delta=1e-6)
+    plain = guarantee([event(Repeated(GaussianStep(unit, noise_std), times))], delta=1e-6)
+    assert fine.method.startswith("Rényi")
+    assert plain.epsilon.upper_float < fine.epsilon.upper_float < 1.1 * plain.epsilon.upper_float

@@ -137,6 +137,8 @@ def test_what_leaves_without_noise_costs_everything(mechanism: Mechanism) -> Non
         (SampledWithoutReplacement(GaussianStep(l2(1), 1.0), 1, 2), ADD),
         (SampledWithoutReplacement(GaussianStep(l2(1, ZERO), 1.0), 1, 2), ZERO),
         (DiscreteGaussianStep(l2(2), 1.0), ADD),
+        (DiscreteGaussianStep(l2(1), 1e9), ADD),
+        (DiscreteLaplaceStep(l1(10**8), 1e8), ADD),
     ],
     ids=lambda x: type(x).__name__,
 )

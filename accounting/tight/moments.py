@@ -231,7 +231,9 @@ def _with_probability(q: float, base: Moments) -> Moments:
     far = np.exp(np.where(large, 0, shifted)) - q
     rest: Complexes = np.asarray((1 - q) * np.exp(-np.where(large, shifted, 30)), np.complex128)
     excess: Complexes = np.asarray(np.where(few, near, far), np.complex128)
-    value = np.where(large, shifted + _log1p(rest), _log1p(excess))
+    value: Complexes = np.asarray(
+        np.where(large, shifted + _log1p(rest), _log1p(excess)), np.complex128
+    )
     # how much the error of log M weighs: |q M / (1 - q + q M)|
     share = np.exp(np.minimum(shifted.real - value.real, 700.0))
     return Moments(value, 16 * EPS * (np.abs(value) + share * abs(log(q))) + 2 * share * base.error)

@@ -17,7 +17,7 @@ ALLOWED = {
     "experiments": {"mechanisms", "accounting", "solvers", "audits", "data"},
     "cli": {"mechanisms", "accounting", "solvers", "audits", "data", "experiments"},
 }
-"""mechanisms <- accounting <- solvers <- audits <- experiments <- cli; data stands on mechanisms."""
+"""mechanisms <- accounting <- solvers <- audits <- experiments <- cli; data knows mechanisms."""
 
 MODULES = [path for room in ALLOWED for path in sorted((ROOT / room).rglob("*.py"))]
 CHECKER = ROOT / "accounting" / "checker.py"

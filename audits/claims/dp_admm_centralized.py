@@ -141,6 +141,10 @@ def _null(s: CentralisedSetting) -> CentralisedSetting:
     return replace(s, zero_out=True)
 
 
+def _at_epsilon(zero_out: bool, s: CentralisedSetting, epsilon: float) -> CentralisedSetting:
+    return replace(s, epsilon=epsilon, zero_out=zero_out)
+
+
 def _guarantee(s: CentralisedSetting) -> Guarantee:
     return guarantee(_gradients(s), delta=s.delta)
 
@@ -646,7 +650,7 @@ PAPER = Paper(
             claim,
             f"claimed epsilon, {relation}",
             (0.01, 0.05, 0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0),
-            at=lambda s, epsilon, null=null: replace(s, epsilon=epsilon, zero_out=null),
+            at=partial(_at_epsilon, null),
             claimed=_stated,
             certified=lambda s: _guarantee(s).epsilon,
             caption=f"Theorem 1's noise on the gradients alone, {relation}.",

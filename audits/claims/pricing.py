@@ -65,7 +65,8 @@ def has_closed_form(events: Sequence[Event]) -> bool:
 def _innermost(mechanism: Mechanism) -> tuple[Mechanism, int]:
     times = 1
     while isinstance(mechanism, Repeated):
-        mechanism, times = mechanism.event, times * mechanism.times
+        times *= mechanism.times
+        mechanism = mechanism.event
     return mechanism, times
 
 

@@ -140,7 +140,7 @@ def test_the_published_variant_has_one_noise_for_all() -> None:
 
 @pytest.mark.parametrize("wrong", [(30, 10, 20, 41), (30, 10, 20), (0, 10, 20, 40)])
 def test_bounds_that_are_no_bounds_are_refused(wrong: tuple[int, ...]) -> None:
-    with pytest.raises(InvalidParameter, match="Expected (party_counts|count=0)"):
+    with pytest.raises(InvalidParameter, match=r"Expected (party_counts|count=0)"):
         private(party_counts=wrong)
 
 

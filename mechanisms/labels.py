@@ -9,11 +9,13 @@ False
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from .errors import InvalidParameter, require_positive
-from .protocols import FloatArray
 
 __all__ = ["SIGNS", "ClassLabels", "LabelDomain", "RealLabels", "SignLabels"]
+
+_Labels = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,7 @@ class SignLabels:
         """Return whether every label of `other` is one of these, with the same meaning."""
         return isinstance(other, SignLabels)
 
-    def require(self, labels: FloatArray) -> None:
+    def require(self, labels: _Labels) -> None:
         """Raise `InvalidParameter` naming the first label that is not allowed."""
         _refuse(labels[np.abs(labels) != 1.0], "in {-1, +1}")
 
@@ -53,7 +55,7 @@ class ClassLabels:
         """Return whether `other` has the same classes."""
         return self == other
 
-    def require(self, labels: FloatArray) -> None:
+    def require(self, labels: _Labels) -> None:
         """Raise `InvalidParameter` naming the first label that is not allowed."""
         allowed = (labels >= 0) & (labels < self.classes) & (labels == np.floor(labels))
         _refuse(labels[~allowed], f"a whole number in [0, {self.classes - 1}]")
@@ -79,7 +81,7 @@ class RealLabels:
             return False
         return self.bound >= (1.0 if isinstance(other, SignLabels) else other.bound)
 
-    def require(self, labels: FloatArray) -> None:
+    def require(self, labels: _Labels) -> None:
         """Raise `InvalidParameter` naming the first label that is not allowed."""
         _refuse(labels[~(np.abs(labels) <= self.bound)], f"in [-{self.bound:g}, {self.bound:g}]")
 
@@ -89,6 +91,6 @@ LabelDomain = SignLabels | ClassLabels | RealLabels
 SIGNS = SignLabels()
 
 
-def _refuse(wrong: FloatArray, allowed: str) -> None:
+def _refuse(wrong: _Labels, allowed: str) -> None:
     if wrong.size:
         raise InvalidParameter("label", float(wrong.flat[0]), allowed)

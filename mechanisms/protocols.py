@@ -3,16 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from .errors import InvalidParameter
 from .events import Event
-
-if TYPE_CHECKING:
-    from .labels import LabelDomain
+from .labels import LabelDomain
 
 __all__ = ["EventList", "EventSink", "FloatArray", "Loss", "Provenance"]
 
@@ -83,7 +81,7 @@ class Loss(Protocol):
     def outputs(self) -> int: ...
 
     @property
-    def label_domain(self) -> "LabelDomain": ...
+    def label_domain(self) -> LabelDomain: ...
 
     @property
     def derivative_bound(self) -> Fraction: ...

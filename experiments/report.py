@@ -14,6 +14,7 @@ from .cell import canonical
 from .engine import Measured, Plan, Progress, measure
 from .experiment import Experiment, Paper
 from .figures import draw
+from .store import code_digest
 from .tables import Comparison, comparisons, spread, write_tables
 
 __all__ = ["Finished", "carry_out"]
@@ -70,6 +71,7 @@ def _manifest(
         "seed": plan.seed,
         "runs": plan.runs_of(experiment),
         "quick": plan.quick,
+        "code": code_digest(),
         "versions": {
             "python": platform.python_version(),
             **{package: version(package) for package in _PACKAGES},

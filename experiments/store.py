@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from importlib.metadata import version
+from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -10,7 +10,10 @@ import msgspec
 
 from .cell import Cell, Privacy, Trace
 
-__all__ = ["Store"]
+__all__ = ["Store", "code_digest"]
+
+_ROOMS = ("mechanisms", "accounting", "solvers", "data", "experiments")
+_SHOWING = frozenset({"experiments/figures.py", "experiments/report.py", "experiments/tables.py"})
 
 _Result = TypeVar("_Result", Privacy, Trace)
 
@@ -20,15 +23,14 @@ class Store:
 
     Args:
         folder: made if it is not there.
-        seed: of all runs; with another seed, or another version of the program, a cell has another
-            result.
+        seed: of all runs; with another seed, or other code, a cell has another result.
     """
 
     def __init__(self, folder: Path, *, seed: int) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._seed = seed
-        self._version = version("dpledger")
+        self._code = code_digest()
 
     def privacy(self, cell: Cell) -> Privacy | None:
         """Return the price of a cell, if it is known."""
@@ -46,7 +48,7 @@ class Store:
         unfinished.replace(path)
 
     def _path(self, cell: Cell, what: str) -> Path:
-        name = f"{self._version} {cell.key} {self._seed} {what}"
+        name = f"{self._code} {cell.key} {self._seed} {what}"
         return self._folder / f"{hashlib.sha256(name.encode()).hexdigest()[:32]}.json"
 
     def _read(self, path: Path, kind: type[_Result]) -> _Result | None:
@@ -54,3 +56,19 @@ class Store:
             return msgspec.json.decode(path.read_bytes(), type=kind)
         except FileNotFoundError:
             return None
+
+
+@cache
+def code_digest(package: Path = Path(__file__).parent.parent) -> str:
+    """Return the SHA-256 of all source that a result depends on, so that no stale one is read.
+
+    What only shows results does not count.
+    """
+    digest = hashlib.sha256()
+    for room in _ROOMS:
+        for path in sorted((package / room).rglob("*.py")):
+            name = path.relative_to(package).as_posix()
+            if name not in _SHOWING:
+                digest.update(f"{name}\0{path.stat().st_size}\0".encode())
+                digest.update(path.read_bytes())
+    return digest.hexdigest()

@@ -6,7 +6,9 @@ message x̃, whose gradient follows from the optimality of x̃ without looking a
     grad f_i(x̃) = eta (|V_i| x_i + sum_j x_j) - alpha_i - 2 eta |V_i| x̃    (x, alpha before x̃).
 
 Its new point minimises <grad f_i(x̃), x> + (gamma/2)|x - x̃|² plus the rest as before. With a noisy
-x̃ the gradient is noisy too; either way an even round costs nothing.
+x̃ the gradient is noisy too; either way an even round costs nothing. Ding et al. (2020) and Huang et
+al. (2020) name the method and print no formula: this form is our reading, in which what is recycled
+is the gradient that a message implies.
 
 Two algorithms:
   `RAdmm`           repaired: noise behind the minimisers of odd rounds;

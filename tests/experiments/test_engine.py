@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from dpledger.experiments import Cell, Experiment, Kind, Plan
+from dpledger.experiments import store as storing
 from dpledger.experiments.cell import canonical
 from dpledger.experiments.engine import measure
-from dpledger.experiments.store import Store
+from dpledger.experiments.store import Store, code_digest
 from dpledger.mechanisms import SeededSampler
 from dpledger.mechanisms.errors import InvalidParameter
 
@@ -73,6 +74,46 @@ def test_a_half_written_result_is_never_read(tiny: Experiment, tmp_path: Path) -
     assert store.trace(one, 0) is not None
     assert store.trace(one, 1) is None
     assert Store(tmp_path, seed=1).trace(one, 0) is None
+
+
+def test_a_result_of_other_code_is_never_read(
+    tiny: Experiment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = tiny.cells(True)[0]
+    Store(tmp_path, seed=0).keep(one, None, one.task.privacy())
+    assert Store(tmp_path, seed=0).privacy(one) is not None
+    monkeypatch.setattr(storing, "code_digest", lambda: "other code")
+    assert Store(tmp_path, seed=0).privacy(one) is None
+
+
+@pytest.mark.parametrize(
+    ("changed", "counts"),
+    [
+        ("mechanisms/noise.py", True),
+        ("accounting/tight/bounds.py", True),
+        ("solvers/star.py", True),
+        ("data/adult.py", True),
+        ("experiments/star.py", True),
+        ("experiments/figures.py", False),
+        ("cli/app.py", False),
+    ],
+)
+def test_the_code_of_a_result_is_all_that_it_depends_on(
+    tmp_path: Path, changed: str, counts: bool
+) -> None:
+    package = tmp_path / "package"
+    path = package / changed
+    path.parent.mkdir(parents=True)
+    path.write_text("A = 1\n")
+    before = code_digest(package)
+    path.write_text("A = 2\n")
+    code_digest.cache_clear()
+    assert (code_digest(package) != before) == counts
+
+
+def test_the_code_of_this_program_is_found() -> None:
+    # a package without rooms would have this digest, whatever its code
+    assert code_digest() != code_digest(Path("nowhere"))
 
 
 def test_a_key_names_all_parameters_and_nothing_of_the_drawing() -> None:

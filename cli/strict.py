@@ -4,16 +4,13 @@ A file from a stranger is read within limits: a large or deeply nested one would
 busy for minutes.
 """
 
-import re
 import tomllib
-from enum import Enum
 from pathlib import Path
-from types import UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar
 
 import msgspec
 
-from ..data.schema import among
+from ..data.hints import hint
 from ..mechanisms.errors import DpledgerError
 
 __all__ = ["ConfigurationError", "converted", "parse_toml", "read_toml"]
@@ -62,42 +59,5 @@ def converted(
     try:
         return msgspec.convert(values, kind, strict=not texts)
     except msgspec.ValidationError as error:
-        told = f"{error}{_hint(str(error), kind)}."
+        told = f"{error}{hint(str(error), kind, values)}."
         raise ConfigurationError(f"{source}: {told[:_SHOWN]}") from error
-
-
-def _hint(message: str, kind: type[msgspec.Struct]) -> str:
-    # msgspec names the wrong word and where it stands, but not what is known there
-    word = re.search(r"unknown field `([^`]*)`|Invalid (?:enum )?value '([^']*)'", message)
-    place = re.search(r"at `\$\.?([^`]*)`", message)
-    if word is None:
-        return ""
-    found: Any = kind
-    # items of a list stand as [...]
-    for step in re.sub(r"\[[^]]*\]", "", place[1] if place else "").split("."):
-        if step:
-            found = _known(found).get(step, found)
-    return ", expected " + among(word[1] or word[2], sorted(_words(found)))
-
-
-def _alternatives(kind: Any) -> list[Any]:
-    return list(get_args(kind)) if get_origin(kind) in (Union, UnionType, tuple) else [kind]
-
-
-def _known(kind: Any) -> dict[str, Any]:
-    """Return the fields of a struct, or of all structs of a union; a union's tag field too."""
-    fields: dict[str, Any] = {}
-    for one in _alternatives(kind):
-        if isinstance(one, type) and issubclass(one, msgspec.Struct):
-            fields |= get_type_hints(one)
-            if one.__struct_config__.tag_field is not None:
-                fields.setdefault(one.__struct_config__.tag_field, kind)
-    return fields
-
-
-def _words(kind: Any) -> set[str]:
-    words: set[str] = set()
-    for one in _alternatives(kind):
-        if isinstance(one, type) and issubclass(one, Enum):
-            words |= {str(choice.value) for choice in one}
-    return words or set(_known(kind))

@@ -19,8 +19,9 @@ from scipy import sparse
 from ..mechanisms.clipping import project_to_ball
 from .errors import BadValue, EmptyParty, NoRecords
 from .files import Cells, Table, read_table
+from .hints import among
 from .records import LabelledRecords
-from .schema import NumericColumn, OnOutside, Schema, among
+from .schema import NumericColumn, OnOutside, Schema
 
 __all__ = ["load_records"]
 

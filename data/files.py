@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import MissingExtra, NoRecords, UnreadableFile, WrongColumns
-from .schema import IgnoredColumn, Schema, among
+from .hints import among
+from .schema import IgnoredColumn, Schema
 
 __all__ = ["Cells", "Table", "read_table"]
 

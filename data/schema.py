@@ -16,18 +16,16 @@ The keys are described in `README.md` beside this file. A schema is written from
 documentation, never from its records: a bound or a category read off the records is a release.
 """
 
-import difflib
-import re
 import tomllib
 from collections.abc import Iterable
 from enum import Enum
 from math import isfinite
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from .errors import SchemaError, UnreadableFile
+from .hints import hint
 
 __all__ = [
     "CategoricalColumn",
@@ -152,15 +150,6 @@ class Schema(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return tuple(name for column in self.features for name in _feature_names(column))
 
 
-_KINDS: dict[str, type[_Column]] = {
-    "numeric": NumericColumn,
-    "categorical": CategoricalColumn,
-    "label": LabelColumn,
-    "party": PartyColumn,
-    "ignored": IgnoredColumn,
-}
-
-
 def read_schema(path: str | Path) -> Schema:
     """The schema in the TOML file `path`.
 
@@ -185,31 +174,7 @@ def parse_schema(text: str, *, source: str = "schema") -> Schema:
     try:
         return msgspec.convert(document, Schema)
     except msgspec.ValidationError as error:
-        raise SchemaError(f"{source}: {error}{_hint(str(error), document)}.") from error
-
-
-def among(word: str, known: Iterable[str]) -> str:
-    """The tail of an error message: what `word` could have been, and which of these is nearest."""
-    words = list(known)
-    shown = ", ".join(map(repr, words[:20])) + (f", ... ({len(words)} in all)" * (len(words) > 20))
-    near = difflib.get_close_matches(word, words, n=1)
-    return f"among {shown}" + (f" (nearest: {near[0]!r})" if near else "")
-
-
-def _hint(message: str, document: dict[str, Any]) -> str:
-    # msgspec names the unknown word and its place, but neither what is known there nor the nearest
-    unknown = re.match(r"Object contains unknown field `([^`]*)`", message)
-    invalid = re.match(r"Invalid (?:enum )?value '([^']*)'", message)
-    column = re.search(r"`\$\.columns\[(\d+)\]", message)
-    if unknown and column:
-        kind = _KINDS[document["columns"][int(column[1])]["kind"]]
-        return ", expected " + among(unknown[1], ("kind", *kind.__struct_fields__))
-    if unknown:
-        return ", expected " + among(unknown[1], Schema.__struct_fields__)
-    if invalid:
-        known = _KINDS if "kind" in message else [choice.value for choice in OnOutside]
-        return ", expected " + among(invalid[1], known)
-    return ""
+        raise SchemaError(f"{source}: {error}{hint(str(error), Schema, document)}.") from error
 
 
 def _require_words(what: str, words: Iterable[str]) -> None:

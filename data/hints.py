@@ -1,0 +1,83 @@
+"""What a wrong word could have been: the tail of a message about strict, typed documents.
+
+msgspec names the wrong word and where it stands, but neither what is known there nor which of it
+comes nearest.
+
+>>> among("parquit", ("csv", "parquet"))
+"among 'csv', 'parquet' (nearest: 'parquet')"
+"""
+
+import difflib
+import re
+from collections.abc import Iterable
+from enum import Enum
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+__all__ = ["among", "hint"]
+
+_MOST_SHOWN = 20
+
+
+def among(word: str, known: Iterable[str]) -> str:
+    """The tail of an error message: what `word` could have been, and which of these is nearest."""
+    words = list(known)
+    more = f", ... ({len(words)} in all)" if len(words) > _MOST_SHOWN else ""
+    near = difflib.get_close_matches(word, words, n=1)
+    told = f" (nearest: {near[0]!r})" if near else ""
+    return f"among {', '.join(map(repr, words[:_MOST_SHOWN]))}{more}{told}"
+
+
+def hint(message: str, kind: type[msgspec.Struct], document: object) -> str:
+    """What to add to msgspec's `message` about a `document` that is no `kind`; often nothing."""
+    word = re.search(r"unknown field `([^`]*)`|Invalid (?:enum )?value '([^']*)'", message)
+    if word is None:
+        return ""
+    place = re.search(r"at `\$([^`]*)`", message)
+    here: Any = kind
+    value: Any = document
+    for index, name in re.findall(r"\[([^]]*)\]|([^.\[]+)", place[1] if place else ""):
+        if name:
+            here = _fields(here, value).get(name, here)
+            value = value.get(name) if isinstance(value, dict) else None
+        else:  # an item, whose type `_alternatives` finds; one of a mapping stands as [...]
+            value = value[int(index)] if isinstance(value, list) and index.isdigit() else None
+    return ", expected " + among(word[1] or word[2], _words(here, value))
+
+
+def _alternatives(kind: Any) -> list[Any]:
+    """The types that a type stands for: members of a union, items of a collection."""
+    if get_origin(kind) in (Union, UnionType, tuple, list, dict):
+        return [one for each in get_args(kind) for one in _alternatives(each)]
+    return [kind]
+
+
+def _fields(kind: Any, value: object) -> dict[str, Any]:
+    """The fields of a struct, a tag among them; of several structs, those that the tag leaves."""
+    structs = [
+        one
+        for one in _alternatives(kind)
+        if isinstance(one, type) and issubclass(one, msgspec.Struct)
+    ]
+    tags = {(s.__struct_config__.tag_field, s.__struct_config__.tag): s for s in structs}
+    given = value.items() if isinstance(value, dict) else ()
+    named = [s for (field, tag), s in tags.items() if field is not None and (field, tag) in given]
+    fields: dict[str, Any] = {
+        field: Literal[tuple(tag for _, tag in tags)] for field, _ in tags if field is not None
+    }
+    for struct in named or structs:
+        fields |= get_type_hints(struct)
+    return fields
+
+
+def _words(kind: Any, value: object) -> list[str]:
+    """The words of an enumeration, or the names of fields."""
+    words: list[str] = []
+    for one in _alternatives(kind):
+        if isinstance(one, type) and issubclass(one, Enum):
+            words += [str(choice.value) for choice in one]
+        elif get_origin(one) is Literal:
+            words += [str(choice) for choice in get_args(one)]
+    return words or list(_fields(kind, value))

@@ -1,0 +1,55 @@
+"""Hints: the words that are known at the place that a message names, the nearest among them."""
+
+from enum import Enum
+
+import msgspec
+import pytest
+
+from dpledger.data.hints import hint
+
+
+class Colour(Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Disc(msgspec.Struct, forbid_unknown_fields=True, tag_field="shape", tag="disc"):
+    radius: float
+
+
+class Box(msgspec.Struct, forbid_unknown_fields=True, tag_field="shape", tag="box"):
+    width: float
+    colour: Colour | None = None
+
+
+class Drawing(msgspec.Struct, forbid_unknown_fields=True):
+    parts: tuple[Disc | Box, ...]
+    named: dict[str, Colour] = {}
+
+
+@pytest.mark.parametrize(
+    ("document", "told"),
+    [
+        ({"part": []}, "among 'parts', 'named' (nearest: 'parts')"),
+        ({"parts": [{"shape": "disk"}]}, "among 'disc', 'box' (nearest: 'disc')"),
+        (
+            {"parts": [{"shape": "disc", "radius": 1}, {"shape": "box", "with": 1}]},
+            "among 'shape', 'width', 'colour' (nearest: 'width')",
+        ),
+        (
+            {"parts": [{"shape": "disc", "width": 1}]},
+            "among 'shape', 'radius'",
+        ),
+        (
+            {"parts": [{"shape": "box", "width": 1, "colour": "rad"}]},
+            "among 'red', 'blue' (nearest: 'red')",
+        ),
+        ({"parts": [], "named": {"sky": "blu"}}, "among 'red', 'blue' (nearest: 'blue')"),
+        ({"parts": [{"shape": "disc", "radius": "one"}]}, ""),
+        ({}, ""),
+    ],
+)
+def test_a_hint_says_what_is_known_at_the_wrong_word(document: object, told: str) -> None:
+    with pytest.raises(msgspec.ValidationError) as caught:
+        msgspec.convert(document, Drawing)
+    assert hint(str(caught.value), Drawing, document) == (f", expected {told}" if told else "")

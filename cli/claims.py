@@ -56,7 +56,7 @@ def show(identifier: str, assignments: tuple[str, ...], as_json: bool) -> None:
     """Show one claim and the parameters it is judged at."""
     paper, claim = _single(identifier)
     setting = cases([paper], assignments)[paper.name].setting
-    rows = [(name.replace("_", " "), text) for name, text in _described(claim).items()]
+    rows = [(name.replace("_", " "), text) for name, text in _described(claim).items() if text]
     parameters = ", ".join(f"{n} = {_value(setting, n)}" for n in setting.__dataclass_fields__)
     deliver(
         Outcome(
@@ -117,11 +117,7 @@ def audit(
             plain(each.attacked),
             plain(finding.reason),
         )
-    rows = [
-        (each.claim.identifier, each.confirmation.text)
-        for each in judged
-        if each.confirmation is not None
-    ]
+    rows = [(each.claim.identifier, each.attack_text) for each in judged if each.attack_text]
     if any(each.command is not None for each in judged):
         rows.append(("attacks", "as computed before; --rerun computes them anew"))
     data = {"findings": [{"claim": each.claim.identifier, **judged_data(each)} for each in judged]}
@@ -181,7 +177,13 @@ def explain(identifier: str, assignments: tuple[str, ...], as_json: bool) -> Non
     rows += [("argument", text) for text in finding.argument]
     rows += [(name, f"{value.upper_float:.10g}") for name, value in finding.figures.items()]
     rows += [("evidence", told(each)) for each in finding.evidence]
-    data = {"claim": claim.identifier, **finding_data(finding)}
+    if claim.not_attacked:
+        rows.append(("not attacked", claim.not_attacked))
+    data = {
+        "claim": claim.identifier,
+        **finding_data(finding),
+        "not_attacked": claim.not_attacked,
+    }
     deliver(Outcome(f"{claim.identifier}: {claim.title}", data, tuple(rows)), as_json=as_json)
 
 
@@ -201,6 +203,7 @@ def _described(claim: Claim[Any]) -> dict[str, str]:
         "adjacency": "none named" if claim.adjacency is None else claim.adjacency.value,
         "threat_model": claim.threat_model.value,
         "solver": claim.solver,
+        "not_attacked": claim.not_attacked,
     }
 
 

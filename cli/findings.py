@@ -24,7 +24,8 @@ def judged_data(judged: Judged) -> dict[str, Any]:
         attack["cached"] = judged.command is not None
         attack["command"] = judged.command
         attack["sha256"] = confirmation.sha256
-    return {**finding_data(judged.finding), "attack": attack}
+    told = {"attack": attack, "not_attacked": judged.claim.not_attacked}
+    return {**finding_data(judged.finding), **told}
 
 
 def finding_data(finding: Finding) -> dict[str, Any]:

@@ -208,8 +208,11 @@ class Claim(Generic[S]):
         solver: the published algorithm that it speaks of.
         adjacency: the relation that the paper names; None where it names none.
         threat_model: against whom.
-        attack: what shows that it fails, or fails to show it, in a run of this algorithm; a claim
-            for all values of a free parameter may be attacked at others than the case's.
+        attack: what shows that it fails, or fails to show it, in runs of this algorithm: all its
+            messages, or one event to count; a claim for all values of a free parameter may be
+            attacked at others than the case's.
+        not_attacked: why no run could bear on it, in a sentence; empty where `attack` or the event
+            of a finding does.
     """
 
     identifier: str
@@ -220,7 +223,8 @@ class Claim(Generic[S]):
     solver: str = field(kw_only=True)
     adjacency: Adjacency | None = field(kw_only=True)
     threat_model: ThreatModel = field(kw_only=True)
-    attack: Callable[[Case[S]], Attack] | None = field(default=None, kw_only=True)
+    attack: Callable[[Case[S]], Attack | Counterexample] | None = field(default=None, kw_only=True)
+    not_attacked: str = field(default="", kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,17 +106,17 @@ def confirm(
     """
     if trials is not None:
         require_positive_int("trials", trials)
-    outcome = None
-    if claim.attack is not None:
-        outcome = claim.attack(case).run(
+    found = [each for each in finding.evidence if isinstance(each, Counterexample)]
+    attacks = [claim.attack(case)] if claim.attack is not None else found
+    if not attacks:
+        return None
+    attack = attacks[0]
+    if isinstance(attack, Counterexample):
+        outcome = _counted(attack, trials, seed)
+    else:
+        outcome = attack.run(
             trials=trials or _TILTED, seed=seed, confidence=CONFIDENCE, progress=progress
         )
-    else:
-        events = [each for each in finding.evidence if isinstance(each, Counterexample)]
-        if events:
-            outcome = _counted(events[0], trials, seed)
-    if outcome is None:
-        return None
     parameters = asdict(case.setting)
     digest = _digest(claim.identifier, case, outcome)
     return Confirmation(claim.identifier, finding.verdict.value, parameters, digest, outcome)

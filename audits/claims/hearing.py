@@ -45,6 +45,13 @@ class Judged:
             return "NOT CONFIRMED"
         return "exceeded" if self.confirmation.outcome.exceeded else "survived"
 
+    @property
+    def attack_text(self) -> str:
+        """What became of the attack, or why there is none, in a sentence."""
+        if self.confirmation is not None:
+            return self.confirmation.text
+        return self.claim.not_attacked and f"not attacked: {self.claim.not_attacked}"
+
 
 def heard(
     names: Sequence[str],

@@ -83,7 +83,7 @@ def _value(setting: Any, name: str) -> str:
 
 
 def _row(each: Judged) -> _Row:
-    finding, confirmation = each.finding, each.confirmation
+    finding = each.finding
     return _Row(
         each.claim,
         finding,
@@ -91,7 +91,7 @@ def _row(each: Judged) -> _Row:
         "" if finding.claimed is None else f"{finding.claimed.lower_float:.6g}",
         "" if finding.true is None else shown_up(finding.true.upper_float, digits=6),
         each.attacked,
-        "" if confirmation is None else confirmation.text,
+        each.attack_text,
         each.command,
         tuple(told(evidence) for evidence in finding.evidence),
     )

@@ -751,6 +751,8 @@ PAPER = Paper(
             "c G² K S ln(1/delta)/(M² epsilon²) gives (epsilon, delta)-DP",
             "Theorems 1 and 2",
             ConstantsPromise(("c1", "c"), needed=_needed_constants, figures=_constant_figures),
+            not_attacked="it names no constants; with constants its promise is that of PS-3, "
+            "which is attacked",
         ),
         _claim(
             "PS-3",
@@ -769,6 +771,8 @@ PAPER = Paper(
             WeightsPromise(PrintedWeights()),
             adjacency=None,
             threat_model=ThreatModel.NONE,
+            not_attacked="it promises nothing about privacy: whatever its weights, the average is "
+            "computed from noisy gradients that are priced one by one",
         ),
         _claim(
             "PS-5",
@@ -778,6 +782,8 @@ PAPER = Paper(
             LoopPromise(lambda s: range(1, s.S + 1), lambda s: range(s.first_step + 1, s.S + 1)),
             adjacency=None,
             threat_model=ThreatModel.NONE,
+            not_attacked="as printed it averages what it never computes, so that nothing runs; "
+            "read from s = 0 it is the algorithm that PS-3 and PS-6 run",
         ),
         _claim(
             "PS-6",

@@ -49,6 +49,16 @@ def test_what_attacks_find_is_saved_for_later(call: Call, tmp_path: Path) -> Non
     assert answer.status == 2
 
 
+def test_a_claim_that_no_run_can_bear_on_says_why(call: Call) -> None:
+    for command in ("show", "explain"):
+        assert "privacy" in call("claims", command, "PS-4", "--json").data["not_attacked"]
+        assert "not attacked" in call("claims", command, "PS-4").out
+        assert "not attacked" not in call("claims", command, "H-9").out
+    (finding,) = call("claims", "audit", "PS-4", "--json").data["findings"]
+    assert finding["attack"] is None
+    assert "privacy" in finding["not_attacked"]
+
+
 def test_explain_uses_the_users_numbers(call: Call) -> None:
     answer = call("claims", "explain", "H-3", "--set", "t=100", "--set", "epsilon=1", "--json")
     assert answer.status == 0

@@ -30,6 +30,7 @@ from .neighbours import (
     longest_row,
     opposite_gradients,
     random_record,
+    turned_record,
     zero_out,
 )
 from .one_run import Canaries, OneRun, OneRunTradeOff
@@ -144,5 +145,6 @@ __all__ = [
     "tpr_at_fpr",
     "trial_scores",
     "trials_at_once",
+    "turned_record",
     "zero_out",
 ]

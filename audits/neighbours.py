@@ -8,6 +8,7 @@ Logistic loss and a flipped label leave a gap of exactly one row, half of the pr
 row there may be; a linear loss pays all of it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isclose
 from typing import Any
@@ -19,6 +20,7 @@ from ..mechanisms.adjacency import Adjacency
 from ..mechanisms.errors import InvalidParameter, require_positive_int
 from ..mechanisms.private_data import PrivateDataset
 from ..mechanisms.protocols import FloatArray, Loss
+from ..solvers.losses import LinearLoss
 
 __all__ = [
     "NeighbourPair",
@@ -26,6 +28,7 @@ __all__ = [
     "longest_row",
     "opposite_gradients",
     "random_record",
+    "turned_record",
     "zero_out",
 ]
 
@@ -86,6 +89,28 @@ def opposite_gradients(dataset: PrivateDataset, *, index: int, loss: Loss) -> Ne
     negative = dataset.with_record(index, features=row, label=-1.0)
     share = _share(positive, negative, loss)
     return NeighbourPair(positive, negative, share, f"record {index} at full length, label ±1")
+
+
+def turned_record(
+    parties: Sequence[str], *, each: int, row_bound: float, index: int = 0
+) -> NeighbourPair:
+    """Return the worst pair for a linear loss in two dimensions: all records are null but one.
+
+    Args:
+        parties: who holds the records, in order.
+        each: records of a party.
+        row_bound: length of the row of record `index`, which points either way.
+    """
+    count = each * len(parties)
+    dataset = PrivateDataset(
+        np.zeros((count, 2)),
+        np.ones(count),
+        adjacency=Adjacency.REPLACE_ONE,
+        row_bound=row_bound,
+        party_of=np.repeat(np.arange(len(parties)), each),
+        parties=tuple(parties),
+    )
+    return opposite_gradients(dataset, index=index, loss=LinearLoss())
 
 
 def zero_out(dataset: PrivateDataset, *, index: int, loss: Loss) -> NeighbourPair:

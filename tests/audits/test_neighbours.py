@@ -9,6 +9,7 @@ from dpledger.audits.neighbours import (
     longest_row,
     opposite_gradients,
     random_record,
+    turned_record,
     zero_out,
 )
 from dpledger.mechanisms import Adjacency, InvalidParameter, PrivateDataset
@@ -60,6 +61,18 @@ def test_a_flipped_label_moves_a_logistic_gradient_by_the_row_everywhere():
 def test_opposite_gradients_pay_the_whole_price_under_a_linear_loss():
     assert opposite_gradients(dataset(), index=3, loss=LinearLoss()).share == pytest.approx(1)
     assert opposite_gradients(dataset(), index=3, loss=Logistic()).share == pytest.approx(0.5)
+
+
+def test_a_turned_record_is_the_only_one_with_a_gradient():
+    pair = turned_record(("a", "b"), each=3, row_bound=BOUND, index=4)
+    assert pair.share == pytest.approx(1)
+    assert pair.dataset.differing(pair.neighbour).tolist() == [4]
+    gradients = [
+        side.mean_gradient(LinearLoss(), np.ones(2))._value
+        for side in (pair.dataset, pair.neighbour)
+    ]
+    np.testing.assert_allclose(gradients[0], [[0, 0], [-BOUND / 3, 0]])
+    np.testing.assert_allclose(gradients[1], [[0, 0], [BOUND / 3, 0]])
 
 
 def test_a_null_record_has_a_fixed_share_under_a_linear_loss_only():

@@ -1,0 +1,43 @@
+"""What the settings of papers share: limits that keep the court quick, and a whole run's noise."""
+
+from collections.abc import Mapping
+
+from ...accounting.enclosure import Enclosure, ball_of, precision
+from ...accounting.gaussian import mu_from_epsilon_delta
+from ...mechanisms.errors import InvalidParameter, Number, require_positive, require_positive_int
+from .claim import Setting
+
+__all__ = ["multiplier_of", "require_counts", "require_sizes"]
+
+_BITS = 128
+
+
+def require_counts(setting: Setting, most: Mapping[str, int]) -> None:
+    """Raise `InvalidParameter` unless each of these parameters is a whole number in [1, most]."""
+    for name, limit in most.items():
+        value = getattr(setting, name)
+        require_positive_int(name, value)
+        if value > limit:
+            raise InvalidParameter(name, value, f"in [1, {limit}]")
+
+
+def require_sizes(setting: Setting, *names: str, decades: int = 9) -> None:
+    """Raise `InvalidParameter` unless these are positive and within so many decades of 1."""
+    for name in names:
+        value = getattr(setting, name)
+        require_positive(name, value)
+        if not 10.0**-decades <= value <= 10.0**decades:
+            raise InvalidParameter(name, value, f"in [1e-{decades}, 1e{decades}]")
+
+
+def multiplier_of(cost: Number, *, epsilon: float, delta: float) -> float:
+    """Return sqrt(cost)/mu for the mu that is just (epsilon, delta)-DP, rounded up.
+
+    Args:
+        cost: sum over releases of (noise of the first / noise of this one)²: their number, where
+            all have the same noise in units of their sensitivity.
+        epsilon, delta: of the whole run.
+    """
+    mu = mu_from_epsilon_delta(epsilon=epsilon, delta=delta)
+    with precision(_BITS):
+        return Enclosure.from_ball(ball_of(cost).sqrt() / ball_of(mu)).upper_float

@@ -1,0 +1,47 @@
+"""Limits of parameters, and the least noise for a whole run."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from dpledger.accounting.gaussian import epsilon_from_delta
+from dpledger.audits.claims.settings import multiplier_of, require_counts, require_sizes
+from dpledger.mechanisms import InvalidParameter
+
+
+@dataclass(frozen=True)
+class Given:
+    rounds: int = 3
+    penalty: float = 0.5
+
+
+def test_what_is_in_range_passes() -> None:
+    require_counts(Given(), {"rounds": 3})
+    require_sizes(Given(), "penalty", decades=1)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (Given(rounds=0), "rounds=0"),
+        (Given(rounds=4), r"rounds=4 in \[1, 3\]"),
+        (Given(penalty=0.0), "penalty"),
+        (Given(penalty=20.0), r"penalty=20.0 in \[1e-1, 1e1\]"),
+        (Given(penalty=float("inf")), "penalty"),
+    ],
+)
+def test_what_is_not_is_refused_by_name(given: Given, told: str) -> None:
+    with pytest.raises(InvalidParameter, match=told):
+        require_counts(given, {"rounds": 3})
+        require_sizes(given, "penalty", decades=1)
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "cost"), [(0.5, 1e-3, 2500), (8.0, 1e-6, 3.7)])
+def test_a_run_with_this_noise_costs_just_epsilon(
+    epsilon: float, delta: float, cost: float
+) -> None:
+    multiplier = multiplier_of(cost, epsilon=epsilon, delta=delta)
+    found = epsilon_from_delta(mu_squared=cost / multiplier**2, delta=delta).upper_float
+    assert found == pytest.approx(epsilon, rel=1e-12)
+    less = epsilon_from_delta(mu_squared=cost / (0.999 * multiplier) ** 2, delta=delta)
+    assert less.lower_float > epsilon

@@ -17,6 +17,7 @@ from .errors import (
 from .records import LabelledRecords, split_records
 from .schema import (
     CategoricalColumn,
+    ClassColumn,
     IgnoredColumn,
     LabelColumn,
     NumericColumn,
@@ -31,6 +32,7 @@ from .synthetic import synthetic_records
 __all__ = [
     "BadValue",
     "CategoricalColumn",
+    "ClassColumn",
     "DataError",
     "EmptyParty",
     "IgnoredColumn",

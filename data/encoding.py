@@ -55,6 +55,7 @@ def load_records(paths: str | Path | Sequence[str | Path], *, schema: Schema) ->
     return LabelledRecords(
         features=_features(rows, positions, schema),
         labels=np.concatenate([part.labels for part in parts]),
+        label_domain=schema.label.domain,
         feature_names=schema.feature_names,
         row_bound=schema.row_bound,
         description=schema.description or files,
@@ -70,7 +71,7 @@ class _Encoded:
     Args:
         entries: array of shape (n, k), the entry that a column of the file contributes.
         positions: array of shape (n, k), the feature at which that entry stands.
-        labels: array of shape (n,), each +1 or -1.
+        labels: array of shape (n,), each +1 or -1, or the number of a class.
         party_of: array of shape (n,), index of the party; zero without a party column.
     """
 
@@ -93,13 +94,11 @@ def _encode(table: Table, schema: Schema) -> _Encoded:
         else:
             positions[:, j] += _codes(table, column.name, column.categories)
             start += len(column.categories)
-    label = schema.label
-    negative = _codes(table, label.name, label.positive + label.negative) >= len(label.positive)
-    party = schema.party
+    numbers, party = schema.label.numbers, schema.party
     return _Encoded(
         entries=entries,
         positions=positions,
-        labels=np.where(negative, -1.0, 1.0),
+        labels=np.array([*numbers.values()])[_codes(table, schema.label.name, tuple(numbers))],
         party_of=(
             np.zeros(n, dtype=np.intp)
             if party is None

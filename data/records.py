@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..mechanisms.errors import InvalidParameter, require_positive
+from ..mechanisms.labels import SIGNS, LabelDomain
 
 if TYPE_CHECKING:
     Features = NDArray[np.float64] | sparse.csr_array[Any, tuple[int, int]]
@@ -34,16 +35,17 @@ class LabelledRecords:
 
     Args:
         features: array or CSR array of shape (n, d), finite, one record a row.
-        labels: array of shape (n,), each +1 or -1.
+        labels: array of shape (n,), each in `label_domain`.
         feature_names: d names, public.
         row_bound: public bound on the ℓ2 norm of every row.
         description: what the records are, for reports.
         parties: public names of the parties.
         party_of: array of shape (n,): index into `parties` of the party that holds the record.
+        label_domain: which labels there may be, public: ±1, or classes 0, 1, ...
 
     Raises:
-        InvalidParameter: shapes disagree, a label is not ±1, an entry is not finite, or a row is
-            longer than the bound.
+        InvalidParameter: shapes disagree, a label is outside its domain, an entry is not finite, or
+            a row is longer than the bound.
     """
 
     features: Features = field(repr=False)
@@ -53,6 +55,7 @@ class LabelledRecords:
     description: str
     parties: tuple[str, ...]
     party_of: NDArray[np.intp] = field(repr=False)
+    label_domain: LabelDomain = SIGNS
 
     def __post_init__(self) -> None:
         require_positive("row_bound", self.row_bound)
@@ -61,8 +64,7 @@ class LabelledRecords:
             raise InvalidParameter(
                 "features.shape", self.features.shape, f"equal to (labels, names) = {expected}"
             )
-        if not np.isin(self.labels, (-1.0, 1.0)).all():
-            raise InvalidParameter("labels", np.unique(self.labels).tolist(), "all in {-1, 1}")
+        self.label_domain.require(self.labels)
         longest = _longest_row(self.features)
         if not longest <= self.row_bound:  # also refuses NaN
             raise InvalidParameter(

@@ -24,11 +24,13 @@ from pathlib import Path
 
 import msgspec
 
+from ..mechanisms.labels import SIGNS, ClassLabels, LabelDomain
 from .errors import SchemaError, UnreadableFile
 from .hints import hint
 
 __all__ = [
     "CategoricalColumn",
+    "ClassColumn",
     "IgnoredColumn",
     "LabelColumn",
     "NumericColumn",
@@ -83,6 +85,37 @@ class LabelColumn(_Column, frozen=True, kw_only=True, tag_field="kind", tag="lab
         _require_words("negative", self.negative)
         _require_words("positive + negative", self.positive + self.negative)
 
+    @property
+    def numbers(self) -> dict[str, float]:
+        """What each spelling becomes."""
+        return dict.fromkeys(self.positive, 1.0) | dict.fromkeys(self.negative, -1.0)
+
+    @property
+    def domain(self) -> LabelDomain:
+        """Which numbers a label can become."""
+        return SIGNS
+
+
+class ClassColumn(_Column, frozen=True, kw_only=True, tag_field="kind", tag="class"):
+    """The label, one of two or more public classes, which become 0, 1, ... in their order."""
+
+    classes: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        _require_words("classes", self.classes)
+        if len(self.classes) < 2:
+            raise ValueError(f"Expected classes={list(self.classes)} to be two or more words")
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """What each class becomes."""
+        return {name: float(number) for number, name in enumerate(self.classes)}
+
+    @property
+    def domain(self) -> LabelDomain:
+        """Which numbers a label can become."""
+        return ClassLabels(len(self.classes))
+
 
 class PartyColumn(_Column, frozen=True, kw_only=True, tag_field="kind", tag="party"):
     """The data provider that holds the record, one of several public names."""
@@ -101,7 +134,8 @@ class Schema(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Everything public about a file: its columns in order, its bounds, how it is written."""
 
     columns: tuple[
-        NumericColumn | CategoricalColumn | LabelColumn | PartyColumn | IgnoredColumn, ...
+        NumericColumn | CategoricalColumn | LabelColumn | ClassColumn | PartyColumn | IgnoredColumn,
+        ...,
     ]
     row_bound: float
     description: str = ""
@@ -121,12 +155,12 @@ class Schema(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         if self.comment == "":
             raise ValueError("Expected comment to be at least one character")
         _require_words("column names", [column.name for column in self.columns])
-        labels = sum(isinstance(column, LabelColumn) for column in self.columns)
+        labels = sum(isinstance(column, LabelColumn | ClassColumn) for column in self.columns)
         parties = sum(isinstance(column, PartyColumn) for column in self.columns)
         if labels != 1 or parties > 1 or not self.features:
             raise ValueError(
-                "Expected one label column, at most one party column and at least one feature, "
-                f"instead got {labels}, {parties} and {len(self.features)}"
+                "Expected one label or class column, at most one party column and at least one "
+                f"feature, instead got {labels}, {parties} and {len(self.features)}"
             )
 
     @property
@@ -135,9 +169,9 @@ class Schema(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return tuple(c for c in self.columns if isinstance(c, NumericColumn | CategoricalColumn))
 
     @property
-    def label(self) -> LabelColumn:
-        """The label column."""
-        return next(c for c in self.columns if isinstance(c, LabelColumn))
+    def label(self) -> LabelColumn | ClassColumn:
+        """The column that is to be learned."""
+        return next(c for c in self.columns if isinstance(c, LabelColumn | ClassColumn))
 
     @property
     def party(self) -> PartyColumn | None:

@@ -66,8 +66,9 @@ def load_adult_binary() -> LabelledRecords:
     tables = [read_table(_FOLDER / file, schema) for file in files]
     width = sum(map(len, names.values()))
     blocks = [_ones(table, names, width) / sqrt(len(names)) for table in tables]
+    numbers = schema.label.numbers
     income = [str(cell) for table in tables for cell in table.columns[schema.label.name]]
-    labels = np.where(np.isin(income, schema.label.positive), 1.0, -1.0)
+    labels = np.array([numbers[cell] for cell in income])
     return LabelledRecords(
         features=sparse.csr_array(sparse.vstack(blocks)),
         labels=labels,

@@ -35,6 +35,7 @@ from dpledger.data import (
     load_records,
     parse_schema,
 )
+from dpledger.mechanisms import ClassLabels
 
 COLUMNS = """
 [[columns]]
@@ -102,6 +103,24 @@ def test_a_text_file_becomes_the_rows_that_its_schema_says(tmp_path: Path) -> No
     assert records.parties == ("north", "south")
     assert records.party_of.tolist() == [0, 1, 1]
     assert (records.row_bound, records.description) == (ROW_BOUND, "people.csv")
+
+
+def test_classes_become_their_numbers_in_the_order_of_the_schema(tmp_path: Path) -> None:
+    schema = parse_schema("""
+    row_bound = 1.0
+    columns = [
+        {kind = "numeric", name = "petal", lower = 0, upper = 8},
+        {kind = "class", name = "species", classes = ["virginica", "setosa", "7"]},
+    ]
+    """)
+    records = load("petal,species\n4,setosa\n8,virginica\n0,7\n2,setosa\n", tmp_path, schema)
+    assert records.labels.tolist() == [1, 0, 2, 1]
+    assert records.label_domain == ClassLabels(3)
+    np.savez(tmp_path / "one.npz", petal=[1.0], species=[7])
+    assert load_records(tmp_path / "one.npz", schema=schema).labels.tolist() == [2]
+    place = r"people\.csv, line 2: Expected species='setos' among .* \(nearest: 'setosa'\)"
+    with pytest.raises(BadValue, match=place):
+        load("petal,species\n4,setos\n", tmp_path, schema)
 
 
 def test_columns_are_found_by_name_in_any_order(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from dpledger.data import LabelledRecords, split_records
-from dpledger.mechanisms import InvalidParameter
+from dpledger.mechanisms import ClassLabels, InvalidParameter
 
 
 def numbered(n: int) -> LabelledRecords:
@@ -68,7 +68,8 @@ def test_dealing_gives_parties_equal_shares_and_every_party_one_record() -> None
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"labels": np.array([1.0, 0.0])}, r"labels=\[0.0, 1.0\] all in \{-1, 1\}"),
+        ({"labels": np.array([1.0, 0.0])}, r"label=0.0 in \{-1, \+1\}"),
+        ({"label_domain": ClassLabels(3)}, r"label=-1.0 a whole number in \[0, 2\]"),
         ({"labels": np.array([1.0])}, r"features.shape=\(2, 1\) equal to .* \(1, 1\)"),
         ({"feature_names": ("x", "y")}, r"features.shape=\(2, 1\) equal to .* \(2, 2\)"),
         ({"features": np.array([[0.0], [1.5]])}, r"longest row=1.5 in \[0, 1.0\]"),

@@ -16,6 +16,7 @@ from dpledger.data import (
 AGE = {"kind": '"numeric"', "name": '"age"', "lower": "0", "upper": "99"}
 SEX = {"kind": '"categorical"', "name": '"sex"', "categories": '["F", "M"]'}
 INCOME = {"kind": '"label"', "name": '"income"', "positive": '["high"]', "negative": '["low"]'}
+SPECIES = {"kind": '"class"', "name": '"species"', "classes": '["setosa", "virginica"]'}
 HOSPITAL = {"kind": '"party"', "name": '"hospital"', "parties": '["north", "south"]'}
 TOP = {"row_bound": "1.0"}
 
@@ -97,7 +98,16 @@ BAD = {
         written(AGE, INCOME, income={"negative": '["high"]'}),
         r"Expected positive \+ negative=\['high', 'high'\]",
     ),
-    "no label": (written(AGE, SEX), r"one label column, .* instead got 0, 0 and 2"),
+    "one class": (
+        written(AGE, SPECIES, species={"classes": '["setosa"]'}),
+        r"Expected classes=\['setosa'\] to be two or more words",
+    ),
+    "class twice": (
+        written(AGE, SPECIES, species={"classes": '["setosa", "setosa"]'}),
+        r"Expected classes=\['setosa', 'setosa'\] to be one or more different words",
+    ),
+    "label and class": (written(AGE, INCOME, SPECIES), "instead got 2, 0 and 1"),
+    "no label": (written(AGE, SEX), r"one label or class column, .* instead got 0, 0 and 2"),
     "two labels": (
         written(AGE, INCOME, INCOME | {"name": '"other"'}),
         "instead got 2, 0 and 1",

@@ -15,9 +15,13 @@ class Given:
     penalty: float = 0.5
 
 
+def required(given: Given) -> None:
+    require_counts(given, {"rounds": 3})
+    require_sizes(given, "penalty", decades=1)
+
+
 def test_what_is_in_range_passes() -> None:
-    require_counts(Given(), {"rounds": 3})
-    require_sizes(Given(), "penalty", decades=1)
+    required(Given())
 
 
 @pytest.mark.parametrize(
@@ -32,8 +36,7 @@ def test_what_is_in_range_passes() -> None:
 )
 def test_what_is_not_is_refused_by_name(given: Given, told: str) -> None:
     with pytest.raises(InvalidParameter, match=told):
-        require_counts(given, {"rounds": 3})
-        require_sizes(given, "penalty", decades=1)
+        required(given)
 
 
 @pytest.mark.parametrize(("epsilon", "delta", "cost"), [(0.5, 1e-3, 2500), (8.0, 1e-6, 3.7)])

@@ -75,14 +75,18 @@ class Solver(Protocol):
 
 def server_step(messages: FloatArray, duals: FloatArray, penalty: float) -> FloatArray:
     """Return w of shape (..., d): the mean over agents of w̃_i - gamma_i/rho (equation 10c)."""
-    return np.asarray((messages - duals / penalty).mean(axis=-2))
+    # `mean` over so few and short rows needs thrice the time
+    return np.einsum("...pd->...d", messages - duals / penalty) / messages.shape[-2]
 
 
 def agent_duals(
     messages: FloatArray, duals: FloatArray, model: FloatArray, penalty: float
 ) -> FloatArray:
     """Return gamma_i - rho (w̃_i - w), of shape (..., P, d) (equation 10d)."""
-    return duals - penalty * (messages - model[..., None, :])
+    moved = model[..., None, :] - messages
+    moved *= penalty
+    moved += duals
+    return moved
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from fractions import Fraction
 from ...accounting.enclosure import Enclosure, ball_of, precision
 from ...accounting.gaussian import delta_from_epsilon
 
-__all__ = ["critical_mu"]
+__all__ = ["critical_epsilon", "critical_mu"]
 
 _BITS = 128
 _HALVINGS = 56
@@ -27,3 +27,10 @@ def critical_mu(slope: Enclosure, delta: float) -> Enclosure:
         else:
             broken = middle
     return Enclosure.hull(Enclosure.of(sound), Enclosure.of(broken))
+
+
+def critical_epsilon(slope: Enclosure, delta: float) -> Enclosure:
+    """Return the epsilon up to which epsilon = slope·mu is a guarantee at delta."""
+    mu = critical_mu(slope, delta)
+    with precision(_BITS):
+        return Enclosure.from_ball(ball_of(mu) * ball_of(slope))

@@ -1,0 +1,154 @@
+"""How large the constant c of Theorem 2 has to be: for given data sets, and for any."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from math import exp, log
+
+from flint import arb
+from scipy.optimize import brentq
+
+from ....accounting.enclosure import Enclosure, ball_of, precision
+from ....accounting.gaussian import epsilon_from_delta, mu_from_epsilon_delta
+from ....accounting.guarantee import guarantee
+from ....accounting.tight import PrivacyProfile
+from ....accounting.tight.dominating import GaussianShift, Order, Sampled
+from ..critical import critical_epsilon
+from ..mixture_pair import MixturePair
+from .setting import PsSetting, linear_run, noisy_gradient, printed_noise
+
+__all__ = [
+    "best_share",
+    "bracket",
+    "breaks_at",
+    "full_gradient_c",
+    "linear_epsilon",
+    "measured",
+    "necessary_c",
+    "regime_constants",
+    "sufficient_c",
+    "upper_bound",
+    "worst_pair",
+    "worst_shifts",
+]
+
+_BITS = 128
+_MEASURED = 1e-8
+_LEAST_C = 1e-3
+_SHARES = tuple(Fraction(k, 400) for k in (2, 4, 6, 8, 10, 14))
+
+
+def worst_shifts(s: PsSetting) -> tuple[float, float]:
+    """How far the worst two data sets' gradients are apart: always, and more if drawn."""
+    moved = (1 if s.zero_out else 2) * s.G
+    if s.logistic:
+        # the slope at the anchor is 0, at v it is 1: nothing moves unless the record is drawn
+        return 0.0, moved
+    # the anchor's full gradient moves back while the drawn record goes far ahead
+    return -moved / s.M, 2 * moved
+
+
+def worst_pair(s: PsSetting, c: float) -> MixturePair:
+    """The noisy gradients of these two data sets."""
+    constant, sampled = worst_shifts(s)
+    noise = printed_noise(replace(s, c=c))
+    return MixturePair(constant=constant, sampled=sampled, rate=1 / s.M, noise_std=noise)
+
+
+def measured(value: float) -> Enclosure:
+    """A number found in doubles, with room for what doubles do."""
+    with precision(_BITS):
+        return Enclosure.from_ball(ball_of(value) * arb(1, _MEASURED))
+
+
+def upper_bound(s: PsSetting, share: Fraction) -> float:
+    """An upper bound on the published run's epsilon for any data, by splitting the noise.
+
+    c + r_J + noise is a function of c + one share of the noise and r_J + the rest of it.
+    """
+    step = noisy_gradient(s)
+    variance = Fraction(step.noise_std) ** 2
+    # the sample of a null record's neighbour may hold another record instead: twice as far
+    sampled = step.sampled.squared * (4 if s.zero_out else 1)
+    profile = PrivacyProfile.of_pairs(
+        {
+            GaussianShift(s.steps * step.constant.squared / (variance * share)): 1,
+            Sampled(
+                GaussianShift(sampled / (variance * (1 - share))), Fraction(1, s.M), Order.GLUED
+            ): s.steps,
+        }
+    )
+    return profile.epsilon_upper(s.delta)
+
+
+def best_share(s: PsSetting) -> Fraction:
+    return min(_SHARES, key=lambda share: upper_bound(s, share))
+
+
+def sufficient_c(s: PsSetting, necessary: float) -> float:
+    """A c that is enough for any data."""
+    share = best_share(replace(s, c=necessary))
+
+    def excess(log_c: float) -> float:
+        return log(upper_bound(replace(s, c=exp(log_c)), share) / s.epsilon)
+
+    low, high = log(necessary), log(necessary * (5 if s.zero_out else 1.25))
+    while excess(high) > 0:
+        low, high = high, high + 1
+    return exp(float(brentq(excess, low, high, xtol=2e-4)))
+
+
+def necessary_c(s: PsSetting) -> float:
+    """The c at which the worst pair has just epsilon at delta."""
+
+    def excess(c: float) -> float:
+        return log(max(worst_pair(s, c).delta(s.epsilon, times=s.steps), 1e-300) / s.delta)
+
+    return float(brentq(excess, *bracket(s, lambda c: excess(c) > 0), rtol=1e-10))
+
+
+def bracket(s: PsSetting, short: Callable[[float], bool]) -> tuple[float, float]:
+    """A c that is short and its double, which is not; searched from large c down.
+
+    It starts where the noise is 3G.
+    """
+    high = regime_constants(s)["c"].upper_float
+    while short(high):
+        high *= 2
+    while high > _LEAST_C and not short(high / 2):
+        high /= 2
+    return high / 2, high
+
+
+def regime_constants(s: PsSetting) -> dict[str, Enclosure]:
+    """For the regime, and for the lemma behind Theorem 1: a noise multiplier of 1 at 3G."""
+    return {
+        "c1": Enclosure.of(Fraction(s.epsilon) * s.M**2 / s.steps),
+        "c": Enclosure.of((3 * s.M * s.epsilon) ** 2 / (s.steps * -log(s.delta))),
+    }
+
+
+def full_gradient_c(s: PsSetting, steps: float) -> Enclosure:
+    """The least c for linear losses, if `steps` of the K S noises are seen at full weight."""
+    shift = 1 if s.zero_out else 2
+    mu = mu_from_epsilon_delta(epsilon=s.epsilon, delta=s.delta)
+    with precision(_BITS):
+        share = ball_of(Fraction(steps) / s.steps)
+        ratio = shift * ball_of(s.epsilon) / ball_of(mu)
+        return Enclosure.from_ball(share * ratio**2 / -ball_of(s.delta).log())
+
+
+def linear_epsilon(s: PsSetting, share: float) -> Enclosure:
+    """The exact epsilon for linear losses, if a share of the noises' information is seen."""
+    mu_squared = guarantee(linear_run(s), delta=s.delta).notion.mu_squared
+    with precision(_BITS):
+        seen = Enclosure.from_ball(ball_of(mu_squared) * ball_of(share))
+    return epsilon_from_delta(mu_squared=seen, delta=s.delta)
+
+
+def breaks_at(s: PsSetting) -> Enclosure:
+    """The epsilon above which this c is too small for linear losses, whatever K, S and M."""
+    with precision(_BITS):
+        slope = (ball_of(s.c) * -ball_of(s.delta).log()).sqrt() / (1 if s.zero_out else 2)
+        bounded = Enclosure.from_ball(slope)
+    return critical_epsilon(bounded, s.delta)

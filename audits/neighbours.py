@@ -60,16 +60,17 @@ def random_record(records: int, *, seed: int) -> int:
 
 
 def flip_label(dataset: PrivateDataset, *, index: int, loss: Loss) -> NeighbourPair:
-    """Return the pair whose record `index` has the other label; replace-one only.
+    """Return the pair whose record `index` has another label; replace-one only.
 
     Logistic loss: the gap is l'(s, 1) - l'(s, -1) = -1 times the row at every score, so the share
-    is ‖row‖/(2·row_bound) in a party of the smallest size.
+    is ‖row‖/(2·row_bound) in a party of the smallest size. Multinomial loss: the gap is
+    row ⊗ (e_y - e_y') at all scores, of norm sqrt(2)·‖row‖, and the share is the same.
 
     Raises `InvalidParameter` for another relation or a record without features.
     """
     _require(dataset, Adjacency.REPLACE_ONE)
-    origin = np.zeros(dataset.shape.features)
-    for label in (-1.0, 1.0):
+    origin = np.zeros(dataset.shape.parameters(loss))
+    for label in dataset.shape.label_domain.extremes:
         neighbour = dataset.with_record(index, label=label)
         if np.any(_gap(dataset, neighbour, loss, origin)):
             share = _share(dataset, neighbour, loss)
@@ -78,17 +79,19 @@ def flip_label(dataset: PrivateDataset, *, index: int, loss: Loss) -> NeighbourP
 
 
 def opposite_gradients(dataset: PrivateDataset, *, index: int, loss: Loss) -> NeighbourPair:
-    """Return the worst pair: record `index` at full length along the first axis, label ±1.
+    """Return the worst pair: record `index` at full length along the first axis, opposite labels.
 
     With a linear loss the two gradients are ±G·u and the pair attains the full planned mu.
     """
     _require(dataset, Adjacency.REPLACE_ONE)
     row = np.zeros(dataset.shape.features)
     row[0] = dataset.shape.row_bound
-    positive = dataset.with_record(index, features=row, label=1.0)
-    negative = dataset.with_record(index, features=row, label=-1.0)
-    share = _share(positive, negative, loss)
-    return NeighbourPair(positive, negative, share, f"record {index} at full length, label ±1")
+    other, own = dataset.shape.label_domain.extremes
+    first = dataset.with_record(index, features=row, label=own)
+    second = dataset.with_record(index, features=row, label=other)
+    share = _share(first, second, loss)
+    told = f"record {index} at full length, label {own:g} or {other:g}"
+    return NeighbourPair(first, second, share, told)
 
 
 def turned_record(
@@ -129,7 +132,7 @@ def _require(dataset: PrivateDataset, adjacency: Adjacency) -> None:
 def _gap(
     dataset: PrivateDataset, neighbour: PrivateDataset, loss: Loss, point: FloatArray
 ) -> FloatArray:
-    """Return the difference of the mean gradients at a point (d,), of shape (P, d)."""
+    """Return the difference of the mean gradients at a point (d·K,), of shape (P, d·K)."""
     first, second = (side.mean_gradient(loss, point)._value for side in (dataset, neighbour))
     if first is None or second is None:
         raise InvalidParameter("dataset", "planned", "with records")
@@ -138,7 +141,7 @@ def _gap(
 
 def _share(dataset: PrivateDataset, neighbour: PrivateDataset, loss: Loss) -> float | None:
     """Return ‖gap‖ / sensitivity, or None when the gap at two points differs."""
-    origin = np.zeros(dataset.shape.features)
+    origin = np.zeros(dataset.shape.parameters(loss))
     # large enough to bend any loss that bends, small enough not to saturate it
     elsewhere = np.linspace(-2.0, 3.0, origin.size) / dataset.shape.row_bound
     first, second = (

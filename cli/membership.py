@@ -143,7 +143,7 @@ def _of_run(configuration: Configuration, target: str, seed: int) -> _Setting:
     made = plan(configuration)
     if made.guarantee.unprotected:
         raise InvalidParameter("epsilon", "infinity", "finite: what is unprotected needs no attack")
-    loss = configuration.solver.build_loss()
+    loss = configuration.solvers.loss
     train, test = configuration.attacked_records()
     dataset = configuration.private(train)
     rows, labels = np.asarray(train.features), train.labels
@@ -151,7 +151,7 @@ def _of_run(configuration: Configuration, target: str, seed: int) -> _Setting:
     others = _dense(population.features)
     # what a run without noise finds: for choosing the target only
     curator = SamplingCurator(EventList(), SeededSampler(seed))
-    model = configuration.build_exact(None).solve(dataset, curator).model
+    model = configuration.solvers.exact(None).solve(dataset, curator).model
     if target == "random":
         chosen = random_target(rows, labels, seed=seed)
     else:
@@ -170,7 +170,7 @@ def _of_run(configuration: Configuration, target: str, seed: int) -> _Setting:
     )
     return _Setting(
         SolverGame(
-            configuration.build_solver(made.noise_multiplier).solve,
+            configuration.solvers.noisy(made.noise_multiplier).solve,
             pair,
             chosen,
             loss,

@@ -7,7 +7,8 @@ from __future__ import annotations
 from importlib.metadata import PackageNotFoundError, version
 
 from ..audits.report import Narrative
-from .configuration import Algorithm, Configuration
+from .configuration import Configuration
+from .sections import Algorithm
 
 __all__ = ["narrative", "versions"]
 

@@ -39,7 +39,7 @@ from .configuration import Configuration
 from .narrative import narrative, versions
 from .output import Advance, Outcome, guarantee_data, shown, shown_up
 from .strict import ConfigurationError
-from .study import Plan, Training, new_folder, plan, planned_events, train
+from .study import Plan, Training, new_folder, plan, planned_events, train, weights
 
 __all__ = ["Wishes", "carry_out"]
 
@@ -78,7 +78,7 @@ def carry_out(configuration: Configuration, wishes: Wishes, start: Start) -> Out
     dataset, test = configuration.load()
     folder = new_folder(wishes.out, wishes.name)
     (folder / "configuration.toml").write_text(wishes.text, encoding="utf-8")
-    solver = configuration.build_solver(made.noise_multiplier)
+    solver = configuration.solvers.noisy(made.noise_multiplier)
     ledger_path = wishes.ledger or folder / "ledger.sqlite"
     name = f"{wishes.name} {datetime.now(UTC).isoformat(timespec='microseconds')}"
     with SqliteLedger(ledger_path) as ledger:
@@ -88,7 +88,7 @@ def carry_out(configuration: Configuration, wishes: Wishes, start: Start) -> Out
             configuration, solver, dataset, test, sink, progress=start(configuration.solver.label)
         )
         events, head = tuple(sink.events()), ledger.head
-    np.save(folder / "model.npy", training.state.model)
+    np.save(folder / "model.npy", weights(training.state.model, configuration.shape.label_domain))
     found = guarantee(events, delta=configuration.privacy.delta)
     certificate = None if found.unprotected else folder / "certificate.json"
     if certificate is not None:
@@ -175,7 +175,7 @@ def _baselines(
     """Return PVP at the same noise multiplier and ADMM without privacy; neither enters a ledger."""
     models: list[_Model] = []
     for name, multiplier in (("PVP", made.noise_multiplier), ("ADMM without privacy", None)):
-        solver = configuration.build_exact(multiplier)
+        solver = configuration.solvers.exact(multiplier)
         events = planned_events(configuration, solver)
         found = guarantee(events, delta=configuration.privacy.delta)
         training = train(
@@ -212,7 +212,7 @@ def _attacked(
     some = configuration.attack.parties
     facts = AttackFacts(
         attack=f"replay of whole transcripts (log-likelihood ratio), {some} of "
-        f"{len(configuration.shape().parties)} parties",
+        f"{len(configuration.shape.parties)} parties",
         result=result,
         neighbour=pair.description,
         share=pair.share,

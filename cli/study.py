@@ -21,8 +21,10 @@ from ..accounting.planning import calibrate_noise_multiplier
 from ..audits.metrics import Promise
 from ..data import LabelledRecords
 from ..mechanisms import (
+    ClassLabels,
     Event,
     EventSink,
+    LabelDomain,
     PlanningCurator,
     PrivateDataset,
     SamplingCurator,
@@ -40,6 +42,7 @@ __all__ = [
     "plan",
     "planned_events",
     "train",
+    "weights",
 ]
 
 Progress = Callable[[int, int], None]
@@ -92,7 +95,7 @@ class Training:
 def planned_events(configuration: Configuration, solver: ModelSolver) -> tuple[Event, ...]:
     """Return the events that a solver will emit on data of the configured shape."""
     curator = PlanningCurator()
-    solver.solve(PrivateDataset.planned(configuration.shape()), curator)
+    solver.solve(PrivateDataset.planned(configuration.shape), curator)
     return tuple(curator.events)
 
 
@@ -104,7 +107,7 @@ def plan(configuration: Configuration) -> Plan:
     privacy = configuration.privacy
 
     def events(noise_multiplier: float) -> tuple[Event, ...]:
-        return planned_events(configuration, configuration.build_solver(noise_multiplier))
+        return planned_events(configuration, configuration.solvers.noisy(noise_multiplier))
 
     if privacy.noise_multiplier is not None:
         multiplier = privacy.noise_multiplier
@@ -118,10 +121,23 @@ def plan(configuration: Configuration) -> Plan:
     return Plan(multiplier, listed, found)
 
 
+def weights(model: FloatArray, labels: LabelDomain) -> FloatArray:
+    """Return what rows are multiplied by: of shape (d,) for labels ±1, (d, K) for K classes."""
+    return model.reshape(-1, labels.classes) if isinstance(labels, ClassLabels) else model
+
+
 def accuracy(model: FloatArray, records: LabelledRecords) -> Accuracy:
-    """Return how many records the sign of the score classifies rightly; ties count as wrong."""
-    right = int(np.count_nonzero((records.features @ model) * records.labels > 0))
-    return Accuracy(right, len(records))
+    """Return how many records a model classifies rightly; ties count as wrong.
+
+    Of labels ±1 the sign of the score is chosen, of classes the one with the largest score.
+    """
+    scores = records.features @ weights(model, records.label_domain)
+    if scores.ndim == 1:
+        right = scores * records.labels > 0
+    else:
+        own = np.take_along_axis(scores, records.labels.astype(np.intp)[:, None], axis=1)
+        right = (scores >= own).sum(axis=1) == 1
+    return Accuracy(int(np.count_nonzero(right)), len(records))
 
 
 def train(

@@ -23,7 +23,8 @@ from ..audits.trials import (
     trials_at_once,
 )
 from ..mechanisms import Adjacency
-from .configuration import Attack, Configuration, NeighbourName
+from .configuration import Configuration
+from .sections import Attack, NeighbourName
 from .study import Plan
 
 __all__ = ["BackendName", "attacked_pair", "backend_of", "experiment_of"]
@@ -66,7 +67,7 @@ class _ConfiguredAttack:
 
     def __call__(self) -> Attacked:
         pair = attacked_pair(self.configuration)
-        solver = self.configuration.build_solver(self.noise_multiplier)
+        solver = self.configuration.solvers.noisy(self.noise_multiplier)
         return Attacked(solver.solve, pair.dataset, pair.neighbour)
 
 
@@ -78,7 +79,7 @@ def experiment_of(configuration: Configuration, made: Plan) -> Experiment:
         seed=configuration.attack.seed,
         chunk=trials_at_once(
             parties=configuration.attack.parties,
-            width=configuration.shape().features,
+            width=configuration.shape.parameters(configuration.solvers.loss),
             messages=len(made.events),
         ),
     )
@@ -86,7 +87,7 @@ def experiment_of(configuration: Configuration, made: Plan) -> Experiment:
 
 def attacked_pair(configuration: Configuration) -> NeighbourPair:
     """Return the neighbouring data sets that the configuration's audit tells apart."""
-    loss = configuration.solver.build_loss()
+    loss = configuration.solvers.loss
     dataset, index = configuration.load_attacked()
     if configuration.privacy.adjacency is Adjacency.ZERO_OUT_ONE:
         return zero_out(dataset, index=index, loss=loss)

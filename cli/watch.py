@@ -119,7 +119,7 @@ class _Repeated:
             return None
         test = SequentialTest(plan_bet(claimed=made.promise), self.confidence)
         solver, pair = (
-            configuration.build_solver(made.noise_multiplier),
+            configuration.solvers.noisy(made.noise_multiplier),
             attacked_pair(configuration),
         )
 

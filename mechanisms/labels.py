@@ -27,6 +27,11 @@ class SignLabels:
         """A label for the null records that pad a block."""
         return 1.0
 
+    @property
+    def extremes(self) -> tuple[float, float]:
+        """Two labels, as far from each other as any two."""
+        return (-1.0, 1.0)
+
     def contains(self, other: "LabelDomain") -> bool:
         """Return whether every label of `other` is one of these, with the same meaning."""
         return isinstance(other, SignLabels)
@@ -51,6 +56,11 @@ class ClassLabels:
         """A label for the null records that pad a block."""
         return 0.0
 
+    @property
+    def extremes(self) -> tuple[float, float]:
+        """Two labels, as far from each other as any two."""
+        return (0.0, 1.0)
+
     def contains(self, other: "LabelDomain") -> bool:
         """Return whether `other` has the same classes."""
         return self == other
@@ -74,6 +84,11 @@ class RealLabels:
     def filler(self) -> float:
         """A label for the null records that pad a block."""
         return 0.0
+
+    @property
+    def extremes(self) -> tuple[float, float]:
+        """Two labels, as far from each other as any two."""
+        return (-self.bound, self.bound)
 
     def contains(self, other: "LabelDomain") -> bool:
         """Return whether every label of `other` is one of these; classes are no numbers."""

@@ -1,0 +1,244 @@
+"""The sections of a run's configuration: what a file may say, and which values make sense.
+
+Everything here is public. `demo.toml` beside this file is the example of every section.
+"""
+
+from enum import Enum
+from math import inf
+
+import msgspec
+
+from ..mechanisms import Adjacency
+
+__all__ = [
+    "Algorithm",
+    "Algorithmic",
+    "Attack",
+    "Data",
+    "LossName",
+    "NeighbourName",
+    "NetworkName",
+    "Noise",
+    "Privacy",
+    "RegulariserName",
+    "SamplerName",
+    "Section",
+    "StepsName",
+]
+
+
+class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Known keys only."""
+
+
+class Data(Section, frozen=True, kw_only=True):
+    """Where records come from, and what is public about them.
+
+    `files` and `schema` name the user's own; without them the shipped UCI Adult is read. Of all
+    records `train_records` are trained on, the rest are held out. They are dealt to `parties`
+    parties in turn, or stay with those of the schema's party column (then `party_records` says the
+    public least number of records of a party).
+    """
+
+    train_records: int
+    files: tuple[str, ...] = ()
+    schema: str | None = None
+    split_seed: int = 0
+    parties: int | None = None
+    party_records: int | None = None
+
+    def __post_init__(self) -> None:
+        if bool(self.files) != (self.schema is not None):
+            raise ValueError("Expected files and schema together, or neither for UCI Adult")
+        if (self.parties is None) == (self.party_records is None):
+            raise ValueError(
+                "Expected either parties (deal the records) or party_records (the schema's column)"
+            )
+        for name in ("train_records", "parties", "party_records"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"Expected {name}={value} in [1, inf)")
+        if self.parties is not None and self.parties > self.train_records:
+            raise ValueError(f"Expected parties={self.parties} in [1, {self.train_records}]")
+
+
+class Privacy(Section, frozen=True, kw_only=True):
+    """The promise: adjacency, delta, and either a target epsilon or a noise multiplier.
+
+    Files are split and dealt to parties by position, which is public under replace-one and
+    zero-out-one. One record more or less would move all others, so a run of a file cannot promise
+    anything under add-remove-one; the Python interface can, for records assigned one by one.
+    """
+
+    adjacency: Adjacency
+    delta: float
+    epsilon: float | None = None
+    noise_multiplier: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.adjacency not in (Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT_ONE):
+            raise ValueError(
+                f"Expected adjacency={self.adjacency.value!r} among 'replace-one', 'zero-out-one': "
+                "records of a file are assigned by position"
+            )
+        if not 0 < self.delta < 1:
+            raise ValueError(f"Expected delta={self.delta} in (0, 1)")
+        if (self.epsilon is None) == (self.noise_multiplier is None):
+            raise ValueError("Expected either epsilon or noise_multiplier")
+        for name in ("epsilon", "noise_multiplier"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < inf:
+                raise ValueError(f"Expected {name}={value} in (0, inf)")
+
+
+class Algorithm(Enum):
+    """The algorithms: in a star, on a network, with inner steps, and of one holder of all records.
+
+    Only those marked so are as published; the others are the repaired ones.
+    """
+
+    DP_ADMM = "dp-admm"
+    DP_ADMM_PUBLISHED = "dp-admm-published"
+    PVP_ADMM = "pvp-admm"
+    ADMM = "admm"
+    PR_ADMM = "pr-admm"
+    PS_ADMM = "ps-admm"
+    CENTRALISED = "centralised"
+
+
+class NetworkName(Enum):
+    """The networks of PR-ADMM."""
+
+    COMPLETE = "complete"
+    RING = "ring"
+    HUB = "hub"
+
+
+class RegulariserName(Enum):
+    """The regularisers."""
+
+    L1 = "l1"
+    L2 = "l2"
+
+
+class LossName(Enum):
+    """The losses: of labels ±1, and the last one of several classes."""
+
+    LOGISTIC = "logistic"
+    LINEAR = "linear"
+    MULTINOMIAL = "multinomial"
+
+
+class StepsName(Enum):
+    """The schedules of step sizes: Theorem 4's, Theorem 3's, or a constant."""
+
+    SMOOTH = "smooth"
+    NONSMOOTH = "nonsmooth"
+    CONSTANT = "constant"
+
+
+class Algorithmic(Section, frozen=True, kw_only=True):
+    """The solver: everything here is public.
+
+    `distance` is c_w, a public guess of the size of the solution (the published variant finds it by
+    pre-training and plans with this one); `step_size` is for constant steps, which ps-admm and
+    centralised take. `regularisation` weighs R in the mean over parties; pr-admm takes R = l2 and
+    needs a `network`, ps-admm `inner_steps`; `accelerated` is for centralised.
+    """
+
+    algorithm: Algorithm
+    rounds: int
+    steps: StepsName = StepsName.SMOOTH
+    distance: float = 89.0
+    step_size: float | None = None
+    penalty: float = 0.1
+    regularisation: float = 1e-6
+    regulariser: RegulariserName = RegulariserName.L2
+    loss: LossName = LossName.LOGISTIC
+    tolerance: float = 1e-6
+    pretraining_rounds: int = 100
+    network: NetworkName | None = None
+    inner_steps: int | None = None
+    accelerated: bool = False
+
+    def __post_init__(self) -> None:
+        made = self.algorithm
+        if (self.network is not None) != (made is Algorithm.PR_ADMM):
+            raise ValueError("Expected a network with pr-admm, and only there")
+        if (self.inner_steps is not None) != (made is Algorithm.PS_ADMM):
+            raise ValueError("Expected inner_steps with ps-admm, and only there")
+        if self.accelerated and made is not Algorithm.CENTRALISED:
+            raise ValueError("Expected accelerated with centralised only")
+        if made is Algorithm.PR_ADMM and self.regulariser is not RegulariserName.L2:
+            raise ValueError("Expected regulariser = 'l2' with pr-admm")
+        by_steps = made in (Algorithm.PS_ADMM, Algorithm.CENTRALISED)
+        if by_steps and self.steps is not StepsName.CONSTANT:
+            raise ValueError(f"Expected steps = 'constant' with {made.value}")
+        if (self.step_size is not None) != (self.steps is StepsName.CONSTANT):
+            raise ValueError("Expected step_size with constant steps, and only there")
+        if self.rounds < 1:
+            raise ValueError(f"Expected rounds={self.rounds} in [1, inf)")
+
+    @property
+    def label(self) -> str:
+        """The algorithm's name for people."""
+        return {
+            Algorithm.DP_ADMM: "DP-ADMM (repaired)",
+            Algorithm.DP_ADMM_PUBLISHED: "DP-ADMM (published)",
+            Algorithm.PVP_ADMM: "ADMM with PVP",
+            Algorithm.ADMM: "ADMM without privacy",
+            Algorithm.PR_ADMM: "PR-ADMM (repaired)",
+            Algorithm.PS_ADMM: "PS-ADMM (repaired, full gradients)",
+            Algorithm.CENTRALISED: "Centralised DP-ADMM (repaired)",
+        }[self.algorithm]
+
+
+class SamplerName(Enum):
+    """Where noise comes from: two reproducible generators, or the operating system."""
+
+    PHILOX = "philox"
+    PCG64 = "pcg64"
+    SYSTEM = "system"
+
+
+class Noise(Section, frozen=True, kw_only=True):
+    """The sampler: `system` for real releases, a seed for experiments that must be repeatable."""
+
+    sampler: SamplerName
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        if (self.seed is None) != (self.sampler is SamplerName.SYSTEM):
+            raise ValueError("Expected a seed for philox and pcg64, and none for system")
+
+
+class NeighbourName(Enum):
+    """How the attacked neighbour differs: a real record's label flipped, or the worst record.
+
+    Under zero-out-one a real record becomes a null record, whatever this says.
+    """
+
+    LABEL_FLIP = "label-flip"
+    OPPOSITE = "opposite"
+
+
+class Attack(Section, frozen=True, kw_only=True):
+    """The empirical audit: trials in each world, and how sure its lower bounds are.
+
+    It runs among the first `parties` parties only: each party's mechanism is the same as in the
+    whole federation, and a thousand runs of the whole would take an hour.
+    """
+
+    trials: int = 1000
+    parties: int = 1
+    confidence: float = 0.95
+    seed: int = 1
+    neighbour: NeighbourName = NeighbourName.LABEL_FLIP
+
+    def __post_init__(self) -> None:
+        if self.trials < 10:
+            raise ValueError(f"Expected trials={self.trials} in [10, inf)")
+        if self.parties < 1:
+            raise ValueError(f"Expected parties={self.parties} in [1, inf)")
+        if not 0 < self.confidence < 1:
+            raise ValueError(f"Expected confidence={self.confidence} in (0, 1)")

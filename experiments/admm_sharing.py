@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from math import expm1, log, sqrt
-from time import perf_counter
+from time import process_time
 
 import numpy as np
 from scipy.sparse import issparse
@@ -33,7 +33,7 @@ from ..solvers import (
 )
 from .cell import Cell, Kind, Privacy, Trace
 from .experiment import Against, Experiment, Figure, Paper
-from .sources import Records, Source, accuracy, mean_loss, optimum
+from .sources import Records, Source, measured, optimum
 from .training import priced
 
 __all__ = ["PAPER", "Sharing"]
@@ -115,22 +115,15 @@ class Sharing:
                 losses.append(float(np.logaddexp(0.0, -train.labels * state.scores).mean()))
 
         curator = SamplingCurator(EventList(), sampler)
-        start = perf_counter()
+        start = process_time()
         model = self._solve(dataset, curator, self._noise(), observe)
-        seconds = perf_counter() - start
+        seconds = process_time() - start
         if self.history:
             excess = tuple(loss - least for loss in losses)
             values = {"train_loss": tuple(losses), "excess_loss": excess}
             return Trace(rounds=tuple(range(1, self.rounds + 1)), values=values, seconds=seconds)
-        loss = mean_loss(train, model)
-        measured = {
-            "train_loss": loss,
-            "excess_loss": loss - least,
-            "test_loss": mean_loss(test, model),
-            "accuracy": accuracy(test, model),
-            "train_accuracy": accuracy(train, model),
-        }
-        values = {name: (value,) for name, value in measured.items()}
+        found = measured(model, train, test, least=least)
+        values = {name: (value,) for name, value in found.items()}
         return Trace(rounds=(self.rounds,), values=values, seconds=seconds)
 
     def _blocks(self, records: LabelledRecords) -> list[FloatArray]:

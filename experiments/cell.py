@@ -61,7 +61,7 @@ class Privacy:
 class Trace:
     """What was measured in one run: metrics by name, one value for each of `rounds`.
 
-    `seconds` is the solver's own time; it is no function of the seed, all else is.
+    `seconds` is the solver's own time on one processor; it is no function of the seed, all else is.
     """
 
     rounds: tuple[int, ...]

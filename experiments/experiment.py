@@ -7,7 +7,16 @@ from enum import Enum
 from ..mechanisms.errors import DpledgerError
 from .cell import Cell
 
-__all__ = ["METRICS", "Against", "Experiment", "Figure", "Paper", "UnknownExperiment", "chosen"]
+__all__ = [
+    "MAJORITY",
+    "METRICS",
+    "Against",
+    "Experiment",
+    "Figure",
+    "Paper",
+    "UnknownExperiment",
+    "chosen",
+]
 
 METRICS: Mapping[str, str] = {
     "train_loss": "training loss",
@@ -15,9 +24,12 @@ METRICS: Mapping[str, str] = {
     "test_loss": "test loss",
     "accuracy": "test accuracy",
     "train_accuracy": "training accuracy",
-    "seconds": "seconds",
+    "seconds": "seconds of one processor",
 }
-"""What is measured, and its name on an axis."""
+"""What is drawn, and its name on an axis."""
+
+MAJORITY: Mapping[str, str] = {"accuracy": "majority", "train_accuracy": "train_majority"}
+"""By accuracy: the metric that is the accuracy of one answer to everybody."""
 
 
 class Against(Enum):

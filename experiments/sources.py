@@ -20,7 +20,7 @@ from ..data import (
 from ..mechanisms.errors import DpledgerError, InvalidParameter
 from ..mechanisms.protocols import FloatArray
 
-__all__ = ["Records", "Source", "accuracy", "mean_loss", "optimum"]
+__all__ = ["Records", "Source", "measured", "optimum"]
 
 _RIDGE = 1e-6
 _NEWTON_STEPS = 100
@@ -82,14 +82,42 @@ def _load(source: Source) -> LabelledRecords:
     return load[source.records]()
 
 
-def accuracy(records: LabelledRecords, model: FloatArray) -> float:
+def measured(
+    model: FloatArray, train: LabelledRecords, test: LabelledRecords, *, least: float
+) -> dict[str, float]:
+    """Return all metrics of a linear model, of shape (d,), by name.
+
+    Args:
+        model: what is measured; none of this is a release, the records stand for public ones.
+        train, test: on what.
+        least: the least training loss there is, see `optimum`.
+    """
+    loss = _mean_loss(train, model)
+    return {
+        "train_loss": loss,
+        "excess_loss": loss - least,
+        "test_loss": _mean_loss(test, model),
+        "accuracy": _accuracy(test, model),
+        "train_accuracy": _accuracy(train, model),
+        "majority": _majority(test),
+        "train_majority": _majority(train),
+    }
+
+
+def _mean_loss(records: LabelledRecords, model: FloatArray) -> float:
+    """Return the mean logistic loss of a linear model, of shape (d,)."""
+    return float(np.logaddexp(0.0, -records.labels * (records.features @ model)).mean())
+
+
+def _accuracy(records: LabelledRecords, model: FloatArray) -> float:
     """Return the share of records that the sign of the score classifies rightly; ties are wrong."""
     return float(np.mean((records.features @ model) * records.labels > 0))
 
 
-def mean_loss(records: LabelledRecords, model: FloatArray) -> float:
-    """Return the mean logistic loss of a linear model, of shape (d,)."""
-    return float(np.logaddexp(0.0, -records.labels * (records.features @ model)).mean())
+def _majority(records: LabelledRecords) -> float:
+    """Return the share of the more frequent label: the accuracy of one answer to everybody."""
+    positive = float(np.mean(records.labels > 0))
+    return max(positive, 1.0 - positive)
 
 
 @lru_cache(maxsize=32)

@@ -8,20 +8,16 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
 from math import inf, isfinite
-from time import perf_counter
+from time import process_time
 from typing import Any
 
-from ..accounting.accountants import RdpAccountant
-from ..accounting.composition import composed
 from ..accounting.guarantee import guarantee
 from ..accounting.planning import calibrate_noise_multiplier
-from ..data import LabelledRecords
 from ..mechanisms import (
     Adjacency,
     DataShape,
     Event,
     EventList,
-    GaussianMixtureStep,
     GaussianStep,
     PlanningCurator,
     PrivateDataset,
@@ -33,7 +29,7 @@ from ..mechanisms.protocols import FloatArray
 from ..mechanisms.sampling import Sampler
 from ..solvers import ModelSolver
 from .cell import Kind, Privacy, Trace
-from .sources import Source, accuracy, mean_loss, optimum
+from .sources import Source, measured, optimum
 
 __all__ = ["Method", "Training", "planned", "priced"]
 
@@ -128,15 +124,16 @@ class Training:
             if self.history:
                 models.append(state.model)
 
-        start = perf_counter()
+        start = process_time()
         final = algorithm.solve(dataset, SamplingCurator(EventList(), sampler), observe=observe)
-        seconds = perf_counter() - start
+        seconds = process_time() - start
         rounds = tuple(range(1, last + 1)) if self.history else (last,)
         least = optimum(self.source, split_seed)
-        measured = [
-            _measured(model, train, test, least) for model in (models if models else [final.model])
+        found = [
+            measured(model, train, test, least=least)
+            for model in (models if models else [final.model])
         ]
-        values = {name: tuple(m[name] for m in measured) for name in measured[0]}
+        values = {name: tuple(of_model[name] for of_model in found) for name in found[0]}
         return Trace(rounds=rounds, values=values, seconds=seconds)
 
 
@@ -150,7 +147,8 @@ def planned(algorithm: ModelSolver, shape: DataShape) -> tuple[Event, ...]:
 def priced(events: tuple[Event, ...], *, delta: float, nominal: float | None) -> Privacy:
     """Return what events are worth beside what is promised."""
     noisy = tuple(event for event in events if _tells(event.mechanism))
-    epsilon, method = _epsilon(noisy, delta) if noisy else (inf, "")
+    found = guarantee(noisy, delta=delta) if noisy else None
+    epsilon = inf if found is None else found.epsilon.upper_float
     reasons = (e.mechanism.reason for e in events if isinstance(e.mechanism, UnprotectedRelease))
     unprotected = tuple(dict.fromkeys(reasons))
     first, multiplier = noisy[0].mechanism if noisy else None, None
@@ -164,7 +162,7 @@ def priced(events: tuple[Event, ...], *, delta: float, nominal: float | None) ->
         noisy_part=finite,
         noise_std=float(getattr(first, "noise_std", 0.0)),
         noise_multiplier=multiplier,
-        method=method,
+        method="" if found is None else found.method,
         unprotected=unprotected,
     )
 
@@ -176,16 +174,6 @@ def _tells(mechanism: Mechanism) -> bool:
     return not isinstance(mechanism, UnprotectedRelease)
 
 
-def _epsilon(noisy: tuple[Event, ...], delta: float) -> tuple[float, str]:
-    """Return a certified upper bound on epsilon, and how it was found."""
-    if any(isinstance(event.mechanism, GaussianMixtureStep) for event in noisy):
-        # published mixtures have so little noise that the tight engine would need gigabytes
-        bound = RdpAccountant.over(composed(noisy)).epsilon(delta=delta)
-        return bound.upper_float, "RDP, an upper bound that may be far above the truth"
-    found = guarantee(noisy, delta=delta)
-    return found.epsilon.upper_float, found.method
-
-
 @lru_cache(maxsize=256)
 def _calibrated(method: Method, shape: DataShape) -> float:
     """Return the least noise multiplier that certifies the method's target."""
@@ -195,16 +183,3 @@ def _calibrated(method: Method, shape: DataShape) -> float:
 
     found = calibrate_noise_multiplier(plan, target_epsilon=method.target, delta=method.delta)
     return found.noise_multiplier
-
-
-def _measured(
-    model: FloatArray, train: LabelledRecords, test: LabelledRecords, least: float
-) -> dict[str, float]:
-    loss = mean_loss(train, model)
-    return {
-        "train_loss": loss,
-        "excess_loss": loss - least,
-        "test_loss": mean_loss(test, model),
-        "accuracy": accuracy(test, model),
-        "train_accuracy": accuracy(train, model),
-    }

@@ -88,19 +88,19 @@ def test_ps_admms_constant_one_is_far_from_its_promise_and_the_repair_keeps_it(
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.1, 0.5])
-def test_the_constants_called_large_enough_are_certified(epsilon: float) -> None:
+def test_the_constants_called_certified_are_and_waste_little(epsilon: float) -> None:
     (paper,) = (paper for paper in PAPERS if paper.name == "ps_admm")
     (accuracy,) = (e for e in paper.experiments if e.name == "accuracy")
     (cell,) = (
         cell
         for cell in accuracy.cells(False)
-        if cell.line == "published, c large enough"
+        if cell.line == "published, certified c"
         and isinstance(cell.task, Training)
         and cell.task.method.epsilon == epsilon
     )
     certified = cell.task.privacy().certified
     assert certified is not None
-    assert 0 < certified <= epsilon
+    assert 0.8 * epsilon < certified <= epsilon
 
 
 def test_sharing_promises_corollary_1_and_lets_scores_out() -> None:

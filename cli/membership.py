@@ -158,7 +158,9 @@ def _of_run(configuration: Configuration, target: str, seed: int) -> _Setting:
         chosen = worst_off(rows, labels, loss, model)
         if target == "canary":
             assert chosen.index is not None
-            chosen = canary(model, row_bound=train.row_bound, index=chosen.index)
+            chosen = canary(
+                model, row_bound=train.row_bound, index=chosen.index, outputs=loss.outputs
+            )
     assert chosen.index is not None
     null = configuration.privacy.adjacency is Adjacency.ZERO_OUT_ONE
     other = np.zeros_like(others[0]) if null else others[0]

@@ -67,7 +67,7 @@ class SolverGame:
     """A game on one of our solvers: many runs are one array. Seen is the last model only.
 
     Args:
-        solve: the algorithm, whose result has a model (B, d) of scores <row, model>.
+        solve: the algorithm, whose result has a model (B, d·K), K the loss's number of outputs.
         pair: the data set with the target and its neighbour without it.
         target: the record in which they differ, as the data set holds it.
         loss: a negative log-likelihood, as the logistic loss is.
@@ -95,10 +95,17 @@ class SolverGame:
         model = np.concatenate(models)
         label = np.asarray([self.target.label])
         return Answers(
-            target=-self.loss.value(model @ self.target.features, label),
-            population=-self.loss.value(model @ self.rows.T, self.labels),
+            target=self._said_of(model, self.target.features[None], label)[:, 0],
+            population=self._said_of(model, self.rows, self.labels),
             parameters=model,
         )
+
+    def _said_of(self, model: FloatArray, rows: FloatArray, labels: FloatArray) -> FloatArray:
+        """Return log-probabilities (B, Z) by models (B, d·K) of the labels (Z,) of rows (Z, d)."""
+        if self.loss.outputs == 1:
+            return -self.loss.value(model @ rows.T, labels)
+        weights = model.reshape(len(model), -1, self.loss.outputs)
+        return -self.loss.value(rows @ weights, labels)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -44,29 +44,41 @@ def random_target(features: FloatArray, labels: Any, *, seed: int) -> Target:
 
 
 def most_exposed(features: FloatArray, labels: FloatArray, loss: Loss, model: FloatArray) -> int:
-    """Return the index of the record whose gradient at `model` (d,) is longest.
+    """Return the index of the record whose gradient at `model` (d·K,) is longest.
 
-    Finding it looks at private records; it is for whoever holds them.
+    K is the loss's number of outputs. Finding it looks at private records; it is for whoever holds
+    them.
     """
-    slopes = np.abs(loss.derivative(features @ model, labels))
+    scores = features @ model.reshape(-1, loss.outputs)
+    if loss.outputs == 1:
+        slopes = np.abs(loss.derivative(scores[:, 0], labels))
+    else:
+        slopes = np.linalg.norm(loss.derivative(scores, labels), axis=1)
     return int(np.argmax(slopes * np.linalg.norm(features, axis=1)))
 
 
 def worst_off(features: FloatArray, labels: FloatArray, loss: Loss, model: FloatArray) -> Target:
-    """Return the record whose gradient at `model` (d,) is longest."""
+    """Return the record whose gradient at `model` (d·K,) is longest."""
     index = most_exposed(features, labels, loss, model)
     return Target(features[index], labels[index], f"record {index} (worst off)", index)
 
 
-def canary(model: FloatArray, *, row_bound: float, index: int) -> Target:
+def canary(model: FloatArray, *, row_bound: float, index: int, outputs: int = 1) -> Target:
     """Return a record made to be remembered, to stand in the place of record `index`.
 
-    It has the longest row there may be, along `model` (d,), and the label that the model is surest
-    to be wrong.
+    It has the longest row there may be, along `model` (d,), and the label -1, of which the model is
+    surest that it is wrong. Of a model (d·K,) with K = `outputs` classes, the row is along what
+    parts the two classes that differ most, and the label is the one that it speaks against.
     """
-    length = float(np.linalg.norm(model))
-    along = np.eye(len(model))[0] if length == 0 else model / length
-    return Target(along * row_bound, -1.0, f"a canary in the place of record {index}", index)
+    along, label = model, -1.0
+    if outputs > 1:
+        weights = model.reshape(-1, outputs)
+        gaps = weights[:, :, None] - weights[:, None, :]
+        wrong, right = divmod(int(np.linalg.norm(gaps, axis=0).argmax()), outputs)
+        along, label = gaps[:, right, wrong], float(wrong)
+    length = float(np.linalg.norm(along))
+    unit = np.eye(len(along))[0] if length == 0 else along / length
+    return Target(unit * row_bound, label, f"a canary in the place of record {index}", index)
 
 
 def hardest(features: FloatArray, labels: Any, log_probabilities: FloatArray) -> Target:

@@ -136,6 +136,16 @@ def test_the_replay_of_a_changed_label_measures_what_the_plan_says(
     assert answer.data["neighbours"] == f"label of record {index} flipped"
 
 
+@pytest.mark.parametrize("target", ["random", "worst", "canary"])
+def test_a_run_of_classes_stays_within_its_promise(call: Call, flowers: Path, target: str) -> None:
+    path = edited(flowers, *ALGORITHMS["star"])
+    options = ("--target", target, "--trials", 100, "--shadows", 20, "--json")
+    answer = call("membership", path, *options)
+    assert answer.status == 0, answer.err
+    assert answer.data["refutes_promise"] is False
+    assert len(answer.data["results"]) == 5
+
+
 def test_a_class_that_is_not_declared_spends_nothing(call: Call, flowers: Path) -> None:
     file = flowers / "people.csv"
     file.write_text(file.read_text().replace("virginica", "virginika", 1))

@@ -35,6 +35,18 @@ def test_a_domain_contains_those_whose_labels_it_has_with_one_meaning(
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
+def test_extremes_are_two_labels_and_none_are_farther_apart(domain: LabelDomain) -> None:
+    low, high = domain.extremes
+    domain.require(np.array([low, high]))
+    if isinstance(domain, ClassLabels):
+        assert low != high  # classes are equally far from each other
+    else:
+        with pytest.raises(InvalidParameter):
+            domain.require(np.array([np.nextafter(high, np.inf)]))
+        assert low == -high < 0
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
 def test_the_filler_of_padded_blocks_is_a_label(domain: LabelDomain) -> None:
     domain.require(np.array([domain.filler]))
 

@@ -23,6 +23,7 @@ from dpledger.audits.membership import (
     Rmia,
     SolverGame,
     Target,
+    canary,
     check_membership,
     innovation_scores,
     most_exposed,
@@ -30,9 +31,9 @@ from dpledger.audits.membership import (
 )
 from dpledger.audits.metrics import allowed_tpr, auc
 from dpledger.audits.neighbours import NeighbourPair, flip_label
-from dpledger.mechanisms import Adjacency, PrivateDataset
+from dpledger.mechanisms import Adjacency, ClassLabels, PrivateDataset
 from dpledger.mechanisms.errors import InvalidParameter
-from dpledger.solvers import ConstantSteps, DpAdmm, Logistic
+from dpledger.solvers import ConstantSteps, DpAdmm, Logistic, Multinomial
 
 SCORES = (LossThreshold(), LiraOnline(), LiraOffline(), Rmia(), Fisher())
 TARGET = Target(np.array([1.0]), 1.0, "the record")
@@ -240,6 +241,63 @@ def test_the_worst_off_record_has_the_longest_gradient():
     probabilities = 1 / (1 + np.exp(-labels * (rows @ model)))
     expected = int(np.argmax((1 - probabilities) * np.linalg.norm(rows, axis=1)))
     assert most_exposed(rows, labels, Logistic(), model) == expected
+
+
+def softmax(scores):
+    odds = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return odds / odds.sum(axis=-1, keepdims=True)
+
+
+def test_of_several_classes_the_worst_off_record_has_the_longest_gradient():
+    rows, _ = records()
+    labels = np.arange(40.0) % 4
+    model = np.random.default_rng(2).normal(size=(3, 4))
+    gradients = [
+        np.outer(row, softmax(row @ model) - np.eye(4)[int(label)])
+        for row, label in zip(rows, labels, strict=True)
+    ]
+    expected = int(np.argmax([np.linalg.norm(gradient) for gradient in gradients]))
+    assert most_exposed(rows, labels, Multinomial(4), model.ravel()) == expected
+
+
+def test_no_record_contradicts_a_model_more_than_its_canary():
+    generator = np.random.default_rng(3)
+    model = generator.normal(size=(3, 4))
+    planted = canary(model.ravel(), row_bound=2.0, index=7, outputs=4)
+
+    def margin(row, label):
+        scores = row @ model
+        return scores.max() - scores[int(label)]
+
+    rows = generator.normal(size=(5000, 3))
+    rows *= 2.0 / np.linalg.norm(rows, axis=1, keepdims=True)
+    most = max(margin(row, label) for row in rows for label in range(4))
+    assert np.linalg.norm(planted.features) == pytest.approx(2.0)
+    assert most <= margin(planted.features, planted.label) < 1.05 * most
+
+
+def test_a_game_of_several_classes_asks_for_the_softmax_of_the_label():
+    rows, _ = records()
+    labels = np.arange(40.0) % 4
+    dataset = PrivateDataset(
+        rows,
+        labels,
+        adjacency=Adjacency.REPLACE_ONE,
+        row_bound=1.01,
+        label_domain=ClassLabels(4),
+    )
+    pair = flip_label(dataset, index=5, loss=Multinomial(4))
+    solver = DpAdmm(3, 2.0, ConstantSteps(1.0), loss=Multinomial(4))
+    target = Target(rows[5], labels[5], "record 5")
+    game = SolverGame(solver.solve, pair, target, Multinomial(4), rows[:6], labels[:6], chunk=2)
+    found = game.answers(inside=True, trials=5, seed=8)
+    models = found.parameters.reshape(5, 3, 4)
+    naive = [
+        [np.log(softmax(row @ model)[int(y)]) for row, y in zip(rows[:6], labels[:6], strict=True)]
+        for model in models
+    ]
+    assert found.population == pytest.approx(np.array(naive))
+    assert found.target == pytest.approx(found.population[:, 5])
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,20 @@ import numpy as np
 import pytest
 
 from dpledger.audits.claims import Counterexample, Verdict, audit, find
-from dpledger.audits.claims.admm_sharing import PAPER, SharingSetting, standing_pair
+from dpledger.audits.claims.admm_sharing import (
+    PAPER,
+    SharingSetting,
+    standing_pair,
+    worst_records,
+)
+from dpledger.audits.claims.attack import Attack
+from dpledger.audits.claims.confirmations import known
 from dpledger.audits.falsifier import ReplacedRecord, SensitivityLemma, Table, falsify
-from dpledger.mechanisms import Adjacency
+from dpledger.mechanisms import Adjacency, SamplingCurator, SeededSampler
 from dpledger.mechanisms.ball_ridge import BallRidge
-from dpledger.mechanisms.protocols import FloatArray
+from dpledger.mechanisms.protocols import EventList, FloatArray
+from dpledger.mechanisms.sensitivity import vertical_predictions
+from dpledger.mechanisms.vertical_data import LocalProblem
 
 REL = 1e-9
 A9A = ("M=2", "rho=1", "lam=1e-3")
@@ -184,6 +193,82 @@ def test_s7_is_tight_in_its_formula_and_survives_the_falsifier() -> None:
     assert found.factor > 0.07
     wrong = SensitivityLemma(predictions, domain, true_bound / 20)
     assert falsify(wrong, samples=200, restarts=2).refuted
+
+
+# lambda = n rho and b = B/(2 lambda), n = 24 other records, where the bound is nearly met
+TIGHT = SharingSetting(M=1, lam_m=24.0, B=0.01, b=0.01 / 48)
+
+
+@pytest.mark.parametrize("zero_out", [False, True])
+def test_the_worst_records_move_scores_by_nearly_the_sensitivity(zero_out: bool) -> None:
+    s = replace(TIGHT, zero_out=zero_out)
+    pair: Any = worst_records(s)
+    # the first record's slope is B; those of the others cancel
+    pull = s.B * np.resize([1.0, -1.0], 25)
+    problem = LocalProblem(
+        pull=pull,
+        penalty=s.rho,
+        modulus=s.lam_m,
+        slope_bound=s.B,
+        radius=s.b,
+        tolerance=1e-9,
+    )
+    scores: list[FloatArray] = []
+    for side in (pair.dataset, pair.neighbour):
+        curator = SamplingCurator(EventList(), SeededSampler(0))
+        predicted = side.predictions("party 0", problem)
+        found = curator.release_unprotected(predicted, reason="test", round=1, release="scores")
+        scores.append(found.ravel())
+    # by hand: x = -/+ B/(2 lambda + rho), or 0 without the record
+    x = s.B / (2 * s.lam_m + s.rho)
+    first = np.r_[-x, np.full(24, -x)]
+    second = np.zeros(25) if zero_out else np.r_[-x, np.full(24, x)]
+    assert scores[0] == pytest.approx(first, abs=1e-9)
+    assert scores[1] == pytest.approx(second, abs=1e-9)
+    bound = vertical_predictions(
+        row_bound=1,
+        slope_bound=s.B,
+        radius=s.b,
+        penalty=s.rho,
+        modulus=s.lam_m,
+        tolerance=0,
+        adjacency=s.relation,
+    ).value
+    assert 1 < bound / np.linalg.norm(scores[0] - scores[1]) < 1.07
+
+
+@pytest.mark.parametrize(
+    ("identifier", "assignments"),
+    [("S-7", []), ("S-7", ["zero_out=true"]), ("S-4", ["T=5"]), ("S-R", ["T=5"])],
+)
+def test_the_attack_on_records_comes_close_to_what_is_certified(
+    identifier: str, assignments: list[str]
+) -> None:
+    ((_, claim),) = find([identifier])
+    assert claim.attack is not None
+    attack = claim.attack(PAPER.case(assignments))
+    assert isinstance(attack, Attack)
+    outcome = attack.run(trials=300, seed=3, confidence=0.999)
+    certified = attack.epsilon
+    if identifier == "S-4":
+        exact = audit(identifier, assignments).true
+        assert exact is not None
+        certified = exact.upper_float
+    # one of five rounds tells nothing
+    assert certified / 1.35 < outcome.lower < certified
+    assert outcome.upper is not None
+    assert outcome.upper < certified
+    assert not outcome.exceeded
+
+
+@pytest.mark.parametrize(
+    ("identifier", "certified"), [("S-4", 3.27302), ("S-7", 4.37717), ("S-R", 1.0)]
+)
+def test_kept_attacks_on_records_come_within_an_eighth(identifier: str, certified: float) -> None:
+    ((paper, claim),) = find([identifier])
+    kept = known(paper.name, claim, paper.case())
+    assert kept is not None
+    assert certified / 1.125 < kept[0].outcome.lower < certified
 
 
 def test_s8_is_specified_by_its_constants() -> None:

@@ -87,8 +87,13 @@ class UnprotectedSerialisation(UnprotectedReleaseError):
 
 def _require_number(name: str, value: object, allowed: str) -> None:
     # bool is an int to Python, but never a parameter of a mechanism
-    if isinstance(value, bool) or not isinstance(value, (int, float, Rational)):
+    if isinstance(value, bool) or not isinstance(value, (float, int, Fraction, Rational)):
         raise InvalidParameter(name, value, allowed)
+
+
+def _of_its_sign(value: Number) -> float:
+    """Return a number of the same sign, as finite as `value`, that compares in no time."""
+    return value if isinstance(value, float) else value.numerator
 
 
 def require_finite(name: str, value: Number) -> None:
@@ -101,14 +106,14 @@ def require_finite(name: str, value: Number) -> None:
 def require_nonnegative(name: str, value: Number) -> None:
     """Raise `InvalidParameter` unless `value` is finite and >= 0."""
     _require_number(name, value, "in [0, inf)")
-    if not 0 <= value < float("inf"):
+    if not 0 <= _of_its_sign(value) < float("inf"):
         raise InvalidParameter(name, value, "in [0, inf)")
 
 
 def require_positive(name: str, value: Number) -> None:
     """Raise `InvalidParameter` unless `value` is finite and > 0."""
     _require_number(name, value, "in (0, inf)")
-    if not 0 < value < float("inf"):
+    if not 0 < _of_its_sign(value) < float("inf"):
         raise InvalidParameter(name, value, "in (0, inf)")
 
 

@@ -53,8 +53,9 @@ _ROOT_BITS = 96
 _SQUARE_BITS = 512
 """Squares whose numerator or denominator outgrow this are rounded up to a dyadic of 256 bits."""
 
-_SMALLEST_SQUARE, _LARGEST_SQUARE = Fraction(1, 2**800), Fraction(2**800)
-"""Outside, values in doubles under- or overflow, and rounding moves them by more than the bound."""
+_RANGE_BITS = 800
+"""Squares are 0 or in [2**-800, 2**800]: outside, values in doubles under- or overflow, and
+rounding moves them by more than the bound."""
 
 
 class Norm(Enum):
@@ -111,7 +112,9 @@ class Sensitivity:
         if not isinstance(self.squared, Fraction):
             raise InvalidParameter("squared", self.squared, "an exact Fraction")
         require_nonnegative("squared", self.squared)
-        if self.squared and not _SMALLEST_SQUARE <= self.squared <= _LARGEST_SQUARE:
+        # in integers: fractions compare ten times as slowly, and every step of a derivation is here
+        top, bottom = self.squared.numerator, self.squared.denominator
+        if top and not (top <= bottom << _RANGE_BITS and bottom <= top << _RANGE_BITS):
             raise InvalidParameter("sensitivity", self.value, "0 or in [2**-400, 2**400]")
         if self.derivation.squared != self.squared:
             raise InvalidParameter(
@@ -141,7 +144,10 @@ def float_up(value: Number) -> float:
         near = float(exact)
     except OverflowError:
         return inf if exact > 0 else -nextafter(inf, 0.0)
-    return near if near == inf or Fraction(near) >= exact else nextafter(near, inf)
+    if near == inf:
+        return near
+    top, bottom = near.as_integer_ratio()
+    return near if top * exact.denominator >= exact.numerator * bottom else nextafter(near, inf)
 
 
 def root_up(squared: Fraction) -> Fraction:
@@ -170,6 +176,8 @@ def _exact(value: Number) -> Fraction:
     """Return `value` exactly; fixed-width integers would wrap around inside a `Fraction`."""
     if isinstance(value, float):
         return Fraction(value)
+    if isinstance(value, Fraction) and type(value.numerator) is type(value.denominator) is int:
+        return value
     return Fraction(int(value.numerator), int(value.denominator))
 
 

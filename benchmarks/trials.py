@@ -2,7 +2,7 @@
 
 Usage: python benchmarks/trials.py [--jobs 2] [--runs 10000] [--full]
 
-5 agents of 100 records, 20 features, 50 rounds. Runs go into an in-memory ledger, 500 at once.
+5 agents of 100 records, 20 features, 50 rounds. Runs go into an in-memory ledger, 1000 at once.
 Wall time depends on what else the machine does; the processor time of a run, measured in this
 process, hardly does. With --full the million runs in each world of an attack are really made,
 otherwise their time is extrapolated.
@@ -22,7 +22,7 @@ from dpledger.mechanisms import Adjacency, BitGenerator, PrivateDataset, Samplin
 from dpledger.mechanisms.sampling import SeededSampler
 from dpledger.solvers import ConstantSteps, DpAdmm, Logistic
 
-CHUNK, ROUNDS, NOISE_MULTIPLIER = 500, 50, 20.0
+CHUNK, ROUNDS, NOISE_MULTIPLIER = 1000, 50, 20.0
 REPETITIONS = 3
 MILLION = 10**6
 GOAL_RUNS, GOAL_SECONDS = 5_000, 7 * 60

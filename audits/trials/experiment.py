@@ -69,12 +69,12 @@ class Experiment:
         require_positive_int("chunk", self.chunk)
 
 
-_MOST_AT_ONCE = 500
+_MOST_AT_ONCE = 1000
 _NUMBERS_AT_ONCE, _NUMBERS_KEPT = 2**20, 2**26
 
 
 def trials_at_once(*, parties: int, width: int, messages: int = 1) -> int:
-    """Return how many trials to run at once: five hundred, or fewer of wide and many messages.
+    """Return how many trials to run at once: a thousand, or fewer of wide and many messages.
 
     More do not run faster. The arrays of a round take up to 8 MB each; a transcript, which only
     algorithms that sample need, up to 512 MB.

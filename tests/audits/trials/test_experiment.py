@@ -230,8 +230,8 @@ def test_a_missing_extra_is_named(monkeypatch, backend, module, extra):
 
 
 def test_trials_at_once_are_fewer_of_wide_or_many_messages():
-    assert trials_at_once(parties=5, width=20) == 500
-    assert trials_at_once(parties=5, width=20, messages=50) == 500
+    assert trials_at_once(parties=5, width=20) == 1000
+    assert trials_at_once(parties=5, width=20, messages=50) == 1000
     assert trials_at_once(parties=5, width=20, messages=6_711) == 99
     assert trials_at_once(parties=100, width=104) == 100
     assert trials_at_once(parties=1000, width=10_000) == 1

@@ -210,9 +210,9 @@ class Claim(Generic[S]):
         threat_model: against whom.
         attack: what shows that it fails, or fails to show it, in runs of this algorithm: all its
             messages, or one event to count; a claim for all values of a free parameter may be
-            attacked at others than the case's.
-        not_attacked: why no run could bear on it, in a sentence; empty where `attack` or the event
-            of a finding does.
+            attacked at others than the case's. Without one, or where it is None at these
+            parameters, the event of the finding is counted.
+        not_attacked: why no run could bear on it, in a sentence; empty where an attack does.
     """
 
     identifier: str
@@ -223,7 +223,9 @@ class Claim(Generic[S]):
     solver: str = field(kw_only=True)
     adjacency: Adjacency | None = field(kw_only=True)
     threat_model: ThreatModel = field(kw_only=True)
-    attack: Callable[[Case[S]], Attack | Counterexample] | None = field(default=None, kw_only=True)
+    attack: Callable[[Case[S]], Attack | Counterexample | None] | None = field(
+        default=None, kw_only=True
+    )
     not_attacked: str = field(default="", kw_only=True)
 
 

@@ -106,11 +106,11 @@ def confirm(
     """
     if trials is not None:
         require_positive_int("trials", trials)
-    found = [each for each in finding.evidence if isinstance(each, Counterexample)]
-    attacks = [claim.attack(case)] if claim.attack is not None else found
-    if not attacks:
+    attack = None if claim.attack is None else claim.attack(case)
+    if attack is None:
+        attack = next((e for e in finding.evidence if isinstance(e, Counterexample)), None)
+    if attack is None:
         return None
-    attack = attacks[0]
     if isinstance(attack, Counterexample):
         outcome = _counted(attack, trials, seed)
     else:

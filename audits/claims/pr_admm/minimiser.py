@@ -3,11 +3,17 @@
 from dataclasses import replace
 from fractions import Fraction
 
+import numpy as np
+
 from ....accounting.enclosure import Enclosure
 from ....accounting.gaussian import delta_from_epsilon
 from ....mechanisms.adjacency import Adjacency
+from ....mechanisms.curators import Curator
 from ....mechanisms.events import Event
+from ....mechanisms.private_data import PrivateDataset
 from ....solvers.decentralised import PublishedPrAdmm
+from ....solvers.losses import LinearLoss
+from ...neighbours import turned_record
 from ..attack import Attack, promised_by_mu
 from ..auditor import SensitivityPromise, at_tolerance, gaussian_steps, planned
 from ..claim import Case
@@ -23,6 +29,10 @@ from .setting import (
 )
 
 __all__ = ["EXACTNESS", "MINIMISER", "one_message"]
+
+# how much farther apart two releases have to be than claimed, for a few thousand runs to tell
+_VISIBLE = 0.02
+_MOST_RECORDS = 10**5
 
 
 def _sensitivity_figures(s: PrSetting) -> dict[str, Enclosure]:
@@ -87,6 +97,32 @@ def _tolerance_figures(s: PrSetting) -> dict[str, Enclosure]:
     }
 
 
+def _one_step(case: Case[PrSetting]) -> Attack | None:
+    """A step from 0 that overshoots, to where the gradient's norm is just tau.
+
+    Other records are null, so that the two minimisers are V/(|D_i| m) from 0 on either side. As
+    much noise as they are apart would make exact minimisers 1-GDP. None where tau is too small for
+    the difference to show.
+    """
+    s = replace(case.setting, D=min(case.setting.D, _MOST_RECORDS))
+    if case.free("tau"):
+        s = replace(s, tau=s.V / s.D)
+    overshoot = s.tau * s.D / s.V
+    if 0 < overshoot < _VISIBLE:
+        return None
+    step = (1 + overshoot) / float(s.modulus)
+
+    def solve(dataset: PrivateDataset, curator: Curator) -> None:
+        gradient = dataset.mean_gradient(LinearLoss(), np.zeros(2))
+        noise_std = float(_exact_value(s)[0])
+        curator.release(gradient * -step, round=1, release="minimiser", noise_std=noise_std)
+
+    pair = turned_record(("agent 0",), each=s.D, row_bound=s.V)
+    told = f"one gradient step that ends at gradient norm tau = {s.tau:g}, with noise as large as "
+    told += "the claimed sensitivity, which would make it 1-GDP"
+    return Attack(solve, pair, promised_by_mu(1, s.delta), s.delta, told)
+
+
 MINIMISER = claim(
     "PR-1",
     "sensitivity of a minimiser",
@@ -113,4 +149,5 @@ EXACTNESS = claim(
         tolerance=lambda s: s.tau,
         figures=_tolerance_figures,
     ),
+    attack=_one_step,
 )

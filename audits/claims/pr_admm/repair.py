@@ -9,7 +9,7 @@ from ..attack import Attack
 from ..auditor import EpsilonPromise, planned
 from ..claim import Case
 from ..settings import multiplier_of
-from .setting import TINY, PrSetting, algorithm_of, claim, one_each
+from .setting import PrSetting, algorithm_of, claim, one_each
 from .totals import exact_periodic
 
 __all__ = ["REPAIR"]
@@ -21,7 +21,7 @@ def _multiplier(s: PrSetting) -> float:
 
 
 def _repaired_algorithm(s: PrSetting) -> PrAdmm:
-    return replace(algorithm_of(s, _multiplier(s)), tolerance=s.tau or TINY)
+    return replace(algorithm_of(s, _multiplier(s)), tolerance=s.tolerance)
 
 
 def _repaired(s: PrSetting) -> list[Event]:

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import betainc, betaincc, betaincinv
+from scipy.special import betainc, betaincinv
 
 from ..mechanisms.errors import InvalidParameter, require_open_unit
 from ..mechanisms.protocols import FloatArray
@@ -79,11 +79,13 @@ class Beta:
     first: float
     second: float
 
+    @property
+    def complement(self) -> "Beta":
+        """The law of 1 minus the rate."""
+        return Beta(self.second, self.first)
+
     def below(self, x: FloatArray) -> FloatArray:
         return np.asarray(betainc(self.first, self.second, np.clip(x, 0.0, 1.0)))
-
-    def above(self, x: FloatArray) -> FloatArray:
-        return np.asarray(betaincc(self.first, self.second, np.clip(x, 0.0, 1.0)))
 
     def quantile(self, probability: FloatArray) -> FloatArray:
         return np.asarray(betaincinv(self.first, self.second, probability))
@@ -111,8 +113,10 @@ def posterior(epsilon: float, *, false: Beta, missed: Beta, delta: float) -> flo
     widths = np.diff(breaks)[:, None]
     rate = false.quantile(breaks[:-1, None] + widths * (_NODES + 1) / 2)
     low = np.maximum(1 - delta - grow * rate, (1 - delta - rate) * shrink)
-    high = 1 - np.maximum(1 - delta - grow * (1 - rate), (rate - delta) * shrink)
-    inside = np.maximum(1 - missed.below(low) - missed.above(high), 0.0)
+    # of the complement of the other rate
+    low_complement = np.maximum(1 - delta - grow * (1 - rate), (rate - delta) * shrink)
+    outside = missed.below(low) + missed.complement.below(low_complement)
+    inside = np.maximum(1 - outside, 0.0)
     return float(np.clip(np.sum(widths / 2 * _WEIGHTS * inside), 0.0, 1.0))
 
 
@@ -131,8 +135,8 @@ def _place(believed: Callable[[float], float], probability: float) -> float:
     """Return the epsilon at which `believed` reaches `probability`."""
     if believed(0.0) >= probability:
         return 0.0
-    high = 1.0
+    low, high = 0.0, 1.0
     while believed(high) < probability:
-        high *= 2
-    found: Any = brentq(lambda epsilon: believed(epsilon) - probability, 0.0, high, xtol=1e-10)
+        low, high = high, 2 * high
+    found: Any = brentq(lambda epsilon: believed(epsilon) - probability, low, high, xtol=1e-10)
     return float(found)

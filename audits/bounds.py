@@ -157,12 +157,28 @@ class ClopperPearson:
 
     def lower_bound(self, scores: Scores, *, delta: float) -> LowerBound:
         """Return the bound at `delta`, in (0, 1)."""
+        return self.of_counts(
+            false_positives=int(np.count_nonzero(scores.neighbour > self.threshold)),
+            neighbour_trials=scores.neighbour.size,
+            misses=int(np.count_nonzero(scores.dataset <= self.threshold)),
+            dataset_trials=scores.dataset.size,
+            delta=delta,
+        )
+
+    def of_counts(
+        self,
+        *,
+        false_positives: int,
+        neighbour_trials: int,
+        misses: int,
+        dataset_trials: int,
+        delta: float,
+    ) -> LowerBound:
+        """Return the bound at `delta`, in (0, 1), from the errors counted at the threshold."""
         require_open_unit("delta", delta)
-        false_positives = int(np.count_nonzero(scores.neighbour > self.threshold))
-        misses = int(np.count_nonzero(scores.dataset <= self.threshold))
         each = 1 - (1 - self.confidence) / 2
-        fpr = largest_rate(false_positives, scores.neighbour.size, confidence=each)
-        fnr = largest_rate(misses, scores.dataset.size, confidence=each)
+        fpr = largest_rate(false_positives, neighbour_trials, confidence=each)
+        fnr = largest_rate(misses, dataset_trials, confidence=each)
         return LowerBound(
             method=self.METHOD,
             theorem="Clopper, Pearson 1934; Kairouz, Oh, Viswanath 2015, Theorem 2.1",
@@ -174,8 +190,8 @@ class ClopperPearson:
             conditions_met=True,
             detail=(
                 f"threshold {self.threshold:.6g}: {false_positives} false positives of "
-                f"{scores.neighbour.size} (rate at most {float(fpr):.3g}), {misses} misses of "
-                f"{scores.dataset.size} (rate at most {float(fnr):.3g})"
+                f"{neighbour_trials} (rate at most {float(fpr):.3g}), {misses} misses of "
+                f"{dataset_trials} (rate at most {float(fnr):.3g})"
             ),
         )
 

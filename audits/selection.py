@@ -14,11 +14,14 @@ and depends less on luck. Where a claim fixes the threshold, `plan_threshold` co
 4.21
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import isnan
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from ..mechanisms.errors import (
     InvalidParameter,
@@ -99,8 +102,9 @@ class Split:
 
     def lower_bound(self, scores: Scores, *, delta: float) -> LowerBound:
         """Return the bound at `delta`, in (0, 1). It needs two trials in each world."""
-        generator = np.random.default_rng(self.seed)
-        found = _split_bound(scores, generator, delta=delta, confidence=self.confidence)
+        found = _split_bound(
+            scores, seed=self.seed, splits=1, rank=1, confidence=self.confidence, delta=delta
+        )
         return replace(
             found,
             method=self.METHOD,
@@ -146,16 +150,14 @@ class MultiSplit:
 
     def lower_bound(self, scores: Scores, *, delta: float) -> LowerBound:
         """Return the bound at `delta`, in (0, 1). It needs two trials in each world."""
-        generator = np.random.default_rng(self.seed)
-        found = sorted(
-            (
-                _split_bound(scores, generator, delta=delta, confidence=self._each)
-                for _ in range(self.splits)
-            ),
-            key=lambda bound: bound.epsilon,
-            reverse=True,
+        middle = _split_bound(
+            scores,
+            seed=self.seed,
+            splits=self.splits,
+            rank=self._rank,
+            confidence=self._each,
+            delta=delta,
         )
-        middle = found[self._rank - 1]
         return replace(
             middle,
             method=self.METHOD,
@@ -166,40 +168,115 @@ class MultiSplit:
         )
 
 
+_Whole = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class _Pool:
+    """Trials of both worlds by ascending score, and which of them are of the data set."""
+
+    scores: FloatArray
+    of_dataset: npt.NDArray[np.bool_]
+
+    def errors(self, thresholds: FloatArray) -> _Whole:
+        """Return counts at the thresholds: a row of false positives, a row of misses."""
+        misses_among = np.append(0, np.cumsum(self.of_dataset))
+        below = np.searchsorted(self.scores, thresholds, "right")
+        misses = misses_among[below]
+        neighbours = self.scores.size - misses_among[-1]
+        return np.stack([neighbours - (below - misses), misses])
+
+
 def _split_bound(
-    scores: Scores, generator: np.random.Generator, *, delta: float, confidence: float
+    scores: Scores, *, seed: int, splits: int, rank: int, confidence: float, delta: float
 ) -> LowerBound:
+    """Return the bound of this rank, 1 being the largest, among those of so many random splits."""
     require_open_unit("delta", delta)
-    parts: list[tuple[FloatArray, FloatArray]] = []
-    for name, world in (("dataset", scores.dataset), ("neighbour", scores.neighbour)):
+    worlds = (scores.dataset, scores.neighbour)
+    for name, world in zip(("dataset", "neighbour"), worlds, strict=True):
         if world.size < 2:
             raise InvalidParameter(f"{name}.size", world.size, "at least 2, to be split")
-        shuffled = generator.permutation(world)
-        parts.append((shuffled[: world.size // 2], shuffled[world.size // 2 :]))
-    (choose_for, test_for), (choose_against, test_against) = parts
-    threshold = _best_threshold(
-        Scores(choose_for, choose_against), delta=delta, confidence=confidence
+    # sorted once for all: parts of a sorted pool are sorted
+    pooled = np.concatenate(worlds)
+    order = np.argsort(pooled)
+    pool = _Pool(pooled[order], order < scores.dataset.size)
+    thresholds, chosen_on = np.empty(splits), np.empty((2, splits), dtype=np.intp)
+    for split, half in enumerate(_halves(order, scores.dataset.size, seed, splits)):
+        thresholds[split], chosen_on[:, split] = _best_threshold(
+            _Pool(pool.scores[half], pool.of_dataset[half]), delta=delta, confidence=confidence
+        )
+    false_positives, misses = pool.errors(thresholds) - chosen_on
+    dataset_trials, neighbour_trials = (world.size - world.size // 2 for world in worlds)
+    epsilon = _epsilon_of_errors(
+        false_positives,
+        misses,
+        trials=(neighbour_trials, dataset_trials),
+        delta=delta,
+        confidence=confidence,
     )
-    return ClopperPearson(threshold, confidence).lower_bound(
-        Scores(test_for, test_against), delta=delta
+    found = int(np.argsort(-epsilon, kind="stable")[rank - 1])
+    return ClopperPearson(float(thresholds[found]), confidence).of_counts(
+        false_positives=int(false_positives[found]),
+        neighbour_trials=neighbour_trials,
+        misses=int(misses[found]),
+        dataset_trials=dataset_trials,
+        delta=delta,
     )
 
 
-def _best_threshold(scores: Scores, *, delta: float, confidence: float) -> float:
-    """Return the threshold at which these very scores give the largest bound."""
-    favour, against = np.sort(scores.dataset), np.sort(scores.neighbour)
-    pooled = np.unique(np.concatenate([favour, against]))
-    depth = np.geomspace(1, pooled.size, _CANDIDATES).astype(int)
-    places = np.unique(np.concatenate([depth - 1, pooled.size - depth]))
+def _halves(order: _Whole, of_dataset: int, seed: int, splits: int) -> Iterator[_Whole]:
+    """Yield where random halves of both worlds stand in the order of scores, ascending.
+
+    The first `of_dataset` trials are of the data set, the others of its neighbour.
+    """
+    places = np.empty_like(order)
+    places[order] = np.arange(order.size)
+    generator = np.random.default_rng(seed)
+    for _ in range(splits):
+        chosen = np.zeros(order.size, dtype=np.bool_)
+        for world in np.split(places, [of_dataset]):
+            chosen[generator.permutation(world)[: world.size // 2]] = True
+        yield np.flatnonzero(chosen)
+
+
+def _best_threshold(pool: _Pool, *, delta: float, confidence: float) -> tuple[float, _Whole]:
+    """Return the threshold at which these very trials give the largest bound, and their errors."""
+    known = pool.scores[np.append(True, pool.scores[1:] != pool.scores[:-1])]
+    places = _candidate_places(known.size)
     # between two scores, where the law of further ones may have no mass
-    lower, upper = pooled[places], pooled[np.minimum(places + 1, pooled.size - 1)]
+    lower, upper = known[places], known[np.minimum(places + 1, known.size - 1)]
     candidates = np.where(np.isfinite(lower) & np.isfinite(upper), lower / 2 + upper / 2, lower)
-    false_positives = against.size - np.searchsorted(against, candidates, "right")
-    misses = np.searchsorted(favour, candidates, "right")
+    errors = pool.errors(candidates)
+    of_dataset = int(np.count_nonzero(pool.of_dataset))
+    epsilon = _epsilon_of_errors(
+        *errors,
+        trials=(pool.scores.size - of_dataset, of_dataset),
+        delta=delta,
+        confidence=confidence,
+    )
+    best = int(np.argmax(epsilon))
+    return float(candidates[best]), errors[:, best]
+
+
+@lru_cache(maxsize=64)
+def _candidate_places(scores: int) -> _Whole:
+    """Return where candidates stand among so many ascending scores: densest at both ends."""
+    depth = np.geomspace(1, scores, _CANDIDATES).astype(np.intp)
+    return np.unique(np.concatenate([depth - 1, scores - depth]))
+
+
+def _epsilon_of_errors(
+    false_positives: _Whole,
+    misses: _Whole,
+    *,
+    trials: tuple[int, int],
+    delta: float,
+    confidence: float,
+) -> FloatArray:
+    """Return Clopper-Pearson's epsilon of counts among `trials` of the neighbour, the data set."""
     each = 1 - (1 - confidence) / 2
-    epsilon = epsilon_of_rates(
-        largest_rates(against.size, confidence=each)[false_positives],
-        largest_rates(favour.size, confidence=each)[misses],
+    return epsilon_of_rates(
+        largest_rates(trials[0], confidence=each)[false_positives],
+        largest_rates(trials[1], confidence=each)[misses],
         delta,
     )
-    return float(candidates[int(np.argmax(epsilon))])

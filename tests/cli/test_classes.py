@@ -1,5 +1,6 @@
 """Labels of several classes: plan, run and replay agree, and what is not declared is refused."""
 
+import re
 from math import sqrt
 from pathlib import Path
 
@@ -169,6 +170,28 @@ def test_the_multinomial_loss_wants_declared_classes(call: Call, folder: Path) -
     answer = call("plan", edited(folder, (SOLVER, STAR)))
     assert answer.status == 2
     assert "a class column, and only there" in answer.err
+
+
+def test_the_example_in_the_documentation_does_what_it_says(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("sklearn")
+    text = (Path(__file__).parents[2] / "docs" / "classes.md").read_text(encoding="utf-8")
+    blocks = dict(re.findall(r"```(python|toml)\n(.*?)```", text, re.DOTALL))
+    monkeypatch.chdir(tmp_path)
+    exec(blocks["python"], {})
+    Path("digits-run.toml").write_text(blocks["toml"])
+    only = ("--no-attack", "--no-baselines", "--no-crosscheck", "--json")
+    answer = call("run", "digits-run.toml", "--out", "digits", *only)
+    assert answer.status == 0, answer.err
+    told = re.search(r"noise multiplier of ([\d.]+)", text)
+    assert told is not None
+    assert f"{answer.data['noise_multiplier']:.4f}" == told[1]
+    model = answer.data["models"][0]
+    # other linear algebra may turn the last bits, and with them a digit or two
+    assert f"| {model['model']} | 83.84 % |" in text
+    assert abs(model["accuracy"] - 0.8384) < 0.02
+    assert np.load("digits/model.npy").shape == (64, 10)
 
 
 def test_a_tie_between_classes_counts_as_wrong() -> None:

@@ -47,6 +47,7 @@ from .saddle import (
 
 __all__ = [
     "Contour",
+    "Limits",
     "Placement",
     "Target",
     "UpperBounds",
@@ -60,16 +61,32 @@ Floats = npt.NDArray[np.float64]
 Complexes = npt.NDArray[np.complex128]
 Places = npt.NDArray[np.int64]
 
-_MOST_NODES = 1 << 13
-_MOST_WORK = 1 << 19
+_KEPT_NODES = 1 << 13
+"""The longest contour whose moments are kept for the next query."""
+
+_LEAST_WORK = 1 << 19
+"""The (moment, node) pairs of a dominating pair that are always granted."""
 
 # how far beyond the line, in places of the grid, the orders λ of (3) are looked for
-_AHEAD = (2, 4, 6, 8, 12, 16, 24)
+_AHEAD = (1, 2, 4, 6, 8, 12, 16, 24)
 DIGITS = 26.0
 """Natural-log digits of the aliasing and cut-off errors relative to δ: 5e-12."""
 
 _STRAIN = 6.0
 """Natural-log digits that may cancel where a contour lies off the saddle of a point it serves."""
+
+_WEIGHT = 0.5
+"""Each digit that cancels beyond these counts as so much of the logarithm of the length."""
+
+
+class Limits(NamedTuple):
+    """The most nodes of a contour, and the most (moment, node) pairs of all dominating pairs."""
+
+    nodes: int
+    work: int
+
+
+_FAST = Limits(1 << 14, 1 << 21)
 
 
 class Target(NamedTuple):
@@ -128,32 +145,39 @@ def _period(counts: Weights, grade: int, target: Target, digits: float) -> float
 
 
 def place_contour(
-    counts: Counts, targets: tuple[Target, ...], *, grade: int, digits: float = DIGITS
+    counts: Counts,
+    targets: tuple[Target, ...],
+    *,
+    grade: int,
+    digits: float = DIGITS,
+    limits: Limits = _FAST,
 ) -> Placement:
     """Return a step and length for which aliasing and cut-off are exp(-digits) of δ at `targets`.
 
-    `grade` is the place of the saddle; a line a little to its left can have the wider step, at the
-    price of a few digits of cancellation. The length is capped by the work that it makes; the
-    cut-off bound, which stays valid, then tells what is lost. Errors relative to δ are largest at
-    the ends of a stretch of the curve: two targets stand for all between.
+    `grade` is the place of the saddle; a line to its left can have the wider step, at the price of
+    digits of cancellation. Where losses have heavy tails (small rates) the saddle lies by a cliff,
+    beyond which the moments explode, and only lines well to its left have a step of use. The length
+    is capped by the work that it makes; the cut-off bound, which stays valid, then tells what is
+    lost. Errors relative to δ are largest at the ends of a stretch of the curve: two targets stand
+    for all between.
     """
     weights = sketch(counts)
 
     def height(place: int) -> float:
         return max(_strain(weights, place, target) for target in targets)
 
+    free = max(height(grade), _STRAIN)
     periods = {
         g: max(_period(weights, g, target, digits) for target in targets)
         for g in range(grade, max(grade - 12, LOWEST_GRADE - 1), -1)
-        if g == grade or height(g) < max(height(grade), _STRAIN)
     }
-    grade = min(periods, key=lambda g: periods[g])
+    grade = min(periods, key=lambda g: log(periods[g]) + _WEIGHT * max(height(g) - free, 0.0))
     # a step from a coarse grid, so that a near query finds the moments of this one
     step = 2.0 ** (floor(log2(2 * pi / periods[grade]) * 8) / 8)
     base, c = log_moment(weights, grade), order_of(grade)
     worst = max(-c * target.epsilon - target.log_delta for target in targets)
-    count = 16
-    while count < _MOST_NODES and _work(weights, Placement(grade, step, count)) < _MOST_WORK:
+    count, most_work = 16, max(limits.work, _LEAST_WORK * len(weights))
+    while count < limits.nodes and _work(weights, Placement(grade, step, count)) < most_work:
         reach = step * count
         decay = sum(n * _decay(pair, grade, reach) for pair, n in weights.items())
         excess = decay + worst - log(pi * reach) + digits
@@ -172,9 +196,9 @@ def _strain(counts: Weights, grade: int, target: Target) -> float:
 
 
 def _work(counts: Weights, placement: Placement) -> int:
-    """Return the mean number of (moment, node) pairs of one dominating pair."""
+    """Return the number of (moment, node) pairs."""
     demand = placement.demand(counts)
-    return placement.count * sum(nodes_needed(pair, demand) for pair in counts) // len(counts)
+    return placement.count * sum(nodes_needed(pair, demand) for pair in counts)
 
 
 def _length(count: float) -> int:
@@ -222,7 +246,8 @@ class Contour:
         tail = 0.0
         demand = placement.demand(counts)
         for pair, n in counts.items():
-            moments = moments_on(pair, placement, demand)
+            kept = placement.count <= _KEPT_NODES
+            moments = (moments_on if kept else moments_on.__wrapped__)(pair, placement, demand)
             total, error = total + n * moments.log, error + n * moments.error
             tail += n * _decay(pair, placement.grade, placement.reach)
         columns = isqrt(placement.count) + 1

@@ -8,13 +8,13 @@ bounded here: rounding by the balls; the inner quadratures by `quadrature`; alia
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import inf, log
+from math import inf, isqrt, log
 
 import numpy as np
-from flint import acb, arb
+from flint import acb, acb_mat, arb
 
 from ..enclosure import Enclosure, ball_of, precision
-from .contour import Placement, Target, epsilons_upper, place_contour
+from .contour import Limits, Placement, Target, epsilons_upper, place_contour
 from .moments import maximal_loss
 from .moments_certified import modulus_beyond, moments_on_line, real_moment
 from .saddle import Counts, chernoff_delta, epsilon_by_moments, order_of
@@ -22,6 +22,9 @@ from .saddle import Counts, chernoff_delta, epsilon_by_moments, order_of
 __all__ = ["CertifiedContour", "delta_enclosure", "epsilon_ceiling", "epsilon_enclosure"]
 
 _BITS = 160
+_LIMITS = Limits(1 << 14, 1 << 20)
+"""A moment at a node costs about a microsecond."""
+
 _DIGITS = 20.0
 """Natural-log digits of aliasing and cut-off relative to δ: 2e-9, for 1e-6 of ε with room."""
 
@@ -29,6 +32,13 @@ _DIGITS = 20.0
 def _power(base: acb, exponent: int) -> acb:
     # exp(n log x) keeps the ball of a high power from growing with every multiplication
     return base**exponent if exponent < 64 or base.contains(0) else (exponent * base.log()).exp()
+
+
+def _square(values: list[acb]) -> acb_mat:
+    """Return the values row by row in a matrix, nearly square, filled up with zeros."""
+    columns = isqrt(len(values) - 1) + 1
+    values = values + [acb(0)] * (-len(values) % columns)
+    return acb_mat(len(values) // columns, columns, values)
 
 
 def _real_power(base: arb, exponent: int) -> arb:
@@ -41,10 +51,15 @@ def _log_real_moment(counts: Counts, order: float) -> arb:
 
 @dataclass(frozen=True, slots=True)
 class CertifiedContour:
-    """The integrand without e^{-zε} at the nodes of a contour, and what bounds the rest."""
+    """The integrand without e^{-zε} at the nodes of a contour, and what bounds the rest.
+
+    The values (the first one halved) are a matrix, node k = row · columns + column: two short
+    sets of phases then turn all of them, where e^{-itε} as a power of the last phase would double
+    the radius of its ball every other node.
+    """
 
     placement: Placement
-    values: list[acb]
+    values: acb_mat
     cut_off: arb
     beyond: float
     log_beyond: arb
@@ -64,19 +79,19 @@ class CertifiedContour:
         beyond = placement.order_beyond(counts, epsilon)
         lam = arb(beyond)
         entropy = lam * lam.log() - (1 + lam) * (1 + lam).log()
-        return cls(placement, values, cut_off, beyond, _log_real_moment(counts, beyond) + entropy)
+        values[0] /= 2
+        log_beyond = _log_real_moment(counts, beyond) + entropy
+        return cls(placement, _square(values), cut_off, beyond, log_beyond)
 
     def delta(self, epsilon: float) -> Enclosure:
         """Return an enclosure of δ(ε)."""
         c, h = arb(self.placement.order), arb(self.placement.step)
         point, lam = arb(epsilon), arb(self.beyond)
         scale = (-c * point).exp()
-        turn, phase = acb(0, -h * point).exp(), acb(1)
-        total = self.values[0].real / 2
-        for value in self.values[1:]:
-            phase *= turn
-            total += (value * phase).real
-        total *= scale * h / arb.pi()
+        rows, columns = self.values.nrows(), self.values.ncols()
+        short = acb_mat([[acb(0, -h * point * k).exp()] for k in range(columns)])
+        long = acb_mat([[acb(0, -h * point * (k * columns)).exp() for k in range(rows)]])
+        total = (long * (self.values * short))[0, 0].real * scale * h / arb.pi()
         period = 2 * arb.pi() / h
         alias = 1 / (c * period).expm1()
         alias += (self.log_beyond - lam * point).exp() / ((lam - c) * period).expm1()
@@ -93,7 +108,9 @@ def delta_enclosure(counts: Counts, epsilon: float) -> Enclosure:
     with precision(_BITS):
         by_moments, grade = chernoff_delta(counts, epsilon)
         target = Target(epsilon, by_moments)
-        placement = place_contour(counts, (target,), grade=grade, digits=_DIGITS + 4)
+        placement = place_contour(
+            counts, (target,), grade=grade, digits=_DIGITS + 4, limits=_LIMITS
+        )
         return CertifiedContour.of(counts, placement, epsilon).delta(epsilon)
 
 
@@ -109,7 +126,7 @@ def epsilon_enclosure(counts: Counts, delta: float) -> Enclosure:
         guess = float(epsilons_upper(counts, np.array([delta]), np.zeros(1)).values[0])
         _, grade = chernoff_delta(counts, guess)
         near = Target(guess, log(delta))
-        placement = place_contour(counts, (near,), grade=grade, digits=_DIGITS)
+        placement = place_contour(counts, (near,), grade=grade, digits=_DIGITS, limits=_LIMITS)
         contour = CertifiedContour.of(counts, placement, guess)
         if contour.delta(0.0).upper <= target:
             return Enclosure.of(0)

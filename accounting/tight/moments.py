@@ -151,7 +151,7 @@ def _sampled_gaussian(pair: Sampled, base: GaussianShift, demand: Demand) -> Nod
         u = s + mu / 2
         log_q = np.log(weight) - u * u / 2 - log(2 * pi) / 2
         return _glued(log_q, mu * s, mu * s, q, (1 - q) * erf(mu / 2 / sqrt(2)))
-    line = plan_line(mu, signed_exponent(pair, demand.order), demand)
+    line = plan_line(mu, signed_exponent(pair, demand.order), q, demand)
     u = line.step * np.arange(line.first, line.last + 1, dtype=np.float64)
     log_q = log(line.step) - u * u / 2 - log(2 * pi) / 2
     return _oriented(log_q, mu * u - mu * mu / 2, mu * np.abs(u) + mu * mu / 2, pair)
@@ -381,7 +381,8 @@ def nodes_needed(pair: DominatingPair, demand: Demand) -> int:
             return 1
         case Sampled(base=GaussianShift() as base) if pair.order is not Order.GLUED:
             mu = sqrt(base.mu_squared)
-            line = plan_line(mu, signed_exponent(pair, demand.order), demand)
+            exponent = signed_exponent(pair, demand.order)
+            line = plan_line(mu, exponent, float(pair.rate), demand)
             return line.last - line.first + 1
         case Sampled():
             return sum(panel.points for panel in panels_of(pair, demand))
@@ -431,7 +432,7 @@ def best_shift(pair: Sampled, mu: float, order: float, reach: float) -> tuple[fl
     """Return (B/M - 1, log M, y) of the best shift y tried for `log_decay`, M the real moment."""
     q = float(pair.rate)
     alpha = signed_exponent(pair, order)
-    line = plan_shift(mu, alpha)
+    line = plan_shift(mu, alpha, q)
     u = line.step * np.arange(line.first, line.last + 1, dtype=np.float64)
     log_r, _ = _mixture(mu * u - mu * mu / 2, 0.0, q)
     share = np.exp(np.minimum(log(q) + mu * u - mu * mu / 2 - log_r, 0.0))

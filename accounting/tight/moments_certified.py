@@ -73,7 +73,8 @@ def _whole_line(pair: Sampled, base: GaussianShift, demand: Demand) -> _Nodes:
     mu, q, c = ball_of(base.mu_squared).sqrt(), ball_of(pair.rate), arb(demand.order)
     first = pair.order is Order.MIXTURE_FIRST
     alpha = 1 + c if first else -c
-    line = plan_line(sqrt(base.mu_squared), signed_exponent(pair, demand.order), demand)
+    exponent = signed_exponent(pair, demand.order)
+    line = plan_line(sqrt(base.mu_squared), exponent, float(pair.rate), demand)
     h, y = arb(line.step), arb(line.height)
     mass, loss = [], []
     for k in range(line.first, line.last + 1):
@@ -84,16 +85,26 @@ def _whole_line(pair: Sampled, base: GaussianShift, demand: Demand) -> _Nodes:
         loss.append(log_r if first else -log_r)
     left = mass[0] * (c * loss[0]).exp()
     right = mass[-1] * (c * loss[-1]).exp()
-    steep_left = -h * line.first - (-alpha).max(arb(0)) * mu
-    steep_right = h * line.last - alpha.max(arb(0)) * mu
-    if not (steep_left > 0 and steep_right > 0):
-        raise ArithmeticError("Expected nodes beyond the peak of the integrand.")
+    steep_left, steep_right = _steepness(h * line.first, h * line.last, alpha, mu, q)
     tails = left / (h * steep_left).expm1() + right / (h * steep_right).expm1()
     rate = 2 * _power_of_cos(alpha, mu * y) * (y * y / 2).exp() / (2 * arb.pi() * y / h).expm1()
     nodes = _Nodes(mass, loss, lambda t: tails)
     real = sum(nodes.tilted(c), arb(0)) + tails
     real = real / (1 - rate)
     return _Nodes(mass, loss, lambda t: tails + rate * real * (t * mu * y).exp())
+
+
+def _steepness(first: arb, last: arb, alpha: arb, mu: arb, q: arb) -> tuple[arb, arb]:
+    """Return how fast log(φ r^α) falls, at least, to the left of `first` and the right of `last`.
+
+    p = q e^v / r grows with u, so that it is largest at the end on the left.
+    """
+    met = q * (mu * first - mu * mu / 2).exp()
+    left = -first - (-alpha).max(arb(0)) * mu * met / (1 - q + met)
+    right = last - alpha.max(arb(0)) * mu
+    if not (left > 0 and right > 0):
+        raise ArithmeticError("Expected nodes beyond the peak of the integrand.")
+    return left, right
 
 
 @lru_cache(maxsize=64)
@@ -296,17 +307,26 @@ def _turned(weights: list[arb], angles: list[arb], count: int) -> list[acb]:
     left: list[list[acb]] = [[] for _ in range(rows)]
     right: list[list[acb]] = []
     for weight, angle in zip(weights, angles, strict=True):
-        turn, power = acb(0, angle).exp(), acb(1)
-        right.append([])
-        for _ in range(columns):
-            right[-1].append(power)
-            power *= turn
-        term = acb(weight)
-        for row in left:
-            row.append(term)
-            term *= power
+        powers = _powers(acb(0, angle).exp(), columns + 1)
+        steps = _powers(powers.pop(), rows)
+        right.append(powers)
+        for row, turn in zip(left, steps, strict=True):
+            row.append(weight * turn)
     sums: list[acb] = (acb_mat(left) * acb_mat(right)).entries()
     return sums[: count + 1]
+
+
+def _powers(turn: acb, count: int) -> list[acb]:
+    """Return turn^0, ..., turn^(count - 1).
+
+    From halves: one factor after the other, on the unit circle the radii of the balls would double
+    every other power.
+    """
+    powers = [acb(1), turn]
+    while len(powers) < count:
+        half = len(powers) // 2
+        powers.append(powers[half] * powers[len(powers) - half])
+    return powers[:count]
 
 
 def modulus_beyond(pair: DominatingPair, order: float, reach: float) -> arb:
@@ -330,7 +350,7 @@ def _shifted(pair: Sampled, base: GaussianShift, order: float, reach: float) -> 
     """
     alpha_float = signed_exponent(pair, order)
     _, _, shift = best_shift(pair, sqrt(base.mu_squared), order, reach)
-    line = plan_shift(sqrt(base.mu_squared), alpha_float)
+    line = plan_shift(sqrt(base.mu_squared), alpha_float, float(pair.rate))
     mu, q, alpha = ball_of(base.mu_squared).sqrt(), ball_of(pair.rate), arb(alpha_float)
     h, y, big_y, t = arb(line.step), arb(line.height), arb(shift), arb(reach)
     lifted = (big_y * big_y / 2).exp()
@@ -345,10 +365,7 @@ def _shifted(pair: Sampled, base: GaussianShift, order: float, reach: float) -> 
         ends.append(plain)
         total += plain * (alpha * turn.real - t * turn.imag).exp()
     spread = _power_of_cos(alpha, mu * (y + big_y))
-    steep_left = -h * line.first - (-alpha).max(arb(0)) * mu
-    steep_right = h * line.last - alpha.max(arb(0)) * mu
-    if not (steep_left > 0 and steep_right > 0):
-        raise ArithmeticError("Expected nodes beyond the peak of the integrand.")
+    steep_left, steep_right = _steepness(h * line.first, h * line.last, alpha, mu, q)
     tails = ends[0] / (h * steep_left).expm1() + ends[-1] / (h * steep_right).expm1()
     rate = 2 * spread * (y * y / 2).exp() / (2 * arb.pi() * y / h).expm1()
     # E[r^α] itself, by the same rule without the shift

@@ -19,7 +19,8 @@ So for w = α + iτ and 0 < y < π/μ
 2014, Theorem 5.1). By (*) N <= K exp(y²/2 + |τ|μy) E[r^α].
 Left out nodes: since d/du log(φ r^α) = -u + αμp(u) with p = q e^v / r in (0, 1) increasing, the
 terms beyond U > αμ⁺ fall at least geometrically, so their sum is at most f(U) h / (exp((U - αμ⁺)h)
-- 1); likewise on the left.
+- 1); likewise on the left, where α⁻ may be multiplied by p at the end: for α < 0 it is far shorter
+than α⁻μ if q is small, because r >= 1 - q there, while E[r^α] >= 1.
 
 *Half line u >= μ/2* (glued pairs) and interval (Laplace shifts). Gauss-Legendre with n points on a
 panel of half width w errs by at most (64/15) w X ρ^{2-2n} / (1 - ρ^{-2}), X the maximum of the
@@ -111,7 +112,7 @@ def _log_k(alpha: float, angle: float) -> float:
 
 
 @lru_cache(maxsize=65536)
-def plan_line(mu: float, alpha: float, demand: Demand) -> Line:
+def plan_line(mu: float, alpha: float, rate: float, demand: Demand) -> Line:
     """Return the coarsest trapezoid rule that meets the demand for E[r^(alpha ± i reach)]."""
     need = demand.digits + log(2)
     best, height = 0.0, 0.0
@@ -123,18 +124,22 @@ def plan_line(mu: float, alpha: float, demand: Demand) -> Line:
         if h > best:
             best, height = h, y
         y *= 0.85
-    return _line(best, height, mu, alpha, demand.digits)
+    return _line(best, height, mu, alpha, rate, demand.digits)
 
 
-def _line(step: float, height: float, mu: float, alpha: float, digits: float) -> Line:
-    spread = sqrt(2 * digits) + 1
-    left = max(-alpha, 0.0) * mu + spread
+def _line(step: float, height: float, mu: float, alpha: float, rate: float, digits: float) -> Line:
+    spread, fall = sqrt(2 * digits) + 1, max(-alpha, 0.0)
+    left = fall * mu + spread
+    shorter = sqrt(2 * (digits - fall * log1p(-rate))) + 1
+    met = rate * exp(-mu * shorter - mu * mu / 2)
+    if shorter < left and shorter > 1 + fall * mu * met / (1 - rate + met):
+        left = shorter
     right = max(alpha, 0.0) * mu + spread
     return Line(step, -ceil(left / step), ceil(right / step), height)
 
 
 @lru_cache(maxsize=65536)
-def plan_shift(mu: float, alpha: float) -> Line:
+def plan_shift(mu: float, alpha: float, rate: float) -> Line:
     """Return a trapezoid rule for |r(u + iy)^w| at any shift y <= WIDEST_SHIFT π/μ (see `moments`).
 
     Along Im u = ±height this function of real u continues to r at heights y ± height; by (*) with
@@ -143,7 +148,7 @@ def plan_shift(mu: float, alpha: float) -> Line:
     digits, height = 46.0, min((0.96 - WIDEST_SHIFT) * pi / mu, 8.0)
     shift = min(WIDEST_SHIFT * pi / mu, 8.0)
     growth = height * height / 2 + _log_k(alpha, mu * (height + shift))
-    return _line(2 * pi * height / (growth + digits), height, mu, alpha, digits)
+    return _line(2 * pi * height / (growth + digits), height, mu, alpha, rate, digits)
 
 
 @lru_cache(maxsize=1024)

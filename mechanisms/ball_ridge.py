@@ -35,11 +35,14 @@ class BallRidge:
 
     rows: FloatArray
     row_bound: float
+    _gram: FloatArray = field(init=False, repr=False)
     _values: FloatArray = field(init=False, repr=False)
     _vectors: FloatArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        values, vectors = np.linalg.eigh(self.rows.T @ self.rows)
+        gram = self.rows.T @ self.rows
+        values, vectors = np.linalg.eigh(gram)
+        object.__setattr__(self, "_gram", gram)
         object.__setattr__(self, "_values", np.maximum(values, 0.0))
         object.__setattr__(self, "_vectors", vectors)
 
@@ -55,12 +58,14 @@ class BallRidge:
         width = self.rows.shape[1]
         inside = ball * (1.0 - 2.0 * (width + 4) * _EPS)
         curvatures = penalty * self._values + modulus
-        turned = -(pull @ self.rows) @ self._vectors
+        linear = pull @ self.rows  # the one sweep over the rows
+        turned = -linear @ self._vectors
         shift = _boundary_shift(turned, curvatures, inside)
         x = (turned / (curvatures + shift)) @ self._vectors.T
         lengths = np.linalg.norm(x, axis=-1, keepdims=True)
         x = x * np.minimum(1.0, inside / np.maximum(lengths, inside))
-        worst = self._tolerance_up(x, pull, penalty, modulus, ball)
+        size = np.abs(pull).sum(axis=-1)
+        worst = self._tolerance_up(x, linear, size, penalty, modulus, ball)
         if not float(worst.max(initial=0.0)) <= tolerance:
             # what was reached is a function of private data: it stays out of the message
             raise InexactArgmin(
@@ -70,19 +75,28 @@ class BallRidge:
         return np.asarray(x)
 
     def _tolerance_up(
-        self, x: FloatArray, pull: FloatArray, penalty: float, modulus: float, ball: float
+        self,
+        x: FloatArray,
+        linear: FloatArray,
+        size: FloatArray,
+        penalty: float,
+        modulus: float,
+        ball: float,
     ) -> FloatArray:
-        """Return upper bounds (...) on the tolerance that x meets, with nu = 0 or the best nu."""
-        slopes = pull + penalty * (x @ self.rows.T)
-        gradient = slopes @ self.rows + modulus * x
+        """Return upper bounds (...) on the tolerance that x meets, with nu = 0 or the best nu.
+
+        `linear` is the computed Dᵀc of shape (..., d), and `size` |c|_1.
+        """
+        bent = x @ self._gram
+        gradient = linear + penalty * bent + modulus * x
         count, width = self.rows.shape
-        # a sum of n terms errs by at most (n + 8) eps times the sum of the terms' sizes
-        size = np.abs(slopes).sum(axis=-1) + 2.0 * count * penalty * self.row_bound * ball
-        rounding = (
-            _EPS
-            * (count + width + 16)
-            * (self.row_bound * size + 4.0 * np.linalg.norm(gradient - modulus * x, axis=-1))
-            + _EPS * (width + 16) * 4.0 * modulus * ball
+        # A sum of n terms errs by at most (n + 8) eps times the sum of the terms' sizes: Dᵀc by
+        # that of row_bound |c|_1, and the Gram matrix, as |D|ᵀ|D| has at most the norm of N rows'
+        # squares, by that of N row_bound², which is also its own size in the product with x.
+        sizes = self.row_bound * (size + 2.0 * count * penalty * self.row_bound * ball)
+        terms = np.linalg.norm(linear, axis=-1) + penalty * np.linalg.norm(bent, axis=-1)
+        rounding = _EPS * (
+            (count + width + 16) * sizes + (width + 16) * 4.0 * (terms + modulus * ball)
         )
         lengths = np.linalg.norm(x, axis=-1)
         squared = np.maximum(lengths**2, np.finfo(np.float64).tiny)

@@ -48,6 +48,7 @@ from .sensitivity import (
 __all__ = ["LabelLoss", "LocalProblem", "VerticalDataset", "VerticalShape", "require_dual"]
 
 _EPS = 2.0**-52
+_BLOCK_NUMBERS = 2**13
 
 
 class LabelLoss(Loss, Protocol):
@@ -346,18 +347,35 @@ class VerticalDataset:
 def _dual(
     loss: LabelLoss, labels: FloatArray, target: FloatArray, penalty: float, tolerance: float
 ) -> FloatArray:
-    """Return y by bisection for z, with a number of halvings that depends on nothing private.
+    """Return y, a block of records after another: each stays in the caches for all its steps."""
+    y = np.empty(target.shape)
+    records = target.shape[-1]
+    some = max(1, _BLOCK_NUMBERS * records // max(1, target.size))
+    for start in range(0, records, some):
+        part = slice(start, start + some)
+        y[..., part] = _dual_block(loss, labels[part], target[..., part], penalty, tolerance)
+    return y
 
-    So a coordinate is a function of its own target and label only.
+
+def _dual_block(
+    loss: LabelLoss, labels: FloatArray, target: FloatArray, penalty: float, tolerance: float
+) -> FloatArray:
+    """Return y by enclosing z, with a number of steps that depends on nothing private.
+
+    So a coordinate is a function of its own target and label only. As l'(z) + penalty·z grows at
+    least by the penalty and at most by the loss's curvature c more, its excess over the target at
+    the middle of an interval of width w leaves one of at most w·min(1/2, c/(2 penalty)).
     """
     slope, curvature = float(loss.derivative_bound), float(loss.curvature_bound or 0)
     known = np.abs(labels)  # 0 for a null record, which has no loss
     low, high = (target - slope) / penalty, (target + slope) / penalty
-    steps = 4 + ceil(max(0.0, log2(slope / tolerance) + log2(1.0 + curvature / penalty)))
-    for _ in range(steps):
+    bits = 4.0 + max(0.0, log2(slope / tolerance) + log2(1.0 + curvature / penalty))
+    for _ in range(ceil(bits / log2(max(2.0, 2.0 * penalty / max(curvature, _EPS * penalty))))):
         z = 0.5 * (low + high)
-        above = loss.derivative(z, labels) * known + penalty * z > target
-        low, high = np.where(above, low, z), np.where(above, z, high)
+        excess = loss.derivative(z, labels) * known + penalty * z - target
+        least, most = z - excess / penalty, z - excess / (penalty + curvature)
+        low = np.maximum(low, np.minimum(least, most))
+        high = np.minimum(high, np.maximum(least, most))
     z = 0.5 * (low + high)
     y = np.clip(target - penalty * z, -slope, slope)
     size = np.abs(target) + (penalty + curvature) * np.abs(z) + slope

@@ -138,7 +138,8 @@ def test_the_tolerance_a_point_meets_bounds_its_error(radius: float) -> None:
         for _ in range(100):
             x = exact + size * rng.normal(size=3)
             x *= min(1.0, radius * (1 - 1e-12) / float(np.linalg.norm(x)))
-            tolerance = float(block._tolerance_up(x, pull, rho, m, radius))
+            size = np.abs(pull).sum()
+            tolerance = float(block._tolerance_up(x, pull @ rows, size, rho, m, radius))
             moved = np.linalg.norm(rows @ (x - exact))
             assert moved <= tolerance / (2 * sqrt(rho * m)) + 1e-9
             assert np.linalg.norm(x - exact) <= tolerance / m + 1e-9
@@ -309,6 +310,18 @@ def test_the_dual_is_that_of_an_independent_root_finder(penalty: float) -> None:
 
             z = brentq(gradient, (a - 2) / penalty, (a + 2) / penalty, xtol=1e-13, rtol=1e-14)
             assert y == pytest.approx(a - penalty * z, abs=2e-9)
+
+
+def test_a_coordinate_of_the_dual_is_the_same_among_few_records_and_among_many() -> None:
+    rng = np.random.default_rng(7)
+    labels, targets = np.sign(rng.normal(size=20_000)), rng.normal(size=(3, 20_000))
+    places = np.array([0, 2_730, 2_731, 8_192, 19_999])  # both sides of blocks' ends
+
+    def dual(rows: np.ndarray) -> np.ndarray:
+        data = dataset([np.ones((len(rows), 1))], labels=labels[rows])
+        return seen(data.dual(Logistic(), targets[:, rows], penalty=0.3, tolerance=1e-9), trials=3)
+
+    assert np.array_equal(dual(np.arange(20_000))[:, places], dual(places))
 
 
 @pytest.mark.parametrize(("loss", "gap"), [(Logistic(), 1.0), (LinearLoss(), 2.0)])

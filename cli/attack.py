@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.table import Table
@@ -15,6 +16,7 @@ from ..audits.replay import Progress
 from ..audits.trials import Backend, ScoreStore, attack_trials
 from ..mechanisms import InvalidParameter
 from .configuration import Configuration, read_configuration
+from .membership import membership
 from .output import Outcome, deliver, json_option, shown_down, shown_up, steps
 from .scores import ClaimedPrivacy, read_scores, scores_outcome
 from .study import Plan
@@ -24,7 +26,25 @@ from .trials import BackendName, attacked_pair, backend_of, experiment_of
 __all__ = ["attack", "attack_outcome", "run_attack"]
 
 
-@click.command()
+class _Attack(click.Command):
+    """`attack`, which hands a model of the user's own to `membership`, with all its options."""
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        """Return the context of the command that will answer."""
+        if any(arg.partition("=")[0] == "--model" for arg in args):
+            return membership.make_context(info_name, args, parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
+@click.command(
+    cls=_Attack, short_help="Bound epsilon from below: replay a run, or judge your scores."
+)
 @click.argument(
     "configuration_path",
     metavar="[CONFIG]",
@@ -54,6 +74,12 @@ __all__ = ["attack", "attack_outcome", "run_attack"]
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Judge scores of your own (.npy, one number a run) instead of a run of ours.",
 )
+@click.option(
+    "--model",
+    metavar="FILE.py:NAME",
+    expose_value=False,
+    help="Attack a model of your own: see `dpledger membership`, which has the other options.",
+)
 @click.option("--epsilon", type=float, help="With --scores: the claim under attack.")
 @click.option("--mu", type=float, help="With --scores: the claim under attack.")
 @click.option("--delta", type=float, help="With --scores: of the claim and of the bounds.")
@@ -74,15 +100,25 @@ def attack(
     confidence: float,
     as_json: bool,
 ) -> None:
-    """Attack the run that CONFIG describes by replay: a lower bound on epsilon.
+    """Bound epsilon from below: attack the run that CONFIG describes by replay.
+
+    The replay attack reads every message of the run and weighs how likely each is under two
+    neighbouring data sets; no attack on the transcript is stronger. What can be told from the last
+    model alone, `dpledger membership CONFIG` tries.
 
     With --scores, bound epsilon from scores of an attack of your own: larger where a run looks more
-    like one with the record (IN) than one without (OUT).
+    like one with the record (IN) than one without (OUT). With --model, train and attack a
+    classifier of your own, as `dpledger membership --model` does.
 
     Exit status 1 if the bound exceeds the claimed epsilon: the claim is refuted.
+
+    \b
+    dpledger attack run.toml --trials 5000 --jobs 2
+    dpledger attack --scores in.npy out.npy --epsilon 1 --delta 1e-5
+    dpledger attack --model mine.py:model --records mine.npz --epsilon 1 --delta 1e-5
     """
     if (configuration_path is None) == (score_paths is None):
-        raise click.UsageError("Expected either CONFIG or --scores.")
+        raise click.UsageError("Expected one of CONFIG, --scores and --model.")
     ours = (trials, null_trials, backend, address, store_path)
     if score_paths is not None:
         if jobs > 1 or any(option is not None for option in ours):

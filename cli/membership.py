@@ -53,25 +53,52 @@ _TARGETS = ("random", "worst", "canary")
 _POPULATION = 100
 
 
-@click.command()
+@click.command(short_help="Membership inference on a run's last model or a model of yours.")
 @click.argument(
     "configuration_path",
     metavar="[CONFIG]",
     required=False,
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
 )
-@click.option("--target", type=click.Choice(_TARGETS), default="canary", show_default=True)
-@click.option("--trials", type=click.IntRange(2), default=1000, show_default=True)
-@click.option("--shadows", type=click.IntRange(2), default=200, show_default=True)
-@click.option("--confidence", type=float, default=0.95, show_default=True)
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
+@click.option(
+    "--target",
+    type=click.Choice(_TARGETS),
+    default="canary",
+    show_default=True,
+    help="The record: any; the one that a model is most wrong about; or one made to be remembered.",
+)
+@click.option(
+    "--trials",
+    type=click.IntRange(2),
+    default=1000,
+    show_default=True,
+    help="Models to judge, with the record and as many without.",
+)
+@click.option(
+    "--shadows",
+    type=click.IntRange(2),
+    default=200,
+    show_default=True,
+    help="Further models, with it and without, that attacks learn from.",
+)
+@click.option(
+    "--confidence", type=float, default=0.95, show_default=True, help="Of all bounds together."
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    default=1,
+    show_default=True,
+    help="Of all that is random; choose it before you look.",
+)
 @click.option(
     "--model", metavar="FILE.py:NAME", help="A model of your own instead of a run of ours."
 )
 @click.option(
     "--records",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="With --model: .npz with features, labels, population_features, population_labels.",
+    help="With --model: .npz with features, labels, population_features, population_labels; the "
+    "population's records are not trained on.",
 )
 @click.option("--epsilon", type=float, help="With --model: the promise.")
 @click.option("--mu", type=float, help="With --model: the promise.")
@@ -93,12 +120,21 @@ def membership(
     jobs: int,
     as_json: bool,
 ) -> None:
-    """Train many models with and without one record and try to tell them apart by the result.
+    """Membership inference: was this record in the training data?
 
-    CONFIG describes a run of ours. With --model, the classifier or training function NAME in
-    FILE.py is trained instead, and the promise is stated by options: that runs the code in FILE.py.
+    Trains many models with one record and without it, tries to tell them apart by the last model
+    alone, and says in plain words how far that got and what the promise allows. The attack on all
+    messages of a run, which is stronger, is `dpledger attack CONFIG`.
+
+    CONFIG describes a run of ours. With --model, NAME in FILE.py is trained instead (that runs the
+    code in FILE.py): a scikit-learn classifier, or a function of (features, labels, seed) that
+    returns a fitted model with predict_proba and classes_. Options then state the promise.
 
     Exit status 1 if an attack shows more than the promise allows.
+
+    \b
+    dpledger membership run.toml --target worst
+    dpledger membership --model mine.py:model --records mine.npz --epsilon 1 --delta 1e-5
     """
     if (configuration_path is None) == (model is None):
         raise click.UsageError("Expected either CONFIG or --model.")

@@ -143,8 +143,8 @@ class Algorithmic(Section, frozen=True, kw_only=True):
     `distance` is c_w, a public guess of the size of the solution (the published variant finds it by
     pre-training and plans with this one); `step_size` is for constant steps, which ps-admm and
     centralised take. `regularisation` weighs R in the mean over parties; pr-admm takes R = l2 and
-    needs a `network`, ps-admm `inner_steps`; `accelerated` is for centralised. A schema with a class
-    column needs loss = multinomial.
+    needs a `network`, ps-admm `inner_steps`; `accelerated` is for centralised. Where the
+    schema has a class column, `loss` is multinomial.
     """
 
     algorithm: Algorithm

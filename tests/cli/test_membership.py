@@ -85,6 +85,27 @@ def test_a_model_that_remembers_is_caught(call: Call, own: tuple[Path, Path], ta
     assert call("membership", "--model", f"{model}:coin", *told).status == 0
 
 
+def test_attack_hands_a_model_to_membership(call: Call, own: tuple[Path, Path]) -> None:
+    model, records = own
+    options = (
+        "--records", records, "--epsilon", 1, "--delta", 1e-5, "--target", "worst",
+        "--trials", 100, "--shadows", 10, "--json",
+    )  # fmt: skip
+    for told in (("--model", f"{model}:memory"), (f"--model={model}:memory",)):
+        first, second = (call(name, *told, *options) for name in ("attack", "membership"))
+        assert (first.status, first.data) == (1, second.data)
+
+
+def test_each_help_names_the_other_command(call: Call) -> None:
+    attack, membership = (
+        " ".join(call(name, "--help").out.split()) for name in ("attack", "membership")
+    )
+    assert "dpledger membership CONFIG" in attack
+    assert "--model FILE.py:NAME" in attack
+    assert "dpledger attack CONFIG" in membership
+    assert "--target" in call("attack", "--model", "own.py:model", "--help").out
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [

@@ -76,7 +76,7 @@ def test_mistakes_are_one_line(
 
 
 def test_either_a_configuration_or_scores(call: Call, folder: Path) -> None:
-    assert "either CONFIG or --scores" in call("attack").err
+    assert "one of CONFIG, --scores and --model" in call("attack").err
     answer = call("attack", folder / "run.toml", "--mu", 1)
     assert answer.status == 2
     assert "only with --scores" in answer.err

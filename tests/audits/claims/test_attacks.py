@@ -21,7 +21,7 @@ from dpledger.audits.claims.confirmations import (
 from dpledger.mechanisms import InvalidParameter
 
 CONFIDENCE = 0.999
-CHEAP = ("DPA-1", "H-1", "H-2", "PS-7", "H-6", "S-3")
+CHEAP = ("DPA-1", "DPA-10", "H-1", "H-2", "PS-7", "H-6", "S-3")
 
 
 def judged(identifier: str) -> tuple[Paper[Any], Claim[Any], Finding]:
@@ -75,6 +75,7 @@ def test_every_failure_about_privacy_is_confirmed_and_every_repair_survives() ->
     assert all(each.agrees for each in kept.values())
     assert all(each.outcome.confidence == CONFIDENCE for each in kept.values())
     refuted = {"PS-1", "PS-3", "PS-7", "PR-3", "DPA-1", "DPA-3", "H-3", "S-1", "S-3", "S-6"}
+    refuted |= {"DPA-5", "DPA-10"}
     assert refuted <= {name for name, each in kept.items() if each.outcome.exceeded}
     survived = {"PS-R", "PR-R", "DPA-R", "H-R", "S-R", "S-4", "S-7"}
     survived |= {"H-1", "H-2", "H-4", "H-9", "PR-1", "PR-2", "PR-5", "PR-6"}

@@ -102,8 +102,8 @@ class Ray:
     def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
         """Yield the results in order; raises `MissingExtra` where Ray is not installed."""
         ray = _extra("ray", "ray")
-        where = {"num_cpus": self.jobs} if self.address is None else {"address": self.address}
-        with ray.init(**where):
+        local = {"num_cpus": self.jobs, "include_dashboard": False}
+        with ray.init(**(local if self.address is None else {"address": self.address})):
             remote = ray.remote(lambda task: function(task))
             for reference in [remote.remote(task) for task in tasks]:
                 yield ray.get(reference)

@@ -1,6 +1,5 @@
 """Laws of trials at scale: the same scores on every backend, from any store, after any stop."""
 
-import importlib.util
 import os
 import signal
 import subprocess
@@ -81,19 +80,13 @@ def test_the_serial_scores_are_those_of_the_chunks_one_after_another():
 
 @pytest.mark.parametrize(
     "backend",
-    [
-        Loky(2),
-        Dask(jobs=1),
-        pytest.param(
-            Ray(jobs=1),
-            marks=pytest.mark.skipif(not importlib.util.find_spec("ray"), reason="needs ray"),
-        ),
-    ],
+    [Loky(2), Dask(jobs=1), Ray(jobs=2)],
     ids=lambda backend: type(backend).__name__,
 )
 def test_every_backend_gives_the_same_numbers(backend):
-    if isinstance(backend, Dask):
-        pytest.importorskip("distributed")
+    needed = {Dask: "distributed", Ray: "ray"}
+    if type(backend) in needed:
+        pytest.importorskip(needed[type(backend)])
     found = trial_scores(experiment(), trials=250, null_trials=100, backend=backend)
     np.testing.assert_array_equal(numbers(found), SERIAL)
 
@@ -106,6 +99,38 @@ def test_a_dask_cluster_is_found_by_its_address():
         backend = Dask(address=cluster.scheduler_address)
         found = trial_scores(experiment(), trials=250, null_trials=100, backend=backend)
     np.testing.assert_array_equal(numbers(found), SERIAL)
+
+
+@pytest.mark.slow
+def test_a_ray_cluster_is_found_by_its_address_and_left_running():
+    ray = pytest.importorskip("ray")
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster(
+        initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False}
+    )
+    try:
+        for _ in range(2):
+            found = trial_scores(
+                experiment(), trials=250, null_trials=100, backend=Ray(address=cluster.address)
+            )
+            np.testing.assert_array_equal(numbers(found), SERIAL)
+            assert not ray.is_initialized()
+    finally:
+        cluster.shutdown()
+
+
+@pytest.mark.slow
+def test_ray_ends_with_whoever_stops_early_and_with_a_task_that_fails():
+    ray = pytest.importorskip("ray")
+    results = Ray(jobs=1).map(abs, [-1, -2, -3])
+    assert next(results) == 1
+    assert ray.is_initialized()
+    results.close()
+    assert not ray.is_initialized()
+    with pytest.raises(InvalidParameter, match="seed=-1"):
+        list(Ray(jobs=1).map(lambda seed: experiment(seed=seed), [-1]))
+    assert not ray.is_initialized()
 
 
 def test_a_worker_builds_once_for_one_experiment_and_anew_for_the_next(tmp_path):

@@ -13,8 +13,9 @@ rules admit the result, and `checker` admits it again, sharing no code with eith
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import reduce
 from itertools import groupby
 
 from ..mechanisms.encoding import Json, canonical_json, event_to_json, rational
@@ -29,6 +30,7 @@ from ..mechanisms.events import Event, Mechanism, Parties, Repeated
 from .judgement import Parameter, Priv, RuleViolation, written
 from .notions import ApproxDp, Gdp, Rdp, Zcdp
 from .prover import Search
+from .rules import privacy
 
 __all__ = ["FORMAT", "Certificate", "Uncertifiable", "certify"]
 
@@ -68,6 +70,10 @@ class Certificate:
     def epsilon(self) -> float:
         """The proved ε; exact, because `certify` chooses a binary64."""
         return float(self.guarantee.epsilon)
+
+    def given(self, *statements: str) -> "Certificate":
+        """Return the same certificate with more assumptions: what its issuer takes for granted."""
+        return replace(self, root=reduce(privacy.given, statements, self.root))
 
     @property
     def steps(self) -> tuple[Priv, ...]:

@@ -788,6 +788,11 @@ def _post_processing(run: _Run, function: Any, premise: _Priv) -> _Priv:
     return premise
 
 
+def _given(run: _Run, statement: Any, premise: _Priv) -> _Priv:
+    run.assumptions.add(f"taken for granted: {_text(statement)}")
+    return premise
+
+
 def _enlarged(run: _Run, premise: _Priv, size: int) -> _Priv:
     if premise.notion not in ("gdp", "zcdp") or premise.group != 1:
         raise CertificateWrong(f"expected GDP or zCDP of one record, got {premise.notion}")
@@ -850,6 +855,7 @@ _RULES: Rules = {
     "events": (_events, (), -1),
     "weaken": (_weaken, ("value",), 1),
     "post-processing": (_post_processing, ("function",), 1),
+    "given": (_given, ("statement",), 1),
     "group": (_group, ("size",), 1),
     "replace-one": (_replace_one, (), 1),
     "zcdp-rdp": (_zcdp_rdp, ("order",), 1),

@@ -47,6 +47,7 @@ __all__ = [
     "exposures",
     "gaussian_gdp",
     "gaussian_zcdp",
+    "given",
     "group",
     "laplace_zcdp",
     "parties",
@@ -377,6 +378,26 @@ def post_processing(premise: Priv, function: str) -> Priv:
         premises=(premise,),
         assumptions=frozenset({f"reads released messages only: {function}"}),
         parameters={"function": function},
+    )
+
+
+@rule("given", source="weakening: an assumption more proves no more")
+def given(premise: Priv, statement: str) -> Priv:
+    """What else the conclusion takes on trust, in the words of whoever states it.
+
+    Priv(m, N)
+    ------------------------  given
+    Priv(m, N), if statement
+    """
+    return conclude(
+        "given",
+        premise.subject,
+        premise.adjacency,
+        premise.notion,
+        group=premise.group,
+        premises=(premise,),
+        assumptions=frozenset({f"taken for granted: {statement}"}),
+        parameters={"statement": statement},
     )
 
 

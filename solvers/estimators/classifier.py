@@ -131,14 +131,14 @@ class PrivateLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
 
     def _note(self, paid: PaidRun[T]) -> T:
         """Keep a run's promises, with what they rest on, and return its result."""
-        assumed = [
-            *paid.guarantee.assumptions,
-            *([_CLASSES_ASSUMED] if self.classes is None else []),
-            *([] if self.clip else [_BOUND_ASSUMED]),
-            *([] if self.random_state is None else [_SEED_ASSUMED]),
-        ]
-        self.privacy_ = replace(paid.guarantee, assumptions=tuple(assumed))
-        self.certificate_ = paid.certificate
+        given = (
+            *((_CLASSES_ASSUMED,) if self.classes is None else ()),
+            *(() if self.clip else (_BOUND_ASSUMED,)),
+            *(() if self.random_state is None else (_SEED_ASSUMED,)),
+        )
+        assumptions = (*paid.guarantee.assumptions, *given)
+        self.privacy_ = replace(paid.guarantee, assumptions=assumptions)
+        self.certificate_ = paid.certificate.given(*given)
         self.ledger_ = paid.ledger
         self.noise_multiplier_ = paid.noise_multiplier
         return paid.result

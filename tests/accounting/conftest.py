@@ -71,12 +71,13 @@ def vertical(adjacency: Adjacency) -> Sensitivity:
 
 
 def _converted_by_hand() -> Certificate:
-    """Post-processing, group privacy and add/remove to replace-one, which `certify` never needs."""
+    """Post-processing, groups, add/remove to replace-one, a statement: `certify` needs none."""
     events = (event(GaussianStep(sum_of_bounded(1, ADD), 20.0)),)
     whole = privacy.events(events, [privacy.gaussian_zcdp(events[0].mechanism)])
     pairs = privacy.group(privacy.replace_one(whole), 2)
     published = privacy.post_processing(privacy.weaken(pairs, Fraction(1, 40)), "the mean model")
-    rdp = conversion.zcdp_rdp(published, Fraction(21))
+    told = privacy.given(published, "bounds are public")
+    rdp = conversion.zcdp_rdp(told, Fraction(21))
     root = conversion.rdp_approx_dp(rdp, delta=Fraction(1, 10**5), epsilon=Fraction(3, 2))
     return Certificate(events, root)
 

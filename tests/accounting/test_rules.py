@@ -488,6 +488,13 @@ def test_post_processing_keeps_the_cost_and_names_what_it_takes_on_trust():
     assert found.assumptions == {"reads released messages only: the mean of all messages"}
 
 
+def test_a_statement_costs_nothing_and_is_one_more_thing_to_trust():
+    premise = privacy.post_processing(privacy.gaussian_gdp(STEP), "the mean")
+    found = privacy.given(premise, "bounds are public")
+    assert (found.notion, found.subject) == (premise.notion, premise.subject)
+    assert found.assumptions == {"taken for granted: bounds are public"}
+
+
 def test_every_rule_has_a_source_and_its_standing():
     for found in TABLE.values():
         assert found.source.strip()

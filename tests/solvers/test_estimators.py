@@ -509,6 +509,12 @@ def test_assumptions_name_what_a_fit_takes_for_granted() -> None:
     assert admm(clip=True, random_state=None).fit(X, Y).privacy_.assumptions == ()
     given = admm(classes=None).fit(X, Y).privacy_.assumptions
     assert [text.split()[1] for text in given] == ["classes", "row", "is"]
+    # and so does the certificate, to whoever checks it
+    certificate = admm(classes=None).fit(X, Y).certificate_
+    told = check(certificate.to_json_bytes()).assumptions
+    assert {f"taken for granted: {text}" for text in given} <= set(told)
+    plain = admm(clip=True, random_state=None).fit(X, Y).certificate_
+    assert not any("granted" in text for text in check(plain.to_json_bytes()).assumptions)
     assert list(admm(classes=None).fit(X, Y).classes_) == ["no", "yes"]
 
 

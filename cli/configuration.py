@@ -77,6 +77,15 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
         )
 
     @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What a promise takes for granted, beside what is written in the events."""
+        return (
+            "records fit the schema, and how many are complete is public (a file with others is "
+            "refused aloud)",
+            *(() if self.noise.seed is None else ("noise.seed is secret and served one run only",)),
+        )
+
+    @property
     def solvers(self) -> Solvers:
         """The solvers that the configuration describes."""
         return Solvers(self.solver, self.shape)

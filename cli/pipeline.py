@@ -12,8 +12,7 @@ import msgspec
 import numpy as np
 from rich.table import Table
 
-from ..accounting.certificate import certify
-from ..accounting.guarantee import Guarantee, guarantee
+from ..accounting.guarantee import Guarantee
 from ..accounting.ledger import SqliteLedger
 from ..accounting.pld_checker import check
 from ..audits.crosscheck import MissingExtra
@@ -39,7 +38,17 @@ from .configuration import Configuration
 from .narrative import narrative, versions
 from .output import Advance, Outcome, guarantee_data, shown, shown_up
 from .strict import ConfigurationError
-from .study import Plan, Training, new_folder, plan, planned_events, train, weights
+from .study import (
+    Plan,
+    Training,
+    certified,
+    guaranteed,
+    new_folder,
+    plan,
+    planned_events,
+    train,
+    weights,
+)
 
 __all__ = ["Wishes", "carry_out"]
 
@@ -89,10 +98,10 @@ def carry_out(configuration: Configuration, wishes: Wishes, start: Start) -> Out
         )
         events, head = tuple(sink.events()), ledger.head
     np.save(folder / "model.npy", weights(training.state.model, configuration.shape.label_domain))
-    found = guarantee(events, delta=configuration.privacy.delta)
+    found = guaranteed(configuration, events)
     certificate = None if found.unprotected else folder / "certificate.json"
     if certificate is not None:
-        document = certify(events, delta=configuration.privacy.delta).to_json_bytes()
+        document = certified(configuration, events).to_json_bytes()
         check(document)
         certificate.write_bytes(document)
     models = [_Model(configuration.solver.label, training, _promised(found))]
@@ -177,7 +186,7 @@ def _baselines(
     for name, multiplier in (("PVP", made.noise_multiplier), ("ADMM without privacy", None)):
         solver = configuration.solvers.exact(multiplier)
         events = planned_events(configuration, solver)
-        found = guarantee(events, delta=configuration.privacy.delta)
+        found = guaranteed(configuration, events)
         training = train(
             configuration, solver, dataset, test, EventList(), progress=start(f"baseline: {name}")
         )

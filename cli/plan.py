@@ -6,13 +6,12 @@ from pathlib import Path
 
 import click
 
-from ..accounting.certificate import certify
 from ..accounting.guarantee import compare_conversions
 from ..mechanisms import GaussianStep
 from .configuration import read_configuration
 from .inputs import configuration_argument
 from .output import Outcome, deliver, guarantee_data, json_option, shown, shown_up
-from .study import Plan
+from .study import Plan, certified
 from .study import plan as make_plan
 
 __all__ = ["plan", "plan_rows"]
@@ -31,9 +30,7 @@ def plan(configuration_path: Path, certificate: Path | None, as_json: bool) -> N
     configuration = read_configuration(configuration_path)
     made = make_plan(configuration)
     if certificate is not None:
-        certificate.write_bytes(
-            certify(made.events, delta=configuration.privacy.delta).to_json_bytes()
-        )
+        certificate.write_bytes(certified(configuration, made.events).to_json_bytes())
     compared = compare_conversions(made.events, delta=configuration.privacy.delta)
     outcome = Outcome(
         title=f"Plan of {configuration_path.name}",

@@ -7,14 +7,15 @@ choose steps and print. Nothing here computes privacy: it calls the rooms that d
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from math import isfinite
 from pathlib import Path
 
 import numpy as np
 
+from ..accounting.certificate import Certificate, certify
 from ..accounting.guarantee import Guarantee, guarantee
 from ..accounting.notions import ApproxDp
 from ..accounting.planning import calibrate_noise_multiplier
@@ -38,6 +39,8 @@ __all__ = [
     "Plan",
     "Training",
     "accuracy",
+    "certified",
+    "guaranteed",
     "new_folder",
     "plan",
     "planned_events",
@@ -117,8 +120,20 @@ def plan(configuration: Configuration) -> Plan:
             events, target_epsilon=privacy.epsilon, delta=privacy.delta
         ).noise_multiplier
     listed = events(multiplier)
-    found = guarantee(listed, delta=privacy.delta, adjacency=privacy.adjacency)
-    return Plan(multiplier, listed, found)
+    return Plan(multiplier, listed, guaranteed(configuration, listed))
+
+
+def guaranteed(configuration: Configuration, events: Sequence[Event]) -> Guarantee:
+    """Return what the events of a run guarantee, and on which assumptions."""
+    privacy = configuration.privacy
+    found = guarantee(events, delta=privacy.delta, adjacency=privacy.adjacency)
+    return replace(found, assumptions=(*found.assumptions, *configuration.assumptions))
+
+
+def certified(configuration: Configuration, events: Sequence[Event]) -> Certificate:
+    """Return the certificate of the events of a run, with the same assumptions."""
+    proved = certify(events, delta=configuration.privacy.delta)
+    return proved.given(*configuration.assumptions)
 
 
 def weights(model: FloatArray, labels: LabelDomain) -> FloatArray:

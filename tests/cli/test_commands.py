@@ -67,6 +67,25 @@ def test_run_writes_ledger_certificate_model_and_report(call: Call, folder: Path
     assert (out / "report.html").read_bytes() == before
 
 
+def test_plan_report_and_certificate_say_what_a_run_takes_for_granted(
+    call: Call, folder: Path
+) -> None:
+    system = edited(folder, ('sampler = "philox"\nseed = 5', 'sampler = "system"'))
+    for name, path, stated in (
+        ("seeded", folder / "run.toml", ["noise.seed is secret", "records fit the schema"]),
+        ("system", system, ["records fit the schema"]),
+    ):
+        out = folder / name
+        planned = call("plan", path, "--json").data["guarantee"]["assumptions"]
+        assert call("run", path, "--out", out, *QUICK).status == 0
+        proved = call("verify", out / "certificate.json", "--json").data["assumptions"]
+        granted = [text.removeprefix("taken for granted: ") for text in proved if "granted" in text]
+        assert granted == sorted(planned)
+        assert all(text.startswith(told) for text, told in zip(granted, stated, strict=True))
+        report = (out / "report.md").read_text()
+        assert all(text in report for text in planned)
+
+
 def test_the_recorded_seed_reproduces_the_model_bit_for_bit(call: Call, folder: Path) -> None:
     for name in ("first", "second"):
         assert call("run", folder / "run.toml", "--out", folder / name, *QUICK).status == 0

@@ -53,6 +53,11 @@ class Odometer:
     of costs is a guarantee there (Rogers, Roth, Ullman, Vadhan 2016). What does hold at any
     stopping time: the budget of a filter (zCDP: Whitehouse, Ramdas, Rogers, Wu 2023; Rényi of one
     order: Feldman, Zrnic 2021), and the cost of a whole plan, of which stopping is post-processing.
+
+    For the same reason a run that announced its plan in time and then stays idle, one that was
+    refused for want of budget among them, leaves the reading of the whole ledger an estimate:
+    whether it comes after all may depend on what others released. Readings of single runs do not
+    suffer.
     """
 
     mu_squared: Enclosure

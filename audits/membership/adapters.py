@@ -10,7 +10,7 @@ __all__ = ["Train", "trainer_of"]
 
 Train = Callable[[FloatArray, Any, int], Any]
 """From features (n, d), labels (n,) and a seed to a fitted classifier with `predict_proba(rows)`
-and `classes_`, as in scikit-learn."""
+and `classes_`, as in scikit-learn. Seeds are below 2³²: a `random_state` takes no larger one."""
 
 
 def trainer_of(model: object) -> Train:

@@ -20,6 +20,7 @@ from ...mechanisms.private_data import PrivateDataset
 from ...mechanisms.protocols import EventList, FloatArray, Loss
 from ...mechanisms.sampling import SeededSampler
 from ...mechanisms.sensitivity import float_up
+from ...mechanisms.subsampling import IntArray
 from ..bounds import LowerBound, Scores
 from ..metrics import Promise, TprAtFpr, auc, tpr_at_fpr
 from ..neighbours import NeighbourPair
@@ -139,7 +140,7 @@ class ModelGame:
             label = self.target.label if inside else self.population_labels[0]
             features = np.vstack([features, row])
             labels = np.append(labels, np.asarray([label], dtype=labels.dtype))
-        seeds = np.random.SeedSequence(seed, spawn_key=(int(inside),)).generate_state(trials)
+        seeds = _training_seeds(trials, inside=inside, seed=seed)
         rows = np.vstack([self.target.features, self.rows])
         asked = np.append(
             np.asarray([self.target.label], dtype=labels.dtype), self.population_labels
@@ -150,6 +151,16 @@ class ModelGame:
         )
         answers = np.stack(found)
         return Answers(answers[:, 0], answers[:, 1:])
+
+
+def _training_seeds(trials: int, *, inside: bool, seed: int) -> IntArray:
+    """Return different whole numbers below 2³², of one half in one world, of the other in another.
+
+    Independent draws of 32 bits would repeat: among 10,000 trainings once in a hundred games, and
+    trials with one seed are one trial.
+    """
+    generator = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(int(inside),)))
+    return generator.choice(2**31, size=trials, replace=False) + int(inside) * 2**31
 
 
 def log_probabilities(
@@ -260,7 +271,7 @@ def check_membership(
     require_nonnegative("seed", seed)
     claimed = _epsilon_of(promise, delta)
     shadow, judged, control = (
-        int(word) for word in np.random.SeedSequence(seed).generate_state(3, np.uint32)
+        int(word) for word in np.random.SeedSequence(seed).generate_state(3, np.uint64)
     )
     lessons = [game.answers(inside=side, trials=shadows, seed=shadow) for side in (True, False)]
     members, others = (

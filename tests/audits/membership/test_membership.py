@@ -29,6 +29,7 @@ from dpledger.audits.membership import (
     most_exposed,
     verdict,
 )
+from dpledger.audits.membership.game import _training_seeds
 from dpledger.audits.metrics import allowed_tpr, auc
 from dpledger.audits.neighbours import NeighbourPair, flip_label
 from dpledger.mechanisms import Adjacency, ClassLabels, PrivateDataset
@@ -204,6 +205,16 @@ def test_a_scikit_learn_model_without_noise_is_caught():
         seed=1,
     )
     assert found.refutes_promise
+
+
+def test_no_two_trainings_share_a_seed():
+    # 200,000 independent words of 32 bits would repeat about five times
+    worlds = [_training_seeds(100_000, inside=inside, seed=1) for inside in (True, False)]
+    seeds = np.concatenate(worlds)
+    assert len(np.unique(seeds)) == 200_000
+    assert seeds.min() >= 0
+    assert seeds.max() < 2**32
+    assert not np.array_equal(worlds[0], _training_seeds(100_000, inside=True, seed=2))
 
 
 def scores_of(chunks):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import click
@@ -90,8 +91,9 @@ def _outcome(name: str, finished: list[Finished], out: Path) -> Outcome:
 
 def _cells_table(finished: Finished) -> Table:
     metrics = [m for m in _SHOWN if m in finished.cells[0].traces[0].values]
+    names = [m.replace("_", " ") for m in metrics]
     table = Table(
-        "line", "x", "promised ε", "certified ε", "noise alone", *metrics, "seconds",
+        "line", "x", "promised ε", "certified ε", "its noise alone", *names, "seconds",
         title=finished.name, title_justify="left", box=None,
     )  # fmt: skip
     for each in finished.cells:
@@ -100,12 +102,15 @@ def _cells_table(finished: Finished) -> Table:
         table.add_row(
             each.cell.line,
             "" if each.cell.x is None else f"{each.cell.x:g}",
-            "" if privacy.nominal is None else f"{privacy.nominal:.4g}",
+            "" if privacy.nominal is None else _epsilon(privacy.nominal),
             _epsilon(privacy.certified) if private else "",
             _epsilon(privacy.noisy_part) if private else "",
             *(_mean(each, metric) for metric in metrics),
             f"{spread(each, 'seconds').mean:.2g}",
         )
+    if "majority" in finished.cells[0].traces[0].values:
+        share = fmean(spread(each, "majority").mean for each in finished.cells)
+        table.add_row("one answer to everybody", "", "", "", "", f"{share:.4g}")
     return table
 
 
@@ -121,7 +126,7 @@ def _comparison_table(finished: Finished) -> Table:
         table.add_row(
             each.line,
             "" if each.x is None else f"{each.x:g}",
-            f"{each.nominal:.4g}",
+            _epsilon(each.nominal),
             f"{each.noise_ratio:.4g}",
             f"{published / repaired:.4g}",
             "" if each.accuracy is None else f"{each.accuracy[0] - each.accuracy[1]:+.2%}",

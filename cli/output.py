@@ -37,6 +37,8 @@ __all__ = [
     "steps",
 ]
 
+_WIDTH_OF_FILES = 160
+
 Advance = Callable[[int, int], None]
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
@@ -59,6 +61,9 @@ def deliver(outcome: Outcome, *, as_json: bool) -> None:
         click.echo(json.dumps(outcome.data, indent=2, allow_nan=False, default=_plain))
     else:
         console = Console()
+        if not console.is_terminal:
+            # a file or a pipe has no width: tables keep their columns whole
+            console.width = max(console.width, _WIDTH_OF_FILES)
         table = Table(title=plain(outcome.title), title_justify="left", show_header=False, box=None)
         table.add_column(style="bold", no_wrap=True)
         table.add_column(overflow="fold")

@@ -7,14 +7,17 @@ what is published is dashed, so that figures can be read without colours.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
+from textwrap import fill
 from typing import Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure as Canvas
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from .cell import Kind
 from .engine import Measured
-from .experiment import METRICS, Against, Figure
+from .experiment import MAJORITY, METRICS, Against, Figure
 from .tables import Spread, spread
 
 __all__ = ["draw"]
@@ -24,6 +27,8 @@ _COLOURS = (
 )  # fmt: skip
 _MARKERS = "osD^vPX"
 _STYLE: dict[Any, Any] = {"svg.hashsalt": "dpledger", "svg.fonttype": "none", "font.size": 9.0}
+_FEW_DECADES = 1e4
+_FINE = (1.0, 1.2, 1.4, 1.6, 1.8, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0)
 _DASHES = {
     Kind.PUBLISHED: "--",
     Kind.REPAIRED: "-",
@@ -47,23 +52,43 @@ class _Line:
         return {"color": self.colour, "linestyle": _DASHES[self.kind], "linewidth": 1.4}
 
 
-def draw(figure: Figure, cells: Sequence[Measured], *, title: str, path: Path) -> None:
+def draw(figure: Figure, cells: Sequence[Measured], *, title: str, source: str, path: Path) -> None:
     """Write one figure; bands and bars are one standard deviation over runs."""
     with mpl.rc_context(_STYLE):
         canvas = Canvas(figsize=(7.2, 4.2), layout="constrained")
         axes: Any = canvas.subplots()
         for line in _lines(cells):
             _DRAWN[figure.against](axes, line, figure.metric)
+        if figure.metric in MAJORITY:
+            share = fmean(spread(each, MAJORITY[figure.metric]).mean for each in cells)
+            axes.axhline(share, color="#888888", linewidth=0.9, label="one answer to everybody")
         if figure.log_y:
-            axes.set_yscale("log")
+            _logarithmic(axes.yaxis)
         if figure.log_x:
-            axes.set_xscale("log")
+            _logarithmic(axes.xaxis)
         axes.set_xlabel(_x_label(figure, cells))
-        axes.set_ylabel(METRICS[figure.metric])
-        axes.set_title(title, fontsize=10)
+        axes.set_ylabel(f"{METRICS[figure.metric]}, {_runs(cells)}")
+        canvas.suptitle(title, fontsize=10)
+        axes.set_title(fill(source, 110), fontsize=7, color="#555555")
         axes.grid(visible=True, which="major", alpha=0.25)
         axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=7.5, frameon=False)
         canvas.savefig(path, format="svg", metadata={"Date": None})
+
+
+def _runs(cells: Sequence[Measured]) -> str:
+    count = len(cells[0].traces)
+    return "one run" if count == 1 else f"mean ± deviation of {count} runs"
+
+
+def _logarithmic(axis: Any) -> None:
+    """Scale an axis, with labels that are numbers and not powers, and enough of them."""
+    name = axis.axis_name
+    getattr(axis.axes, f"set_{name}scale")("log")
+    low, high = getattr(axis.axes, f"get_{name}lim")()
+    if high / low < _FEW_DECADES:
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high > 4 * low else _FINE))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def _lines(cells: Sequence[Measured]) -> list[_Line]:
@@ -130,12 +155,13 @@ def _against_epsilon(axes: Any, line: _Line, metric: str) -> None:
         name += "\n(certified ε = 0 where not filled)"
     if line.kind is Kind.PUBLISHED:
         promised = [p.nominal for p in privacies]
+        joined = "--" if not any(true) else "none"
         axes.errorbar(
-            promised, means, marker=line.marker, markerfacecolor="none", linestyle="--", **common
+            promised, means, marker=line.marker, markerfacecolor="white", linestyle=joined, **common
         )
         for a, b, y in zip(promised, true, means, strict=True):
             if a and b:
-                axes.plot([a, b], [y, y], color=line.colour, linewidth=0.6, alpha=0.6)
+                axes.annotate("", (b, y), (a, y), arrowprops=_arrow(line))
     axes.errorbar(
         [e or float("nan") for e in true],
         means,
@@ -145,6 +171,11 @@ def _against_epsilon(axes: Any, line: _Line, metric: str) -> None:
         label=name,
         **common,
     )
+
+
+def _arrow(line: _Line) -> dict[str, Any]:
+    """From what is promised to what is true."""
+    return {"arrowstyle": "->", "color": line.colour, "linewidth": 0.7, "shrinkA": 3, "shrinkB": 3}
 
 
 def _level(axes: Any, line: _Line, over: Spread) -> None:

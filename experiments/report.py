@@ -48,9 +48,10 @@ def carry_out(
     folder = out / paper.name / experiment.name
     folder.mkdir(parents=True, exist_ok=True)
     write_tables(cells, folder)
+    source = f"{paper.reference}: {experiment.source}"
     for figure in experiment.figures:
         path = folder / f"{figure.metric.replace('_', '-')}.svg"
-        draw(figure, cells, title=f"{experiment.title} ({paper.name})", path=path)
+        draw(figure, cells, title=experiment.title, source=source, path=path)
     finished = Finished(
         f"{paper.name}/{experiment.name}", folder, tuple(cells), tuple(comparisons(cells))
     )

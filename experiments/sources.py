@@ -83,35 +83,41 @@ def _load(source: Source) -> LabelledRecords:
 
 
 def measured(
-    model: FloatArray, train: LabelledRecords, test: LabelledRecords, *, least: float
+    model: FloatArray,
+    train: LabelledRecords,
+    test: LabelledRecords,
+    *,
+    least: float,
+    offset: float = 0.0,
 ) -> dict[str, float]:
-    """Return all metrics of a linear model, of shape (d,), by name.
+    """Return all metrics of a linear model, by name; the records stand for public ones here.
 
     Args:
-        model: what is measured; none of this is a release, the records stand for public ones.
-        train, test: on what.
+        model: of shape (d,).
+        train, test: on what it is measured.
         least: the least training loss there is, see `optimum`.
+        offset: added to all scores.
     """
-    loss = _mean_loss(train, model)
+    learnt, fresh = (records.features @ model + offset for records in (train, test))
+    loss = _mean_loss(train, learnt)
     return {
         "train_loss": loss,
         "excess_loss": loss - least,
-        "test_loss": _mean_loss(test, model),
-        "accuracy": _accuracy(test, model),
-        "train_accuracy": _accuracy(train, model),
+        "test_loss": _mean_loss(test, fresh),
+        "accuracy": _accuracy(test, fresh),
+        "train_accuracy": _accuracy(train, learnt),
         "majority": _majority(test),
         "train_majority": _majority(train),
     }
 
 
-def _mean_loss(records: LabelledRecords, model: FloatArray) -> float:
-    """Return the mean logistic loss of a linear model, of shape (d,)."""
-    return float(np.logaddexp(0.0, -records.labels * (records.features @ model)).mean())
+def _mean_loss(records: LabelledRecords, scores: FloatArray) -> float:
+    return float(np.logaddexp(0.0, -records.labels * scores).mean())
 
 
-def _accuracy(records: LabelledRecords, model: FloatArray) -> float:
+def _accuracy(records: LabelledRecords, scores: FloatArray) -> float:
     """Return the share of records that the sign of the score classifies rightly; ties are wrong."""
-    return float(np.mean((records.features @ model) * records.labels > 0))
+    return float(np.mean(scores * records.labels > 0))
 
 
 def _majority(records: LabelledRecords) -> float:

@@ -16,6 +16,7 @@ from .losses import (
     LinearLoss,
     Logistic,
     Multinomial,
+    Shifted,
     SmoothedHinge,
     bounded_squared,
 )
@@ -97,6 +98,7 @@ __all__ = [
     "SgdState",
     "SharingAdmm",
     "SharingState",
+    "Shifted",
     "SmoothSteps",
     "SmoothedHinge",
     "Solver",

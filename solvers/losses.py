@@ -18,15 +18,17 @@ Fraction(3, 1)
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import isfinite
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import logsumexp, softmax
 
-from ..mechanisms.errors import require_positive
+from ..mechanisms.errors import InvalidParameter, require_positive
 from ..mechanisms.labels import SIGNS, ClassLabels, LabelDomain, RealLabels
 from ..mechanisms.protocols import FloatArray
 from ..mechanisms.sensitivity import float_up, root_up
+from ..mechanisms.vertical_data import LabelLoss
 
 __all__ = [
     "Hinge",
@@ -34,6 +36,7 @@ __all__ = [
     "LinearLoss",
     "Logistic",
     "Multinomial",
+    "Shifted",
     "SmoothedHinge",
     "bounded_squared",
 ]
@@ -55,11 +58,19 @@ class Logistic:
 
     def derivative(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
         """Return -y/(1 + exp(y s)), elementwise."""
-        slope = np.multiply(scores, labels)
-        with np.errstate(over="ignore"):  # 1/(1 + infinity) is the right limit
-            np.exp(slope, out=slope)
-        slope += 1.0
+        slope = self._denominator(np.multiply(scores, labels))
         return np.divide(-labels, slope, out=slope)
+
+    def margin_derivative(self, margins: FloatArray) -> FloatArray:
+        """Return -1/(1 + exp(y s)), elementwise, written over the margins y s."""
+        slope = self._denominator(margins)
+        return np.divide(-1.0, slope, out=slope)
+
+    def _denominator(self, margins: FloatArray) -> FloatArray:
+        with np.errstate(over="ignore"):  # 1/(1 + infinity) is the right limit
+            np.exp(margins, out=margins)
+        margins += 1.0
+        return margins
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +116,53 @@ class Hinge:
     def derivative(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
         """Return -y where y s < 1, else 0."""
         return np.where(labels * scores < 1.0, -labels, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Shifted:
+    """l(s + offset, y): a loss of models whose scores have a public constant added to them.
+
+    Its constants are l's, which are suprema over all scores.
+
+    Args:
+        loss: l.
+        offset: public, such as the log-odds of public labels.
+    """
+
+    loss: LabelLoss
+    offset: float
+
+    def __post_init__(self) -> None:
+        if not isfinite(self.offset):
+            raise InvalidParameter("offset", self.offset, "finite")
+
+    @property
+    def outputs(self) -> int:
+        return self.loss.outputs
+
+    @property
+    def label_domain(self) -> LabelDomain:
+        return self.loss.label_domain
+
+    @property
+    def derivative_bound(self) -> Fraction:
+        return self.loss.derivative_bound
+
+    @property
+    def curvature_bound(self) -> Fraction | None:
+        return self.loss.curvature_bound
+
+    @property
+    def label_gap_bound(self) -> Fraction:
+        return self.loss.label_gap_bound
+
+    def value(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
+        """Return l(s + offset, y), elementwise."""
+        return self.loss.value(scores + self.offset, labels)
+
+    def derivative(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
+        """Return l'(s + offset, y), elementwise."""
+        return self.loss.derivative(scores + self.offset, labels)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,12 @@ from ..mechanisms.errors import (
 )
 from ..mechanisms.events import Audience
 from ..mechanisms.protocols import FloatArray
-from ..mechanisms.vertical_data import LabelLoss, LocalProblem, VerticalDataset, require_dual
+from ..mechanisms.vertical_data import (
+    LabelLoss,
+    LocalProblem,
+    VerticalDataset,
+    require_dual,
+)
 from .losses import Logistic
 
 __all__ = [
@@ -35,6 +40,8 @@ __all__ = [
     "lemma_1_bound",
     "published_parameter_noise",
 ]
+
+_STIFF = 2.0**30
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +84,13 @@ class SharingAdmm:
     sqrt((B + rho b)²/(rho lambda) + 4b²) + tau/sqrt(rho lambda). The centre's y moves by at most 1
     (logistic loss), unless labels are public: then it is free.
 
+    Before the first round nothing is known, so the paper's x_m of that round is 0 and its release
+    noise alone. With `opening` the centre first sends y at scores of 0, which tells what labels
+    tell: for nothing where they are public. Then T may be 0, and a model is ridge regression on
+    labels by each party for itself: the best there is where the noise of N scores drowns them.
+
     Args:
-        rounds: T.
+        rounds: T; 0 with `opening` only.
         noise_multiplier: noise_std / sensitivity of every p_m and of y; 0 is not private.
         penalty: rho.
         regularisation: lambda, on the scale of a sum over records.
@@ -86,6 +98,7 @@ class SharingAdmm:
         radius: b.
         tolerance: tau, of every x_m and every y_i; declared and priced.
         loss: l.
+        opening: whether the centre sends y before the first round, as round 0.
     """
 
     rounds: int
@@ -96,9 +109,11 @@ class SharingAdmm:
     radius: float = 1.0
     tolerance: float = 1e-4
     loss: LabelLoss = field(default_factory=Logistic)
+    opening: bool = False
 
     def __post_init__(self) -> None:
-        require_positive_int("rounds", self.rounds)
+        if self.rounds or not self.opening:
+            require_positive_int("rounds", self.rounds)
         require_nonnegative("noise_multiplier", self.noise_multiplier)
         require_positive("penalty", self.penalty)
         require_positive("regularisation", self.regularisation)
@@ -129,23 +144,44 @@ class SharingAdmm:
                 noise_multiplier=self.noise_multiplier,
             )[..., 0, :]
 
-        return self.run(dataset, push, answer, observe)
+        dual = self._opening_dual(dataset, curator) if self.opening else 0.0
+        return self.run(dataset, push, answer, observe, dual=dual)
+
+    def _opening_dual(self, dataset: VerticalDataset, curator: Curator) -> FloatArray:
+        """Return y of shape (..., N) at scores of 0, as it leaves."""
+        # the centre's step under a penalty that keeps z at 0
+        slopes = dataset.dual(
+            self.loss, np.zeros(dataset.shape.count), penalty=_STIFF, tolerance=self.tolerance
+        )
+        return curator.release(
+            slopes,
+            round=0,
+            release="dual",
+            audience=Audience.NEIGHBOURS,
+            noise_multiplier=self.noise_multiplier,
+        )[..., 0, :]
 
     def run(
-        self, dataset: VerticalDataset, push: Push, answer: Answer, observe: Observer | None
+        self,
+        dataset: VerticalDataset,
+        push: Push,
+        answer: Answer,
+        observe: Observer | None,
+        *,
+        dual: FloatArray | float = 0.0,
     ) -> SharingState:
-        """Run all rounds, whatever leaves in `push` and `answer` (Algorithm 1)."""
-        names, count = dataset.shape.parties, dataset.shape.count
-        state = SharingState(np.zeros((len(names), count)), np.zeros(count), np.zeros(count))
+        """Run all rounds from y, whatever leaves in `push` and `answer` (Algorithm 1)."""
+        names, none = dataset.shape.parties, np.zeros(dataset.shape.count)
+        state = SharingState(np.stack([none] * len(names)), none, none + dual)
         for t in range(1, self.rounds + 1):
             parts = np.stack(
                 [push(t, name, self.local_problem(state, m)) for m, name in enumerate(names)],
                 axis=-2,
             )
             target = state.dual + self.penalty * parts.sum(axis=-2)
-            dual = answer(t, target)
+            answered = answer(t, target)
             # the z that belongs to this y: the minimiser of (8) where y is exact
-            state = SharingState(parts, (target - dual) / self.penalty, dual)
+            state = SharingState(parts, (target - answered) / self.penalty, answered)
             if observe is not None:
                 observe(t, state)
         return state

@@ -33,6 +33,7 @@ from dpledger.solvers import (
     LinearLoss,
     Logistic,
     Multinomial,
+    Shifted,
     SmoothedHinge,
     bounded_squared,
 )
@@ -54,6 +55,10 @@ class Case:
 
 def logistic(s: list[mpmath.mpf], y: float) -> mpmath.mpf:
     return mpmath.log(1 + mpmath.exp(-y * s[0]))
+
+
+def shifted_logistic(s: list[mpmath.mpf], y: float) -> mpmath.mpf:
+    return mpmath.log(1 + mpmath.exp(-y * (s[0] - mpmath.mpf("1.25"))))
 
 
 def linear(s: list[mpmath.mpf], y: float) -> mpmath.mpf:
@@ -91,6 +96,7 @@ def cross_entropy(s: list[mpmath.mpf], y: float) -> mpmath.mpf:
 SIGNS = (-1.0, 1.0)
 CASES: dict[str, Case] = {
     "logistic": Case(Logistic(), SIGNS, logistic),
+    "shifted logistic": Case(Shifted(Logistic(), -1.25), SIGNS, shifted_logistic),
     "linear": Case(LinearLoss(), SIGNS, linear),
     "hinge": Case(Hinge(), SIGNS, hinge),
     "smoothed hinge": Case(SmoothedHinge(0.5), SIGNS, huber_margin(0.5)),

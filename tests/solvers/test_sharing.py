@@ -22,6 +22,7 @@ from dpledger.mechanisms import (
     EventList,
     GaussianStep,
     InexactArgmin,
+    InvalidParameter,
     PlanningCurator,
     ReplayCurator,
     SamplingCurator,
@@ -44,6 +45,7 @@ BASE = SharingAdmm(4, 5.0)
 ALGORITHMS: dict[str, SharingAdmm | PublishedSharingAdmm] = {
     "repaired": BASE,
     "repaired, without noise": replace(BASE, noise_multiplier=0.0),
+    "repaired, the centre first": replace(BASE, opening=True),
     "published": PublishedSharingAdmm(BASE, 3.0),
 }
 
@@ -147,6 +149,33 @@ def test_what_all_parties_and_the_centre_release_adds_up(
     assert all(event.context.parties == () for event in events)
     found = guarantee(events, delta=1e-5)
     assert found.mu.upper_float == pytest.approx(sqrt(releases) / 5, rel=1e-12)
+
+
+@pytest.mark.parametrize(("public_labels", "releases"), [(True, 0), (False, 1)])
+def test_an_opening_costs_what_labels_cost(public_labels: bool, releases: int) -> None:
+    solver = replace(BASE, rounds=0, opening=True)
+    (opening,) = planned(solver, private(public_labels=public_labels).shape)
+    assert (opening.context.round, opening.context.release) == (0, "dual")
+    found = guarantee([opening], delta=1e-5)
+    assert found.mu.upper_float == pytest.approx(releases / 5, rel=1e-12)
+
+
+def test_models_after_an_opening_alone_are_each_partys_ridge_regression_on_labels() -> None:
+    solver = SharingAdmm(
+        0, 0.0, 0.3, 0.5, slope_bound=9.0, radius=90.0, tolerance=1e-9, opening=True
+    )
+    dataset, curator = private(), SamplingCurator(EventList(), SeededSampler(1))
+    models = solver.publish_models(dataset, curator, solver.solve(dataset, curator))
+    blocks, labels = records()
+    for rows, model in zip(blocks, models, strict=True):
+        gram = 0.3 * rows.T @ rows + 0.5 * np.eye(rows.shape[1])
+        expected = np.linalg.solve(gram, rows.T @ (labels / 2))
+        assert model == pytest.approx(expected, abs=1e-7)
+
+
+def test_no_rounds_want_an_opening() -> None:
+    with pytest.raises(InvalidParameter, match="Expected rounds=0"):
+        SharingAdmm(0, 1.0)
 
 
 def pooled_optimum(weight: float) -> np.ndarray:

@@ -39,7 +39,8 @@ __all__ = [
 ]
 
 _AFFINE_TOLERANCE = 1e-7
-"""Relative; minimisers are found to a gradient norm that should be well below."""
+"""Relative to the largest noise; minimisers should be found to well below. Noise smaller than this
+part of the largest counts as none: a gap there is told with certainty."""
 
 
 class _Observed(Protocol):
@@ -104,6 +105,8 @@ class LinearView:
     Args:
         dataset_mean, neighbour_mean: the two means.
         mu: telling D from D' by the view is exactly mu-GDP; infinite where no noise covers the gap.
+            In double precision: a yardstick, good to about the solver's own precision over the
+            smallest noise that counts. Scores of a view are judged by counts, whatever mu says.
         weights: of the view's coordinates in the log-likelihood ratio, shape (m,).
     """
 
@@ -230,6 +233,8 @@ def _affine(
     views = view(_run(solver, dataset, _PresetNoise(rows), len(rows)))
     mean, factor = views[0], (views[1:-2] - views[0]).T
     expected = mean + trial @ factor.T
-    if not np.allclose(views[-2:], expected, rtol=0, atol=_AFFINE_TOLERANCE * np.abs(trial).max()):
+    # in units of what the noise does: a bend is no smaller for being in small numbers
+    size_of_terms = float(np.abs(trial).max() * np.abs(factor).max())
+    if not np.allclose(views[-2:], expected, rtol=0, atol=_AFFINE_TOLERANCE * size_of_terms):
         raise InvalidParameter("solver", solver, "affine in its noise on these data")
     return mean, factor

@@ -144,9 +144,10 @@ def test_a_run_without_noise_is_refused():
         linear_view(silent, dataset, neighbour, last_model)
 
 
-def test_what_is_not_affine_is_refused():
+@pytest.mark.parametrize("multiplier", [1.0, 1e-2])
+def test_what_is_not_affine_is_refused_however_small_its_noise(multiplier):
     dataset, neighbour, _ = pair()
-    bent = DpAdmm(2, 1.0, ConstantSteps(0.5), loss=Logistic())
+    bent = DpAdmm(2, multiplier, ConstantSteps(0.5), loss=Logistic())
     with pytest.raises(InvalidParameter, match="affine"):
         linear_view(bent, dataset, neighbour, transcript)
 

@@ -20,7 +20,8 @@ def delta_of_answers(steps: int, epsilon: float) -> float:
     """Return δ(ε) of `MOSTLY_TRUE`, `steps` times: a sum over the number of true answers."""
     mass = [comb(steps, k) * 3**k / 4**steps for k in range(steps + 1)]
     losses = [(2 * k - steps) * log(3) for k in range(steps + 1)]
-    return sum(p * -expm1(min(epsilon - x, 0.0)) for p, x in zip(mass, losses, strict=True))
+    shares = (-expm1(min(epsilon - x, 0.0)) for x in losses)
+    return float(sum(p * share for p, share in zip(mass, shares, strict=True)))
 
 
 def test_phases_many_times_around_the_circle_stay_narrow() -> None:

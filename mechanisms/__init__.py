@@ -28,8 +28,9 @@ from .events import (
     UnprotectedRelease,
 )
 from .labels import SIGNS, ClassLabels, LabelDomain, RealLabels, SignLabels
-from .private_data import DataShape, PrivateDataset, Sample
+from .private_data import DataShape, PrivateDataset
 from .protocols import EventList, EventSink, Loss, Provenance
+from .sample import Sample
 from .sampling import BitGenerator, Sampler, SeededSampler, SystemSampler
 from .sensitive import Sensitive, concatenate, concatenate_disjoint, linear_map
 from .sensitivity import Derivation, Norm, Sensitivity, declared

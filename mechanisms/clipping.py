@@ -1,10 +1,13 @@
-"""Projection on a ball, with headroom for rounding."""
+"""Projection on a ball, with headroom for rounding, and cut gradients."""
+
+from fractions import Fraction
 
 import numpy as np
 
+from .errors import require_positive
 from .protocols import FloatArray
 
-__all__ = ["HEADROOM", "largest_entry", "project_to_ball"]
+__all__ = ["HEADROOM", "cut_bound", "cut_slopes", "largest_entry", "project_to_ball"]
 
 HEADROOM = 1.0 - 2.0**-20
 """Norms are cut at this fraction of the bound, so that rounding errors of later sums stay inside
@@ -28,3 +31,20 @@ def project_to_ball(vectors: FloatArray, radius: float) -> FloatArray:
     with np.errstate(over="ignore"):
         long = lengths * largest > limit
     return np.where(long, units * (limit / np.maximum(lengths, 1.0)), vectors)
+
+
+def cut_bound(longest: Fraction, radius: float | None) -> Fraction:
+    """Return the bound of vectors no longer than `longest` that are cut to `radius`."""
+    if radius is None:
+        return longest
+    require_positive("radius", radius)
+    return min(Fraction(float(radius)), longest)
+
+
+def cut_slopes(slopes: FloatArray, norms: FloatArray, radius: float | None) -> FloatArray:
+    """Return slopes (..., K) of row ⊗ slope, those of products longer than `radius` scaled down."""
+    if radius is None:
+        return slopes
+    longest = np.linalg.norm(slopes, axis=-1) * norms
+    shrunk = np.minimum(1.0, radius * HEADROOM / np.maximum(longest, 1e-300))
+    return np.asarray(slopes * shrunk[..., None])

@@ -15,8 +15,9 @@ from scipy.special import logsumexp
 
 from .errors import InvalidParameter, require_nonnegative, require_positive_int
 from .events import Audience, Context, Event, GaussianStep, UnprotectedRelease
-from .private_data import PrivateDataset, Sample
+from .private_data import PrivateDataset
 from .protocols import EventSink, FloatArray
+from .sample import Sample
 from .sampling import Sampler
 from .sensitive import Sensitive
 from .sensitivity import Sensitivity, float_up

@@ -12,6 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from .adjacency import Adjacency
+from .clipping import largest_entry
 from .errors import InvalidParameter, require_positive, require_positive_int
 from .labels import SIGNS, LabelDomain
 from .protocols import FloatArray, Loss
@@ -80,6 +81,22 @@ class DataShape:
         if not loss.label_domain.contains(self.label_domain):
             raise InvalidParameter("loss", loss, f"defined for {self.label_domain}")
         return Fraction(loss.derivative_bound) * Fraction(float(self.row_bound))
+
+    def point(self, name: str, point: FloatArray, width: int) -> FloatArray:
+        """Return a public point as an array of shape (..., P, width), a row for each party.
+
+        Raises `InvalidParameter`, calling it `name`, for another shape or an entry above 1e100; a
+        `Sensitive` refuses by itself.
+        """
+        array = np.asarray(point, dtype=np.float64)
+        block = (len(self.parties), width)
+        # far below overflow: an infinite or undefined score would show a record's signs
+        if not largest_entry(array) <= 1e100:
+            raise InvalidParameter(name, "NaN or above 1e100", "with entries of at most 1e100")
+        rows = array.shape[-2] if array.ndim > 1 else 1
+        if array.shape[-1:] != block[1:] or rows not in (1, block[0]):
+            raise InvalidParameter(f"{name}.shape", array.shape, f"broadcastable to {block}")
+        return np.broadcast_to(array, array.shape[:-2] + block)
 
     def moduli(self, modulus: float | FloatArray) -> FloatArray:
         """Return a positive modulus for each party, of shape (P,), from one number or (P,)."""

@@ -21,7 +21,7 @@ from scipy import sparse
 
 from .adjacency import Adjacency
 from .argmin import Objective, minimise
-from .clipping import HEADROOM, largest_entry
+from .clipping import cut_bound, cut_slopes
 from .data_shape import DataShape
 from .errors import (
     InvalidParameter,
@@ -32,6 +32,7 @@ from .errors import (
 from .labels import SIGNS, LabelDomain
 from .protocols import FloatArray, Loss
 from .records import Records, combined, gather_records, record_slopes
+from .sample import Sample
 from .sensitive import Sensitive
 from .sensitivity import (
     Sensitivity,
@@ -41,9 +42,9 @@ from .sensitivity import (
     strongly_convex_argmin,
     sum_of_bounded,
 )
-from .subsampling import Draw, IntArray, SampledPart, Scheme
+from .subsampling import Draw, IntArray, Scheme
 
-__all__ = ["DataShape", "PrivateDataset", "Sample"]
+__all__ = ["DataShape", "PrivateDataset"]
 
 
 class PrivateDataset:
@@ -125,7 +126,7 @@ class PrivateDataset:
             self.shape.gradient_bound(loss), self.shape.count, self.shape.adjacency
         )
         width = self.shape.parameters(loss)
-        point = self._point("w", w, width)
+        point = self.shape.point("w", w, width)
 
         def mean(records: Records, rows: slice) -> FloatArray:
             return records.mean_gradient(loss, point[..., rows, :])
@@ -154,13 +155,13 @@ class PrivateDataset:
 
     def sum_gradient(self, loss: Loss, w: FloatArray, *, radius: float | None = None) -> Sensitive:
         """Return each party's sum of gradients at the public point w, each cut to `radius`."""
-        bound = _cut_bound(self.shape.gradient_bound(loss), radius)
+        bound = cut_bound(self.shape.gradient_bound(loss), radius)
         width = self.shape.parameters(loss)
-        point = self._point("w", w, width)
+        point = self.shape.point("w", w, width)
 
         def total(records: Records, rows: slice) -> FloatArray:
             slopes = record_slopes(records, loss, point[..., rows, :])
-            return combined(records, _cut(slopes, records.norms, radius))
+            return combined(records, cut_slopes(slopes, records.norms, radius))
 
         return self._sensitive(sum_of_bounded(bound, self.shape.adjacency), width, total)
 
@@ -203,7 +204,10 @@ class PrivateDataset:
             own = self.shape.argmin_sensitivities(loss, modulus=modulus, tolerance=tolerance)
             sensitivity = _weighted(own, weights)
         width = self.shape.parameters(loss)
-        shift, origin = self._point("linear", linear, width), self._point("start", start, width)
+        shift, origin = (
+            self.shape.point("linear", linear, width),
+            self.shape.point("start", start, width),
+        )
         smoothness = float(curvature) * self.shape.row_bound**2 + moduli
 
         def minimiser(records: Records, rows: slice) -> FloatArray:
@@ -268,7 +272,7 @@ class PrivateDataset:
         """Return a hidden sample; for curators, who draw it."""
         if self._beside is not None:
             raise InvalidParameter("dataset", "two data sets", "one: samples have no neighbours")
-        return Sample(self, scheme, draw)
+        return Sample(self.shape, self._records, scheme, draw)
 
     @property
     def home(self) -> IntArray:
@@ -279,18 +283,6 @@ class PrivateDataset:
         if self._records is None:
             raise InvalidParameter("dataset", "planned", "with records")
         return self._records
-
-    def _point(self, name: str, point: FloatArray, width: int) -> FloatArray:
-        """Return a public point, a row for each party; a `Sensitive` refuses by itself."""
-        array = np.asarray(point, dtype=np.float64)
-        block = (len(self.shape.parties), width)
-        # far below overflow: an infinite or undefined score would show a record's signs
-        if not largest_entry(array) <= 1e100:
-            raise InvalidParameter(name, "NaN or above 1e100", "with entries of at most 1e100")
-        rows = array.shape[-2] if array.ndim > 1 else 1
-        if array.shape[-1:] != block[1:] or rows not in (1, block[0]):
-            raise InvalidParameter(f"{name}.shape", array.shape, f"broadcastable to {block}")
-        return np.broadcast_to(array, array.shape[:-2] + block)
 
     def _sensitive(
         self,
@@ -397,92 +389,3 @@ class _HalfSquare:
 
     def derivative(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
         return np.array(scores)
-
-
-class Sample:
-    """Records that a curator drew, for one release; nobody learns which.
-
-    Its functions are sums over the drawn records of each party: `Sensitive` values that know how
-    they were sampled. Divide them by public numbers only.
-    """
-
-    __slots__ = ("_dataset", "_draw", "_scheme")
-
-    def __init__(self, dataset: PrivateDataset, scheme: Scheme, draw: Draw) -> None:
-        self._dataset = dataset
-        self._scheme = scheme
-        self._draw = draw
-
-    def sum_gradient(self, loss: Loss, w: FloatArray, *, radius: float | None = None) -> Sensitive:
-        """Return the sum of gradients at the public point w, each cut to `radius`.
-
-        The point has shape (..., P, d·K) or (d·K,).
-        """
-        dataset, width = self._dataset, self._dataset.shape.parameters(loss)
-        bound = _cut_bound(dataset.shape.gradient_bound(loss), radius)
-        records, point = dataset._records, dataset._point("w", w, width)
-        slopes = None
-        if records is not None:
-            slopes = _cut(record_slopes(records, loss, point), records.norms, radius)
-        return self._summed(bound, width, slopes)
-
-    def sum_correction(
-        self, loss: Loss, w: FloatArray, *, anchor: FloatArray, radius: float
-    ) -> Sensitive:
-        """Return the sum of each record's gradient at w less that at `anchor`, cut to `radius`.
-
-        Both points are public, of shape (..., P, d·K) or (d·K,).
-        """
-        dataset, width = self._dataset, self._dataset.shape.parameters(loss)
-        bound = _cut_bound(2 * dataset.shape.gradient_bound(loss), radius)
-        records = dataset._records
-        point = dataset._point("w", w, width)
-        origin = dataset._point("anchor", anchor, width)
-        slopes = None
-        if records is not None:
-            moved = record_slopes(records, loss, point) - record_slopes(records, loss, origin)
-            slopes = _cut(moved, records.norms, radius)
-        return self._summed(bound, width, slopes)
-
-    def _summed(self, bound: Fraction, width: int, slopes: FloatArray | None) -> Sensitive:
-        """Return the drawn records' sum of row ⊗ slope, a vector of norm <= `bound` each."""
-        shape, records = self._dataset.shape, self._dataset._records
-        inside = self._draw.inside
-        value = None
-        if records is not None and slopes is not None and inside is not None:
-            value = combined(records, slopes * records.placed(inside)[..., None])
-        total = sum_of_bounded(bound, shape.adjacency)
-        return Sensitive(
-            total,
-            parties=shape.parties,
-            dimension=width,
-            value=value,
-            sampled_part=SampledPart(None, total, self._scheme, shape.count, self._draw),
-        )
-
-    def __repr__(self) -> str:
-        """Show the public facts only."""
-        return f"<Sample: {self._scheme} of {self._dataset}>"
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise UnprotectedSerialisation("pickling would let a hidden sample out.")
-
-    def __iter__(self) -> NoReturn:
-        raise UnprotectedIteration("iteration lets records out; use sum_gradient etc.")
-
-
-def _cut_bound(longest: Fraction, radius: float | None) -> Fraction:
-    """Return the bound of vectors no longer than `longest` that are cut to `radius`."""
-    if radius is None:
-        return longest
-    require_positive("radius", radius)
-    return min(Fraction(float(radius)), longest)
-
-
-def _cut(slopes: FloatArray, norms: FloatArray, radius: float | None) -> FloatArray:
-    """Return slopes (..., K) of row ⊗ slope, those of products longer than `radius` scaled down."""
-    if radius is None:
-        return slopes
-    longest = np.linalg.norm(slopes, axis=-1) * norms
-    shrunk = np.minimum(1.0, radius * HEADROOM / np.maximum(longest, 1e-300))
-    return np.asarray(slopes * shrunk[..., None])

@@ -1,0 +1,90 @@
+"""Hidden samples: records that a curator drew, behind a handle as private data are."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import NoReturn
+
+from .clipping import cut_bound, cut_slopes
+from .data_shape import DataShape
+from .errors import UnprotectedIteration, UnprotectedSerialisation
+from .protocols import FloatArray, Loss
+from .records import Records, combined, record_slopes
+from .sensitive import Sensitive
+from .sensitivity import sum_of_bounded
+from .subsampling import Draw, SampledPart, Scheme
+
+__all__ = ["Sample"]
+
+
+class Sample:
+    """Records that a curator drew, for one release; nobody learns which.
+
+    Its functions are sums over the drawn records of each party: `Sensitive` values that know how
+    they were sampled. Divide them by public numbers only.
+    """
+
+    __slots__ = ("_draw", "_records", "_scheme", "_shape")
+
+    def __init__(
+        self, shape: DataShape, records: Records | None, scheme: Scheme, draw: Draw
+    ) -> None:
+        self._shape = shape
+        self._records = records
+        self._scheme = scheme
+        self._draw = draw
+
+    def sum_gradient(self, loss: Loss, w: FloatArray, *, radius: float | None = None) -> Sensitive:
+        """Return the sum of gradients at the public point w, each cut to `radius`.
+
+        The point has shape (..., P, d·K) or (d·K,).
+        """
+        records, width = self._records, self._shape.parameters(loss)
+        bound = cut_bound(self._shape.gradient_bound(loss), radius)
+        point = self._shape.point("w", w, width)
+        slopes = None
+        if records is not None:
+            slopes = cut_slopes(record_slopes(records, loss, point), records.norms, radius)
+        return self._summed(bound, width, slopes)
+
+    def sum_correction(
+        self, loss: Loss, w: FloatArray, *, anchor: FloatArray, radius: float
+    ) -> Sensitive:
+        """Return the sum of each record's gradient at w less that at `anchor`, cut to `radius`.
+
+        Both points are public, of shape (..., P, d·K) or (d·K,).
+        """
+        records, width = self._records, self._shape.parameters(loss)
+        bound = cut_bound(2 * self._shape.gradient_bound(loss), radius)
+        point = self._shape.point("w", w, width)
+        origin = self._shape.point("anchor", anchor, width)
+        slopes = None
+        if records is not None:
+            moved = record_slopes(records, loss, point) - record_slopes(records, loss, origin)
+            slopes = cut_slopes(moved, records.norms, radius)
+        return self._summed(bound, width, slopes)
+
+    def _summed(self, bound: Fraction, width: int, slopes: FloatArray | None) -> Sensitive:
+        """Return the drawn records' sum of row ⊗ slope, a vector of norm <= `bound` each."""
+        shape, records, inside = self._shape, self._records, self._draw.inside
+        value = None
+        if records is not None and slopes is not None and inside is not None:
+            value = combined(records, slopes * records.placed(inside)[..., None])
+        total = sum_of_bounded(bound, shape.adjacency)
+        return Sensitive(
+            total,
+            parties=shape.parties,
+            dimension=width,
+            value=value,
+            sampled_part=SampledPart(None, total, self._scheme, shape.count, self._draw),
+        )
+
+    def __repr__(self) -> str:
+        """Show the public facts only."""
+        return f"<Sample: {self._scheme} of {self._shape}>"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise UnprotectedSerialisation("pickling would let a hidden sample out.")
+
+    def __iter__(self) -> NoReturn:
+        raise UnprotectedIteration("iteration lets records out; use sum_gradient etc.")

@@ -19,13 +19,13 @@ from ...mechanisms.errors import InvalidParameter
 from ...mechanisms.private_data import PrivateDataset
 from ...mechanisms.protocols import FloatArray
 from ..neighbours import NeighbourPair
-from ..replay import replay_chunks
+from ..replay import ReplayTrials, chunk_sizes
 from .claim import Counterexample
 
 __all__ = ["likelihood_event", "normal_event", "shift_event"]
 
 _BITS = 128
-_CHUNK = 100
+_CHUNK = 500
 # a pair's share of the planned mu is measured in doubles
 _MEASURED = Fraction(1, 10**9)
 
@@ -57,10 +57,10 @@ def likelihood_event(
         neighbour = Enclosure.from_ball(_normal(-attained / 2 - threshold))
 
     def rerun(trials: int, seed: int) -> tuple[float, float]:
-        chunks = replay_chunks(
-            solve, pair.dataset, pair.neighbour, trials=trials, seed=seed, chunk=_CHUNK
-        )
-        scores = [chunk.attack for chunk in chunks]
+        runs = ReplayTrials(solve, pair.dataset, pair.neighbour, seed)
+        scores = [
+            runs.attack(number, size) for number, size in enumerate(chunk_sizes(trials, _CHUNK))
+        ]
         sides = (
             np.concatenate([s.dataset for s in scores]),
             np.concatenate([s.neighbour for s in scores]),

@@ -1,27 +1,44 @@
 """PS-6 and PS-8: what leaves, and what is taken for public."""
 
 from collections.abc import Callable
+from math import sqrt
 
 import numpy as np
 
+from ....accounting.enclosure import Enclosure
+from ....accounting.gaussian import delta_from_epsilon
 from ....mechanisms.curators import Curator
 from ....mechanisms.private_data import PrivateDataset
 from ....mechanisms.protocols import FloatArray
 from ....solvers.stochastic import PublishedPsAdmm
 from ...neighbours import NeighbourPair, turned_record
+from ..claim import Case, Counterexample
+from ..gaussian_event import likelihood_event
 from ..structure import MessagesOnlyPromise, PublicPromise
 from .setting import PsSetting, claim, stochastic_rounds
 
 __all__ = ["MESSAGES", "STEP_SIZES"]
 
+_RECORDS = 3
+
 
 def _provider_pair(s: PsSetting) -> NeighbourPair:
-    """Two providers with three records each; the first one's first record differs."""
-    return turned_record(("provider 0", "provider 1"), each=3, row_bound=s.G)
+    """Two providers with few records; the first one's first record differs."""
+    return turned_record(("provider 0", "provider 1"), each=_RECORDS, row_bound=s.G)
 
 
 def _published(s: PsSetting) -> Callable[[PrivateDataset, Curator], object]:
-    return PublishedPsAdmm(stochastic_rounds(s, min(s.K, 3), min(s.S, 4)), s.G).solve
+    """A few rounds, whose noise makes a provider's gradients 1-GDP where losses are linear."""
+    rounds, steps = min(s.K, 3), min(s.S, 4)
+    noise_std = sqrt(rounds * steps) * 2 * s.G / _RECORDS
+    return PublishedPsAdmm(stochastic_rounds(s, rounds, steps), noise_std).solve
+
+
+def _all_messages(case: Case[PsSetting]) -> Counterexample:
+    """Everything that both providers send, against what the first one's gradients cost."""
+    s, one = case.setting, Enclosure.of(1)
+    allowed = delta_from_epsilon(mu_squared=1, epsilon=1).upper_float
+    return likelihood_event(_published(s), _provider_pair(s), mu=one, epsilon=one, delta=allowed)
 
 
 def _step_size(_: PsSetting, rows: FloatArray) -> str:
@@ -42,6 +59,7 @@ MESSAGES = claim(
     "all messages and the final model are functions of the noisy gradients",
     "Algorithm 2",
     MessagesOnlyPromise(_published, pair=_provider_pair),
+    attack=_all_messages,
 )
 
 

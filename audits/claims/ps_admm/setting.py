@@ -3,6 +3,8 @@
 from dataclasses import dataclass, replace
 from functools import partial
 
+import numpy as np
+
 from ....mechanisms.adjacency import Adjacency
 from ....mechanisms.errors import InvalidParameter, require_open_unit
 from ....mechanisms.events import Event, GaussianMixtureStep, GaussianStep, Repeated
@@ -142,9 +144,13 @@ def linear_run(s: PsSetting) -> list[Event]:
     return whole_run(s, GaussianStep(step.constant, step.noise_std))
 
 
-def linear_pair(s: PsSetting) -> NeighbourPair:
-    """Two data sets of four records: one of them points either way."""
-    return turned_record(s.shape.parties, each=4, row_bound=s.G, index=3)
+def linear_pair(s: PsSetting, *, null: bool = False) -> NeighbourPair:
+    """Two data sets of M records for linear losses: the last points either way, or is null."""
+    pair = turned_record(s.shape.parties, each=s.M, row_bound=s.G, index=s.M - 1)
+    if not null:
+        return pair
+    neighbour = pair.dataset.with_record(s.M - 1, features=np.zeros(FEATURES))
+    return NeighbourPair(pair.dataset, neighbour, 0.5, f"record {s.M - 1} at full length, or null")
 
 
 claim = partial(

@@ -4,11 +4,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
+from math import ceil
 
 from ....accounting.enclosure import Enclosure
 from ....accounting.gaussian import mu_from_epsilon_delta
 from ....accounting.guarantee import guarantee
-from ....solvers.stochastic import PublishedPsAdmm
+from ....solvers.stochastic import PrintedWeights, PsAdmm, PublishedPsAdmm
+from ..attack import Attack
 from ..claim import Case, Counterexample, Derivation, Finding, Verdict
 from ..gaussian_event import likelihood_event
 from ..structure import ConstantsPromise
@@ -25,12 +27,17 @@ from .constant import (
     worst_pair,
     worst_shifts,
 )
-from .first_message import effective_steps, first_message, first_message_c
+from .huber import effective_steps, first_message, first_message_c, huber_event
 from .setting import PsSetting, claim, linear_pair, linear_run, printed_noise, stochastic_rounds
 
 __all__ = ["CONSTANTS", "WHOLE_RUN", "TotalPromise"]
 
 _DISTINCT = 6.0
+# by how much an epsilon has to be larger than promised, for a few thousand runs to tell
+_VISIBLE = 0.02
+# beyond, so few runs show nothing
+_LARGEST = 90.0
+_MOST_STEPS = 100
 
 
 def _constant_figures(s: PsSetting) -> dict[str, Enclosure]:
@@ -43,14 +50,14 @@ def _constant_figures(s: PsSetting) -> dict[str, Enclosure]:
 
 @lru_cache(maxsize=32)
 def _total_figures(s: PsSetting) -> dict[str, Enclosure]:
-    seen, necessary = effective_steps(s), necessary_c(s)
+    seen, necessary, shown = effective_steps(s), necessary_c(s), first_message(s, s.c).epsilon
     figures = {
         "mu*": mu_from_epsilon_delta(epsilon=s.epsilon, delta=s.delta),
         "noise": Enclosure.of(printed_noise(s)),
         "epsilon, linear losses": linear_epsilon(s, 1.0),
         "effective steps of S": Enclosure.of(seen),
         "epsilon, linear losses, messages": linear_epsilon(s, seen / s.S),
-        "epsilon, Huber instance, first message, at least": Enclosure.of(first_message(s, s.c)[2]),
+        "epsilon, Huber instance, first message, at least": Enclosure.of(shown),
         "c needed, linear losses": full_gradient_c(s, s.steps),
         "c needed, linear losses, messages": full_gradient_c(s, seen * s.K),
         "c needed, Huber instance, first message": Enclosure.of(first_message_c(s)),
@@ -124,12 +131,11 @@ class TotalPromise:
         )
 
     def _event(self, s: PsSetting) -> Counterexample:
-        """The published run on linear losses; mu does not depend on K, S and M: a small one."""
-        small = replace(s, K=1, S=4, M=4, zero_out=False)
-        solve = PublishedPsAdmm(stochastic_rounds(small, 1, 4), printed_noise(small)).solve
+        small = _linear_setting(s)
+        solve = PublishedPsAdmm(stochastic_rounds(small, 1, small.S), printed_noise(small)).solve
         mu = guarantee(linear_run(small), delta=s.delta).mu
-        promised = Enclosure.of(s.epsilon)
-        return likelihood_event(solve, linear_pair(small), mu=mu, epsilon=promised, delta=s.delta)
+        pair, promised = linear_pair(small, null=s.zero_out), Enclosure.of(s.epsilon)
+        return likelihood_event(solve, pair, mu=mu, epsilon=promised, delta=s.delta)
 
 
 def _total_argument(s: PsSetting, figures: Mapping[str, Enclosure]) -> tuple[str, ...]:
@@ -148,6 +154,45 @@ def _total_argument(s: PsSetting, figures: Mapping[str, Enclosure]) -> tuple[str
         "Repair: drop the sampled correction, or release one noisy snapshot a round and sample "
         "clipped corrections.",
     )
+
+
+def _attack(case: Case[PsSetting]) -> Attack | Counterexample | None:
+    """The Huber instance where it shows enough; else linear losses, also at a larger epsilon.
+
+    None where the claim fails for the pair of one step only, of which no data sets are known, or
+    at so large an epsilon that runs show nothing.
+    """
+    s = case.setting
+    if s.logistic:
+        return None
+    event = huber_event(case)
+    if event is not None:
+        return event
+    if linear_epsilon(s, 1.0).lower_float > s.epsilon * (1 + _VISIBLE):
+        return _linear_attack(s)
+    if case.free("epsilon"):
+        beyond = 1.5 * breaks_at(s).upper_float
+        return _linear_attack(replace(s, epsilon=beyond)) if beyond < _LARGEST else None
+    holds = s.c >= _total_figures(s)["c that suffices"].upper_float
+    return _linear_attack(s) if holds else None
+
+
+def _linear_setting(s: PsSetting) -> PsSetting:
+    """One round of two records with as many steps as the regime wants; mu is that of any run."""
+    return replace(s, K=1, S=min(_MOST_STEPS, ceil(4 * s.epsilon / s.c1)), M=2, zero_out=False)
+
+
+def _linear_attack(s: PsSetting) -> Attack:
+    """The published run on linear losses.
+
+    A drawn record's correction is zero there, so that nothing is sampled: full gradients, with the
+    published noise and average, are the published algorithm.
+    """
+    small = _linear_setting(s)
+    noise_multiplier = printed_noise(small) / (2 * s.G / small.M)
+    solve = PsAdmm(stochastic_rounds(small, 1, small.S), noise_multiplier, PrintedWeights()).solve
+    told = f"K = 1, S = {small.S}, two records of linear loss, c = {s.c:g}, epsilon = {s.epsilon:g}"
+    return Attack(solve, linear_pair(small, null=s.zero_out), s.epsilon, s.delta, told)
 
 
 CONSTANTS = claim(
@@ -169,4 +214,5 @@ WHOLE_RUN = claim(
     "delta)-DP for all epsilon <= c1 K S/M²",
     "Theorem 2",
     TotalPromise(_total_figures),
+    attack=_attack,
 )

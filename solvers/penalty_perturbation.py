@@ -19,6 +19,7 @@ Two algorithms:
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf
+from typing import Protocol
 
 import numpy as np
 
@@ -30,7 +31,7 @@ from ..mechanisms.protocols import FloatArray
 from .decentralised import NetworkState, Observer, PrAdmm, agent_duals, first_state
 from .dual_perturbation import perturbing_noise, send_as_found
 
-__all__ = ["MAdmm", "PublishedMAdmm", "require_no_threshold", "send_perturbed"]
+__all__ = ["MAdmm", "PerturbedPenalties", "PublishedMAdmm", "require_no_threshold"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +97,26 @@ class MAdmm:
         return replace(self.settings, penalty=penalty)
 
 
+class RoundsOfMinimisers(Protocol):
+    """An algorithm on a network in which agents send minimisers, in all rounds or in some."""
+
+    def in_round(self, round: int) -> PrAdmm:
+        """Return the settings of round k."""
+        ...
+
+    def run(
+        self,
+        dataset: PrivateDataset,
+        send: Callable[[int, NetworkState], FloatArray],
+        observe: Observer | None,
+    ) -> NetworkState:
+        """Run all rounds; `send` returns the minimisers of round k, given the state before it."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
-class PublishedMAdmm:
-    """M-ADMM with noise xi of density ∝ e^(-|xi|/s) in the penalty, and minimisers as found.
+class PerturbedPenalties:
+    """Noise xi of density ∝ e^(-|xi|/s) in the penalty of each minimiser, which is sent as found.
 
     The transcript shows xi, which the papers' agents keep.
 
@@ -107,7 +125,7 @@ class PublishedMAdmm:
         noise_scale: s, in units of the model; 0 for no noise.
     """
 
-    algorithm: MAdmm
+    algorithm: RoundsOfMinimisers
     noise_scale: float
 
     def __post_init__(self) -> None:
@@ -117,33 +135,29 @@ class PublishedMAdmm:
         self, dataset: PrivateDataset, curator: Curator, *, observe: Observer | None = None
     ) -> NetworkState:
         """Run all rounds and return the last public state."""
+        audience = Audience.NEIGHBOURS
 
         def send(k: int, state: NetworkState) -> FloatArray:
             settings = self.algorithm.in_round(k)
-            return send_perturbed(
-                settings, dataset, curator, state, scale=self.noise_scale, round=k
+            noise = perturbing_noise(
+                dataset,
+                curator,
+                settings.loss,
+                scale=self.noise_scale,
+                round=k,
+                audience=audience,
             )
+            pull = 2.0 * settings.penalty * settings.network.degrees[:, None] * noise
+            local = settings.agent_step(dataset, replace(state, duals=state.duals + pull))
+            return send_as_found(curator, local, round=k, audience=audience)
 
         return self.algorithm.run(dataset, send, observe)
 
 
-def send_perturbed(
-    settings: PrAdmm,
-    dataset: PrivateDataset,
-    curator: Curator,
-    state: NetworkState,
-    *,
-    scale: float,
-    round: int,
-) -> FloatArray:
-    """Return agents' minimisers with noise inside the penalty, of shape (..., P, d), as found."""
-    audience = Audience.NEIGHBOURS
-    noise = perturbing_noise(
-        dataset, curator, settings.loss, scale=scale, round=round, audience=audience
-    )
-    pull = 2.0 * settings.penalty * settings.network.degrees[:, None] * noise
-    local = settings.agent_step(dataset, replace(state, duals=state.duals + pull))
-    return send_as_found(curator, local, round=round, audience=audience)
+class PublishedMAdmm(PerturbedPenalties):
+    """M-ADMM as published: noise in the penalties of all rounds."""
+
+    __slots__ = ()
 
 
 def require_no_threshold(settings: PrAdmm) -> None:

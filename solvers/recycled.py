@@ -22,11 +22,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..mechanisms.curators import Curator
-from ..mechanisms.errors import require_nonnegative, require_positive
+from ..mechanisms.errors import require_positive
 from ..mechanisms.private_data import PrivateDataset
 from ..mechanisms.protocols import FloatArray
 from .decentralised import NetworkState, Observer, PrAdmm, agent_duals, first_state
-from .penalty_perturbation import require_no_threshold, send_perturbed
+from .penalty_perturbation import PerturbedPenalties, require_no_threshold
 
 __all__ = ["PublishedRAdmm", "RAdmm"]
 
@@ -75,6 +75,10 @@ class RAdmm:
                 observe(k, state)
         return state
 
+    def in_round(self, round: int) -> PrAdmm:
+        """Return the settings, which are those of every odd round."""
+        return self.settings
+
     def recycled(self, before: NetworkState, state: NetworkState) -> FloatArray:
         """Return the points of an even round, of shape (..., P, d), from two public states."""
         network, penalty = self.settings.network, self.settings.penalty
@@ -89,32 +93,7 @@ class RAdmm:
         return np.asarray((kept + pull(state) - gradient) / (self.proximity + weights))
 
 
-@dataclass(frozen=True, slots=True)
-class PublishedRAdmm:
-    """R-ADMM with noise xi of density ∝ e^(-|xi|/s) in the penalty of odd rounds.
+class PublishedRAdmm(PerturbedPenalties):
+    """R-ADMM as published: noise in the penalties of odd rounds."""
 
-    The transcript shows xi, which the papers' agents keep.
-
-    Args:
-        algorithm: the repaired twin; its own noise is not used.
-        noise_scale: s, in units of the model; 0 for no noise.
-    """
-
-    algorithm: RAdmm
-    noise_scale: float
-
-    def __post_init__(self) -> None:
-        require_nonnegative("noise_scale", self.noise_scale)
-
-    def solve(
-        self, dataset: PrivateDataset, curator: Curator, *, observe: Observer | None = None
-    ) -> NetworkState:
-        """Run all rounds and return the last public state."""
-
-        def send(k: int, state: NetworkState) -> FloatArray:
-            settings = self.algorithm.settings
-            return send_perturbed(
-                settings, dataset, curator, state, scale=self.noise_scale, round=k
-            )
-
-        return self.algorithm.run(dataset, send, observe)
+    __slots__ = ()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 import click
@@ -26,7 +26,7 @@ from .output import Outcome, deliver, json_option, number, shown_up, steps
 
 __all__ = ["experiment"]
 
-_SHOWN = ("accuracy", "excess_loss")
+_SHOWN = {"accuracy": "accuracy", "majority": "majority", "excess_loss": "excess loss"}
 
 
 @click.command()
@@ -91,47 +91,67 @@ def _outcome(name: str, finished: list[Finished], out: Path) -> Outcome:
 
 def _cells_table(finished: Finished) -> Table:
     metrics = [m for m in _SHOWN if m in finished.cells[0].traces[0].values]
-    names = [m.replace("_", " ") for m in metrics]
-    table = Table(
-        "line", "x", "promised ε", "certified ε", "its noise alone", *names, "seconds",
-        title=finished.name, title_justify="left", box=None,
-    )  # fmt: skip
+    head = (
+        "line",
+        "x",
+        "promised ε",
+        "certified ε",
+        "its noise alone",
+        *_SHOWN.values(),
+        "seconds",
+    )
+    rows: list[tuple[str, ...]] = []
     for each in finished.cells:
         privacy = each.privacy
         private = each.cell.kind is not Kind.NON_PRIVATE
-        table.add_row(
-            each.cell.line,
-            "" if each.cell.x is None else f"{each.cell.x:g}",
-            "" if privacy.nominal is None else _epsilon(privacy.nominal),
-            _epsilon(privacy.certified) if private else "",
-            _epsilon(privacy.noisy_part) if private else "",
-            *(_mean(each, metric) for metric in metrics),
-            f"{spread(each, 'seconds').mean:.2g}",
+        rows.append(
+            (
+                each.cell.line,
+                _place(each.cell.x),
+                "" if privacy.nominal is None else _epsilon(privacy.nominal),
+                _epsilon(privacy.certified) if private else "",
+                _epsilon(privacy.noisy_part) if private else "",
+                *(_mean(each, metric) if metric in metrics else "" for metric in _SHOWN),
+                f"{spread(each, 'seconds').mean:.2g}",
+            )
         )
-    if "majority" in finished.cells[0].traces[0].values:
-        share = fmean(spread(each, "majority").mean for each in finished.cells)
-        table.add_row("one answer to everybody", "", "", "", "", f"{share:.4g}")
-    return table
+    return _table(f"{finished.name}, {len(finished.cells[0].traces)} runs", head, rows)
 
 
 def _comparison_table(finished: Finished) -> Table:
-    table = Table(
-        "published", "x", "promised ε", "noise ÷ repaired", "excess loss ÷ repaired",
-        "accuracy − repaired",
-        title=f"{finished.name}: published noise against the repaired one at the promised ε",
-        title_justify="left", box=None,
+    head = (
+        "published", "x", "promised ε", "certified ε", "noise ÷ repaired",
+        "excess loss ÷ repaired", "accuracy − repaired",
     )  # fmt: skip
+    rows: list[tuple[str, ...]] = []
     for each in finished.comparisons:
         published, repaired = each.excess_loss
-        table.add_row(
-            each.line,
-            "" if each.x is None else f"{each.x:g}",
-            _epsilon(each.nominal),
-            f"{each.noise_ratio:.4g}",
-            f"{published / repaired:.4g}",
-            "" if each.accuracy is None else f"{each.accuracy[0] - each.accuracy[1]:+.2%}",
+        rows.append(
+            (
+                each.line,
+                _place(each.x),
+                _epsilon(each.nominal),
+                _epsilon(each.published if isfinite(each.published) else None),
+                f"{each.noise_ratio:.4g}",
+                f"{published / repaired:.4g}",
+                "" if each.accuracy is None else f"{each.accuracy[0] - each.accuracy[1]:+.2%}",
+            )
         )
+    title = f"{finished.name}: published noise against the repaired one at the promised ε"
+    return _table(title, head, rows)
+
+
+def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """Return a table without the columns that have nothing in any row."""
+    filled = [i for i in range(len(head)) if any(row[i] for row in rows)]
+    table = Table(*(head[i] for i in filled), title=title, title_justify="left", box=None)
+    for row in rows:
+        table.add_row(*(row[i] for i in filled))
     return table
+
+
+def _place(x: float | None) -> str:
+    return "" if x is None else f"{x:g}"
 
 
 def _epsilon(bound: float | None) -> str:
@@ -140,7 +160,8 @@ def _epsilon(bound: float | None) -> str:
 
 def _mean(measured: Measured, metric: str) -> str:
     over = spread(measured, metric)
-    return f"{over.mean:.4g} ± {over.deviation:.2g}"
+    # the majority's share differs between runs by their division of records only
+    return f"{over.mean:.4g}" if metric == "majority" else f"{over.mean:.4g} ± {over.deviation:.2g}"
 
 
 def _data(finished: Finished) -> dict[str, Any]:

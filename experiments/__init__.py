@@ -1,6 +1,6 @@
 """experiments: the papers' figures and tables, with what is certified beside what is promised."""
 
-from . import admm_sharing, dp_admm_centralized, pr_admm, ps_admm, star
+from . import admm_sharing, dp_admm_centralized, pr_admm, ps_admm, star, utility
 from .cell import Cell, Kind, Privacy, Task, Trace
 from .engine import Measured, Plan
 from .experiment import Experiment, Paper, UnknownExperiment, chosen
@@ -33,5 +33,6 @@ PAPERS: tuple[Paper, ...] = (
     ps_admm.PAPER,
     dp_admm_centralized.PAPER,
     admm_sharing.PAPER,
+    utility.PAPER,
 )
-"""All papers' experiments."""
+"""All papers' experiments, and one over all papers."""

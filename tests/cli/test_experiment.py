@@ -56,11 +56,26 @@ def test_the_list_names_all_experiments(call: Call) -> None:
         "ps_admm",
         "dp_admm_centralized",
         "admm_sharing",
+        "utility",
     }
     assert all(entry["runs"] >= 1 and entry["source"] for entry in listed)
     printed = call("experiment", "list")
     assert printed.status == 0
     assert "star/times" in printed.out
+
+
+def test_tables_keep_their_words_whole_and_leave_out_what_is_empty(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "PAPERS", (TINY,))
+    printed = call("experiment", "tiny", "--out", tmp_path, "--runs", 1).out
+    for head in (
+        "promised ε  certified ε  its noise alone  accuracy",
+        "majority  excess loss",
+        "promised ε  certified ε  noise ÷ repaired  excess loss ÷ repaired",
+    ):
+        assert head in printed
+    assert "…" not in printed
 
 
 def test_an_unknown_name_is_a_mistake_that_lists_the_known_ones(call: Call) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from dpledger.experiments import PAPERS, Kind
+from dpledger.experiments import PAPERS, Cell, Kind
 from dpledger.experiments.admm_sharing import Sharing
 from dpledger.experiments.cell import Privacy
 from dpledger.experiments.dp_admm_centralized import CentralisedMethod
@@ -116,6 +116,31 @@ def test_sharing_promises_corollary_1_and_lets_scores_out() -> None:
     certified = repaired.privacy().certified
     assert certified is not None
     assert certified <= repaired.target < certified * (1 + 1e-6)
+
+
+def test_every_repair_stands_beside_the_published_noise_of_its_promise() -> None:
+    (paper,) = (paper for paper in PAPERS if paper.name == "utility")
+    cells = paper.experiments[0].cells(False)
+    assert len({cell.pair for cell in cells}) == len(cells) / 2 == 11
+    for published, repaired in zip(cells[::2], cells[1::2], strict=True):
+        assert published.pair == repaired.pair
+        assert (published.kind, repaired.kind) == (Kind.PUBLISHED, Kind.REPAIRED)
+        assert promise(published) == promise(repaired)
+
+
+def promise(cell: Cell) -> tuple[float, float]:
+    assert isinstance(cell.task, Training | Sharing)
+    method = cell.task.method if isinstance(cell.task, Training) else cell.task
+    return method.target, method.delta
+
+
+@pytest.mark.slow
+def test_ps_admms_sampled_repair_keeps_its_promise() -> None:
+    # slow: every step of the calibration composes 450 sampled releases
+    method = PsMethod(kind=Kind.REPAIRED, epsilon=0.1, sampled=True)
+    certified = priced(method, train=34_190, parties=5).certified
+    assert certified is not None
+    assert 0.099 < certified <= 0.1
 
 
 def test_noise_on_nothing_is_no_protection() -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ from .errors import InvalidParameter
 from .events import Event
 from .labels import LabelDomain
 
-__all__ = ["EventList", "EventSink", "FloatArray", "Loss", "Provenance"]
+__all__ = ["EventList", "EventSink", "FloatArray", "Loss", "MarginLoss", "Provenance"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -95,4 +95,17 @@ class Loss(Protocol):
 
     def derivative(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
         """Return ∂l/∂score in a new array of the scores' shape."""
+        ...
+
+
+@runtime_checkable
+class MarginLoss(Protocol):
+    """What a loss l(score, label) = phi(label·score) of labels ±1 may have for speed.
+
+    Where many trials share the rows, these are multiplied by their labels once, and slopes are
+    functions of one array, written over it.
+    """
+
+    def margin_derivative(self, margins: FloatArray) -> FloatArray:
+        """Return phi', elementwise, written over `margins`."""
         ...

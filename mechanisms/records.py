@@ -18,7 +18,7 @@ from scipy import sparse
 from .clipping import HEADROOM, project_to_ball
 from .errors import InvalidParameter
 from .labels import LabelDomain
-from .protocols import FloatArray, Loss
+from .protocols import FloatArray, Loss, MarginLoss
 
 __all__ = ["Records", "combined", "gather_records", "record_slopes"]
 
@@ -174,14 +174,23 @@ class _Dense:
             return combined(self, record_slopes(self, loss, w))
         sums, bound = np.empty(w.shape), float(loss.derivative_bound)
         into, points = (a.reshape(-1, *w.shape[-2:]).swapaxes(0, 1) for a in (sums, w))
+        margin, width = loss if isinstance(loss, MarginLoss) else None, w.shape[-1]
         for parties, some, trials in _blocks(points.shape[1], self.rows.shape):
-            rows, labels = self.rows[parties, some], self.labels[parties, None, some]
+            rows, labels = self.rows[parties, some], self.labels[parties, some]
             here, there = points[parties, trials], into[parties, trials]
+            # rows times labels, where that is less work than scores times labels
+            signed = margin if here.shape[1] >= width else None
+            if signed is not None:
+                rows = rows * labels[..., None]
             scores = np.empty((*here.shape[:-1], rows.shape[1]))
-            parts = _parts(scores.shape, self.rows.shape[-1])
+            parts = _parts(scores.shape, width)
             for part in parts:
                 np.matmul(here[:, part], rows.swapaxes(1, 2), out=scores[:, part])
-            slopes = _slopes(loss, scores, labels, bound)
+            if signed is not None:
+                slopes = signed.margin_derivative(scores)
+            else:
+                slopes = loss.derivative(scores, labels[:, None])
+            slopes.clip(-bound, bound, out=slopes)
             for part in parts:
                 if some.start == 0:
                     np.matmul(slopes[:, part], rows, out=there[:, part])
@@ -210,7 +219,7 @@ class _Dense:
         return replace(self, rows=rows, labels=labels)
 
 
-_BLOCK_SCORES, _BLOCK_NUMBERS, _PART_PRODUCTS = 2**16, 2**17, 2**18
+_BLOCK_SCORES, _BLOCK_NUMBERS, _PART_PRODUCTS = 2**17, 2**17, 2**18
 """Scores of a block stay in the caches; so do its rows until they are read the second time. Up to
 so many products BLAS does on one thread, which is faster here and gives the same numbers on any
 machine's number of threads."""
@@ -221,8 +230,8 @@ def _blocks(trials: int, shape: tuple[int, ...]) -> Iterator[tuple[slice, slice,
     parties, records, width = shape
     some = records if records * width <= 2 * _BLOCK_NUMBERS else max(1, _BLOCK_NUMBERS // width)
     pairs = max(1, _BLOCK_SCORES // some)
-    at_once = max(1, min(trials, pairs))
-    several = pairs // at_once
+    at_once = _evenly(trials, pairs)
+    several = max(1, min(pairs // at_once, 2 * _BLOCK_NUMBERS // (some * width)))
     for party, trial in product(range(0, parties, several), range(0, trials, at_once)):
         for record in range(0, records, some):
             yield (
@@ -235,8 +244,13 @@ def _blocks(trials: int, shape: tuple[int, ...]) -> Iterator[tuple[slice, slice,
 def _parts(shape: tuple[int, ...], width: int) -> list[slice]:
     """Return parts of a block's trials for products with rows of that width."""
     _, trials, records = shape
-    some = max(1, _PART_PRODUCTS // (records * width))
+    some = _evenly(trials, max(1, _PART_PRODUCTS // (records * width)))
     return [slice(trial, trial + some) for trial in range(0, trials, some)]
+
+
+def _evenly(count: int, most: int) -> int:
+    """Return the size of parts of at most `most`, as few and as equal as can be."""
+    return -(-count // -(-count // most)) if count else 1
 
 
 def _dense_records(
@@ -375,11 +389,9 @@ def combined(records: Records, slopes: FloatArray) -> FloatArray:
     return sums.reshape(*sums.shape[:-2], -1)
 
 
-def _slopes(
-    loss: Loss, scores: FloatArray, labels: FloatArray, bound: float | None = None
-) -> FloatArray:
+def _slopes(loss: Loss, scores: FloatArray, labels: FloatArray) -> FloatArray:
     """Return ∂l/∂score per record, cut to the loss's own bound: the sensitivity rests on it."""
-    bound = float(loss.derivative_bound) if bound is None else bound
+    bound = float(loss.derivative_bound)
     slopes = loss.derivative(scores, labels)
     if loss.outputs == 1:
         return slopes.clip(-bound, bound, out=slopes)

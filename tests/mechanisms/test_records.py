@@ -19,8 +19,8 @@ from dpledger.mechanisms import (
     SeededSampler,
 )
 from dpledger.mechanisms.clipping import HEADROOM
-from dpledger.mechanisms.protocols import EventList
-from dpledger.solvers import Huber, Multinomial
+from dpledger.mechanisms.protocols import EventList, MarginLoss
+from dpledger.solvers import Huber, Logistic, Multinomial, Shifted
 
 HOME = np.array([1, 0, 1, 1, 0, 1])
 LAYOUTS = pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
@@ -121,3 +121,26 @@ def test_slopes_are_cut_to_their_bound(layout: Callable[[np.ndarray], Any]) -> N
         total = rows[np.equal(HOME, party)].sum(axis=0)
         slopes = np.full(3, np.sqrt(2 / 3))
         assert np.allclose(found._value[party], np.outer(total, slopes).ravel(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("trials", [3, 4, 2_000])
+def test_rows_with_their_signs_give_the_very_gradients_of_rows_and_labels(trials: int) -> None:
+    rng = np.random.default_rng(9)
+    data = PrivateDataset(
+        rng.normal(size=(90, 4)),
+        np.sign(rng.normal(size=90)),
+        adjacency=Adjacency.REPLACE_ONE,
+        row_bound=2.0,
+        party_of=np.arange(90) % 13 // 12,
+        parties=("many", "few"),
+    )
+    points = 3.0 * rng.normal(size=(trials, 2, 4))
+    # a loss that has no derivative by margins
+    plain, records = Shifted(Logistic(), 0.0), data._held()
+    assert isinstance(Logistic(), MarginLoss)
+    assert not isinstance(plain, MarginLoss)
+    signed = records.sum_gradient(Logistic(), points)
+    assert np.array_equal(signed, records.sum_gradient(plain, points))
+    scores = points[:, 1] @ data._records.rows[1].T
+    slopes = Logistic().derivative(scores, data._records.labels[1])
+    assert np.allclose(signed[:, 1], slopes @ data._records.rows[1], rtol=1e-12, atol=1e-14)

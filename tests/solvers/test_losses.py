@@ -148,6 +148,16 @@ def test_extreme_scores_give_finite_values_and_slopes(name: str) -> None:
         assert np.isfinite(loss.derivative(shaped, np.array([y]))).all()
 
 
+def test_slopes_by_margins_are_the_slopes_by_scores_and_labels() -> None:
+    scores = np.array([-np.inf, -1e4, -3.0, -1e-300, 0.0, 0.7, 40.0, 1e4, np.inf])
+    for label in (-1.0, 1.0):
+        margins = label * scores
+        slopes = Logistic().margin_derivative(margins)
+        assert slopes is margins  # written over them
+        expected = Logistic().derivative(scores, np.array([label]))
+        assert np.array_equal(label * slopes, expected)
+
+
 def test_a_narrow_smoothed_hinge_keeps_its_slopes_accurate() -> None:
     width = 1e-9
     scores = 1.0 + width * np.linspace(-2, 2, 101)

@@ -16,7 +16,7 @@ from .clipping import largest_entry
 from .errors import InvalidParameter, require_positive, require_positive_int
 from .labels import SIGNS, LabelDomain
 from .protocols import FloatArray, Loss
-from .sensitivity import Sensitivity, strongly_convex_argmin
+from .sensitivity import Sensitivity, mean_of_bounded, strongly_convex_argmin
 
 __all__ = ["DataShape"]
 
@@ -106,6 +106,12 @@ class DataShape:
         require_positive("modulus", float(array.min()))
         require_positive("modulus", float(array.max()))
         return np.broadcast_to(array, (len(self.parties),))
+
+    def mean_sensitivities(self, loss: Loss) -> tuple[Sensitivity, ...]:
+        """Return each party's own sensitivity of `PrivateDataset.mean_gradient`."""
+        bound = self.gradient_bound(loss)
+        derived = {n: mean_of_bounded(bound, n, self.adjacency) for n in set(self.counts)}
+        return tuple(derived[n] for n in self.counts)
 
     def argmin_sensitivities(
         self, loss: Loss, *, modulus: float | FloatArray, tolerance: float

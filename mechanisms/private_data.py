@@ -117,22 +117,31 @@ class PrivateDataset:
         """The public facts."""
         return self._shape
 
-    def mean_gradient(self, loss: Loss, w: FloatArray) -> Sensitive:
+    def mean_gradient(
+        self, loss: Loss, w: FloatArray, *, weights: FloatArray | None = None
+    ) -> Sensitive:
         """Return each party's mean gradient at the public point w.
 
-        The point has shape (..., P, d·K) or (d·K,), K the loss's number of outputs.
+        The point has shape (..., P, d·K) or (d·K,), K the loss's number of outputs. With public
+        `weights` of shape (P,) each party's mean is multiplied by its own, and its own sensitivity
+        (`DataShape.mean_sensitivities`) is what the weight multiplies.
         """
-        sensitivity = mean_of_bounded(
-            self.shape.gradient_bound(loss), self.shape.count, self.shape.adjacency
-        )
+        if weights is None:
+            sensitivity = mean_of_bounded(
+                self.shape.gradient_bound(loss), self.shape.count, self.shape.adjacency
+            )
+        else:
+            sensitivity = _weighted(self.shape.mean_sensitivities(loss), weights)
         width = self.shape.parameters(loss)
         point = self.shape.point("w", w, width)
 
         def mean(records: Records, rows: slice) -> FloatArray:
-            return records.mean_gradient(loss, point[..., rows, :])
+            found = records.mean_gradient(loss, point[..., rows, :])
+            return found if weights is None else found * weights[rows, None]
 
         def total(records: Records, rows: slice) -> FloatArray:
-            return records.sum_gradient(loss, point[..., rows, :])
+            found = records.sum_gradient(loss, point[..., rows, :])
+            return found if weights is None else found * weights[rows, None]
 
         return self._sensitive(sensitivity, width, mean, total)
 

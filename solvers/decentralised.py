@@ -34,7 +34,14 @@ from ..mechanisms.protocols import FloatArray, Loss
 from ..mechanisms.sensitive import Sensitive
 from ..mechanisms.sensitivity import float_up
 from .losses import Logistic
-from .schedules import ConstantNoise, IterationDecay, NoiseSchedule, PeriodicDecay, noise_level
+from .schedules import (
+    ConstantNoise,
+    IterationDecay,
+    NoiseSchedule,
+    PeriodicDecay,
+    noise_level,
+    noise_weights,
+)
 from .topologies import Network
 
 __all__ = [
@@ -162,10 +169,9 @@ class PrAdmm:
 
     def noise_weights(self, shape: DataShape) -> FloatArray:
         """Return the largest of all agents' sensitivities over each one's own, of shape (P,)."""
-        own = shape.argmin_sensitivities(self.loss, modulus=self.moduli, tolerance=self.tolerance)
-        largest = max(s.root for s in own)
-        # rounded down, so that no weighted sensitivity exceeds the largest
-        return np.array([-float_up(-largest / s.root) for s in own])
+        return noise_weights(
+            shape.argmin_sensitivities(self.loss, modulus=self.moduli, tolerance=self.tolerance)
+        )
 
     @property
     def moduli(self) -> FloatArray:

@@ -1,8 +1,8 @@
-"""Noise schedules: how the noise of round k compares with that of the first, publicly.
+"""How noises compare, publicly: that of round k with the first one's, one party's with another's.
 
-A schedule gives the *variance* of round k relative to round 1, as an exact rational, so that totals
-are exact. For a sensitivity that is the same in every round, the whole run costs `cost` times what
-its first round costs, in rho or in mu². Star DP-ADMM's decreasing noise (Huang et al. 2020) is
+A noise schedule gives the *variance* of round k relative to round 1, as an exact rational, so that
+totals are exact. For a sensitivity that is the same in every round, the whole run costs `cost`
+times what its first round costs, in rho or in mu². Star DP-ADMM's decreasing noise (Huang et al. 2020) is
 `ConstantNoise` here: its noise falls with its sensitivity, and their ratio is constant.
 
 What is known about the best schedule: under a total budget, sum of 1/sigma_k² = B, every allocation
@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
+import numpy as np
+
 from ..mechanisms.errors import (
     InvalidParameter,
     Number,
@@ -27,7 +29,8 @@ from ..mechanisms.errors import (
     require_positive,
     require_positive_int,
 )
-from ..mechanisms.sensitivity import float_up, root_up
+from ..mechanisms.protocols import FloatArray
+from ..mechanisms.sensitivity import Sensitivity, float_up, root_up
 
 __all__ = [
     "ConstantNoise",
@@ -37,6 +40,7 @@ __all__ = [
     "TabulatedNoise",
     "cost",
     "noise_level",
+    "noise_weights",
     "optimal_noise",
 ]
 
@@ -146,6 +150,18 @@ class TabulatedNoise:
         if not 1 <= round <= len(self.variances):
             raise InvalidParameter("round", round, f"in [1, {len(self.variances)}]")
         return Fraction(self.variances[round - 1])
+
+
+def noise_weights(own: Sequence[Sensitivity]) -> FloatArray:
+    """Return the largest of all parties' sensitivities over each one's own, of shape (P,).
+
+    A record lives with one party, and the total is the maximum over parties. So what party i
+    releases may be multiplied by w_i and get the noise of the largest: once the public w_i is
+    divided out again, its noise is in units of its own sensitivity.
+    """
+    largest = max(sensitivity.root for sensitivity in own)
+    # rounded down, so that no weighted sensitivity exceeds the largest
+    return np.array([-float_up(-largest / sensitivity.root) for sensitivity in own])
 
 
 def optimal_noise(weights: Sequence[Number]) -> TabulatedNoise:

@@ -30,6 +30,7 @@ from ..mechanisms.protocols import FloatArray, Loss
 from ..mechanisms.sensitive import Sensitive
 from .losses import Logistic
 from .regularisers import L2, Regulariser
+from .schedules import noise_weights
 from .steps import NonsmoothSteps, SmoothSteps, Steps
 
 __all__ = [
@@ -76,7 +77,7 @@ class Solver(Protocol):
 def server_step(messages: FloatArray, duals: FloatArray, penalty: float) -> FloatArray:
     """Return w of shape (..., d): the mean over agents of w̃_i - gamma_i/rho (equation 10c)."""
     # `mean` over so few and short rows needs thrice the time
-    return np.einsum("...pd->...d", messages - duals / penalty) / messages.shape[-2]
+    return np.asarray(np.einsum("...pd->...d", messages - duals / penalty) / messages.shape[-2])
 
 
 def agent_duals(
@@ -91,10 +92,14 @@ def agent_duals(
 
 @dataclass(frozen=True, slots=True)
 class _Rounds:
-    """What all algorithms in a star share: the start, and what happens around an agent's step."""
+    """What all algorithms in a star share: the start, and what happens around an agent's step.
+
+    Agents' points are multiplied by `weights` (P,) where they are sent.
+    """
 
     count: int
     penalty: float
+    weights: FloatArray | None = None
 
     def run(
         self,
@@ -108,6 +113,8 @@ class _Rounds:
         state = StarState(model=block[0], messages=block, duals=block)
         for k in range(1, self.count + 1):
             messages = send(k, agent(k, state))
+            if self.weights is not None:
+                messages = messages / self.weights[:, None]
             model = server_step(messages, state.duals, self.penalty)
             duals = agent_duals(messages, state.duals, model, self.penalty)
             state = StarState(model, messages, duals)
@@ -123,6 +130,9 @@ class DpAdmm:
     w_i = (rho w + w̃_i/eta_k + gamma_i - f_i'(w̃_i)) / (rho + 1/eta_k), plus noise of
     `noise_multiplier` times its sensitivity 2 c₁ / (m (rho + 1/eta_k)) (replace-one; Lemma 1).
     Every round costs 1/noise_multiplier² in mu², whatever the step size.
+
+    Where the data have public `party_counts`, each agent's noise is in units of its own
+    sensitivity (see `noise_weights`); steps go by the largest.
 
     Args:
         rounds: t.
@@ -152,6 +162,9 @@ class DpAdmm:
         self, dataset: PrivateDataset, curator: Curator, *, observe: Observer | None = None
     ) -> StarState:
         """Run all rounds and return the last public state."""
+        weights = None
+        if dataset.shape.party_counts:
+            weights = noise_weights(dataset.shape.mean_sensitivities(self.loss))
 
         def send(k: int, local: Sensitive) -> FloatArray:
             return curator.release(
@@ -159,13 +172,23 @@ class DpAdmm:
             )
 
         def agent(k: int, state: StarState) -> Sensitive:
-            return self.agent_step(dataset, k, state)
+            return self.agent_step(dataset, k, state, weights)
 
-        return _Rounds(self.rounds, self.penalty).run(dataset, self.loss, agent, send, observe)
+        rounds = _Rounds(self.rounds, self.penalty, weights)
+        return rounds.run(dataset, self.loss, agent, send, observe)
 
-    def agent_step(self, dataset: PrivateDataset, k: int, state: StarState) -> Sensitive:
-        """Return all agents' w_i of round k, of shape (..., P, d) (equations 10a, 39a)."""
-        gradient = dataset.mean_gradient(self.loss, state.messages)
+    def agent_step(
+        self,
+        dataset: PrivateDataset,
+        k: int,
+        state: StarState,
+        weights: FloatArray | None = None,
+    ) -> Sensitive:
+        """Return all agents' w_i of round k, of shape (..., P, d) (equations 10a, 39a).
+
+        Each agent's is multiplied by its own of the public `weights` (P,).
+        """
+        gradient = dataset.mean_gradient(self.loss, state.messages, weights=weights)
         eta = self.steps.step(
             k,
             dimension=gradient.dimension,
@@ -176,6 +199,8 @@ class DpAdmm:
         public += state.duals
         public += self.penalty * state.model[..., None, :]
         public -= self.regularisation * self.regulariser.gradient(state.messages)
+        if weights is not None:
+            public *= weights[:, None]
         return (public - gradient) * (1.0 / (self.penalty + 1.0 / eta))
 
 
@@ -243,7 +268,8 @@ class PvpAdmm:
 
     The minimiser has sensitivity 2 c₁/((λ/n + rho) m) under replace-one (Lemma 4), and
     2 tau/(λ/n + rho) more because it is found to a gradient norm of `tolerance` only, which the
-    paper leaves out. R is ℓ2; rho alone makes the objective strongly convex.
+    paper leaves out. R is ℓ2; rho alone makes the objective strongly convex. Each agent's noise is
+    its own where the data have public `party_counts`, as in `DpAdmm`.
 
     Args:
         rounds: t.
@@ -273,9 +299,16 @@ class PvpAdmm:
         self, dataset: PrivateDataset, curator: Curator, *, observe: Observer | None = None
     ) -> StarState:
         """Run all rounds and return the last public state."""
+        weights = None
+        if dataset.shape.party_counts and self.noise_multiplier is not None:
+            weights = noise_weights(
+                dataset.shape.argmin_sensitivities(
+                    self.loss, modulus=self.modulus, tolerance=self.tolerance
+                )
+            )
 
         def agent(k: int, state: StarState) -> Sensitive:
-            return self.agent_step(dataset, state)
+            return self.agent_step(dataset, state, weights)
 
         def send(k: int, local: Sensitive) -> FloatArray:
             if self.noise_multiplier is None:
@@ -286,14 +319,26 @@ class PvpAdmm:
                 local, round=k, release="primal", noise_multiplier=self.noise_multiplier
             )
 
-        return _Rounds(self.rounds, self.penalty).run(dataset, self.loss, agent, send, observe)
+        rounds = _Rounds(self.rounds, self.penalty, weights)
+        return rounds.run(dataset, self.loss, agent, send, observe)
 
-    def agent_step(self, dataset: PrivateDataset, state: StarState) -> Sensitive:
-        """Return all agents' minimisers of the augmented Lagrangian, of shape (..., P, d)."""
+    @property
+    def modulus(self) -> float:
+        """Of strong convexity of every agent's objective."""
+        return self.regularisation + self.penalty
+
+    def agent_step(
+        self, dataset: PrivateDataset, state: StarState, weights: FloatArray | None = None
+    ) -> Sensitive:
+        """Return all agents' minimisers of the augmented Lagrangian, of shape (..., P, d).
+
+        Each agent's is multiplied by its own of the public `weights` (P,).
+        """
         return dataset.strongly_convex_argmin(
             self.loss,
-            modulus=self.regularisation + self.penalty,
+            modulus=self.modulus,
             linear=-(state.duals + self.penalty * state.model[..., None, :]),
             tolerance=self.tolerance,
             start=state.messages,
+            weights=weights,
         )

@@ -1,4 +1,4 @@
-"""Laws of PR-ADMM's noise where agents differ in records and in neighbours.
+"""Laws of noise where agents differ in records, and on a network in neighbours.
 
 1. Every agent's noise is in units of its own sensitivity, V 2/(|D_i| m_i) + 2 tau/m_i.
 2. That costs nothing: events are those of a shared noise_std, and certificates verify.
@@ -14,6 +14,7 @@ import pytest
 
 from dpledger.accounting import checker
 from dpledger.accounting.certificate import certify
+from dpledger.audits.replay import replay_chunks
 from dpledger.mechanisms import (
     Adjacency,
     DataShape,
@@ -26,7 +27,15 @@ from dpledger.mechanisms import (
     SamplingCurator,
     SeededSampler,
 )
-from dpledger.solvers import LinearLoss, PrAdmm, PublishedPrAdmm, hub
+from dpledger.solvers import (
+    ConstantSteps,
+    DpAdmm,
+    LinearLoss,
+    PrAdmm,
+    PublishedPrAdmm,
+    PvpAdmm,
+    hub,
+)
 
 COUNTS = (30, 10, 20, 40)
 PARTIES = ("hub", "small", "middle", "large")
@@ -154,3 +163,80 @@ def test_bounds_and_a_common_bound_exclude_each_other() -> None:
             np.eye(3), np.ones(3), adjacency=Adjacency.ADD_REMOVE_ONE, row_bound=1.0, n_min=5,
             party_counts=(3,),
         )  # fmt: skip
+
+
+# in a star all agents have one modulus, and the records alone make the difference
+RHO, ETA = 0.5, 0.25
+STAR = {
+    "dp-admm": DpAdmm(
+        3, 2.0, ConstantSteps(ETA), penalty=RHO, regularisation=0.0, loss=LinearLoss()
+    ),
+    "pvp": PvpAdmm(3, 2.0, tolerance=1e-9, penalty=RHO, regularisation=0.0, loss=LinearLoss()),
+}
+
+
+def star_sensitivities(name: str, adjacency: Adjacency) -> np.ndarray:
+    """The sensitivities in doubles: Lemma 1 with a step of eta, Lemma 4 with its tolerance."""
+    factor = 1 if adjacency is Adjacency.ZERO_OUT_ONE else 2
+    if name == "dp-admm":
+        return factor / (np.array(COUNTS) * (RHO + 1 / ETA))
+    return factor / (np.array(COUNTS) * RHO) + 2e-9 / RHO
+
+
+@pytest.mark.parametrize("adjacency", RELATIONS)
+@pytest.mark.parametrize("name", STAR)
+def test_in_a_star_plan_run_and_replay_emit_equal_events_at_the_price_of_the_largest(
+    name: str, adjacency: Adjacency
+) -> None:
+    solver, dataset, plan, ran = STAR[name], private(adjacency), PlanningCurator(), EventList()
+    solver.solve(PrivateDataset.planned(dataset.shape), plan)
+    run = SamplingCurator(ran, SeededSampler(1), trials=2, record=True)
+    solver.solve(dataset, run)
+    solver.solve(dataset, ReplayCurator(run.transcript))
+    assert plan.events == ran.events == [message.event for message in run.transcript]
+    largest = star_sensitivities(name, adjacency).max()
+    for event in plan.events:
+        step = event.mechanism
+        assert isinstance(step, GaussianStep)
+        assert step.sensitivity.value == pytest.approx(largest, rel=1e-9)
+        assert 2 <= Fraction(step.noise_std) / step.sensitivity.root <= 2 * (1 + Fraction(1, 2**40))
+    certificate = certify(plan.events, delta=1e-5)
+    assert float(checker.check(certificate.to_json_bytes()).values[-1]) == certificate.epsilon
+
+
+@pytest.mark.parametrize("name", STAR)
+def test_in_a_star_an_agents_noise_is_a_multiple_of_its_own_sensitivity(name: str) -> None:
+    dataset, trials = private(), 4_000
+    once = replace(STAR[name], rounds=1)
+    noisy = once.solve(dataset, SamplingCurator(EventList(), SeededSampler(5), trials=trials))
+    exact = replace(once, noise_multiplier=0.0).solve(
+        dataset, SamplingCurator(EventList(), SeededSampler(5))
+    )
+    spread = np.sqrt(((noisy.messages - exact.messages) ** 2).mean(axis=(0, 2)))
+    expected = 2.0 * star_sensitivities(name, Adjacency.REPLACE_ONE)
+    # 12,000 squares each: five standard deviations, false alarm below 1e-5 for all four together
+    assert np.all(np.abs(spread / expected - 1) < 5 / sqrt(2 * trials * 3))
+
+
+@pytest.mark.parametrize("party", range(4))
+@pytest.mark.parametrize("name", STAR)
+def test_in_a_star_a_record_of_any_agent_attains_the_planned_mu(name: str, party: int) -> None:
+    dataset, index = private(), sum(COUNTS[:party])
+    neighbour = dataset.with_record(index, label=-records()[1][index])
+    (scores,) = replay_chunks(
+        replace(STAR[name], rounds=2).solve, dataset, neighbour, trials=4_000, seed=9, chunk=4_000
+    )
+    # the gap is constant: two rounds have mu² = 2/4, and the log-ratio is N(±mu²/2, mu²)
+    for ratio, sign in ((scores.attack.dataset, 1), (scores.attack.neighbour, -1)):
+        assert abs(ratio.mean() - sign / 4) < 5 * sqrt(0.5 / 4_000)
+        assert abs(ratio.var() * 2 - 1) < 5 * sqrt(2 / 4_000)
+
+
+@pytest.mark.parametrize("name", STAR)
+def test_without_noise_own_counts_change_nothing(name: str) -> None:
+    silent = replace(STAR[name], noise_multiplier=0.0, rounds=5)
+    own, shared = (
+        silent.solve(private(party_counts=counts), SamplingCurator(EventList(), SeededSampler(5)))
+        for counts in (COUNTS, ())
+    )
+    np.testing.assert_allclose(own.messages, shared.messages, rtol=1e-9, atol=1e-9)

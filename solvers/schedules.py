@@ -2,8 +2,8 @@
 
 A noise schedule gives the *variance* of round k relative to round 1, as an exact rational, so that
 totals are exact. For a sensitivity that is the same in every round, the whole run costs `cost`
-times what its first round costs, in rho or in mu². Star DP-ADMM's decreasing noise (Huang et al. 2020) is
-`ConstantNoise` here: its noise falls with its sensitivity, and their ratio is constant.
+times what its first round costs, in rho or in mu². Star DP-ADMM's decreasing noise (Huang et al.
+2020) is `ConstantNoise` here: its noise falls with its sensitivity, and their ratio is constant.
 
 What is known about the best schedule: under a total budget, sum of 1/sigma_k² = B, every allocation
 is equally private. If round k's noise enters an error bound as w_k sigma_k², then sigma_k² in

@@ -2,96 +2,52 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from math import log
 
 import numpy as np
 
-from ....accounting.enclosure import Enclosure
 from ....accounting.guarantee import guarantee
-from ....mechanisms.curators import Curator, SamplingCurator
+from ....mechanisms.curators import Curator
 from ....mechanisms.events import Event
 from ....mechanisms.private_data import PrivateDataset
-from ....mechanisms.protocols import EventList, FloatArray
-from ....mechanisms.sampling import SeededSampler
+from ....mechanisms.protocols import FloatArray
 from ....solvers.decentralised import PublishedPrAdmm
-from ....solvers.losses import LinearLoss
 from ....solvers.schedules import PeriodicDecay
 from ..attack import Attack
 from ..auditor import planned
 from ..claim import Case, Counterexample
 from ..gaussian_event import shift_event
 from ..structure import AccessPromise, MessagesOnlyPromise, RecordwisePromise
+from ..tuning import Candidate, best_fit, looked_at
 from .setting import PrSetting, algorithm_of, claim, first_noise, one_each, two_each
 
 __all__ = ["PREPROCESSING", "THRESHOLD", "TUNING"]
 
 # of the experiments
 _LEAST_EPSILON = 0.1
-# of the epsilon that an event shows, for counting to show it too
-_MARGIN = 0.2
 
 
-def _candidates(s: PrSetting) -> dict[float, PublishedPrAdmm]:
+def _candidates(s: PrSetting) -> dict[str, Candidate]:
     """The published algorithm with R_P and two rates beside it."""
     algorithm = replace(algorithm_of(s, first_noise(s)), tolerance=s.tolerance)
-    return {
-        rate: PublishedPrAdmm(replace(algorithm, schedule=PeriodicDecay(rate, s.K_p)))
-        for rate in sorted({0.9, s.R_P, 0.95})
-    }
+
+    def at(rate: float) -> Candidate:
+        published = PublishedPrAdmm(replace(algorithm, schedule=PeriodicDecay(rate, s.K_p)))
+        return lambda dataset, curator: published.solve(dataset, curator).model
+
+    return {f"R_P = {rate:g}": at(rate) for rate in sorted({0.9, s.R_P, 0.95})}
 
 
 def _tuned(s: PrSetting) -> list[Event]:
     """Section V's procedure: run for every candidate, look at the model's fit, keep the best."""
-
-    def solve(dataset: PrivateDataset, curator: Curator) -> None:
-        for rate, candidate in _candidates(s).items():
-            state = candidate.solve(dataset, curator)
-            curator.release_unprotected(
-                dataset.mean_gradient(LinearLoss(), state.model),
-                reason="U, K_p, R_P and R_T are chosen by accuracy on the records (section V)",
-                round=s.K + 1,
-                release=f"fit with R_P = {rate:g}",
-            )
-
-    return planned(solve, s.shape())
+    reason = "U, K_p, R_P and R_T are chosen by accuracy on the records (section V)"
+    return planned(looked_at(_candidates(s), reason=reason, round=s.K + 1), s.shape())
 
 
-def _best_fit(case: Case[PrSetting]) -> Counterexample | None:
-    """The model of the candidate that fits best, where a single record has a gradient.
-
-    Its sign along that record is right in at least half of the runs of each candidate, so that the
-    best of k is right with probability 1 - 2^-k at least. None where epsilon allows that.
-    """
+def _best_candidate(case: Case[PrSetting]) -> Counterexample | None:
+    """Two rounds, where a single record has a gradient."""
     s = case.at(K=2, K_p=1, epsilon=_LEAST_EPSILON).setting
-    candidates, pair = list(_candidates(s).values()), one_each(s)
-    wrong = 0.5 ** len(candidates)
-    if log((1 - wrong - s.delta) / wrong) < s.epsilon + _MARGIN:
-        return None
-
-    def rightly_signed(dataset: PrivateDataset, trials: int, seed: int) -> float:
-        curator = SamplingCurator(EventList(), SeededSampler(seed), trials=trials)
-        along = [candidate.solve(dataset, curator).model[..., 0] for candidate in candidates]
-        label = 1.0 if dataset is pair.dataset else -1.0
-        # the loss of the one record is its label times the model along it
-        chosen = np.min(label * np.stack(along), axis=0) * label
-        return float(np.mean(chosen < 0))
-
-    def rerun(trials: int, seed: int) -> tuple[float, float]:
-        first, second = (
-            rightly_signed(side, trials, seed + number)
-            for number, side in enumerate((pair.dataset, pair.neighbour))
-        )
-        return first, second
-
-    return Counterexample(
-        pair.description,
-        f"of {len(candidates)} models with K = {s.K} and epsilon = {s.epsilon:g} each, the one of "
-        "least loss points away from the record's row",
-        Enclosure.of(1 - wrong),
-        Enclosure.of(wrong),
-        rerun,
-        (s.epsilon, s.delta),
-    )
+    told = f"with K = {s.K} and epsilon = {s.epsilon:g} each"
+    return best_fit(_candidates(s), one_each(s), models=told, epsilon=s.epsilon, delta=s.delta)
 
 
 def _thresholded(s: PrSetting) -> Callable[[PrivateDataset, Curator], object]:
@@ -141,7 +97,7 @@ TUNING = claim(
     "the total covers an algorithm whose U, K_p, R_P and R_T were tuned",
     "section V; footnote 1 admits it",
     AccessPromise(_tuned),
-    attack=_best_fit,
+    attack=_best_candidate,
 )
 
 

@@ -13,8 +13,11 @@ from ....mechanisms.private_data import PrivateDataset
 from ....mechanisms.protocols import FloatArray
 from ....solvers.losses import LinearLoss
 from ....solvers.star import PublishedDpAdmm, StarState
+from ..attack import Attack
 from ..auditor import gaussian_steps, planned
+from ..claim import Case, Counterexample
 from ..structure import AccessPromise, MessagesOnlyPromise, RecordwisePromise
+from ..tuning import Candidate, best_fit, looked_at
 from .setting import (
     PLANNED_ROUNDS,
     StarSetting,
@@ -22,8 +25,10 @@ from .setting import (
     claim,
     noise_multiplier,
     published_run,
+    small,
     turned,
 )
+from .whole_run import exact_total, published_total
 
 __all__ = ["CROSS_VALIDATION", "MESSAGES", "NORMALISATION", "PRETRAINING"]
 
@@ -95,26 +100,49 @@ def _normalisation_argument(s: StarSetting) -> tuple[str, ...]:
     )
 
 
+def _few_rounds(s: StarSetting) -> StarSetting:
+    return replace(s, t=min(s.t, 3))
+
+
+def _candidates(s: StarSetting) -> dict[str, Candidate]:
+    """A few rounds with lambda, a tenth of it and ten times as much."""
+
+    def at(weight: float) -> Candidate:
+        tried = replace(s, lambda_over_n=weight)
+        solve = algorithm_of(tried, s.t, noise_multiplier(s)).solve
+        return lambda dataset, curator: solve(dataset, curator).model
+
+    weights = [factor * s.lambda_over_n for factor in (0.1, 1.0, 10.0)]
+    return {f"lambda/n = {weight:g}": at(weight) for weight in weights}
+
+
 def _cross_validated(s: StarSetting) -> list[Event]:
     """Section VI's choice of lambda: run with several, look at each model's fit, keep the best."""
-
-    def solve(dataset: PrivateDataset, curator: Curator) -> None:
-        for factor in (0.1, 1.0, 10.0):
-            weight = factor * s.lambda_over_n
-            tried = replace(s, lambda_over_n=weight, t=min(s.t, 3))
-            state = algorithm_of(tried, tried.t, noise_multiplier(s)).solve(dataset, curator)
-            curator.release_unprotected(
-                dataset.mean_gradient(LinearLoss(), state.model),
-                reason="lambda is chosen by 10-fold cross-validation on the records (section VI)",
-                round=tried.t + 1,
-                release=f"fit with lambda/n = {weight:g}",
-            )
-
-    return planned(solve, s.shape)
+    reason = "lambda is chosen by 10-fold cross-validation on the records (section VI)"
+    few = _few_rounds(s)
+    return planned(looked_at(_candidates(few), reason=reason, round=few.t + 1), s.shape)
 
 
-def _solve(s: StarSetting) -> Callable[[PrivateDataset, Curator], StarState]:
+def _best_candidate(case: Case[StarSetting]) -> Counterexample | None:
+    s = small(_few_rounds(case.setting))
+    return best_fit(
+        _candidates(s),
+        turned(s),
+        models=f"with t = {s.t} and epsilon = {s.epsilon:g} a round each",
+        epsilon=published_total(s).upper_float,
+        delta=s.delta,
+    )
+
+
+def _rounds(s: StarSetting) -> Callable[[PrivateDataset, Curator], StarState]:
     return algorithm_of(replace(s, d=2), min(s.t, 20), noise_multiplier(s)).solve
+
+
+def _all_messages(case: Case[StarSetting]) -> Attack:
+    """Everything that is sent, against what the noisy w̃_i cost."""
+    s = small(replace(case.setting, t=min(case.setting.t, 20)))
+    told = f"all messages of {s.t} rounds, against what their noisy parts cost"
+    return Attack(_rounds(s), turned(s), exact_total(s).upper_float, s.delta, told)
 
 
 PRETRAINING = claim(
@@ -145,6 +173,7 @@ CROSS_VALIDATION = claim(
     "the guarantee covers an algorithm whose lambda was chosen by cross-validation",
     "section VI",
     AccessPromise(_cross_validated),
+    attack=_best_candidate,
 )
 
 MESSAGES = claim(
@@ -152,5 +181,6 @@ MESSAGES = claim(
     "what is released",
     "only the noisy w̃_i leave; the dual variables sent along are functions of them",
     "Algorithm 3",
-    MessagesOnlyPromise(_solve, pair=turned),
+    MessagesOnlyPromise(_rounds, pair=turned),
+    attack=_all_messages,
 )

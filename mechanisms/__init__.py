@@ -29,7 +29,7 @@ from .events import (
 )
 from .labels import SIGNS, ClassLabels, LabelDomain, RealLabels, SignLabels
 from .private_data import DataShape, PrivateDataset
-from .protocols import EventList, EventSink, Loss, Provenance
+from .protocols import EventList, EventSink, Loss, MarginLoss, Provenance
 from .sample import Sample
 from .sampling import BitGenerator, Sampler, SeededSampler, SystemSampler
 from .sensitive import Sensitive, concatenate, concatenate_disjoint, linear_map
@@ -64,6 +64,7 @@ __all__ = [
     "LaplaceStep",
     "LocalProblem",
     "Loss",
+    "MarginLoss",
     "MalformedEvent",
     "Mechanism",
     "Message",

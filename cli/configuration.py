@@ -57,16 +57,26 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
     @cached_property
     def shape(self) -> DataShape:
         """What is public about the training data; no record is read."""
-        schema = self.schema
-        if self.data.parties is not None:
-            parties = tuple(f"agent-{i + 1:04d}" for i in range(self.data.parties))
-            count = self.data.train_records // self.data.parties
+        schema, data = self.schema, self.data
+        own: tuple[int, ...] = ()
+        if data.parties is not None:
+            parties = tuple(f"agent-{i + 1:04d}" for i in range(data.parties))
+            count = data.train_records // data.parties
         else:
-            if schema.party is None or self.data.party_records is None:
+            if schema.party is None or data.party_records is None:
                 raise ConfigurationError(
-                    f"{self.data.schema}: Expected a party column, or data.parties to deal records."
+                    f"{data.schema}: Expected a party column, or data.parties to deal records."
                 )
-            parties, count = schema.party.parties, self.data.party_records
+            parties = schema.party.parties
+            if isinstance(data.party_records, int):
+                count = data.party_records
+            else:
+                own, count = data.party_records, min(data.party_records, default=0)
+                if len(own) != len(parties):
+                    raise ConfigurationError(
+                        f"Expected data.party_records to be one number, or {len(parties)} for the "
+                        f"parties of {data.schema}, instead got {len(own)}."
+                    )
         return DataShape(
             parties,
             count,
@@ -74,6 +84,7 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
             schema.row_bound,
             self.privacy.adjacency,
             schema.label.domain,
+            own,
         )
 
     @property
@@ -130,18 +141,22 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
         train, test = split_records(records, train_records=data.train_records, seed=data.split_seed)
         if data.parties is not None:
             train = train.divided(shape.parties)
-        fewest = int(np.bincount(train.party_of, minlength=len(train.parties)).min())
-        if fewest < shape.count:
-            raise ConfigurationError(
-                f"Expected at least data.party_records={shape.count} records a party "
-                f"instead got {fewest}."
-            )
+        counts = np.bincount(train.party_of, minlength=len(train.parties))
+        for name, found, least in zip(train.parties, counts, shape.counts, strict=True):
+            if found < least:
+                raise ConfigurationError(
+                    f"Expected at least data.party_records={least} records of party {name!r} "
+                    f"instead got {found}."
+                )
         return train, test
 
     def private(self, train: LabelledRecords) -> PrivateDataset:
-        """Return training records behind their handle, if they are what the plan assumed."""
+        """Return training records behind their handle, some parties' or all; public is what the
+        plan knows of them.
+        """
         shape = self.shape
-        dataset = PrivateDataset(
+        least = dict(zip(shape.parties, shape.counts, strict=True))
+        return PrivateDataset(
             train.features,
             train.labels,
             adjacency=shape.adjacency,
@@ -149,13 +164,8 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
             party_of=train.party_of,
             parties=train.parties,
             label_domain=shape.label_domain,
+            party_counts=tuple(least[name] for name in train.parties),
         )
-        if dataset.shape.count != shape.count:
-            raise ConfigurationError(
-                f"Expected the planned data.party_records={shape.count} "
-                f"instead got {dataset.shape.count} (public under {shape.adjacency.value})."
-            )
-        return dataset
 
     def build_sampler(self) -> Sampler:
         """Return a fresh sampler of noise."""

@@ -36,8 +36,9 @@ class Data(Section, frozen=True, kw_only=True):
 
     `files` and `schema` name the user's own; without them the shipped UCI Adult is read. Of all
     records `train_records` are trained on, the rest are held out. They are dealt to `parties`
-    parties in turn, or stay with those of the schema's party column (then `party_records` says the
-    public least number of records of a party).
+    parties in turn, or stay with those of the schema's party column. Then `party_records` says how
+    many records a party has at least, publicly: one number, or one for each party, who then gets
+    noise for its own number.
     """
 
     train_records: int
@@ -45,7 +46,7 @@ class Data(Section, frozen=True, kw_only=True):
     schema: str | None = None
     split_seed: int = 0
     parties: int | None = None
-    party_records: int | None = None
+    party_records: int | tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         if bool(self.files) != (self.schema is not None):
@@ -54,10 +55,15 @@ class Data(Section, frozen=True, kw_only=True):
             raise ValueError(
                 "Expected either parties (deal the records) or party_records (the schema's column)"
             )
-        for name in ("train_records", "parties", "party_records"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(f"Expected {name}={value} in [1, inf)")
+        least = self.party_records
+        for name, values in (
+            ("train_records", (self.train_records,)),
+            ("parties", (self.parties,)),
+            ("party_records", least if isinstance(least, tuple) else (least,)),
+        ):
+            for value in values:
+                if value is not None and value < 1:
+                    raise ValueError(f"Expected {name}={value} in [1, inf)")
         if self.parties is not None and self.parties > self.train_records:
             raise ValueError(f"Expected parties={self.parties} in [1, {self.train_records}]")
 

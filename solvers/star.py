@@ -163,7 +163,7 @@ class DpAdmm:
     ) -> StarState:
         """Run all rounds and return the last public state."""
         weights = None
-        if dataset.shape.party_counts:
+        if len(set(dataset.shape.counts)) > 1:
             weights = noise_weights(dataset.shape.mean_sensitivities(self.loss))
 
         def send(k: int, local: Sensitive) -> FloatArray:
@@ -300,7 +300,7 @@ class PvpAdmm:
     ) -> StarState:
         """Run all rounds and return the last public state."""
         weights = None
-        if dataset.shape.party_counts and self.noise_multiplier is not None:
+        if len(set(dataset.shape.counts)) > 1 and self.noise_multiplier is not None:
             weights = noise_weights(
                 dataset.shape.argmin_sensitivities(
                     self.loss, modulus=self.modulus, tolerance=self.tolerance

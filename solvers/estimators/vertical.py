@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import logit
 
 from ...accounting.ledger import Ledger
 from ...mechanisms.adjacency import Adjacency
@@ -11,6 +12,7 @@ from ...mechanisms.curators import Curator
 from ...mechanisms.errors import InvalidParameter, Number, require_positive, require_positive_int
 from ...mechanisms.protocols import FloatArray
 from ...mechanisms.vertical_data import VerticalDataset
+from ..losses import Logistic, Shifted
 from ..sharing import SharingAdmm, SharingState
 from .classifier import PrivateLinearClassifier
 from .paid_run import History, PublicRound, paid_run
@@ -18,17 +20,20 @@ from .rows import unit_rows
 
 __all__ = ["PrivateSharingClassifier"]
 
+_COEFFICIENT_NOISE = 0.2
+_LEAST_WEIGHT = 1e-4
+
 
 class PrivateSharingClassifier(PrivateLinearClassifier):
     """Logistic regression by repaired ADMM sharing, (epsilon, delta)-private for each record.
 
     Every party holds some columns of all records, so what all parties release adds up; at the end
     each releases its coefficients, which is part of the price. It minimises the mean logistic loss
-    plus (regularisation/2)|w|² over rows divided by `row_bound`, without an intercept: a party that
-    wants one holds a constant column.
+    plus (regularisation/2)|w|² over rows divided by `row_bound`.
 
-    A party's scores are N numbers whose noise grows with `radius` and not with 1/N, so a strong
-    signal, few rounds or a large epsilon is needed.
+    A party's scores are N numbers whose noise grows with `radius` and not with 1/N. So by default
+    none are exchanged: the centre tells what the labels tell, and every party's coefficients are
+    ridge regression on that. Rounds of exchange are for epsilons in the tens.
 
     Public are all arguments, the numbers of records and of columns, and the labels where
     `public_labels` says so. Tuning spends as it does with `PrivateAdmmClassifier`.
@@ -40,13 +45,15 @@ class PrivateSharingClassifier(PrivateLinearClassifier):
         parties: the columns of each party by its name, every column once; or a number of parties,
             who get about equally many columns in order.
         public_labels: whether everybody knows the labels; else the centre alone does.
-        rounds: T, before the parties release their coefficients.
+        rounds: T, exchanges of scores before the parties release their coefficients.
         row_bound: public l2 bound on each party's part of a row.
         clip: whether to cut longer parts; else they are refused.
-        regularisation: weight of the squared norm, > 0.
-        penalty: rho.
+        regularisation: weight of the squared norm, > 0; None for the least at which the noise of a
+            coefficient is 0.2, so that a party's scores of a new row err by no more.
+        penalty: rho; by default the most by which the logistic loss bends.
         slope_bound: B, to which the terms that couple records and parties are cut.
         radius: b, bound on the norm of each party's coefficients, for rows divided by `row_bound`.
+        fit_intercept: whether scores start from the log-odds of the labels, where they are public.
         classes, random_state, ledger: as in `PrivateAdmmClassifier`.
 
     Attributes: as of `PrivateAdmmClassifier`.
@@ -71,13 +78,14 @@ class PrivateSharingClassifier(PrivateLinearClassifier):
         adjacency: Adjacency,
         parties: Mapping[str, Sequence[int]] | int,
         public_labels: bool,
-        rounds: int = 1,
+        rounds: int = 0,
         row_bound: float = 1.0,
         clip: bool = False,
-        regularisation: float = 0.05,
-        penalty: float = 0.1,
+        regularisation: float | None = None,
+        penalty: float = 0.25,
         slope_bound: float = 1.0,
         radius: float = 3.0,
+        fit_intercept: bool = True,
         classes: Sequence[Any] | None = None,
         random_state: int | None = None,
         ledger: Ledger | None = None,
@@ -94,6 +102,7 @@ class PrivateSharingClassifier(PrivateLinearClassifier):
         self.penalty = penalty
         self.slope_bound = slope_bound
         self.radius = radius
+        self.fit_intercept = fit_intercept
         self.classes = classes
         self.random_state = random_state
         self.ledger = ledger
@@ -119,7 +128,9 @@ class PrivateSharingClassifier(PrivateLinearClassifier):
             parties=tuple(columns),
             public_labels=self.public_labels,
         )
-        require_positive("regularisation", self.regularisation)
+        if self.regularisation is not None:
+            require_positive("regularisation", self.regularisation)
+        offset = _log_odds(labels) if self.fit_intercept and self.public_labels else 0.0
 
         def work(
             noise_multiplier: float, dataset: VerticalDataset, curator: Curator
@@ -129,9 +140,11 @@ class PrivateSharingClassifier(PrivateLinearClassifier):
                 self.rounds,
                 noise_multiplier,
                 penalty=self.penalty,
-                regularisation=self.regularisation * dataset.shape.count,
+                regularisation=self._weight(noise_multiplier, dataset.shape.count),
                 slope_bound=self.slope_bound,
                 radius=self.radius,
+                loss=Shifted(Logistic(), offset),
+                opening=True,
             )
 
             def observe(k: int, state: SharingState) -> None:
@@ -152,12 +165,20 @@ class PrivateSharingClassifier(PrivateLinearClassifier):
         )
         parts, history = self._note(paid)
         self.history_ = tuple(history)
-        self.n_iter_ = len(history)
+        self.n_iter_ = len(history) + 1  # coefficients are released after all exchanges
         self.coef_ = np.zeros((1, self.n_features_in_))
         for own, part in zip(columns.values(), parts, strict=True):
             self.coef_[0, own] = part / self.row_bound
-        self.intercept_ = np.zeros(1)
+        self.intercept_ = np.array([offset])
         return self
+
+    def _weight(self, noise_multiplier: float, count: int) -> float:
+        """Return the weight of the squared norm on the scale of a sum over `count` records."""
+        if self.regularisation is not None:
+            return self.regularisation * count
+        # a replaced record moves coefficients by this, divided by the weight
+        moves = 2.0 * (self.slope_bound + self.penalty * self.radius)
+        return max(moves * noise_multiplier / _COEFFICIENT_NOISE, _LEAST_WEIGHT * count)
 
     def __sklearn_tags__(self) -> Any:
         """Say to scikit-learn: two classes, dense rows only."""
@@ -179,3 +200,8 @@ class PrivateSharingClassifier(PrivateLinearClassifier):
             raise InvalidParameter("parties", self.parties, f"in [1, {width}], a column each")
         split = np.array_split(np.arange(width), self.parties)
         return {f"party-{m + 1}": own.tolist() for m, own in enumerate(split)}
+
+
+def _log_odds(labels: FloatArray) -> float:
+    """Return the logarithm of the odds of +1, as if one more record had each label."""
+    return float(logit((np.sum(labels > 0) + 1.0) / (len(labels) + 2.0)))

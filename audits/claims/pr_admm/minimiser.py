@@ -72,6 +72,7 @@ def _lemma_5_argument(s: PrSetting) -> tuple[str, ...]:
 
 
 def one_message(case: Case[PrSetting]) -> Attack:
+    """Return the attack on one round with noise of Lemma 5; its total is PR-3's business."""
     s = replace(case.setting, K=1, K_p=1)
     solve = PublishedPrAdmm(algorithm_of(s, 1.0)).solve
     told = "one round, one record an agent, with noise of Lemma 5, which would make it 1-GDP"

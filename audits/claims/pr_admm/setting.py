@@ -118,6 +118,7 @@ class PrSetting:
 
 
 def algorithm_of(s: PrSetting, noise_multiplier: float, *, threshold: float = inf) -> PrAdmm:
+    """Return the repaired algorithm on linear losses, which `PublishedPrAdmm` wraps."""
     return PrAdmm(
         network=s.network,
         rounds=s.K,
@@ -132,16 +133,17 @@ def algorithm_of(s: PrSetting, noise_multiplier: float, *, threshold: float = in
 
 
 def first_noise(s: PrSetting) -> float:
-    """sigma_1 over Lemma 5's sensitivity, by which Theorem 3 promises (epsilon, delta)."""
+    """Return sigma_1 over Lemma 5's value, by which Theorem 3 promises (epsilon, delta)."""
     return published_noise_multiplier(s.schedule, s.K, epsilon=s.epsilon, delta=s.delta)
 
 
 def lemma_5(s: PrSetting) -> Fraction:
+    """Return V/(eta |V_i|)."""
     return Fraction(s.V) / (Fraction(s.eta) * s.neighbours)
 
 
 def published_run(s: PrSetting) -> list[Event]:
-    """The published algorithm's planned events, with exact minimisers.
+    """Return the published algorithm's planned events, with exact minimisers.
 
     A loss that is not convex has no rule in the calculus: its stationary points lie within V/m of
     the point that the messages alone would give, so two of them are at most 2V/m apart; and a
@@ -166,16 +168,17 @@ def published_run(s: PrSetting) -> list[Event]:
 
 
 def published_guarantee(s: PrSetting) -> Guarantee:
+    """Return what they compose to."""
     return guarantee(published_run(s), delta=s.delta)
 
 
 def two_each(s: PrSetting) -> NeighbourPair:
-    """Two data sets of two records an agent in two dimensions; one of agent 0's differs."""
+    """Return two data sets of two records an agent; one of agent 0's is turned."""
     return turned_record(s.shape().parties, each=2, row_bound=s.V)
 
 
 def one_each(s: PrSetting) -> NeighbourPair:
-    """One record an agent, agent 0's turned: then a convex loss attains Lemma 5."""
+    """Return two of one record an agent, agent 0's turned: so a convex loss attains Lemma 5."""
     return turned_record(s.shape().parties, each=1, row_bound=s.V)
 
 

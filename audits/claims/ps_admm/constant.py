@@ -18,7 +18,6 @@ from ..mixture_pair import MixturePair
 from .setting import PsSetting, linear_run, noisy_gradient, printed_noise
 
 __all__ = [
-    "best_share",
     "bracket",
     "breaks_at",
     "full_gradient_c",
@@ -39,7 +38,7 @@ _SHARES = tuple(Fraction(k, 400) for k in (2, 4, 6, 8, 10, 14))
 
 
 def worst_shifts(s: PsSetting) -> tuple[float, float]:
-    """How far the worst two data sets' gradients are apart: always, and more if drawn."""
+    """Return how far the worst data sets' gradients are apart: always, and more if drawn."""
     moved = (1 if s.zero_out else 2) * s.G
     if s.logistic:
         # the slope at the anchor is 0, at v it is 1: nothing moves unless the record is drawn
@@ -49,20 +48,25 @@ def worst_shifts(s: PsSetting) -> tuple[float, float]:
 
 
 def worst_pair(s: PsSetting, c: float) -> MixturePair:
-    """The noisy gradients of these two data sets."""
+    """Return the noisy gradients of these two data sets."""
     constant, sampled = worst_shifts(s)
     noise = printed_noise(replace(s, c=c))
     return MixturePair(constant=constant, sampled=sampled, rate=1 / s.M, noise_std=noise)
 
 
 def measured(value: float) -> Enclosure:
-    """A number found in doubles, with room for what doubles do."""
+    """Return a number that was found in doubles, with room for what doubles do."""
     with precision(_BITS):
         return Enclosure.from_ball(ball_of(value) * arb(1, _MEASURED))
 
 
-def upper_bound(s: PsSetting, share: Fraction) -> float:
-    """An upper bound on the published run's epsilon for any data, by splitting the noise.
+def upper_bound(s: PsSetting) -> float:
+    """Return a bound on the run's epsilon for any data, by the best split of the noise."""
+    return _split_bound(s, _best_share(s))
+
+
+def _split_bound(s: PsSetting, share: Fraction) -> float:
+    """That bound where the full gradient has this share of the noise's variance.
 
     c + r_J + noise is a function of c + one share of the noise and r_J + the rest of it.
     """
@@ -81,16 +85,16 @@ def upper_bound(s: PsSetting, share: Fraction) -> float:
     return profile.epsilon_upper(s.delta)
 
 
-def best_share(s: PsSetting) -> Fraction:
-    return min(_SHARES, key=lambda share: upper_bound(s, share))
+def _best_share(s: PsSetting) -> Fraction:
+    return min(_SHARES, key=lambda share: _split_bound(s, share))
 
 
 def sufficient_c(s: PsSetting, necessary: float) -> float:
-    """A c that is enough for any data."""
-    share = best_share(replace(s, c=necessary))
+    """Return a c that is enough for any data, from one that is `necessary`."""
+    share = _best_share(replace(s, c=necessary))
 
     def excess(log_c: float) -> float:
-        return log(upper_bound(replace(s, c=exp(log_c)), share) / s.epsilon)
+        return log(_split_bound(replace(s, c=exp(log_c)), share) / s.epsilon)
 
     low, high = log(necessary), log(necessary * (5 if s.zero_out else 1.25))
     while excess(high) > 0:
@@ -99,7 +103,7 @@ def sufficient_c(s: PsSetting, necessary: float) -> float:
 
 
 def necessary_c(s: PsSetting) -> float:
-    """The c at which the worst pair has just epsilon at delta."""
+    """Return the c at which the worst pair has just epsilon at delta."""
 
     def excess(c: float) -> float:
         return log(max(worst_pair(s, c).delta(s.epsilon, times=s.steps), 1e-300) / s.delta)
@@ -108,7 +112,7 @@ def necessary_c(s: PsSetting) -> float:
 
 
 def bracket(s: PsSetting, short: Callable[[float], bool]) -> tuple[float, float]:
-    """A c that is short and its double, which is not; searched from large c down.
+    """Return a c that is short and its double, which is not; searched from large c down.
 
     It starts where the noise is 3G.
     """
@@ -121,7 +125,7 @@ def bracket(s: PsSetting, short: Callable[[float], bool]) -> tuple[float, float]
 
 
 def regime_constants(s: PsSetting) -> dict[str, Enclosure]:
-    """For the regime, and for the lemma behind Theorem 1: a noise multiplier of 1 at 3G."""
+    """Return what the regime needs, and the lemma behind Theorem 1: noise of 3G."""
     return {
         "c1": Enclosure.of(Fraction(s.epsilon) * s.M**2 / s.steps),
         "c": Enclosure.of((3 * s.M * s.epsilon) ** 2 / (s.steps * -log(s.delta))),
@@ -129,7 +133,7 @@ def regime_constants(s: PsSetting) -> dict[str, Enclosure]:
 
 
 def full_gradient_c(s: PsSetting, steps: float) -> Enclosure:
-    """The least c for linear losses, if `steps` of the K S noises are seen at full weight."""
+    """Return the least c for linear losses, if `steps` of the K S noises are seen whole."""
     shift = 1 if s.zero_out else 2
     mu = mu_from_epsilon_delta(epsilon=s.epsilon, delta=s.delta)
     with precision(_BITS):
@@ -139,7 +143,7 @@ def full_gradient_c(s: PsSetting, steps: float) -> Enclosure:
 
 
 def linear_epsilon(s: PsSetting, share: float) -> Enclosure:
-    """The exact epsilon for linear losses, if a share of the noises' information is seen."""
+    """Return the exact epsilon for linear losses, if a share of what K S steps tell is seen."""
     mu_squared = guarantee(linear_run(s), delta=s.delta).notion.mu_squared
     with precision(_BITS):
         seen = Enclosure.from_ball(ball_of(mu_squared) * ball_of(share))
@@ -147,7 +151,7 @@ def linear_epsilon(s: PsSetting, share: float) -> Enclosure:
 
 
 def breaks_at(s: PsSetting) -> Enclosure:
-    """The epsilon above which this c is too small for linear losses, whatever K, S and M."""
+    """Return the epsilon above which c is too small for linear losses, whatever K, S and M."""
     with precision(_BITS):
         slope = (ball_of(s.c) * -ball_of(s.delta).log()).sqrt() / (1 if s.zero_out else 2)
         bounded = Enclosure.from_ball(slope)

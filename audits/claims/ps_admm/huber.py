@@ -92,7 +92,7 @@ def first_message(s: PsSetting, c: float, *, unseen: float = 0.0) -> FirstMessag
 
 
 def first_message_c(s: PsSetting) -> float:
-    """Below this c the first message alone refutes (epsilon, delta); 0 if the instance cannot."""
+    """Return the c below which the first message refutes (epsilon, delta); 0 for none."""
 
     def refutes(c: float) -> bool:
         return first_message(s, c).epsilon > s.epsilon

@@ -17,7 +17,7 @@ __all__ = ["GAUSSIAN", "classical_step"]
 
 
 def classical_step(s: PsSetting) -> list[Event]:
-    """Definition 2: noise of sqrt(2 ln(1.25/delta))/epsilon sensitivities."""
+    """Return one release by Definition 2: noise of sqrt(2 ln(1.25/delta))/epsilon sensitivities."""
     unit = declared(1, "the unit of noise", adjacency=s.relation)
     return [replace(linear_run(s)[0], mechanism=GaussianStep(unit, _multiplier(s)))]
 

@@ -98,12 +98,13 @@ class PsSetting:
 
 
 def stochastic_rounds(s: PsSetting, rounds: int, inner_steps: int) -> StochasticRounds:
+    """Return rounds on linear losses with the setting's eta nu."""
     # a linear loss has no curvature of its own: the penalty alone makes nu
     return StochasticRounds(rounds, inner_steps, s.eta_nu, penalty=1.0, loss=LinearLoss())
 
 
 def printed_noise(s: PsSetting) -> float:
-    """Theorem 2's standard deviation, for c."""
+    """Return Theorem 2's standard deviation, for c."""
     return theorem_2_noise_std(
         stochastic_rounds(s, s.K, s.S), s.shape, epsilon=s.epsilon, delta=s.delta, constant=s.c
     )
@@ -119,7 +120,7 @@ def _planned_step(s: PsSetting) -> tuple[Event, GaussianMixtureStep]:
 
 
 def noisy_gradient(s: PsSetting) -> GaussianMixtureStep:
-    """That step for this relation and loss: a null record has no gradient."""
+    """Return one noisy gradient for this relation and loss: a null record has no gradient."""
     _, step = _planned_step(s)
     if not (s.zero_out or s.logistic):
         return step
@@ -133,19 +134,19 @@ def noisy_gradient(s: PsSetting) -> GaussianMixtureStep:
 
 
 def whole_run(s: PsSetting, step: GaussianStep) -> list[Event]:
-    """K S times this step."""
+    """Return K S times this step."""
     event, _ = _planned_step(s)
     return [Event(Repeated(step, s.steps), event.context)]
 
 
 def linear_run(s: PsSetting) -> list[Event]:
-    """What is left of it for linear losses, whose sampled corrections vanish: Gaussian steps."""
+    """Return what the run is for linear losses, whose corrections vanish: Gaussian steps."""
     step = noisy_gradient(s)
     return whole_run(s, GaussianStep(step.constant, step.noise_std))
 
 
 def linear_pair(s: PsSetting, *, null: bool = False) -> NeighbourPair:
-    """Two data sets of M records for linear losses: the last points either way, or is null."""
+    """Return two data sets of M records for linear losses: the last is turned, or made null."""
     pair = turned_record(s.shape.parties, each=s.M, row_bound=s.G, index=s.M - 1)
     if not null:
         return pair

@@ -15,7 +15,6 @@ from ..claim import Case, Counterexample, Derivation, Finding, Verdict
 from ..gaussian_event import likelihood_event
 from ..structure import ConstantsPromise
 from .constant import (
-    best_share,
     breaks_at,
     full_gradient_c,
     linear_epsilon,
@@ -110,7 +109,7 @@ class TotalPromise:
             reason = f"whatever holds at epsilon = {s.epsilon:g}, c = {s.c:g} is too small above"
         else:
             # only now: where noise is far too small, this takes long
-            high = upper_bound(s, best_share(s))
+            high = upper_bound(s)
             true = Enclosure.hull(least, Enclosure.of(high))
             verdict, breaks = Verdict.UNSPECIFIED, ""
             reason = f"neither proved nor refuted: epsilon in [{least.lower_float:.6g}, {high:.6g}]"

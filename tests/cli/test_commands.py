@@ -233,6 +233,20 @@ def test_exported_lines_hold_the_whole_ledger(call: Call, folder: Path) -> None:
         assert json.loads(lines[-1])["head"] == opened.head
 
 
+@pytest.mark.parametrize("sampler", ['"philox"\nseed = 5', '"system"'])
+def test_a_ledgers_certificate_says_whether_seeds_have_to_be_secret(
+    call: Call, folder: Path, sampler: str
+) -> None:
+    path, out = edited(folder, ('"philox"\nseed = 5', sampler)), folder / "out"
+    assert call("run", path, "--out", out, *QUICK).status == 0
+    ledger, written = out / "ledger.sqlite", out / "exported.json"
+    assert call("ledger", "export", ledger, "--certificate", written).status == 0
+    verified = call("verify", written, "--ledger", ledger, "--json")
+    assert verified.status == 0
+    told = "taken for granted: the seeds of its noise are secret"
+    assert (told in verified.data["assumptions"]) is ("seed" in sampler)
+
+
 def test_crosscheck_and_curve_and_attack_answer(call: Call, folder: Path) -> None:
     crosscheck = call("crosscheck", folder / "run.toml", "--json")
     assert (crosscheck.status, crosscheck.data["agrees"]) == (0, True)

@@ -16,9 +16,11 @@ from ..neighbours import NeighbourPair
 from ..replay import Progress, Solve
 from ..sandwich import sandwich
 
-__all__ = ["Attack", "AttackKind", "Outcome", "counted_bound", "promised_by_mu"]
+__all__ = ["Attack", "AttackKind", "Outcome", "countable", "counted_bound", "promised_by_mu"]
 
 _CHUNK = 250
+# of the epsilon that an event shows, for counting to show it too
+_MARGIN = 0.2
 
 
 class AttackKind(Enum):
@@ -125,3 +127,8 @@ def counted_bound(
     least = 1 - float(largest_rate(trials - hits, trials, confidence=each))
     most = float(largest_rate(neighbour_hits, trials, confidence=each))
     return max(0.0, log((least - delta) / most)) if least > delta else 0.0
+
+
+def countable(first: float, second: float, *, epsilon: float, delta: float) -> bool:
+    """Return whether counting an event with these probabilities would show more than epsilon."""
+    return first > delta and log((first - delta) / second) >= epsilon + _MARGIN

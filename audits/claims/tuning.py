@@ -5,7 +5,6 @@ about a record where one candidate at least is.
 """
 
 from collections.abc import Callable, Mapping
-from math import log
 
 import numpy as np
 
@@ -16,15 +15,13 @@ from ...mechanisms.protocols import EventList, FloatArray
 from ...mechanisms.sampling import SeededSampler
 from ...solvers.losses import LinearLoss
 from ..neighbours import NeighbourPair
+from .attack import countable
 from .claim import Counterexample
 
 __all__ = ["Candidate", "best_fit", "looked_at"]
 
 Candidate = Callable[[PrivateDataset, Curator], FloatArray]
 """Trains on a data set and returns the model, of shape (..., d)."""
-
-# of the epsilon that an event shows, for counting to show it too
-_MARGIN = 0.2
 
 
 def looked_at(
@@ -73,7 +70,7 @@ def best_fit(
         epsilon, delta: what the claim allows.
     """
     wrong = 0.5 ** len(candidates)
-    if log((1 - wrong - delta) / wrong) < epsilon + _MARGIN:
+    if not countable(1 - wrong, wrong, epsilon=epsilon, delta=delta):
         return None
 
     def points_away(dataset: PrivateDataset, label: float, trials: int, seed: int) -> float:

@@ -133,9 +133,10 @@ def _bound_figures(s: SharingSetting) -> Mapping[str, Enclosure]:
 
 
 def _bound_attack(case: Case[SharingSetting]) -> Attack:
-    # the first round's prediction is 0 for all data, so that the second alone is promised
     s = replace(_tight(case), M=1)
-    return _attack(s, 1.0, 2, (promised_by_mu(1, s.delta), s.delta))
+    # the first round's scores are 0 for all data, so that two rounds are promised what one costs
+    attack = _attack(s, 1.0, 2, (promised_by_mu(1, s.delta), s.delta))
+    return replace(attack, at=f"{attack.at}; the first round is the same for all data")
 
 
 # --- many rounds ---------------------------------------------------------------------------------

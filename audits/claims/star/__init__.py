@@ -4,8 +4,9 @@ from dataclasses import replace
 
 from ..claim import Paper
 from ..sweep import Sweep
-from .access import CROSS_VALIDATION, MESSAGES, NORMALISATION, PRETRAINING
+from .access import CROSS_VALIDATION, MESSAGES, NORMALISATION
 from .one_round import FIRST_ORDER_STEP, MINIMISER, ROUND
+from .pretraining import PRETRAINING
 from .setting import StarSetting
 from .whole_run import EXPERIMENTS, NOTATION, REPAIR, WHOLE_RUN, exact_total, published_total
 

@@ -1,70 +1,32 @@
-"""H-5, H-6, H-6B and H-8: pre-training, preprocessing, tuning, and what leaves."""
+"""H-6, H-6B and H-8: preprocessing, tuning, and what leaves."""
 
 from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
-from ....accounting.enclosure import Enclosure, ball_of, precision
-from ....accounting.guarantee import guarantee
 from ....mechanisms.curators import Curator
 from ....mechanisms.events import Event
 from ....mechanisms.private_data import PrivateDataset
 from ....mechanisms.protocols import FloatArray
 from ....solvers.losses import LinearLoss
-from ....solvers.star import PublishedDpAdmm, StarState
+from ....solvers.star import StarState
 from ..attack import Attack
-from ..auditor import gaussian_steps, planned
+from ..auditor import planned
 from ..claim import Case, Counterexample
 from ..structure import AccessPromise, MessagesOnlyPromise, RecordwisePromise
 from ..tuning import Candidate, best_fit, looked_at
 from .setting import (
-    PLANNED_ROUNDS,
     StarSetting,
     algorithm_of,
     claim,
     noise_multiplier,
-    published_run,
     small,
     turned,
 )
 from .whole_run import exact_total, published_total
 
-__all__ = ["CROSS_VALIDATION", "MESSAGES", "NORMALISATION", "PRETRAINING"]
-
-_BITS = 128
-
-
-def _pretrained(s: StarSetting) -> list[Event]:
-    few = min(s.t, PLANNED_ROUNDS)
-    algorithm = algorithm_of(s, few, noise_multiplier(s))
-    return planned(PublishedDpAdmm(algorithm, 1, s.c_w).solve, s.shape)
-
-
-def _pretraining_figures(s: StarSetting) -> dict[str, Enclosure]:
-    """The divergence of the noise alone, if one record moves c_w by one; and what is accounted."""
-    few = replace(s, t=min(s.t, PLANNED_ROUNDS))
-    sides = [gaussian_steps(published_run(replace(few, c_w=c_w))) for c_w in (s.c_w, s.c_w + 1)]
-    with precision(_BITS):
-        total = ball_of(0)
-        for first, second in zip(*sides, strict=True):
-            ratio = (ball_of(first.noise_std) / ball_of(second.noise_std)) ** 2
-            total += ratio - 1 - ratio.log()
-        divergence = Enclosure.from_ball(total * s.d / 2)
-    accounted = guarantee(published_run(few), delta=s.delta).rho
-    return {"KL of the noise if c_w moves by 1": divergence, "KL accounted": accounted}
-
-
-def _pretraining_argument(s: StarSetting) -> tuple[str, ...]:
-    found = [value.upper_float for value in _pretraining_figures(s).values()]
-    return (
-        "eta_k, and with it the variance of the noise, is computed from c_w = |w*|, which comes "
-        "from training on the private records without noise.",
-        f"If c_w is {s.c_w:g} on one data set and {s.c_w + 1:g} on its neighbour, the noise alone, "
-        f"without any message, diverges by {found[0]:.4g} (Kullback-Leibler) over {s.t} rounds in "
-        f"{s.d} dimensions; {found[1]:.4g} is accounted: {found[0] / found[1]:.3g} times less.",
-        "Repair: a public c_w.",
-    )
+__all__ = ["CROSS_VALIDATION", "MESSAGES", "NORMALISATION"]
 
 
 def _by_largest_entry(rows: FloatArray) -> FloatArray:
@@ -144,14 +106,6 @@ def _all_messages(case: Case[StarSetting]) -> Attack:
     told = f"all messages of {s.t} rounds, against what their noisy parts cost"
     return Attack(_rounds(s), turned(s), exact_total(s).upper_float, s.delta, told)
 
-
-PRETRAINING = claim(
-    "H-5",
-    "step sizes from pre-training",
-    "the guarantee of Theorem 2 covers an algorithm whose eta_k uses c_w = |w*|",
-    "section VI, Theorems 3 and 4",
-    AccessPromise(_pretrained, figures=_pretraining_figures, argument=_pretraining_argument),
-)
 
 NORMALISATION = claim(
     "H-6",

@@ -197,6 +197,8 @@ NOTATION = claim(
     "xi ~ MN(0, sigma² I_d, sigma² I_p), with variance sigma²",
     "Algorithm 3, Theorem 1",
     ReadingsPromise(published_total, delta=lambda s: s.delta, readings=_readings),
+    not_attacked="a notation promises nothing: the reading of all proofs is attacked in H-3 and "
+    "H-4",
 )
 
 REPAIR = claim(

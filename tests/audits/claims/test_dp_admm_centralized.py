@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from dpledger.audits.claims import Counterexample, Verdict, audit, find
+from dpledger.audits.claims.confirmations import confirm
 from dpledger.audits.claims.dp_admm_centralized import (
     PAPER,
     CentralisedSetting,
@@ -184,3 +185,22 @@ def test_the_repair_holds_under_both_relations() -> None:
 def test_the_split_statistic_is_zero_on_the_range_of_a() -> None:
     x = np.array([0.7, -1.3])
     assert split_statistic(np.array([x[0] - x[1], x[0], x[1]]), 0.0) == pytest.approx(0.0)
+
+
+@pytest.mark.parametrize("identifier", ["DPA-9", "DPA-10"])
+def test_tuning_and_longer_rows_are_attacked_at_other_parameters(identifier: str) -> None:
+    ((paper, claim),) = find([identifier])
+    case = paper.case(["c=2", "eta=0.3", "zero_out=true", "ones=40"])
+    confirmation = confirm(claim, case, claim.promise.judge(case), trials=2000)
+    assert confirmation is not None
+    assert confirmation.outcome.exceeded
+    assert confirmation.agrees
+
+
+def test_dpa10_rows_no_longer_than_c_survive() -> None:
+    ((paper, claim),) = find(["DPA-10"])
+    case = paper.case(["ones=1"])
+    confirmation = confirm(claim, case, claim.promise.judge(case), trials=2000)
+    assert confirmation is not None
+    assert not confirmation.outcome.exceeded
+    assert confirmation.agrees

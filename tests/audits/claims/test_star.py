@@ -12,6 +12,7 @@ from dpledger.accounting.checker import check
 from dpledger.audits.claims import Counterexample, Derivation, Verdict, audit, find
 from dpledger.audits.claims.auditor import EpsilonPromise, SensitivityPromise
 from dpledger.audits.claims.claim import Case
+from dpledger.audits.claims.confirmations import confirm
 from dpledger.audits.claims.star import PAPER, StarSetting, exact_total
 from dpledger.audits.claims.structure import (
     AccessPromise,
@@ -243,3 +244,27 @@ def test_h8_fails_for_the_pretrained_algorithm() -> None:
     algorithm = PublishedDpAdmm(repaired, 1, 5.0)
     asked = replace(published, solve=lambda _: algorithm.solve)
     assert asked.judge(Case(setting)).verdict is Verdict.UNACCOUNTED_ACCESS
+
+
+def test_h5_the_noise_shows_whether_the_only_record_is_null() -> None:
+    ((paper, claim),) = find(["H-5"])
+    assert claim.attack is not None
+    event = claim.attack(paper.case())
+    assert isinstance(event, Counterexample)
+    rates = event.rerun(4000, 7)
+    for rate, exact in zip(rates, (event.probability, event.neighbour_probability), strict=True):
+        p = exact.upper_float
+        # five standard deviations
+        assert rate == pytest.approx(p, abs=5 * np.sqrt(p * (1 - p) / 4000))
+    assert event.probability.lower_float > 50 * event.neighbour_probability.upper_float
+    # a loose promise allows what one message tells
+    assert claim.attack(paper.case(["epsilon=50"])) is None
+
+
+@pytest.mark.parametrize("identifier", ["H-6B", "H-8"])
+def test_tuning_and_messages_are_attacked_at_other_parameters(identifier: str) -> None:
+    ((paper, claim),) = find([identifier])
+    case = paper.case(["m=7", "t=2", "smooth=false", "rho=0.4"])
+    confirmation = confirm(claim, case, claim.promise.judge(case), trials=2000)
+    assert confirmation is not None
+    assert confirmation.agrees

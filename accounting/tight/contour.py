@@ -23,7 +23,7 @@ allowance for rounding; the number of steps n_i plays no part in the cost.
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import ceil, floor, inf, isqrt, log, log2, pi, sqrt
+from math import ceil, exp, floor, inf, isqrt, log, log2, pi, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -117,6 +117,12 @@ class Placement:
         """Return what the inner quadratures must deliver for a composition of so many steps."""
         steps = sum(counts.values())
         return Demand(self.order, self.reach, digits + 4 + ceil(log2(steps + 1)))
+
+    def share_beyond(self, counts: Counts, target: Target) -> float:
+        """Return a bound on the share of δ that lies beyond the last node."""
+        decay = sum(n * _decay(pair, self.grade, self.reach) for pair, n in counts.items())
+        log_tail = decay - log(pi * self.reach) - self.order * target.epsilon
+        return exp(min(log_tail - target.log_delta, 700.0))
 
     def order_beyond(self, counts: Counts, epsilon: float) -> float:
         """Return the λ > c that makes the second term of (3) small near `epsilon`."""

@@ -25,6 +25,9 @@ _BITS = 160
 _LIMITS = Limits(1 << 14, 1 << 20)
 """A moment at a node costs about a microsecond."""
 
+_HOPELESS = 0.5
+"""The share of δ beyond the last node at which a contour would enclose next to nothing."""
+
 _DIGITS = 20.0
 """Natural-log digits of aliasing and cut-off relative to δ: 2e-9, for 1e-6 of ε with room."""
 
@@ -127,6 +130,8 @@ def epsilon_enclosure(counts: Counts, delta: float) -> Enclosure:
         _, grade = chernoff_delta(counts, guess)
         near = Target(guess, log(delta))
         placement = place_contour(counts, (near,), grade=grade, digits=_DIGITS, limits=_LIMITS)
+        if placement.share_beyond(counts, near) > _HOPELESS:
+            return Enclosure(arb(0), epsilon_ceiling(counts, delta))
         contour = CertifiedContour.of(counts, placement, guess)
         if contour.delta(0.0).upper <= target:
             return Enclosure.of(0)

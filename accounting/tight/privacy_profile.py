@@ -37,7 +37,7 @@ from .dominating import DominatingPair, GaussianShift
 from .leaves import Unprotected, orders_of, pairs_of
 from .moments import maximal_loss
 from .pld import LossDistribution, Rounding, compose, delta_by_pld, epsilon_by_pld
-from .profiles import delta_of
+from .profiles import delta_of, total_variation
 from .revealed import revealed, revealed_form
 from .saddle import epsilon_by_moments
 
@@ -46,7 +46,10 @@ __all__ = ["PrivacyProfile"]
 _WIDEST = 1e-6
 """The relative width of an enclosure at which no further route is tried."""
 
-_GRIDS = (1 << 13, 1 << 15)
+_FINEST = 1 << 17
+"""The points of the finest grid, of very few steps: many multiply longer."""
+
+_GRIDS = (1 << 13, _FINEST)
 _FAST_GRID = 1 << 12
 _LOOSE = 1e-4
 """The share of δ that the cut-off of a fast contour may take before the grid is tried."""
@@ -60,8 +63,7 @@ _SMALLEST = (1e-30, 1e-300)
 _LEAST_DELTA = 1e-300
 """The smallest δ for which loss distributions are composed."""
 
-_HOPELESS = 0.5
-"""The share at which a contour in balls would enclose next to nothing."""
+_ZERO = arb(0)
 
 Counts = dict[DominatingPair, int]
 Floats = NDArray[np.float64]
@@ -133,7 +135,7 @@ class PrivacyProfile:
         largest = Enclosure.of(0)
         for counts in self.orders:
             if not _below(counts, delta, largest.lower):
-                largest = _larger(largest, _epsilon(counts, delta))
+                largest = _larger(largest, _epsilon(counts, delta, known=largest.lower))
         return largest
 
     def epsilon_upper(self, delta: float) -> float:
@@ -287,12 +289,20 @@ def _told(counts: Counts) -> _Told | None:
     return _Told(above, below, largest * (1 + 2.0**-40))
 
 
-def _epsilon(counts: Counts, delta: float) -> Enclosure:
+def _advantage(counts: Counts) -> float:
+    """Return an upper bound on δ(0), the total variation, which adds up at most."""
+    return sum(n * total_variation(pair) for pair, n in counts.items()) * (1 + 2.0**-40)
+
+
+def _epsilon(counts: Counts, delta: float, known: arb = _ZERO) -> Enclosure:
+    """Return an enclosure of ε(δ); where it lies below `known` its upper end alone may be so."""
+    if _advantage(counts) <= delta:
+        return Enclosure.of(0)
     told = _told(counts)
     if told is not None:
         upper = _epsilon(told.above, delta).upper.min(arb(told.largest)).upper()
         lower = _epsilon(told.below, delta).lower if told.below else arb(0)
-        return _narrowed(Enclosure(lower.min(upper).lower(), upper), counts, delta)
+        return _narrowed(Enclosure(lower.min(upper).lower(), upper), counts, delta, known)
     mu_squared = _mu_squared(counts)
     if mu_squared is not None:
         return gaussian.epsilon_from_delta(mu_squared=mu_squared, delta=delta)
@@ -302,24 +312,25 @@ def _epsilon(counts: Counts, delta: float) -> Enclosure:
     closed = _closed(counts, delta)
     if closed is not None:
         return closed.epsilon(delta)
-    share = contour.epsilons_upper(counts, np.array([delta]), np.zeros(1)).shares[0]
-    if share < _HOPELESS:
-        found = contour_certified.epsilon_enclosure(counts, delta)
-    else:
-        found = Enclosure(arb(0), contour_certified.epsilon_ceiling(counts, delta))
-    return _narrowed(found, counts, delta)
+    return _narrowed(contour_certified.epsilon_enclosure(counts, delta), counts, delta, known)
 
 
-def _narrowed(found: Enclosure, counts: Counts, delta: float) -> Enclosure:
+def _narrowed(found: Enclosure, counts: Counts, delta: float, known: arb) -> Enclosure:
     """Return an enclosure of ε(δ), by loss distributions on a grid where it is wide."""
-    for cells in _GRIDS:
-        if found.relative_width <= _WIDEST:
+    for cells in _grids(counts):
+        if found.relative_width <= _WIDEST or found.upper <= known:
             break
         try:
             found = _meet(found, epsilon_by_pld(counts, delta, cells=cells))
         except ArithmeticError:
             break
     return found
+
+
+def _grids(counts: Counts) -> tuple[int, ...]:
+    """Return the sizes of grids that take about a second each, whatever the number of steps."""
+    coarser = min(sum(counts.values()).bit_length() // 4, 4)
+    return tuple(cells >> coarser if cells == _FINEST else cells for cells in _GRIDS)
 
 
 def _meet(first: Enclosure, second: Enclosure) -> Enclosure:
@@ -343,6 +354,11 @@ def _epsilons_fast(counts: Counts, deltas: Floats, least: Floats) -> Floats:
     single = _single(counts)
     if single is not None:
         return np.maximum([_epsilon_of_one(single, float(x)).upper_float for x in deltas], least)
+    free = deltas >= _advantage(counts)
+    if free.any():
+        found = least.copy()
+        found[~free] = _epsilons_fast(counts, deltas[~free], least[~free])
+        return found
     found, shares = contour.epsilons_upper(counts, deltas, least)
     loose = np.nonzero(shares > _LOOSE)[0]
     if loose.size:
@@ -440,7 +456,7 @@ def _delta_narrowed(found: Enclosure, counts: Counts, epsilon: float) -> Enclosu
     if found.relative_width <= _WIDEST:
         return found
     about = min(float(_deltas_fast(counts, np.array([epsilon]), np.zeros(1))[0]), 0.5)
-    for cells in _GRIDS:
+    for cells in _grids(counts):
         if found.relative_width <= _WIDEST or about < _LEAST_DELTA:
             break
         try:

@@ -7,11 +7,11 @@ falls) along one real variable.
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import lru_cache
-from math import ceil, sqrt
+from math import ceil, inf, nextafter, sqrt
 
 from flint import arb, ctx
 
-from ..enclosure import ball_of
+from ..enclosure import ball_of, precision
 from .dominating import (
     DiscreteGaussianShift,
     DiscreteLaplaceShift,
@@ -24,7 +24,7 @@ from .dominating import (
     Sampled,
 )
 
-__all__ = ["Lattice", "delta_of", "lattice_of", "mu_squared_ball", "tails_of"]
+__all__ = ["Lattice", "delta_of", "lattice_of", "mu_squared_ball", "tails_of", "total_variation"]
 
 Tails = tuple[arb, arb]
 
@@ -41,6 +41,14 @@ def delta_of(pair: DominatingPair, x: arb) -> arb:
     """Return a ball that contains δ(x) = H_{exp(x)}(P‖Q), for any real x."""
     p, q = tails_of(pair, x)
     return p - x.exp() * q
+
+
+@lru_cache(maxsize=1 << 14)
+def total_variation(pair: DominatingPair) -> float:
+    """Return an upper bound on δ(0), the total variation of the pair."""
+    with precision(96):
+        upper = delta_of(pair, arb(0)).upper()
+    return nextafter(float(upper), inf)
 
 
 def tails_of(pair: DominatingPair, x: arb) -> Tails:

@@ -322,10 +322,14 @@ class _Sparse:
         return sums.reshape(*slopes.shape[:-1], len(self.counts), -1)
 
     def sum_gradient(self, loss: Loss, w: FloatArray) -> FloatArray:
-        return combined(self, record_slopes(self, loss, w))
+        if loss.outputs > 1:
+            return combined(self, record_slopes(self, loss, w))
+        return self.combined(_slopes(loss, self.scores(w), self.labels))
 
     def mean_gradient(self, loss: Loss, w: FloatArray) -> FloatArray:
-        return self.sum_gradient(loss, w) / self.counts[:, None]
+        means = self.sum_gradient(loss, w)
+        means /= self.counts[:, None]
+        return means
 
     def with_record(
         self, index: int, row_bound: float, features: FloatArray | None, label: float | None

@@ -57,11 +57,12 @@ class SharingState:
     parts: FloatArray
     split: FloatArray
     dual: FloatArray
+    scores: FloatArray = field(init=False)
+    """The records' scores, sum over parties of p_m, of shape (..., N)."""
 
-    @property
-    def scores(self) -> FloatArray:
-        """The records' scores, sum over parties of p_m, of shape (..., N)."""
-        return np.asarray(self.parts.sum(axis=-2))
+    def __post_init__(self) -> None:
+        # once a round: every party's step needs them
+        object.__setattr__(self, "scores", self.parts.sum(axis=-2))
 
 
 Observer = Callable[[int, SharingState], None]

@@ -34,15 +34,8 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
     attack: Attack = Attack()
 
     def __post_init__(self) -> None:
-        made, parties = self.solver.algorithm, self.data.parties
-        if made is Algorithm.CENTRALISED and parties != 1:
+        if self.solver.algorithm is Algorithm.CENTRALISED and self.data.parties != 1:
             raise ValueError("Expected data.parties = 1 with centralised")
-        if made is Algorithm.PR_ADMM and (parties is None or parties < 2):
-            raise ValueError("Expected data.parties in [2, inf) with pr-admm")
-        if made is Algorithm.PR_ADMM and self.attack.parties != parties:
-            raise ValueError(
-                f"Expected attack.parties={parties} with pr-admm: a network cannot be cut"
-            )
 
     @property
     def sha256(self) -> str:
@@ -77,6 +70,8 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
                         f"Expected data.party_records to be one number, or {len(parties)} for the "
                         f"parties of {data.schema}, instead got {len(own)}."
                     )
+        if self.solver.algorithm is Algorithm.PR_ADMM:
+            self._require_network(len(parties))
         return DataShape(
             parties,
             count,
@@ -86,6 +81,17 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
             schema.label.domain,
             own,
         )
+
+    def _require_network(self, agents: int) -> None:
+        if agents < 2:
+            raise ConfigurationError(
+                f"Expected 2 parties or more with pr-admm instead got {agents}."
+            )
+        if self.attack.parties != agents:
+            raise ConfigurationError(
+                f"Expected attack.parties={agents} with pr-admm instead got {self.attack.parties}: "
+                "a network cannot be cut."
+            )
 
     @property
     def assumptions(self) -> tuple[str, ...]:

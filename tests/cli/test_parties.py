@@ -32,6 +32,27 @@ def hospitals(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.parametrize("solver", ["pvp-admm", "pr-admm"])
+def test_exact_minimisers_have_noise_of_their_own_as_well(
+    call: Call, hospitals: Path, solver: str
+) -> None:
+    network = '\nnetwork = "complete"' if solver == "pr-admm" else ""
+    path = edited(
+        hospitals,
+        (DEALT, OWN),
+        (SOLVER, SOLVER.replace("dp-admm", solver) + network),
+        ("trials = 40", "trials = 500\nparties = 3"),
+        ("epsilon = 2.0", "noise_multiplier = 1.0"),
+    )
+    out = hospitals / "out"
+    answer = call("run", path, "--out", out, "--no-baselines", "--no-crosscheck", "--json")
+    # 1 if the attack, on a record of the largest party, found too little noise
+    assert answer.status == 0, answer.err
+    assert answer.data["plan_equals_run"] is True
+    verified = call("verify", out / "certificate.json", "--ledger", out / "ledger.sqlite", "--json")
+    assert (verified.status, verified.data["verdict"]) == (0, "proved")
+
+
 @pytest.mark.parametrize("records", [SHARED, OWN], ids=["shared", "own"])
 def test_a_run_of_unequal_parties_is_what_was_planned(
     call: Call, hospitals: Path, records: str

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from enum import Enum
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import click
@@ -22,12 +21,16 @@ from ..audits.trials import (
     Serial,
     trials_at_once,
 )
+from ..audits.trials.code import code_digest
 from ..mechanisms import Adjacency
 from .configuration import Configuration
 from .sections import Attack, NeighbourName
 from .study import Plan
 
 __all__ = ["BackendName", "attacked_pair", "backend_of", "experiment_of"]
+
+_ROOMS = ("mechanisms", "accounting", "solvers", "data", "audits", "cli")
+"""Whose code may change scores."""
 
 
 class BackendName(Enum):
@@ -97,16 +100,12 @@ def attacked_pair(configuration: Configuration) -> NeighbourPair:
 
 
 def _fingerprint(configuration: Configuration, noise_multiplier: float) -> str:
-    """Return a hash of all that scores depend on, besides the seed: files by their content."""
+    """Return a hash of all that scores depend on besides the seed: of files and code, the content."""
     settings = configuration.attack
     attack = Attack(parties=settings.parties, neighbour=settings.neighbour)
     same = msgspec.structs.replace(configuration, attack=attack)
     data = configuration.data
     files = [Path(name) for name in (*data.files, *(() if data.schema is None else (data.schema,)))]
     contents = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
-    try:
-        release = version("dpledger")
-    except PackageNotFoundError:
-        release = "unknown"
-    parts = (release, same.sha256, noise_multiplier.hex(), *contents)
+    parts = (code_digest(_ROOMS), same.sha256, noise_multiplier.hex(), *contents)
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()

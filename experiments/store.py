@@ -2,12 +2,13 @@
 
 import hashlib
 import os
-from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
+from ..audits.trials.code import PACKAGE
+from ..audits.trials.code import code_digest as digest_of_rooms
 from .cell import Cell, Privacy, Trace
 
 __all__ = ["Store", "code_digest"]
@@ -58,17 +59,9 @@ class Store:
             return None
 
 
-@cache
-def code_digest(package: Path = Path(__file__).parent.parent) -> str:
+def code_digest(package: Path = PACKAGE) -> str:
     """Return the SHA-256 of all source that a result depends on, so that no stale one is read.
 
     What only shows results does not count.
     """
-    digest = hashlib.sha256()
-    for room in _ROOMS:
-        for path in sorted((package / room).rglob("*.py")):
-            name = path.relative_to(package).as_posix()
-            if name not in _SHOWING:
-                digest.update(f"{name}\0{path.stat().st_size}\0".encode())
-                digest.update(path.read_bytes())
-    return digest.hexdigest()
+    return digest_of_rooms(_ROOMS, but=_SHOWING, package=package)

@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from dpledger.audits.trials.code import code_digest
+from dpledger.cli import trials
+
 from .conftest import Call
 
 SETTINGS = ("--trials", 60, "--null-trials", 20, "--json")
@@ -37,6 +40,31 @@ def test_a_store_knows_another_data_file_from_the_one_it_saw(call: Call, folder:
     assert first.data != second.data
     with sqlite3.connect(store) as connection:
         assert len(connection.execute("SELECT DISTINCT experiment FROM scores").fetchall()) == 2
+
+
+def test_a_store_does_not_answer_for_other_code(
+    call: Call, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = folder / "scores.sqlite"
+    options = (*SETTINGS, "--store", store)
+    first = call("attack", folder / "run.toml", *options)
+    monkeypatch.setattr(trials, "code_digest", lambda rooms: "other code")
+    assert call("attack", folder / "run.toml", *options).data == first.data
+    with sqlite3.connect(store) as connection:
+        assert len(connection.execute("SELECT DISTINCT experiment FROM scores").fetchall()) == 2
+
+
+@pytest.mark.parametrize("changed", [*trials._ROOMS, "experiments"])
+def test_the_code_of_scores_is_all_that_they_depend_on(tmp_path: Path, changed: str) -> None:
+    (tmp_path / changed / "deeper").mkdir(parents=True)
+    module = tmp_path / changed / "deeper" / "module.py"
+    module.write_text("A = 1\n")
+    before = code_digest(trials._ROOMS, package=tmp_path)
+    module.write_text("A = 2\n")
+    code_digest.cache_clear()
+    assert (code_digest(trials._ROOMS, package=tmp_path) != before) == (changed != "experiments")
+    # a package without rooms would have this digest, whatever its code
+    assert code_digest(trials._ROOMS) != code_digest(trials._ROOMS, package=tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from dpledger.audits.trials.code import code_digest as digest_of_rooms
 from dpledger.experiments import Cell, Experiment, Kind, Plan
 from dpledger.experiments import store as storing
 from dpledger.experiments.cell import canonical
@@ -107,7 +108,7 @@ def test_the_code_of_a_result_is_all_that_it_depends_on(
     path.write_text("A = 1\n")
     before = code_digest(package)
     path.write_text("A = 2\n")
-    code_digest.cache_clear()
+    digest_of_rooms.cache_clear()
     assert (code_digest(package) != before) == counts
 
 

@@ -100,7 +100,7 @@ def attacked_pair(configuration: Configuration) -> NeighbourPair:
 
 
 def _fingerprint(configuration: Configuration, noise_multiplier: float) -> str:
-    """Return a hash of all that scores depend on besides the seed: of files and code, the content."""
+    """Return a hash of all that scores depend on besides the seed: files and code by content."""
     settings = configuration.attack
     attack = Attack(parties=settings.parties, neighbour=settings.neighbour)
     same = msgspec.structs.replace(configuration, attack=attack)

@@ -61,9 +61,9 @@ _ROUNDS = 20
 _SLOPE_BOUND, _PENALTY, _RADIUS = 1.0, 0.25, 3.0
 _COEFFICIENT_NOISE = 0.2
 _LEAST_WEIGHT = 1e-4
-# the paper has neither a ball nor a cut
+# the paper has neither a ball nor a cut; far out, doubles do not certify gradients of 1e-3
 _UNBOUNDED = SharingAdmm(
-    _ROUNDS, 0.0, penalty=0.1, regularisation=1.0, slope_bound=1e6, radius=1e4, tolerance=1e-3
+    _ROUNDS, 0.0, penalty=0.1, regularisation=1.0, slope_bound=1e6, radius=1e4, tolerance=1e-2
 )
 
 
@@ -111,9 +111,10 @@ class Sharing:
         """Return the promise and the truth, from a plan."""
         nominal = None if self.kind is Kind.NON_PRIVATE else self.target
         found = priced(self._plan(self._noise()), delta=self.delta, nominal=nominal)
-        # the published noise is in units of Lemma 1's bound, which is none
-        published = self.kind is Kind.PUBLISHED
-        return replace(found, noise_multiplier=None if published else found.noise_multiplier)
+        if self.kind is not Kind.PUBLISHED:
+            return found
+        # what the paper adds noise to has no bound there: that noise is worth nothing by itself
+        return replace(found, noise_multiplier=None, noisy_part=None)
 
     def run(self, *, split_seed: int, sampler: Sampler) -> Trace:
         """Train once, and measure scores or models."""

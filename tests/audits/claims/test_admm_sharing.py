@@ -13,14 +13,16 @@ from dpledger.audits.claims.admm_sharing import (
     standing_pair,
     worst_records,
 )
-from dpledger.audits.claims.attack import Attack
+from dpledger.audits.claims.attack import Attack, promised_by_mu
 from dpledger.audits.claims.confirmations import known
 from dpledger.audits.falsifier import ReplacedRecord, SensitivityLemma, Table, falsify
+from dpledger.audits.neighbours import NeighbourPair
 from dpledger.mechanisms import Adjacency, SamplingCurator, SeededSampler
 from dpledger.mechanisms.ball_ridge import BallRidge
 from dpledger.mechanisms.protocols import EventList, FloatArray
 from dpledger.mechanisms.sensitivity import vertical_predictions
-from dpledger.mechanisms.vertical_data import LocalProblem
+from dpledger.mechanisms.vertical_data import LocalProblem, VerticalDataset
+from dpledger.solvers import SharingAdmm
 
 REL = 1e-9
 A9A = ("M=2", "rho=1", "lam=1e-3")
@@ -259,6 +261,24 @@ def test_the_attack_on_records_comes_close_to_what_is_certified(
     assert outcome.upper is not None
     assert outcome.upper < certified
     assert not outcome.exceeded
+
+
+def test_a_label_moves_its_dual_variable_by_all_of_its_bound() -> None:
+    # with a large penalty z hardly depends on the label, and the slopes are 1 apart everywhere
+    def side(first: float) -> Any:
+        return VerticalDataset(
+            [np.zeros((2, 1))],
+            np.array([first, 1.0]),
+            adjacency=Adjacency.REPLACE_ONE,
+            parties=("party 0",),
+            public_labels=False,
+        )
+
+    solve: Any = SharingAdmm(1, 2.0, penalty=1e4, tolerance=1e-6).solve
+    pair = NeighbourPair(side(1.0), side(-1.0), None, "the first label is 1 or -1")
+    promised = promised_by_mu(0.25, 1e-3)
+    outcome = Attack(solve, pair, promised, 1e-3, "y").run(trials=500, seed=3, confidence=0.999)
+    assert promised / 1.1 < outcome.lower < promised
 
 
 @pytest.mark.parametrize(

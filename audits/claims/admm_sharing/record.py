@@ -50,14 +50,14 @@ def worst_records(s: SharingSetting) -> NeighbourPair:
     """Return two data sets that nearly meet the sensitivity to a record, in all rounds but one.
 
     One feature a party. The first record's entry is 1 in one data set, -1 (or 0, the null record)
-    in the other. n others have h each, n h² rho = lambda, so that |D_{-i} e|² is as large as the
-    proof's Q s - lambda s² is for s = |e|. Labels alternate: once slopes are cut to ±B they cancel
-    among the others, and x = ±B/(2 lambda + rho) (or 0) by the first record alone. If h = 1 and b
-    is little more than |x|, the bound is 1 + 3/(2n) times that, to first order.
+    in the other. n others have h each, n h² rho = lambda: at this curvature the proof's bound on
+    |D_{-i} e|, max over s = |e| of ((Q s - lambda s²)/rho)^(1/2), is met. Labels alternate: once
+    slopes are cut to ±B they cancel among the others, and x = ±B/(2 lambda + rho) (or 0) by the
+    first record alone. If h = 1 and b is little more than |x|, the bound on the change of D x is
+    1 + 3/(2n) times what it is, to first order.
 
-    It is looser where the ball is smaller: |e| <= 2b then holds Q s - lambda s² down (at B = b =
-    rho = 1, lambda = 0.1 to a change of 3.41, where the bound says 6.63). In the first round x is
-    0 for all data.
+    Where the ball is smaller the bound is looser: s <= 2b (at B = b = rho = 1, lambda = 0.1 this
+    leaves a change of 3.41, where the bound says 6.63). In the first round x is 0 for all data.
     """
     others = np.full((_OTHERS, 1), min(1.0, sqrt(s.lam_m / (s.rho * _OTHERS))))
 

@@ -34,6 +34,7 @@ __all__ = [
     "ReadingsPromise",
     "RecordwisePromise",
     "RegimePromise",
+    "mean_gradient_moves",
 ]
 
 _SEED = 2026
@@ -110,6 +111,11 @@ class MessagesOnlyPromise(Generic[S]):
         )
 
 
+def mean_gradient_moves(first: FloatArray, second: FloatArray) -> float:
+    """Return the change of the mean logistic gradient at 0 if all labels are 1, for rows (n, d)."""
+    return float(np.linalg.norm((first - second).mean(axis=0)) / 2)
+
+
 @dataclass(frozen=True, slots=True)
 class RecordwisePromise(Generic[S]):
     """Preprocessing treats every record by itself, so that a replaced record moves one row only.
@@ -124,7 +130,7 @@ class RecordwisePromise(Generic[S]):
     preprocess: Callable[[FloatArray], FloatArray]
     rows: Callable[[S], tuple[FloatArray, FloatArray]]
     claimed: Callable[[S], float]
-    moved: Callable[[FloatArray, FloatArray], float]
+    moved: Callable[[FloatArray, FloatArray], float] = mean_gradient_moves
     argument: Callable[[S], tuple[str, ...]] = no_argument
 
     def judge(self, case: Case[S]) -> Finding:

@@ -14,7 +14,12 @@ from ....solvers.star import StarState
 from ..attack import Attack
 from ..auditor import planned
 from ..claim import Case, Counterexample
-from ..structure import AccessPromise, MessagesOnlyPromise, RecordwisePromise
+from ..structure import (
+    AccessPromise,
+    MessagesOnlyPromise,
+    RecordwisePromise,
+    mean_gradient_moves,
+)
 from ..tuning import Candidate, best_fit, looked_at
 from .setting import (
     StarSetting,
@@ -40,11 +45,6 @@ def _with_outlier(s: StarSetting) -> tuple[FloatArray, FloatArray]:
     return rows, np.vstack([rows[:-1], [[s.outlier]]])
 
 
-def _mean_gradient_moves(first: FloatArray, second: FloatArray) -> float:
-    """The change of the mean logistic gradient at w = 0, all labels 1."""
-    return float(np.linalg.norm((first - second).mean(axis=0)) / 2)
-
-
 def _gradient_sensitivity(s: StarSetting) -> float:
     handle = PrivateDataset.planned(s.shape)
     return handle.mean_gradient(LinearLoss(), np.zeros(s.d)).sensitivity.value
@@ -52,7 +52,7 @@ def _gradient_sensitivity(s: StarSetting) -> float:
 
 def _normalisation_argument(s: StarSetting) -> tuple[str, ...]:
     rows = _with_outlier(s)
-    moved = _mean_gradient_moves(*(_by_largest_entry(side) for side in rows))
+    moved = mean_gradient_moves(*(_by_largest_entry(side) for side in rows))
     claimed = _gradient_sensitivity(s)
     return (
         f"Columns are divided by their largest entry. One record with an entry of {s.outlier:g} "
@@ -116,7 +116,6 @@ NORMALISATION = claim(
         _by_largest_entry,
         rows=_with_outlier,
         claimed=_gradient_sensitivity,
-        moved=_mean_gradient_moves,
         argument=_normalisation_argument,
     ),
 )

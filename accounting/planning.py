@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
-from math import exp, log, sqrt
+from math import exp, inf, isfinite, log, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -169,8 +169,12 @@ def calibrate_sampling_rate(
 
 
 class _Found(NamedTuple):
+    """What a number that was tried costs, and log(ε / target) of the upper end."""
+
     at: float
     guarantee: Guarantee
+    excess: float
+    meets: bool
 
 
 def _smallest(
@@ -182,34 +186,43 @@ def _smallest(
     """
     limit = ball_of(target)
 
-    def attempt(x: float) -> _Found | None:
+    def attempt(x: float) -> _Found:
         found = guarantee(plan(x), delta=delta)
-        return _Found(x, found) if found.epsilon.upper <= limit else None
+        upper = found.epsilon.upper
+        excess = float((upper / limit).log()) if upper > 0 else -inf
+        return _Found(x, found, excess, bool(upper <= limit))
 
     start, step = _start(plan, least, target, delta)
-    above, below = attempt(start), least
-    if above is None:
-        below = start
-        for x in _outward(start, step, towards=_GREATEST):
-            above = attempt(x)
-            if above is not None:
-                break
-            below = x
-    else:
-        for x in _outward(start, step, towards=least):
-            found = attempt(x)
-            if found is None:
-                below = x
-                break
-            above = found
-    while above is not None and above.at > below * (1 + _TOLERANCE):
-        middle = sqrt(below) * sqrt(above.at)
-        found = attempt(middle)
-        if found is None:
-            below = middle
-        else:
-            above = found
+    first = attempt(start)
+    # epsilon falls about as fast as the number grows
+    step = max(step, min(2 * abs(first.excess), 1.0))
+    below, above = (None, first) if first.meets else (first, None)
+    for x in _outward(start, step, towards=least if first.meets else _GREATEST):
+        found = attempt(x)
+        below, above = (below, found) if found.meets else (found, above)
+        if found.meets is not first.meets:
+            break
+    tried = 0
+    while below and above and above.at > below.at * (1 + _TOLERANCE):
+        tried += 1
+        # where the bounds jump, a straight line between them is no guide: every third is halfway
+        found = attempt(_middle(below, above) if tried % 3 == 0 else _crossing(below, above))
+        below, above = (below, found) if found.meets else (found, above)
     return above
+
+
+def _middle(below: _Found, above: _Found) -> float:
+    return sqrt(below.at) * sqrt(above.at)
+
+
+def _crossing(below: _Found, above: _Found) -> float:
+    """Return about where epsilon crosses the target, a little off both ends."""
+    if not (isfinite(below.excess) and isfinite(above.excess)):
+        return _middle(below, above)
+    share = below.excess / (below.excess - above.excess)
+    guess = below.at * exp(share * log(above.at / below.at))
+    apart = 1 + 0.9 * _TOLERANCE
+    return min(max(guess, below.at * apart), above.at / apart)
 
 
 def _start(

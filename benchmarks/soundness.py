@@ -1,12 +1,16 @@
 """Random compositions asked by every route: is any answer on the wrong side, or late?
 
-Usage: python benchmarks/soundness.py [--lists N] [--first SEED] [--patience SECONDS]
+Usage: python benchmarks/soundness.py [--lists N] [--first SEED] [--minutes M] [--jobs J]
+       [--only-epsilon] [--patience SECONDS]
 
 Every seed is one composition of one to three pairs (rates, multipliers and numbers of steps over
-many powers of ten, δ from 1e-2 to 1e-30), so a run goes on where another ended: `--first`.
-Reported are violations (each with its seed), the slowest answers (processor time) and the widths of
-the certified enclosures.
-Exit status 1 if anything was violated. One line a hundred seeds goes to stderr.
+many powers of ten, δ from 1e-2 to 1e-30), so a run goes on where another ended: `--first`. After M
+minutes no further seed is begun. `--only-epsilon` leaves the questions about δ(ε) out, which are
+half of the work.
+Reported are answers on the wrong side and late answers (each with its seed), how near the certified
+upper end comes to the grid's lower one, the slowest answers (processor time) and the widths of the
+certified enclosures.
+Exit status 1 if an answer was on the wrong side or late. One line a hundred seeds goes to stderr.
 """
 
 from __future__ import annotations
@@ -15,13 +19,16 @@ import argparse
 import math
 import random
 import signal
+import statistics
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Generator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from types import FrameType
 from typing import TypeVar
 
@@ -80,12 +87,19 @@ def random_composition(seed: int) -> tuple[dict[DominatingPair, int], float]:
 
 @dataclass
 class Findings:
-    """What one seed showed: violations, seconds by question, and the relative width of ε."""
+    """What one seed showed.
+
+    Answers on the wrong side, late answers, seconds by question, the relative width of ε, and how
+    far the certified upper end lies above the lower end of the grid, relative to it (None where the
+    grid has none).
+    """
 
     seed: int
     violations: list[str] = field(default_factory=list)
+    late: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     width: float = math.inf
+    room: float | None = None
 
 
 class OutOfPatience(Exception):
@@ -108,7 +122,7 @@ def at_most(seconds: float) -> Generator[None]:
         signal.signal(signal.SIGPROF, former)
 
 
-def check(seed: int, *, patience: float) -> Findings:
+def check(seed: int, *, patience: float, only_epsilon: bool = False) -> Findings:
     """Ask every question of one seed's composition and compare the answers."""
     counts, delta = random_composition(seed)
     profile, found = PrivacyProfile.of_pairs(counts), Findings(seed)
@@ -119,12 +133,12 @@ def check(seed: int, *, patience: float) -> Findings:
             with at_most(patience):
                 return ask()
         except OutOfPatience:
-            found.violations.append(f"{question}: no answer within {patience:g} s")
+            found.late.append(f"{question}: no answer within {patience:g} s")
             return None
         finally:
             found.seconds[question] = time.process_time() - start
             if limit < found.seconds[question] < patience:
-                found.violations.append(f"{question}: {found.seconds[question]:.1f} s")
+                found.late.append(f"{question}: {found.seconds[question]:.1f} s")
 
     def expect(holds: bool, message: str) -> None:
         if not holds:
@@ -142,6 +156,10 @@ def check(seed: int, *, patience: float) -> Findings:
     if grid is not None:
         expect(bool(certified.upper >= grid.lower), f"certified={certified} below grid={grid}")
         expect(bool(certified.lower <= grid.upper), f"certified={certified} above grid={grid}")
+        if grid.lower_float > 0:
+            found.room = float(certified.upper / grid.lower - 1)
+    if only_epsilon:
+        return found
     upper = certified.upper_float
     back = timed("delta", CERTIFIED_LIMIT, lambda: profile.delta(upper))
     fast_back = timed("fast delta", FAST_LIMIT, lambda: profile.delta_upper(upper))
@@ -168,31 +186,47 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lists", type=int, default=10_000)
     parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--minutes", type=float, default=math.inf)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--only-epsilon", action="store_true")
     parser.add_argument("--patience", type=float, default=120.0)
     asked = parser.parse_args()
+    start, end = time.monotonic(), asked.first + asked.lists
     findings: list[Findings] = []
-    try:
-        for seed in range(asked.first, asked.first + asked.lists):
-            findings.append(check(seed, patience=asked.patience))
-            for violation in findings[-1].violations:
-                print(f"seed {seed}: {violation}", flush=True)
-            if len(findings) % 100 == 0:
-                print(f"{len(findings)} of {asked.lists}, seed {seed}", file=sys.stderr, flush=True)
-    except KeyboardInterrupt:
-        print(f"interrupted: go on with --first {asked.first + len(findings)}")
+    ask = partial(check, patience=asked.patience, only_epsilon=asked.only_epsilon)
+    with ProcessPoolExecutor(asked.jobs) as workers:
+        while len(findings) < asked.lists and time.monotonic() - start < 60 * asked.minutes:
+            first = asked.first + len(findings)
+            for found in workers.map(ask, range(first, min(first + 10 * asked.jobs, end))):
+                findings.append(found)
+                for fault in found.violations + found.late:
+                    print(f"seed {found.seed}: {fault}", flush=True)
+                if len(findings) % 100 == 0:
+                    print(f"{len(findings)} of {asked.lists}", file=sys.stderr, flush=True)
+    print(f"seeds {asked.first} to {asked.first + len(findings) - 1}")
     summarise(findings)
-    sys.exit(any(found.violations for found in findings))
+    sys.exit(any(found.violations or found.late for found in findings))
 
 
 def summarise(findings: list[Findings]) -> None:
     """Print the slowest and the widest answers."""
     violated = sum(bool(found.violations) for found in findings)
-    print(f"{len(findings)} compositions, {violated} with violations")
+    late = sum(bool(found.late) for found in findings)
+    print(f"{len(findings)} compositions, {violated} with violations, {late} with late answers")
+    rooms = sorted((found.room, found.seed) for found in findings if found.room is not None)
+    if rooms:
+        least, seed = rooms[0]
+        print(
+            f"certified upper end over the grid's lower end, on {len(rooms)}: "
+            f"least {least:+.1e} (seed {seed}), median {rooms[len(rooms) // 2][0]:+.1e}"
+        )
     for question in ("fast epsilon", "epsilon", "fast delta", "delta"):
         asked = [found for found in findings if question in found.seconds]
         slowest = sorted(asked, key=lambda found: -found.seconds[question])[:KEPT]
         shown = ", ".join(f"{f.seconds[question]:.2f} s (seed {f.seed})" for f in slowest)
-        print(f"slowest {question}: {shown}")
+        if asked:
+            middle = statistics.median(found.seconds[question] for found in asked)
+            print(f"{question}: median {middle:.3f} s; slowest {shown}")
     for width in (1e-6, 1e-3, 1e-1, 1.0):
         share = sum(found.width <= width for found in findings) / max(len(findings), 1)
         print(f"relative width of epsilon at most {width:g}: {share:.1%}")

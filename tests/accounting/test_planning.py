@@ -25,6 +25,9 @@ from dpledger.mechanisms import (
     Event,
     GaussianStep,
     InvalidParameter,
+    LaplaceStep,
+    Mechanism,
+    Norm,
     PoissonSampled,
     Repeated,
     UnprotectedRelease,
@@ -35,7 +38,7 @@ from dpledger.mechanisms.curators import noise_std_for
 UNIT = declared(1, "unit", adjacency=Adjacency.REPLACE_ONE)
 
 
-def at(mechanism: GaussianStep | Repeated | UnprotectedRelease, round: int) -> Event:
+def at(mechanism: Mechanism, round: int) -> Event:
     return Event(mechanism, Context((), round, "test", Audience.SERVER))
 
 
@@ -73,6 +76,21 @@ def test_the_target_holds_and_a_little_less_noise_breaks_it(
     assert found.guarantee.epsilon <= epsilon
     less = found.noise_multiplier * (1 - 1e-6)
     assert guarantee(plan(less), delta=delta).epsilon > epsilon
+
+
+def test_bounds_that_jump_a_little_cost_few_attempts() -> None:
+    unit = declared(1, "unit", adjacency=Adjacency.REPLACE_ONE, norm=Norm.L1)
+    attempts: list[float] = []
+
+    def plan(z: float) -> list[Event]:
+        attempts.append(z)
+        return [at(Repeated(LaplaceStep(unit, z), 1000), 0)]
+
+    found = calibrate_noise_multiplier(plan, target_epsilon=8, delta=1e-6)
+    # the search by the fast grade, and then certified answers, each a good part of a second
+    assert len(attempts) <= 17
+    assert found.guarantee.epsilon <= 8
+    assert found.guarantee.epsilon.upper_float > 8 * (1 - 1e-5)
 
 
 def test_noise_that_does_not_scale_with_the_multiplier_is_found_by_search() -> None:

@@ -26,10 +26,21 @@ from .dominating import (
     Revealed,
     Sampled,
 )
-from .quadrature import WIDEST_SHIFT, Demand, Density, Panel, plan_line, plan_panels, plan_shift
+from .quadrature import (
+    WIDEST_SHIFT,
+    Demand,
+    Density,
+    Line,
+    Panel,
+    left_reach,
+    plan_line,
+    plan_panels,
+    plan_shift,
+)
 
 __all__ = [
     "Moments",
+    "line_of",
     "log_decay",
     "log_moments",
     "log_real_moments",
@@ -51,6 +62,9 @@ _CHUNK = 1 << 20
 
 _REAL_DIGITS = 44.0
 """Natural-log digits of moments of real order, which are kept for every later query."""
+
+_LONG_LINE = 1000
+"""With more nodes on a line, panels are tried."""
 
 _HIGH = 30.0
 """A log moment for whose sake no digits are added to those of smaller ones."""
@@ -124,8 +138,25 @@ def panels_of(pair: Sampled, demand: Demand) -> tuple[Panel, ...]:
         lower = 0.0 if pair.order is Order.GLUED else -e
         falling = pair.order is Order.MIXTURE_SECOND
         return plan_panels(Density(1.0, lower, e, falling), q, e, demand)
-    mu = sqrt(pair.base.mu_squared)
-    return plan_panels(Density(mu, 0.0), q, _cut_off(mu, q, demand), demand)
+    mu, lower, falling = sqrt(pair.base.mu_squared), 0.0, False
+    if pair.order is not Order.GLUED:
+        alpha = signed_exponent(pair, demand.order)
+        lower = -left_reach(mu, alpha, q, demand.digits) - mu / 2
+        falling = pair.order is Order.MIXTURE_SECOND
+    upper = _cut_off(mu, q, demand)
+    return plan_panels(Density(mu, lower, falling=falling), q, upper, demand)
+
+
+def line_of(pair: Sampled, base: GaussianShift, demand: Demand) -> Line | None:
+    """Return the trapezoid rule of a sampled Gaussian shift; None where panels are to be used."""
+    if pair.order is Order.GLUED:
+        return None
+    alpha = signed_exponent(pair, demand.order)
+    line = plan_line(sqrt(base.mu_squared), alpha, float(pair.rate), demand)
+    length = line.last - line.first + 1
+    if length < _LONG_LINE or not demand.reach:
+        return line
+    return line if 2 * sum(panel.points for panel in panels_of(pair, demand)) > length else None
 
 
 def tail_cells(mu: float, order: float) -> Floats:
@@ -146,12 +177,14 @@ def _cut_off(mu: float, q: float, demand: Demand) -> float:
 
 def _sampled_gaussian(pair: Sampled, base: GaussianShift, demand: Demand) -> Nodes:
     mu, q = sqrt(base.mu_squared), float(pair.rate)
-    if pair.order is Order.GLUED:
+    line = line_of(pair, base, demand)
+    if line is None:
         s, weight = _legendre(panels_of(pair, demand))
         u = s + mu / 2
         log_q = np.log(weight) - u * u / 2 - log(2 * pi) / 2
-        return _glued(log_q, mu * s, mu * s, q, (1 - q) * erf(mu / 2 / sqrt(2)))
-    line = plan_line(mu, signed_exponent(pair, demand.order), q, demand)
+        if pair.order is Order.GLUED:
+            return _glued(log_q, mu * s, mu * s, q, (1 - q) * erf(mu / 2 / sqrt(2)))
+        return _oriented(log_q, mu * s, mu * np.abs(u) + mu * mu / 2, pair)
     u = line.step * np.arange(line.first, line.last + 1, dtype=np.float64)
     log_q = log(line.step) - u * u / 2 - log(2 * pi) / 2
     return _oriented(log_q, mu * u - mu * mu / 2, mu * np.abs(u) + mu * mu / 2, pair)
@@ -379,10 +412,7 @@ def nodes_needed(pair: DominatingPair, demand: Demand) -> int:
     match pair:
         case GaussianShift() | LaplaceShift() | Revealed():
             return 1
-        case Sampled(base=GaussianShift() as base) if pair.order is not Order.GLUED:
-            mu = sqrt(base.mu_squared)
-            exponent = signed_exponent(pair, demand.order)
-            line = plan_line(mu, exponent, float(pair.rate), demand)
+        case Sampled(base=GaussianShift() as base) if line := line_of(pair, base, demand):
             return line.last - line.first + 1
         case Sampled():
             return sum(panel.points for panel in panels_of(pair, demand))

@@ -27,13 +27,14 @@ from .dominating import (
 from .moments import (
     best_shift,
     glued_far,
+    line_of,
     panels_of,
     signed_exponent,
     tail_cells,
     walk_heights,
 )
 from .profiles import mu_squared_ball
-from .quadrature import Demand, Panel, plan_line, plan_shift
+from .quadrature import Demand, Line, Panel, plan_shift
 
 __all__ = ["modulus_beyond", "moments_on_line", "real_moment"]
 
@@ -69,12 +70,10 @@ def _power_of_cos(alpha: arb, angle: arb) -> arb:
     return arb(1) if alpha >= 0 else (alpha * (angle / 2).cos().log()).exp()
 
 
-def _whole_line(pair: Sampled, base: GaussianShift, demand: Demand) -> _Nodes:
+def _whole_line(pair: Sampled, base: GaussianShift, line: Line, demand: Demand) -> _Nodes:
     mu, q, c = ball_of(base.mu_squared).sqrt(), ball_of(pair.rate), arb(demand.order)
     first = pair.order is Order.MIXTURE_FIRST
     alpha = 1 + c if first else -c
-    exponent = signed_exponent(pair, demand.order)
-    line = plan_line(sqrt(base.mu_squared), exponent, float(pair.rate), demand)
     h, y = arb(line.step), arb(line.height)
     mass, loss = [], []
     for k in range(line.first, line.last + 1):
@@ -183,9 +182,40 @@ def _half_line(pair: Sampled, base: GaussianShift, demand: Demand) -> _Nodes:
     q_mass, v, missed = _on_panels(pair, panels, mu, c, None)
     middle = (1 - q) * (mu / 2 / arb(2).sqrt()).erf()
     mass, loss = _glued_nodes(q_mass, v, q, middle)
-    cut = panels[-1].high
-    # beyond the cut r >= 1, so φ r^(-c) <= φ r^(1+c); cells are bounded from their ends
-    ends = [arb(cut), *(arb(float(s)) for s in tail_cells(sqrt(base.mu_squared), demand.order))]
+    # beyond the cut r >= 1, so φ r^(-c) <= φ r^(1+c)
+    tail = _rising_tail(mu, q, demand.order, panels[-1].high)
+    return _Nodes(mass, loss, lambda t: 2 * tail + missed(t))
+
+
+def _line_in_panels(pair: Sampled, base: GaussianShift, demand: Demand) -> _Nodes:
+    mu, q, c = ball_of(base.mu_squared).sqrt(), ball_of(pair.rate), arb(demand.order)
+    panels = panels_of(pair, demand)
+    q_mass, v, missed = _on_panels(pair, panels, mu, c, None)
+    low, high = panels[0].low + mu / 2, panels[-1].high + mu / 2
+    first = pair.order is Order.MIXTURE_FIRST
+    alpha = 1 + c if first else -c
+
+    def falling(u: arb) -> arb:
+        return _normal_density(u) * (alpha * _mixture(mu * u - mu * mu / 2, q)).exp()
+
+    steep, _ = _steepness(low, (alpha.max(arb(0)) + 1) * mu, alpha, mu, q)
+    tails = falling(low) / steep
+    # for α < 0 the logarithm falls by u at least
+    tails += _rising_tail(mu, q, demand.order, panels[-1].high) if first else falling(high) / high
+    log_r = [_mixture(x, q) for x in v]
+    if first:
+        mass = [p * x.exp() for p, x in zip(q_mass, log_r, strict=True)]
+        return _Nodes(mass, log_r, lambda t: missed(t) + tails)
+    return _Nodes(q_mass, [-x for x in log_r], lambda t: missed(t) + tails)
+
+
+def _rising_tail(mu: arb, q: arb, order: float, cut: float) -> arb:
+    """Return a bound on the integral of φ r^(1+c) over s = u - μ/2 beyond `cut` >= 0.
+
+    Cells are bounded from their ends.
+    """
+    c = arb(order)
+    ends = [arb(cut), *(arb(float(s)) for s in tail_cells(float(mu), order))]
     ends = [s for s in ends if s >= cut]
     tail = arb(0)
     for a, b in pairwise(ends):
@@ -194,8 +224,7 @@ def _half_line(pair: Sampled, base: GaussianShift, demand: Demand) -> _Nodes:
     steep = last - (1 + c) * mu
     if not steep > 0:
         raise ArithmeticError("Expected cells beyond the peak of the integrand.")
-    tail += _normal_density(last) * ((1 + c) * _mixture(mu * ends[-1], q)).exp() / steep
-    return _Nodes(mass, loss, lambda t: 2 * tail + missed(t))
+    return tail + _normal_density(last) * ((1 + c) * _mixture(mu * ends[-1], q)).exp() / steep
 
 
 def _interval(pair: Sampled, base: LaplaceShift, demand: Demand) -> _Nodes:
@@ -255,8 +284,10 @@ def _nodes(pair: DominatingPair, demand: Demand) -> _Nodes:
     match pair:
         case Sampled(base=GaussianShift() as base) if pair.order is Order.GLUED:
             return _half_line(pair, base, demand)
+        case Sampled(base=GaussianShift() as base) if line := line_of(pair, base, demand):
+            return _whole_line(pair, base, line, demand)
         case Sampled(base=GaussianShift() as base):
-            return _whole_line(pair, base, demand)
+            return _line_in_panels(pair, base, demand)
         case Sampled(base=LaplaceShift() as base):
             return _interval(pair, base, demand)
         case DiscreteGaussianShift():

@@ -22,8 +22,9 @@ terms beyond U > αμ⁺ fall at least geometrically, so their sum is at most f(
 - 1); likewise on the left, where α⁻ may be multiplied by p at the end: for α < 0 it is far shorter
 than α⁻μ if q is small, because r >= 1 - q there, while E[r^α] >= 1.
 
-*Half line u >= μ/2* (glued pairs) and interval (Laplace shifts). Gauss-Legendre with n points on a
-panel of half width w errs by at most (64/15) w X ρ^{2-2n} / (1 - ρ^{-2}), X the maximum of the
+*Half line u >= μ/2* (glued pairs), interval (Laplace shifts), and whole line where |τ| is so large
+that r^{iτ} turns fast where q e^v is not small, but hardly elsewhere. Gauss-Legendre with n points
+on a panel of half width w errs by at most (64/15) w X ρ^{2-2n} / (1 - ρ^{-2}), X the maximum of the
 modulus on the Bernstein ellipse of parameter ρ (Trefethen 2013, Theorem 19.3). X is bounded over
 the box around the ellipse by (i); by (ii) or, where better, (ii') |r| >= Re r >= 1 - q + q e^v cos
 θ; and by (iii) with the argument at the box's upper right corner, since arg r grows with Re v too.
@@ -40,6 +41,7 @@ __all__ = [
     "Density",
     "Line",
     "Panel",
+    "left_reach",
     "plan_line",
     "plan_panels",
     "plan_shift",
@@ -128,14 +130,20 @@ def plan_line(mu: float, alpha: float, rate: float, demand: Demand) -> Line:
 
 
 def _line(step: float, height: float, mu: float, alpha: float, rate: float, digits: float) -> Line:
-    spread, fall = sqrt(2 * digits) + 1, max(-alpha, 0.0)
-    left = fall * mu + spread
+    left = left_reach(mu, alpha, rate, digits)
+    right = max(alpha, 0.0) * mu + sqrt(2 * digits) + 1
+    return Line(step, -ceil(left / step), ceil(right / step), height)
+
+
+def left_reach(mu: float, alpha: float, rate: float, digits: float) -> float:
+    """Return a U such that φ r^α may be left out at u < -U."""
+    fall = max(-alpha, 0.0)
+    left = fall * mu + sqrt(2 * digits) + 1
     shorter = sqrt(2 * (digits - fall * log1p(-rate))) + 1
     met = rate * exp(-mu * shorter - mu * mu / 2)
     if shorter < left and shorter > 1 + fall * mu * met / (1 - rate + met):
-        left = shorter
-    right = max(alpha, 0.0) * mu + spread
-    return Line(step, -ceil(left / step), ceil(right / step), height)
+        return shorter
+    return left
 
 
 @lru_cache(maxsize=65536)

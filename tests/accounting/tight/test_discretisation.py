@@ -67,9 +67,9 @@ def one_step(x: float, rate: float, mu: float, order: Order) -> float:
         return -expm1(x) if first else 0.0
     v = log1p(odds)
     if first:
-        without = ndtr(-(v / mu + mu / 2))
+        without = float(ndtr(-(v / mu + mu / 2)))
         return float((1 - rate) * without + rate * ndtr(-(v / mu - mu / 2)) - exp(x) * without)
-    without = ndtr(v / mu + mu / 2)
+    without = float(ndtr(v / mu + mu / 2))
     return float(without - exp(x) * ((1 - rate) * without + rate * ndtr(v / mu - mu / 2)))
 
 
@@ -91,10 +91,11 @@ def two_steps(epsilon: float, rate: float, mu: float, order: Order) -> float:
         if odds > -1 and -14 < (u := (log1p(odds) + mu * mu / 2) / mu) < 14 + mu:
             cuts.add(u)
     x, w = np.polynomial.legendre.leggauss(12)
-    return sum(
+    parts = [
         (b - a) / 2 * float(w @ [term((a + b) / 2 + (b - a) / 2 * t) for t in x])
         for a, b in pairwise(sorted(cuts))
-    )
+    ]
+    return float(sum(parts))
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from dpledger.accounting.enclosure import precision
+from dpledger.accounting.tight import moments
 from dpledger.accounting.tight.dominating import (
     DiscreteGaussianShift,
     DiscreteLaplaceShift,
@@ -17,7 +18,13 @@ from dpledger.accounting.tight.dominating import (
     RandomisedAnswers,
     Sampled,
 )
-from dpledger.accounting.tight.moments import log_decay, log_moments, log_real_moments
+from dpledger.accounting.tight.moments import (
+    line_of,
+    log_decay,
+    log_moments,
+    log_real_moments,
+    nodes,
+)
 from dpledger.accounting.tight.moments_certified import modulus_beyond, moments_on_line
 from dpledger.accounting.tight.quadrature import Demand
 
@@ -133,3 +140,28 @@ def test_moments_of_many_real_orders_are_those_of_each(
         for c in orders.tolist()
     ]
     assert log_real_moments(pair, orders) == pytest.approx(alone, rel=1e-12)
+
+
+@pytest.mark.parametrize("order", [Order.MIXTURE_FIRST, Order.MIXTURE_SECOND])
+def test_where_a_small_rate_turns_fast_panels_do_what_a_line_does(
+    order: Order, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = GaussianShift(Fraction(1))
+    pair, step, demand = Sampled(base, Fraction(1, 10_000), order), 500.0, Demand(8.0, 1500.0, 40.0)
+    z = np.asarray(demand.order + 1j * step * np.arange(4), np.complex128)
+    assert line_of(pair, base, demand) is None
+    in_panels = log_moments(pair, z, demand)
+    with precision(128):
+        balls = moments_on_line(pair, step, 3, demand)
+    nodes.cache_clear()
+    monkeypatch.setattr(moments, "_LONG_LINE", 1 << 30)
+    assert line_of(pair, base, demand) is not None
+    on_a_line = log_moments(pair, z, demand)
+    with precision(128):
+        others = moments_on_line(pair, step, 3, demand)
+    nodes.cache_clear()
+    assert np.abs(in_panels.log - on_a_line.log).max() < 1e-12
+    for k in range(4):
+        assert balls[k].overlaps(others[k])
+        assert float(balls[k].real.rad()) < 1e-14
+        assert abs(complex(balls[k]) - complex(np.exp(in_panels.log[k]))) < 1e-12

@@ -28,7 +28,7 @@ _LEAST_EPSILON = 0.1
 
 def _candidates(s: PrSetting) -> dict[str, Candidate]:
     """The published algorithm with R_P and two rates beside it."""
-    algorithm = replace(algorithm_of(s, first_noise(s)), tolerance=s.tolerance)
+    algorithm = algorithm_of(s, first_noise(s))
 
     def at(rate: float) -> Candidate:
         published = PublishedPrAdmm(replace(algorithm, schedule=PeriodicDecay(rate, s.K_p)))

@@ -21,7 +21,8 @@ def _multiplier(s: PrSetting) -> float:
 
 
 def _repaired_algorithm(s: PrSetting) -> PrAdmm:
-    return replace(algorithm_of(s, _multiplier(s)), tolerance=s.tolerance)
+    exact = algorithm_of(s, _multiplier(s))
+    return replace(exact, tolerance=s.tau or exact.tolerance)
 
 
 def _repaired(s: PrSetting) -> list[Event]:

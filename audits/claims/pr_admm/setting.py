@@ -39,7 +39,7 @@ _FEATURES = 2
 _MOST = {"K": 500, "K_p": 500, "D": 10**9, "N": 50, "neighbours": 49}
 
 
-_TINY = 1e-12
+_RELATIVE = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +107,6 @@ class PrSetting:
         return DataShape(parties, count or self.D, _FEATURES, self.V, adjacency)
 
     @property
-    def tolerance(self) -> float:
-        """The gradient norm of a run: where noise is large, no tiny one can be certified."""
-        return self.tau or _TINY
-
-    @property
     def modulus(self) -> Fraction:
         """m = 2 eta |V_i| + 2 Lambda/N."""
         return 2 * Fraction(self.eta) * self.neighbours + 2 * Fraction(self.Lambda) / self.N
@@ -127,7 +122,8 @@ def algorithm_of(s: PrSetting, noise_multiplier: float, *, threshold: float = in
         penalty=s.eta,
         regularisation=s.Lambda,
         threshold=threshold,
-        tolerance=_TINY,
+        # where noise is large, so are gradients, and no tiny norm can be certified
+        tolerance=_RELATIVE * s.V * max(1.0, noise_multiplier),
         loss=LinearLoss(),
     )
 

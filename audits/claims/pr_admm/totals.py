@@ -100,14 +100,19 @@ def _one_release(s: PrSetting) -> Counterexample:
 
 
 def _one_period(case: Case[PrSetting]) -> Attack | None:
-    """Two rounds where they are free; None where the conversion's slack hides the error."""
+    """Two rounds where they are free.
+
+    None where the conversion's slack hides the error, or there is no noise to replay.
+    """
     s = case.at(epsilon=1.0).setting
     rounds = s.K
     if case.free("K"):
         rounds = 2 if case.free("K_p") else s.K_p
     s = replace(s, K=rounds, K_p=rounds if case.free("K_p") else s.K_p)
-    solve, pair = PublishedPrAdmm(algorithm_of(s, first_noise(s))).solve, one_each(s)
-    if guarantee(planned(solve, pair.dataset.shape), delta=s.delta).epsilon <= s.epsilon:
+    noise, pair = first_noise(s), one_each(s)
+    solve = PublishedPrAdmm(algorithm_of(s, noise)).solve
+    exact = guarantee(planned(solve, pair.dataset.shape), delta=s.delta).epsilon
+    if noise == 0 or exact <= s.epsilon:
         return None
     told = f"K = {s.K}, K_p = {s.K_p}, epsilon = {s.epsilon:g}, one record an agent"
     return Attack(solve, pair, s.epsilon, s.delta, told)
@@ -146,19 +151,25 @@ def _conversion(s: PrSetting) -> Enclosure:
     return epsilon_from_zcdp(rho=published_guarantee(replace(s, convex=False)).rho, delta=s.delta)
 
 
-def _whole_run(s: PrSetting, epsilon: float, promise: str) -> Attack:
-    """All agents' messages of all rounds, where one record an agent attains Lemma 5."""
-    algorithm = replace(algorithm_of(s, first_noise(s)), tolerance=s.tolerance)
+def _whole_run(s: PrSetting, epsilon: float, promise: str) -> Attack | None:
+    """All agents' messages of all rounds, where one record an agent attains Lemma 5.
+
+    None for the one round that Theorem 3 gives no noise at all.
+    """
+    noise = first_noise(s)
+    if noise == 0:
+        return None
+    algorithm = algorithm_of(s, noise)
     told = f"K = {s.K}, K_p = {s.K_p}, one record an agent: {promise}"
     return Attack(PublishedPrAdmm(algorithm).solve, one_each(s), epsilon, s.delta, told)
 
 
-def _converted_rounds(case: Case[PrSetting]) -> Attack:
+def _converted_rounds(case: Case[PrSetting]) -> Attack | None:
     s = case.setting
     return _whole_run(s, _conversion(s).upper_float, "zCDP's conversion of the exact total")
 
 
-def _all_agents(case: Case[PrSetting]) -> Attack:
+def _all_agents(case: Case[PrSetting]) -> Attack | None:
     s = case.setting
     own = published_guarantee(replace(s, convex=False)).epsilon.upper_float
     return _whole_run(s, own, "what the record's own agent costs alone")

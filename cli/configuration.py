@@ -50,37 +50,38 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
     @cached_property
     def shape(self) -> DataShape:
         """What is public about the training data; no record is read."""
-        schema, data = self.schema, self.data
-        own: tuple[int, ...] = ()
-        if data.parties is not None:
-            parties = tuple(f"agent-{i + 1:04d}" for i in range(data.parties))
-            count = data.train_records // data.parties
-        else:
-            if schema.party is None or data.party_records is None:
-                raise ConfigurationError(
-                    f"{data.schema}: Expected a party column, or data.parties to deal records."
-                )
-            parties = schema.party.parties
-            if isinstance(data.party_records, int):
-                count = data.party_records
-            else:
-                own, count = data.party_records, min(data.party_records, default=0)
-                if len(own) != len(parties):
-                    raise ConfigurationError(
-                        f"Expected data.party_records to be one number, or {len(parties)} for the "
-                        f"parties of {data.schema}, instead got {len(own)}."
-                    )
+        schema = self.schema
+        parties, counts = self._parties()
         if self.solver.algorithm is Algorithm.PR_ADMM:
             self._require_network(len(parties))
         return DataShape(
             parties,
-            count,
+            min(counts),
             len(schema.feature_names),
             schema.row_bound,
             self.privacy.adjacency,
             schema.label.domain,
-            own,
+            counts,
         )
+
+    def _parties(self) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        """Return who holds records, and how many each has at least."""
+        data, column = self.data, self.schema.party
+        if data.parties is not None:
+            names = tuple(f"agent-{i + 1:04d}" for i in range(data.parties))
+            return names, (data.train_records // data.parties,) * data.parties
+        if column is None or data.party_records is None:
+            raise ConfigurationError(
+                f"{data.schema}: Expected a party column, or data.parties to deal records."
+            )
+        least, number = data.party_records, len(column.parties)
+        counts = (least,) * number if isinstance(least, int) else least
+        if len(counts) != number:
+            raise ConfigurationError(
+                f"Expected data.party_records to be one number, or {number} for the parties of "
+                f"{data.schema}, instead got {len(counts)}."
+            )
+        return column.parties, counts
 
     def _require_network(self, agents: int) -> None:
         if agents < 2:

@@ -87,9 +87,7 @@ class PrAdmm:
 
     The subproblem of an agent with |V_i| neighbours has modulus m_i = 2 eta |V_i| + 2 Λ/N. Every
     agent's noise is in units of its own sensitivity, which is smaller the more neighbours it has,
-    and the more records by the data's public `party_counts`: a record lives with one agent, and the
-    total is the maximum over agents. What is released is x_i times the largest sensitivity over its
-    own, with one noise_std for all; dividing by that public number is left to who receives it.
+    and the more records by the data's public `party_counts` (see `noise_weights`).
 
     Args:
         network: who talks to whom; its agents are the data set's parties, in order.

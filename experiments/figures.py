@@ -27,8 +27,12 @@ _COLOURS = (
 )  # fmt: skip
 _MARKERS = "osD^vPX"
 _STYLE: dict[Any, Any] = {"svg.hashsalt": "dpledger", "svg.fonttype": "none", "font.size": 9.0}
-_FEW_DECADES = 1e4
-_FINE = (1.0, 1.2, 1.4, 1.6, 1.8, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0)
+_LABELLED = (
+    (4.0, (1.0, 1.2, 1.4, 1.6, 1.8, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0)),
+    (1e3, (1.0, 2.0, 5.0)),
+    (1e4, (1.0,)),
+)
+"""By how far an axis reaches: which multiples of powers of ten are labelled."""
 _DASHES = {
     Kind.PUBLISHED: "--",
     Kind.REPAIRED: "-",
@@ -81,13 +85,15 @@ def _runs(cells: Sequence[Measured]) -> str:
 
 
 def _logarithmic(axis: Any) -> None:
-    """Scale an axis, with labels that are numbers and not powers, and enough of them."""
+    """Scale an axis, with labels that are numbers and not powers unless there are many decades."""
     name = axis.axis_name
     getattr(axis.axes, f"set_{name}scale")("log")
     low, high = getattr(axis.axes, f"get_{name}lim")()
-    if high / low < _FEW_DECADES:
-        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high > 4 * low else _FINE))
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    for range_of, multiples in _LABELLED:
+        if high / low < range_of:
+            axis.set_major_locator(LogLocator(subs=multiples))
+            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            break
     axis.set_minor_formatter(NullFormatter())
 
 

@@ -103,7 +103,7 @@ class MarginLoss(Protocol):
     """What a loss l(score, label) = phi(label·score) of labels ±1 may have for speed.
 
     Where many trials share the rows, these are multiplied by their labels once, and slopes are
-    functions of one array, written over it.
+    functions of one array, written over it. `derivative` is label·phi'(label·score) all the same.
     """
 
     def margin_derivative(self, margins: FloatArray) -> FloatArray:

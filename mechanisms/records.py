@@ -17,7 +17,7 @@ from scipy import sparse
 
 from .clipping import HEADROOM, project_to_ball
 from .errors import InvalidParameter
-from .labels import LabelDomain
+from .labels import SIGNS, LabelDomain
 from .protocols import FloatArray, Loss
 
 __all__ = ["Records", "combined", "gather_records", "record_slopes"]
@@ -174,9 +174,12 @@ class _Dense:
             return combined(self, record_slopes(self, loss, w))
         sums, bound = np.empty(w.shape), float(loss.derivative_bound)
         into, points = (a.reshape(-1, *w.shape[-2:]).swapaxes(0, 1) for a in (sums, w))
-        # of a `MarginLoss`, whose isinstance takes as long as a block
-        by_margin: Callable[[FloatArray], FloatArray] | None
-        by_margin, width = getattr(loss, "margin_derivative", None), w.shape[-1]
+        width = w.shape[-1]
+        by_margin: Callable[[FloatArray], FloatArray] | None = None
+        # rows times other labels could be longer than the bound on rows
+        if loss.label_domain == SIGNS:
+            # of a `MarginLoss`, whose isinstance takes as long as a block
+            by_margin = getattr(loss, "margin_derivative", None)
         for parties, some, trials in _blocks(points.shape[1], self.rows.shape):
             rows, labels = self.rows[parties, some], self.labels[parties, some]
             here, there = points[parties, trials], into[parties, trials]

@@ -1,6 +1,8 @@
 """Both layouts of records compute what a loop over records does, for any number of scores."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -144,3 +146,36 @@ def test_rows_with_their_signs_give_the_very_gradients_of_rows_and_labels(trials
     scores = points[:, 1] @ data._records.rows[1].T
     slopes = Logistic().derivative(scores, data._records.labels[1])
     assert np.allclose(signed[:, 1], slopes @ data._records.rows[1], rtol=1e-12, atol=1e-14)
+
+
+@dataclass(frozen=True)
+class Steep:
+    """-label·score, which says that its slopes are at most 1, of labels that are larger."""
+
+    outputs: int = 1
+    derivative_bound: Fraction = Fraction(1)
+    curvature_bound: Fraction | None = Fraction(0)
+    label_domain: LabelDomain = RealLabels(5.0)
+
+    def value(self, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        return -labels * scores
+
+    def derivative(self, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        return np.broadcast_to(-labels, scores.shape).copy()
+
+    def margin_derivative(self, margins: np.ndarray) -> np.ndarray:
+        margins[:] = -1.0
+        return margins
+
+
+@pytest.mark.parametrize("trials", [1, 50])
+def test_no_loss_leaves_its_bound_by_the_sizes_of_labels(trials: int) -> None:
+    data = PrivateDataset(
+        np.array([[1.0, 0.0], [1.0, 0.0]]),
+        np.array([5.0, 5.0]),
+        adjacency=Adjacency.REPLACE_ONE,
+        row_bound=1.0,
+        label_domain=RealLabels(5.0),
+    )
+    found = data._held().mean_gradient(Steep(), np.zeros((trials, 1, 2)))
+    assert np.linalg.norm(found, axis=-1).max() <= 1.0

@@ -161,7 +161,8 @@ def _peak_power(
         raise ArithmeticError(f"Expected angle={theta} in [0, pi).")
     top, bottom = q * (slope * high).exp(), q * (slope * low).exp()
     turn = acb(1 - q + top * theta.cos(), top * theta.sin()).arg()
-    least = ((1 - q + bottom) * (theta / 2).cos()).max(1 - q + bottom * theta.cos())
+    real = 1 - q + (bottom * theta.cos()).min(top * theta.cos())
+    least = ((1 - q + bottom) * (theta / 2).cos()).max(real)
     falling = (-order * least.log()).exp()
     if pair.order is Order.MIXTURE_SECOND:
         return falling, turn

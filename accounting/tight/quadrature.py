@@ -26,8 +26,9 @@ than α⁻μ if q is small, because r >= 1 - q there, while E[r^α] >= 1.
 that r^{iτ} turns fast where q e^v is not small, but hardly elsewhere. Gauss-Legendre with n points
 on a panel of half width w errs by at most (64/15) w X ρ^{2-2n} / (1 - ρ^{-2}), X the maximum of the
 modulus on the Bernstein ellipse of parameter ρ (Trefethen 2013, Theorem 19.3). X is bounded over
-the box around the ellipse by (i); by (ii) or, where better, (ii') |r| >= Re r >= 1 - q + q e^v cos
-θ; and by (iii) with the argument at the box's upper right corner, since arg r grows with Re v too.
+the box around the ellipse by (i); by (ii) or, where better, (ii') |r| >= Re r >= 1 - q + q e^v cos θ,
+θ at the box's upper edge and v at its left end, or at its right end where cos θ < 0; and by (iii)
+with the argument at the box's upper right corner, since arg r grows with Re v too.
 """
 
 from dataclasses import dataclass
@@ -218,7 +219,8 @@ def _log_power(
     top = exp(min(density.slope * high, 700.0)) * rate
     bottom = exp(min(density.slope * low, 700.0)) * rate
     turn = atan2(top * sin(theta), 1 - rate + top * cos(theta))
-    least = max((1 - rate + bottom) * cos(theta / 2), 1 - rate + bottom * cos(theta))
+    real = 1 - rate + min(bottom * cos(theta), top * cos(theta))
+    least = max((1 - rate + bottom) * cos(theta / 2), real)
     rising = 0.0 if density.falling else (1 + demand.order) * log(1 - rate + top)
     falling = -demand.order * log(least)
     return max(rising, falling, 0.0) + log(2) + demand.reach * turn

@@ -5,9 +5,10 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+from flint import arb
 
 from dpledger.accounting.enclosure import precision
-from dpledger.accounting.tight import moments
+from dpledger.accounting.tight import moments, moments_certified, quadrature
 from dpledger.accounting.tight.dominating import (
     DiscreteGaussianShift,
     DiscreteLaplaceShift,
@@ -26,7 +27,7 @@ from dpledger.accounting.tight.moments import (
     nodes,
 )
 from dpledger.accounting.tight.moments_certified import modulus_beyond, moments_on_line
-from dpledger.accounting.tight.quadrature import Demand
+from dpledger.accounting.tight.quadrature import Demand, Density
 
 GAUSSIAN, LAPLACE = GaussianShift(Fraction(9, 4)), LaplaceShift(Fraction(3, 2))
 PAIRS: list[DominatingPair] = [
@@ -165,3 +166,24 @@ def test_where_a_small_rate_turns_fast_panels_do_what_a_line_does(
         assert balls[k].overlaps(others[k])
         assert float(balls[k].real.rad()) < 1e-14
         assert abs(complex(balls[k]) - complex(np.exp(in_panels.log[k]))) < 1e-12
+
+
+@pytest.mark.parametrize("angle", [0.4, 1.5, 1.7, 2.3, 2.9])
+@pytest.mark.parametrize("low", [-6.0, -1.0, 0.5])
+@pytest.mark.parametrize("rate", [Fraction(1, 100), Fraction(1, 2)])
+def test_powers_of_r_are_bounded_all_over_a_panels_box(
+    angle: float, low: float, rate: Fraction
+) -> None:
+    """Where the real part of e^v is negative, r is smallest where that is largest in modulus."""
+    c, high, q = 3.0, low + 5.0, float(rate)
+    pair = Sampled(GaussianShift(Fraction(1)), rate, Order.MIXTURE_SECOND)
+    v = np.linspace(low, high, 301)[:, None] + 1j * np.linspace(0.0, angle, 101)
+    largest = float((np.abs(1 - q + q * np.exp(v)) ** -c).max())
+    with precision(96):
+        ball, _ = moments_certified._peak_power(
+            pair, arb(c), arb(1), arb(low), arb(high), arb(angle)
+        )
+    assert float(ball.lower()) >= largest * (1 - 1e-9)
+    density, demand = Density(1.0, low, falling=True), Demand(c, 0.0, 40.0)
+    planned = quadrature._log_power(density, q, demand, low, high, angle)
+    assert planned >= np.log(largest) + np.log(2) - 1e-9

@@ -7,8 +7,8 @@ A row is one bound on one mechanism: in how many repetitions the bound was above
 (or a true claim was refuted), and the median bound beside the truth. The exit status is 1 if a
 bound with a confidence exceeds the truth more often than it may, by more than binomial chance
 (1 in 1000 over the whole table). The Bayesian interval claims no confidence: reported, not gated,
-with a tenth of the repetitions. `--peers` puts the auditing modules of jax-privacy and of
-privacy-estimates beside ours, where they are installed, with a tenth of the repetitions too
+with a fiftieth of the repetitions. `--peers` puts the auditing modules of jax-privacy and of
+privacy-estimates beside ours, where they are installed, with a tenth of the repetitions
 (jax-privacy's multi-split, far slower than all others, with a hundredth).
 """
 
@@ -298,7 +298,7 @@ def rows(asked: argparse.Namespace) -> Iterator[Case]:
     for mechanism in MECHANISMS:
         for trials in asked.trials:
             for name, gated, experiment in experiments(mechanism, trials, asked.confidence):
-                one_in = 1 if gated else 10
+                one_in = 1 if gated else 50
                 yield Case(number, mechanism, trials, name, gated, one_in, experiment)
                 number += 1
     if asked.peers:

@@ -26,15 +26,17 @@ than α⁻μ if q is small, because r >= 1 - q there, while E[r^α] >= 1.
 that r^{iτ} turns fast where q e^v is not small, but hardly elsewhere. Gauss-Legendre with n points
 on a panel of half width w errs by at most (64/15) w X ρ^{2-2n} / (1 - ρ^{-2}), X the maximum of the
 modulus on the Bernstein ellipse of parameter ρ (Trefethen 2013, Theorem 19.3). X is bounded over
-the box around the ellipse by (i); by (ii) or, where better, (ii') |r| >= Re r >= 1 - q + q e^v cos θ,
-θ at the box's upper edge and v at its left end, or at its right end where cos θ < 0; and by (iii)
-with the argument at the box's upper right corner, since arg r grows with Re v too.
+the box around the ellipse by (i); by (ii) or, where better, (ii') |r| >= Re r = 1 - q + q e^v cos θ
+with θ at the box's upper edge, v at its left end or, where cos θ < 0, at its right end; and by
+(iii) with the argument at the box's upper right corner, since arg r grows with Re v too.
 """
 
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
-from math import atan2, ceil, cos, exp, log, log1p, pi, sin, sqrt
+from math import ceil, cos, exp, log, log1p, pi, sin, sqrt
+
+import numpy as np
+import numpy.typing as npt
 
 __all__ = [
     "WIDEST_SHIFT",
@@ -47,6 +49,8 @@ __all__ = [
     "plan_panels",
     "plan_shift",
 ]
+
+Floats = npt.NDArray[np.float64]
 
 WIDEST_SHIFT = 0.7
 """Largest shift of a line of integration, in units of π/μ, where the zeros of r lie."""
@@ -102,12 +106,12 @@ class Density:
         """Return the exponent of r in the integrand that is largest beyond r = 1."""
         return -order if self.falling else 1 + order
 
-    def log_bound(self, low: float, high: float, height: float) -> float:
-        """Return a bound on the log modulus over low <= Re x <= high, |Im x| <= height."""
+    def log_bound(self, low: Floats, high: Floats, height: float) -> Floats:
+        """Return bounds on the log modulus over low <= Re x <= high, |Im x| <= height."""
         if self.laplace_epsilon is not None:
             return -(low + self.laplace_epsilon) / 2 - log(4)
-        nearest = max(low + self.slope / 2, -(high + self.slope / 2), 0.0)
-        return (height * height - nearest * nearest - log(2 * pi)) / 2
+        nearest = np.maximum(np.maximum(low + self.slope / 2, -(high + self.slope / 2)), 0.0)
+        return np.asarray((height * height - nearest * nearest - log(2 * pi)) / 2)
 
 
 def _log_k(alpha: float, angle: float) -> float:
@@ -168,11 +172,8 @@ def plan_panels(density: Density, rate: float, upper: float, demand: Demand) -> 
     best: tuple[Panel, ...] = ()
     for longest in (4.0, 2.0, 1.0, 0.5, 0.25, 0.125):
         count = max(1, ceil(width / longest))
-        edges = [density.lower + width * i / count for i in range(count + 1)]
-        panels = tuple(
-            _plan_panel(density, rate, low, high, demand.digits + log(count) - peak, demand)
-            for low, high in pairwise(edges)
-        )
+        edges = density.lower + width * np.arange(count + 1) / count
+        panels = _panels(density, rate, edges, demand.digits + log(count) - peak, demand)
         if best and sum(p.points for p in panels) >= sum(p.points for p in best):
             break
         best = panels
@@ -181,19 +182,18 @@ def plan_panels(density: Density, rate: float, upper: float, demand: Demand) -> 
 
 def _log_peak(density: Density, rate: float, upper: float, order: float) -> float:
     """Return about the largest log of the integrand at the real order; errors are relative."""
-    points = (density.lower + (upper - density.lower) * i / 64 for i in range(65))
-    return max(
-        density.log_bound(x, x, 0.0)
-        + density.power(order) * log(1 - rate + rate * exp(min(density.slope * x, 700.0)))
-        for x in points
-    )
+    x = density.lower + (upper - density.lower) * np.arange(65) / 64
+    log_r = np.log(1 - rate + rate * np.exp(np.minimum(density.slope * x, 700.0)))
+    return float(np.max(density.log_bound(x, x, 0.0) + density.power(order) * log_r))
 
 
-def _plan_panel(
-    density: Density, rate: float, low: float, high: float, digits: float, demand: Demand
-) -> Panel:
-    half, middle = (high - low) / 2, (high + low) / 2
-    points, ellipse = 1 << 30, 2.0
+def _panels(
+    density: Density, rate: float, edges: Floats, digits: float, demand: Demand
+) -> tuple[Panel, ...]:
+    """Return the panels between edges, evenly spaced, each with the fewest points that do."""
+    low, high = edges[:-1], edges[1:]
+    half, middle = float(np.max(high - low)) / 2, (high + low) / 2
+    points, ellipse = np.full(low.shape, 2.0**30), np.full(low.shape, 2.0)
     for rho in (1.1, 1.2, 1.35, 1.6, 2.0, 2.5, 3.2, 4.0, 5.0, 6.5, 8.0):
         height, reach = (rho - 1 / rho) / 2 * half, (rho + 1 / rho) / 2 * half
         if density.slope * height >= 0.95 * pi:
@@ -201,26 +201,29 @@ def _plan_panel(
         peak = density.log_bound(middle - reach, middle + reach, height)
         peak += _log_power(density, rate, demand, middle - reach, middle + reach, height)
         excess = digits + peak + log(4.3 * half) - log1p(-(rho**-2))
-        needed = max(2, ceil(1 + excess / (2 * log(rho))))
-        if needed < points:
-            points, ellipse = needed, rho
+        needed = np.maximum(2, np.ceil(1 + excess / (2 * log(rho))))
+        ellipse = np.where(needed < points, rho, ellipse)
+        points = np.minimum(points, needed)
     # few distinct numbers of points, so that the rules are found again
-    return Panel(low, high, -(-points // 4) * 4, ellipse)
+    points = 4 * np.ceil(points / 4)
+    found = zip(low.tolist(), high.tolist(), points.tolist(), ellipse.tolist(), strict=True)
+    return tuple(Panel(a, b, int(n), rho) for a, b, n, rho in found)
 
 
 def _log_power(
-    density: Density, rate: float, demand: Demand, low: float, high: float, height: float
-) -> float:
-    """Return a bound on log (|r^(1+z)| + |r^(-z)|) over a box, by (i), (ii'), (iii).
+    density: Density, rate: float, demand: Demand, low: Floats, high: Floats, height: float
+) -> Floats:
+    """Return bounds on log (|r^(1+z)| + |r^(-z)|) over boxes, by (i), (ii'), (iii).
 
-    At least log 2, so that it holds for all lower orders too.
+    At least log 2, so that they hold for all lower orders too.
     """
     theta = density.slope * height
-    top = exp(min(density.slope * high, 700.0)) * rate
-    bottom = exp(min(density.slope * low, 700.0)) * rate
-    turn = atan2(top * sin(theta), 1 - rate + top * cos(theta))
-    real = 1 - rate + min(bottom * cos(theta), top * cos(theta))
-    least = max((1 - rate + bottom) * cos(theta / 2), real)
-    rising = 0.0 if density.falling else (1 + demand.order) * log(1 - rate + top)
-    falling = -demand.order * log(least)
-    return max(rising, falling, 0.0) + log(2) + demand.reach * turn
+    top = np.exp(np.minimum(density.slope * high, 700.0)) * rate
+    bottom = np.exp(np.minimum(density.slope * low, 700.0)) * rate
+    turn = np.arctan2(top * sin(theta), 1 - rate + top * cos(theta))
+    real = 1 - rate + np.minimum(bottom * cos(theta), top * cos(theta))
+    least = np.maximum((1 - rate + bottom) * cos(theta / 2), real)
+    power = np.maximum(-demand.order * np.log(least), 0.0)
+    if not density.falling:
+        power = np.maximum(power, (1 + demand.order) * np.log(1 - rate + top))
+    return np.asarray(power + log(2) + demand.reach * turn)

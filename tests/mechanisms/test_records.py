@@ -1,7 +1,7 @@
 """Both layouts of records compute what a loop over records does, for any number of scores."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -155,7 +155,7 @@ class Steep:
     outputs: int = 1
     derivative_bound: Fraction = Fraction(1)
     curvature_bound: Fraction | None = Fraction(0)
-    label_domain: LabelDomain = RealLabels(5.0)
+    label_domain: LabelDomain = field(default_factory=lambda: RealLabels(5.0))
 
     def value(self, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
         return -labels * scores
@@ -179,3 +179,21 @@ def test_no_loss_leaves_its_bound_by_the_sizes_of_labels(trials: int) -> None:
     )
     found = data._held().mean_gradient(Steep(), np.zeros((trials, 1, 2)))
     assert np.linalg.norm(found, axis=-1).max() <= 1.0
+
+
+@pytest.mark.parametrize("lead", [(), (3,), (2, 3)])
+def test_means_of_one_column_and_several_scores_are_divided(lead: tuple[int, ...]) -> None:
+    data = PrivateDataset(
+        np.full((6, 1), 0.5),
+        np.array([0.0, 1.0, 2.0, 0.0, 1.0, 0.0]),
+        adjacency=Adjacency.REPLACE_ONE,
+        row_bound=1.0,
+        party_of=HOME,
+        parties=("a", "b"),
+        label_domain=ClassLabels(3),
+    )
+    records, point = data._held(), np.zeros((*lead, 2, 3))
+    sums = records.sum_gradient(Multinomial(3), point)
+    means = records.mean_gradient(Multinomial(3), point)
+    assert np.allclose(means, sums / np.array([[2.0], [4.0]]), rtol=1e-15)
+    assert np.abs(means).max() > 0.1

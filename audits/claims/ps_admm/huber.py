@@ -22,6 +22,7 @@ from ....mechanisms.private_data import PrivateDataset
 from ....mechanisms.protocols import EventList, FloatArray
 from ....mechanisms.sampling import SeededSampler
 from ....solvers.stochastic import PrintedWeights, PublishedPsAdmm, StochasticRounds
+from ..attack import countable
 from ..claim import Case, Counterexample
 from .constant import bracket
 from .setting import PsSetting, printed_noise
@@ -32,8 +33,6 @@ _GRID = 6001
 _CHUNK = 500
 # what 20,000 runs without it leave possible of an event, at 99.95 per cent
 _UNSEEN = 4e-4
-# of the epsilon that an event shows, for counting to show it too
-_MARGIN = 0.2
 _RECORDS = (100, 200, 300, 500)
 _MOST_DRAWS = 10**5
 _NO_PENALTY = 1e-9
@@ -130,11 +129,13 @@ def huber_event(case: Case[PsSetting]) -> Counterexample | None:
     the instance shows too little, or the records are so many that runs would take long.
     """
     settings = [case.at(K=1, M=records).setting for records in _RECORDS]
-    shown = [first_message(s, s.c, unseen=_UNSEEN).epsilon for s in settings]
-    s = settings[int(np.argmax(shown))]
-    if s.zero_out or s.logistic or s.M * s.S > _MOST_DRAWS or max(shown) < s.epsilon + _MARGIN:
+    events = [(first_message(s, s.c, unseen=_UNSEEN), s) for s in settings]
+    found, s = max(events, key=lambda pair: pair[0].epsilon)
+    if s.zero_out or s.logistic or s.M * s.S > _MOST_DRAWS:
         return None
-    return _event(s, first_message(s, s.c, unseen=_UNSEEN))
+    often, rarely = found.probability, found.neighbour_probability + _UNSEEN
+    shows = countable(often, rarely, epsilon=s.epsilon, delta=s.delta)
+    return _event(s, found) if shows else None
 
 
 def _event(s: PsSetting, found: FirstMessage) -> Counterexample:

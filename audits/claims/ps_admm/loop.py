@@ -34,8 +34,15 @@ class WeightsPromise:
                 "runs, but Jensen's inequality in Lemma 7 has a negative weight.",
                 "Repair: xi = 2 eta/(2 - eta nu), zeta = 2 eta - xi, which eta nu <= 1 allows.",
             ),
-            evidence=(Derivation((reason,)),),
+            evidence=(Derivation((reason, _square_of_the_average(following))),),
         )
+
+
+def _square_of_the_average(weight: float) -> str:
+    """What Jensen's inequality would say of f(v) = v² at v^s = 1, v^(s+1) = 1/2."""
+    square, mean = (1 - weight / 2) ** 2, 1 - 0.75 * weight
+    word = "at most" if square <= mean else "above"
+    return f"v̂² = {square:.6g} for v = 1, 1/2 is {word} the average {mean:.6g} of 1, 1/4"
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ _DISTINCT = 6.0
 # by how much an epsilon has to be larger than promised, for a few thousand runs to tell
 _VISIBLE = 0.02
 # beyond, so few runs show nothing
-_LARGEST = 90.0
+_LARGEST = 100.0
 _MOST_STEPS = 100
 
 

@@ -101,6 +101,17 @@ def test_ps4_corrected_weights_are_a_convex_combination(eta_nu: float, weight: f
     assert finding.figures["weight of v^s"].upper_float == pytest.approx(weight, rel=REL)
 
 
+def test_ps4_the_printed_average_breaks_jensens_inequality_and_the_corrected_one_does_not() -> None:
+    case = PAPER.case(["eta_nu=0.1"])
+    printed, corrected = (
+        replace(promise("PS-4"), weights=weights).judge(case).evidence[0].lines[1]
+        for weights in (PrintedWeights(), ConvexWeights())
+    )
+    assert "0.0625" in printed
+    assert "above the average -0.875" in printed
+    assert "at most the average" in corrected
+
+
 def test_the_quick_verdicts_at_the_papers_own_parameters() -> None:
     expected = {
         "PS-2": Verdict.UNSPECIFIED,

@@ -100,6 +100,11 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
         return (
             "records fit the schema, and how many are complete is public (a file with others is "
             "refused aloud)",
+            *(
+                ("which party holds which record is public, and neighbours agree in it",)
+                if self.data.parties is None
+                else ()
+            ),
             *(() if self.noise.seed is None else ("noise.seed is secret and served one run only",)),
         )
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..mechanisms.curators import Curator
 from ..mechanisms.errors import (
+    InvalidParameter,
     require_nonnegative,
     require_open_unit,
     require_positive,
@@ -113,7 +114,7 @@ class SharingAdmm:
     opening: bool = False
 
     def __post_init__(self) -> None:
-        if self.rounds or not self.opening:
+        if not (self.opening and type(self.rounds) is int and self.rounds == 0):
             require_positive_int("rounds", self.rounds)
         require_nonnegative("noise_multiplier", self.noise_multiplier)
         require_positive("penalty", self.penalty)
@@ -236,6 +237,8 @@ class PublishedSharingAdmm:
 
     def __post_init__(self) -> None:
         require_nonnegative("noise_std", self.noise_std)
+        if self.algorithm.opening:
+            raise InvalidParameter("algorithm.opening", True, "False, as published")
 
     def solve(
         self, dataset: VerticalDataset, curator: Curator, *, observe: Observer | None = None

@@ -70,6 +70,16 @@ def test_a_run_of_unequal_parties_is_what_was_planned(
     assert (verified.status, verified.data["verdict"]) == (0, "proved")
 
 
+def test_a_plan_says_that_homes_of_records_are_public_where_they_are_a_column(
+    call: Call, hospitals: Path
+) -> None:
+    told = "which party holds which record is public, and neighbours agree in it"
+    for changes, stated in (((DEALT, OWN),), True), ((), False):
+        planned = call("plan", edited(hospitals, *changes), "--json")
+        assert planned.status == 0, planned.err
+        assert (told in planned.data["guarantee"]["assumptions"]) is stated
+
+
 def test_the_attack_on_a_large_party_measures_what_its_own_noise_costs(
     call: Call, hospitals: Path
 ) -> None:

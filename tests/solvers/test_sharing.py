@@ -9,6 +9,7 @@
 
 from dataclasses import replace
 from math import log, sqrt
+from typing import Any
 
 import numpy as np
 import pytest
@@ -176,6 +177,17 @@ def test_models_after_an_opening_alone_are_each_partys_ridge_regression_on_label
 def test_no_rounds_want_an_opening() -> None:
     with pytest.raises(InvalidParameter, match="Expected rounds=0"):
         SharingAdmm(0, 1.0)
+
+
+@pytest.mark.parametrize("rounds", [None, False, 0.0, "", -1])
+def test_an_opening_is_no_leave_for_other_rounds_than_whole_numbers(rounds: Any) -> None:
+    with pytest.raises(InvalidParameter, match="Expected rounds="):
+        SharingAdmm(rounds, 1.0, opening=True)
+
+
+def test_the_published_algorithm_has_no_opening_to_leave_out() -> None:
+    with pytest.raises(InvalidParameter, match="opening"):
+        PublishedSharingAdmm(replace(BASE, opening=True), 3.0)
 
 
 def pooled_optimum(weight: float) -> np.ndarray:

@@ -30,7 +30,14 @@ import numpy as np
 import numpy.typing as npt
 
 from .dominating import DominatingPair
-from .moments import EPS, Moments, log_decay, log_moments, maximal_loss, nodes_needed
+from .moments import (
+    EPS,
+    Moments,
+    log_decay,
+    log_moments,
+    maximal_loss,
+    nodes_needed,
+)
 from .quadrature import Demand
 from .saddle import (
     LOWEST_GRADE,
@@ -75,6 +82,8 @@ DIGITS = 26.0
 _STRAIN = 6.0
 """Natural-log digits that may cancel where a contour lies off the saddle of a point it serves."""
 
+_USELESS, _FEW = 0.01, 8
+
 _WEIGHT = 0.5
 """Each digit that cancels beyond these counts as so much of the logarithm of the length."""
 
@@ -86,7 +95,7 @@ class Limits(NamedTuple):
     work: int
 
 
-_FAST = Limits(1 << 14, 1 << 21)
+_FAST = Limits(1 << 14, 1 << 20)
 
 
 class Target(NamedTuple):
@@ -118,7 +127,7 @@ class Placement:
         steps = sum(counts.values())
         return Demand(self.order, self.reach, digits + 4 + ceil(log2(steps + 1)))
 
-    def share_beyond(self, counts: Counts, target: Target) -> float:
+    def share_beyond(self, counts: Weights, target: Target) -> float:
         """Return a bound on the share of δ that lies beyond the last node."""
         decay = sum(n * _decay(pair, self.grade, self.reach) for pair, n in counts.items())
         log_tail = decay - log(pi * self.reach) - self.order * target.epsilon
@@ -157,7 +166,7 @@ def place_contour(
     grade: int,
     digits: float = DIGITS,
     limits: Limits = _FAST,
-) -> Placement:
+) -> Placement | None:
     """Return a step and length for which aliasing and cut-off are exp(-digits) of δ at `targets`.
 
     `grade` is the place of the saddle; a line to its left can have the wider step, at the price of
@@ -165,7 +174,8 @@ def place_contour(
     beyond which the moments explode, and only lines well to its left have a step of use. The length
     is capped by the work that it makes; the cut-off bound, which stays valid, then tells what is
     lost. Errors relative to δ are largest at the ends of a stretch of the curve: two targets stand
-    for all between.
+    for all between. None where more than `_USELESS` of δ would be lost, of so few pairs that loss
+    distributions on a grid are composed faster.
     """
     weights = sketch(counts)
 
@@ -192,7 +202,9 @@ def place_contour(
         done = base - decay
         grow = 1.05 * sqrt(1 + excess / done) if done > 0 else 8.0
         count = _length(count * min(max(grow, 1.19), 4.0))
-    return Placement(grade, step, count)
+    found = Placement(grade, step, count)
+    lost = max(found.share_beyond(weights, target) for target in targets)
+    return None if lost > _USELESS and len(counts) <= _FEW else found
 
 
 def _strain(counts: Weights, grade: int, target: Target) -> float:
@@ -351,6 +363,9 @@ def epsilons_upper(counts: Counts, deltas: Floats, least: Floats) -> UpperBounds
         far: list[int] = []
         for points in _stretches(counts, epsilons, log_deltas, grades, unsettled):
             contour = _contour_for(counts, epsilons, log_deltas, grades, points)
+            if contour is None:
+                shares[points] = 1.0
+                continue
             roots = contour.roots_above(deltas[points], least[points], epsilons[points])
             is_far = (roots > least[points]) & (roots <= 0.8 * epsilons[points])
             far += points[is_far].tolist()
@@ -370,6 +385,9 @@ def deltas_upper(counts: Counts, epsilons: Floats, least: Floats) -> UpperBounds
     unsettled = np.nonzero(least < deltas)[0]
     for points in _stretches(counts, epsilons, log_deltas, grades, unsettled):
         contour = _contour_for(counts, epsilons, log_deltas, grades, points)
+        if contour is None:
+            shares[points] = 1.0
+            continue
         found, _ = contour.deltas_and_slopes(epsilons[points])
         deltas[points] = np.fmin(found, deltas[points])
         lost = contour.log_tail - contour.placement.order * epsilons[points]
@@ -406,7 +424,9 @@ def _ends(epsilons: Floats, log_deltas: Floats, stretch: Places) -> tuple[Target
 
 def _contour_for(
     counts: Counts, epsilons: Floats, log_deltas: Floats, grades: Places, stretch: Places
-) -> Contour:
+) -> Contour | None:
     grade = int(grades[stretch[stretch.size // 2]])
     placement = place_contour(counts, _ends(epsilons, log_deltas, stretch), grade=grade)
+    if placement is None:
+        return None
     return Contour.of(counts, placement, float(np.max(epsilons[stretch])))

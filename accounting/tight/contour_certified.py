@@ -48,8 +48,11 @@ def _real_power(base: arb, exponent: int) -> arb:
     return base**exponent if exponent < 64 or not base > 0 else (exponent * base.log()).exp()
 
 
-def _log_real_moment(counts: Counts, order: float) -> arb:
-    return sum((n * real_moment(pair, order).log() for pair, n in counts.items()), arb(0))
+def _log_bound(counts: Counts, order: float) -> arb:
+    """Return log M(1+c) + c log c - (1+c) log(1+c): the bound of one moment without e^{-cε}."""
+    c = arb(order)
+    moment = sum((n * real_moment(pair, order).log() for pair, n in counts.items()), arb(0))
+    return moment + c * c.log() - (1 + c) * (1 + c).log()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +83,8 @@ class CertifiedContour:
             values = [f * _power(m, n) for f, m in zip(values, moments, strict=True)]
             cut_off *= _real_power(modulus_beyond(pair, c, placement.reach), n)
         beyond = placement.order_beyond(counts, epsilon)
-        lam = arb(beyond)
-        entropy = lam * lam.log() - (1 + lam) * (1 + lam).log()
         values[0] /= 2
-        log_beyond = _log_real_moment(counts, beyond) + entropy
-        return cls(placement, _square(values), cut_off, beyond, log_beyond)
+        return cls(placement, _square(values), cut_off, beyond, _log_bound(counts, beyond))
 
     def delta(self, epsilon: float) -> Enclosure:
         """Return an enclosure of δ(ε)."""
@@ -114,6 +114,10 @@ def delta_enclosure(counts: Counts, epsilon: float) -> Enclosure:
         placement = place_contour(
             counts, (target,), grade=grade, digits=_DIGITS + 4, limits=_LIMITS
         )
+        if placement is None:
+            order = order_of(grade)
+            ceiling = (_log_bound(counts, order) - arb(order) * arb(epsilon)).exp()
+            return Enclosure(arb(0), ceiling.upper().min(arb(1)))
         return CertifiedContour.of(counts, placement, epsilon).delta(epsilon)
 
 
@@ -130,7 +134,7 @@ def epsilon_enclosure(counts: Counts, delta: float) -> Enclosure:
         _, grade = chernoff_delta(counts, guess)
         near = Target(guess, log(delta))
         placement = place_contour(counts, (near,), grade=grade, digits=_DIGITS, limits=_LIMITS)
-        if placement.share_beyond(counts, near) > _HOPELESS:
+        if placement is None or placement.share_beyond(counts, near) > _HOPELESS:
             return Enclosure(arb(0), epsilon_ceiling(counts, delta))
         contour = CertifiedContour.of(counts, placement, guess)
         if contour.delta(0.0).upper <= target:
@@ -155,9 +159,7 @@ def epsilon_ceiling(counts: Counts, delta: float) -> arb:
     """Return an upper bound on ε(δ) from one moment, or from the largest possible loss."""
     with precision(_BITS):
         order = order_of(epsilon_by_moments(counts, log(delta))[1])
-        c = arb(order)
-        entropy = c * c.log() - (1 + c) * (1 + c).log()
-        bound = (_log_real_moment(counts, order) + entropy - ball_of(delta).log()) / c
+        bound = (_log_bound(counts, order) - ball_of(delta).log()) / arb(order)
         loss = sum(n * maximal_loss(pair) for pair, n in counts.items())
         if loss < inf:
             bound = bound.min(ball_of(Fraction(loss) * (1 + Fraction(1, 2**40))))

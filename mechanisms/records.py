@@ -201,7 +201,8 @@ class _Dense:
                     np.matmul(slopes[:, part], rows, out=there[:, part])
                 else:
                     there[:, part] += slopes[:, part] @ rows
-        return sums
+        # a slope that is no number passes `clip`: looked for here, where numbers are fewer
+        return sums if not np.isnan(sums.sum()) else self.combined(_slopes_at(self, loss, w))
 
     def mean_gradient(self, loss: Loss, w: FloatArray) -> FloatArray:
         means = self.sum_gradient(loss, w)
@@ -329,7 +330,7 @@ class _Sparse:
     def sum_gradient(self, loss: Loss, w: FloatArray) -> FloatArray:
         if loss.outputs > 1:
             return combined(self, record_slopes(self, loss, w))
-        return self.combined(_slopes(loss, self.scores(w), self.labels))
+        return self.combined(_slopes_at(self, loss, w))
 
     def mean_gradient(self, loss: Loss, w: FloatArray) -> FloatArray:
         means = self.sum_gradient(loss, w)
@@ -398,15 +399,25 @@ def combined(records: Records, slopes: FloatArray) -> FloatArray:
     return sums.reshape(*sums.shape[:-2], -1)
 
 
+def _slopes_at(records: Records, loss: Loss, w: FloatArray) -> FloatArray:
+    """Return each record's ∂l/∂score at w of shape (..., P, d), of a loss with one output."""
+    return _slopes(loss, records.scores(w), records.labels)
+
+
 def _slopes(loss: Loss, scores: FloatArray, labels: FloatArray) -> FloatArray:
-    """Return ∂l/∂score per record, cut to the loss's own bound: the sensitivity rests on it."""
+    """Return ∂l/∂score per record, cut to the loss's own bound: the sensitivity rests on it.
+
+    What is no number would show its record through any noise: it is cut as well.
+    """
     bound = float(loss.derivative_bound)
     slopes = loss.derivative(scores, labels)
     if loss.outputs == 1:
-        return slopes.clip(-bound, bound, out=slopes)
-    lengths = np.linalg.norm(slopes, axis=-1, keepdims=True)
-    slopes *= bound / np.maximum(lengths, bound)
-    return slopes
+        np.fmax(slopes, -bound, out=slopes)
+        return np.fmin(slopes, bound, out=slopes)
+    with np.errstate(invalid="ignore"):
+        lengths = np.linalg.norm(slopes, axis=-1, keepdims=True)
+        slopes *= bound / np.maximum(lengths, bound)
+    return np.nan_to_num(slopes, copy=False)
 
 
 def _slot(places: IntArray, index: int) -> int:

@@ -10,6 +10,7 @@ import pytest
 from scipy import sparse
 
 from dpledger.mechanisms import (
+    SIGNS,
     Adjacency,
     ClassLabels,
     FixedBatch,
@@ -197,3 +198,49 @@ def test_means_of_one_column_and_several_scores_are_divided(lead: tuple[int, ...
     means = records.mean_gradient(Multinomial(3), point)
     assert np.allclose(means, sums / np.array([[2.0], [4.0]]), rtol=1e-15)
     assert np.abs(means).max() > 0.1
+
+
+@dataclass(frozen=True)
+class Undefined:
+    """A loss whose slopes are no numbers, or infinite, for records of the last label."""
+
+    outputs: int
+    slope: float
+    derivative_bound: Fraction = Fraction(1)
+    curvature_bound: Fraction | None = Fraction(1)
+
+    @property
+    def label_domain(self) -> LabelDomain:
+        return SIGNS if self.outputs == 1 else ClassLabels(2)
+
+    def value(self, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        return np.zeros(np.broadcast_shapes(scores.shape, labels.shape))
+
+    def derivative(self, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        wrong = labels == 1.0
+        if self.outputs > 1:
+            wrong = wrong[..., None]
+        return np.where(wrong, self.slope, np.zeros_like(scores))
+
+
+@LAYOUTS
+@pytest.mark.parametrize("slope", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("outputs", [1, 2])
+@pytest.mark.parametrize("trials", [1, 50])
+def test_slopes_that_are_no_numbers_show_no_record(
+    layout: Callable[[np.ndarray], Any], slope: float, outputs: int, trials: int
+) -> None:
+    loss = Undefined(outputs, slope)
+    data = PrivateDataset(
+        layout(np.array([[0.9, 0.0], [0.0, 0.9], [0.0, 0.9]])),
+        np.array([1.0, -1.0, -1.0] if outputs == 1 else [1.0, 0.0, 0.0]),
+        adjacency=Adjacency.REPLACE_ONE,
+        row_bound=1.0,
+        label_domain=loss.label_domain,
+    )
+    point = np.zeros((trials, 1, 2 * outputs))
+    for found in (
+        data._held().sum_gradient(loss, point),
+        data.sum_gradient(loss, point, radius=0.5)._value,
+    ):
+        assert np.linalg.norm(found, axis=-1).max() <= 1.0  # which NaN is not

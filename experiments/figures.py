@@ -1,7 +1,7 @@
 """Figures as SVG: the same bytes for the same numbers.
 
-Colours are by line and safe for the colour-blind (Okabe, Ito 2008). Markers are by line too, and
-what is published is dashed, so that figures can be read without colours.
+Colours are by line; the first seven are safe for the colour-blind (Okabe, Ito 2008). Markers are by
+line too, and what is published is dashed, so that figures can be read without colours.
 """
 
 from collections.abc import Sequence
@@ -24,6 +24,7 @@ __all__ = ["draw"]
 
 _COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31",
+    "#882255", "#888888",
 )  # fmt: skip
 _MARKERS = "osD^vPX"
 _STYLE: dict[Any, Any] = {"svg.hashsalt": "dpledger", "svg.fonttype": "none", "font.size": 9.0}
@@ -65,7 +66,7 @@ def draw(figure: Figure, cells: Sequence[Measured], *, title: str, source: str, 
             _DRAWN[figure.against](axes, line, figure.metric)
         if figure.metric in MAJORITY:
             share = fmean(spread(each, MAJORITY[figure.metric]).mean for each in cells)
-            axes.axhline(share, color="#888888", linewidth=0.9, label="one answer to everybody")
+            axes.axhline(share, color="#bbbbbb", linewidth=0.9, label="one answer to everybody")
         if figure.log_y:
             _logarithmic(axes.yaxis)
         if figure.log_x:

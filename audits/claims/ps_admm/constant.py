@@ -8,7 +8,7 @@ from math import exp, log
 from flint import arb
 from scipy.optimize import brentq
 
-from ....accounting.enclosure import Enclosure, ball_of, precision
+from ....accounting.enclosure import Enclosure, Undecided, ball_of, precision
 from ....accounting.gaussian import epsilon_from_delta, mu_from_epsilon_delta
 from ....accounting.guarantee import guarantee
 from ....accounting.tight import PrivacyProfile
@@ -108,7 +108,14 @@ def necessary_c(s: PsSetting) -> float:
     def excess(c: float) -> float:
         return log(max(worst_pair(s, c).delta(s.epsilon, times=s.steps), 1e-300) / s.delta)
 
-    return float(brentq(excess, *bracket(s, lambda c: excess(c) > 0), rtol=1e-10))
+    def short(c: float) -> bool:
+        try:
+            return excess(c) > 0
+        except Undecided:
+            # few steps with much noise: the loss hardly varies, and its transform hardly falls
+            return False
+
+    return float(brentq(excess, *bracket(s, short), rtol=1e-10))
 
 
 def bracket(s: PsSetting, short: Callable[[float], bool]) -> tuple[float, float]:

@@ -13,6 +13,7 @@ from dpledger.audits.claims import Counterexample, Verdict, audit, find
 from dpledger.audits.claims.attack import counted_bound
 from dpledger.audits.claims.mixture_pair import MixturePair
 from dpledger.audits.claims.ps_admm import PAPER, PsSetting
+from dpledger.audits.claims.ps_admm.constant import necessary_c, worst_pair
 from dpledger.audits.claims.ps_admm.setting import linear_pair, stochastic_rounds
 from dpledger.mechanisms.curators import SamplingCurator
 from dpledger.mechanisms.protocols import EventList
@@ -269,6 +270,16 @@ def test_ps3_is_attacked_at_an_epsilon_that_its_c_is_too_small_for() -> None:
     attack = attack_on("PS-3", "c=8", "M=6838")
     assert attack.epsilon > 6.978041877
     assert attack.run(trials=1000, seed=1, confidence=0.999).exceeded
+
+
+@pytest.mark.slow
+def test_ps3_a_single_round_is_priced_too() -> None:
+    setting = PsSetting(K=1)
+    found = necessary_c(setting)
+    # just enough for the pair of one step, on both sides
+    for factor, enough in ((0.999, False), (1.001, True)):
+        delta = worst_pair(setting, factor * found).delta(setting.epsilon, times=setting.steps)
+        assert (delta <= setting.delta) is enough
 
 
 @pytest.mark.slow

@@ -75,6 +75,9 @@ class Loss(Protocol):
     gradient, row ⊗ ∂l/∂score, has norm at most derivative_bound·‖row‖; `curvature_bound` is
     sup ‖∂²l/∂score²‖ (None where there is none); `label_domain` says which labels are allowed.
     A null record (row 0) must have zero gradient, which any such loss has.
+
+    Slopes are cut to `derivative_bound`, so that no sensitivity rests on its being true. Taken at
+    its word is that l is convex in the score, on which sensitivities of minimisers rest.
     """
 
     @property

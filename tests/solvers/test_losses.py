@@ -291,6 +291,23 @@ def test_constants_are_attained_and_never_exceeded(name: str, constant: str) -> 
     check_constant(name, constant)
 
 
+@ALL
+def test_losses_are_convex_in_the_score(name: str) -> None:
+    case, rng = CASES[name], np.random.default_rng(8)
+    k, labels = case.loss.outputs, rng.choice(case.labels, size=5000)
+    sizes = 10.0 ** rng.uniform(-3, 2, size=(5000, 1))
+    here, there = sizes * rng.normal(size=(2, 5000, k))
+    slopes = [
+        case.loss.derivative(with_outputs(case.loss, scores), labels).reshape(5000, k)
+        for scores in (here, there)
+    ]
+    # slopes never turn against the way from one score to another
+    along = ((slopes[1] - slopes[0]) * (there - here)).sum(axis=1)
+    assert along.min() >= -1e-12 * sizes.max()
+    if case.loss.curvature_bound != 0:
+        assert along.max() > 0.1
+
+
 @pytest.mark.slow
 @ALL
 @pytest.mark.parametrize("constant", CONSTANTS)

@@ -115,7 +115,8 @@ def _cells_table(finished: Finished) -> Table:
                 f"{spread(each, 'seconds').mean:.2g}",
             )
         )
-    return _table(f"{finished.name}, {len(finished.cells[0].traces)} runs", head, rows)
+    runs = len(finished.cells[0].traces)
+    return _table(f"{finished.name}, {runs} run{'s' * (runs > 1)}", head, rows)
 
 
 def _comparison_table(finished: Finished) -> Table:
@@ -161,7 +162,8 @@ def _epsilon(bound: float | None) -> str:
 def _mean(measured: Measured, metric: str) -> str:
     over = spread(measured, metric)
     # the majority's share differs between runs by their division of records only
-    return f"{over.mean:.4g}" if metric == "majority" else f"{over.mean:.4g} ± {over.deviation:.2g}"
+    alone = metric == "majority" or len(measured.traces) == 1
+    return f"{over.mean:.4g}" if alone else f"{over.mean:.4g} ± {over.deviation:.2g}"
 
 
 def _data(finished: Finished) -> dict[str, Any]:

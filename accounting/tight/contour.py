@@ -82,7 +82,7 @@ DIGITS = 26.0
 _STRAIN = 6.0
 """Natural-log digits that may cancel where a contour lies off the saddle of a point it serves."""
 
-_USELESS, _FEW = 0.01, 8
+_USELESS, _FEW = 0.2, 8
 
 _WEIGHT = 0.5
 """Each digit that cancels beyond these counts as so much of the logarithm of the length."""

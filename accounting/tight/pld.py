@@ -38,6 +38,10 @@ _CELLS_PER_EPSILON = 1 << 11
 """With more cells below ε, times the root of the number of steps, 1e-6 would be surpassed."""
 
 
+_MOST_POINTS = 1 << 18
+"""Many times the points asked for: what spreads further is not worth its memory."""
+
+
 @dataclass(frozen=True, slots=True)
 class LossDistribution:
     """Masses / 2^bits on the losses (start + k) step + offset; `infinite` / 2^bits at infinity."""
@@ -51,7 +55,12 @@ class LossDistribution:
     rounding: Rounding
 
     def compose(self, other: "LossDistribution", negligible: int) -> "LossDistribution":
-        """Return the distribution of the sum of both losses, tails of `negligible` mass cut off."""
+        """Return the distribution of the sum of both losses, tails of `negligible` mass cut off.
+
+        Raises `ArithmeticError` for one so wide that its masses would fill the memory.
+        """
+        if self.masses.length() + other.masses.length() > _MOST_POINTS:
+            raise ArithmeticError(f"Expected losses that span at most {_MOST_POINTS} points.")
         up = self.rounding is Rounding.PESSIMISTIC
         product = self.masses * other.masses
         whole = 1 << self.bits
@@ -173,17 +182,17 @@ def compose(counts: Counts, *, delta: float, cells: int, rounding: Rounding) -> 
 
 def _fitted(counts: Counts, delta: float, cells: int) -> _Lattice:
     """Return a lattice of at most about so many cells that is fit for ε(δ)."""
-    reach = max(epsilon_by_moments(revealed(counts), log(delta) + 2 * log(_NEGLIGIBLE))[0], 1e-12)
+    known = epsilon_by_moments(revealed(counts), log(delta) + 2 * log(_NEGLIGIBLE))[0]
+    reach = about = max(known, 1e-12)
     for _ in range(_MOST_LOOKS):
         coarse = _lattice(counts, reach, reach, _COARSE)
         found = _composed(counts, coarse, delta, Rounding.PESSIMISTIC)
         with precision(PRECISION_MARGIN):
             about = float(found.epsilon(arb(delta)).upper())
-        nearer = max(found.quantile(4 * delta * _NEGLIGIBLE), coarse.step)
-        if nearer > reach / 4:
+        last, reach = reach, max(found.quantile(4 * delta * _NEGLIGIBLE), coarse.step)
+        if reach > last / 4:
             break
-        reach = nearer
-    return _lattice(counts, nearer, about, cells)
+    return _lattice(counts, reach, about, cells)
 
 
 def _lattice(counts: Counts, reach: float, about: float, cells: int) -> _Lattice:

@@ -38,10 +38,6 @@ _CELLS_PER_EPSILON = 1 << 11
 """With more cells below ε, times the root of the number of steps, 1e-6 would be surpassed."""
 
 
-_MOST_POINTS = 1 << 18
-"""Many times the points asked for: what spreads further is not worth its memory."""
-
-
 @dataclass(frozen=True, slots=True)
 class LossDistribution:
     """Masses / 2^bits on the losses (start + k) step + offset; `infinite` / 2^bits at infinity."""
@@ -55,12 +51,7 @@ class LossDistribution:
     rounding: Rounding
 
     def compose(self, other: "LossDistribution", negligible: int) -> "LossDistribution":
-        """Return the distribution of the sum of both losses, tails of `negligible` mass cut off.
-
-        Raises `ArithmeticError` for one so wide that its masses would fill the memory.
-        """
-        if self.masses.length() + other.masses.length() > _MOST_POINTS:
-            raise ArithmeticError(f"Expected losses that span at most {_MOST_POINTS} points.")
+        """Return the distribution of the sum of both losses, tails of `negligible` mass cut off."""
         up = self.rounding is Rounding.PESSIMISTIC
         product = self.masses * other.masses
         whole = 1 << self.bits
@@ -228,6 +219,9 @@ def _composed(
             widest=lattice.cells,
             dense=lattice.dense,
         )
+        if found.masses(1) + found.infinite > 2 << bits:
+            # balls of points e^x so far apart hide the masses; their powers would fill the memory
+            raise ArithmeticError(f"Expected a step={lattice.step} whose masses add up to one.")
         one = LossDistribution(
             found.masses, found.start, lattice.step, found.offset, found.infinite, bits, rounding
         )

@@ -328,6 +328,19 @@ def test_order_of_composition_does_not_matter(rate: float, multiplier: float, st
     assert other.lower <= one.upper
 
 
+def test_very_many_steps_of_much_loss_fill_no_memory() -> None:
+    # on a lattice as coarse as the sum of a million losses allows, one step's masses are hidden
+    drawn = Sampled(GaussianShift(Fraction(1, 2**18)), Fraction(1, 16), Order.GLUED)
+    counts: dict[DominatingPair, int] = {DiscreteGaussianShift(Fraction(1064)): 1264384, drawn: 1}
+    delta = 6.8e-17
+    profile = PrivacyProfile.of_pairs(counts)
+    with pytest.raises(ArithmeticError, match="masses add up to one"):
+        epsilon_by_pld(counts, delta, cells=1 << 9)
+    found = profile.epsilon(delta)
+    assert found.lower_float <= profile.epsilon_upper(delta) <= found.upper_float * (1 + 1e-6)
+    assert found.relative_width < 0.01
+
+
 def _soundness(seed: int) -> None:
     """Assert on one random composition: fast >= certified lower, certified holds the grid's end."""
     rng = random.Random(seed)

@@ -228,8 +228,10 @@ def _theorems(
     composition: Composition, accountant: Accountant, *, split: bool
 ) -> tuple[Theorem, ...]:
     kinds = {type(m) for _, account in composition.accounts for m in account.others}
-    by_kind = (theorem for kind, theorem in _BY_KIND[accountant.name].items() if kind in kinds)
-    found = dict.fromkeys((*_BY_ACCOUNTANT[accountant.name], *by_kind))
+    found: dict[Theorem, None] = {}
+    for name in accountant.consulted:
+        by_kind = (theorem for kind, theorem in _BY_KIND[name].items() if kind in kinds)
+        found |= dict.fromkeys((*_BY_ACCOUNTANT[name], *by_kind))
     return (*found, _PARTIES) if split else tuple(found)
 
 

@@ -66,6 +66,11 @@ class Accountant(ABC):
         """The relation that all events speak of; None before the first."""
         return self._composition.adjacency
 
+    @property
+    def consulted(self) -> tuple[str, ...]:
+        """The names of the accountants on whose theorems the answers given so far rest."""
+        return (self.name,)
+
     def supports(self, event: Event) -> bool:
         """Return whether `add` would price this event."""
         try:

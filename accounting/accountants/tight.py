@@ -34,6 +34,11 @@ class TightAccountant(Accountant):
     name = "tight"
     method = "privacy profile of dominating pairs, enclosed in ball and integer arithmetic"
     prices = "mechanisms with a dominating pair"
+    _asked_renyi = False
+
+    @property
+    def consulted(self) -> tuple[str, ...]:
+        return (self.name, RdpAccountant.name) if self._asked_renyi else (self.name,)
 
     def _knows(self, mechanism: Mechanism) -> bool:
         return _has_pairs(mechanism)
@@ -42,9 +47,9 @@ class TightAccountant(Accountant):
         if account.reasons:
             return Enclosure.of(inf)
         if delta < _LEAST_DELTA:
-            return RdpAccountant().epsilon_of(account, delta)
+            return self._renyi().epsilon_of(account, delta)
         found = _grounded(account, _between(self._profile(account).epsilon, delta))
-        return _narrowed(found, lambda: RdpAccountant().epsilon_of(account, delta))
+        return _narrowed(found, lambda: self._renyi().epsilon_of(account, delta))
 
     def delta_of(self, account: Account, epsilon: Number) -> Enclosure:
         if account.reasons:
@@ -52,7 +57,7 @@ class TightAccountant(Accountant):
         if epsilon == inf:
             return Enclosure.of(0)
         found = _grounded(account, _between(self._profile(account).delta, epsilon))
-        return _narrowed(found, lambda: RdpAccountant().delta_of(account, epsilon))
+        return _narrowed(found, lambda: self._renyi().delta_of(account, epsilon))
 
     def fast_epsilons_of(self, account: Account, deltas: FloatArray) -> FloatArray:
         if account.reasons:
@@ -63,6 +68,10 @@ class TightAccountant(Accountant):
         if account.reasons:
             return np.ones(epsilons.shape)
         return self._profile(account).deltas_upper(epsilons)
+
+    def _renyi(self) -> RdpAccountant:
+        self._asked_renyi = True
+        return RdpAccountant()
 
     def _profile(self, account: Account) -> PrivacyProfile:
         relations = (found for mechanism in account.others for found in adjacencies(mechanism))

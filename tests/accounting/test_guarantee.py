@@ -32,6 +32,7 @@ from dpledger.mechanisms import (
     UnprotectedRelease,
     declared,
 )
+from dpledger.mechanisms.errors import Number
 from dpledger.mechanisms.sensitivity import mean_of_bounded
 
 
@@ -180,6 +181,19 @@ def test_sampled_steps_have_an_epsilon_no_mu_and_say_what_they_rest_on() -> None
     fast = epsilons_at(plan, deltas=[1e-5], grade=Grade.FAST)
     assert found.epsilon.lower_float <= fast.epsilon[0] <= found.epsilon.upper_float * (1 + 1e-6)
     assert deltas_at(plan, epsilons=[found.epsilon.upper_float]).delta[0] <= 1e-5 * (1 + 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("delta", "by_renyi"),
+    [(1e-5, False), (Fraction(1, 10**310), True)],  # doubles end there, and so do profiles
+)
+def test_divergences_are_cited_where_they_were_asked(delta: Number, by_renyi: bool) -> None:
+    size = declared(1, "clipped", adjacency=Adjacency.ADD_REMOVE_ONE)
+    plan = [event(Repeated(PoissonSampled(GaussianStep(size, 1.0), 0.01), 100))]
+    sources = {theorem.source for theorem in guarantee(plan, delta=delta).theorems}
+    assert any("Zhu" in source for source in sources)
+    assert any("Mironov, Talwar, Zhang" in source for source in sources) == by_renyi
+    assert any("Proposition 12" in source for source in sources) == by_renyi
 
 
 @pytest.mark.parametrize(

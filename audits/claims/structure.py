@@ -14,7 +14,7 @@ from typing import Generic
 
 import numpy as np
 
-from ...accounting.enclosure import Enclosure
+from ...accounting.enclosure import Enclosure, shown_down
 from ...accounting.guarantee import guarantee
 from ...mechanisms.curators import Curator, ReplayCurator, SamplingCurator
 from ...mechanisms.events import Event, UnprotectedRelease
@@ -326,7 +326,9 @@ class AssumptionPromise(Generic[S]):
         verdict, reason = Verdict.HOLDS, f"{self.assumed}: nothing in the algorithm breaks it"
         if probability > 0:
             verdict = Verdict.UNENFORCED_ASSUMPTION
-            reason = f"{self.assumed}: false with probability {probability:.4g} or more"
+            # a double near 1 may be 1, and no run is certain
+            share = shown_down(min(probability, 0.9999), digits=4)
+            reason = f"{self.assumed}: false with probability {share} or more"
         return Finding(
             verdict,
             reason,

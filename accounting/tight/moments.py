@@ -523,7 +523,7 @@ def _walk(pair: Sampled, order: float, far: float) -> tuple[list[float], list[fl
     whole = float(np.sum(weight))
     # not E|L|, which is less, but what balls can bound: sqrt(M E[L² e^{cL}])
     lipschitz = sqrt(whole * float(weight @ n.loss**2))
-    # if the least step there is longer than the rise allows, the walk would end with nothing bounded
+    # where the least step is longer at last than the rise allows, nothing would end up bounded
     rise = SHARE_OF_GAP / (1 - SHARE_OF_GAP) * (whole - abs(np.exp(1j * far * n.loss) @ weight))
     if far > (2 * MOST_STEPS + 1) * rise / lipschitz:
         return [], []

@@ -205,7 +205,8 @@ def _panels(
         ellipse = np.where(needed < points, rho, ellipse)
         points = np.minimum(points, needed)
     # few distinct numbers of points, so that the rules are found again
-    points = 4 * np.ceil(points / 4)
+    grain = np.maximum(4.0, 2.0 ** (np.floor(np.log2(points)) - 3))
+    points = grain * np.ceil(points / grain)
     found = zip(low.tolist(), high.tolist(), points.tolist(), ellipse.tolist(), strict=True)
     return tuple(Panel(a, b, int(n), rho) for a, b, n, rho in found)
 

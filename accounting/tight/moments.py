@@ -431,6 +431,9 @@ MOST_STEPS = 400
 LONGEST_WALK = 20_000
 """Most nodes for which the walk is worth its price."""
 
+MOST_TURNS = 1 << 23
+"""Most turns, of one node at one height, of a walk: in balls, each takes three microseconds."""
+
 
 @lru_cache(maxsize=65536)
 def log_decay(pair: DominatingPair, order: float, reach: float) -> float:
@@ -530,8 +533,11 @@ def _walk(pair: Sampled, order: float, far: float) -> tuple[list[float], list[fl
     mean = float(weight @ n.loss) / whole
     spread = float(weight @ (n.loss - mean) ** 2)
     t = 2 * lipschitz / (SHARE_OF_GAP * spread * MOST_STEPS)
-    heights, bounds = [], []
+    heights: list[float] = []
+    bounds: list[float] = []
     while t < far:
+        if len(heights) * n.loss.size > MOST_TURNS:
+            return [], []
         here = abs(complex(np.exp(1j * t * n.loss) @ weight))
         rise = SHARE_OF_GAP * (whole - here)
         heights.append(t)

@@ -40,9 +40,6 @@ __all__ = ["modulus_beyond", "moments_on_line", "real_moment"]
 
 _REAL_DIGITS = 60.0
 
-_LONGEST_WALK = 1 << 23
-"""The most turns of a walk, of three microseconds each; beyond, nothing is said of the decay."""
-
 
 @dataclass(frozen=True, slots=True)
 class _Nodes:
@@ -430,8 +427,6 @@ def _walked(pair: Sampled, base: GaussianShift, order: float, reach: float) -> a
     weights = nodes.tilted(arb(order))
     top = max(float(w) for w in weights)
     kept = [(w, x) for w, x in zip(weights, nodes.loss, strict=True) if float(w) > 1e-12 * top]
-    if len(kept) * len(heights) > _LONGEST_WALK:
-        return arb.pos_inf()
     dropped = sum((w for w in weights if not float(w) > 1e-12 * top), arb(0))
     for t, following in pairwise(heights):
         value = sum((w * acb(0, arb(t) * x).exp() for w, x in kept), acb(0))

@@ -87,10 +87,6 @@ def _preprocessed(case: Case[PrSetting]) -> Counterexample:
     return shift_event(first, second, noise_std=_claimed_move(s), datasets=told)
 
 
-def _mean_gradient_moves(first: FloatArray, second: FloatArray) -> float:
-    return float(np.linalg.norm((first - second).mean(axis=0)) / 2)
-
-
 TUNING = claim(
     "PR-7",
     "hyper-parameters",
@@ -116,11 +112,6 @@ PREPROCESSING = claim(
     "preprocessing",
     "rows are cut to |y_n| <= 1 and missing values handled record by record",
     "section V, data preprocessing",
-    RecordwisePromise(
-        _cut,
-        rows=_rows,
-        claimed=_claimed_move,
-        moved=_mean_gradient_moves,
-    ),
+    RecordwisePromise(_cut, rows=_rows, claimed=_claimed_move),
     attack=_preprocessed,
 )

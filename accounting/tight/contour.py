@@ -17,7 +17,7 @@ and δ(x) <= M(1+λ) e^{-λx} λ^λ/(1+λ)^{1+λ} for every λ > 0, it exceeds �
     1/(e^{cΔ} - 1) + M(1+λ) e^{-λε} λ^λ/(1+λ)^{1+λ} / (e^{(λ-c)Δ} - 1)   for any λ > c.         (3)
 
 What is left out beyond |t| = T is at most (1/π) sup_{t>=T} |M(1+c+it)| e^{-cε} / T, with the
-bounds on |M| of `moments`. So an upper bound needs (1) by trapezoid, the cut-off bound, and an
+bounds on |M| of `decay`. So an upper bound needs (1) by trapezoid, the cut-off bound, and an
 allowance for rounding; the number of steps n_i plays no part in the cost.
 """
 
@@ -29,15 +29,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from .decay import log_decay
 from .dominating import DominatingPair
-from .moments import (
-    EPS,
-    Moments,
-    log_decay,
-    log_moments,
-    maximal_loss,
-    nodes_needed,
-)
+from .moments import EPS, Moments, log_moments, maximal_loss, nodes_needed
 from .quadrature import Demand
 from .saddle import (
     LOWEST_GRADE,
@@ -83,6 +77,7 @@ _STRAIN = 6.0
 """Natural-log digits that may cancel where a contour lies off the saddle of a point it serves."""
 
 _USELESS, _FEW = 0.2, 8
+"""The share of δ beyond the last node at which so few distinct pairs are left to a grid."""
 
 _WEIGHT = 0.5
 """Each digit that cancels beyond these counts as so much of the logarithm of the length."""
@@ -265,7 +260,7 @@ class Contour:
         demand = placement.demand(counts)
         for pair, n in counts.items():
             kept = placement.count <= _KEPT_NODES
-            moments = (moments_on if kept else moments_on.__wrapped__)(pair, placement, demand)
+            moments = moments_on(pair, placement, demand) if kept else log_moments(pair, z, demand)
             total, error = total + n * moments.log, error + n * moments.error
             tail += n * _decay(pair, placement.grade, placement.reach)
         columns = isqrt(placement.count) + 1

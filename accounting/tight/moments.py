@@ -5,10 +5,8 @@ M(1+z) - 1 = Σ mass · expm1(z · loss) for any number of complex z at once. Th
 keeps the digits that a count of a hundred million would otherwise eat.
 """
 
-from bisect import bisect_right
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate
 from math import ceil, copysign, erf, exp, expm1, inf, log, log1p, pi, sqrt
 
 import numpy as np
@@ -27,7 +25,6 @@ from .dominating import (
     Sampled,
 )
 from .quadrature import (
-    WIDEST_SHIFT,
     Demand,
     Density,
     Line,
@@ -35,18 +32,20 @@ from .quadrature import (
     left_reach,
     plan_line,
     plan_panels,
-    plan_shift,
 )
 
 __all__ = [
     "Moments",
+    "Nodes",
     "line_of",
-    "log_decay",
+    "log_mixture",
     "log_moments",
     "log_real_moments",
     "maximal_loss",
+    "nodes",
     "nodes_needed",
     "out_of_reach",
+    "signed_exponent",
 ]
 
 Floats = npt.NDArray[np.float64]
@@ -87,7 +86,7 @@ class Moments:
     error: Floats
 
 
-def _mixture(v: Floats, base_error: float | Floats, rate: float) -> tuple[Floats, Floats]:
+def log_mixture(v: Floats, base_error: float | Floats, rate: float) -> tuple[Floats, Floats]:
     """Return log(1 - q + q e^v) and its absolute error in ulps, `base_error` that of v."""
     with np.errstate(over="ignore"):
         small = np.log1p(rate * np.expm1(np.minimum(v, 30.0)))
@@ -99,7 +98,7 @@ def _mixture(v: Floats, base_error: float | Floats, rate: float) -> tuple[Floats
 
 def _glued(log_q: Floats, v: Floats, v_error: Floats | float, rate: float, middle: float) -> Nodes:
     """Return a glued pair from its half v > 0 under Q, and the atom at loss zero."""
-    log_r, blur = _mixture(v, v_error, rate)
+    log_r, blur = log_mixture(v, v_error, rate)
     return Nodes(
         np.concatenate([log_q + log_r, log_q, [log(max(middle, 1e-300))]]),
         np.concatenate([log_r, -log_r, [0.0]]),
@@ -108,7 +107,7 @@ def _glued(log_q: Floats, v: Floats, v_error: Floats | float, rate: float, middl
 
 
 def _oriented(log_q: Floats, v: Floats, v_error: Floats | float, pair: Sampled) -> Nodes:
-    log_r, blur = _mixture(v, v_error, float(pair.rate))
+    log_r, blur = log_mixture(v, v_error, float(pair.rate))
     if pair.order is Order.MIXTURE_FIRST:
         return Nodes(log_q + log_r, log_r, blur)
     return Nodes(log_q, -log_r, blur)
@@ -159,6 +158,11 @@ def line_of(pair: Sampled, base: GaussianShift, demand: Demand) -> Line | None:
     return line if 2 * sum(panel.points for panel in panels_of(pair, demand)) > length else None
 
 
+def signed_exponent(pair: Sampled, order: float) -> float:
+    """Return α = Re w of M(1+z) = E_Q[r^w]: w = 1 + z if the mixture stands first, else -z."""
+    return 1 + order if pair.order is Order.MIXTURE_FIRST else -order
+
+
 def tail_cells(mu: float, order: float) -> Floats:
     """Return the ends of cells of s = u - μ/2; beyond the last the tail is geometric."""
     last = (1.5 + order) * mu + 14
@@ -168,7 +172,7 @@ def tail_cells(mu: float, order: float) -> Floats:
 def _cut_off(mu: float, q: float, demand: Demand) -> float:
     """Return an s beyond which the integrals of φ r^(1+c) and φ r^(-c) may be left out."""
     s = tail_cells(mu, demand.order)
-    log_r, _ = _mixture(mu * s, 0.0, q)
+    log_r, _ = log_mixture(mu * s, 0.0, q)
     # a bound on the integral over each cell, from its ends; what is beyond the last is less
     cell = (1 + demand.order) * log_r[1:] - (s[:-1] + mu / 2) ** 2 / 2 + np.log(np.diff(s)) + 1
     needed = np.nonzero(cell >= max(0.0, float(np.max(cell))) - demand.digits - log(s.size))[0]
@@ -399,8 +403,9 @@ def out_of_reach(pair: DominatingPair, order: float) -> bool:
         case Sampled(base=GaussianShift() as base):
             return order * sqrt(base.mu_squared) > _LARGEST_CENTRE
         case Sampled(base=LaplaceShift() as base):
-            ends = _mixture(float(base.epsilon) * np.array([-1.0, 1.0]), 0.0, float(pair.rate))[0]
-            return order * float(ends[1] - ends[0]) > _LARGEST_CENTRE
+            ends = float(base.epsilon) * np.array([-1.0, 1.0])
+            losses, _ = log_mixture(ends, 0.0, float(pair.rate))
+            return order * float(losses[1] - losses[0]) > _LARGEST_CENTRE
         case DiscreteGaussianShift():
             return order > _LARGEST_CENTRE + 60 * sqrt(pair.sigma_squared)
         case _:
@@ -422,148 +427,3 @@ def nodes_needed(pair: DominatingPair, demand: Demand) -> int:
             return pair.shift + 1
         case RandomisedAnswers():
             return 3
-
-
-# the walk of `_glued_decay`: |M| may rise by this share of its gap to M(1+c) in one step, and the
-# steps grow with the square of t, so that t / step bounds their number
-SHARE_OF_GAP = 0.2
-MOST_STEPS = 400
-LONGEST_WALK = 20_000
-"""Most nodes for which the walk is worth its price."""
-
-MOST_TURNS = 1 << 23
-"""Most turns, of one node at one height, of a walk: in balls, each takes three microseconds."""
-
-
-@lru_cache(maxsize=65536)
-def log_decay(pair: DominatingPair, order: float, reach: float) -> float:
-    """Return an upper bound on log |M(1 + order + it)| over all |t| >= reach.
-
-    A Gaussian shift has it in closed form. For a sampled one the line of integration is moved to
-    Im u = y with arg r of the sign that makes |r^{it}| = exp(-|t| |arg r|) <= exp(-reach |arg r|);
-    y is the best of a few, and any is valid. For a glued one see `_glued_decay`. Pairs with atoms
-    do not decay: the bound is M at the real order.
-    """
-    match pair:
-        case GaussianShift():
-            return float(pair.mu_squared) / 2 * (order * (order + 1) - reach * reach)
-        case Sampled(base=GaussianShift() as base) if pair.order is not Order.GLUED:
-            return _shifted_decay(pair, sqrt(base.mu_squared), order, reach)
-        case Sampled(base=GaussianShift() as base):
-            return _glued_decay(pair, sqrt(base.mu_squared), order, reach)
-        case _:
-            demand = Demand(order, 0.0, 40.0)
-            return float(log_moments(pair, np.array([order + 0j]), demand).log[0].real)
-
-
-def _shifted_decay(pair: Sampled, mu: float, order: float, reach: float) -> float:
-    gain, base, _ = best_shift(pair, mu, order, reach)
-    return base + log1p(gain)
-
-
-def best_shift(pair: Sampled, mu: float, order: float, reach: float) -> tuple[float, float, float]:
-    """Return (B/M - 1, log M, y) of the best shift y tried for `log_decay`, M the real moment."""
-    q = float(pair.rate)
-    alpha = signed_exponent(pair, order)
-    line = plan_shift(mu, alpha, q)
-    u = line.step * np.arange(line.first, line.last + 1, dtype=np.float64)
-    log_r, _ = _mixture(mu * u - mu * mu / 2, 0.0, q)
-    share = np.exp(np.minimum(log(q) + mu * u - mu * mu / 2 - log_r, 0.0))
-    weight = alpha * log_r - u * u / 2
-    scale = float(np.max(weight))
-    tilted = np.exp(weight - scale)
-    # the best small shift is reach times the mean slope of the loss over the Fisher information
-    total = float(np.sum(tilted))
-    slope = mu * float(tilted @ share) / total
-    information = max(1 - alpha * mu * mu * float(tilted @ (share * (1 - share))) / total, 0.05)
-    y = np.minimum(
-        reach * slope / information * np.array([0.5, 0.75, 1.0, 1.5, 2.5]), WIDEST_SHIFT * pi / mu
-    )
-    # r(u + iy) = r(u) (1 + p (e^{iμy} - 1))
-    turn = 1 + share * np.expm1(1j * mu * y[:, None])
-    change = alpha * np.log(np.abs(turn)) - reach * np.angle(turn) + y[:, None] ** 2 / 2
-    gain = np.expm1(np.minimum(change, 600.0)) @ tilted / total
-    best = int(np.argmin(gain))
-    base = scale + log(total * line.step / sqrt(2 * pi))
-    return max(float(gain[best]), EPS - 1), base, float(y[best])
-
-
-def signed_exponent(pair: Sampled, order: float) -> float:
-    """Return α = Re w of M(1+z) = E_Q[r^w]: w = 1 + z if the mixture stands first, else -z."""
-    return 1 + order if pair.order is Order.MIXTURE_FIRST else -order
-
-
-def _glued_decay(pair: Sampled, mu: float, order: float, reach: float) -> float:
-    """Return log of the larger of: |M| at all t >= far, and |M| on steps from `reach` to far.
-
-    Far: on s = u - μ/2 >= 0 the loss log r has the slope μp, so |∫ φ r^w du| is at most
-    (g(0) + TV(g)) / |t| with g = φ r^α / (μp), by parts. For α = -c, g falls: 2 g(0). For α = 1 +
-    c, (log g)' = (2+c) μ p - μ - u is a logistic curve less a line: at most two local maxima, so
-    4 sup g. Near: |M| changes by at most
-    E_P[|L| e^{cL}] <= sqrt(M(c) E_P[L² e^{cL}]) a unit of t.
-    """
-    far, limit = glued_far(pair, mu, order)
-    if reach >= far:
-        return log(limit)
-    heights, bounds = _walk(pair, order, far)
-    place = bisect_right(heights, reach) - 1
-    whole = float(
-        log_moments(pair, np.array([complex(order)]), Demand(order, 0.0, 40.0)).log[0].real
-    )
-    return min(whole, log(max(bounds[place], limit)) + 1e-9) if place >= 0 else whole
-
-
-@lru_cache(maxsize=256)
-def _walk(pair: Sampled, order: float, far: float) -> tuple[list[float], list[float]]:
-    """Return heights t_i and, for each, a bound on |M(1 + order + it)| for t_i <= t <= far."""
-    demand = Demand(order, far, 24.0)
-    if nodes_needed(pair, demand) > LONGEST_WALK:
-        return [], []
-    n = nodes(pair, demand)
-    weight = np.exp(n.log_mass + order * n.loss)
-    n = Nodes(*(x[weight > 1e-12 * np.max(weight)] for x in (n.log_mass, n.loss, n.blur)))
-    weight = np.exp(n.log_mass + order * n.loss)
-    whole = float(np.sum(weight))
-    # not E|L|, which is less, but what balls can bound: sqrt(M E[L² e^{cL}])
-    lipschitz = sqrt(whole * float(weight @ n.loss**2))
-    # where the least step is longer at last than the rise allows, nothing would end up bounded
-    rise = SHARE_OF_GAP / (1 - SHARE_OF_GAP) * (whole - abs(np.exp(1j * far * n.loss) @ weight))
-    if far > (2 * MOST_STEPS + 1) * rise / lipschitz:
-        return [], []
-    mean = float(weight @ n.loss) / whole
-    spread = float(weight @ (n.loss - mean) ** 2)
-    t = 2 * lipschitz / (SHARE_OF_GAP * spread * MOST_STEPS)
-    heights: list[float] = []
-    bounds: list[float] = []
-    while t < far:
-        if len(heights) * n.loss.size > MOST_TURNS:
-            return [], []
-        here = abs(complex(np.exp(1j * t * n.loss) @ weight))
-        rise = SHARE_OF_GAP * (whole - here)
-        heights.append(t)
-        bounds.append(here + rise)
-        t += max(rise / lipschitz, t / (2 * MOST_STEPS))
-        # too small a step would leave a gap unbounded
-        if rise / lipschitz < t / (2 * MOST_STEPS):
-            heights.clear()
-            bounds.clear()
-    return heights, list(accumulate(reversed(bounds), max))[::-1]
-
-
-def walk_heights(pair: Sampled, order: float, far: float) -> list[float]:
-    """Return the heights at which `_glued_decay` looks at |M|."""
-    return _walk(pair, order, far)[0]
-
-
-def glued_far(pair: Sampled, mu: float, order: float) -> tuple[float, float]:
-    """Return (far, a bound on |M| for all |t| >= far), the first part of `_glued_decay`."""
-    q = float(pair.rate)
-    s = np.linspace(0.0, (2 + order) * mu + 2, 400)
-    log_r, _ = _mixture(mu * s, 0.0, q)
-    # the supremum over each short cell, from its ends
-    log_g = (2 + order) * log_r[1:] - (s[:-1] + mu / 2) ** 2 / 2 - mu * s[:-1]
-    edge = exp(-mu * mu / 8)
-    variation = (4 * exp(min(float(np.max(log_g)), 600.0)) + 2 * edge) / (sqrt(2 * pi) * q * mu)
-    atom = (1 - q) * erf(mu / 2 / sqrt(2))
-    far = 1.25 * variation / (1 - atom)
-    return far, atom + variation / far

@@ -13,6 +13,7 @@ from math import ceil, isqrt, sqrt
 from flint import acb, acb_mat, arb, ctx
 
 from ..enclosure import ball_of
+from .decay import best_shift, glued_far, walk_heights
 from .dominating import (
     DiscreteGaussianShift,
     DiscreteLaplaceShift,
@@ -24,15 +25,7 @@ from .dominating import (
     Revealed,
     Sampled,
 )
-from .moments import (
-    best_shift,
-    glued_far,
-    line_of,
-    panels_of,
-    signed_exponent,
-    tail_cells,
-    walk_heights,
-)
+from .moments import line_of, panels_of, signed_exponent, tail_cells
 from .profiles import mu_squared_ball
 from .quadrature import Demand, Line, Panel, plan_shift
 
@@ -362,7 +355,7 @@ def _powers(turn: acb, count: int) -> list[acb]:
 
 
 def modulus_beyond(pair: DominatingPair, order: float, reach: float) -> arb:
-    """Return an upper bound on |M(1 + order + it)| for |t| >= reach, as `moments.log_decay`."""
+    """Return an upper bound on |M(1 + order + it)| for |t| >= reach, as `decay.log_decay`."""
     match pair:
         case GaussianShift():
             c, t = arb(order), arb(reach)
@@ -376,7 +369,7 @@ def modulus_beyond(pair: DominatingPair, order: float, reach: float) -> arb:
 
 
 def _shifted(pair: Sampled, base: GaussianShift, order: float, reach: float) -> arb:
-    """Return ∫ |φ(u + iy) r(u + iy)^w| du at w = α + i·reach, for the y that `moments` found.
+    """Return ∫ |φ(u + iy) r(u + iy)^w| du at w = α + i·reach, for the y that `decay` found.
 
     Or M(1 + order), if that is less.
     """
@@ -406,7 +399,7 @@ def _shifted(pair: Sampled, base: GaussianShift, order: float, reach: float) -> 
 
 
 def _walked(pair: Sampled, base: GaussianShift, order: float, reach: float) -> arb:
-    """Return the bound of `moments._glued_decay` in balls, on the heights found there.
+    """Return the bound of `decay._glued_decay` in balls, on the heights found there.
 
     The Lipschitz constant E_P[|L| e^{cL}] is at most sqrt(M(c) E_P[L² e^{cL}]), and
     L² <= (2 sinh(ηL/2)/η)², whose mean is a second difference of M.
@@ -436,7 +429,7 @@ def _walked(pair: Sampled, base: GaussianShift, order: float, reach: float) -> a
 
 
 def _far_bound(mu: arb, q: arb, order: float, far: float) -> arb:
-    """Return the bound of `moments.glued_far` on |M| beyond `far`, in balls."""
+    """Return the bound of `decay.glued_far` on |M| beyond `far`, in balls."""
     c, root = arb(order), (2 * arb.pi()).sqrt()
     cells = 400
     last = (2 + c) * mu + 2

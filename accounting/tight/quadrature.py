@@ -153,7 +153,7 @@ def left_reach(mu: float, alpha: float, rate: float, digits: float) -> float:
 
 @lru_cache(maxsize=65536)
 def plan_shift(mu: float, alpha: float, rate: float) -> Line:
-    """Return a trapezoid rule for |r(u + iy)^w| at any shift y <= WIDEST_SHIFT π/μ (see `moments`).
+    """Return a trapezoid rule for |r(u + iy)^w| at any shift y <= WIDEST_SHIFT π/μ (see `decay`).
 
     Along Im u = ±height this function of real u continues to r at heights y ± height; by (*) with
     y + height in the place of y, its modulus there is at most φ r^α K exp((y² + height²)/2).

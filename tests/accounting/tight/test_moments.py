@@ -9,6 +9,7 @@ from flint import arb
 
 from dpledger.accounting.enclosure import precision
 from dpledger.accounting.tight import moments, moments_certified, quadrature
+from dpledger.accounting.tight.decay import log_decay
 from dpledger.accounting.tight.dominating import (
     DiscreteGaussianShift,
     DiscreteLaplaceShift,
@@ -21,7 +22,6 @@ from dpledger.accounting.tight.dominating import (
 )
 from dpledger.accounting.tight.moments import (
     line_of,
-    log_decay,
     log_moments,
     log_real_moments,
     nodes,

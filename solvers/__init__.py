@@ -11,6 +11,7 @@ from .decentralised import NetworkState, PrAdmm, PublishedPrAdmm, published_nois
 from .dual_perturbation import PublishedDvpAdmm, exact_minimiser_epsilon
 from .fused_lasso import Constraint, fused_lasso, inverse_covariance_edges
 from .losses import (
+    ClippedLogistic,
     Hinge,
     Huber,
     LinearLoss,
@@ -58,6 +59,7 @@ __all__ = [
     "L1",
     "L2",
     "CentralisedDpAdmm",
+    "ClippedLogistic",
     "ConstantNoise",
     "ConstantSteps",
     "Constraint",

@@ -18,19 +18,20 @@ Fraction(3, 1)
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import isfinite
+from math import isfinite, log, log1p
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import logsumexp, softmax
 
-from ..mechanisms.errors import InvalidParameter, require_positive
+from ..mechanisms.errors import InvalidParameter, require_open_unit, require_positive
 from ..mechanisms.labels import SIGNS, ClassLabels, LabelDomain, RealLabels
 from ..mechanisms.protocols import FloatArray
 from ..mechanisms.sensitivity import float_up, root_up
 from ..mechanisms.vertical_data import LabelLoss
 
 __all__ = [
+    "ClippedLogistic",
     "Hinge",
     "Huber",
     "LinearLoss",
@@ -71,6 +72,66 @@ class Logistic:
             np.exp(margins, out=margins)
         margins += 1.0
         return margins
+
+
+@dataclass(frozen=True, slots=True)
+class ClippedLogistic:
+    """The logistic loss whose slope is cut to ±b: a straight line below the margin ln((1-b)/b).
+
+    phi(m) = ln(1 + exp(-m)) for m = y s >= m_b = ln((1-b)/b), else -ln(1-b) + b (m_b - m). Convex,
+    since the cut slope still grows with m; |l'| <= b, 0 <= l'' <= 1/4, for b < 1/2 at most b(1-b).
+    At b = 1/2 it is the logistic loss of records on the right side of the boundary and half the
+    perceptron's of the others, at half the logistic loss's sensitivity. The Huber loss is what this
+    is for the squared loss; of the multinomial loss, whose slope is a vector, a cut slope is no
+    gradient of anything.
+
+    Source: gradient clipping of generalised linear models is the gradient of a loss: Song, Steinke,
+    Thakkar and Thakurta (2021), Evading the curse of dimensionality in unconstrained private GLMs,
+    section 5.
+
+    Args:
+        bound: b in (0, 1).
+    """
+
+    bound: float = 0.5
+
+    outputs = 1
+    label_domain = SIGNS
+
+    def __post_init__(self) -> None:
+        require_open_unit("bound", self.bound)
+
+    @property
+    def derivative_bound(self) -> Fraction:
+        return Fraction(self.bound)
+
+    @property
+    def curvature_bound(self) -> Fraction | None:
+        """sup of p(1-p) over the slopes p <= b that are not cut."""
+        steepest = min(Fraction(self.bound), Fraction(1, 2))
+        return steepest * (1 - steepest)
+
+    @property
+    def label_gap_bound(self) -> Fraction:
+        """sup of min(p, b) + min(1-p, b) over p: at p = 1/2."""
+        return min(Fraction(1), 2 * Fraction(self.bound))
+
+    def value(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
+        """Return the loss, elementwise; never overflows."""
+        margins = labels * scores
+        at_cut, level = log((1.0 - self.bound) / self.bound), -log1p(-self.bound)
+        straight = level + self.bound * (at_cut - margins)
+        return np.where(margins < at_cut, straight, np.logaddexp(0.0, -margins))
+
+    def derivative(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
+        """Return -y/(1 + exp(y s)) cut to ±b, elementwise."""
+        slope = Logistic().derivative(scores, labels)
+        return slope.clip(-self.bound, self.bound, out=slope)
+
+    def margin_derivative(self, margins: FloatArray) -> FloatArray:
+        """Return -1/(1 + exp(y s)) cut to -b, elementwise, written over the margins y s."""
+        slope = Logistic().margin_derivative(margins)
+        return slope.clip(-self.bound, self.bound, out=slope)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from dpledger.mechanisms import (
     SignLabels,
 )
 from dpledger.solvers import (
+    ClippedLogistic,
     Hinge,
     Huber,
     LinearLoss,
@@ -55,6 +56,17 @@ class Case:
 
 def logistic(s: list[mpmath.mpf], y: float) -> mpmath.mpf:
     return mpmath.log(1 + mpmath.exp(-y * s[0]))
+
+
+def clipped_logistic(bound: float) -> Formula:
+    def value(s: list[mpmath.mpf], y: float) -> mpmath.mpf:
+        b, margin = mpmath.mpf(bound), y * s[0]
+        corner = mpmath.log(1 / b - 1)
+        if margin >= corner:
+            return mpmath.log1p(mpmath.exp(-margin))
+        return mpmath.log1p(mpmath.exp(-corner)) + b * (corner - margin)
+
+    return value
 
 
 def shifted_logistic(s: list[mpmath.mpf], y: float) -> mpmath.mpf:
@@ -97,6 +109,9 @@ SIGNS = (-1.0, 1.0)
 CASES: dict[str, Case] = {
     "logistic": Case(Logistic(), SIGNS, logistic),
     "shifted logistic": Case(Shifted(Logistic(), -1.25), SIGNS, shifted_logistic),
+    "clipped logistic": Case(ClippedLogistic(0.5), SIGNS, clipped_logistic(0.5)),
+    "tightly clipped logistic": Case(ClippedLogistic(0.2), SIGNS, clipped_logistic(0.2)),
+    "loosely clipped logistic": Case(ClippedLogistic(0.9), SIGNS, clipped_logistic(0.9)),
     "linear": Case(LinearLoss(), SIGNS, linear),
     "hinge": Case(Hinge(), SIGNS, hinge),
     "smoothed hinge": Case(SmoothedHinge(0.5), SIGNS, huber_margin(0.5)),
@@ -148,14 +163,33 @@ def test_extreme_scores_give_finite_values_and_slopes(name: str) -> None:
         assert np.isfinite(loss.derivative(shaped, np.array([y]))).all()
 
 
-def test_slopes_by_margins_are_the_slopes_by_scores_and_labels() -> None:
+@pytest.mark.parametrize("loss", [Logistic(), ClippedLogistic(0.5), ClippedLogistic(0.3)], ids=str)
+def test_slopes_by_margins_are_the_slopes_by_scores_and_labels(
+    loss: Logistic | ClippedLogistic,
+) -> None:
     scores = np.array([-np.inf, -1e4, -3.0, -1e-300, 0.0, 0.7, 40.0, 1e4, np.inf])
     for label in (-1.0, 1.0):
         margins = label * scores
-        slopes = Logistic().margin_derivative(margins)
+        slopes = loss.margin_derivative(margins)
         assert slopes is margins  # written over them
-        expected = Logistic().derivative(scores, np.array([label]))
+        expected = loss.derivative(scores, np.array([label]))
         assert np.array_equal(label * slopes, expected)
+
+
+@given(score=st.floats(-30, 30), sign=st.sampled_from(SIGNS), bound=st.floats(0.01, 0.99))
+def test_a_cut_slope_is_the_logistic_slope_or_the_bound(
+    score: float, sign: float, bound: float
+) -> None:
+    s, y = np.array([score]), np.array([sign])
+    free, cut = Logistic().derivative(s, y)[0], ClippedLogistic(bound).derivative(s, y)[0]
+    assert cut == (free if abs(free) <= bound else np.copysign(bound, free))
+    assert ClippedLogistic(bound).value(s, y)[0] <= Logistic().value(s, y)[0] * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("bad", [0.0, 1.0, -0.5, float("nan")])
+def test_a_slope_is_cut_inside_the_unit_interval(bad: float) -> None:
+    with pytest.raises(InvalidParameter, match="bound"):
+        ClippedLogistic(bad)
 
 
 def test_a_narrow_smoothed_hinge_keeps_its_slopes_accurate() -> None:

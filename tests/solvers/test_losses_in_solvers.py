@@ -16,7 +16,7 @@ import mpmath
 import numpy as np
 import pytest
 from scipy.optimize import root
-from scipy.special import softmax
+from scipy.special import expit, softmax
 
 from dpledger.mechanisms import (
     SIGNS,
@@ -38,6 +38,7 @@ from dpledger.solvers import (
     L1,
     L2,
     CentralisedDpAdmm,
+    ClippedLogistic,
     ConstantSteps,
     ConvexWeights,
     DpAdmm,
@@ -78,6 +79,10 @@ def smoothed_hinge(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return (-labels * (high - low) / 0.8)[:, None]
 
 
+def clipped_logistic(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    return -(labels * np.minimum(0.4, expit(-labels * scores[:, 0])))[:, None]
+
+
 def huber(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
     residual = scores - labels[:, None]
     return np.sign(residual) * np.minimum(np.abs(residual), 0.3)
@@ -93,6 +98,7 @@ def multinomial(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 PROBLEMS: dict[str, Problem] = {
     "smoothed hinge": Problem(SmoothedHinge(0.4), SIGNS, smoothed_hinge),
+    "clipped logistic": Problem(ClippedLogistic(0.4), SIGNS, clipped_logistic),
     "huber": Problem(Huber(0.3, 2.0), RealLabels(2.0), huber),
     "bounded squared": Problem(
         bounded_squared(score_bound=4.0, label_bound=2.0), RealLabels(2.0), squared
@@ -238,6 +244,9 @@ def exact_slopes(name: str, scores: list[mpmath.mpf], label: float) -> list[mpma
         case "smoothed hinge":
             cut = (1 - label * scores[0]) / (2 * mpmath.mpf(0.4)) + mpmath.mpf(0.5)
             return [-label * min(mpmath.mpf(1), max(mpmath.mpf(0), cut))]
+        case "clipped logistic":
+            free = 1 / (1 + mpmath.exp(label * scores[0]))
+            return [-label * min(mpmath.mpf(0.4), free)]
         case "huber" | "bounded squared":
             width = mpmath.mpf(0.3 if name == "huber" else 6.0)
             return [min(width, max(-width, scores[0] - mpmath.mpf(label)))]

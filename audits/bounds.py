@@ -394,9 +394,10 @@ def _mu_at(scores: Scores, tail: float) -> float:
             return 1 - float(nctdtr(dof, noncentrality, statistic)) - tail
         return float(nctdtr(dof, -noncentrality, -statistic)) - tail
 
-    # walk outward from the middle: the library fails far out in the tails
+    # walk outward from the middle: the library fails far out in the tails; from a step behind it,
+    # for the median of the law is not quite the statistic
     step = copysign(sqrt(1 + statistic**2 / (2 * dof)), tail - 0.5)
-    near, far = statistic, statistic + step
+    near, far = statistic - step, statistic + step
     while excess(far) * step < 0:
         near, far = far, far + step
     if not (isfinite(excess(near)) and isfinite(excess(far))):

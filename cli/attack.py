@@ -201,16 +201,16 @@ def attack_outcome(pair: NeighbourPair, result: AttackResult) -> Outcome:
         expected = None if pair.share is None else pair.share * result.claimed_mu
         if expected is not None:
             rows.append(("exact mu of pair", f"{expected:.4f} ({pair.share:.3f} x planned)"))
-    rows.append(("verdict", "claim REFUTED" if result.refutes_claim else "claim not refuted"))
+    rows.append(("verdict", result.verdict))
     table = Table("lower bound on epsilon", "attack", "null control", box=None)
-    for bound, null in zip(result.bounds, result.null_control.bounds, strict=True):
-        table.add_row(
-            bound.method, shown_down(bound.epsilon, digits=4), shown_down(null.epsilon, digits=4)
-        )
+    found = {b.method: shown_down(b.epsilon, digits=4) for b in result.bounds}
+    for null in result.null_control.bounds:
+        silent = shown_down(null.epsilon, digits=4)
+        table.add_row(null.method, found.get(null.method, "none"), silent)
     return Outcome(
         title="Replay attack",
         data={"neighbours": pair.description, "share": pair.share, **asdict(result)},
         rows=(*rows, *(("note", text) for text in result.not_meant)),
         tables=(table,),
-        finding=result.refutes_claim,
+        finding=result.is_finding,
     )

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ..accounting.certificate import Uncertifiable, certify
-from ..accounting.checker import CertificateWrong, Undecided
-from ..accounting.grade import Grade
-from ..accounting.ledger import SqliteLedger, TamperedLedger
-from ..accounting.pld_checker import check as check_certificate
-from ..audits.claims import Finding, Verdict
+from ..accounting.ledger import SqliteLedger
+from ..audits.claims import Finding
+from ..audits.claims.finished_run import NOT_ATTACKED, attack_check, judge_ledger
 from ..audits.claims.hearing import told
-from ..audits.claims.own import OwnPromise, PromisedEpsilon, judged, judged_events
+from ..audits.claims.own import OwnPromise, judged, judged_events
 from ..audits.claims.own_function import judged_function, load_function, reference
-from ..audits.crosscheck import MissingExtra, crosscheck
+from ..audits.claims.policy import Check, final_verdict
 from ..audits.falsifier import ReplacedRecord
-from ..mechanisms import Event
-from ..mechanisms.encoding import subject_hash
-from ..mechanisms.sensitivity import float_up
+from ..mechanisms.errors import InvalidParameter
 from .attack import run_attack
 from .claim_file import ClaimFile, Function, Tuning, beside, promise_from_text, read_claim
 from .configuration import Configuration, read_configuration
@@ -36,15 +31,6 @@ __all__ = ["check"]
 _MOST_RELEASES = 20_000
 _MOST_PARTIES = 10_000
 _file = click.Path(exists=True, dir_okay=False, path_type=Path)
-
-
-@dataclass(frozen=True, slots=True)
-class _Check:
-    """One thing that was looked at besides the promise; None: it could not be."""
-
-    name: str
-    text: str
-    passed: bool | None = None
 
 
 @click.command()
@@ -111,11 +97,8 @@ def _claim_outcome(path: Path, *, run_code: bool) -> Outcome:
     else:
         releases = [release.made() for release in claim.releases]
         finding = judged(releases, claim.promise.made(), adjacency=claim.adjacency)
-    verdict, reason = finding.verdict, finding.reason
-    if claim.tuning is Tuning.UNACCOUNTED and verdict is Verdict.HOLDS:
-        verdict = Verdict.UNACCOUNTED_ACCESS
-        reason = f"settings were tuned {claim.tuning.value}; the releases alone: {reason}"
-    return _outcome(claim.title, finding, verdict, reason, missing, [])
+    accounted = claim.tuning is not Tuning.UNACCOUNTED
+    return _outcome(claim.title, final_verdict(finding, accounted_tuning=accounted), missing, ())
 
 
 def _function_finding(
@@ -172,90 +155,25 @@ def _require_small(path: Path, configuration: Configuration) -> None:
 def _ledger_outcome(
     path: Path, run_name: str | None, promise: OwnPromise, configuration_path: Path | None
 ) -> Outcome:
-    title = f"{path.name}: {run_name or 'all runs'}"
+    def attack(hashes: set[str]) -> Check:
+        return _attacked(configuration_path, promise, hashes)
+
     try:
         with SqliteLedger(path, read_only=True) as ledger:
-            verified = ledger.verify()
-            runs = [run for run in ledger.runs() if run_name in (None, run.run)]
-            events = ledger.joint_events() if run_name is None else ledger.events(run_name)
-            grade = ledger.spent(run_name).grade
-            samplers = {r.provenance.sampler for r in ledger.reservations(run_name)}
-            sharing = ledger.sharing_noise(run_name)
-    except TamperedLedger as error:
-        broken = Finding(Verdict.FAILS, f"the ledger was tampered with: {error}")
-        return _outcome(title, broken, broken.verdict, broken.reason, [], [])
+            found = judge_ledger(ledger, promise, run=run_name, attack=attack)
     except sqlite3.Error as error:
         raise ConfigurationError(f"{path}: Expected a ledger ({error}).") from error
-    if not events:
-        raise ConfigurationError(f"{path}: Expected a run with events instead got none.")
-    finding = judged_events(events, promise)
-    chain = f"{verified.rows} rows, chain intact; head {verified.head}"
-    checks = [_Check("ledger", chain, passed=True)]
-    for run in runs:
-        if run.planned:
-            text = "the run kept to its plan" if run.kept_to_plan else "the run left its plan"
-            checks.append(_Check(f"plan of {run.run}", text, run.kept_to_plan))
-        else:
-            checks.append(_Check(f"plan of {run.run}", "none: noise may have been adaptive"))
-        if run.committed < run.reservations:
-            left = run.reservations - run.committed
-            checks.append(
-                _Check(run.run, f"{left} reservations without a commit, spent all the same")
-            )
-    checks.append(_noise(samplers, sharing))
-    checks += [_certified(events, promise), _crosschecked(events, promise)]
-    hashes = {run.configuration_hash for run in runs}
-    checks.append(_attacked(configuration_path, promise, hashes))
-    missing = [
-        "unit of privacy: not stated in a ledger",
-        "preprocessing: not stated in a ledger",
-        "tuning of settings: not stated in a ledger, and not accounted unless it is among the runs",
-        "that nothing else was released: a ledger cannot say",
-    ]
-    failed = [each.name for each in checks if each.passed is False]
-    verdict, reason = finding.verdict, finding.reason
-    if failed and verdict is Verdict.HOLDS:
-        verdict, reason = Verdict.FAILS, f"{', '.join(failed)} did not pass; {reason}"
-    if grade is not Grade.CERTIFIED and verdict is Verdict.HOLDS:
-        adaptive = "what ran, or when it ended, may depend on what was released"
-        verdict, reason = Verdict.UNSPECIFIED, f"{adaptive}; if it does not: {reason}"
-    return _outcome(title, finding, verdict, reason, missing, checks)
-
-
-def _noise(samplers: set[str], sharing: tuple[str, ...]) -> _Check:
-    text = f"drawn by {', '.join(sorted(samplers))}"
-    if sharing:
-        return _Check("noise", f"{text}; {len(sharing)} runs share a seed", passed=False)
-    return _Check("noise", text)
-
-
-def _certified(events: list[Event], promise: OwnPromise) -> _Check:
-    try:
-        proved = check_certificate(certify(events, delta=promise.delta).to_json_bytes())
-    except (Uncertifiable, Undecided) as error:
-        return _Check("certificate", f"none: {error}")
-    except CertificateWrong as error:
-        return _Check("certificate", f"refused: {error}", passed=False)
-    delta, epsilon = (shown_up(float_up(value)) for value in proved.values)
-    text = f"epsilon {epsilon} at delta {delta}, verified in {proved.steps} steps"
-    return _Check("certificate", text, passed=proved.subject == subject_hash(events))
-
-
-def _crosschecked(events: list[Event], promise: OwnPromise) -> _Check:
-    try:
-        found = crosscheck(events, delta=promise.delta)
-    except MissingExtra as missing:
-        return _Check("cross-check", f"not done: {missing}")
-    told = "; ".join(
-        f"{peer.peer}: {peer.status.value} ({peer.explanation})" for peer in found.peers
+    except InvalidParameter as error:
+        raise ConfigurationError(f"{path}: {error}") from error
+    return _outcome(
+        f"{path.name}: {run_name or 'all runs'}", found.finding, found.missing, found.checks
     )
-    return _Check("cross-check", told, passed=not any(peer.failed for peer in found.peers))
 
 
-def _attacked(path: Path | None, promise: OwnPromise, hashes: set[str]) -> _Check:
+def _attacked(path: Path | None, promise: OwnPromise, hashes: set[str]) -> Check:
     """Attack by replay, where the data are at hand and the ledger's run was this very one."""
     if path is None:
-        return _Check("attack", "not done: no --config, so the data are not at hand")
+        return Check("attack", f"{NOT_ATTACKED} (no --config)")
     configuration = read_configuration(path)
     if hashes != {configuration.sha256}:
         raise ConfigurationError(
@@ -264,19 +182,10 @@ def _attacked(path: Path | None, promise: OwnPromise, hashes: set[str]) -> _Chec
         )
     made = plan(configuration)
     if made.guarantee.unprotected:
-        return _Check("attack", "not done: what is unprotected needs no attack")
+        return Check("attack", "not done: what is unprotected needs no attack")
     with steps() as start:
         _, result = run_attack(configuration, made, progress=start("attack"))
-    bound = max(b.epsilon for b in result.bounds if b.method.startswith("Clopper"))
-    text = (
-        f"replay, {result.trials} trials: epsilon >= {shown_down(bound, digits=4)} at delta "
-        f"{result.delta:g} with confidence {result.confidence:g}"
-    )
-    if not isinstance(promise, PromisedEpsilon):
-        return _Check("attack", f"{text}; the promise is in another unit")
-    if result.delta != promise.delta:
-        return _Check("attack", f"{text}; the promise is at delta {promise.delta:g}")
-    return _Check("attack", text, passed=bound <= promise.epsilon)
+    return attack_check(result, promise)
 
 
 # --- what is printed ---------------------------------------------------------------------------
@@ -285,13 +194,11 @@ def _attacked(path: Path | None, promise: OwnPromise, hashes: set[str]) -> _Chec
 def _outcome(
     title: str,
     finding: Finding,
-    verdict: Verdict,
-    reason: str,
-    missing: list[str],
-    checks: list[_Check],
+    missing: Sequence[str],
+    checks: Sequence[Check],
 ) -> Outcome:
-    text = finding.verdict_text if verdict is finding.verdict else verdict.value
-    rows = [("verdict", text), ("because", reason)]
+    text = finding.verdict_text
+    rows = [("verdict", text), ("because", finding.reason)]
     if finding.claimed is not None:
         rows.append(("claimed", f"{finding.claimed.lower_float:.10g} {finding.unit}"))
     rows += [("reading", f"{name}: {_range(cost)}") for name, cost in finding.figures.items()]
@@ -303,14 +210,10 @@ def _outcome(
     data: dict[str, Any] = {
         "claim": title,
         **finding_data(finding),
-        "verdict": verdict.value,
-        "verdict_text": text,
-        "reason": reason,
         "missing": [*finding.argument, *missing],
         "checks": [{"name": c.name, "text": c.text, "passed": c.passed} for c in checks],
     }
-    finding_made = verdict is not Verdict.HOLDS
-    return Outcome(f"Claim: {title}", data, tuple(rows), finding=finding_made)
+    return Outcome(f"Claim: {title}", data, tuple(rows), finding=finding.is_finding)
 
 
 def _range(cost: Any) -> str:

@@ -313,7 +313,7 @@ def _outcome(found: Check) -> Outcome:
     for result in found.results:
         table.add_row(
             result.name,
-            shown_down(result.bound.epsilon, digits=4),
+            "none" if result.bound is None else shown_down(result.bound.epsilon, digits=4),
             shown_down(result.null.epsilon, digits=4),
             f"{result.auc:.4f}",
         )
@@ -324,7 +324,7 @@ def _outcome(found: Check) -> Outcome:
         data={**data, "refutes_promise": found.refutes_promise},
         rows=tuple(("", line) for line in lines),
         tables=(table,),
-        finding=found.refutes_promise or found.null_control_failed,
+        finding=found.is_finding,
     )
 
 

@@ -151,7 +151,7 @@ def carry_out(configuration: Configuration, wishes: Wishes, start: Start) -> Out
             ("epsilon", f"{shown(found.epsilon)} at delta {delta}, {found.grade.value}"),
             ("plan = run", "yes" if made.events == events else "NO"),
             ("cross-check", "skipped" if agrees is None else "agrees" if agrees else "DISAGREES"),
-            *(() if attacked is None else attacked.rows[:-4]),
+            *(() if attacked is None else (r for r in attacked.rows if r[0] != "note")),
             ("files", f"{folder}/report.html, .md, .json; certificate, ledger, model"),
         ),
         tables=(_accuracy_table(models), *(() if attacked is None else attacked.tables)),

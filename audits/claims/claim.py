@@ -159,6 +159,9 @@ class Finding:
         if factor is None or self.verdict not in (Verdict.HOLDS, Verdict.FAILS):
             return self.verdict.value
         if self.verdict is Verdict.FAILS:
+            if factor >= 1:
+                # something else than the number failed
+                return "fails"
             return f"fails (understates ×{factor:.4g})" if factor else "fails (truly infinite)"
         return "holds exactly" if abs(factor - 1) < _EXACTLY else f"holds (loose ×{factor:.4g})"
 

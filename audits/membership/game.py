@@ -21,6 +21,7 @@ from ...mechanisms.protocols import EventList, FloatArray, Loss
 from ...mechanisms.sampling import SeededSampler
 from ...mechanisms.sensitivity import float_up
 from ...mechanisms.subsampling import IntArray
+from ..assessment import NULL_SHARE
 from ..bounds import LowerBound, Scores
 from ..metrics import Promise, TprAtFpr, auc, tpr_at_fpr
 from ..neighbours import NeighbourPair
@@ -185,10 +186,13 @@ def log_probabilities(
 
 @dataclass(frozen=True, slots=True)
 class ScoreResult:
-    """One score's evidence: bound on epsilon, the same where nothing differs, and its rates."""
+    """One score's evidence: bound on epsilon, the same where nothing differs, and its rates.
+
+    There is no bound where a null control of the check failed.
+    """
 
     name: str
-    bound: LowerBound
+    bound: LowerBound | None
     null: LowerBound
     auc: float
     tpr_at_fpr: tuple[TprAtFpr, ...]
@@ -203,7 +207,8 @@ class Check:
         promise: what was held against the attacks; epsilon at `delta`.
         results: one a score.
         trials, shadows: judged and shadow models, in each world.
-        confidence: that no bound of any score is too large (divided among the scores).
+        confidence: that no bound of any score is too large and no null control fails without
+            cause; a tenth of the error is the controls', all is divided among the scores.
         ceiling: the largest epsilon that so many trials could have shown.
     """
 
@@ -220,12 +225,20 @@ class Check:
     @property
     def refutes_promise(self) -> bool:
         """Whether some attack puts epsilon above the promise."""
-        return any(result.bound.epsilon > self.claimed_epsilon for result in self.results)
+        return any(
+            result.bound is not None and result.bound.epsilon > self.claimed_epsilon
+            for result in self.results
+        )
 
     @property
     def null_control_failed(self) -> bool:
         """Whether some score finds leakage where there is none: distrust the check."""
         return any(result.null.positive for result in self.results)
+
+    @property
+    def is_finding(self) -> bool:
+        """Whether there is something to report: a broken promise, or a control that failed."""
+        return self.refutes_promise or self.null_control_failed
 
 
 def _epsilon_of(promise: Promise, delta: float) -> float:
@@ -279,16 +292,23 @@ def check_membership(
     )
     # where nothing differs: further models without the target in the place of the members
     nobody = game.answers(inside=False, trials=trials, seed=control)
-    each = MultiSplit(1 - (1 - confidence) / len(scores), seed)
+    each, control_each = (
+        MultiSplit(1 - share * (1 - confidence) / len(scores), seed)
+        for share in (1 - NULL_SHARE, NULL_SHARE)
+    )
+    scorers = [score.learn(*lessons) for score in scores]
+    worlds = [Scores(scorer(members), scorer(others)) for scorer in scorers]
+    nulls = [
+        control_each.lower_bound(Scores(scorer(nobody), world.neighbour), delta=delta)
+        for scorer, world in zip(scorers, worlds, strict=True)
+    ]
+    failed = any(null.positive for null in nulls)
 
-    def result(score: MembershipScore) -> ScoreResult:
-        scorer = score.learn(*lessons)
-        real = Scores(scorer(members), scorer(others))
-        null = Scores(scorer(nobody), real.neighbour)
+    def result(score: MembershipScore, real: Scores, null: LowerBound) -> ScoreResult:
         return ScoreResult(
             name=score.name,
-            bound=each.lower_bound(real, delta=delta),
-            null=each.lower_bound(null, delta=delta),
+            bound=None if failed else each.lower_bound(real, delta=delta),
+            null=null,
             auc=auc(real),
             tpr_at_fpr=tuple(
                 tpr_at_fpr(real, fpr, claimed=promise, confidence=confidence)
@@ -302,7 +322,7 @@ def check_membership(
         promise=promise,
         claimed_epsilon=claimed,
         delta=delta,
-        results=tuple(result(score) for score in scores),
+        results=tuple(map(result, scores, worlds, nulls)),
         trials=trials,
         shadows=shadows,
         confidence=confidence,

@@ -22,22 +22,7 @@ def verdict(check: Check) -> tuple[str, ...]:
         f"With {check.trials} models no false-positive rate that matters can be measured: "
         "train more."
     ]
-    best = max(check.results, key=lambda result: result.bound.epsilon)
-    if check.refutes_promise:
-        lines.append(
-            f"THE PROMISE IS BROKEN: {best.name} shows an epsilon of at least "
-            f"{shown_down(best.bound.epsilon, digits=3)} at delta {check.delta:g} "
-            f"(confidence {check.confidence:g})."
-        )
-    elif best.bound.positive:
-        lines.append(
-            f"Nothing here contradicts the promise. {best.name} shows an epsilon of at least "
-            f"{shown_down(best.bound.epsilon, digits=3)}, of the "
-            f"{shown_up(check.claimed_epsilon, digits=3)} promised "
-            f"(confidence {check.confidence:g})."
-        )
-    else:
-        lines.append("Nothing here contradicts the promise: no attack showed any leakage.")
+    lines.append(_shown(check))
     ceiling = shown_up(check.ceiling, digits=3)
     lines.append(
         f"So few models could have shown an epsilon of {ceiling} at most."
@@ -45,12 +30,34 @@ def verdict(check: Check) -> tuple[str, ...]:
         else f"So many models could have shown an epsilon of up to {ceiling}."
     )
     lines.append(
-        "NULL CONTROL FAILED: leakage was found between models that do not differ. Distrust this "
-        "check and repeat it with a new seed."
+        "NULL CONTROL FAILED: leakage was found between models that do not differ. This check "
+        "proves nothing; repeat it with a new seed, and look for what tells the models' worlds "
+        "apart besides the record."
         if check.null_control_failed
         else "Null control: between models that do not differ, no attack found anything."
     )
     return (*lines, *_NOT_MEANT)
+
+
+def _shown(check: Check) -> str:
+    """Return what the best bound says of the promise."""
+    bounds = [(result.bound, result.name) for result in check.results if result.bound is not None]
+    if not bounds:
+        return "No bound stands: see the null control."
+    best, name = max(bounds, key=lambda found: found[0].epsilon)
+    epsilon = shown_down(best.epsilon, digits=3)
+    if check.refutes_promise:
+        return (
+            f"THE PROMISE IS BROKEN: {name} shows an epsilon of at least {epsilon} at delta "
+            f"{check.delta:g} (confidence {check.confidence:g})."
+        )
+    if best.positive:
+        return (
+            f"Nothing here contradicts the promise. {name} shows an epsilon of at least "
+            f"{epsilon}, of the {shown_up(check.claimed_epsilon, digits=3)} promised "
+            f"(confidence {check.confidence:g})."
+        )
+    return "Nothing here contradicts the promise: no attack showed any leakage."
 
 
 def _promised(check: Check) -> str:

@@ -136,7 +136,8 @@ def _attack(audit: EmpiricalAudit | Skipped, privacy: Privacy) -> tuple[Verdict,
         return (Verdict("Attack", f"skipped: {visible(audit.reason)}", Tone.NEUTRAL),)
     null = Verdict("Null control", "silent, as it must be", Tone.GOOD)
     if not audit.null_control.silent:
-        null = Verdict("Null control", "not silent: distrust the attack", Tone.BAD)
+        null = Verdict("Null control", "not silent: the attack proves nothing", Tone.BAD)
+        return (Verdict("Attack", "no bound of it stands", Tone.BAD), null)
     return (Verdict("Attack", *_shown(audit, privacy)), null)
 
 

@@ -241,3 +241,13 @@ def test_values_out_of_range_are_refused_by_name(name, call):
     with pytest.raises(InvalidParameter) as refused:
         call()
     assert refused.value.name == name
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_an_interval_of_little_confidence_has_ends(seed: int) -> None:
+    scores = Scores(*np.random.default_rng(seed).normal(0.5, 1.0, (2, 200)))
+    found = GaussianFamily(1e-3).interval(scores)
+    assert found is not None
+    assert found.lower < found.upper
+    assert found.lower - 1e-3 < found.estimate < found.upper + 1e-3
+    assert GaussianFamily(0.5).lower_bound(scores, delta=1e-5).conditions_met

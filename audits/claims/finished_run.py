@@ -1,0 +1,148 @@
+"""A finished run before the court: its ledger, against a promise that somebody made for it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ...accounting.certificate import Uncertifiable, certify
+from ...accounting.checker import CertificateWrong, Undecided
+from ...accounting.enclosure import shown_down, shown_up
+from ...accounting.grade import Grade
+from ...accounting.ledger import Ledger, TamperedLedger
+from ...accounting.ledger.ledger import RunSummary
+from ...accounting.pld_checker import check as check_certificate
+from ...mechanisms import Event
+from ...mechanisms.encoding import subject_hash
+from ...mechanisms.errors import InvalidParameter
+from ...mechanisms.sensitivity import float_up
+from ..assessment import AttackResult
+from ..bounds import ClopperPearson
+from ..crosscheck import MissingExtra, crosscheck
+from .claim import Finding, Verdict
+from .own import OwnPromise, PromisedEpsilon, judged_events
+from .policy import Check, final_verdict
+
+__all__ = ["NOT_ATTACKED", "JudgedRun", "attack_check", "judge_ledger"]
+
+NOT_ATTACKED = "not done: the data are not at hand"
+_MISSING = (
+    "unit of privacy: not stated in a ledger",
+    "preprocessing: not stated in a ledger",
+    "tuning of settings: not stated in a ledger, and not accounted unless it is among the runs",
+    "that nothing else was released: a ledger cannot say",
+)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class JudgedRun:
+    """What the court finds of a ledger's runs.
+
+    Args:
+        finding: the verdict, after all checks.
+        checks: what was looked at besides the promise.
+        missing: what a ledger does not say.
+    """
+
+    finding: Finding
+    checks: tuple[Check, ...] = ()
+    missing: tuple[str, ...] = ()
+
+
+def judge_ledger(
+    ledger: Ledger,
+    promise: OwnPromise,
+    *,
+    run: str | None = None,
+    attack: Callable[[set[str]], Check] | None = None,
+) -> JudgedRun:
+    """Return what a ledger says of a promise: chain, plan, noise, certificate, cross-check, attack.
+
+    Args:
+        ledger: whose runs were promised to be private.
+        promise: of all of them together, or of `run`.
+        run: one run's name; all runs without it.
+        attack: attacks the run, given the hashes of the runs' configurations; see `attack_check`.
+
+    Raises `InvalidParameter` where there are no events.
+    """
+    try:
+        verified = ledger.verify()
+    except TamperedLedger as error:
+        return JudgedRun(Finding(Verdict.FAILS, f"the ledger was tampered with: {error}"))
+    runs = [summary for summary in ledger.runs() if run in (None, summary.run)]
+    events = ledger.joint_events() if run is None else ledger.events(run)
+    if not events:
+        raise InvalidParameter("run", run, "of the ledger, with events")
+    samplers = {each.provenance.sampler for each in ledger.reservations(run)}
+    hashes = {summary.configuration_hash for summary in runs}
+    checks = (
+        Check("ledger", f"{verified.rows} rows, chain intact; head {verified.head}", passed=True),
+        *(check for summary in runs for check in _kept(summary)),
+        _noise(samplers, ledger.sharing_noise(run)),
+        _certified(events, promise),
+        _crosschecked(events, promise),
+        Check("attack", NOT_ATTACKED) if attack is None else attack(hashes),
+    )
+    fixed = ledger.spent(run).grade is Grade.CERTIFIED
+    finding = final_verdict(judged_events(events, promise), checks, fixed_in_advance=fixed)
+    return JudgedRun(finding, checks, _MISSING)
+
+
+def attack_check(result: AttackResult, promise: OwnPromise) -> Check:
+    """Return what an attack on the run says of a promise; it fails where its control does."""
+    if result.is_finding:
+        return Check("attack", result.verdict, passed=False)
+    bound = max(b.epsilon for b in result.bounds if b.method == ClopperPearson.METHOD)
+    text = (
+        f"replay, {result.trials} trials: epsilon >= {shown_down(bound, digits=4)} at delta "
+        f"{result.delta:g} with confidence {result.confidence:g}"
+    )
+    if not isinstance(promise, PromisedEpsilon):
+        return Check("attack", f"{text}; the promise is in another unit")
+    if result.delta != promise.delta:
+        return Check("attack", f"{text}; the promise is at delta {promise.delta:g}")
+    return Check("attack", text, passed=bound <= promise.epsilon)
+
+
+def _kept(summary: RunSummary) -> tuple[Check, ...]:
+    name = f"plan of {summary.run}"
+    if summary.planned:
+        kept = summary.kept_to_plan
+        told = "the run kept to its plan" if kept else "the run left its plan"
+        plan = Check(name, told, kept)
+    else:
+        plan = Check(name, "none: noise may have been adaptive")
+    left = summary.reservations - summary.committed
+    if not left:
+        return (plan,)
+    told = f"{left} reservations without a commit, spent all the same"
+    return plan, Check(summary.run, told)
+
+
+def _noise(samplers: set[str], sharing: tuple[str, ...]) -> Check:
+    text = f"drawn by {', '.join(sorted(samplers))}"
+    if sharing:
+        return Check("noise", f"{text}; {len(sharing)} runs share a seed", passed=False)
+    return Check("noise", text)
+
+
+def _certified(events: list[Event], promise: OwnPromise) -> Check:
+    try:
+        proved = check_certificate(certify(events, delta=promise.delta).to_json_bytes())
+    except (Uncertifiable, Undecided) as error:
+        return Check("certificate", f"none: {error}")
+    except CertificateWrong as error:
+        return Check("certificate", f"refused: {error}", passed=False)
+    delta, epsilon = (shown_up(float_up(value)) for value in proved.values)
+    text = f"epsilon {epsilon} at delta {delta}, verified in {proved.steps} steps"
+    return Check("certificate", text, passed=proved.subject == subject_hash(events))
+
+
+def _crosschecked(events: list[Event], promise: OwnPromise) -> Check:
+    try:
+        found = crosscheck(events, delta=promise.delta)
+    except MissingExtra as missing:
+        return Check("cross-check", f"not done: {missing}")
+    told = "; ".join(
+        f"{peer.peer}: {peer.status.value} ({peer.explanation})" for peer in found.peers
+    )
+    return Check("cross-check", told, passed=not any(peer.failed for peer in found.peers))

@@ -1,0 +1,50 @@
+"""The policy of verdicts: what other checks may make of a finding, for libraries and commands."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from .claim import Finding, Verdict
+
+__all__ = ["Check", "final_verdict"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at besides the promise; `passed` is None where it could not be."""
+
+    name: str
+    text: str
+    passed: bool | None = None
+
+
+def final_verdict(
+    finding: Finding,
+    checks: Sequence[Check] = (),
+    *,
+    fixed_in_advance: bool = True,
+    accounted_tuning: bool = True,
+) -> Finding:
+    """Return the finding as everything that was looked at leaves it; only `holds` can be lost.
+
+    Args:
+        finding: about the events, or the releases as stated.
+        checks: what else was looked at; one that did not pass makes a promise fail.
+        fixed_in_advance: whether what ran is known not to depend on what was released; otherwise
+            the sum of its events bounds nothing, and too little is known.
+        accounted_tuning: whether settings were chosen without the data, or at a cost that stands
+            among the events.
+    """
+    if finding.verdict is not Verdict.HOLDS:
+        return finding
+    failed = [check.name for check in checks if check.passed is False]
+    if failed:
+        verdict, why = Verdict.FAILS, f"{', '.join(failed)} did not pass"
+    elif not fixed_in_advance:
+        verdict = Verdict.UNSPECIFIED
+        why = "what ran, or when it ended, may depend on what was released; if it does not"
+    elif not accounted_tuning:
+        verdict = Verdict.UNACCOUNTED_ACCESS
+        why = "settings were tuned on the data, not accounted; the releases alone"
+    else:
+        return finding
+    return replace(finding, verdict=verdict, reason=f"{why}: {finding.reason}")

@@ -1,0 +1,55 @@
+"""Law: what other checks make of a verdict is one policy; only `holds` can be lost to it.
+
+Law: a library that judges a ledger answers as `claims check --ledger` does.
+"""
+
+import pytest
+
+from dpledger.accounting.ledger import MemoryLedger
+from dpledger.audits.claims.claim import Finding, Verdict
+from dpledger.audits.claims.finished_run import judge_ledger
+from dpledger.audits.claims.own import PromisedEpsilon, judged_events
+from dpledger.audits.claims.policy import Check, final_verdict
+from dpledger.mechanisms import (
+    Adjacency,
+    Audience,
+    Context,
+    Event,
+    GaussianStep,
+    Provenance,
+    declared,
+)
+
+BAD = (Check("noise", "two runs share a seed", passed=False),)
+
+
+@pytest.mark.parametrize("verdict", [v for v in Verdict if v is not Verdict.HOLDS])
+def test_what_does_not_hold_stays_as_it_is(verdict: Verdict) -> None:
+    finding = Finding(verdict, "because")
+    assert final_verdict(finding, BAD, fixed_in_advance=False, accounted_tuning=False) is finding
+
+
+def test_each_way_to_lose_a_verdict() -> None:
+    finding = Finding(Verdict.HOLDS, "because")
+    unknown = Check("attack", "not done")
+    passed = Check("ledger", "intact", passed=True)
+    assert final_verdict(finding, [unknown, passed]) is finding
+    assert final_verdict(finding, BAD).verdict is Verdict.FAILS
+    assert final_verdict(finding, fixed_in_advance=False).verdict is Verdict.UNSPECIFIED
+    assert final_verdict(finding, accounted_tuning=False).verdict is Verdict.UNACCOUNTED_ACCESS
+    assert final_verdict(finding, BAD).reason == "noise did not pass: because"
+
+
+def test_shared_noise_fails_in_the_library_too() -> None:
+    ledger = MemoryLedger()
+    sensitivity = declared(1.0, reason="a test", adjacency=Adjacency.ZERO_OUT_ONE)
+    event = Event(GaussianStep(sensitivity, 100.0), Context(("a",), 1, "x", Audience.SERVER))
+    for name in ("first", "second"):
+        run = ledger.run(name, configuration_hash="0" * 64, plan=[event])
+        run.commit(run.reserve((event,), Provenance("numpy-philox", 5)))
+    promise = PromisedEpsilon(1.0, 1e-5)
+    assert judged_events(ledger.joint_events(), promise).verdict is Verdict.HOLDS
+    found = judge_ledger(ledger, promise)
+    assert found.finding.verdict is Verdict.FAILS
+    assert [check.name for check in found.checks if check.passed is False] == ["noise"]
+    assert judge_ledger(ledger, promise, run="first").finding.verdict is Verdict.FAILS

@@ -5,7 +5,8 @@
 
 From Coq Require Import Reals List.
 From Dpledger Require
-  Schedules Conversion Sensitivity Finite GaussianIntegral Gaussian GaussianDelta Descent EndToEnd.
+  Schedules Conversion Sensitivity Finite Domination GaussianIntegral Gaussian GaussianDelta
+  GaussianConvolution Descent GaussianComposition Events EndToEnd.
 
 Open Scope R_scope.
 
@@ -32,6 +33,9 @@ Definition sensitivity_theorems := (
   @Sensitivity.sensitivity_shift,
   @Sensitivity.sensitivity_sum,
   @Sensitivity.sensitivity_sum_witnesses,
+  @Sensitivity.sensitivity_rounding,
+  @Sensitivity.sensitivity_rounding_witness,
+  @Sensitivity.sensitivity_nonexpansive,
   @Sensitivity.sensitivity_concatenation,
   @Sensitivity.clip_norm,
   @Sensitivity.clip_nonexpansive,
@@ -69,6 +73,27 @@ Definition finite_theorems := (
 Print finite_theorems.
 Print Assumptions finite_theorems.
 
+Definition domination_theorems := (
+  @Domination.hockey_stick_event,
+  @Domination.hockey_stick_attained,
+  @Domination.dp_hockey_stick,
+  @Domination.dominates_refl,
+  @Domination.dominates_trans,
+  @Domination.dominated_dp,
+  @Domination.excess_post_processing,
+  @Domination.dominates_post_processing,
+  @Domination.excess_mixture,
+  @Domination.below_profile_mixture,
+  @Domination.dominates_mixture,
+  @Domination.sampling_removal,
+  @Domination.sampling_addition,
+  @Domination.adaptive_domination,
+  @Domination.adaptive_bound,
+  @Domination.ledger_domination,
+  @Domination.ledger_dp).
+Print domination_theorems.
+Print Assumptions domination_theorems.
+
 Definition gaussian_integral_theorems := (
   @GaussianIntegral.gaussian_integral).
 Print gaussian_integral_theorems.
@@ -97,6 +122,27 @@ Definition descent_theorems := (
   @Descent.descent_dp).
 Print descent_theorems.
 Print Assumptions descent_theorems.
+
+Definition gaussian_composition_theorems := (
+  @GaussianConvolution.window_upper,
+  @GaussianConvolution.window_lower,
+  @GaussianComposition.rounded_below_profile,
+  @GaussianComposition.profile_step,
+  @GaussianComposition.gaussian_filter,
+  @GaussianComposition.profile_dp,
+  @GaussianComposition.vector_gaussian_below_profile,
+  @GaussianComposition.gaussian_ledger_dp,
+  @GaussianComposition.gaussian_parties_dp).
+Print gaussian_composition_theorems.
+Print Assumptions gaussian_composition_theorems.
+
+Definition events_theorems := (
+  @Events.events_rdp,
+  @Events.events_zcdp,
+  @Events.events_gdp,
+  @Events.events_gdp_dp).
+Print events_theorems.
+Print Assumptions events_theorems.
 
 Definition end_to_end_theorems := (
   @EndToEnd.gaussian_delta_mu_1_upper,

@@ -241,6 +241,42 @@ Proof.
   match goal with |- norm ?z * _ <= _ => pose proof (norm_pos z) end; nra.
 Qed.
 
+(** What is computed instead of [q]: off by at most [r] everywhere, it moves by at most 2 r more.
+    This is the premise that ties a rule about real numbers to floating-point arithmetic. *)
+Theorem sensitivity_rounding (computed : D -> V) q s r :
+  (forall x, norm (sub (computed x) (q x)) <= r) ->
+  sensitivity adj q s -> sensitivity adj computed (s + 2 * r).
+Proof.
+  intros Hr H x y A.
+  replace (sub (computed x) (computed y))
+    with (add (sub (q x) (q y)) (sub (sub (computed x) (q x)) (sub (computed y) (q y)))).
+  - eapply Rle_trans; [apply norm_add|].
+    pose proof (norm_sub (sub (computed x) (q x)) (sub (computed y) (q y))).
+    specialize (H x y A); pose proof (Hr x); pose proof (Hr y); lra.
+  - rewrite <- sub_add_sub, !(add_comm (q _)).
+    assert (Cancel : forall u v : V, add (sub u v) v = u).
+    { intros u v; unfold sub; rewrite <- add_assoc, (add_comm _ v).
+      fold (sub v v); rewrite sub_diag; apply add_zero. }
+    rewrite !Cancel; reflexivity.
+Qed.
+
+(** The same in squares, with a witness u of the root: (u + 2 r)^2 bounds the square. *)
+Theorem sensitivity_rounding_witness (computed : D -> V) q s r sq u :
+  0 <= s -> 0 <= u -> s * s <= sq -> sq <= u * u ->
+  (forall x, norm (sub (computed x) (q x)) <= r) ->
+  sensitivity adj q s -> sensitivity adj computed (u + 2 * r).
+Proof.
+  intros Ps Pu S1 U1 Hr H; apply sensitivity_rounding with q; [exact Hr|].
+  apply sensitivity_weaken with s; [exact H|nra].
+Qed.
+
+(** A map that moves no two points apart costs nothing: a public shift, an embedding beside the
+    blocks of others, coordinates in another order. *)
+Theorem sensitivity_nonexpansive (f : V -> W) q s :
+  (forall x y, norm (sub (f x) (f y)) <= norm (sub x y)) ->
+  sensitivity adj q s -> sensitivity adj (fun x => f (q x)) s.
+Proof. intros Hf H x y A; eapply Rle_trans; [apply Hf|auto]. Qed.
+
 (** Two functions of the same records, side by side: squares add up. *)
 Theorem sensitivity_concatenation (q : D -> V) (r : D -> W) s t :
   0 <= s -> 0 <= t -> sensitivity adj q s -> sensitivity adj r t ->

@@ -70,6 +70,7 @@ def rdp_approx_dp(premise: Priv, *, delta: Fraction, epsilon: Fraction) -> Priv:
 @rule(
     "gdp-approx-dp",
     source="Balle, Wang 2018, Theorem 8",
+    coq=("profile_dp",),
     axioms={ANY: "Balle, Wang 2018, Theorem 8 (delta of GDP)"},
 )
 def gdp_approx_dp(premise: Priv, *, delta: Fraction, epsilon: Fraction) -> Priv:

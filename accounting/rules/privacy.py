@@ -123,6 +123,7 @@ def _leaf(
 @rule(
     "gaussian-gdp",
     source="Dong, Roth, Su 2022, Theorem 2.7",
+    coq=("rounded_below_profile", "vector_gaussian_below_profile"),
     axioms={ANY: "Dong, Roth, Su 2022, Theorem 2.7 (Gaussian noise is GDP)"},
 )
 def gaussian_gdp(step: GaussianStep) -> Priv:
@@ -218,7 +219,7 @@ def _exposure(premise: Priv) -> Exposure:
     "composition",
     source="zCDP: Bun, Steinke 2016, Lemma 2.3; RDP: Mironov 2017, Proposition 1; "
     "GDP: Dong, Roth, Su 2022, Corollary 3.3",
-    coq=("adaptive_composition",),
+    coq=("adaptive_composition", "profile_step", "gaussian_filter"),
     axioms={"gdp": _GDP_COMPOSITION},
 )
 def composition(premises: Sequence[Priv], times: Sequence[int]) -> Priv:
@@ -249,7 +250,7 @@ def composition(premises: Sequence[Priv], times: Sequence[int]) -> Priv:
 @rule(
     "repeated",
     source="composition of a mechanism with itself",
-    coq=("adaptive_composition",),
+    coq=("adaptive_composition", "profile_step", "gaussian_filter"),
     axioms={"gdp": _GDP_COMPOSITION},
 )
 def repeated(mechanism: Repeated, premise: Priv) -> Priv:
@@ -272,7 +273,11 @@ def repeated(mechanism: Repeated, premise: Priv) -> Priv:
     )
 
 
-@rule("parties", source="a record meets its own party's part", coq=("parallel_composition",))
+@rule(
+    "parties",
+    source="a record meets its own party's part",
+    coq=("parallel_composition", "events_rdp", "events_zcdp", "events_gdp"),
+)
 def parties(mechanism: Parties, premises: Sequence[Priv]) -> Priv:
     """Data holders with disjoint records; one premise for each party that releases anything.
 
@@ -316,7 +321,11 @@ def exposures(listed: Sequence[Event]) -> set[Exposure]:
     return {Exposure.of(common + exposure.times(1)) for exposure in distinct}
 
 
-@rule("events", source="a record meets its own party's events", coq=("parallel_composition",))
+@rule(
+    "events",
+    source="a record meets its own party's events",
+    coq=("parallel_composition", "events_rdp", "events_zcdp", "events_gdp"),
+)
 def events(listed: Sequence[Event], premises: Sequence[Priv]) -> Priv:
     """From the mechanisms that a record can meet to the run as a whole.
 
@@ -361,7 +370,11 @@ def weaken(premise: Priv, value: Fraction) -> Priv:
     )
 
 
-@rule("post-processing", source="Dwork, Roth 2014, Proposition 2.1", coq=("post_processing",))
+@rule(
+    "post-processing",
+    source="Dwork, Roth 2014, Proposition 2.1",
+    coq=("post_processing", "excess_post_processing"),
+)
 def post_processing(premise: Priv, function: str) -> Priv:
     """What is computed from released messages alone; `function` says what, and is an assumption.
 

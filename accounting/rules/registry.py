@@ -22,7 +22,8 @@ class Rule:
     """A rule: its name, what it says (drawn), where it comes from and what vouches for it.
 
     `axioms` are the published theorems that a certificate using the rule rests on, by the notion
-    that the rule concludes (`ANY` for all); none where the rule is proved in Coq, by `theorems`.
+    that the rule concludes (`ANY` for all). `theorems` prove the rule in Coq, wholly or for the
+    notions that docs/proofs.md says.
     """
 
     name: str

@@ -1,0 +1,331 @@
+"""Every command of `dpledger`, as a user calls it: exit statuses, and the shape of `--json`.
+
+A call is a name, the folder's placeholders filled in, and run in this process. Calls run in the
+order they stand, since what one writes, others read.
+"""
+
+import io
+import json
+import sqlite3
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from dpledger.cli import main
+from dpledger.cli import run as entry_point
+
+__all__ = ["CALLS", "called_commands", "every_command", "found"]
+
+SCHEMA = """
+row_bound = 1.0
+description = "sixty invented people"
+on_outside = "clip"
+columns = [
+    {kind = "numeric", name = "age", lower = 0, upper = 100},
+    {kind = "categorical", name = "town", categories = ["north", "south", "west"]},
+    {kind = "label", name = "income", positive = ["high"], negative = ["low"]},
+]
+"""
+CONFIGURATION = """
+[data]
+files = ["people.csv"]
+schema = "people.toml"
+train_records = 48
+parties = 4
+
+[privacy]
+adjacency = "replace-one"
+epsilon = 2.0
+delta = 1e-5
+
+[solver]
+algorithm = "dp-admm"
+rounds = 6
+distance = 5.0
+
+[noise]
+sampler = "philox"
+seed = 5
+
+[attack]
+trials = 20
+"""
+CLAIM = """
+title = "a hundred Gaussian steps"
+adjacency = "replace-one"
+tuning = "none"
+unit = "record"
+preprocessing = "none"
+[promise]
+epsilon = {epsilon}
+delta = 1e-5
+[[releases]]
+mechanism = "gaussian"
+sensitivity = 1.0
+noise_std = 37.4
+rounds = 100
+"""
+MODEL = """
+import numpy as np
+
+
+class Coin:
+    classes_ = np.array([-1, 1])
+
+    def predict_proba(self, rows):
+        return np.full((len(rows), 2), 0.5)
+
+
+class Memory(Coin):
+    def __init__(self, features, labels):
+        self.known = {row.tobytes(): label for row, label in zip(features, labels)}
+
+    def predict_proba(self, rows):
+        positive = 0.5 + 0.4 * np.array([self.known.get(row.tobytes(), 0) for row in rows])
+        return np.stack([1 - positive, positive], axis=1)
+
+
+def coin(features, labels, seed):
+    return Coin()
+
+
+def memory(features, labels, seed):
+    return Memory(features, labels)
+"""
+
+NOISE = "--epsilon 1 --delta 1e-5 --adjacency replace-one"
+OWN = "--records own.npz --epsilon 1 --delta 1e-5 --trials 60 --shadows 6"
+PUBLISHED = "--no-attack --no-baselines --no-crosscheck"
+
+CALLS: dict[str, str] = {
+    "no command": "",
+    "help": "--help",
+    "version": "--version",
+    "an unknown command": "nonsense",
+    "calibrate noise": f"calibrate {NOISE} --rounds 100 --json",
+    "calibrate rounds": f"calibrate {NOISE} --noise-multiplier 37.31 --json",
+    "calibrate both": f"calibrate {NOISE} --rounds 3 --noise-multiplier 37.31 --json",
+    "calibrate a wrong delta": (
+        "calibrate --epsilon 1 --delta 2 --rounds 3 --adjacency replace-one --json"
+    ),
+    "plan": "plan run.toml --certificate planned.json --json",
+    "plan a leak": "plan published.toml --json",
+    "plan a missing file": "plan nothing.toml --json",
+    "plan a wrong key": "plan wrong.toml --json",
+    "curve": "curve run.toml --points 3 --json",
+    "curve, fast": "curve run.toml --points 3 --grade fast --json",
+    "curve of a leak": "curve published.toml --points 2 --json",
+    "curve from a wrong delta": "curve run.toml --from 2 --json",
+    "crosscheck": "crosscheck run.toml --json",
+    "crosscheck a leak": "crosscheck published.toml",
+    "run": "run run.toml --out out --json",
+    "run over a ledger": "run run.toml --out out --json",
+    "run a leak": f"run published.toml --out leaky {PUBLISHED} --json",
+    "run a wrong file": "run wrong.toml --out wrong --json",
+    "verify": "verify out/certificate.json --ledger out/ledger.sqlite --json",
+    "verify a plan": "verify planned.json --json",
+    "verify against another ledger": (
+        "verify out/certificate.json --ledger leaky/ledger.sqlite --json"
+    ),
+    "verify a changed certificate": "verify changed.json --json",
+    "verify no certificate": "verify run.toml --json",
+    "verify a missing file": "verify nothing.json --json",
+    "report": "report out",
+    "report as JSON": "report out --json",
+    "report as Markdown": "report out --format markdown",
+    "report of nothing": "report .",
+    "ledger create": f"ledger create team.sqlite {NOISE}",
+    "ledger create again": f"ledger create team.sqlite {NOISE}",
+    "ledger show": "ledger show out/ledger.sqlite --json",
+    "ledger show a leak": "ledger show leaky/ledger.sqlite --json",
+    "ledger show an empty one": "ledger show team.sqlite --json",
+    "ledger verify": "ledger verify out/ledger.sqlite --json",
+    "ledger verify another head": "ledger verify out/ledger.sqlite --head 0123 --json",
+    "ledger verify a changed one": "ledger verify changed.sqlite --json",
+    "ledger verify no ledger": "ledger verify run.toml --json",
+    "ledger export": "ledger export out/ledger.sqlite",
+    "ledger export a certificate": (
+        "ledger export out/ledger.sqlite --certificate exported.json --delta 1e-6"
+    ),
+    "ledger export a certificate of a leak": (
+        "ledger export leaky/ledger.sqlite --certificate leak.json"
+    ),
+    "watch": "watch out/ledger.sqlite --config run.toml --trials 10 --json",
+    "watch again": "watch out/ledger.sqlite --json",
+    "watch a leak": "watch leaky/ledger.sqlite --json",
+    "watch a changed one": "watch changed.sqlite --json",
+    "attack": "attack run.toml --json",
+    "attack nothing": "attack",
+    "attack by scores": "attack --scores in.npy out.npy --mu 3 --delta 1e-5 --json",
+    "attack by scores, refuted": "attack --scores in.npy out.npy --epsilon 1 --delta 1e-5 --json",
+    "attack by scores without delta": "attack --scores in.npy out.npy --epsilon 1 --json",
+    "attack a model": f"attack --model own.py:memory {OWN} --target worst --json",
+    "membership": "membership run.toml --trials 40 --shadows 6 --json",
+    "membership of a model": f"membership --model own.py:coin {OWN} --target random --json",
+    "membership of a model that remembers": (
+        f"membership --model own.py:memory {OWN} --target worst --json"
+    ),
+    "membership of nothing": "membership --json",
+    "claims list": "claims list --json",
+    "claims list one": "claims list H-3 --json",
+    "claims list an unknown one": "claims list H-99 --json",
+    "claims show": "claims show H-3 --json",
+    "claims show a paper": "claims show star --json",
+    "claims audit what holds": "claims audit H-R H-3 --set t=10 --set eps=1 --json",
+    "claims audit what fails": "claims audit H-3 PR-9 DPA-1 --json",
+    "claims audit a wrong parameter": "claims audit H-3 --set nothing=1 --json",
+    "claims explain": "claims explain H-3 --json",
+    "claims explain an unknown one": "claims explain X --json",
+    "claims page": "claims page H-3 --out page.html",
+    "claims check what holds": "claims check holds.toml --json",
+    "claims check what fails": "claims check fails.toml --json",
+    "claims check no claim": "claims check people.toml --json",
+    "claims check a run": (
+        "claims check --ledger out/ledger.sqlite --promise epsilon=2,delta=1e-5 --json"
+    ),
+    "claims check a run, refuted": (
+        "claims check --ledger out/ledger.sqlite --promise epsilon=1,delta=1e-5 --json"
+    ),
+    "claims check nothing": "claims check --json",
+    "experiment list": "experiment list --json",
+    "experiment": "experiment admm_sharing/noise_digits --quick --runs 1 --out experiments --json",
+    "experiment of another name": "experiment star/nothing --json",
+    "demo": "demo --out demo --rounds 2 --trials 10 --json",
+}
+
+
+def _people(folder: Path) -> None:
+    """Write sixty people, their schema, and configurations."""
+    rng = np.random.default_rng(0)
+    towns = rng.choice(["north", "south", "west"], size=60)
+    ages = rng.integers(18, 90, size=60)
+    labels = np.where((ages > 50) ^ (rng.random(60) < 0.1), "high", "low")
+    rows = [f"{a},{t},{y}" for a, t, y in zip(ages, towns, labels, strict=True)]
+    leaky = CONFIGURATION.replace('"dp-admm"', '"dp-admm-published"')
+    for name, text in {
+        "people.csv": "age,town,income\n" + "\n".join(rows) + "\n",
+        "people.toml": SCHEMA,
+        "run.toml": CONFIGURATION,
+        "published.toml": leaky.replace("epsilon = 2.0", "noise_multiplier = 5.0"),
+        "wrong.toml": CONFIGURATION.replace("rounds = 6", "round = 6"),
+        "holds.toml": CLAIM.format(epsilon=1.0),
+        "fails.toml": CLAIM.format(epsilon=0.9),
+        "own.py": MODEL,
+    }.items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def _scores(folder: Path) -> None:
+    """Write scores of a 3-GDP pair, and records for a model of the user's own."""
+    rng = np.random.default_rng(91)
+    np.save(folder / "in.npy", rng.normal(4.5, 3.0, 500))
+    np.save(folder / "out.npy", rng.normal(-4.5, 3.0, 500))
+    np.savez(
+        folder / "own.npz",
+        features=rng.normal(size=(20, 2)),
+        labels=np.repeat([-1, 1], 10),
+        population_features=rng.normal(size=(10, 2)),
+        population_labels=np.repeat([-1, 1], 5),
+    )
+
+
+def _changed_certificate(folder: Path) -> None:
+    text = (folder / "out" / "certificate.json").read_text(encoding="utf-8")
+    (folder / "changed.json").write_text(text.replace('"round":3', '"round":4'), encoding="utf-8")
+
+
+def _changed_ledger(folder: Path) -> None:
+    """Copy the run's ledger with one round renamed, as somebody with the file could."""
+    with (
+        sqlite3.connect(folder / "out" / "ledger.sqlite") as old,
+        sqlite3.connect(folder / "changed.sqlite") as new,
+    ):
+        old.backup(new)
+        for (trigger,) in new.execute("SELECT name FROM sqlite_master WHERE type='trigger'"):
+            new.execute(f"DROP TRIGGER {trigger}")
+        (table,) = new.execute(
+            "SELECT name FROM sqlite_master WHERE type='table' AND sql LIKE '%previous%'"
+        ).fetchone()
+        new.execute(f"UPDATE {table} SET body = replace(body, '\"round\":3', '\"round\":4')")
+    old.close()
+    new.close()
+
+
+AFTER: dict[str, Callable[[Path], None]] = {
+    "verify": _changed_certificate,
+    "ledger verify": _changed_ledger,
+}
+"""What somebody does after a call: changes a copy of what it read."""
+
+
+def _answer(arguments: list[str]) -> tuple[int, str]:
+    """Return the exit status and the standard output of one call."""
+    written, before = io.BytesIO(), sys.argv
+    out = io.TextIOWrapper(written, encoding="utf-8", write_through=True)
+    sys.argv = ["dpledger", *arguments]
+    try:
+        with redirect_stdout(out), redirect_stderr(io.StringIO()):
+            entry_point()
+        status = 0
+    except SystemExit as end:
+        status = int(end.code or 0)
+    finally:
+        sys.argv = before
+    return status, written.getvalue().decode()
+
+
+def _shape(value: Any) -> Any:
+    """Return a JSON value with types in place of values; of a list, its first element's."""
+    match value:
+        case dict():
+            return {key: _shape(value[key]) for key in sorted(value)}
+        case list():
+            return [_shape(each) for each in value[:1]]
+        case bool():
+            return "bool"
+        case int() | float():
+            return "number"
+        case str():
+            return "text"
+        case _:
+            return "null"
+
+
+def found(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return each call's exit status and, with `--json`, the shape of what it prints."""
+    _people(folder)
+    _scores(folder)
+    measured: dict[str, dict[str, Any]] = {}
+    with chdir(folder):
+        for name, line in CALLS.items():
+            status, out = _answer(line.split())
+            measured[name] = {"call": line, "status": status}
+            if line.endswith("--json") and out:
+                measured[name]["json"] = _shape(json.loads(out))
+            if name in AFTER:
+                AFTER[name](folder)
+    return measured
+
+
+def _leaves(command: click.Command, path: tuple[str, ...]) -> Iterator[str]:
+    if isinstance(command, click.Group):
+        for name, below in command.commands.items():
+            yield from _leaves(below, (*path, name))
+    else:
+        yield " ".join(path)
+
+
+def every_command() -> set[str]:
+    """Return the commands that there are, as "ledger show"."""
+    return set(_leaves(main, ()))
+
+
+def called_commands() -> set[str]:
+    """Return the commands that some call is of."""
+    lines = [f"{line} " for line in CALLS.values()]
+    return {name for name in every_command() if any(line.startswith(f"{name} ") for line in lines)}

@@ -1,0 +1,27 @@
+"""Every verdict of the court, at the parameters of the papers' experiments, by claim."""
+
+from typing import Any
+
+from dpledger.audits.claims import PAPERS
+from dpledger.audits.claims.hearing import Attacks, heard
+
+__all__ = ["found"]
+
+
+def found() -> dict[str, dict[str, Any]]:
+    """Return each claim's verdict, with its factor in words, and what became of its attack.
+
+    Attacks are not run anew: what they found before is read, and held against today's verdict.
+    """
+    judged = heard((), (), attacks=Attacks(), progress=lambda _: lambda _done, _all: None)
+    assert len(judged) == sum(len(paper.claims) for paper in PAPERS)
+    return {
+        each.claim.identifier: {
+            "verdict": each.finding.verdict.value,
+            "text": each.finding.verdict_text,
+            "breaks_at": each.finding.breaks_at,
+            "is_finding": each.finding.is_finding,
+            "attacked": each.attacked,
+        }
+        for each in judged
+    }

@@ -101,6 +101,7 @@ class _ScoringCurator(SamplingCurator):
             )
         ran = Sensitive(
             sensitive.sensitivity,
+            sensitive.rounding,
             parties=sensitive.parties,
             dimension=sensitive.dimension,
             value=np.broadcast_to(pair[0], (*self._lead, *pair.shape[-2:])),

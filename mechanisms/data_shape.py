@@ -35,6 +35,9 @@ class DataShape:
         label_domain: which labels there may be.
         party_counts: public lower bounds on each party's own number of records, `count` the least
             of them; empty where only `count` is used.
+        n_max: public upper bound on the number of records of each party, which rounding errors of
+            sums grow with. Without it twice the largest lower bound, under add-remove-one 1024
+            times it.
     """
 
     parties: tuple[str, ...]
@@ -44,6 +47,7 @@ class DataShape:
     adjacency: Adjacency
     label_domain: LabelDomain = SIGNS
     party_counts: tuple[int, ...] = ()
+    n_max: int = 0
 
     def __post_init__(self) -> None:
         if not isinstance(self.parties, tuple):
@@ -63,11 +67,21 @@ class DataShape:
             raise InvalidParameter(
                 "party_counts", self.party_counts, f"one for each party, {self.count} or more"
             )
+        if self.n_max and self.n_max < max(self.counts):
+            raise InvalidParameter("n_max", self.n_max, f"{max(self.counts)} or more")
 
     @property
     def counts(self) -> tuple[int, ...]:
         """The public lower bounds on each party's number of records."""
         return self.party_counts or (self.count,) * len(self.parties)
+
+    @property
+    def most(self) -> int:
+        """The public upper bound on the number of records of each party."""
+        if self.n_max:
+            return self.n_max
+        larger = 2**10 if self.adjacency is Adjacency.ADD_REMOVE_ONE else 2
+        return larger * max(self.counts)
 
     def parameters(self, loss: Loss) -> int:
         """Return the number of coordinates of a model for `loss`: d·K."""

@@ -12,16 +12,17 @@ cut to the public norm bound, so every bound on a gradient is enforced, not assu
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NoReturn
 
 import numpy as np
 from scipy import sparse
 
+from . import rounding as rounded
 from .adjacency import Adjacency
 from .argmin import Objective, minimise
-from .clipping import cut_bound, cut_slopes
+from .clipping import cut_bound, cut_slopes, largest_entry
 from .data_shape import DataShape
 from .errors import (
     InvalidParameter,
@@ -81,6 +82,7 @@ class PrivateDataset:
         n_min: int | None = None,
         label_domain: LabelDomain = SIGNS,
         party_counts: tuple[int, ...] = (),
+        n_max: int | None = None,
     ) -> None:
         if not isinstance(adjacency, Adjacency):
             raise InvalidParameter("adjacency", adjacency, "an Adjacency")
@@ -99,7 +101,13 @@ class PrivateDataset:
             adjacency,
             label_domain,
             party_counts,
+            0 if n_max is None else n_max,
         )
+        largest = int(records.counts.max())
+        if largest > self._shape.most:
+            if adjacency is Adjacency.ADD_REMOVE_ONE or n_max is not None:
+                raise InvalidParameter("n_max", n_max, "a public bound on counts, not below any")
+            self._shape = replace(self._shape, n_max=largest)
         self._records: Records | None = records
         self._beside: _Neighbour | None = None
 
@@ -134,16 +142,17 @@ class PrivateDataset:
             sensitivity = _weighted(self.shape.mean_sensitivities(loss), weights)
         width = self.shape.parameters(loss)
         point = self.shape.point("w", w, width)
+        rounding = rounded.mean(self.shape.gradient_bound(loss), width)
 
         def mean(records: Records, rows: slice) -> FloatArray:
-            found = records.mean_gradient(loss, point[..., rows, :])
-            return found if weights is None else found * weights[rows, None]
+            return _times(weights, rows, records.mean_gradient(loss, point[..., rows, :]))
 
         def total(records: Records, rows: slice) -> FloatArray:
-            found = records.sum_gradient(loss, point[..., rows, :])
-            return found if weights is None else found * weights[rows, None]
+            return _times(weights, rows, records.sum_gradient(loss, point[..., rows, :]))
 
-        return self._sensitive(sensitivity, width, mean, total)
+        return self._sensitive(
+            sensitivity, _weighted_rounding(rounding, weights, width), width, mean, total
+        )
 
     def second_moment(self) -> Sensitive:
         """Return each party's mean of a aᵀ over its rows a, row by row: of shape (P, d²).
@@ -160,7 +169,8 @@ class PrivateDataset:
             return columns.swapaxes(0, 1).reshape(len(records.counts), -1)
 
         sensitivity = mean_of_bounded(bound**2, shape.count, shape.adjacency)
-        return self._sensitive(sensitivity, shape.features**2, moment)
+        rounding = rounded.mean(bound**2, shape.features**2)
+        return self._sensitive(sensitivity, rounding, shape.features**2, moment)
 
     def sum_gradient(self, loss: Loss, w: FloatArray, *, radius: float | None = None) -> Sensitive:
         """Return each party's sum of gradients at the public point w, each cut to `radius`."""
@@ -172,7 +182,8 @@ class PrivateDataset:
             slopes = record_slopes(records, loss, point[..., rows, :])
             return combined(records, cut_slopes(slopes, records.norms, radius))
 
-        return self._sensitive(sum_of_bounded(bound, self.shape.adjacency), width, total)
+        rounding = rounded.total(bound, self.shape.most, width)
+        return self._sensitive(sum_of_bounded(bound, self.shape.adjacency), rounding, width, total)
 
     def strongly_convex_argmin(
         self,
@@ -228,10 +239,14 @@ class PrivateDataset:
                 gradient_bound=float(self.shape.gradient_bound(loss)),
                 terms=int(records.counts.max()),
             )
-            found = minimise(objective, origin[..., rows, :], tolerance)
-            return found if weights is None else found * weights[rows, None]
+            return _times(weights, rows, minimise(objective, origin[..., rows, :], tolerance))
 
-        return self._sensitive(sensitivity, width, minimiser)
+        # priced as computed: the tolerance covers rounding
+        pull = _counted_pull(self.shape.gradient_bound(loss), shift)
+        rounding = rounded.exact((pull + Fraction(tolerance)) / Fraction(float(moduli.min())))
+        return self._sensitive(
+            sensitivity, _weighted_rounding(rounding, weights, width), width, minimiser
+        )
 
     def with_record(
         self, index: int, *, features: FloatArray | None = None, label: float | None = None
@@ -296,6 +311,7 @@ class PrivateDataset:
     def _sensitive(
         self,
         sensitivity: Sensitivity,
+        rounding: rounded.Rounding,
         width: int,
         compute: Callable[[Records, slice], FloatArray],
         total: Callable[[Records, slice], FloatArray] | None = None,
@@ -305,7 +321,12 @@ class PrivateDataset:
         If it makes the mean over a party's records, `total` makes the sum.
         """
         records, beside = self._records, self._beside
-        value = None if records is None else compute(records, slice(None))
+        value = None
+        if records is not None:
+            with np.errstate(all="ignore"):  # an error or a warning would depend on the records
+                value = compute(records, slice(None))
+        if value is not None and not sensitivity.squared:
+            value = np.zeros_like(value)  # exactly public, without the signs of private zeros
         if value is not None and records is not None and beside is not None:
             # trials have an axis even where there is one for all, behind that of the data sets
             lead = value.shape[:-2] or (1,)
@@ -317,7 +338,9 @@ class PrivateDataset:
                 before, after = (total(part, beside.rows) for part in beside.moved)
                 pair[1, ..., beside.rows, :] += (after - before) / records.counts[beside.rows]
             value = pair
-        return Sensitive(sensitivity, parties=self.shape.parties, dimension=width, value=value)
+        return Sensitive(
+            sensitivity, rounding, parties=self.shape.parties, dimension=width, value=value
+        )
 
     def __repr__(self) -> str:
         """Show the public facts only."""
@@ -367,6 +390,33 @@ def _weighted(own: tuple[Sensitivity, ...], weights: FloatArray) -> Sensitivity:
         pairs = [concatenated_disjoint(a, b) for a, b in zip(parts[::2], parts[1::2], strict=False)]
         parts = pairs + parts[2 * len(pairs) :]
     return parts[0]
+
+
+def _counted_pull(bound: Fraction, linear: FloatArray) -> Fraction:
+    """Return what G + |linear| counts as: the next of 2^8, 2^16, ... times G.
+
+    A plan does not know what `linear` will be, and still prices what the run will.
+    """
+    size, counted = bound + Fraction(largest_entry(linear)) * linear.shape[-1], 2**8 * bound
+    while counted < size:
+        counted *= 2**8
+    return counted
+
+
+def _weighted_rounding(
+    rounding: rounded.Rounding, weights: FloatArray | None, width: int
+) -> rounded.Rounding:
+    if weights is None:
+        return rounding
+    return rounded.scaled(rounding, Fraction(float(np.abs(weights).max())), width=width)
+
+
+def _times(weights: FloatArray | None, rows: slice, found: FloatArray) -> FloatArray:
+    """Return each party's row times its weight; the row of one without weight is exactly 0."""
+    if weights is None:
+        return found
+    own = weights[rows, None]
+    return np.where(own == 0.0, 0.0, found * own)
 
 
 @dataclass(frozen=True, slots=True)

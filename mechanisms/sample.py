@@ -5,6 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import NoReturn
 
+import numpy as np
+
+from . import rounding as rounded
 from .clipping import cut_bound, cut_slopes
 from .data_shape import DataShape
 from .errors import UnprotectedIteration, UnprotectedSerialisation
@@ -69,10 +72,12 @@ class Sample:
         shape, records, inside = self._shape, self._records, self._draw.inside
         value = None
         if records is not None and slopes is not None and inside is not None:
-            value = combined(records, slopes * records.placed(inside)[..., None])
+            with np.errstate(all="ignore"):
+                value = combined(records, slopes * records.placed(inside)[..., None])
         total = sum_of_bounded(bound, shape.adjacency)
         return Sensitive(
             total,
+            rounded.total(bound, self._scheme.most(shape.most), width),
             parties=shape.parties,
             dimension=width,
             value=value,

@@ -4,11 +4,13 @@ A `Sensitive` stands for an array of shape (..., P, d): trials first, then one r
 parties with disjoint records, then d coordinates. Arithmetic with public numbers and arrays derives
 the new sensitivity; everything else raises. The one way out is a curator's `release`.
 
+>>> from fractions import Fraction
 >>> import numpy as np
 >>> from dpledger.mechanisms.adjacency import Adjacency
+>>> from dpledger.mechanisms.rounding import exact
 >>> from dpledger.mechanisms.sensitivity import declared
 >>> s = declared(1.0, "example", adjacency=Adjacency.REPLACE_ONE)
->>> x = Sensitive(s, parties=("only",), dimension=3)
+>>> x = Sensitive(s, exact(Fraction(1)), parties=("only",), dimension=3)
 >>> (np.ones(3) - 2.0 * x).sensitivity.value
 2.0
 >>> float(x)
@@ -18,10 +20,13 @@ dpledger.mechanisms.errors.UnprotectedConversion: float() would let a sensitive 
 """
 
 from collections.abc import Callable
+from fractions import Fraction
+from math import isqrt
 from typing import Any, NoReturn, SupportsIndex, TypeVar
 
 import numpy as np
 
+from . import rounding as rounded
 from .clipping import largest_entry, project_to_ball
 from .errors import (
     InvalidParameter,
@@ -34,7 +39,9 @@ from .errors import (
 )
 from .operator_norm import operator_norm_up
 from .protocols import FloatArray
+from .rounding import Rounding
 from .sensitivity import (
+    Norm,
     Sensitivity,
     added,
     clipped,
@@ -49,9 +56,15 @@ __all__ = ["Sensitive", "concatenate", "concatenate_disjoint", "linear_map"]
 
 _ADVICE = "release it through a curator (curator.release(...)) and work with the noisy message"
 
-_LARGEST_SHIFT = 2.0**-30
-"""A sum with a larger public number, as a fraction, would be rounded to steps that neighbours
-can tell apart: (x + 2**60) - 2**60 is a multiple of 256 whatever the sensitivity of x."""
+_LARGEST_ERROR = Fraction(1, 2**11)
+"""A rounding error may be this fraction of the sensitivity: it moves the value by twice as much."""
+
+_LARGEST_VALUE = Fraction(2**1000)
+"""Beyond, doubles overflow: an infinity would show its record through any noise."""
+
+_PUBLIC_STEP, _PUBLIC_FLOOR = 2**8, 2**24
+"""Public operands count as the next of 2^24, 2^32, ... sensitivities: so a plan, which does not
+know them yet, and a run agree on what rounding costs."""
 
 Public = float | int | np.floating[Any] | np.integer[Any] | FloatArray
 _Kind = TypeVar("_Kind", bound=type)
@@ -126,18 +139,25 @@ class Sensitive:
     planner's, which knows shapes and counts only.
 
     Args:
-        sensitivity: bound on the change of the whole (P, d) block of one trial between neighbours.
+        sensitivity: bound on the change of the whole (P, d) block of one trial between neighbours,
+            for exact arithmetic. A value of sensitivity 0 is public.
+        rounding: public bounds on the size and the rounding error of each row.
         parties: names of the P holders of disjoint records; none where every record may enter
             everything, as in vertically held data: then there is one row.
         dimension: d.
         value: array of shape (..., P, d), or None under planning.
         sampled_part: how the value moves if it was computed on a hidden sample; `sensitivity` then
             bounds its move for whoever knows the sample.
+
+    Raises:
+        InvalidParameter: rounding errors above a thousandth of the sensitivity, or values that may
+            overflow. Both follow from public numbers.
     """
 
-    __slots__ = ("_value", "dimension", "parties", "sampled_part", "sensitivity")
+    __slots__ = ("_value", "dimension", "parties", "rounding", "sampled_part", "sensitivity")
 
     sensitivity: Sensitivity
+    rounding: Rounding
     parties: tuple[str, ...]
     dimension: int
     sampled_part: SampledPart | None
@@ -146,20 +166,32 @@ class Sensitive:
     def __init__(
         self,
         sensitivity: Sensitivity,
+        rounding: Rounding,
         *,
         parties: tuple[str, ...],
         dimension: int,
         value: FloatArray | None = None,
         sampled_part: SampledPart | None = None,
     ) -> None:
+        if hasattr(self, "sensitivity"):
+            raise AttributeError(
+                "Expected no second __init__: a Sensitive is made once, by a rule."
+            )
         rows = max(1, len(parties))
         if value is not None and value.shape[-2:] != (rows, dimension):
             raise InvalidParameter("value.shape", value.shape, f"(..., {rows}, {dimension})")
+        if sensitivity.squared == 0 and rounding.error:
+            rounding = rounded.exact(rounding.magnitude)  # public: it is what was computed
+        _require_precise(rounding, _least(sensitivity, sampled_part))
         fields = (("sensitivity", sensitivity), ("parties", parties), ("dimension", dimension))
-        for name, content in (*fields, ("_value", value), ("sampled_part", sampled_part)):
+        more = (("_value", value), ("rounding", rounding), ("sampled_part", sampled_part))
+        for name, content in (*fields, *more):
             object.__setattr__(self, name, content)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"Expected no change of {name}: a Sensitive is made once, by a rule.")
+
+    def __delattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"Expected no change of {name}: a Sensitive is made once, by a rule.")
 
     @property
@@ -182,12 +214,13 @@ class Sensitive:
 
     def __add__(self, other: "Sensitive | Public") -> "Sensitive":
         if isinstance(other, Sensitive):
-            self._require_aligned(other)
-            total = added(self.sensitivity, other.sensitivity)
-            part = _joint_part(self, other, added)
-            return self._with(total, self._computed(np.add, other._value), part)
-        value = self._computed(np.add, self._public(other))
-        return self._with(self.sensitivity, value, self.sampled_part)
+            return self._plus(other)
+        public, size = self._public(other)
+        return self._derived(
+            lambda sensitivity: sensitivity,
+            rounded.shifted(self.rounding, size),
+            lambda value: value + public,
+        )
 
     def __radd__(self, other: Public) -> "Sensitive":
         return self + other
@@ -197,11 +230,12 @@ class Sensitive:
 
     def __rsub__(self, other: Public) -> "Sensitive":
         # -self + other, in one sweep over the numbers
-        def negated(sensitivity: Sensitivity) -> Sensitivity:
-            return scaled(sensitivity, -1.0)
-
-        value = self._computed(lambda mine, public: public - mine, self._public(other))
-        return self._with(negated(self.sensitivity), value, _mapped_part(self, negated))
+        public, size = self._public(other)
+        return self._derived(
+            lambda sensitivity: scaled(sensitivity, -1.0),
+            rounded.shifted(self.rounding, size),
+            lambda value: public - value,
+        )
 
     def __neg__(self) -> "Sensitive":
         return self * -1.0
@@ -211,12 +245,11 @@ class Sensitive:
 
     def __mul__(self, factor: float) -> "Sensitive":
         number = _public_number(factor)
-
-        def rule(sensitivity: Sensitivity) -> Sensitivity:
-            return scaled(sensitivity, number)
-
-        value = self._computed(np.multiply, np.float64(number))
-        return self._with(rule(self.sensitivity), value, _mapped_part(self, rule))
+        return self._derived(
+            lambda sensitivity: scaled(sensitivity, number),
+            rounded.scaled(self.rounding, Fraction(number), width=self.dimension),
+            lambda value: value * number,
+        )
 
     def __rmul__(self, factor: float) -> "Sensitive":
         return self * factor
@@ -237,8 +270,11 @@ class Sensitive:
             raise UnprotectedFunction(
                 "clipping what was computed on a sample has no rule here; clip record by record."
             )
-        value = None if self._value is None else project_to_ball(self._value, radius)
-        return self._with(clipped(self.sensitivity, radius), value)
+        return self._derived(
+            lambda sensitivity: clipped(sensitivity, radius),
+            rounded.clipped(self.rounding, Fraction(radius), width=self.dimension),
+            lambda value: project_to_ball(value, radius),
+        )
 
     def __array_ufunc__(
         self, ufunc: np.ufunc, method: str, *inputs: Any, **options: object
@@ -258,27 +294,59 @@ class Sensitive:
             "linear_map or clipped of dpledger.mechanisms."
         )
 
-    def _with(
+    def _derived(
         self,
-        sensitivity: Sensitivity,
-        value: FloatArray | None,
-        sampled_part: SampledPart | None = None,
+        rule: Callable[[Sensitivity], Sensitivity],
+        rounding: Rounding,
+        compute: Callable[[FloatArray], FloatArray],
+        *,
+        dimension: int | None = None,
     ) -> "Sensitive":
+        """Return what `compute` makes of the value; `rule` is that of a linear map or a clip."""
+        sensitivity, width = rule(self.sensitivity), dimension or self.dimension
+        value, part = self._value, self.sampled_part
+        if value is not None and self.sensitivity.squared and not sensitivity.squared:
+            # exactly public: private numbers times 0 would still show their signs
+            value = np.zeros((*value.shape[:-1], width))
+        elif value is not None:
+            with np.errstate(all="ignore"):  # a warning or an error would depend on private numbers
+                value = compute(value)
         return Sensitive(
             sensitivity,
+            rounding,
+            parties=self.parties,
+            dimension=width,
+            value=value,
+            sampled_part=None if part is None else part.mapped(rule),
+        )
+
+    def _plus(self, other: "Sensitive") -> "Sensitive":
+        self._require_aligned(other)
+        mine, its = self._value, other._value
+        value = None
+        if mine is not None and its is not None:
+            with np.errstate(all="ignore"):
+                value = mine + its
+        part = _joint_part(self, other, added)
+        if self.sensitivity.squared and not other.sensitivity.squared:
+            size = self._counted(other.rounding.magnitude)
+            rounding = rounded.shifted(self.rounding, size)
+        elif other.sensitivity.squared and not self.sensitivity.squared:
+            size = other._counted(self.rounding.magnitude)
+            rounding = rounded.shifted(other.rounding, size)
+        else:
+            rounding = rounded.joined(self.rounding, other.rounding)
+        return Sensitive(
+            added(self.sensitivity, other.sensitivity),
+            rounding,
             parties=self.parties,
             dimension=self.dimension,
             value=value,
-            sampled_part=sampled_part,
+            sampled_part=part,
         )
 
-    def _computed(
-        self, operation: Callable[[Any, Any], FloatArray], operand: object
-    ) -> FloatArray | None:
-        return None if self._value is None else operation(self._value, operand)
-
-    def _public(self, other: object) -> FloatArray:
-        """Return a public array that broadcasts against the rows, finite and of the right width."""
+    def _public(self, other: object) -> tuple[FloatArray, Fraction]:
+        """Return a public array that fits the rows, finite, and what a row of it counts as."""
         array = np.asarray(other, dtype=np.float64)
         size = largest_entry(array)
         if not np.isfinite(size):
@@ -290,12 +358,16 @@ class Sensitive:
             fits = False
         if not fits:
             raise InvalidParameter("public operand shape", array.shape, f"broadcastable to {block}")
-        part = self.sampled_part
-        parts = () if part is None or part.constant is None else (part.constant, part.sampled)
-        bound = min((s.value for s in (self.sensitivity, *parts) if s.squared), default=0.0)
-        if 0.0 < bound < size * _LARGEST_SHIFT:
-            raise InvalidParameter("public operand", size, f"in [0, 2**30 * sensitivity={bound:g}]")
-        return array
+        wide = self.dimension if self.sensitivity.norm is Norm.L1 else isqrt(self.dimension - 1) + 1
+        return array, self._counted(Fraction(size) * wide)
+
+    def _counted(self, size: Fraction) -> Fraction:
+        """Return what a public operand with rows of norm at most `size` counts as."""
+        least = _least(self.sensitivity, self.sampled_part)
+        step = _PUBLIC_FLOOR * least
+        while least and step < size:
+            step *= _PUBLIC_STEP
+        return step if least else size
 
     def _require_aligned(self, other: "Sensitive") -> None:
         if other.parties != self.parties or other.dimension != self.dimension:
@@ -324,17 +396,19 @@ def linear_map(matrix: FloatArray, sensitive: Sensitive) -> Sensitive:
     if public.ndim != 2 or public.shape[1] != sensitive.dimension:
         raise InvalidParameter("matrix.shape", public.shape, f"(m, {sensitive.dimension})")
     bound = operator_norm_up(public, sensitive.sensitivity.norm)
-
-    def rule(sensitivity: Sensitivity) -> Sensitivity:
-        return linearly_mapped(sensitivity, bound)
-
-    value = None if sensitive._value is None else sensitive._value @ public.T
-    return Sensitive(
-        rule(sensitive.sensitivity),
-        parties=sensitive.parties,
-        dimension=public.shape[0],
-        value=value,
-        sampled_part=_mapped_part(sensitive, rule),
+    height, width = public.shape
+    rounding = rounded.mapped(
+        sensitive.rounding,
+        operator_norm=bound,
+        frobenius=bound * (isqrt(min(height, width) - 1) + 1),
+        width=width,
+        height=height,
+    )
+    return sensitive._derived(
+        lambda sensitivity: linearly_mapped(sensitivity, bound),
+        rounding,
+        lambda value: value @ public.T,
+        dimension=height,
     )
 
 
@@ -344,6 +418,7 @@ def concatenate(first: Sensitive, second: Sensitive) -> Sensitive:
         raise InvalidParameter("second", second, "of the same parties; see concatenate_disjoint")
     return Sensitive(
         concatenated(first.sensitivity, second.sensitivity),
+        rounded.paired(first.rounding, second.rounding),
         parties=first.parties,
         dimension=first.dimension + second.dimension,
         value=_joined(first, second, axis=-1),
@@ -363,17 +438,30 @@ def concatenate_disjoint(first: Sensitive, second: Sensitive) -> Sensitive:
         raise UnprotectedFunction("a sample of some parties' records is released on its own.")
     return Sensitive(
         concatenated_disjoint(first.sensitivity, second.sensitivity),
+        rounded.widest(first.rounding, second.rounding),
         parties=first.parties + second.parties,
         dimension=first.dimension,
         value=_joined(first, second, axis=-2),
     )
 
 
-def _mapped_part(
-    sensitive: Sensitive, rule: Callable[[Sensitivity], Sensitivity]
-) -> SampledPart | None:
-    part = sensitive.sampled_part
-    return None if part is None else part.mapped(rule)
+def _least(sensitivity: Sensitivity, part: SampledPart | None) -> Fraction:
+    """Return the least of the sensitivities that a release is priced by, 0 where all are 0."""
+    sampled = () if part is None else (part.sampled, part.constant)
+    priced = (sensitivity, *(one for one in sampled if one is not None))
+    return min((one.root for one in priced if one.squared), default=Fraction(0))
+
+
+def _require_precise(rounding: Rounding, least: Fraction) -> None:
+    if rounding.magnitude > _LARGEST_VALUE:
+        raise InvalidParameter("bound on the value", "above 2**1000", "in [0, 2**1000]")
+    if rounding.error > least * _LARGEST_ERROR:
+        raise InvalidParameter(
+            "rounding error",
+            f"{float(rounding.error):.3g}",
+            f"at most a thousandth of the sensitivity={float(least):.3g}; add smaller public "
+            "numbers, or add them to the message",
+        )
 
 
 def _joint_part(

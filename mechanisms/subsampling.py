@@ -46,6 +46,10 @@ class Scheme(Protocol):
         """Return 1 for drawn records and 0 for others, from numbers (..., n) and parties (n,)."""
         ...
 
+    def most(self, largest: int) -> int:
+        """Return how many records at most are drawn of a party with at most `largest`."""
+        ...
+
     def event(self, step: GaussianStep, count: int) -> SampledGaussian:
         """Return `step` on a sample of one of the parties with `count` records or more."""
         ...
@@ -75,6 +79,10 @@ class Poisson:
     def inside(self, lottery: FloatArray, home: IntArray) -> FloatArray:
         """Return 1 where the number is at most the rate."""
         return (lottery <= self.sampling_rate).astype(np.float64)
+
+    def most(self, largest: int) -> int:
+        """Return all of them."""
+        return largest
 
     def event(self, step: GaussianStep, count: int) -> PoissonSampled:
         """Return the Poisson-sampled step."""
@@ -112,6 +120,10 @@ class FixedBatch:
             first = np.argpartition(lottery[..., own], self.batch - 1, axis=-1)[..., : self.batch]
             np.put_along_axis(drawn, own[first], 1.0, axis=-1)
         return drawn
+
+    def most(self, largest: int) -> int:
+        """Return the size of the batch."""
+        return self.batch
 
     def event(self, step: GaussianStep, count: int) -> SampledWithoutReplacement:
         """Return the step on a batch of the smallest party, whose records are drawn most often."""

@@ -16,11 +16,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, log2
+from math import ceil, isqrt, log2
 from typing import NoReturn, Protocol
 
 import numpy as np
 
+from . import rounding as rounded
 from .adjacency import Adjacency
 from .ball_ridge import BallRidge
 from .clipping import project_to_ball
@@ -202,7 +203,8 @@ class VerticalDataset:
         )
         block = self._block(party)
         value = None if block is None else self._minimiser(block, problem) @ block.rows.T
-        return self._sensitive(sensitivity, self.shape.count, value)
+        rounding = self._scores_rounding(party, Fraction(problem.radius))
+        return self._sensitive(sensitivity, rounding, self.shape.count, value)
 
     def minimiser(self, party: str, problem: LocalProblem) -> Sensitive:
         """Return x of shape (..., 1, d_m), the party's minimiser of `problem`.
@@ -222,7 +224,9 @@ class VerticalDataset:
         )
         block = self._block(party)
         value = None if block is None else self._minimiser(block, problem)
-        return self._sensitive(sensitivity, shape.features[shape.parties.index(party)], value)
+        rounding = rounded.exact(Fraction(problem.radius))  # the tolerance covers rounding
+        width = shape.features[shape.parties.index(party)]
+        return self._sensitive(sensitivity, rounding, width, value)
 
     def scores(self, party: str, x: FloatArray) -> Sensitive:
         """Return D x of shape (..., 1, N) for a public x of shape (..., d_m).
@@ -238,8 +242,12 @@ class VerticalDataset:
             Fraction(float(self.shape.row_bound)) * Fraction(longest), self.shape.adjacency
         )
         block = self._block(party)
-        value = None if block is None else point @ block.rows.T
-        return self._sensitive(sensitivity, self.shape.count, value)
+        value = None
+        if block is not None:
+            # at the origin the scores are public: private numbers would still show their signs
+            value = point @ (block.rows.T if longest else np.zeros_like(block.rows.T))
+        rounding = self._scores_rounding(party, Fraction(longest))
+        return self._sensitive(sensitivity, rounding, self.shape.count, value)
 
     def dual(
         self, loss: LabelLoss, target: FloatArray, *, penalty: float, tolerance: float
@@ -274,7 +282,9 @@ class VerticalDataset:
             )
         labels = self._labels
         value = None if labels is None else _dual(loss, labels, goal, penalty, tolerance)
-        return self._sensitive(sensitivity, self.shape.count, value)
+        # the tolerance covers rounding
+        rounding = rounded.exact(loss.derivative_bound * _root_up(self.shape.count))
+        return self._sensitive(sensitivity, rounding, self.shape.count, value)
 
     def with_record(
         self,
@@ -327,11 +337,21 @@ class VerticalDataset:
             tolerance=problem.tolerance,
         )
 
+    def _scores_rounding(self, party: str, longest: Fraction) -> rounded.Rounding:
+        """Return the bounds of N scores of a party's rows at a point of norm at most `longest`."""
+        width, count = self.shape.features[self.shape.parties.index(party)], self.shape.count
+        size = Fraction(float(self.shape.row_bound)) * longest * _root_up(count)
+        return rounded.summed(size=size, depth=width + 1, products=width * count)
+
     def _sensitive(
-        self, sensitivity: Sensitivity, dimension: int, value: FloatArray | None
+        self,
+        sensitivity: Sensitivity,
+        rounding: rounded.Rounding,
+        dimension: int,
+        value: FloatArray | None,
     ) -> Sensitive:
         block = None if value is None else value[..., None, :]
-        return Sensitive(sensitivity, parties=(), dimension=dimension, value=block)
+        return Sensitive(sensitivity, rounding, parties=(), dimension=dimension, value=block)
 
     def __repr__(self) -> str:
         """Show the public facts only."""
@@ -342,6 +362,10 @@ class VerticalDataset:
 
     def __iter__(self) -> NoReturn:
         raise UnprotectedIteration("iteration lets records out; use predictions etc.")
+
+
+def _root_up(count: int) -> int:
+    return isqrt(count - 1) + 1
 
 
 def _dual(

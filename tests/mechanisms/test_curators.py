@@ -32,6 +32,7 @@ from dpledger.mechanisms import (
     declared,
 )
 from dpledger.mechanisms.curators import noise_std_for
+from dpledger.mechanisms.rounding import exact
 from dpledger.solvers.losses import Logistic
 
 REPLACE = Adjacency.REPLACE_ONE
@@ -96,7 +97,7 @@ class Spy:
 def sensitive(value: Any = None, *, bound: float = 0.5) -> Sensitive:
     block = np.arange(6.0).reshape(2, 3) if value is None else value
     unit = declared(bound, "an example", adjacency=REPLACE)
-    return Sensitive(unit, parties=PARTIES, dimension=3, value=block)
+    return Sensitive(unit, exact(Fraction(2**20)), parties=PARTIES, dimension=3, value=block)
 
 
 def release(curator: Curator, what: Sensitive, **noise: Any) -> np.ndarray:
@@ -168,7 +169,9 @@ def test_a_value_of_other_trials_is_refused_before_anything_is_reserved(
 
 
 def test_a_plan_has_no_value_to_sample_and_a_value_is_no_plan() -> None:
-    planned = Sensitive(sensitive().sensitivity, parties=PARTIES, dimension=3)
+    planned = Sensitive(
+        sensitive().sensitivity, exact(Fraction(2**20)), parties=PARTIES, dimension=3
+    )
     spy = Spy()
     for curator in (SamplingCurator(spy, spy), ReplayCurator([])):
         with pytest.raises(InvalidParameter, match="with a value"):
@@ -221,7 +224,9 @@ def test_every_trial_and_party_has_its_own_noise() -> None:
 
 
 def test_messages_are_read_only_in_all_three_readings() -> None:
-    planned = Sensitive(sensitive().sensitivity, parties=PARTIES, dimension=3)
+    planned = Sensitive(
+        sensitive().sensitivity, exact(Fraction(2**20)), parties=PARTIES, dimension=3
+    )
     sampling = SamplingCurator(EventList(), SeededSampler(0), record=True)
     release(sampling, sensitive(), noise_std=1.0)
     sampling.release_unprotected(sensitive(), reason="a test", round=2, release="x")
@@ -306,7 +311,9 @@ def test_an_unprotected_release_replays_to_certainty() -> None:
 
 
 def test_a_plan_of_an_unprotected_release_answers_with_its_stand_in() -> None:
-    planned = Sensitive(sensitive().sensitivity, parties=PARTIES, dimension=3)
+    planned = Sensitive(
+        sensitive().sensitivity, exact(Fraction(2**20)), parties=PARTIES, dimension=3
+    )
     told: dict[str, Any] = {"reason": "a test", "round": 1, "release": "x"}
     plan = PlanningCurator()
     np.testing.assert_array_equal(plan.release_unprotected(planned, **told), np.zeros((2, 3)))

@@ -25,6 +25,7 @@ from dpledger.mechanisms import (
 )
 from dpledger.mechanisms.argmin import Objective
 from dpledger.mechanisms.clipping import HEADROOM
+from dpledger.mechanisms.rounding import exact
 from dpledger.mechanisms.sensitive import Sensitive
 from dpledger.mechanisms.subsampling import Draw
 from dpledger.solvers.losses import LinearLoss, Logistic
@@ -556,7 +557,9 @@ def test_public_points_are_finite_and_fit_also_under_planning(planned: bool, bad
 
 def test_a_private_point_is_refused() -> None:
     unit = declared(1.0, "an example", adjacency=REPLACE)
-    point = Sensitive(unit, parties=PARTIES, dimension=4, value=np.zeros((3, 4)))
+    point = Sensitive(
+        unit, exact(Fraction(2**20)), parties=PARTIES, dimension=4, value=np.zeros((3, 4))
+    )
     for data in (dataset(), PrivateDataset.planned(dataset().shape)):
         with pytest.raises(UnprotectedReleaseError):
             data.mean_gradient(Logistic(), point)

@@ -6,6 +6,7 @@ derives; no program of operations moves neighbours further apart than its derive
 
 import array
 import copy
+import functools
 import io
 import json
 import math
@@ -40,6 +41,7 @@ from dpledger.mechanisms import (
     linear_map,
 )
 from dpledger.mechanisms.clipping import HEADROOM
+from dpledger.mechanisms.rounding import exact
 from dpledger.solvers.losses import LinearLoss, Logistic
 
 REPLACE = Adjacency.REPLACE_ONE
@@ -49,7 +51,9 @@ UNIT = declared(1.0, "an example", adjacency=REPLACE)
 
 def secret(*, parties: tuple[str, ...] = ("a", "b"), dimension: int = 3) -> Sensitive:
     value = np.full((len(parties), dimension), SECRET)
-    return Sensitive(UNIT, parties=parties, dimension=dimension, value=value)
+    return Sensitive(
+        UNIT, exact(Fraction(2**20)), parties=parties, dimension=dimension, value=value
+    )
 
 
 s = secret()
@@ -336,7 +340,7 @@ def test_arithmetic_derives_value_and_sensitivity(name: str) -> None:
 def test_a_planned_value_derives_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     make, _, _ = DERIVES[name]
     real = make()
-    planned = Sensitive(UNIT, parties=s.parties, dimension=3)
+    planned = Sensitive(UNIT, exact(Fraction(2**20)), parties=s.parties, dimension=3)
     monkeypatch.setitem(globals(), "s", planned)
     assert make().planned
     assert make().sensitivity == real.sensitivity
@@ -378,18 +382,42 @@ def test_divisors_are_finite_with_a_finite_reciprocal(bad: float) -> None:
 
 def test_a_shift_that_would_quantise_the_value_is_refused() -> None:
     # (x + 2**60) - 2**60 is a multiple of 256: neighbours 1 apart could end 256 apart
-    with pytest.raises(InvalidParameter, match="public operand"):
+    with pytest.raises(InvalidParameter, match="rounding error"):
         s + 2.0**60
     assert (s + 2.0**30).sensitivity == s.sensitivity
 
 
+def test_many_shifts_are_refused_before_they_quantise_the_value() -> None:
+    def walk() -> Sensitive:
+        return functools.reduce(operator.add, [2.0**30] * 10_000, s)
+
+    with pytest.raises(InvalidParameter, match="rounding error"):
+        walk()
+
+
+def test_a_public_value_carries_no_shift_past_the_bound() -> None:
+    # z has sensitivity 0, so that any number may be added to it; s + z then is s + 2**80
+    z = s * 0.0 + 2.0**80
+    with pytest.raises(InvalidParameter, match="rounding error"):
+        s + z
+    with pytest.raises(InvalidParameter, match="rounding error"):
+        (z + s) - z
+
+
+def test_values_that_may_overflow_are_refused() -> None:
+    with pytest.raises(InvalidParameter, match="bound on the value"):
+        (s * 0.0 + 1e300) * 1e300
+
+
 def test_operands_must_be_aligned() -> None:
-    planned = Sensitive(UNIT, parties=s.parties, dimension=3)
+    planned = Sensitive(UNIT, exact(Fraction(2**20)), parties=s.parties, dimension=3)
     for other in (secret(parties=("a", "c")), secret(dimension=4), planned):
         with pytest.raises(InvalidParameter):
             s + other
     elsewhere = declared(1, "an example", adjacency=Adjacency.ZERO_OUT_ONE)
-    other = Sensitive(elsewhere, parties=s.parties, dimension=3, value=public)
+    other = Sensitive(
+        elsewhere, exact(Fraction(2**20)), parties=s.parties, dimension=3, value=public
+    )
     for operation in (operator.add, operator.sub, concatenate):
         with pytest.raises(AdjacencyMismatch):
             operation(s, other)
@@ -402,11 +430,13 @@ def test_operands_must_be_aligned() -> None:
         lambda: concatenate_disjoint(s, secret()),
         lambda: concatenate_disjoint(s, secret(parties=("b", "c"))),
         lambda: concatenate_disjoint(s, secret(parties=("c",), dimension=4)),
-        lambda: concatenate_disjoint(s, Sensitive(UNIT, parties=("c",), dimension=3)),
+        lambda: concatenate_disjoint(
+            s, Sensitive(UNIT, exact(Fraction(2**20)), parties=("c",), dimension=3)
+        ),
         lambda: linear_map(np.eye(4), s),
         lambda: linear_map(np.ones(3), s),
         lambda: linear_map(np.full((3, 3), np.nan), s),
-        lambda: Sensitive(UNIT, parties=("a",), dimension=3, value=public),
+        lambda: Sensitive(UNIT, exact(Fraction(2**20)), parties=("a",), dimension=3, value=public),
     ],
 )
 def test_wrong_shapes_are_refused(join: Callable[[], object]) -> None:
@@ -554,7 +584,11 @@ def test_blocks_of_disjoint_parties_move_by_the_maximum(
     # the second block belongs to other people: it does not change between these neighbours
     bystander = first(pair[0])
     renamed = Sensitive(
-        bystander.sensitivity, parties=("c", "d"), dimension=FEATURES, value=bystander._value
+        bystander.sensitivity,
+        exact(Fraction(2**20)),
+        parties=("c", "d"),
+        dimension=FEATURES,
+        value=bystander._value,
     )
     moved, joined = distance(lambda d: concatenate_disjoint(second(d), renamed), pair)
     assert moved <= joined.sensitivity.value * (1 + SLACK)

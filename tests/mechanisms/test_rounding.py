@@ -1,0 +1,115 @@
+"""Bounds on rounding hold against exact rational arithmetic on the same doubles."""
+
+from fractions import Fraction
+from math import ldexp
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpledger.mechanisms import rounding
+from dpledger.mechanisms.clipping import HEADROOM, project_to_ball
+from dpledger.mechanisms.operator_norm import operator_norm_up
+from dpledger.mechanisms.protocols import FloatArray
+from dpledger.mechanisms.rounding import Rounding
+from dpledger.mechanisms.sensitivity import root_up
+
+WIDTH = 3
+numbers = st.builds(ldexp, st.floats(-1.0, 1.0), st.integers(-900, 60))
+vectors = st.lists(numbers, min_size=WIDTH, max_size=WIDTH).map(np.array)
+
+Exact = list[Fraction]
+
+
+def exactly(vector: FloatArray) -> Exact:
+    return [Fraction(float(x)) for x in vector]
+
+
+def length(vector: Exact) -> Fraction:
+    return root_up(sum((x * x for x in vector), Fraction(0)))
+
+
+def holds(bounds: Rounding, computed: FloatArray, true: Exact) -> None:
+    error = [a - b for a, b in zip(exactly(computed), true, strict=True)]
+    # `root_up` rounds up by up to 2^-95 of the root, and so may this comparison
+    slack = 1 - Fraction(1, 2**90)
+    assert slack * length(error) <= bounds.error
+    assert slack * length(exactly(computed)) <= bounds.magnitude
+
+
+def public(vector: FloatArray) -> Rounding:
+    return rounding.exact(length(exactly(vector)))
+
+
+@settings(max_examples=200, deadline=None)
+@given(vectors, vectors, numbers)
+def test_sums_shifts_and_multiples_err_within_their_bounds(
+    x: FloatArray, c: FloatArray, factor: float
+) -> None:
+    true = [a + b for a, b in zip(exactly(x), exactly(c), strict=True)]
+    shifted = rounding.shifted(public(x), length(exactly(c)))
+    holds(shifted, x + c, true)
+    holds(rounding.joined(public(x), public(c)), x + c, true)
+    scaled = rounding.scaled(shifted, Fraction(factor), width=WIDTH)
+    holds(scaled, (x + c) * factor, [Fraction(factor) * t for t in true])
+    both = rounding.paired(shifted, public(c))
+    holds(both, np.concatenate([x + c, c]), true + exactly(c))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(vectors, min_size=2, max_size=2), vectors, vectors)
+def test_linear_maps_err_within_their_bound(
+    rows: list[FloatArray], x: FloatArray, c: FloatArray
+) -> None:
+    matrix = np.array(rows)
+    norm = operator_norm_up(matrix)
+    before = rounding.shifted(public(x), length(exactly(c)))
+    bounds = rounding.mapped(
+        before, operator_norm=norm, frobenius=2 * norm, width=WIDTH, height=len(rows)
+    )
+    moved = [a + b for a, b in zip(exactly(x), exactly(c), strict=True)]
+    true = [sum((a * b for a, b in zip(exactly(r), moved, strict=True)), Fraction(0)) for r in rows]
+    holds(bounds, matrix @ (x + c), true)
+
+
+@settings(max_examples=100, deadline=None)
+@given(vectors, st.builds(ldexp, st.floats(0.5, 1.0), st.integers(-300, 60)))
+def test_clipped_rows_err_within_their_bound(x: FloatArray, radius: float) -> None:
+    size = length(exactly(x))
+    bounds = rounding.clipped(public(x), Fraction(radius), width=WIDTH)
+    # the projection on the ball that is left of it by the headroom, 1-Lipschitz as well
+    ball = Fraction(radius) * Fraction(HEADROOM)
+    shrunk = min(Fraction(1), ball / size) if size else Fraction(1)
+    holds(bounds, project_to_ball(x, radius), [shrunk * a for a in exactly(x)])
+
+
+@pytest.mark.parametrize("order", ["forward", "backward", "pairwise"])
+def test_sums_of_products_err_within_their_bound_in_any_order(order: str) -> None:
+    rng = np.random.default_rng(3)
+    slopes, rows = rng.uniform(-1, 1, 500), rng.normal(size=(500, WIDTH))
+    products = slopes[:, None] * rows
+    if order == "pairwise":
+        total = products.sum(axis=0)
+    else:
+        total = np.zeros(WIDTH)
+        for term in products if order == "forward" else products[::-1]:
+            total = total + term
+    true = [
+        sum(
+            (
+                Fraction(s) * Fraction(a)
+                for s, a in zip(slopes.tolist(), rows[:, j].tolist(), strict=True)
+            ),
+            Fraction(0),
+        )
+        for j in range(WIDTH)
+    ]
+    size = sum(
+        (
+            abs(Fraction(float(s))) * length(exactly(row))
+            for s, row in zip(slopes, rows, strict=True)
+        ),
+        Fraction(0),
+    )
+    holds(rounding.summed(size=size, depth=500, products=1500), total, true)

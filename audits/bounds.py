@@ -25,7 +25,12 @@ from scipy.stats import binom, normaltest
 
 from ..accounting.gaussian import epsilon_from_delta
 from ..accounting.notions import Gdp
-from ..mechanisms.errors import InvalidParameter, require_open_unit, require_positive_int
+from ..mechanisms.errors import (
+    InvalidParameter,
+    require_open_unit,
+    require_positive_int,
+    require_rate,
+)
 from ..mechanisms.protocols import FloatArray
 
 __all__ = [
@@ -41,6 +46,7 @@ __all__ = [
     "largest_rate",
     "largest_rates",
     "plan_threshold",
+    "require_delta",
 ]
 
 
@@ -132,6 +138,13 @@ def epsilon_of_rates(fpr: FloatArray, fnr: FloatArray, delta: float) -> FloatArr
     return np.asarray(np.maximum(np.maximum(*ways), 0.0))
 
 
+def require_delta(delta: float) -> None:
+    """Raise `InvalidParameter` unless `delta` is in [0, 1); 0 is pure differential privacy."""
+    require_rate("delta", delta)
+    if delta == 1:
+        raise InvalidParameter("delta", delta, "in [0, 1); with 1 everything is private")
+
+
 @dataclass(frozen=True, slots=True)
 class ClopperPearson:
     """Counts false positives and misses at `threshold`; says nothing about the scores' law.
@@ -156,7 +169,7 @@ class ClopperPearson:
             raise InvalidParameter("threshold", self.threshold, "a number")
 
     def lower_bound(self, scores: Scores, *, delta: float) -> LowerBound:
-        """Return the bound at `delta`, in (0, 1)."""
+        """Return the bound at `delta`, in [0, 1)."""
         return self.of_counts(
             false_positives=int(np.count_nonzero(scores.neighbour > self.threshold)),
             neighbour_trials=scores.neighbour.size,
@@ -174,8 +187,8 @@ class ClopperPearson:
         dataset_trials: int,
         delta: float,
     ) -> LowerBound:
-        """Return the bound at `delta`, in (0, 1), from the errors counted at the threshold."""
-        require_open_unit("delta", delta)
+        """Return the bound at `delta`, in [0, 1), from the errors counted at the threshold."""
+        require_delta(delta)
         each = 1 - (1 - self.confidence) / 2
         fpr = largest_rate(false_positives, neighbour_trials, confidence=each)
         fnr = largest_rate(misses, dataset_trials, confidence=each)
@@ -199,7 +212,7 @@ class ClopperPearson:
 def ceiling(*, trials: int, delta: float, confidence: float) -> float:
     """Return the largest epsilon that counting could have shown: no error in `trials` a world."""
     require_positive_int("trials", trials)
-    require_open_unit("delta", delta)
+    require_delta(delta)
     require_open_unit("confidence", confidence)
     rate = largest_rate(0, trials, confidence=1 - (1 - confidence) / 2)
     return float(epsilon_of_rates(rate, rate, delta))

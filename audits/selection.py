@@ -37,6 +37,7 @@ from .bounds import (
     ceiling,
     epsilon_of_rates,
     largest_rates,
+    require_delta,
 )
 
 __all__ = ["Bonferroni", "MultiSplit", "Split"]
@@ -63,7 +64,7 @@ class Bonferroni:
             raise InvalidParameter("thresholds", self.thresholds, "one number or more")
 
     def lower_bound(self, scores: Scores, *, delta: float) -> LowerBound:
-        """Return the bound at `delta`, in (0, 1)."""
+        """Return the bound at `delta`, in [0, 1)."""
         each = 1 - (1 - self.confidence) / len(self.thresholds)
         found = [
             ClopperPearson(threshold, each).lower_bound(scores, delta=delta)
@@ -101,7 +102,7 @@ class Split:
         require_nonnegative("seed", self.seed)
 
     def lower_bound(self, scores: Scores, *, delta: float) -> LowerBound:
-        """Return the bound at `delta`, in (0, 1). It needs two trials in each world."""
+        """Return the bound at `delta`, in [0, 1). It needs two trials in each world."""
         found = _split_bound(
             scores, seed=self.seed, splits=1, rank=1, confidence=self.confidence, delta=delta
         )
@@ -149,7 +150,7 @@ class MultiSplit:
         return ceiling(trials=trials - trials // 2, delta=delta, confidence=self._each)
 
     def lower_bound(self, scores: Scores, *, delta: float) -> LowerBound:
-        """Return the bound at `delta`, in (0, 1). It needs two trials in each world."""
+        """Return the bound at `delta`, in [0, 1). It needs two trials in each world."""
         middle = _split_bound(
             scores,
             seed=self.seed,
@@ -191,7 +192,7 @@ def _split_bound(
     scores: Scores, *, seed: int, splits: int, rank: int, confidence: float, delta: float
 ) -> LowerBound:
     """Return the bound of this rank, 1 being the largest, among those of so many random splits."""
-    require_open_unit("delta", delta)
+    require_delta(delta)
     worlds = (scores.dataset, scores.neighbour)
     for name, world in zip(("dataset", "neighbour"), worlds, strict=True):
         if world.size < 2:

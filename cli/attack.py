@@ -82,7 +82,9 @@ class _Attack(click.Command):
 )
 @click.option("--epsilon", type=float, help="With --scores: the claim under attack.")
 @click.option("--mu", type=float, help="With --scores: the claim under attack.")
-@click.option("--delta", type=float, help="With --scores: of the claim and of the bounds.")
+@click.option(
+    "--delta", type=float, help="With --scores: of the claim and of the bounds; may be 0."
+)
 @click.option("--confidence", type=float, default=0.95, help="With --scores: of each bound.")
 @json_option
 def attack(
@@ -115,7 +117,8 @@ def attack(
     \b
     dpledger attack run.toml --trials 5000 --jobs 2
     dpledger attack --scores in.npy out.npy --epsilon 1 --delta 1e-5
-    dpledger attack --model mine.py:model --records mine.npz --epsilon 1 --delta 1e-5
+    dpledger attack --model mine.py:model --records mine.npz --adjacency add-remove-one \\
+        --epsilon 1 --delta 1e-5
     """
     if (configuration_path is None) == (score_paths is None):
         raise click.UsageError("Expected one of CONFIG, --scores and --model.")

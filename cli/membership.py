@@ -33,9 +33,11 @@ from ..audits.membership import (
     log_probabilities,
     mislabelled,
     random_target,
+    replacements,
     trainer_of,
     verdict,
     worst_off,
+    worst_replacement,
 )
 from ..audits.metrics import Promise
 from ..audits.neighbours import NeighbourPair
@@ -100,9 +102,20 @@ _POPULATION = 100
     help="With --model: .npz with features, labels, population_features, population_labels; the "
     "population's records are not trained on.",
 )
+@click.option(
+    "--adjacency",
+    type=click.Choice([Adjacency.ADD_REMOVE_ONE.value, Adjacency.REPLACE_ONE.value]),
+    help="With --model, which needs it: the relation that the promise speaks of. Most DP-SGD "
+    "libraries promise add-remove-one: trained with the record or with one record less. "
+    "replace-one: with the record or another in its place, the worst of three public choices.",
+)
 @click.option("--epsilon", type=float, help="With --model: the promise.")
 @click.option("--mu", type=float, help="With --model: the promise.")
-@click.option("--delta", type=float, help="With --model: of the promise and of the bounds.")
+@click.option(
+    "--delta",
+    type=float,
+    help="With --model: of the promise and of the bounds; 0 for pure differential privacy.",
+)
 @click.option("--jobs", type=int, default=1, show_default=True, help="With --model: processes.")
 @json_option
 def membership(
@@ -114,6 +127,7 @@ def membership(
     seed: int,
     model: str | None,
     records: Path | None,
+    adjacency: str | None,
     epsilon: float | None,
     mu: float | None,
     delta: float | None,
@@ -128,35 +142,54 @@ def membership(
 
     CONFIG describes a run of ours. With --model, NAME in FILE.py is trained instead (that runs the
     code in FILE.py): a scikit-learn classifier, or a function of (features, labels, seed) that
-    returns a fitted model with predict_proba and classes_. Options then state the promise.
+    returns a fitted model with predict_proba and classes_. Options then state the promise, with its
+    relation: under another one the same number is another promise.
 
-    Exit status 1 if an attack shows more than the promise allows.
+    Exit status 1 if an attack shows more than the promise allows or a null control fails, 2 if the
+    model raises.
 
     \b
     dpledger membership run.toml --target worst
-    dpledger membership --model mine.py:model --records mine.npz --epsilon 1 --delta 1e-5
+    dpledger membership --model mine.py:model --records mine.npz --adjacency add-remove-one \\
+        --epsilon 1 --delta 1e-5
     """
     if (configuration_path is None) == (model is None):
         raise click.UsageError("Expected either CONFIG or --model.")
-    own = (records, epsilon, mu, delta)
+    own = (records, adjacency, epsilon, mu, delta)
     if configuration_path is not None:
         if any(value is not None for value in own):
             raise click.UsageError(
-                "Expected --records, --epsilon, --mu and --delta only with --model."
+                "Expected --records, --adjacency, --epsilon, --mu and --delta only with --model."
             )
-        setting = _of_run(read_configuration(configuration_path), target, seed)
+        setting = _of_run(read_configuration(configuration_path), target, shadows, seed)
     else:
         assert model is not None
         if records is None or delta is None or (epsilon is None) == (mu is None):
             raise click.UsageError(
                 "Expected --records, --delta and either --epsilon or --mu with --model."
             )
-        promise = _promised(epsilon, mu, delta)
-        setting = _of_model(_named(model), _read(records), target, seed, jobs, promise, delta)
+        if adjacency is None:
+            raise click.UsageError(
+                "Expected --adjacency add-remove-one or replace-one with --model: the relation "
+                "that the promise speaks of."
+            )
+        setting = _Setting(
+            _of_model(
+                trainer_of(_named(model)),
+                _read(records),
+                Adjacency(adjacency),
+                _Wanted(target, shadows, seed, jobs),
+            ),
+            _BLACK_BOX,
+            _promised(epsilon, mu, delta),
+            Adjacency(adjacency),
+            delta,
+        )
     found = check_membership(
         setting.game,
         setting.scores,
         promise=setting.promise,
+        adjacency=setting.adjacency,
         delta=setting.delta,
         trials=trials,
         shadows=shadows,
@@ -171,10 +204,21 @@ class _Setting:
     game: Game
     scores: tuple[MembershipScore, ...]
     promise: Promise
+    adjacency: Adjacency
     delta: float
 
 
-def _of_run(configuration: Configuration, target: str, seed: int) -> _Setting:
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """Options of the game on a model of the user's own."""
+
+    target: str
+    shadows: int
+    seed: int
+    jobs: int
+
+
+def _of_run(configuration: Configuration, target: str, shadows: int, seed: int) -> _Setting:
     """Return the game on a run of ours: the attacker sees the last model."""
     made = plan(configuration)
     if made.guarantee.unprotected:
@@ -198,27 +242,30 @@ def _of_run(configuration: Configuration, target: str, seed: int) -> _Setting:
                 model, row_bound=train.row_bound, index=chosen.index, outputs=loss.outputs
             )
     assert chosen.index is not None
-    null = configuration.privacy.adjacency is Adjacency.ZERO_OUT_ONE
-    other = np.zeros_like(others[0]) if null else others[0]
-    pair = NeighbourPair(
-        dataset.with_record(chosen.index, features=chosen.features, label=chosen.label),
-        dataset.with_record(chosen.index, features=other, label=float(population.labels[0])),
-        None,
-        chosen.description,
-    )
-    return _Setting(
-        SolverGame(
-            configuration.solvers.noisy(made.noise_multiplier).solve,
-            pair,
-            chosen,
-            loss,
-            others[1:],
-            population.labels[1:],
-        ),
-        (*_BLACK_BOX, Fisher()),
-        made.promise,
-        configuration.privacy.delta,
-    )
+    place, solve = chosen.index, configuration.solvers.noisy(made.noise_multiplier).solve
+
+    def game_of(other: Target) -> SolverGame:
+        pair = NeighbourPair(
+            dataset.with_record(place, features=chosen.features, label=chosen.label),
+            dataset.with_record(place, features=other.features, label=float(other.label)),
+            None,
+            chosen.description,
+        )
+        told = f"{other.description} in its place"
+        return SolverGame(solve, pair, chosen, loss, others, population.labels, told)
+
+    adjacency = configuration.privacy.adjacency
+    if adjacency is Adjacency.ZERO_OUT_ONE:
+        choices: tuple[Target, ...] = (
+            Target(np.zeros_like(others[0]), chosen.label, "a null record"),
+        )
+    else:
+        classes = np.unique(labels).tolist()
+        choices = replacements(chosen, others, population.labels, classes=classes)
+    worst = worst_replacement(game_of, choices, models=shadows, seed=seed)
+    scores = (*_BLACK_BOX, Fisher())
+    delta = configuration.privacy.delta
+    return _Setting(game_of(worst), scores, made.promise, adjacency, delta)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -265,36 +312,35 @@ def _named(model: str) -> object:
         raise click.BadParameter(f"Expected model={model!r} as FILE.py:NAME, a file that exists.")
     # under its own name, so that other processes find it
     sys.path.insert(0, str(Path(path).resolve().parent))
-    module = importlib.import_module(Path(path).stem)
+    try:
+        module = importlib.import_module(Path(path).stem)
+    except Exception as error:
+        raise click.BadParameter(
+            f"{path}: Expected a file that imports; it raised {type(error).__name__}: {error}"
+        ) from error
     if not hasattr(module, name):
         raise click.BadParameter(f"Expected {name!r} among the names in {path}.")
     return getattr(module, name)
 
 
-def _of_model(
-    model: object,
-    records: _Records,
-    target: str,
-    seed: int,
-    jobs: int,
-    promise: Promise,
-    delta: float,
-) -> _Setting:
-    train = trainer_of(model)
+def _of_model(train: Train, records: _Records, adjacency: Adjacency, wanted: _Wanted) -> ModelGame:
+    """Return the game on a model of the user's own, under the relation of its promise."""
     features, labels = np.asarray(records.features, dtype=np.float64), records.labels
-    chosen = _chosen(train, features, labels, target, seed)
-    kept = np.arange(len(labels)) != chosen.index
-    game = ModelGame(
-        train,
-        features[kept],
-        labels[kept],
-        chosen,
-        np.asarray(records.population_features, dtype=np.float64)[:_POPULATION],
-        records.population_labels[:_POPULATION],
-        replace=True,
-        jobs=jobs,
-    )
-    return _Setting(game, _BLACK_BOX, promise, delta)
+    target = _chosen(train, features, labels, wanted.target, wanted.seed)
+    kept = np.arange(len(labels)) != target.index
+    rows = np.asarray(records.population_features, dtype=np.float64)[:_POPULATION]
+    asked = records.population_labels[:_POPULATION]
+
+    def game_of(other: Target | None) -> ModelGame:
+        return ModelGame(
+            train, features[kept], labels[kept], target, rows, asked, other, jobs=wanted.jobs
+        )
+
+    if adjacency is Adjacency.ADD_REMOVE_ONE:
+        return game_of(None)
+    classes = np.unique(np.concatenate([labels, asked])).tolist()
+    choices = replacements(target, rows, asked, classes=classes)
+    return game_of(worst_replacement(game_of, choices, models=wanted.shadows, seed=wanted.seed))
 
 
 def _chosen(train: Train, features: Any, labels: Any, target: str, seed: int) -> Target:

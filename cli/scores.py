@@ -11,7 +11,7 @@ import numpy as np
 from rich.table import Table
 
 from ..accounting.gaussian import epsilon_from_delta
-from ..audits.bounds import GaussianFamily, LowerBound, Scores
+from ..audits.bounds import GaussianFamily, LowerBound, Scores, require_delta
 from ..audits.metrics import auc
 from ..audits.selection import MultiSplit
 from ..mechanisms.errors import require_nonnegative
@@ -43,9 +43,12 @@ class ClaimedPrivacy:
         """Return the claim that options state; raise `UsageError` unless they state one."""
         if delta is None or (epsilon is None) == (mu is None):
             raise click.UsageError("Expected --delta and either --epsilon or --mu with --scores.")
+        require_delta(delta)
         if epsilon is None:
             assert mu is not None
             require_nonnegative("mu", mu)
+            if delta == 0:
+                raise click.UsageError("Expected --delta in (0, 1) with --mu; 0 is pure epsilon's.")
             squared = Fraction(mu) ** 2
             epsilon = epsilon_from_delta(mu_squared=squared, delta=delta).upper_float
         require_nonnegative("epsilon", epsilon)
@@ -72,7 +75,11 @@ def scores_outcome(scores: Scores, claim: ClaimedPrivacy, *, confidence: float) 
     counting = MultiSplit(confidence, _SEED)
     bounds: tuple[LowerBound, ...] = (
         counting.lower_bound(scores, delta=claim.delta),
-        GaussianFamily(confidence).lower_bound(scores, delta=claim.delta),
+        *(
+            (GaussianFamily(confidence).lower_bound(scores, delta=claim.delta),)
+            if claim.delta
+            else ()
+        ),
     )
     refuted = bounds[0].epsilon > claim.epsilon
     trials = min(scores.dataset.size, scores.neighbour.size)

@@ -11,6 +11,7 @@ from .adapters import Train, trainer_of
 from .game import (
     Check,
     Game,
+    ModelFailed,
     ModelGame,
     ScoreResult,
     SolverGame,
@@ -18,6 +19,7 @@ from .game import (
     log_probabilities,
 )
 from .innovations import innovation_scores
+from .replacements import replacements, worst_replacement
 from .scores import Answers, Fisher, LiraOffline, LiraOnline, LossThreshold, MembershipScore, Rmia
 from .targets import Target, canary, hardest, mislabelled, most_exposed, random_target, worst_off
 from .verdict import verdict
@@ -31,6 +33,7 @@ __all__ = [
     "LiraOnline",
     "LossThreshold",
     "MembershipScore",
+    "ModelFailed",
     "ModelGame",
     "Rmia",
     "ScoreResult",
@@ -45,7 +48,9 @@ __all__ = [
     "mislabelled",
     "most_exposed",
     "random_target",
+    "replacements",
     "trainer_of",
     "verdict",
     "worst_off",
+    "worst_replacement",
 ]

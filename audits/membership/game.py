@@ -9,8 +9,11 @@ from joblib import Parallel, delayed
 
 from ...accounting.gaussian import epsilon_from_delta
 from ...accounting.notions import Gdp
+from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.curators import Curator, SamplingCurator
 from ...mechanisms.errors import (
+    AdjacencyMismatch,
+    DpledgerError,
     InvalidParameter,
     require_nonnegative,
     require_open_unit,
@@ -22,7 +25,7 @@ from ...mechanisms.sampling import SeededSampler
 from ...mechanisms.sensitivity import float_up
 from ...mechanisms.subsampling import IntArray
 from ..assessment import NULL_SHARE
-from ..bounds import LowerBound, Scores
+from ..bounds import LowerBound, Scores, require_delta
 from ..metrics import Promise, TprAtFpr, auc, tpr_at_fpr
 from ..neighbours import NeighbourPair
 from ..selection import MultiSplit
@@ -33,6 +36,7 @@ from .targets import Target
 __all__ = [
     "Check",
     "Game",
+    "ModelFailed",
     "ModelGame",
     "ScoreResult",
     "SolverGame",
@@ -45,11 +49,25 @@ _IMPOSSIBLE = 1e-300
 _FPRS = (1e-1, 1e-2, 1e-3)
 
 
+class ModelFailed(DpledgerError, RuntimeError):
+    """A model of the user's own raised or gave no probabilities: no statement about its privacy."""
+
+
 class Game(Protocol):
     """Trains models in one of two worlds and asks them about the target and the population."""
 
     @property
     def target(self) -> Target: ...
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """How the two worlds differ."""
+        ...
+
+    @property
+    def absent(self) -> str:
+        """What the world without the target holds in its place, in words."""
+        ...
 
     def answers(self, *, inside: bool, trials: int, seed: int) -> Answers:
         """Return the answers of `trials` fresh, independent models trained with the target or not.
@@ -74,6 +92,7 @@ class SolverGame:
         target: the record in which they differ, as the data set holds it.
         loss: a negative log-likelihood, as the logistic loss is.
         rows, labels: records of the population, shapes (Z, d) and (Z,).
+        absent: what the neighbour holds in the target's place, in words.
         chunk: runs at once.
     """
 
@@ -83,7 +102,13 @@ class SolverGame:
     loss: Loss
     rows: FloatArray
     labels: FloatArray
+    absent: str = "another record in its place"
     chunk: int = 100
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """The relation of the two data sets."""
+        return self.pair.dataset.shape.adjacency
 
     def answers(self, *, inside: bool, trials: int, seed: int) -> Answers:
         """Return the answers of `trials` runs."""
@@ -119,8 +144,8 @@ class ModelGame:
         features, labels: the training data without the target.
         target: the record in question.
         rows, population_labels: records of the population that are not trained on.
-        replace: whether the world without the target holds the first population record in its
-            place (replace-one) or one record less (add-remove-one).
+        replacement: what the world without the target holds in its place (replace-one); None for
+            one record less (add-remove-one).
         jobs: processes; -1 for one a core.
     """
 
@@ -130,17 +155,29 @@ class ModelGame:
     target: Target
     rows: FloatArray
     population_labels: Any
-    replace: bool = False
+    replacement: Target | None = None
     jobs: int = 1
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """How the two worlds differ."""
+        none = self.replacement is None
+        return Adjacency.ADD_REMOVE_ONE if none else Adjacency.REPLACE_ONE
+
+    @property
+    def absent(self) -> str:
+        """What the world without the target holds in its place, in words."""
+        if self.replacement is None:
+            return "one record less"
+        return f"{self.replacement.description} in its place"
 
     def answers(self, *, inside: bool, trials: int, seed: int) -> Answers:
         """Return the answers of `trials` trained models."""
         features, labels = self.features, np.asarray(self.labels)
-        if inside or self.replace:
-            row = self.target.features if inside else self.rows[0]
-            label = self.target.label if inside else self.population_labels[0]
-            features = np.vstack([features, row])
-            labels = np.append(labels, np.asarray([label], dtype=labels.dtype))
+        own = self.target if inside else self.replacement
+        if own is not None:
+            features = np.vstack([features, own.features])
+            labels = np.append(labels, np.asarray([own.label], dtype=labels.dtype))
         seeds = _training_seeds(trials, inside=inside, seed=seed)
         rows = np.vstack([self.target.features, self.rows])
         asked = np.append(
@@ -172,10 +209,19 @@ def log_probabilities(
     rows: FloatArray,
     asked: Any,
 ) -> FloatArray:
-    """Return the log-probability that one model, freshly trained, gives to each row's label."""
-    model = train(features, labels, seed)
-    probabilities = np.asarray(model.predict_proba(rows), dtype=np.float64)
-    columns = {label: place for place, label in enumerate(np.asarray(model.classes_).tolist())}
+    """Return the log-probability that one model, freshly trained, gives to each row's label.
+
+    Raises `ModelFailed` where the model does not train or answer.
+    """
+    try:
+        model = train(features, labels, seed)
+        probabilities = np.asarray(model.predict_proba(rows), dtype=np.float64)
+        columns = {label: place for place, label in enumerate(np.asarray(model.classes_).tolist())}
+    except Exception as error:
+        raise ModelFailed(
+            f"Expected a model that trains on {len(labels)} records with seed={seed} and answers; "
+            f"it raised {type(error).__name__}: {error}. Nothing was judged."
+        ) from error
     # a label that was never trained on has probability 0
     picked = [
         probabilities[place, columns[label]] if label in columns else 0.0
@@ -204,6 +250,8 @@ class Check:
 
     Args:
         target: which record, in words.
+        adjacency: of the promise and of the game, in the relation's name.
+        absent: what stands in the target's place in the world without it, in words.
         promise: what was held against the attacks; epsilon at `delta`.
         results: one a score.
         trials, shadows: judged and shadow models, in each world.
@@ -213,6 +261,8 @@ class Check:
     """
 
     target: str
+    adjacency: str
+    absent: str
     promise: Promise
     claimed_epsilon: float
     delta: float
@@ -244,6 +294,8 @@ class Check:
 def _epsilon_of(promise: Promise, delta: float) -> float:
     """Return the promised epsilon at `delta`, rounded up."""
     if isinstance(promise, Gdp):
+        if delta == 0:
+            raise InvalidParameter("delta", delta, "in (0, 1): mu-GDP promises no finite epsilon")
         return epsilon_from_delta(mu_squared=promise.mu_squared, delta=delta).upper_float
     if promise.delta > delta:
         raise InvalidParameter("delta", delta, f"at least the promised {float(promise.delta)}")
@@ -255,6 +307,7 @@ def check_membership(
     scores: Sequence[MembershipScore],
     *,
     promise: Promise,
+    adjacency: Adjacency,
     delta: float,
     trials: int,
     shadows: int,
@@ -267,19 +320,28 @@ def check_membership(
         game: trains the models.
         scores: at least one.
         promise: mu-GDP or (epsilon, delta).
-        delta: where epsilon is bounded, in (0, 1).
+        adjacency: the relation that the promise speaks of.
+        delta: where epsilon is bounded, in [0, 1).
         trials: judged models in each world, at least 2.
         shadows: models that scores learn from, in each world, at least 2.
         confidence: of all bounds together, in (0, 1).
         seed: of everything; fix it before looking.
+
+    Raises `AdjacencyMismatch` where the game's worlds differ in another way than the promise's:
+    under another relation a promise is another promise.
     """
+    if game.adjacency is not adjacency:
+        raise AdjacencyMismatch(
+            f"Expected a game of {adjacency.value}, as the promise, instead got "
+            f"{game.adjacency.value}."
+        )
     if not scores:
         raise InvalidParameter("scores", scores, "at least one")
     for name, count in (("trials", trials), ("shadows", shadows)):
         require_positive_int(name, count)
         if count < 2:
             raise InvalidParameter(name, count, "at least 2")
-    require_open_unit("delta", delta)
+    require_delta(delta)
     require_open_unit("confidence", confidence)
     require_nonnegative("seed", seed)
     claimed = _epsilon_of(promise, delta)
@@ -319,6 +381,8 @@ def check_membership(
 
     return Check(
         target=game.target.description,
+        adjacency=adjacency.value,
+        absent=game.absent,
         promise=promise,
         claimed_epsilon=claimed,
         delta=delta,

@@ -65,13 +65,15 @@ def _promised(check: Check) -> str:
     words = f"epsilon {shown_up(check.claimed_epsilon, digits=4)} at delta {check.delta:g}"
     if isinstance(promise, Gdp):
         words = f"{float(promise.mu_squared) ** 0.5:.4g}-GDP, that is {words}"
-    return f"The promise: {words}."
+    return f"The promise: {words}, under {check.adjacency}."
 
 
 def _trained(check: Check) -> str:
     return (
-        f"The attack: {check.trials} models trained with {check.target} and {check.trials} without "
-        f"it were told apart by {len(check.results)} scores, learned on {2 * check.shadows} others."
+        f"The attack: {check.trials} models trained with {check.target} and {check.trials} with "
+        f"{check.absent} were told apart by {len(check.results)} scores, learned on "
+        f"{2 * check.shadows} others. It says nothing under another relation than "
+        f"{check.adjacency}."
     )
 
 

@@ -234,7 +234,7 @@ def test_scores_of_the_family_are_rarely_turned_away():
         ("trials", lambda: ceiling(trials=0, delta=DELTA, confidence=0.95)),
         ("neighbour", lambda: Scores(np.zeros(1), np.array([nan]))),
         ("dataset.shape", lambda: Scores(np.zeros((2, 2)), np.zeros(1))),
-        ("delta", lambda: ClopperPearson(0.0, 0.9).lower_bound(Scores(*np.ones((2, 3))), delta=0)),
+        ("delta", lambda: ClopperPearson(0.0, 0.9).lower_bound(Scores(*np.ones((2, 3))), delta=1)),
     ],
 )
 def test_values_out_of_range_are_refused_by_name(name, call):
@@ -251,3 +251,12 @@ def test_an_interval_of_little_confidence_has_ends(seed: int) -> None:
     assert found.lower < found.upper
     assert found.lower - 1e-3 < found.estimate < found.upper + 1e-3
     assert GaussianFamily(0.5).lower_bound(scores, delta=1e-5).conditions_met
+
+
+def test_pure_epsilon_may_be_asked_for() -> None:
+    # no error in 1000 trials a world: both rates are at most r, and epsilon >= log((1 - r)/r)
+    scores = Scores(np.ones(1000), np.zeros(1000))
+    rate = 1 - 0.025 ** (1 / 1000)
+    found = ClopperPearson(0.5, 0.95).lower_bound(scores, delta=0.0)
+    assert found.epsilon == pytest.approx(np.log((1 - rate) / rate), rel=1e-6)
+    assert ceiling(trials=1000, delta=0.0, confidence=0.95) == found.epsilon

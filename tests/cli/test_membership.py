@@ -37,6 +37,25 @@ def coin(features, labels, seed):
     return Coin(features, labels)
 
 
+def crash(features, labels, seed):
+    return 1 / 0
+
+
+class Sum:
+    # the sum of the labels plus Laplace noise of scale 1, as the odds of the label 1
+
+    def __init__(self, noisy):
+        self.noisy, self.classes_ = noisy, np.array([-1, 1])
+
+    def predict_proba(self, rows):
+        positive = 1 / (1 + np.exp(-np.clip(self.noisy / 50, -30, 30)))
+        return np.tile([1 - positive, positive], (len(rows), 1))
+
+
+def total(features, labels, seed):
+    return Sum(labels.sum() + np.random.default_rng(seed).laplace(scale=1.0))
+
+
 number = 3
 """
 
@@ -76,7 +95,7 @@ def test_a_run_stays_within_its_promise(call: Call, folder: Path, target: str) -
 @pytest.mark.parametrize("target", ["random", "worst", "canary"])
 def test_a_model_that_remembers_is_caught(call: Call, own: tuple[Path, Path], target: str) -> None:
     model, records = own
-    promise = ("--epsilon", 1, "--delta", 1e-5, "--target", target)
+    promise = ("--adjacency", "replace-one", "--epsilon", 1, "--delta", 1e-5, "--target", target)
     sizes = ("--trials", 100, "--shadows", 10)
     told = ("--records", records, *promise, *sizes)
     answer = call("membership", "--model", f"{model}:memory", *told)
@@ -85,11 +104,32 @@ def test_a_model_that_remembers_is_caught(call: Call, own: tuple[Path, Path], ta
     assert call("membership", "--model", f"{model}:coin", *told).status == 0
 
 
+def test_a_promise_is_held_to_its_own_relation_only(call: Call, own: tuple[Path, Path]) -> None:
+    """A sum of labels plus Laplace noise of scale 1: 1 under add-remove-one, 2 under replace-one.
+
+    With pure epsilon, delta = 0. The replacement that differs shows what one like the target hides.
+    """
+    model, records = own
+    told = ("--model", f"{model}:total", "--records", records, "--delta", 0, "--json")
+    sizes = ("--trials", 3000, "--shadows", 40)
+    kept = call("membership", *told, *sizes, "--adjacency", "add-remove-one", "--epsilon", 1)
+    assert kept.status == 0
+    assert kept.data["adjacency"] == "add-remove-one"
+    assert kept.data["absent"] == "one record less"
+    broken = call("membership", *told, *sizes, "--adjacency", "replace-one", "--epsilon", 1)
+    assert broken.status == 1
+    assert broken.data["refutes_promise"]
+    assert "with the label" in broken.data["absent"] or "another label" in broken.data["absent"]
+    assert any("under replace-one" in line for line in broken.data["verdict"])
+    kept = call("membership", *told, *sizes, "--adjacency", "replace-one", "--epsilon", 2)
+    assert kept.status == 0
+
+
 def test_attack_hands_a_model_to_membership(call: Call, own: tuple[Path, Path]) -> None:
     model, records = own
     options = (
-        "--records", records, "--epsilon", 1, "--delta", 1e-5, "--target", "worst",
-        "--trials", 100, "--shadows", 10, "--json",
+        "--records", records, "--adjacency", "add-remove-one", "--epsilon", 1, "--delta", 1e-5,
+        "--target", "worst", "--trials", 100, "--shadows", 10, "--json",
     )  # fmt: skip
     for told in (("--model", f"{model}:memory"), (f"--model={model}:memory",)):
         first, second = (call(name, *told, *options) for name in ("attack", "membership"))
@@ -114,18 +154,37 @@ def test_each_help_names_the_other_command(call: Call) -> None:
         (("--model", "{model}:memory", "--records", "{records}", "--delta", "1e-5"), "--epsilon"),
         (("--model", "{model}:nothing", "{promise}"), "nothing"),
         (
-            ("--model", "{model}:coin", "--records", "{records}", "--mu", "-1", "--delta", "1e-5"),
+            (
+                "--model",
+                "{model}:coin",
+                "--records",
+                "{records}",
+                "--mu",
+                "-1",
+                "--delta",
+                "1e-5",
+                "--adjacency",
+                "replace-one",
+            ),
             "mu=-1",
         ),
         (("--model", "{model}:number", "{promise}"), "predict_proba"),
         (("--model", "os:system", "{promise}"), "FILE.py:NAME"),
+        (
+            ("--model", "{model}:coin", "--records", "{records}", "--mu", "1", "--delta", "1e-5"),
+            "--adjacency",
+        ),
+        (("--model", "{model}:crash", "{promise}"), "ZeroDivisionError"),
     ],
 )
 def test_what_is_missing_or_wrong_is_named(
     call: Call, own: tuple[Path, Path], options: tuple[str, ...], told: str
 ) -> None:
     model, records = own
-    promise = ("--records", str(records), "--epsilon", "1", "--delta", "1e-5")
+    promise = (
+        "--records", str(records), "--epsilon", "1", "--delta", "1e-5",
+        "--adjacency", "add-remove-one",
+    )  # fmt: skip
     filled: list[str] = []
     for option in options:
         filled += (
@@ -139,7 +198,7 @@ def test_what_is_missing_or_wrong_is_named(
 def test_records_of_a_wrong_form_are_refused(call: Call, own: tuple[Path, Path]) -> None:
     model, records = own
     np.savez(records, features=np.zeros((3, 2)), labels=np.zeros(3))
-    promise = ("--epsilon", 1, "--delta", 1e-5)
+    promise = ("--adjacency", "replace-one", "--epsilon", 1, "--delta", 1e-5)
     answer = call("membership", "--model", f"{model}:memory", "--records", records, *promise)
     assert answer.status == 2
     assert "population_features" in answer.err

@@ -99,7 +99,9 @@ def memory(features, labels, seed):
 """
 
 NOISE = "--epsilon 1 --delta 1e-5 --adjacency replace-one"
-OWN = "--records own.npz --epsilon 1 --delta 1e-5 --trials 60 --shadows 6"
+OWN = (
+    "--adjacency add-remove-one --records own.npz --epsilon 1 --delta 1e-5 --trials 60 --shadows 6"
+)
 PUBLISHED = "--no-attack --no-baselines --no-crosscheck"
 
 CALLS: dict[str, str] = {

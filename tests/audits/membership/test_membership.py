@@ -19,6 +19,7 @@ from dpledger.audits.membership import (
     LiraOffline,
     LiraOnline,
     LossThreshold,
+    ModelFailed,
     ModelGame,
     Rmia,
     SolverGame,
@@ -27,13 +28,15 @@ from dpledger.audits.membership import (
     check_membership,
     innovation_scores,
     most_exposed,
+    replacements,
     verdict,
+    worst_replacement,
 )
 from dpledger.audits.membership.game import _training_seeds
 from dpledger.audits.metrics import allowed_tpr, auc
 from dpledger.audits.neighbours import NeighbourPair, flip_label
 from dpledger.mechanisms import Adjacency, ClassLabels, PrivateDataset
-from dpledger.mechanisms.errors import InvalidParameter
+from dpledger.mechanisms.errors import AdjacencyMismatch, InvalidParameter
 from dpledger.solvers import ConstantSteps, DpAdmm, Logistic, Multinomial
 
 SCORES = (LossThreshold(), LiraOnline(), LiraOffline(), Rmia(), Fisher())
@@ -46,6 +49,8 @@ class Shifted:
 
     mu: float
     target: Target = field(default=TARGET)
+    adjacency: Adjacency = Adjacency.REPLACE_ONE
+    absent: str = "another"
 
     def answers(self, *, inside, trials, seed):
         generator = np.random.default_rng([seed, inside])
@@ -64,6 +69,7 @@ def check(game, *, promise, scores=SCORES, trials=4000, seed=1, delta=1e-5):
         game,
         scores,
         promise=promise,
+        adjacency=game.adjacency,
         delta=delta,
         trials=trials,
         shadows=400,
@@ -198,6 +204,7 @@ def test_a_scikit_learn_model_without_noise_is_caught():
         game,
         (LossThreshold(), LiraOnline(), Rmia()),
         promise=ApproxDp(0.1, 1e-5),
+        adjacency=Adjacency.ADD_REMOVE_ONE,
         delta=1e-5,
         trials=100,
         shadows=40,
@@ -205,6 +212,50 @@ def test_a_scikit_learn_model_without_noise_is_caught():
         seed=1,
     )
     assert found.refutes_promise
+
+
+def test_no_promise_is_held_to_another_relation():
+    with pytest.raises(AdjacencyMismatch, match="add-remove-one"):
+        check_membership(
+            Shifted(1.0),
+            SCORES,
+            promise=Gdp(1),
+            adjacency=Adjacency.ADD_REMOVE_ONE,
+            delta=1e-5,
+            trials=10,
+            shadows=10,
+            confidence=0.95,
+            seed=1,
+        )
+
+
+def test_the_replacement_that_tells_most_is_played():
+    target = Target(np.array([1.0, 0.0]), 1, "the target")
+    rows = np.array([[1.0, 0.1], [0.9, 0.0], [-5.0, 0.0]])
+    choices = replacements(target, rows, np.array([1, -1, 1]), classes=[-1, 1])
+    assert [(tuple(c.features), c.label) for c in choices] == [
+        ((1.0, 0.0), -1), ((0.9, 0.0), -1), ((-5.0, 0.0), 1),
+    ]  # fmt: skip
+
+    class Moved(Shifted):
+        def answers(self, *, inside, trials, seed):
+            return super().answers(inside=not inside, trials=trials, seed=seed)
+
+    told = {id(choice): mu for choice, mu in zip(choices, (0.0, 3.0, 0.5), strict=True)}
+    played = worst_replacement(lambda c: Moved(told[id(c)]), choices, models=40, seed=3)
+    assert played is choices[1]
+    with pytest.raises(InvalidParameter, match="population"):
+        replacements(target, rows[:0], np.array([]), classes=[1])
+
+
+def test_a_model_that_raises_is_no_broken_promise():
+    def broken(features, labels, seed):
+        raise ZeroDivisionError("no")
+
+    rows, labels = records(30)
+    game = ModelGame(broken, rows, labels, Target(rows[0], labels[0], "one"), rows, labels)
+    with pytest.raises(ModelFailed, match="ZeroDivisionError"):
+        game.answers(inside=True, trials=2, seed=1)
 
 
 def test_no_two_trainings_share_a_seed():
@@ -317,7 +368,7 @@ def test_a_game_of_several_classes_asks_for_the_softmax_of_the_label():
         ({"trials": 1}, "trials"),
         ({"shadows": 0}, "shadows"),
         ({"confidence": 1.0}, "confidence"),
-        ({"delta": 0.0}, "delta"),
+        ({"delta": 1.0}, "delta"),
         ({"promise": ApproxDp(1, 1e-3)}, "delta"),
         ({"seed": -1}, "seed"),
         ({"scores": ()}, "scores"),
@@ -327,6 +378,7 @@ def test_bad_input_is_refused(change, named):
     given = {
         "scores": SCORES,
         "promise": Gdp(1),
+        "adjacency": Adjacency.REPLACE_ONE,
         "delta": 1e-5,
         "trials": 10,
         "shadows": 10,

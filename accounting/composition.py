@@ -43,8 +43,8 @@ from ..mechanisms.events import (
     adjacencies,
 )
 from ..mechanisms.sensitivity import added
-from .enclosure import Enclosure
-from .notions import Exact
+from .numbers.enclosure import Enclosure
+from .numbers.notions import Exact
 
 __all__ = [
     "FREE",

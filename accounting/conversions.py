@@ -21,8 +21,8 @@ from flint import arb
 from scipy.optimize import brentq
 
 from ..mechanisms.errors import InvalidParameter, Number, require_open_unit, require_positive_int
-from .enclosure import Enclosure, Real, ball_of, precision
-from .notions import exact_nonnegative
+from .numbers.enclosure import Enclosure, Real, ball_of, precision
+from .numbers.notions import exact_nonnegative
 
 __all__ = [
     "ComposedBound",

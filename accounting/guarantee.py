@@ -39,11 +39,11 @@ from .accountants import (
 )
 from .composition import Composition, UnpricedMechanism, composed
 from .conversions import epsilon_from_zcdp
-from .enclosure import Enclosure, precision
-from .grade import Grade
-from .notions import Gdp
-from .rdp import is_sampled
-from .rules.sampling import HIDDEN_SAMPLE
+from .numbers.enclosure import Enclosure, precision
+from .numbers.grade import Grade
+from .numbers.notions import Gdp
+from .proof.rules.sampling import HIDDEN_SAMPLE
+from .renyi.rdp import is_sampled
 
 __all__ = [
     "ConversionComparison",

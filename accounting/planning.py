@@ -36,10 +36,10 @@ from ..mechanisms.events import Event
 from ..mechanisms.protocols import FloatArray
 from ..mechanisms.sensitivity import float_up
 from .composition import UnpricedMechanism, composed
-from .enclosure import ball_of
-from .gaussian import mu_from_epsilon_delta
-from .grade import Grade
+from .gaussian.exact import mu_from_epsilon_delta
 from .guarantee import Guarantee, epsilons_at, guarantee
+from .numbers.enclosure import ball_of
+from .numbers.grade import Grade
 
 __all__ = [
     "Calibration",

@@ -23,6 +23,15 @@ from .falsifier import (
     Table,
     falsify,
 )
+from .importance_sampling import (
+    EpsilonInterval,
+    Tilt,
+    TiltedRuns,
+    epsilon_interval,
+    plan_tilt,
+    sandwich,
+    tilted_chunks,
+)
 from .metrics import RocPoint, TprAtFpr, auc, roc, tpr_at_fpr
 from .neighbours import (
     NeighbourPair,
@@ -35,15 +44,6 @@ from .neighbours import (
 )
 from .one_run import Canaries, OneRun, OneRunTradeOff
 from .replay import ReplayScores, replay_attack, replay_chunks
-from .sandwich import (
-    EpsilonInterval,
-    Tilt,
-    TiltedRuns,
-    epsilon_interval,
-    plan_tilt,
-    sandwich,
-    tilted_chunks,
-)
 from .selection import Bonferroni, MultiSplit, Split
 from .sequential import Bet, Evidence, SequentialTest, plan_bet
 from .trials import (

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from ..accounting.gaussian import epsilon_from_delta
-from ..accounting.notions import Gdp
+from ..accounting.gaussian.exact import epsilon_from_delta
+from ..accounting.numbers.notions import Gdp
 from .bounds import (
     Bound,
     ClopperPearson,

@@ -23,8 +23,12 @@ from scipy.optimize import brentq
 from scipy.special import betaincinv, fdtr, fdtrc, nctdtr, ndtr, ndtri
 from scipy.stats import binom, normaltest
 
-from ..accounting.gaussian import epsilon_from_delta
-from ..accounting.notions import Gdp
+from ..accounting.gaussian.exact import (
+    epsilon_from_delta,
+)
+from ..accounting.numbers.notions import (
+    Gdp,
+)
 from ..mechanisms.errors import (
     InvalidParameter,
     require_open_unit,

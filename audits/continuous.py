@@ -8,10 +8,10 @@ test of its guarantee that goes on from run to run: evidence adds up, and one ma
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..accounting.enclosure import Enclosure
 from ..accounting.guarantee import guarantee
 from ..accounting.ledger import Ledger
 from ..accounting.ledger.ledger import RunSummary
+from ..accounting.numbers.enclosure import Enclosure
 from ..mechanisms.errors import Number
 from ..mechanisms.events import Event
 from .crosscheck import Crosscheck, MissingExtra, crosscheck

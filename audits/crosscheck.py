@@ -19,9 +19,9 @@ from math import inf, isinf
 from typing import Any
 
 from ..accounting.conversions import epsilon_from_zcdp_by_orders
-from ..accounting.enclosure import Enclosure
-from ..accounting.gaussian import mu_from_epsilon_delta
+from ..accounting.gaussian.exact import mu_from_epsilon_delta
 from ..accounting.guarantee import guarantee
+from ..accounting.numbers.enclosure import Enclosure
 from ..mechanisms.errors import Number, require_open_unit
 from ..mechanisms.events import Event, Mechanism, Parties, Repeated
 from .dp_events import MissingExtra, Untranslatable, dp_accounting, dp_event_of

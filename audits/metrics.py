@@ -12,8 +12,8 @@ import numpy as np
 from scipy.special import betaincinv
 from scipy.stats import rankdata
 
-from ..accounting.gaussian_fast import tpr_upper
-from ..accounting.notions import ApproxDp, Gdp
+from ..accounting.gaussian.fast import tpr_upper
+from ..accounting.numbers.notions import ApproxDp, Gdp
 from ..mechanisms.errors import require_open_unit, require_positive_int
 from .bounds import Scores
 

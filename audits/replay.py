@@ -14,7 +14,7 @@ from enum import Enum
 
 import numpy as np
 
-from ..accounting.notions import Gdp
+from ..accounting.numbers.notions import Gdp
 from ..mechanisms.curators import (
     Curator,
     PlanningCurator,

@@ -21,9 +21,9 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import ndtr, ndtri
 
-from ..accounting.gaussian import delta_from_epsilon, mu_from_epsilon_delta
-from ..accounting.notions import ApproxDp, Gdp
-from ..accounting.tight import PrivacyProfile
+from ..accounting.gaussian.exact import delta_from_epsilon, mu_from_epsilon_delta
+from ..accounting.numbers.notions import ApproxDp, Gdp
+from ..accounting.pld import PrivacyProfile
 from ..mechanisms.errors import (
     InvalidParameter,
     require_finite,

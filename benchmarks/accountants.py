@@ -91,7 +91,7 @@ Answer = Callable[[], float | Interval]
 def ours(workload: Workload, *, certified: bool) -> Answer:
     """Return our answer to a workload: the fast grade's bound, or the certified enclosure."""
     from dpledger.accounting.planning import calibrate_noise_multiplier, fast_noise_multiplier
-    from dpledger.accounting.tight import PrivacyProfile
+    from dpledger.accounting.pld import PrivacyProfile
     from dpledger.mechanisms import (
         Adjacency,
         Audience,

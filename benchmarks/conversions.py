@@ -14,8 +14,8 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from dpledger.accounting.gaussian import epsilon_from_delta
-from dpledger.accounting.gaussian_fast import epsilon_upper
+from dpledger.accounting.gaussian.exact import epsilon_from_delta
+from dpledger.accounting.gaussian.fast import epsilon_upper
 
 PAIRS, REPETITIONS = 200, 5
 

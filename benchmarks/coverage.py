@@ -25,12 +25,12 @@ from numpy.random import Generator
 from scipy.optimize import brentq
 from scipy.stats import binom, norm
 
-from dpledger.accounting.gaussian import epsilon_from_delta
-from dpledger.accounting.notions import ApproxDp, Gdp
+from dpledger.accounting.gaussian.exact import epsilon_from_delta
+from dpledger.accounting.numbers.notions import ApproxDp, Gdp
 from dpledger.audits.bayesian import Bayesian
 from dpledger.audits.bounds import Bound, ClopperPearson, GaussianFamily, Scores
+from dpledger.audits.importance_sampling import TiltedRuns, epsilon_interval, plan_tilt
 from dpledger.audits.one_run import Canaries, OneRun, OneRunTradeOff
-from dpledger.audits.sandwich import TiltedRuns, epsilon_interval, plan_tilt
 from dpledger.audits.selection import Bonferroni, MultiSplit, Split
 from dpledger.audits.sequential import SequentialTest, plan_bet
 from dpledger.mechanisms.protocols import FloatArray

@@ -32,9 +32,10 @@ from functools import partial
 from types import FrameType
 from typing import TypeVar
 
-from dpledger.accounting.enclosure import Enclosure
-from dpledger.accounting.tight import PrivacyProfile
-from dpledger.accounting.tight.dominating import (
+from dpledger.accounting.numbers.enclosure import Enclosure
+from dpledger.accounting.pld import PrivacyProfile
+from dpledger.accounting.pld.distribution import epsilon_by_pld
+from dpledger.accounting.pld.pairs import (
     DiscreteGaussianShift,
     DiscreteLaplaceShift,
     DominatingPair,
@@ -44,7 +45,6 @@ from dpledger.accounting.tight.dominating import (
     RandomisedAnswers,
     Sampled,
 )
-from dpledger.accounting.tight.pld import epsilon_by_pld
 
 FAST_LIMIT, CERTIFIED_LIMIT = 1.0, 60.0
 COARSE_CELLS = 1 << 9

@@ -15,12 +15,12 @@ from ..audits.neighbours import NeighbourPair
 from ..audits.replay import Progress
 from ..audits.trials import Backend, ScoreStore, attack_trials
 from ..mechanisms import InvalidParameter
-from .configuration import Configuration, read_configuration
+from ..runs.configuration import Configuration, read_configuration
+from ..runs.study import Plan
+from ..runs.study import plan as make_plan
 from .membership import membership
 from .output import Outcome, deliver, json_option, shown_down, shown_up, steps
 from .scores import ClaimedPrivacy, read_scores, scores_outcome
-from .study import Plan
-from .study import plan as make_plan
 from .trials import BackendName, attacked_pair, backend_of, experiment_of
 
 __all__ = ["attack", "attack_outcome", "run_attack"]

@@ -9,12 +9,13 @@ from typing import Any
 import click
 from rich.table import Table
 
-from ..audits.claims import Claim, Finding, cases, find
+from ..audits.claims import Claim, Finding, cases
 from ..audits.claims.confirmations import SEED, Confirmation, written
 from ..audits.claims.hearing import Attacks, Judged, heard, told
 from ..audits.claims.page import claims_page
 from ..audits.report.outline import visible
 from ..mechanisms.errors import InvalidParameter
+from ..papers import PAPERS, find
 from .claims_check import check
 from .findings import finding_data, judged_data
 from .output import Outcome, deliver, json_option, plain, shown_up, steps
@@ -82,7 +83,7 @@ def show(identifier: str, assignments: tuple[str, ...], as_json: bool) -> None:
     "--save",
     "folder",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="With --rerun: write what attacks found to this folder, a file a paper.",
+    help="With --rerun: write what attacks found to this folder, PAPER/evidence.json each.",
 )
 @json_option
 def audit(
@@ -102,7 +103,7 @@ def audit(
         raise click.UsageError("Expected --trials, --seed and --save with --rerun only.")
     attacks = Attacks(rerun, trials, SEED if seed is None else seed)
     with steps() as start:
-        judged = heard(names, assignments, attacks=attacks, progress=start)
+        judged = heard(PAPERS, names, assignments, attacks=attacks, progress=start)
     if folder is not None:
         _save(judged, folder)
     table = Table("claim", "verdict", "claimed", "true", "breaks at", "attack", "why", box=None)
@@ -144,7 +145,7 @@ def page(names: tuple[str, ...], assignments: tuple[str, ...], out: Path) -> Non
     """Write all claims, or those of NAMES, as one HTML page with plots."""
     papers = {paper.name: paper for paper, _ in find(names)}
     with steps() as start:
-        judged = heard(names, assignments, attacks=Attacks(), progress=start)
+        judged = heard(PAPERS, names, assignments, attacks=Attacks(), progress=start)
     text = claims_page(judged, cases(list(papers.values()), assignments))
     out.write_text(text, encoding="utf-8")
     click.echo(visible(f"{out}: {len(judged)} claims"))
@@ -156,7 +157,9 @@ def _save(judged: Sequence[Judged], folder: Path) -> None:
         if each.confirmation is not None:
             by_paper.setdefault(each.paper.name, []).append(each.confirmation)
     for name, confirmations in by_paper.items():
-        (folder / f"{name}.json").write_bytes(written(name, confirmations))
+        path = folder / name / "evidence.json"
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(written(name, confirmations))
 
 
 @claims.command()

@@ -11,20 +11,34 @@ import click
 
 from ..accounting.ledger import SqliteLedger
 from ..audits.claims import Finding
+from ..audits.claims.claim_file import (
+    ClaimFile,
+    Function,
+    Tuning,
+    beside,
+    promise_from_text,
+    read_claim,
+)
 from ..audits.claims.finished_run import NOT_ATTACKED, attack_check, judge_ledger
 from ..audits.claims.hearing import told
 from ..audits.claims.own import OwnPromise, judged, judged_events
 from ..audits.claims.own_function import judged_function, load_function, reference
 from ..audits.claims.policy import Check, final_verdict
 from ..audits.falsifier import ReplacedRecord
+from ..data.strict import (
+    ConfigurationError,
+)
 from ..mechanisms.errors import InvalidParameter
+from ..runs.configuration import (
+    Configuration,
+    read_configuration,
+)
+from ..runs.study import (
+    plan,
+)
 from .attack import run_attack
-from .claim_file import ClaimFile, Function, Tuning, beside, promise_from_text, read_claim
-from .configuration import Configuration, read_configuration
 from .findings import finding_data
 from .output import Outcome, deliver, json_option, shown_down, shown_up, steps
-from .strict import ConfigurationError
-from .study import plan
 
 __all__ = ["check"]
 

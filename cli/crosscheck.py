@@ -9,10 +9,10 @@ from rich.table import Table
 
 from ..audits.crosscheck import Crosscheck
 from ..audits.crosscheck import crosscheck as compare
-from .configuration import read_configuration
+from ..runs.configuration import read_configuration
+from ..runs.study import plan as make_plan
 from .inputs import configuration_argument
 from .output import Outcome, deliver, json_option, shown
-from .study import plan as make_plan
 
 __all__ = ["crosscheck", "crosscheck_outcome"]
 

@@ -8,12 +8,12 @@ import click
 import numpy as np
 from rich.table import Table
 
-from ..accounting.grade import Grade
 from ..accounting.guarantee import epsilons_at
-from .configuration import read_configuration
+from ..accounting.numbers.grade import Grade
+from ..runs.configuration import read_configuration
+from ..runs.study import plan as make_plan
 from .inputs import configuration_argument
 from .output import Outcome, deliver, json_option, number, shown_up
-from .study import plan as make_plan
 
 __all__ = ["curve"]
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 import msgspec
 
-from .configuration import Configuration
+from ..data.strict import parse_toml
+from ..runs.configuration import DEMO, Configuration
 from .output import deliver, json_option, steps
 from .pipeline import Wishes, carry_out
-from .strict import parse_toml
 
 __all__ = ["demo"]
 
@@ -19,7 +19,7 @@ __all__ = ["demo"]
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for the run's files; by default a new one under runs/.",
+    help="Folder for the run's files; by default a new one under dpledger-runs/.",
 )
 @click.option("--rounds", type=click.IntRange(1), help="Instead of the demo's 100.")
 @click.option("--trials", type=click.IntRange(10), help="Of the attack, in each world.")
@@ -29,8 +29,8 @@ def demo(out: Path | None, rounds: int | None, trials: int | None, as_json: bool
 
     100 agents, 100 rounds, epsilon 1 and delta 1e-5 per record; under a minute on two cores.
     """
-    text = Path(__file__).with_name("demo.toml").read_text(encoding="utf-8")
-    configuration = parse_toml(text, Configuration, source="demo.toml")
+    text = DEMO.read_text(encoding="utf-8")
+    configuration = parse_toml(text, Configuration, source=DEMO.name)
     if rounds is not None:
         configuration = msgspec.structs.replace(
             configuration, solver=msgspec.structs.replace(configuration.solver, rounds=rounds)

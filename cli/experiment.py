@@ -11,7 +11,7 @@ from typing import Any
 import click
 from rich.table import Table
 
-from ..experiments import (
+from ..papers.experiments import (
     PAPERS,
     Comparison,
     Finished,
@@ -34,7 +34,7 @@ _SHOWN = {"accuracy": "accuracy", "majority": "majority", "excess_loss": "excess
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    default=Path("runs/experiments"),
+    default=Path("dpledger-runs/experiments"),
     show_default=True,
     help="Folder for figures, tables and finished runs.",
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from ..accounting.certificate import Certificate, Uncertifiable
+from ..accounting.proof.certificate import Certificate, Uncertifiable
 from ..audits.claims import Derivation, Evidence, Finding
 from ..audits.claims.hearing import Judged
 from .output import number

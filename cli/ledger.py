@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 from rich.table import Table
 
-from ..accounting.budget import Budget
-from ..accounting.certificate import certify
 from ..accounting.ledger import SqliteLedger, TamperedLedger, exported
-from ..accounting.notions import ApproxDp
+from ..accounting.ledger.budget import Budget
+from ..accounting.numbers.notions import ApproxDp
+from ..accounting.proof.certificate import certify
 from ..mechanisms import Adjacency
 from .output import Outcome, deliver, json_option, shown, shown_up
 

@@ -13,7 +13,7 @@ import click
 import numpy as np
 from rich.table import Table
 
-from ..accounting.notions import ApproxDp, Gdp
+from ..accounting.numbers.notions import ApproxDp, Gdp
 from ..audits.membership import (
     Check,
     Fisher,
@@ -43,9 +43,9 @@ from ..audits.metrics import Promise
 from ..audits.neighbours import NeighbourPair
 from ..mechanisms import Adjacency, EventList, InvalidParameter, SamplingCurator, SeededSampler
 from ..mechanisms.errors import require_nonnegative
-from .configuration import Configuration, read_configuration
+from ..runs.configuration import Configuration, read_configuration
+from ..runs.study import plan
 from .output import Outcome, deliver, json_option, shown_down
-from .study import plan
 
 __all__ = ["membership"]
 

@@ -12,9 +12,9 @@ import msgspec
 import numpy as np
 from rich.table import Table
 
+from ..accounting.check.pld_checker import check
 from ..accounting.guarantee import Guarantee
 from ..accounting.ledger import SqliteLedger
-from ..accounting.pld_checker import check
 from ..audits.crosscheck import MissingExtra
 from ..audits.crosscheck import crosscheck as compare
 from ..audits.report import (
@@ -32,13 +32,11 @@ from ..audits.report import (
     to_markdown,
 )
 from ..data import LabelledRecords
+from ..data.strict import ConfigurationError
 from ..mechanisms import EventList, PrivateDataset
-from .attack import attack_outcome, run_attack
-from .configuration import Configuration
-from .narrative import narrative, versions
-from .output import Advance, Outcome, guarantee_data, shown, shown_up
-from .strict import ConfigurationError
-from .study import (
+from ..runs.configuration import Configuration
+from ..runs.narrative import narrative, versions
+from ..runs.study import (
     Plan,
     Training,
     certified,
@@ -49,6 +47,8 @@ from .study import (
     train,
     weights,
 )
+from .attack import attack_outcome, run_attack
+from .output import Advance, Outcome, guarantee_data, shown, shown_up
 
 __all__ = ["Wishes", "carry_out"]
 

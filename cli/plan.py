@@ -8,11 +8,11 @@ import click
 
 from ..accounting.guarantee import compare_conversions
 from ..mechanisms import GaussianStep
-from .configuration import read_configuration
+from ..runs.configuration import read_configuration
+from ..runs.study import Plan, certified
+from ..runs.study import plan as make_plan
 from .inputs import configuration_argument
 from .output import Outcome, deliver, guarantee_data, json_option, shown, shown_up
-from .study import Plan, certified
-from .study import plan as make_plan
 
 __all__ = ["plan", "plan_rows"]
 

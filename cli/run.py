@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from .configuration import read_configuration
+from ..runs.configuration import read_configuration
 from .inputs import configuration_argument
 from .output import deliver, json_option, steps
 from .pipeline import Wishes, carry_out
@@ -19,7 +19,7 @@ __all__ = ["run"]
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for the run's files; by default a new one under runs/.",
+    help="Folder for the run's files; by default a new one under dpledger-runs/.",
 )
 @click.option(
     "--ledger",

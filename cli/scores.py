@@ -10,7 +10,9 @@ import click
 import numpy as np
 from rich.table import Table
 
-from ..accounting.gaussian import epsilon_from_delta
+from ..accounting.gaussian.exact import (
+    epsilon_from_delta,
+)
 from ..audits.bounds import GaussianFamily, LowerBound, Scores, require_delta
 from ..audits.metrics import auc
 from ..audits.selection import MultiSplit

@@ -23,13 +23,13 @@ from ..audits.trials import (
 )
 from ..audits.trials.code import code_digest
 from ..mechanisms import Adjacency
-from .configuration import Configuration
-from .sections import Attack, NeighbourName
-from .study import Plan
+from ..runs.configuration import Configuration
+from ..runs.sections import Attack, NeighbourName
+from ..runs.study import Plan
 
 __all__ = ["BackendName", "attacked_pair", "backend_of", "experiment_of"]
 
-_ROOMS = ("mechanisms", "accounting", "solvers", "data", "audits", "cli")
+_ROOMS = ("mechanisms", "accounting", "solvers", "data", "audits", "runs", "cli")
 """Whose code may change scores."""
 
 

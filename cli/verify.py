@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from ..accounting.checker import CertificateWrong, Undecided, report
-from ..accounting.coq_goal import CoqMissing, coq_goal, prove
+from ..accounting.check.checker import CertificateWrong, Undecided, report
+from ..accounting.check.pld_checker import check
 from ..accounting.ledger import SqliteLedger, TamperedLedger
-from ..accounting.pld_checker import check
+from ..accounting.proof.coq_goal import CoqMissing, coq_goal, prove
 from ..mechanisms.encoding import subject_hash
 from .output import Outcome, deliver, json_option
 

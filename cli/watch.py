@@ -17,10 +17,10 @@ from ..audits.continuous import MoreEvidence, RunAudit, audit_run
 from ..audits.crosscheck import Crosscheck
 from ..audits.replay import replay_chunks
 from ..audits.sequential import Evidence, SequentialTest, plan_bet
-from .configuration import Configuration, read_configuration
+from ..data.strict import ConfigurationError
+from ..runs.configuration import Configuration, read_configuration
+from ..runs.study import plan
 from .output import Outcome, deliver, json_option, shown, shown_up
-from .strict import ConfigurationError
-from .study import plan
 from .trials import attacked_pair
 
 __all__ = ["watch"]

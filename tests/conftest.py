@@ -6,7 +6,9 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-ROOMS = frozenset({"mechanisms", "accounting", "solvers", "audits", "experiments", "cli", "data"})
+ROOMS = frozenset(
+    {"mechanisms", "accounting", "solvers", "audits", "runs", "papers", "cli", "data"}
+)
 
 
 class _BareImportGuard(MetaPathFinder):

@@ -14,13 +14,14 @@ ALLOWED = {
     "accounting": {"mechanisms"},
     "solvers": {"mechanisms", "accounting", "data"},
     "audits": {"mechanisms", "accounting", "solvers", "data"},
-    "experiments": {"mechanisms", "accounting", "solvers", "audits", "data"},
-    "cli": {"mechanisms", "accounting", "solvers", "audits", "data", "experiments"},
+    "runs": {"mechanisms", "accounting", "solvers", "audits", "data"},
+    "papers": {"mechanisms", "accounting", "solvers", "audits", "runs", "data"},
+    "cli": {"mechanisms", "accounting", "solvers", "audits", "runs", "papers", "data"},
 }
-"""mechanisms <- accounting <- solvers <- audits <- experiments <- cli; data knows mechanisms."""
+"""mechanisms <- accounting <- solvers <- audits <- runs <- papers <- cli; data knows mechanisms."""
 
 MODULES = [path for room in ALLOWED for path in sorted((ROOT / room).rglob("*.py"))]
-CHECKER = ROOT / "accounting" / "checker.py"
+CHECKER = ROOT / "accounting" / "check" / "checker.py"
 
 
 def imports(path: Path, source: str) -> Iterator[tuple[int, str]]:

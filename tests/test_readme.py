@@ -31,7 +31,7 @@ def test_the_estimator_in_the_readme_meets_its_promise_and_its_budget(
     accuracy = float(capsys.readouterr().out.split()[0])
     assert accuracy > 0.78  # three quarters of the records have one label
     model, train = room["model"], room["train"]
-    from dpledger.accounting.budget import BudgetExceeded
+    from dpledger.accounting.ledger.budget import BudgetExceeded
 
     with pytest.raises(BudgetExceeded):
         model.fit(train.features, train.labels)  # type: ignore[attr-defined]

@@ -16,8 +16,8 @@ from typing import Self
 from ...mechanisms.errors import InvalidParameter
 from ...mechanisms.events import Event
 from ...mechanisms.protocols import Provenance
-from ..budget import Budget
 from ..composition import composed
+from .budget import Budget
 from .rows import (
     BudgetSet,
     Committed,

@@ -26,8 +26,8 @@ from ...mechanisms.encoding import (
 from ...mechanisms.errors import DpledgerError, InvalidParameter
 from ...mechanisms.events import SCHEMA_VERSION, Audience, Context, Event, Mechanism
 from ...mechanisms.protocols import Provenance
-from ..budget import Budget
-from ..notions import ApproxDp, Exact, Gdp, Rdp, Zcdp
+from ..numbers.notions import ApproxDp, Exact, Gdp, Rdp, Zcdp
+from .budget import Budget
 
 __all__ = [
     "GENESIS",

@@ -10,12 +10,12 @@ from ...mechanisms.adjacency import Adjacency, require_same_adjacency
 from ...mechanisms.errors import DpledgerError, InvalidParameter, Number, require_open_unit
 from ...mechanisms.events import Event
 from ..accountants import tightest_pricing
-from ..budget import Budget
 from ..composition import Account, Composition, UnpricedMechanism
-from ..enclosure import Enclosure
-from ..gaussian import epsilon_from_delta
-from ..grade import Grade
-from ..notions import Rdp
+from ..gaussian.exact import epsilon_from_delta
+from ..numbers.enclosure import Enclosure
+from ..numbers.grade import Grade
+from ..numbers.notions import Rdp
+from .budget import Budget
 from .rows import (
     GENESIS,
     BudgetSet,

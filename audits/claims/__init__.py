@@ -1,17 +1,12 @@
 """The claims court: what published papers promise, and what is true.
 
->>> finding = audit("H-3", ["t=10", "epsilon=1"])
->>> finding.verdict.value
-'holds'
->>> audit("H-3", ["t=100", "epsilon=1"]).breaks_at
-'t = 51'
+The papers themselves stand in `dpledger.papers`; the court takes them as a list.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
 from ...mechanisms.errors import InvalidParameter
-from . import admm_sharing, dp_admm_centralized, pr_admm, ps_admm, star
 from .claim import (
     Case,
     Claim,
@@ -28,7 +23,6 @@ from .claim import (
 )
 
 __all__ = [
-    "PAPERS",
     "Case",
     "Claim",
     "Counterexample",
@@ -40,47 +34,28 @@ __all__ = [
     "ThreatModel",
     "UnknownClaim",
     "Verdict",
-    "audit",
     "cases",
     "find",
 ]
 
-PAPERS: tuple[Paper[Any], ...] = (
-    ps_admm.PAPER,
-    pr_admm.PAPER,
-    dp_admm_centralized.PAPER,
-    star.PAPER,
-    admm_sharing.PAPER,
-)
 
-
-def find(names: Sequence[str]) -> list[tuple[Paper[Any], Claim[Any]]]:
+def find(names: Sequence[str], papers: Sequence[Paper[Any]]) -> list[tuple[Paper[Any], Claim[Any]]]:
     """Return the claims with these identifiers, or of these papers; all of them without a name.
 
     Raises `UnknownClaim`.
     """
     chosen: dict[str, tuple[Paper[Any], Claim[Any]]] = {}
-    known = {claim.identifier: (paper, claim) for paper in PAPERS for claim in paper.claims}
-    for name in names or [paper.name for paper in PAPERS]:
-        claims = [c for paper in PAPERS if paper.name == name for c in paper.claims]
+    known = {claim.identifier: (paper, claim) for paper in papers for claim in paper.claims}
+    for name in names or [paper.name for paper in papers]:
+        claims = [c for paper in papers if paper.name == name for c in paper.claims]
         identifiers = [c.identifier for c in claims] or [name.upper()]
         if identifiers[0] not in known:
-            papers = ", ".join(paper.name for paper in PAPERS)
+            listed = ", ".join(paper.name for paper in papers)
             raise UnknownClaim(
-                f"Expected a claim such as H-3 or a paper ({papers}) instead got {name[:40]!r}."
+                f"Expected a claim such as H-3 or a paper ({listed}) instead got {name[:40]!r}."
             )
         chosen |= {identifier: known[identifier] for identifier in identifiers}
     return list(chosen.values())
-
-
-def audit(identifier: str, assignments: Sequence[str] = ()) -> Finding:
-    """Return what the court finds about one claim, with `name=value` texts in place of defaults.
-
-    Raises `UnknownClaim`, `InvalidParameter`; `Undecided` where enclosures cannot tell.
-    """
-    ((paper, claim),) = find([identifier])
-    finding: Finding = claim.promise.judge(paper.case(assignments))
-    return finding
 
 
 def cases(papers: Sequence[Paper[Any]], assignments: Sequence[str]) -> dict[str, Case[Any]]:

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from enum import Enum
 from math import isfinite, log
 
-from ...accounting.gaussian import epsilon_from_delta
+from ...accounting.gaussian.exact import epsilon_from_delta
 from ...mechanisms.errors import InvalidParameter, Number
 from ..bounds import largest_rate
+from ..importance_sampling import sandwich
 from ..neighbours import NeighbourPair
 from ..replay import Progress, Solve
-from ..sandwich import sandwich
 
 __all__ = ["Attack", "AttackKind", "Outcome", "countable", "counted_bound", "promised_by_mu"]
 

@@ -11,8 +11,8 @@ from fractions import Fraction
 from math import inf
 from typing import Generic
 
-from ...accounting.enclosure import Enclosure, shown_down, shown_up
 from ...accounting.guarantee import Guarantee, guarantee
+from ...accounting.numbers.enclosure import Enclosure, shown_down, shown_up
 from ...mechanisms.curators import Curator, PlanningCurator
 from ...mechanisms.events import Event, GaussianStep
 from ...mechanisms.private_data import DataShape, PrivateDataset

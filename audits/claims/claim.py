@@ -12,10 +12,11 @@ from difflib import get_close_matches
 from enum import Enum
 from fractions import Fraction
 from math import inf
+from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from ...accounting.certificate import Certificate, certify
-from ...accounting.enclosure import Enclosure
+from ...accounting.numbers.enclosure import Enclosure
+from ...accounting.proof.certificate import Certificate, certify
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.errors import DpledgerError, InvalidParameter, Number
 from ...mechanisms.events import Event
@@ -235,12 +236,16 @@ class Claim(Generic[S]):
 @dataclass(frozen=True, slots=True)
 class Paper(Generic[S]):
     """A paper: its parameters (by default those of its experiments), its claims, and ranges of
-    parameters over which their numbers are worth a look."""
+    parameters over which their numbers are worth a look.
+
+    `evidence` is the file of what attacks found before, which need not exist.
+    """
 
     name: str
     title: str
     setting: S
     claims: tuple[Claim[S], ...]
+    evidence: Path
     sweeps: tuple[Sweep[S], ...] = ()
 
     def case(self, assignments: Sequence[str] = ()) -> Case[S]:

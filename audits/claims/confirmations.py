@@ -1,6 +1,6 @@
 """Verdicts confirmed by attacks, computed anew or as they were computed before.
 
-What was computed before lies in `evidence/`, one file a paper, with the command that made it, the
+What was computed before lies in each paper's `evidence.json`, with the command that made it, the
 parameters and their hash; it is shown only for these very parameters.
 """
 
@@ -19,11 +19,10 @@ from ..replay import Progress
 from ..report.numerals import printed
 from ..report.record import Rounding
 from .attack import AttackKind, Outcome, counted_bound
-from .claim import Case, Claim, Counterexample, Finding, Verdict
+from .claim import Case, Claim, Counterexample, Finding, Paper, Verdict
 
 __all__ = [
     "CONFIDENCE",
-    "EVIDENCE",
     "SEED",
     "Confirmation",
     "MalformedEvidence",
@@ -34,7 +33,6 @@ __all__ = [
 
 CONFIDENCE = 0.999
 SEED = 1
-EVIDENCE = Path(__file__).parent / "evidence"
 _TILTED, _COUNTED, _CERTAIN = 4000, 20_000, 200
 # where an event is impossible under the neighbour, and the claim names no delta
 _SOME_DELTA = 1e-5
@@ -172,14 +170,14 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
 def written(paper: str, confirmations: Iterable[Confirmation]) -> bytes:
     """Return a paper's file of evidence."""
-    command = f"dpledger claims audit {paper} --rerun --save audits/claims/evidence"
+    command = f"dpledger claims audit {paper} --rerun --save papers"
     document = _File(_FORMAT, command, list(confirmations))
     return msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
 
 
-def known(paper: str, claim: Claim[Any], case: Case[Any]) -> tuple[Confirmation, str] | None:
+def known(paper: Paper[Any], claim: Claim[Any], case: Case[Any]) -> tuple[Confirmation, str] | None:
     """Return what was kept about a claim at these very parameters, and the command that made it."""
-    file = _kept(EVIDENCE / f"{paper}.json")
+    file = _kept(paper.evidence)
     for each in () if file is None else file.confirmations:
         same = each.claim == claim.identifier
         if file is not None and same and each.sha256 == _digest(each.claim, case, each.outcome):

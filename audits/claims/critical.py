@@ -2,8 +2,8 @@
 
 from fractions import Fraction
 
-from ...accounting.enclosure import Enclosure, ball_of, precision
-from ...accounting.gaussian import delta_from_epsilon
+from ...accounting.gaussian.exact import delta_from_epsilon
+from ...accounting.numbers.enclosure import Enclosure, ball_of, precision
 
 __all__ = ["critical_epsilon", "critical_mu"]
 

@@ -3,13 +3,26 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ...accounting.certificate import Uncertifiable, certify
-from ...accounting.checker import CertificateWrong, Undecided
-from ...accounting.enclosure import shown_down, shown_up
-from ...accounting.grade import Grade
+from ...accounting.check.checker import (
+    CertificateWrong,
+    Undecided,
+)
+from ...accounting.check.pld_checker import (
+    check as check_certificate,
+)
 from ...accounting.ledger import Ledger, TamperedLedger
 from ...accounting.ledger.ledger import RunSummary
-from ...accounting.pld_checker import check as check_certificate
+from ...accounting.numbers.enclosure import (
+    shown_down,
+    shown_up,
+)
+from ...accounting.numbers.grade import (
+    Grade,
+)
+from ...accounting.proof.certificate import (
+    Uncertifiable,
+    certify,
+)
 from ...mechanisms import Event
 from ...mechanisms.encoding import subject_hash
 from ...mechanisms.errors import InvalidParameter

@@ -12,8 +12,8 @@ from fractions import Fraction
 import numpy as np
 from flint import arb
 
-from ...accounting.enclosure import Enclosure, ball_of, precision
-from ...accounting.gaussian import delta_from_epsilon
+from ...accounting.gaussian.exact import delta_from_epsilon
+from ...accounting.numbers.enclosure import Enclosure, ball_of, precision
 from ...mechanisms.curators import Curator
 from ...mechanisms.errors import InvalidParameter
 from ...mechanisms.private_data import PrivateDataset

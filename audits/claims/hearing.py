@@ -54,6 +54,7 @@ class Judged:
 
 
 def heard(
+    papers: Sequence[Paper[Any]],
     names: Sequence[str],
     assignments: Sequence[str] = (),
     *,
@@ -63,12 +64,13 @@ def heard(
     """Return the claims of these names (all without any), judged and attacked.
 
     Args:
+        papers: those at hand.
         names: of papers or claims.
         assignments: as for `cases`.
         attacks: anew, or as found before.
         progress: opens a report of progress with this description.
     """
-    found = find(names)
+    found = find(names, papers)
     fixed = cases(list({paper.name: paper for paper, _ in found}.values()), assignments)
     advance = progress("claims")
     judged: list[Judged] = []
@@ -78,7 +80,7 @@ def heard(
         confirmation, command = None, None
         if attacks.anew:
             confirmation = confirm(claim, case, finding, trials=attacks.trials, seed=attacks.seed)
-        elif (kept := known(paper.name, claim, case)) is not None:
+        elif (kept := known(paper, claim, case)) is not None:
             # the verdict may be another by now: what was found before has to confirm today's
             confirmation, command = replace(kept[0], verdict=finding.verdict.value), kept[1]
         judged.append(Judged(paper, claim, finding, confirmation, command))

@@ -8,8 +8,8 @@ from typing import Generic
 
 import numpy as np
 
-from ...accounting.enclosure import Enclosure
-from ...accounting.gaussian import delta_from_epsilon
+from ...accounting.gaussian.exact import delta_from_epsilon
+from ...accounting.numbers.enclosure import Enclosure
 from ..falsifier import Falsification, SensitivityLemma, falsify
 from .auditor import no_argument
 from .claim import Case, Counterexample, Derivation, Finding, S, Verdict

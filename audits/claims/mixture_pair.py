@@ -20,7 +20,7 @@ from math import ceil, exp, log, log1p, pi, sqrt
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
-from ...accounting.enclosure import Undecided
+from ...accounting.numbers.enclosure import Undecided
 from ...mechanisms.errors import (
     InvalidParameter,
     require_nonnegative,

@@ -17,8 +17,8 @@ from fractions import Fraction
 from itertools import product
 from math import inf
 
-from ...accounting.enclosure import Enclosure, shown_down, shown_up
 from ...accounting.guarantee import guarantee
+from ...accounting.numbers.enclosure import Enclosure, shown_down, shown_up
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.errors import (
     InvalidParameter,

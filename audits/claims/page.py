@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
-from ...accounting.enclosure import shown_up
+from ...accounting.numbers.enclosure import shown_up
 from ..report.html import environment
 from ..report.plots import HEIGHT, WIDTH, Curve, Mark, Plot, Role, x_axis, y_axis
 from .claim import Case, Claim, Finding, Paper, Verdict

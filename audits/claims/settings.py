@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from ...accounting.enclosure import Enclosure, ball_of, precision
-from ...accounting.gaussian import mu_from_epsilon_delta
+from ...accounting.gaussian.exact import mu_from_epsilon_delta
+from ...accounting.numbers.enclosure import Enclosure, ball_of, precision
 from ...mechanisms.errors import InvalidParameter, Number, require_positive, require_positive_int
 from .claim import Setting
 

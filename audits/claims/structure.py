@@ -14,8 +14,8 @@ from typing import Generic
 
 import numpy as np
 
-from ...accounting.enclosure import Enclosure, shown_down
 from ...accounting.guarantee import guarantee
+from ...accounting.numbers.enclosure import Enclosure, shown_down
 from ...mechanisms.curators import Curator, ReplayCurator, SamplingCurator
 from ...mechanisms.events import Event, UnprotectedRelease
 from ...mechanisms.private_data import PrivateDataset

@@ -6,8 +6,8 @@ from fractions import Fraction
 from math import inf
 from typing import Generic
 
-from ...accounting.enclosure import Enclosure
 from ...accounting.guarantee import guarantee
+from ...accounting.numbers.enclosure import Enclosure
 from ...mechanisms.errors import Number
 from ...mechanisms.events import Event
 from .auditor import no_argument, no_figures

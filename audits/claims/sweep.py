@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from ...accounting.enclosure import Enclosure
+from ...accounting.numbers.enclosure import Enclosure
 
 __all__ = ["Sweep", "SweepPoint"]
 

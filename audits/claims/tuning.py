@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from ...accounting.enclosure import Enclosure
+from ...accounting.numbers.enclosure import Enclosure
 from ...mechanisms.curators import Curator, SamplingCurator
 from ...mechanisms.private_data import PrivateDataset
 from ...mechanisms.protocols import EventList, FloatArray

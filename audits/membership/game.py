@@ -7,8 +7,12 @@ from typing import Any, Protocol
 import numpy as np
 from joblib import Parallel, delayed
 
-from ...accounting.gaussian import epsilon_from_delta
-from ...accounting.notions import Gdp
+from ...accounting.gaussian.exact import (
+    epsilon_from_delta,
+)
+from ...accounting.numbers.notions import (
+    Gdp,
+)
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.curators import Curator, SamplingCurator
 from ...mechanisms.errors import (

@@ -1,7 +1,7 @@
 """A check in plain words, for somebody who has to decide and not to compute."""
 
-from ...accounting.enclosure import shown_down, shown_up
-from ...accounting.notions import Gdp
+from ...accounting.numbers.enclosure import shown_down, shown_up
+from ...accounting.numbers.notions import Gdp
 from .game import Check, ScoreResult
 
 __all__ = ["verdict"]

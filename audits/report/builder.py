@@ -13,15 +13,15 @@ from math import inf
 import numpy as np
 
 from ...accounting.composition import Composition, UnpricedMechanism
-from ...accounting.enclosure import Enclosure
-from ...accounting.gaussian_fast import epsilon_upper
-from ...accounting.grade import Grade
+from ...accounting.gaussian.fast import epsilon_upper
 from ...accounting.guarantee import (
     Guarantee,
     compare_conversions,
     deltas_at,
     epsilons_at,
 )
+from ...accounting.numbers.enclosure import Enclosure
+from ...accounting.numbers.grade import Grade
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.encoding import subject_hash
 from ...mechanisms.events import Audience, Event

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from enum import Enum
 from math import exp
 
-from ...accounting.gaussian_fast import advantage_upper
-from ...accounting.grade import Grade
+from ...accounting.gaussian.fast import advantage_upper
+from ...accounting.numbers.grade import Grade
 from ...mechanisms.adjacency import Adjacency
 from .numerals import printed, printed_percent_up
 from .outline import visible

@@ -11,7 +11,7 @@ from math import ceil, exp, floor, log10
 
 import numpy as np
 
-from ...accounting.gaussian_fast import tpr_upper
+from ...accounting.gaussian.fast import tpr_upper
 from .numerals import power_of_ten, printed
 from .outline import visible
 from .record import EmpiricalAudit, Privacy, Report, RocPoint, Skipped, Utility

@@ -14,7 +14,7 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
-from ...accounting.grade import Grade
+from ...accounting.numbers.grade import Grade
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.errors import DpledgerError
 

@@ -22,7 +22,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from ...accounting.notions import Gdp
+from ...accounting.numbers.notions import Gdp
 from ...mechanisms.errors import (
     InvalidParameter,
     require_nonnegative,

@@ -5,8 +5,8 @@ from fractions import Fraction
 
 import pytest
 
-from dpledger.accounting.certificate import Certificate, certify
-from dpledger.accounting.rules import conversion, privacy
+from dpledger.accounting.proof.certificate import Certificate, certify
+from dpledger.accounting.proof.rules import conversion, privacy
 from dpledger.mechanisms import (
     Adjacency,
     Audience,

@@ -21,7 +21,7 @@ from dpledger.accounting.accountants import (
 )
 from dpledger.accounting.composition import UnpricedMechanism, composed
 from dpledger.accounting.conversions import epsilon_from_moments, epsilon_from_zcdp_by_orders
-from dpledger.accounting.grade import Grade
+from dpledger.accounting.numbers.grade import Grade
 from dpledger.mechanisms import (
     Adjacency,
     AdjacencyMismatch,
@@ -313,7 +313,7 @@ def test_the_tight_enclosures_of_one_composition_overlap() -> None:
 def test_one_more_event_asks_one_more_price_and_equal_ones_none(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from dpledger.accounting.accountants import renyi
+    from dpledger.accounting.renyi import accountant as renyi
 
     asked: set[Mechanism] = set()
     original = renyi.log_moment

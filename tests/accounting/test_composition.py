@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpledger.accounting.composition import Composition, UnpricedMechanism, composed
-from dpledger.accounting.enclosure import Enclosure
+from dpledger.accounting.numbers.enclosure import Enclosure
 from dpledger.mechanisms import (
     Adjacency,
     AdjacencyMismatch,

@@ -21,8 +21,8 @@ from dpledger.accounting.conversions import (
     epsilon_from_zcdp_by_orders,
     rho_from_epsilon,
 )
-from dpledger.accounting.enclosure import Enclosure, precision
-from dpledger.accounting.gaussian import epsilon_from_delta, mu_from_epsilon_delta
+from dpledger.accounting.gaussian.exact import epsilon_from_delta, mu_from_epsilon_delta
+from dpledger.accounting.numbers.enclosure import Enclosure, precision
 from dpledger.mechanisms.errors import InvalidParameter
 
 RHO = st.floats(-12, 6).map(lambda exponent: 10**exponent)

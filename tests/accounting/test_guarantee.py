@@ -7,14 +7,14 @@ import mpmath
 import numpy as np
 import pytest
 
-from dpledger.accounting.grade import Grade
 from dpledger.accounting.guarantee import (
     compare_conversions,
     deltas_at,
     epsilons_at,
     guarantee,
 )
-from dpledger.accounting.notions import Gdp
+from dpledger.accounting.numbers.grade import Grade
+from dpledger.accounting.numbers.notions import Gdp
 from dpledger.mechanisms import (
     Adjacency,
     AdjacencyMismatch,

@@ -19,7 +19,7 @@ from dpledger.accounting.accountants import (
     tightest_accountant,
 )
 from dpledger.accounting.composition import composed
-from dpledger.accounting.enclosure import Enclosure
+from dpledger.accounting.numbers.enclosure import Enclosure
 from dpledger.mechanisms import (
     Adjacency,
     Audience,

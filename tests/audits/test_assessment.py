@@ -6,7 +6,9 @@ Law: an honest run ends in an alarm about its own control in a tenth of 1 - conf
 
 import numpy as np
 
-from dpledger.accounting.notions import Gdp
+from dpledger.accounting.numbers.notions import (
+    Gdp,
+)
 from dpledger.audits import AttackResult, NeighbourPair, Scores, assess
 from dpledger.cli.attack import attack_outcome
 

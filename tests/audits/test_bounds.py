@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom, binomtest, norm
 
-from dpledger.accounting.gaussian import epsilon_from_delta
-from dpledger.accounting.notions import Gdp
+from dpledger.accounting.gaussian.exact import epsilon_from_delta
+from dpledger.accounting.numbers.notions import Gdp
 from dpledger.audits import bounds
 from dpledger.audits.bounds import (
     ClopperPearson,

@@ -7,8 +7,8 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import binom, norm
 
-from dpledger.accounting.enclosure import Enclosure
-from dpledger.accounting.gaussian import epsilon_from_delta
+from dpledger.accounting.gaussian.exact import epsilon_from_delta
+from dpledger.accounting.numbers.enclosure import Enclosure
 from dpledger.audits.crosscheck import MissingExtra, Status, crosscheck
 from dpledger.mechanisms import (
     Adjacency,

@@ -10,7 +10,7 @@ from math import inf, sqrt
 import numpy as np
 import pytest
 
-from dpledger.accounting.gaussian import epsilon_from_delta
+from dpledger.accounting.gaussian.exact import epsilon_from_delta
 from dpledger.audits.bounds import GaussianFamily, Scores
 from dpledger.audits.linear_views import (
     last_model,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, norm
 
-from dpledger.accounting.notions import Gdp
+from dpledger.accounting.numbers.notions import Gdp
 from dpledger.audits import metrics
 from dpledger.audits.bounds import Scores
 from dpledger.audits.metrics import auc, roc, tpr_at_fpr

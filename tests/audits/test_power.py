@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from dpledger.accounting.guarantee import guarantee
-from dpledger.accounting.tight import PrivacyProfile
+from dpledger.accounting.pld import PrivacyProfile
 from dpledger.audits.membership import innovation_scores
 from dpledger.audits.neighbours import NeighbourPair, opposite_gradients
 from dpledger.audits.replay import replay_chunks

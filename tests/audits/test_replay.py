@@ -13,7 +13,7 @@ import pytest
 from scipy import sparse
 
 from dpledger.accounting.guarantee import guarantee
-from dpledger.accounting.notions import Gdp
+from dpledger.accounting.numbers.notions import Gdp
 from dpledger.audits.neighbours import flip_label, opposite_gradients
 from dpledger.audits.replay import ReplayTrials, replay_attack, replay_chunks
 from dpledger.mechanisms import (

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from dpledger.accounting.gaussian import epsilon_from_delta
-from dpledger.accounting.notions import Gdp
+from dpledger.accounting.gaussian.exact import epsilon_from_delta
+from dpledger.accounting.numbers.notions import Gdp
 from dpledger.audits.bounds import ClopperPearson, Scores, plan_threshold
 from dpledger.audits.selection import Bonferroni, MultiSplit, Split
 from dpledger.mechanisms.errors import InvalidParameter

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from dpledger.accounting.guarantee import guarantee
-from dpledger.accounting.notions import ApproxDp, Gdp
+from dpledger.accounting.numbers.notions import ApproxDp, Gdp
 from dpledger.audits.bounds import Scores
 from dpledger.audits.neighbours import opposite_gradients
 from dpledger.audits.replay import replay_chunks

@@ -43,7 +43,7 @@ def test_attacks_are_shown_at_their_own_parameters_only(call: Call) -> None:
 
 def test_what_attacks_find_is_saved_for_later(call: Call, tmp_path: Path) -> None:
     call("claims", "audit", "H-1", "H-6", "--rerun", "--trials", 50, "--save", tmp_path)
-    kept = json.loads((tmp_path / "star.json").read_text())
+    kept = json.loads((tmp_path / "huang2020_star" / "evidence.json").read_text())
     assert [each["claim"] for each in kept["confirmations"]] == ["H-1", "H-6"]
     answer = call("claims", "audit", "H-1", "--save", tmp_path)
     assert answer.status == 2
@@ -67,7 +67,7 @@ def test_explain_uses_the_users_numbers(call: Call) -> None:
 
 
 def test_list_and_show(call: Call) -> None:
-    listed = call("claims", "list", "star", "--json")
+    listed = call("claims", "list", "huang2020_star", "--json")
     assert next(c["identifier"] for c in listed.data["claims"]) == "H-1"
     shown = call("claims", "show", "H-9", "--set", "tau=0.5", "--json")
     assert shown.data["parameters"]["tau"] == 0.5
@@ -107,20 +107,20 @@ def test_unknown_claims_are_refused(call: Call) -> None:
 def test_a_parameter_of_several_papers_wants_the_papers_name(call: Call) -> None:
     answer = call("claims", "audit", "H-4", "PR-3", "--set", "epsilon=1")
     assert answer.status == 2
-    assert "star.epsilon or pr-admm.epsilon" in answer.err
-    named = call("claims", "audit", "H-2", "PR-4", "--set", "star.eps=2", "--json")
+    assert "huang2020_star.epsilon or ding2020_network.epsilon" in answer.err
+    named = call("claims", "audit", "H-2", "PR-4", "--set", "huang2020_star.eps=2", "--json")
     verdicts = {f["claim"]: f["verdict"] for f in named.data["findings"]}
     assert verdicts == {"H-2": "outside its regime", "PR-4": "holds"}
     only = call("claims", "audit", "H-2", "PR-4", "--set", "K=2", "--json")
     assert only.data["findings"][1]["true"]["upper"] == pytest.approx(1 + 2 * 0.015)
-    unknown = call("claims", "audit", "H-2", "--set", "pr-admm.K=2")
+    unknown = call("claims", "audit", "H-2", "--set", "ding2020_network.K=2")
     assert unknown.status == 2
-    assert "Expected a paper at hand (star)" in unknown.err
+    assert "Expected a paper at hand (huang2020_star)" in unknown.err
 
 
 def test_the_page_is_written(call: Call, tmp_path: Path) -> None:
     path = tmp_path / "claims.html"
-    answer = call("claims", "page", "pr-admm", "H-2", "--set", "K=5", "--out", path)
+    answer = call("claims", "page", "ding2020_network", "H-2", "--set", "K=5", "--out", path)
     assert answer.status == 0
     text = path.read_text(encoding="utf-8")
     assert "K = 5" in text

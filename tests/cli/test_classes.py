@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpledger.cli.configuration import read_configuration
-from dpledger.cli.study import accuracy, planned_events
 from dpledger.data import LabelledRecords
 from dpledger.mechanisms import ClassLabels, GaussianStep
+from dpledger.runs.configuration import read_configuration
+from dpledger.runs.study import accuracy, planned_events
 
 from .conftest import Call, edited
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 import dpledger.cli.experiment as command
-from dpledger.experiments import PAPERS, Cell, Experiment, Kind, Paper
-from dpledger.experiments.experiment import Against, Figure
-from dpledger.experiments.sources import Records, Source
-from dpledger.experiments.star import StarMethod
-from dpledger.experiments.training import Training
+from dpledger.papers.experiments import PAPERS, Cell, Experiment, Kind, Paper
+from dpledger.papers.harness.experiment import Against, Figure
+from dpledger.papers.harness.sources import Records, Source
+from dpledger.papers.harness.training import Training
+from dpledger.papers.huang2020_star.experiment import StarMethod
 
 from .conftest import Call
 
@@ -51,17 +51,17 @@ TINY = Paper(
 def test_the_list_names_all_experiments(call: Call) -> None:
     listed = call("experiment", "list", "--json").data["experiments"]
     assert {entry["name"].partition("/")[0] for entry in listed} == {
-        "star",
-        "pr_admm",
-        "ps_admm",
-        "dp_admm_centralized",
-        "admm_sharing",
+        "huang2020_star",
+        "ding2020_network",
+        "ding2019_stochastic",
+        "xu2020_centralised",
+        "hu2020_sharing",
         "utility",
     }
     assert all(entry["runs"] >= 1 and entry["source"] for entry in listed)
     printed = call("experiment", "list")
     assert printed.status == 0
-    assert "star/times" in printed.out
+    assert "huang2020_star/times" in printed.out
 
 
 def test_tables_keep_their_words_whole_and_leave_out_what_is_empty(
@@ -79,9 +79,11 @@ def test_tables_keep_their_words_whole_and_leave_out_what_is_empty(
 
 
 def test_an_unknown_name_is_a_mistake_that_lists_the_known_ones(call: Call) -> None:
-    answer = call("experiment", "star/nothing")
+    answer = call("experiment", "huang2020_star/nothing")
     assert answer.status == 2
-    assert "Expected experiment='star/nothing' among star/agents_l2" in answer.err
+    assert (
+        "Expected experiment='huang2020_star/nothing' among huang2020_star/agents_l2" in answer.err
+    )
 
 
 def test_an_experiment_leaves_files_and_prints_what_epsilons_are_worth(

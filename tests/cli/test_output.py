@@ -5,7 +5,7 @@ from math import inf
 import pytest
 from flint import arb
 
-from dpledger.accounting.enclosure import Enclosure
+from dpledger.accounting.numbers.enclosure import Enclosure
 from dpledger.cli.output import shown, shown_up
 
 

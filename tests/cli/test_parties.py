@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpledger.cli.configuration import read_configuration
-from dpledger.cli.study import planned_events
 from dpledger.mechanisms import GaussianStep
+from dpledger.runs.configuration import read_configuration
+from dpledger.runs.study import planned_events
 
 from .conftest import SCHEMA, Call, edited
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpledger.accounting.gaussian import epsilon_from_delta
+from dpledger.accounting.gaussian.exact import epsilon_from_delta
 from dpledger.audits.bounds import Scores
 from dpledger.audits.selection import MultiSplit
 

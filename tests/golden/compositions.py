@@ -18,8 +18,10 @@ from dpledger.accounting.accountants import (
     TightAccountant,
     ZcdpAccountant,
 )
-from dpledger.accounting.grade import Grade
 from dpledger.accounting.guarantee import deltas_at, epsilons_at, guarantee
+from dpledger.accounting.numbers.grade import (
+    Grade,
+)
 from dpledger.mechanisms import (
     Adjacency,
     Audience,

@@ -10,11 +10,21 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from dpledger.accounting.budget import Budget
-from dpledger.accounting.certificate import Certificate, certify
+from dpledger.accounting.check.pld_checker import (
+    check,
+)
 from dpledger.accounting.ledger import Ledger, MemoryLedger, SqliteLedger, exported, imported
-from dpledger.accounting.notions import ApproxDp, Rdp
-from dpledger.accounting.pld_checker import check
+from dpledger.accounting.ledger.budget import (
+    Budget,
+)
+from dpledger.accounting.numbers.notions import (
+    ApproxDp,
+    Rdp,
+)
+from dpledger.accounting.proof.certificate import (
+    Certificate,
+    certify,
+)
 from dpledger.mechanisms import (
     Adjacency,
     Audience,

@@ -13,8 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dpledger.cli.configuration import read_configuration
-from dpledger.cli.study import planned_events
 from dpledger.mechanisms import (
     Adjacency,
     ClassLabels,
@@ -29,6 +27,16 @@ from dpledger.mechanisms import (
     VerticalShape,
 )
 from dpledger.mechanisms.encoding import canonical_json, event_to_json, subject_hash
+from dpledger.runs.configuration import (
+    read_configuration,
+)
+from dpledger.runs.estimators.algorithms import (
+    AdmmAlgorithm,
+    Recipe,
+)
+from dpledger.runs.study import (
+    planned_events,
+)
 from dpledger.solvers import (
     L1,
     CentralisedDpAdmm,
@@ -69,7 +77,6 @@ from dpledger.solvers import (
     hub,
     ring,
 )
-from dpledger.solvers.estimators.algorithms import AdmmAlgorithm, Recipe
 
 __all__ = ["PLANS", "canonical_bytes", "found", "whole"]
 

@@ -7,11 +7,17 @@ from typing import Any
 
 import pytest
 
-from dpledger.accounting.checker import CertificateWrong
+from dpledger.accounting.check.checker import (
+    CertificateWrong,
+)
+from dpledger.accounting.check.pld_checker import (
+    check,
+)
 from dpledger.accounting.ledger import SqliteLedger, TamperedLedger, exported
-from dpledger.accounting.pld_checker import check
 from dpledger.audits.report import from_json, to_html, to_markdown
-from dpledger.cli.configuration import read_configuration
+from dpledger.runs.configuration import (
+    read_configuration,
+)
 
 from .documents import FOLDER, certificate, ledger, read_export
 

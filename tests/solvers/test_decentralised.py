@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from scipy.optimize import root
 
-from dpledger.accounting.gaussian import delta_from_epsilon, epsilon_from_delta
+from dpledger.accounting.gaussian.exact import delta_from_epsilon, epsilon_from_delta
 from dpledger.mechanisms import (
     Adjacency,
     Audience,

@@ -12,8 +12,8 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from dpledger.accounting import checker
-from dpledger.accounting.certificate import certify
+from dpledger.accounting.check import checker
+from dpledger.accounting.proof.certificate import certify
 from dpledger.audits.replay import replay_chunks
 from dpledger.mechanisms import (
     Adjacency,

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from scipy.optimize import root
 
-from dpledger.accounting.gaussian import epsilon_from_delta, mu_from_epsilon_delta
+from dpledger.accounting.gaussian.exact import epsilon_from_delta, mu_from_epsilon_delta
 from dpledger.mechanisms import (
     Adjacency,
     Curator,

@@ -7,11 +7,12 @@ import pytest
 
 from dpledger.audits.claims import hearing
 from dpledger.audits.claims.confirmations import known
+from dpledger.papers import PAPERS
 
 
 def heard(identifier: str) -> hearing.Judged:
     (judged,) = hearing.heard(
-        [identifier], attacks=hearing.Attacks(), progress=lambda _: lambda _done, _all: None
+        PAPERS, [identifier], attacks=hearing.Attacks(), progress=lambda _: lambda _done, _all: None
     )
     return judged
 

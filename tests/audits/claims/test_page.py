@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from dpledger.audits.claims import PAPERS, cases, find
+from dpledger.audits.claims import cases
 from dpledger.audits.claims.hearing import Attacks, Judged, heard
 from dpledger.audits.claims.page import claims_page
 from dpledger.audits.claims.sweep import Sweep
+from dpledger.papers import PAPERS, find
 
 HOSTILE = '<script>alert("x")</script><img src=http://evil>\x1b[2J\u202e{{ 7*7 }}'
 QUICK = ["H-1", "H-3", "DPA-1", "S-4"]
@@ -36,7 +37,7 @@ def sweep_of(identifier: str) -> tuple[Sweep[Any], Any]:
 
 @pytest.fixture(scope="module")
 def judged() -> list[Judged]:
-    return heard(QUICK, attacks=Attacks(), progress=lambda _: lambda done, total: None)
+    return heard(PAPERS, QUICK, attacks=Attacks(), progress=lambda _: lambda done, total: None)
 
 
 def test_the_page_names_every_claim_and_needs_nothing_else(judged: list[Judged]) -> None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from dpledger.accounting.gaussian import epsilon_from_delta
+from dpledger.accounting.gaussian.exact import epsilon_from_delta
 from dpledger.audits.claims.settings import multiplier_of, require_counts, require_sizes
 from dpledger.mechanisms import InvalidParameter
 

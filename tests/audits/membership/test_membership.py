@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from dpledger.accounting.notions import ApproxDp, Gdp
+from dpledger.accounting.numbers.notions import ApproxDp, Gdp
 from dpledger.audits.bounds import Scores
 from dpledger.audits.membership import (
     Answers,

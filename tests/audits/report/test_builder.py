@@ -6,9 +6,9 @@ from fractions import Fraction
 import pytest
 from scipy.stats import binomtest
 
-from dpledger.accounting.enclosure import Enclosure
-from dpledger.accounting.gaussian import delta_from_epsilon, epsilon_from_delta
+from dpledger.accounting.gaussian.exact import delta_from_epsilon, epsilon_from_delta
 from dpledger.accounting.guarantee import guarantee
+from dpledger.accounting.numbers.enclosure import Enclosure
 from dpledger.audits.report import (
     ModelScore,
     Narrative,

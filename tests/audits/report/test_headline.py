@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from dpledger.accounting.grade import Grade
+from dpledger.accounting.numbers.grade import Grade
 from dpledger.audits.report import Skipped, to_html, to_markdown
 from dpledger.audits.report.headline import Tone, headline
 from dpledger.audits.report.record import Interval

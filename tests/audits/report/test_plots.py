@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from dpledger.accounting.gaussian_fast import tpr_upper
+from dpledger.accounting.gaussian.fast import tpr_upper
 from dpledger.audits.report import Skipped
 from dpledger.audits.report.plots import HEIGHT, WIDTH, Axis, Role, plots
 from dpledger.audits.report.record import Interval, UtilityPoint

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from dpledger.accounting.notions import Gdp
+from dpledger.accounting.numbers.notions import Gdp
 from dpledger.audits.dp_events import MissingExtra
 from dpledger.audits.replay import replay_attack, replay_chunks
 from dpledger.audits.trials import (

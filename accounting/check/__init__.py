@@ -1,0 +1,1 @@
+"""The independent checker: the standard library and nothing of the project."""

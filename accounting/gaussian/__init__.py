@@ -1,0 +1,1 @@
+"""Gaussian mechanisms: exact and fast conversions of GDP, and their accountant."""

@@ -1,0 +1,122 @@
+"""The tight accountant: privacy profiles of dominating pairs, enclosed from both sides."""
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import lru_cache
+from math import inf
+
+import numpy as np
+from flint import arb
+
+from ...mechanisms.adjacency import Adjacency
+from ...mechanisms.errors import Number
+from ...mechanisms.events import Mechanism, adjacencies
+from ...mechanisms.protocols import FloatArray
+from ...mechanisms.sensitivity import float_up
+from ..accountant import Accountant
+from ..composition import Account
+from ..numbers.enclosure import Enclosure
+from ..renyi.accountant import RdpAccountant
+from . import PrivacyProfile
+from .from_mechanisms import NoDominatingPair, orders_of, pairs_of
+from .pairs import DominatingPair, GaussianShift, Order
+
+__all__ = ["TightAccountant"]
+
+_LEAST_DELTA = 1e-300
+_WIDE = 1e-3
+"""An enclosure relatively wider than this is narrowed by the Rényi accountant's bound."""
+
+
+class TightAccountant(Accountant):
+    """The privacy profile of dominating pairs, by contour or in exact integers (see `tight`)."""
+
+    name = "tight"
+    method = "privacy profile of dominating pairs, enclosed in ball and integer arithmetic"
+    prices = "mechanisms with a dominating pair"
+    _asked_renyi = False
+
+    @property
+    def consulted(self) -> tuple[str, ...]:
+        return (self.name, RdpAccountant.name) if self._asked_renyi else (self.name,)
+
+    def _knows(self, mechanism: Mechanism) -> bool:
+        return _has_pairs(mechanism)
+
+    def epsilon_of(self, account: Account, delta: Number) -> Enclosure:
+        if account.reasons:
+            return Enclosure.of(inf)
+        if delta < _LEAST_DELTA:
+            return self._renyi().epsilon_of(account, delta)
+        found = _grounded(account, _between(self._profile(account).epsilon, delta))
+        return _narrowed(found, lambda: self._renyi().epsilon_of(account, delta))
+
+    def delta_of(self, account: Account, epsilon: Number) -> Enclosure:
+        if account.reasons:
+            return Enclosure.of(1)
+        if epsilon == inf:
+            return Enclosure.of(0)
+        found = _grounded(account, _between(self._profile(account).delta, epsilon))
+        return _narrowed(found, lambda: self._renyi().delta_of(account, epsilon))
+
+    def fast_epsilons_of(self, account: Account, deltas: FloatArray) -> FloatArray:
+        if account.reasons:
+            return np.full(deltas.shape, inf)
+        return self._profile(account).epsilons_upper(deltas)
+
+    def fast_deltas_of(self, account: Account, epsilons: FloatArray) -> FloatArray:
+        if account.reasons:
+            return np.ones(epsilons.shape)
+        return self._profile(account).deltas_upper(epsilons)
+
+    def _renyi(self) -> RdpAccountant:
+        self._asked_renyi = True
+        return RdpAccountant()
+
+    def _profile(self, account: Account) -> PrivacyProfile:
+        relations = (found for mechanism in account.others for found in adjacencies(mechanism))
+        relation = next(relations, Adjacency.REPLACE_ONE)
+        orders = [_pairs(account, relation, order) for order in orders_of(relation)]
+        return PrivacyProfile.of_pairs(*(c for i, c in enumerate(orders) if c not in orders[:i]))
+
+
+def _pairs(account: Account, relation: Adjacency, order: Order) -> dict[DominatingPair, int]:
+    pairs = pairs_of(account.others, relation, order)
+    least, most = account.least, account.most
+    if most:
+        shift = GaussianShift(most, most - least if least else Fraction(0))
+        pairs[shift] = pairs.get(shift, 0) + 1
+    return pairs
+
+
+def _between(falling: Callable[[float], Enclosure], at: Number) -> Enclosure:
+    """Return an enclosure of a falling function at a number that may lie between two doubles."""
+    below, above = -float_up(-at), float_up(at)
+    if below == above:
+        return falling(below)
+    return Enclosure(falling(above).lower, falling(below).upper)
+
+
+def _grounded(account: Account, found: Enclosure) -> Enclosure:
+    """Return `found` without the lower end that a mu² too small to be kept does not support."""
+    return found if account.least or not account.most else Enclosure(arb(0), found.upper)
+
+
+def _narrowed(found: Enclosure, other: Callable[[], Enclosure]) -> Enclosure:
+    """Return what two accountants know together, the second asked only where it may help."""
+    if found.relative_width <= _WIDE:
+        return found
+    second = other()
+    lowers, uppers = (found.lower, second.lower), (found.upper, second.upper)
+    return Enclosure(max(lowers), min(uppers))
+
+
+@lru_cache(maxsize=4096)
+def _has_pairs(mechanism: Mechanism) -> bool:
+    relation = next(adjacencies(mechanism))
+    try:
+        for order in orders_of(relation):
+            pairs_of({mechanism: 1}, relation, order)
+    except NoDominatingPair:
+        return False
+    return True

@@ -1,0 +1,267 @@
+"""Compositions in closed form: losses on a lattice, Laplace noise, and at most one other pair.
+
+Nothing is put on a grid here, so that an enclosure is as narrow as ball arithmetic makes it.
+
+*Lattice.* The loss of a discrete pair takes whole multiples of one unit; n of them have the n-th
+power of the polynomial of their masses, and different pairs the sums of all their losses: *knots*.
+
+*Laplace.* With u = z + 1/2 and w = 1/(2u) the moment function of a Laplace shift e is
+
+    E_P[e^(zL)] = (1/2) e^(ze) (1 + w) + (1/2) e^(-e) e^(-ze) (1 - w),
+
+so that N shifts have knots too: sums t of ±e, each with a mass W and the polynomial A(w) =
+(1 + w)^J (1 - w)^(N-J), J the number of plus signs. As w^k transforms the k-fold Gamma density of
+y = (t - L)/2 > 0, the knot contributes, with h = (t - ε)/2 > 0,
+
+    W · 2 e^(-h) Σ_i h^i/i! Σ A_k    over k < i with i - k odd
+
+to δ(ε). Beyond i = N the inner sums are constant, by parity: half of A(1) ± A(-1).
+
+*One more.* A pair with a known profile, such as the sum of all Gaussian shifts, contributes its own
+δ(ε - t) at every knot t, if there is no Laplace shift.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from math import ceil, comb, log, log2
+
+from flint import arb, arb_poly
+from scipy.optimize import brentq
+
+from ..numbers.enclosure import Enclosure, ball_of, precision
+from .pairs import (
+    DiscreteGaussianShift,
+    DiscreteLaplaceShift,
+    DominatingPair,
+    GaussianShift,
+    LaplaceShift,
+    RandomisedAnswers,
+    Revealed,
+    Sampled,
+)
+from .profiles import delta_of, lattice_of
+
+__all__ = ["MOST_KNOTS", "ClosedForm", "Curve", "closed_form"]
+
+MOST_KNOTS = 1 << 14
+"""With more values of the loss a composition has no closed form worth its time."""
+
+_MOST_KNOTS_WITH_MORE = 1 << 11
+"""The same for compositions with a pair that is asked at every knot."""
+
+_LONGEST = 1 << 16
+"""The longest polynomial of masses."""
+
+_MOST_LAPLACE = 256
+_GUARD_BITS = 96
+_Lattice = DiscreteGaussianShift | DiscreteLaplaceShift | RandomisedAnswers
+_Counts = Mapping[DominatingPair, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Knot:
+    """A value t of the loss, or the end of a piece of it; `rank` is the number J of plus signs."""
+
+    loss: arb
+    mass: arb
+    rank: int
+
+
+class Curve(ABC):
+    """A privacy profile that can be enclosed anywhere, and so be inverted."""
+
+    @abstractmethod
+    def delta(self, epsilon: float) -> Enclosure:
+        """Return an enclosure of δ(ε) for ε >= 0, at most 1."""
+
+    @abstractmethod
+    def _highest(self) -> float:
+        """Return an ε > 0 at which the search for a small δ may start."""
+
+    def epsilon(self, delta: float) -> Enclosure:
+        """Return an enclosure of ε(δ), 0 < δ < 1."""
+        if self.delta(0.0).upper <= delta:
+            return Enclosure(arb(0), arb(0))
+        low, high = 0.0, self._highest()
+        while self.delta(high).upper > delta:
+            low, high = high, 2 * high
+        if self._excess(low, delta) <= 0:
+            return Enclosure(arb(0), arb(high))
+        root = brentq(lambda x: self._excess(x, delta), low, high, rtol=1e-14, maxiter=200)
+        return Enclosure(arb(self._below(root, delta)), arb(self._above(root, high, delta)))
+
+    def _excess(self, epsilon: float, delta: float) -> float:
+        found = self.delta(epsilon)
+        return float((found.lower + found.upper) / 2) / delta - 1
+
+    def _below(self, root: float, delta: float) -> float:
+        """Return an ε with δ(ε) >= delta, near the root; or zero, which is below every ε."""
+        for power in range(-46, 0, 3):
+            candidate = root * (1 - 2.0**power)
+            if self.delta(candidate).lower >= delta:
+                return candidate
+        return 0.0
+
+    def _above(self, root: float, high: float, delta: float) -> float:
+        """Return an ε near the root with δ(ε) <= delta."""
+        for power in range(-46, 0, 3):
+            candidate = root * (1 + 2.0**power)
+            if self.delta(candidate).upper <= delta:
+                return candidate
+        return high
+
+
+@dataclass(frozen=True)
+class ClosedForm(Curve):
+    """The privacy profile of a composition, at `bits` of precision."""
+
+    knots: tuple[_Knot, ...]
+    pieces: tuple[tuple[arb, arb, arb_poly], ...]
+    """For each rank A(1), A(-1) and the polynomial in h, all of N Laplace shifts."""
+    rest: DominatingPair | None
+    missing: arb
+    """The mass of losses that were left out: anything from none to this is infinite."""
+    bits: int
+
+    def delta(self, epsilon: float) -> Enclosure:
+        """Return an enclosure of δ(ε) for ε >= 0, at most 1."""
+        with precision(self.bits):
+            ball = self._delta(arb(epsilon)) + arb(0).union(self.missing)
+            return Enclosure(ball.lower().max(arb(0)), ball.upper().max(arb(0)).min(arb(1)))
+
+    def _highest(self) -> float:
+        top = float(max(knot.loss.upper() for knot in self.knots))
+        return max(top * (1 + 2.0**-50), 2.0**-20)
+
+    def _delta(self, epsilon: arb) -> arb:
+        total = arb(0)
+        if self.rest is not None:
+            for knot in self.knots:
+                total += knot.mass * delta_of(self.rest, epsilon - knot.loss)
+            return total
+        for knot in self.knots:
+            gap = (knot.loss - epsilon) / 2
+            if gap <= 0:
+                continue
+            if not gap > 0:  # a contribution starts from zero at a knot
+                gap = arb(0).union(gap.upper())
+            total += knot.mass * self._piece(knot.rank, gap)
+        return total
+
+    def _piece(self, rank: int, h: arb) -> arb:
+        """Return 2 e^(-h) Σ_i h^i/i! Σ A_k: the sums beyond N as hyperbolic functions."""
+        plus, minus, polynomial = self.pieces[rank]
+        shrink = (-h).exp()
+        # 2 e^(-h) (E sinh h + O (cosh h - 1)), E and O half of plus ± minus
+        beyond = (plus + minus * shrink) * (1 - shrink)
+        return beyond + 2 * shrink * polynomial(h)
+
+
+def closed_form(
+    counts: _Counts, delta: float, *, most_knots: int = MOST_KNOTS
+) -> ClosedForm | None:
+    """Return the closed form of a composition, for questions about δ down to `delta`, or None.
+
+    It exists for lattice pairs and either Laplace shifts or one other pair that occurs once, unless
+    the loss takes more than `most_knots` values.
+    """
+    # rounded, so that the points of a curve share what is built here
+    digits = 64 * ceil(-log2(delta) / 64) * log(2)
+    return _closed_form(tuple(counts.items()), ceil(digits), most_knots)
+
+
+@lru_cache(maxsize=64)
+def _closed_form(
+    counts: tuple[tuple[DominatingPair, int], ...], digits: int, most_knots: int
+) -> ClosedForm | None:
+    lattices = [(pair, n) for pair, n in counts if isinstance(pair, _Lattice)]
+    laplace = [(pair, n) for pair, n in counts if isinstance(pair, LaplaceShift)]
+    profiled = GaussianShift | Sampled | Revealed
+    others = [(pair, n) for pair, n in counts if isinstance(pair, profiled)]
+    shifts = sum(n for _, n in laplace)
+    if shifts > _MOST_LAPLACE or (others and (laplace or sum(n for _, n in others) > 1)):
+        return None
+    most_knots = min(most_knots, _MOST_KNOTS_WITH_MORE) if others else most_knots
+    # the polynomials of Laplace shifts alternate in sign, with terms up to e^h 2^N
+    heights = sum(float(pair.epsilon) * n for pair, n in laplace)
+    bits = ceil((2 * digits + 2 * heights) / log(2)) + 4 * shifts + _GUARD_BITS
+    with precision(bits):
+        missing = arb(0)
+        knots = [_Knot(arb(0), arb(1), 0)]
+        for pair, n in lattices:
+            found = _lattice_knots(pair, n, digits + 48 + ceil(log(n * len(counts))))
+            if found is None or len(found[0]) * len(knots) > most_knots:
+                return None
+            knots, missing = _sums(knots, found[0]), missing + found[1]
+        for laplace_pair, n in laplace:
+            if (n + 1) * len(knots) > most_knots:
+                return None
+            knots = _sums(knots, _laplace_knots(laplace_pair, n))
+        pieces = tuple(_piece_of(shifts, rank) for rank in range(shifts + 1))
+        rest = others[0][0] if others else None
+        return ClosedForm(tuple(knots), pieces, rest, missing.upper(), bits)
+
+
+def _sums(first: list[_Knot], second: list[_Knot]) -> list[_Knot]:
+    return [_Knot(a.loss + b.loss, a.mass * b.mass, a.rank + b.rank) for a in first for b in second]
+
+
+def _lattice_knots(pair: _Lattice, times: int, digits: int) -> tuple[list[_Knot], arb] | None:
+    """Return the losses of `times` copies but for about e^-digits, and that mass."""
+    lattice = lattice_of(pair, digits)
+    if len(lattice.masses) * times > _LONGEST:
+        return None
+    coefficients = (arb_poly(list(lattice.masses)) ** times).coeffs()
+    # neither a mass nor a mean of masses is negative, whatever a wide ball says
+    masses = [
+        mass if mass >= 0 else arb(0).union(mass.upper().max(arb(0))) for mass in coefficients
+    ]
+    missing = lattice.rest * times
+    negligible = arb(-digits).exp()
+    low, high = 0, len(masses)
+    for end in (0, -1):
+        lost = arb(0)
+        while (
+            high - low > 1 and lost + (edge := masses[low if end == 0 else high - 1]) < negligible
+        ):
+            lost += edge
+            low, high = (low + 1, high) if end == 0 else (low, high - 1)
+        missing += lost
+    first = lattice.first * times
+    return [
+        _Knot(lattice.unit * (first + 2 * k), masses[k], 0)
+        for k in range(low, high)
+        if not masses[k].is_zero()
+    ], missing
+
+
+def _laplace_knots(pair: LaplaceShift, times: int) -> list[_Knot]:
+    e = ball_of(pair.epsilon)
+    half = arb(0.5) ** times
+    return [
+        _Knot((2 * j - times) * e, comb(times, j) * half * (-(times - j) * e).exp(), j)
+        for j in range(times + 1)
+    ]
+
+
+def _piece_of(shifts: int, rank: int) -> tuple[arb, arb, arb_poly]:
+    a = [int(c) for c in _alternating(shifts, rank)]
+    plus, minus = sum(a), sum(c if k % 2 == 0 else -c for k, c in enumerate(a))
+    inner, factorial, coefficients = [0, 0], 1, [arb(0)]
+    for i in range(1, shifts + 1):
+        inner[(i - 1) % 2] += a[i - 1]
+        factorial *= i
+        even = (plus + minus) // 2
+        whole = even if i % 2 else plus - even
+        coefficients.append(arb(inner[(i - 1) % 2] - whole) / factorial)
+    return arb(plus), arb(minus), arb_poly(coefficients)
+
+
+def _alternating(shifts: int, rank: int) -> list[int]:
+    """Return the coefficients of (1 + w)^rank (1 - w)^(shifts - rank)."""
+    found = [1]
+    for sign in [1] * rank + [-1] * (shifts - rank):
+        found = [x + sign * y for x, y in zip([*found, 0], [0, *found], strict=True)]
+    return found

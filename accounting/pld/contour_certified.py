@@ -1,0 +1,166 @@
+"""The privacy profile of a composition by contour integration, in balls: an enclosure with a proof.
+
+The sum of `contour`, with the line, step and length chosen there in doubles, and every error
+bounded here: rounding by the balls; the inner quadratures by `quadrature`; aliasing by (3) of
+`contour`, which only ever adds to δ, so that it is taken off the lower end alone; the cut-off by
+(1/π) Π_i sup_{t>=T} |M_i(1+c+it)|^{n_i} e^{-cε} / T on both. No choice made in doubles is trusted.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import inf, isqrt, log
+
+import numpy as np
+from flint import acb, acb_mat, arb
+
+from ..numbers.enclosure import Enclosure, ball_of, precision
+from .contour import Limits, Placement, Target, epsilons_upper, place_contour
+from .moments import maximal_loss
+from .moments_certified import modulus_beyond, moments_on_line, real_moment
+from .saddle import Counts, chernoff_delta, epsilon_by_moments, order_of
+
+__all__ = ["CertifiedContour", "delta_enclosure", "epsilon_ceiling", "epsilon_enclosure"]
+
+_BITS = 160
+_LIMITS = Limits(1 << 14, 1 << 20)
+"""A moment at a node costs about a microsecond."""
+
+_HOPELESS = 0.5
+"""The share of δ beyond the last node at which a contour would enclose next to nothing."""
+
+_DIGITS = 20.0
+"""Natural-log digits of aliasing and cut-off relative to δ: 2e-9, for 1e-6 of ε with room."""
+
+
+def _power(base: acb, exponent: int) -> acb:
+    # exp(n log x) keeps the ball of a high power from growing with every multiplication
+    return base**exponent if exponent < 64 or base.contains(0) else (exponent * base.log()).exp()
+
+
+def _square(values: list[acb]) -> acb_mat:
+    """Return the values row by row in a matrix, nearly square, filled up with zeros."""
+    columns = isqrt(len(values) - 1) + 1
+    values = values + [acb(0)] * (-len(values) % columns)
+    return acb_mat(len(values) // columns, columns, values)
+
+
+def _real_power(base: arb, exponent: int) -> arb:
+    return base**exponent if exponent < 64 or not base > 0 else (exponent * base.log()).exp()
+
+
+def _log_bound(counts: Counts, order: float) -> arb:
+    """Return log M(1+c) + c log c - (1+c) log(1+c): the bound of one moment without e^{-cε}."""
+    c = arb(order)
+    moment = sum((n * real_moment(pair, order).log() for pair, n in counts.items()), arb(0))
+    return moment + c * c.log() - (1 + c) * (1 + c).log()
+
+
+@dataclass(frozen=True, slots=True)
+class CertifiedContour:
+    """The integrand without e^{-zε} at the nodes of a contour, and what bounds the rest.
+
+    The values (the first one halved) are a matrix, node k = row · columns + column: two short
+    sets of phases then turn all of them, where e^{-itε} as a power of the last phase would double
+    the radius of its ball every other node.
+    """
+
+    placement: Placement
+    values: acb_mat
+    cut_off: arb
+    beyond: float
+    log_beyond: arb
+
+    @classmethod
+    def of(cls, counts: Counts, placement: Placement, epsilon: float) -> "CertifiedContour":
+        """Return the contour of a composition; `epsilon` is about where it will be asked."""
+        c, step, count = placement.order, placement.step, placement.count
+        z = [acb(arb(c), arb(step) * k) for k in range(count + 1)]
+        values = [1 / (x * (x + 1)) for x in z]
+        cut_off = 1 / (arb.pi() * arb(placement.reach))
+        demand = placement.demand(counts, _DIGITS)
+        for pair, n in counts.items():
+            moments = moments_on_line(pair, step, count, demand)
+            values = [f * _power(m, n) for f, m in zip(values, moments, strict=True)]
+            cut_off *= _real_power(modulus_beyond(pair, c, placement.reach), n)
+        beyond = placement.order_beyond(counts, epsilon)
+        values[0] /= 2
+        return cls(placement, _square(values), cut_off, beyond, _log_bound(counts, beyond))
+
+    def delta(self, epsilon: float) -> Enclosure:
+        """Return an enclosure of δ(ε)."""
+        c, h = arb(self.placement.order), arb(self.placement.step)
+        point, lam = arb(epsilon), arb(self.beyond)
+        scale = (-c * point).exp()
+        rows, columns = self.values.nrows(), self.values.ncols()
+        short = acb_mat([[acb(0, -h * point * k).exp()] for k in range(columns)])
+        long = acb_mat([[acb(0, -h * point * (k * columns)).exp() for k in range(rows)]])
+        total = (long * (self.values * short))[0, 0].real * scale * h / arb.pi()
+        period = 2 * arb.pi() / h
+        alias = 1 / (c * period).expm1()
+        alias += (self.log_beyond - lam * point).exp() / ((lam - c) * period).expm1()
+        rest = self.cut_off * scale
+        lower, upper = (total - alias - rest).lower(), (total + rest).upper()
+        if not (lower.is_finite() and upper.is_finite()):
+            return Enclosure(arb(0), arb(1))
+        # δ lies in [0, 1] whatever the errors
+        return Enclosure(lower.max(arb(0)).lower(), upper.min(arb(1)).max(arb(0)).upper())
+
+
+def delta_enclosure(counts: Counts, epsilon: float) -> Enclosure:
+    """Return an enclosure of δ(ε) of the composition, ε >= 0."""
+    with precision(_BITS):
+        by_moments, grade = chernoff_delta(counts, epsilon)
+        target = Target(epsilon, by_moments)
+        placement = place_contour(
+            counts, (target,), grade=grade, digits=_DIGITS + 4, limits=_LIMITS
+        )
+        if placement is None:
+            order = order_of(grade)
+            ceiling = (_log_bound(counts, order) - arb(order) * arb(epsilon)).exp()
+            return Enclosure(arb(0), ceiling.upper().min(arb(1)))
+        return CertifiedContour.of(counts, placement, epsilon).delta(epsilon)
+
+
+def epsilon_enclosure(counts: Counts, delta: float) -> Enclosure:
+    """Return an enclosure of ε(δ) of the composition, 0 < δ < 1.
+
+    The ends are proved by two evaluations of δ(ε): at most δ above, more than δ below. Where the
+    contour's own errors are too wide for either, the bound of one moment, the largest possible loss
+    and zero stand in.
+    """
+    with precision(_BITS):
+        target = ball_of(delta)
+        guess = float(epsilons_upper(counts, np.array([delta]), np.zeros(1)).values[0])
+        _, grade = chernoff_delta(counts, guess)
+        near = Target(guess, log(delta))
+        placement = place_contour(counts, (near,), grade=grade, digits=_DIGITS, limits=_LIMITS)
+        if placement is None or placement.share_beyond(counts, near) > _HOPELESS:
+            return Enclosure(arb(0), epsilon_ceiling(counts, delta))
+        contour = CertifiedContour.of(counts, placement, guess)
+        if contour.delta(0.0).upper <= target:
+            return Enclosure.of(0)
+        upper = _certified_end(contour, target, guess, 1)
+        lower = _certified_end(contour, target, guess, -1)
+        ceiling = epsilon_ceiling(counts, delta) if upper is None else arb(upper)
+        return Enclosure(arb(0) if lower is None else arb(lower), ceiling)
+
+
+def _certified_end(contour: CertifiedContour, target: arb, guess: float, sign: int) -> float | None:
+    """Return the first ε, ever further from `guess`, that δ(ε) proves to be an end, or None."""
+    for doubling in range(38):
+        epsilon = guess * (1 + sign * 2.0 ** (doubling - 38))
+        found = contour.delta(epsilon)
+        if found.upper <= target if sign > 0 else found.lower > target:
+            return epsilon
+    return None
+
+
+def epsilon_ceiling(counts: Counts, delta: float) -> arb:
+    """Return an upper bound on ε(δ) from one moment, or from the largest possible loss."""
+    with precision(_BITS):
+        order = order_of(epsilon_by_moments(counts, log(delta))[1])
+        bound = (_log_bound(counts, order) - ball_of(delta).log()) / arb(order)
+        loss = sum(n * maximal_loss(pair) for pair, n in counts.items())
+        if loss < inf:
+            bound = bound.min(ball_of(Fraction(loss) * (1 + Fraction(1, 2**40))))
+        return arb.pos_inf() if bound.is_nan() else bound.max(arb(0)).upper()

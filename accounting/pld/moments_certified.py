@@ -1,0 +1,443 @@
+"""Moment functions of dominating pairs in ball arithmetic, with every error bounded.
+
+The counterpart of `moments`: the same plans (chosen in doubles, they only decide how wide the balls
+become), evaluated in balls, plus the bounds of `quadrature` on discretisation and cut-off.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from math import ceil, isqrt, sqrt
+
+from flint import acb, acb_mat, arb, ctx
+
+from ..numbers.enclosure import ball_of
+from .decay import best_shift, glued_far, walk_heights
+from .moments import line_of, panels_of, signed_exponent, tail_cells
+from .pairs import (
+    DiscreteGaussianShift,
+    DiscreteLaplaceShift,
+    DominatingPair,
+    GaussianShift,
+    LaplaceShift,
+    Order,
+    RandomisedAnswers,
+    Revealed,
+    Sampled,
+)
+from .profiles import mu_squared_ball
+from .quadrature import Demand, Line, Panel, plan_shift
+
+__all__ = ["modulus_beyond", "moments_on_line", "real_moment"]
+
+_REAL_DIGITS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Nodes:
+    """A finite pair (masses under P, losses) and a bound on |M - its M| for all |Im z| <= t."""
+
+    mass: list[arb]
+    loss: list[arb]
+    missed: Callable[[arb], arb]
+
+    def tilted(self, order: arb) -> list[arb]:
+        """Return the masses times exp(order · loss)."""
+        return [p * (order * x).exp() for p, x in zip(self.mass, self.loss, strict=True)]
+
+
+def _mixture(v: arb, q: arb) -> arb:
+    """Return log(1 - q + q e^v)."""
+    return (q * v.expm1()).log1p()
+
+
+def _normal_density(u: arb) -> arb:
+    return (-u * u / 2).exp() / (2 * arb.pi()).sqrt()
+
+
+def _power_of_cos(alpha: arb, angle: arb) -> arb:
+    """Return the K of (*) in `quadrature`."""
+    if not 0 <= angle < arb.pi():
+        raise ArithmeticError(f"Expected angle={angle} in [0, pi).")
+    return arb(1) if alpha >= 0 else (alpha * (angle / 2).cos().log()).exp()
+
+
+def _whole_line(pair: Sampled, base: GaussianShift, line: Line, demand: Demand) -> _Nodes:
+    mu, q, c = ball_of(base.mu_squared).sqrt(), ball_of(pair.rate), arb(demand.order)
+    first = pair.order is Order.MIXTURE_FIRST
+    alpha = 1 + c if first else -c
+    h, y = arb(line.step), arb(line.height)
+    mass, loss = [], []
+    for k in range(line.first, line.last + 1):
+        u = h * k
+        log_r = _mixture(mu * u - mu * mu / 2, q)
+        density = h * _normal_density(u)
+        mass.append(density * log_r.exp() if first else density)
+        loss.append(log_r if first else -log_r)
+    left = mass[0] * (c * loss[0]).exp()
+    right = mass[-1] * (c * loss[-1]).exp()
+    steep_left, steep_right = _steepness(h * line.first, h * line.last, alpha, mu, q)
+    tails = left / (h * steep_left).expm1() + right / (h * steep_right).expm1()
+    rate = 2 * _power_of_cos(alpha, mu * y) * (y * y / 2).exp() / (2 * arb.pi() * y / h).expm1()
+    nodes = _Nodes(mass, loss, lambda t: tails)
+    real = sum(nodes.tilted(c), arb(0)) + tails
+    real = real / (1 - rate)
+    return _Nodes(mass, loss, lambda t: tails + rate * real * (t * mu * y).exp())
+
+
+def _steepness(first: arb, last: arb, alpha: arb, mu: arb, q: arb) -> tuple[arb, arb]:
+    """Return how fast log(φ r^α) falls, at least, to the left of `first` and the right of `last`.
+
+    p = q e^v / r grows with u, so that it is largest at the end on the left.
+    """
+    met = q * (mu * first - mu * mu / 2).exp()
+    left = -first - (-alpha).max(arb(0)) * mu * met / (1 - q + met)
+    right = last - alpha.max(arb(0)) * mu
+    if not (left > 0 and right > 0):
+        raise ArithmeticError("Expected nodes beyond the peak of the integrand.")
+    return left, right
+
+
+@lru_cache(maxsize=64)
+def _roots(points: int, bits: int) -> list[tuple[arb, arb]]:
+    return [arb.legendre_p_root(points, k, weight=True) for k in range(points)]
+
+
+def _on_panels(
+    pair: Sampled, panels: tuple[Panel, ...], slope: arb, order: arb, lap: arb | None
+) -> tuple[list[arb], list[arb], Callable[[arb], arb]]:
+    """Return weights times density under Q, the base's losses, and the error bound for |Im z| <= t.
+
+    The error bound covers r^(1+z) and r^(-z) together, or the latter alone where the pair has no
+    other.
+    """
+    density, losses, bounds = [], [], []
+    for panel in panels:
+        low, high, rho = arb(panel.low), arb(panel.high), arb(panel.ellipse)
+        half, middle = (high - low) / 2, (high + low) / 2
+        for x, w in _roots(panel.points, ctx.prec):
+            s = middle + half * x
+            density.append(half * w * _base_density(s, slope, lap))
+            losses.append(slope * s)
+        height, reach = (rho - 1 / rho) / 2 * half, (rho + 1 / rho) / 2 * half
+        peak = _peak_density(middle - reach, middle + reach, height, slope, lap)
+        power, turn = _peak_power(pair, order, slope, middle - reach, middle + reach, height)
+        factor = arb(64) / 15 * half * rho ** (2 - 2 * panel.points) / (1 - rho**-2)
+        bounds.append((factor * peak * power, turn))
+    return density, losses, lambda t: sum((k * (t * turn).exp() for k, turn in bounds), arb(0))
+
+
+def _base_density(s: arb, slope: arb, lap: arb | None) -> arb:
+    if lap is not None:
+        return (-(s + lap) / 2).exp() / 4
+    return _normal_density(s + slope / 2)
+
+
+def _peak_density(low: arb, high: arb, height: arb, slope: arb, lap: arb | None) -> arb:
+    if lap is not None:
+        return (-(low + lap) / 2).exp() / 4
+    nearest = (low + slope / 2).max(-(high + slope / 2)).max(arb(0))
+    return ((height * height - nearest * nearest) / 2).exp() / (2 * arb.pi()).sqrt()
+
+
+def _peak_power(
+    pair: Sampled, order: arb, slope: arb, low: arb, high: arb, height: arb
+) -> tuple[arb, arb]:
+    """Return bounds on the powers of r that the pair integrates and on arg r over a box.
+
+    |r^(-c)|, and |r^(1+c)| unless the mixture stands second (see `quadrature`).
+    """
+    q = ball_of(pair.rate)
+    theta = slope * height
+    if not theta < arb.pi():
+        raise ArithmeticError(f"Expected angle={theta} in [0, pi).")
+    top, bottom = q * (slope * high).exp(), q * (slope * low).exp()
+    turn = acb(1 - q + top * theta.cos(), top * theta.sin()).arg()
+    real = 1 - q + (bottom * theta.cos()).min(top * theta.cos())
+    least = ((1 - q + bottom) * (theta / 2).cos()).max(real)
+    falling = (-order * least.log()).exp()
+    if pair.order is Order.MIXTURE_SECOND:
+        return falling, turn
+    return falling + ((1 + order) * (1 - q + top).log()).exp(), turn
+
+
+def _glued_nodes(
+    q_mass: list[arb], v: list[arb], q: arb, middle: arb
+) -> tuple[list[arb], list[arb]]:
+    log_r = [_mixture(x, q) for x in v]
+    upper = [p * x.exp() for p, x in zip(q_mass, log_r, strict=True)]
+    return [*upper, *q_mass, middle], [*log_r, *(-x for x in log_r), arb(0)]
+
+
+def _half_line(pair: Sampled, base: GaussianShift, demand: Demand) -> _Nodes:
+    mu, q, c = ball_of(base.mu_squared).sqrt(), ball_of(pair.rate), arb(demand.order)
+    panels = panels_of(pair, demand)
+    q_mass, v, missed = _on_panels(pair, panels, mu, c, None)
+    middle = (1 - q) * (mu / 2 / arb(2).sqrt()).erf()
+    mass, loss = _glued_nodes(q_mass, v, q, middle)
+    # beyond the cut r >= 1, so φ r^(-c) <= φ r^(1+c)
+    tail = _rising_tail(mu, q, demand.order, panels[-1].high)
+    return _Nodes(mass, loss, lambda t: 2 * tail + missed(t))
+
+
+def _line_in_panels(pair: Sampled, base: GaussianShift, demand: Demand) -> _Nodes:
+    mu, q, c = ball_of(base.mu_squared).sqrt(), ball_of(pair.rate), arb(demand.order)
+    panels = panels_of(pair, demand)
+    q_mass, v, missed = _on_panels(pair, panels, mu, c, None)
+    low, high = panels[0].low + mu / 2, panels[-1].high + mu / 2
+    first = pair.order is Order.MIXTURE_FIRST
+    alpha = 1 + c if first else -c
+
+    def falling(u: arb) -> arb:
+        return _normal_density(u) * (alpha * _mixture(mu * u - mu * mu / 2, q)).exp()
+
+    steep, _ = _steepness(low, (alpha.max(arb(0)) + 1) * mu, alpha, mu, q)
+    tails = falling(low) / steep
+    # for α < 0 the logarithm falls by u at least
+    tails += _rising_tail(mu, q, demand.order, panels[-1].high) if first else falling(high) / high
+    log_r = [_mixture(x, q) for x in v]
+    if first:
+        mass = [p * x.exp() for p, x in zip(q_mass, log_r, strict=True)]
+        return _Nodes(mass, log_r, lambda t: missed(t) + tails)
+    return _Nodes(q_mass, [-x for x in log_r], lambda t: missed(t) + tails)
+
+
+def _rising_tail(mu: arb, q: arb, order: float, cut: float) -> arb:
+    """Return a bound on the integral of φ r^(1+c) over s = u - μ/2 beyond `cut` >= 0.
+
+    Cells are bounded from their ends.
+    """
+    c = arb(order)
+    ends = [arb(cut), *(arb(float(s)) for s in tail_cells(float(mu), order))]
+    ends = [s for s in ends if s >= cut]
+    tail = arb(0)
+    for a, b in pairwise(ends):
+        tail += (b - a) * _normal_density(a + mu / 2) * ((1 + c) * _mixture(mu * b, q)).exp()
+    last = ends[-1] + mu / 2
+    steep = last - (1 + c) * mu
+    if not steep > 0:
+        raise ArithmeticError("Expected cells beyond the peak of the integrand.")
+    return tail + _normal_density(last) * ((1 + c) * _mixture(mu * ends[-1], q)).exp() / steep
+
+
+def _interval(pair: Sampled, base: LaplaceShift, demand: Demand) -> _Nodes:
+    e, q, c = ball_of(base.epsilon), ball_of(pair.rate), arb(demand.order)
+    panels = panels_of(pair, demand)
+    q_mass, v, missed = _on_panels(pair, panels, arb(1), c, e)
+    # the panels end at doubles next to ±ε₀ (at 0 if glued): the slivers are part of the error
+    start = arb(0) if pair.order is Order.GLUED else -e
+    sliver = abs(e - arb(panels[-1].high)) + abs(start - arb(panels[0].low))
+    power, _ = _peak_power(pair, c, arb(1), -e - sliver, e + sliver, arb(0))
+    lost = sliver * power
+    q_mass, v = [*q_mass, (-e).exp() / 2], [*v, e]
+    if pair.order is Order.GLUED:
+        mass, loss = _glued_nodes(q_mass, v, q, -(1 - q) * (-e / 2).expm1())
+        return _Nodes(mass, loss, lambda t: missed(t) + lost)
+    q_mass, v = [*q_mass, arb(0.5)], [*v, -e]
+    log_r = [_mixture(x, q) for x in v]
+    if pair.order is Order.MIXTURE_FIRST:
+        mass = [p * x.exp() for p, x in zip(q_mass, log_r, strict=True)]
+        return _Nodes(mass, log_r, lambda t: missed(t) + lost)
+    return _Nodes(q_mass, [-x for x in log_r], lambda t: missed(t) + lost)
+
+
+def _lattice(pair: DiscreteGaussianShift, demand: Demand) -> _Nodes:
+    s2, c = ball_of(pair.sigma_squared), arb(demand.order)
+    spread = ceil(sqrt(2 * demand.digits * pair.sigma_squared)) + 2
+    low, high = -spread, spread + ceil(demand.order) + 1
+    weight = [(-((arb(k) - 1) ** 2) / (2 * s2)).exp() for k in range(low, high + 1)]
+    loss = [(2 * arb(k) - 1) / (2 * s2) for k in range(low, high + 1)]
+
+    # Gaussian tails, centred at 1 for the mass and at 1 + c for the moment, fall geometrically
+    def beyond(centre: arb) -> arb:
+        up = (-((high - centre) ** 2) / (2 * s2)).exp() / ((high - centre) / s2).expm1()
+        down = (-((low - centre) ** 2) / (2 * s2)).exp() / ((centre - low) / s2).expm1()
+        return up + down
+
+    total = sum(weight, arb(0))
+    total = total.union(total + beyond(arb(1)))
+    tilt = (c * (c + 1) / (2 * s2)).exp()
+    missed = tilt * beyond(1 + c) / total
+    return _Nodes([w / total for w in weight], loss, lambda t: missed)
+
+
+def _finite(pair: DiscreteLaplaceShift | RandomisedAnswers) -> _Nodes:
+    if isinstance(pair, RandomisedAnswers):
+        p, o = ball_of(pair.truth), ball_of(pair.other)
+        gain = (p / o).log()
+        return _Nodes([p, o, (pair.categories - 2) * o], [gain, -gain, arb(0)], lambda t: arb(0))
+    b, n = ball_of(pair.rate), pair.shift
+    inner = (1 - (-b).exp()) / (1 + (-b).exp())
+    mass = [inner * (-b * (n - k)).exp() for k in range(n + 1)]
+    mass[0], mass[n] = (-b * n).exp() / (1 + (-b).exp()), 1 / (1 + (-b).exp())
+    return _Nodes(mass, [b * (2 * k - n) for k in range(n + 1)], lambda t: arb(0))
+
+
+def _nodes(pair: DominatingPair, demand: Demand) -> _Nodes:
+    match pair:
+        case Sampled(base=GaussianShift() as base) if pair.order is Order.GLUED:
+            return _half_line(pair, base, demand)
+        case Sampled(base=GaussianShift() as base) if line := line_of(pair, base, demand):
+            return _whole_line(pair, base, line, demand)
+        case Sampled(base=GaussianShift() as base):
+            return _line_in_panels(pair, base, demand)
+        case Sampled(base=LaplaceShift() as base):
+            return _interval(pair, base, demand)
+        case DiscreteGaussianShift():
+            return _lattice(pair, demand)
+        case DiscreteLaplaceShift() | RandomisedAnswers():
+            return _finite(pair)
+        case _:
+            raise TypeError(f"Expected a pair without a closed form instead got {pair!r}.")
+
+
+def _closed_form(pair: GaussianShift | LaplaceShift | Revealed, z: acb) -> acb:
+    if isinstance(pair, Revealed):
+        return 1 + ball_of(pair.rate) * (_closed_form(pair.base, z) - 1)
+    if isinstance(pair, GaussianShift):
+        return (z * (z + 1) * mu_squared_ball(pair) / 2).exp()
+    e = ball_of(pair.epsilon)
+    return ((1 + z) * (z * e).exp() + z * (-(1 + z) * e).exp()) / (1 + 2 * z)
+
+
+def real_moment(pair: DominatingPair, order: float) -> arb:
+    """Return a ball that contains M(1 + order), order > 0."""
+    return moments_on_line(pair, 0.0, 0, Demand(order, 0.0, _REAL_DIGITS))[0].real
+
+
+def moments_on_line(pair: DominatingPair, step: float, count: int, demand: Demand) -> list[acb]:
+    """Return balls that contain M(1 + demand.order + i k step), k = 0..count."""
+    c = arb(demand.order)
+    if isinstance(pair, GaussianShift | LaplaceShift | Revealed):
+        return [_closed_form(pair, acb(c, arb(step) * k)) for k in range(count + 1)]
+    nodes = _nodes(pair, demand)
+    sums = _turned(nodes.tilted(c), [arb(step) * loss for loss in nodes.loss], count)
+    balls = []
+    for k, value in enumerate(sums):
+        radius = nodes.missed(arb(step) * k).upper()
+        blur = arb(0, radius)
+        balls.append(value + (acb(blur, blur) if k else acb(blur)))
+    return balls
+
+
+def _turned(weights: list[arb], angles: list[arb], count: int) -> list[acb]:
+    """Return Σ_j weights_j exp(i k angles_j), k = 0..count.
+
+    With k = row · columns + column a product of two matrices of few powers, which Arb multiplies
+    many times faster than term by term.
+    """
+    columns = isqrt(count) + 1
+    rows = count // columns + 1
+    left: list[list[acb]] = [[] for _ in range(rows)]
+    right: list[list[acb]] = []
+    for weight, angle in zip(weights, angles, strict=True):
+        powers = _powers(acb(0, angle).exp(), columns + 1)
+        steps = _powers(powers.pop(), rows)
+        right.append(powers)
+        for row, turn in zip(left, steps, strict=True):
+            row.append(weight * turn)
+    sums: list[acb] = (acb_mat(left) * acb_mat(right)).entries()
+    return sums[: count + 1]
+
+
+def _powers(turn: acb, count: int) -> list[acb]:
+    """Return turn^0, ..., turn^(count - 1).
+
+    From halves: one factor after the other, on the unit circle the radii of the balls would double
+    every other power.
+    """
+    powers = [acb(1), turn]
+    while len(powers) < count:
+        half = len(powers) // 2
+        powers.append(powers[half] * powers[len(powers) - half])
+    return powers[:count]
+
+
+def modulus_beyond(pair: DominatingPair, order: float, reach: float) -> arb:
+    """Return an upper bound on |M(1 + order + it)| for |t| >= reach, as `decay.log_decay`."""
+    match pair:
+        case GaussianShift():
+            c, t = arb(order), arb(reach)
+            return (mu_squared_ball(pair) / 2 * (c * (c + 1) - t * t)).exp().upper()
+        case Sampled(base=GaussianShift() as base) if pair.order is not Order.GLUED:
+            return _shifted(pair, base, order, reach).upper()
+        case Sampled(base=GaussianShift() as base):
+            return real_moment(pair, order).min(_walked(pair, base, order, reach)).upper()
+        case _:
+            return real_moment(pair, order).upper()
+
+
+def _shifted(pair: Sampled, base: GaussianShift, order: float, reach: float) -> arb:
+    """Return ∫ |φ(u + iy) r(u + iy)^w| du at w = α + i·reach, for the y that `decay` found.
+
+    Or M(1 + order), if that is less.
+    """
+    alpha_float = signed_exponent(pair, order)
+    _, _, shift = best_shift(pair, sqrt(base.mu_squared), order, reach)
+    line = plan_shift(sqrt(base.mu_squared), alpha_float, float(pair.rate))
+    mu, q, alpha = ball_of(base.mu_squared).sqrt(), ball_of(pair.rate), arb(alpha_float)
+    h, y, big_y, t = arb(line.step), arb(line.height), arb(shift), arb(reach)
+    lifted = (big_y * big_y / 2).exp()
+    rotate = acb(0, mu * big_y).exp() - 1
+    total, ends = arb(0), []
+    for k in range(line.first, line.last + 1):
+        u = h * k
+        v = mu * u - mu * mu / 2
+        log_r = _mixture(v, q)
+        turn = (1 + rotate * (q * (v - log_r).exp())).log()
+        plain = h * _normal_density(u) * (alpha * log_r).exp()
+        ends.append(plain)
+        total += plain * (alpha * turn.real - t * turn.imag).exp()
+    spread = _power_of_cos(alpha, mu * (y + big_y))
+    steep_left, steep_right = _steepness(h * line.first, h * line.last, alpha, mu, q)
+    tails = ends[0] / (h * steep_left).expm1() + ends[-1] / (h * steep_right).expm1()
+    rate = 2 * spread * (y * y / 2).exp() / (2 * arb.pi() * y / h).expm1()
+    # E[r^α] itself, by the same rule without the shift
+    real = (sum(ends, arb(0)) + tails) / (1 - rate)
+    return real.min(lifted * (total + spread * tails + rate * real))
+
+
+def _walked(pair: Sampled, base: GaussianShift, order: float, reach: float) -> arb:
+    """Return the bound of `decay._glued_decay` in balls, on the heights found there.
+
+    The Lipschitz constant E_P[|L| e^{cL}] is at most sqrt(M(c) E_P[L² e^{cL}]), and
+    L² <= (2 sinh(ηL/2)/η)², whose mean is a second difference of M.
+    """
+    mu, q = ball_of(base.mu_squared).sqrt(), ball_of(pair.rate)
+    far, _ = glued_far(pair, sqrt(base.mu_squared), order)
+    limit = _far_bound(mu, q, order, far)
+    heights = [reach, *(t for t in walk_heights(pair, order, far) if t > reach), far]
+    if reach >= far:
+        return limit
+    if len(heights) < 3:
+        return arb.pos_inf()
+    gap = order / 64
+    whole = real_moment(pair, order)
+    around = real_moment(pair, order + gap) + real_moment(pair, order - gap)
+    lipschitz = (whole * (around - 2 * whole)).sqrt() / arb(gap)
+    nodes = _nodes(pair, Demand(order, far, 24.0))
+    weights = nodes.tilted(arb(order))
+    top = max(float(w) for w in weights)
+    kept = [(w, x) for w, x in zip(weights, nodes.loss, strict=True) if float(w) > 1e-12 * top]
+    dropped = sum((w for w in weights if not float(w) > 1e-12 * top), arb(0))
+    for t, following in pairwise(heights):
+        value = sum((w * acb(0, arb(t) * x).exp() for w, x in kept), acb(0))
+        here = abs(value) + dropped + nodes.missed(arb(t))
+        limit = limit.max(here + (arb(following) - arb(t)) * lipschitz)
+    return limit
+
+
+def _far_bound(mu: arb, q: arb, order: float, far: float) -> arb:
+    """Return the bound of `decay.glued_far` on |M| beyond `far`, in balls."""
+    c, root = arb(order), (2 * arb.pi()).sqrt()
+    cells = 400
+    last = (2 + c) * mu + 2
+    best = arb(0)
+    for k in range(cells):
+        a, b = last * k / cells, last * (k + 1) / cells
+        log_g = (2 + c) * _mixture(mu * b, q) - (a + mu / 2) ** 2 / 2 - mu * a
+        best = best.max(log_g.exp())
+    # beyond the cells (log g)' <= (2+c) μ - μ - u < 0
+    variation = (4 * best + 2 * (-mu * mu / 8).exp()) / (root * q * mu)
+    return (1 - q) * (mu / 2 / arb(2).sqrt()).erf() + variation / arb(far)

@@ -1,0 +1,184 @@
+"""The privacy profile of one dominating pair in balls: P(L > x), Q(L > x) and δ(x) = P - e^x Q.
+
+L = log dP/dQ is the loss. Each formula is a threshold test: the loss of every pair here grows (or
+falls) along one real variable.
+"""
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import lru_cache
+from math import ceil, inf, nextafter, sqrt
+
+from flint import arb, ctx
+
+from ..numbers.enclosure import ball_of, precision
+from .pairs import (
+    DiscreteGaussianShift,
+    DiscreteLaplaceShift,
+    DominatingPair,
+    GaussianShift,
+    LaplaceShift,
+    Order,
+    RandomisedAnswers,
+    Revealed,
+    Sampled,
+)
+
+__all__ = ["Lattice", "delta_of", "lattice_of", "mu_squared_ball", "tails_of", "total_variation"]
+
+Tails = tuple[arb, arb]
+
+_ZERO, _ONE = arb(0), arb(1)
+_EITHER = _ZERO.union(_ONE)
+
+
+def mu_squared_ball(pair: GaussianShift) -> arb:
+    """Return a ball that contains every μ² that the pair may stand for."""
+    return ball_of(pair.mu_squared).union(ball_of(pair.mu_squared - pair.slack))
+
+
+def delta_of(pair: DominatingPair, x: arb) -> arb:
+    """Return a ball that contains δ(x) = H_{exp(x)}(P‖Q), for any real x."""
+    p, q = tails_of(pair, x)
+    return p - x.exp() * q
+
+
+@lru_cache(maxsize=1 << 14)
+def total_variation(pair: DominatingPair) -> float:
+    """Return an upper bound on δ(0), the total variation of the pair."""
+    with precision(96):
+        upper = delta_of(pair, arb(0)).upper()
+    return nextafter(float(upper), inf)
+
+
+def tails_of(pair: DominatingPair, x: arb) -> Tails:
+    """Return balls that contain P(L > x) and Q(L > x).
+
+    Raises `ArithmeticError` where x and an end of the range of L cannot be told apart.
+    """
+    match pair:
+        case GaussianShift() | LaplaceShift():
+            return _above(pair, x)
+        case Sampled():
+            return _sampled(pair, x)
+        case Revealed():
+            p, q = _above(pair.base, x)
+            met, missed = ball_of(pair.rate), _ONE if x < 0 else _ZERO if x >= 0 else _EITHER
+            return met * p + (1 - met) * missed, met * q + (1 - met) * missed
+        case _:
+            return _discrete(pair, x)
+
+
+def _sampled(pair: Sampled, x: arb) -> Tails:
+    """Return the tails of a mixture: L = log r(v) or -log r(v), r(v) = 1 - q + q e^v."""
+    q = ball_of(pair.rate)
+    first = pair.order is Order.MIXTURE_FIRST
+    if pair.order is Order.GLUED:
+        first = not x < 0
+    odds = (x if first else -x).expm1() / q
+    if odds <= -1:
+        return (_ONE, _ONE) if first else (_ZERO, _ZERO)
+    if not odds > -1:
+        raise ArithmeticError(f"Expected x={x} apart from the end of the range of the loss.")
+    p, base = (_above if first else _below)(pair.base, odds.log1p())
+    mixed = (1 - q) * base + q * p
+    return (mixed, base) if first else (base, mixed)
+
+
+def _above(base: GaussianShift | LaplaceShift, v: arb) -> Tails:
+    """Return the probabilities under P and Q that the loss of the base exceeds v."""
+    if isinstance(base, GaussianShift):
+        mu, root = mu_squared_ball(base).sqrt(), arb(2).sqrt()
+        return ((v / mu - mu / 2) / root).erfc() / 2, ((v / mu + mu / 2) / root).erfc() / 2
+    e = ball_of(base.epsilon)
+    if v >= e:
+        return _ZERO, _ZERO
+    if v < -e:
+        return _ONE, _ONE
+    return 1 - ((v - e) / 2).exp() / 2, (-(v + e) / 2).exp() / 2
+
+
+def _below(base: GaussianShift | LaplaceShift, v: arb) -> Tails:
+    """Return the probabilities under P and Q that the loss of the base is below v, by symmetry."""
+    p, q = _above(base, -v)
+    return q, p
+
+
+@dataclass(frozen=True, slots=True)
+class Lattice:
+    """The loss of a discrete pair: P(L = (first + 2k) unit) is masses[k], and Q the mirror image.
+
+    A mass of at most `rest` lies elsewhere.
+    """
+
+    unit: arb
+    first: int
+    masses: tuple[arb, ...]
+    rest: arb
+
+
+def lattice_of(pair: DominatingPair, digits: int) -> Lattice:
+    """Return the loss of a discrete pair, but for a mass of about e^-digits."""
+    return _lattice(pair, digits, ctx.prec)
+
+
+@lru_cache(maxsize=64)
+def _lattice(pair: DominatingPair, digits: int, bits: int) -> Lattice:
+    # `bits` is the precision of the balls, and so part of the key
+    match pair:
+        case RandomisedAnswers():
+            p, o = ball_of(pair.truth), ball_of(pair.other)
+            ends = (o, p) if pair.truth > pair.other else (p, o)
+            masses = (ends[0], (pair.categories - 2) * o, ends[1])
+            return Lattice((ends[1] / ends[0]).log() / 2, -2, masses, _ZERO)
+        case DiscreteLaplaceShift():
+            return _discrete_laplace(pair)
+        case DiscreteGaussianShift():
+            return _discrete_gaussian(pair, digits)
+        case _:
+            raise TypeError(f"Expected a discrete pair instead got {pair!r}.")
+
+
+def _discrete_laplace(pair: DiscreteLaplaceShift) -> Lattice:
+    b, n = ball_of(pair.rate), pair.shift
+    unit = (-b).exp()
+    centre = (1 - unit) / (1 + unit)
+    mass = [centre * (-b * k).exp() for k in range(n + 1)]
+    mass[0], mass[n] = 1 / (1 + unit), (-b * n).exp() / (1 + unit)
+    return Lattice(b, -n, tuple(reversed(mass)), _ZERO)
+
+
+def _discrete_gaussian(pair: DiscreteGaussianShift, digits: int) -> Lattice:
+    s2 = ball_of(pair.sigma_squared)
+    spread = ceil(sqrt(2 * digits * float(pair.sigma_squared))) + 2
+    weight = [(-(arb(k) ** 2) / (2 * s2)).exp() for k in range(spread + 1)]
+    # beyond, the terms fall geometrically
+    beyond = (-(arb(spread + 1) ** 2) / (2 * s2)).exp()
+    rest = 2 * beyond / (1 - (-(arb(spread) + 1) / s2).exp())
+    total = 2 * sum(weight[1:], _ZERO) + weight[0] + _ZERO.union(rest)
+    masses = tuple(weight[abs(k)] / total for k in range(-spread, spread + 1))
+    return Lattice(1 / (2 * s2), 1 - 2 * spread, masses, (rest / total).upper())
+
+
+@lru_cache(maxsize=64)
+def _atoms(pair: DominatingPair, bits: int) -> tuple[list[arb], list[arb], list[arb]]:
+    """Return the losses in rising order and, for each, P and Q of losses not below it (and zero).
+
+    What lies beyond the atoms kept is in the radius of the sums.
+    """
+    lattice = lattice_of(pair, bits)
+    places = range(lattice.first, lattice.first + 2 * len(lattice.masses), 2)
+    mass = dict(zip(places, lattice.masses, strict=True))
+    kept = sorted({*mass, *(-place for place in mass)})
+    start = _ZERO.union(lattice.rest)
+    above_p, above_q = [start], [start]
+    for place in reversed(kept):
+        above_p.append(above_p[-1] + mass.get(place, _ZERO))
+        above_q.append(above_q[-1] + mass.get(-place, _ZERO))
+    return [lattice.unit * place for place in kept], above_p[::-1], above_q[::-1]
+
+
+def _discrete(pair: DominatingPair, x: arb) -> Tails:
+    losses, above_p, above_q = _atoms(pair, ctx.prec)
+    place = bisect_right(losses, x)
+    return above_p[place], above_q[place]

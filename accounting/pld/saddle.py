@@ -1,0 +1,190 @@
+"""Bounds from one moment, in doubles, and the order at which they are best: the saddle point.
+
+For every order c > 0, δ(ε) <= M(1+c) e^{-cε} c^c / (1+c)^{1+c} (Canonne, Kamath, Steinke 2020,
+Proposition 12). Orders are c = 2^(g/4) for whole g, so that the moments which one query took are
+found again by the next.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from math import log1p, log2, sqrt
+from typing import Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from .moments import log_real_moments
+from .pairs import DominatingPair
+
+__all__ = [
+    "LOWEST_GRADE",
+    "Counts",
+    "Weights",
+    "chernoff_delta",
+    "chernoff_deltas",
+    "entropy",
+    "epsilon_by_moments",
+    "epsilons_by_moments",
+    "log_moment",
+    "order_of",
+    "real_moment",
+    "sketch",
+]
+
+Floats = npt.NDArray[np.float64]
+Grades = npt.NDArray[np.int64]
+Counts = Mapping[DominatingPair, int]
+T = TypeVar("T", float, Floats)
+
+Weights = Mapping[DominatingPair, int] | Mapping[DominatingPair, float]
+
+LOWEST_GRADE, _HIGHEST_GRADE = -160, 260
+_BLOCK = 8
+_SKETCH = 48
+"""Most pairs by which a contour is placed."""
+
+
+def order_of(grade: int) -> float:
+    """Return the order c of a place on the geometric grid."""
+    return float(2.0 ** (grade / 4))
+
+
+def _grade_of(order: float) -> int:
+    grade = round(4 * log2(min(max(order, 2.0**-8), 2.0**60)))
+    return min(max(grade, LOWEST_GRADE), _HIGHEST_GRADE)
+
+
+@lru_cache(maxsize=65536)
+def _block_of_moments(pair: DominatingPair, block: int) -> tuple[float, ...]:
+    grades = range(block * _BLOCK, (block + 1) * _BLOCK)
+    found = log_real_moments(pair, np.array([order_of(g) for g in grades]))
+    return tuple(float(x) for x in found)
+
+
+def real_moment(pair: DominatingPair, grade: int) -> float:
+    """Return log M(1+c) of a pair at the order of this place; infinity where out of reach."""
+    block, place = divmod(grade, _BLOCK)
+    return _block_of_moments(pair, block)[place]
+
+
+def sketch(counts: Counts) -> Weights:
+    """Return a few of very many pairs, weighted to stand for all: enough to place a contour by."""
+    if len(counts) <= _SKETCH:
+        return counts
+    by_cost = sorted(counts.items(), key=lambda item: item[1] * real_moment(item[0], 0))
+    stride = len(by_cost) / _SKETCH
+    picked = [by_cost[int((k + 0.5) * stride)] for k in range(_SKETCH)]
+    return {pair: n * stride for pair, n in picked}
+
+
+def log_moment(counts: Weights, grade: int) -> float:
+    """Return log M(1+c) of a composition."""
+    return sum(n * real_moment(pair, grade) for pair, n in counts.items())
+
+
+def entropy(c: float) -> float:
+    """Return c log c - (1+c) log(1+c), the last factor of the bound."""
+    return -c * log1p(1 / c) - log1p(c)
+
+
+def _lowest(objective: Callable[[int], float], start: int) -> int:
+    """Return the place of the minimum of a quasi-convex function on the grid, sought from start.
+
+    Infinite values are taken to lie to the right of the minimum.
+    """
+
+    def beyond(sign: int) -> int:
+        here, step = start, 1
+        while True:
+            there = min(max(here + sign * step, LOWEST_GRADE), _HIGHEST_GRADE)
+            before, after = objective(here), objective(there)
+            if there == here or after > before or (sign > 0 and after == before):
+                return there
+            here, step = there, 2 * step
+
+    low, high = beyond(-1), beyond(1)
+    while high - low > 2:
+        left, right = low + (high - low) // 3, high - (high - low) // 3
+        if objective(left) <= objective(right):
+            high = right
+        else:
+            low = left
+    return min(range(low, high + 1), key=objective)
+
+
+class _Bound(Protocol):
+    """A bound from log M(1+c) + entropy(c), c, and a log δ or ε; numbers or arrays alike."""
+
+    def __call__(self, height: T, order: T, value: T, /) -> T: ...
+
+
+def _best(
+    counts: Counts, values: Floats, bound: _Bound, guess: Callable[[float], float]
+) -> tuple[Floats, Grades]:
+    """Return the least `bound` over all orders for each of `values`, and the place of that order.
+
+    It is quasi-convex in the order, and the best order monotone in the value, so that those of the
+    extreme values bracket all.
+    """
+    weights = sketch(counts)
+
+    def height(weights: Weights, grade: int) -> float:
+        return log_moment(weights, grade) + entropy(order_of(grade))
+
+    def lowest(value: float) -> int:
+        return _lowest(
+            lambda g: bound(height(weights, g), order_of(g), value), _grade_of(guess(value))
+        )
+
+    ends = sorted({lowest(float(x)) for x in {np.min(values), np.max(values)}})
+    grades = np.arange(ends[0], ends[-1] + 1)
+    orders = np.array([order_of(int(g)) for g in grades])
+    heights = np.array([height(weights, int(g)) for g in grades])
+    table = bound(heights[:, None], orders[:, None], values)
+    places = np.argmin(table, axis=0)
+    for place in set(places.tolist()):
+        heights[place] = height(counts, int(grades[place]))
+    return bound(heights[places], orders[places], values), grades[places]
+
+
+def _like_gaussian(counts: Counts) -> float:
+    """Return the μ² of the Gaussian shift with the same M(2): where to start the search."""
+    return max(log_moment(sketch(counts), 0), 1e-300)
+
+
+def _epsilon_bound(height: T, order: T, log_delta: T) -> T:
+    return (height - log_delta) / order
+
+
+def _log_delta_bound(height: T, order: T, epsilon: T) -> T:
+    return height - order * epsilon
+
+
+def epsilons_by_moments(counts: Counts, log_deltas: Floats) -> tuple[Floats, Grades]:
+    """Return upper bounds on ε(δ) from one moment each, and the places of the best orders."""
+    mu_squared = _like_gaussian(counts)
+    found, grades = _best(
+        counts, log_deltas, _epsilon_bound, lambda log_delta: sqrt(2 * (1 - log_delta) / mu_squared)
+    )
+    return np.maximum(found, 0.0), grades
+
+
+def epsilon_by_moments(counts: Counts, log_delta: float) -> tuple[float, int]:
+    """Return an upper bound on ε(δ) from one moment, and the place of the best order."""
+    found, grades = epsilons_by_moments(counts, np.array([log_delta]))
+    return float(found[0]), int(grades[0])
+
+
+def chernoff_deltas(counts: Counts, epsilons: Floats) -> tuple[Floats, Grades]:
+    """Return upper bounds on log δ(ε) from one moment each, and the places of the best orders."""
+    mu_squared = _like_gaussian(counts)
+    found, grades = _best(
+        counts, epsilons, _log_delta_bound, lambda epsilon: epsilon / mu_squared - 0.5
+    )
+    return np.minimum(found, 0.0), grades
+
+
+def chernoff_delta(counts: Counts, epsilon: float) -> tuple[float, int]:
+    """Return an upper bound on log δ(ε) from one moment, and the place of the best order."""
+    found, grades = chernoff_deltas(counts, np.array([epsilon]))
+    return float(found[0]), int(grades[0])

@@ -1,0 +1,1 @@
+"""Certificates and what finds them: rules, prover, Coq goals."""

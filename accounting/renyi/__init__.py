@@ -1,0 +1,1 @@
+"""Renyi differential privacy: divergences of mechanisms, amplification by sampling, accountants."""

@@ -1,0 +1,127 @@
+"""Hidden samples: under which relations a sampled mechanism has a rule, and what groups pay.
+
+Sampling amplifies only where leaving a record out of the sample leaves nothing of it behind, and
+only under the relation for which that is proved.
+"""
+
+from fractions import Fraction
+from functools import partial
+
+from ...mechanisms.adjacency import Adjacency
+from ...mechanisms.errors import require_positive_int
+from ...mechanisms.events import (
+    DiscreteGaussianStep,
+    DiscreteLaplaceStep,
+    GaussianMixtureStep,
+    GaussianStep,
+    LaplaceStep,
+    Mechanism,
+    PoissonSampled,
+    RandomisedResponse,
+    Repeated,
+    SampledWithoutReplacement,
+)
+from ...mechanisms.sensitivity import Derivation, Sensitivity, float_up, scaled
+from ..composition import Account, UnpricedMechanism
+from ..proof.rules.sensitivity import MEANS
+
+__all__ = ["in_groups", "require_amplification"]
+
+_WITHOUT = (Adjacency.ADD_REMOVE_ONE, Adjacency.ZERO_OUT_ONE)
+
+
+def require_amplification(mechanism: Mechanism) -> None:
+    """Raise `UnpricedMechanism` unless the theorem on this kind of sampling covers `mechanism`.
+
+    Poisson sampling: add/remove or zero-out; a fixed batch: replace-one; a Gaussian mixture step:
+    any of these. Under add/remove a sampled sum must not be divided by the number of records, which
+    is not public. Other mechanisms pass.
+    """
+    match mechanism:
+        case PoissonSampled():
+            _require_relation(mechanism, mechanism.event.sensitivity, _WITHOUT)
+        case SampledWithoutReplacement():
+            _require_relation(mechanism, mechanism.event.sensitivity, (Adjacency.REPLACE_ONE,))
+        case GaussianMixtureStep():
+            allowed = (*_WITHOUT, Adjacency.REPLACE_ONE)
+            _require_relation(mechanism, mechanism.sampled, allowed)
+        case _:
+            pass
+
+
+def _require_relation(
+    mechanism: Mechanism, sensitivity: Sensitivity, allowed: tuple[Adjacency, ...]
+) -> None:
+    if sensitivity.adjacency not in allowed:
+        names = " or ".join(relation.value for relation in allowed)
+        raise UnpricedMechanism(mechanism, f"under {names}", "this kind of sampling")
+    if sensitivity.adjacency is Adjacency.ADD_REMOVE_ONE and _has_mean(sensitivity.derivation):
+        raise UnpricedMechanism(
+            mechanism, "divided by public numbers under add/remove", "a sampled sum"
+        )
+
+
+def _has_mean(derivation: Derivation) -> bool:
+    return derivation.rule in MEANS or any(map(_has_mean, derivation.premises))
+
+
+def in_groups(account: Account, size: int) -> Account:
+    """Return what `size` records pay together that are all there or all not, as one person's are.
+
+    All of them are added, all removed, all zeroed or all replaced. Data sets that differ by adding
+    some records and removing others are not covered where a Poisson sample is drawn.
+
+    Additive noise meets `size` times the shift, randomised response as many answers. Of a Poisson
+    sample of rate q some of the group is part with probability p = 1 - (1-q)^size. Given the part
+    of all others, the release without the group is Q, the noise alone, and with it (1-p) Q + p R,
+    where R is a mixture of the noise shifted by vectors v of length <= `size` Δ. Then
+
+        H_γ((1-p)Q + pR ‖ Q) = p H_c(R ‖ Q)    c = 1 + (γ-1)/p    (1 - γ where c < 0)
+        H_γ(Q ‖ (1-p)Q + pR) = g H_(γp/g)(Q ‖ R)    g = 1 - γ(1-p)    (0 where g <= 0)
+
+    and both are convex in R, so at most those of one shift v, which grow with its length: the pair
+    of rate p and shift `size` Δ dominates in each order. What is true given the others' part is
+    true of the mixture over it, by joint convexity. A larger p, as rounding gives it, dominates by
+    post-processing: replace the output by fresh noise Q now and then. That step is also why p =
+    `size` q will do where draws are not independent (fixed batch, mixture step).
+
+    Of a fixed batch drawn from n records under replace-one, both neighbours' batches avoid the
+    group with equal probability and then release alike; otherwise members can be exchanged one by
+    one for a uniform choice of others, which moves the release by at most `size` Δ and makes the
+    batch one that avoids the group. So the glued pair of that shift dominates (advanced joint
+    convexity: Balle, Barthe, Gaboardi 2018, Theorems 2 and 11).
+
+    Raises `InvalidParameter` unless `size` is a whole number >= 1.
+    """
+    require_positive_int("size", size)
+    return account if size == 1 else account.in_groups(size, partial(_grouped, size=size))
+
+
+def _grouped(mechanism: Mechanism, size: int) -> Mechanism:
+    match mechanism:
+        case GaussianStep() | LaplaceStep():
+            return _shifted(mechanism, size)
+        case DiscreteGaussianStep(sensitivity=one, noise_std=noise_std):
+            return DiscreteGaussianStep(scaled(one, size), noise_std)
+        case DiscreteLaplaceStep(sensitivity=one, scale=scale):
+            return DiscreteLaplaceStep(scaled(one, size), scale)
+        case RandomisedResponse():
+            return Repeated(mechanism, size)
+        case PoissonSampled(event=event, rate=rate):
+            some = 1 - (1 - Fraction(rate)) ** size
+            return PoissonSampled(_shifted(event, size), min(1.0, float_up(some)))
+        case SampledWithoutReplacement(event=event, batch=batch, records=records):
+            larger = min(batch * size, records)
+            return SampledWithoutReplacement(_shifted(event, size), larger, records)
+        case GaussianMixtureStep(constant=constant, sampled=sampled):
+            rate = min(1.0, float_up(Fraction(mechanism.rate) * size))
+            constant, sampled = scaled(constant, size), scaled(sampled, size)
+            return GaussianMixtureStep(constant, sampled, rate, mechanism.noise_std)
+        case _:
+            raise UnpricedMechanism(mechanism, "for a group", "a single mechanism")
+
+
+def _shifted(step: GaussianStep | LaplaceStep, size: int) -> GaussianStep | LaplaceStep:
+    if isinstance(step, GaussianStep):
+        return GaussianStep(scaled(step.sensitivity, size), step.noise_std)
+    return LaplaceStep(scaled(step.sensitivity, size), step.scale)

@@ -1,0 +1,211 @@
+"""A claim of the user's own in a file: strict TOML, read within limits, nothing executed.
+
+    adjacency = "zero-out-one"
+    tuning = "on public data"
+
+    [promise]
+    epsilon = 2.0
+    delta = 1e-5
+
+    [[releases]]
+    mechanism = "gaussian"
+    sensitivity = 1.0
+    noise_std = 20.0
+    rounds = 100
+    sampling = "none"
+
+Instead of `[[releases]]` a file may say `run = "run.toml"`, a run's configuration, or have a
+section `[function]` about a Python function, whose sensitivity is promised. What is left out is
+"not stated"; the court reads it in every way that it could mean.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from ...data.strict import ConfigurationError, converted, read_toml
+from ...mechanisms import Adjacency
+from .own import Kind, OwnPromise, PromisedEpsilon, PromisedMu, PromisedRho, Sampling, StatedRelease
+
+__all__ = ["ClaimFile", "Function", "Tuning", "beside", "promise_from_text", "read_claim"]
+
+_Positive = Annotated[float, msgspec.Meta(gt=0, le=1e30)]
+_Size = Annotated[float, msgspec.Meta(ge=0, le=1e30)]
+_Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+_Rounds = Annotated[int, msgspec.Meta(ge=1, le=10**9)]
+_Records = Annotated[int, msgspec.Meta(ge=1, le=10**12)]
+_Name = Annotated[str, msgspec.Meta(min_length=1, max_length=80)]
+_Reference = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+_MOST_RELEASES = 200
+
+
+class _Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    pass
+
+
+class Tuning(Enum):
+    """How settings were chosen."""
+
+    NONE = "none"
+    PUBLIC = "on public data"
+    ACCOUNTED = "on the data, and among the releases"
+    UNACCOUNTED = "on the data, not accounted"
+
+
+class PromiseSection(_Section, frozen=True, kw_only=True):
+    """What is promised: epsilon with delta, or rho, or mu, or (of a function) a sensitivity."""
+
+    epsilon: _Size | None = None
+    delta: Annotated[float, msgspec.Meta(gt=0, lt=1)] | None = None
+    rho: _Positive | None = None
+    mu: _Positive | None = None
+    sensitivity: _Positive | None = None
+
+    def __post_init__(self) -> None:
+        kinds = [self.epsilon, self.rho, self.mu, self.sensitivity]
+        if sum(kind is not None for kind in kinds) != 1:
+            raise ValueError("Expected one of epsilon, rho, mu, sensitivity")
+        if (self.epsilon is None) != (self.delta is None):
+            raise ValueError("Expected delta with epsilon, and only there")
+
+    def made(self) -> OwnPromise:
+        """Return the promise about releases."""
+        if self.epsilon is not None and self.delta is not None:
+            return PromisedEpsilon(self.epsilon, self.delta)
+        if self.rho is not None:
+            return PromisedRho(self.rho)
+        if self.mu is not None:
+            return PromisedMu(self.mu)
+        raise ConfigurationError("Expected a promise of epsilon, rho or mu for releases.")
+
+
+class ReleaseSection(_Section, frozen=True, kw_only=True):
+    """One kind of release, `rounds` times; `noise_multiplier` is noise_std over the sensitivity."""
+
+    mechanism: Kind
+    name: _Name = "release"
+    sensitivity: _Size | None = None
+    noise_std: _Size | None = None
+    noise_multiplier: _Size | None = None
+    scale: _Size | None = None
+    truth: _Share | None = None
+    rounds: _Rounds | None = None
+    sampling: Sampling | None = None
+    rate: _Share | None = None
+    batch: _Records | None = None
+    records: _Records | None = None
+    party: _Name | None = None
+
+    def __post_init__(self) -> None:
+        _require_printable(self.name, self.party)
+        laplace = self.mechanism in (Kind.LAPLACE, Kind.DISCRETE_LAPLACE)
+        gaussian = self.mechanism in (Kind.GAUSSIAN, Kind.DISCRETE_GAUSSIAN)
+        if self.scale is not None and not laplace:
+            raise ValueError("Expected scale with laplace noise only")
+        if self.noise_std is not None and not gaussian:
+            raise ValueError("Expected noise_std with gaussian noise only")
+        if self.truth is not None and self.mechanism is not Kind.RANDOMISED_RESPONSE:
+            raise ValueError("Expected truth with randomised-response only")
+        apart = self.noise_std is None and self.sensitivity is None
+        if self.noise_multiplier is not None and not (gaussian and apart):
+            raise ValueError(
+                "Expected noise_multiplier with gaussian noise, without noise_std and sensitivity"
+            )
+        if self.batch is not None and self.rate is not None:
+            raise ValueError("Expected either rate or batch")
+        if self.batch is not None and self.records is not None and self.batch > self.records:
+            raise ValueError(f"Expected batch={self.batch} in [1, records={self.records}]")
+
+    def made(self) -> StatedRelease:
+        """Return the release."""
+        by_multiplier = self.noise_multiplier is not None
+        noise = (self.noise_multiplier, self.noise_std, self.scale, self.truth)
+        return StatedRelease(
+            self.mechanism,
+            sensitivity=1.0 if by_multiplier else self.sensitivity,
+            noise=next((value for value in noise if value is not None), None),
+            rounds=self.rounds,
+            sampling=self.sampling,
+            rate=self.rate,
+            batch=self.batch,
+            records=self.records,
+            party=self.party,
+            name=self.name,
+        )
+
+
+class Function(_Section, frozen=True, kw_only=True):
+    """A function of the user's own, `code = "mine.py:name"`: f(rows, labels, public) -> array.
+
+    `count` records of `features` entries, rows cut to `row_bound`; `public` numbers in
+    [-public_bound, public_bound] at which both data sets are looked at.
+    """
+
+    code: _Reference
+    count: Annotated[int, msgspec.Meta(ge=1, le=10_000)]
+    features: Annotated[int, msgspec.Meta(ge=1, le=100)]
+    row_bound: Annotated[float, msgspec.Meta(gt=0, le=1e9)] = 1.0
+    labels: Annotated[tuple[float, ...], msgspec.Meta(min_length=1, max_length=100)] = (-1.0, 1.0)
+    public: Annotated[int, msgspec.Meta(ge=0, le=100)] = 0
+    public_bound: Annotated[float, msgspec.Meta(gt=0, le=1e9)] = 1.0
+
+
+class ClaimFile(_Section, frozen=True, kw_only=True):
+    """A claim: what is promised, of what, and what else is stated."""
+
+    promise: PromiseSection
+    title: _Name = "a claim"
+    adjacency: Adjacency | None = None
+    unit: _Name | None = None
+    tuning: Tuning | None = None
+    preprocessing: _Reference | None = None
+    releases: Annotated[tuple[ReleaseSection, ...], msgspec.Meta(max_length=_MOST_RELEASES)] = ()
+    run: _Reference | None = None
+    function: Function | None = None
+
+    def __post_init__(self) -> None:
+        _require_printable(self.title, self.unit, self.preprocessing, self.run)
+        if sum((bool(self.releases), self.run is not None, self.function is not None)) != 1:
+            raise ValueError("Expected one of [[releases]], run, [function]")
+        if (self.promise.sensitivity is None) != (self.function is None):
+            raise ValueError("Expected a promised sensitivity with [function], and only there")
+
+
+def read_claim(path: Path) -> ClaimFile:
+    """Return the claim in a TOML file, or raise `ConfigurationError`."""
+    return read_toml(path, ClaimFile)
+
+
+def promise_from_text(text: str) -> OwnPromise:
+    """Return the promise in a text such as "epsilon=1, delta=1e-5"; nothing is evaluated."""
+    values: dict[str, object] = {}
+    for part in text[:200].split(","):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or name in values:
+            raise ConfigurationError(f"--promise: Expected name=value once each, not {part!r}.")
+        values[name] = value
+    return converted(values, PromiseSection, source="--promise", texts=True).made()
+
+
+def beside(claim: Path, name: str) -> Path:
+    """Return the file that a claim names: beside the claim or below, never elsewhere.
+
+    Raises `ConfigurationError`.
+    """
+    folder = claim.resolve().parent
+    path = (folder / name).resolve()
+    if not path.is_relative_to(folder):
+        raise ConfigurationError(f"{claim}: Expected a file beside the claim instead got {name!r}.")
+    if not path.is_file():
+        raise ConfigurationError(f"{claim}: Expected an existing file instead got {name!r}.")
+    return path
+
+
+def _require_printable(*texts: str | None) -> None:
+    for text in texts:
+        if text is not None and not text.isprintable():
+            raise ValueError(f"Expected a name of printable characters instead got {text!r}")

@@ -1,0 +1,63 @@
+"""Strict TOML: every key known, every value in range, and the nearest known word when not.
+
+A file from a stranger is read within limits: a large or deeply nested one would keep the parser
+busy for minutes.
+"""
+
+import tomllib
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from ..mechanisms.errors import DpledgerError
+from .hints import hint
+
+__all__ = ["ConfigurationError", "converted", "parse_toml", "read_toml"]
+
+_MOST_BYTES = 1 << 16
+# the parser's time grows with the square of a dotted name's length
+_MOST_DOTS = 200
+_SHOWN = 300
+
+_Struct = TypeVar("_Struct", bound=msgspec.Struct)
+
+
+class ConfigurationError(DpledgerError, ValueError):
+    """A configuration is not readable or not allowed; nothing was loaded, run or spent."""
+
+
+def read_toml(path: Path, kind: type[_Struct]) -> _Struct:
+    """Return the configuration in a TOML file, or raise `ConfigurationError`."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(_MOST_BYTES + 1)
+        text = content.decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{path}: Expected a readable TOML file ({error}).") from error
+    if len(content) > _MOST_BYTES:
+        raise ConfigurationError(f"{path}: Expected at most {_MOST_BYTES} bytes.")
+    return parse_toml(text, kind, source=str(path))
+
+
+def parse_toml(text: str, kind: type[_Struct], *, source: str) -> _Struct:
+    """Return the configuration in TOML `text`; `source` is what messages call it."""
+    if max(line.count(".") for line in text.split("\n")) > _MOST_DOTS:
+        raise ConfigurationError(f"{source}: Expected at most {_MOST_DOTS} dots in a line.")
+    try:
+        values = tomllib.loads(text)
+    # a number of thousands of digits is a plain ValueError
+    except (ValueError, RecursionError) as error:
+        raise ConfigurationError(f"{source}: Expected TOML ({error}).") from error
+    return converted(values, kind, source=source)
+
+
+def converted(
+    values: dict[str, Any], kind: type[_Struct], *, source: str, texts: bool = False
+) -> _Struct:
+    """Return `values` as a configuration; with `texts`, numbers may be written as texts."""
+    try:
+        return msgspec.convert(values, kind, strict=not texts)
+    except msgspec.ValidationError as error:
+        told = f"{error}{hint(str(error), kind, values)}."
+        raise ConfigurationError(f"{source}: {told[:_SHOWN]}") from error

@@ -1,0 +1,59 @@
+"""The claims of PS-ADMM (Ding, Errapotu, Zhang, Pan, Han 2019, stochastic steps in a star)."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from ...accounting.guarantee import guarantee
+from ...accounting.numbers.enclosure import Enclosure
+from ...audits.claims.claim import Paper
+from ...audits.claims.sweep import Sweep
+from .access import MESSAGES, STEP_SIZES
+from .constant import linear_epsilon
+from .gradient import GRADIENT
+from .loop import AVERAGE, LOOP, LoopPromise, WeightsPromise
+from .mechanism import GAUSSIAN, classical_step
+from .repair import REPAIR
+from .setting import PsSetting
+from .total import CONSTANTS, WHOLE_RUN, TotalPromise
+
+__all__ = ["PAPER", "LoopPromise", "PsSetting", "TotalPromise", "WeightsPromise"]
+
+
+PAPER = Paper(
+    name="ding2019_stochastic",
+    title="Ding, Errapotu, Zhang, Gong, Pan, Han 2019: PS-ADMM with stochastic steps",
+    setting=PsSetting(),
+    evidence=Path(__file__).with_name("evidence.json"),
+    claims=(
+        GRADIENT,
+        CONSTANTS,
+        WHOLE_RUN,
+        AVERAGE,
+        LOOP,
+        MESSAGES,
+        GAUSSIAN,
+        STEP_SIZES,
+        REPAIR,
+    ),
+    sweeps=(
+        Sweep(
+            "PS-3",
+            "c, the constant of Theorem 2",
+            (1, 1.25, 1.5, 2, 2.5, 3, 3.5, 4, 5, 6, 8, 10),
+            at=lambda s, c: replace(s, c=c),
+            claimed=lambda s: Enclosure.of(s.epsilon),
+            certified=lambda s: linear_epsilon(s, 1.0),
+            caption="Linear losses alone, whose gradients are not sampled at all: a lower bound on "
+            "what any data may cost.",
+        ),
+        Sweep(
+            "PS-7",
+            "claimed epsilon",
+            (0.1, 0.5, 1, 2, 3, 4, 5, 6, 7, 7.5, 8, 9, 10, 12),
+            at=lambda s, epsilon: replace(s, epsilon=float(epsilon)),
+            claimed=lambda s: Enclosure.of(s.epsilon),
+            certified=lambda s: guarantee(classical_step(s), delta=s.delta).epsilon,
+            caption="One release with Definition 2's noise.",
+        ),
+    ),
+)

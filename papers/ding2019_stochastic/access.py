@@ -1,0 +1,79 @@
+"""PS-6 and PS-8: what leaves, and what is taken for public."""
+
+from collections.abc import Callable
+from math import sqrt
+
+import numpy as np
+
+from ...accounting.gaussian.exact import delta_from_epsilon
+from ...accounting.numbers.enclosure import Enclosure
+from ...audits.claims.claim import Case, Counterexample
+from ...audits.claims.gaussian_event import likelihood_event
+from ...audits.claims.structure import MessagesOnlyPromise, PublicPromise
+from ...audits.neighbours import NeighbourPair, turned_record
+from ...mechanisms.curators import Curator
+from ...mechanisms.private_data import PrivateDataset
+from ...mechanisms.protocols import FloatArray
+from ...solvers.stochastic import PublishedPsAdmm
+from .setting import PsSetting, claim, stochastic_rounds
+
+__all__ = ["MESSAGES", "STEP_SIZES"]
+
+_RECORDS = 3
+
+
+def _provider_pair(s: PsSetting) -> NeighbourPair:
+    """Two providers with few records; the first one's first record differs."""
+    return turned_record(("provider 0", "provider 1"), each=_RECORDS, row_bound=s.G)
+
+
+def _published(s: PsSetting) -> Callable[[PrivateDataset, Curator], object]:
+    """A few rounds, whose noise makes a provider's gradients 1-GDP where losses are linear."""
+    rounds, steps = min(s.K, 3), min(s.S, 4)
+    noise_std = sqrt(rounds * steps) * 2 * s.G / _RECORDS
+    return PublishedPsAdmm(stochastic_rounds(s, rounds, steps), noise_std).solve
+
+
+def _all_messages(case: Case[PsSetting]) -> Counterexample:
+    """Everything that both providers send, against what the first one's gradients cost."""
+    s, one = case.setting, Enclosure.of(1)
+    allowed = delta_from_epsilon(mu_squared=1, epsilon=1).upper_float
+    return likelihood_event(_published(s), _provider_pair(s), mu=one, epsilon=one, delta=allowed)
+
+
+def _step_size(_: PsSetting, rows: FloatArray) -> str:
+    """Theorem 3's condition on eta, of the records: mu_f is their least curvature at 0."""
+    curvatures = np.linalg.eigvalsh(rows.T @ rows / len(rows)) / 4
+    least, greatest = float(curvatures[0]), float(curvatures[-1])
+    return f"eta <= {least / (8 * greatest**2 + 2 * least * greatest):.6g}"
+
+
+def _few_rows(_: PsSetting) -> tuple[FloatArray, FloatArray]:
+    rows = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0], [0.6, 0.8]])
+    return rows, np.vstack([rows[:-1], [[0.6, 0.0]]])
+
+
+MESSAGES = claim(
+    "PS-6",
+    "what is released",
+    "all messages and the final model are functions of the noisy gradients",
+    "Algorithm 2",
+    MessagesOnlyPromise(_published, pair=_provider_pair),
+    attack=_all_messages,
+)
+
+
+STEP_SIZES = claim(
+    "PS-8",
+    "step sizes",
+    "eta, from mu_f and nu_f, and K are public",
+    "Theorems 3 and 4",
+    PublicPromise(
+        _step_size,
+        rows=_few_rows,
+        argument=lambda _: (
+            "mu_f, the strong convexity of the data term, is a function of the records.",
+            "Logistic loss without a regulariser has mu_f = 0: no eta > 0 is admissible.",
+        ),
+    ),
+)

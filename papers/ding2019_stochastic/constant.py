@@ -1,0 +1,165 @@
+"""How large the constant c of Theorem 2 has to be: for given data sets, and for any."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from math import exp, log
+
+from flint import arb
+from scipy.optimize import brentq
+
+from ...accounting.gaussian.exact import epsilon_from_delta, mu_from_epsilon_delta
+from ...accounting.guarantee import guarantee
+from ...accounting.numbers.enclosure import Enclosure, Undecided, ball_of, precision
+from ...accounting.pld import PrivacyProfile
+from ...accounting.pld.pairs import GaussianShift, Order, Sampled
+from ...audits.claims.critical import critical_epsilon
+from ...audits.claims.mixture_pair import MixturePair
+from .setting import PsSetting, linear_run, noisy_gradient, printed_noise
+
+__all__ = [
+    "bracket",
+    "breaks_at",
+    "full_gradient_c",
+    "linear_epsilon",
+    "measured",
+    "necessary_c",
+    "regime_constants",
+    "sufficient_c",
+    "upper_bound",
+    "worst_pair",
+    "worst_shifts",
+]
+
+_BITS = 128
+_MEASURED = 1e-8
+_LEAST_C = 1e-3
+_SHARES = tuple(Fraction(k, 400) for k in (2, 4, 6, 8, 10, 14))
+
+
+def worst_shifts(s: PsSetting) -> tuple[float, float]:
+    """Return how far the worst data sets' gradients are apart: always, and more if drawn."""
+    moved = (1 if s.zero_out else 2) * s.G
+    if s.logistic:
+        # the slope at the anchor is 0, at v it is 1: nothing moves unless the record is drawn
+        return 0.0, moved
+    # the anchor's full gradient moves back while the drawn record goes far ahead
+    return -moved / s.M, 2 * moved
+
+
+def worst_pair(s: PsSetting, c: float) -> MixturePair:
+    """Return the noisy gradients of these two data sets."""
+    constant, sampled = worst_shifts(s)
+    noise = printed_noise(replace(s, c=c))
+    return MixturePair(constant=constant, sampled=sampled, rate=1 / s.M, noise_std=noise)
+
+
+def measured(value: float) -> Enclosure:
+    """Return a number that was found in doubles, with room for what doubles do."""
+    with precision(_BITS):
+        return Enclosure.from_ball(ball_of(value) * arb(1, _MEASURED))
+
+
+def upper_bound(s: PsSetting) -> float:
+    """Return a bound on the run's epsilon for any data, by the best split of the noise."""
+    return _split_bound(s, _best_share(s))
+
+
+def _split_bound(s: PsSetting, share: Fraction) -> float:
+    """That bound where the full gradient has this share of the noise's variance.
+
+    c + r_J + noise is a function of c + one share of the noise and r_J + the rest of it.
+    """
+    step = noisy_gradient(s)
+    variance = Fraction(step.noise_std) ** 2
+    # the sample of a null record's neighbour may hold another record instead: twice as far
+    sampled = step.sampled.squared * (4 if s.zero_out else 1)
+    profile = PrivacyProfile.of_pairs(
+        {
+            GaussianShift(s.steps * step.constant.squared / (variance * share)): 1,
+            Sampled(
+                GaussianShift(sampled / (variance * (1 - share))), Fraction(1, s.M), Order.GLUED
+            ): s.steps,
+        }
+    )
+    return profile.epsilon_upper(s.delta)
+
+
+def _best_share(s: PsSetting) -> Fraction:
+    return min(_SHARES, key=lambda share: _split_bound(s, share))
+
+
+def sufficient_c(s: PsSetting, necessary: float) -> float:
+    """Return a c that is enough for any data, from one that is `necessary`."""
+    share = _best_share(replace(s, c=necessary))
+
+    def excess(log_c: float) -> float:
+        return log(_split_bound(replace(s, c=exp(log_c)), share) / s.epsilon)
+
+    low, high = log(necessary), log(necessary * (5 if s.zero_out else 1.25))
+    while excess(high) > 0:
+        low, high = high, high + 1
+    return exp(float(brentq(excess, low, high, xtol=2e-4)))
+
+
+def necessary_c(s: PsSetting) -> float:
+    """Return the c at which the worst pair has just epsilon at delta."""
+
+    def excess(c: float) -> float:
+        return log(max(worst_pair(s, c).delta(s.epsilon, times=s.steps), 1e-300) / s.delta)
+
+    def short(c: float) -> bool:
+        try:
+            return excess(c) > 0
+        except Undecided:
+            # few steps with much noise: the loss hardly varies, and its transform hardly falls
+            return False
+
+    return float(brentq(excess, *bracket(s, short), rtol=1e-10))
+
+
+def bracket(s: PsSetting, short: Callable[[float], bool]) -> tuple[float, float]:
+    """Return a c that is short and its double, which is not; searched from large c down.
+
+    It starts where the noise is 3G.
+    """
+    high = regime_constants(s)["c"].upper_float
+    while short(high):
+        high *= 2
+    while high > _LEAST_C and not short(high / 2):
+        high /= 2
+    return high / 2, high
+
+
+def regime_constants(s: PsSetting) -> dict[str, Enclosure]:
+    """Return what the regime needs, and the lemma behind Theorem 1: noise of 3G."""
+    return {
+        "c1": Enclosure.of(Fraction(s.epsilon) * s.M**2 / s.steps),
+        "c": Enclosure.of((3 * s.M * s.epsilon) ** 2 / (s.steps * -log(s.delta))),
+    }
+
+
+def full_gradient_c(s: PsSetting, steps: float) -> Enclosure:
+    """Return the least c for linear losses, if `steps` of the K S noises are seen whole."""
+    shift = 1 if s.zero_out else 2
+    mu = mu_from_epsilon_delta(epsilon=s.epsilon, delta=s.delta)
+    with precision(_BITS):
+        share = ball_of(Fraction(steps) / s.steps)
+        ratio = shift * ball_of(s.epsilon) / ball_of(mu)
+        return Enclosure.from_ball(share * ratio**2 / -ball_of(s.delta).log())
+
+
+def linear_epsilon(s: PsSetting, share: float) -> Enclosure:
+    """Return the exact epsilon for linear losses, if a share of what K S steps tell is seen."""
+    mu_squared = guarantee(linear_run(s), delta=s.delta).notion.mu_squared
+    with precision(_BITS):
+        seen = Enclosure.from_ball(ball_of(mu_squared) * ball_of(share))
+    return epsilon_from_delta(mu_squared=seen, delta=s.delta)
+
+
+def breaks_at(s: PsSetting) -> Enclosure:
+    """Return the epsilon above which c is too small for linear losses, whatever K, S and M."""
+    with precision(_BITS):
+        slope = (ball_of(s.c) * -ball_of(s.delta).log()).sqrt() / (1 if s.zero_out else 2)
+        bounded = Enclosure.from_ball(slope)
+    return critical_epsilon(bounded, s.delta)

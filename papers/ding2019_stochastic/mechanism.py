@@ -1,0 +1,66 @@
+"""PS-7: the Gaussian mechanism of Definition 2, at any epsilon."""
+
+from dataclasses import replace
+
+from ...accounting.conversions import classical_noise_multiplier
+from ...accounting.numbers.enclosure import Enclosure
+from ...audits.claims.attack import Attack
+from ...audits.claims.auditor import EpsilonPromise
+from ...audits.claims.claim import Case
+from ...audits.claims.critical import critical_epsilon
+from ...mechanisms.events import Event, GaussianStep
+from ...mechanisms.sensitivity import declared
+from ...solvers.stochastic import PsAdmm
+from .setting import PsSetting, claim, linear_pair, linear_run, stochastic_rounds
+
+__all__ = ["GAUSSIAN", "classical_step"]
+
+
+def classical_step(s: PsSetting) -> list[Event]:
+    """Return one release by Definition 2: noise of sqrt(2 ln(1.25/delta))/epsilon sensitivities."""
+    unit = declared(1, "the unit of noise", adjacency=s.relation)
+    return [replace(linear_run(s)[0], mechanism=GaussianStep(unit, _multiplier(s)))]
+
+
+def _classical_attack(case: Case[PsSetting]) -> Attack:
+    """At a large epsilon, where Definition 2 breaks; at the user's where one is fixed."""
+    s = replace(case.at(epsilon=10.0).setting, K=1, S=1, M=4, zero_out=False)
+    told = f"one release of four records with Definition 2's noise for epsilon = {s.epsilon:g}"
+    solve = PsAdmm(stochastic_rounds(s, 1, 1), _multiplier(s)).solve
+    return Attack(solve, linear_pair(s), s.epsilon, s.delta, told)
+
+
+def _slope(s: PsSetting) -> Enclosure:
+    """sqrt(2 ln(1.25/delta)), by which Definition 2 multiplies mu."""
+    return classical_noise_multiplier(epsilon=1, delta=s.delta)
+
+
+def _multiplier(s: PsSetting) -> float:
+    """Definition 2's noise over the sensitivity."""
+    return _slope(s).upper_float / s.epsilon
+
+
+def _breaks(s: PsSetting) -> Enclosure:
+    return critical_epsilon(_slope(s), s.delta)
+
+
+def _epsilons(case: Case[PsSetting]) -> list[PsSetting]:
+    grid = (case.setting.epsilon, 0.1, 1.0, 5.0, 10.0)
+    return list(dict.fromkeys(case.at(epsilon=epsilon).setting for epsilon in grid))
+
+
+GAUSSIAN = claim(
+    "PS-7",
+    "the Gaussian mechanism",
+    "noise sigma >= sqrt(2 ln(1.25/delta)) Delta/epsilon is (epsilon, delta)-DP",
+    "Definition 2",
+    EpsilonPromise(
+        lambda s: Enclosure.of(s.epsilon),
+        delta=lambda s: s.delta,
+        plan=classical_step,
+        cases=_epsilons,
+        broken=lambda s: f"epsilon > {_breaks(s).upper_float:.6g}",
+        figures=lambda s: {"epsilon at which it breaks": _breaks(s)},
+    ),
+    attack=_classical_attack,
+)

@@ -1,0 +1,154 @@
+"""PR-1 and PR-9: how far a record moves a minimiser, exact or not."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from ...accounting.gaussian.exact import delta_from_epsilon
+from ...accounting.numbers.enclosure import Enclosure
+from ...audits.claims.attack import Attack, promised_by_mu
+from ...audits.claims.auditor import SensitivityPromise, at_tolerance, gaussian_steps, planned
+from ...audits.claims.claim import Case
+from ...audits.neighbours import turned_record
+from ...mechanisms.adjacency import Adjacency
+from ...mechanisms.curators import Curator
+from ...mechanisms.events import Event
+from ...mechanisms.private_data import PrivateDataset
+from ...solvers.decentralised import PublishedPrAdmm
+from ...solvers.losses import LinearLoss
+from .setting import (
+    PrSetting,
+    algorithm_of,
+    claim,
+    first_noise,
+    lemma_5,
+    one_each,
+    published_guarantee,
+    published_run,
+)
+
+__all__ = ["EXACTNESS", "MINIMISER", "one_message"]
+
+# how much farther apart two releases have to be than claimed, for a few thousand runs to tell
+_VISIBLE = 0.02
+_MOST_RECORDS = 10**5
+
+
+def _sensitivity_figures(s: PrSetting) -> dict[str, Enclosure]:
+    def root(adjacency: Adjacency, count: int) -> Enclosure:
+        solve = replace(algorithm_of(s, 1.0), rounds=1).solve
+        (step,) = gaussian_steps(planned(solve, s.shape(adjacency, count)))
+        return Enclosure.of(at_tolerance(step.sensitivity, Fraction(0)).root)
+
+    truth = published_guarantee(s)
+    mu_squared = truth.notion.mu_squared
+    return {
+        "Lemma 5": Enclosure.of(lemma_5(s)),
+        "convex, replace-one": root(Adjacency.REPLACE_ONE, s.D),
+        "convex, zero-out-one": root(Adjacency.ZERO_OUT_ONE, s.D),
+        "convex, one record added": root(Adjacency.ADD_REMOVE_ONE, s.D + 1),
+        "sigma_1 over Lemma 5": Enclosure.of(first_noise(s)),
+        "mu": truth.mu,
+        "exact epsilon": truth.epsilon,
+        "exact delta at epsilon 0": delta_from_epsilon(mu_squared=mu_squared, epsilon=0),
+    }
+
+
+def _lemma_5_argument(s: PrSetting) -> tuple[str, ...]:
+    f = {name: value.upper_float for name, value in _sensitivity_figures(s).items()}
+    return (
+        "The proof evaluates both gradients at one point, though the minimisers differ, and loses "
+        f"the factor 1/|D_i| = 1/{s.D}.",
+        "With a convex loss the subproblem is m-strongly convex, m = 2 eta |V_i| + 2 Lambda/N = "
+        f"{float(s.modulus):g}, and minimisers are 2V/(|D_i| m) = {f['convex, replace-one']:.6g} "
+        f"apart at most; Lemma 5 says {f['Lemma 5']:.6g}.",
+        "Without convexity the value is right, for another reason: every stationary point lies "
+        "within V/m of the point that the messages alone would give, so two of them are at most "
+        f"2V/m = {float(2 * Fraction(s.V) / s.modulus):.6g} apart, and one record can do it.",
+        f"At these parameters the run is {f['mu']:.6g}-GDP: epsilon {f['exact epsilon']:.6g} at "
+        f"delta {s.delta:g}, where {s.epsilon:g} is claimed.",
+    )
+
+
+def one_message(case: Case[PrSetting]) -> Attack:
+    """Return the attack on one round with noise of Lemma 5; its total is PR-3's business."""
+    s = replace(case.setting, K=1, K_p=1)
+    solve = PublishedPrAdmm(algorithm_of(s, 1.0)).solve
+    told = "one round, one record an agent, with noise of Lemma 5, which would make it 1-GDP"
+    return Attack(solve, one_each(s), promised_by_mu(1, s.delta), s.delta, told)
+
+
+def _exact_value(s: PrSetting) -> list[Fraction]:
+    return [2 * Fraction(s.V) / (s.D * s.modulus)]
+
+
+def _one_round(s: PrSetting) -> list[Event]:
+    algorithm = replace(algorithm_of(s, 1.0), rounds=1)
+    return planned(algorithm.solve, s.shape())
+
+
+def _tolerance_figures(s: PrSetting) -> dict[str, Enclosure]:
+    (step,) = gaussian_steps(_one_round(s))
+    found = at_tolerance(step.sensitivity, Fraction(s.tau)).root
+    exact = at_tolerance(step.sensitivity, Fraction(0)).root
+    return {
+        "inflation": Enclosure.of(found / exact),
+        "tau for one per cent": Enclosure.of(exact * s.modulus / 200),
+    }
+
+
+def _one_step(case: Case[PrSetting]) -> Attack | None:
+    """A step from 0 that overshoots, to where the gradient's norm is just tau.
+
+    Other records are null, so that the two minimisers are V/(|D_i| m) from 0 on either side. As
+    much noise as they are apart would make exact minimisers 1-GDP. None where tau is too small for
+    the difference to show.
+    """
+    s = replace(case.setting, D=min(case.setting.D, _MOST_RECORDS))
+    if case.free("tau"):
+        s = replace(s, tau=s.V / s.D)
+    overshoot = s.tau * s.D / s.V
+    if 0 < overshoot < _VISIBLE:
+        return None
+    step = (1 + overshoot) / float(s.modulus)
+
+    def solve(dataset: PrivateDataset, curator: Curator) -> None:
+        gradient = dataset.mean_gradient(LinearLoss(), np.zeros(2))
+        noise_std = float(_exact_value(s)[0])
+        curator.release(gradient * -step, round=1, release="minimiser", noise_std=noise_std)
+
+    pair = turned_record(("agent 0",), each=s.D, row_bound=s.V)
+    told = f"one gradient step that ends at gradient norm tau = {s.tau:g}, with noise as large as "
+    told += "the claimed sensitivity, which would make it 1-GDP"
+    return Attack(solve, pair, promised_by_mu(1, s.delta), s.delta, told)
+
+
+MINIMISER = claim(
+    "PR-1",
+    "sensitivity of a minimiser",
+    "the sensitivity of x_i^{k+1} is V/(eta |V_i|); a bounded gradient is enough",
+    "Lemma 5",
+    SensitivityPromise(
+        lambda s: [lemma_5(s)] * s.K,
+        plan=published_run,
+        figures=_sensitivity_figures,
+        argument=_lemma_5_argument,
+    ),
+    attack=one_message,
+)
+
+
+EXACTNESS = claim(
+    "PR-9",
+    "exact minimisers",
+    "x_i^{k+1} minimises (12) exactly: a replaced record moves it by at most 2V/(|D_i| m)",
+    "equation 12",
+    SensitivityPromise(
+        _exact_value,
+        plan=_one_round,
+        tolerance=lambda s: s.tau,
+        figures=_tolerance_figures,
+    ),
+    attack=_one_step,
+)

@@ -1,0 +1,245 @@
+"""PR-2 to PR-6: what a round costs, and the totals over rounds and agents."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from math import inf
+
+from ...accounting.conversions import epsilon_from_zcdp, rho_from_epsilon
+from ...accounting.guarantee import guarantee
+from ...accounting.numbers.enclosure import Enclosure
+from ...audits.claims.attack import Attack, promised_by_mu
+from ...audits.claims.auditor import EpsilonPromise, gaussian_steps, planned
+from ...audits.claims.claim import Case, Counterexample
+from ...audits.claims.gaussian_event import likelihood_event
+from ...audits.claims.sums import ClosedFormPromise, PartiesPromise, RhoPromise
+from ...mechanisms.errors import Number
+from ...solvers.decentralised import PublishedPrAdmm, published_noise_multiplier
+from ...solvers.schedules import IterationDecay, PeriodicDecay, cost
+from .minimiser import one_message
+from .setting import (
+    PrSetting,
+    algorithm_of,
+    claim,
+    first_noise,
+    lemma_5,
+    one_each,
+    published_guarantee,
+    published_run,
+    two_each,
+)
+
+__all__ = [
+    "AGENTS",
+    "CONVERSION",
+    "ITERATION_BASED",
+    "PERIODIC",
+    "ROUND",
+    "exact_periodic",
+    "published_periodic",
+]
+
+
+def _round_rho(s: PrSetting) -> Number:
+    (step, *_) = gaussian_steps(published_run(s))
+    variance = Fraction(step.noise_std) ** 2
+    return lemma_5(s) ** 2 / (2 * variance) if variance else inf
+
+
+def published_periodic(s: PrSetting) -> Fraction:
+    """Return Theorem 3's total over rho_1: K_p (1 - R^J)/(R^(J-1) - R^J) - 1, J = K/K_p."""
+    return s.schedule.published_cost(s.K)
+
+
+def exact_periodic(s: PrSetting) -> Fraction:
+    """Return the sum over rounds of R^-floor((k-1)/K_p)."""
+    return cost(s.schedule, s.K)
+
+
+def _small_runs(s: PrSetting) -> Iterator[PrSetting]:
+    for rounds in range(1, s.K + 1):
+        for period in (p for p in range(1, rounds + 1) if rounds % p == 0):
+            yield replace(s, K=rounds, K_p=period)
+
+
+def _periodic_figures(s: PrSetting) -> dict[str, Enclosure]:
+    exact, published = exact_periodic(s), published_periodic(s)
+    lemma_5 = published_guarantee(replace(s, convex=False))
+    return {
+        "sum": Enclosure.of(exact),
+        "closed form": Enclosure.of(published),
+        "relative understatement": Enclosure.of(exact / published - 1 if published else inf),
+        "claimed epsilon": Enclosure.of(s.epsilon),
+        "zCDP epsilon of the true total": epsilon_from_zcdp(rho=lemma_5.rho, delta=s.delta),
+        "exact epsilon, Lemma 5 attained": lemma_5.epsilon,
+        "nominal rho": rho_from_epsilon(epsilon=s.epsilon, delta=s.delta),
+    }
+
+
+def _periodic_argument(s: PrSetting) -> tuple[str, ...]:
+    f = {name: value.upper_float for name, value in _periodic_figures(s).items()}
+    return (
+        f"Over K = {s.K} rounds with K_p = {s.K_p} and R_P = {s.R_P:g} the sum of rho_k is "
+        f'{f["sum"]:.10g} rho_1; Theorem 3 has {f["closed form"]:.10g} rho_1, a "- 1" too many.',
+        "For K = K_p = 1 it says 0: one noisy release would be (0, delta)-DP, whatever the noise.",
+        f"The noise that Theorem 3 gives for epsilon = {s.epsilon:g} costs "
+        f"{f['zCDP epsilon of the true total']:.8g} by its own conversion, and exactly "
+        f"{f['exact epsilon, Lemma 5 attained']:.8g} at delta {s.delta:g} where Lemma 5 is "
+        "attained: the conversion's slack may hide the error.",
+        'Repair: leave out the "- 1".',
+    )
+
+
+def _one_release(s: PrSetting) -> Counterexample:
+    """One release whose noise equals its sensitivity, for which Theorem 3 would say epsilon 0."""
+    algorithm = replace(algorithm_of(replace(s, K=1, K_p=1), 1.0), schedule=PeriodicDecay(s.R_P))
+    mu = guarantee(planned(algorithm.solve, s.shape(count=2)), delta=s.delta).mu
+    return likelihood_event(
+        algorithm.solve, two_each(s), mu=mu, epsilon=Enclosure.of(0), delta=s.delta
+    )
+
+
+def _one_period(case: Case[PrSetting]) -> Attack | None:
+    """Two rounds where they are free.
+
+    None where the conversion's slack hides the error, or there is no noise to replay.
+    """
+    s = case.at(epsilon=1.0).setting
+    rounds = s.K
+    if case.free("K"):
+        rounds = 2 if case.free("K_p") else s.K_p
+    s = replace(s, K=rounds, K_p=rounds if case.free("K_p") else s.K_p)
+    noise, pair = first_noise(s), one_each(s)
+    solve = PublishedPrAdmm(algorithm_of(s, noise)).solve
+    exact = guarantee(planned(solve, pair.dataset.shape), delta=s.delta).epsilon
+    if noise == 0 or exact <= s.epsilon:
+        return None
+    told = f"K = {s.K}, K_p = {s.K_p}, epsilon = {s.epsilon:g}, one record an agent"
+    return Attack(solve, pair, s.epsilon, s.delta, told)
+
+
+def _iteration(s: PrSetting) -> Fraction:
+    return IterationDecay(s.R_T).published_cost(s.K)
+
+
+def _iteration_argument(s: PrSetting) -> tuple[str, ...]:
+    schedule = IterationDecay(s.R_T)
+    rises = float(schedule.variance(2))
+    back = next(
+        (k for k in range(2, 10**4) if schedule.variance(k) <= 1), None
+    )  # the first round with no more noise than the first
+    return (
+        f"The sum over k of k (k + 1) is (K - 1) K (K + 1)/3, and the total {float(_iteration(s))} "
+        "rho_1, if round 1 uses sigma_1²; equation 15 divides by zero there.",
+        f"It is no decay: in round 2 the variance is {rises:.4g} times sigma_1²"
+        + ("." if back is None else f", and it is not below sigma_1² before round {back}."),
+    )
+
+
+def _iteration_rounds(case: Case[PrSetting]) -> Attack:
+    """Five rounds where K is free: few enough that one round's cost more or less would show."""
+    s = replace(case.setting, K=5 if case.free("K") else case.setting.K, K_p=1)
+    schedule = IterationDecay(s.R_T)
+    noise = published_noise_multiplier(schedule, s.K, epsilon=s.epsilon, delta=s.delta)
+    algorithm = replace(algorithm_of(s, noise), schedule=schedule)
+    promised = promised_by_mu(_iteration(s) / Fraction(noise) ** 2, s.delta)
+    told = f"K = {s.K}, one record an agent, against the closed form's total"
+    return Attack(PublishedPrAdmm(algorithm).solve, one_each(s), promised, s.delta, told)
+
+
+def _conversion(s: PrSetting) -> Enclosure:
+    return epsilon_from_zcdp(rho=published_guarantee(replace(s, convex=False)).rho, delta=s.delta)
+
+
+def _whole_run(s: PrSetting, epsilon: float, promise: str) -> Attack | None:
+    """All agents' messages of all rounds, where one record an agent attains Lemma 5.
+
+    None for the one round that Theorem 3 gives no noise at all.
+    """
+    noise = first_noise(s)
+    if noise == 0:
+        return None
+    algorithm = algorithm_of(s, noise)
+    told = f"K = {s.K}, K_p = {s.K_p}, one record an agent: {promise}"
+    return Attack(PublishedPrAdmm(algorithm).solve, one_each(s), epsilon, s.delta, told)
+
+
+def _converted_rounds(case: Case[PrSetting]) -> Attack | None:
+    s = case.setting
+    return _whole_run(s, _conversion(s).upper_float, "zCDP's conversion of the exact total")
+
+
+def _all_agents(case: Case[PrSetting]) -> Attack | None:
+    s = case.setting
+    own = published_guarantee(replace(s, convex=False)).epsilon.upper_float
+    return _whole_run(s, own, "what the record's own agent costs alone")
+
+
+ROUND = claim(
+    "PR-2",
+    "one round",
+    "a round is rho-zCDP with rho = V²/(2 eta² |V_i|² sigma²)",
+    "Theorem 2",
+    RhoPromise(_round_rho, delta=lambda s: s.delta, plan=lambda s: published_run(s)[:1]),
+    attack=one_message,
+)
+
+
+PERIODIC = claim(
+    "PR-3",
+    "total of the periodic decay",
+    "rho_total = rho_1 (K_p (1 - R^J)/(R^(J-1) - R^J) - 1), J = K/K_p",
+    "Theorem 3",
+    ClosedFormPromise(
+        published_periodic,
+        exact=exact_periodic,
+        candidates=_small_runs,
+        named=("K", "K_p"),
+        counterexample=_one_release,
+        figures=_periodic_figures,
+        argument=_periodic_argument,
+    ),
+    attack=_one_period,
+)
+
+
+ITERATION_BASED = claim(
+    "PR-4",
+    "total of the iteration-based decay",
+    "rho_total = rho_1 (R_T K (K² - 1) + 3)/3",
+    "Theorem 4",
+    ClosedFormPromise(
+        _iteration,
+        exact=lambda s: cost(IterationDecay(s.R_T), s.K),
+        candidates=_small_runs,
+        named=("K",),
+        figures=lambda s: {"variance in round 2": Enclosure.of(IterationDecay(s.R_T).variance(2))},
+        argument=_iteration_argument,
+    ),
+    attack=_iteration_rounds,
+)
+
+
+AGENTS = claim(
+    "PR-5",
+    "total over agents",
+    "epsilon = max over agents of epsilon_i",
+    "Theorems 3 and 4",
+    PartiesPromise(delta=lambda s: s.delta, plan=published_run),
+    attack=_all_agents,
+)
+
+
+CONVERSION = claim(
+    "PR-6",
+    "conversion",
+    "rho-zCDP gives (rho + 2 sqrt(rho ln(1/delta)), delta)-DP",
+    "Lemma 3",
+    EpsilonPromise(
+        _conversion,
+        delta=lambda s: s.delta,
+        plan=lambda s: published_run(replace(s, convex=False)),
+        figures=_periodic_figures,
+    ),
+    attack=_converted_rounds,
+)

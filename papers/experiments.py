@@ -1,0 +1,43 @@
+"""experiments: the papers' figures and tables, with what is certified beside what is promised."""
+
+from . import utility
+from .ding2019_stochastic import experiment as ps_admm
+from .ding2020_network import experiment as pr_admm
+from .harness.cell import Cell, Kind, Privacy, Task, Trace
+from .harness.engine import Measured, Plan
+from .harness.experiment import Experiment, Paper, UnknownExperiment, chosen
+from .harness.report import Finished, carry_out
+from .harness.tables import Comparison, Spread, spread
+from .hu2020_sharing import experiment as admm_sharing
+from .huang2020_star import experiment as star
+from .xu2020_centralised import experiment as dp_admm_centralized
+
+__all__ = [
+    "PAPERS",
+    "Cell",
+    "Comparison",
+    "Experiment",
+    "Finished",
+    "Kind",
+    "Measured",
+    "Paper",
+    "Plan",
+    "Privacy",
+    "Spread",
+    "Task",
+    "Trace",
+    "UnknownExperiment",
+    "carry_out",
+    "chosen",
+    "spread",
+]
+
+PAPERS: tuple[Paper, ...] = (
+    star.PAPER,
+    pr_admm.PAPER,
+    ps_admm.PAPER,
+    dp_admm_centralized.PAPER,
+    admm_sharing.PAPER,
+    utility.PAPER,
+)
+"""All papers' experiments, and one over all papers."""

@@ -1,0 +1,45 @@
+"""The claims of ADMM sharing (Hu, Liu, Ge et al. 2020, features held by several parties)."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from ...audits.claims.claim import Paper
+from ...audits.claims.sweep import Sweep
+from .assumptions import BOUNDED_ITERATES, EXPERIMENTS
+from .column import RELATION, standing_pair
+from .column import SENSITIVITY as COLUMN_SENSITIVITY
+from .messages import FEATURES, LABELS
+from .record import COMPOSITION, REPAIR, composed, composed_exactly, worst_records
+from .record import SENSITIVITY as RECORD_SENSITIVITY
+from .setting import SharingSetting
+
+__all__ = ["PAPER", "SharingSetting", "standing_pair", "worst_records"]
+
+PAPER = Paper(
+    name="hu2020_sharing",
+    title="Hu, Liu, Ge et al. 2020: ADMM sharing over distributed features",
+    setting=SharingSetting(),
+    evidence=Path(__file__).with_name("evidence.json"),
+    claims=(
+        COLUMN_SENSITIVITY,
+        RELATION,
+        FEATURES,
+        COMPOSITION,
+        BOUNDED_ITERATES,
+        LABELS,
+        RECORD_SENSITIVITY,
+        EXPERIMENTS,
+        REPAIR,
+    ),
+    sweeps=(
+        Sweep(
+            "S-4",
+            "epsilon of a round",
+            (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
+            at=lambda s, epsilon: replace(s, epsilon=epsilon),
+            claimed=composed,
+            certified=composed_exactly,
+            caption="Corollary 1 against exact composition, if noise were added in R^N.",
+        ),
+    ),
+)

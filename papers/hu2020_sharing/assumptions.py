@@ -1,0 +1,55 @@
+"""S-5 and S-8: bounds that the analysis assumes, and constants that the experiments leave out."""
+
+from scipy.stats import chi2
+
+from ...accounting.numbers.enclosure import Enclosure
+from ...audits.claims.auditor import gaussian_steps
+from ...audits.claims.structure import AssumptionPromise, ConstantsPromise
+from .setting import SharingSetting, claim, lemma_1, planned_round
+
+__all__ = ["BOUNDED_ITERATES", "EXPERIMENTS"]
+
+
+def _noise(s: SharingSetting) -> float:
+    """Of every coordinate of x, from the planned events of a published round."""
+    kept = [e for e in planned_round(s) if e.context.release.endswith("kept")]
+    (step, *_) = gaussian_steps(kept)
+    return step.noise_std
+
+
+def _unbounded(s: SharingSetting) -> float:
+    """P(|x + xi| > b_1): least where x = 0 (Anderson's inequality)."""
+    noise = _noise(s)
+    return float(chi2.sf((s.b1 / noise) ** 2, s.d_m)) if noise else 0.0
+
+
+def _assumed_bound(s: SharingSetting) -> dict[str, Enclosure]:
+    return {"C at this b1 and c1": Enclosure.of(lemma_1(s, s.b1))}
+
+
+BOUNDED_ITERATES = claim(
+    "S-5",
+    "bounded iterates",
+    "x, y and z have norms of at most b1",
+    "Assumption 1.1",
+    AssumptionPromise(
+        "|x_m + xi| <= b1",
+        _unbounded,
+        figures=lambda s: {"noise of a coordinate": Enclosure.of(_noise(s))},
+    ),
+    not_attacked="it promises nothing about privacy by itself: the bound it leads to is that of "
+    "S-1, which is attacked",
+)
+
+EXPERIMENTS = claim(
+    "S-8",
+    "the experiments",
+    "noise levels are shown, without C and without an epsilon",
+    "section 5, figure 3",
+    ConstantsPromise(
+        ("b1", "c1"),
+        needed=lambda _: {},
+        figures=_assumed_bound,
+    ),
+    not_attacked="no epsilon is stated that a run could exceed",
+)

@@ -1,0 +1,126 @@
+"""S-1 and S-2: neighbours that differ in a column, and how far scores move between them."""
+
+from math import sqrt
+
+import numpy as np
+
+from ...accounting.numbers.enclosure import Enclosure
+from ...audits.claims.lemma import LemmaPromise
+from ...audits.claims.structure import RegimePromise
+from ...audits.falsifier import Falsification, FlippedColumn, Neighbours, SensitivityLemma, Table
+from ...mechanisms.protocols import FloatArray
+from .setting import SharingSetting, claim, lemma_1
+
+__all__ = ["RELATION", "SENSITIVITY", "standing_pair"]
+
+_MOVING = 3
+_CLOSE = 1e-9
+_WIDEST = 1000
+
+
+def _step(s: SharingSetting, table: Table, z: FloatArray) -> FloatArray:
+    """The minimiser (6) with R = |x|²/2, y = 0 and nothing from other parties."""
+    d = table.rows
+    curvature = s.rho * d.T @ d + s.lam * np.eye(d.shape[1])
+    return np.asarray(np.linalg.solve(curvature, s.rho * d.T @ z), dtype=np.float64)
+
+
+def _sizes(s: SharingSetting, pair: Neighbours) -> float:
+    """b_1: the largest norm that Assumption 1.1 has to cover at this pair."""
+    steps = [_step(s, side, pair.public) for side in (pair.dataset, pair.neighbour)]
+    return float(max(np.linalg.norm(v) for v in (*steps, pair.public)))
+
+
+def _lemma(s: SharingSetting) -> SensitivityLemma:
+    """Lemma 1. Columns 3 to d_m have one unit row each, no input, and so x = 0: left out here."""
+    return SensitivityLemma(
+        released=lambda table, z: np.asarray(table.rows @ _step(s, table, z)),
+        domain=FlippedColumn(features=2, moving=_MOVING, distance=s.distance),
+        claimed=lambda pair: lemma_1(s, _sizes(s, pair)),
+    )
+
+
+def standing_pair() -> Neighbours:
+    """Return rows (√3/2, ±1/2), (√3/2, 1/2), (1, 0) with z = (1, 1, 0): one sign flips."""
+    rows = np.array([[sqrt(0.75), 0.5], [sqrt(0.75), 0.5], [1.0, 0.0]])
+    flipped = rows.copy()
+    flipped[0, 1] *= -1
+    labels = np.ones(len(rows))
+    return Neighbours(Table(rows, labels), Table(flipped, labels), np.array([1.0, 1.0, 0.0]))
+
+
+def _described(s: SharingSetting, found: Falsification) -> str:
+    sides = [np.round(side.rows, 6).tolist() for side in (found.pair.dataset, found.pair.neighbour)]
+    return (
+        f"columns 1 and 2 hold {sides[0]} or {sides[1]}, the other {s.d_m - 2} columns one unit "
+        f"row each; z = {np.round(found.pair.public, 6).tolist()} there and 0 elsewhere, y = 0, "
+        f"R = |x|²/2, rho = {s.rho:g}, lambda = {s.lam:g}"
+    )
+
+
+def _standing_figures(s: SharingSetting) -> dict[str, Enclosure]:
+    lemma, pair = _lemma(s), standing_pair()
+    change, bound = lemma.change(pair), lemma.bound(pair)
+    values = {"C": bound, "b1": _sizes(s, pair), "change": change, "change over C": change / bound}
+    return {name: Enclosure.of(value) for name, value in values.items()}
+
+
+def _figures(s: SharingSetting, found: Falsification) -> dict[str, Enclosure]:
+    moved = float(np.linalg.norm(found.pair.dataset.rows - found.pair.neighbour.rows))
+    return {
+        **_standing_figures(s),
+        "C at b1 = 1": Enclosure.of(lemma_1(s, 1.0)),
+        "|D - D'|, pair found": Enclosure.of(moved),
+        "change over C, pair found": Enclosure.of(found.factor),
+    }
+
+
+def _argument(s: SharingSetting) -> tuple[str, ...]:
+    f = {name: value.upper_float for name, value in _standing_figures(s).items()}
+    return (
+        "The proof takes |(D^T D)^-1| for 1/d_m; unit rows fix the trace of D^T D only, and its "
+        "least eigenvalue can be 0. It also drops |D_k| <= sqrt(N), and mistakes R'' for R'.",
+        "Rows (√3/2, 1/2), (√3/2, 1/2), (1, 0) in two columns, unit vectors in the others, "
+        "z = (1, 1, 0, ...): flipping the sign of one entry, which is a change of norm 1 in one "
+        f"column, moves D x by {f['change']:.6g}. Lemma 1 says C = {f['C']:.6g}: "
+        f"{f['change over C']:.4g} times less, and the more the more columns there are.",
+    )
+
+
+def _unrelated(s: SharingSetting) -> str | None:
+    """Whether a replaced record is a neighbour: one column differs, by `distance` at most."""
+    columns = min(s.d_m, s.ones)
+    row = np.zeros((1, min(s.d_m, _WIDEST)))
+    row[0, :columns] = 1 / sqrt(columns)
+    moved = 2 * row
+    differing = int(np.any(moved != 0, axis=0).sum())
+    length = float(np.linalg.norm(moved))
+    flips = int(s.distance**2 * columns / 4 * (1 + _CLOSE))
+    if differing == 1 and length <= s.distance * (1 + _CLOSE):
+        return None
+    told = f"at most {flips} signs of a column may flip" if flips else "no neighbour exists"
+    return (
+        f"rows of {columns} equal entries: {told}; a record turned round differs in {differing} "
+        f"columns by {length:.3g}, beyond {s.distance:g}: nothing is said of records"
+    )
+
+
+SENSITIVITY = claim(
+    "S-1",
+    "sensitivity of the scores",
+    "|D x - D' x'| <= C = (3/(d_m rho)) (lambda c1 + (1 + M rho) b1), if one column "
+    "differs, |D - D'| <= 1, and rows have norm 1",
+    "Lemma 1, section 7.1",
+    LemmaPromise(_lemma, described=_described, figures=_figures, argument=_argument),
+)
+
+RELATION = claim(
+    "S-2",
+    "what a neighbour is",
+    "matrices with unit rows that differ in one column by at most 1 are neighbours: "
+    "privacy of that relation protects records",
+    "Definition 1, Assumption 1.3",
+    RegimePromise(_unrelated),
+    not_attacked="it says who neighbours are, and leaves nothing to tell apart: data sets that "
+    "differ in a record are not among them",
+)

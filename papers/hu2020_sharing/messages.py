@@ -1,0 +1,169 @@
+"""S-3 and S-6: what a published round tells of features, and of labels."""
+
+import numpy as np
+
+from ...accounting.numbers.enclosure import Enclosure
+from ...audits.claims.auditor import EpsilonPromise
+from ...audits.claims.claim import Counterexample
+from ...mechanisms.curators import SamplingCurator
+from ...mechanisms.events import Event
+from ...mechanisms.protocols import EventList, FloatArray
+from ...mechanisms.sampling import SeededSampler
+from ...mechanisms.vertical_data import VerticalDataset
+from ...solvers.losses import Logistic
+from ...solvers.sharing import SharingState
+from .column import standing_pair
+from .setting import SharingSetting, claim, planned_round, published
+
+__all__ = ["FEATURES", "LABELS"]
+
+_CLOSE = 1e-9
+
+
+def _one_party(
+    s: SharingSetting, rows: FloatArray, *, label: float, trials: int, seed: int
+) -> SharingState:
+    """A published round of one party with these rows; the first record has this label."""
+    labels = np.ones(len(rows))
+    labels[0] = label
+    dataset = VerticalDataset(
+        [rows], labels, adjacency=s.relation, parties=("party 0",), public_labels=False
+    )
+    curator = SamplingCurator(EventList(), SeededSampler(seed), trials=trials)
+    return published(s, 1).solve(dataset, curator)
+
+
+def _scores(s: SharingSetting) -> list[Event]:
+    return [e for e in planned_round(s) if e.context.release.startswith("scores")]
+
+
+def _duals(s: SharingSetting) -> list[Event]:
+    return [e for e in planned_round(s) if e.context.release == "dual"]
+
+
+def _equal_scores(s: SharingSetting, _: Enclosure) -> Counterexample:
+    """Two equal rows have equal scores, whatever the noise on x."""
+    pair = standing_pair()
+    sides = (pair.dataset.rows, pair.neighbour.rows)
+
+    def rerun(trials: int, seed: int) -> tuple[float, float]:
+        rates: list[float] = []
+        for offset, rows in enumerate(sides):
+            ran = _one_party(s, rows, label=1.0, trials=trials, seed=seed + offset)
+            v = ran.parts[..., 0, :]
+            scale = np.maximum(np.abs(v[..., 0]), np.abs(v[..., 1]))
+            rates.append(float(np.mean(np.abs(v[..., 0] - v[..., 1]) <= _CLOSE * scale)))
+        return rates[0], rates[1]
+
+    return Counterexample(
+        f"rows {np.round(sides[0], 6).tolist()} or {np.round(sides[1], 6).tolist()}: one column, "
+        "one sign, distance 1",
+        "v_1 = v_2 for the scores v = D (x + xi)",
+        Enclosure.of(1),
+        Enclosure.of(0),
+        rerun,
+    )
+
+
+def _score_figures(_: SharingSetting) -> dict[str, Enclosure]:
+    pair = standing_pair()
+    sides = {"D": pair.dataset, "D'": pair.neighbour}
+    return {
+        f"coefficient of x_{j + 1} in v_1 - v_2, {name}": Enclosure.of(
+            float(side.rows[0, j] - side.rows[1, j])
+        )
+        for name, side in sides.items()
+        for j in range(2)
+    }
+
+
+def _score_argument(s: SharingSetting) -> tuple[str, ...]:
+    return (
+        "The proof takes D xi for a sample of N(0, sigma²) in R^N. By (7) the noise is added to x, "
+        f"in R^{s.d_m}, and D (x + xi) lies in the column space of D, which has at most {s.d_m} of "
+        f"{s.N} dimensions: {s.d_m} such vectors show it completely.",
+        "Of two data sets that differ in the sign of one entry, one has two equal rows: then v_1 = "
+        "v_2 with probability 1; under the other v_1 - v_2 = -x_2 - xi_2, and the probability is "
+        "0. No epsilon, and no delta below 1, covers that.",
+        "Repair: add the noise to D x, in R^N.",
+    )
+
+
+def _dual_of(s: SharingSetting, label: float) -> float:
+    """y_i of a record with this label, where scores plus y/rho come to u."""
+    dataset = VerticalDataset(
+        [np.zeros((1, 1))],
+        np.array([label]),
+        adjacency=s.relation,
+        parties=("party 0",),
+        public_labels=False,
+    )
+    dual = dataset.dual(Logistic(), np.array([s.rho * s.u]), penalty=s.rho, tolerance=1e-11)
+    curator = SamplingCurator(EventList(), SeededSampler(0))
+    found = curator.release_unprotected(dual, reason="shown to an audit", round=1, release="dual")
+    return float(found.ravel()[0])
+
+
+def _sign_of_dual(s: SharingSetting, _: Enclosure) -> Counterexample:
+    rows = standing_pair().dataset.rows
+
+    def rerun(trials: int, seed: int) -> tuple[float, float]:
+        rates: list[float] = []
+        for offset, label in enumerate((1.0, -1.0)):
+            dual = _one_party(s, rows, label=label, trials=trials, seed=seed + offset).dual
+            rates.append(float(np.mean(dual[..., 0] < 0)))
+        return rates[0], rates[1]
+
+    return Counterexample(
+        f"rows {np.round(rows, 6).tolist()}; the first record's label is 1 or -1",
+        "y_1 < 0 in the first round",
+        Enclosure.of(1),
+        Enclosure.of(0),
+        rerun,
+    )
+
+
+def _dual_argument(s: SharingSetting) -> tuple[str, ...]:
+    positive, negative = _dual_of(s, 1.0), _dual_of(s, -1.0)
+    return (
+        "By (8) and (9) y = grad l(z). For logistic loss y_i = -Y_i/(1 + exp(Y_i z_i)), whose sign "
+        f"is -Y_i: at u = {s.u:g} it is {positive:.6g} for label 1 and {negative:.6g} for label "
+        "-1. Line 12 sends it to every party in the first round.",
+        "Repair: public labels, or noise on y; a label moves y_i by at most 1.",
+    )
+
+
+FEATURES = claim(
+    "S-3",
+    "noise in parameter space",
+    "noise sigma = sqrt(2 ln(1.25/delta)) C/epsilon on x_m makes D_m (x_m + xi) "
+    "(epsilon, delta)-DP",
+    "Theorem 1, equation 7",
+    EpsilonPromise(
+        lambda s: Enclosure.of(s.epsilon),
+        delta=lambda s: s.delta,
+        plan=_scores,
+        counterexample=_equal_scores,
+        figures=_score_figures,
+        argument=_score_argument,
+    ),
+)
+
+LABELS = claim(
+    "S-6",
+    "labels",
+    "the messages protect the data, though y is sent to every party",
+    "Algorithm 1, line 12",
+    EpsilonPromise(
+        lambda s: Enclosure.of(s.epsilon),
+        delta=lambda s: s.delta,
+        plan=_duals,
+        counterexample=_sign_of_dual,
+        figures=lambda s: {
+            "y_i, label 1": Enclosure.of(_dual_of(s, 1.0)),
+            "y_i, label -1": Enclosure.of(_dual_of(s, -1.0)),
+        },
+        argument=_dual_argument,
+    ),
+    adjacency=None,
+)

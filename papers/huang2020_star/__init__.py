@@ -1,0 +1,46 @@
+"""The claims of the star paper (Huang, Hu, Guo, Chan-Tin, Gong 2020, DP-ADMM)."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from ...audits.claims.claim import Paper
+from ...audits.claims.sweep import Sweep
+from .access import CROSS_VALIDATION, MESSAGES, NORMALISATION
+from .one_round import FIRST_ORDER_STEP, MINIMISER, ROUND
+from .pretraining import PRETRAINING
+from .setting import StarSetting
+from .whole_run import EXPERIMENTS, NOTATION, REPAIR, WHOLE_RUN, exact_total, published_total
+
+__all__ = ["PAPER", "StarSetting", "exact_total", "published_total"]
+
+PAPER = Paper(
+    name="huang2020_star",
+    title="Huang, Hu, Guo, Chan-Tin, Gong 2020: DP-ADMM in a star",
+    setting=StarSetting(),
+    evidence=Path(__file__).with_name("evidence.json"),
+    claims=(
+        FIRST_ORDER_STEP,
+        ROUND,
+        WHOLE_RUN,
+        EXPERIMENTS,
+        PRETRAINING,
+        NORMALISATION,
+        CROSS_VALIDATION,
+        NOTATION,
+        MESSAGES,
+        MINIMISER,
+        REPAIR,
+    ),
+    sweeps=(
+        Sweep(
+            "H-3",
+            "t, rounds of epsilon = 1 each",
+            (1, 2, 5, 10, 20, 30, 40, 51, 75, 100, 150, 200, 300, 400, 500),
+            at=lambda s, t: replace(s, t=int(t), epsilon=1.0),
+            claimed=published_total,
+            certified=exact_total,
+            caption="Theorem 2's formula is linear in mu = epsilon sqrt(t/(2 ln(1.25/delta))), the "
+            "truth is not.",
+        ),
+    ),
+)

@@ -1,0 +1,139 @@
+"""H-6, H-6B and H-8: preprocessing, tuning, and what leaves."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from ...audits.claims.attack import Attack
+from ...audits.claims.auditor import planned
+from ...audits.claims.claim import Case, Counterexample
+from ...audits.claims.structure import (
+    AccessPromise,
+    MessagesOnlyPromise,
+    RecordwisePromise,
+    mean_gradient_moves,
+)
+from ...audits.claims.tuning import Candidate, best_fit, looked_at
+from ...mechanisms.curators import Curator
+from ...mechanisms.events import Event
+from ...mechanisms.private_data import PrivateDataset
+from ...mechanisms.protocols import FloatArray
+from ...solvers.losses import LinearLoss
+from ...solvers.star import StarState
+from .setting import (
+    StarSetting,
+    algorithm_of,
+    claim,
+    noise_multiplier,
+    small,
+    turned,
+)
+from .whole_run import exact_total, published_total
+
+__all__ = ["CROSS_VALIDATION", "MESSAGES", "NORMALISATION"]
+
+
+def _by_largest_entry(rows: FloatArray) -> FloatArray:
+    """Divide every column by its largest entry, then rows of norm above 1 by their norm."""
+    scaled = rows / np.abs(rows).max(axis=0)
+    return np.asarray(scaled / np.maximum(1.0, np.linalg.norm(scaled, axis=1, keepdims=True)))
+
+
+def _with_outlier(s: StarSetting) -> tuple[FloatArray, FloatArray]:
+    rows = np.ones((s.m, 1))
+    return rows, np.vstack([rows[:-1], [[s.outlier]]])
+
+
+def _gradient_sensitivity(s: StarSetting) -> float:
+    handle = PrivateDataset.planned(s.shape)
+    return handle.mean_gradient(LinearLoss(), np.zeros(s.d)).sensitivity.value
+
+
+def _normalisation_argument(s: StarSetting) -> tuple[str, ...]:
+    rows = _with_outlier(s)
+    moved = mean_gradient_moves(*(_by_largest_entry(side) for side in rows))
+    claimed = _gradient_sensitivity(s)
+    return (
+        f"Columns are divided by their largest entry. One record with an entry of {s.outlier:g} "
+        f"rescales the {s.m - 1} others: the mean gradient at 0 moves by {moved:.6g} instead of "
+        f"2 c1/m = {claimed:.6g}, {moved / claimed:.4g} times as far.",
+        "Repair: divide by public bounds, and cut rows one by one.",
+    )
+
+
+def _few_rounds(s: StarSetting) -> StarSetting:
+    return replace(s, t=min(s.t, 3))
+
+
+def _candidates(s: StarSetting) -> dict[str, Candidate]:
+    """A few rounds with lambda, a tenth of it and ten times as much."""
+
+    def at(weight: float) -> Candidate:
+        tried = replace(s, lambda_over_n=weight)
+        solve = algorithm_of(tried, s.t, noise_multiplier(s)).solve
+        return lambda dataset, curator: solve(dataset, curator).model
+
+    weights = [factor * s.lambda_over_n for factor in (0.1, 1.0, 10.0)]
+    return {f"lambda/n = {weight:g}": at(weight) for weight in weights}
+
+
+def _cross_validated(s: StarSetting) -> list[Event]:
+    """Section VI's choice of lambda: run with several, look at each model's fit, keep the best."""
+    reason = "lambda is chosen by 10-fold cross-validation on the records (section VI)"
+    few = _few_rounds(s)
+    return planned(looked_at(_candidates(few), reason=reason, round=few.t + 1), s.shape)
+
+
+def _best_candidate(case: Case[StarSetting]) -> Counterexample | None:
+    s = small(_few_rounds(case.setting))
+    return best_fit(
+        _candidates(s),
+        turned(s),
+        models=f"with t = {s.t} and epsilon = {s.epsilon:g} a round each",
+        epsilon=published_total(s).upper_float,
+        delta=s.delta,
+    )
+
+
+def _rounds(s: StarSetting) -> Callable[[PrivateDataset, Curator], StarState]:
+    return algorithm_of(replace(s, d=2), min(s.t, 20), noise_multiplier(s)).solve
+
+
+def _all_messages(case: Case[StarSetting]) -> Attack:
+    """Everything that is sent, against what the noisy w̃_i cost."""
+    s = small(replace(case.setting, t=min(case.setting.t, 20)))
+    told = f"all messages of {s.t} rounds, against what their noisy parts cost"
+    return Attack(_rounds(s), turned(s), exact_total(s).upper_float, s.delta, told)
+
+
+NORMALISATION = claim(
+    "H-6",
+    "normalisation by column maxima",
+    "preprocessing gives |l'| <= c1 and leaves the sensitivity 2 c1/m of a mean gradient",
+    "section VI, data set",
+    RecordwisePromise(
+        _by_largest_entry,
+        rows=_with_outlier,
+        claimed=_gradient_sensitivity,
+        argument=_normalisation_argument,
+    ),
+)
+
+CROSS_VALIDATION = claim(
+    "H-6B",
+    "lambda by cross-validation",
+    "the guarantee covers an algorithm whose lambda was chosen by cross-validation",
+    "section VI",
+    AccessPromise(_cross_validated),
+    attack=_best_candidate,
+)
+
+MESSAGES = claim(
+    "H-8",
+    "what is released",
+    "only the noisy w̃_i leave; the dual variables sent along are functions of them",
+    "Algorithm 3",
+    MessagesOnlyPromise(_rounds, pair=turned),
+    attack=_all_messages,
+)

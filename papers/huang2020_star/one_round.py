@@ -1,0 +1,151 @@
+"""H-1, H-2 and H-9: the sensitivity of a step, and what its noise is worth."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from math import log, sqrt
+
+from ...accounting.conversions import classical_noise_multiplier
+from ...accounting.gaussian.exact import mu_from_epsilon_delta
+from ...accounting.numbers.enclosure import Enclosure, ball_of, precision
+from ...audits.claims.attack import Attack, promised_by_mu
+from ...audits.claims.auditor import EpsilonPromise, SensitivityPromise, planned
+from ...audits.claims.claim import Case
+from ...mechanisms.events import Event
+from ...solvers.losses import LinearLoss
+from ...solvers.star import PvpAdmm
+from .setting import (
+    PLANNED_ROUNDS,
+    StarSetting,
+    algorithm_of,
+    attack_on,
+    claim,
+    noise_multiplier,
+    published_run,
+    small,
+)
+
+__all__ = ["FIRST_ORDER_STEP", "MINIMISER", "ROUND", "in_regime"]
+
+_BITS = 128
+_TOLERANCE = 1e-9
+
+
+def in_regime(s: StarSetting) -> str | None:
+    """Return how the theorems' own condition is violated, None if it is not."""
+    return None if s.epsilon <= 1 else f"the theorem asks for epsilon={s.epsilon:g} in (0, 1]"
+
+
+def _lemma_1(s: StarSetting) -> list[Fraction]:
+    """2 c₁/(m (rho + 1/eta_k)) with eta_k as printed in Theorems 3 and 4."""
+    values: list[Fraction] = []
+    log_term = log(1.25 / s.delta)
+    for k in range(1, min(s.t, PLANNED_ROUNDS) + 1):
+        if s.smooth:
+            noise = 4 * s.c1 * sqrt(s.d * k * log_term) / (s.m * s.epsilon)
+            inverse = 0.25 + s.lambda_over_n + noise / s.c_w
+        else:
+            slope = s.c1 + s.lambda_over_n * sqrt(s.d)
+            noise = 16 * s.d * k * s.c1**2 * log_term / (s.m * s.epsilon) ** 2
+            inverse = sqrt(2 * k * slope**2 + noise) / s.c_w
+        values.append(2 * Fraction(s.c1) / (s.m * (Fraction(s.rho) + Fraction(inverse))))
+    return values
+
+
+def _first_rounds(s: StarSetting) -> list[Event]:
+    return published_run(replace(s, t=min(s.t, PLANNED_ROUNDS)))
+
+
+def _lemma_1_figures(s: StarSetting) -> dict[str, Enclosure]:
+    values, multiplier = _lemma_1(s), Fraction(noise_multiplier(s))
+    return {
+        "sensitivity in round 1": Enclosure.of(values[0]),
+        f"sensitivity in round {len(values)}": Enclosure.of(values[-1]),
+        "sigma in round 1": Enclosure.of(values[0] * multiplier),
+        f"sigma in round {len(values)}": Enclosure.of(values[-1] * multiplier),
+    }
+
+
+def _step_attack(case: Case[StarSetting]) -> Attack:
+    s = small(case.setting)
+    told = "one round with noise of Lemma 1's sensitivity, which would make it 1-GDP"
+    return attack_on(s, algorithm_of(s, 1, 1.0), promised_by_mu(1, s.delta), told)
+
+
+def _one_round(s: StarSetting) -> list[Event]:
+    return published_run(replace(s, t=1))
+
+
+def _epsilons(case: Case[StarSetting]) -> list[StarSetting]:
+    grid = (case.setting.epsilon, 0.01, 0.05, 0.1, 0.2, 0.5, 1.0)
+    return list(dict.fromkeys(case.at(epsilon=epsilon).setting for epsilon in grid))
+
+
+def _round_figures(s: StarSetting) -> dict[str, Enclosure]:
+    classical = classical_noise_multiplier(epsilon=1, delta=s.delta)
+    with precision(_BITS):
+        mu = ball_of(mu_from_epsilon_delta(epsilon=s.epsilon, delta=s.delta))
+        ratio = Enclosure.from_ball(ball_of(classical) / ball_of(s.epsilon) * mu)
+    return {"noise ratio": ratio}
+
+
+def _round_attack(case: Case[StarSetting]) -> Attack:
+    s = small(case.at(epsilon=1.0).setting)
+    algorithm = algorithm_of(s, 1, noise_multiplier(s))
+    return attack_on(s, algorithm, s.epsilon, f"one round, epsilon = {s.epsilon:g}")
+
+
+def _lemma_4(s: StarSetting) -> list[Fraction]:
+    return [2 * Fraction(s.c1) / ((Fraction(s.lambda_over_n) + Fraction(s.rho)) * s.m)]
+
+
+def _minimiser(s: StarSetting) -> PvpAdmm:
+    return PvpAdmm(1, 1.0, penalty=s.rho, regularisation=s.lambda_over_n, loss=LinearLoss())
+
+
+def _planned_minimiser(s: StarSetting) -> Sequence[Event]:
+    return planned(_minimiser(s).solve, s.shape)
+
+
+def _minimiser_attack(case: Case[StarSetting]) -> Attack:
+    s = small(case.setting)
+    told = "one round with noise of Lemma 4's sensitivity, which would make it 1-GDP"
+    algorithm = replace(_minimiser(s), tolerance=_TOLERANCE)
+    return attack_on(s, algorithm, promised_by_mu(1, s.delta), told)
+
+
+FIRST_ORDER_STEP = claim(
+    "H-1",
+    "sensitivity of a first-order step",
+    "the l2 sensitivity of w_i^k is 2 c1/(m (rho + 1/eta_k))",
+    "Lemma 1",
+    SensitivityPromise(_lemma_1, plan=_first_rounds, figures=_lemma_1_figures),
+    attack=_step_attack,
+)
+
+ROUND = claim(
+    "H-2",
+    "one round",
+    "with sigma = Delta sqrt(2 ln(1.25/delta))/epsilon a round is (epsilon, delta)-DP, "
+    "epsilon in (0, 1]",
+    "Theorem 1",
+    EpsilonPromise(
+        lambda s: Enclosure.of(s.epsilon),
+        delta=lambda s: s.delta,
+        plan=_one_round,
+        regime=in_regime,
+        cases=_epsilons,
+        figures=_round_figures,
+    ),
+    attack=_round_attack,
+)
+
+MINIMISER = claim(
+    "H-9",
+    "sensitivity of an exact minimiser",
+    "the l2 sensitivity of Algorithm 2's step is 2 c1/(m (lambda/n + rho))",
+    "Lemma 4, Appendix A",
+    SensitivityPromise(_lemma_4, plan=_planned_minimiser, tolerance=lambda s: s.tau),
+    solver="ADMM with PVP (Algorithm 2)",
+    attack=_minimiser_attack,
+)

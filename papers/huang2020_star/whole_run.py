@@ -1,0 +1,218 @@
+"""H-3, H-4, H-7 and H-R: what Theorem 2 promises of a run, what it costs, and the repair."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+
+from ...accounting.conversions import epsilon_from_moments
+from ...accounting.gaussian.exact import delta_from_epsilon, epsilon_from_delta
+from ...accounting.guarantee import guarantee
+from ...accounting.numbers.enclosure import Enclosure, ball_of, precision
+from ...audits.claims.attack import Attack
+from ...audits.claims.auditor import EpsilonPromise, Quantifier, gaussian_steps
+from ...audits.claims.claim import Case, Counterexample
+from ...audits.claims.critical import critical_mu
+from ...audits.claims.gaussian_event import likelihood_event
+from ...audits.claims.settings import multiplier_of
+from ...audits.claims.structure import ReadingsPromise
+from ...mechanisms.events import Event
+from .one_round import in_regime
+from .setting import (
+    MOST_ROUNDS,
+    PLANNED_ROUNDS,
+    StarSetting,
+    algorithm_of,
+    attack_on,
+    claim,
+    noise_multiplier,
+    planned_run,
+    published_run,
+    small,
+    turned,
+)
+
+__all__ = ["EXPERIMENTS", "NOTATION", "REPAIR", "WHOLE_RUN", "exact_total", "published_total"]
+
+_BITS = 128
+_MOST_ORDER = 1999
+
+
+def published_total(s: StarSetting) -> Enclosure:
+    """Return Theorem 2's epsilon_bar as its proof derives it, with c_0 spelled out (56)."""
+    with precision(_BITS):
+        delta = ball_of(s.delta)
+        ratio = -delta.log() / (ball_of(Fraction(5, 4)) / delta).log()
+        return Enclosure.from_ball((s.t * ratio).sqrt() * ball_of(s.epsilon))
+
+
+def exact_total(s: StarSetting) -> Enclosure:
+    """Return the repair of Theorem 2: the exact epsilon of mu = epsilon sqrt(t/(2 ln(1.25/d)))."""
+    with precision(_BITS):
+        log_term = (ball_of(Fraction(5, 4)) / ball_of(s.delta)).log()
+        mu_squared = Enclosure.from_ball(s.t * ball_of(s.epsilon) ** 2 / (2 * log_term))
+    return epsilon_from_delta(mu_squared=mu_squared, delta=s.delta)
+
+
+def _critical(delta: float) -> Enclosure:
+    """The mu up to which mu sqrt(2 ln(1/delta)), Theorem 2's formula, is a guarantee."""
+    with precision(_BITS):
+        slope = Enclosure.from_ball((-2 * ball_of(delta).log()).sqrt())
+    return critical_mu(slope, delta)
+
+
+def _figures(s: StarSetting) -> dict[str, Enclosure]:
+    truth, formula, critical = (
+        guarantee(published_run(s), delta=s.delta),
+        published_total(s),
+        _critical(s.delta),
+    )
+    moments = epsilon_from_moments(rho=truth.rho, delta=s.delta, max_order=_MOST_ORDER)
+    with precision(_BITS):
+        side = (-2 * ball_of(s.delta).log()).sqrt()
+        log_term = (ball_of(Fraction(5, 4)) / ball_of(s.delta)).log()
+        epsilon, mu_c = ball_of(s.epsilon), ball_of(critical)
+        return {
+            "mu": truth.mu,
+            "formula": formula,
+            "exact epsilon": truth.epsilon,
+            "exact delta at the formula": delta_from_epsilon(
+                mu_squared=truth.notion.mu_squared, epsilon=formula
+            ),
+            "moments accountant": moments.epsilon,
+            "c_0 needed": Enclosure.from_ball(
+                ball_of(truth.epsilon) / (epsilon * ball_of(s.t).sqrt())
+            ),
+            "critical mu": critical,
+            "critical t": Enclosure.from_ball(2 * log_term * (mu_c / epsilon) ** 2),
+            "critical epsilon": Enclosure.from_ball(mu_c * side),
+            "mu of side condition (53)": Enclosure.from_ball(side),
+        }
+
+
+def _argument(s: StarSetting) -> tuple[str, ...]:
+    f = {name: value.upper_float for name, value in _figures(s).items()}
+    return (
+        f"Each of t = {s.t} rounds adds noise of sqrt(2 ln(1.25/delta))/epsilon = "
+        f"{noise_multiplier(s):.6g} times its sensitivity, so the run is exactly mu-GDP with "
+        f"mu = epsilon sqrt(t/(2 ln(1.25/delta))) = {f['mu']:.6g}.",
+        "The proof bounds the least integer moment from below (54), so (55) and (56) are necessary "
+        "conditions, not sufficient ones.",
+        f"Its formula is mu sqrt(2 ln(1/delta)) = {f['formula']:.6g}; the exact epsilon at "
+        f"delta = {s.delta:g} is {f['exact epsilon']:.6g}, and the exact delta at the formula is "
+        f"{f['exact delta at the formula']:.4g}.",
+        f"The formula is a guarantee while mu <= {f['critical mu']:.6g}, that is t <= "
+        f"{f['critical t']:.6g} at epsilon = {s.epsilon:g}; the side condition (53) would allow "
+        f"mu < {f['mu of side condition (53)']:.6g}. A constant c_0 for all t does not exist: here "
+        f"it would have to be {f['c_0 needed']:.6g}, and it grows like sqrt(t).",
+        "Repair: state epsilon as the exact conversion of mu.",
+    )
+
+
+def _likelihood(s: StarSetting, claimed: Enclosure) -> Counterexample:
+    plane = replace(s, d=2)
+    mu = guarantee(published_run(plane), delta=s.delta).mu
+    solve = algorithm_of(plane, s.t, noise_multiplier(s)).solve
+    return likelihood_event(solve, turned(s), mu=mu, epsilon=claimed, delta=s.delta)
+
+
+def _published_attack(setting: StarSetting) -> Attack:
+    s = small(setting)
+    told = f"t = {s.t} rounds, epsilon = {s.epsilon:g} a round"
+    algorithm = algorithm_of(s, s.t, noise_multiplier(s))
+    return attack_on(s, algorithm, published_total(s).lower_float, told)
+
+
+def _total_attack(case: Case[StarSetting]) -> Attack:
+    """Many rounds at a large epsilon, where the formula is most wrong; the user's where fixed."""
+    return _published_attack(case.at(epsilon=1.0, t=200).setting)
+
+
+def _experiments(case: Case[StarSetting]) -> list[StarSetting]:
+    grid = product((0.01, 0.05, 0.1, 0.2), (1e-3, 1e-4, 1e-5, 1e-6))
+    settings = (case.at(epsilon=epsilon, delta=delta).setting for epsilon, delta in grid)
+    return list(dict.fromkeys(settings))
+
+
+def _experiment_attack(case: Case[StarSetting]) -> Attack:
+    return _published_attack(case.setting)
+
+
+def _readings(s: StarSetting) -> Mapping[str, Sequence[Event]]:
+    events = published_run(replace(s, t=min(s.t, PLANNED_ROUNDS)))
+    literal = [
+        replace(event, mechanism=replace(step, noise_std=step.noise_std**2))
+        for event, step in zip(events, gaussian_steps(events), strict=True)
+    ]
+    return {"entries N(0, sigma²)": events, "MN(0, sigma² I, sigma² I) literally": literal}
+
+
+def _multiplier(s: StarSetting) -> float:
+    return multiplier_of(s.t, epsilon=s.epsilon, delta=s.delta)
+
+
+def _repaired(s: StarSetting) -> list[Event]:
+    return planned_run(s, _multiplier(s))
+
+
+def _repair_attack(case: Case[StarSetting]) -> Attack:
+    s = small(case.setting)
+    told = f"t = {s.t} rounds, epsilon = {s.epsilon:g} in all"
+    return attack_on(s, algorithm_of(s, s.t, _multiplier(s)), s.epsilon, told)
+
+
+_TOTAL: EpsilonPromise[StarSetting] = EpsilonPromise(
+    published_total,
+    delta=lambda s: s.delta,
+    plan=published_run,
+    regime=in_regime,
+    counterexample=_likelihood,
+    figures=_figures,
+    argument=_argument,
+)
+
+WHOLE_RUN = claim(
+    "H-3",
+    "the whole run",
+    "t rounds are (epsilon_bar, delta)-DP with epsilon_bar = c0 sqrt(t) epsilon, by its "
+    "proof sqrt(t ln(1/delta)/ln(1.25/delta)) epsilon, for all t and epsilon in (0, 1]",
+    "Theorem 2, Appendix B",
+    replace(_TOTAL, quantifier=Quantifier("t", MOST_ROUNDS, {"epsilon": 1.0})),
+    attack=_total_attack,
+)
+
+EXPERIMENTS = claim(
+    "H-4",
+    "the experiments",
+    "t = 100 rounds with epsilon in {.01, .05, .1, .2} and delta in {1e-3, ..., 1e-6}: "
+    "(sqrt(t ln(1/delta)/ln(1.25/delta)) epsilon, delta)-DP",
+    "section VI",
+    replace(_TOTAL, cases=_experiments),
+    attack=_experiment_attack,
+)
+
+NOTATION = claim(
+    "H-7",
+    "the distribution of the noise",
+    "xi ~ MN(0, sigma² I_d, sigma² I_p), with variance sigma²",
+    "Algorithm 3, Theorem 1",
+    ReadingsPromise(published_total, delta=lambda s: s.delta, readings=_readings),
+    not_attacked="a notation promises nothing: the reading of all proofs is attacked in H-3 and "
+    "H-4",
+)
+
+REPAIR = claim(
+    "H-R",
+    "the repair",
+    "public c_w, and noise of sqrt(t)/mu*(epsilon, delta) sensitivities: the whole run is "
+    "(epsilon, delta)-DP",
+    "ours",
+    EpsilonPromise(
+        lambda s: Enclosure.of(s.epsilon),
+        delta=lambda s: s.delta,
+        plan=_repaired,
+        figures=lambda s: {"noise multiplier": Enclosure.of(_multiplier(s))},
+    ),
+    solver="DP-ADMM, repaired",
+    attack=_repair_attack,
+)

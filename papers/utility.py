@@ -1,0 +1,135 @@
+"""What a repair is worth: the noise that a paper prescribes against the noise that is needed.
+
+One epsilon of each paper, on its own records: the paper's noise for that epsilon beside the least
+noise with a certificate for it, and what both do to the model. The cells are those of the papers'
+experiments, the middle one of each line. There is no line for M-ADMM, R-ADMM and DPSGD, whose noise
+these papers do not print, or for DVP, which has no certificate at any noise.
+"""
+
+from dataclasses import dataclass, replace
+
+from .ding2019_stochastic.experiment import PAPER as PS_ADMM
+from .ding2020_network.experiment import PAPER as PR_ADMM
+from .harness.cell import Cell, Kind
+from .harness.experiment import Experiment, Paper
+from .hu2020_sharing.experiment import PAPER as ADMM_SHARING
+from .huang2020_star.experiment import PAPER as STAR
+from .xu2020_centralised.experiment import PAPER as DP_ADMM_CENTRALIZED
+
+__all__ = ["PAPER"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Repair:
+    """Two lines of a paper's experiment.
+
+    Args:
+        name: of the algorithm.
+        paper: whose experiment.
+        experiment: its name.
+        published, repaired: the lines.
+    """
+
+    name: str
+    paper: Paper
+    experiment: str
+    published: str
+    repaired: str
+
+    def cells(self, quick: bool) -> tuple[Cell, Cell]:
+        """Return the middle cell of both lines, named after the algorithm."""
+        (experiment,) = (e for e in self.paper.experiments if e.name == self.experiment)
+        known = experiment.cells(quick)
+
+        def middle(line: str, kind: Kind) -> Cell:
+            of_line = [cell for cell in known if cell.line == line]
+            name = f"{self.name}, {kind.value}"
+            return replace(of_line[len(of_line) // 2], line=name, pair=self.name)
+
+        return middle(self.published, Kind.PUBLISHED), middle(self.repaired, Kind.REPAIRED)
+
+
+def _star(name: str, norm: int, published: str, repaired: str) -> _Repair:
+    return _Repair(
+        name=name,
+        paper=STAR,
+        experiment=f"accuracy_l{norm}",
+        published=published,
+        repaired=repaired,
+    )
+
+
+def _pr_admm(name: str) -> _Repair:
+    return _Repair(
+        name=f"PR-ADMM, {name}",
+        paper=PR_ADMM,
+        experiment="accuracy",
+        published=f"{name}: published",
+        repaired=f"{name}: repaired",
+    )
+
+
+def _ps_admm(name: str, repaired: str) -> _Repair:
+    return _Repair(
+        name=f"PS-ADMM, {name}",
+        paper=PS_ADMM,
+        experiment="accuracy",
+        published="published, certified c",
+        repaired=repaired,
+    )
+
+
+def _centralised(name: str) -> _Repair:
+    return _Repair(
+        name=f"centralised {name}",
+        paper=DP_ADMM_CENTRALIZED,
+        experiment="accuracy",
+        published=f"{name}: published",
+        repaired=f"{name}: repaired",
+    )
+
+
+def _sharing(name: str, repaired: str) -> _Repair:
+    return _Repair(
+        name=f"sharing, {name}",
+        paper=ADMM_SHARING,
+        experiment="noise",
+        published="published",
+        repaired=repaired,
+    )
+
+
+_NOISE = "published noise, printed c_w"
+_REPAIRS = (
+    _star("star DP-ADMM, L2", 2, _NOISE, "repaired"),
+    _star("star DP-ADMM, L1", 1, _NOISE, "repaired"),
+    _star("star PVP", 2, "PVP, published noise", "PVP, repaired"),
+    _pr_admm("Per"),
+    _pr_admm("Iter"),
+    _ps_admm("full gradients", "repaired, full gradients"),
+    _ps_admm("sampled corrections", "repaired, sampled corrections"),
+    _centralised("DP-ADMM"),
+    _centralised("DP-AccADMM"),
+    _sharing("no scores exchanged", "repaired, no scores exchanged"),
+    _sharing("20 exchanges", "repaired, 20 exchanges"),
+)
+
+
+def _cells(quick: bool) -> tuple[Cell, ...]:
+    return tuple(cell for repair in _REPAIRS for cell in repair.cells(quick))
+
+
+PAPER = Paper(
+    name="utility",
+    reference="Five papers' algorithms on Adult",
+    experiments=(
+        Experiment(
+            name="noise",
+            title="The published noise against the repaired one",
+            source="one epsilon of each paper; the published PS-ADMM with a c that is certified",
+            runs=5,
+            cells=_cells,
+            figures=(),
+        ),
+    ),
+)

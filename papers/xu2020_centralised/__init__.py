@@ -1,0 +1,61 @@
+"""The claims of centralised DP-ADMM and DP-AccADMM (Xu, Shang, Liu et al. 2020)."""
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from ...accounting.guarantee import guarantee
+from ...accounting.numbers.enclosure import Enclosure
+from ...audits.claims.claim import Paper
+from ...audits.claims.sweep import Sweep
+from .regime import GRAPH, LINEARISATION, RANK, TUNING
+from .sensitivity import BOUND, MEAN_GRADIENT
+from .setting import CentralisedSetting, gradients, stated
+from .start import INITIAL_DUAL, split_statistic
+from .whole_run import ACCELERATION, CONVERSION, GRADIENTS, REPAIR
+
+__all__ = ["PAPER", "CentralisedSetting", "split_statistic"]
+
+
+def _at_epsilon(zero_out: bool, s: CentralisedSetting, epsilon: float) -> CentralisedSetting:
+    return replace(s, epsilon=epsilon, zero_out=zero_out)
+
+
+def _exact(s: CentralisedSetting) -> Enclosure:
+    return guarantee(gradients(s), delta=s.delta).epsilon
+
+
+PAPER = Paper(
+    name="xu2020_centralised",
+    title="Xu, Shang, Liu et al. 2020: centralised DP-ADMM and DP-AccADMM",
+    setting=CentralisedSetting(),
+    evidence=Path(__file__).with_name("evidence.json"),
+    claims=(
+        MEAN_GRADIENT,
+        GRADIENTS,
+        INITIAL_DUAL,
+        RANK,
+        GRAPH,
+        LINEARISATION,
+        CONVERSION,
+        ACCELERATION,
+        TUNING,
+        BOUND,
+        REPAIR,
+    ),
+    sweeps=tuple(
+        Sweep(
+            claim,
+            f"claimed epsilon, {relation}",
+            (0.01, 0.05, 0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0),
+            at=partial(_at_epsilon, null),
+            claimed=stated,
+            certified=_exact,
+            caption=f"Theorem 1's noise on the gradients alone, {relation}.",
+        )
+        for claim, relation, null in (
+            ("DPA-1", "a record is replaced", False),
+            ("DPA-2", "a record is made null", True),
+        )
+    ),
+)

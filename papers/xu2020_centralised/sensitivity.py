@@ -1,0 +1,131 @@
+"""DPA-1 and DPA-10: how far the mean gradient moves, and for which rows."""
+
+from dataclasses import replace
+from fractions import Fraction
+from math import sqrt
+
+from ...accounting.gaussian.exact import delta_from_epsilon
+from ...accounting.guarantee import guarantee
+from ...accounting.numbers.enclosure import Enclosure
+from ...audits.claims.attack import Attack, promised_by_mu
+from ...audits.claims.auditor import SensitivityPromise, gaussian_steps, planned
+from ...audits.claims.claim import Case, Counterexample
+from ...audits.claims.gaussian_event import likelihood_event
+from ...mechanisms.events import Event, GaussianStep
+from ...solvers.centralised import CentralisedDpAdmm
+from .setting import CentralisedSetting, algorithm_of, claim, four_records, gradients, null
+
+__all__ = ["BOUND", "MEAN_GRADIENT"]
+
+
+def _replaced(s: CentralisedSetting) -> CentralisedSetting:
+    return replace(s, zero_out=False)
+
+
+def _figures(s: CentralisedSetting) -> dict[str, Enclosure]:
+    relations = {"replace-one": _replaced(s), "zero-out-one": null(s)}
+    return {
+        f"exact epsilon, {name}": guarantee(gradients(other), delta=s.delta).epsilon
+        for name, other in relations.items()
+    }
+
+
+def _argument(s: CentralisedSetting) -> tuple[str, ...]:
+    f = {name: value.upper_float for name, value in _figures(s).items()}
+    return (
+        "The paper's neighbours differ in one element of D^n: a record is replaced, and the mean "
+        f"of n = {s.n} gradients of norm at most c = {s.c:g} moves by as much as 2c/n = "
+        f"{2 * s.c / s.n:.6g}: one gradient can turn round. c/n is right if a record is made null.",
+        f"Theorem 1's noise gives, at delta = {s.delta:g}, exactly epsilon = "
+        f"{f['exact epsilon, replace-one']:.6g} under replace-one and "
+        f"{f['exact epsilon, zero-out-one']:.6g} under zero-out-one, where {s.epsilon:g} is "
+        "claimed: the slack of its conversion may hide the factor 2.",
+    )
+
+
+def _half_noise(s: CentralisedSetting) -> CentralisedDpAdmm:
+    """One noisy gradient with noise c/n, half of its sensitivity."""
+    return algorithm_of(replace(s, T=1, gamma=1.0), 0.5)
+
+
+def _opposite_gradients(s: CentralisedSetting) -> Counterexample:
+    """One noisy gradient with noise c/n, which would be 1-GDP if c/n were the sensitivity."""
+    pair = four_records(_replaced(s))
+    solve = _half_noise(s).solve
+    mu = guarantee(planned(solve, pair.dataset.shape), delta=s.delta).mu
+    allowed = delta_from_epsilon(mu_squared=1, epsilon=1).upper_float
+    return likelihood_event(solve, pair, mu=mu, epsilon=Enclosure.of(1), delta=allowed)
+
+
+def _turned_gradient(case: Case[CentralisedSetting]) -> Attack:
+    s = _replaced(case.setting)
+    told = "one noisy gradient with noise of standard deviation c/n, which would make it 1-GDP"
+    return Attack(_half_noise(s).solve, four_records(s), promised_by_mu(1, s.delta), s.delta, told)
+
+
+def _with_longer_rows(s: CentralisedSetting) -> CentralisedSetting:
+    """Rows as they come, which nobody cuts to c."""
+    return replace(s, c=max(s.c, sqrt(s.ones)))
+
+
+def _raw_rows(s: CentralisedSetting) -> list[Event]:
+    """The noisy gradients on rows as they come, with the noise of Theorem 1 for c."""
+    (bound, *_) = gaussian_steps(gradients(s))
+    events = planned(algorithm_of(s, 1.0).solve, _with_longer_rows(s).shape)
+    return [
+        replace(event, mechanism=GaussianStep(step.sensitivity, bound.noise_std))
+        for event, step in zip(events, gaussian_steps(events), strict=True)
+    ]
+
+
+def _raw_figures(s: CentralisedSetting) -> dict[str, Enclosure]:
+    return {
+        "c of rows as they come": Enclosure.of(sqrt(s.ones)),
+        "exact epsilon": guarantee(_raw_rows(s), delta=s.delta).epsilon,
+    }
+
+
+def _mean_of_c(s: CentralisedSetting) -> list[Fraction]:
+    factor = 1 if s.zero_out else 2
+    return [factor * Fraction(s.c) / s.n] * s.T
+
+
+def _raw_gradient(case: Case[CentralisedSetting]) -> Attack:
+    """One noisy gradient; its noise is that of a sensitivity for rows cut to c."""
+    longer = _with_longer_rows(case.setting)
+    multiplier = case.setting.c / longer.c
+    algorithm = replace(_half_noise(longer), noise_multiplier=multiplier)
+    told = f"one noisy gradient of a row of norm {longer.c:.6g}, with as much noise as would make "
+    told += f"it 1-GDP for rows cut to c = {case.setting.c:g}"
+    promised = promised_by_mu(1, longer.delta)
+    return Attack(algorithm.solve, four_records(longer), promised, longer.delta, told)
+
+
+MEAN_GRADIENT = claim(
+    "DPA-1",
+    "sensitivity of the mean gradient",
+    "the sensitivity of grad f is c/n, c = max_i |grad f_i(x)|",
+    "Appendix A, proof of Theorem 1",
+    SensitivityPromise(
+        lambda s: [Fraction(s.c) / s.n] * s.T,
+        plan=gradients,
+        counterexample=_opposite_gradients,
+        figures=_figures,
+        argument=_argument,
+    ),
+    attack=_turned_gradient,
+)
+
+BOUND = claim(
+    "DPA-10",
+    "the bound on gradients",
+    "gradients have norm at most c, so that their mean moves by at most 2c/n",
+    "Appendix A",
+    SensitivityPromise(
+        _mean_of_c,
+        plan=_raw_rows,
+        enforced=("true of rows cut to c only, and the algorithm cuts none", gradients),
+        figures=_raw_figures,
+    ),
+    attack=_raw_gradient,
+)

@@ -1,0 +1,158 @@
+"""DPA-2, DPA-7, DPA-8 and DPA-R: what the noisy gradients cost, and the repair."""
+
+from dataclasses import replace
+from fractions import Fraction
+from math import log, sqrt
+
+from ...accounting.conversions import epsilon_from_rdp_mironov
+from ...accounting.gaussian.exact import mu_from_epsilon_delta
+from ...accounting.guarantee import Guarantee, guarantee
+from ...accounting.numbers.enclosure import Enclosure, ball_of, precision
+from ...audits.claims.attack import Attack
+from ...audits.claims.auditor import EpsilonPromise, gaussian_steps, planned
+from ...audits.claims.claim import Case
+from ...audits.claims.settings import multiplier_of
+from ...mechanisms.adjacency import Adjacency
+from ...mechanisms.events import Event
+from ...solvers.centralised import CentralisedDpAdmm, theorem_1_noise_multiplier
+from .setting import (
+    CentralisedSetting,
+    algorithm_of,
+    attack_on,
+    claim,
+    gradients,
+    null,
+    stated,
+    theorem_1,
+)
+
+__all__ = ["ACCELERATION", "CONVERSION", "GRADIENTS", "REPAIR"]
+
+_BITS = 128
+
+
+def _null_gradients(s: CentralisedSetting) -> list[Event]:
+    return gradients(null(s))
+
+
+def _truth(s: CentralisedSetting) -> Guarantee:
+    return guarantee(_null_gradients(s), delta=s.delta)
+
+
+def _order(s: CentralisedSetting) -> float:
+    """alpha of Theorem 1."""
+    return -log(s.delta) / ((1 - s.mu) * s.epsilon) + 1
+
+
+def _figures(s: CentralisedSetting) -> dict[str, Enclosure]:
+    truth = _truth(s)
+    a = -log(s.delta) / s.epsilon
+    # the root in (0, 1) of a (2 mu - 1) = (1 - mu)², where alpha/mu is least
+    best = (1 + a) / (1 + a + sqrt(a * (1 + a)))
+    optimal = theorem_1_noise_multiplier(s.T, epsilon=s.epsilon, delta=s.delta, mu=best)
+    mu = mu_from_epsilon_delta(epsilon=s.epsilon, delta=s.delta)
+    with precision(_BITS):
+        noise = ball_of(theorem_1(s))
+        against_exact = Enclosure.from_ball(noise * ball_of(mu) / ball_of(s.T).sqrt())
+    return {
+        "alpha": Enclosure.of(_order(s)),
+        "rho": truth.rho,
+        "exact epsilon": truth.epsilon,
+        "noise ratio, against the best mu": Enclosure.of(theorem_1(s) / optimal),
+        "noise ratio, against the exact Gaussian": against_exact,
+    }
+
+
+def _by_orders(s: CentralisedSetting) -> Enclosure:
+    """beta + ln(1/delta)/(alpha - 1), with beta = alpha rho of the gradients."""
+    order = Fraction(_order(s))
+    with precision(_BITS):
+        rdp = Enclosure.from_ball(ball_of(_truth(s).rho) * ball_of(order))
+    return epsilon_from_rdp_mironov(order=order, rdp=rdp, delta=s.delta)
+
+
+def _accelerated(s: CentralisedSetting) -> CentralisedDpAdmm:
+    return replace(algorithm_of(s, theorem_1(s)), accelerated=True)
+
+
+def _accelerated_run(s: CentralisedSetting) -> list[Event]:
+    return planned(_accelerated(s).solve, null(s).shape)
+
+
+def _multiplier(s: CentralisedSetting) -> float:
+    return multiplier_of(s.T, epsilon=s.epsilon, delta=s.delta)
+
+
+def _repaired(s: CentralisedSetting) -> list[Event]:
+    return planned(algorithm_of(s, _multiplier(s)).solve, s.shape)
+
+
+def _repaired_figures(s: CentralisedSetting) -> dict[str, Enclosure]:
+    (step, *_) = gaussian_steps(_repaired(s))
+    with precision(_BITS):
+        noise = ball_of(step.noise_std) * s.n / ball_of(s.c) / ball_of(s.T).sqrt()
+        return {"sigma n/(c sqrt(T))": Enclosure.from_ball(noise)}
+
+
+def _gradients_attack(case: Case[CentralisedSetting]) -> Attack:
+    s = null(case.setting)
+    return attack_on(s, algorithm_of(s, theorem_1(s)), s.epsilon)
+
+
+def _conversion_attack(case: Case[CentralisedSetting]) -> Attack:
+    s = null(case.setting)
+    return attack_on(s, algorithm_of(s, theorem_1(s)), _by_orders(s).upper_float)
+
+
+def _accelerated_attack(case: Case[CentralisedSetting]) -> Attack:
+    s = null(case.setting)
+    return attack_on(s, _accelerated(s), s.epsilon)
+
+
+def _repair_attack(case: Case[CentralisedSetting]) -> Attack:
+    s = case.setting
+    return attack_on(s, algorithm_of(s, _multiplier(s)), s.epsilon)
+
+
+GRADIENTS = claim(
+    "DPA-2",
+    "the noisy gradients",
+    "with sigma² = c² alpha T/(2 n² epsilon mu), alpha = ln(1/delta)/((1-mu) epsilon) + 1 "
+    "the T noisy gradients are (epsilon, delta)-DP if records are made null",
+    "Theorem 1",
+    EpsilonPromise(stated, delta=lambda s: s.delta, plan=_null_gradients, figures=_figures),
+    adjacency=Adjacency.ZERO_OUT_ONE,
+    attack=_gradients_attack,
+)
+
+CONVERSION = claim(
+    "DPA-7",
+    "conversion",
+    "(alpha, beta)-RDP gives epsilon = beta + ln(1/delta)/(alpha - 1)",
+    "Appendix A",
+    EpsilonPromise(_by_orders, delta=lambda s: s.delta, plan=_null_gradients, figures=_figures),
+    adjacency=Adjacency.ZERO_OUT_ONE,
+    attack=_conversion_attack,
+)
+
+ACCELERATION = claim(
+    "DPA-8",
+    "acceleration costs nothing",
+    "DP-AccADMM's noisy gradients need the same noise (u_0 apart: DPA-3)",
+    "section IV-C",
+    EpsilonPromise(stated, delta=lambda s: s.delta, plan=_accelerated_run),
+    solver="DP-AccADMM (Algorithm 3)",
+    adjacency=Adjacency.ZERO_OUT_ONE,
+    attack=_accelerated_attack,
+)
+
+REPAIR = claim(
+    "DPA-R",
+    "the repair",
+    "u_0 = 0, a public A, rows cut to c, noise of sqrt(T)/mu*(epsilon, delta) "
+    "sensitivities: the whole run is (epsilon, delta)-DP",
+    "ours",
+    EpsilonPromise(stated, delta=lambda s: s.delta, plan=_repaired, figures=_repaired_figures),
+    solver="DP-ADMM, repaired",
+    attack=_repair_attack,
+)

@@ -1,0 +1,1 @@
+"""A run as a library: configuration, plan, calibration, training, certificate, comparison."""

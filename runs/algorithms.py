@@ -1,0 +1,169 @@
+"""From the solver section of a run file to solvers, for data of a public shape."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..data.strict import ConfigurationError
+from ..mechanisms import ClassLabels, DataShape, Loss
+from ..solvers import (
+    L1,
+    L2,
+    CentralisedDpAdmm,
+    ConstantSteps,
+    DpAdmm,
+    LinearLoss,
+    Logistic,
+    ModelSolver,
+    Multinomial,
+    NonsmoothSteps,
+    PrAdmm,
+    PsAdmm,
+    PublishedDpAdmm,
+    PvpAdmm,
+    SmoothSteps,
+    Steps,
+    StochasticRounds,
+    complete,
+    fused_lasso,
+    hub,
+    ring,
+)
+from .sections import Algorithm, Algorithmic, LossName, NetworkName, RegulariserName, StepsName
+
+__all__ = ["Solvers"]
+
+_NETWORKS = {
+    NetworkName.COMPLETE: complete,
+    NetworkName.RING: ring,
+    NetworkName.HUB: hub,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Solvers:
+    """The solvers that a section describes; each method raises `ConfigurationError` for a section
+    that does not fit the data.
+
+    Args:
+        made: the section.
+        shape: of the data, public.
+    """
+
+    made: Algorithmic
+    shape: DataShape
+
+    @property
+    def loss(self) -> Loss:
+        """The loss, if the data's labels are those it is for."""
+        labels, multinomial = self.shape.label_domain, self.made.loss is LossName.MULTINOMIAL
+        if isinstance(labels, ClassLabels) != multinomial:
+            raise ConfigurationError(
+                f"Expected solver.loss={self.made.loss.value!r} to be 'multinomial' where the "
+                "schema has a class column, and only there."
+            )
+        if isinstance(labels, ClassLabels):
+            return Multinomial(labels.classes)
+        return Logistic() if self.made.loss is LossName.LOGISTIC else LinearLoss()
+
+    @property
+    def regulariser(self) -> L1 | L2:
+        """R."""
+        return L2() if self.made.regulariser is RegulariserName.L2 else L1()
+
+    def noisy(self, noise_multiplier: float) -> ModelSolver:
+        """Return the algorithm with a noise multiplier (which `admm` has no use for)."""
+        made = self.made
+        if made.network is not None:
+            return self._on_network(made.network, noise_multiplier)
+        if made.inner_steps is not None:
+            return self._with_inner_steps(made.inner_steps, noise_multiplier)
+        if made.algorithm is Algorithm.CENTRALISED:
+            return self._centralised(noise_multiplier)
+        if made.algorithm is Algorithm.PVP_ADMM:
+            return self.exact(noise_multiplier)
+        if made.algorithm is Algorithm.ADMM:
+            return self.exact(None)
+        repaired = DpAdmm(
+            made.rounds,
+            noise_multiplier,
+            self._steps(),
+            penalty=made.penalty,
+            regularisation=made.regularisation,
+            regulariser=self.regulariser,
+            loss=self.loss,
+        )
+        if made.algorithm is Algorithm.DP_ADMM:
+            return repaired
+        return PublishedDpAdmm(repaired, made.pretraining_rounds, made.distance)
+
+    def exact(self, noise_multiplier: float | None) -> PvpAdmm:
+        """Return ADMM with exact minimisers: PVP at a noise multiplier, or without privacy."""
+        made = self.made
+        return PvpAdmm(
+            made.rounds,
+            noise_multiplier,
+            tolerance=made.tolerance,
+            penalty=made.penalty,
+            regularisation=made.regularisation,
+            loss=self.loss,
+        )
+
+    def _on_network(self, name: NetworkName, noise_multiplier: float) -> PrAdmm:
+        made, agents = self.made, len(self.shape.parties)
+        return PrAdmm(
+            _NETWORKS[name](agents),
+            made.rounds,
+            noise_multiplier,
+            penalty=made.penalty,
+            regularisation=made.regularisation * agents / 2,  # of |w|² in the sum over agents
+            tolerance=made.tolerance,
+            loss=self.loss,
+        )
+
+    def _with_inner_steps(self, inner_steps: int, noise_multiplier: float) -> PsAdmm:
+        made = self.made
+        assert made.step_size is not None
+        rounds = StochasticRounds(
+            made.rounds,
+            inner_steps,
+            made.step_size,
+            penalty=made.penalty,
+            regularisation=made.regularisation * len(self.shape.parties),
+            regulariser=self.regulariser,
+            loss=self.loss,
+        )
+        return PsAdmm(rounds, noise_multiplier)
+
+    def _centralised(self, noise_multiplier: float) -> CentralisedDpAdmm:
+        made = self.made
+        assert made.step_size is not None
+        return CentralisedDpAdmm(
+            fused_lasso(self.shape.parameters(self.loss), ()),
+            made.rounds,
+            noise_multiplier,
+            made.step_size,
+            accelerated=made.accelerated,
+            penalty=made.penalty,
+            regularisation=made.regularisation,
+            regulariser=self.regulariser,
+            loss=self.loss,
+        )
+
+    def _steps(self) -> Steps:
+        made, shape, loss, regulariser = self.made, self.shape, self.loss, self.regulariser
+        if made.step_size is not None:
+            return ConstantSteps(made.step_size)
+        if made.steps is StepsName.SMOOTH:
+            if loss.curvature_bound is None or regulariser.curvature is None:
+                raise ConfigurationError("Expected steps = 'nonsmooth' for a loss or R with kinks.")
+            smoothness = float(loss.curvature_bound) * shape.row_bound**2
+            return SmoothSteps(
+                smoothness + made.regularisation * regulariser.curvature, made.distance
+            )
+        bound = regulariser.gradient_bound(shape.parameters(loss))
+        if bound is None:
+            raise ConfigurationError("Expected regulariser = 'l1' with steps = 'nonsmooth'.")
+        return NonsmoothSteps(
+            float(shape.gradient_bound(loss)) + made.regularisation * bound, made.distance
+        )

@@ -1,0 +1,194 @@
+"""A run's configuration: strict TOML, from which plans, data sets and solvers are made.
+
+The file is the whole truth about a run: its hash stands in the ledger. `demo.toml` beside this file
+is the demo's, and the example of every section.
+"""
+
+import hashlib
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from scipy.sparse import issparse
+
+from ..data import LabelledRecords, Schema, load_adult, load_records, read_schema, split_records
+from ..data.adult import adult_schema
+from ..data.strict import ConfigurationError, read_toml
+from ..mechanisms import BitGenerator, DataShape, PrivateDataset
+from ..mechanisms.sampling import Sampler, SeededSampler, SystemSampler
+from .algorithms import Solvers
+from .sections import Algorithm, Algorithmic, Attack, Data, Noise, Privacy, Section
+
+__all__ = ["DEMO", "Configuration", "read_configuration"]
+
+DEMO = Path(__file__).with_name("demo.toml")
+"""The demo's configuration, an example of every section."""
+
+
+class Configuration(Section, frozen=True, kw_only=True, dict=True):
+    """A run: data, promise, solver, noise, and the audit of it."""
+
+    data: Data
+    privacy: Privacy
+    solver: Algorithmic
+    noise: Noise
+    attack: Attack = Attack()
+
+    def __post_init__(self) -> None:
+        if self.solver.algorithm is Algorithm.CENTRALISED and self.data.parties != 1:
+            raise ValueError("Expected data.parties = 1 with centralised")
+
+    @property
+    def sha256(self) -> str:
+        """Hash of the canonical JSON of all values, defaults included."""
+        return hashlib.sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The public schema of the data; read once, so that plan and run cannot differ in it."""
+        return adult_schema() if self.data.schema is None else read_schema(self.data.schema)
+
+    @cached_property
+    def shape(self) -> DataShape:
+        """What is public about the training data; no record is read."""
+        schema = self.schema
+        parties, counts = self._parties()
+        if self.solver.algorithm is Algorithm.PR_ADMM:
+            self._require_network(len(parties))
+        return DataShape(
+            parties,
+            min(counts),
+            len(schema.feature_names),
+            schema.row_bound,
+            self.privacy.adjacency,
+            schema.label.domain,
+            counts,
+        )
+
+    def _parties(self) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        """Return who holds records, and how many each has at least."""
+        data, column = self.data, self.schema.party
+        if data.parties is not None:
+            names = tuple(f"agent-{i + 1:04d}" for i in range(data.parties))
+            return names, (data.train_records // data.parties,) * data.parties
+        if column is None or data.party_records is None:
+            raise ConfigurationError(
+                f"{data.schema}: Expected a party column, or data.parties to deal records."
+            )
+        least, number = data.party_records, len(column.parties)
+        counts = (least,) * number if isinstance(least, int) else least
+        if len(counts) != number:
+            raise ConfigurationError(
+                f"Expected data.party_records to be one number, or {number} for the parties of "
+                f"{data.schema}, instead got {len(counts)}."
+            )
+        return column.parties, counts
+
+    def _require_network(self, agents: int) -> None:
+        if agents < 2:
+            raise ConfigurationError(
+                f"Expected 2 parties or more with pr-admm instead got {agents}."
+            )
+        if self.attack.parties != agents:
+            raise ConfigurationError(
+                f"Expected attack.parties={agents} with pr-admm instead got {self.attack.parties}: "
+                "a network cannot be cut."
+            )
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What a promise takes for granted, beside what is written in the events."""
+        return (
+            "records fit the schema, and how many are complete is public (a file with others is "
+            "refused aloud)",
+            *(
+                ("which party holds which record is public, and neighbours agree in it",)
+                if self.data.parties is None
+                else ()
+            ),
+            *(() if self.noise.seed is None else ("noise.seed is secret and served one run only",)),
+        )
+
+    @property
+    def solvers(self) -> Solvers:
+        """The solvers that the configuration describes."""
+        return Solvers(self.solver, self.shape)
+
+    def load(self) -> tuple[PrivateDataset, LabelledRecords]:
+        """Return the training data behind their handle, and the held-out records.
+
+        Raises `ConfigurationError` when the data are not what the plan assumed; nothing was spent.
+        """
+        train, test = self._split()
+        return self.private(train), test
+
+    def load_attacked(self) -> tuple[PrivateDataset, int]:
+        """Return the data of the attacked parties, and the index of the longest row of the first.
+
+        Raises as `load` does.
+        """
+        part, _ = self.attacked_records()
+        lengths = np.linalg.norm(np.asarray(part.features), axis=1)
+        return self.private(part), int(np.where(part.party_of == 0, lengths, -1.0).argmax())
+
+    def attacked_records(self) -> tuple[LabelledRecords, LabelledRecords]:
+        """Return the attacked parties' records, as a dense array, and the held-out records."""
+        train, test = self._split()
+        parties = train.parties[: self.attack.parties]
+        part = train.take(np.flatnonzero(train.party_of < len(parties)))
+        dense = np.asarray(part.features.toarray() if issparse(part.features) else part.features)
+        return replace(part, features=dense, parties=parties), test
+
+    def _split(self) -> tuple[LabelledRecords, LabelledRecords]:
+        """Return training records in their parties, and held-out ones."""
+        data, shape = self.data, self.shape
+        if data.schema is None:
+            records = load_adult()
+        else:
+            records = load_records(data.files, schema=self.schema)
+        if data.train_records >= len(records):
+            raise ConfigurationError(
+                f"Expected data.train_records={data.train_records} in [1, {len(records) - 1}]: "
+                "the rest is held out."
+            )
+        train, test = split_records(records, train_records=data.train_records, seed=data.split_seed)
+        if data.parties is not None:
+            train = train.divided(shape.parties)
+        counts = np.bincount(train.party_of, minlength=len(train.parties))
+        for name, found, least in zip(train.parties, counts, shape.counts, strict=True):
+            if found < least:
+                raise ConfigurationError(
+                    f"Expected at least data.party_records={least} records of party {name!r} "
+                    f"instead got {found}."
+                )
+        return train, test
+
+    def private(self, train: LabelledRecords) -> PrivateDataset:
+        """Return training records behind their handle, some parties' or all; public is what the
+        plan knows of them.
+        """
+        shape = self.shape
+        least = dict(zip(shape.parties, shape.counts, strict=True))
+        return PrivateDataset(
+            train.features,
+            train.labels,
+            adjacency=shape.adjacency,
+            row_bound=train.row_bound,
+            party_of=train.party_of,
+            parties=train.parties,
+            label_domain=shape.label_domain,
+            party_counts=tuple(least[name] for name in train.parties),
+        )
+
+    def build_sampler(self) -> Sampler:
+        """Return a fresh sampler of noise."""
+        if self.noise.seed is None:
+            return SystemSampler()
+        return SeededSampler(self.noise.seed, bits=BitGenerator(self.noise.sampler.value))
+
+
+def read_configuration(path: Path) -> Configuration:
+    """Return the configuration in a TOML file, or raise `ConfigurationError`."""
+    return read_toml(path, Configuration)

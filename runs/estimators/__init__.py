@@ -1,0 +1,28 @@
+"""scikit-learn estimators whose fit is planned, paid for in a ledger, run, and certified.
+
+This package needs the extra `dpledger[sklearn]`; nothing else in the solvers does. See
+`PrivateAdmmClassifier` for records that live with one party each, and `PrivateSharingClassifier`
+for parties that hold columns of the same records.
+"""
+
+try:
+    import sklearn as _sklearn
+except ImportError as missing:
+    raise ImportError(
+        "Expected scikit-learn for dpledger.runs.estimators: pip install 'dpledger[sklearn]'."
+    ) from missing
+
+from .algorithms import AdmmAlgorithm, SolverFactory
+from .horizontal import PrivateAdmmClassifier
+from .paid_run import PublicRound
+from .vertical import PrivateSharingClassifier
+
+__all__ = [
+    "AdmmAlgorithm",
+    "PrivateAdmmClassifier",
+    "PrivateSharingClassifier",
+    "PublicRound",
+    "SolverFactory",
+]
+
+del _sklearn

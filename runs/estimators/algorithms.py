@@ -1,0 +1,183 @@
+"""Named algorithms with public settings for rows of norm at most 1, ready for a noise multiplier.
+
+A setting here depends on the number of rounds, the regularisation and the data's public shape only.
+Whoever wants others writes a `SolverFactory`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from ...mechanisms.adjacency import Adjacency
+from ...mechanisms.errors import InvalidParameter, require_positive, require_positive_int
+from ...mechanisms.labels import ClassLabels
+from ...mechanisms.private_data import DataShape
+from ...mechanisms.subsampling import FixedBatch, Poisson, Scheme
+from ...solvers.centralised import CentralisedDpAdmm
+from ...solvers.decentralised import PrAdmm
+from ...solvers.fused_lasso import fused_lasso
+from ...solvers.losses import Logistic, Multinomial
+from ...solvers.recycled import RAdmm
+from ...solvers.regularisers import L2
+from ...solvers.sgd import DpSgd
+from ...solvers.solver import ModelSolver
+from ...solvers.star import DpAdmm, PvpAdmm
+from ...solvers.steps import SmoothSteps
+from ...solvers.stochastic import PsAdmm, SampledPsAdmm, StochasticRounds
+from ...solvers.topologies import complete
+
+__all__ = ["AdmmAlgorithm", "Recipe", "SolverFactory"]
+
+_DISTANCE = 100.0
+"""A guess of |w*| for rows of norm 1: it sets how fast step sizes fall with the noise."""
+_EXACT_PENALTY, _STEP_PENALTY = 0.1, 0.01
+"""rho of subproblems that are solved, or nearly, in a round; and where a round is one step."""
+_NETWORK_PENALTY = 0.02
+"""eta times an agent's number of neighbours."""
+_INNER_STEPS = 5
+_SAMPLING_RATE = 0.1
+
+
+SolverFactory = Callable[[float, DataShape], ModelSolver]
+"""From noise multiplier and public shape (rows of norm at most 1) to a solver.
+
+More noise must not cost more, and the settings must be public.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What a named algorithm is told: the public settings that all of them have.
+
+    Args:
+        rounds: of communication.
+        regularisation: lambda, in mean loss + (lambda/2)|w|².
+    """
+
+    rounds: int
+    regularisation: float
+
+    def __post_init__(self) -> None:
+        require_positive_int("rounds", self.rounds)
+        require_positive("regularisation", self.regularisation)
+
+    def dp_admm(self, noise_multiplier: float, shape: DataShape) -> DpAdmm:
+        """Return the star DP-ADMM of Huang et al. (2020)."""
+        return DpAdmm(
+            self.rounds,
+            noise_multiplier,
+            self._steps(shape),
+            penalty=_STEP_PENALTY,
+            regularisation=self.regularisation,
+            loss=_loss(shape),
+        )
+
+    def dp_sgd(self, noise_multiplier: float, shape: DataShape) -> DpSgd:
+        """Return gradient descent with all records in every round, the papers' comparison."""
+        return DpSgd(
+            self.rounds,
+            noise_multiplier,
+            self._steps(shape),
+            regularisation=self.regularisation,
+            loss=_loss(shape),
+        )
+
+    def pvp_admm(self, noise_multiplier: float, shape: DataShape) -> PvpAdmm:
+        """Return star ADMM with primal variable perturbation."""
+        return PvpAdmm(
+            self.rounds,
+            noise_multiplier,
+            penalty=_EXACT_PENALTY,
+            regularisation=self.regularisation,
+            loss=_loss(shape),
+        )
+
+    def pr_admm(self, noise_multiplier: float, shape: DataShape) -> PrAdmm:
+        """Return PR-ADMM of Ding et al. (2020), in which everybody talks to everybody."""
+        agents = len(shape.parties)
+        if agents < 2:
+            raise InvalidParameter("n_parties", agents, "at least 2 agents of a network")
+        return PrAdmm(
+            complete(agents),
+            self.rounds,
+            noise_multiplier,
+            penalty=_NETWORK_PENALTY / (agents - 1),
+            regularisation=agents * self.regularisation / 2.0,
+            loss=_loss(shape),
+        )
+
+    def r_admm(self, noise_multiplier: float, shape: DataShape) -> RAdmm:
+        """Return PR-ADMM whose even rounds reuse what was sent (Zhang et al. 2018)."""
+        return RAdmm(self.pr_admm(noise_multiplier, shape), proximity=2.0 * _smoothness(shape))
+
+    def ps_admm(self, noise_multiplier: float, shape: DataShape) -> PsAdmm:
+        """Return PS-ADMM of Ding et al. (2019) with full gradients."""
+        return PsAdmm(self._inner(shape), noise_multiplier)
+
+    def sampled_ps_admm(self, noise_multiplier: float, shape: DataShape) -> SampledPsAdmm:
+        """Return PS-ADMM of Ding et al. (2019) with corrections of a hidden tenth."""
+        scheme: Scheme = Poisson(_SAMPLING_RATE)
+        if shape.adjacency is Adjacency.REPLACE_ONE:
+            scheme = FixedBatch(max(1, int(_SAMPLING_RATE * shape.count)))
+        return SampledPsAdmm(
+            self._inner(shape),
+            scheme,
+            correction_bound=_smoothness(shape),
+            snapshot_noise_multiplier=noise_multiplier,
+            correction_noise_multiplier=noise_multiplier,
+        )
+
+    def centralised(self, noise_multiplier: float, shape: DataShape) -> CentralisedDpAdmm:
+        """Return DP-AccADMM of Xu et al. (2020), for the constraint y = x."""
+        return CentralisedDpAdmm(
+            fused_lasso(shape.parameters(_loss(shape)), ()),
+            self.rounds,
+            noise_multiplier,
+            step_size=1.0 / _smoothness(shape),
+            accelerated=True,
+            penalty=_STEP_PENALTY,
+            regularisation=self.regularisation,
+            regulariser=L2(),
+            loss=_loss(shape),
+        )
+
+    def _steps(self, shape: DataShape) -> SmoothSteps:
+        return SmoothSteps(_smoothness(shape) + self.regularisation, _DISTANCE)
+
+    def _inner(self, shape: DataShape) -> StochasticRounds:
+        return StochasticRounds(
+            self.rounds,
+            _INNER_STEPS,
+            step_size=1.0 / (_smoothness(shape) + _EXACT_PENALTY),
+            penalty=_EXACT_PENALTY,
+            regularisation=len(shape.parties) * self.regularisation,
+            loss=_loss(shape),
+        )
+
+
+def _loss(shape: DataShape) -> Logistic | Multinomial:
+    """Return the logistic loss of two classes, or of more."""
+    labels = shape.label_domain
+    return Multinomial(labels.classes) if isinstance(labels, ClassLabels) else Logistic()
+
+
+def _smoothness(shape: DataShape) -> float:
+    return float(_loss(shape).curvature_bound or 0)
+
+
+class AdmmAlgorithm(Enum):
+    """The repaired algorithms by name; another one is a line here and a method of `Recipe`."""
+
+    DP_ADMM = "dp-admm"
+    PVP_ADMM = "pvp-admm"
+    PR_ADMM = "pr-admm"
+    PS_ADMM = "ps-admm"
+    SAMPLED_PS_ADMM = "sampled-ps-admm"
+    CENTRALISED = "centralised"
+    DP_SGD = "dp-sgd"
+    R_ADMM = "r-admm"
+
+    def factory(self, recipe: Recipe) -> SolverFactory:
+        """Return the maker of this algorithm's solvers."""
+        made: SolverFactory = getattr(recipe, self.name.lower())
+        return made

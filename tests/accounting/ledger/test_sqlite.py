@@ -1,0 +1,331 @@
+"""The SQLite ledger among processes that die, and against hands that change it.
+
+1. Writers killed at any moment lose no event, double none, and leave a chain that verifies; what
+   was released is never more than what is recorded.
+2. Writers together stay within a budget.
+3. Rows cannot be changed or removed; whoever goes around the triggers is found.
+4. What is no ledger, or cannot be written, is said to be so and left alone.
+"""
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from dpledger.accounting.ledger import (
+    LedgerError,
+    LedgerLocked,
+    NotALedger,
+    SqliteLedger,
+    TamperedLedger,
+)
+from dpledger.accounting.ledger.budget import Budget
+from dpledger.accounting.numbers.notions import Gdp
+from dpledger.mechanisms import (
+    Adjacency,
+    Audience,
+    Context,
+    Event,
+    GaussianStep,
+    Provenance,
+    declared,
+)
+
+NOWHERE = Provenance("none", None)
+WRITER = Path(__file__).parent / "ledger_writer.py"
+# mu² of one event of ledger_writer.py
+COST = Fraction(1, 16)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """In memory where the system has that: what a killed process wrote survives there as well."""
+    memory = Path("/dev/shm")
+    if not os.access(memory, os.W_OK):
+        yield tmp_path
+        return
+    with TemporaryDirectory(dir=memory) as name:
+        yield Path(name)
+
+
+def event(round: int = 1) -> Event:
+    step = GaussianStep(declared(1, "unit", adjacency=Adjacency.REPLACE_ONE), 4.0)
+    return Event(step, Context((), round, "message", Audience.SERVER))
+
+
+def started(path: Path, run: str, count: int) -> subprocess.Popen[bytes]:
+    released = path.with_name(f"{run}.released")
+    return subprocess.Popen([sys.executable, WRITER, path, run, str(count), released])
+
+
+def released(path: Path, run: str) -> list[int]:
+    file = path.with_name(f"{run}.released")
+    return [int(line) for line in file.read_text().split()] if file.exists() else []
+
+
+def check_after_the_storm(path: Path, runs: list[str]) -> dict[str, list[int]]:
+    """Check the laws that hold whenever writers were killed; return the recorded rounds."""
+    with SqliteLedger(path) as ledger:
+        found = ledger.verify()
+        recorded = {run: [e.context.round for e in ledger.events(run)] for run in runs}
+        for run in runs:
+            left = Counter(released(path, run))
+            assert max(left.values(), default=1) == 1
+            assert set(left) <= set(recorded[run])
+            assert recorded[run] == list(range(1, len(recorded[run]) + 1))
+            assert ledger.spent(run).mu_squared == COST * len(recorded[run])
+        assert ledger.spent().mu_squared == COST * found.reservations
+        assert found.reservations == sum(map(len, recorded.values()))
+        return recorded
+
+
+def test_writers_killed_at_random_lose_and_double_nothing(folder: Path) -> None:
+    path, runs, count = folder / "shared.ledger", [f"run-{i}" for i in range(8)], 100
+    SqliteLedger(path).close()
+    writers = {run: started(path, run, count) for run in runs}
+    chance = random.Random(20221117)
+    doomed = {run: chance.randint(1, count - 20) for run in chance.sample(runs, 4)}
+    while doomed:
+        for run, after in list(doomed.items()):
+            if len(released(path, run)) >= after:
+                writers[run].send_signal(signal.SIGKILL)
+                del doomed[run]
+        time.sleep(0.002)
+    codes = {run: writer.wait(120) for run, writer in writers.items()}
+    assert Counter(codes.values()) == {0: 4, -signal.SIGKILL: 4}
+    recorded = check_after_the_storm(path, runs)
+    for run, code in codes.items():
+        assert code != 0 or len(recorded[run]) == count
+        # killed between reserving and releasing, at most one event was recorded and did not happen
+        assert len(recorded[run]) - len(released(path, run)) in (0, 1)
+
+
+@pytest.mark.slow
+def test_writers_killed_and_restarted_again_and_again_finish_their_work(folder: Path) -> None:
+    """About two minutes on two cores: 8 writers, 1,000 events each, 40 kills."""
+    path, runs, count = folder / "shared.ledger", [f"run-{i}" for i in range(8)], 1000
+    SqliteLedger(path).close()
+    writers = {run: started(path, run, count) for run in runs}
+    chance = random.Random(7)
+    for _ in range(40):
+        time.sleep(chance.uniform(0.5, 2.0))
+        run = chance.choice(runs)
+        writers[run].send_signal(signal.SIGKILL)
+        if writers[run].wait(60) == -signal.SIGKILL:
+            writers[run] = started(path, run, count)
+    assert {writer.wait(600) for writer in writers.values()} == {0}
+    recorded = check_after_the_storm(path, runs)
+    assert [len(recorded[run]) for run in runs] == [count] * len(runs)
+
+
+def test_writers_together_do_not_cross_the_budget(folder: Path) -> None:
+    path, runs = folder / "shared.ledger", ["a", "b", "c"]
+    with SqliteLedger(path) as ledger:
+        ledger.set_budget(Budget(Gdp(COST * 150), Adjacency.REPLACE_ONE))
+    writers = [started(path, run, 151) for run in runs]
+    assert [writer.wait(120) for writer in writers] == [3, 3, 3]
+    recorded = check_after_the_storm(path, runs)
+    assert sum(map(len, recorded.values())) == 150
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> Path:
+    path = tmp_path / "filled.ledger"
+    with SqliteLedger(path) as ledger:
+        ledger.set_budget(Budget(Gdp(1), Adjacency.REPLACE_ONE))
+        run = ledger.run("a", configuration_hash="c", plan=[event(1), event(2)])
+        run.commit(run.reserve((event(1),), NOWHERE))
+        run.reserve((event(2),), NOWHERE)
+    return path
+
+
+def around_the_triggers(path: Path, *statements: str) -> None:
+    """Change a ledger as someone would who owns the file, and leave no other trace."""
+    connection = sqlite3.connect(path)
+    triggers = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")
+    kept = triggers.fetchall()
+    for name, _ in kept:
+        connection.execute(f"DROP TRIGGER {name}")
+    for statement in statements:
+        connection.execute(statement)
+    for _, sql in kept:
+        connection.execute(sql)
+    connection.commit()
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE rows SET body = '{}' WHERE sequence = 1",
+        "DELETE FROM rows WHERE sequence = 5",
+        "INSERT OR REPLACE INTO rows VALUES (5, 'commit', 'a', '{}', 'x', 'y')",
+        "INSERT INTO rows VALUES (7, 'commit', 'a', '{}', 'x', 'y')",
+        "UPDATE documents SET content = '[]'",
+        "DELETE FROM documents",
+        "INSERT OR REPLACE INTO documents SELECT hash, '[]' FROM documents",
+    ],
+)
+def test_triggers_refuse_to_change_what_is_written(filled: Path, statement: str) -> None:
+    connection = sqlite3.connect(filled)
+    with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+        connection.execute(statement)
+    connection.close()
+    with SqliteLedger(filled) as ledger:
+        assert ledger.verify().rows == 5
+
+
+COLUMNS = ("kind", "run", "body", "previous", "hash")
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+@pytest.mark.parametrize("sequence", range(1, 6))
+def test_one_changed_byte_of_a_row_is_found(filled: Path, sequence: int, column: str) -> None:
+    changed = f"'X' || substr({column}, 2)"
+    around_the_triggers(filled, f"UPDATE rows SET {column} = {changed} WHERE sequence = {sequence}")
+    with SqliteLedger(filled) as ledger, pytest.raises(TamperedLedger, match=f"Row {sequence}"):
+        ledger.verify()
+
+
+def test_a_changed_row_is_also_found_by_the_next_writer(filled: Path) -> None:
+    around_the_triggers(filled, "UPDATE rows SET body = replace(body, 'none', 'nine')")
+    with SqliteLedger(filled) as ledger, pytest.raises(TamperedLedger) as found:
+        ledger.run("b", configuration_hash="c")
+    assert found.value.where == "Row 3"
+    assert len(str(found.value.expected)) == len(str(found.value.found)) + len("hash ")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM rows WHERE sequence = 4",
+        "DELETE FROM rows WHERE sequence = 1",
+        "UPDATE rows SET sequence = 6 WHERE sequence = 5",
+        "UPDATE rows SET sequence = -sequence WHERE sequence = 1",
+        "UPDATE documents SET content = replace(content, '1p2', '1p9')",
+        "DELETE FROM documents",
+        "DROP TRIGGER rows_update",
+        "CREATE TABLE extra (a)",
+    ],
+)
+def test_what_was_done_around_the_triggers_is_found(filled: Path, statement: str) -> None:
+    if statement.startswith("DROP"):
+        connection = sqlite3.connect(filled)
+        connection.execute(statement)
+        connection.close()
+    else:
+        around_the_triggers(filled, statement)
+    with SqliteLedger(filled) as ledger, pytest.raises(TamperedLedger):
+        ledger.verify()
+
+
+def test_a_removed_last_row_is_found_by_its_head(filled: Path) -> None:
+    with SqliteLedger(filled) as ledger:
+        head = ledger.head
+    around_the_triggers(filled, "DELETE FROM rows WHERE sequence = 5")
+    with SqliteLedger(filled) as ledger, pytest.raises(TamperedLedger, match=head):
+        ledger.verify(expected_head=head)
+
+
+def test_a_writer_sees_what_others_wrote(filled: Path) -> None:
+    with SqliteLedger(filled) as one, SqliteLedger(filled) as other:
+        run = one.run("b", configuration_hash="c")
+        assert other.head == one.head
+        other.run("b", configuration_hash="c").commit(run.reserve((event(),), NOWHERE))
+        assert one.runs() == other.runs()
+        assert one.verify() == other.verify()
+
+
+def test_a_reader_changes_nothing_and_makes_nothing(filled: Path, tmp_path: Path) -> None:
+    with SqliteLedger(filled, read_only=True) as ledger:
+        assert ledger.verify().rows == 5
+        with pytest.raises(LedgerError, match="readonly"):
+            ledger.run("b", configuration_hash="c")
+    absent = tmp_path / "absent.ledger"
+    with pytest.raises(LedgerError, match=r"absent\.ledger"):
+        SqliteLedger(absent, read_only=True)
+    assert not absent.exists()
+
+
+def test_what_is_no_ledger_is_left_as_it_is(tmp_path: Path) -> None:
+    text, other = tmp_path / "notes.txt", tmp_path / "other.db"
+    text.write_text("Dear diary, " * 100)
+    connection = sqlite3.connect(other)
+    connection.execute("CREATE TABLE mine (a)")
+    connection.commit()
+    connection.close()
+    for path in (text, other):
+        before = path.read_bytes()
+        with pytest.raises(NotALedger, match=path.name):
+            SqliteLedger(path)
+        assert path.read_bytes() == before
+
+
+def test_another_version_is_named(filled: Path) -> None:
+    connection = sqlite3.connect(filled)
+    connection.execute("PRAGMA user_version = 2")
+    connection.close()
+    with pytest.raises(NotALedger, match="instead got version 2"):
+        SqliteLedger(filled)
+
+
+def test_a_file_that_others_hold_too_long_is_said_to_be_locked(filled: Path) -> None:
+    holder = sqlite3.connect(filled, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    with pytest.raises(LedgerLocked, match=filled.name):
+        SqliteLedger(filled, timeout=0.05)
+    holder.execute("ROLLBACK")
+    with SqliteLedger(filled, timeout=0.05) as ledger:
+        run = ledger.run("a", configuration_hash="c", plan=[event(1), event(2)])
+        head = ledger.head
+        holder.execute("BEGIN IMMEDIATE")
+        with pytest.raises(LedgerLocked):
+            run.reserve((event(3),), NOWHERE)
+        holder.execute("ROLLBACK")
+        assert ledger.head == head
+        run.reserve((event(3),), NOWHERE)
+        ledger.verify()
+    holder.close()
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(LedgerError, match="nowhere"):
+        SqliteLedger(tmp_path / "nowhere" / "a.ledger")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_a_forked_process_opens_the_file_anew(filled: Path) -> None:
+    with SqliteLedger(filled) as ledger:
+        child = os.fork()
+        if child == 0:
+            try:
+                ledger.head  # noqa: B018
+            except LedgerError:
+                os._exit(7)
+            os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+        ledger.verify()
+
+
+def test_a_long_run_of_many_parties_stays_small(tmp_path: Path) -> None:
+    path = tmp_path / "long.ledger"
+    parties = tuple(f"agent-{i:03}" for i in range(100))
+    with SqliteLedger(path) as ledger:
+        run = ledger.run("a", configuration_hash="c")
+        for round in range(1, 101):
+            context = Context(parties, round, "message", Audience.SERVER)
+            run.reserve((Event(event().mechanism, context),), NOWHERE)
+        # one mechanism and one list of parties, however many rounds
+        assert ledger.verify().documents == 2
+        assert ledger.spent().mu_squared == COST * 100
+    assert path.stat().st_size < 150_000

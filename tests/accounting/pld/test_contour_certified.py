@@ -1,0 +1,45 @@
+"""The contour route in balls: rounding alone never makes an enclosure wide."""
+
+from fractions import Fraction
+from math import comb, expm1, log
+
+from flint import acb, arb
+
+from dpledger.accounting.numbers.enclosure import precision
+from dpledger.accounting.pld.contour import Placement
+from dpledger.accounting.pld.contour_certified import CertifiedContour
+from dpledger.accounting.pld.moments_certified import moments_on_line
+from dpledger.accounting.pld.pairs import RandomisedAnswers
+from dpledger.accounting.pld.quadrature import Demand
+
+BITS = 160
+MOSTLY_TRUE = RandomisedAnswers(Fraction(3, 4), 2)
+
+
+def delta_of_answers(steps: int, epsilon: float) -> float:
+    """Return δ(ε) of `MOSTLY_TRUE`, `steps` times: a sum over the number of true answers."""
+    mass = [comb(steps, k) * 3**k / 4**steps for k in range(steps + 1)]
+    losses = [(2 * k - steps) * log(3) for k in range(steps + 1)]
+    shares = (-expm1(min(epsilon - x, 0.0)) for x in losses)
+    return float(sum(p * share for p, share in zip(mass, shares, strict=True)))
+
+
+def test_phases_many_times_around_the_circle_stay_narrow() -> None:
+    steps, epsilon = 400, 260.0
+    # each of very many nodes lies far around the circle from the last
+    placement = Placement(grade=-8, step=1 / 50, count=1 << 14)
+    with precision(BITS):
+        found = CertifiedContour.of({MOSTLY_TRUE: steps}, placement, epsilon).delta(epsilon)
+    exact = delta_of_answers(steps, epsilon)
+    assert found.lower_float <= exact <= found.upper_float
+    assert found.relative_width < 1.0
+
+
+def test_moments_far_up_the_line_stay_narrow() -> None:
+    step, count = 0.7, 1 << 14
+    with precision(BITS):
+        last = moments_on_line(MOSTLY_TRUE, step, count, Demand(1.0, step * count, 40.0))[-1]
+        z = acb(1, arb(step) * count)
+        loss = z * arb(3).log()
+        assert last.overlaps((3 * loss.exp() + (-loss).exp()) / 4)
+        assert float(last.real.rad()) < 1e-35

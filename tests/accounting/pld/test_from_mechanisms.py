@@ -1,0 +1,209 @@
+"""From mechanisms to dominating pairs: each rule, its side conditions, and refusals that name."""
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+from math import exp, prod
+from statistics import NormalDist
+
+import pytest
+
+from dpledger.accounting.pld import PrivacyProfile
+from dpledger.accounting.pld.from_mechanisms import (
+    NoDominatingPair,
+    Unprotected,
+    orders_of,
+    pairs_of,
+)
+from dpledger.accounting.pld.pairs import (
+    DiscreteGaussianShift,
+    DiscreteLaplaceShift,
+    GaussianShift,
+    LaplaceShift,
+    Order,
+    RandomisedAnswers,
+    Sampled,
+)
+from dpledger.mechanisms.adjacency import Adjacency
+from dpledger.mechanisms.events import (
+    DiscreteGaussianStep,
+    DiscreteLaplaceStep,
+    GaussianMixtureStep,
+    GaussianStep,
+    LaplaceStep,
+    Mechanism,
+    PoissonSampled,
+    RandomisedResponse,
+    Repeated,
+    SampledWithoutReplacement,
+    UnprotectedRelease,
+)
+from dpledger.mechanisms.sensitivity import Norm, Sensitivity, declared
+
+ADD, ZERO, REPLACE = Adjacency.ADD_REMOVE_ONE, Adjacency.ZERO_OUT_ONE, Adjacency.REPLACE_ONE
+
+
+def l2(value: float, adjacency: Adjacency = ADD) -> Sensitivity:
+    return declared(Fraction(value), "a test", adjacency=adjacency)
+
+
+def l1(value: float, adjacency: Adjacency = ADD) -> Sensitivity:
+    return declared(Fraction(value), "a test", adjacency=adjacency, norm=Norm.L1)
+
+
+def one(mechanism: Mechanism, adjacency: Adjacency, order: Order) -> object:
+    (pair,) = pairs_of({mechanism: 1}, adjacency, order)
+    return pair
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "pair"),
+    [
+        (GaussianStep(l2(3), 2.0), GaussianShift(Fraction(9, 4))),
+        (LaplaceStep(l1(3), 2.0), LaplaceShift(Fraction(3, 2))),
+        (DiscreteGaussianStep(l2(1.25), 2.0), DiscreteGaussianShift(Fraction(4))),
+        (DiscreteLaplaceStep(l1(3.5), 2.0), DiscreteLaplaceShift(Fraction(1, 2), 3)),
+        (RandomisedResponse(0.75, 3), RandomisedAnswers(Fraction(3, 4), 3)),
+        (PoissonSampled(GaussianStep(l2(3), 2.0), 1.0), GaussianShift(Fraction(9, 4))),
+    ],
+    ids=lambda x: type(x).__name__,
+)
+def test_a_symmetric_pair_for(mechanism: Mechanism, pair: object) -> None:
+    adjacency = REPLACE if isinstance(mechanism, RandomisedResponse) else ADD
+    assert one(mechanism, adjacency, Order.MIXTURE_FIRST) == pair
+
+
+def test_a_sampled_step_has_one_pair_for_each_order() -> None:
+    step = PoissonSampled(GaussianStep(l2(3), 2.0), 0.25)
+    assert orders_of(ADD) == orders_of(ZERO) == (Order.MIXTURE_FIRST, Order.MIXTURE_SECOND)
+    for order in orders_of(ADD):
+        assert one(step, ADD, order) == Sampled(
+            GaussianShift(Fraction(9, 4)), Fraction(1, 4), order
+        )
+
+
+def test_a_fixed_batch_is_glued() -> None:
+    step = SampledWithoutReplacement(GaussianStep(l2(1, REPLACE), 2.0), 1, 8000)
+    assert orders_of(REPLACE) == (Order.GLUED,)
+    assert one(step, REPLACE, Order.GLUED) == Sampled(
+        GaussianShift(Fraction(1, 4)), Fraction(1, 8000), Order.GLUED
+    )
+
+
+def test_a_fixed_batch_of_everything_is_the_plain_step() -> None:
+    step = SampledWithoutReplacement(GaussianStep(l2(1, REPLACE), 2.0), 5, 5)
+    assert one(step, REPLACE, Order.GLUED) == GaussianShift(Fraction(1, 4))
+
+
+def test_gaussian_steps_add_up_and_repetitions_multiply() -> None:
+    events = {Repeated(Repeated(GaussianStep(l2(1), 2.0), 3), 2): 2, GaussianStep(l2(2), 1.0): 1}
+    assert pairs_of(events, ADD, Order.MIXTURE_FIRST) == {GaussianShift(Fraction(7)): 1}
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        GaussianStep(l2(0), 0.0),
+        LaplaceStep(l1(0), 0.0),
+        DiscreteGaussianStep(l2(0.5), 0.0),
+        PoissonSampled(GaussianStep(l2(1), 0.0), 0.0),
+        GaussianMixtureStep(l2(0), l2(1), 0.0, 0.0),
+    ],
+    ids=lambda x: type(x).__name__,
+)
+def test_what_moves_nothing_costs_nothing(mechanism: Mechanism) -> None:
+    assert PrivacyProfile.of({mechanism: 10}, ADD).epsilon_upper(1e-9) == 0.0
+    assert PrivacyProfile.of({mechanism: 10}, ADD).epsilon(1e-9) == 0
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        GaussianStep(l2(1), 0.0),
+        LaplaceStep(l1(1), 0.0),
+        DiscreteGaussianStep(l2(1), 0.0),
+        DiscreteLaplaceStep(l1(1), 0.0),
+        PoissonSampled(GaussianStep(l2(1), 0.0), 0.5),
+        GaussianMixtureStep(l2(1), l2(1), 0.5, 0.0),
+        UnprotectedRelease("the raw gradient"),
+    ],
+    ids=lambda x: type(x).__name__,
+)
+def test_what_leaves_without_noise_costs_everything(mechanism: Mechanism) -> None:
+    with pytest.raises(Unprotected):
+        pairs_of({mechanism: 1}, ADD, Order.MIXTURE_FIRST)
+    assert PrivacyProfile.of({mechanism: 1}, ADD).epsilon_upper(0.5) == float("inf")
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "adjacency"),
+    [
+        (PoissonSampled(GaussianStep(l2(1, REPLACE), 1.0), 0.5), REPLACE),
+        (SampledWithoutReplacement(GaussianStep(l2(1), 1.0), 1, 2), ADD),
+        (SampledWithoutReplacement(GaussianStep(l2(1, ZERO), 1.0), 1, 2), ZERO),
+        (DiscreteGaussianStep(l2(2), 1.0), ADD),
+        (DiscreteGaussianStep(l2(1), 1e9), ADD),
+        (DiscreteLaplaceStep(l1(10**8), 1e8), ADD),
+    ],
+    ids=lambda x: type(x).__name__,
+)
+def test_a_mechanism_without_a_rule_is_named(mechanism: Mechanism, adjacency: Adjacency) -> None:
+    with pytest.raises(NoDominatingPair, match=type(mechanism).__name__):
+        PrivacyProfile.of({mechanism: 1}, adjacency)
+
+
+@pytest.mark.parametrize(("squared", "coordinates"), [(2, 2), (Fraction(29, 10), 2), (3, 3)])
+def test_an_integer_vector_below_four_moves_coordinates_by_one(
+    squared: Fraction, coordinates: int
+) -> None:
+    tree = replace(declared(1, "a test", adjacency=ADD).derivation, squared=Fraction(squared))
+    size = Sensitivity(Norm.L2, ADD, Fraction(squared), tree)
+    step = DiscreteGaussianStep(size, 1.5)
+    profile = PrivacyProfile.of({step: 1}, ADD)
+    # by hand: every outcome of all coordinates, shifted by one each
+    noise = {k: exp(-k * k / 4.5) for k in range(-14, 16)}
+    total, epsilon, true = sum(noise.values()), 0.75, 0.0
+    for outcome in product(range(-13, 15), repeat=coordinates):
+        p = prod(noise[k - 1] / total for k in outcome)
+        q = prod(noise[k] / total for k in outcome)
+        true += max(0.0, p - exp(epsilon) * q)
+    assert profile.delta(epsilon).upper_float == pytest.approx(true, rel=1e-9)
+
+
+def test_a_mixture_step_is_split_and_costs_more_than_either_part() -> None:
+    mixture = GaussianMixtureStep(l2(0.002, REPLACE), l2(2, REPLACE), 2.0**-10, 2.0)
+    whole = PrivacyProfile.of({mixture: 2000}, REPLACE).epsilon_upper(1e-5)
+    constant = PrivacyProfile.of({GaussianStep(l2(0.002, REPLACE), 2.0): 2000}, REPLACE)
+    drawn = SampledWithoutReplacement(GaussianStep(l2(2, REPLACE), 2.0), 1, 1024)
+    sampled = PrivacyProfile.of({drawn: 2000}, REPLACE)
+    parts = constant.epsilon_upper(1e-5), sampled.epsilon_upper(1e-5)
+    assert max(parts) < whole < 4 * max(parts)
+
+
+def test_a_mixture_without_a_constant_part_is_the_sampled_step() -> None:
+    mixture = GaussianMixtureStep(l2(0), l2(2), 0.25, 2.0)
+    plain = PoissonSampled(GaussianStep(l2(2), 2.0), 0.25)
+    for order in orders_of(ADD):
+        assert one(mixture, ADD, order) == one(plain, ADD, order)
+
+
+def test_a_mixture_under_zero_out_covers_a_fixed_batch() -> None:
+    # the others' records are -1, the record is 1: drawn it moves a sum by 2, its null record by 1
+    rate, epsilon, noise = 0.01, 0.3, NormalDist()
+    mixture = GaussianMixtureStep(l2(0, ZERO), l2(1, ZERO), rate, 1.0)
+
+    def excess(x: float) -> float:
+        others = (1 - rate) * noise.pdf(x)
+        record, null = rate * noise.pdf(x - 2), rate * noise.pdf(x - 1)
+        return max(0.0, others + record - exp(epsilon) * (others + null))
+
+    true = sum(excess(-10 + k / 1000) for k in range(25_000)) / 1000
+    assert PrivacyProfile.of({mixture: 1}, ZERO).delta(epsilon).upper_float >= true > 5e-4
+
+
+def test_the_fixed_batch_figure() -> None:
+    # 8,000 records, one a batch, noise twice the replace-one sensitivity
+    step = SampledWithoutReplacement(GaussianStep(l2(1, REPLACE), 2.0), 1, 8000)
+    found = PrivacyProfile.of({step: 20_000}, REPLACE).epsilon(1e-5)
+    assert found.relative_width < 1e-6
+    assert found.upper_float == pytest.approx(0.0306, abs=5e-5)

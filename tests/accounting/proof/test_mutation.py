@@ -1,0 +1,463 @@
+"""Law: however a certificate is bent, what the checker accepts is true of the events it names.
+
+Documents are edited at random: values replaced, moved, dropped, witnesses and conclusions bent
+together, events bent with the hash made to fit. What is accepted is judged by another route: the
+events are read back by `encoding`, and their cost is computed here in mpmath.
+"""
+
+import copy
+import json
+import random
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import mpmath
+import pytest
+
+from dpledger.accounting.check import checker
+from dpledger.accounting.check.checker import CertificateWrong, Undecided, Verdict, check
+from dpledger.accounting.proof.judgement import RuleViolation
+from dpledger.accounting.proof.rules import derive
+from dpledger.mechanisms import (
+    DiscreteGaussianStep,
+    Event,
+    GaussianStep,
+    MalformedEvent,
+    Mechanism,
+    Parties,
+    PoissonSampled,
+    Repeated,
+    SampledWithoutReplacement,
+)
+from dpledger.mechanisms.encoding import event_from_json, subject_hash
+from dpledger.mechanisms.events import DiscreteLaplaceStep, LaplaceStep
+
+MUTATIONS = 2_000
+MANY_MUTATIONS = 100_000
+SLACK = mpmath.mpf(10) ** -25
+
+# --- the judge ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What is known of a mechanism: mu² and rho where defined, Rényi divergence at whole orders."""
+
+    mu_squared: Fraction | None
+    rho: Fraction | None
+    rdp: Callable[[int], mpmath.mpf]
+
+    def __add__(self, other: "Cost") -> "Cost":
+        def both(a, b):
+            return None if a is None or b is None else a + b
+
+        return Cost(
+            both(self.mu_squared, other.mu_squared),
+            both(self.rho, other.rho),
+            lambda order: self.rdp(order) + other.rdp(order),
+        )
+
+    def times(self, n: int) -> "Cost":
+        def scaled(a):
+            return None if a is None else n * a
+
+        return Cost(scaled(self.mu_squared), scaled(self.rho), lambda order: n * self.rdp(order))
+
+
+def largest(costs: list[Cost]) -> Cost:
+    def most(values):
+        return None if None in values else max(values)
+
+    return Cost(
+        most([c.mu_squared for c in costs]),
+        most([c.rho for c in costs]),
+        lambda order: max(c.rdp(order) for c in costs),
+    )
+
+
+NOTHING = Cost(Fraction(0), Fraction(0), lambda order: mpmath.mpf(0))
+
+
+def real(x: Fraction) -> mpmath.mpf:
+    return mpmath.mpf(x.numerator) / x.denominator
+
+
+def by_rho(mu_squared: Fraction | None, rho: Fraction) -> Cost:
+    return Cost(mu_squared, rho, lambda order: order * real(rho))
+
+
+def ratio(step) -> Fraction:
+    """(sensitivity / noise)², the sensitivity derived again."""
+    scale = step.scale if hasattr(step, "scale") else step.noise_std
+    return derive(step.sensitivity).squared / Fraction(scale) ** 2
+
+
+def memo(function):
+    known = {}
+
+    def call(order):
+        if order not in known:
+            known[order] = function(order)
+        return known[order]
+
+    return call
+
+
+def poisson(mu_squared: Fraction, rate: float) -> Cost:
+    q, half = mpmath.mpf(rate), real(mu_squared) / 2
+
+    def divergence(a):
+        moment = mpmath.fsum(
+            mpmath.binomial(a, k) * q**k * (1 - q) ** (a - k) * mpmath.exp(half * k * (k - 1))
+            for k in range(a + 1)
+        )
+        return mpmath.log(moment) / (a - 1)
+
+    return Cost(None, None, memo(divergence))
+
+
+def fixed_batch(mu_squared: Fraction, share: Fraction) -> Cost:
+    g, half = real(share), real(mu_squared) / 2
+
+    def divergence(a):
+        second = mpmath.exp(2 * half)
+        moment = 1 + g**2 * mpmath.binomial(a, 2) * min(4 * (second - 1), 2 * second)
+        moment += mpmath.fsum(
+            2 * g**j * mpmath.binomial(a, j) * mpmath.exp(half * j * (j - 1))
+            for j in range(3, a + 1)
+        )
+        return mpmath.log(moment) / (a - 1)
+
+    return Cost(None, None, memo(divergence))
+
+
+def cost(mechanism: Mechanism) -> Cost:
+    match mechanism:
+        case GaussianStep():
+            return by_rho(ratio(mechanism), ratio(mechanism) / 2)
+        case DiscreteGaussianStep() | LaplaceStep() | DiscreteLaplaceStep():
+            return by_rho(None, ratio(mechanism) / 2)
+        case PoissonSampled():
+            return poisson(ratio(mechanism.event), mechanism.rate)
+        case SampledWithoutReplacement():
+            share = Fraction(mechanism.batch, mechanism.records)
+            return fixed_batch(ratio(mechanism.event), share)
+        case Repeated():
+            return cost(mechanism.event).times(mechanism.times)
+        case Parties():
+            return largest([sum(map(cost, part), NOTHING) for _, part in mechanism.parts])
+        case _:
+            raise RuleViolation("no cost known")
+
+
+def relation(mechanism: Mechanism) -> str:
+    match mechanism:
+        case PoissonSampled() | SampledWithoutReplacement() | Repeated():
+            return relation(mechanism.event)
+        case Parties():
+            return relation(mechanism.parts[0][1][0])
+        case _:
+            return mechanism.sensitivity.adjacency.value
+
+
+class Truth:
+    """What the events of a document cost."""
+
+    def __init__(self, events: list[Event]) -> None:
+        self.events = events
+        self.known: dict[Fraction, mpmath.mpf] = {}
+
+    @cached_property
+    def relations(self) -> set[str]:
+        return {relation(event.mechanism) for event in self.events}
+
+    @cached_property
+    def cost(self) -> Cost:
+        counts = Counter((e.mechanism, e.context.parties) for e in self.events)
+        costs = [(cost(m).times(n), parties) for (m, parties), n in counts.items()]
+        names = {name for _, parties in costs for name in parties} or {"anybody"}
+        return largest(
+            [
+                sum((c for c, parties in costs if not parties or name in parties), NOTHING)
+                for name in names
+            ]
+        )
+
+    def admits(self, verdict: Verdict) -> bool:
+        """Whether the conclusion is true, as far as this route can see."""
+        grown = verdict.group**2
+        if {verdict.adjacency} != self.relations:
+            if self.relations - {"add-remove-one", "zero-out-one"} or len(self.relations) > 1:
+                return False
+            if verdict.adjacency != "replace-one":
+                return False
+            grown *= 4
+        *_, value = verdict.values
+        match verdict.notion:
+            case "gdp":
+                return self.cost.mu_squared is not None and value >= grown * self.cost.mu_squared
+            case "zcdp":
+                return self.cost.rho is not None and value >= grown * self.cost.rho
+            case "rdp":
+                order = verdict.values[0]
+                if self.cost.rho is not None:
+                    return value >= grown * order * self.cost.rho
+                return grown == 1 and real(value) >= self.cost.rdp(int(order)) * (1 - SLACK)
+        delta = verdict.values[0]
+        return self.by_gdp(delta, value, grown) or self.by_orders(real(delta), real(value), grown)
+
+    def by_gdp(self, delta: Fraction, epsilon: Fraction, grown: int) -> bool:
+        if self.cost.mu_squared is None:
+            return False
+        mu, e = mpmath.sqrt(real(grown * self.cost.mu_squared)), real(epsilon)
+        if mu == 0:
+            return True
+        below, above = ((e / mu + side * mu / 2) / mpmath.sqrt(2) for side in (-1, 1))
+        exact = (mpmath.erfc(below) - mpmath.exp(e) * mpmath.erfc(above)) / 2
+        return exact <= real(delta) * (1 + SLACK)
+
+    def by_orders(self, delta: mpmath.mpf, epsilon: mpmath.mpf, grown: int) -> bool:
+        def converted(a, divergence):
+            spread = mpmath.log(1 / delta) + (a - 1) * mpmath.log1p(-1 / a) - mpmath.log(a)
+            return divergence + spread / (a - 1) <= epsilon * (1 + SLACK) + SLACK
+
+        if self.cost.rho is None:
+            return grown == 1 and any(
+                converted(mpmath.mpf(a), self.cost.rdp(a)) for a in range(2, 200)
+            )
+        rho = grown * real(self.cost.rho)
+        if rho == 0:
+            return True
+        # the best order solves rho (a-1)² + ln a = ln(1/delta)
+        target, low, high = mpmath.log(1 / delta), mpmath.mpf(1), mpmath.mpf(2) ** 60
+        for _ in range(250):
+            middle = (low + high) / 2
+            over = rho * (middle - 1) ** 2 + mpmath.log(middle) > target
+            low, high = (low, middle) if over else (middle, high)
+        return converted(high, high * rho)
+
+
+# --- the forger --------------------------------------------------------------------------------
+
+
+def places(value, path=()):
+    """Every place of a document: (path, value)."""
+    yield path, value
+    if isinstance(value, dict):
+        for key, below in value.items():
+            yield from places(below, (*path, key))
+    elif isinstance(value, list):
+        for index, below in enumerate(value):
+            yield from places(below, (*path, index))
+
+
+def put(doc, path, value):
+    for step in path[:-1]:
+        doc = doc[step]
+    doc[path[-1]] = value
+
+
+def bent_text(text, rng):
+    """A number near the old one, or far from it; other texts lose a letter."""
+    head, _, tail = text.partition("/")
+    try:
+        value = Fraction(int(head), int(tail or 1))
+    except (ValueError, ZeroDivisionError):
+        mantissa, _, exponent = text.partition("p")
+        if mantissa.lstrip("-").isdigit() and exponent.lstrip("-").isdigit():
+            return f"{int(mantissa) + rng.choice((-2, 2))}p{int(exponent) + rng.choice((-1, 0, 1))}"
+        return rng.choice((text[1:], text + "x", text.upper(), ""))
+    factors = (Fraction(rng.randint(1, 200), 100), 1 + Fraction(rng.choice((-1, 1)), 10**15))
+    return str(rng.choice((value * rng.choice(factors), -value, 1 / value if value else value)))
+
+
+def change_one(doc, rng):
+    """Replace, drop, repeat or swap something somewhere."""
+    path, value = rng.choice([item for item in places(doc) if item[0]])
+    parent = doc
+    for step in path[:-1]:
+        parent = parent[step]
+    match rng.randrange(6):
+        case 0:
+            del parent[path[-1]]
+        case 1 if isinstance(parent, list):
+            parent.insert(rng.randint(0, len(parent)), copy.deepcopy(value))
+        case 2:
+            same = [v for _, v in places(doc) if type(v) is type(value)]
+            put(doc, path, copy.deepcopy(rng.choice(same)))
+        case 3:
+            put(doc, path, rng.choice((None, True, 0, -1, 10**17, 2.5, "", [], {}, "0", "1/3")))
+        case _ if isinstance(value, str):
+            put(doc, path, bent_text(value, rng))
+        case _ if isinstance(value, int):
+            put(doc, path, value + rng.choice((-1, 1, 1000)))
+        case _ if isinstance(parent, list):
+            rng.shuffle(parent)
+        case _:
+            put(doc, path, [value])
+
+
+def change_witness(doc, rng):
+    """Bend a node's number, and what it says and later nodes say of it, alike."""
+    node = rng.choice(doc["nodes"])
+    names = [k for k, v in node["parameters"].items() if isinstance(v, str)]
+    if not names:
+        return change_one(doc, rng)
+    old = node["parameters"][rng.choice(names)]
+    bend_alike(doc["nodes"], old, bent_text(old, rng))
+    return None
+
+
+def bend_alike(doc, old, new):
+    """Replace a text wherever it stands."""
+    for path, value in list(places(doc)):
+        if value == old and path:
+            put(doc, path, new)
+
+
+def change_root(doc, rng):
+    """Leave out last steps, and say what they took on trust no more."""
+    del doc["nodes"][-rng.randint(1, 2) :]
+    if rng.random() < 0.7:
+        doc["axioms"] = [text for text in doc["axioms"] if "delta" not in text]
+
+
+def change_events(doc, rng):
+    """Bend a mechanism or an event, and make the hash fit if they can still be read."""
+    part = doc[rng.choice(("mechanisms", "events"))]
+    change_one(part, rng)
+    doc["subject"] = subject_hash(read_events(doc))
+
+
+def read_events(doc) -> list[Event]:
+    found = []
+    for entry in doc["events"]:
+        written = {k: v for k, v in entry.items() if k != "times"}
+        written |= {"schema": 1, "mechanism": doc["mechanisms"][entry["mechanism"]]}
+        found += [event_from_json(written)] * min(entry["times"], 1000)
+    return found
+
+
+def change_cunningly(doc, rng):
+    """Bend one thing, then make all that follows from it fit, and ask for a smaller epsilon.
+
+    The forger may use the checker itself; only a step that is false by itself is left to refuse.
+    """
+    part = doc[rng.choice(("mechanisms", "events", "nodes"))]
+    if rng.random() < 0.3:
+        change_one(part, rng)
+    else:
+        old = rng.choice([v for _, v in places(part) if isinstance(v, str) and v[-1:].isdigit()])
+        bend_alike(doc, old, bent_text(old, rng))
+    for share in (Fraction(1, 2), Fraction(99, 100), Fraction(999_999, 1_000_000), Fraction(1)):
+        asked = copy.deepcopy(doc)
+        last = asked["nodes"][-1]["parameters"]
+        last["epsilon"] = str(Fraction(last["epsilon"]) * share)
+        try:
+            make_fit(asked)
+        except (CertificateWrong, Undecided):
+            continue
+        doc.update(asked)
+        return
+
+
+def make_fit(doc):
+    """Write subject, conclusions, assumptions and axioms as the checker would have them."""
+    run = checker._Run(doc["mechanisms"], doc["events"])
+    doc["subject"] = run.subject
+    proved = []
+    for node in doc["nodes"]:
+        function, names, _ = checker._RULES[node["rule"]]
+        given = [node["parameters"][name] for name in names]
+        found = function(run, *given, *(proved[place] for place in node["premises"]))
+        labels = checker._NOTIONS[found.notion]
+        node["conclusion"] = {
+            "adjacency": found.adjacency,
+            "group": found.group,
+            "notion": found.notion,
+            **{k: str(v) for k, v in zip(labels, found.values, strict=True)},
+        }
+        proved.append(checker._step(run, node, proved))
+    doc["assumptions"], doc["axioms"] = sorted(run.assumptions), sorted(run.axioms)
+
+
+CHANGES = (change_one, change_witness, change_root, change_events, *[change_cunningly] * 3)
+
+
+def mutate(certificates, count, seed):
+    """Return how many documents were accepted, by what was done to them."""
+    rng = random.Random(seed)
+    originals = {
+        name: (json.loads(c.to_json_bytes()), Truth(list(c.events)))
+        for name, c in certificates.items()
+    }
+    accepted: Counter[str] = Counter()
+    reasons: set[str] = set()
+    for _ in range(count):
+        name = rng.choice(sorted(originals))
+        original, truth = originals[name]
+        doc = copy.deepcopy(original)
+        change = rng.choice(CHANGES)
+        try:
+            for _ in range(rng.choice((1, 1, 2, 4))):
+                change(doc, rng)
+        except (MalformedEvent, LookupError, TypeError, ValueError, AttributeError):
+            continue  # the forger stumbled over what an earlier edit had broken
+        try:
+            verdict = check(json.dumps(doc).encode())
+        except (CertificateWrong, Undecided) as refusal:
+            reasons.add(str(refusal))
+            continue
+        if verdict.subject != original["subject"]:
+            assert change in (change_events, change_cunningly), (
+                name,
+                "accepted for another subject",
+            )
+            try:
+                truth = Truth(read_events(doc))
+            except MalformedEvent:
+                continue  # a statement about the hash of what is no event list
+        try:
+            admitted = truth.admits(verdict)
+        except RuleViolation:
+            admitted = False
+        assert admitted, (name, change.__name__, verdict)
+        accepted[change.__name__] += doc != original
+    assert all("expected" in reason for reason in reasons)
+    return accepted
+
+
+@pytest.fixture(autouse=True)
+def _fifty_digits():
+    with mpmath.workdps(50):
+        yield
+
+
+def test_the_judge_admits_the_originals_and_nothing_a_percent_smaller(certificates):
+    for certificate in certificates.values():
+        verdict = check(certificate.to_json_bytes())
+        truth = Truth(list(certificate.events))
+        assert truth.admits(verdict)
+        # the certificate made by hand is far from tight
+        share = Fraction(99, 100) if "hand" not in str(verdict.assumptions) else Fraction(1, 3)
+        delta, epsilon = verdict.values
+        if certificate.root.rule != "rdp-approx-dp" or verdict.group == 1:
+            assert not truth.admits(verdict._replace(values=(delta, epsilon * share)))
+
+
+def test_bent_certificates_prove_nothing_false(certificates):
+    accepted = mutate(certificates, MUTATIONS, seed=4)
+    # the forger is good enough to be believed now and then: the judge is not idle
+    assert accepted["change_witness"] >= 5
+    assert accepted["change_root"] >= 5
+    assert accepted["change_events"] >= 1
+    assert accepted["change_cunningly"] >= 20
+
+
+@pytest.mark.slow
+def test_bent_certificates_prove_nothing_false_in_the_long_run(certificates):
+    accepted = mutate(certificates, MANY_MUTATIONS, seed=2026)
+    assert accepted.total() >= 1000

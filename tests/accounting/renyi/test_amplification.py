@@ -1,0 +1,131 @@
+"""What groups of records pay on hidden samples, against the mixtures that they really meet."""
+
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import product
+from math import comb, exp
+
+import numpy as np
+import pytest
+from flint import arb
+from scipy.stats import laplace, norm
+
+from dpledger.accounting.composition import Account, UnpricedMechanism, composed
+from dpledger.accounting.pld.from_mechanisms import pairs_of
+from dpledger.accounting.pld.pairs import DominatingPair, Order
+from dpledger.accounting.pld.profiles import delta_of
+from dpledger.accounting.renyi.amplification import in_groups
+from dpledger.mechanisms import (
+    Adjacency,
+    Audience,
+    Context,
+    Event,
+    GaussianStep,
+    LaplaceStep,
+    Mechanism,
+    Norm,
+    Parties,
+    PoissonSampled,
+    SampledWithoutReplacement,
+    declared,
+)
+from dpledger.mechanisms.protocols import FloatArray
+
+ADD, REPLACE = Adjacency.ADD_REMOVE_ONE, Adjacency.REPLACE_ONE
+Noise = Callable[[FloatArray], FloatArray]
+GRID = np.linspace(-24, 24, 24_001)
+
+
+def grouped(mechanism: Mechanism, size: int) -> dict[Mechanism, int]:
+    """Return what a group pays for one mechanism."""
+    event = Event(mechanism, Context((), 1, "sum", Audience.SERVER))
+    return dict(in_groups(composed([event]).accounts[0][1], size).others)
+
+
+def hockey_stick(first: FloatArray, second: FloatArray, epsilon: float) -> float:
+    """Return H at exp(epsilon) of densities on the grid, by the rectangle rule."""
+    excess = np.maximum(first - exp(epsilon) * second, 0.0)
+    return float(excess.sum() * (GRID[1] - GRID[0]))
+
+
+def mixture(weights: list[float], shifts: list[float], noise: Noise) -> FloatArray:
+    parts = [w * noise(GRID - shift) for w, shift in zip(weights, shifts, strict=True)]
+    density: FloatArray = np.sum(parts, axis=0)
+    return density
+
+
+def single(mechanisms: dict[Mechanism, int], adjacency: Adjacency, order: Order) -> DominatingPair:
+    (pair,) = pairs_of(mechanisms, adjacency, order)
+    return pair
+
+
+def stays_below(first: FloatArray, second: FloatArray, pair: DominatingPair) -> None:
+    for epsilon in (-2.0, -0.5, -0.1, 0.0, 0.05, 0.3, 1.0, 2.5):
+        bound = float(delta_of(pair, arb(epsilon)).upper())
+        assert hockey_stick(first, second, epsilon) <= bound + 1e-6
+
+
+@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("rate", [0.05, 0.5])
+@pytest.mark.parametrize("kind", ["Gaussian", "Laplace"])
+@pytest.mark.parametrize("signs", [(1, 1, 1), (1, -1, 1), (1, 0.5, 0)])
+def test_a_group_in_a_poisson_sample_stays_below_its_pair(
+    size: int, rate: float, kind: str, signs: tuple[float, ...]
+) -> None:
+    step: GaussianStep | LaplaceStep
+    if kind == "Gaussian":
+        step, noise = GaussianStep(declared(1, "clipped", adjacency=ADD), 1.5), norm(scale=1.5).pdf
+    else:
+        size_of_sum = declared(1, "clipped", adjacency=ADD, norm=Norm.L1)
+        step, noise = LaplaceStep(size_of_sum, 1.5), laplace(scale=1.5).pdf
+    bound = grouped(PoissonSampled(step, rate), size)
+    # every subset of the group may be drawn; its members' messages may point anywhere
+    drawn = list(product((0, 1), repeat=size))
+    weights = [rate ** sum(d) * (1 - rate) ** (size - sum(d)) for d in drawn]
+    shifts = [sum(s for s, there in zip(signs, d, strict=False) if there) for d in drawn]
+    there, without = mixture(weights, shifts, noise), noise(GRID)
+    stays_below(there, without, single(bound, ADD, Order.MIXTURE_FIRST))
+    stays_below(without, there, single(bound, ADD, Order.MIXTURE_SECOND))
+
+
+@pytest.mark.parametrize(("batch", "records", "size"), [(1, 6, 2), (2, 8, 3)])
+def test_a_group_in_a_fixed_batch_stays_below_its_glued_pair(
+    batch: int, records: int, size: int
+) -> None:
+    step = GaussianStep(declared(2, "clipped", adjacency=REPLACE), 2.0)
+    bound = grouped(SampledWithoutReplacement(step, batch, records), size)
+    # the group's messages turn from 1 to -1, all others' are 0
+    weights = [
+        comb(size, j) * comb(records - size, batch - j) / comb(records, batch)
+        for j in range(min(size, batch) + 1)
+    ]
+    noise = norm(scale=2.0).pdf
+    before = mixture(weights, [float(j) for j in range(len(weights))], noise)
+    after = mixture(weights, [-float(j) for j in range(len(weights))], noise)
+    pair = single(bound, REPLACE, Order.GLUED)
+    stays_below(before, after, pair)
+    stays_below(after, before, pair)
+
+
+def test_records_that_come_while_others_go_are_not_covered_by_one_order() -> None:
+    # one record more and another less: the loss has no upper end, that of the added pair has one
+    step = PoissonSampled(GaussianStep(declared(1, "clipped", adjacency=ADD), 0.25), 0.1)
+    pair = single(grouped(step, 2), ADD, Order.MIXTURE_SECOND)
+    noise = norm(scale=0.25).pdf
+    more, less = mixture([0.9, 0.1], [0.0, 1.0], noise), mixture([0.9, 0.1], [0.0, -1.0], noise)
+    assert hockey_stick(more, less, 1.0) > float(delta_of(pair, arb(1.0)).upper()) + 0.05
+
+
+def test_the_rate_of_a_group_is_rounded_up() -> None:
+    step = PoissonSampled(GaussianStep(declared(1, "clipped", adjacency=ADD), 1.0), 0.1)
+    (found,) = grouped(step, 3)
+    assert isinstance(found, PoissonSampled)
+    assert Fraction(found.rate) >= 1 - (1 - Fraction(0.1)) ** 3
+    assert found.rate == pytest.approx(0.271, rel=1e-15)
+
+
+def test_what_holds_parties_has_no_price_for_a_group() -> None:
+    account = Account()
+    account.others[Parties((("a", ()),))] = 1
+    with pytest.raises(UnpricedMechanism, match="Parties"):
+        in_groups(account, 2)

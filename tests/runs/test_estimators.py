@@ -1,0 +1,627 @@
+"""Laws of the scikit-learn estimators.
+
+1. The target epsilon is met from below, by the guarantee and by the certificate, which the
+   independent checker accepts; an independent account of the ledger's events gives the same.
+2. With next to no noise, the model is the regularised optimum in the units of the rows as given.
+3. The whole plan is paid for before any noise is drawn, or nothing is; fits on one ledger add up;
+   copies of an estimator share its ledger, and no copy makes a second budget.
+4. Bad input raises before anything is spent.
+5. What a guarantee takes for public is listed, and nothing that is private moves the plan.
+6. scikit-learn's own checks pass, but for those named here with a reason.
+"""
+
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.optimize import minimize
+
+from dpledger.accounting.check.pld_checker import check
+from dpledger.accounting.ledger import Ledger, LedgerError, MemoryLedger, SqliteLedger
+from dpledger.accounting.ledger.budget import Budget, BudgetExceeded
+from dpledger.accounting.numbers.notions import ApproxDp, Rdp
+from dpledger.mechanisms import (
+    Adjacency,
+    AdjacencyMismatch,
+    Curator,
+    DataShape,
+    Event,
+    GaussianStep,
+    InvalidParameter,
+    PrivateDataset,
+    SystemSampler,
+)
+from dpledger.solvers import ConstantSteps, DpAdmm, StarState
+
+pytest.importorskip("sklearn")
+
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer
+from sklearn.utils.estimator_checks import check_estimator
+
+from dpledger.runs.estimators import AdmmAlgorithm, PrivateAdmmClassifier, PrivateSharingClassifier
+
+DELTA = 1e-5
+REPLACE, ZERO, ADD = (
+    Adjacency.REPLACE_ONE,
+    Adjacency.ZERO_OUT_ONE,
+    Adjacency.ADD_REMOVE_ONE,
+)
+GAUSSIAN = [name for name in AdmmAlgorithm if name is not AdmmAlgorithm.SAMPLED_PS_ADMM]
+
+
+def records(n: int = 2000, *, bound: float = 2.0) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows of norm at most `bound` (short of rounding), and labels "no" and "yes"."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(n, 4)) * bound / 2
+    rows /= np.maximum(1.0, 1.001 * np.linalg.norm(rows, axis=1, keepdims=True) / bound)
+    chance = 1 / (1 + np.exp(-8 / bound * (rows @ [1.0, -1.0, 0.5, 0.0]) - 1.0))
+    return rows, np.where(rng.random(n) < chance, "yes", "no")
+
+
+X, Y = records()
+
+
+def admm(**given: Any) -> PrivateAdmmClassifier:
+    """Return an estimator that asserts no more than its arguments say."""
+    known: dict[str, Any] = {
+        "epsilon": 1.0,
+        "delta": DELTA,
+        "adjacency": REPLACE,
+        "row_bound": 2.0,
+        "classes": ("no", "yes"),
+        "random_state": 1,
+        "rounds": 5,
+    }
+    return PrivateAdmmClassifier(**(known | given))
+
+
+def sharing(**given: Any) -> PrivateSharingClassifier:
+    known: dict[str, Any] = {
+        "epsilon": 1.0,
+        "delta": DELTA,
+        "adjacency": REPLACE,
+        "row_bound": 2.0,
+        "parties": {"bank": [0, 2], "shop": [3, 1]},
+        "public_labels": True,
+        "classes": ("no", "yes"),
+        "random_state": 1,
+    }
+    return PrivateSharingClassifier(**(known | given))
+
+
+def parties_for(algorithm: AdmmAlgorithm) -> int:
+    return 1 if algorithm is AdmmAlgorithm.CENTRALISED else 3
+
+
+def budgeted(epsilon: float, adjacency: Adjacency = REPLACE) -> MemoryLedger:
+    ledger = MemoryLedger()
+    ledger.set_budget(Budget(ApproxDp(epsilon, DELTA), adjacency=adjacency))
+    return ledger
+
+
+def delta_of(events: list[Event], epsilon: float) -> float:
+    """Return delta of Gaussian steps that all cost every record (Balle, Wang 2018, Theorem 8)."""
+    squared = mpmath.mpf(0)
+    for event in events:
+        step = event.mechanism
+        assert isinstance(step, GaussianStep)
+        if step.sensitivity.value == 0:  # a function of public things
+            continue
+        squared += (mpmath.mpf(step.sensitivity.value) / mpmath.mpf(step.noise_std)) ** 2
+    mu = mpmath.sqrt(squared)
+    tail = mpmath.ncdf(mu / 2 - epsilon / mu)
+    return float(tail - mpmath.exp(epsilon) * mpmath.ncdf(-mu / 2 - epsilon / mu))
+
+
+def verified_epsilon(model: Any) -> Fraction:
+    """Return what the independent checker reads in the certificate's bytes."""
+    verdict = check(model.certificate_.to_json_bytes())
+    assert (verdict.notion, verdict.adjacency) == ("approx-dp", model.adjacency.value)
+    assert verdict.subject == model.certificate_.subject
+    delta, epsilon = verdict.values
+    assert delta == Fraction(DELTA)
+    return epsilon
+
+
+# 1. the target, the certificate, an independent account
+
+
+@pytest.mark.parametrize("adjacency", [REPLACE, ZERO])
+@pytest.mark.parametrize("algorithm", GAUSSIAN)
+def test_the_target_is_met_from_below_and_an_independent_account_agrees(
+    algorithm: AdmmAlgorithm, adjacency: Adjacency
+) -> None:
+    model = admm(algorithm=algorithm, adjacency=adjacency, n_parties=parties_for(algorithm)).fit(
+        X, Y
+    )
+    assert model.privacy_.epsilon <= 1.0
+    assert model.privacy_.epsilon.lower_float > 1.0 - 1e-5
+    assert (model.privacy_.delta, model.privacy_.adjacency) == (DELTA, adjacency)
+    assert verified_epsilon(model) <= 1
+    events = model.ledger_.events()
+    assert model.certificate_.events == tuple(events)
+    with mpmath.workdps(30):
+        assert delta_of(events, 1.0) <= DELTA * (1 + 1e-12)
+        assert delta_of(events, 0.9999) > DELTA
+
+
+@pytest.mark.slow  # the certificate of sampled steps takes some seconds, and so does its check
+@pytest.mark.parametrize(("adjacency", "given"), [(REPLACE, {}), (ZERO, {}), (ADD, {"n_min": 900})])
+def test_a_sampled_algorithm_meets_the_target_too(
+    adjacency: Adjacency, given: dict[str, Any]
+) -> None:
+    accounting = pytest.importorskip("dpledger.audits.crosscheck")
+    model = admm(
+        algorithm=AdmmAlgorithm.SAMPLED_PS_ADMM, adjacency=adjacency, rounds=3, **given
+    ).fit(X, Y)
+    assert model.certificate_.epsilon <= 1.0
+    assert verified_epsilon(model) <= 1
+    assert model.privacy_.epsilon.lower_float > 0.999
+    assert accounting.crosscheck(model.ledger_.events(), delta=DELTA).agrees
+    assert model.score(X, Y) > 0.8
+
+
+@pytest.mark.parametrize("public_labels", [True, False])
+@pytest.mark.parametrize("adjacency", [REPLACE, ZERO])
+def test_the_vertical_target_is_met_and_private_labels_are_paid_for(
+    adjacency: Adjacency, *, public_labels: bool
+) -> None:
+    model = sharing(adjacency=adjacency, public_labels=public_labels, rounds=2).fit(X, Y)
+    assert model.privacy_.epsilon <= 1.0
+    assert verified_epsilon(model) <= 1
+    events = model.ledger_.events()
+    # the opening dual, every party's scores and the dual in two rounds, and a model of each party
+    assert len(events) == 1 + 2 * 3 + 2
+    assert ("labels are public" in model.privacy_.assumptions) is public_labels
+    with mpmath.workdps(30):
+        assert delta_of(events, 1.0) <= DELTA * (1 + 1e-12)
+        assert delta_of(events, 0.9999) > DELTA
+
+
+def test_the_promise_is_refused_where_no_noise_keeps_it() -> None:
+    @dataclass(frozen=True)
+    class Leaky:
+        def solve(self, dataset: PrivateDataset, curator: Curator, *, observe: Any = None) -> Any:
+            gradient = dataset.mean_gradient(DpAdmm(1, 1.0, ConstantSteps(1.0)).loss, np.zeros(5))
+            message = curator.release_unprotected(gradient, reason="test", round=1, release="raw")
+            return StarState(message[0], message, message)
+
+    ledger = MemoryLedger()
+    with pytest.raises(ValueError, match="instead got epsilon=inf"):
+        admm(algorithm=lambda noise, shape: Leaky(), ledger=ledger).fit(X, Y)
+    assert ledger.events() == []
+
+
+# 2. the model
+
+
+def excess(model: Any, regularisation: float, *, scale: float) -> float:
+    """Return the regularised mean loss less its least value, for rows divided by `scale`."""
+    signs = np.where(Y == "yes", 1.0, -1.0)
+    with_intercept = isinstance(model, PrivateAdmmClassifier)
+    rows = np.hstack([X / 2.0, np.ones((len(X), 1))]) if with_intercept else X / 2.0
+    rows = rows / scale
+
+    def objective(w: np.ndarray) -> tuple[float, np.ndarray]:
+        margins = signs * (rows @ w)
+        slopes = -signs / (1 + np.exp(margins))
+        value = np.logaddexp(0, -margins).mean() + regularisation / 2 * (w @ w)
+        return value, rows.T @ slopes / len(rows) + regularisation * w
+
+    best = minimize(
+        objective, np.zeros(rows.shape[1]), jac=True, tol=1e-12, options={"gtol": 1e-10}
+    )
+    found = model.coef_[0] * 2.0 * scale
+    if with_intercept:
+        found = np.append(found, model.intercept_[0] * scale)
+    return float(objective(found)[0] - best.fun)
+
+
+@pytest.mark.parametrize("algorithm", GAUSSIAN)
+def test_without_noise_to_speak_of_the_model_is_the_optimum(algorithm: AdmmAlgorithm) -> None:
+    model = admm(
+        algorithm=algorithm,
+        n_parties=parties_for(algorithm),
+        epsilon=1e9,
+        rounds=400,
+        regularisation=1e-2,
+    ).fit(X, Y)
+    assert 0 <= excess(model, 1e-2, scale=np.sqrt(2.0)) < 1e-4
+
+
+@pytest.mark.parametrize("algorithm", GAUSSIAN)
+def test_of_several_classes_the_model_is_near_that_of_scikit_learn(
+    algorithm: AdmmAlgorithm,
+) -> None:
+    rows = X / 2.0
+    y = np.array(["a", "b", "c"])[(rows @ [[1, 0, -1], [0, 1, 0], [1, 1, 0], [0, 0, 1]]).argmax(1)]
+    model = admm(
+        algorithm=algorithm,
+        n_parties=parties_for(algorithm),
+        classes=("a", "b", "c"),
+        epsilon=1e9,
+        rounds=400,
+        regularisation=1e-2,
+        fit_intercept=False,
+    ).fit(X, y)
+    # C is one over the number of records times the regularisation
+    plain = LogisticRegression(C=1 / (len(y) * 1e-2), fit_intercept=False, tol=1e-8).fit(rows, y)
+    np.testing.assert_allclose(model.predict_proba(X), plain.predict_proba(rows), atol=5e-3)
+    np.testing.assert_array_equal(model.classes_, plain.classes_)
+
+
+def test_without_noise_to_speak_of_the_vertical_model_is_the_optimum() -> None:
+    model = sharing(
+        epsilon=1e9,
+        rounds=200,
+        regularisation=1e-2,
+        penalty=0.3,
+        slope_bound=50.0,
+        radius=30.0,
+        fit_intercept=False,
+    ).fit(X, Y)
+    assert 0 <= excess(model, 1e-2, scale=1.0) < 1e-4
+
+
+@pytest.mark.parametrize("algorithm", GAUSSIAN)
+def test_accuracy_is_near_that_of_a_model_without_privacy(algorithm: AdmmAlgorithm) -> None:
+    plain = LogisticRegression().fit(X, Y).score(X, Y)
+    model = admm(algorithm=algorithm, n_parties=parties_for(algorithm), rounds=30, epsilon=3.0)
+    assert model.fit(X, Y).score(X, Y) > plain - 0.05
+
+
+def test_vertical_accuracy_is_near_that_of_a_model_without_privacy() -> None:
+    plain = LogisticRegression().fit(X, Y).score(X, Y)
+    assert sharing().fit(X, Y).score(X, Y) > plain - 0.05
+
+
+def test_coefficients_of_a_vertical_fit_are_noisy_by_a_fifth_at_most() -> None:
+    for epsilon in (0.1, 1.0, 1e6):
+        model = sharing(epsilon=epsilon).fit(X, Y)
+        noise = [e.mechanism.noise_std for e in model.ledger_.events() if e.context.round == 1]
+        assert len(noise) == 2
+        assert max(noise) <= 0.2 * (1 + 1e-2)
+        # it is paid for with a heavier norm, unless next to nothing will do
+        assert (min(noise) > 0.199) is (epsilon < 1e6)
+
+
+def test_a_vertical_fit_starts_from_public_labels_only() -> None:
+    odds = np.sum(Y == "yes") + 1.0, np.sum(Y == "no") + 1.0
+    assert sharing().fit(X, Y).intercept_ == pytest.approx(np.log(odds[0] / odds[1]))
+    assert sharing(public_labels=False).fit(X, Y).intercept_ == 0.0
+    assert sharing(fit_intercept=False).fit(X, Y).intercept_ == 0.0
+
+
+def test_sparse_rows_give_the_same_model() -> None:
+    dense, thin = admm().fit(X, Y), admm().fit(sparse.csr_array(X), Y)
+    np.testing.assert_allclose(thin.coef_, dense.coef_, rtol=1e-9)
+    assert thin.score(sparse.csr_array(X), Y) == dense.score(X, Y)
+
+
+def test_the_history_ends_in_the_model() -> None:
+    model = admm(fit_intercept=False).fit(X, Y)
+    assert [each.round for each in model.history_] == [1, 2, 3, 4, 5]
+    assert model.n_iter_ == 5
+    np.testing.assert_allclose(model.history_[-1].point / 2.0, model.coef_[0])
+    steps = np.diff([np.zeros(4), *(each.point for each in model.history_)], axis=0)
+    np.testing.assert_allclose(
+        [each.change for each in model.history_], np.linalg.norm(steps, axis=1)
+    )
+    assert len(sharing(rounds=2).fit(X, Y).history_) == 2
+
+
+def test_clipping_is_a_matter_of_each_row() -> None:
+    longer = X.copy()
+    longer[7] *= 1000
+    clipped = X.copy()
+    clipped[7] *= 2.0 / np.linalg.norm(clipped[7])
+    cut = admm(clip=True).fit(longer, Y)
+    np.testing.assert_allclose(cut.coef_, admm(clip=True).fit(clipped, Y).coef_, rtol=1e-9)
+    with pytest.raises(InvalidParameter, match="row norms"):
+        admm().fit(longer, Y)
+
+
+# 3. paying
+
+
+def test_fits_on_one_ledger_add_up_and_the_one_too_many_draws_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ledger = budgeted(1.5)
+    model = admm(ledger=ledger, random_state=None)
+    model.fit(X, Y).fit(X, Y)
+    one = model.privacy_.mu.upper_float**2
+    assert ledger.spent().mu_squared.upper_float == pytest.approx(2 * one, rel=1e-9)
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("noise was drawn")
+
+    monkeypatch.setattr(SystemSampler, "standard_normal", refuse)
+    before, rows = ledger.spent().mu_squared.upper, len(ledger.events())
+    fresh = clone(model)
+    with pytest.raises(BudgetExceeded, match=r"is spent, .* was asked for, .* remains") as refused:
+        fresh.fit(X, Y)
+    assert not hasattr(fresh, "coef_")
+    assert (ledger.spent().mu_squared.upper, len(ledger.events())) == (before, rows)
+    assert float(refused.value.asked) == pytest.approx(one, rel=1e-9)
+    assert 0 < refused.value.remaining < refused.value.asked
+
+
+def test_a_ledger_for_another_relation_is_refused() -> None:
+    ledger = budgeted(5.0, ZERO)
+    with pytest.raises(AdjacencyMismatch):
+        admm(ledger=ledger).fit(X, Y)
+    assert ledger.events() == []
+
+
+def test_a_run_that_breaks_off_has_spent_its_whole_plan() -> None:
+    class Breaking:
+        def __init__(self, noise: float) -> None:
+            self.inner = DpAdmm(5, noise, ConstantSteps(1.0))
+
+        def solve(self, dataset: PrivateDataset, curator: Curator, *, observe: Any = None) -> Any:
+            def stop(k: int, state: Any) -> None:
+                if np.any(state.model):  # a plan has zeros only
+                    raise KeyboardInterrupt
+
+            return self.inner.solve(dataset, curator, observe=stop)
+
+    ledger = MemoryLedger()
+    with pytest.raises(KeyboardInterrupt):
+        admm(algorithm=lambda noise, shape: Breaking(noise), ledger=ledger).fit(X, Y)
+    assert len(ledger.events()) == 5
+    assert len(ledger.verify().open) == 1
+
+
+def test_a_run_that_departs_from_its_plan_is_stopped() -> None:
+    made: list[float] = []
+
+    def fickle(noise: float, shape: DataShape) -> DpAdmm:
+        made.append(noise)
+        same = made.count(noise) > 2  # found, then planned, then run
+        return DpAdmm(5, noise / 2 if same else noise, ConstantSteps(1.0))
+
+    with pytest.raises(InvalidParameter, match="as planned"):
+        admm(algorithm=fickle).fit(X, Y)
+
+
+def test_a_search_spends_on_every_fit_and_is_refused_when_the_budget_is_gone() -> None:
+    grid = {"regularisation": [1e-3, 1e-1]}
+    ledger = budgeted(5.0)
+    search = GridSearchCV(admm(ledger=ledger), grid, cv=2, error_score="raise")
+    search.fit(X, Y)
+    assert len(ledger.runs()) == 2 * 2 + 1
+    assert search.best_estimator_.ledger_ is ledger
+    poor = budgeted(1.5)
+    with pytest.raises(BudgetExceeded):
+        GridSearchCV(admm(ledger=poor), grid, cv=2, error_score="raise").fit(X, Y)
+    assert sum(run.committed for run in poor.runs()) == 2
+
+
+def test_copies_share_the_ledger_or_are_refused(tmp_path: Path) -> None:
+    memory = MemoryLedger()
+    assert clone(admm(ledger=memory)).ledger is memory
+    assert deepcopy(admm(ledger=memory).fit(X, Y)).ledger_ is memory
+    with pytest.raises(LedgerError, match="second budget"):
+        pickle.dumps(admm(ledger=memory))
+    with SqliteLedger(tmp_path / "ledger.sqlite") as ledger:
+        ledger.set_budget(Budget(ApproxDp(1.5, DELTA), adjacency=REPLACE))
+        other = pickle.loads(pickle.dumps(admm(ledger=ledger)))
+        other.fit(X, Y)
+        assert other.ledger is not ledger
+        assert ledger.events() == other.ledger_.events() != []
+        admm(ledger=ledger).fit(X, Y)
+        with pytest.raises(BudgetExceeded):
+            other.fit(X, Y)
+        other.ledger.close()
+
+
+def test_a_budget_in_renyi_divergence_pays_for_a_fit() -> None:
+    ledger = MemoryLedger()
+    ledger.set_budget(Budget(Rdp(16, 10), adjacency=REPLACE))
+    admm(ledger=ledger).fit(X, Y)
+    assert len(ledger.events()) == 5
+
+
+@pytest.mark.parametrize("make", [admm, sharing])
+def test_a_fitted_estimator_survives_pickling(make: Callable[..., Any]) -> None:
+    model = make().fit(X, Y)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert again.certificate_.to_json_bytes() == model.certificate_.to_json_bytes()
+    assert again.privacy_.epsilon.upper == model.privacy_.epsilon.upper
+    assert again.ledger_.verify(expected_head=model.ledger_.head).reservations == 1
+    assert len(again.fit(X, Y).ledger_.runs()) == 1
+
+
+# 4. bad input
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({"epsilon": 0.0}, "epsilon"),
+        ({"delta": 1.0}, "delta"),
+        ({"adjacency": "replace-one"}, "adjacency"),
+        ({"adjacency": Adjacency.REPLACE_FEATURE_COLUMN}, "adjacency"),
+        ({"adjacency": ADD}, "n_min"),
+        ({"adjacency": ADD, "n_min": 5000}, "n_min"),
+        ({"adjacency": ADD, "n_min": 500, "n_parties": 2}, "party_of"),
+        ({"n_min": 500}, "n_min"),
+        ({"rounds": 0}, "rounds"),
+        ({"regularisation": -1.0}, "regularisation"),
+        ({"row_bound": 0.0}, "row_bound"),
+        ({"row_bound": 0.1}, "row norms"),
+        ({"n_parties": 0}, "n_parties"),
+        ({"n_parties": 3, "parties": ("a", "b")}, "n_parties"),
+        ({"n_parties": 5000}, "party"),
+        ({"algorithm": "dp-admm"}, "algorithm"),
+        ({"algorithm": AdmmAlgorithm.PR_ADMM}, "n_parties"),
+        ({"algorithm": AdmmAlgorithm.CENTRALISED, "n_parties": 2}, "parties"),
+        ({"classes": ("no", "maybe")}, "y"),
+        ({"classes": ("no",)}, "1 class"),
+        ({"random_state": np.random.RandomState(0)}, "random_state"),
+        ({"random_state": -1}, "seed"),
+    ],
+)
+def test_bad_arguments_raise_before_anything_is_spent(given: dict[str, Any], error: str) -> None:
+    ledger = MemoryLedger()
+    with pytest.raises(ValueError, match=f"{error}"):
+        admm(ledger=ledger, **given).fit(X, Y)
+    assert ledger.events() == []
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({"adjacency": ADD}, "adjacency"),
+        ({"parties": {"bank": [0, 1], "shop": [1, 2, 3]}}, "columns once"),
+        ({"parties": {"bank": [0, 1]}}, "columns once"),
+        ({"classes": ("no", "yes", "maybe")}, "binary"),
+        ({"parties": 5}, "parties"),
+        ({"parties": 0}, "parties"),
+        ({"regularisation": 0.0}, "regularisation"),
+        ({"row_bound": 0.1}, "row norms"),
+        ({"rounds": -1}, "rounds"),
+    ],
+)
+def test_bad_vertical_arguments_raise_before_anything_is_spent(
+    given: dict[str, Any], error: str
+) -> None:
+    ledger = MemoryLedger()
+    with pytest.raises(ValueError, match=error):
+        sharing(ledger=ledger, **given).fit(X, Y)
+    assert ledger.events() == []
+
+
+def test_bad_records_raise_before_anything_is_spent() -> None:
+    ledger = MemoryLedger()
+    broken = X.copy()
+    broken[3, 1] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        admm(ledger=ledger).fit(broken, Y)
+    with pytest.raises(InvalidParameter, match=r"party_of\.shape"):
+        admm(ledger=ledger, n_parties=2).fit(X, Y, party_of=[0, 1])
+    with pytest.raises(InvalidParameter, match="party_of"):
+        admm(ledger=ledger, n_parties=2).fit(X, Y, party_of=np.full(len(Y), 2))
+    assert ledger.events() == []
+
+
+# 5. what is public
+
+
+def test_assumptions_name_what_a_fit_takes_for_granted() -> None:
+    assert admm(clip=True, random_state=None).fit(X, Y).privacy_.assumptions == ()
+    given = admm(classes=None).fit(X, Y).privacy_.assumptions
+    assert [text.split()[1] for text in given] == ["classes", "row", "is"]
+    # and so does the certificate, to whoever checks it
+    certificate = admm(classes=None).fit(X, Y).certificate_
+    told = check(certificate.to_json_bytes()).assumptions
+    assert {f"taken for granted: {text}" for text in given} <= set(told)
+    plain = admm(clip=True, random_state=None).fit(X, Y).certificate_
+    assert not any("granted" in text for text in check(plain.to_json_bytes()).assumptions)
+    assert list(admm(classes=None).fit(X, Y).classes_) == ["no", "yes"]
+
+
+def test_labels_may_be_of_one_class_where_classes_are_public() -> None:
+    model = admm().fit(X, np.full(len(X), "yes"))
+    assert list(model.classes_) == ["no", "yes"]
+
+
+def test_one_record_more_does_not_move_the_plan_under_add_remove_one() -> None:
+    given = {"adjacency": ADD, "n_min": 900, "parties": ("a", "b")}
+    home = np.arange(len(X)) % 2
+    fewer = admm(**given).fit(X[:-1], Y[:-1], party_of=home[:-1])
+    more = admm(**given).fit(X, Y, party_of=home)
+    assert fewer.certificate_.subject == more.certificate_.subject
+    assert set(more.privacy_.by_party[-1].parties) == {"a", "b"}
+
+
+def test_no_value_of_a_record_moves_the_plan() -> None:
+    other, flipped = X.copy(), Y.copy()
+    other[0] = -other[0]
+    flipped[1] = "no" if Y[1] == "yes" else "yes"
+    assert admm().fit(X, Y).certificate_.subject == admm().fit(other, flipped).certificate_.subject
+
+
+def test_a_seed_reproduces_a_fit_and_the_default_is_the_systems_entropy() -> None:
+    np.testing.assert_array_equal(admm().fit(X, Y).coef_, admm().fit(X, Y).coef_)
+    first, second = (admm(random_state=None).fit(X, Y) for _ in range(2))
+    assert np.all(first.coef_ != second.coef_)
+    (reservation,) = first.ledger_.reservations()
+    assert (reservation.provenance.sampler, reservation.provenance.seed) == ("system-entropy", None)
+    (seeded,) = admm().fit(X, Y).ledger_.reservations()
+    (again,) = admm().fit(X, Y).ledger_.reservations()
+    assert seeded.provenance == again.provenance
+    assert seeded.provenance.seed is not None
+
+
+def test_fits_of_one_seed_on_one_ledger_have_noise_of_their_own() -> None:
+    # one noise at two scales could be subtracted, whatever both fits paid
+    ledger = MemoryLedger()
+    for epsilon in (1.0, 1.0, 2.0):
+        admm(ledger=ledger, random_state=7, epsilon=epsilon).fit(X, Y)
+    seeds = [found.provenance.seed for found in ledger.reservations()]
+    assert len(set(seeds)) == 3
+    assert None not in seeds
+
+
+def test_the_ledger_says_that_the_run_kept_to_its_plan() -> None:
+    ledger: Ledger = admm(n_parties=2).fit(X, Y).ledger_
+    (run,) = ledger.runs()
+    assert (run.planned, run.kept_to_plan, run.events, run.committed) == (True, True, 5, 1)
+    assert ledger.verify().open == ()
+
+
+# 6. scikit-learn
+
+EXPECTED = {
+    "check_parameters_default_constructible": "epsilon, delta and adjacency have no honest "
+    "default, and an algorithm is named by a member of an enum"
+}
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        admm(epsilon=100.0, clip=True, row_bound=10.0, classes=None),
+        sharing(epsilon=100.0, clip=True, row_bound=10.0, classes=None, parties=1),
+    ],
+    ids=["horizontal", "vertical"],
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.EstimatorCheckFailedWarning")
+def test_the_checks_of_scikit_learn_pass(estimator: Any) -> None:
+    check_estimator(estimator, expected_failed_checks=EXPECTED, on_skip=None)
+
+
+def test_it_is_a_step_of_a_pipeline() -> None:
+    pipeline = make_pipeline(Normalizer(), admm(row_bound=1.0))
+    assert pipeline.fit(X, Y).score(X, Y) > 0.8
+
+
+def test_the_solvers_do_without_scikit_learn_and_the_error_names_the_extra() -> None:
+    script = (
+        "import sys; sys.modules['sklearn'] = None\n"
+        "import dpledger.solvers, dpledger.cli.app\n"
+        "try:\n    import dpledger.runs.estimators\n"
+        "except ImportError as error:\n    print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert "pip install 'dpledger[sklearn]'" in done.stdout

@@ -177,7 +177,7 @@ CALLS: dict[str, str] = {
     "claims list one": "claims list H-3 --json",
     "claims list an unknown one": "claims list H-99 --json",
     "claims show": "claims show H-3 --json",
-    "claims show a paper": "claims show star --json",
+    "claims show a paper": "claims show huang2020_star --json",
     "claims audit what holds": "claims audit H-R H-3 --set t=10 --set eps=1 --json",
     "claims audit what fails": "claims audit H-3 PR-9 DPA-1 --json",
     "claims audit a wrong parameter": "claims audit H-3 --set nothing=1 --json",
@@ -195,8 +195,8 @@ CALLS: dict[str, str] = {
     ),
     "claims check nothing": "claims check --json",
     "experiment list": "experiment list --json",
-    "experiment": "experiment admm_sharing/noise_digits --quick --runs 1 --out experiments --json",
-    "experiment of another name": "experiment star/nothing --json",
+    "experiment": "experiment hu2020_sharing/noise_digits --quick --runs 1 --out experiments --json",
+    "experiment of another name": "experiment huang2020_star/nothing --json",
     "demo": "demo --out demo --rounds 2 --trials 10 --json",
 }
 

@@ -12,6 +12,7 @@ of jax_privacy, which uses the same, are read by `dpledger.audits.dp_events`.
 
 import json
 from collections.abc import Mapping, Sequence
+from math import inf, nextafter
 from numbers import Integral, Real
 
 from ..mechanisms.adjacency import Adjacency
@@ -82,4 +83,11 @@ def _three(number: int, entry: object) -> tuple[float, float, int]:
             raise MalformedHistory(f"Expected numbers in entry {number} instead got {value!r}.")
     if not isinstance(num_steps, Integral):
         raise MalformedHistory(f"Expected a whole number of steps instead got {num_steps!r}.")
-    return float(noise_multiplier), float(sample_rate), int(num_steps)
+    try:
+        noise, rate = float(noise_multiplier), float(sample_rate)
+    except OverflowError as error:
+        raise MalformedHistory(f"Expected binary64 numbers in entry {number}.") from error
+    # towards more epsilon, where a number has more digits than a binary64 holds
+    noise = nextafter(noise, -inf) if noise > noise_multiplier else noise
+    rate = nextafter(rate, inf) if rate < sample_rate else rate
+    return noise, rate, int(num_steps)

@@ -7,16 +7,26 @@ replace-one, their PLD accountant would double a Gaussian's sensitivity a second
 accountant would not.) Kinds that are about replacing a record, randomised response and sampling
 without replacement, stay under replace-one.
 
+What a binary64 cannot hold is rounded towards more epsilon, both ways: noise and lies down, truth
+and noise parameters (the inverse of a scale) up.
+
 Outside data become a `DpEvent` here by type alone; `DpEvent.from_named_tuple` imports whatever
 module the data name, and is never called.
 """
 
 import importlib
 from fractions import Fraction
+from numbers import Integral
 from typing import Any
 
 from ..mechanisms.adjacency import Adjacency
-from ..mechanisms.errors import DpledgerError, Number, require_positive
+from ..mechanisms.errors import (
+    DpledgerError,
+    Number,
+    require_positive,
+    require_positive_int,
+    require_rate,
+)
 from ..mechanisms.events import (
     DiscreteGaussianStep,
     DiscreteLaplaceStep,
@@ -31,7 +41,7 @@ from ..mechanisms.events import (
     SampledWithoutReplacement,
     UnprotectedRelease,
 )
-from ..mechanisms.sensitivity import Norm, Sensitivity, declared
+from ..mechanisms.sensitivity import Norm, Sensitivity, declared, float_down, float_up
 
 __all__ = ["MissingExtra", "Untranslatable", "dp_accounting", "dp_event_of", "mechanism_of"]
 
@@ -90,14 +100,14 @@ def _additive(peer: Any, mechanism: GaussianStep | LaplaceStep | DiscreteLaplace
     noise = mechanism.noise_std if isinstance(mechanism, GaussianStep) else mechanism.scale
     if noise == 0:
         return peer.NonPrivateDpEvent()
-    multiplier = float(Fraction(noise) / size)
+    multiplier = float_down(Fraction(noise) / size)
     if isinstance(mechanism, GaussianStep):
         return peer.GaussianDpEvent(multiplier)
     if isinstance(mechanism, LaplaceStep):
         return peer.LaplaceDpEvent(multiplier)
     if size.denominator != 1:
         raise Untranslatable(f"Expected sensitivity={size} of integer vectors a whole number.")
-    return peer.dp_event.DiscreteLaplaceDpEvent(float(1 / Fraction(noise)), int(size))
+    return peer.dp_event.DiscreteLaplaceDpEvent(float_up(1 / Fraction(noise)), int(size))
 
 
 def _randomised_response(peer: Any, mechanism: RandomisedResponse) -> Any:
@@ -110,7 +120,7 @@ def _randomised_response(peer: Any, mechanism: RandomisedResponse) -> Any:
         )
     if uniform == 1:
         return peer.NoOpDpEvent()
-    return peer.RandomizedResponseDpEvent(float(uniform), categories)
+    return peer.RandomizedResponseDpEvent(float_down(uniform), categories)
 
 
 def mechanism_of(event: Any, *, adjacency: Adjacency, sensitivity: Number) -> tuple[Mechanism, ...]:
@@ -127,7 +137,8 @@ def mechanism_of(event: Any, *, adjacency: Adjacency, sensitivity: Number) -> tu
             multiplier was stated against the whole sensitivity (as `dp_event_of` states it): 1.
 
     Raises:
-        Untranslatable: an event that has no meaning here.
+        Untranslatable: an event that has no meaning here, or a count that is no whole number.
+        InvalidParameter: a number outside its range.
         MissingExtra: dp-accounting is not installed.
     """
     require_positive("sensitivity", sensitivity)
@@ -144,24 +155,43 @@ def _mechanisms(peer: Any, event: Any, size: Sensitivity) -> list[Mechanism]:
     if kind is peer.ComposedDpEvent:
         return [found for part in event.events for found in _mechanisms(peer, part, size)]
     if kind is peer.SelfComposedDpEvent:
-        inner, count = _mechanisms(peer, event.event, size), int(event.count)
+        inner, count = _mechanisms(peer, event.event, size), _whole("count", event.count)
         return [Repeated(found, count) for found in inner] if count else []
     if kind is peer.NonPrivateDpEvent:
         return [UnprotectedRelease("a NonPrivateDpEvent")]
     if kind is peer.GaussianDpEvent or kind is peer.LaplaceDpEvent:
         return [_noise_step(peer, event, size)]
     if kind is peer.dp_event.DiscreteLaplaceDpEvent:
-        return [DiscreteLaplaceStep(_l1(size, event.sensitivity), 1 / event.noise_parameter)]
+        require_positive("noise_parameter", event.noise_parameter)
+        sensitivity = _l1(size, _whole("sensitivity", event.sensitivity))
+        return [DiscreteLaplaceStep(sensitivity, float_down(1 / Fraction(event.noise_parameter)))]
     if kind is peer.RandomizedResponseDpEvent:
-        categories = event.num_buckets
-        truth = 1 - event.noise_parameter + event.noise_parameter / categories
-        return [RandomisedResponse(truth, categories)]
+        return [_mechanism_of_response(event)]
     if kind is peer.PoissonSampledDpEvent:
         return [PoissonSampled(_noise_step(peer, event.event, size), event.sampling_probability)]
     if kind is peer.SampledWithoutReplacementDpEvent:
-        step = _noise_step(peer, event.event, size)
-        return [SampledWithoutReplacement(step, event.sample_size, event.source_dataset_size)]
+        batch, records = (
+            _whole(n, getattr(event, n)) for n in ("sample_size", "source_dataset_size")
+        )
+        return [SampledWithoutReplacement(_noise_step(peer, event.event, size), batch, records)]
     raise Untranslatable(f"Expected a kind that both know instead got {kind.__name__}.")
+
+
+def _mechanism_of_response(event: Any) -> RandomisedResponse:
+    categories, uniform = _whole("num_buckets", event.num_buckets), event.noise_parameter
+    require_rate("noise_parameter", uniform)
+    require_positive_int("num_buckets", categories)
+    # epsilon is ln(truth·(k - 1)/lie): more truth and less lie cost more
+    return RandomisedResponse(
+        float_up(1 - Fraction(uniform) * (categories - 1) / categories), categories
+    )
+
+
+def _whole(name: str, value: Any) -> int:
+    """Return a count as it stands: one cut down to a whole number would cost less than what ran."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
+        raise Untranslatable(f"{name}={value!r:.80} must be a whole number in [0, inf).")
+    return int(value)
 
 
 def _noise_step(peer: Any, event: Any, size: Sensitivity) -> GaussianStep | LaplaceStep:

@@ -37,6 +37,7 @@ __all__ = [
     "concatenated",
     "concatenated_disjoint",
     "declared",
+    "float_down",
     "float_up",
     "label_dual",
     "linearly_mapped",
@@ -148,6 +149,11 @@ def float_up(value: Number) -> float:
         return near
     top, bottom = near.as_integer_ratio()
     return near if top * exact.denominator >= exact.numerator * bottom else nextafter(near, inf)
+
+
+def float_down(value: Number) -> float:
+    """Return the largest binary64 <= `value`."""
+    return -float_up(-_exact(value))
 
 
 def root_up(squared: Fraction) -> Fraction:

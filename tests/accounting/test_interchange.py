@@ -1,6 +1,7 @@
 """Histories of other accountants: read as they are meant, refused where they are not that."""
 
 import json
+from fractions import Fraction
 
 import pytest
 
@@ -86,3 +87,23 @@ def test_entries_outside_their_range_are_refused(
 def test_replace_one_has_no_reading() -> None:
     with pytest.raises(InvalidParameter, match="adjacency"):
         mechanisms_of_opacus(HISTORY, adjacency=Adjacency.REPLACE_ONE)
+
+
+@pytest.mark.parametrize("steps", [2.9, 1000.0, True, "3", None])
+def test_steps_that_are_no_whole_number_are_refused_and_not_cut_down(steps: object) -> None:
+    with pytest.raises(MalformedHistory):
+        mechanisms_of_opacus([(1.0, 0.01, steps)], adjacency=ADD)
+
+
+def test_numbers_of_many_digits_are_rounded_towards_more_epsilon() -> None:
+    noise, rate = Fraction(10**30 + 1, 10**30), Fraction(1, 10)
+    (found,) = mechanisms_of_opacus([(2**53 + 1, rate, 3)], adjacency=ADD)
+    assert isinstance(found.event, PoissonSampled)
+    assert Fraction(found.event.rate) >= rate
+    assert found.event.event.noise_std == 2**53
+    (found,) = mechanisms_of_opacus([(noise, Fraction(3, 10), 3)], adjacency=ADD)
+    assert isinstance(found.event, PoissonSampled)
+    assert Fraction(found.event.event.noise_std) <= noise
+    assert Fraction(found.event.rate) >= Fraction(3, 10)
+    with pytest.raises(MalformedHistory):
+        mechanisms_of_opacus([(10**400, 0.1, 3)], adjacency=ADD)

@@ -1,7 +1,10 @@
 """Laws of the translation: what both know survives there and back, the rest is refused."""
 
+from fractions import Fraction
+from math import inf, nan, nextafter
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from dpledger.audits.dp_events import Untranslatable, dp_event_of, mechanism_of
@@ -106,6 +109,85 @@ def test_a_count_stays_a_number_however_large():
     first, second = back(huge)
     one, two = back(both)
     assert (first, second) == tuple(Repeated(Repeated(x, 10**9), 10**9) for x in (one, two))
+
+
+@pytest.mark.parametrize("count", [2.9, 0.3 / 0.1, 3.0, nan, inf, True, "3", -1, None])
+def test_a_count_that_is_no_whole_number_is_refused_and_not_cut_down(count):
+    with pytest.raises(Untranslatable, match=r"count=.* must be a whole number"):
+        back(peer.SelfComposedDpEvent(peer.GaussianDpEvent(1.0), count))
+
+
+def test_counts_of_numpy_are_whole_numbers():
+    (found,) = back(peer.SelfComposedDpEvent(peer.GaussianDpEvent(1.0), np.int64(3)))
+    assert (found.times, type(found.times)) == (3, int)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        peer.RandomizedResponseDpEvent(0.5, 2.5),
+        peer.dp_event.DiscreteLaplaceDpEvent(0.5, 2.5),
+        peer.SampledWithoutReplacementDpEvent(100.5, 5, peer.GaussianDpEvent(2.0)),
+        peer.SampledWithoutReplacementDpEvent(100, 5.5, peer.GaussianDpEvent(2.0)),
+    ],
+    ids=lambda event: type(event).__name__,
+)
+def test_sizes_that_are_no_whole_numbers_are_refused(event):
+    with pytest.raises(Untranslatable, match="must be a whole number"):
+        back(event)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        peer.RandomizedResponseDpEvent(1.5, 2),
+        peer.RandomizedResponseDpEvent(nan, 2),
+        peer.dp_event.DiscreteLaplaceDpEvent(0.0, 2),
+        peer.dp_event.DiscreteLaplaceDpEvent(inf, 2),
+        peer.GaussianDpEvent(-1.0),
+        peer.SelfComposedDpEvent(peer.GaussianDpEvent(1.0), 10**18 + 1),
+    ],
+    ids=str,
+)
+def test_numbers_out_of_range_are_refused(event):
+    with pytest.raises(InvalidParameter):
+        back(event)
+
+
+CHANCES = [3e-16, 1e-6, 0.1, 0.3, 1 / 3, 0.999, nextafter(1.0, 0.0), 5e-324]
+
+
+@pytest.mark.parametrize("categories", [2, 3, 7, 1000])
+@pytest.mark.parametrize("chance", CHANCES)
+def test_randomised_response_never_becomes_cheaper_on_its_way(chance, categories):
+    # e^epsilon is truth·(k - 1)/(1 - truth), larger for more truth; exact rationals throughout
+    def truth(uniform):
+        return 1 - Fraction(uniform) * (categories - 1) / categories
+
+    (read,) = back(peer.RandomizedResponseDpEvent(chance, categories))
+    assert Fraction(read.truth) >= truth(chance)
+    assert Fraction(nextafter(read.truth, 0.0)) < truth(chance)
+    if read.truth < 1:
+        assert truth(dp_event_of(read).noise_parameter) >= Fraction(read.truth)
+
+
+@pytest.mark.parametrize("noise", [0.1, 1 / 3, 0.7, 4.0, 1e-300, 1e300])
+@pytest.mark.parametrize("sensitivity", [3, 7, 10**6])
+def test_noise_is_never_more_on_the_way_out(noise, sensitivity):
+    multiplier = Fraction(noise) / sensitivity
+    gaussian = dp_event_of(GaussianStep(size(sensitivity), noise))
+    laplace = dp_event_of(LaplaceStep(size(sensitivity, Norm.L1), noise))
+    for written in (gaussian.noise_multiplier, laplace.noise_multiplier):
+        assert Fraction(written) <= multiplier < Fraction(nextafter(written, inf))
+    discrete = dp_event_of(DiscreteLaplaceStep(size(sensitivity, Norm.L1), noise))
+    assert Fraction(discrete.noise_parameter) * Fraction(noise) >= 1
+
+
+@pytest.mark.parametrize("parameter", [0.1, 1 / 3, 0.7, 3.0, 1e-300, 1e300])
+def test_the_scale_of_discrete_laplace_noise_is_never_more_on_the_way_in(parameter):
+    (read,) = back(peer.dp_event.DiscreteLaplaceDpEvent(parameter, 1))
+    assert Fraction(read.scale) * Fraction(parameter) <= 1
+    assert Fraction(nextafter(read.scale, inf)) * Fraction(parameter) > 1
 
 
 def test_a_clipped_sum_under_replace_one_has_twice_the_sensitivity():

@@ -36,11 +36,23 @@ class DpledgerError(Exception):
     """Base of all errors that this project raises on purpose."""
 
 
+_MOST_SHOWN = 200
+
+
+def _shown(value: object) -> str:
+    """Return a value as its reader needs to see it: a few lines of it at most, however long."""
+    if isinstance(value, int) and value.bit_length() > 4 * _MOST_SHOWN:
+        # Python refuses to write whole numbers of thousands of digits
+        return f"a whole number of {value.bit_length()} bits"
+    shown = repr(value)
+    return shown if len(shown) <= _MOST_SHOWN else f"{shown[:_MOST_SHOWN]}..."
+
+
 class InvalidParameter(DpledgerError, ValueError):
     """A parameter is outside its range; nothing was spent."""
 
     def __init__(self, name: str, value: object, allowed: str) -> None:
-        super().__init__(f"Expected {name}={value!r} {allowed}.")
+        super().__init__(f"Expected {name}={_shown(value)} {allowed}.")
         self.name = name
         self.value = value
         self.allowed = allowed

@@ -21,6 +21,7 @@ from .errors import (
 from .sensitivity import Norm, Sensitivity
 
 __all__ = [
+    "MOST_TIMES",
     "SCHEMA_VERSION",
     "Audience",
     "Context",
@@ -41,6 +42,9 @@ __all__ = [
 ]
 
 SCHEMA_VERSION = 1
+
+MOST_TIMES = 10**18
+"""The most runs of one `Repeated`, nested ones multiplied; accountants answer at once up to it."""
 
 
 def _require_norm(sensitivity: Sensitivity, norm: Norm) -> None:
@@ -199,13 +203,20 @@ class UnprotectedRelease:
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """The same mechanism, with fresh randomness, `times` times."""
+    """The same mechanism, with fresh randomness, `times` times; at most `MOST_TIMES` in all."""
 
     event: "Mechanism"
     times: int
 
     def __post_init__(self) -> None:
         require_positive_int("times", self.times)
+        if self.runs > MOST_TIMES:
+            raise InvalidParameter("times", self.times, "in [1, 10**18], nested ones multiplied")
+
+    @property
+    def runs(self) -> int:
+        """How often the innermost mechanism runs."""
+        return self.times * (self.event.runs if isinstance(self.event, Repeated) else 1)
 
 
 @dataclass(frozen=True, slots=True)

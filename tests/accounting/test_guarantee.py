@@ -33,7 +33,10 @@ from dpledger.mechanisms import (
     declared,
 )
 from dpledger.mechanisms.errors import Number
+from dpledger.mechanisms.events import MOST_TIMES
 from dpledger.mechanisms.sensitivity import mean_of_bounded
+
+ADD = Adjacency.ADD_REMOVE_ONE
 
 
 def event(mechanism: Mechanism, *parties: str, round: int = 1) -> Event:
@@ -231,3 +234,18 @@ def test_discrete_noise_on_a_very_fine_lattice_costs_what_gaussian_noise_does(
     plain = guarantee([event(Repeated(GaussianStep(unit, noise_std), times))], delta=1e-6)
     assert fine.method.startswith("Rényi")
     assert plain.epsilon.upper_float < fine.epsilon.upper_float < 1.1 * plain.epsilon.upper_float
+
+
+def test_the_most_runs_are_priced_and_one_more_is_refused() -> None:
+    # by the central limit theorem the steps together are (rate·sqrt(times)/noise = 1)-GDP
+    sampled = PoissonSampled(GaussianStep(declared(1, "unit", adjacency=ADD), 1e7), 0.01)
+    most = Repeated(Repeated(sampled, 10**9), 10**9)
+    plain = GaussianStep(declared(1, "unit", adjacency=ADD), 1.0)
+    found = guarantee([event(most)], delta=1e-6).epsilon
+    limit = guarantee([event(plain)], delta=1e-6).epsilon.upper_float
+    assert 0.9 * limit < found.lower_float <= limit * (1 + 1e-6)
+    assert limit * (1 - 1e-6) <= found.upper_float < 1.1 * limit
+    for times, inner in ((MOST_TIMES + 1, sampled), (10**9 + 1, most.event), (10**5000, sampled)):
+        with pytest.raises(InvalidParameter, match="times=") as refused:
+            Repeated(inner, times)
+        assert len(str(refused.value)) < 200

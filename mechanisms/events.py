@@ -18,7 +18,7 @@ from .errors import (
     require_positive_int,
     require_rate,
 )
-from .sensitivity import Norm, Sensitivity
+from .sensitivity import Derivation, Norm, Sensitivity
 
 __all__ = [
     "MOST_TIMES",
@@ -144,6 +144,12 @@ class GaussianMixtureStep:
     Between neighbours the released mean moves by `constant` always and by `sampled` more when the
     differing record is drawn, which happens with probability `rate` (batch/records for a fixed
     batch); the sample stays hidden. Both parts are l2 sensitivities in units of the release.
+
+    Hiding the sample helps under replace-one only if a drawn record moves the mean by at most
+    `sampled`, whatever the others' messages; a record in both data sets that brings more would show
+    whether it was drawn. What says so is the derivation: a sum of bounded vectors, one a drawn
+    record, scaled and mapped by public numbers. An event made by hand, whose `sampled` is declared,
+    does not say so, and costs what it costs if the sample is told.
     """
 
     constant: Sensitivity
@@ -159,6 +165,25 @@ class GaussianMixtureStep:
         _store_exact(self, "rate")
         require_nonnegative("noise_std", self.noise_std)
         _store_exact(self, "noise_std")
+
+    @property
+    def hides_sample(self) -> bool:
+        """Whether a drawn record is known to move the mean by at most `sampled`."""
+        if self.sampled.adjacency is not Adjacency.REPLACE_ONE:
+            return (
+                True  # null and absent records bring nothing: what moves the mean is all there is
+            )
+        return self.sampled.squared == 0 or _sums_records(self.sampled.derivation)
+
+
+_LINEAR = ("scaled", "linear-map", "sum", "concatenation", "disjoint")
+
+
+def _sums_records(derivation: Derivation) -> bool:
+    """Whether a bound is a linear function of sums of bounded vectors, one a record."""
+    if derivation.rule in _LINEAR:
+        return all(map(_sums_records, derivation.premises))
+    return derivation.rule == "sum-of-bounded"
 
 
 @dataclass(frozen=True, slots=True)

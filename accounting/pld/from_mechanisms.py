@@ -46,6 +46,7 @@ from .pairs import (
     LaplaceShift,
     Order,
     RandomisedAnswers,
+    Revealed,
     Sampled,
 )
 from .revealed_sample import revealed
@@ -202,7 +203,8 @@ def _mixture(
     c + r_J + N(0, σ²) is a function of c + N(0, tσ²) and r_J + N(0, (1-t)σ²), so composing the two
     bounds the step for every t; see `_split` for the choice. A fixed batch
     is glued; so is zero-out, whose sample may be a fixed batch: another record's message may then
-    stand where the record's would, twice as far apart.
+    stand where the record's would, twice as far apart. Where it is not known what a drawn record
+    brings (`hides_sample`), the sample is told: H_γ is jointly convex.
     """
     constant, sampled = mechanism.constant.squared, mechanism.sampled.squared
     rate = Fraction(mechanism.rate)
@@ -219,16 +221,24 @@ def _mixture(
     share = Fraction(1)
     if sampled and rate:
         if constant:
-            share = _split(constant, sampled, rate, order, 1 << times.bit_length())
+            hidden = order if mechanism.hides_sample else None
+            share = _split(constant, sampled, rate, hidden, 1 << times.bit_length())
         base = GaussianShift(sampled / (1 - share) if constant else sampled)
-        yield base if rate == 1 else Sampled(base, rate, order)
+        yield _met(base, rate, order if mechanism.hides_sample else None)
     if constant:
         yield GaussianShift(constant / share)
 
 
+def _met(base: GaussianShift, rate: Fraction, order: Order | None) -> DominatingPair:
+    """Return the pair of a shift met with a probability, by a sample that is told without order."""
+    if rate == 1:
+        return base
+    return Revealed(base, rate) if order is None else Sampled(base, rate, order)
+
+
 @lru_cache(maxsize=256)
 def _split(
-    constant: Fraction, sampled: Fraction, rate: Fraction, order: Order, times: int
+    constant: Fraction, sampled: Fraction, rate: Fraction, order: Order | None, times: int
 ) -> Fraction:
     """Return the share of the noise for the constant part: the cheapest of a few by one moment.
 
@@ -240,7 +250,7 @@ def _split(
     def cost(share: Fraction) -> float:
         base = GaussianShift(sampled / (1 - share))
         pairs: dict[DominatingPair, int] = {GaussianShift(times * constant / share): 1}
-        pairs[base if rate == 1 else Sampled(base, rate, order)] = times
+        pairs[_met(base, rate, order)] = times
         return epsilon_by_moments(revealed(pairs), log(1e-5))[0]
 
     return min(_SHARES, key=cost)

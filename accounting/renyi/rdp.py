@@ -243,6 +243,14 @@ def _poisson(noise: _Noise, rate: Fraction, order: Fraction) -> arb:
     return noise.integral(integrand, alpha, half=False).log1p()
 
 
+def _told(noise: _Noise, rate: Fraction, order: Fraction) -> arb:
+    """K of a shift met with probability q, where it is told whether: e^K - 1 = q E_Q[e^(αv) - 1].
+
+    Above every pair of a hidden sample: Rényi moments are jointly convex.
+    """
+    return (ball_of(rate) * noise.excess(order)).log1p()
+
+
 def _fixed_batch(noise: _Noise, rate: Fraction, order: Fraction) -> arb:
     """K of the glued pair, e^K - 1 = E_Q[r^α - r + r^(1-α) - 1; v > 0].
 
@@ -292,12 +300,15 @@ def _mixture_step(mechanism: GaussianMixtureStep, order: Fraction) -> arb:
     (constant part + θ1, sampled part + θ2), whatever t in (0, 1); the t is the best of a few. The
     sampled part is a Poisson pair under add/remove and a glued one under replace-one. Under
     zero-out the batch may be fixed, so that another record's message may stand where the record's
-    would: glued, and twice as far apart.
+    would: glued, and twice as far apart. Where it is not known what a drawn record brings, the
+    sample is told.
     """
     variance, rate = Fraction(mechanism.noise_std) ** 2, Fraction(mechanism.rate)
     constant, sampled = mechanism.constant.squared / variance, mechanism.sampled.squared / variance
     adjacency = mechanism.constant.adjacency
     pair = _poisson if adjacency is Adjacency.ADD_REMOVE_ONE else _fixed_batch
+    if not mechanism.hides_sample:
+        pair = _told
     if adjacency is Adjacency.ZERO_OUT_ONE:
         sampled *= 4
 

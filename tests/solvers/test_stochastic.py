@@ -133,6 +133,7 @@ def test_published_steps_are_mixtures_of_the_full_and_the_sampled_shift() -> Non
     assert len(found) == 3 * 4
     for step in found:
         assert isinstance(step, GaussianMixtureStep)
+        assert step.hides_sample
         assert step.constant.squared == Fraction(2, 6838) ** 2
         assert step.sampled.squared == 16
         assert step.noise_std == 0.25

@@ -38,7 +38,14 @@ from dpledger.mechanisms.events import (
     SampledWithoutReplacement,
     UnprotectedRelease,
 )
-from dpledger.mechanisms.sensitivity import Norm, Sensitivity, declared
+from dpledger.mechanisms.sensitivity import (
+    Norm,
+    Sensitivity,
+    added,
+    declared,
+    scaled,
+    sum_of_bounded,
+)
 
 ADD, ZERO, REPLACE = Adjacency.ADD_REMOVE_ONE, Adjacency.ZERO_OUT_ONE, Adjacency.REPLACE_ONE
 
@@ -171,13 +178,60 @@ def test_an_integer_vector_below_four_moves_coordinates_by_one(
 
 
 def test_a_mixture_step_is_split_and_costs_more_than_either_part() -> None:
-    mixture = GaussianMixtureStep(l2(0.002, REPLACE), l2(2, REPLACE), 2.0**-10, 2.0)
+    drawn_sum = sum_of_bounded(1, REPLACE)
+    mixture = GaussianMixtureStep(l2(0.002, REPLACE), drawn_sum, 2.0**-10, 2.0)
     whole = PrivacyProfile.of({mixture: 2000}, REPLACE).epsilon_upper(1e-5)
     constant = PrivacyProfile.of({GaussianStep(l2(0.002, REPLACE), 2.0): 2000}, REPLACE)
     drawn = SampledWithoutReplacement(GaussianStep(l2(2, REPLACE), 2.0), 1, 1024)
     sampled = PrivacyProfile.of({drawn: 2000}, REPLACE)
     parts = constant.epsilon_upper(1e-5), sampled.epsilon_upper(1e-5)
     assert max(parts) < whole < 4 * max(parts)
+
+
+def shown_apart(rate: float, constant: float, record: float, other: float, epsilon: float) -> float:
+    """δ(ε) of N(0, 1) with a record drawn now and then against its neighbour's, by a sum."""
+    noise = NormalDist()
+
+    def excess(x: float) -> float:
+        first = (1 - rate) * noise.pdf(x) + rate * noise.pdf(x - record)
+        second = (1 - rate) * noise.pdf(x - constant) + rate * noise.pdf(x - constant - other)
+        return max(0.0, first - exp(epsilon) * second)
+
+    return sum(excess(-12 + k / 100) for k in range(4000)) / 100
+
+
+def test_a_mixture_made_by_hand_covers_a_drawn_record_that_is_far_off() -> None:
+    # the record brings h in one data set and h + 1 in the other: far off, it shows that it is drawn
+    rate, constant, sampled, delta = 0.1, 0.01, 1.0, 1e-5
+    stated = GaussianMixtureStep(l2(constant, REPLACE), l2(sampled, REPLACE), rate, 1.0)
+    derived = replace(stated, sampled=scaled(sum_of_bounded(2, REPLACE), 0.25))
+    literal = PrivacyProfile.of({stated: 1}, REPLACE).epsilon_upper(delta)
+    hidden = PrivacyProfile.of({derived: 1}, REPLACE).epsilon_upper(delta)
+
+    def worst(epsilon: float, records: list[float]) -> float:
+        pairs = [pair for h in records for pair in ((h, h + sampled), (h + sampled, h))]
+        shifts = (constant, -constant)
+        return max(shown_apart(rate, c, *pair, epsilon) for pair in pairs for c in shifts)
+
+    far = [0.0, 2.0, 4.0, 8.0]
+    assert delta / 2 < worst(literal, far) <= delta
+    assert worst(hidden, [-0.5]) <= delta  # a sum of records of norm 1/2 each, as derived
+    assert worst(hidden, far) > 100 * delta
+
+
+def test_only_a_sum_of_bounded_records_hides_its_sample() -> None:
+    bounded = sum_of_bounded(1, REPLACE)
+    for sampled, hidden in (
+        (bounded, True),
+        (scaled(bounded, 0.5), True),
+        (l2(0, REPLACE), True),
+        (l2(1, REPLACE), False),
+        (scaled(l2(1, REPLACE), 0.5), False),
+        (added(bounded, l2(1, REPLACE)), False),
+        (added(bounded, bounded), True),
+    ):
+        assert GaussianMixtureStep(l2(1, REPLACE), sampled, 0.5, 1.0).hides_sample is hidden
+    assert GaussianMixtureStep(l2(1), l2(1), 0.5, 1.0).hides_sample
 
 
 def test_a_mixture_without_a_constant_part_is_the_sampled_step() -> None:

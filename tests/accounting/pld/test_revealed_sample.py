@@ -35,7 +35,7 @@ from dpledger.accounting.pld.quadrature import Demand
 from dpledger.accounting.pld.revealed_sample import revealed, revealed_form
 from dpledger.mechanisms.adjacency import Adjacency
 from dpledger.mechanisms.events import GaussianMixtureStep, GaussianStep, SampledWithoutReplacement
-from dpledger.mechanisms.sensitivity import declared
+from dpledger.mechanisms.sensitivity import declared, sum_of_bounded
 
 REPLACE = Adjacency.REPLACE_ONE
 RECORDS, STEPS = 6838, 2500
@@ -48,9 +48,7 @@ def sampled(mu: float, rate: float, order: Order = Order.GLUED) -> Sampled:
 def mixture(noise_std: float) -> GaussianMixtureStep:
     """One noisy gradient of PS-ADMM as published: all records, corrected by one of 6,838."""
     constant = declared(Fraction(2, RECORDS), "a test", adjacency=REPLACE)
-    return GaussianMixtureStep(
-        constant, declared(4, "a test", adjacency=REPLACE), 1 / RECORDS, noise_std
-    )
+    return GaussianMixtureStep(constant, sum_of_bounded(2, REPLACE), 1 / RECORDS, noise_std)
 
 
 def theorem_2(constant: float) -> float:

@@ -27,6 +27,7 @@ from dpledger.mechanisms.events import (
     Mechanism,
     RandomisedResponse,
 )
+from dpledger.mechanisms.sensitivity import sum_of_bounded
 
 ADD, REPLACE, ZERO = Adjacency.ADD_REMOVE_ONE, Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT_ONE
 Real = mpmath.mpf
@@ -37,6 +38,12 @@ ORDERS = [Fraction(5, 4), Fraction(2), Fraction(7, 2), Fraction(8)]
 
 def l2(size: float, adjacency: Adjacency = ADD) -> Sensitivity:
     return declared(size, "test", adjacency=adjacency)
+
+
+def drawn(size: float, adjacency: Adjacency = ADD) -> Sensitivity:
+    """A sum over drawn records of vectors of bounded norm, of this sensitivity."""
+    one = 2 if adjacency is REPLACE else 1
+    return sum_of_bounded(Fraction(size) / one, adjacency)
 
 
 def l1(size: float, adjacency: Adjacency = ADD) -> Sensitivity:
@@ -144,7 +151,7 @@ def test_a_mixture_step_lies_above_the_pairs_that_occur(
     order: Fraction, adjacency: Adjacency
 ) -> None:
     constant, sampled, rate = 0.1, 0.8, 0.05
-    mechanism = GaussianMixtureStep(l2(constant, adjacency), l2(sampled, adjacency), rate, 1.0)
+    mechanism = GaussianMixtureStep(l2(constant, adjacency), drawn(sampled, adjacency), rate, 1.0)
     bound, points = float(log_moment(mechanism, order)), [-40.0, -5.0, 0.0, 5.0, 40.0]
     still = normal(0)
     for bump in (-sampled, sampled):
@@ -157,10 +164,24 @@ def test_a_mixture_step_lies_above_the_pairs_that_occur(
 
 
 def test_a_mixture_step_without_a_constant_part_is_a_fixed_batch() -> None:
-    mixture = GaussianMixtureStep(l2(0, REPLACE), l2(2, REPLACE), 0.25, 3.0)
+    mixture = GaussianMixtureStep(l2(0, REPLACE), drawn(2, REPLACE), 0.25, 3.0)
     batch = SampledWithoutReplacement(GaussianStep(l2(2, REPLACE), 3.0), 1, 4)
     for order in ORDERS:
         assert log_moment(mixture, order) == log_moment(batch, order)
+
+
+@pytest.mark.parametrize("order", [Fraction(3, 2), Fraction(4)])
+def test_a_mixture_of_a_declared_part_lies_above_pairs_whose_drawn_record_is_far_off(
+    order: Fraction,
+) -> None:
+    constant, sampled, rate = 0.1, 0.8, 0.3
+    made = GaussianMixtureStep(l2(constant, REPLACE), l2(sampled, REPLACE), rate, 1.0)
+    bound, points = float(log_moment(made, order)), [-40.0, -5.0, 0.0, 5.0, 40.0]
+    for far in (sampled, 2 * sampled, 10.0):
+        one = mixed(rate, normal(far), normal(0))
+        other = mixed(rate, normal(constant + far + sampled), normal(constant))
+        assert moment(one, other, order, points) <= bound
+        assert moment(other, one, order, points) <= bound
 
 
 def discrete_moment(mass: Callable[[int], Real], shift: int, order: Fraction) -> Real:

@@ -154,7 +154,9 @@ class Guarantee:
 def guarantee(
     events: Iterable[Event], *, delta: Number, adjacency: Adjacency | None = None
 ) -> Guarantee:
-    """Return the certified guarantee of `events`, whose parameters are fixed in advance.
+    """Return the certified guarantee of `events`, whose number and parameters are fixed in advance.
+
+    What a run spent before it was stopped is no such list: `Ledger.guarantee` says so.
 
     Args:
         events: of a plan or of a run.

@@ -9,11 +9,17 @@ import click
 from ..accounting.check.checker import CertificateWrong, Undecided, report
 from ..accounting.check.pld_checker import check
 from ..accounting.ledger import SqliteLedger, TamperedLedger
+from ..accounting.numbers.grade import Grade
 from ..accounting.proof.coq_goal import CoqMissing, coq_goal, prove
 from ..mechanisms.encoding import subject_hash
 from .output import Outcome, deliver, json_option
 
 __all__ = ["verify"]
+
+_ADAPTIVE = (
+    "an estimate: no plan, or not all of it, so that what ran, or when it ended, may depend on "
+    "what was released"
+)
 
 
 @click.command()
@@ -45,13 +51,13 @@ def verify(
     """Re-verify CERTIFICATE with a checker that shares nothing with what wrote it."""
     try:
         proved = check(certificate.read_bytes())
-        compared = None
+        compared = grade = None
         gold = _gold(certificate) if coq else None
         if ledger_path is not None:
             with SqliteLedger(ledger_path, read_only=True) as opened:
                 opened.verify()
                 events = opened.joint_events() if run_name is None else opened.events(run_name)
-                compared = subject_hash(events)
+                compared, grade = subject_hash(events), opened.spent(run_name).grade
             if compared != proved.subject:
                 raise CertificateWrong(
                     f"expected the ledger's events {compared} instead got {proved.subject}"
@@ -82,11 +88,13 @@ def verify(
                 "assumptions": list(proved.assumptions),
                 "axioms": list(proved.axioms),
                 "ledger": "events and chain agree" if compared else None,
+                "ledger_grade": None if grade is None else grade.value,
                 "coq": gold,
             },
             rows=(
                 ("proved", report(proved)),
                 *((("ledger", "chain intact, events are the certificate's"),) if compared else ()),
+                *((("but", _ADAPTIVE),) if grade is Grade.ESTIMATE else ()),
                 *((("coq", gold),) if gold is not None else ()),
             ),
             finding=gold is not None and gold.startswith("not proved"),

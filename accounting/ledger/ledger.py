@@ -8,15 +8,17 @@ budget that each alone would keep.
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from threading import RLock
 from typing import Self
 
-from ...mechanisms.errors import InvalidParameter
+from ...mechanisms.errors import InvalidParameter, Number
 from ...mechanisms.events import Event
 from ...mechanisms.protocols import Provenance
 from ..composition import composed
+from ..guarantee import Guarantee, guarantee
+from ..numbers.grade import Grade
 from .budget import Budget
 from .rows import (
     BudgetSet,
@@ -106,6 +108,10 @@ class Run:
     def spent(self) -> Odometer:
         """Return what the run has spent so far."""
         return self.ledger.spent(self.run)
+
+    def guarantee(self, *, delta: Number) -> Guarantee:
+        """Return what the run guarantees at `delta`, in (0, 1); see `Ledger.guarantee`."""
+        return self.ledger.guarantee(self.run, delta=delta)
 
 
 class Ledger(ABC):
@@ -235,6 +241,19 @@ class Ledger(ABC):
         """Return the odometer of one run or of all; see `LedgerState.odometer`."""
         with self._lock:
             return self._current().odometer(run)
+
+    def guarantee(self, run: str | None = None, *, delta: Number) -> Guarantee:
+        """Return what the events of one run, or of all, guarantee at `delta`, in (0, 1).
+
+        An estimate where the odometer is one: the number of events, or the time of stopping, may
+        depend on what was released.
+
+        Raises as `accounting.guarantee.guarantee` and `joint_events` do.
+        """
+        events = self.joint_events() if run is None else self.events(run)
+        found = guarantee(events, delta=delta)
+        fixed = self.spent(run).grade is Grade.CERTIFIED
+        return found if fixed else replace(found, grade=Grade.ESTIMATE)
 
     def verify(self, *, expected_head: str | None = None) -> Verification:
         """Recompute everything from the rows and documents as they are kept.

@@ -40,6 +40,8 @@ ALWAYS_ASSUMED = (
     "the event list is complete and says what happened",
     "the noise is ideal, independent and drawn afresh for every release",
     "sensitivities, noise and sampling rates do not depend on the data",
+    "the number of events and the time of stopping do not depend on what was released, or all of "
+    "the plan is in the list",
 )
 
 

@@ -181,6 +181,21 @@ FAULTS = {
 }
 
 
+def test_a_certificate_of_before_stopping_was_listed_verifies_and_the_verdict_lists_it(
+    certificates,
+):
+    for name, certificate in certificates.items():
+        doc = json.loads(certificate.to_json_bytes())
+        (stopping,) = (text for text in doc["assumptions"] if "time of stopping" in text)
+        new = check(json.dumps(doc).encode())
+        doc["assumptions"].remove(stopping)
+        assert check(json.dumps(doc).encode()) == new, name
+        assert stopping in new.assumptions
+        doc["assumptions"].pop()
+        with pytest.raises(CertificateWrong, match="assumptions"):
+            check(json.dumps(doc).encode())
+
+
 @pytest.mark.parametrize("fault", FAULTS)
 def test_bad_documents_are_refused_by_their_fault(certificates, fault):
     edit, reason = FAULTS[fault]

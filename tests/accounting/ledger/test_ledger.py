@@ -236,6 +236,21 @@ def test_the_odometer_is_certified_for_whole_plans_and_else_an_estimate(ledger: 
     assert [(r.planned, r.kept_to_plan) for r in ledger.runs()] == [(True, False), (False, False)]
 
 
+def test_a_stopped_run_guarantees_no_more_than_its_odometer_says(ledger: Ledger) -> None:
+    plan = [event(step(), round=r) for r in (1, 2, 3)]
+    run = ledger.run("planned", configuration_hash="c", plan=plan)
+    run.reserve(plan[:2], NOWHERE)
+    stopped = run.guarantee(delta=1e-6)
+    assert stopped.grade is run.spent().grade is Grade.ESTIMATE
+    assert ledger.guarantee(delta=1e-6).grade is Grade.ESTIMATE
+    assert stopped.epsilon.upper == run.spent().epsilon(1e-6).upper
+    run.reserve(plan[2:], NOWHERE)
+    whole = run.guarantee(delta=1e-6)
+    assert whole.grade is run.spent().grade is Grade.CERTIFIED
+    assert whole.epsilon.upper == guarantee(plan, delta=1e-6).epsilon.upper
+    assert ledger.guarantee(delta=1e-6).grade is Grade.CERTIFIED
+
+
 def test_an_odometer_of_planned_events_in_another_order_is_certified_at_the_end(
     ledger: Ledger,
 ) -> None:

@@ -195,7 +195,9 @@ CALLS: dict[str, str] = {
     ),
     "claims check nothing": "claims check --json",
     "experiment list": "experiment list --json",
-    "experiment": "experiment hu2020_sharing/noise_digits --quick --runs 1 --out experiments --json",
+    "experiment": (
+        "experiment hu2020_sharing/noise_digits --quick --runs 1 --out experiments --json"
+    ),
     "experiment of another name": "experiment huang2020_star/nothing --json",
     "demo": "demo --out demo --rounds 2 --trials 10 --json",
 }

@@ -7,6 +7,7 @@ from .centralised import (
     learned_fused_lasso,
     theorem_1_noise_multiplier,
 )
+from .consensus import Centring, ConsensusDpAdmm, ConsensusState, Output
 from .decentralised import NetworkState, PrAdmm, PublishedPrAdmm, published_noise_multiplier
 from .dual_perturbation import PublishedDvpAdmm, exact_minimiser_epsilon
 from .fused_lasso import Constraint, fused_lasso, inverse_covariance_edges
@@ -53,13 +54,18 @@ from .stochastic import (
     StochasticRounds,
     theorem_2_noise_std,
 )
+from .threat_model import PER_PARTY, PerParty, Summed, ThreatModel, summed_shape
 from .topologies import Network, complete, five_agents, hub, random_geometric, ring
 
 __all__ = [
     "L1",
     "L2",
+    "PER_PARTY",
     "CentralisedDpAdmm",
+    "Centring",
     "ClippedLogistic",
+    "ConsensusDpAdmm",
+    "ConsensusState",
     "ConstantNoise",
     "ConstantSteps",
     "Constraint",
@@ -79,6 +85,8 @@ __all__ = [
     "NetworkState",
     "NoiseSchedule",
     "NonsmoothSteps",
+    "Output",
+    "PerParty",
     "PeriodicDecay",
     "PrAdmm",
     "PrintedWeights",
@@ -108,7 +116,9 @@ __all__ = [
     "StarState",
     "Steps",
     "StochasticRounds",
+    "Summed",
     "TabulatedNoise",
+    "ThreatModel",
     "bounded_squared",
     "complete",
     "exact_minimiser_epsilon",
@@ -123,6 +133,7 @@ __all__ = [
     "published_parameter_noise",
     "random_geometric",
     "ring",
+    "summed_shape",
     "theorem_1_noise_multiplier",
     "theorem_2_noise_std",
 ]

@@ -28,6 +28,8 @@ from dpledger.mechanisms import (
 from dpledger.mechanisms.subsampling import Draw
 from dpledger.solvers import (
     CentralisedDpAdmm,
+    Centring,
+    ConsensusDpAdmm,
     ConstantSteps,
     DpAdmm,
     DpSgd,
@@ -104,6 +106,7 @@ class Case:
 
 
 SHARING = SharingAdmm(2, 1.0, tolerance=1e-6)
+CENTRING = Centring(1, share=0.2, radius=0.4, constant=0.5, intercept=0.4)
 ALONE = fused_lasso(2, [(0, 1)], [1.0])
 PRIMAL, GRADIENT = {"primal": 0.99}, {"gradient": 0.99}
 
@@ -116,6 +119,12 @@ def horizontal_cases(loss: Loss) -> dict[str, Case]:
     stochastic = StochasticRounds(2, 3, 0.5, loss=loss)
     return {
         "star": Case(DpAdmm(3, 1.0, ConstantSteps(1.0), loss=loss), PRIMAL),
+        "consensus": Case(ConsensusDpAdmm(3, 1.0, 1.0, momentum=0.5, loss=loss), GRADIENT),
+        "consensus, centred": Case(
+            ConsensusDpAdmm(3, 1.0, 1.0, momentum=0.5, metric=CENTRING, loss=loss),
+            {"mean": 0.99, "gradient": 0.8},
+            renormalised=("mean", "gradient"),
+        ),
         "pvp": Case(pvp, PRIMAL),
         "dvp, published": Case(PublishedDvpAdmm(pvp, 0.1), PRIMAL, (REPLACE,)),
         "pr": Case(pair, PRIMAL),

@@ -38,7 +38,9 @@ from dpledger.solvers import (
     L1,
     L2,
     CentralisedDpAdmm,
+    Centring,
     ClippedLogistic,
+    ConsensusDpAdmm,
     ConstantSteps,
     ConvexWeights,
     DpAdmm,
@@ -217,6 +219,14 @@ def test_star_admm_with_first_order_steps_finds_the_optimum(name: str) -> None:
 
 
 @EACH
+def test_admm_at_the_consensus_finds_the_optimum(name: str) -> None:
+    problem = PROBLEMS[name]
+    step = 1.0 / (float(problem.loss.curvature_bound or 0) + WEIGHT)
+    solver = ConsensusDpAdmm(300, 0.0, step, momentum=0.6, regularisation=WEIGHT, loss=problem.loss)
+    require_close(find(problem, solver), ridge_optimum(problem))
+
+
+@EACH
 def test_decentralised_admm_finds_the_optimum(name: str) -> None:
     problem = PROBLEMS[name]
     weight = AGENTS * WEIGHT / 2
@@ -292,6 +302,8 @@ def noisy(problem: Problem) -> dict[str, Any]:
     return {
         "star": DpAdmm(3, 2.0, ConstantSteps(0.5), loss=loss),
         "star, exact": PvpAdmm(3, 2.0, loss=loss),
+        "consensus": ConsensusDpAdmm(3, 2.0, 0.5, momentum=0.9, loss=loss),
+        "consensus, centred": ConsensusDpAdmm(3, 2.0, 0.5, metric=Centring(0), loss=loss),
         "network": PrAdmm(ring(AGENTS), 3, 2.0, loss=loss),
         "stochastic": PsAdmm(inner(problem, L1(), rounds=2), 2.0),
         "centralised": centralised(problem, L1(), rounds=3, noise_multiplier=2.0),

@@ -26,6 +26,8 @@ from dpledger.mechanisms import (
 from dpledger.mechanisms.encoding import subject_hash
 from dpledger.solvers import (
     CentralisedDpAdmm,
+    Centring,
+    ConsensusDpAdmm,
     ConstantSteps,
     DpAdmm,
     PeriodicDecay,
@@ -72,6 +74,7 @@ def vertical(public_labels: bool) -> list[Event]:
 
 REPAIRED: dict[str, Callable[[], list[Event]]] = {
     "star": lambda: horizontal(DpAdmm(7, 5.0, ConstantSteps(1.0))),
+    "consensus": lambda: horizontal(ConsensusDpAdmm(7, 5.0, 1.0, metric=Centring(3))),
     "decentralised": lambda: horizontal(PrAdmm(ring(5), 5, 5.0, PeriodicDecay(0.9, 2))),
     "centralised": lambda: plan(
         CENTRALISED, PrivateDataset.planned(DataShape(("all",), 400, 4, 1.0, REPLACE))

@@ -1,0 +1,332 @@
+"""Star ADMM whose agents' steps are taken at the consensus: ADMM that may be accelerated publicly.
+
+The problem is that of `star`: min over w_i = w of the mean over parties of mean_j l(<a_ij, w_i>,
+b_ij) + regularisation·R(w_i). Huang et al. (2020) linearise each agent's loss at the agent's own
+noisy point. Linearised at a public consensus point v instead, an agent's step is
+
+    w_i = v + (gamma_i - g_i(v) - regularisation·R'(v))/(rho + 1/eta)
+
+and after every server step the duals gamma_i sum to zero. So the model moves by the mean of the
+noisy gradients, with step size 1/(rho + 1/eta): the duals tell where each agent would like to be,
+and cancel in the model. What a party sends, w_i plus noise, is a public affine map of its noisy
+gradient, which is what is released here. All else is post-processing of public numbers: the point v
+may be extrapolated (momentum; Nesterov 2004, section 2.2), and iterates may be averaged.
+
+A run may buy a metric (`Centring`): rows share one long direction, their mean, and so does every
+gradient. The noisy mean row, released once, is taken off every row, and what is left is cut to a
+smaller radius: every later release has a smaller sensitivity, and steps are taken in coordinates
+in which the loss bends about equally in all directions. The model is linear in the rows as they
+were, because one of their columns holds a public constant that carries the intercept.
+
+Where the data have public `party_counts`, parties count by their records: each sends its mean
+gradient times its number of records over the least one's.
+
+>>> from dpledger.mechanisms import Adjacency, DataShape, PlanningCurator, PrivateDataset
+>>> shape = DataShape(("a", "b"), count=400, features=3, row_bound=1.0,
+...                   adjacency=Adjacency.REPLACE_ONE)
+>>> curator = PlanningCurator()
+>>> solver = ConsensusDpAdmm(3, 10.0, step_size=8.0, momentum=0.5, metric=Centring(column=2))
+>>> _ = solver.solve(PrivateDataset.planned(shape), curator)
+>>> [event.context.release for event in curator.events]
+['mean row', 'gradient', 'gradient', 'gradient']
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from fractions import Fraction
+from math import isfinite, sqrt
+from typing import Protocol
+
+import numpy as np
+
+from ..mechanisms.centred import CentredRows
+from ..mechanisms.clipping import project_to_ball
+from ..mechanisms.curators import Curator
+from ..mechanisms.errors import (
+    InvalidParameter,
+    require_nonnegative,
+    require_open_unit,
+    require_positive,
+    require_positive_int,
+)
+from ..mechanisms.labels import LabelDomain
+from ..mechanisms.private_data import PrivateDataset
+from ..mechanisms.protocols import FloatArray, Loss
+from ..mechanisms.sensitive import Sensitive
+from .losses import ClippedLogistic
+from .regularisers import L2, Regulariser
+from .schedules import noise_weights
+
+__all__ = ["Centring", "ConsensusDpAdmm", "ConsensusState", "Output"]
+
+
+class Output(Enum):
+    """Which of the public iterates is the model."""
+
+    LAST = "last"
+    AVERAGE = "average"
+    """Over all rounds: what Theorems 3 and 4 of Huang et al. (2020) bound."""
+    TAIL = "tail"
+    """Over the second half of the rounds, as of Rakhlin, Shamir and Sridharan (2012)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Centring:
+    """The noisy mean row, bought once, and rows less it.
+
+    Args:
+        column: index of the column that holds one public number in every row (if it does not, the
+            guarantee stands and the model suffers).
+        share: of the run's budget (in rho, or in mu²) that the mean row takes, in (0, 1).
+        radius: to which centred rows are cut, in units of the row bound.
+        constant: the public number in the column, in units of the row bound.
+        intercept: what stands for it in centred rows, in units of the row bound.
+    """
+
+    column: int
+    share: float = 0.05
+    radius: float = 0.55
+    constant: float = sqrt(0.5)
+    intercept: float = 0.15
+
+    def __post_init__(self) -> None:
+        if isinstance(self.column, bool) or not isinstance(self.column, int):
+            raise InvalidParameter("column", self.column, "an index")
+        require_open_unit("share", self.share)
+        require_positive("radius", self.radius)
+        require_positive("constant", self.constant)
+        require_positive("intercept", self.intercept)
+        if max(self.constant, self.intercept) > 1.0:
+            raise InvalidParameter("constant", (self.constant, self.intercept), "at most 1")
+
+    def noise_multiplier(self, per_round: float, rounds: int) -> float:
+        """Return the noise multiplier that takes the share beside `rounds` rounds of theirs."""
+        return per_round * sqrt((1.0 - self.share) / (self.share * rounds))
+
+
+@dataclass(frozen=True, slots=True)
+class ConsensusState:
+    """What is public after a round.
+
+    Args:
+        model: the chosen output so far, of shape (..., d).
+        last: the server's w, of shape (..., d).
+        average: of the last w of all rounds, of shape (..., d).
+        tail: of the rounds in the second half (until there, the last w), of shape (..., d).
+        messages: the parties' noisy gradients, of shape (..., P, d).
+    """
+
+    model: FloatArray
+    last: FloatArray
+    average: FloatArray
+    tail: FloatArray
+    messages: FloatArray
+
+
+ConsensusObserver = Callable[[int, ConsensusState], None]
+"""Called after every round with its number and the public state; for progress and history."""
+
+
+class _Coordinates(Protocol):
+    """What the iterates v are coordinates of."""
+
+    def gradient(self, loss: Loss, v: FloatArray, weights: FloatArray | None) -> Sensitive:
+        """Return each party's mean gradient at v of shape (..., d)."""
+        ...
+
+    def model(self, v: FloatArray) -> FloatArray:
+        """Return the model of rows as they were."""
+        ...
+
+    def of_model(self, w: FloatArray) -> FloatArray:
+        """Return the coordinates of a model."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Plain:
+    """Those of the model itself."""
+
+    dataset: PrivateDataset
+
+    def gradient(self, loss: Loss, v: FloatArray, weights: FloatArray | None) -> Sensitive:
+        return self.dataset.mean_gradient(loss, v[..., None, :], weights=weights)
+
+    def model(self, v: FloatArray) -> FloatArray:
+        return v
+
+    def of_model(self, w: FloatArray) -> FloatArray:
+        return w
+
+
+@dataclass(frozen=True, slots=True)
+class _Centred:
+    """Those of a model of centred rows: <a - centre, v> = <a, w>, w = v but for the column's entry.
+
+    Args:
+        rows: less the centre.
+        centre: of shape (..., d).
+        column: of the constant.
+        constant: in the column of every row.
+    """
+
+    rows: CentredRows
+    centre: FloatArray
+    column: int
+    constant: float
+
+    def gradient(self, loss: Loss, v: FloatArray, weights: FloatArray | None) -> Sensitive:
+        return self.rows.mean_gradient(loss, v[..., None, :], weights=weights)
+
+    def model(self, v: FloatArray) -> FloatArray:
+        matrix = v.reshape(*v.shape[:-1], self.centre.shape[-1], -1).copy()
+        matrix[..., self.column, :] -= self._along_centre(matrix) / self.constant
+        return matrix.reshape(v.shape)
+
+    def of_model(self, w: FloatArray) -> FloatArray:
+        matrix = w.reshape(*w.shape[:-1], self.centre.shape[-1], -1)
+        shift = self._along_centre(matrix)
+        lead = np.broadcast_shapes(matrix.shape[:-2], self.centre.shape[:-1])
+        moved = np.broadcast_to(matrix, (*lead, *matrix.shape[-2:])).copy()
+        # <centre, v> = <centre, w> + centre_j (v_j - w_j), and v_j = w_j + <centre, v>/constant
+        own = self.centre[..., self.column, None]
+        moved[..., self.column, :] += shift / (self.constant - own)
+        return moved.reshape(*lead, -1)
+
+    def _along_centre(self, matrix: FloatArray) -> FloatArray:
+        return np.asarray(np.einsum("...d,...dk->...k", self.centre, matrix))
+
+
+@dataclass(frozen=True, slots=True)
+class ConsensusDpAdmm:
+    """Star DP-ADMM linearised at the consensus, with public momentum and a private metric.
+
+    Every round costs 1/noise_multiplier² in mu², the metric its share of the whole; steps, momentum
+    and outputs cost nothing.
+
+    Args:
+        rounds: T.
+        noise_multiplier: noise_std / sensitivity of a round; 0 is not private, priced at infinity.
+        step_size: 1/(rho + 1/eta).
+        momentum: beta in [0, 1): v = w_k + beta (w_k - w_{k-1}).
+        metric: what is bought of the rows' geometry; None for nothing.
+        start: the public model to start from, of d·K numbers; empty for 0.
+        output: which iterate is the model.
+        regularisation: λ/n, the weight of the regulariser in each party's objective.
+        regulariser: R, of the iterate; with a metric, of the model of centred rows.
+        loss: l.
+    """
+
+    rounds: int
+    noise_multiplier: float
+    step_size: float
+    momentum: float = 0.0
+    metric: Centring | None = None
+    start: tuple[float, ...] = ()
+    output: Output = Output.LAST
+    regularisation: float = 1e-6
+    regulariser: Regulariser = field(default_factory=L2)
+    loss: Loss = field(default_factory=ClippedLogistic)
+
+    def __post_init__(self) -> None:
+        require_positive_int("rounds", self.rounds)
+        require_nonnegative("noise_multiplier", self.noise_multiplier)
+        require_positive("step_size", self.step_size)
+        if not 0.0 <= self.momentum < 1.0:
+            raise InvalidParameter("momentum", self.momentum, "in [0, 1)")
+        require_nonnegative("regularisation", self.regularisation)
+        if not isinstance(self.output, Output):
+            raise InvalidParameter("output", self.output, "an Output")
+        if not isinstance(self.start, tuple) or not all(isfinite(x) for x in self.start):
+            raise InvalidParameter("start", self.start, "a tuple of finite numbers")
+
+    def solve(
+        self, dataset: PrivateDataset, curator: Curator, *, observe: ConsensusObserver | None = None
+    ) -> ConsensusState:
+        """Run all rounds and return the last public state."""
+        dataset.shape.gradient_bound(self.loss)  # refuses a loss for other labels
+        origin, weights = self._origin(dataset), None
+        if len(set(dataset.shape.counts)) > 1:
+            weights = noise_weights(dataset.shape.mean_sensitivities(self.loss))
+        space = self._coordinates(dataset, curator, weights)
+        before = here = space.of_model(origin)
+        state = ConsensusState(origin, origin, origin, origin, np.zeros(0))
+        for k in range(1, self.rounds + 1):
+            ahead = here + self.momentum * (here - before)
+            messages = curator.release(
+                space.gradient(self.loss, ahead, weights),
+                round=k,
+                release="gradient",
+                noise_multiplier=self.noise_multiplier,
+            )
+            slope = _mean(messages, weights)
+            slope += self.regularisation * self.regulariser.gradient(ahead)
+            before, here = here, ahead - self.step_size * slope
+            state = self._after(k, state, space.model(here), messages)
+            if observe is not None:
+                observe(k, state)
+        return state
+
+    def _after(
+        self, k: int, state: ConsensusState, last: FloatArray, messages: FloatArray
+    ) -> ConsensusState:
+        """Return the state after round k, whose consensus is `last`."""
+        average = last if k == 1 else state.average + (last - state.average) / k
+        inside = k - self.rounds // 2  # rounds of the second half so far
+        tail = last if inside <= 1 else state.tail + (last - state.tail) / inside
+        model = {Output.LAST: last, Output.AVERAGE: average, Output.TAIL: tail}[self.output]
+        return ConsensusState(model, last, average, tail, messages)
+
+    def _origin(self, dataset: PrivateDataset) -> FloatArray:
+        width = dataset.shape.parameters(self.loss)
+        if len(self.start) not in (0, width):
+            raise InvalidParameter("start", len(self.start), f"of {width} numbers, or none")
+        return np.array(self.start) if self.start else np.zeros(width)
+
+    def _coordinates(
+        self, dataset: PrivateDataset, curator: Curator, weights: FloatArray | None
+    ) -> _Coordinates:
+        """Return the model's own coordinates, or buy better ones."""
+        metric, shape = self.metric, dataset.shape
+        if metric is None:
+            return _Plain(dataset)
+        if not 0 <= metric.column < shape.features:
+            raise InvalidParameter("column", metric.column, f"in [0, {shape.features - 1}]")
+        loss = _Score(shape.label_domain)
+        messages = curator.release(
+            dataset.mean_gradient(loss, np.zeros(shape.features), weights=weights),
+            round=0,
+            release="mean row",
+            noise_multiplier=metric.noise_multiplier(self.noise_multiplier, self.rounds),
+        )
+        bound = shape.row_bound
+        centre = project_to_ball(_mean(messages, weights), bound)
+        centre[..., metric.column] = (metric.constant - metric.intercept) * bound
+        rows = CentredRows(dataset, centre, radius=metric.radius * bound)
+        return _Centred(rows, centre, metric.column, metric.constant * bound)
+
+
+def _mean(messages: FloatArray, weights: FloatArray | None) -> FloatArray:
+    """Return the mean over parties of messages (..., P, d); they are multiplied by the weights."""
+    total = np.einsum("...pd->...d", messages)
+    return np.asarray(total / (messages.shape[-2] if weights is None else float(weights.sum())))
+
+
+@dataclass(frozen=True, slots=True)
+class _Score:
+    """l(s, y) = s, whose gradient is the row."""
+
+    label_domain: LabelDomain
+
+    outputs = 1
+    derivative_bound = Fraction(1)
+    curvature_bound = Fraction(0)
+
+    def value(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
+        """Return s, elementwise."""
+        return np.array(scores)
+
+    def derivative(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
+        """Return 1, elementwise."""
+        return np.ones_like(scores)

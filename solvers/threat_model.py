@@ -1,0 +1,104 @@
+"""What the adversary of a run sees: every party's message, or sums of them only.
+
+Under `PER_PARTY` every message is seen, and every party's own noise hides its records. Under
+`Summed` parties add their messages by a protocol that shows the sum alone (Bonawitz et al. 2017),
+and the noise of all hides each one's records: a replaced record moves the sum by what it moves its
+own party's part, whatever the number of parties. So the same epsilon needs sqrt(P) times less noise
+in the model.
+
+In one process a sum is a **simulation**: all records stand behind one handle, whose shape is
+`summed_shape`, and what a solver releases of it is what the protocol would show. That nobody sees
+more is an assumption, `Summed.assumption`, to be written beside every epsilon; the shape's one
+party is named a simulation, so that every event says it too.
+
+>>> from dpledger.mechanisms import Adjacency
+>>> shape = DataShape(("a", "b"), count=4, features=2, row_bound=1.0,
+...                   adjacency=Adjacency.REPLACE_ONE)
+>>> summed_shape(shape).count, summed_shape(shape).parties
+(8, ('sum of 2 parties (simulation)',))
+>>> Summed(colluders=1).share(0.6, parties=10)
+0.2
+"""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from ..mechanisms.data_shape import DataShape
+from ..mechanisms.errors import InvalidParameter, require_nonnegative, require_positive_int
+from ..mechanisms.sensitivity import float_up, root_up
+
+__all__ = ["PER_PARTY", "PerParty", "Summed", "ThreatModel", "summed_shape"]
+
+
+@dataclass(frozen=True, slots=True)
+class PerParty:
+    """Every message is seen: each party's noise has the whole noise_std of a release."""
+
+    @property
+    def assumption(self) -> None:
+        """Nothing is assumed of the server or of other parties."""
+        return
+
+
+@dataclass(frozen=True, slots=True)
+class Summed:
+    """Only sums over all parties are seen, by an adversary who knows the noise of some of them.
+
+    Args:
+        colluders: t, parties that tell the adversary their own noise. With t > 0 the sum of all
+            shares has more noise than the `noise_std` that is priced, sqrt(P/(P - t)) times.
+    """
+
+    colluders: int = 0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.colluders, bool) or not isinstance(self.colluders, int):
+            raise InvalidParameter("colluders", self.colluders, "a whole number in [0, inf)")
+        require_nonnegative("colluders", self.colluders)
+
+    @property
+    def assumption(self) -> str:
+        """What an epsilon under this model rests on, in a sentence."""
+        among = f" and at most {self.colluders} of them collude" if self.colluders else ""
+        return (
+            "only sums over all parties are seen, each party adds its share of the noise"
+            f"{among} (here a simulation: one process holds all records)"
+        )
+
+    def share(self, noise_std: float, *, parties: int) -> float:
+        """Return each party's noise_std, rounded up: noise_std/sqrt(P - t).
+
+        The sum of the honest parties' noise then has `noise_std` or more, whatever t others do.
+        Source: distributed noise generation, Dwork, Kenthapadi, McSherry, Mironov and Naor (2006).
+
+        Raises `InvalidParameter` unless more than t parties take part.
+        """
+        require_nonnegative("noise_std", noise_std)
+        return float_up(root_up(Fraction(noise_std) ** 2 / self._honest(parties)))
+
+    def total(self, noise_std: float, *, parties: int) -> float:
+        """Return the noise_std of the sum of all parties' shares: noise_std·sqrt(P/(P - t))."""
+        require_nonnegative("noise_std", noise_std)
+        ratio = Fraction(parties, self._honest(parties))
+        return float_up(root_up(Fraction(noise_std) ** 2 * ratio))
+
+    def _honest(self, parties: int) -> int:
+        require_positive_int("parties", parties)
+        if parties <= self.colluders:
+            raise InvalidParameter("parties", parties, f"above colluders={self.colluders}")
+        return parties - self.colluders
+
+
+ThreatModel = PerParty | Summed
+
+PER_PARTY = PerParty()
+
+
+def summed_shape(shape: DataShape) -> DataShape:
+    """Return the public facts of all parties' records as one party's, whose sums a release shows.
+
+    A mean over n records of that one party is the sum that the protocol would show, divided by the
+    public n.
+    """
+    name = f"sum of {len(shape.parties)} parties (simulation)"
+    return replace(shape, parties=(name,), count=sum(shape.counts), party_counts=())

@@ -1,0 +1,126 @@
+"""Laws of centred rows.
+
+1. Gradients are those of rows that an independent program centres and cuts, in both layouts.
+2. Null rows add nothing, so that a record zeroed out moves a mean by one gradient.
+3. Sensitivities are those of rows of the smaller norm, a party's own where weights ask for them.
+4. Bad centres and radii are refused with their value and range.
+"""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from dpledger.mechanisms import Adjacency, ClassLabels, InvalidParameter, PrivateDataset
+from dpledger.mechanisms.centred import CentredRows
+from dpledger.mechanisms.labels import SIGNS
+from dpledger.solvers import Logistic, Multinomial
+
+RECORDS, WIDTH, RADIUS = 50, 4, 0.6
+HOME = np.random.default_rng(2).integers(0, 3, RECORDS)
+LAYOUTS: dict[str, Any] = {"dense": np.asarray, "sparse": sparse.csr_array}
+
+
+def rows() -> np.ndarray:
+    found = np.random.default_rng(0).normal(size=(RECORDS, WIDTH))
+    found /= 1.01 * np.linalg.norm(found, axis=1, keepdims=True)
+    found[3] = 0.0
+    return found
+
+
+def private(layout: str, classes: int = 2, **public: Any) -> PrivateDataset:
+    labels = np.random.default_rng(1).integers(0, classes, RECORDS).astype(float)
+    return PrivateDataset(
+        LAYOUTS[layout](rows()),
+        2.0 * labels - 1.0 if classes == 2 else labels,
+        adjacency=public.pop("adjacency", Adjacency.REPLACE_ONE),
+        row_bound=1.0,
+        party_of=HOME,
+        parties=("a", "b", "c"),
+        label_domain=SIGNS if classes == 2 else ClassLabels(classes),
+        **public,
+    )
+
+
+def naive(centre: np.ndarray, w: np.ndarray, loss: Any, labels: np.ndarray) -> np.ndarray:
+    """Mean gradients of one trial, of shape (P, d·K), record by record."""
+    found = np.zeros((3, WIDTH, loss.outputs))
+    for row, label, party in zip(rows(), labels, HOME, strict=True):
+        if not row.any():
+            continue
+        moved = row - centre
+        moved *= min(1.0, RADIUS / np.linalg.norm(moved))
+        scores = (moved @ w[party].reshape(WIDTH, -1))[None]
+        shaped = scores if loss.outputs > 1 else scores[0]
+        slope = loss.derivative(shaped, np.array([label])).reshape(-1)
+        found[party] += np.outer(moved, slope) / (party == HOME).sum()
+    return found.reshape(3, -1)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_gradients_are_those_of_rows_centred_one_by_one(layout: str, classes: int) -> None:
+    rng = np.random.default_rng(4)
+    loss: Any = Logistic() if classes == 2 else Multinomial(classes)
+    centres = rng.normal(size=(2, WIDTH)) / 3
+    w = 3.0 * rng.normal(size=(2, 3, WIDTH * loss.outputs))
+    found = CentredRows(private(layout, classes), centres, radius=RADIUS).mean_gradient(loss, w)
+    raw = np.random.default_rng(1).integers(0, classes, RECORDS).astype(float)
+    labels = 2.0 * raw - 1.0 if classes == 2 else raw
+    value = found._value
+    assert value is not None
+    for trial in range(2):
+        expected = naive(centres[trial], w[trial], loss, labels)
+        # the headroom of cut rows is 2**-20
+        assert np.abs(value[trial] - expected).max() < 2e-6
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_record_zeroed_out_adds_nothing(layout: str) -> None:
+    centre, loss, w = np.full(WIDTH, 0.4), Logistic(), np.ones(WIDTH)
+    zero = private(layout, adjacency=Adjacency.ZERO_OUT_ONE)
+    gone = zero.with_record(7, features=np.zeros(WIDTH))
+    values = [CentredRows(d, centre, radius=RADIUS).mean_gradient(loss, w) for d in (zero, gone)]
+    assert values[0]._value is not None
+    assert values[1]._value is not None
+    moved = values[0]._value - values[1]._value
+    row = rows()[7] - centre
+    row *= min(1.0, RADIUS / np.linalg.norm(row))
+    party = HOME[7]
+    labels = 2.0 * np.random.default_rng(1).integers(0, 2, RECORDS) - 1.0
+    own = row * loss.derivative(np.array([row @ w]), labels[[7]])[0] / (party == HOME).sum()
+    assert np.abs(moved[party] - own).max() < 2e-6
+    assert np.linalg.norm(moved) <= values[0].sensitivity.value
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "factor"), [(Adjacency.REPLACE_ONE, 2), (Adjacency.ZERO_OUT_ONE, 1)]
+)
+def test_sensitivities_are_those_of_the_smaller_radius(adjacency: Adjacency, factor: int) -> None:
+    counts = tuple(np.bincount(HOME).tolist())
+    data = private("dense", adjacency=adjacency, party_counts=counts)
+    centred = CentredRows(data, np.zeros(WIDTH), radius=0.5)
+    sensitivities = centred.mean_sensitivities(Logistic())
+    assert [s.root for s in sensitivities] == [factor * Fraction(1, 2) / n for n in counts]
+    weights = np.array([1.0, 0.25, 0.5])
+    joint = centred.mean_gradient(Logistic(), np.zeros(WIDTH), weights=weights).sensitivity
+    assert joint.root == max(
+        s.root * Fraction(x) for s, x in zip(sensitivities, weights.tolist(), strict=True)
+    )
+
+
+@pytest.mark.parametrize(
+    ("centre", "radius", "told"),
+    [
+        (np.zeros(WIDTH), 0.0, "radius"),
+        (np.zeros(WIDTH), 0.01, "row_bound/64"),
+        (np.zeros(WIDTH - 1), 0.5, "centre.shape"),
+        (np.full(WIDTH, 1.5), 0.5, "centre"),
+        (np.full(WIDTH, np.nan), 0.5, "centre"),
+    ],
+)
+def test_bad_centres_and_radii_are_refused(centre: np.ndarray, radius: float, told: str) -> None:
+    with pytest.raises(InvalidParameter, match=told):
+        CentredRows(private("dense"), centre, radius=radius)

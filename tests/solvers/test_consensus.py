@@ -1,0 +1,302 @@
+"""Laws of ADMM at the consensus.
+
+1. Plan, run and replay emit the same events; many trials at once are as many single ones.
+2. It is ADMM: agents with dual variables, linearised at the consensus, make the same models.
+3. Sensitivities and totals have a closed form; a metric takes its share and no more.
+4. Without noise it finds the optimum, in the model's coordinates and in centred ones.
+5. A public start is where it starts, and outputs are the averages that they are called.
+6. With public counts, parties count by their records.
+7. Bad input is refused before anything is spent.
+8. The least noise for a target is certified; under a sum it is sqrt(P) times less in the model.
+"""
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import root
+from scipy.special import expit
+
+from dpledger.accounting.composition import composed
+from dpledger.mechanisms import (
+    Adjacency,
+    DataShape,
+    EventList,
+    GaussianStep,
+    InvalidParameter,
+    PlanningCurator,
+    PrivateDataset,
+    ReplayCurator,
+    SamplingCurator,
+    SeededSampler,
+)
+from dpledger.solvers import (
+    PER_PARTY,
+    Centring,
+    ClippedLogistic,
+    ConsensusDpAdmm,
+    ConsensusState,
+    Logistic,
+    Output,
+    Summed,
+    summed_shape,
+)
+
+PARTIES, RECORDS, WIDTH = 3, 60, 4
+CENTRING = Centring(3, share=0.1, radius=0.6, constant=0.5, intercept=0.2)
+PLAIN = ConsensusDpAdmm(6, 3.0, 2.0, momentum=0.7)
+SOLVERS = {"plain": PLAIN, "centred": replace(PLAIN, metric=CENTRING)}
+EACH = pytest.mark.parametrize("name", SOLVERS)
+
+
+def records() -> tuple[np.ndarray, np.ndarray]:
+    """Rows whose last column is 1/2, off the origin, and labels that no plane separates."""
+    rng = np.random.default_rng(11)
+    rows = np.hstack([0.3 * rng.random((RECORDS, WIDTH - 1)) + 0.2, np.full((RECORDS, 1), 0.5)])
+    labels = np.where(rng.random(RECORDS) < expit(8.0 * (rows[:, 0] - rows[:, 1])), 1.0, -1.0)
+    return rows, labels
+
+
+def private(home: np.ndarray | None = None, counts: tuple[int, ...] = ()) -> PrivateDataset:
+    rows, labels = records()
+    return PrivateDataset(
+        rows,
+        labels,
+        adjacency=Adjacency.REPLACE_ONE,
+        row_bound=1.0,
+        party_of=np.arange(RECORDS) % PARTIES if home is None else home,
+        parties=tuple("abc"),
+        party_counts=counts,
+    )
+
+
+def run(solver: Any, data: PrivateDataset, *, seed: int = 5, trials: int | None = None) -> Any:
+    curator = SamplingCurator(EventList(), SeededSampler(seed), trials=trials, record=True)
+    return solver.solve(data, curator), curator
+
+
+@EACH
+def test_plan_run_and_replay_emit_the_same_events(name: str) -> None:
+    solver, data, plan = SOLVERS[name], private(), PlanningCurator()
+    solver.solve(PrivateDataset.planned(data.shape), plan)
+    state, curator = run(solver, data, trials=4)
+    assert plan.events == [message.event for message in curator.transcript]
+    replay = ReplayCurator(curator.transcript)
+    again = solver.solve(data, replay)
+    assert np.array_equal(again.model, state.model)
+    assert replay.log_density.shape == (4,)
+
+
+@EACH
+def test_a_replay_is_a_likelihood_ratio(name: str) -> None:
+    solver, data = replace(SOLVERS[name], noise_multiplier=8.0), private()
+    neighbour = data.with_record(4, features=-records()[0][4])
+    _, curator = run(solver, data, trials=4000)
+    densities = []
+    for each in (data, neighbour):
+        replay = ReplayCurator(curator.transcript)
+        solver.solve(each, replay)
+        densities.append(replay.log_density)
+    inverse = np.exp(densities[1] - densities[0])
+    # its mean under the data is 1; four standard errors: false alarm below 1e-4
+    assert abs(inverse.mean() - 1.0) < 4.0 * inverse.std() / np.sqrt(4000)
+    # and no more is seen than is priced: the mean ratio is mu²/2 at most
+    priced = composed([message.event for message in curator.transcript]).mu_squared.upper_float
+    assert 0.1 * priced < 2.0 * (densities[0] - densities[1]).mean() < 1.1 * priced
+
+
+@EACH
+def test_many_trials_are_as_many_runs(name: str) -> None:
+    solver, data = replace(SOLVERS[name], noise_multiplier=0.0), private()
+    one, _ = run(solver, data)
+    many, _ = run(solver, data, trials=3)
+    assert many.model.shape == (3, WIDTH)
+    assert np.abs(many.model - one.model).max() < 1e-12
+
+
+def test_agents_with_duals_linearised_at_the_consensus_make_the_same_models() -> None:
+    penalty, eta, weight, data = 0.3, 1.7, 0.05, private()
+    solver = ConsensusDpAdmm(
+        12, 4.0, 1.0 / (penalty + 1.0 / eta), regularisation=weight, loss=Logistic()
+    )
+    models: list[np.ndarray] = []
+    curator = SamplingCurator(EventList(), SeededSampler(8), record=True)
+    solver.solve(data, curator, observe=lambda _, state: models.append(state.model))
+    # agents add the same noise to their points, in units of the point: noise·step
+    duals, w = np.zeros((PARTIES, WIDTH)), np.zeros(WIDTH)
+    for message, model in zip(curator.transcript, models, strict=True):
+        gradients = message.content + weight * w
+        points = w + (duals - gradients) / (penalty + 1.0 / eta)
+        w = (points - duals / penalty).mean(axis=0)
+        duals = duals - penalty * (points - w)
+        assert np.abs(duals.sum(axis=0)).max() < 1e-12
+        assert np.abs(w - model).max() < 1e-12
+
+
+@pytest.mark.parametrize("share", [0.01, 0.1, 0.5])
+def test_a_metric_takes_its_share_of_the_budget(share: float) -> None:
+    solver = replace(PLAIN, metric=replace(CENTRING, share=share))
+    plan = PlanningCurator()
+    solver.solve(PrivateDataset.planned(private().shape), plan)
+    first, *rounds = (event.mechanism for event in plan.events)
+    assert isinstance(first, GaussianStep)
+    assert first.sensitivity.root == Fraction(2, RECORDS // PARTIES)
+    for step in rounds:
+        assert isinstance(step, GaussianStep)
+        # 2·(1/2)·radius/n
+        assert step.sensitivity.root == Fraction(0.6) / (RECORDS // PARTIES)
+    total = composed(plan.events).mu_squared.upper_float
+    rest = PLAIN.rounds / PLAIN.noise_multiplier**2
+    assert total == pytest.approx(rest / (1.0 - share), rel=1e-9)
+
+
+def optimum(loss: str) -> np.ndarray:
+    rows, labels = records()
+
+    def gradient(w: np.ndarray) -> np.ndarray:
+        slope = expit(-labels * (rows @ w))
+        return -rows.T @ (labels * np.minimum(slope, 0.5 if loss == "cut" else 1.0)) / RECORDS
+
+    return np.asarray(root(gradient, np.zeros(WIDTH), tol=1e-14).x)
+
+
+@pytest.mark.parametrize("metric", [None, replace(CENTRING, radius=1.0)], ids=["plain", "centred"])
+def test_without_noise_it_finds_the_optimum(metric: Centring | None) -> None:
+    step = 4.0 if metric is None else 40.0
+    solver = ConsensusDpAdmm(
+        6000, 0.0, step, momentum=0.98, metric=metric, regularisation=0.0, loss=Logistic()
+    )
+    state, _ = run(solver, private())
+    assert np.abs(state.model - optimum("logistic")).max() < 1e-5
+
+
+@EACH
+def test_it_starts_at_the_public_start(name: str) -> None:
+    start = (0.5, -1.0, 2.0, 0.25)
+    solver = replace(SOLVERS[name], rounds=1, step_size=1e-12, start=start)
+    state, _ = run(solver, private())
+    assert np.abs(state.model - start).max() < 1e-9
+    many, _ = run(solver, private(), trials=2)
+    assert np.abs(many.model - start).max() < 1e-9
+
+
+@EACH
+def test_outputs_are_what_they_are_called(name: str) -> None:
+    states: list[ConsensusState] = []
+    solver = replace(SOLVERS[name], rounds=7)
+    curator = SamplingCurator(EventList(), SeededSampler(5))
+    solver.solve(private(), curator, observe=lambda _, state: states.append(state))
+    lasts = np.array([state.last for state in states])
+    assert np.abs(states[-1].average - lasts.mean(axis=0)).max() < 1e-12
+    assert np.abs(states[-1].tail - lasts[3:].mean(axis=0)).max() < 1e-12
+    for output, field in (
+        (Output.LAST, "last"),
+        (Output.AVERAGE, "average"),
+        (Output.TAIL, "tail"),
+    ):
+        state, _ = run(replace(solver, output=output), private())
+        assert np.array_equal(state.model, getattr(states[-1], field))
+
+
+@EACH
+def test_with_public_counts_parties_count_by_their_records(name: str) -> None:
+    home = np.repeat([0, 1, 2], [30, 20, 10])
+    solver = replace(SOLVERS[name], noise_multiplier=0.0)
+    skewed, _ = run(solver, private(home, (30, 20, 10)))
+    pooled, _ = run(solver, private(np.arange(RECORDS) % PARTIES))
+    assert np.abs(skewed.model - pooled.model).max() < 1e-9
+
+
+@EACH
+def test_with_public_counts_each_party_pays_for_its_own_sensitivity(name: str) -> None:
+    plans = []
+    for counts in ((), (30, 20, 10)):
+        plan = PlanningCurator()
+        shape = DataShape(tuple("abc"), 10, WIDTH, 1.0, Adjacency.REPLACE_ONE, party_counts=counts)
+        SOLVERS[name].solve(PrivateDataset.planned(shape), plan)
+        plans.append(plan.events)
+    common, own = (composed(events).mu_squared.upper_float for events in plans)
+    assert own == pytest.approx(common, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"rounds": 0}, "rounds"),
+        ({"noise_multiplier": -1.0}, "noise_multiplier"),
+        ({"step_size": 0.0}, "step_size"),
+        ({"momentum": 1.0}, "momentum"),
+        ({"momentum": float("nan")}, "momentum"),
+        ({"regularisation": -1.0}, "regularisation"),
+        ({"output": "last"}, "output"),
+        ({"start": (float("inf"),)}, "start"),
+    ],
+)
+def test_bad_settings_are_refused(changed: dict[str, Any], told: str) -> None:
+    with pytest.raises(InvalidParameter, match=told):
+        replace(PLAIN, **changed)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"column": -1.5},
+        {"share": 0.0},
+        {"share": 1.0},
+        {"radius": 0.0},
+        {"constant": 2.0},
+        {"intercept": 0.0},
+    ],
+)
+def test_bad_metrics_are_refused(changed: dict[str, Any]) -> None:
+    with pytest.raises(InvalidParameter, match=next(iter(changed))):
+        replace(CENTRING, **changed)
+
+
+@pytest.mark.parametrize(
+    "solver",
+    [replace(PLAIN, start=(1.0,)), replace(PLAIN, metric=replace(CENTRING, column=WIDTH))],
+    ids=["start", "column"],
+)
+def test_what_does_not_fit_the_data_is_refused_before_anything_is_spent(solver: Any) -> None:
+    ran = EventList()
+    with pytest.raises(InvalidParameter):
+        solver.solve(private(), SamplingCurator(ran, SeededSampler(0)))
+    assert ran.events == []
+
+
+def test_a_sum_of_parties_needs_the_root_of_their_number_less_noise() -> None:
+    shape = private().shape
+    stds = []
+    for each in (shape, summed_shape(shape)):
+        plan = PlanningCurator()
+        PLAIN.solve(PrivateDataset.planned(each), plan)
+        step = plan.events[0].mechanism
+        assert isinstance(step, GaussianStep)
+        stds.append(step.noise_std / np.sqrt(len(each.parties)))
+    assert stds[0] == pytest.approx(np.sqrt(PARTIES) * stds[1], rel=1e-12)
+    assert "simulation" in summed_shape(shape).parties[0]
+
+
+def test_shares_of_the_noise_survive_colluders() -> None:
+    for colluders in range(5):
+        model = Summed(colluders)
+        share = model.share(1.0, parties=5)
+        assert (5 - colluders) * Fraction(share) ** 2 >= 1
+        assert (5 - colluders) * share**2 == pytest.approx(1.0, rel=1e-12)
+        assert model.total(1.0, parties=5) == pytest.approx(share * np.sqrt(5), rel=1e-12)
+        assert "simulation" in model.assumption
+    assert PER_PARTY.assumption is None
+    with pytest.raises(InvalidParameter, match="above colluders=5"):
+        Summed(5).share(1.0, parties=5)
+    for bad in (-1, 1.5, True):
+        with pytest.raises(InvalidParameter, match="colluders"):
+            Summed(bad)  # type: ignore[arg-type]
+
+
+def test_the_default_loss_has_half_the_logistic_sensitivity() -> None:
+    assert PLAIN.loss == ClippedLogistic(0.5)
+    shape = private().shape
+    assert 2 * shape.gradient_bound(PLAIN.loss) == shape.gradient_bound(Logistic())

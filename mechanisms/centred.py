@@ -22,11 +22,11 @@ from fractions import Fraction
 from typing import cast
 
 import numpy as np
-from scipy import sparse
 
+from . import rounding as rounded
 from .clipping import HEADROOM, largest_entry
 from .errors import InvalidParameter, require_positive
-from .private_data import PrivateDataset, _weighted
+from .private_data import PrivateDataset, _times, _weighted, _weighted_rounding
 from .protocols import FloatArray, Loss
 from .records import Records, combined, record_slopes
 from .sensitive import Sensitive
@@ -97,9 +97,23 @@ class CentredRows:
             view = cast("Records", _centred(records, centre[..., rows, :], self._radius))
             found = combined(view, record_slopes(view, loss, point[..., rows, :]))
             found /= records.counts[:, None]
-            return found if weights is None else found * weights[rows, None]
+            return _times(weights, rows, found)
 
-        return self._dataset._sensitive(sensitivity, width, mean)
+        rounding = _weighted_rounding(self._rounding(loss, width), weights, width)
+        return self._dataset._sensitive(sensitivity, rounding, width, mean)
+
+    def _rounding(self, loss: Loss, width: int) -> rounded.Rounding:
+        """Return the bounds of a mean of rows times slopes, less that of slopes times the centre.
+
+        A record's slope, cut and shrunk as computed, is what the exact mean is about.
+        """
+        slope, length = (
+            Fraction(loss.derivative_bound),
+            Fraction(float(self._dataset.shape.row_bound)),
+        )
+        slopes = rounded.mean(slope, loss.outputs)
+        shift = rounded.scaled(slopes, 2 * length, width=width)
+        return rounded.joined(rounded.mean(slope * length, width), shift)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +166,10 @@ def _spread(records: Records, values: FloatArray) -> FloatArray:
 
 def _gathered(records: Records, values: FloatArray) -> FloatArray:
     """Return the sum of values in the layout over each party's records, of shape (..., P)."""
+    # sums along a contiguous axis are pairwise: no number enters more additions than a block's
     if records.labels.ndim == 2:
-        return np.asarray(values.sum(axis=-1))
-    count = len(records.home)
-    entries = (np.ones(count), (records.home, np.arange(count)))
-    owners = sparse.csr_array(entries, shape=(len(records.counts), count))
-    return np.asarray((owners @ values.reshape(-1, count).T).T).reshape(*values.shape[:-1], -1)
+        return np.asarray(np.ascontiguousarray(values).sum(axis=-1))
+    order = np.argsort(records.home, kind="stable")
+    ends = np.cumsum(records.counts)[:-1]
+    parts = np.split(np.take(values, order, axis=-1), ends, axis=-1)
+    return np.stack([np.ascontiguousarray(part).sum(axis=-1) for part in parts], axis=-1)

@@ -5,7 +5,8 @@ theorems say how many guesses can be right: `OneRun` under (epsilon, delta)-DP, 
 under any trade-off function.
 
 The claim must be about adding or removing one canary, and the coins independent and fair: canaries
-that are in by choice, or that replace each other, are another experiment.
+that are in by choice, or that replace each other, are another experiment. Scores that tie are
+guessed by a fair choice, or not at all; see `Canaries`.
 
 >>> included = np.repeat([True, False], 500)
 >>> surest = Canaries(np.linspace(1.0, -1.0, 1_000), included)
@@ -19,7 +20,7 @@ that are in by choice, or that replace each other, are another experiment.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from math import exp
+from math import exp, nan
 from typing import ClassVar
 
 import numpy as np
@@ -38,11 +39,20 @@ class Canaries:
     """Canaries of one run, shape (m,) each.
 
     `scores` are larger where the canary looks more likely to be in; `included` says which were, by
-    independent fair coins.
+    independent fair coins. Equal scores say nothing, but their places may: who puts those that were
+    in behind the others shows the coins. So no guess follows the order of the arrays.
+
+    Args:
+        scores: array of shape (m,).
+        included: array of shape (m,), bool.
+        seed: of the fair choice among equal scores of which some are guessed and others are not;
+            it must be drawn without a look at the coins, for this audit. None: none of them is
+            guessed, which finds less and depends on nothing but the scores.
     """
 
     scores: FloatArray
     included: npt.NDArray[np.bool_]
+    seed: int | None = None
 
     def __post_init__(self) -> None:
         if self.scores.ndim != 1 or self.scores.size == 0:
@@ -55,20 +65,36 @@ class Canaries:
             raise InvalidParameter("included.dtype", self.included.dtype, "bool")
         if np.isnan(self.scores).any():
             raise InvalidParameter("scores", "NaN", "with numbers only")
+        if self.seed is not None and (isinstance(self.seed, bool) or self.seed < 0):
+            raise InvalidParameter("seed", self.seed, "None or a whole number in [0, inf)")
 
     def right_guesses(self, *, guessed_in: int, guessed_out: int) -> int:
         """Return how many guesses are right if the ends of the scores are guessed.
 
-        Ties fall as the sort has them, which looks at no coin.
+        Without a seed, equal scores that the number of guesses would divide are not guessed. Those
+        guesses count as wrong, so that both theorems hold: made by fair choice, they would leave no
+        fewer right ones, and a theorem bounds the chance of so many or more.
         """
         if guessed_in + guessed_out > self.scores.size:
             raise InvalidParameter(
                 "guesses", guessed_in + guessed_out, f"in [1, {self.scores.size}]"
             )
-        order = np.argsort(self.scores, kind="stable")
-        top = order[self.scores.size - guessed_in :]
-        bottom = order[:guessed_out]
+        first = self.scores.size - guessed_in
+        order = self._in_order()
+        top, bottom = order[first:], order[:guessed_out]
+        if self.seed is None:
+            top = top[self.scores[top] != self._score_at(order, first - 1)]
+            bottom = bottom[self.scores[bottom] != self._score_at(order, guessed_out)]
         return int(self.included[top].sum() + np.count_nonzero(~self.included[bottom]))
+
+    def _in_order(self) -> npt.NDArray[np.intp]:
+        """Return the places by growing score, equal ones in an order that the seed chooses."""
+        chosen = np.random.default_rng(self.seed or 0).permutation(self.scores.size)
+        return np.lexsort((chosen, self.scores))
+
+    def _score_at(self, order: npt.NDArray[np.intp], place: int) -> float:
+        """Return the score next to the ends that are guessed; NaN, equal to none, past all."""
+        return float(self.scores[order[place]]) if 0 <= place < order.size else nan
 
 
 def _require_guesses(confidence: float, guessed_in: int, guessed_out: int) -> None:

@@ -59,7 +59,8 @@ class Mechanism:
         """Return one run of independent canaries, each in where the first law drew it."""
         included = generator.random(number) < 0.5
         scores = self.scores(generator, number)
-        return Canaries(np.where(included, scores.dataset, scores.neighbour), included)
+        seed = int(generator.integers(2**32))
+        return Canaries(np.where(included, scores.dataset, scores.neighbour), included, seed)
 
 
 def gaussian(mu: float) -> Mechanism:

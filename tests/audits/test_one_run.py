@@ -5,7 +5,8 @@ right guesses is what a brute-force sum says; the recursion over counts is the o
 programme; both theorems see more where more leaks.
 """
 
-from math import exp, nan
+from itertools import permutations
+from math import exp, inf, nan
 from statistics import median
 
 import numpy as np
@@ -28,7 +29,7 @@ def response_canaries(generator, epsilon, number):
     """Randomised response: scores ±1 that tell the coin with probability e^eps/(1 + e^eps)."""
     included = generator.random(number) < 0.5
     true = generator.random(number) < 1 / (1 + exp(-epsilon))
-    return Canaries(np.where(included == true, 1.0, -1.0), included)
+    return Canaries(np.where(included == true, 1.0, -1.0), included, int(generator.integers(2**32)))
 
 
 def test_right_guesses_are_counted_at_both_ends():
@@ -103,6 +104,82 @@ def test_the_recursion_is_the_optimum_of_a_linear_programme(right, guesses, numb
     assert most_likely(right, guesses, number, epsilon * 1.001, delta) > 0.1
 
 
+TIED = {
+    "constant": lambda generator, number: np.zeros(number),
+    "three levels": lambda generator, number: generator.integers(3, size=number) / 2,
+    "saturated": lambda generator, number: np.minimum(generator.normal(size=number), 0.1),
+    "saturated at both ends": lambda generator, number: np.clip(
+        generator.normal(size=number) * 2, -1, 1
+    ),
+    "infinite": lambda generator, number: np.where(generator.random(number) < 0.7, inf, -inf),
+}
+PLACED = {
+    "out first": lambda included: np.argsort(included, kind="stable"),
+    "in first": lambda included: np.argsort(~included, kind="stable"),
+    "as drawn": lambda included: np.arange(included.size),
+}
+
+
+@pytest.mark.parametrize("placed", PLACED)
+@pytest.mark.parametrize("tied", TIED)
+@pytest.mark.parametrize("seeded", [True, False])
+@pytest.mark.parametrize("method", [OneRun, OneRunTradeOff])
+def test_scores_that_tie_and_say_nothing_are_no_finding_however_they_are_placed(
+    method, seeded, tied, placed
+):
+    # alarms of 200 runs are at most Binomial(200, 0.1); above 36 has probability 2e-4
+    generator, bound, positive = np.random.default_rng(78), method(0.9, 30, 30), 0
+    for _ in range(200):
+        included = generator.random(200) < 0.5
+        order = PLACED[placed](included)
+        seed = int(generator.integers(2**32)) if seeded else None
+        canaries = Canaries(TIED[tied](generator, 200), included[order], seed)
+        positive += bound.lower_bound(canaries, delta=DELTA).positive
+    assert positive <= 36
+
+
+tied_scores = np.array([0.0, 1.0, 1.0, 1.0, 2.0, 2.0])
+tied_coins = np.array([True, False, True, True, False, True])
+
+
+@pytest.mark.parametrize(("top", "bottom"), [(2, 1), (3, 1), (5, 1), (1, 2), (0, 6), (4, 2)])
+def test_ties_without_a_seed_do_not_depend_on_any_order_of_the_arrays(top, bottom):
+    # by hand: a score that ties with one beyond the cut is not guessed
+    ranked = np.sort(tied_scores)
+    beyond_top = ranked[len(ranked) - top - 1] if top < 6 else nan
+    beyond_bottom = ranked[bottom] if bottom < 6 else nan
+    guessed_in = (
+        (tied_scores >= ranked[6 - top]) & (tied_scores != beyond_top) if top else tied_scores > 2
+    )
+    guessed_out = (tied_scores <= ranked[bottom - 1]) & (tied_scores != beyond_bottom)
+    right = int(tied_coins[guessed_in].sum() + (~tied_coins[guessed_out]).sum())
+    for order in permutations(range(6)):
+        canaries = Canaries(tied_scores[list(order)], tied_coins[list(order)])
+        assert canaries.right_guesses(guessed_in=top, guessed_out=bottom) == right
+
+
+def test_a_seed_chooses_fairly_among_ties_in_every_order_of_the_arrays():
+    # one of the two highest is guessed in: right for one of both. The mean of 400 fair coins is
+    # within 0.1 of a half but for probability 1e-4; the seeds are fixed
+    for order in permutations(range(3)):
+        scores, included = np.array([2.0, 2.0, 0.0])[list(order)], np.array([True, False, True])
+        canaries = [Canaries(scores, included[list(order)], seed) for seed in range(400)]
+        right = [each.right_guesses(guessed_in=1, guessed_out=0) for each in canaries]
+        assert abs(sum(right) / 400 - 0.5) < 0.1
+
+
+@pytest.mark.parametrize("method", [OneRun, OneRunTradeOff])
+def test_ties_that_fit_are_guessed_as_scores_apart_are(method):
+    generator = np.random.default_rng(79)
+    included = generator.random(400) < 0.5
+    apart = np.where(included, 1.0, -1.0) + generator.normal(size=400) / 100
+    levels = np.digitize(apart, np.sort(apart)[[100, 300]]).astype(float)
+    bound = method(0.95, 100, 100)
+    assert bound.lower_bound(Canaries(levels, included), delta=DELTA) == bound.lower_bound(
+        Canaries(apart, included), delta=DELTA
+    )
+
+
 METHODS = [OneRun, OneRunTradeOff]
 ENDS = [(50, 50), (100, 0), (0, 100), (150, 150)]
 
@@ -151,7 +228,8 @@ def test_a_mechanism_that_discloses_all_with_probability_delta_is_no_finding():
     for _ in range(300):
         included = generator.random(10) < 0.5
         told = included if generator.random() < 0.02 else generator.random(10) < 0.5
-        canaries = Canaries(np.where(told, 1.0, -1.0), included)
+        seed = int(generator.integers(2**32))
+        canaries = Canaries(np.where(told, 1.0, -1.0), included, seed)
         positive += bound.lower_bound(canaries, delta=0.02).positive
     assert positive <= 46
 
@@ -200,6 +278,7 @@ def test_coverage_on_randomised_response(method):
         ("scores.shape", lambda: Canaries(np.zeros((1, 1)), np.zeros((1, 1), dtype=bool))),
         ("scores", lambda: Canaries(np.array([nan]), np.array([True]))),
         ("included.shape", lambda: Canaries(np.zeros(2), np.array([True]))),
+        ("seed", lambda: Canaries(np.zeros(1), np.array([True]), -1)),
         ("included.dtype", lambda: Canaries(np.zeros(2), np.zeros(2))),
         (
             "guesses",

@@ -17,7 +17,6 @@ import numpy as np
 from ..accounting.numbers.notions import Gdp
 from ..mechanisms.curators import (
     Curator,
-    PlanningCurator,
     ReplayCurator,
     SamplingCurator,
     log_density_of,
@@ -33,6 +32,7 @@ from ..mechanisms.private_data import PrivateDataset
 from ..mechanisms.protocols import EventList, FloatArray
 from ..mechanisms.sampling import BitGenerator, SeededSampler
 from ..mechanisms.sensitive import Sensitive
+from ..solvers.planning import plan
 from .assessment import AttackResult, assess
 from .bounds import Scores
 
@@ -152,9 +152,8 @@ class ReplayTrials:
             raise InvalidParameter(
                 "neighbour.shape", self.neighbour.shape, f"equal to {self.dataset.shape}"
             )
-        plan = PlanningCurator()
-        self.solve(PrivateDataset.planned(self.dataset.shape), plan)
-        samples = any(isinstance(event.mechanism, _SAMPLED) for event in plan.events)
+        planned = plan(self.solve, self.dataset.shape)
+        samples = any(isinstance(event.mechanism, _SAMPLED) for event in planned)
         object.__setattr__(self, "_samples", samples)
 
     def attack(self, number: int, size: int) -> Scores:

@@ -26,12 +26,12 @@ from ..mechanisms import (
     Event,
     EventSink,
     LabelDomain,
-    PlanningCurator,
     PrivateDataset,
     SamplingCurator,
 )
 from ..mechanisms.protocols import FloatArray
 from ..solvers import ModelSolver, PublicModel
+from ..solvers.planning import plan as plan_solver
 from .configuration import Configuration
 
 __all__ = [
@@ -97,9 +97,7 @@ class Training:
 
 def planned_events(configuration: Configuration, solver: ModelSolver) -> tuple[Event, ...]:
     """Return the events that a solver will emit on data of the configured shape."""
-    curator = PlanningCurator()
-    solver.solve(PrivateDataset.planned(configuration.shape), curator)
-    return tuple(curator.events)
+    return plan_solver(solver, configuration.shape)
 
 
 def plan(configuration: Configuration) -> Plan:

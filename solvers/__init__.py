@@ -23,6 +23,7 @@ from .losses import (
     bounded_squared,
 )
 from .penalty_perturbation import MAdmm, PublishedMAdmm
+from .planning import plan
 from .recycled import PublishedRAdmm, RAdmm
 from .regularisers import L1, L2, ProximalTerm, Regulariser
 from .schedules import (
@@ -129,6 +130,7 @@ __all__ = [
     "learned_fused_lasso",
     "lemma_1_bound",
     "optimal_noise",
+    "plan",
     "published_noise_multiplier",
     "published_parameter_noise",
     "random_geometric",

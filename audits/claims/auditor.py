@@ -13,9 +13,7 @@ from typing import Generic
 
 from ...accounting.guarantee import Guarantee, guarantee
 from ...accounting.numbers.enclosure import Enclosure, shown_down, shown_up
-from ...mechanisms.curators import Curator, PlanningCurator
 from ...mechanisms.events import Event, GaussianStep
-from ...mechanisms.private_data import DataShape, PrivateDataset
 from ...mechanisms.sensitivity import (
     Sensitivity,
     concatenated_disjoint,
@@ -32,18 +30,10 @@ __all__ = [
     "gaussian_steps",
     "no_argument",
     "no_figures",
-    "planned",
 ]
 
 # step sizes are binary64 in the solver and real numbers in the paper
 _BINARY64 = Fraction(1, 2**44)
-
-
-def planned(solve: Callable[[PrivateDataset, Curator], object], shape: DataShape) -> list[Event]:
-    """Return the events of an algorithm that runs without data."""
-    curator = PlanningCurator()
-    solve(PrivateDataset.planned(shape), curator)
-    return curator.events
 
 
 def gaussian_steps(events: Iterable[Event]) -> list[GaussianStep]:

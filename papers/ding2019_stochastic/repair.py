@@ -7,12 +7,13 @@ from ...accounting.pld import PrivacyProfile
 from ...accounting.pld.from_mechanisms import pairs_of
 from ...accounting.pld.pairs import Order
 from ...audits.claims.attack import Attack
-from ...audits.claims.auditor import EpsilonPromise, planned
+from ...audits.claims.auditor import EpsilonPromise
 from ...audits.claims.claim import Case
 from ...audits.claims.settings import multiplier_of
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.events import Event, GaussianStep, Mechanism, Repeated
 from ...mechanisms.subsampling import Poisson
+from ...solvers.planning import plan
 from ...solvers.stochastic import PsAdmm, SampledPsAdmm
 from .setting import PsSetting, claim, linear_pair, stochastic_rounds, whole_run
 
@@ -34,7 +35,7 @@ def _repaired_attack(case: Case[PsSetting]) -> Attack:
 
 def _repaired(s: PsSetting) -> list[Event]:
     """R-A: K S full gradients, noise in units of their sensitivity."""
-    (event,) = planned(PsAdmm(stochastic_rounds(s, 1, 1), _multiplier(s)).solve, s.shape)
+    (event,) = plan(PsAdmm(stochastic_rounds(s, 1, 1), _multiplier(s)), s.shape)
     assert isinstance(event.mechanism, GaussianStep)
     return whole_run(s, event.mechanism)
 
@@ -49,7 +50,7 @@ def _sampled_counts(s: PsSetting) -> dict[Mechanism, int]:
         snapshot_noise_multiplier=s.sigma_u * s.M / s.G,
         correction_noise_multiplier=s.z,
     )
-    snapshot, correction = planned(algorithm.solve, null.shape)
+    snapshot, correction = plan(algorithm, null.shape)
     return {snapshot.mechanism: s.K, correction.mechanism: s.K * (s.S - 1)}
 
 

@@ -5,7 +5,6 @@ from functools import partial
 
 import numpy as np
 
-from ...audits.claims.auditor import planned
 from ...audits.claims.claim import Claim, ThreatModel
 from ...audits.claims.settings import require_counts, require_sizes
 from ...audits.neighbours import NeighbourPair, turned_record
@@ -15,6 +14,7 @@ from ...mechanisms.events import Event, GaussianMixtureStep, GaussianStep, Repea
 from ...mechanisms.private_data import DataShape
 from ...mechanisms.sensitivity import mean_of_bounded, sum_of_bounded
 from ...solvers.losses import LinearLoss
+from ...solvers.planning import plan
 from ...solvers.stochastic import PublishedPsAdmm, StochasticRounds, theorem_2_noise_std
 
 __all__ = [
@@ -114,7 +114,7 @@ def _planned_step(s: PsSetting) -> tuple[Event, GaussianMixtureStep]:
     """One noisy gradient of the published algorithm, which samples for replace-one."""
     replaced = replace(s, zero_out=False)
     published = PublishedPsAdmm(stochastic_rounds(s, 1, 1), printed_noise(s))
-    (event,) = planned(published.solve, replaced.shape)
+    (event,) = plan(published, replaced.shape)
     assert isinstance(event.mechanism, GaussianMixtureStep)
     return event, event.mechanism
 

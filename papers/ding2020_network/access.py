@@ -7,7 +7,6 @@ import numpy as np
 
 from ...accounting.guarantee import guarantee
 from ...audits.claims.attack import Attack
-from ...audits.claims.auditor import planned
 from ...audits.claims.claim import Case, Counterexample
 from ...audits.claims.gaussian_event import shift_event
 from ...audits.claims.structure import AccessPromise, MessagesOnlyPromise, RecordwisePromise
@@ -17,6 +16,7 @@ from ...mechanisms.events import Event
 from ...mechanisms.private_data import PrivateDataset
 from ...mechanisms.protocols import FloatArray
 from ...solvers.decentralised import PublishedPrAdmm
+from ...solvers.planning import plan
 from ...solvers.schedules import PeriodicDecay
 from .setting import PrSetting, algorithm_of, claim, first_noise, one_each, two_each
 
@@ -37,10 +37,10 @@ def _candidates(s: PrSetting) -> dict[str, Candidate]:
     return {f"R_P = {rate:g}": at(rate) for rate in sorted({0.9, s.R_P, 0.95})}
 
 
-def _tuned(s: PrSetting) -> list[Event]:
+def _tuned(s: PrSetting) -> tuple[Event, ...]:
     """Section V's procedure: run for every candidate, look at the model's fit, keep the best."""
     reason = "U, K_p, R_P and R_T are chosen by accuracy on the records (section V)"
-    return planned(looked_at(_candidates(s), reason=reason, round=s.K + 1), s.shape())
+    return plan(looked_at(_candidates(s), reason=reason, round=s.K + 1), s.shape())
 
 
 def _best_candidate(case: Case[PrSetting]) -> Counterexample | None:
@@ -59,7 +59,7 @@ def _thresholded_rounds(case: Case[PrSetting]) -> Attack:
     """All messages of a run in which the test is often met."""
     s = case.setting
     solve, pair = _thresholded(s), two_each(s)
-    alone = guarantee(planned(solve, pair.dataset.shape), delta=s.delta).epsilon.upper_float
+    alone = guarantee(plan(solve, pair.dataset.shape), delta=s.delta).epsilon.upper_float
     told = f"{min(s.K, 5)} rounds with the threshold test, against what its noisy messages cost"
     return Attack(solve, pair, alone, s.delta, told)
 

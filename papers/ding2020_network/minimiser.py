@@ -8,7 +8,7 @@ import numpy as np
 from ...accounting.gaussian.exact import delta_from_epsilon
 from ...accounting.numbers.enclosure import Enclosure
 from ...audits.claims.attack import Attack, promised_by_mu
-from ...audits.claims.auditor import SensitivityPromise, at_tolerance, gaussian_steps, planned
+from ...audits.claims.auditor import SensitivityPromise, at_tolerance, gaussian_steps
 from ...audits.claims.claim import Case
 from ...audits.neighbours import turned_record
 from ...mechanisms.adjacency import Adjacency
@@ -17,6 +17,7 @@ from ...mechanisms.events import Event
 from ...mechanisms.private_data import PrivateDataset
 from ...solvers.decentralised import PublishedPrAdmm
 from ...solvers.losses import LinearLoss
+from ...solvers.planning import plan
 from .setting import (
     PrSetting,
     algorithm_of,
@@ -38,7 +39,7 @@ _MOST_RECORDS = 10**5
 def _sensitivity_figures(s: PrSetting) -> dict[str, Enclosure]:
     def root(adjacency: Adjacency, count: int) -> Enclosure:
         solve = replace(algorithm_of(s, 1.0), rounds=1).solve
-        (step,) = gaussian_steps(planned(solve, s.shape(adjacency, count)))
+        (step,) = gaussian_steps(plan(solve, s.shape(adjacency, count)))
         return Enclosure.of(at_tolerance(step.sensitivity, Fraction(0)).root)
 
     truth = published_guarantee(s)
@@ -83,9 +84,9 @@ def _exact_value(s: PrSetting) -> list[Fraction]:
     return [2 * Fraction(s.V) / (s.D * s.modulus)]
 
 
-def _one_round(s: PrSetting) -> list[Event]:
+def _one_round(s: PrSetting) -> tuple[Event, ...]:
     algorithm = replace(algorithm_of(s, 1.0), rounds=1)
-    return planned(algorithm.solve, s.shape())
+    return plan(algorithm, s.shape())
 
 
 def _tolerance_figures(s: PrSetting) -> dict[str, Enclosure]:

@@ -4,11 +4,12 @@ from dataclasses import replace
 
 from ...accounting.numbers.enclosure import Enclosure
 from ...audits.claims.attack import Attack
-from ...audits.claims.auditor import EpsilonPromise, planned
+from ...audits.claims.auditor import EpsilonPromise
 from ...audits.claims.claim import Case
 from ...audits.claims.settings import multiplier_of
 from ...mechanisms.events import Event
 from ...solvers.decentralised import PrAdmm
+from ...solvers.planning import plan
 from .setting import PrSetting, algorithm_of, claim, one_each
 from .totals import exact_periodic
 
@@ -25,8 +26,8 @@ def _repaired_algorithm(s: PrSetting) -> PrAdmm:
     return replace(exact, tolerance=s.tau or exact.tolerance)
 
 
-def _repaired(s: PrSetting) -> list[Event]:
-    return planned(_repaired_algorithm(s).solve, s.shape())
+def _repaired(s: PrSetting) -> tuple[Event, ...]:
+    return plan(_repaired_algorithm(s), s.shape())
 
 
 def _repaired_rounds(case: Case[PrSetting]) -> Attack:

@@ -6,7 +6,7 @@ from functools import partial
 from math import inf
 
 from ...accounting.guarantee import Guarantee, guarantee
-from ...audits.claims.auditor import at_tolerance, gaussian_steps, planned
+from ...audits.claims.auditor import at_tolerance, gaussian_steps
 from ...audits.claims.claim import Claim, ThreatModel
 from ...audits.claims.settings import require_counts, require_sizes
 from ...audits.neighbours import NeighbourPair, turned_record
@@ -17,6 +17,7 @@ from ...mechanisms.private_data import DataShape
 from ...mechanisms.sensitivity import declared
 from ...solvers.decentralised import PrAdmm, PublishedPrAdmm, published_noise_multiplier
 from ...solvers.losses import LinearLoss
+from ...solvers.planning import plan
 from ...solvers.schedules import PeriodicDecay
 from ...solvers.topologies import Network, complete
 
@@ -145,7 +146,7 @@ def published_run(s: PrSetting) -> list[Event]:
     the point that the messages alone would give, so two of them are at most 2V/m apart; and a
     record that tips the balance moves the minimiser by all of it.
     """
-    events = planned(PublishedPrAdmm(algorithm_of(s, first_noise(s))).solve, s.shape())
+    events = plan(PublishedPrAdmm(algorithm_of(s, first_noise(s))), s.shape())
     any_loss = declared(
         2 * Fraction(s.V) / s.modulus,
         "stationary points lie within V/m of a public one",

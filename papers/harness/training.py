@@ -19,7 +19,6 @@ from ...mechanisms import (
     Event,
     EventList,
     GaussianStep,
-    PlanningCurator,
     PrivateDataset,
     SamplingCurator,
     UnprotectedRelease,
@@ -28,10 +27,11 @@ from ...mechanisms.events import Mechanism
 from ...mechanisms.protocols import FloatArray
 from ...mechanisms.sampling import Sampler
 from ...solvers import ModelSolver
+from ...solvers.planning import plan
 from .cell import Kind, Privacy, Trace
 from .sources import Source, measured, optimum
 
-__all__ = ["Method", "Training", "planned", "priced"]
+__all__ = ["Method", "Training", "priced"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +98,7 @@ class Training:
         """Return the promise and the truth, from a plan."""
         method, shape = self.method, self.shape()
         nominal = None if method.kind is Kind.NON_PRIVATE else method.target
-        events = planned(method.algorithm(shape), shape)
+        events = plan(method.algorithm(shape), shape)
         return priced(events, delta=method.delta, nominal=nominal)
 
     def run(self, *, split_seed: int, sampler: Sampler) -> Trace:
@@ -137,13 +137,6 @@ class Training:
         return Trace(rounds=rounds, values=values, seconds=seconds)
 
 
-def planned(algorithm: ModelSolver, shape: DataShape) -> tuple[Event, ...]:
-    """Return the events that an algorithm will emit on data of this shape."""
-    curator = PlanningCurator()
-    algorithm.solve(PrivateDataset.planned(shape), curator)
-    return tuple(curator.events)
-
-
 def priced(events: tuple[Event, ...], *, delta: float, nominal: float | None) -> Privacy:
     """Return what events are worth beside what is promised."""
     noisy = tuple(event for event in events if _tells(event.mechanism))
@@ -178,8 +171,8 @@ def _tells(mechanism: Mechanism) -> bool:
 def _calibrated(method: Method, shape: DataShape) -> float:
     """Return the least noise multiplier that certifies the method's target."""
 
-    def plan(noise_multiplier: float) -> tuple[Event, ...]:
-        return planned(method.repaired(shape, noise_multiplier), shape)
+    def events(noise_multiplier: float) -> tuple[Event, ...]:
+        return plan(method.repaired(shape, noise_multiplier), shape)
 
-    found = calibrate_noise_multiplier(plan, target_epsilon=method.target, delta=method.delta)
+    found = calibrate_noise_multiplier(events, target_epsilon=method.target, delta=method.delta)
     return found.noise_multiplier

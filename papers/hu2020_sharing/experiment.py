@@ -29,7 +29,7 @@ from scipy.special import logit
 
 from ...accounting.planning import calibrate_noise_multiplier
 from ...data import LabelledRecords
-from ...mechanisms import Adjacency, Event, EventList, PlanningCurator, SamplingCurator
+from ...mechanisms import Adjacency, Event, EventList, SamplingCurator
 from ...mechanisms.curators import Curator
 from ...mechanisms.protocols import FloatArray
 from ...mechanisms.sampling import Sampler
@@ -43,6 +43,7 @@ from ...solvers import (
     lemma_1_bound,
     published_parameter_noise,
 )
+from ...solvers.planning import plan
 from ..harness.cell import Cell, Kind, Privacy, Trace
 from ..harness.experiment import Against, Experiment, Figure, Paper
 from ..harness.sources import Records, Source, measured, optimum
@@ -191,9 +192,10 @@ class Sharing:
         )
 
     def _plan(self, noise: float) -> tuple[Event, ...]:
-        curator = PlanningCurator()
-        self._solve(VerticalDataset.planned(self.shape()), curator, noise, lambda t, state: None)
-        return tuple(curator.events)
+        def solve(dataset: VerticalDataset, curator: Curator) -> None:
+            self._solve(dataset, curator, noise, lambda t, state: None)
+
+        return plan(solve, self.shape())
 
     def _solve(
         self,

@@ -24,12 +24,12 @@ from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.events import Event, GaussianStep
 from ...mechanisms.sensitivity import vertical_predictions
 from ...mechanisms.vertical_data import VerticalDataset
+from ...solvers.planning import plan
 from .setting import (
     SharingSetting,
     claim,
     costly,
     known_labels,
-    planned_run,
     repaired,
     repaired_claim,
 )
@@ -108,7 +108,7 @@ def _bound(s: SharingSetting) -> list[Fraction]:
 
 def _one_round(s: SharingSetting) -> list[Event]:
     known = known_labels(s)
-    return costly(planned_run(known, repaired(known, 1.0, 1)))
+    return costly(plan(repaired(known, 1.0, 1), known.shape))
 
 
 def _bound_figures(s: SharingSetting) -> Mapping[str, Enclosure]:
@@ -168,7 +168,7 @@ def _classical(s: SharingSetting) -> float:
 def _one_party(s: SharingSetting) -> list[Event]:
     """T Gaussian steps with Theorem 1's noise, as if it were added in R^N."""
     alone = known_labels(replace(s, M=1))
-    return costly(planned_run(alone, repaired(alone, _classical(s), s.T)))
+    return costly(plan(repaired(alone, _classical(s), s.T), alone.shape))
 
 
 def _composition_figures(s: SharingSetting) -> dict[str, Enclosure]:
@@ -194,9 +194,9 @@ def _multiplier(s: SharingSetting) -> float:
     return multiplier_of(s.M * s.T, epsilon=s.epsilon, delta=s.delta)
 
 
-def _repair(s: SharingSetting) -> list[Event]:
+def _repair(s: SharingSetting) -> tuple[Event, ...]:
     known = known_labels(s)
-    return planned_run(known, repaired(known, _multiplier(s), s.T))
+    return plan(repaired(known, _multiplier(s), s.T), known.shape)
 
 
 def _repair_figures(s: SharingSetting) -> dict[str, Enclosure]:

@@ -8,10 +8,10 @@ from ...audits.claims.auditor import gaussian_steps
 from ...audits.claims.claim import Claim, ThreatModel
 from ...audits.claims.settings import require_counts, require_sizes
 from ...mechanisms.adjacency import Adjacency
-from ...mechanisms.curators import PlanningCurator
 from ...mechanisms.errors import InvalidParameter, require_nonnegative, require_open_unit
 from ...mechanisms.events import Event
-from ...mechanisms.vertical_data import VerticalDataset, VerticalShape
+from ...mechanisms.vertical_data import VerticalShape
+from ...solvers.planning import plan
 from ...solvers.sharing import (
     PublishedSharingAdmm,
     SharingAdmm,
@@ -26,7 +26,6 @@ __all__ = [
     "known_labels",
     "lemma_1",
     "planned_round",
-    "planned_run",
     "published",
     "repaired",
     "repaired_claim",
@@ -149,16 +148,9 @@ def repaired(s: SharingSetting, noise_multiplier: float, rounds: int) -> Sharing
     )
 
 
-def planned_run(s: SharingSetting, solver: SharingAdmm | PublishedSharingAdmm) -> list[Event]:
-    """The events of a run without data."""
-    curator = PlanningCurator()
-    solver.solve(VerticalDataset.planned(s.shape), curator)
-    return curator.events
-
-
-def planned_round(s: SharingSetting) -> list[Event]:
+def planned_round(s: SharingSetting) -> Sequence[Event]:
     """What a published round lets out or, of x_m, would."""
-    return planned_run(s, published(s, 1))
+    return plan(published(s, 1), s.shape)
 
 
 def costly(events: Sequence[Event]) -> list[Event]:

@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 
 from ...audits.claims.attack import Attack
-from ...audits.claims.auditor import planned
 from ...audits.claims.claim import Case, Counterexample
 from ...audits.claims.structure import (
     AccessPromise,
@@ -20,6 +19,7 @@ from ...mechanisms.events import Event
 from ...mechanisms.private_data import PrivateDataset
 from ...mechanisms.protocols import FloatArray
 from ...solvers.losses import LinearLoss
+from ...solvers.planning import plan
 from ...solvers.star import StarState
 from .setting import (
     StarSetting,
@@ -78,11 +78,11 @@ def _candidates(s: StarSetting) -> dict[str, Candidate]:
     return {f"lambda/n = {weight:g}": at(weight) for weight in weights}
 
 
-def _cross_validated(s: StarSetting) -> list[Event]:
+def _cross_validated(s: StarSetting) -> tuple[Event, ...]:
     """Section VI's choice of lambda: run with several, look at each model's fit, keep the best."""
     reason = "lambda is chosen by 10-fold cross-validation on the records (section VI)"
     few = _few_rounds(s)
-    return planned(looked_at(_candidates(few), reason=reason, round=few.t + 1), s.shape)
+    return plan(looked_at(_candidates(few), reason=reason, round=few.t + 1), s.shape)
 
 
 def _best_candidate(case: Case[StarSetting]) -> Counterexample | None:

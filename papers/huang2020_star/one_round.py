@@ -9,10 +9,11 @@ from ...accounting.conversions import classical_noise_multiplier
 from ...accounting.gaussian.exact import mu_from_epsilon_delta
 from ...accounting.numbers.enclosure import Enclosure, ball_of, precision
 from ...audits.claims.attack import Attack, promised_by_mu
-from ...audits.claims.auditor import EpsilonPromise, SensitivityPromise, planned
+from ...audits.claims.auditor import EpsilonPromise, SensitivityPromise
 from ...audits.claims.claim import Case
 from ...mechanisms.events import Event
 from ...solvers.losses import LinearLoss
+from ...solvers.planning import plan
 from ...solvers.star import PvpAdmm
 from .setting import (
     PLANNED_ROUNDS,
@@ -104,7 +105,7 @@ def _minimiser(s: StarSetting) -> PvpAdmm:
 
 
 def _planned_minimiser(s: StarSetting) -> Sequence[Event]:
-    return planned(_minimiser(s).solve, s.shape)
+    return plan(_minimiser(s), s.shape)
 
 
 def _minimiser_attack(case: Case[StarSetting]) -> Attack:

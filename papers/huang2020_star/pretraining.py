@@ -7,7 +7,7 @@ import numpy as np
 from ...accounting.guarantee import guarantee
 from ...accounting.numbers.enclosure import Enclosure, ball_of, precision
 from ...audits.claims.attack import countable
-from ...audits.claims.auditor import gaussian_steps, planned
+from ...audits.claims.auditor import gaussian_steps
 from ...audits.claims.claim import Case, Counterexample
 from ...audits.claims.structure import AccessPromise
 from ...mechanisms.curators import SamplingCurator
@@ -15,6 +15,7 @@ from ...mechanisms.events import Event
 from ...mechanisms.private_data import PrivateDataset
 from ...mechanisms.protocols import EventList
 from ...mechanisms.sampling import SeededSampler
+from ...solvers.planning import plan
 from ...solvers.star import PublishedDpAdmm
 from .setting import (
     PLANNED_ROUNDS,
@@ -38,8 +39,8 @@ def _pretrained(s: StarSetting, *, rounds: int, before: int) -> PublishedDpAdmm:
     return PublishedDpAdmm(algorithm_of(s, rounds, noise_multiplier(s)), before, s.c_w)
 
 
-def _plan(s: StarSetting) -> list[Event]:
-    return planned(_pretrained(s, rounds=min(s.t, PLANNED_ROUNDS), before=1).solve, s.shape)
+def _plan(s: StarSetting) -> tuple[Event, ...]:
+    return plan(_pretrained(s, rounds=min(s.t, PLANNED_ROUNDS), before=1), s.shape)
 
 
 def _figures(s: StarSetting) -> dict[str, Enclosure]:

@@ -7,7 +7,7 @@ from math import sqrt
 
 from ...accounting.conversions import classical_noise_multiplier
 from ...audits.claims.attack import Attack
-from ...audits.claims.auditor import gaussian_steps, planned
+from ...audits.claims.auditor import gaussian_steps
 from ...audits.claims.claim import Claim, ThreatModel
 from ...audits.claims.settings import require_counts, require_sizes
 from ...audits.neighbours import NeighbourPair, turned_record
@@ -17,6 +17,7 @@ from ...mechanisms.events import Event, Repeated
 from ...mechanisms.private_data import DataShape
 from ...mechanisms.sensitivity import float_up
 from ...solvers.losses import LinearLoss
+from ...solvers.planning import plan
 from ...solvers.star import DpAdmm, PvpAdmm
 from ...solvers.steps import NonsmoothSteps, SmoothSteps
 
@@ -118,7 +119,7 @@ def planned_run(s: StarSetting, multiplier: float) -> list[Event]:
 
 @lru_cache(maxsize=64)
 def _first_rounds(s: StarSetting, multiplier: float) -> tuple[Event, ...]:
-    return tuple(planned(algorithm_of(s, s.t, multiplier).solve, s.shape))
+    return plan(algorithm_of(s, s.t, multiplier), s.shape)
 
 
 def small(s: StarSetting) -> StarSetting:

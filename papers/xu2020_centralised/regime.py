@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 
 from ...accounting.numbers.enclosure import Enclosure
-from ...audits.claims.auditor import planned
 from ...audits.claims.claim import Case, Counterexample, ThreatModel
 from ...audits.claims.structure import AccessPromise, PublicPromise, RegimePromise
 from ...audits.claims.tuning import Candidate, best_fit, looked_at
@@ -15,6 +14,7 @@ from ...mechanisms.events import Event
 from ...mechanisms.protocols import EventList, FloatArray
 from ...mechanisms.sampling import SeededSampler
 from ...solvers.centralised import learned_fused_lasso
+from ...solvers.planning import plan
 from .setting import DESIGN, CentralisedSetting, algorithm_of, claim, four_records, theorem_1
 from .small_data import CORRELATED, records_of
 
@@ -58,10 +58,10 @@ def _candidates(s: CentralisedSetting) -> dict[str, Candidate]:
     return {f"eta = {factor * s.eta:g}": at(factor * s.eta) for factor in (0.5, 1.0, 2.0)}
 
 
-def _tuned(s: CentralisedSetting) -> list[Event]:
+def _tuned(s: CentralisedSetting) -> tuple[Event, ...]:
     """Section V-B's procedure: run with several step sizes, look at the fit, keep the best."""
     reason = "eta and T are chosen for each data set by results on it (section V-B)"
-    return planned(looked_at(_candidates(s), reason=reason, round=s.T + 1), s.shape)
+    return plan(looked_at(_candidates(s), reason=reason, round=s.T + 1), s.shape)
 
 
 def _best_candidate(case: Case[CentralisedSetting]) -> Counterexample | None:

@@ -7,7 +7,6 @@ import numpy as np
 
 from ...accounting.numbers.enclosure import Enclosure
 from ...audits.claims.attack import Attack
-from ...audits.claims.auditor import planned
 from ...audits.claims.claim import Claim, ThreatModel
 from ...audits.claims.settings import require_counts, require_sizes
 from ...audits.neighbours import NeighbourPair, opposite_gradients, zero_out
@@ -23,6 +22,7 @@ from ...solvers.centralised import (
 )
 from ...solvers.fused_lasso import fused_lasso
 from ...solvers.losses import LinearLoss
+from ...solvers.planning import plan
 
 __all__ = [
     "DESIGN",
@@ -119,8 +119,8 @@ def theorem_1(s: CentralisedSetting) -> float:
     return theorem_1_noise_multiplier(s.T, epsilon=s.epsilon, delta=s.delta, mu=s.mu)
 
 
-def published_run(s: CentralisedSetting) -> list[Event]:
-    return planned(PublishedCentralisedDpAdmm(algorithm_of(s, theorem_1(s))).solve, s.shape)
+def published_run(s: CentralisedSetting) -> tuple[Event, ...]:
+    return plan(PublishedCentralisedDpAdmm(algorithm_of(s, theorem_1(s))), s.shape)
 
 
 def gradients(s: CentralisedSetting) -> list[Event]:

@@ -9,12 +9,13 @@ from ...accounting.gaussian.exact import mu_from_epsilon_delta
 from ...accounting.guarantee import Guarantee, guarantee
 from ...accounting.numbers.enclosure import Enclosure, ball_of, precision
 from ...audits.claims.attack import Attack
-from ...audits.claims.auditor import EpsilonPromise, gaussian_steps, planned
+from ...audits.claims.auditor import EpsilonPromise, gaussian_steps
 from ...audits.claims.claim import Case
 from ...audits.claims.settings import multiplier_of
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.events import Event
 from ...solvers.centralised import CentralisedDpAdmm, theorem_1_noise_multiplier
+from ...solvers.planning import plan
 from .setting import (
     CentralisedSetting,
     algorithm_of,
@@ -75,16 +76,16 @@ def _accelerated(s: CentralisedSetting) -> CentralisedDpAdmm:
     return replace(algorithm_of(s, theorem_1(s)), accelerated=True)
 
 
-def _accelerated_run(s: CentralisedSetting) -> list[Event]:
-    return planned(_accelerated(s).solve, null(s).shape)
+def _accelerated_run(s: CentralisedSetting) -> tuple[Event, ...]:
+    return plan(_accelerated(s), null(s).shape)
 
 
 def _multiplier(s: CentralisedSetting) -> float:
     return multiplier_of(s.T, epsilon=s.epsilon, delta=s.delta)
 
 
-def _repaired(s: CentralisedSetting) -> list[Event]:
-    return planned(algorithm_of(s, _multiplier(s)).solve, s.shape)
+def _repaired(s: CentralisedSetting) -> tuple[Event, ...]:
+    return plan(algorithm_of(s, _multiplier(s)), s.shape)
 
 
 def _repaired_figures(s: CentralisedSetting) -> dict[str, Enclosure]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import partial
 from typing import Generic, TypeVar
 from uuid import uuid4
 
@@ -17,11 +18,12 @@ from ...accounting.guarantee import Guarantee
 from ...accounting.ledger import Ledger, MemoryLedger
 from ...accounting.planning import Calibration, UnattainableTarget, calibrate_noise_multiplier
 from ...accounting.proof.certificate import Certificate, certify
-from ...mechanisms.curators import Curator, PlanningCurator, SamplingCurator
+from ...mechanisms.curators import Curator, SamplingCurator
 from ...mechanisms.errors import InvalidParameter, Number, require_positive
 from ...mechanisms.events import Event
 from ...mechanisms.protocols import FloatArray, Provenance
 from ...mechanisms.sampling import Sampler
+from ...solvers.planning import planned_events
 
 __all__ = ["History", "NoiseStream", "PaidRun", "PublicRound", "paid_run"]
 
@@ -127,9 +129,7 @@ def paid_run(
     """
 
     def plan(noise_multiplier: float) -> tuple[Event, ...]:
-        curator = PlanningCurator()
-        work(noise_multiplier, planned, curator)
-        return tuple(curator.events)
+        return planned_events(partial(work, noise_multiplier), planned)
 
     found, certificate = _certified(plan, epsilon, delta)
     events = certificate.events

@@ -1,0 +1,51 @@
+"""The events of a solver, told before it runs: no data are needed, only their public shape."""
+
+from collections.abc import Callable
+from typing import Protocol, TypeVar, cast, overload
+
+from ..mechanisms.curators import Curator, PlanningCurator
+from ..mechanisms.data_shape import DataShape
+from ..mechanisms.events import Event
+from ..mechanisms.private_data import PrivateDataset
+from ..mechanisms.vertical_data import VerticalDataset, VerticalShape
+
+__all__ = ["Solves", "plan", "planned_events"]
+
+D = TypeVar("D")
+D_contra = TypeVar("D_contra", contravariant=True)
+
+
+class Solves(Protocol[D_contra]):
+    """Anything with a method `solve` that releases through a curator."""
+
+    def solve(self, dataset: D_contra, curator: Curator) -> object: ...
+
+
+@overload
+def plan(
+    solver: Solves[PrivateDataset] | Callable[[PrivateDataset, Curator], object], shape: DataShape
+) -> tuple[Event, ...]: ...
+@overload
+def plan(
+    solver: Solves[VerticalDataset] | Callable[[VerticalDataset, Curator], object],
+    shape: VerticalShape,
+) -> tuple[Event, ...]: ...
+def plan(solver: object, shape: DataShape | VerticalShape) -> tuple[Event, ...]:
+    """Return the events that `solver` emits on any data of this shape; no record is read.
+
+    Args:
+        solver: an algorithm, or a function of (data set, curator) that releases as one does.
+        shape: what is public about the data: `DataShape` of disjoint records, `VerticalShape` of
+            parties that hold columns.
+    """
+    solve = cast("Callable[[object, Curator], object]", getattr(solver, "solve", solver))
+    if isinstance(shape, VerticalShape):
+        return planned_events(solve, VerticalDataset.planned(shape))
+    return planned_events(solve, PrivateDataset.planned(shape))
+
+
+def planned_events(solve: Callable[[D, Curator], object], planned: D) -> tuple[Event, ...]:
+    """Return the events that `solve` emits on a handle without records."""
+    curator = PlanningCurator()
+    solve(planned, curator)
+    return tuple(curator.events)

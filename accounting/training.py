@@ -1,0 +1,464 @@
+"""Epsilon of a training run in the words people have: records, batch, epochs, noise multiplier.
+
+>>> found = epsilon(noise_multiplier=1.1, records=60000, batch=256, epochs=60, delta=1e-5,
+...                 sampling="poisson", adjacency="add-remove-one")
+>>> found.steps, round(found.epsilon, 4)
+(14063, 2.3817)
+>>> noise_multiplier(epsilon=2.3817, records=60000, batch=256, epochs=60, delta=1e-5,
+...                  sampling="poisson", adjacency="add-remove-one").noise_multiplier <= 1.1
+True
+
+One step releases the sum of per-example gradients, each clipped to norm C, plus Gaussian noise;
+the *noise multiplier* is noise_std / C, as in DP-SGD (Abadi et al. 2016). What a step costs
+depends on the neighbouring relation and on how batches are drawn, so both are asked for:
+
+    relation           a record moves the sum by     sampling that has a rule
+    add-remove-one     C                             none, poisson
+    zero-out-one       C                             none, poisson, shuffled
+    replace-one        2 C                           none, fixed-batch, shuffled
+
+Shuffled epochs and a fixed partition: every record is in exactly one batch an epoch. For each
+order of the records, which does not depend on what they say, the batches of two neighbours differ
+in one batch an epoch, so a record pays for one Gaussian release an epoch (parallel composition,
+McSherry 2009, Theorem 4; a mixture over public orders costs no more, by joint convexity). The
+number of batches and what sums are divided by must be public. Under add-remove-one a further
+record shifts all batches behind its place, and this argument says nothing.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from math import ceil, exp, isinf
+from typing import TypedDict, TypeVar, Unpack, cast
+
+from numpy.typing import ArrayLike
+
+from ..mechanisms.adjacency import Adjacency
+from ..mechanisms.errors import (
+    DpledgerError,
+    InvalidParameter,
+    Number,
+    require_nonnegative,
+    require_open_unit,
+    require_positive,
+    require_positive_int,
+    require_rate,
+)
+from ..mechanisms.events import (
+    Audience,
+    Context,
+    Event,
+    GaussianStep,
+    PoissonSampled,
+    Repeated,
+    SampledWithoutReplacement,
+)
+from ..mechanisms.sensitivity import declared, float_up
+from .accountant import PrivacyCurve
+from .guarantee import Guarantee, epsilons_at, guarantee
+from .planning import calibrate_noise_multiplier, rounds_within
+
+__all__ = [
+    "AmbiguousRun",
+    "Sampling",
+    "TrainingCost",
+    "TrainingRun",
+    "curve",
+    "epsilon",
+    "noise_multiplier",
+    "steps",
+]
+
+_NO_PROTECTION = 10.0
+"""Above this epsilon a fair guess at membership may be right more than 99.995 % of the time."""
+
+
+class Sampling(Enum):
+    """How the records of a step are chosen."""
+
+    NONE = "none"
+    """Every record in every step."""
+
+    POISSON = "poisson"
+    """Each record independently with probability batch / records; the sample stays hidden."""
+
+    FIXED_BATCH = "fixed-batch"
+    """A fresh uniform batch of fixed size each step, without replacement; it stays hidden."""
+
+    SHUFFLED = "shuffled"
+    """Every record in one batch an epoch: shuffled epochs, or a fixed partition."""
+
+
+_MOVES = {Adjacency.ADD_REMOVE_ONE: 1, Adjacency.ZERO_OUT_ONE: 1, Adjacency.REPLACE_ONE: 2}
+_RULES: dict[Sampling, tuple[Adjacency, ...]] = {
+    Sampling.NONE: tuple(_MOVES),
+    Sampling.POISSON: (Adjacency.ADD_REMOVE_ONE, Adjacency.ZERO_OUT_ONE),
+    Sampling.FIXED_BATCH: (Adjacency.REPLACE_ONE,),
+    Sampling.SHUFFLED: (Adjacency.ZERO_OUT_ONE, Adjacency.REPLACE_ONE),
+}
+
+
+_SHUFFLED = (Sampling.SHUFFLED, Sampling.SHUFFLED.value)
+
+
+class _Stated(TypedDict, total=False):
+    """What people state of a run; see `TrainingRun.of`."""
+
+    sampling: Sampling | str | None
+    adjacency: Adjacency | str | None
+    records: int | None
+    batch: int | None
+    rate: Number | None
+    steps: int | None
+    epochs: Number | None
+    accumulation: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingRun:
+    """A run of clipped, noised steps; `releases` of them touch a given record at `rate`.
+
+    Args:
+        adjacency: the neighbouring relation.
+        sampling: how batches are drawn.
+        releases: steps that may hold a given record: all, or one an epoch where shuffled.
+        steps: all steps of the optimiser; None where only epochs are stated.
+        rate: of Poisson sampling, rounded up to a double.
+        batch, records: of a fixed batch.
+    """
+
+    adjacency: Adjacency
+    sampling: Sampling
+    releases: int
+    steps: int | None = None
+    rate: float | None = None
+    batch: int | None = None
+    records: int | None = None
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        sampling: Sampling | str | None = None,
+        adjacency: Adjacency | str | None = None,
+        records: int | None = None,
+        batch: int | None = None,
+        rate: Number | None = None,
+        steps: int | None = None,
+        epochs: Number | None = None,
+        accumulation: int = 1,
+    ) -> "TrainingRun":
+        """Return the run that is stated; parts of a step or of an epoch count as a whole one.
+
+        Args:
+            sampling: a `Sampling`, or its text.
+            adjacency: an `Adjacency`, or its text.
+            records: number of records, public.
+            batch: (expected) records of a batch that is computed at once.
+            rate: in place of batch / records.
+            steps: number of optimiser steps, exact.
+            epochs: in place of steps; rounded up to whole steps.
+            accumulation: parts of `batch` records in which a batch, drawn at once, is computed.
+
+        Raises `InvalidParameter` naming what is missing, out of range or has no rule.
+        """
+        relation = _named(Adjacency, "adjacency", adjacency, tuple(_MOVES))
+        scheme = _named(Sampling, "sampling", sampling, tuple(Sampling))
+        if relation not in _RULES[scheme]:
+            raise InvalidParameter("adjacency", relation.value, _no_rule(scheme, relation))
+        for name, value in (("records", records), ("batch", batch), ("steps", steps)):
+            if value is not None:
+                require_positive_int(name, value)
+        require_positive_int("accumulation", accumulation)
+        share = _share(scheme, records, batch, rate, accumulation)
+        turns = _turns(steps, epochs, share)
+        releases = _once_an_epoch(turns, epochs, share) if scheme is Sampling.SHUFFLED else turns
+        if releases is None:
+            raise InvalidParameter("steps", None, "stated, or epochs with records and batch")
+        if scheme is Sampling.FIXED_BATCH:
+            if batch is None or records is None:
+                raise InvalidParameter("batch", batch, "stated with records for a fixed batch")
+            return cls(
+                adjacency=relation,
+                sampling=scheme,
+                releases=releases,
+                steps=turns,
+                batch=batch * accumulation,
+                records=records,
+            )
+        return cls(
+            adjacency=relation,
+            sampling=scheme,
+            releases=releases,
+            steps=turns,
+            rate=float_up(share) if scheme is Sampling.POISSON and share is not None else None,
+        )
+
+    def events(self, noise_multiplier: Number) -> list[Event]:
+        """Return the events of the run, in units of the clip norm C."""
+        moves = _MOVES[self.adjacency]
+        reason = f"a record moves the sum by at most {moves} clip norm{'s' * (moves > 1)}"
+        step = GaussianStep(
+            declared(moves, reason, adjacency=self.adjacency),
+            -float_up(-Fraction(noise_multiplier)),
+        )
+        one: GaussianStep | PoissonSampled | SampledWithoutReplacement = step
+        if self.rate is not None:
+            one = PoissonSampled(step, self.rate)
+        elif self.batch is not None and self.records is not None:
+            one = SampledWithoutReplacement(step, self.batch, self.records)
+        context = Context((), 1, "noisy sum of clipped gradients", Audience.PUBLIC)
+        return [Event(Repeated(one, self.releases), context)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingCost:
+    """What a training run costs: `guarantee` in full, and the rest in short.
+
+    `epsilon` is the upper end, rounded up; `warnings` are sentences on the promise itself.
+    """
+
+    run: TrainingRun
+    noise_multiplier: float
+    guarantee: Guarantee
+    warnings: tuple[str, ...]
+
+    @property
+    def epsilon(self) -> float:
+        """The upper end of epsilon, rounded up."""
+        return self.guarantee.epsilon.upper_float
+
+    @property
+    def delta(self) -> float:
+        """The delta that was asked for."""
+        return float(self.guarantee.delta)
+
+    @property
+    def steps(self) -> int | None:
+        """Steps of the optimiser; None where only epochs were stated."""
+        return self.run.steps
+
+    @property
+    def meaning(self) -> str:
+        """What the number says, in one sentence.
+
+        A fair guess between two neighbours is right with probability at most
+        (e^ε + δ) / (e^ε + 1) (Kairouz, Oh, Viswanath 2015).
+        """
+        right = (
+            1.0
+            if self.epsilon > 700
+            else (exp(self.epsilon) + self.delta) / (exp(self.epsilon) + 1)
+        )
+        return (
+            f"Whoever sees all of it and knows every other record guesses between two neighbouring "
+            f"data sets ({self.run.adjacency.value}), equally likely beforehand, right at most "
+            f"{min(1.0, right * (1 + 1e-12)):.4%} of the time."
+        )
+
+    def __str__(self) -> str:
+        run, grade = self.run, self.guarantee.grade.value
+        where = f"{grade}; {run.adjacency.value}, sampling {run.sampling.value}"
+        count = f"{run.releases} release{'s' * (run.releases > 1)} a record may be in"
+        return (
+            f"ε ≤ {self.epsilon:.10g} at δ = {self.delta:g} ({where}; "
+            f"noise multiplier {self.noise_multiplier:.10g}; {count})"
+        )
+
+    __repr__ = __str__
+
+
+class AmbiguousRun(DpledgerError, ValueError):
+    """Sampling or relation is not stated; `readings` is what each that fits would cost."""
+
+    def __init__(self, name: str, readings: tuple[TrainingCost, ...]) -> None:
+        listed = "; ".join(
+            f"{r.run.sampling.value} under {r.run.adjacency.value}: {r.epsilon:.6g}"
+            for r in readings
+        )
+        super().__init__(f"{name} must be stated; epsilon by reading: {listed or 'none fits'}.")
+        self.name = name
+        self.readings = readings
+
+    def __reduce__(self) -> tuple[type["AmbiguousRun"], tuple[str, tuple[TrainingCost, ...]]]:
+        return (type(self), (self.name, self.readings))
+
+
+def epsilon(*, noise_multiplier: Number, delta: Number, **stated: Unpack[_Stated]) -> TrainingCost:
+    """Return epsilon of a training run.
+
+    Args:
+        noise_multiplier: noise_std / clip norm, >= 0.
+        delta: in (0, 1).
+        stated: the run, as for `TrainingRun.of`; `sampling` and `adjacency` are never guessed.
+
+    Raises `AmbiguousRun` with the readings side by side where sampling or relation is missing,
+    `InvalidParameter`, and as `guarantee` does.
+    """
+    require_nonnegative("noise_multiplier", noise_multiplier)
+    require_open_unit("delta", delta)
+    for name in ("sampling", "adjacency"):
+        if stated.get(name) is None:
+            raise AmbiguousRun(name, _readings(noise_multiplier, delta, stated))
+    return _cost(TrainingRun.of(**stated), float(noise_multiplier), delta, stated.get("records"))
+
+
+def noise_multiplier(*, epsilon: Number, delta: Number, **stated: Unpack[_Stated]) -> TrainingCost:
+    """Return the least noise multiplier (to 1e-6) whose epsilon meets the target; as `epsilon`.
+
+    Raises `UnattainableTarget` where none does.
+    """
+    require_positive("epsilon", epsilon)
+    run = TrainingRun.of(**stated)
+    found = calibrate_noise_multiplier(run.events, target_epsilon=epsilon, delta=delta)
+    return _cost(run, found.noise_multiplier, delta, stated.get("records"), found.guarantee)
+
+
+def steps(
+    *, epsilon: Number, noise_multiplier: Number, delta: Number, **stated: Unpack[_Stated]
+) -> TrainingCost:
+    """Return the most steps (shuffled: epochs) whose epsilon meets the target; as `epsilon`.
+
+    Raises `UnattainableTarget` where one step is too much, `InvalidParameter` where steps or epochs
+    are stated.
+    """
+    require_positive("epsilon", epsilon)
+    for name in ("steps", "epochs"):
+        if stated.get(name) is not None:
+            raise InvalidParameter(name, stated.get(name), "left out: it is what is asked for")
+    counted = "epochs" if stated.get("sampling") in _SHUFFLED else "steps"
+
+    def run(count: int) -> TrainingRun:
+        whole = cast("_Stated", {**stated, counted: count})
+        return TrainingRun.of(**whole)
+
+    found = rounds_within(
+        lambda count: run(count).events(noise_multiplier), target_epsilon=epsilon, delta=delta
+    )
+    return _cost(
+        run(found.rounds),
+        float(noise_multiplier),
+        delta,
+        stated.get("records"),
+        found.guarantee,
+    )
+
+
+def curve(
+    *, noise_multiplier: Number, deltas: ArrayLike, **stated: Unpack[_Stated]
+) -> PrivacyCurve:
+    """Return epsilons, rounded up, at an array of deltas of shape (n,); as `epsilon`."""
+    require_nonnegative("noise_multiplier", noise_multiplier)
+    return epsilons_at(TrainingRun.of(**stated).events(noise_multiplier), deltas=deltas)
+
+
+def _cost(
+    run: TrainingRun,
+    multiplier: float,
+    delta: Number,
+    records: int | None,
+    known: Guarantee | None = None,
+) -> TrainingCost:
+    found = guarantee(run.events(multiplier), delta=delta) if known is None else known
+    upper = found.epsilon.upper_float
+    warnings: list[str] = []
+    if records is not None and delta * records >= 1:
+        warnings.append(
+            f"delta={float(delta):g} is at least 1 / records: a mechanism that publishes one whole "
+            "record would keep it."
+        )
+    if upper > _NO_PROTECTION:
+        number = "infinite" if isinf(upper) else f"{upper:.4g}"
+        warnings.append(f"epsilon is {number}: this is no protection.")
+    if run.adjacency is Adjacency.REPLACE_ONE:
+        warnings.append(
+            "Under replace-one a record moves the sum by up to 2 clip norms; the noise multiplier "
+            "is noise_std / clip norm."
+        )
+    return TrainingCost(
+        run=run, noise_multiplier=multiplier, guarantee=found, warnings=tuple(warnings)
+    )
+
+
+def _readings(noise_multiplier: Number, delta: Number, stated: _Stated) -> tuple[TrainingCost, ...]:
+    """Return what every sampling and relation that fits what is stated would cost."""
+    found: list[TrainingCost] = []
+    for scheme, relations in _RULES.items():
+        for relation in relations:
+            if stated.get("sampling") not in (None, scheme, scheme.value):
+                continue
+            if stated.get("adjacency") not in (None, relation, relation.value):
+                continue
+            whole: _Stated = {**stated, "sampling": scheme, "adjacency": relation}
+            try:
+                run = TrainingRun.of(**whole)
+            except InvalidParameter:
+                continue
+            found.append(_cost(run, float(noise_multiplier), delta, stated.get("records")))
+    return tuple(found)
+
+
+_E = TypeVar("_E", bound=Enum)
+
+
+def _named(kind: type[_E], name: str, value: _E | str | None, known: Iterable[_E]) -> _E:
+    """Return the member that a value names; raise `InvalidParameter` with the known ones."""
+    for member in known:
+        if value is member or value == member.value:
+            return member
+    listed = ", ".join(repr(member.value) for member in known)
+    raise InvalidParameter(name, value if isinstance(value, str) else None, f"one of {listed}")
+
+
+def _no_rule(scheme: Sampling, relation: Adjacency) -> str:
+    others = " or ".join(r.value for r in _RULES[scheme])
+    why = {
+        Sampling.POISSON: "no published pair bounds Poisson sampling where a record is replaced",
+        Sampling.FIXED_BATCH: "the rule of a fixed batch speaks of a replaced record",
+        Sampling.SHUFFLED: "a record more shifts every batch behind its place",
+    }[scheme]
+    return f"{others} with sampling={scheme.value!r}: {why}"
+
+
+def _share(
+    scheme: Sampling,
+    records: int | None,
+    batch: int | None,
+    rate: Number | None,
+    accumulation: int,
+) -> Fraction | None:
+    """Return the (expected) part of all records in one step, exactly; None if it is not stated."""
+    if rate is not None:
+        require_rate("rate", rate)
+        if batch is not None or scheme is Sampling.FIXED_BATCH:
+            raise InvalidParameter("rate", rate, "left out where a batch is stated")
+        return Fraction(rate) * accumulation
+    if batch is None or records is None:
+        if scheme is Sampling.POISSON:
+            raise InvalidParameter("rate", None, "stated, or batch and records, with poisson")
+        return None
+    if batch * accumulation > records:
+        raise InvalidParameter("batch", batch, f"in [1, records={records}] (with accumulation)")
+    return Fraction(batch * accumulation, records)
+
+
+def _turns(steps: int | None, epochs: Number | None, share: Fraction | None) -> int | None:
+    """Return the number of steps, rounded up; None if only epochs are known."""
+    if (steps is None) == (epochs is None):
+        raise InvalidParameter("steps", steps, "stated, or epochs, and not both")
+    if steps is not None:
+        return steps
+    assert epochs is not None
+    require_positive("epochs", epochs)
+    return None if not share else ceil(Fraction(epochs) / share)
+
+
+def _once_an_epoch(turns: int | None, epochs: Number | None, share: Fraction | None) -> int | None:
+    """Return in how many steps a record is at most: one in each epoch that was begun."""
+    if epochs is not None:
+        return ceil(Fraction(epochs))
+    if turns is None or not share:
+        return None
+    # where what does not fill a batch is dropped, an epoch has fewer steps than records / batch
+    return ceil(Fraction(turns, int(1 / share)))

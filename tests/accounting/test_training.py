@@ -1,0 +1,155 @@
+"""Epsilon of training runs, as people state them."""
+
+from fractions import Fraction
+from math import inf
+
+import numpy as np
+import pytest
+from dp_accounting import dp_event
+from dp_accounting.pld import PLDAccountant
+from dp_accounting.privacy_accountant import NeighboringRelation
+from scipy.stats import norm
+
+from dpledger.accounting import training
+from dpledger.accounting.planning import UnattainableTarget
+from dpledger.accounting.training import AmbiguousRun, Sampling, TrainingRun
+from dpledger.mechanisms import InvalidParameter
+
+MNIST = {"records": 60000, "batch": 256, "epochs": 60}
+ADD_REMOVE = "add-remove-one"
+
+
+def peer(event: dp_event.DpEvent, relation: NeighboringRelation, delta: float) -> float:
+    """Return dp_accounting's epsilon by privacy-loss distributions: pessimistic, 1e-4 apart."""
+    return float(PLDAccountant(relation).compose(event).get_epsilon(delta))
+
+
+def test_the_commonest_question_has_the_answer_of_a_peer() -> None:
+    found = training.epsilon(
+        noise_multiplier=1.1, delta=1e-5, sampling="poisson", adjacency=ADD_REMOVE, **MNIST
+    )
+    assert found.steps == 14063  # 14,062.5, rounded up
+    event = dp_event.SelfComposedDpEvent(
+        dp_event.PoissonSampledDpEvent(256 / 60000, dp_event.GaussianDpEvent(1.1)), 14063
+    )
+    relation = NeighboringRelation.ADD_OR_REMOVE_ONE
+    assert found.epsilon == pytest.approx(peer(event, relation, 1e-5), rel=1e-3)
+
+
+def test_steps_are_exact_and_epochs_are_rounded_up() -> None:
+    stated = {"sampling": "poisson", "adjacency": ADD_REMOVE, "records": 60000, "batch": 256}
+    exact = training.epsilon(noise_multiplier=1.1, delta=1e-5, steps=14062, **stated)
+    assert exact.steps == 14062
+    assert round(exact.epsilon, 4) == 2.3816
+    assert TrainingRun.of(epochs=Fraction(1, 1000), **stated).steps == 1
+
+
+def test_a_relation_of_replacement_moves_the_sum_twice_as_far() -> None:
+    stated = {"sampling": "none", "steps": 10, "delta": 1e-5}
+    twice = training.epsilon(noise_multiplier=8.0, adjacency="replace-one", **stated)
+    once = training.epsilon(noise_multiplier=4.0, adjacency="zero-out-one", **stated)
+    assert twice.epsilon == pytest.approx(once.epsilon, rel=1e-12)
+    assert any("2 clip norms" in warning for warning in twice.warnings)
+
+
+def test_shuffled_epochs_cost_one_release_an_epoch() -> None:
+    stated = {"noise_multiplier": 1.1, "delta": 1e-5, "adjacency": "zero-out-one"}
+    shuffled = training.epsilon(sampling="shuffled", **MNIST, **stated)
+    sixty = training.epsilon(sampling="none", steps=60, **stated)
+    assert shuffled.epsilon == sixty.epsilon
+    assert round(shuffled.epsilon, 2) == 54.05
+
+
+@pytest.mark.parametrize("gamma", [1.0, 1.5, 3.0, 10.0])
+@pytest.mark.parametrize("other", [-1.0, 0.0, 0.7, 1.0])
+def test_two_shuffled_batches_stay_below_one_gaussian(gamma: float, other: float) -> None:
+    """Brute force: two records, two batches of one, the order hidden; one record is zeroed."""
+    x = np.linspace(-9, 9, 721)
+    cell = (x[1] - x[0]) ** 2
+
+    def density(first: float, second: float) -> np.ndarray:
+        return np.outer(norm.pdf(x - first), norm.pdf(x - second))
+
+    p = (density(other, 1.0) + density(1.0, other)) / 2
+    q = (density(other, 0.0) + density(0.0, other)) / 2
+    one = norm.cdf(0.5 - np.log(gamma)) - gamma * norm.cdf(-0.5 - np.log(gamma))
+    for left, right in ((p, q), (q, p)):
+        assert np.maximum(left - gamma * right, 0).sum() * cell <= one + 1e-6
+
+
+def test_what_does_not_fill_a_batch_makes_more_epochs() -> None:
+    # three batches of 30 an epoch: the tenth step opens a fourth epoch
+    run = TrainingRun.of(
+        sampling="shuffled", adjacency="replace-one", records=100, batch=30, steps=10
+    )
+    assert run.releases == 4
+
+
+def test_what_is_missing_is_asked_for_with_the_readings() -> None:
+    with pytest.raises(AmbiguousRun, match="sampling must be stated") as caught:
+        training.epsilon(noise_multiplier=1.1, delta=1e-5, **MNIST)
+    readings = {(r.run.sampling, r.run.adjacency.value): r for r in caught.value.readings}
+    assert len(readings) == 8
+    assert readings[Sampling.POISSON, ADD_REMOVE].steps == 14063
+    assert readings[Sampling.NONE, ADD_REMOVE].epsilon > 6000
+
+
+@pytest.mark.parametrize(
+    ("stated", "message"),
+    [
+        ({"sampling": "poisson", "adjacency": "replace-one"}, "no published pair"),
+        ({"sampling": "fixed-batch", "adjacency": ADD_REMOVE}, "replaced record"),
+        ({"sampling": "shuffled", "adjacency": ADD_REMOVE}, "shifts every batch"),
+        ({"sampling": "shufled", "adjacency": ADD_REMOVE}, "'shuffled'"),
+        ({"sampling": "poisson", "adjacency": "add"}, "'add-remove-one'"),
+        ({"sampling": "poisson", "adjacency": ADD_REMOVE, "steps": 5}, "not both"),
+        ({"sampling": "poisson", "adjacency": ADD_REMOVE, "batch": 60001}, "60000"),
+        ({"sampling": "poisson", "adjacency": ADD_REMOVE, "batch": 2.5}, "whole number"),
+        ({"sampling": "poisson", "adjacency": ADD_REMOVE, "rate": 1.5, "batch": None}, "rate"),
+    ],
+)
+def test_what_has_no_rule_is_refused_with_the_reason(
+    stated: dict[str, object], message: str
+) -> None:
+    whole = {**MNIST, **stated}
+    with pytest.raises(InvalidParameter, match=message):
+        training.epsilon(noise_multiplier=1.1, delta=1e-5, **whole)  # type: ignore[arg-type]
+
+
+def test_noise_and_steps_meet_the_target_and_hardly_more_does() -> None:
+    stated = {"sampling": "poisson", "adjacency": ADD_REMOVE, "rate": 0.01, "delta": 1e-6}
+    found = training.noise_multiplier(epsilon=2.0, steps=1000, **stated)
+    assert found.epsilon <= 2.0
+    less = training.epsilon(
+        noise_multiplier=found.noise_multiplier * (1 - 1e-5), steps=1000, **stated
+    )
+    assert less.epsilon > 2.0
+    most = training.steps(epsilon=2.0, noise_multiplier=found.noise_multiplier, **stated)
+    assert most.steps == 1000
+    with pytest.raises(UnattainableTarget):
+        training.steps(epsilon=1e-3, noise_multiplier=0.1, **stated)
+
+
+def test_a_promise_that_protects_nobody_is_said_to() -> None:
+    found = training.epsilon(
+        noise_multiplier=0.0, sampling="none", adjacency=ADD_REMOVE, steps=1, delta=0.1, records=100
+    )
+    assert found.epsilon == inf
+    assert any("no protection" in warning for warning in found.warnings)
+    assert any("1 / records" in warning for warning in found.warnings)
+
+
+def test_an_answer_is_one_short_line() -> None:
+    found = training.epsilon(
+        noise_multiplier=4.0, sampling="none", adjacency=ADD_REMOVE, steps=1, delta=1e-5
+    )
+    assert repr(found).startswith("ε ≤ ")
+    assert len(repr(found)) < 200
+    assert "\n" not in repr(found)
+
+
+def test_the_curve_falls_and_passes_through_the_answer() -> None:
+    stated = {"noise_multiplier": 1.0, "sampling": "none", "adjacency": ADD_REMOVE, "steps": 4}
+    found = training.curve(deltas=[1e-8, 1e-5, 1e-2], **stated)
+    assert (np.diff(found.epsilon) < 0).all()
+    assert found.epsilon[1] == training.epsilon(delta=1e-5, **stated).epsilon

@@ -1,1 +1,65 @@
-"""accounting."""
+"""What releases cost: composition, conversions, ledgers, certificates, planning.
+
+>>> from dpledger.accounting import epsilon
+>>> epsilon(noise_multiplier=4, steps=10, delta=1e-5, sampling="none", adjacency="zero-out-one")
+ε ≤ 3.3414...
+
+Names are loaded when they are asked for; everything else is importable from its module.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .check.pld_checker import check as verify
+    from .guarantees import Guarantee, guarantee
+    from .ledger import MemoryLedger, SqliteLedger
+    from .ledger.budget import Budget, BudgetExceeded
+    from .planning import calibrate_noise_multiplier, calibrate_sampling_rate, rounds_within
+    from .proof.certificate import Certificate, certify
+    from .training import curve, epsilon, noise_multiplier, steps
+
+__all__ = [
+    "Budget",
+    "BudgetExceeded",
+    "Certificate",
+    "Guarantee",
+    "MemoryLedger",
+    "SqliteLedger",
+    "calibrate_noise_multiplier",
+    "calibrate_sampling_rate",
+    "certify",
+    "curve",
+    "epsilon",
+    "guarantee",
+    "noise_multiplier",
+    "rounds_within",
+    "steps",
+    "verify",
+]
+
+_PLACES = {
+    "check.pld_checker": ("verify",),
+    "guarantees": ("Guarantee", "guarantee"),
+    "ledger": ("MemoryLedger", "SqliteLedger"),
+    "ledger.budget": ("Budget", "BudgetExceeded"),
+    "planning": ("calibrate_noise_multiplier", "calibrate_sampling_rate", "rounds_within"),
+    "proof.certificate": ("Certificate", "certify"),
+    "training": ("curve", "epsilon", "noise_multiplier", "steps"),
+}
+_OWN = {"verify": "check"}
+
+
+def __getattr__(name: str) -> object:
+    """Return a public name from its module, loaded at its first use."""
+    for place, names in _PLACES.items():
+        if name in names:
+            module = import_module(f".{place}", __name__)
+            globals()[name] = found = getattr(module, _OWN.get(name, name))
+            return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Return the public names."""
+    return __all__

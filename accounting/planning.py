@@ -37,7 +37,7 @@ from ..mechanisms.protocols import FloatArray
 from ..mechanisms.sensitivity import float_up
 from .composition import UnpricedMechanism, composed
 from .gaussian.exact import mu_from_epsilon_delta
-from .guarantee import Guarantee, epsilons_at, guarantee
+from .guarantees import Guarantee, epsilons_at, guarantee
 from .numbers.enclosure import ball_of
 from .numbers.grade import Grade
 

@@ -56,7 +56,7 @@ from ..mechanisms.events import (
 )
 from ..mechanisms.sensitivity import declared, float_up
 from .accountant import PrivacyCurve
-from .guarantee import Guarantee, epsilons_at, guarantee
+from .guarantees import Guarantee, epsilons_at, guarantee
 from .planning import calibrate_noise_multiplier, rounds_within
 
 __all__ = [

@@ -8,7 +8,7 @@ test of its guarantee that goes on from run to run: evidence adds up, and one ma
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..accounting.guarantee import guarantee
+from ..accounting.guarantees import guarantee
 from ..accounting.ledger import Ledger
 from ..accounting.ledger.ledger import RunSummary
 from ..accounting.numbers.enclosure import Enclosure

@@ -20,7 +20,7 @@ from typing import Any
 
 from ..accounting.conversions import epsilon_from_zcdp_by_orders
 from ..accounting.gaussian.exact import mu_from_epsilon_delta
-from ..accounting.guarantee import guarantee
+from ..accounting.guarantees import guarantee
 from ..accounting.numbers.enclosure import Enclosure
 from ..mechanisms.errors import Number, require_open_unit
 from ..mechanisms.events import Event, Mechanism, Parties, Repeated

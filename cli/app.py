@@ -18,6 +18,7 @@ from .membership import membership
 from .plan import plan
 from .report import report
 from .run import run as run_command
+from .training import epsilon, noise
 from .verify import verify
 from .watch import watch
 
@@ -42,9 +43,11 @@ for _command in (
     crosscheck,
     curve,
     demo,
+    epsilon,
     experiment,
     ledger,
     membership,
+    noise,
     plan,
     report,
     run_command,

@@ -8,7 +8,7 @@ import click
 import numpy as np
 from rich.table import Table
 
-from ..accounting.guarantee import epsilons_at
+from ..accounting.guarantees import epsilons_at
 from ..accounting.numbers.grade import Grade
 from ..runs.configuration import read_configuration
 from ..runs.study import plan as make_plan

@@ -19,7 +19,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-from ..accounting.guarantee import Guarantee
+from ..accounting.guarantees import Guarantee
 from ..accounting.numbers.enclosure import Enclosure, shown_down, shown_up
 from ..audits.report.outline import visible
 

@@ -13,7 +13,7 @@ import numpy as np
 from rich.table import Table
 
 from ..accounting.check.pld_checker import check
-from ..accounting.guarantee import Guarantee
+from ..accounting.guarantees import Guarantee
 from ..accounting.ledger import SqliteLedger
 from ..audits.crosscheck import MissingExtra
 from ..audits.crosscheck import crosscheck as compare

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ..accounting.guarantee import compare_conversions
+from ..accounting.guarantees import compare_conversions
 from ..mechanisms import GaussianStep
 from ..runs.configuration import read_configuration
 from ..runs.study import Plan, certified

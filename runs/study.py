@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..accounting.guarantee import Guarantee, guarantee
+from ..accounting.guarantees import Guarantee, guarantee
 from ..accounting.numbers.notions import ApproxDp
 from ..accounting.planning import calibrate_noise_multiplier
 from ..accounting.proof.certificate import Certificate, certify

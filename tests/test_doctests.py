@@ -8,7 +8,7 @@ import pytest
 
 import dpledger
 
-MODULES = [
+MODULES = ["dpledger"] + [
     found.name
     for found in pkgutil.walk_packages(dpledger.__path__, "dpledger.")
     if not found.name.endswith("__main__")

@@ -17,7 +17,7 @@ from ...mechanisms.errors import InvalidParameter, Number
 from ...mechanisms.events import Event
 from ...mechanisms.protocols import Provenance
 from ..composition import composed
-from ..guarantee import Guarantee, guarantee
+from ..guarantees import Guarantee, guarantee
 from ..numbers.grade import Grade
 from .budget import Budget
 from .rows import (
@@ -248,7 +248,7 @@ class Ledger(ABC):
         An estimate where the odometer is one: the number of events, or the time of stopping, may
         depend on what was released.
 
-        Raises as `accounting.guarantee.guarantee` and `joint_events` do.
+        Raises as `accounting.guarantees.guarantee` and `joint_events` do.
         """
         events = self.joint_events() if run is None else self.events(run)
         found = guarantee(events, delta=delta)

@@ -11,7 +11,7 @@ from fractions import Fraction
 from math import inf
 from typing import Generic
 
-from ...accounting.guarantee import Guarantee, guarantee
+from ...accounting.guarantees import Guarantee, guarantee
 from ...accounting.numbers.enclosure import Enclosure, shown_down, shown_up
 from ...mechanisms.events import Event, GaussianStep
 from ...mechanisms.sensitivity import (

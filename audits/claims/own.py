@@ -17,7 +17,7 @@ from fractions import Fraction
 from itertools import product
 from math import inf
 
-from ...accounting.guarantee import guarantee
+from ...accounting.guarantees import guarantee
 from ...accounting.numbers.enclosure import Enclosure, shown_down, shown_up
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.errors import (

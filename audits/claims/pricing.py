@@ -12,7 +12,7 @@ from math import inf
 
 from ...accounting.accountants import RdpAccountant
 from ...accounting.composition import UnpricedMechanism, composed
-from ...accounting.guarantee import Guarantee, guarantee
+from ...accounting.guarantees import Guarantee, guarantee
 from ...accounting.numbers.enclosure import Enclosure
 from ...mechanisms.encoding import event_from_json, event_to_json
 from ...mechanisms.events import (

@@ -14,7 +14,7 @@ from typing import Generic
 
 import numpy as np
 
-from ...accounting.guarantee import guarantee
+from ...accounting.guarantees import guarantee
 from ...accounting.numbers.enclosure import Enclosure, shown_down
 from ...mechanisms.curators import Curator, ReplayCurator, SamplingCurator
 from ...mechanisms.events import Event, UnprotectedRelease

@@ -6,7 +6,7 @@ from fractions import Fraction
 from math import inf
 from typing import Generic
 
-from ...accounting.guarantee import guarantee
+from ...accounting.guarantees import guarantee
 from ...accounting.numbers.enclosure import Enclosure
 from ...mechanisms.errors import Number
 from ...mechanisms.events import Event

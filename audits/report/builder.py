@@ -14,7 +14,7 @@ import numpy as np
 
 from ...accounting.composition import Composition, UnpricedMechanism
 from ...accounting.gaussian.fast import epsilon_upper
-from ...accounting.guarantee import (
+from ...accounting.guarantees import (
     Guarantee,
     compare_conversions,
     deltas_at,

@@ -9,7 +9,7 @@ from flint import arb
 from scipy.optimize import brentq
 
 from ...accounting.gaussian.exact import epsilon_from_delta, mu_from_epsilon_delta
-from ...accounting.guarantee import guarantee
+from ...accounting.guarantees import guarantee
 from ...accounting.numbers.enclosure import Enclosure, Undecided, ball_of, precision
 from ...accounting.pld import PrivacyProfile
 from ...accounting.pld.pairs import GaussianShift, Order, Sampled

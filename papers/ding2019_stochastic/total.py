@@ -7,7 +7,7 @@ from functools import lru_cache
 from math import ceil
 
 from ...accounting.gaussian.exact import mu_from_epsilon_delta
-from ...accounting.guarantee import guarantee
+from ...accounting.guarantees import guarantee
 from ...accounting.numbers.enclosure import Enclosure
 from ...audits.claims.attack import Attack
 from ...audits.claims.claim import Case, Counterexample, Derivation, Finding, Verdict

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...accounting.guarantee import guarantee
+from ...accounting.guarantees import guarantee
 from ...audits.claims.attack import Attack
 from ...audits.claims.claim import Case, Counterexample
 from ...audits.claims.gaussian_event import shift_event

@@ -5,7 +5,10 @@ from fractions import Fraction
 from functools import partial
 from math import inf
 
-from ...accounting.guarantee import Guarantee, guarantee
+from ...accounting.guarantees import (
+    Guarantee,
+    guarantee,
+)
 from ...audits.claims.auditor import at_tolerance, gaussian_steps
 from ...audits.claims.claim import Claim, ThreatModel
 from ...audits.claims.settings import require_counts, require_sizes

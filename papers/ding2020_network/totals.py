@@ -6,7 +6,7 @@ from fractions import Fraction
 from math import inf
 
 from ...accounting.conversions import epsilon_from_zcdp, rho_from_epsilon
-from ...accounting.guarantee import guarantee
+from ...accounting.guarantees import guarantee
 from ...accounting.numbers.enclosure import Enclosure
 from ...audits.claims.attack import Attack, promised_by_mu
 from ...audits.claims.auditor import EpsilonPromise, gaussian_steps

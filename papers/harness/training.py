@@ -11,7 +11,7 @@ from math import inf, isfinite
 from time import process_time
 from typing import Any
 
-from ...accounting.guarantee import guarantee
+from ...accounting.guarantees import guarantee
 from ...accounting.planning import calibrate_noise_multiplier
 from ...mechanisms import (
     Adjacency,

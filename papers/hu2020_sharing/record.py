@@ -13,7 +13,7 @@ from ...accounting.conversions import (
     classical_noise_multiplier,
     epsilon_from_zcdp,
 )
-from ...accounting.guarantee import guarantee
+from ...accounting.guarantees import guarantee
 from ...accounting.numbers.enclosure import Enclosure, ball_of, precision
 from ...audits.claims.attack import Attack, promised_by_mu
 from ...audits.claims.auditor import EpsilonPromise, SensitivityPromise

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...accounting.guarantee import guarantee
+from ...accounting.guarantees import guarantee
 from ...accounting.numbers.enclosure import Enclosure, ball_of, precision
 from ...audits.claims.attack import countable
 from ...audits.claims.auditor import gaussian_steps

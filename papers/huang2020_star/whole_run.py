@@ -7,7 +7,7 @@ from itertools import product
 
 from ...accounting.conversions import epsilon_from_moments
 from ...accounting.gaussian.exact import delta_from_epsilon, epsilon_from_delta
-from ...accounting.guarantee import guarantee
+from ...accounting.guarantees import guarantee
 from ...accounting.numbers.enclosure import Enclosure, ball_of, precision
 from ...audits.claims.attack import Attack
 from ...audits.claims.auditor import EpsilonPromise, Quantifier, gaussian_steps

@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from ...accounting.guarantee import guarantee
+from ...accounting.guarantees import guarantee
 from ...accounting.numbers.enclosure import Enclosure
 from ...audits.claims.claim import Paper
 from ...audits.claims.sweep import Sweep

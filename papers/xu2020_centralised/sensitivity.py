@@ -5,7 +5,7 @@ from fractions import Fraction
 from math import sqrt
 
 from ...accounting.gaussian.exact import delta_from_epsilon
-from ...accounting.guarantee import guarantee
+from ...accounting.guarantees import guarantee
 from ...accounting.numbers.enclosure import Enclosure
 from ...audits.claims.attack import Attack, promised_by_mu
 from ...audits.claims.auditor import SensitivityPromise, gaussian_steps

@@ -6,7 +6,7 @@ from math import log, sqrt
 
 from ...accounting.conversions import epsilon_from_rdp_mironov
 from ...accounting.gaussian.exact import mu_from_epsilon_delta
-from ...accounting.guarantee import Guarantee, guarantee
+from ...accounting.guarantees import Guarantee, guarantee
 from ...accounting.numbers.enclosure import Enclosure, ball_of, precision
 from ...audits.claims.attack import Attack
 from ...audits.claims.auditor import EpsilonPromise, gaussian_steps

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ...accounting.guarantee import Guarantee
+from ...accounting.guarantees import Guarantee
 from ...accounting.ledger import Ledger, MemoryLedger, exported, imported
 from ...accounting.proof.certificate import Certificate
 from ...mechanisms.errors import InvalidParameter

@@ -14,7 +14,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from ...accounting.guarantee import Guarantee
+from ...accounting.guarantees import Guarantee
 from ...accounting.ledger import Ledger, MemoryLedger
 from ...accounting.planning import Calibration, UnattainableTarget, calibrate_noise_multiplier
 from ...accounting.proof.certificate import Certificate, certify

@@ -1,10 +1,81 @@
-"""dpledger: a proof-carrying ledger for differential privacy."""
+"""dpledger: a proof-carrying ledger for differential privacy.
 
+>>> import dpledger as dp
+>>> dp.epsilon(noise_multiplier=1.1, records=60000, batch=256, epochs=60, delta=1e-5,
+...            sampling="poisson", adjacency="add-remove-one")
+ε ≤ 2.381689... at δ = 1e-05 (...; add-remove-one, sampling poisson; noise multiplier 1.1; ...)
+>>> dp.noise_multiplier(epsilon=2, records=60000, batch=256, epochs=60, delta=1e-5,
+...                     sampling="poisson", adjacency="add-remove-one").noise_multiplier
+1.22417...
+>>> dp.audit_claim("H-3").verdict_text
+'fails (...)'
+
+These names are the front door; they are loaded when they are asked for. Everything else is
+importable from its room: mechanisms, accounting, solvers, audits, runs, papers.
+"""
+
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .accounting.check.pld_checker import check as verify
+    from .accounting.guarantees import guarantee
+    from .accounting.ledger import SqliteLedger as Ledger
+    from .accounting.ledger.budget import Budget
+    from .accounting.proof.certificate import certify
+    from .accounting.training import curve, epsilon, noise_multiplier, steps
+    from .audits.replay import replay_attack
+    from .mechanisms.adjacency import Adjacency
+    from .papers import audit as audit_claim
 
 try:
     __version__ = version("dpledger")
 except PackageNotFoundError:  # a source tree that was never installed
     __version__ = "0+unknown"
 
-__all__ = ["__version__"]
+__all__ = [
+    "Adjacency",
+    "Budget",
+    "Ledger",
+    "__version__",
+    "audit_claim",
+    "certify",
+    "curve",
+    "epsilon",
+    "guarantee",
+    "noise_multiplier",
+    "replay_attack",
+    "steps",
+    "verify",
+]
+
+_PLACES = {
+    "Adjacency": ("mechanisms.adjacency", "Adjacency"),
+    "Budget": ("accounting.ledger.budget", "Budget"),
+    "Ledger": ("accounting.ledger", "SqliteLedger"),
+    "audit_claim": ("papers", "audit"),
+    "certify": ("accounting.proof.certificate", "certify"),
+    "curve": ("accounting.training", "curve"),
+    "epsilon": ("accounting.training", "epsilon"),
+    "guarantee": ("accounting.guarantees", "guarantee"),
+    "noise_multiplier": ("accounting.training", "noise_multiplier"),
+    "replay_attack": ("audits.replay", "replay_attack"),
+    "steps": ("accounting.training", "steps"),
+    "verify": ("accounting.check.pld_checker", "check"),
+}
+
+
+def __getattr__(name: str) -> object:
+    """Return a name of the front door from its module, loaded at its first use."""
+    if name not in _PLACES:
+        raise AttributeError(f"module 'dpledger' has no attribute {name!r}")
+    module, own = _PLACES[name]
+    found: object = getattr(import_module(f".{module}", __name__), own)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    """Return the names of the front door."""
+    return __all__

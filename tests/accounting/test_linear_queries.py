@@ -13,7 +13,7 @@ from dpledger.accounting.accountants import (
     TightAccountant,
     ZcdpAccountant,
 )
-from dpledger.accounting.guarantee import guarantee
+from dpledger.accounting.guarantees import guarantee
 from dpledger.mechanisms import (
     Adjacency,
     Audience,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpledger.accounting.guarantee import guarantee
+from dpledger.accounting.guarantees import guarantee
 from dpledger.accounting.planning import (
     UnattainableTarget,
     calibrate_noise_multiplier,

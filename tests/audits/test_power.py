@@ -13,7 +13,7 @@ from statistics import median
 import numpy as np
 import pytest
 
-from dpledger.accounting.guarantee import guarantee
+from dpledger.accounting.guarantees import guarantee
 from dpledger.accounting.pld import PrivacyProfile
 from dpledger.audits.membership import innovation_scores
 from dpledger.audits.neighbours import NeighbourPair, opposite_gradients

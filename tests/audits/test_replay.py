@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from dpledger.accounting.guarantee import guarantee
+from dpledger.accounting.guarantees import guarantee
 from dpledger.accounting.numbers.notions import Gdp
 from dpledger.audits.neighbours import flip_label, opposite_gradients
 from dpledger.audits.replay import ReplayTrials, replay_attack, replay_chunks

@@ -12,7 +12,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from dpledger.accounting.guarantee import guarantee
+from dpledger.accounting.guarantees import guarantee
 from dpledger.accounting.numbers.notions import ApproxDp, Gdp
 from dpledger.audits.bounds import Scores
 from dpledger.audits.neighbours import opposite_gradients

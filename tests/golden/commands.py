@@ -194,6 +194,11 @@ CALLS: dict[str, str] = {
         "claims check --ledger out/ledger.sqlite --promise epsilon=1,delta=1e-5 --json"
     ),
     "claims check nothing": "claims check --json",
+    "epsilon": "epsilon --noise-multiplier 2 --steps 9 --sampling none --adjacency replace-one"
+    " --delta 1e-5 --json",
+    "epsilon of what is not stated": "epsilon --noise-multiplier 2 --steps 9 --delta 1e-5 --json",
+    "noise": "noise --epsilon 2 --steps 9 --sampling none --adjacency replace-one"
+    " --delta 1e-5 --json",
     "experiment list": "experiment list --json",
     "experiment": (
         "experiment hu2020_sharing/noise_digits --quick --runs 1 --out experiments --json"

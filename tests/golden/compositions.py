@@ -18,7 +18,7 @@ from dpledger.accounting.accountants import (
     TightAccountant,
     ZcdpAccountant,
 )
-from dpledger.accounting.guarantee import deltas_at, epsilons_at, guarantee
+from dpledger.accounting.guarantees import deltas_at, epsilons_at, guarantee
 from dpledger.accounting.numbers.grade import (
     Grade,
 )

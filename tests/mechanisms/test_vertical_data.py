@@ -16,7 +16,7 @@ import pytest
 from scipy.optimize import brentq, minimize
 from scipy.special import expit
 
-from dpledger.accounting.guarantee import guarantee
+from dpledger.accounting.guarantees import guarantee
 from dpledger.mechanisms import (
     Adjacency,
     EventList,

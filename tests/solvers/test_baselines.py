@@ -21,7 +21,7 @@ from scipy.optimize import brentq, root
 
 from dpledger.accounting.accountants import RdpAccountant
 from dpledger.accounting.composition import composed
-from dpledger.accounting.guarantee import guarantee
+from dpledger.accounting.guarantees import guarantee
 from dpledger.mechanisms import (
     Adjacency,
     ClassLabels,

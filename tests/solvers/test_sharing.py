@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from dpledger.accounting.guarantee import guarantee
+from dpledger.accounting.guarantees import guarantee
 from dpledger.accounting.planning import calibrate_noise_multiplier
 from dpledger.mechanisms import (
     Adjacency,

@@ -12,7 +12,7 @@ import pytest
 
 from dpledger.accounting.conversions import epsilon_from_moments
 from dpledger.accounting.gaussian.exact import delta_from_epsilon
-from dpledger.accounting.guarantee import Guarantee, guarantee
+from dpledger.accounting.guarantees import Guarantee, guarantee
 from dpledger.accounting.planning import calibrate_noise_multiplier
 from dpledger.mechanisms import Adjacency, DataShape, Event, GaussianStep, PlanningCurator
 from dpledger.mechanisms.private_data import PrivateDataset

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dpledger.accounting.check import checker
-from dpledger.accounting.guarantee import guarantee
+from dpledger.accounting.guarantees import guarantee
 from dpledger.accounting.proof.certificate import Uncertifiable, certify
 from dpledger.mechanisms import (
     Adjacency,

@@ -5,7 +5,7 @@ from math import inf
 
 import pytest
 
-from dpledger.accounting.guarantee import guarantee
+from dpledger.accounting.guarantees import guarantee
 from dpledger.audits.claims.pricing import priced
 from dpledger.mechanisms import Adjacency, Audience, Context, Event, GaussianStep, declared
 from dpledger.mechanisms.events import (

@@ -5,7 +5,7 @@ import pytest
 from msgspec import structs
 from scipy.special import ndtri
 
-from dpledger.accounting.guarantee import guarantee
+from dpledger.accounting.guarantees import guarantee
 from dpledger.audits.assessment import assess
 from dpledger.audits.bounds import Scores
 from dpledger.audits.report import (

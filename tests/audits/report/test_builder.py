@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binomtest
 
 from dpledger.accounting.gaussian.exact import delta_from_epsilon, epsilon_from_delta
-from dpledger.accounting.guarantee import guarantee
+from dpledger.accounting.guarantees import guarantee
 from dpledger.accounting.numbers.enclosure import Enclosure
 from dpledger.audits.report import (
     ModelScore,

@@ -7,7 +7,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from dpledger.accounting.guarantee import (
+from dpledger.accounting.guarantees import (
     compare_conversions,
     deltas_at,
     epsilons_at,

@@ -1,0 +1,112 @@
+"""`dpledger epsilon` and `dpledger noise`: epsilon of anybody's training run, and its noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .output import Outcome, deliver, guarantee_data, json_option, shown
+
+if TYPE_CHECKING:
+    from ..accounting.training import TrainingCost
+
+__all__ = ["epsilon", "noise"]
+
+_OPTIONS = (
+    click.option("--sampling", help="How batches are drawn: none, poisson, fixed-batch, shuffled."),
+    click.option("--adjacency", help="add-remove-one, zero-out-one or replace-one."),
+    click.option("--records", type=int, help="Number of records, public."),
+    click.option("--batch", type=int, help="(Expected) records of a batch."),
+    click.option("--rate", type=float, help="In place of --batch / --records."),
+    click.option("--steps", type=int, help="Optimiser steps, exact."),
+    click.option("--epochs", type=float, help="In place of --steps; rounded up to whole steps."),
+    click.option("--accumulation", type=int, default=1, help="Parts a batch is computed in."),
+    click.option("--delta", type=float, required=True, help="In (0, 1), below 1 / records."),
+    click.option(
+        "--certificate",
+        "certificate_path",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="Write a certificate to this file: `dpledger verify` checks it.",
+    ),
+)
+
+
+def _training_options(command: Callable[..., None]) -> Callable[..., None]:
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return json_option(command)
+
+
+@click.command(short_help="Epsilon of a training run: records, batch, epochs, noise multiplier.")
+@click.option("--noise-multiplier", type=float, required=True, help="noise_std / clip norm.")
+@_training_options
+def epsilon(
+    noise_multiplier: float, certificate_path: Path | None, as_json: bool, **stated: Any
+) -> None:
+    """Print epsilon of a run of clipped, noised steps, of any tool: DP-SGD and the like.
+
+    Sampling and relation are never guessed: where one is missing, every reading is shown.
+
+    \b
+    dpledger epsilon --noise-multiplier 1.1 --records 60000 --batch 256 --epochs 60 \\
+        --delta 1e-5 --sampling poisson --adjacency add-remove-one
+    """
+    from ..accounting.training import epsilon as epsilon_of
+
+    found = epsilon_of(noise_multiplier=noise_multiplier, **stated)
+    deliver(_answer(found, certificate_path), as_json=as_json)
+
+
+@click.command(short_help="The least noise multiplier of a training run for a target epsilon.")
+@click.option("--epsilon", type=float, required=True, help="The target, > 0.")
+@_training_options
+def noise(epsilon: float, certificate_path: Path | None, as_json: bool, **stated: Any) -> None:
+    """Print the least noise multiplier for a target epsilon, checked on the very events.
+
+    \b
+    dpledger noise --epsilon 2 --records 60000 --batch 256 --epochs 60 \\
+        --delta 1e-5 --sampling poisson --adjacency add-remove-one
+    """
+    from ..accounting.training import noise_multiplier
+
+    found = noise_multiplier(epsilon=epsilon, **stated)
+    deliver(_answer(found, certificate_path), as_json=as_json)
+
+
+def _answer(found: TrainingCost, certificate_path: Path | None) -> Outcome:
+    run = found.run
+    if certificate_path is not None:
+        from ..accounting.proof.certificate import certify
+
+        document = certify(run.events(found.noise_multiplier), delta=found.guarantee.delta)
+        certificate_path.write_bytes(document.to_json_bytes())
+    guarantee = found.guarantee
+    rows = [
+        ("epsilon", f"{shown(guarantee.epsilon)} at delta {found.delta:g}"),
+        ("grade", f"{guarantee.grade.value}: {guarantee.method}"),
+        ("noise multiplier", f"{found.noise_multiplier:.10g} (noise_std / clip norm)"),
+        ("relation", run.adjacency.value),
+        ("sampling", run.sampling.value if run.rate is None else f"poisson, rate {run.rate:.10g}"),
+        ("releases", f"{run.releases} that a given record may be in"),
+        ("meaning", found.meaning),
+        *(("WARNING", text) for text in found.warnings),
+        *(("assumption", text) for text in guarantee.assumptions),
+    ]
+    return Outcome(
+        title="Training run",
+        data={
+            "guarantee": guarantee_data(guarantee),
+            "noise_multiplier": found.noise_multiplier,
+            "sampling": run.sampling.value,
+            "rate": run.rate,
+            "steps": run.steps,
+            "releases": run.releases,
+            "meaning": found.meaning,
+            "warnings": list(found.warnings),
+            "certificate": None if certificate_path is None else str(certificate_path),
+        },
+        rows=tuple(rows),
+    )

@@ -29,7 +29,7 @@ MAX_BYTES = 16 << 20  # of a document
 MAX_ITEMS = 500_000  # brackets and commas: bounds memory before anything is parsed
 MAX_DEPTH = 64  # of derivations
 MAX_EVENTS = 1_000_000
-MAX_WORK = 1 << 24  # entries of exposures, terms of series
+MAX_WORK = 1 << 26  # entries of exposures, terms of series
 MAX_ORDER = 512  # of a sampled step
 MAX_EXPONENT = 1 << 13  # of exp
 MAX_BITS = 1 << 12  # of precision
@@ -134,7 +134,7 @@ def log_bounds(x: Fraction, p: int) -> Interval:
 
 
 @lru_cache(maxsize=64)
-def _root_two_pi(p: int) -> Interval:
+def root_two_pi(p: int) -> Interval:
     """Enclose √(2π), with Machin's π = 16 atan(1/5) - 4 atan(1/239)."""
     w = p + 32
 
@@ -185,7 +185,7 @@ def mills_bounds(s: Fraction, p: int) -> Interval:
     # from here on each term is at most half of the one before, so the rest is below the last
     high_sum += high_term
     low_x, high_x = sqrt_bounds(s, w)
-    root, power = _root_two_pi(w), exp_bounds(s / 2, w)
+    root, power = root_two_pi(w), exp_bounds(s / 2, w)
     low = (root[0] * power[0] >> w + 1) - (high_x * high_sum >> w) - 1
     high = (root[1] * power[1] >> w + 1) + 1 - (low_x * low_sum >> w)
     return low >> (w - p), (high >> (w - p)) + 1
@@ -193,7 +193,7 @@ def mills_bounds(s: Fraction, p: int) -> Interval:
 
 def tail_bounds(s: Fraction, t: Fraction, p: int) -> Interval:
     """Enclose e^(-t/2) R(√s) / √(2π); for t = s this is Φ(-√s)."""
-    density, mills, root = exp_bounds(-t / 2, p + 4), mills_bounds(s, p + 4), _root_two_pi(p + 4)
+    density, mills, root = exp_bounds(-t / 2, p + 4), mills_bounds(s, p + 4), root_two_pi(p + 4)
     low = max(density[0] * mills[0] // root[1], 0)
     return low >> 4, (-(-density[1] * mills[1] // root[0]) >> 4) + 1
 
@@ -277,7 +277,7 @@ def _parse(document: bytes) -> Any:
         raise CertificateWrong(f"expected JSON in UTF-8: {error}") from None
 
 
-def _fields(value: Any, *names: str) -> Iterator[Any]:
+def read_fields(value: Any, *names: str) -> Iterator[Any]:
     """The values of exactly these fields, in this order."""
     if not isinstance(value, dict) or value.keys() != set(names):
         got = sorted(value) if isinstance(value, dict) else type(value).__name__
@@ -285,38 +285,43 @@ def _fields(value: Any, *names: str) -> Iterator[Any]:
     return (value[name] for name in names)
 
 
-def _list(value: Any) -> list[Any]:
+def read_list(value: Any) -> list[Any]:
     if not isinstance(value, list):
         raise CertificateWrong(f"expected a list instead got {type(value).__name__}")
     return value
 
 
-def _pair(value: Any) -> list[Any]:
-    _equal("length of a pair", len(_list(value)), 2)
-    return _list(value)
+def read_pair(value: Any) -> list[Any]:
+    require_equal("length of a pair", len(read_list(value)), 2)
+    return read_list(value)
 
 
-def _text(value: Any) -> str:
+def read_triple(value: Any) -> list[Any]:
+    require_equal("length of a triple", len(read_list(value)), 3)
+    return read_list(value)
+
+
+def read_text(value: Any) -> str:
     if not isinstance(value, str):
         raise CertificateWrong(f"expected a text instead got {type(value).__name__}")
     return value
 
 
-def _count(value: Any, least: int = 1) -> int:
+def read_count(value: Any, least: int = 1) -> int:
     if type(value) is not int or value < least:
         raise CertificateWrong(f"expected a whole number >= {least} instead got {value!r:.80}")
     return value
 
 
-def _rational(value: Any) -> Fraction:
-    found = _RATIONAL.fullmatch(_text(value))
+def read_rational(value: Any) -> Fraction:
+    found = _RATIONAL.fullmatch(read_text(value))
     if found is None or (found[2] and int(found[2]) == 0):
         raise CertificateWrong(f"expected a rational of up to 1500 digits, got {value!r:.80}")
     return Fraction(int(found[1]), int(found[2] or 1))
 
 
-def _dyadic(value: Any, most: Fraction | None = None) -> Fraction:
-    found = _DYADIC.fullmatch(_text(value))
+def read_dyadic(value: Any, most: Fraction | None = None) -> Fraction:
+    found = _DYADIC.fullmatch(read_text(value))
     if found is None or abs(int(found[2])) > 1100 or (int(found[1]) % 2 == 0 and value != "0p0"):
         raise CertificateWrong(f"expected a number such as '3p-2' instead got {value!r:.80}")
     number = int(found[1]) * Fraction(2) ** int(found[2])
@@ -335,12 +340,12 @@ def _show(value: object) -> str:
     return f"{value!s:.300}"
 
 
-def _least(what: str, stated: Fraction, least: Fraction) -> None:
+def require_least(what: str, stated: Fraction, least: Fraction) -> None:
     if stated < least:
         raise CertificateWrong(f"expected {what} >= {_show(least)} instead got {_show(stated)}")
 
 
-def _equal(what: str, got: object, expected: object) -> None:
+def require_equal(what: str, got: object, expected: object) -> None:
     if got != expected:
         raise CertificateWrong(f"expected {what} {_show(expected)} instead got {_show(got)}")
 
@@ -374,7 +379,7 @@ _SHAPES = {  # rule: (number of premises, names of its parameters)
 }
 
 
-class _Sens(NamedTuple):
+class Sens(NamedTuple):
     norm: str
     adjacency: str
     squared: Fraction
@@ -382,43 +387,45 @@ class _Sens(NamedTuple):
     reasons: frozenset[str]
 
 
-def _sensitivity(value: Any) -> _Sens:
-    norm, adjacency, squared, tree = _fields(value, "norm", "adjacency", "squared", "derivation")
+def _sensitivity(value: Any) -> Sens:
+    norm, adjacency, squared, tree = read_fields(
+        value, "norm", "adjacency", "squared", "derivation"
+    )
     if norm not in ("l1", "l2") or adjacency not in _RELATIONS:
         raise CertificateWrong(f"expected a norm and a relation instead got {norm}, {adjacency}")
     rules: set[str] = set()
     reasons: set[str] = set()
     derived = _derive(tree, norm, adjacency, rules, reasons, 0)
-    _equal("squared sensitivity", _rational(squared), derived)
-    return _Sens(norm, adjacency, derived, frozenset(rules), frozenset(reasons))
+    require_equal("squared sensitivity", read_rational(squared), derived)
+    return Sens(norm, adjacency, derived, frozenset(rules), frozenset(reasons))
 
 
 def _derive(
     node: Any, norm: str, adjacency: str, rules: set[str], reasons: set[str], depth: int
 ) -> Fraction:
     """The squared bound that a derivation concludes; it may be rounded up at every step."""
-    rule, squared, pairs, premises = _fields(node, "rule", "squared", "parameters", "premises")
-    if _text(rule) not in _SHAPES or depth > MAX_DEPTH:
+    rule, squared, pairs, premises = read_fields(node, "rule", "squared", "parameters", "premises")
+    if read_text(rule) not in _SHAPES or depth > MAX_DEPTH:
         raise CertificateWrong(f"expected a sensitivity rule up to {MAX_DEPTH} deep, got {rule!r}")
     if rule in _L2_ONLY and (norm != "l2" or adjacency not in _RECORD_RELATIONS):
         raise CertificateWrong(
             f"{rule}: expected l2 and a record relation, got {norm}, {adjacency}"
         )
     arity, names = _SHAPES[rule]
-    given = [_pair(pair) for pair in _list(pairs)]
-    _equal(f"{rule} parameters", [name for name, _ in given], list(names))
-    _equal(f"{rule} premises", len(_list(premises)), arity)
+    given = [read_pair(pair) for pair in read_list(pairs)]
+    require_equal(f"{rule} parameters", [name for name, _ in given], list(names))
+    require_equal(f"{rule} premises", len(read_list(premises)), arity)
     below = [_derive(p, norm, adjacency, rules, reasons, depth + 1) for p in premises]
     rules.add(rule)
     if rule == "declared":
-        reasons.add(_text(next(_fields(given.pop()[1], "text"))))
-    numbers = [_rational(value) for _, value in given]
+        reasons.add(read_text(next(read_fields(given.pop()[1], "text"))))
+    numbers = [read_rational(value) for _, value in given]
     if rule != "scaled" and any(x < 0 for x in numbers):
         raise CertificateWrong(
             f"{rule}: expected parameters >= 0 instead got {_show(tuple(numbers))}"
         )
-    stated = _rational(squared)
-    _least(f"{rule}: squared sensitivity", stated, _square(rule, adjacency, numbers, below))
+    stated = read_rational(squared)
+    require_least(f"{rule}: squared sensitivity", stated, _square(rule, adjacency, numbers, below))
     return stated
 
 
@@ -443,8 +450,8 @@ def _square(rule: str, adjacency: str, numbers: list[Fraction], below: list[Frac
         if penalty * modulus == 0:
             raise CertificateWrong(f"{rule}: expected penalty and modulus > 0 instead got 0")
         pull = rows * (slope + penalty * rows * radius)
-        _least("u²", u**2, pull**2 / (penalty * modulus) + (2 * rows * radius) ** 2)
-        _least("v²", v**2, tolerance**2 / (penalty * modulus))
+        require_least("u²", u**2, pull**2 / (penalty * modulus) + (2 * rows * radius) ** 2)
+        require_least("v²", v**2, tolerance**2 / (penalty * modulus))
         return (u / (2 if adjacency == "zero-out-one" else 1) + v) ** 2
     if rule == "label-dual":
         return (numbers[0 if adjacency == "zero-out-one" else 1] + 2 * numbers[2]) ** 2
@@ -453,8 +460,8 @@ def _square(rule: str, adjacency: str, numbers: list[Fraction], below: list[Frac
     if rule == "sum-of-bounded":
         return ((2 if adjacency == "replace-one" else 1) * numbers[0]) ** 2
     if rule == "sum":
-        _least("sum: u²", numbers[0] ** 2, below[0])
-        _least("sum: v²", numbers[1] ** 2, below[1])
+        require_least("sum: u²", numbers[0] ** 2, below[0])
+        require_least("sum: v²", numbers[1] ** 2, below[1])
         return (numbers[0] + numbers[1]) ** 2
     if rule == "clip":
         return min(below[0], (2 * numbers[0]) ** 2)
@@ -474,6 +481,7 @@ _NOTIONS = {  # in every notion a larger last value is the weaker statement
 _PURE = "Bun, Steinke 2016, Proposition 1.4 (pure DP is zCDP)"
 _GDP_SUM = "Dong, Roth, Su 2022, Corollary 3.3 (composition of GDP)"
 _GDP_GROUP = "Dong, Roth, Su 2022, Theorem 2.14 (GDP of groups)"
+_PAIRS = "Zhu, Dong, Wang 2022, Theorems 10 and 11 (dominating pairs)"
 _AXIOMS = {  # (rule, notion): the published theorem, for what the Coq proofs do not cover
     ("gaussian-gdp", "gdp"): "Dong, Roth, Su 2022, Theorem 2.7 (Gaussian noise is GDP)",
     ("composition", "gdp"): _GDP_SUM,
@@ -490,9 +498,8 @@ _AXIOMS = {  # (rule, notion): the published theorem, for what the Coq proofs do
     ("fixed-batch-rdp", "rdp"): (
         "Wang, Balle, Kasiviswanathan 2019, Theorem 9 (sampling a fixed batch)"
     ),
-    ("loss-distribution", "approx-dp"): (
-        "Zhu, Dong, Wang 2022, Theorems 10 and 11 (dominating pairs)"
-    ),
+    ("loss-distribution", "approx-dp"): _PAIRS,
+    ("privacy-loss", "approx-dp"): _PAIRS,
 }
 _ALWAYS = (
     "the event list is complete and says what happened",
@@ -505,10 +512,10 @@ _STOPPING = (
     "the plan is in the list"
 )
 _PARTIES = "every record belongs to one party, and who holds which record is public and fixed"
-_HIDDEN = "samples are drawn afresh, as stated, and stay hidden"
+HIDDEN = "samples are drawn afresh, as stated, and stay hidden"
 
 
-class _Priv(NamedTuple):
+class Priv(NamedTuple):
     """What one record is exposed to, {mechanism: times} or None for the whole run, costs this."""
 
     exposure: dict[int, int] | None
@@ -517,30 +524,30 @@ class _Priv(NamedTuple):
     notion: str
     values: tuple[Fraction, ...]
 
-    def costing(self, *values: Fraction) -> "_Priv":
+    def costing(self, *values: Fraction) -> "Priv":
         return self._replace(values=values)
 
-    def agrees(self, other: "_Priv") -> None:
+    def agrees(self, other: "Priv") -> None:
         """Raise unless both speak of the same relation and the same notion at the same order."""
-        _equal("premises to agree on", other[1:4], self[1:4])
-        _equal("premises to agree on order or delta", other.values[:-1], self.values[:-1])
+        require_equal("premises to agree on", other[1:4], self[1:4])
+        require_equal("premises to agree on order or delta", other.values[:-1], self.values[:-1])
 
 
-class _Run:
+class Run:
     """The mechanisms and events that a certificate speaks of, and what its steps assumed."""
 
     def __init__(self, mechanisms: Any, events: Any) -> None:
-        self.mechanisms = _list(mechanisms)
+        self.mechanisms = read_list(mechanisms)
         self._texts = [
             json.dumps(m, sort_keys=True, separators=(",", ":")) for m in self.mechanisms
         ]
         self._places = {text: i for i, text in enumerate(self._texts)}
-        _equal("number of distinct mechanisms", len(self._places), len(self._texts))
-        self._sensitivities: dict[str, _Sens] = {}
+        require_equal("number of distinct mechanisms", len(self._places), len(self._texts))
+        self._sensitivities: dict[str, Sens] = {}
         self._work = 0
         self.assumptions: set[str] = {*_ALWAYS, _STOPPING}
         self.axioms: set[str] = set()
-        self.subject = self._read_events(_list(events))
+        self.subject = self._read_events(read_list(events))
 
     def spend(self, work: int) -> None:
         self._work += work
@@ -553,15 +560,15 @@ class _Run:
         self.common: Counter[int] = Counter()
         self.own: dict[str, Counter[int]] = {}
         for event in events:
-            audience, mechanism, parties, release, round_, times = _fields(
+            audience, mechanism, parties, release, round_, times = read_fields(
                 event, "audience", "mechanism", "parties", "release", "round", "times"
             )
-            total += _count(times)
-            if total > MAX_EVENTS or _count(mechanism, 0) >= len(self._texts):
+            total += read_count(times)
+            if total > MAX_EVENTS or read_count(mechanism, 0) >= len(self._texts):
                 raise CertificateWrong(f"expected {MAX_EVENTS} events of listed mechanisms at most")
-            if audience not in ("server", "neighbours", "public") or not _text(release):
+            if audience not in ("server", "neighbours", "public") or not read_text(release):
                 raise CertificateWrong(f"expected a known audience and a release, got {audience}")
-            names = [_text(party) for party in _list(parties)]
+            names = [read_text(party) for party in read_list(parties)]
             for party in set(names):
                 self.own.setdefault(party, Counter())[mechanism] += times
             if not names:
@@ -570,7 +577,7 @@ class _Run:
                 f'{{"audience":{json.dumps(audience)},"mechanism":{self._texts[mechanism]},'
                 f'"parties":{json.dumps(names, separators=(",", ":"))},'
                 f'"release":{json.dumps(release)},'
-                f'"round":{_count(round_, 0)},"schema":1}}'
+                f'"round":{read_count(round_, 0)},"schema":1}}'
             ).encode()
             self.spend(len(written) * times // 256)
             for k in range(times):
@@ -587,16 +594,16 @@ class _Run:
         return self._places[text]
 
     def at(self, place: Any) -> Any:
-        if _count(place, 0) >= len(self.mechanisms):
+        if read_count(place, 0) >= len(self.mechanisms):
             raise CertificateWrong(f"expected a listed mechanism instead got number {place}")
         return self.mechanisms[place]
 
-    def sensitivity(self, value: Any, norm: str) -> _Sens:
+    def sensitivity(self, value: Any, norm: str) -> Sens:
         text = json.dumps(value, sort_keys=True)
         if text not in self._sensitivities:
             self._sensitivities[text] = _sensitivity(value)
         found = self._sensitivities[text]
-        _equal("norm", found.norm, norm)
+        require_equal("norm", found.norm, norm)
         self.assumptions |= {f"declared: {reason}" for reason in found.reasons}
         return found
 
@@ -606,31 +613,31 @@ class _Run:
         self.spend(len(own) * (len(self.common) + 1))
         return [dict(self.common + Counter(dict(counts))) for counts in own]
 
-    def noise(self, mechanism: Any, kind: str, scale: str, norm: str) -> tuple[_Sens, Fraction]:
+    def noise(self, mechanism: Any, kind: str, scale: str, norm: str) -> tuple[Sens, Fraction]:
         """The sensitivity of a mechanism with noise, and (sensitivity / scale)²."""
-        stated, width = _kind(mechanism, kind, "sensitivity", scale)
-        sens, squared = self.sensitivity(stated, norm), _dyadic(width) ** 2
+        stated, width = read_kind(mechanism, kind, "sensitivity", scale)
+        sens, squared = self.sensitivity(stated, norm), read_dyadic(width) ** 2
         if squared == 0 and sens.squared > 0:
             raise CertificateWrong(f"expected {scale} > 0 instead got 0: no finite cost")
         return sens, sens.squared / squared if sens.squared else Fraction(0)
 
 
-def _kind(mechanism: Any, kind: str, *names: str) -> Iterator[Any]:
+def read_kind(mechanism: Any, kind: str, *names: str) -> Iterator[Any]:
     """The fields of a mechanism, which must be of this kind."""
-    found, *fields = _fields(mechanism, "kind", *names)
-    _equal("kind", found, kind)
+    found, *fields = read_fields(mechanism, "kind", *names)
+    require_equal("kind", found, kind)
     return iter(fields)
 
 
-def _above(value: Any, least: int, strictly: bool = True) -> Fraction:
-    number = _rational(value)
+def read_above(value: Any, least: int, strictly: bool = True) -> Fraction:
+    number = read_rational(value)
     if number < least or (strictly and number == least):
         raise CertificateWrong(f"expected a number above {least} instead got {_show(number)}")
     return number
 
 
-def _delta(value: Any) -> Fraction:
-    number = _above(value, 0)
+def read_delta(value: Any) -> Fraction:
+    number = read_above(value, 0)
     if number >= 1 or number.denominator.bit_length() - number.numerator.bit_length() > 2000:
         raise CertificateWrong(f"expected delta in (2^-2000, 1) instead got {_show(number)}")
     return number
@@ -640,28 +647,28 @@ def _delta(value: Any) -> Fraction:
 # what follows from them.
 
 
-def _leaf(kind: str, norm: str, notion: str) -> Callable[[_Run, Any], _Priv]:
+def _leaf(kind: str, norm: str, notion: str) -> Callable[[Run, Any], Priv]:
     """The rule for one mechanism with noise: (Δ/scale)² in GDP, half of it in zCDP."""
 
     scale = "noise_std" if norm == "l2" else "scale"
 
-    def rule(run: _Run, place: Any) -> _Priv:
+    def rule(run: Run, place: Any) -> Priv:
         sens, ratio = run.noise(run.at(place), kind, scale, norm)
         cost = ratio if notion == "gdp" else ratio / 2
-        return _Priv({place: 1}, sens.adjacency, 1, notion, (cost,))
+        return Priv({place: 1}, sens.adjacency, 1, notion, (cost,))
 
     return rule
 
 
-def _whole_order(run: _Run, order: Any) -> int:
-    if not 2 <= _count(order) <= MAX_ORDER:
+def _whole_order(run: Run, order: Any) -> int:
+    if not 2 <= read_count(order) <= MAX_ORDER:
         raise CertificateWrong(f"expected an order in [2, {MAX_ORDER}] instead got {order}")
     run.spend(order**2)
     return int(order)
 
 
 def _require_moment(
-    run: _Run, terms: list[tuple[int, Fraction]], over: int, log_bound: Fraction
+    run: Run, terms: list[tuple[int, Fraction]], over: int, log_bound: Fraction
 ) -> None:
     """Raise unless the sum of (c / over) e^x over all terms (c, x) is at most e^log_bound."""
 
@@ -676,45 +683,49 @@ def _require_moment(
     _require("moment / e^((order - 1) epsilon)", enclose, Fraction(1), run.spend)
 
 
-def _poisson_step(run: _Run, mechanism: Any) -> tuple[_Sens, Fraction, Fraction]:
+def poisson_step(run: Run, mechanism: Any) -> tuple[Sens, Fraction, Fraction]:
     """Sensitivity, (sensitivity / noise_std)² and rate of a Gaussian step on a Poisson sample."""
-    event, rate = _kind(mechanism, "poisson-sampled", "event", "rate")
+    event, rate = read_kind(mechanism, "poisson-sampled", "event", "rate")
     sens, ratio = run.noise(event, "gaussian", "noise_std", "l2")
     if sens.adjacency not in ("add-remove-one", "zero-out-one"):
         raise CertificateWrong(f"expected add/remove or zero-out instead got {sens.adjacency}")
     if sens.adjacency == "add-remove-one" and sens.rules & {*_MEANS}:
         raise CertificateWrong("expected a sum divided by public numbers, got a renormalised mean")
-    run.assumptions.add(_HIDDEN)
-    return sens, ratio, _dyadic(rate, Fraction(1))
+    run.assumptions.add(HIDDEN)
+    return sens, ratio, read_dyadic(rate, Fraction(1))
 
 
-def _fixed_batch_step(run: _Run, mechanism: Any) -> tuple[_Sens, Fraction, Fraction]:
+def fixed_batch_step(run: Run, mechanism: Any) -> tuple[Sens, Fraction, Fraction]:
     """Sensitivity, (sensitivity / noise_std)² and share of a Gaussian step on a fixed batch."""
     names = ("event", "batch", "records")
-    event, batch, records = _kind(mechanism, "sampled-without-replacement", *names)
+    event, batch, records = read_kind(mechanism, "sampled-without-replacement", *names)
     sens, ratio = run.noise(event, "gaussian", "noise_std", "l2")
-    _equal("adjacency", sens.adjacency, "replace-one")
-    if _count(batch) > _count(records):
+    require_equal("adjacency", sens.adjacency, "replace-one")
+    if read_count(batch) > read_count(records):
         raise CertificateWrong(f"expected a batch of at most {records} records, got {batch}")
-    run.assumptions.add(_HIDDEN)
+    run.assumptions.add(HIDDEN)
     return sens, ratio, Fraction(batch, records)
 
 
-def _poisson_rdp(run: _Run, place: Any, order: Any, epsilon: Any) -> _Priv:
+def _poisson_rdp(run: Run, place: Any, order: Any, epsilon: Any) -> Priv:
     """The sum of C(α,k) q^k (1-q)^(α-k) e^(k(k-1)Δ²/(2σ²)) over k <= α bounds e^((α-1)ε)."""
-    sens, ratio, q = _poisson_step(run, run.at(place))
-    a, bound, n, d = _whole_order(run, order), _above(epsilon, 0, False), *q.as_integer_ratio()
+    sens, ratio, q = poisson_step(run, run.at(place))
+    a, bound, n, d = _whole_order(run, order), read_above(epsilon, 0, False), *q.as_integer_ratio()
     terms = [
         (comb(a, k) * n**k * (d - n) ** (a - k), k * (k - 1) * ratio / 2) for k in range(a + 1)
     ]
     _require_moment(run, terms, d**a, (a - 1) * bound)
-    return _Priv({place: 1}, sens.adjacency, 1, "rdp", (Fraction(a), bound))
+    return Priv({place: 1}, sens.adjacency, 1, "rdp", (Fraction(a), bound))
 
 
-def _fixed_batch_rdp(run: _Run, place: Any, order: Any, epsilon: Any) -> _Priv:
+def _fixed_batch_rdp(run: Run, place: Any, order: Any, epsilon: Any) -> Priv:
     """1 + γ² C(α,2) min(4(e^ε₂ - 1), 2 e^ε₂) + Σ_(j>=3) 2 γ^j C(α,j) e^((j-1)ε_j) bounds it."""
-    sens, ratio, share = _fixed_batch_step(run, run.at(place))
-    a, bound, n, d = _whole_order(run, order), _above(epsilon, 0, False), *share.as_integer_ratio()
+    sens, ratio, share = fixed_batch_step(run, run.at(place))
+    a, bound, n, d = (
+        _whole_order(run, order),
+        read_above(epsilon, 0, False),
+        *share.as_integer_ratio(),
+    )
     pairs = comb(a, 2) * n**2 * d ** (a - 2)
     # either bound holds; the first is smaller while e^ε₂ < 2
     small = ratio <= Fraction(9, 13)
@@ -724,11 +735,11 @@ def _fixed_batch_rdp(run: _Run, place: Any, order: Any, epsilon: Any) -> _Priv:
         (2 * comb(a, j) * n**j * d ** (a - j), j * (j - 1) * ratio / 2) for j in range(3, a + 1)
     ]
     _require_moment(run, terms, d**a, (a - 1) * bound)
-    return _Priv({place: 1}, sens.adjacency, 1, "rdp", (Fraction(a), bound))
+    return Priv({place: 1}, sens.adjacency, 1, "rdp", (Fraction(a), bound))
 
 
-def _composition(run: _Run, times: Any, *premises: _Priv) -> _Priv:
-    counts = [_count(n) for n in _list(times)]
+def _composition(run: Run, times: Any, *premises: Priv) -> Priv:
+    counts = [read_count(n) for n in read_list(times)]
     if not premises or len(counts) != len(premises):
         raise CertificateWrong(f"expected times for {len(premises)} >= 1 premises, got {counts}")
     first = premises[0]
@@ -747,31 +758,31 @@ def _composition(run: _Run, times: Any, *premises: _Priv) -> _Priv:
     return first._replace(exposure=dict(exposure), values=(*first.values[:-1], total))
 
 
-def _repeated(run: _Run, place: Any, *premises: _Priv) -> _Priv:
-    event, times = _kind(run.at(place), "repeated", "event", "times")
-    _equal("number of premises", len(premises), 1)
-    _equal("exposure", premises[0].exposure, {run.place(event): 1})
+def _repeated(run: Run, place: Any, *premises: Priv) -> Priv:
+    event, times = read_kind(run.at(place), "repeated", "event", "times")
+    require_equal("number of premises", len(premises), 1)
+    require_equal("exposure", premises[0].exposure, {run.place(event): 1})
     return _composition(run, [times], *premises)._replace(exposure={place: 1})
 
 
-def _largest(premises: tuple[_Priv, ...]) -> tuple[Fraction, ...]:
+def _largest(premises: tuple[Priv, ...]) -> tuple[Fraction, ...]:
     for premise in premises:
         premises[0].agrees(premise)
     return max(premise.values for premise in premises)
 
 
-def _parties(run: _Run, place: Any, *premises: _Priv) -> _Priv:
-    (parts,) = _kind(run.at(place), "parties", "parts")
-    pairs = [_pair(part) for part in _list(parts)]
-    if not premises or len({_text(name) for name, _ in pairs}) < len(pairs):
+def _parties(run: Run, place: Any, *premises: Priv) -> Priv:
+    (parts,) = read_kind(run.at(place), "parties", "parts")
+    pairs = [read_pair(part) for part in read_list(parts)]
+    if not premises or len({read_text(name) for name, _ in pairs}) < len(pairs):
         raise CertificateWrong("expected premises, one a party, and each party once")
-    exposures = [dict(Counter(map(run.place, held))) for _, held in pairs if _list(held)]
-    _equal("exposures", [premise.exposure for premise in premises], exposures)
+    exposures = [dict(Counter(map(run.place, held))) for _, held in pairs if read_list(held)]
+    require_equal("exposures", [premise.exposure for premise in premises], exposures)
     run.assumptions.add(_PARTIES)
     return premises[0]._replace(exposure={place: 1}, values=_largest(premises))
 
 
-def _events(run: _Run, *premises: _Priv) -> _Priv:
+def _events(run: Run, *premises: Priv) -> Priv:
     views = {frozenset(view.items()) for view in run.views()}
     covered = {frozenset((premise.exposure or {}).items()) for premise in premises}
     if not premises or views != covered:
@@ -782,48 +793,48 @@ def _events(run: _Run, *premises: _Priv) -> _Priv:
     return premises[0]._replace(exposure=None, values=_largest(premises))
 
 
-def _weaken(run: _Run, value: Any, premise: _Priv) -> _Priv:
-    number = _rational(value)
-    _least("the weaker value", number, premise.values[-1])
+def _weaken(run: Run, value: Any, premise: Priv) -> Priv:
+    number = read_rational(value)
+    require_least("the weaker value", number, premise.values[-1])
     return premise.costing(*premise.values[:-1], number)
 
 
-def _post_processing(run: _Run, function: Any, premise: _Priv) -> _Priv:
-    run.assumptions.add(f"reads released messages only: {_text(function)}")
+def _post_processing(run: Run, function: Any, premise: Priv) -> Priv:
+    run.assumptions.add(f"reads released messages only: {read_text(function)}")
     return premise
 
 
-def _given(run: _Run, statement: Any, premise: _Priv) -> _Priv:
-    run.assumptions.add(f"taken for granted: {_text(statement)}")
+def _given(run: Run, statement: Any, premise: Priv) -> Priv:
+    run.assumptions.add(f"taken for granted: {read_text(statement)}")
     return premise
 
 
-def _enlarged(run: _Run, premise: _Priv, size: int) -> _Priv:
+def _enlarged(run: Run, premise: Priv, size: int) -> Priv:
     if premise.notion not in ("gdp", "zcdp") or premise.group != 1:
         raise CertificateWrong(f"expected GDP or zCDP of one record, got {premise.notion}")
     return premise._replace(group=size, values=(premise.values[0] * size**2,))
 
 
-def _group(run: _Run, size: Any, premise: _Priv) -> _Priv:
-    return _enlarged(run, premise, _count(size))
+def _group(run: Run, size: Any, premise: Priv) -> Priv:
+    return _enlarged(run, premise, read_count(size))
 
 
-def _replace_one(run: _Run, premise: _Priv) -> _Priv:
+def _replace_one(run: Run, premise: Priv) -> Priv:
     if premise.adjacency not in ("add-remove-one", "zero-out-one"):
         raise CertificateWrong(f"expected add/remove or zero-out instead got {premise.adjacency}")
     return _enlarged(run, premise, 2)._replace(adjacency="replace-one", group=1)
 
 
-def _zcdp_rdp(run: _Run, order: Any, premise: _Priv) -> _Priv:
-    _equal("notion", premise.notion, "zcdp")
-    alpha = _above(order, 1)
+def _zcdp_rdp(run: Run, order: Any, premise: Priv) -> Priv:
+    require_equal("notion", premise.notion, "zcdp")
+    alpha = read_above(order, 1)
     return premise._replace(notion="rdp", values=(alpha, alpha * premise.values[0]))
 
 
-def _rdp_approx(run: _Run, delta: Any, epsilon: Any, premise: _Priv) -> _Priv:
+def _rdp_approx(run: Run, delta: Any, epsilon: Any, premise: Priv) -> Priv:
     """(α-1)(ε-τ) >= ln(1/δ) + (α-1) ln(1-1/α) - ln α."""
-    _equal("notion", premise.notion, "rdp")
-    (alpha, rdp), d, e = premise.values, _delta(delta), _above(epsilon, 0, False)
+    require_equal("notion", premise.notion, "rdp")
+    (alpha, rdp), d, e = premise.values, read_delta(delta), read_above(epsilon, 0, False)
 
     def enclose(p: int) -> Interval:
         first, last = log_bounds(1 / d, p), log_bounds(alpha, p)
@@ -834,9 +845,9 @@ def _rdp_approx(run: _Run, delta: Any, epsilon: Any, premise: _Priv) -> _Priv:
     return premise._replace(notion="approx-dp", values=(d, e))
 
 
-def _gdp_approx(run: _Run, delta: Any, epsilon: Any, premise: _Priv) -> _Priv:
-    _equal("notion", premise.notion, "gdp")
-    d, e, (mu_squared,) = _delta(delta), _above(epsilon, 0, False), premise.values
+def _gdp_approx(run: Run, delta: Any, epsilon: Any, premise: Priv) -> Priv:
+    require_equal("notion", premise.notion, "gdp")
+    d, e, (mu_squared,) = read_delta(delta), read_above(epsilon, 0, False), premise.values
     if mu_squared > 0:
         bits = 64 + d.denominator.bit_length() - d.numerator.bit_length()
         enclose = partial(delta_bounds, mu_squared, e)
@@ -844,7 +855,7 @@ def _gdp_approx(run: _Run, delta: Any, epsilon: Any, premise: _Priv) -> _Priv:
     return premise._replace(notion="approx-dp", values=(d, e))
 
 
-Rules = dict[str, tuple[Callable[..., _Priv], tuple[str, ...], int]]
+Rules = dict[str, tuple[Callable[..., Priv], tuple[str, ...], int]]
 _RULES: Rules = {
     # name: (function, names of its parameters, number of premises or -1 for any)
     "gaussian-gdp": (_leaf("gaussian", "l2", "gdp"), ("mechanism",), 0),
@@ -869,26 +880,28 @@ _RULES: Rules = {
 }
 
 
-def _step(run: _Run, node: Any, earlier: list[_Priv], rules: Rules = _RULES) -> _Priv:
-    rule, parameters, premises, conclusion = _fields(
+def _step(run: Run, node: Any, earlier: list[Priv], rules: Rules = _RULES) -> Priv:
+    rule, parameters, premises, conclusion = read_fields(
         node, "rule", "parameters", "premises", "conclusion"
     )
-    if _text(rule) == "loss-distribution" and rule not in rules:
+    if read_text(rule) in ("loss-distribution", "privacy-loss") and rule not in rules:
         raise Undecided("loss distributions are recomputed by pld_checker.py")
     if rule not in rules:
         raise CertificateWrong(f"expected one of {sorted(rules)} instead got {rule!r:.80}")
     function, names, arity = rules[rule]
-    places = [_count(place, 0) for place in _list(premises)]
+    places = [read_count(place, 0) for place in read_list(premises)]
     if any(place >= len(earlier) for place in places) or arity not in (-1, len(places)):
         raise CertificateWrong(f"expected {arity} premises among earlier nodes, got {places}")
-    found = function(run, *_fields(parameters, *names), *(earlier[place] for place in places))
+    found = function(run, *read_fields(parameters, *names), *(earlier[place] for place in places))
     if (rule, found.notion) in _AXIOMS:
         run.axioms.add(_AXIOMS[rule, found.notion])
     labels = _NOTIONS[found.notion]
-    adjacency, group, notion, *values = _fields(conclusion, "adjacency", "group", "notion", *labels)
-    stated = (adjacency, _count(group), notion)
-    _equal("conclusion", stated, (found.adjacency, found.group, found.notion))
-    _equal(f"conclusion {labels}", tuple(_rational(v) for v in values), found.values)
+    adjacency, group, notion, *values = read_fields(
+        conclusion, "adjacency", "group", "notion", *labels
+    )
+    stated = (adjacency, read_count(group), notion)
+    require_equal("conclusion", stated, (found.adjacency, found.group, found.notion))
+    require_equal(f"conclusion {labels}", tuple(read_rational(v) for v in values), found.values)
     return found
 
 
@@ -905,15 +918,15 @@ def check(document: bytes, more: Rules | None = None) -> Verdict:
 
 
 def _check(document: bytes, rules: Rules) -> Verdict:
-    form, subject, mechanisms, events, nodes, assumptions, axioms = _fields(
+    form, subject, mechanisms, events, nodes, assumptions, axioms = read_fields(
         _parse(document),
         *("format", "subject", "mechanisms", "events", "nodes", "assumptions", "axioms"),
     )
-    _equal("format", form, FORMAT)
-    run = _Run(mechanisms, events)
-    _equal("subject", subject, run.subject)
-    proved: list[_Priv] = []
-    for i, node in enumerate(_list(nodes)):
+    require_equal("format", form, FORMAT)
+    run = Run(mechanisms, events)
+    require_equal("subject", subject, run.subject)
+    proved: list[Priv] = []
+    for i, node in enumerate(read_list(nodes)):
         try:
             proved.append(_step(run, node, proved, rules))
         except (CertificateWrong, Undecided) as error:
@@ -923,8 +936,8 @@ def _check(document: bytes, rules: Rules) -> Verdict:
         raise CertificateWrong("expected the last node to speak of all events instead got a part")
     expected = sorted(run.assumptions)
     if assumptions != sorted(run.assumptions - {_STOPPING}):
-        _equal("assumptions", assumptions, expected)
-    _equal("axioms", axioms, sorted(run.axioms))
+        require_equal("assumptions", assumptions, expected)
+    require_equal("axioms", axioms, sorted(run.axioms))
     last = proved[-1]
     return Verdict(
         subject=run.subject,

@@ -1,357 +1,233 @@
-"""Checks certificates that hold privacy-loss distributions, by recomputing these in integers.
+"""Checks certificates that rest on distributions of the privacy loss, by recomputing these.
 
-    python pld_checker.py run.cert.json        (checker.py beside it, nothing else)
+    python pld_checker.py run.cert.json        (checker.py, losses.py and one_step.py beside it)
 
-The distribution of the privacy loss of one step is put on a grid so that it dominates (connecting
-the dots: Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022), with probabilities rounded up to whole
-multiples of 2^-bits. Steps are composed by exact products of integer polynomials: whatever leaves
-the window at the top counts as lost, whatever leaves it at the bottom is moved up. Every number is
-an upper bound, so the delta in the end is one. FLINT multiplies if it is installed; the numbers are
-the same without.
+A distribution is a list of whole numbers, each an upper bound (`losses`); that of one step comes
+from enclosures of the distribution functions of its dominating pair (`one_step`). Which mechanism
+has which pair, and under what conditions, stands here. FLINT multiplies if it is installed; the
+numbers are the same without.
 """
 
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from math import log
 from typing import Any, NamedTuple
 
 try:
-    from . import checker
-except ImportError:  # run as a file, with checker.py beside it
+    from . import checker, losses, one_step
+except ImportError:  # run as a file, with the others beside it
     import checker  # type: ignore[import-not-found, no-redef]
+    import losses  # type: ignore[import-not-found, no-redef]
+    import one_step  # type: ignore[import-not-found, no-redef]
 
-MAX_REACH = 1 << 15  # multiples of the step
+MAX_REACH = 1 << 15  # multiples of the step, in nodes of the first kind
 MAX_BITS = 512
-MAX_LOSS = 512
+MAX_LOSS = 512  # of one step
+MAX_DIGITS = 400
+MAX_LEVELS = 128
 
-Interval = tuple[int, int]
-Polynomial = list[int]
-
-
-def multiply_packed(first: Polynomial, second: Polynomial) -> Polynomial:
-    """The coefficients of a product of polynomials, coefficients >= 0 packed into one integer."""
-    length = len(first) + len(second) - 1
-    bits = max(first).bit_length() + max(second).bit_length() + length.bit_length()
-    width = bits // 8 + 1
-
-    def packed(values: Polynomial) -> int:
-        return int.from_bytes(b"".join(v.to_bytes(width, "little") for v in values), "little")
-
-    whole = (packed(first) * packed(second)).to_bytes(width * length + 1, "little")
-    return [int.from_bytes(whole[i * width : (i + 1) * width], "little") for i in range(length)]
-
-
-def multiply_by_flint(first: Polynomial, second: Polynomial) -> Polynomial:
-    """The same, by FLINT."""
-    found = [int(c) for c in (fmpz_poly(first) * fmpz_poly(second)).coeffs()]
-    return found + [0] * (len(first) + len(second) - 1 - len(found))
-
-
-try:
-    from flint import fmpz_poly
-except ImportError:
-    multiply = multiply_packed
-else:
-    multiply = multiply_by_flint
+Way = Callable[[one_step.Lattice, list[one_step.Dot]], losses.Loss]
 
 
 class Grid(NamedTuple):
-    """Losses are up to `reach` multiples of `step` from zero; masses are multiples of 2^-bits."""
+    """Where and how finely to compute; see `losses.Plan` and `one_step.Lattice`."""
 
     step: Fraction
-    reach: int
-    bits: int
+    dense: int
+    digits: int
+    plan: losses.Plan
 
 
-class Loss(NamedTuple):
-    """Upper bounds on the probabilities of losses first, first + 1, ..., and of a loss beyond."""
+class Step(NamedTuple):
+    """A pair that is composed `times` times; `glued`, if both orders are one loss."""
 
-    first: int
-    masses: Polynomial
-    lost: int
-
-
-class Pair(NamedTuple):
-    """Normal(0, 1) against itself with Normal(mu, 1) mixed in: mu squared and the rate of it."""
-
-    mu_squared: Fraction
-    rate: Fraction
+    pair: one_step.Pair
+    glued: bool
+    times: int
+    level: int
 
 
-# --- one step ----------------------------------------------------------------------------------
+# --- which mechanism has which pair -------------------------------------------------------------
+
+_BOTH_ORDERS = ("add-remove-one", "zero-out-one")
 
 
-class _Cut(NamedTuple):
-    """Where the loss of a pair passes a multiple of the step: Phi(x), Phi(x - mu), e^loss."""
-
-    without: Interval
-    with_it: Interval
-    exp_loss: Interval
-
-
-def _normal_cdf(low: Fraction, high: Fraction, p: int) -> Interval:
-    """Enclose Phi over [low, high], a short interval; the density is below 2/5."""
-    x = Fraction(int((low + high) * (1 << p)), 2 << p)
-    below, above = checker.tail_bounds(x * x, x * x, p)
-    if x > 0:
-        below, above = (1 << p) - above, (1 << p) - below
-    slack = int((high - low) * (1 << p)) + 2
-    return max(below - slack, 0), min(above + slack, 1 << p)
-
-
-def _cut(pair: Pair, mu: tuple[Fraction, Fraction], loss: Fraction, p: int) -> _Cut:
-    """The loss ln(1 - q + q e^(mu x - mu²/2)) grows in x; solve for x and take Phi there."""
-    exp_loss = checker.exp_bounds(loss, p)
-    ends = [(Fraction(e, 1 << p) - 1) / pair.rate + 1 for e in exp_loss]
-    if ends[1] <= 0:
-        return _Cut((0, 0), (0, 0), exp_loss)
-    # near the least loss of all only an upper end is known: Phi is between 0 and there
-    logs = [checker.log_bounds(max(ends[0], ends[1] / 2), p)[0], checker.log_bounds(ends[1], p)[1]]
-    quotients = [Fraction(z, 1 << p) / m for z in logs for m in mu]
-    low, high = min(quotients), max(quotients)
-    halves = mu[0] / 2, mu[1] / 2
-    without = _normal_cdf(low + halves[0], high + halves[1], p)
-    with_it = _normal_cdf(low - halves[1], high - halves[0], p)
-    if ends[0] <= 0 or ends[0] < ends[1] / 2:
-        without, with_it = (0, without[1]), (0, with_it[1])
-    return _Cut(without, with_it, exp_loss)
-
-
-def _cuts(pair: Pair, grid: Grid, p: int) -> tuple[int, list[_Cut]]:
-    """The first index and the cuts from there on, as far as there is any mass to speak of."""
-    root = checker.sqrt_bounds(pair.mu_squared, p)
-    mu = (Fraction(root[0], 1 << p), Fraction(root[1], 1 << p))
-    unit = 1 << (p - grid.bits)
-
-    def walk(towards: int, done: Callable[[_Cut], bool]) -> list[_Cut]:
-        found: list[_Cut] = []
-        for index in range(0, towards * (grid.reach + 1), towards):
-            found.append(_cut(pair, mu, index * grid.step, p))
-            if done(found[-1]):
-                break
-        return found
-
-    up = walk(1, lambda cut: (1 << p) - cut.with_it[0] <= unit)
-    down = walk(-1, lambda cut: cut.without[1] <= unit and cut.exp_loss[1] < 1 << p)
-    return 1 - len(down), [*down[:0:-1], *up]
-
-
-def _difference(low: Interval, high: Interval) -> Interval:
-    return max(high[0] - low[1], 0), max(high[1] - low[0], 0)
-
-
-def _mixed(rate: Fraction, without: Interval, with_it: Interval) -> Interval:
-    n, d = rate.numerator, rate.denominator
-    low, high = ((d - n) * a + n * b for a, b in zip(without, with_it, strict=True))
-    return low // d, -(-high // d)
-
-
-def _split(first: Interval, second: Interval, ends: tuple[Interval, Interval], p: int) -> Interval:
-    """Upper bounds on the masses at the lower and the upper end of a cell of losses.
-
-    Together they have the probability of the cell under the first law, `first`, and, weighted with
-    e^-loss, that under the second. Then the profile is its own chord between the ends.
-    """
-    (e_low, e_high), one = ends, 1 << p
-    # lower: (Q e^(l+h) - P) / (e^h - 1); upper: (P - Q e^l) / (1 - e^-h); e^h = e_high / e_low
-    growth = (e_high[0] << p) // e_low[1] - one
-    shrink = one - -(-(e_low[1] << p) // e_high[0])
-    at_low = -(-second[1] * e_high[1] >> p) - first[0]
-    at_high = first[1] - (second[0] * e_low[0] >> p)
-    return -(-max(at_low, 0) * one // growth), -(-max(at_high, 0) * one // shrink)
-
-
-class _Step:
-    """One step on the grid, mass by mass at precision p, in the order asked for."""
-
-    def __init__(self, pair: Pair, grid: Grid) -> None:
-        self._pair = pair
-        self._shift = 64 + 2 * int(grid.reach * grid.step) + grid.step.denominator.bit_length()
-        self._p = grid.bits + self._shift
-        self._one = 1 << self._p
-        self._start, self._cuts = _cuts(pair, grid, self._p)
-
-    def _mixture(self, without: Interval, with_it: Interval) -> Interval:
-        return _mixed(self._pair.rate, without, with_it)
-
-    def _cells(self, least: int) -> Iterator[tuple[int, Interval, Interval]]:
-        """Index, probability with the record present and without it, of cells from `least` on."""
-        for i in range(max(least - self._start, 0), len(self._cuts) - 1):
-            below, above = self._cuts[i], self._cuts[i + 1]
-            without = _difference(below.without, above.without)
-            with_it = _difference(below.with_it, above.with_it)
-            yield self._start + i, self._mixture(without, with_it), without
-
-    def _removed(self, least: int, masses: Counter[int]) -> int:
-        """Losses with the record's data set first: add masses, return what lies beyond."""
-        for index, mixture, without in self._cells(least):
-            ends = self._cuts[index - self._start], self._cuts[index - self._start + 1]
-            low, high = _split(mixture, without, (ends[0].exp_loss, ends[1].exp_loss), self._p)
-            masses[index] += low
-            masses[index + 1] += high
-        return self._one - self._mixture(self._cuts[-1].without, self._cuts[-1].with_it)[0]
-
-    def _added(self, least: int, masses: Counter[int]) -> None:
-        """Losses with the record's data set second: the same cells, seen from the other side."""
-        for index, mixture, without in self._cells(least):
-            ends = self._cuts[index - self._start + 1], self._cuts[index - self._start]
-            low, high = _split(
-                without, mixture, (self._inverse(ends[0]), self._inverse(ends[1])), self._p
-            )
-            masses[-index - 1] += low
-            masses[-index] += high
-        masses[1 - self._start - len(self._cuts)] += self._one - self._cuts[-1].without[0]
-
-    def _inverse(self, cut: _Cut) -> Interval:
-        low, high = cut.exp_loss
-        return self._one * self._one // high, -(-self._one * self._one // low)
-
-    def _rounded(self, masses: Counter[int], lost: int) -> Loss:
-        first, last = min(masses), max(masses)
-        return Loss(
-            first,
-            [-(-masses[i] >> self._shift) for i in range(first, last + 1)],
-            -(-lost >> self._shift),
-        )
-
-    def removed(self) -> Loss:
-        masses: Counter[int] = Counter()
-        lost = self._removed(self._start, masses)
-        first = self._cuts[0]
-        masses[self._start] += self._mixture(first.without, first.with_it)[1]
-        return self._rounded(masses, lost)
-
-    def added(self) -> Loss:
-        masses: Counter[int] = Counter()
-        self._added(self._start, masses)
-        return self._rounded(masses, self._cuts[0].without[1])
-
-    def glued(self) -> Loss:
-        """One distribution for both orders of a symmetric relation.
-
-        Its profile is that of `removed` for losses above zero, that of `added` below; whatever
-        probability is left has loss zero. Source: Zhu, Dong, Wang 2022, Theorem 11.
-        """
-        masses: Counter[int] = Counter()
-        lost = self._removed(0, masses)
-        self._added(0, masses)
-        middle = self._cuts[-self._start]
-        mixture = self._mixture(middle.without, middle.with_it)
-        masses[0] += max(mixture[1] + middle.without[1] - self._one, 0)
-        return self._rounded(masses, lost)
-
-
-# --- composition -------------------------------------------------------------------------------
-
-
-def composed(first: Loss, second: Loss, grid: Grid) -> Loss:
-    """The distribution of the sum of two losses."""
-    one_up = (1 << grid.bits) - 1
-    masses = [m + one_up >> grid.bits for m in multiply(first.masses, second.masses)]
-    lost = first.lost * (sum(second.masses) + second.lost) + second.lost * sum(first.masses)
-    return _within(Loss(first.first + second.first, masses, lost + one_up >> grid.bits), grid)
-
-
-def _within(loss: Loss, grid: Grid) -> Loss:
-    """Move what is below the window up to its lower edge, count what is above it as lost."""
-    first, masses, lost = loss
-    if (over := first + len(masses) - 1 - grid.reach) > 0:
-        lost += sum(masses[-over:])
-        masses = masses[:-over] or [0]
-    if (under := -grid.reach - first) > 0:
-        masses = [sum(masses[: under + 1]), *masses[under + 1 :]]
-        first = -grid.reach
-    return Loss(first, masses, lost)
-
-
-def power(loss: Loss, times: int, grid: Grid) -> Loss:
-    """The distribution of a sum of `times` independent losses."""
-    total: Loss | None = None
-    loss = _within(loss, grid)
-    while True:
-        if times % 2:
-            total = loss if total is None else composed(total, loss, grid)
-        times //= 2
-        if times == 0:
-            assert total is not None
-            return total
-        loss = composed(loss, loss, grid)
-
-
-def delta_upper(loss: Loss, epsilon: Fraction, grid: Grid) -> Fraction:
-    """An upper bound on the sum of mass · (1 - e^(epsilon - loss)) over losses above epsilon."""
-    p, total = 64, loss.lost << 64
-    for i, mass in enumerate(loss.masses):
-        excess = (loss.first + i) * grid.step - epsilon
-        if excess > 0 and mass:
-            total += mass * ((1 << p) - checker.exp_bounds(-excess, p)[0])
-    return Fraction(total, 1 << (grid.bits + p))
-
-
-# --- the rule ----------------------------------------------------------------------------------
-
-
-def _steps(run: checker._Run, place: int) -> tuple[str, Pair, int]:
-    """The relation and the pair of one step of a listed mechanism, and its number of steps."""
+def _unrepeated(run: checker.Run, place: int) -> tuple[Any, int]:
     mechanism, times = run.at(place), 1
     while isinstance(mechanism, dict) and mechanism.get("kind") == "repeated":
-        mechanism, n = checker._kind(mechanism, "repeated", "event", "times")
-        times *= checker._count(n)
+        mechanism, n = checker.read_kind(mechanism, "repeated", "event", "times")
+        times *= checker.read_count(n)
+    return mechanism, times
+
+
+def _pairs(run: checker.Run, mechanism: Any) -> tuple[str, Iterator[tuple[one_step.Pair, bool]]]:
+    """The relation of a mechanism, and the pairs that together dominate it."""
     kind = mechanism.get("kind") if isinstance(mechanism, dict) else None
+    rate, glued = Fraction(1), False
     if kind == "poisson-sampled":
-        sens, ratio, rate = checker._poisson_step(run, mechanism)
+        sens, ratio, rate = checker.poisson_step(run, mechanism)
     elif kind == "sampled-without-replacement":
-        sens, ratio, rate = checker._fixed_batch_step(run, mechanism)
+        sens, ratio, rate = checker.fixed_batch_step(run, mechanism)
+        glued = True
     else:
-        (sens, ratio), rate = run.noise(mechanism, "gaussian", "noise_std", "l2"), Fraction(1)
-    return sens.adjacency, Pair(ratio, rate), times
+        sens, ratio = run.noise(mechanism, "gaussian", "noise_std", "l2")
+
+    def found() -> Iterator[tuple[one_step.Pair, bool]]:
+        base = one_step.GaussianShift(ratio)
+        if ratio > 0 and rate > 0:
+            yield (base if rate == 1 else one_step.Sampled(base, rate)), glued
+
+    return sens.adjacency, found()
 
 
-def _grid(run: checker._Run, step: Any, reach: Any, bits: Any) -> Grid:
-    grid = Grid(checker._above(step, 0), checker._count(reach), checker._count(bits))
-    if grid.reach > MAX_REACH or grid.bits > MAX_BITS or grid.reach * grid.step > MAX_LOSS:
-        raise checker.CertificateWrong(f"expected a grid within the limits instead got {grid}")
+# --- composition --------------------------------------------------------------------------------
+
+
+def _bits(steps: list[Step], grid: Grid) -> int:
+    """A precision that leaves the masses, divided by the step, right to about one unit.
+
+    More bits than needed cost time, fewer a larger delta: nothing else depends on this.
+    """
+    tail = grid.digits * log(10)
+    top = max(step.pair.highest(tail) for step in steps)
+    if not top <= MAX_LOSS:
+        raise checker.Undecided(f"expected losses up to {MAX_LOSS} in one step, got {top:.6g}")
+    return (
+        7 * grid.digits // 2
+        + 64
+        + 3 * int(top)
+        + 2 * grid.step.denominator.bit_length()
+        + max(step.pair.precision for step in steps)
+    )
+
+
+def compositions(
+    steps: list[Step], relation: str, grid: Grid, spend: Callable[[int], None]
+) -> Iterator[tuple[losses.Loss, Fraction]]:
+    """The loss of all steps, and its step, for each order of the data sets that matters."""
+    p, unit = _bits(steps, grid), 10**grid.digits
+    total = sum(step.times for step in steps)
+    tail = grid.plan.cut // total
+    lattices: list[one_step.Lattice] = []
+    power = 0
+    for level in range(max(step.level for step in steps) + 1):
+        power += grid.plan.doublings[level] if level < len(grid.plan.doublings) else 0
+        lattices.append(one_step.Lattice(grid.step * 2**power, grid.dense, unit, p))
+    dots = [lattices[step.level].dots(step.pair, tail, spend) for step in steps]
+    orders = any(not (step.pair.symmetric or step.glued) for step in steps)
+
+    def exp_step(power: int) -> losses.Interval:
+        return checker.exp_bounds(grid.step * 2**power, 96 + 7 * grid.digits // 2)
+
+    ways: list[Way] = [one_step.Lattice.removed, one_step.Lattice.added]
+    for way in ways if orders else ways[:1]:
+        entering = []
+        for step, points in zip(steps, dots, strict=True):
+            made = one_step.Lattice.glued if step.glued else way
+            entering.append((step.level, made(lattices[step.level], points), step.times))
+        width = 96 + 7 * grid.digits // 2
+        found, power = losses.composed(entering, grid.plan, exp_step, width, spend)
+        yield found, grid.step * 2**power
+
+
+def delta_upper(loss: losses.Loss, step: Fraction, epsilon: Fraction, unit: int) -> Fraction:
+    """An upper bound on the sum of mass · (1 - e^(epsilon - loss)) over losses above epsilon."""
+    p = 64 + unit.bit_length()
+    start = max(epsilon // step + 1 - loss.first, 0)
+    if start >= len(loss.masses):
+        return Fraction(loss.lost, unit)
+    shrink, total = checker.exp_bounds(-step, p)[0], 0
+    for mass in reversed(loss.masses[start:]):  # a lower bound on the sum of mass · e^-(loss - low)
+        total = (mass << p) + (total * shrink >> p)
+    lowest = checker.exp_bounds(epsilon - (loss.first + start) * step, p)[0]
+    above = (sum(loss.masses[start:]) << p) - (total * lowest >> p)
+    return Fraction((loss.lost << p) + above, unit << p)
+
+
+# --- the rules ----------------------------------------------------------------------------------
+
+
+def _grid(step: Any, doublings: Any, dense: Any, digits: Any, cut: Any) -> Grid:
+    often = tuple(checker.read_count(n, 0) for n in checker.read_list(doublings))
+    width = checker.read_above(step, 0)
+    grid = Grid(
+        width,
+        checker.read_count(dense, 4),
+        checker.read_count(digits),
+        losses.Plan(often, 10 ** min(digits, MAX_DIGITS), int(checker.read_above(cut, 0, False))),
+    )
+    if (
+        *(grid.digits > MAX_DIGITS, len(often) > MAX_LEVELS, sum(often) > MAX_LEVELS),
+        *(grid.dense > 1 << 12, width > MAX_LOSS, width.denominator >> 1024),
+    ) != (False,) * 6:
+        raise checker.CertificateWrong(f"expected a grid within the limits, got {grid!s:.200}")
     return grid
 
 
-def compositions(steps: Counter[Pair], relation: str, grid: Grid) -> list[Loss]:
-    """The loss of all steps together, for each order of the data sets that has to be looked at."""
-    both = (_Step.removed, _Step.added)
-    ways = both if relation in ("add-remove-one", "zero-out-one") else (_Step.glued,)
-    totals = [Loss(0, [1 << grid.bits], 0)] * len(ways)
-    for pair, times in steps.items():
-        step = _Step(pair, grid)
-        totals = [
-            composed(total, power(way(step), times, grid), grid)
-            for total, way in zip(totals, ways, strict=True)
-        ]
-    return totals
-
-
-def loss_distribution(
-    run: checker._Run, parts: Any, step: Any, reach: Any, bits: Any, delta: Any, epsilon: Any
-) -> checker._Priv:
-    """(epsilon, delta) of `parts` composed: pairs of a mechanism and how often."""
-    grid = _grid(run, step, reach, bits)
+def _proved(run: checker.Run, parts: Any, grid: Grid, delta: Any, epsilon: Any) -> checker.Priv:
     exposure: dict[int, int] = {}
-    steps: Counter[Pair] = Counter()
     relations: set[str] = set()
-    for part in checker._list(parts):
-        place, often = checker._pair(part)
-        relation, pair, times = _steps(run, place)
+    steps: dict[tuple[one_step.Pair, bool, int], int] = {}
+    gaussian, last = Fraction(0), 0
+    for part in checker.read_list(parts):
+        place, often, level = checker.read_triple(part)
+        mechanism, times = _unrepeated(run, place)
+        relation, pairs = _pairs(run, mechanism)
         relations.add(relation)
-        exposure[place] = exposure.get(place, 0) + checker._count(often)
-        run.spend(grid.reach * grid.bits // 2)
-        if pair.mu_squared > 0 and pair.rate > 0:
-            steps[pair] += often * times
+        exposure[place] = exposure.get(place, 0) + checker.read_count(often)
+        if checker.read_count(level, 0) > MAX_LEVELS:
+            raise checker.CertificateWrong(f"expected a level up to {MAX_LEVELS}, got {level}")
+        for pair, glued in pairs:
+            if isinstance(pair, one_step.GaussianShift):
+                gaussian += often * times * pair.mu_squared
+                last = max(last, level)
+            else:
+                key = (pair, glued, level)
+                steps[key] = steps.get(key, 0) + often * times
     if len(relations) != 1:
         raise checker.CertificateWrong(f"expected one relation instead got {sorted(relations)}")
     (relation,) = relations
-    d, e = checker._delta(delta), checker._above(epsilon, 0, False)
-    for total in compositions(steps, relation, grid):
-        checker._least("delta", d, delta_upper(total, e, grid))
-    return checker._Priv(exposure, relation, 1, "approx-dp", (d, e))
+    d, e = checker.read_delta(delta), checker.read_above(epsilon, 0, False)
+    listed = [Step(*key[:2], n, key[2]) for key, n in steps.items()]
+    if gaussian:
+        listed.append(Step(one_step.GaussianShift(gaussian), False, 1, last))
+    if listed:
+        for total, step in compositions(listed, relation, grid, run.spend):
+            checker.require_least("delta", d, delta_upper(total, step, e, grid.plan.unit))
+    return checker.Priv(exposure, relation, 1, "approx-dp", (d, e))
+
+
+def privacy_loss(
+    run: checker.Run,
+    parts: Any,
+    step: Any,
+    doublings: Any,
+    dense: Any,
+    digits: Any,
+    cut: Any,
+    delta: Any,
+    epsilon: Any,
+) -> checker.Priv:
+    """(epsilon, delta) of `parts` composed: triples of a mechanism, how often, and its level."""
+    return _proved(run, parts, _grid(step, doublings, dense, digits, cut), delta, epsilon)
+
+
+def loss_distribution(
+    run: checker.Run, parts: Any, step: Any, reach: Any, bits: Any, delta: Any, epsilon: Any
+) -> checker.Priv:
+    """The same as first written: pairs of a mechanism and how often, on one step throughout.
+
+    The dots were as far apart as the step; here they are at half of it, so that delta is smaller.
+    """
+    width, far = checker.read_above(step, 0), checker.read_count(reach)
+    if far > MAX_REACH or checker.read_count(bits) > MAX_BITS or far * width > MAX_LOSS:
+        raise checker.CertificateWrong(f"expected a grid within the limits, got {width}, {far}")
+    digits = bits // 3 + 2
+    tiny = checker.read_delta(delta) * 10**digits / 10**9
+    triples = [[*checker.read_pair(part), 0] for part in checker.read_list(parts)]
+    grid = Grid(width / 2, 2 * far, digits, losses.Plan((), 10**digits, int(tiny)))
+    return _proved(run, triples, grid, delta, epsilon)
 
 
 RULES: checker.Rules = {
@@ -359,12 +235,17 @@ RULES: checker.Rules = {
         loss_distribution,
         ("parts", "step", "reach", "bits", "delta", "epsilon"),
         0,
-    )
+    ),
+    "privacy-loss": (
+        privacy_loss,
+        ("parts", "step", "doublings", "dense", "digits", "cut", "delta", "epsilon"),
+        0,
+    ),
 }
 
 
 def check(document: bytes) -> checker.Verdict:
-    """Return what a certificate proves; see `checker.check`, which lacks the one rule here."""
+    """Return what a certificate proves; see `checker.check`, which lacks the rules here."""
     return checker.check(document, more=RULES)
 
 

@@ -29,7 +29,9 @@ __all__ = [
 
 PrivacyNotion = Gdp | Zcdp | Rdp | ApproxDp
 
-Parameter = Mechanism | Fraction | int | str | tuple[int, ...] | tuple[tuple[Mechanism, int], ...]
+Parameter = (
+    Mechanism | Fraction | int | str | tuple[int, ...] | tuple[tuple[Mechanism, int, int], ...]
+)
 """What a rule was given besides its premises."""
 
 

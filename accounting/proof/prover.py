@@ -7,7 +7,7 @@ mistake can cause.
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from math import ceil, exp, inf, log, nextafter
+from math import ceil, inf, nextafter
 
 from ...mechanisms.events import (
     DiscreteGaussianStep,
@@ -20,17 +20,16 @@ from ...mechanisms.events import (
     PoissonSampled,
     Repeated,
     SampledWithoutReplacement,
-    adjacencies,
 )
-from ..check import pld_checker
 from ..conversions import epsilon_from_rdp, epsilon_from_zcdp_by_orders
 from ..gaussian.exact import epsilon_from_delta
 from ..numbers.enclosure import Enclosure, Undecided
 from ..numbers.notions import Gdp, Rdp, Zcdp
-from ..pld import PrivacyProfile
+from ..pld.from_mechanisms import NoDominatingPair
 from .judgement import Exposure, Priv, RuleViolation, written
+from .losses import LossGrid, Parts, TooFine, epsilon_upper, suggested
 from .rules import conversion, privacy, sampling
-from .rules.loss_distribution import Grid, loss_distribution
+from .rules.loss_distribution import loss_conditions, privacy_loss
 
 __all__ = ["Search"]
 
@@ -39,8 +38,13 @@ _FEW = 8
 """Sums of more terms than this are of dyadic costs, rounded up: the digits would not end."""
 
 _ORDERS = (2, 4, 8, 16, 32, 64, 128, 256, 512)
-_CELLS = 4096
-"""Steps of the loss grid on each side of zero."""
+
+_FINENESS = (1.0, 2.0, 4.0, 8.0, 0.5, 0.25)
+_GAIN = 5e-4
+"""A finer grid is tried as long as it takes this part off ε; over many levels one will do:
+losses are then near to normal, and what a grid adds to their variance is known beforehand."""
+
+_SHORT = 8
 
 
 class Search:
@@ -98,34 +102,33 @@ class Search:
             return self.best()
         try:
             parts = [self._by_losses(exposure) for exposure in self._exposures]
-        except (RuleViolation, Undecided):
+        except (RuleViolation, NoDominatingPair, Undecided, TooFine):
             return self.best()
         return privacy.events(self._events, parts)
 
     def _by_losses(self, exposure: Exposure) -> Priv:
-        parts = [(self._mechanisms[text], n) for text, n in sorted(exposure.counts)]
-        steps: Counter[pld_checker.Pair] = Counter()
-        for mechanism, n in parts:
-            pair, times = _pair(mechanism)
-            if pair.mu_squared > 0 and pair.rate > 0:
-                steps[pair] += n * times
-        adjacency = next(adjacencies(parts[0][0]))
-        # P[L > e + t] <= delta(e) / (1 - exp(-t)): little is lost beyond the grid
-        profile = PrivacyProfile.of(dict(parts), adjacency)
-        reach = 1.1 * profile.epsilon_upper(float(self._delta) * 1e-8)
-        if not 0 < reach < inf:
-            raise RuleViolation(f"Expected a finite cost above 0 instead got {reach}.")
-        bits = 96 + int(-log(self._delta) * 1.5) + steps.total().bit_length()
-        grid = pld_checker.Grid(Fraction(ceil(reach * 2**40), _CELLS * 2**40), _CELLS, bits)
-        losses = pld_checker.compositions(steps, adjacency.value, grid)
-        recomputed = max(_epsilon(loss, self._delta, grid) for loss in losses)
-        epsilon = max(recomputed, profile.epsilon(float(self._delta)).upper_float)
-        return loss_distribution(
-            parts,
-            grid=Grid(grid.step, grid.reach, grid.bits),
-            delta=self._delta,
-            epsilon=Fraction(epsilon),
-        )
+        counts = {self._mechanisms[text]: n for text, n in sorted(exposure.counts)}
+        adjacency, _ = loss_conditions(next(iter(counts)))
+        for mechanism in counts:
+            loss_conditions(mechanism)
+        best: tuple[Fraction, Parts, LossGrid] | None = None
+        for fineness in _FINENESS:
+            parts, grid = suggested(counts, adjacency, self._delta, fineness=fineness)
+            if best is not None and fineness > 1:
+                continue
+            try:
+                epsilon = epsilon_upper(parts, adjacency, grid, self._delta)
+            except TooFine:
+                continue
+            gained = best is None or epsilon < best[0] * (1 - _GAIN)
+            if best is None or epsilon < best[0]:
+                best = epsilon, parts, grid
+            if not gained or len(grid.doublings) > _SHORT:
+                break
+        if best is None:
+            raise TooFine("Expected losses that fit on a grid.")
+        epsilon, parts, grid = best
+        return privacy_loss(parts, grid=grid, delta=self._delta, epsilon=epsilon)
 
     def _from_rdp(self, whole: Priv) -> Priv:
         assert isinstance(whole.notion, Rdp)
@@ -243,47 +246,3 @@ def _shortened(judgement: Priv) -> Priv:
         return judgement
     scale = Fraction(2) ** (_COST_BITS - numerator.bit_length() + denominator.bit_length())
     return privacy.weaken(judgement, Fraction(ceil(cost * scale)) / scale)
-
-
-def _pair(mechanism: Mechanism) -> tuple[pld_checker.Pair, int]:
-    """Return the pair of one step and the number of steps."""
-    match mechanism:
-        case Repeated():
-            pair, times = _pair(mechanism.event)
-            return pair, times * mechanism.times
-        case GaussianStep():
-            norm = mechanism.sensitivity.norm
-            _, ratio, _ = privacy.ratio_squared(mechanism.sensitivity, mechanism.noise_std, norm)
-            return pld_checker.Pair(ratio, Fraction(1)), 1
-        case PoissonSampled():
-            _, ratio, _ = sampling.poisson_sensitivity(mechanism)
-            return pld_checker.Pair(ratio, Fraction(mechanism.rate)), 1
-        case SampledWithoutReplacement():
-            _, ratio, _ = sampling.fixed_batch_sensitivity(mechanism)
-            return pld_checker.Pair(ratio, Fraction(mechanism.batch, mechanism.records)), 1
-        case _:
-            raise RuleViolation(f"no loss distribution of {mechanism}.")
-
-
-def _epsilon(loss: pld_checker.Loss, delta: Fraction, grid: pld_checker.Grid) -> float:
-    """Return a binary64 whose `delta_upper` is at most `delta`, the smallest to ten digits."""
-    unit, step = 2.0**-grid.bits, float(grid.step)
-    losses = [((loss.first + i) * step, m * unit) for i, m in enumerate(loss.masses) if m]
-
-    def excess(epsilon: float) -> float:
-        over = sum(m * (1 - exp(epsilon - x)) for x, m in losses if x > epsilon)
-        return loss.lost * unit + over - float(delta)
-
-    if excess(0.0) > 0:
-        low, high = 0.0, grid.reach * step
-        for _ in range(50):
-            middle = (low + high) / 2
-            low, high = (middle, high) if excess(middle) > 0 else (low, middle)
-    else:
-        high = 0.0
-    slack = 1e-11
-    while pld_checker.delta_upper(loss, Fraction(high), grid) > delta:
-        if slack > 1:
-            raise RuleViolation("Expected losses beyond the grid to have less than delta.")
-        high, slack = high * (1 + slack) + slack, slack * 10
-    return high

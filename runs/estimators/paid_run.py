@@ -158,7 +158,7 @@ def _certified(
     target = Fraction(epsilon)
     for _ in range(_ATTEMPTS):
         found = calibrate_noise_multiplier(plan, target_epsilon=target, delta=delta)
-        certificate = certify(plan(found.noise_multiplier), delta=delta, tight=True)
+        certificate = certify(plan(found.noise_multiplier), delta=delta)
         if certificate.epsilon <= epsilon:
             return found, certificate
         target *= (Fraction(epsilon) / Fraction(certificate.epsilon)) ** 2

@@ -109,11 +109,14 @@ def _examples() -> dict[str, Callable[[], Certificate]]:
                 event(mean),
             ],
             delta=1e-4,
+            tight=False,
         ),
         "Poisson samples": lambda: certify(
-            [event(Repeated(PoissonSampled(gaussian, 0.01), 500)), event(gaussian)], delta=1e-5
+            [event(Repeated(PoissonSampled(gaussian, 0.01), 500)), event(gaussian)],
+            delta=1e-5,
+            tight=False,
         ),
-        "fixed batches": lambda: certify([event(Repeated(batch, 300))], delta=1e-6),
+        "fixed batches": lambda: certify([event(Repeated(batch, 300))], delta=1e-6, tight=False),
         "by hand": _converted_by_hand,
     }
 

@@ -89,9 +89,8 @@ def _certificates(plan: Callable[[str], Sequence[Event]]) -> dict[str, Certifica
         "parties": certify([_event(_step(2.0), 1, ("a",)), _event(parts, 2)], delta=1e-5),
         "discrete": certify(_discrete(), delta=1e-6),
         "sampled": certify([_event(SAMPLED), _event(_step(5.0, adjacency=ADD), 2)], delta=1e-5),
-        "sampled-tight": certify([_event(SAMPLED)], delta=1e-5, tight=True),
+        "sampled-losses": certify([_event(SAMPLED)], delta=1e-5),
         "batch": certify([_event(BATCH)], delta=1e-6),
-        "batch-tight": certify([_event(BATCH)], delta=1e-6, tight=True),
         "given": certify(gaussian, delta=1e-5).given("the seeds of its noise are secret"),
         "star": certify(plan("star, own noise"), delta=1e-5),
         "network": certify(plan("network, iteration decay, hub"), delta=1e-5),
@@ -137,7 +136,7 @@ LEDGERS: dict[str, Callable[[Ledger], None]] = {
 
 
 def write(plan: Callable[[str], Sequence[Event]]) -> None:
-    """Write the documents of version 0.1.0, each only where there is none of its name."""
+    """Write what `certify` makes now, each only where there is no document of its name."""
     for name, made in _certificates(plan).items():
         path = FOLDER / f"{name}.certificate.json"
         if not path.exists():

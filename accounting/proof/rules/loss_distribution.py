@@ -1,10 +1,9 @@
-"""The rule for tight (ε, δ) of sampled Gaussian steps; ε and the checker's grid are witnesses."""
+"""The rule for tight (ε, δ) from the distribution of the privacy loss; ε and grid are witnesses."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from math import nextafter
 
+from ....mechanisms.adjacency import Adjacency
 from ....mechanisms.events import (
     GaussianStep,
     Mechanism,
@@ -13,89 +12,86 @@ from ....mechanisms.events import (
     SampledWithoutReplacement,
 )
 from ....mechanisms.sensitivity import Norm
-from ...numbers.enclosure import ball_of
 from ...numbers.notions import ApproxDp
-from ...pld import PrivacyProfile
 from ..judgement import Exposure, Priv, RuleViolation, Sens, written
+from ..losses import LossGrid, TooFine, delta_upper
 from .privacy import conclude, ratio_squared
 from .registry import ANY, rule
 from .sampling import HIDDEN_SAMPLE, fixed_batch_sensitivity, poisson_sensitivity
 
-__all__ = ["Grid", "loss_distribution"]
+__all__ = ["loss_conditions", "privacy_loss"]
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """How to recompute: losses up to `reach` steps from zero, masses in multiples of 2^-bits."""
+def loss_conditions(mechanism: Mechanism) -> tuple[Adjacency, frozenset[str]]:
+    """Return the relation of a mechanism that has a dominating pair, and what that assumes.
 
-    step: Fraction
-    reach: int
-    bits: int
-
-
-def _sensitivity(mechanism: Mechanism) -> tuple[Sens, frozenset[str]]:
-    """Return the sensitivity of one step under its rule's side conditions, and what it assumes."""
+    Raises `RuleViolation` if it has none here, or its side conditions do not hold.
+    """
+    sens: Sens
     match mechanism:
         case Repeated():
-            return _sensitivity(mechanism.event)
+            return loss_conditions(mechanism.event)
         case GaussianStep():
             sens, _, declared = ratio_squared(mechanism.sensitivity, mechanism.noise_std, Norm.L2)
-            return sens, declared
+            return sens.adjacency, declared
         case PoissonSampled():
             sens, _, declared = poisson_sensitivity(mechanism)
-            return sens, declared | {HIDDEN_SAMPLE}
+            return sens.adjacency, declared | {HIDDEN_SAMPLE}
         case SampledWithoutReplacement():
             sens, _, declared = fixed_batch_sensitivity(mechanism)
-            return sens, declared | {HIDDEN_SAMPLE}
+            return sens.adjacency, declared | {HIDDEN_SAMPLE}
         case _:
             raise RuleViolation(
                 f"Expected Gaussian steps, sampled or not, instead got {mechanism}."
             )
 
 
-def _float_down(x: Fraction) -> float:
-    near = float(x)
-    return near if Fraction(near) <= x else nextafter(near, 0.0)
-
-
 @rule(
-    "loss-distribution",
+    "privacy-loss",
     source="Zhu, Dong, Wang 2022, Theorems 10 and 11",
     axioms={ANY: "Zhu, Dong, Wang 2022, Theorems 10 and 11 (dominating pairs)"},
 )
-def loss_distribution(
-    parts: Sequence[tuple[Mechanism, int]], *, grid: Grid, delta: Fraction, epsilon: Fraction
+def privacy_loss(
+    parts: Sequence[tuple[Mechanism, int, int]],
+    *,
+    grid: LossGrid,
+    delta: Fraction,
+    epsilon: Fraction,
 ) -> Priv:
-    """Gaussian steps, on samples or not, composed without loss. P, Q: N(μ, 1), N(0, 1), μ = Δ/σ.
+    """Mechanisms composed by the distributions of their privacy losses. P, Q: a dominating pair.
 
-    m_i: side conditions of gaussian-gdp, poisson-rdp (rate q) or fixed-batch-rdp (share q)
+    m_i: dominated by (P_i, Q_i); sampled with probability q: by (1-q)Q + qP and Q
     pairs ((1-q)Q + qP, Q) and (Q, (1-q)Q + qP) composed, each by itself; under replace-one the
     pair glued at zero loss from H_γ((1-q)Q + qP ‖ Q), γ ≥ 1, and H_γ(P ‖ (1-q)P + qQ), γ < 1
     E[(1 - e^(ε - L))⁺] ≤ δ for the loss L of each composed pair    ε ≥ 0
-    ------------------------------------------------------------------------  loss-distribution
+    ------------------------------------------------------------------------  privacy-loss
     Priv(n₁·m₁ + ... + n_k·m_k, ApproxDp(ε, δ))
     """
-    if not parts or any(n < 1 for _, n in parts):
+    if not parts or any(n < 1 for _, n, _ in parts):
         raise RuleViolation("Expected at least one mechanism, each at least once.")
-    known = [_sensitivity(mechanism) for mechanism, _ in parts]
-    adjacency = known[0][0].adjacency
-    if any(sens.adjacency is not adjacency for sens, _ in known):
+    known = [loss_conditions(mechanism) for mechanism, _, _ in parts]
+    adjacency = known[0][0]
+    if any(other is not adjacency for other, _ in known):
         raise RuleViolation("Expected one relation for all mechanisms.")
-    # a smaller delta asks for more epsilon
-    least = PrivacyProfile.of(dict(parts), adjacency).epsilon(_float_down(delta))
-    if not least.upper <= ball_of(epsilon):
-        raise RuleViolation(f"Expected epsilon={float(epsilon)} above the tight {least}.")
+    try:
+        found = delta_upper(tuple(parts), adjacency, grid, epsilon)
+    except TooFine as error:
+        raise RuleViolation(f"Expected a grid that fits: {error}") from None
+    if found > delta:
+        raise RuleViolation(f"Expected delta={float(delta)} of at least {float(found)}.")
     return conclude(
-        "loss-distribution",
-        Exposure.of({written(mechanism): n for mechanism, n in parts}),
+        "privacy-loss",
+        Exposure.of({written(mechanism): n for mechanism, n, _ in parts}),
         adjacency,
         ApproxDp(epsilon, delta),
         assumptions=frozenset[str]().union(*(assumed for _, assumed in known)),
         parameters={
             "parts": tuple(parts),
             "step": grid.step,
-            "reach": grid.reach,
-            "bits": grid.bits,
+            "doublings": grid.doublings,
+            "dense": grid.dense,
+            "digits": grid.digits,
+            "cut": Fraction(grid.cut),
             "delta": delta,
             "epsilon": epsilon,
         },

@@ -209,7 +209,7 @@ def bent(certificates, name, edit):
     """The document with one mechanism bent and the hash made to fit: a lie about sensitivity."""
     doc = document(certificates, name)
     edit(doc["mechanisms"])
-    run = checker._Run(doc["mechanisms"], doc["events"])
+    run = checker.Run(doc["mechanisms"], doc["events"])
     doc["subject"] = run.subject
     return json.dumps(doc).encode()
 
@@ -268,7 +268,7 @@ def test_a_witness_too_small_is_refused(certificates):
         if p["rule"] == "sum"
     )
     tree["parameters"][0][1] = "1/1000"
-    doc["subject"] = checker._Run(doc["mechanisms"], doc["events"]).subject
+    doc["subject"] = checker.Run(doc["mechanisms"], doc["events"]).subject
     with pytest.raises(CertificateWrong, match="u²"):
         check(json.dumps(doc).encode())
 
@@ -361,7 +361,8 @@ def test_it_runs_alone(certificates, tmp_path):
 
 def test_the_checker_and_the_rules_know_the_same_rules_and_axioms():
     privacy = {name for name in TABLE if name not in checker._SHAPES}
-    assert privacy == checker._RULES.keys() | pld_checker.RULES.keys()
+    # read for ever, and no longer written
+    assert privacy | {"loss-distribution"} == checker._RULES.keys() | pld_checker.RULES.keys()
     assert {*TABLE} - privacy == checker._SHAPES.keys()
     published = {
         (name, kind, text) for name in privacy for kind, text in TABLE[name].axioms.items()
@@ -369,6 +370,7 @@ def test_the_checker_and_the_rules_know_the_same_rules_and_axioms():
     known = {
         (name, kind if (name, kind, text) in published else "", text)
         for (name, kind), text in checker._AXIOMS.items()
+        if name in TABLE
     }
     assert known == published
 

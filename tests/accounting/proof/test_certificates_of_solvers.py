@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from dpledger.accounting.check import checker
+from dpledger.accounting.check import checker, pld_checker
 from dpledger.accounting.guarantees import guarantee
 from dpledger.accounting.proof.certificate import Uncertifiable, certify
 from dpledger.mechanisms import (
@@ -95,7 +95,7 @@ REPAIRED: dict[str, Callable[[], list[Event]]] = {
 def test_repaired_algorithms_have_certificates_that_verify(name):
     events = REPAIRED[name]()
     certificate = certify(events, delta=1e-5)
-    verdict = checker.check(certificate.to_json_bytes())
+    verdict = pld_checker.check(certificate.to_json_bytes())
     assert verdict.subject == subject_hash(events)
     assert float(verdict.values[-1]) == certificate.epsilon
     # never below the tight accountant, and its equal where nothing is sampled
@@ -123,7 +123,7 @@ def test_a_tampered_event_is_another_subject():
     document = json.loads(certify(events, delta=1e-5).to_json_bytes())
     document["events"][2]["round"] += 1
     with pytest.raises(checker.CertificateWrong, match="subject"):
-        checker.check(json.dumps(document).encode())
+        pld_checker.check(json.dumps(document).encode())
     assert subject_hash(events[:-1]) != document["subject"]
 
 

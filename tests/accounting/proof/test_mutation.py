@@ -366,7 +366,7 @@ def change_cunningly(doc, rng):
 
 def make_fit(doc):
     """Write subject, conclusions, assumptions and axioms as the checker would have them."""
-    run = checker._Run(doc["mechanisms"], doc["events"])
+    run = checker.Run(doc["mechanisms"], doc["events"])
     doc["subject"] = run.subject
     proved = []
     for node in doc["nodes"]:

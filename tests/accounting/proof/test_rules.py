@@ -13,6 +13,7 @@ from dp_accounting.rdp import rdp_privacy_accountant
 from dpledger.accounting.check import checker
 from dpledger.accounting.numbers.notions import ApproxDp, Gdp, Rdp, Zcdp
 from dpledger.accounting.proof.judgement import Exposure, RuleViolation, written
+from dpledger.accounting.proof.losses import LossGrid
 from dpledger.accounting.proof.rules import (
     TABLE,
     conversion,
@@ -420,7 +421,7 @@ def test_means_over_a_public_number_may_be_sampled_under_zero_out():
 
 POISSON = PoissonSampled(GaussianStep(sum_of_bounded(1, ADD), 2.0), 0.1)
 BATCH = SampledWithoutReplacement(GaussianStep(sum_of_bounded(1, REPLACE), 2.0), 1, 10)
-GRID = loss_distribution.Grid(Fraction(1, 64), 64, 64)
+GRID = LossGrid(Fraction(1, 64), (), 40, 20, 10**8)
 PURE = LaplaceStep(declared(1, "count", adjacency=ADD, norm=Norm.L1), 1.0)
 BELIEVED = conversion.gdp_approx_dp(
     privacy.gaussian_gdp(STEP), delta=Fraction(1, 10), epsilon=Fraction(9)
@@ -435,7 +436,7 @@ def understated():
 
 
 def composed_tightly(*parts, epsilon=Fraction(9)):
-    return loss_distribution.loss_distribution(
+    return loss_distribution.privacy_loss(
         parts, grid=GRID, delta=Fraction(1, 10**5), epsilon=epsilon
     )
 
@@ -444,10 +445,10 @@ def composed_tightly(*parts, epsilon=Fraction(9)):
     ("asked", "wanted"),
     [
         (lambda: composed_tightly(), "at least one mechanism"),
-        (lambda: composed_tightly((STEP, 0)), "each at least once"),
-        (lambda: composed_tightly((STEP, 1), (POISSON, 1)), "one relation"),
-        (lambda: composed_tightly((PURE, 1)), "Gaussian steps"),
-        (lambda: composed_tightly((POISSON, 9), epsilon=Fraction(1, 9)), "above the tight"),
+        (lambda: composed_tightly((STEP, 0, 0)), "each at least once"),
+        (lambda: composed_tightly((STEP, 1, 0), (POISSON, 1, 0)), "one relation"),
+        (lambda: composed_tightly((PURE, 1, 0)), "Gaussian steps"),
+        (lambda: composed_tightly((POISSON, 9, 0), epsilon=Fraction(1, 9)), "of at least"),
         (lambda: privacy.ratio_squared(UNIT, 1.0, Norm.L1), "norm"),
         (lambda: privacy.composition([BELIEVED], [2]), "adds up"),
         (

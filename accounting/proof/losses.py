@@ -1,0 +1,348 @@
+"""Witnesses for loss distributions: a grid to compose on, and the ε that the composition gives.
+
+Compositions of dominating pairs on a lattice, bounded from above in whole multiples of
+10^-digits: connecting the dots for one step, FLINT's products of polynomials for many, and a step
+that doubles as losses spread. Whoever checks the certificate repeats this from the parameters in
+`LossGrid` with arithmetic of its own; so the two must choose the same dots and double at the same
+levels, but tails may be cut a little differently, for which `MARGIN` leaves room.
+"""
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from itertools import pairwise
+from math import ceil, exp, expm1, floor, inf, log, log2, log10, nextafter, sqrt
+
+from flint import arb, fmpz_poly
+
+from ...mechanisms.adjacency import Adjacency
+from ...mechanisms.events import Mechanism, Repeated
+from ..numbers.enclosure import ball_of, precision
+from ..pld.from_mechanisms import orders_of, pairs_of
+from ..pld.pairs import DominatingPair, GaussianShift
+from ..pld.profiles import tails_of
+
+__all__ = ["MARGIN", "LossGrid", "TooFine", "delta_upper", "epsilon_upper", "suggested"]
+
+MARGIN = Fraction(1, 10_000)
+"""The part of δ that is left free, for tails that the checker cuts differently."""
+
+_CUT = 1e-5
+"""The part of δ that may be cut off at each level."""
+
+_CELLS = 1 << 17
+_MOST_LOSS = 384
+_STEPS_PER_DEVIATION = 16
+_DENSE = 40
+_DENSE_OF_MANY = 24
+_MANY = 100
+
+
+class TooFine(ArithmeticError):
+    """The losses of one step need more points than are worth composing."""
+
+
+@dataclass(frozen=True, slots=True)
+class LossGrid:
+    """How to compose: the parameters of a `privacy-loss` node.
+
+    Losses are multiples of `step`, which doubles `doublings[k]` times before level k; dots lie a
+    step apart up to `dense` steps from zero. Masses are multiples of 10^-digits, of which `cut`
+    may be cut off at each level.
+    """
+
+    step: Fraction
+    doublings: tuple[int, ...]
+    dense: int
+    digits: int
+    cut: int
+
+    def power(self, level: int) -> int:
+        """Return how often the step has doubled at a level."""
+        return sum(self.doublings[: level + 1])
+
+
+Parts = tuple[tuple[Mechanism, int, int], ...]
+"""Mechanisms, how often each occurs, and the level at which it enters."""
+
+_Entering = tuple[tuple[DominatingPair, int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Losses:
+    """Masses at multiples of the step from `first` on, and an infinite loss; all at most these."""
+
+    first: int
+    masses: fmpz_poly
+    lost: int
+
+    def trimmed(self, cut: int) -> "_Losses":
+        masses = [int(m) for m in self.masses.coeffs()]
+        low = bisect_right(_sums(masses), cut)
+        high = len(masses) - bisect_right(_sums(masses[::-1]), cut)
+        low, high = min(low, len(masses) - 1), max(high, low + 1, 1)
+        kept = masses[low:high]
+        kept[0] += sum(masses[:low])
+        return _Losses(self.first + low, fmpz_poly(kept), self.lost + sum(masses[high:]))
+
+    def times(self, other: "_Losses", unit: int, cut: int) -> "_Losses":
+        exact = (self.masses * other.masses).coeffs()
+        lost = self.lost * (_total(other.masses) + other.lost) + other.lost * _total(self.masses)
+        rounded = fmpz_poly([-(-int(m) // unit) for m in exact])
+        return _Losses(self.first + other.first, rounded, -(-lost // unit)).trimmed(cut)
+
+    def doubled(self, step: Fraction, digits: int) -> "_Losses":
+        """Return the same on every second point, each mass between shared by its neighbours."""
+        masses = [int(m) for m in self.masses.coeffs()]
+        first = self.first - self.first % 2
+        masses = [0] * (self.first - first) + masses
+        bits = 4 * digits + 64
+        with precision(2 * bits):
+            below = 1 / (1 + ball_of(step).exp())
+            shares = [_up(share * arb(1 << bits)) for share in (below, 1 - below)]
+        found = [0] * (len(masses) // 2 + 2)
+        found[: (len(masses) + 1) // 2] = masses[::2]
+        for i, mass in enumerate(masses[1::2]):
+            found[i] -= -mass * shares[0] >> bits
+            found[i + 1] -= -mass * shares[1] >> bits
+        return _Losses(first // 2, fmpz_poly(found), self.lost)
+
+
+def _total(polynomial: fmpz_poly) -> int:
+    return int(polynomial(1))
+
+
+def _sums(values: list[int]) -> list[int]:
+    total, found = 0, []
+    for value in values:
+        total += value
+        found.append(total)
+    return found
+
+
+def _up(value: arb) -> int:
+    mantissa, exponent = value.upper().ceil().man_exp()
+    return int(mantissa) << int(exponent)
+
+
+# --- one step ---------------------------------------------------------------------------------
+
+
+_Dot = tuple[int, arb, arb]
+"""A place, and P(L > x) and Q(L > x) there."""
+
+
+def _dots(pair: DominatingPair, step: Fraction, grid: LossGrid, tail: arb) -> list[_Dot]:
+    """Return dots between which the loss lies under both laws, but for `tail`."""
+
+    def walk(towards: int, done: Callable[[_Dot], bool]) -> Iterator[_Dot]:
+        place = 0
+        while True:
+            dot = (place, *tails_of(pair, ball_of(place * step)))
+            yield dot
+            if place and done(dot):
+                return
+            place += towards * max(1, abs(place) // grid.dense)
+            if abs(place) > _CELLS or place * step > 2 * _MOST_LOSS:
+                raise TooFine(f"Expected the loss to lie within {_CELLS} steps of {step}.")
+
+    up = list(walk(1, lambda dot: bool(dot[1] <= tail)))
+    down = list(walk(-1, lambda dot: bool(1 - dot[2] <= tail)))
+    return [*down[:0:-1], *up]
+
+
+def _one(pair: DominatingPair, step: Fraction, grid: LossGrid, tail: int) -> _Losses:
+    """Return one step's losses: the profile, linear in e^x between dots and exact on them."""
+    bits = ceil(grid.digits * log2(10)) + 96 + 2 * step.denominator.bit_length()
+    with precision(64):
+        top = _top(pair, exp(-3 * grid.digits))
+    with precision(bits + 4 * int(top)):
+        unit = arb(10) ** grid.digits
+        dots = _dots(pair, step, grid, arb(tail) / unit)
+        grown = [ball_of(place * step).exp() for place, _, _ in dots]
+        deltas = [p - x * q for x, (_, p, q) in zip(grown, dots, strict=True)]
+        slopes = [(1 - deltas[0]) / grown[0]]
+        for (x, y), (d, e) in zip(pairwise(grown), pairwise(deltas), strict=True):
+            slopes.append((d - e) / (y - x))
+        slopes.append(arb(0))
+        first, last = dots[0][0], dots[-1][0]
+        masses = [0] * (last - first + 1)
+        for (place, _, _), x, (before, after) in zip(dots, grown, pairwise(slopes), strict=True):
+            masses[place - first] = max(0, _up(x * (before - after) * unit))
+        return _Losses(first, fmpz_poly(masses), max(0, _up(deltas[-1] * unit)))
+
+
+def _top(pair: DominatingPair, tail: float) -> float:
+    """Return a loss beyond which little mass lies; only the precision depends on it."""
+    top = 1.0
+    while tails_of(pair, arb(top))[0] > tail:
+        top *= 1.5
+        if top > _MOST_LOSS:
+            raise TooFine(f"Expected losses up to {_MOST_LOSS} in one step.")
+    return top
+
+
+# --- composition ------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=4)
+def _composed(entering: _Entering, grid: LossGrid) -> tuple[_Losses, Fraction]:
+    """Return the losses of all together, and the step of their lattice."""
+    unit = 10**grid.digits
+    tail = grid.cut // sum(n for _, n, _ in entering)
+    level, power, last = 0, 0, max(level for _, _, level in entering)
+    items: list[tuple[_Losses, int]] = []
+    while True:
+        for _ in range(grid.power(level) - power):
+            step = grid.step * 2**power
+            items = [(losses.doubled(step, grid.digits), n) for losses, n in items]
+            power += 1
+        step = grid.step * 2**power
+        items += [(_one(p, step, grid, tail), n) for p, n, entry in entering if entry == level]
+        if level >= last and len(items) == 1 and items[0][1] == 1:
+            return items[0][0], step
+        cut = grid.cut // max(1, sum(n for _, n in items))
+        single = [losses for losses, n in items if n % 2]
+        items = [(losses.times(losses, unit, cut), n // 2) for losses, n in items if n > 1]
+        pairs = zip(single[::2], single[1::2], strict=False)
+        items += [(one.times(two, unit, cut), 1) for one, two in pairs]
+        items += [(losses, 1) for losses in single[len(single) - len(single) % 2 :]]
+        level += 1
+
+
+def _orders(parts: Parts, adjacency: Adjacency) -> list[_Entering]:
+    """Return the pairs of all parts for each order of the data sets; Gaussian shifts are summed."""
+    found: list[_Entering] = []
+    for order in orders_of(adjacency):
+        counts: dict[tuple[DominatingPair, int], int] = {}
+        mu_squared, last = Fraction(0), 0
+        for mechanism, times, level in parts:
+            for pair, n in pairs_of({mechanism: times}, adjacency, order).items():
+                if isinstance(pair, GaussianShift):
+                    mu_squared, last = mu_squared + n * pair.mu_squared, max(last, level)
+                else:
+                    counts[pair, level] = counts.get((pair, level), 0) + n
+        entering = tuple((pair, n, level) for (pair, level), n in counts.items())
+        if mu_squared:
+            entering += ((GaussianShift(mu_squared), 1, last),)
+        if entering and entering not in found:
+            found.append(entering)
+    return found
+
+
+def delta_upper(parts: Parts, adjacency: Adjacency, grid: LossGrid, epsilon: Fraction) -> Fraction:
+    """Return an upper bound on the δ at ε of all parts composed."""
+    worst = Fraction(0)
+    for entering in _orders(parts, adjacency):
+        losses, step = _composed(entering, grid)
+        with precision(64 + 4 * grid.digits):
+            e, shrink = ball_of(epsilon), (-ball_of(step)).exp()
+            masses = losses.masses.coeffs()
+            start = max(0, floor(epsilon / step) + 1 - losses.first)
+            factor = (e - ball_of((losses.first + start) * step)).exp()
+            total = arb(losses.lost)
+            for mass in masses[start:]:
+                total += arb(mass) * (1 - factor)
+                factor *= shrink
+            worst = max(worst, Fraction(_up(total), 10**grid.digits))
+    return worst
+
+
+def epsilon_upper(parts: Parts, adjacency: Adjacency, grid: LossGrid, delta: Fraction) -> Fraction:
+    """Return a binary64 at which `delta_upper` is at most δ, less the margin; about the least.
+
+    Raises `TooFine` if more than δ is lost beyond the grid.
+    """
+    greatest = 0.0
+    for entering in _orders(parts, adjacency):
+        losses, step = _composed(entering, grid)
+        scale = delta * (1 - MARGIN) * 10**grid.digits
+        n, d = scale.numerator, scale.denominator
+        lost = losses.lost * d / n
+        width = float(step)
+        masses = [
+            ((losses.first + i) * width, int(m) * d / n)
+            for i, m in enumerate(losses.masses.coeffs())
+            if m
+        ]
+        if lost >= 1:
+            raise TooFine("Expected less than delta beyond the grid.")
+        low, high = 0.0, max(masses[-1][0], 0.0)
+        for _ in range(48):
+            middle = (low + high) / 2
+            above = sum(m * -expm1(middle - x) for x, m in masses if x > middle)
+            low, high = (middle, high) if lost + above > 1 else (low, middle)
+        greatest = max(greatest, high)
+    return Fraction(nextafter(greatest * (1 + 2.0**-40), inf) if greatest > 2.0**-40 else greatest)
+
+
+# --- the choice of a grid ---------------------------------------------------------------------
+
+
+def _deviation(pair: DominatingPair) -> float:
+    """Return about the root mean square of the loss, losses beyond 4 counted as 4."""
+    total = 0.0
+    with precision(96):
+        ends = [2.0**k for k in range(-30, 3)]
+        outside = []
+        for x in ends:
+            try:
+                outside.append(float(tails_of(pair, arb(x))[0] + 1 - tails_of(pair, arb(-x))[0]))
+            except ArithmeticError:
+                outside.append(outside[-1] if outside else 1.0)
+        for a, beyond, further in zip(ends, outside, [*outside[1:], 0.0], strict=True):
+            total += 2 * a * a * max(beyond - further, 0.0)
+    return sqrt(total)
+
+
+def suggested(
+    counts: Mapping[Mechanism, int], adjacency: Adjacency, delta: Fraction, *, fineness: float = 1.0
+) -> tuple[Parts, LossGrid]:
+    """Return mechanisms with their levels, and a grid for them.
+
+    A lattice of step h adds a variance of about h²/6 to every loss on it. The step doubles every
+    third level, where deviations have grown by √8, so that the variance added falls by a half from
+    each doubling to the next.
+    """
+    deviations: dict[Mechanism, float] = {}
+    steps = Counter[Mechanism]()
+    variance, number = 0.0, 0
+    for mechanism, times in counts.items():
+        own = 0.0
+        for order in orders_of(adjacency):
+            for pair, n in pairs_of({mechanism: 1}, adjacency, order).items():
+                own = max(own, _deviation(pair) * sqrt(n / _repeats(mechanism)))
+        deviations[mechanism] = own
+        steps[mechanism] = times * _repeats(mechanism)
+        variance += steps[mechanism] * own * own
+        number += steps[mechanism]
+    common = sqrt(variance / number)
+    width = common * fineness / _STEPS_PER_DEVIATION
+    parts = []
+    for mechanism, times in counts.items():
+        wide = max(deviations[mechanism] / common, 1.0)
+        entry = min(3 * int(log2(wide)), 3 * int(log2(number) / 2))
+        parts.append((mechanism, times, entry))
+    levels = number.bit_length() + max(entry for _, _, entry in parts)
+    digits = ceil(log10(number) - log(delta) / log(10)) + 12
+    return tuple(parts), LossGrid(
+        step=_lattice_step(width),
+        doublings=tuple(int(k > 0 and k % 3 == 0) for k in range(levels)),
+        dense=ceil((_DENSE if len(counts) < _MANY else _DENSE_OF_MANY) / sqrt(fineness)),
+        digits=digits,
+        cut=int(Fraction(_CUT) * delta * 10**digits),
+    )
+
+
+def _lattice_step(width: float) -> Fraction:
+    """Return a fraction of few digits, about `width`."""
+    return Fraction(round(width * 2.0 ** (24 - floor(log2(width))))) * Fraction(2) ** (
+        floor(log2(width)) - 24
+    )
+
+
+def _repeats(mechanism: Mechanism) -> int:
+    return mechanism.times * _repeats(mechanism.event) if isinstance(mechanism, Repeated) else 1

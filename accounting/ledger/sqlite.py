@@ -206,6 +206,9 @@ class SqliteLedger(Ledger):
             raise LedgerError(f"Expected {self.path} to be opened again in a forked process.")
         try:
             yield
+        except UnicodeDecodeError as error:
+            # SQLite quotes a damaged schema in its complaint, which Python then cannot read
+            raise TamperedLedger(str(self.path), "text in UTF-8", error) from error
         except sqlite3.Error as error:
             code = _code(error)
             told = f"at {self.path} instead got: {error}."

@@ -229,6 +229,26 @@ def test_what_was_done_around_the_triggers_is_found(filled: Path, statement: str
         ledger.verify()
 
 
+def test_a_flipped_bit_never_ends_in_another_family_of_errors(filled: Path, tmp_path: Path) -> None:
+    with SqliteLedger(filled) as ledger:
+        lines = ledger.head
+    whole, damaged = filled.read_bytes(), tmp_path / "damaged.sqlite"
+    # the schema's text is where SQLite itself complains, in bytes that are no text
+    schema = range(whole.index(b"CREATE"), whole.rindex(b"CREATE") + 60, 40)
+    rest = random.Random(80).sample(range(len(whole)), 150)
+    unread = 0
+    for place in (*schema, *rest):
+        data = bytearray(whole)
+        data[place] ^= 0x80 if place in schema else 1 << place % 8
+        damaged.write_bytes(data)
+        try:
+            with SqliteLedger(damaged, read_only=True) as ledger:
+                assert ledger.verify().head == lines
+        except LedgerError:
+            unread += 1
+    assert unread > len(schema) // 2
+
+
 def test_a_removed_last_row_is_found_by_its_head(filled: Path) -> None:
     with SqliteLedger(filled) as ledger:
         head = ledger.head

@@ -37,7 +37,7 @@ LISTED_LATER = {
         "the number of events and the time of stopping do not depend on what was released, or "
         "all of the plan is in the list",
     ),
-    "axioms": (),
+    "axioms": ("McSherry 2009, Theorem 4 (parallel composition)",),
 }
 
 

@@ -62,6 +62,7 @@ DISJOINT_RECORDS = (
     "every record belongs to one party, and who holds which record is public and fixed"
 )
 
+_PARALLEL = "McSherry 2009, Theorem 4 (parallel composition)"
 _GDP_COMPOSITION = "Dong, Roth, Su 2022, Corollary 3.3 (composition of GDP)"
 _GDP_GROUP = "Dong, Roth, Su 2022, Theorem 2.14 (GDP of groups)"
 
@@ -277,6 +278,7 @@ def repeated(mechanism: Repeated, premise: Priv) -> Priv:
     "parties",
     source="a record meets its own party's part",
     coq=("parallel_composition", "events_rdp", "events_zcdp", "events_gdp"),
+    axioms={"approx-dp": _PARALLEL},
 )
 def parties(mechanism: Parties, premises: Sequence[Priv]) -> Priv:
     """Data holders with disjoint records; one premise for each party that releases anything.
@@ -325,6 +327,7 @@ def exposures(listed: Sequence[Event]) -> set[Exposure]:
     "events",
     source="a record meets its own party's events",
     coq=("parallel_composition", "events_rdp", "events_zcdp", "events_gdp"),
+    axioms={"approx-dp": _PARALLEL},
 )
 def events(listed: Sequence[Event], premises: Sequence[Priv]) -> Priv:
     """From the mechanisms that a record can meet to the run as a whole.

@@ -181,6 +181,19 @@ FAULTS = {
 }
 
 
+@pytest.mark.parametrize(
+    "error", [ZeroDivisionError, OverflowError, KeyError, TypeError, ValueError]
+)
+def test_a_rule_that_breaks_leaves_the_document_undecided(certificates, error):
+    def broken(*_):
+        raise error("here")
+
+    document = next(iter(certificates.values())).to_json_bytes()
+    rules = {name: (broken, *entry[1:]) for name, entry in checker._RULES.items()}
+    with pytest.raises(Undecided, match=error.__name__):
+        check(document, rules)
+
+
 def test_a_certificate_of_before_stopping_was_listed_verifies_and_the_verdict_lists_it(
     certificates,
 ):

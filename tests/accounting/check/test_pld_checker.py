@@ -204,6 +204,19 @@ def test_bad_parameters_are_refused_by_their_fault(poisson, fault):
         pld_checker.check(json.dumps(document).encode())
 
 
+@pytest.mark.parametrize("noise_std", ["1p300", "1p1100", "1p-300", "1p-1100"])
+def test_noise_of_any_size_ends_in_a_verdict(poisson, noise_std):
+    document = json.loads(poisson.to_json_bytes())
+    document["mechanisms"][0]["event"]["noise_std"] = noise_std
+    document["subject"] = checker.Run(document["mechanisms"], document["events"]).subject
+    written = json.dumps(document).encode()
+    if "-" in noise_std:
+        with pytest.raises((CertificateWrong, Undecided)):
+            pld_checker.check(written)
+    else:  # more noise than the epsilon was found for
+        assert pld_checker.check(written).values == (DELTA, Fraction(4))
+
+
 def forged(rng, document):
     """The document with one witness of the recomputation bent, conclusions following."""
     parameters = document["nodes"][0]["parameters"]

@@ -12,6 +12,7 @@ from .bounds import (
     ceiling,
     plan_threshold,
 )
+from .claim_tests import ClaimTest, claim_tests, mu_of_errors, scores_tests
 from .crosscheck import Crosscheck, MissingExtra, PeerCheck, Status, crosscheck
 from .dp_events import dp_event_of, mechanism_of
 from .falsifier import (
@@ -42,6 +43,7 @@ from .neighbours import (
     turned_record,
     zero_out,
 )
+from .noise_tests import Residual, noise_test_of_run, noise_tests, residuals
 from .one_run import Canaries, OneRun, OneRunTradeOff
 from .replay import ReplayScores, replay_attack, replay_chunks
 from .selection import Bonferroni, MultiSplit, Split
@@ -79,6 +81,7 @@ __all__ = [
     "BlackBox",
     "Bonferroni",
     "Canaries",
+    "ClaimTest",
     "ClopperPearson",
     "CredibleInterval",
     "Crosscheck",
@@ -104,6 +107,7 @@ __all__ = [
     "Ray",
     "ReplacedRecord",
     "ReplayScores",
+    "Residual",
     "RocPoint",
     "ScoreStore",
     "ScoreStoreError",
@@ -123,6 +127,7 @@ __all__ = [
     "attack_trials",
     "auc",
     "ceiling",
+    "claim_tests",
     "crosscheck",
     "dp_event_of",
     "epsilon_interval",
@@ -131,6 +136,9 @@ __all__ = [
     "flip_label",
     "longest_row",
     "mechanism_of",
+    "mu_of_errors",
+    "noise_test_of_run",
+    "noise_tests",
     "opposite_gradients",
     "plan_bet",
     "plan_threshold",
@@ -139,8 +147,10 @@ __all__ = [
     "random_record",
     "replay_attack",
     "replay_chunks",
+    "residuals",
     "roc",
     "sandwich",
+    "scores_tests",
     "tilted_chunks",
     "tpr_at_fpr",
     "trial_scores",

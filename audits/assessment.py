@@ -14,12 +14,13 @@ from .bounds import (
     ceiling,
     plan_threshold,
 )
+from .claim_tests import ERROR_SHARES, ClaimTest, claim_tests
 from .metrics import RocPoint, TprAtFpr, auc, roc, tpr_at_fpr
 
-__all__ = ["NULL_SHARE", "AttackResult", "NullControl", "assess", "null_confidence"]
+__all__ = ["NULL_SHARE", "AttackResult", "NullControl", "assess", "noise_level", "null_confidence"]
 
 _INTERVAL_CONFIDENCE = 0.99
-NULL_SHARE = 0.1
+NULL_SHARE = ERROR_SHARES["null control"]
 """Of the error probability 1 - confidence, what the null control may spend: by all its bounds
 together, so that an attack on an honest run rarely ends in an alarm about itself."""
 _REPORTED_FPRS = (1e-1, 1e-2, 1e-3)
@@ -30,8 +31,9 @@ _NOT_MEANT = (
     "The bound speaks of this pair of neighbours; the guarantee speaks of all.",
     "The Gaussian-family bound and the measured mu hold only if the scores are normal with one "
     "variance; Clopper-Pearson needs no such thing.",
-    "A single bound fails with probability 1 - confidence; all of the null control's together with "
-    "a tenth of that.",
+    "A single bound fails with probability 1 - confidence. The verdict is that of tests which "
+    "share this probability with the null control, by a split fixed beforehand: so a bound may lie "
+    "above a claim that they do not refute.",
 )
 
 
@@ -67,6 +69,7 @@ class AttackResult:
         bounds: Clopper-Pearson first, then the Gaussian family; none, and no measured mu, where the
             null control failed: an attack that finds leakage where there is none proves nothing.
         null_control: the same with D = D'.
+        tests: of the claim, which share the error probability; none where the null control failed.
         threshold: fixed from the claim, the number of trials, delta and confidence.
         expected_epsilon: the Clopper-Pearson bound to expect if the claim is tight.
         ceiling: the largest epsilon that counting could have shown with so many trials.
@@ -82,6 +85,7 @@ class AttackResult:
     measured_mu: MuInterval | None
     bounds: tuple[LowerBound, ...]
     null_control: NullControl
+    tests: tuple[ClaimTest, ...]
     threshold: float
     expected_epsilon: float
     ceiling: float
@@ -92,18 +96,11 @@ class AttackResult:
 
     @property
     def refutes_claim(self) -> bool:
-        """Whether counting alone puts epsilon above the claim (false alarm: 1 - confidence).
+        """Whether some test refutes the claim; a true one with probability 1 - confidence at most.
 
-        Never where the null control failed: then there are no bounds.
-
-        The Gaussian family is not asked: for a tight claim its bound exceeds the truth just as
-        often, and outside the family it means nothing.
+        Never where the null control failed: then there are no tests.
         """
-        return any(
-            bound.epsilon > self.claimed_epsilon
-            for bound in self.bounds
-            if bound.method == ClopperPearson.METHOD
-        )
+        return any(test.refuted for test in self.tests)
 
     @property
     def is_finding(self) -> bool:
@@ -118,11 +115,19 @@ class AttackResult:
                 "NULL CONTROL FAILED: leakage was found between runs that do not differ. The "
                 "attack proves nothing; no bound of it stands"
             )
-        return "claim REFUTED" if self.refutes_claim else "claim not refuted"
+        by = ", ".join(test.name for test in self.tests if test.refuted)
+        return f"claim REFUTED by: {by}" if by else "claim not refuted"
 
 
 def assess(
-    scores: Scores, null: Scores, *, claimed: Gdp, delta: float, confidence: float
+    scores: Scores,
+    null: Scores,
+    *,
+    claimed: Gdp,
+    delta: float,
+    confidence: float,
+    pair_mu: float | None = None,
+    noise: ClaimTest | None = None,
 ) -> AttackResult:
     """Return what log-likelihood ratios show about a claim of mu-GDP.
 
@@ -131,7 +136,9 @@ def assess(
         null: the same ratios of further runs, all on D.
         claimed: the guarantee under attack; it fixes the threshold.
         delta: where epsilon is bounded, in (0, 1).
-        confidence: of each bound, in (0, 1).
+        confidence: of each bound, and of the verdict, in (0, 1).
+        pair_mu: the pair's exact mu if the run is as stated; None where it is not known.
+        noise: what a test of the run's own noise found, at the level of `noise_level`.
     """
     trials = min(scores.dataset.size, scores.neighbour.size)
     plan = plan_threshold(claimed=claimed, trials=trials, delta=delta, confidence=confidence)
@@ -147,6 +154,14 @@ def assess(
         measured_mu=None if control.positive else measure.interval(scores),
         bounds=tuple(bound.lower_bound(scores, delta=delta) for bound in bounds),
         null_control=control,
+        tests=()
+        if control.positive
+        else (
+            *claim_tests(
+                scores, claimed=claimed, delta=delta, confidence=confidence, pair_mu=pair_mu
+            ),
+            *(() if noise is None else (noise,)),
+        ),
         threshold=plan.threshold,
         expected_epsilon=plan.expected_epsilon,
         ceiling=ceiling(trials=trials, delta=delta, confidence=confidence),
@@ -181,3 +196,8 @@ def _null_control(
 def null_confidence(confidence: float) -> float:
     """Return the confidence of a null control that goes with an attack's `confidence`."""
     return 1 - NULL_SHARE * (1 - confidence)
+
+
+def noise_level(confidence: float) -> float:
+    """Return the level of a test of the noise that goes with an attack's `confidence`."""
+    return ERROR_SHARES["noise"] * (1 - confidence)

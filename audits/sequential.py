@@ -14,6 +14,7 @@ nothing.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from math import exp, inf, isinf, log, sqrt
 from typing import Any
 
@@ -33,7 +34,7 @@ from ..mechanisms.errors import (
 from ..mechanisms.protocols import FloatArray
 from .bounds import Scores
 
-__all__ = ["Bet", "Claim", "Evidence", "SequentialTest", "plan_bet"]
+__all__ = ["Bet", "Claim", "Evidence", "SequentialTest", "implied_delta", "plan_bet"]
 
 Claim = Gdp | ApproxDp | PrivacyProfile
 """What may be tested: mu-GDP, one point of a privacy curve, or all of it."""
@@ -165,6 +166,7 @@ class SequentialTest:
         return evidence
 
 
+@lru_cache(maxsize=64)
 def plan_bet(*, claimed: Claim, suspected: Gdp | None = None) -> Bet:
     """Return the bet under which wealth grows fastest if the mechanism is as bad as suspected.
 
@@ -188,7 +190,7 @@ def plan_bet(*, claimed: Claim, suspected: Gdp | None = None) -> Bet:
         raise InvalidParameter("suspected", suspected, f"in (mu = {mu:.6g}, inf)")
     best, growth = None, 0.0
     for epsilon in _epsilons(claimed, mu):
-        delta = _implied_delta(claimed, epsilon)
+        delta = implied_delta(claimed, epsilon)
         for threshold in np.unique(np.append(epsilon, truth * np.linspace(0, 2, 17))):
             stake, rate = _best_stake(epsilon, delta, float(threshold), truth)
             if rate > growth:
@@ -199,6 +201,7 @@ def plan_bet(*, claimed: Claim, suspected: Gdp | None = None) -> Bet:
 
 
 _EPSILONS = 9
+_LARGEST_EXPONENT = 700.0
 # a stake that could lose everything would end the test
 _LARGEST_STAKE = 0.99
 
@@ -221,13 +224,20 @@ def _epsilons(claimed: Claim, mu: float) -> list[float]:
     return [float(epsilon) for epsilon in np.linspace(0, largest, _EPSILONS)]
 
 
-def _implied_delta(claimed: Claim, epsilon: float) -> float:
-    """Return the delta that the claim implies at `epsilon`, rounded up."""
+def implied_delta(claimed: Claim, epsilon: float) -> float:
+    """Return the delta that the claim implies at `epsilon` >= 0, rounded up.
+
+    Source: Kairouz, Oh, Viswanath 2015, Theorem 3.1, for an (epsilon, delta)-DP claim.
+    """
     if isinstance(claimed, PrivacyProfile):
         return claimed.delta(epsilon).upper_float
     if isinstance(claimed, Gdp):
+        if claimed.mu_squared == inf:
+            return 1.0
         return delta_from_epsilon(mu_squared=claimed.mu_squared, epsilon=epsilon).upper_float
     # the trade-off function of (epsilon, delta)-DP is that of a randomised response
+    if claimed.epsilon > _LARGEST_EXPONENT:
+        return 1.0
     shrink = (1 + exp(epsilon)) / (1 + exp(float(claimed.epsilon)))
     return min(1.0, 1 - (1 - float(claimed.delta)) * shrink + 1e-12)
 

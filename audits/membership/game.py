@@ -7,12 +7,6 @@ from typing import Any, Protocol
 import numpy as np
 from joblib import Parallel, delayed
 
-from ...accounting.gaussian.exact import (
-    epsilon_from_delta,
-)
-from ...accounting.numbers.notions import (
-    Gdp,
-)
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.curators import Curator, SamplingCurator
 from ...mechanisms.errors import (
@@ -26,10 +20,10 @@ from ...mechanisms.errors import (
 from ...mechanisms.private_data import PrivateDataset
 from ...mechanisms.protocols import EventList, FloatArray, Loss
 from ...mechanisms.sampling import SeededSampler
-from ...mechanisms.sensitivity import float_up
 from ...mechanisms.subsampling import IntArray
 from ..assessment import NULL_SHARE
 from ..bounds import LowerBound, Scores, require_delta
+from ..claim_tests import ClaimTest, claimed_epsilon, scores_tests
 from ..metrics import Promise, TprAtFpr, auc, tpr_at_fpr
 from ..neighbours import NeighbourPair
 from ..selection import MultiSplit
@@ -238,7 +232,8 @@ def log_probabilities(
 class ScoreResult:
     """One score's evidence: bound on epsilon, the same where nothing differs, and its rates.
 
-    There is no bound where a null control of the check failed.
+    `tests` are of the promise, as a curve where it is one. There is neither bound nor test where a
+    null control of the check failed.
     """
 
     name: str
@@ -246,6 +241,7 @@ class ScoreResult:
     null: LowerBound
     auc: float
     tpr_at_fpr: tuple[TprAtFpr, ...]
+    tests: tuple[ClaimTest, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,8 +255,9 @@ class Check:
         promise: what was held against the attacks; epsilon at `delta`.
         results: one a score.
         trials, shadows: judged and shadow models, in each world.
-        confidence: that no bound of any score is too large and no null control fails without
-            cause; a tenth of the error is the controls', all is divided among the scores.
+        confidence: that no bound of any score is too large; and that no test refutes a promise that
+            is kept and no null control fails without cause. A tenth of the error is the controls',
+            all is divided among the scores.
         ceiling: the largest epsilon that so many trials could have shown.
     """
 
@@ -278,11 +275,8 @@ class Check:
 
     @property
     def refutes_promise(self) -> bool:
-        """Whether some attack puts epsilon above the promise."""
-        return any(
-            result.bound is not None and result.bound.epsilon > self.claimed_epsilon
-            for result in self.results
-        )
+        """Whether some attack refutes the promise by a test."""
+        return any(test.refuted for result in self.results for test in result.tests)
 
     @property
     def null_control_failed(self) -> bool:
@@ -293,17 +287,6 @@ class Check:
     def is_finding(self) -> bool:
         """Whether there is something to report: a broken promise, or a control that failed."""
         return self.refutes_promise or self.null_control_failed
-
-
-def _epsilon_of(promise: Promise, delta: float) -> float:
-    """Return the promised epsilon at `delta`, rounded up."""
-    if isinstance(promise, Gdp):
-        if delta == 0:
-            raise InvalidParameter("delta", delta, "in (0, 1): mu-GDP promises no finite epsilon")
-        return epsilon_from_delta(mu_squared=promise.mu_squared, delta=delta).upper_float
-    if promise.delta > delta:
-        raise InvalidParameter("delta", delta, f"at least the promised {float(promise.delta)}")
-    return float_up(promise.epsilon)
 
 
 def check_membership(
@@ -348,7 +331,7 @@ def check_membership(
     require_delta(delta)
     require_open_unit("confidence", confidence)
     require_nonnegative("seed", seed)
-    claimed = _epsilon_of(promise, delta)
+    claimed = claimed_epsilon(promise, delta)
     shadow, judged, control = (
         int(word) for word in np.random.SeedSequence(seed).generate_state(3, np.uint64)
     )
@@ -358,10 +341,9 @@ def check_membership(
     )
     # where nothing differs: further models without the target in the place of the members
     nobody = game.answers(inside=False, trials=trials, seed=control)
-    each, control_each = (
-        MultiSplit(1 - share * (1 - confidence) / len(scores), seed)
-        for share in (1 - NULL_SHARE, NULL_SHARE)
-    )
+    kept = 1 - (1 - NULL_SHARE) * (1 - confidence) / len(scores)
+    each = MultiSplit(kept, seed)
+    control_each = MultiSplit(1 - NULL_SHARE * (1 - confidence) / len(scores), seed)
     scorers = [score.learn(*lessons) for score in scores]
     worlds = [Scores(scorer(members), scorer(others)) for scorer in scorers]
     nulls = [
@@ -381,6 +363,9 @@ def check_membership(
                 for fpr in _FPRS
                 if fpr * trials >= 1
             ),
+            tests=()
+            if failed
+            else scores_tests(real, claimed=promise, delta=delta, confidence=kept, seed=seed),
         )
 
     return Check(

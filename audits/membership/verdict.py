@@ -47,10 +47,11 @@ def _shown(check: Check) -> str:
     best, name = max(bounds, key=lambda found: found[0].epsilon)
     epsilon = shown_down(best.epsilon, digits=3)
     if check.refutes_promise:
-        return (
-            f"THE PROMISE IS BROKEN: {name} shows an epsilon of at least {epsilon} at delta "
-            f"{check.delta:g} (confidence {check.confidence:g})."
-        )
+        result, test = next((r, t) for r in check.results for t in r.tests if t.refuted)
+        shown = f"{name} shows an epsilon of at least {epsilon} at delta {check.delta:g}"
+        if best.epsilon <= check.claimed_epsilon:
+            shown = f"{result.name}, {test.name}: {test.detail}"
+        return f"THE PROMISE IS BROKEN: {shown} (confidence {check.confidence:g})."
     if best.positive:
         return (
             f"Nothing here contradicts the promise. {name} shows an epsilon of at least "

@@ -31,6 +31,7 @@ from ...mechanisms.errors import (
 from ...mechanisms.private_data import PrivateDataset
 from ..assessment import AttackResult, assess
 from ..bounds import Scores
+from ..claim_tests import ClaimTest
 from ..replay import Progress, ReplayScores, ReplayTrials, Solve, chunk_sizes
 from .backends import Backend, Serial
 from .store import ChunkKey, ScoreStore
@@ -202,6 +203,8 @@ def attack_trials(
     backend: Backend | None = None,
     store: ScoreStore | None = None,
     progress: Progress | None = None,
+    pair_mu: float | None = None,
+    noise: ClaimTest | None = None,
 ) -> AttackResult:
     """Return what the trials show about a guarantee.
 
@@ -209,6 +212,7 @@ def attack_trials(
         claimed: the guarantee that the plan promises; it fixes the threshold beforehand.
         delta: where epsilon is bounded, in (0, 1).
         confidence: of each bound, in (0, 1).
+        pair_mu, noise: as for `assess`.
     """
     scores = trial_scores(
         experiment,
@@ -218,4 +222,12 @@ def attack_trials(
         store=store,
         progress=progress,
     )
-    return assess(scores.attack, scores.null, claimed=claimed, delta=delta, confidence=confidence)
+    return assess(
+        scores.attack,
+        scores.null,
+        claimed=claimed,
+        delta=delta,
+        confidence=confidence,
+        pair_mu=pair_mu,
+        noise=noise,
+    )

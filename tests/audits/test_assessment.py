@@ -42,10 +42,10 @@ def test_it_refutes_nothing_however_far_the_worlds_are_apart() -> None:
 def test_the_control_of_an_honest_run_rarely_fails() -> None:
     """At confidence 0.5 its nominal rate is 5 %, of which only the Gaussian family's half is exact.
 
-    300 repetitions; a control at half of 1 - confidence is accused with probability above 0.999,
+    150 repetitions; a control at half of 1 - confidence is accused with probability above 0.999,
     one that keeps its rate with probability below 1e-4.
     """
     generator = np.random.default_rng(20)
-    nulls = [Scores(*generator.normal(0.5, 1.0, (2, 200))) for _ in range(300)]
+    nulls = [Scores(*generator.normal(0.5, 1.0, (2, 200))) for _ in range(150)]
     failed = sum(assessed(null, null, 0.5).null_control.positive for null in nulls)
-    assert failed <= 0.05 * 300 + 4 * (0.05 * 300) ** 0.5
+    assert failed <= 0.05 * 150 + 4 * (0.05 * 150) ** 0.5

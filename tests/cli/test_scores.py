@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from dpledger.accounting.gaussian.exact import epsilon_from_delta
 from dpledger.audits.bounds import Scores
@@ -28,7 +29,7 @@ def test_a_true_claim_is_not_refuted(call: Call, files: tuple[Path, Path]) -> No
     assert answer.data["refutes_claim"] is False
     expected = epsilon_from_delta(mu_squared=9, delta=1e-5).upper_float
     assert answer.data["claimed_epsilon"] == expected
-    counting, family = answer.data["bounds"]
+    (counting,), (family,) = answer.data["bounds"], answer.data["if_normal"]
     assert 2 < counting["epsilon"] < answer.data["ceiling"] < expected
     assert 0.9 * expected < family["epsilon"] < expected
     assert 0.97 < answer.data["auc"] < 0.99
@@ -102,3 +103,42 @@ def test_arrays_that_are_no_scores_are_refused(
     answer = call("attack", "--scores", path, path, "--mu", 1, "--delta", 1e-5)
     assert answer.status == 2
     assert "Expected" in answer.err
+
+
+def test_a_mechanism_with_half_its_noise_is_found(call: Call, tmp_path: Path) -> None:
+    """The claim mu = 1, really 2: 200 runs a world suffice, where one point of the curve did not.
+
+    Quantiles in place of draws: nothing here is left to luck.
+    """
+    path = tmp_path / "in.npy", tmp_path / "out.npy"
+    quantiles = norm.ppf((np.arange(200) + 0.5) / 200)
+    np.save(path[0], 7 * (quantiles + 2))
+    np.save(path[1], 7 * quantiles)
+    options = ("--delta", 1e-5, "--json")
+    found = call("attack", "--scores", *path, "--mu", 1, *options)
+    assert found.status == 1
+    assert [test["refuted"] for test in found.data["tests"]] == [True, False]
+    assert call("attack", "--scores", *path, "--mu", 2, *options).status == 0
+
+
+def test_what_needs_normal_scores_is_no_bound_of_a_pure_claim(call: Call, tmp_path: Path) -> None:
+    path = tmp_path / "in.npy", tmp_path / "out.npy"
+    generator = np.random.default_rng(5)
+    for name, centre in zip(path, (1.0, 0.0), strict=True):
+        np.save(name, generator.normal(centre, 1.0, 600))
+    pure = call("attack", "--scores", *path, "--epsilon", 1, "--delta", 0, "--json")
+    assert pure.data["if_normal"] == []
+    assert (
+        len(
+            call("attack", "--scores", *path, "--mu", 1, "--delta", 1e-5, "--json").data[
+                "if_normal"
+            ]
+        )
+        == 1
+    )
+    for name in path:
+        np.save(name, np.load(name)[:400])
+    few = call("attack", "--scores", *path, "--mu", 1, "--delta", 1e-5, "--json")
+    assert few.data["if_normal"] == []
+    wrong = call("attack", "--scores", *path, "--mu", 1, "--delta", 0)
+    assert wrong.status == 2

@@ -102,6 +102,14 @@ def test_the_verdict_shows_no_more_than_was_found_and_promises_no_less():
     assert "epsilon 0.5001 at" in said
 
 
+def test_a_promised_curve_is_tested_as_a_curve():
+    # mu = 0.54 where 0.27 was promised: no bound at delta 1e-5 says so, the errors in all do
+    found = check(Shifted(0.54), promise=Gdp(0.27**2))
+    assert all(result.bound.epsilon < found.claimed_epsilon for result in found.results)
+    assert found.refutes_promise
+    assert any("total errors" in line for line in verdict(found))
+
+
 def test_where_nothing_differs_nothing_is_found():
     alarms = sum(
         check(Shifted(0.0), promise=Gdp(0), trials=50, seed=seed).refutes_promise

@@ -10,7 +10,8 @@ from ..accounting.check.checker import CertificateWrong, Undecided, report
 from ..accounting.check.pld_checker import check
 from ..accounting.ledger import SqliteLedger, TamperedLedger
 from ..accounting.numbers.grade import Grade
-from ..accounting.proof.coq_goal import CoqMissing, coq_goal, prove
+from ..accounting.proof.coq_goal import CoqMissing, compiled_proofs, coq_goal, prove
+from ..accounting.proof.coq_theorem import BeyondTheorem, coq_theorem
 from ..mechanisms.encoding import subject_hash
 from .output import Outcome, deliver, json_option
 
@@ -38,7 +39,8 @@ _ADAPTIVE = (
 @click.option(
     "--coq",
     is_flag=True,
-    help="Write the last inequality beside CERTIFICATE as a Coq theorem; prove it if coqc is here.",
+    help="Write beside CERTIFICATE, for Coq, the theorem that its run is private (Gaussian runs) "
+    "or its last inequality; prove it if coqc is here.",
 )
 @json_option
 def verify(
@@ -104,14 +106,24 @@ def verify(
 
 
 def _gold(certificate: Path) -> str:
-    """Write the certificate's last inequality as a Coq file, run it, and say what came of it."""
-    path = certificate.with_suffix(".v")
-    goal = coq_goal(certificate.read_bytes())
+    """Write the certificate as a Coq file, run it, and say what came of it."""
+    path, document = certificate.with_suffix(".v"), certificate.read_bytes()
+    proofs = compiled_proofs()
+    try:
+        goal, what = coq_theorem(document), "this run is private"
+    except BeyondTheorem as beyond:
+        goal, what, proofs = coq_goal(document), f"the last inequality ({beyond})", None
+    else:
+        if proofs is None:
+            path.write_text(goal, encoding="utf-8")
+            return (
+                f"{path} written: {what}; not run: needs the proofs of a checkout (make -C proofs)"
+            )
     path.write_text(goal, encoding="utf-8")
     try:
-        verdict = prove(goal)
+        verdict = prove(goal, proofs=proofs)
     except CoqMissing as missing:
-        return f"{path} written; not run: {missing}"
+        return f"{path} written: {what}; not run: {missing}"
     if verdict.proved:
-        return f"{path}: proved by coqc"
+        return f"{path}: proved by coqc: {what}"
     return f"not proved by coqc ({path}): {verdict.output.strip()[-300:]}"

@@ -6,7 +6,8 @@
 From Coq Require Import Reals List.
 From Dpledger Require
   Schedules Conversion Sensitivity Finite Domination GaussianIntegral Gaussian GaussianDelta
-  GaussianConvolution Descent GaussianComposition Events EndToEnd.
+  GaussianConvolution Descent GaussianComposition Events GaussianSeries Enclosure Checker
+  Soundness EndToEnd.
 
 Open Scope R_scope.
 
@@ -132,7 +133,9 @@ Definition gaussian_composition_theorems := (
   @GaussianComposition.profile_dp,
   @GaussianComposition.vector_gaussian_below_profile,
   @GaussianComposition.gaussian_ledger_dp,
-  @GaussianComposition.gaussian_parties_dp).
+  @GaussianComposition.gaussian_parties_dp,
+  @GaussianComposition.below_profile_triangle,
+  @GaussianComposition.gdp_group).
 Print gaussian_composition_theorems.
 Print Assumptions gaussian_composition_theorems.
 
@@ -143,6 +146,25 @@ Definition events_theorems := (
   @Events.events_gdp_dp).
 Print events_theorems.
 Print Assumptions events_theorems.
+
+Definition enclosure_theorems := (
+  @GaussianSeries.bell_integral_lower,
+  @GaussianSeries.bell_integral_upper,
+  @GaussianSeries.gaussian_delta_series,
+  @Enclosure.gaussian_delta_at_most_sound,
+  @Enclosure.order_suffices_sound).
+Print enclosure_theorems.
+Print Assumptions enclosure_theorems.
+
+Definition checker_theorems := (
+  @Soundness.derived_sound,
+  @Soundness.run_gdp,
+  @Soundness.run_zcdp,
+  @Soundness.follows_valid,
+  @Soundness.check_sound,
+  @Soundness.check_dp).
+Print checker_theorems.
+Print Assumptions checker_theorems.
 
 Definition end_to_end_theorems := (
   @EndToEnd.gaussian_delta_mu_1_upper,

@@ -479,3 +479,74 @@ Proof.
     assert (0 <= total (seq (0 + t) (T - t)) (cost_of party (fun t => mu t * mu t) j)); [|lra].
     apply total_nonneg; auto.
 Qed.
+
+(** ** Groups *)
+
+Lemma excess_triangle {A} (l : list A) p m q a c b :
+  excess l p q a b <= excess l p m a c + excess l m q c b.
+Proof.
+  unfold excess; rewrite <- total_plus; apply total_le; intros y _.
+  apply Rmax_lub.
+  - pose proof (plus_part_nonneg (a * p y - c * m y)).
+    pose proof (plus_part_nonneg (c * m y - b * q y)); lra.
+  - pose proof (plus_part_ge (a * p y - c * m y)).
+    pose proof (plus_part_ge (c * m y - b * q y)); lra.
+Qed.
+
+(** Through a middle point mu's add up: at the weight c of the middle that makes all three
+    thresholds one point, the two profiles add up to that of the sum. *)
+Theorem below_profile_triangle {A} (l : list A) (p m q : A -> R) (mu1 mu2 : R) :
+  0 <= mu1 -> 0 <= mu2 -> distribution l p -> nonneg l q ->
+  below_profile l p m (gaussian_profile mu1) -> below_profile l m q (gaussian_profile mu2) ->
+  below_profile l p q (gaussian_profile (mu1 + mu2)).
+Proof.
+  intros [H1|<-] P2 Dp Nq B1 B2 a b Ha Hb.
+  2:{ rewrite Rplus_0_l; pose proof (excess_triangle l p m q a a b) as T.
+      pose proof (B1 a a Ha Ha) as E; rewrite profile_zero in E by lra.
+      rewrite plus_part_0 in E by lra; specialize (B2 a b Ha Hb); lra. }
+  destruct P2 as [H2|<-].
+  2:{ rewrite Rplus_0_r; pose proof (excess_triangle l p m q a b b) as T.
+      pose proof (B2 b b Hb Hb) as E; rewrite profile_zero in E by lra.
+      rewrite plus_part_0 in E by lra; specialize (B1 a b Ha Hb); lra. }
+  destruct Ha as [Ha|<-]; [|rewrite excess_zero, profile_a0; [lra|exact Hb|exact Nq|exact Hb]].
+  destruct Hb as [Hb|<-].
+  2:{ rewrite profile_b0 by lra; apply excess_le_mass; [exact Dp|exact Nq|lra|lra]. }
+  set (S := mu1 + mu2); set (K := ln (b / a)); set (x := K / S + S / 2).
+  set (k := mu1 * (x - mu2 - mu1 / 2)); set (c := a * exp k).
+  assert (HS : 0 < S) by (unfold S; lra).
+  assert (Hc : 0 < c) by (apply Rmult_lt_0_compat; [exact Ha|apply exp_pos]).
+  eapply Rle_trans; [apply (excess_triangle l p m q a c b)|].
+  eapply Rle_trans; [apply Rplus_le_compat; [apply B1|apply B2]; lra|].
+  assert (E1 : ln (c / a) = k).
+  { unfold c; replace (a * exp k / a) with (exp k) by (field; lra); apply ln_exp. }
+  assert (E2 : ln (b / c) = mu2 * x - mu2 * mu2 / 2).
+  { replace (b / c) with (b / a * exp (- k)).
+    - rewrite ln_mult, ln_exp by (try apply exp_pos; apply Rdiv_lt_0_compat; assumption).
+      fold K; replace K with (S * (x - S / 2)) by (unfold x; field; lra).
+      unfold k, S; field.
+    - unfold c; rewrite exp_Ropp; pose proof (exp_pos k); field; lra. }
+  rewrite !profile_pos by assumption; rewrite E1, E2; fold K.
+  replace (mu1 / 2 - k / mu1) with (S - x) by (unfold k, S; field; lra).
+  replace (- (mu1 / 2) - k / mu1) with (mu2 - x) by (unfold k; field; lra).
+  replace (mu2 / 2 - (mu2 * x - mu2 * mu2 / 2) / mu2) with (mu2 - x) by (field; lra).
+  replace (- (mu2 / 2) - (mu2 * x - mu2 * mu2 / 2) / mu2) with (- x) by (field; lra).
+  replace (S / 2 - K / S) with (S - x) by (unfold x; field; lra).
+  replace (- (S / 2) - K / S) with (- x) by (unfold x; field; lra).
+  lra.
+Qed.
+
+(** A group of k records: k mu (Dong, Roth and Su 2022, Theorem 2.14). *)
+Theorem gdp_group {A D} (adj : D -> D -> Prop) (l : list A) (M : D -> A -> R) (mu : R) (k : nat) :
+  (forall d, distribution l (M d)) -> 0 <= mu ->
+  (forall x y, adj x y -> below_profile l (M x) (M y) (gaussian_profile mu)) ->
+  forall x y, steps adj k x y ->
+  below_profile l (M x) (M y) (gaussian_profile (INR k * mu)).
+Proof.
+  intros Dl Hmu H; induction k as [|k IH]; intros x y Sxy.
+  - simpl in Sxy; subst y; simpl; rewrite Rmult_0_l; intros a b Ha Hb.
+    rewrite profile_zero by lra; rewrite excess_diag by apply Dl; lra.
+  - destruct Sxy as (z & Sxz & Azy); rewrite S_INR, Rmult_plus_distr_r, Rmult_1_l.
+    apply below_profile_triangle with (M z); auto.
+    + apply Rmult_le_pos; [apply pos_INR|exact Hmu].
+    + apply Dl.
+Qed.

@@ -1,8 +1,9 @@
 """The last inequality of a certificate as a theorem that Coq proves by itself.
 
-The checker computes with Python's integers; here the inequality that decides about ε is written
-down for Coq's `interval` tactic, which computes with integers of Coq's kernel. It takes a second
-for zCDP and Rényi DP, up to a minute for the exact curve of GDP at very small δ.
+For certificates that `coq_theorem` does not cover. The checker computes with Python's integers;
+here the inequality that decides about ε is written down for Coq's `interval` tactic, which
+computes with integers of Coq's kernel. It takes a second for zCDP and Rényi DP, up to a minute for
+the exact curve of GDP at very small δ.
 """
 
 import json
@@ -17,7 +18,7 @@ from typing import Any
 from ...mechanisms.errors import DpledgerError
 from ..check.checker import check
 
-__all__ = ["CoqMissing", "CoqVerdict", "NoCoqGoal", "coq_goal", "prove"]
+__all__ = ["CoqMissing", "CoqVerdict", "NoCoqGoal", "compiled_proofs", "coq_goal", "prove"]
 
 _TIMEOUT = 300
 
@@ -61,10 +62,20 @@ def coq_goal(document: bytes) -> str:
 _NUMBERS = ("mu_squared", "order", "epsilon", "delta")
 
 
-def prove(goal: str, *, timeout: float = _TIMEOUT) -> CoqVerdict:
+def compiled_proofs() -> Path | None:
+    """Return the folder of compiled proofs of this checkout, None without them (`make -C proofs`).
+
+    A wheel has none.
+    """
+    folder = Path(__file__).resolve().parents[2] / "proofs"
+    return folder if (folder / "Soundness.vo").is_file() else None
+
+
+def prove(goal: str, *, proofs: Path | None = None, timeout: float = _TIMEOUT) -> CoqVerdict:
     """Return what coqc says about a goal, after at most `timeout` seconds.
 
-    Raises `CoqMissing` without coqc (Debian: coq libcoq-coquelicot libcoq-interval).
+    `proofs`: the folder of compiled proofs that the goal imports, if it imports any. Raises
+    `CoqMissing` without coqc (Debian: coq libcoq-coquelicot libcoq-interval).
     """
     coqc = shutil.which("coqc")
     if coqc is None:
@@ -74,7 +85,13 @@ def prove(goal: str, *, timeout: float = _TIMEOUT) -> CoqVerdict:
         path.write_text(goal)
         try:
             done = subprocess.run(
-                [coqc, "-w", "none", path.name],
+                [
+                    coqc,
+                    *(("-R", str(proofs), "Dpledger") if proofs else ()),
+                    "-w",
+                    "none",
+                    path.name,
+                ],
                 cwd=folder,
                 capture_output=True,
                 text=True,

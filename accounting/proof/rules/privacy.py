@@ -426,7 +426,7 @@ def _enlarged(premise: Priv, size: int) -> PrivacyNotion:
 @rule(
     "group",
     source="zCDP: Bun, Steinke 2016, Proposition 1.9; GDP: Dong, Roth, Su 2022, Theorem 2.14",
-    coq=("group_privacy",),
+    coq=("group_privacy", "gdp_group"),
     axioms={"gdp": _GDP_GROUP},
 )
 def group(premise: Priv, size: int) -> Priv:
@@ -452,7 +452,7 @@ def group(premise: Priv, size: int) -> Priv:
 @rule(
     "replace-one",
     source="a group of two: remove one record, add another",
-    coq=("group_privacy",),
+    coq=("group_privacy", "gdp_group"),
     axioms={"gdp": _GDP_GROUP},
 )
 def replace_one(premise: Priv) -> Priv:

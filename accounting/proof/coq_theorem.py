@@ -1,0 +1,254 @@
+"""A certificate as a term of Coq, and the theorem about its run that Coq's kernel checks.
+
+`proofs/Checker.v` checks certificates of Gaussian runs inside Coq, and `check_dp` (Soundness.v)
+proves that what it accepts holds of every run that satisfies the event list. The file written here
+states the certificate, has the kernel evaluate the checker on it, and ends in the theorem. It
+needs the compiled proofs: `make -C proofs`, then `coqc -R proofs Dpledger FILE`.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from ...mechanisms.errors import DpledgerError
+from ..check.checker import check
+
+__all__ = ["BeyondTheorem", "coq_theorem"]
+
+
+class BeyondTheorem(DpledgerError, ValueError):
+    """The checker in Coq does not cover this certificate. It may be right all the same."""
+
+
+_RELATIONS = {
+    "replace-one": ("ReplaceOne", "replace_one"),
+    "zero-out-one": ("ZeroOutOne", "(zero_out_one null)"),
+    "add-remove-one": ("AddRemoveOne", "add_remove_one"),
+}
+_LEAVES = {
+    "declared": "Declared",
+    "mean-of-bounded": "MeanOfBounded",
+    "sum-of-bounded": "SumOfBounded",
+    "strongly-convex-argmin": "StronglyConvexArgmin",
+}
+_INNER = {
+    "scaled": "Unary (Scaled {})",
+    "linear-map": "Unary (LinearMap {})",
+    "clip": "Unary (Clip {})",
+    "sum": "Binary (Sum {} {})",
+    "concatenation": "Binary Concatenation",
+    "disjoint": "Binary Disjoint",
+}
+_RENORMALISED = ("mean-of-bounded", "strongly-convex-argmin")
+
+
+def coq_theorem(document: bytes) -> str:
+    """Return a Coq file that ends in (epsilon, delta)-DP of the run that a certificate is about.
+
+    Raises what `checker.check` raises, and `BeyondTheorem` for mechanisms, relations or rules that
+    the checker in Coq does not know.
+    """
+    verdict = check(document)
+    if verdict.notion != "approx-dp":
+        raise BeyondTheorem(f"notion={verdict.notion} must be approx-dp; convert it first.")
+    if verdict.adjacency not in _RELATIONS:
+        raise BeyondTheorem(f"adjacency={verdict.adjacency} must be in {sorted(_RELATIONS)}.")
+    delta, epsilon = map(_rational, verdict.values)
+    parsed: dict[str, Any] = json.loads(document)
+    relation, neighbours = _RELATIONS[verdict.adjacency]
+    if verdict.group == 1:
+        adjacency, by = f"one_part {neighbours}", "check_dp"
+        stated = f"{relation} {delta} {epsilon}"
+    else:
+        adjacency = f"group_neighbours null {relation} {verdict.group}"
+        by, stated = (
+            "check_sound",
+            f"(Claim {relation} {verdict.group} (ApproxDp {delta} {epsilon}))",
+        )
+    names = _party_lists(parsed["events"])
+    return _FILE.format(
+        subject=verdict.subject,
+        mechanisms=_rows(_mechanisms(parsed["mechanisms"])),
+        parties="".join(
+            f"Definition {name} : list positive := [{'; '.join(map(str, numbers))}]%positive.\n"
+            for numbers, name in names.items()
+        ),
+        events=_rows(_events(parsed["events"], names)),
+        nodes=_rows([_node(node) for node in parsed["nodes"]]),
+        claim=f"Claim {relation} {verdict.group} (ApproxDp {delta} {epsilon})",
+        adjacency=adjacency,
+        epsilon=epsilon,
+        delta=delta,
+        proof=f"exact ({by} this_certificate {stated} the_kernel_checks_it)",
+    )
+
+
+_FILE = """(** The run whose events hash to
+    {subject}.
+    To check: make -C proofs, then coqc -R proofs Dpledger on this file. *)
+
+From Coq Require Import Reals List QArith Qreals.
+From Dpledger Require Import Finite Sensitivity Certificate Checker Soundness.
+Import ListNotations.
+Open Scope Q_scope.
+
+(** Mechanisms, numbered from 1: the sensitivity as it is derived, then the noise. *)
+Definition listed_mechanisms : list mechanism := [
+  {mechanisms}].
+
+(** Parties, numbered from 1, in the order in which they appear. *)
+{parties}
+(** Events: which mechanism, whose records enter it, how often. *)
+Definition listed_events : list event := [
+  {events}].
+
+(** Steps from the mechanisms to the claim, numbered from 1. *)
+Definition listed_nodes : list node := [
+  {nodes}].
+
+Definition this_certificate : certificate :=
+  Certificate listed_mechanisms listed_events listed_nodes.
+
+Lemma the_kernel_checks_it :
+  check this_certificate = Some ({claim}).
+Proof. vm_compute; reflexivity. Qed.
+
+(** Every run that satisfies the event list ([satisfies], Certificate.v): all that is ever seen of
+    it, on neighbouring data, for every event. *)
+Theorem this_run_is_private :
+  forall (X : Type) (null : X) (r : execution X), satisfies null this_certificate r ->
+  dp ({adjacency}) (all_transcripts r) (run_law r)
+    (Q2R {epsilon}) (Q2R {delta}).
+Proof. {proof}. Qed.
+
+Print Assumptions this_run_is_private.
+"""
+
+
+def _rows(terms: Sequence[str]) -> str:
+    return ";\n  ".join(terms)
+
+
+def _rational(value: Fraction) -> str:
+    return f"({value.numerator} # {value.denominator})"
+
+
+def _dyadic(text: str) -> Fraction:
+    mantissa, exponent = text.split("p")
+    return int(mantissa) * Fraction(2) ** int(exponent)
+
+
+def _written(value: object) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def _mechanisms(listed: Sequence[Mapping[str, Any]]) -> list[str]:
+    places = {_written(mechanism): i for i, mechanism in enumerate(listed, start=1)}
+    terms: list[str] = []
+    for mechanism in listed:
+        match mechanism:
+            case {"kind": "gaussian", "noise_std": noise, "sensitivity": sensitivity}:
+                terms.append(f"{_sensitivity(sensitivity)} {_rational(_dyadic(noise))}")
+            case {"kind": "repeated", "event": inner, "times": times} if _written(inner) in places:
+                terms.append(f"Repeated {places[_written(inner)]} {times}")
+            case {"kind": kind}:
+                raise BeyondTheorem(f"kind={kind} must be gaussian, or repeated and listed.")
+            case _:
+                raise AssertionError("the checker has accepted this document")
+    if len({term.split()[1] for term in terms if term.startswith("GaussianStep")}) != 1:
+        raise BeyondTheorem("adjacency must be the same for all mechanisms, at least one Gaussian.")
+    return terms
+
+
+def _sensitivity(stated: Mapping[str, Any]) -> str:
+    relation, _ = _RELATIONS.get(stated["adjacency"], ("", ""))
+    if not relation:
+        raise BeyondTheorem(f"adjacency={stated['adjacency']} must be in {sorted(_RELATIONS)}.")
+    squared = _rational(Fraction(stated["squared"]))
+    return f"GaussianStep {relation} {squared} {_derivation(stated['derivation'], relation)}"
+
+
+def _derivation(tree: Mapping[str, Any], relation: str) -> str:
+    rule, squared = tree["rule"], _rational(Fraction(tree["squared"]))
+    numbers = [Fraction(value) for _, value in tree["parameters"] if isinstance(value, str)]
+    if rule in _LEAVES:
+        if rule in _RENORMALISED:
+            if relation == "AddRemoveOne":
+                raise BeyondTheorem(f"{rule} under add-remove-one must be declared; use a sum.")
+            *numbers, count = numbers
+            terms = [*map(_rational, numbers), str(count)]
+        else:
+            terms = list(map(_rational, numbers))
+        return f"(Leaf ({_LEAVES[rule]} {' '.join(terms)}) {squared})"
+    if rule not in _INNER:
+        raise BeyondTheorem(f"rule={rule} must be in {sorted([*_LEAVES, *_INNER])}.")
+    head = _INNER[rule].format(*map(_rational, numbers))
+    below = " ".join(_derivation(premise, relation) for premise in tree["premises"])
+    return f"({head} {squared} {below})"
+
+
+def _party_lists(events: Sequence[Mapping[str, Any]]) -> dict[tuple[int, ...], str]:
+    """A name for each list of parties; parties are numbered in the order of appearance."""
+    numbers: dict[str, int] = {}
+    names: dict[tuple[int, ...], str] = {}
+    for event in events:
+        listed = tuple(numbers.setdefault(p, len(numbers) + 1) for p in event["parties"])
+        if listed:
+            names.setdefault(listed, f"parties_{len(names) + 1}")
+    return names
+
+
+def _events(events: Sequence[Mapping[str, Any]], names: Mapping[tuple[int, ...], str]) -> list[str]:
+    numbers: dict[str, int] = {}
+    terms: list[str] = []
+    for event in events:
+        listed = tuple(numbers.setdefault(p, len(numbers) + 1) for p in event["parties"])
+        terms.append(f"Event {event['mechanism'] + 1} {names.get(listed, '[]')} {event['times']}")
+    return terms
+
+
+def _number(parameters: Mapping[str, Any], name: str) -> str:
+    return _rational(Fraction(parameters[name]))
+
+
+def _place(parameters: Mapping[str, Any]) -> str:
+    return str(parameters["mechanism"] + 1)
+
+
+_RULES: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "gaussian-gdp": lambda p: f"(GaussianGdp {_place(p)})",
+    "gaussian-zcdp": lambda p: f"(GaussianZcdp {_place(p)})",
+    "composition": lambda p: f"(Composition [{'; '.join(map(str, p['times']))}]%positive)",
+    "repeated": lambda p: f"(RepeatedRule {_place(p)})",
+    "events": lambda p: "EventsRule",
+    "weaken": lambda p: f"(Weaken {_number(p, 'value')})",
+    "post-processing": lambda p: "Restate",
+    "given": lambda p: "Restate",
+    "group": lambda p: f"(Group {p['size']})",
+    "replace-one": lambda p: "ReplaceOneRule",
+    "zcdp-rdp": lambda p: f"(ZcdpRdp {_number(p, 'order')})",
+    "rdp-approx-dp": lambda p: f"(RdpApproxDp {_number(p, 'delta')} {_number(p, 'epsilon')})",
+    "gdp-approx-dp": lambda p: f"(GdpApproxDp {_number(p, 'delta')} {_number(p, 'epsilon')})",
+}
+_NOTIONS = {
+    "gdp": "(Gdp {mu_squared})",
+    "zcdp": "(Zcdp {rho})",
+    "rdp": "(Rdp {order} {epsilon})",
+    "approx-dp": "(ApproxDp {delta} {epsilon})",
+}
+
+
+def _node(node: Mapping[str, Any]) -> str:
+    if node["rule"] not in _RULES:
+        raise BeyondTheorem(f"rule={node['rule']} must be in {sorted(_RULES)}.")
+    stated = node["conclusion"]
+    template = _NOTIONS[stated["notion"]]
+    fields = re.findall(r"{(\w+)}", template)
+    notion = template.format(**{field: _number(stated, field) for field in fields})
+    relation, _ = _RELATIONS.get(stated["adjacency"], ("", ""))
+    premises = "; ".join(str(place + 1) for place in node["premises"])
+    premises = f"[{premises}]%positive" if premises else "[]"
+    rule = _RULES[node["rule"]](node["parameters"])
+    return f"Node {rule} {premises} (Claim {relation} {stated['group']} {notion})"

@@ -1,0 +1,259 @@
+(** What a certificate is, what it means for a run to satisfy its event list, and what its claims
+    say: definitions only. [check_sound] (Soundness.v) is about these and nothing else.
+
+    Mechanisms, events and nodes are those of the project's certificates (version 1), as far as
+    Gaussian noise and the rules of zCDP and GDP go. Everything is numbered from 1. *)
+
+From Coq Require Import Reals List QArith Qreals FMapPositive Permutation.
+From Coquelicot Require Import Coquelicot.
+From Dpledger Require Import Sums Finite Gaussian Sensitivity Descent Domination
+  GaussianComposition Events.
+Import ListNotations.
+
+(** ** Documents *)
+
+Inductive relation := ReplaceOne | ZeroOutOne | AddRemoveOne.
+
+Inductive leaf_rule :=
+  | Declared (value : Q)
+  | MeanOfBounded (bound : Q) (count : positive)
+  | SumOfBounded (bound : Q)
+  | StronglyConvexArgmin (lipschitz modulus tolerance : Q) (count : positive).
+
+Inductive unary_rule :=
+  | Scaled (factor : Q)
+  | LinearMap (operator_norm : Q)
+  | Clip (radius : Q).
+
+Inductive binary_rule :=
+  | Sum (u v : Q)
+  | Concatenation
+  | Disjoint.
+
+(** A derivation of a sensitivity in l2; [squared] is the bound that each step states. *)
+Inductive derivation :=
+  | Leaf (rule : leaf_rule) (squared : Q)
+  | Unary (rule : unary_rule) (squared : Q) (premise : derivation)
+  | Binary (rule : binary_rule) (squared : Q) (left right : derivation).
+
+Inductive mechanism :=
+  | GaussianStep (moved : relation) (squared : Q) (by_rules : derivation) (noise_std : Q)
+  | Repeated (inner times : positive).
+
+(** A release, [times] times; it names the parties whose records enter it, or nobody if everybody's
+    do. *)
+Record event := Event { event_mechanism : positive; event_parties : list positive;
+                        event_times : positive }.
+
+Inductive notion :=
+  | Gdp (mu_squared : Q)
+  | Zcdp (rho : Q)
+  | Rdp (order epsilon : Q)
+  | ApproxDp (delta epsilon : Q).
+
+(** The claim that a node states, for records of one party and groups of [claim_group] of them. *)
+Record claim := Claim { claim_relation : relation; claim_group : positive;
+                        claim_notion : notion }.
+
+Inductive rule :=
+  | GaussianGdp (mechanism : positive)
+  | GaussianZcdp (mechanism : positive)
+  | Composition (times : list positive)
+  | RepeatedRule (mechanism : positive)
+  | EventsRule
+  | Weaken (value : Q)
+  | Restate  (** post-processing, given *)
+  | Group (size : positive)
+  | ReplaceOneRule
+  | ZcdpRdp (order : Q)
+  | RdpApproxDp (delta epsilon : Q)
+  | GdpApproxDp (delta epsilon : Q).
+
+Record node := Node { node_rule : rule; node_premises : list positive; node_conclusion : claim }.
+
+Record certificate := Certificate { mechanisms : list mechanism; events : list event;
+                                    nodes : list node }.
+
+Fixpoint numbered {A} (start : positive) (l : list A) : PositiveMap.t A :=
+  match l with
+  | [] => PositiveMap.empty A
+  | a :: l' => PositiveMap.add start a (numbered (Pos.succ start) l')
+  end.
+
+Definition mechanism_at (c : certificate) (i : positive) : option mechanism :=
+  PositiveMap.find i (numbered 1 (mechanisms c)).
+
+(** ** Data and neighbours *)
+
+Open Scope R_scope.
+
+(** A record that is zeroed out becomes [null]. *)
+Definition neighbours {X} (null : X) (r : relation) : list X -> list X -> Prop :=
+  match r with
+  | ReplaceOne => replace_one
+  | ZeroOutOne => zero_out_one null
+  | AddRemoveOne => add_remove_one
+  end.
+
+(** Data are one list of records a party. Neighbours differ in one record of one party, groups of k
+    in k such steps. *)
+Definition group_neighbours {X} (null : X) (r : relation) (size : positive) :
+  (nat -> list X) -> (nat -> list X) -> Prop :=
+  steps (one_part (neighbours null r)) (Pos.to_nat size).
+
+(** ** What a derivation says of a function of one party's records *)
+
+Section Derivations.
+
+Context {X : Type} (null : X) (r : relation).
+
+Inductive derives : derivation -> forall V : Space, (list X -> V) -> Prop :=
+  | derives_declared value squared (V : Space) (q : list X -> V) :
+      sensitivity (neighbours null r) q (Q2R value) ->
+      derives (Leaf (Declared value) squared) V q
+  | derives_mean bound count squared (V : Space) (f : X -> V) :
+      r <> AddRemoveOne -> (forall x, norm (f x) <= Q2R bound) ->
+      (r = ZeroOutOne -> f null = zero) ->
+      derives (Leaf (MeanOfBounded bound count) squared) V (mean_over f (IZR (Zpos count)))
+  | derives_sum_of bound squared (V : Space) (f : X -> V) :
+      (forall x, norm (f x) <= Q2R bound) -> (r = ZeroOutOne -> f null = zero) ->
+      derives (Leaf (SumOfBounded bound) squared) V (vsum f)
+  | derives_argmin lipschitz modulus tolerance count squared (V : Space)
+      (loss : X -> V -> R) (regulariser : V -> R) (solve : list X -> V) :
+      r <> AddRemoveOne ->
+      (forall x y y', loss x y - loss x y' <= Q2R lipschitz * norm (sub y y')) ->
+      (r = ZeroOutOne -> forall y, loss null y = 0) ->
+      (forall data, near_minimum (Q2R modulus) (Q2R tolerance)
+                      (objective loss regulariser (IZR (Zpos count)) data) (solve data)) ->
+      derives (Leaf (StronglyConvexArgmin lipschitz modulus tolerance count) squared) V solve
+  | derives_scaled factor squared d (V : Space) (q : list X -> V) :
+      derives d V q ->
+      derives (Unary (Scaled factor) squared d) V (fun l => scale (Q2R factor) (q l))
+  | derives_linear bound squared d (V W : Space) (q : list X -> V) (f : V -> W) :
+      derives d V q -> (forall x y, f (sub x y) = sub (f x) (f y)) ->
+      (forall x, norm (f x) <= Q2R bound * norm x) ->
+      derives (Unary (LinearMap bound) squared d) W (fun l => f (q l))
+  | derives_clip radius squared d (V : Space) (q : list X -> V) :
+      derives d V q ->
+      derives (Unary (Clip radius) squared d) V (fun l => clip (Q2R radius) (q l))
+  | derives_sum u v squared d e (V : Space) (q q' : list X -> V) :
+      derives d V q -> derives e V q' ->
+      derives (Binary (Sum u v) squared d e) V (fun l => add (q l) (q' l))
+  | derives_difference u v squared d e (V : Space) (q q' : list X -> V) :
+      derives d V q -> derives e V q' ->
+      derives (Binary (Sum u v) squared d e) V (fun l => sub (q l) (q' l))
+  | derives_concatenation squared d e (V W : Space) (q : list X -> V) (q' : list X -> W) :
+      derives d V q -> derives e W q' ->
+      derives (Binary Concatenation squared d e) (product V W) (fun l => (q l, q' l))
+  | derives_disjoint squared d e (V W : Space) (q : list X -> V) (q' : list X -> W) :
+      derives d V q -> derives e W q' ->
+      (forall l l', neighbours null r l l' -> q l = q l' \/ q' l = q' l') ->
+      derives (Binary Disjoint squared d e) (product V W) (fun l => (q l, q' l))
+  (** What moves no more than a derived function: a public shift, a block beside the blocks of
+      other parties, a reordering, a projection. *)
+  | derives_no_further d (V W : Space) (q : list X -> V) (q' : list X -> W) :
+      derives d V q -> (forall l l', norm (sub (q' l) (q' l')) <= norm (sub (q l) (q l'))) ->
+      derives d W q'.
+
+End Derivations.
+
+(** ** Runs *)
+
+(** A message is a vector of rounded numbers, a history the messages so far (latest first). *)
+Definition message := list (Rbar * Rbar).
+Definition history := list message.
+
+(** After each history: which mechanism comes next, whose records it reads, the value that it adds
+    noise to (of so many dimensions), its noise, and the grid that each coordinate is rounded to.
+    All of it may depend on all messages so far. *)
+Record execution (X : Type) := Execution {
+  rounds : nat;
+  next_mechanism : history -> positive;
+  reads : history -> nat -> bool;
+  dimension : history -> nat;
+  value : history -> (nat -> list X) -> nat -> R;
+  noise_std : history -> R;
+  cuts : history -> message -> list R }.
+
+Arguments rounds {X}. Arguments next_mechanism {X}. Arguments reads {X}.
+Arguments dimension {X}. Arguments value {X}. Arguments noise_std {X}. Arguments cuts {X}.
+
+Section Executions.
+
+Context {X : Type} (r : execution X).
+
+Definition next_messages (h : history) : list message :=
+  vector_outcomes (dimension r h) (cuts r h).
+
+(** The law of the next message: normal noise on every coordinate, then rounding. *)
+Definition next_law (data : nat -> list X) (h : history) : message -> R :=
+  noisy_vector (dimension r h) (value r h) (noise_std r h) data.
+
+(** All that is ever seen of a run, and its law. *)
+Definition all_transcripts : list history := transcripts next_messages (rounds r).
+Definition run_law (data : nat -> list X) : history -> R := run (next_law data).
+
+(** The mechanisms that have read the records of party [j]. *)
+Fixpoint met (j : nat) (h : history) : list positive :=
+  match h with
+  | [] => []
+  | _ :: before => (if reads r before j then [next_mechanism r before] else []) ++ met j before
+  end.
+
+End Executions.
+
+(** ** Satisfying an event list *)
+
+(** Gaussian steps that a mechanism consists of. *)
+Definition steps_of (c : certificate) (i : positive) : list positive :=
+  match mechanism_at c i with
+  | Some (Repeated inner times) => repeat inner (Pos.to_nat times)
+  | _ => [i]
+  end.
+
+(** Whether an event reads the records of party [j]. *)
+Definition concerns (e : event) (j : nat) : bool :=
+  match event_parties e with
+  | [] => true
+  | named => existsb (fun p => Nat.eqb (Pos.to_nat p) j) named
+  end.
+
+(** The steps that the events allow to read the records of party [j]. *)
+Definition allowed (c : certificate) (j : nat) : list positive :=
+  flat_map (fun e =>
+    if concerns e j
+    then concat (repeat (steps_of c (event_mechanism e)) (Pos.to_nat (event_times e)))
+    else []) (events c).
+
+Definition with_part {X} (data : nat -> list X) (j : nat) (part : list X) : nat -> list X :=
+  fun i => if Nat.eqb i j then part else data i.
+
+(** A run satisfies a certificate's event list if every round is a Gaussian step of the list, with
+    a value that is derived as the list says, as a function of each party's records that it reads,
+    and that is independent of the others; and if the records of no party are read by more steps
+    than the list allows, in any transcript and in whatever order. *)
+Record satisfies {X} (null : X) (c : certificate) (r : execution X) : Prop := Satisfies {
+  grids_ascend : forall h h', ascending m_infty (cuts r h h');
+  rounds_are_steps : forall h, exists moved squared d std,
+    mechanism_at c (next_mechanism r h) = Some (GaussianStep moved squared d std) /\
+    noise_std r h = Q2R std /\
+    (forall j data, reads r h j = true ->
+       derives null moved d (euclidean (dimension r h))
+         (fun part => value r h (with_part data j part))) /\
+    (forall j data part, reads r h j = false ->
+       value r h (with_part data j part) = value r h data);
+  steps_are_allowed : forall j h, In h (all_transcripts r) ->
+    exists rest, Permutation (met r j h ++ rest) (allowed c j) }.
+
+(** ** What a claim says of a run *)
+
+Definition holds {X} (null : X) (r : execution X) (statement : claim) : Prop :=
+  let adj := group_neighbours null (claim_relation statement) (claim_group statement) in
+  match claim_notion statement with
+  | Gdp mu_squared => forall x y, adj x y ->
+      below_profile (all_transcripts r) (run_law r x) (run_law r y)
+        (gaussian_profile (sqrt (Q2R mu_squared)))
+  | Zcdp rho => zcdp adj (all_transcripts r) (run_law r) (Q2R rho)
+  | Rdp order epsilon => rdp adj (all_transcripts r) (run_law r) (Q2R order) (Q2R epsilon)
+  | ApproxDp delta epsilon => dp adj (all_transcripts r) (run_law r) (Q2R epsilon) (Q2R delta)
+  end.

@@ -1,0 +1,392 @@
+(** A checker of certificates, on rational numbers and intervals: [check c = Some v] where the last
+    node of [c] claims [v] of the whole run and every step follows. Definitions only; what the
+    answer is worth is [check_sound] (Soundness.v). [None] says that nothing was decided. *)
+
+From Coq Require Import List Bool QArith Qround PArith ZArith Lia FMapPositive Mergesort Orders.
+From Dpledger Require Import Enclosure Certificate.
+Import ListNotations.
+
+(** ** Arithmetic *)
+
+(** Addition that keeps denominators short where one divides the other. *)
+Definition plus (a b : Q) : Q :=
+  let da := Zpos (Qden a) in
+  let db := Zpos (Qden b) in
+  if (Z.rem da db =? 0)%Z then Qmake (Qnum a + Qnum b * (da / db)) (Qden a)
+  else if (Z.rem db da =? 0)%Z then Qmake (Qnum a * (db / da) + Qnum b) (Qden b)
+  else a + b.
+
+Definition times (n : positive) (a : Q) : Q := Qmake (Zpos n * Qnum a) (Qden a).
+Definition maximum (a b : Q) : Q := if Qle_bool a b then b else a.
+Definition minimum (a b : Q) : Q := if Qle_bool a b then a else b.
+Definition positive_number (a : Q) : bool := negb (Qle_bool a 0).
+Definition probability (a : Q) : bool := positive_number a && negb (Qle_bool 1 a).
+Definition integer (n : positive) : Q := Qmake (Zpos n) 1.
+
+Definition guard {A} (condition : bool) (a : A) : option A := if condition then Some a else None.
+
+(** ** Sensitivities: the square that a step may state, at least *)
+
+Definition moved_twice (r : relation) : Q :=
+  match r with ReplaceOne => 2 | _ => 1 end.
+
+Definition counts_are_fixed (r : relation) : bool :=
+  match r with AddRemoveOne => false | _ => true end.
+
+Definition leaf_square (r : relation) (rule : leaf_rule) : option Q :=
+  match rule with
+  | Declared v => guard (Qle_bool 0 v) (v * v)
+  | MeanOfBounded bound count =>
+      guard (Qle_bool 0 bound && counts_are_fixed r)
+        (let s := moved_twice r * bound / integer count in s * s)
+  | SumOfBounded bound =>
+      guard (Qle_bool 0 bound) (let s := moved_twice r * bound in s * s)
+  | StronglyConvexArgmin lipschitz modulus tolerance count =>
+      guard (Qle_bool 0 lipschitz && positive_number modulus && Qle_bool 0 tolerance
+             && counts_are_fixed r)
+        (let s := moved_twice r * lipschitz / (modulus * integer count)
+                  + 2 * tolerance / modulus in s * s)
+  end.
+
+Definition unary_square (rule : unary_rule) (s : Q) : option Q :=
+  match rule with
+  | Scaled factor => Some (factor * factor * s)
+  | LinearMap norm => guard (Qle_bool 0 norm) (norm * norm * s)
+  | Clip radius =>
+      guard (Qle_bool 0 radius) (minimum s ((2 * radius) * (2 * radius)))
+  end.
+
+Definition binary_square (rule : binary_rule) (s t : Q) : option Q :=
+  match rule with
+  | Sum u v =>
+      guard (Qle_bool 0 u && Qle_bool 0 v && Qle_bool s (u * u) && Qle_bool t (v * v))
+        ((u + v) * (u + v))
+  | Concatenation => Some (s + t)
+  | Disjoint => Some (maximum s t)
+  end.
+
+Definition stated (needed : option Q) (squared : Q) : option Q :=
+  match needed with
+  | Some least => guard (Qle_bool least squared) squared
+  | None => None
+  end.
+
+(** The squared sensitivity that a derivation concludes. *)
+Fixpoint derived (r : relation) (d : derivation) : option Q :=
+  match d with
+  | Leaf rule squared => stated (leaf_square r rule) squared
+  | Unary rule squared p =>
+      match derived r p with
+      | Some s => stated (unary_square rule s) squared
+      | None => None
+      end
+  | Binary rule squared p q =>
+      match derived r p, derived r q with
+      | Some s, Some t => stated (binary_square rule s t) squared
+      | _, _ => None
+      end
+  end.
+
+(** ** Mechanisms *)
+
+Definition relation_eqb (r s : relation) : bool :=
+  match r, s with
+  | ReplaceOne, ReplaceOne | ZeroOutOne, ZeroOutOne | AddRemoveOne, AddRemoveOne => true
+  | _, _ => false
+  end.
+
+(** A Gaussian step under [r] whose sensitivity follows; repetitions of such a step. *)
+Definition mechanism_ok (r : relation) (table : PositiveMap.t mechanism) (m : mechanism) : bool :=
+  match m with
+  | GaussianStep moved squared d std =>
+      relation_eqb moved r && positive_number std &&
+      match derived r d with Some s => Qeq_bool s squared | None => false end
+  | Repeated inner _ =>
+      match PositiveMap.find inner table with Some (GaussianStep _ _ _ _) => true | _ => false end
+  end.
+
+(** ** Exposures: how often which mechanism reads a record; by number, each number once *)
+
+Definition exposure := list (positive * positive).
+
+Module ByNumber <: TotalLeBool'.
+  Definition t := (positive * positive)%type.
+  Definition leb (x y : t) : bool := Pos.leb (fst x) (fst y).
+  Infix "<=?" := leb (at level 70).
+  Lemma leb_total : forall x y, leb x y = true \/ leb y x = true.
+  Proof.
+    intros x y; unfold leb; rewrite !Pos.leb_le; lia.
+  Qed.
+End ByNumber.
+Module SortByNumber := Sort ByNumber.
+
+Fixpoint coalesce (l : exposure) : exposure :=
+  match l with
+  | [] => []
+  | (m, n) :: rest =>
+      match coalesce rest with
+      | (m', n') :: rest' =>
+          if Pos.eqb m m' then (m, (n + n')%positive) :: rest' else (m, n) :: (m', n') :: rest'
+      | [] => [(m, n)]
+      end
+  end.
+
+Definition canonical (l : exposure) : exposure := coalesce (SortByNumber.sort l).
+
+Definition repeated_exposure (n : positive) (e : exposure) : exposure :=
+  map (fun mk => (fst mk, (n * snd mk)%positive)) e.
+
+Fixpoint exposure_eqb (d e : exposure) : bool :=
+  match d, e with
+  | [], [] => true
+  | (m, n) :: d', (m', n') :: e' => Pos.eqb m m' && Pos.eqb n n' && exposure_eqb d' e'
+  | _, _ => false
+  end.
+
+(** What a record of party [p], or of nobody in particular, is exposed to. *)
+Definition names (e : event) (p : positive) : bool :=
+  match event_parties e with [] => true | named => existsb (Pos.eqb p) named end.
+
+Definition view (events : list event) (p : positive) : exposure :=
+  canonical (flat_map (fun e =>
+    if names e p then [(event_mechanism e, event_times e)] else []) events).
+
+Definition common (e : event) : bool := match event_parties e with [] => true | _ => false end.
+
+Definition common_view (events : list event) : exposure :=
+  canonical (flat_map (fun e =>
+    if common e then [(event_mechanism e, event_times e)] else []) events).
+
+(** Each party once, by a table of those seen. *)
+Fixpoint parties_of (events : list event) : PositiveMap.t unit :=
+  match events with
+  | [] => PositiveMap.empty unit
+  | e :: rest => fold_right (fun p => PositiveMap.add p tt) (parties_of rest) (event_parties e)
+  end.
+
+Definition views (events : list event) : list exposure :=
+  match PositiveMap.elements (parties_of events) with
+  | [] => [common_view events]
+  | named => map (fun p => view events (fst p)) named
+  end.
+
+(** ** Nodes *)
+
+(** What is known: a cost of what a record is exposed to, or a claim about the whole run. *)
+Inductive judgement :=
+  | Part (e : exposure) (statement : claim)
+  | Whole (statement : claim).
+
+Definition statement_of (j : judgement) : claim :=
+  match j with Part _ s | Whole s => s end.
+
+Definition gaussian_cost (m : mechanism) : option Q :=
+  match m with
+  | GaussianStep _ squared _ std => Some (squared / (std * std))
+  | Repeated _ _ => None
+  end.
+
+Definition cost_of_notion (n : notion) : Q :=
+  match n with
+  | Gdp c | Zcdp c => c
+  | Rdp _ e | ApproxDp _ e => e
+  end.
+
+(** The same notion (at the same order or delta), at another cost. *)
+Definition at_cost (c : Q) (n : notion) : notion :=
+  match n with
+  | Gdp _ => Gdp c
+  | Zcdp _ => Zcdp c
+  | Rdp order _ => Rdp order c
+  | ApproxDp delta _ => ApproxDp delta c
+  end.
+
+Definition same_kind (m n : notion) : bool :=
+  match m, n with Gdp _, Gdp _ | Zcdp _, Zcdp _ => true | _, _ => false end.
+
+Definition notion_eqb (m n : notion) : bool :=
+  match m, n with
+  | Gdp c, Gdp d | Zcdp c, Zcdp d => Qeq_bool c d
+  | Rdp a c, Rdp b d | ApproxDp a c, ApproxDp b d => Qeq_bool a b && Qeq_bool c d
+  | _, _ => false
+  end.
+
+Definition claim_eqb (c d : claim) : bool :=
+  relation_eqb (claim_relation c) (claim_relation d)
+  && Pos.eqb (claim_group c) (claim_group d)
+  && notion_eqb (claim_notion c) (claim_notion d).
+
+Section Nodes.
+
+Variables (table : PositiveMap.t mechanism) (r : relation) (seen : list exposure).
+
+(** A leaf: (sensitivity / noise)^2, or half of it. *)
+Definition leaf (m : positive) (conclude : Q -> notion) : option judgement :=
+  match PositiveMap.find m table with
+  | Some step =>
+      match gaussian_cost step with
+      | Some cost => Some (Part [(m, 1%positive)] (Claim r 1 (conclude cost)))
+      | None => None
+      end
+  | None => None
+  end.
+
+(** Costs of parts add up; all of them in the first one's notion. *)
+Fixpoint composed (counts : list positive) (premises : list judgement) (kind : notion) :
+  option (exposure * Q) :=
+  match counts, premises with
+  | [], [] => Some ([], 0)
+  | n :: counts', Part e s :: premises' =>
+      if same_kind (claim_notion s) kind then
+        match composed counts' premises' kind with
+        | Some (rest, total) =>
+            Some (repeated_exposure n e ++ rest,
+                  plus (times n (cost_of_notion (claim_notion s))) total)
+        | None => None
+        end
+      else None
+  | _, _ => None
+  end.
+
+Definition composition (counts : list positive) (premises : list judgement) : option judgement :=
+  match premises with
+  | [] => None
+  | first :: _ =>
+      let kind := claim_notion (statement_of first) in
+      match composed counts premises kind with
+      | Some (e, total) => Some (Part (canonical e) (Claim r 1 (at_cost total kind)))
+      | None => None
+      end
+  end.
+
+Definition repeated (m : positive) (premises : list judgement) : option judgement :=
+  match PositiveMap.find m table, premises with
+  | Some (Repeated inner n), [Part [(i, k)] s] =>
+      guard (Pos.eqb i inner && Pos.eqb k 1)
+        (Part [(m, 1%positive)]
+           (Claim r 1 (at_cost (times n (cost_of_notion (claim_notion s))) (claim_notion s))))
+  | _, _ => None
+  end.
+
+(** The dearest of premises in one notion, with all that they are about. *)
+Fixpoint dearest (premises : list judgement) (kind : notion) : option (list exposure * Q) :=
+  match premises with
+  | [] => Some ([], 0)
+  | Part e s :: premises' =>
+      if same_kind (claim_notion s) kind then
+        match dearest premises' kind with
+        | Some (covered, most) =>
+            Some (e :: covered, maximum (cost_of_notion (claim_notion s)) most)
+        | None => None
+        end
+      else None
+  | Whole _ :: _ => None
+  end.
+
+(** From what a record of each party is exposed to, to the run. *)
+Definition all_events (premises : list judgement) : option judgement :=
+  match premises with
+  | [] => None
+  | first :: _ =>
+      let kind := claim_notion (statement_of first) in
+      match dearest premises kind with
+      | Some (covered, most) =>
+          guard (forallb (fun v => existsb (exposure_eqb v) covered) seen
+                 && forallb (fun e => existsb (exposure_eqb e) seen) covered)
+            (Whole (Claim r 1 (at_cost most kind)))
+      | None => None
+      end
+  end.
+
+Definition with_notion (j : judgement) (n : notion) : judgement :=
+  match j with
+  | Part e s => Part e (Claim (claim_relation s) (claim_group s) n)
+  | Whole s => Whole (Claim (claim_relation s) (claim_group s) n)
+  end.
+
+Definition weaken (cost : Q) (j : judgement) : option judgement :=
+  let n := claim_notion (statement_of j) in
+  guard (Qle_bool (cost_of_notion n) cost) (with_notion j (at_cost cost n)).
+
+(** k records: k^2 times the cost. *)
+Definition enlarged (k : positive) (group : positive) (r' : relation) (s : claim) :
+  option judgement :=
+  if Pos.eqb (claim_group s) 1 then
+    match claim_notion s with
+    | Gdp c => Some (Whole (Claim r' group (Gdp (integer k * integer k * c))))
+    | Zcdp c => Some (Whole (Claim r' group (Zcdp (integer k * integer k * c))))
+    | _ => None
+    end
+  else None.
+
+Definition follows (rule : rule) (premises : list judgement) : option judgement :=
+  match rule, premises with
+  | GaussianGdp m, [] => leaf m Gdp
+  | GaussianZcdp m, [] => leaf m (fun c => Zcdp (c / 2))
+  | Composition counts, _ => composition counts premises
+  | RepeatedRule m, _ => repeated m premises
+  | EventsRule, _ => all_events premises
+  | Weaken cost, [j] => weaken cost j
+  | Restate, [j] => Some j
+  | Group size, [Whole s] => enlarged size size (claim_relation s) s
+  | ReplaceOneRule, [Whole s] =>
+      match claim_relation s with
+      | ReplaceOne => None
+      | _ => enlarged 2 1 ReplaceOne s
+      end
+  | ZcdpRdp order, [Whole (Claim r' g (Zcdp rho))] =>
+      guard (negb (Qle_bool order 1)) (Whole (Claim r' g (Rdp order (order * rho))))
+  | RdpApproxDp delta eps, [Whole (Claim r' g (Rdp order tau))] =>
+      guard (probability delta && Qle_bool 0 eps && order_suffices order tau delta eps)
+        (Whole (Claim r' g (ApproxDp delta eps)))
+  | GdpApproxDp delta eps, [Whole (Claim r' g (Gdp mu_squared))] =>
+      guard (probability delta && gaussian_delta_at_most mu_squared eps delta)
+        (Whole (Claim r' g (ApproxDp delta eps)))
+  | _, _ => None
+  end.
+
+Fixpoint at_places (known : PositiveMap.t judgement) (places : list positive) :
+  option (list judgement) :=
+  match places with
+  | [] => Some []
+  | i :: rest =>
+      match PositiveMap.find i known, at_places known rest with
+      | Some j, Some found => Some (j :: found)
+      | _, _ => None
+      end
+  end.
+
+(** One node after the other, numbered from [next]; the last judgement. *)
+Fixpoint all_nodes (known : PositiveMap.t judgement) (next : positive) (last : option judgement)
+  (todo : list node) : option judgement :=
+  match todo with
+  | [] => last
+  | n :: rest =>
+      match at_places known (node_premises n) with
+      | Some premises =>
+          match follows (node_rule n) premises with
+          | Some j =>
+              if claim_eqb (statement_of j) (node_conclusion n)
+              then all_nodes (PositiveMap.add next j known) (Pos.succ next) (Some j) rest
+              else None
+          | None => None
+          end
+      | None => None
+      end
+  end.
+
+End Nodes.
+
+(** All mechanisms are about one relation, the first one's. *)
+Definition relation_of (c : certificate) : relation :=
+  match mechanisms c with GaussianStep moved _ _ _ :: _ => moved | _ => ReplaceOne end.
+
+Definition check (c : certificate) : option claim :=
+  let table := numbered 1 (mechanisms c) in
+  let r := relation_of c in
+  if forallb (mechanism_ok r table) (mechanisms c) then
+    match all_nodes table r (views (events c)) (PositiveMap.empty judgement) 1 None (nodes c) with
+    | Some (Whole s) => Some s
+    | _ => None
+    end
+  else None.

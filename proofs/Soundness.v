@@ -1,0 +1,1047 @@
+(** What [check] answers is true: [check_sound]. *)
+
+From Coq Require Import Reals List Bool Lia Lra Psatz QArith Qreals PArith ZArith FMapPositive
+  Permutation FunctionalExtensionality.
+From Coquelicot Require Import Coquelicot.
+From Dpledger Require Import Sums Conversion Finite Gaussian GaussianDelta Sensitivity Descent
+  Domination GaussianComposition Events Enclosure Certificate Checker.
+Import ListNotations.
+Open Scope R_scope.
+
+(** ** Rational numbers *)
+
+Lemma Q2R_number z : Q2R (Qmake z 1) = IZR z.
+Proof. unfold Q2R; simpl; field. Qed.
+
+Lemma Q2R_integer_positive n : Q2R (integer n) = IZR (Zpos n).
+Proof. apply Q2R_number. Qed.
+
+Lemma Pos_real n : 0 < IZR (Zpos n).
+Proof. apply IZR_lt; reflexivity. Qed.
+
+Lemma Q2R_times n a : Q2R (times n a) = IZR (Zpos n) * Q2R a.
+Proof. unfold times, Q2R; cbn [Qnum Qden]; rewrite mult_IZR; ring. Qed.
+
+Lemma Q2R_quotient q k d :
+  k <> 0%Z -> Zpos d = (k * Zpos q)%Z ->
+  forall n, IZR n / IZR (Zpos q) = IZR (n * k) / IZR (Zpos d).
+Proof.
+  intros Hk E n; rewrite E, !mult_IZR; pose proof (Pos_real q).
+  field; split; [lra|apply not_0_IZR, Hk].
+Qed.
+
+Lemma divides (d q : positive) :
+  (Z.rem (Zpos d) (Zpos q) =? 0)%Z = true ->
+  (Zpos d / Zpos q)%Z <> 0%Z /\ Zpos d = (Zpos d / Zpos q * Zpos q)%Z.
+Proof.
+  intros H; apply Z.eqb_eq in H.
+  assert (Em : (Zpos d mod Zpos q = 0)%Z) by (rewrite <- Z.rem_mod_nonneg; lia).
+  pose proof (Z.div_mod (Zpos d) (Zpos q) ltac:(lia)) as E; rewrite Em in E.
+  split; [intros Z0; rewrite Z0 in E; lia|lia].
+Qed.
+
+Lemma Q2R_plus' a b : Q2R (plus a b) = Q2R a + Q2R b.
+Proof.
+  unfold plus; cbv zeta.
+  destruct (Z.rem (Zpos (Qden a)) (Zpos (Qden b)) =? 0)%Z eqn:E.
+  - apply divides in E as [N E]; unfold Q2R; cbn [Qnum Qden].
+    fold (IZR (Qnum b) / IZR (Zpos (Qden b))); rewrite (Q2R_quotient _ _ _ N E).
+    rewrite plus_IZR; unfold Rdiv; ring.
+  - destruct (Z.rem (Zpos (Qden b)) (Zpos (Qden a)) =? 0)%Z eqn:E'.
+    + apply divides in E' as [N E']; unfold Q2R; cbn [Qnum Qden].
+      fold (IZR (Qnum a) / IZR (Zpos (Qden a))); rewrite (Q2R_quotient _ _ _ N E').
+      rewrite plus_IZR; unfold Rdiv; ring.
+    + apply Q2R_plus.
+Qed.
+
+Lemma maximum_ge a b : Q2R a <= Q2R (maximum a b) /\ Q2R b <= Q2R (maximum a b).
+Proof.
+  unfold maximum; destruct (Qle_bool a b) eqn:E;
+    [apply Qle_bool_R in E|apply Qle_bool_R_false in E]; lra.
+Qed.
+
+Lemma Q2R_minimum a b : Q2R (minimum a b) = Rmin (Q2R a) (Q2R b).
+Proof.
+  unfold minimum; destruct (Qle_bool a b) eqn:E;
+    [apply Qle_bool_R in E; rewrite Rmin_left
+    |apply Qle_bool_R_false in E; rewrite Rmin_right]; lra.
+Qed.
+
+Lemma Q2R_equal a b : Qeq_bool a b = true -> Q2R a = Q2R b.
+Proof. intros H; apply Qeq_eqR, Qeq_bool_iff, H. Qed.
+
+Lemma positive_number_R a : positive_number a = true -> 0 < Q2R a.
+Proof.
+  unfold positive_number; rewrite negb_true_iff; intros H; apply Qle_bool_R_false in H.
+  replace (Q2R 0) with 0 in H by (unfold Q2R; simpl; field); exact H.
+Qed.
+
+Lemma nonnegative_R a : Qle_bool 0 a = true -> 0 <= Q2R a.
+Proof.
+  intros H; apply Qle_bool_R in H.
+  replace (Q2R 0) with 0 in H by (unfold Q2R; simpl; field); exact H.
+Qed.
+
+Lemma guard_some {A} condition (a b : A) :
+  guard condition a = Some b -> condition = true /\ a = b.
+Proof. unfold guard; destruct condition; [intros H; injection H; auto|discriminate]. Qed.
+
+(** ** Sensitivities *)
+
+Lemma stated_some needed squared s :
+  stated needed squared = Some s ->
+  s = squared /\ exists least, needed = Some least /\ Q2R least <= Q2R squared.
+Proof.
+  destruct needed as [least|]; simpl; [|discriminate]; intros H.
+  apply guard_some in H as [H <-]; apply Qle_bool_R in H; eauto.
+Qed.
+
+Lemma square_nonneg a : 0 <= Q2R (a * a).
+Proof. rewrite Q2R_mult; apply Rle_0_sqr. Qed.
+
+Lemma derived_nonneg r d s : derived r d = Some s -> 0 <= Q2R s.
+Proof.
+  revert s; induction d as [rule squared|rule squared d IH|rule squared d IH e IH'];
+    intros s H; cbn [derived] in H.
+  - apply stated_some in H as [-> (least & E & Le)].
+    destruct rule; cbn in E; cbv zeta in E; apply guard_some in E as [_ <-];
+      match type of Le with Q2R (?a * ?a) <= _ => pose proof (square_nonneg a) end; lra.
+  - destruct (derived r d) as [s'|]; [|discriminate]; specialize (IH s' eq_refl).
+    apply stated_some in H as [-> (least & E & Le)]; destruct rule; cbn in E.
+    + injection E as <-; rewrite Q2R_mult in Le; pose proof (square_nonneg factor); nra.
+    + apply guard_some in E as [_ <-]; rewrite Q2R_mult in Le.
+      pose proof (square_nonneg operator_norm); nra.
+    + apply guard_some in E as [_ <-]; rewrite Q2R_minimum in Le.
+      pose proof (square_nonneg (2 * radius)).
+      assert (0 <= Rmin (Q2R s') (Q2R (2 * radius * (2 * radius)))) by (apply Rmin_glb; assumption).
+      lra.
+  - destruct (derived r d) as [s1|]; [|discriminate]; specialize (IH s1 eq_refl).
+    destruct (derived r e) as [s2|]; [|discriminate]; specialize (IH' s2 eq_refl).
+    apply stated_some in H as [-> (least & E & Le)]; destruct rule; cbn in E.
+    + apply guard_some in E as [_ <-]; pose proof (square_nonneg (u + v)); lra.
+    + injection E as <-; rewrite Q2R_plus in Le; lra.
+    + injection E as <-; pose proof (maximum_ge s1 s2); lra.
+Qed.
+
+Section Derivations.
+
+Context {X : Type} (null : X) (r : relation).
+
+Lemma sensitivity_root {V : Space} (q : list X -> V) t s :
+  sensitivity (neighbours null r) q t -> t * t <= s -> sensitivity (neighbours null r) q (sqrt s).
+Proof.
+  intros H Hs x y A; specialize (H x y A); pose proof (norm_pos (sub (q x) (q y))).
+  rewrite <- (sqrt_square (norm (sub (q x) (q y)))) by assumption.
+  apply sqrt_le_1_alt; nra.
+Qed.
+
+Lemma root_le s u : 0 <= u -> s <= u * u -> sqrt s <= u.
+Proof. intros Hu H; rewrite <- (sqrt_square u Hu); apply sqrt_le_1_alt, H. Qed.
+
+Lemma moved_twice_R : Q2R (moved_twice r) = match r with ReplaceOne => 2 | _ => 1 end.
+Proof. destruct r; apply Q2R_number. Qed.
+
+Lemma mean_sensitivity bound count (V : Space) (f : X -> V) :
+  r <> AddRemoveOne -> (forall x, norm (f x) <= bound) -> (r = ZeroOutOne -> f null = zero) ->
+  sensitivity (neighbours null r) (mean_over f (IZR (Zpos count)))
+    (match r with ReplaceOne => 2 | _ => 1 end * bound / IZR (Zpos count)).
+Proof.
+  intros Hr Hf Hz; pose proof (Pos_real count); destruct r; simpl in *; [| |congruence].
+  - apply mean_sensitivity_replace; assumption.
+  - rewrite Rmult_1_l; apply mean_sensitivity_zero_out; auto.
+Qed.
+
+Lemma total_sensitivity bound (V : Space) (f : X -> V) :
+  (forall x, norm (f x) <= bound) -> (r = ZeroOutOne -> f null = zero) ->
+  sensitivity (neighbours null r) (vsum f) (match r with ReplaceOne => 2 | _ => 1 end * bound).
+Proof.
+  intros Hf Hz; destruct r; simpl in *; rewrite ?Rmult_1_l.
+  - apply sum_sensitivity_replace; assumption.
+  - apply sum_sensitivity_zero_out; auto.
+  - apply sum_sensitivity_add_remove; assumption.
+Qed.
+
+Lemma argmin_sensitivity lipschitz modulus tolerance count (V : Space) (loss : X -> V -> R)
+  (regulariser : V -> R) (solve : list X -> V) :
+  r <> AddRemoveOne -> 0 <= lipschitz -> 0 < modulus -> 0 <= tolerance ->
+  (forall x y y', loss x y - loss x y' <= lipschitz * norm (sub y y')) ->
+  (r = ZeroOutOne -> forall y, loss null y = 0) ->
+  (forall data, near_minimum modulus tolerance
+                  (objective loss regulariser (IZR (Zpos count)) data) (solve data)) ->
+  sensitivity (neighbours null r) solve
+    (match r with ReplaceOne => 2 | _ => 1 end * lipschitz / (modulus * IZR (Zpos count))
+     + 2 * tolerance / modulus).
+Proof.
+  intros Hr Hl Hm Ht Hlip Hz N; pose proof (Pos_real count); destruct r; simpl in *;
+    [| |congruence].
+  - apply argmin_sensitivity_replace with (loss := loss) (reg := regulariser); assumption.
+  - rewrite Rmult_1_l.
+    apply argmin_sensitivity_zero_out with (loss := loss) (reg := regulariser); auto.
+Qed.
+
+Theorem derived_sound d (V : Space) (q : list X -> V) :
+  derives null r d V q ->
+  forall s, derived r d = Some s ->
+  0 <= Q2R s /\ sensitivity (neighbours null r) q (sqrt (Q2R s)).
+Proof.
+  assert (Square : forall least squared t, Q2R least = t * t -> Q2R least <= Q2R squared ->
+            0 <= Q2R squared /\ t * t <= Q2R squared).
+  { intros least squared t E Le; pose proof (Rle_0_sqr t); unfold Rsqr in *; lra. }
+  induction 1 as
+    [ value squared V q Hq
+    | bound count squared V f Hr Hf Hz
+    | bound squared V f Hf Hz
+    | lipschitz modulus tolerance count squared V loss regulariser solve Hr Hlip Hz N
+    | factor squared d V q H IH
+    | bound squared d V W q f H IH Lin Bd
+    | radius squared d V q H IH
+    | u v squared d e V q q' H IH H' IH'
+    | u v squared d e V q q' H IH H' IH'
+    | squared d e V W q q' H IH H' IH'
+    | squared d e V W q q' H IH H' IH' Apart
+    | d V W q q' H IH Further ]; intros s Hs; cbn [derived] in Hs.
+  - apply stated_some in Hs as [-> (least & E & Le)]; cbn in E.
+    apply guard_some in E as [_ <-].
+    destruct (Square _ _ (Q2R value) (Q2R_mult _ _) Le); split; [assumption|].
+    eapply sensitivity_root; eauto.
+  - apply stated_some in Hs as [-> (least & E & Le)]; cbn in E; cbv zeta in E.
+    apply guard_some in E as [_ <-].
+    pose proof (mean_sensitivity _ count V f Hr Hf Hz) as S.
+    eapply Square in Le; [|apply Q2R_mult].
+    rewrite Q2R_div, Q2R_mult, moved_twice_R, Q2R_integer_positive in Le
+      by (rewrite Q2R_integer_positive; apply Pos_real).
+    destruct Le; split; [assumption|]; eapply sensitivity_root; eauto.
+  - apply stated_some in Hs as [-> (least & E & Le)]; cbn in E; cbv zeta in E.
+    apply guard_some in E as [_ <-].
+    pose proof (total_sensitivity _ V f Hf Hz) as S.
+    eapply Square in Le; [|apply Q2R_mult]; rewrite Q2R_mult, moved_twice_R in Le.
+    destruct Le; split; [assumption|]; eapply sensitivity_root; eauto.
+  - apply stated_some in Hs as [-> (least & E & Le)]; cbn in E; cbv zeta in E.
+    apply guard_some in E as [G <-]; rewrite !andb_true_iff in G.
+    destruct G as [[[Gl Gm] Gt] _]; apply nonnegative_R in Gl, Gt; apply positive_number_R in Gm.
+    pose proof (argmin_sensitivity _ _ _ count V loss regulariser solve Hr Gl Gm Gt Hlip Hz N) as S.
+    eapply Square in Le; [|apply Q2R_mult].
+    assert (0 < Q2R (modulus * integer count)).
+    { rewrite Q2R_mult, Q2R_integer_positive; apply Rmult_lt_0_compat; [exact Gm|apply Pos_real]. }
+    rewrite Q2R_plus, !Q2R_div, !Q2R_mult, moved_twice_R, Q2R_integer_positive, Q2R_number in Le
+      by assumption.
+    destruct Le; split; [assumption|]; eapply sensitivity_root; eauto.
+  - destruct (derived r d) as [s'|]; [|discriminate]; destruct (IH s' eq_refl) as [P S].
+    apply stated_some in Hs as [-> (least & E & Le)]; cbn in E; injection E as <-.
+    rewrite !Q2R_mult in Le.
+    split; [assert (0 <= Q2R factor * Q2R factor * Q2R s') by (apply Rmult_le_pos; nra); lra|].
+    apply sensitivity_root with (Rabs (Q2R factor) * sqrt (Q2R s')).
+    + apply sensitivity_scale, S.
+    + replace (Rabs (Q2R factor) * sqrt (Q2R s') * (Rabs (Q2R factor) * sqrt (Q2R s')))
+        with (Rabs (Q2R factor) * Rabs (Q2R factor) * (sqrt (Q2R s') * sqrt (Q2R s'))) by ring.
+      rewrite sqrt_sqrt, <- Rabs_mult, Rabs_right by (try assumption; nra); exact Le.
+  - destruct (derived r d) as [s'|]; [|discriminate]; destruct (IH s' eq_refl) as [P S].
+    apply stated_some in Hs as [-> (least & E & Le)]; cbn in E.
+    apply guard_some in E as [G <-]; apply nonnegative_R in G; rewrite !Q2R_mult in Le.
+    split; [assert (0 <= Q2R bound * Q2R bound * Q2R s') by (apply Rmult_le_pos; nra); lra|].
+    apply sensitivity_root with (Q2R bound * sqrt (Q2R s')).
+    + apply sensitivity_linear; assumption.
+    + replace (Q2R bound * sqrt (Q2R s') * (Q2R bound * sqrt (Q2R s')))
+        with (Q2R bound * Q2R bound * (sqrt (Q2R s') * sqrt (Q2R s'))) by ring.
+      rewrite sqrt_sqrt by assumption; exact Le.
+  - destruct (derived r d) as [s'|]; [|discriminate]; destruct (IH s' eq_refl) as [P S].
+    apply stated_some in Hs as [-> (least & E & Le)]; cbn in E.
+    apply guard_some in E as [G <-]; apply nonnegative_R in G.
+    rewrite Q2R_minimum, !Q2R_mult, Q2R_number in Le.
+    pose proof (sensitivity_clip _ q (Q2R radius) (sqrt (Q2R s')) G S) as C.
+    assert (M : Rmin (sqrt (Q2R s')) (2 * Q2R radius) * Rmin (sqrt (Q2R s')) (2 * Q2R radius)
+                <= Rmin (Q2R s') (2 * Q2R radius * (2 * Q2R radius))).
+    { pose proof (Rmin_l (sqrt (Q2R s')) (2 * Q2R radius)) as L.
+      pose proof (Rmin_r (sqrt (Q2R s')) (2 * Q2R radius)) as L'.
+      assert (0 <= Rmin (sqrt (Q2R s')) (2 * Q2R radius))
+        by (apply Rmin_glb; [apply sqrt_pos|lra]).
+      set (least' := Rmin _ _) in *; apply Rmin_glb; [|apply Rmult_le_compat; assumption].
+      pose proof (sqrt_sqrt (Q2R s') P); nra. }
+    split; [|eapply sensitivity_root; [exact C|lra]].
+    pose proof (Rle_0_sqr (Rmin (sqrt (Q2R s')) (2 * Q2R radius))); unfold Rsqr in *; lra.
+  - destruct (derived r d) as [s1|]; [|discriminate]; destruct (IH s1 eq_refl) as [P S].
+    destruct (derived r e) as [s2|]; [|discriminate]; destruct (IH' s2 eq_refl) as [P' S'].
+    apply stated_some in Hs as [-> (least & E & Le)]; cbn in E.
+    apply guard_some in E as [G <-]; rewrite !andb_true_iff in G.
+    destruct G as [[[Gu Gv] Us] Vt]; apply nonnegative_R in Gu, Gv.
+    apply Qle_bool_R in Us, Vt; rewrite Q2R_mult in Us, Vt.
+    rewrite Q2R_mult, Q2R_plus in Le; split; [nra|].
+    apply sensitivity_root with (Q2R u + Q2R v); [|exact Le].
+    apply sensitivity_weaken with (sqrt (Q2R s1) + sqrt (Q2R s2)).
+    + apply sensitivity_sum; assumption.
+    + apply Rplus_le_compat; apply root_le; assumption.
+  - destruct (derived r d) as [s1|]; [|discriminate]; destruct (IH s1 eq_refl) as [P S].
+    destruct (derived r e) as [s2|]; [|discriminate]; destruct (IH' s2 eq_refl) as [P' S'].
+    apply stated_some in Hs as [-> (least & E & Le)]; cbn in E.
+    apply guard_some in E as [G <-]; rewrite !andb_true_iff in G.
+    destruct G as [[[Gu Gv] Us] Vt]; apply nonnegative_R in Gu, Gv.
+    apply Qle_bool_R in Us, Vt; rewrite Q2R_mult in Us, Vt.
+    rewrite Q2R_mult, Q2R_plus in Le; split; [nra|].
+    apply sensitivity_root with (Q2R u + Q2R v); [|exact Le].
+    apply sensitivity_weaken with (sqrt (Q2R s1) + sqrt (Q2R s2)).
+    + apply sensitivity_sum; [exact S|].
+      replace (sqrt (Q2R s2)) with (Rabs (-1) * sqrt (Q2R s2)) by (rewrite Rabs_minus_1; ring).
+      apply (sensitivity_scale _ (-1)), S'.
+    + apply Rplus_le_compat; apply root_le; assumption.
+  - destruct (derived r d) as [s1|]; [|discriminate]; destruct (IH s1 eq_refl) as [P S].
+    destruct (derived r e) as [s2|]; [|discriminate]; destruct (IH' s2 eq_refl) as [P' S'].
+    apply stated_some in Hs as [-> (least & E & Le)]; cbn in E; injection E as <-.
+    rewrite Q2R_plus in Le; split; [lra|].
+    pose proof (sensitivity_concatenation _ q q' _ _ (sqrt_pos _) (sqrt_pos _) S S') as C.
+    rewrite !sqrt_sqrt in C by assumption.
+    eapply sensitivity_root; [exact C|rewrite sqrt_sqrt; lra].
+  - destruct (derived r d) as [s1|]; [|discriminate]; destruct (IH s1 eq_refl) as [P S].
+    destruct (derived r e) as [s2|]; [|discriminate]; destruct (IH' s2 eq_refl) as [P' S'].
+    apply stated_some in Hs as [-> (least & E & Le)]; cbn in E; injection E as <-.
+    pose proof (maximum_ge s1 s2) as [M1 M2]; split; [lra|].
+    intros l l' A; specialize (S l l' A); specialize (S' l l' A).
+    assert (Zero : forall (U : Space) (x : U), inner (sub x x) (sub x x) = 0).
+    { intros U x; rewrite sub_diag; pose proof (norm_sq (zero : U)) as Z.
+      rewrite norm_zero in Z; lra. }
+    assert (Root : forall (U : Space) (x : U) t, 0 <= t -> norm x <= sqrt t -> inner x x <= t).
+    { intros U x t Ht Hx; rewrite <- norm_sq; pose proof (norm_pos x); pose proof (sqrt_pos t).
+      pose proof (sqrt_sqrt t Ht); nra. }
+    unfold norm; apply sqrt_le_1_alt.
+    change (inner (sub (q l) (q l')) (sub (q l) (q l'))
+            + inner (sub (q' l) (q' l')) (sub (q' l) (q' l')) <= Q2R squared).
+    apply Root in S; [|exact P]; apply Root in S'; [|exact P'].
+    destruct (Apart l l' A) as [E|E]; rewrite E in *; rewrite Zero in *; lra.
+  - destruct (IH s Hs) as [P S]; split; [exact P|].
+    intros l l' A; eapply Rle_trans; [apply Further|apply S, A].
+Qed.
+
+End Derivations.
+
+(** ** Sums over lists *)
+
+Lemma total_permutation {A} (l l' : list A) f : Permutation l l' -> total l f = total l' f.
+Proof. induction 1; simpl; lra. Qed.
+
+Lemma total_concat_repeat {A} (l : list A) n f :
+  total (concat (repeat l n)) f = INR n * total l f.
+Proof.
+  induction n as [|n IH]; [simpl; ring|].
+  rewrite S_INR; simpl; rewrite total_app, IH; ring.
+Qed.
+
+Lemma total_repeat {A} (a : A) n f : total (repeat a n) f = INR n * f a.
+Proof. induction n as [|n IH]; [simpl; ring|]; rewrite S_INR; simpl; rewrite IH; ring. Qed.
+
+Lemma INR_positive n : INR (Pos.to_nat n) = IZR (Zpos n).
+Proof. rewrite INR_IZR_INZ, positive_nat_Z; reflexivity. Qed.
+
+(** ** Tables *)
+
+Lemma numbered_in {A} (l : list A) start i a :
+  PositiveMap.find i (numbered start l) = Some a -> In a l.
+Proof.
+  revert start; induction l as [|b l IH]; simpl; intros start.
+  - rewrite PositiveMap.gempty; discriminate.
+  - destruct (Pos.eq_dec i start) as [->|N].
+    + rewrite PositiveMap.gss; intros E; injection E as ->; auto.
+    + rewrite PositiveMap.gso by exact N; eauto.
+Qed.
+
+Lemma parties_of_in events e p :
+  In e events -> In p (event_parties e) -> PositiveMap.find p (parties_of events) = Some tt.
+Proof.
+  assert (Keep : forall l t p, PositiveMap.find p t = Some tt ->
+            PositiveMap.find p (fold_right (fun p => PositiveMap.add p tt) t l) = Some tt).
+  { induction l as [|a l IH]; simpl; auto; intros t q H.
+    destruct (Pos.eq_dec q a) as [->|N];
+      [apply PositiveMap.gss|rewrite PositiveMap.gso by exact N; auto]. }
+  assert (New : forall l t p, In p l ->
+            PositiveMap.find p (fold_right (fun p => PositiveMap.add p tt) t l) = Some tt).
+  { induction l as [|a l IH]; simpl; [tauto|]; intros t q [->|H]; [apply PositiveMap.gss|].
+    destruct (Pos.eq_dec q a) as [->|N];
+      [apply PositiveMap.gss|rewrite PositiveMap.gso by exact N; auto]. }
+  induction events as [|a events IH]; simpl; [tauto|]; intros [->|Ie] Ip; auto.
+Qed.
+
+(** ** Exposures *)
+
+Section Certificate.
+
+Variable c : certificate.
+
+Notation table := (numbered 1 (mechanisms c)).
+Notation r0 := (relation_of c).
+
+Hypothesis mechanisms_ok : forallb (mechanism_ok r0 table) (mechanisms c) = true.
+
+(** mu^2 of a Gaussian step. *)
+Definition cost (i : positive) : R :=
+  match mechanism_at c i with
+  | Some (GaussianStep _ squared _ std) => Q2R squared / (Q2R std * Q2R std)
+  | _ => 0
+  end.
+
+Lemma mechanism_found i m : mechanism_at c i = Some m -> mechanism_ok r0 table m = true.
+Proof.
+  intros H; apply numbered_in in H; revert H; apply forallb_forall; exact mechanisms_ok.
+Qed.
+
+Lemma relation_eqb_eq r s : relation_eqb r s = true -> r = s.
+Proof. destruct r, s; simpl; congruence. Qed.
+
+Lemma gaussian_found i moved squared d std :
+  mechanism_at c i = Some (GaussianStep moved squared d std) ->
+  moved = r0 /\ 0 < Q2R std /\ exists s, derived r0 d = Some s /\ Q2R s = Q2R squared.
+Proof.
+  intros H; apply mechanism_found in H; cbn in H; rewrite !andb_true_iff in H.
+  destruct H as [[Hr Hs] Hd]; apply relation_eqb_eq in Hr; apply positive_number_R in Hs.
+  destruct (derived r0 d) as [s|]; [|discriminate]; apply Q2R_equal in Hd; eauto.
+Qed.
+
+Section Weights.
+
+Hypothesis cost_nonneg : forall i, 0 <= cost i.
+
+Definition step_weight (i : positive) : R := total (steps_of c i) cost.
+Definition weight (e : exposure) : R :=
+  total e (fun mn => IZR (Zpos (snd mn)) * step_weight (fst mn)).
+
+Lemma step_weight_nonneg i : 0 <= step_weight i.
+Proof. apply total_nonneg; auto. Qed.
+
+Lemma weight_coalesce e : weight (coalesce e) = weight e.
+Proof.
+  induction e as [|[m n] e IH]; [reflexivity|]; simpl coalesce.
+  transitivity (IZR (Zpos n) * step_weight m + weight e); [|reflexivity]; rewrite <- IH.
+  destruct (coalesce e) as [|[m' n'] e']; [reflexivity|].
+  destruct (Pos.eqb_spec m m') as [->|N]; [|reflexivity].
+  unfold weight; cbn [total fst snd]; rewrite Pos2Z.inj_add, plus_IZR; ring.
+Qed.
+
+Lemma weight_canonical e : weight (canonical e) = weight e.
+Proof.
+  unfold canonical; rewrite weight_coalesce.
+  symmetry; apply total_permutation, SortByNumber.Permuted_sort.
+Qed.
+
+Lemma weight_app d e : weight (d ++ e) = weight d + weight e.
+Proof. apply total_app. Qed.
+
+Lemma weight_repeated n e : weight (repeated_exposure n e) = IZR (Zpos n) * weight e.
+Proof.
+  unfold weight, repeated_exposure; rewrite total_map, <- total_scal; apply total_ext.
+  intros [m k] _; cbn [fst snd]; rewrite Pos2Z.inj_mul, mult_IZR; ring.
+Qed.
+
+Lemma exposure_eqb_eq d e : exposure_eqb d e = true -> d = e.
+Proof.
+  revert e; induction d as [|[m n] d IH]; intros [|[m' n'] e]; simpl; try congruence.
+  rewrite !andb_true_iff, !Pos.eqb_eq; intros [[-> ->] H]; f_equal; auto.
+Qed.
+
+(** ** What a record can meet is in one of the views *)
+
+Lemma total_allowed j :
+  total (allowed c j) cost
+    = total (events c) (fun e =>
+        if concerns e j then IZR (Zpos (event_times e)) * step_weight (event_mechanism e) else 0).
+Proof.
+  unfold allowed; rewrite total_flat_map; apply total_ext; intros e _.
+  destruct (concerns e j); [|reflexivity].
+  rewrite total_concat_repeat, INR_positive; reflexivity.
+Qed.
+
+Lemma weight_selected (select : event -> bool) :
+  weight (canonical (flat_map (fun e =>
+      if select e then [(event_mechanism e, event_times e)] else []) (events c)))
+    = total (events c) (fun e =>
+        if select e then IZR (Zpos (event_times e)) * step_weight (event_mechanism e) else 0).
+Proof.
+  rewrite weight_canonical; unfold weight; rewrite total_flat_map; apply total_ext.
+  intros e _; destruct (select e); simpl; ring.
+Qed.
+
+Lemma names_concerns e p : names e p = concerns e (Pos.to_nat p).
+Proof.
+  unfold names, concerns; destruct (event_parties e) as [|q l]; [reflexivity|].
+  generalize (q :: l) as named; intros named; induction named as [|a named IH]; [reflexivity|].
+  simpl; rewrite IH; f_equal.
+  destruct (Pos.eqb_spec p a) as [->|N]; symmetry; [apply Nat.eqb_refl|].
+  apply Nat.eqb_neq; intros E; apply N, Pos2Nat.inj; auto.
+Qed.
+
+(** A party is named by some event or by none. *)
+Lemma named_or_not j :
+  (exists p, Pos.to_nat p = j /\ PositiveMap.find p (parties_of (events c)) = Some tt)
+  \/ (forall p, Pos.to_nat p = j -> PositiveMap.find p (parties_of (events c)) <> Some tt).
+Proof.
+  destruct (Nat.eq_dec j 0) as [->|N].
+  - right; intros p E; pose proof (Pos2Nat.is_pos p); lia.
+  - destruct (PositiveMap.find (Pos.of_nat j) (parties_of (events c))) as [[]|] eqn:F.
+    + left; exists (Pos.of_nat j); split; [apply Nat2Pos.id, N|exact F].
+    + right; intros p E; rewrite <- E in F; rewrite Pos2Nat.id in F; congruence.
+Qed.
+
+Lemma allowed_in_a_view j :
+  exists v, In v (views (events c)) /\ total (allowed c j) cost <= weight v.
+Proof.
+  set (t := parties_of (events c)).
+  assert (Le : forall select,
+            (forall e, In e (events c) -> concerns e j = true -> select e = true) ->
+            total (allowed c j) cost <= weight (canonical (flat_map (fun e =>
+              if select e then [(event_mechanism e, event_times e)] else []) (events c)))).
+  { intros select H; rewrite total_allowed, weight_selected; apply total_le; intros e Ie.
+    assert (0 <= IZR (Zpos (event_times e)) * step_weight (event_mechanism e)).
+    { apply Rmult_le_pos; [left; apply Pos_real|apply step_weight_nonneg]. }
+    destruct (concerns e j) eqn:E; [rewrite (H e Ie E); lra|].
+    destruct (select e); lra. }
+  destruct (named_or_not j) as [(p & Ep & Fp)|Unnamed].
+  - exists (view (events c) p); split.
+    + unfold views; apply PositiveMap.elements_correct in Fp; fold t in Fp |- *.
+      destruct (PositiveMap.elements t) as [|x l] eqn:El; [destruct Fp|].
+      apply (in_map (fun q => view (events c) (fst q))) in Fp; exact Fp.
+    + apply Le; intros e _ E; rewrite names_concerns, Ep; exact E.
+  - assert (None' : forall e, In e (events c) -> concerns e j = true -> event_parties e = []).
+    { intros e Ie E; destruct (event_parties e) as [|q l] eqn:El; [reflexivity|exfalso].
+      unfold concerns in E; rewrite El in E; apply existsb_exists in E as (p & Ip & E).
+      apply Nat.eqb_eq in E; apply (Unnamed p E).
+      apply parties_of_in with e; [exact Ie|rewrite El; exact Ip]. }
+    unfold views; fold t; destruct (PositiveMap.elements t) as [|x l] eqn:El.
+    + exists (common_view (events c)); split; [left; reflexivity|].
+      apply Le; intros e Ie E; unfold common; rewrite (None' e Ie E); reflexivity.
+    + exists (view (events c) (fst x)); split; [left; reflexivity|].
+      apply Le; intros e Ie E; unfold names; rewrite (None' e Ie E); reflexivity.
+Qed.
+
+End Weights.
+
+(** ** Runs *)
+
+Section Run.
+
+Context {X : Type} (null : X) (r : execution X).
+Hypothesis run_satisfies : satisfies null c r.
+
+Notation adj := (neighbours null r0).
+Notation mechanism_of h := (next_mechanism r h).
+
+Lemma with_own_part (data : nat -> list X) j : with_part data j (data j) = data.
+Proof.
+  extensionality i; unfold with_part; destruct (Nat.eqb_spec i j) as [->|]; reflexivity.
+Qed.
+
+Lemma differ_with_part (x y : nat -> list X) j : differ_at adj j x y -> y = with_part x j (y j).
+Proof.
+  intros [_ E]; extensionality i; unfold with_part.
+  destruct (Nat.eqb_spec i j) as [->|N]; [reflexivity|symmetry; apply E, N].
+Qed.
+
+(** Everything about a round that is used. *)
+Lemma round h : exists s,
+  0 < noise_std r h /\ 0 <= s /\
+  cost (mechanism_of h) = s / (noise_std r h * noise_std r h) /\
+  (forall j, reads r h j = true ->
+     sensitivity (V := euclidean (dimension r h)) (differ_at adj j) (value r h) (sqrt s)) /\
+  (forall j x y, reads r h j = false -> differ_at adj j x y -> value r h x = value r h y).
+Proof.
+  destruct (rounds_are_steps null c r run_satisfies h)
+    as (moved & squared & d & std & F & N & Read & Unread).
+  destruct (gaussian_found _ _ _ _ _ F) as (-> & Hs & s & D & E).
+  exists (Q2R squared); rewrite N.
+  assert (Sens : forall j data, reads r h j = true ->
+            0 <= Q2R squared /\
+            sensitivity (V := euclidean (dimension r h)) adj
+              (fun part => value r h (with_part data j part)) (sqrt (Q2R squared))).
+  { intros j data R; rewrite <- E.
+    exact (derived_sound null r0 d _ _ (Read j data R) s D). }
+  repeat split.
+  - exact Hs.
+  - rewrite <- E; exact (derived_nonneg r0 d s D).
+  - unfold cost; rewrite F; reflexivity.
+  - intros j R x y Dxy.
+    pose proof (differ_with_part x y j Dxy) as Ey.
+    destruct (Sens j x R) as [_ S]; specialize (S (x j) (y j) (proj1 Dxy)); simpl in S.
+    rewrite with_own_part, <- Ey in S; exact S.
+  - intros j x y R Dxy; rewrite (differ_with_part x y j Dxy) at 1.
+    symmetry; apply Unread, R.
+Qed.
+
+Lemma cost_of_round_nonneg h : 0 <= cost (mechanism_of h).
+Proof.
+  destruct (round h) as (s & Hs & Ps & -> & _).
+  apply Rmult_le_pos; [exact Ps|left; apply Rinv_0_lt_compat; nra].
+Qed.
+
+Lemma cost_nonneg i : 0 <= cost i.
+Proof.
+  unfold cost; destruct (mechanism_at c i) as [[moved squared d std|]|] eqn:F; try lra.
+  destruct (gaussian_found _ _ _ _ _ F) as (_ & Hs & s & D & E).
+  rewrite <- E; apply Rmult_le_pos; [exact (derived_nonneg r0 d s D)|].
+  left; apply Rinv_0_lt_compat; nra.
+Qed.
+
+Lemma laws x h : distribution (next_messages r h) (next_law r x h).
+Proof.
+  destruct (round h) as (s & Hs & _).
+  apply (noisy_vector_distribution (dimension r h) (value r h) (noise_std r h) Hs).
+  apply (grids_ascend null c r run_satisfies).
+Qed.
+
+Lemma unread h j x y :
+  reads r h j = false -> differ_at adj j x y ->
+  forall m, In m (next_messages r h) -> next_law r x h m = next_law r y h m.
+Proof.
+  intros R Dxy m _; destruct (round h) as (s & _ & _ & _ & _ & Same).
+  unfold next_law, noisy_vector; rewrite (Same j x y R Dxy); reflexivity.
+Qed.
+
+Lemma round_gdp h j x y :
+  reads r h j = true -> differ_at adj j x y ->
+  below_profile (next_messages r h) (next_law r x h) (next_law r y h)
+    (gaussian_profile (sqrt (cost (mechanism_of h)))).
+Proof.
+  intros R Dxy; destruct (round h) as (s & Hs & Ps & Ec & Sens & _).
+  assert (Er : sqrt (cost (mechanism_of h)) = sqrt s / noise_std r h).
+  { rewrite Ec, sqrt_div by (try assumption; nra); rewrite sqrt_square by lra; reflexivity. }
+  rewrite Er.
+  apply (vector_gaussian_below_profile (differ_at adj j) (dimension r h) (value r h) (sqrt s)
+           (noise_std r h) (cuts r h)).
+  - exact Hs.
+  - apply sqrt_pos.
+  - apply (grids_ascend null c r run_satisfies).
+  - apply Sens, R.
+  - exact Dxy.
+Qed.
+
+Lemma round_zcdp h j x y alpha :
+  1 < alpha -> reads r h j = true -> differ_at adj j x y ->
+  rdp_pair (next_messages r h) (next_law r x h) (next_law r y h) alpha
+    (cost (mechanism_of h) / 2 * alpha).
+Proof.
+  intros Ha R Dxy; destruct (round h) as (s & Hs & Ps & Ec & Sens & _).
+  replace (cost (mechanism_of h) / 2 * alpha)
+    with (sqrt s * sqrt s / (2 * (noise_std r h * noise_std r h)) * alpha).
+  - apply (vector_gaussian_zcdp (differ_at adj j) (dimension r h) (value r h) (sqrt s)
+             (noise_std r h) Hs (cuts r h) (grids_ascend null c r run_satisfies h) (Sens j R)
+             alpha Ha x y Dxy).
+  - rewrite Ec, sqrt_sqrt by exact Ps; field; lra.
+Qed.
+
+(** No record's part has cost more than the dearest view. *)
+Lemma spent_met (k : R) j h :
+  spent (cost_to (reads r) (fun h => cost (mechanism_of h) * k) j) h = total (met r j h) cost * k.
+Proof.
+  induction h as [|m h IH]; simpl; [ring|]; rewrite IH, total_app; unfold cost_to.
+  destruct (reads r h j); simpl; ring.
+Qed.
+
+Lemma spent_within (k most : R) :
+  0 <= k -> (forall v, In v (views (events c)) -> weight v * k <= most) ->
+  forall j h, In h (all_transcripts r) ->
+  spent (cost_to (reads r) (fun h => cost (mechanism_of h) * k) j) h <= most.
+Proof.
+  intros Hk H j h Ih; rewrite spent_met.
+  destruct (steps_are_allowed null c r run_satisfies j h Ih) as [rest P].
+  destruct (allowed_in_a_view cost_nonneg j) as (v & Iv & Le).
+  eapply Rle_trans; [|apply (H v Iv)]; apply Rmult_le_compat_r; [exact Hk|].
+  eapply Rle_trans; [|exact Le]; rewrite <- (total_permutation _ _ _ P), total_app.
+  assert (0 <= total rest cost) by (apply total_nonneg; intros; apply cost_nonneg); lra.
+Qed.
+
+Theorem run_gdp (most : R) :
+  (forall v, In v (views (events c)) -> weight v <= most) ->
+  forall x y, one_part adj x y ->
+  below_profile (all_transcripts r) (run_law r x) (run_law r y) (gaussian_profile (sqrt most)).
+Proof.
+  intros H; apply (events_gdp adj (next_messages r) (next_law r) laws (reads r) unread most
+                     (fun h => cost (mechanism_of h) * 1) (rounds r)).
+  - intros h; rewrite Rmult_1_r; apply cost_of_round_nonneg.
+  - intros h j x y; rewrite Rmult_1_r; apply round_gdp.
+  - apply spent_within; [lra|]; intros v Iv; rewrite Rmult_1_r; auto.
+Qed.
+
+Theorem run_zcdp (most : R) :
+  (forall v, In v (views (events c)) -> weight v / 2 <= most) ->
+  zcdp (one_part adj) (all_transcripts r) (run_law r) most.
+Proof.
+  intros H; apply (events_zcdp adj (next_messages r) (next_law r) laws (reads r) unread most
+                     (fun h => cost (mechanism_of h) * / 2) (rounds r)).
+  - intros h j x y; apply round_zcdp.
+  - apply spent_within; [lra|exact H].
+Qed.
+
+Lemma run_laws x : distribution (all_transcripts r) (run_law r x).
+Proof. apply run_distribution; intros h; apply laws. Qed.
+
+(** ** Claims *)
+
+Lemma one_step (r' : relation) x y :
+  group_neighbours null r' 1 x y -> one_part (neighbours null r') x y.
+Proof. intros (z & E & A); simpl in E; subst z; exact A. Qed.
+
+Lemma replaced_in_two r' (x y : nat -> list X) :
+  r' <> ReplaceOne -> one_part replace_one x y -> steps (one_part (neighbours null r')) 2 x y.
+Proof.
+  intros Hr (j & A & E); inversion A as [before after a b Ex Ey].
+  set (middle := match r' with ZeroOutOne => before ++ null :: after | _ => before ++ after end).
+  assert (A1 : neighbours null r' (x j) middle /\ neighbours null r' middle (y j)).
+  { rewrite <- Ex, <- Ey; unfold middle; destruct r'; [congruence| |]; split; constructor. }
+  assert (Own : forall part, with_part x j part j = part)
+    by (intros; unfold with_part; rewrite Nat.eqb_refl; reflexivity).
+  assert (Other : forall part i, i <> j -> with_part x j part i = x i).
+  { intros part i N; unfold with_part; destruct (Nat.eqb_spec i j); congruence. }
+  exists (with_part x j middle); split; [exists x; split; [reflexivity|]|].
+  - exists j; split; [rewrite Own; apply A1|intros i N; rewrite Other; auto].
+  - exists j; split; [rewrite Own; apply A1|intros i N; rewrite Other; auto].
+Qed.
+
+(** A part costs its weight; a claim about the whole holds. *)
+Definition valid (j : judgement) : Prop :=
+  match j with
+  | Part e (Claim r' g (Gdp a)) => r' = r0 /\ g = 1%positive /\ weight e <= Q2R a
+  | Part e (Claim r' g (Zcdp a)) => r' = r0 /\ g = 1%positive /\ weight e / 2 <= Q2R a
+  | Part _ _ => False
+  | Whole (Claim _ _ (Rdp order _) as s) => 1 < Q2R order /\ holds null r s
+  | Whole s => holds null r s
+  end.
+
+Lemma valid_part e s : valid (Part e s) ->
+  claim_relation s = r0 /\ claim_group s = 1%positive /\
+  ((exists a, claim_notion s = Gdp a /\ weight e <= Q2R a)
+   \/ (exists a, claim_notion s = Zcdp a /\ weight e / 2 <= Q2R a)).
+Proof. destruct s as [r' g [a|a|o a|o a]]; simpl; intuition eauto. Qed.
+
+(** What a cost in a notion may be of a given weight. *)
+Definition within (kind : notion) (w a : R) : Prop :=
+  match kind with Gdp _ => w <= a | Zcdp _ => w / 2 <= a | _ => False end.
+
+Lemma valid_within e s kind :
+  valid (Part e s) -> same_kind (claim_notion s) kind = true ->
+  within kind (weight e) (Q2R (cost_of_notion (claim_notion s))).
+Proof.
+  intros V K; destruct (valid_part e s V) as (_ & _ & [(a & E & H)|(a & E & H)]);
+    rewrite E in *; destruct kind; simpl in *; try discriminate; exact H.
+Qed.
+
+Lemma within_valid e kind a :
+  within kind (weight e) (Q2R a) -> valid (Part e (Claim r0 1 (at_cost a kind))).
+Proof. destruct kind; simpl; auto. Qed.
+
+Lemma leaf_valid m conclude j :
+  (conclude = Gdp \/ conclude = (fun a => Zcdp (a / 2))) ->
+  leaf table r0 m conclude = Some j -> valid j.
+Proof.
+  unfold leaf; intros Hc; fold (mechanism_at c m).
+  destruct (mechanism_at c m) as [step|] eqn:F; [|discriminate].
+  destruct step as [moved squared d std|inner times']; simpl; [|discriminate].
+  intros H; injection H as <-.
+  destruct (gaussian_found _ _ _ _ _ F) as (_ & Hs & _).
+  assert (W : weight [(m, 1%positive)] = Q2R (squared / (std * std))).
+  { unfold weight, step_weight, steps_of; cbn [total fst snd]; rewrite F; cbn [total].
+    unfold cost; rewrite F.
+    rewrite Q2R_div, Q2R_mult by (rewrite Q2R_mult; apply Rmult_lt_0_compat; exact Hs); ring. }
+  destruct Hc as [->| ->]; simpl; rewrite W, ?Q2R_half; repeat split; lra.
+Qed.
+
+Lemma composed_within counts premises kind e total' :
+  (forall j, In j premises -> valid j) -> (exists a, kind = Gdp a \/ kind = Zcdp a) ->
+  composed counts premises kind = Some (e, total') -> within kind (weight e) (Q2R total').
+Proof.
+  revert premises e total'; induction counts as [|n counts IH];
+    intros [|[e1 s1|s1] premises] e total' V K H; simpl in H; try discriminate.
+  - injection H as <- <-.
+    destruct K as [a [->| ->]]; simpl; unfold weight, Q2R; simpl; lra.
+  - destruct (same_kind (claim_notion s1) kind) eqn:E; [|discriminate].
+    destruct (composed counts premises kind) as [[rest most]|] eqn:C; [|discriminate].
+    injection H as <- <-.
+    specialize (IH premises rest most (fun j I => V j (or_intror I)) K C).
+    pose proof (valid_within e1 s1 kind (V _ (or_introl eq_refl)) E) as W.
+    pose proof (Pos_real n).
+    rewrite weight_app, weight_repeated, Q2R_plus', Q2R_times.
+    destruct kind; simpl in *; try contradiction; nra.
+Qed.
+
+Lemma kind_of_first first premises :
+  (forall j, In j (first :: premises) -> valid j) ->
+  (exists e s, first = Part e s) ->
+  exists a, claim_notion (statement_of first) = Gdp a \/ claim_notion (statement_of first) = Zcdp a.
+Proof.
+  intros V (e & s & ->); destruct (valid_part e s (V _ (or_introl eq_refl)))
+    as (_ & _ & [(a & E & _)|(a & E & _)]); simpl; eauto.
+Qed.
+
+Lemma composition_valid counts premises j :
+  (forall j, In j premises -> valid j) -> composition r0 counts premises = Some j -> valid j.
+Proof.
+  intros V; unfold composition; destruct premises as [|first premises]; [discriminate|].
+  destruct (composed counts (first :: premises) (claim_notion (statement_of first)))
+    as [[e most]|] eqn:C; [|discriminate]; intros H; injection H as <-.
+  apply within_valid; rewrite weight_canonical.
+  apply (composed_within counts (first :: premises)) in C; auto.
+  apply (kind_of_first first premises V).
+  destruct counts; [discriminate|]; destruct first; [eauto|discriminate].
+Qed.
+
+Lemma repeated_valid m premises j :
+  (forall j, In j premises -> valid j) -> repeated table r0 m premises = Some j -> valid j.
+Proof.
+  intros V; unfold repeated; fold (mechanism_at c m).
+  destruct (mechanism_at c m) as [[|inner n]|] eqn:F; try discriminate.
+  destruct premises as [|[[|[i k] [|]] s|] [|]]; try discriminate; intros H.
+  apply guard_some in H as [G <-]; rewrite andb_true_iff, !Pos.eqb_eq in G.
+  destruct G as [-> ->]; specialize (V _ (or_introl eq_refl)).
+  pose proof (mechanism_found _ _ F) as Ok; cbn in Ok; fold (mechanism_at c inner) in Ok.
+  destruct (mechanism_at c inner) as [[moved squared d std|]|] eqn:F'; try discriminate.
+  assert (W : weight [(m, 1%positive)] = IZR (Zpos n) * weight [(inner, 1%positive)]).
+  { unfold weight, step_weight, steps_of; cbn [total fst snd]; rewrite F, F'; cbn [total].
+    rewrite total_repeat, INR_positive; ring. }
+  destruct (valid_part _ _ V) as (_ & _ & [(a & E & H)|(a & E & H)]); rewrite E; simpl;
+    rewrite W, Q2R_times; pose proof (Pos_real n); repeat split; nra.
+Qed.
+
+Lemma dearest_within premises kind covered most :
+  (forall j, In j premises -> valid j) -> (exists a, kind = Gdp a \/ kind = Zcdp a) ->
+  dearest premises kind = Some (covered, most) ->
+  forall e, In e covered -> within kind (weight e) (Q2R most).
+Proof.
+  revert covered most; induction premises as [|[e1 s1|s1] premises IH];
+    intros covered most V K H; simpl in H; try discriminate.
+  - injection H as <- <-; intros e [].
+  - destruct (same_kind (claim_notion s1) kind) eqn:E; [|discriminate].
+    destruct (dearest premises kind) as [[covered' most']|] eqn:C; [|discriminate].
+    injection H as <- <-.
+    pose proof (maximum_ge (cost_of_notion (claim_notion s1)) most') as [M1 M2].
+    assert (Up : forall w a b, a <= b -> within kind w a -> within kind w b).
+    { intros w a b Hab; destruct kind; simpl; intros; try contradiction; lra. }
+    intros e [<-|Ie].
+    + apply Up with (1 := M1), valid_within; [apply V; left; reflexivity|exact E].
+    + apply Up with (1 := M2).
+      apply (IH covered' most' (fun j I => V j (or_intror I)) K eq_refl e Ie).
+Qed.
+
+Lemma whole_gdp a :
+  (forall v, In v (views (events c)) -> weight v <= Q2R a) ->
+  valid (Whole (Claim r0 1 (Gdp a))).
+Proof. intros H x y A; apply (run_gdp (Q2R a) H), one_step, A. Qed.
+
+Lemma whole_zcdp a :
+  (forall v, In v (views (events c)) -> weight v / 2 <= Q2R a) ->
+  valid (Whole (Claim r0 1 (Zcdp a))).
+Proof. intros H alpha Ha x y A; apply (run_zcdp (Q2R a) H alpha Ha), one_step, A. Qed.
+
+Lemma all_events_valid premises j :
+  (forall j, In j premises -> valid j) ->
+  all_events r0 (views (events c)) premises = Some j -> valid j.
+Proof.
+  intros V; unfold all_events; destruct premises as [|first premises]; [discriminate|].
+  destruct (dearest (first :: premises) (claim_notion (statement_of first)))
+    as [[covered most]|] eqn:C; [|discriminate]; intros H.
+  apply guard_some in H as [G <-]; rewrite andb_true_iff in G; destruct G as [G _].
+  assert (K : exists a, claim_notion (statement_of first) = Gdp a
+                        \/ claim_notion (statement_of first) = Zcdp a).
+  { apply (kind_of_first first premises V); destruct first; [eauto|discriminate]. }
+  pose proof (dearest_within _ _ _ _ V K C) as W.
+  assert (Views : forall v, In v (views (events c)) ->
+            within (claim_notion (statement_of first)) (weight v) (Q2R most)).
+  { intros v Iv; rewrite forallb_forall in G; specialize (G v Iv).
+    apply existsb_exists in G as (e & Ie & E); apply exposure_eqb_eq in E; subst e; auto. }
+  destruct K as [a [E|E]]; rewrite E in *; [apply whole_gdp|apply whole_zcdp]; exact Views.
+Qed.
+
+Lemma profile_larger mu mu' a b :
+  0 <= mu <= mu' -> 0 <= a -> 0 <= b -> gaussian_profile mu a b <= gaussian_profile mu' a b.
+Proof.
+  intros [H0 H] Ha Hb; destruct H0 as [H0|<-].
+  2:{ rewrite (profile_zero 0) by lra; apply profile_ge; assumption. }
+  destruct Ha as [Ha|<-]; [|rewrite !profile_a0; lra].
+  destruct Hb as [Hb|<-]; [|rewrite !profile_b0; lra].
+  rewrite !profile_delta by lra; apply Rmult_le_compat_l; [lra|].
+  apply gaussian_delta_increasing; lra.
+Qed.
+
+Lemma dp_weaken_epsilon {A D} (adj' : D -> D -> Prop) (l : list A) (M : D -> A -> R)
+  eps eps' delta :
+  (forall d, distribution l (M d)) -> eps <= eps' ->
+  dp adj' l M eps delta -> dp adj' l M eps' delta.
+Proof.
+  intros Dl H Hd x y Axy event; specialize (Hd x y Axy event).
+  assert (0 <= prob l (M y) event).
+  { apply total_nonneg; intros a Ia; destruct (event a); [apply Dl, Ia|lra]. }
+  pose proof (exp_le eps eps' H); nra.
+Qed.
+
+Lemma weaken_valid a j j' : valid j -> weaken a j = Some j' -> valid j'.
+Proof.
+  unfold weaken; cbv zeta; intros V H; apply guard_some in H as [Le <-]; apply Qle_bool_R in Le.
+  destruct j as [e [r' g [b|b|o b|o b]]|[r' g [b|b|o b|o b]]]; simpl in *; try contradiction;
+    try (intuition lra).
+  - intros x y A; apply below_profile_weaken with (2 := V x y A); intros; apply profile_larger;
+      try assumption; split; [apply sqrt_pos|apply sqrt_le_1_alt, Le].
+  - intros alpha Ha x y A; apply rdp_pair_weaken with (3 := V alpha Ha x y A); [exact Ha|nra].
+  - destruct V as [Ho V]; split; [exact Ho|].
+    intros x y A; apply rdp_pair_weaken with (3 := V x y A); assumption.
+  - apply dp_weaken_epsilon with (Q2R b); [apply run_laws|exact Le|exact V].
+Qed.
+
+Lemma square_times k a : Q2R (integer k * integer k * a) = IZR (Zpos k) * IZR (Zpos k) * Q2R a.
+Proof. rewrite !Q2R_mult, !Q2R_integer_positive; reflexivity. Qed.
+
+(** k steps of a relation, for claims about one step of it. *)
+Lemma group_gdp r' k a x y :
+  holds null r (Claim r' 1 (Gdp a)) -> steps (one_part (neighbours null r')) (Pos.to_nat k) x y ->
+  below_profile (all_transcripts r) (run_law r x) (run_law r y)
+    (gaussian_profile (sqrt (Q2R (integer k * integer k * a)))).
+Proof.
+  intros H Sxy; rewrite square_times, sqrt_mult_alt by (pose proof (Pos_real k); nra).
+  rewrite sqrt_square by (pose proof (Pos_real k); lra).
+  rewrite <- INR_positive; apply (gdp_group (one_part (neighbours null r'))); auto.
+  - apply run_laws.
+  - apply sqrt_pos.
+  - intros u v A; apply H; exists u; split; [reflexivity|exact A].
+Qed.
+
+Lemma group_zcdp r' k a :
+  holds null r (Claim r' 1 (Zcdp a)) ->
+  zcdp (steps (one_part (neighbours null r')) (Pos.to_nat k)) (all_transcripts r) (run_law r)
+    (Q2R (integer k * integer k * a)).
+Proof.
+  intros H; rewrite square_times, <- INR_positive.
+  replace (INR (Pos.to_nat k) * INR (Pos.to_nat k) * Q2R a) with (INR (Pos.to_nat k) ^ 2 * Q2R a)
+    by ring.
+  apply group_privacy; [apply run_laws|].
+  intros alpha Ha x y A; apply (H alpha Ha); exists x; split; [reflexivity|exact A].
+Qed.
+
+Lemma enlarged_group size s j :
+  valid (Whole s) -> enlarged size size (claim_relation s) s = Some j -> valid j.
+Proof.
+  destruct s as [r' g n]; unfold enlarged; cbn [claim_group claim_notion claim_relation].
+  destruct (Pos.eqb_spec g 1) as [->|]; [|discriminate].
+  destruct n as [a|a|o a|o a]; try discriminate; intros V H; injection H as <-; simpl.
+  - intros x y A; apply (group_gdp r'); assumption.
+  - apply (group_zcdp r'); assumption.
+Qed.
+
+Lemma enlarged_replace s j :
+  claim_relation s <> ReplaceOne ->
+  valid (Whole s) -> enlarged 2 1 ReplaceOne s = Some j -> valid j.
+Proof.
+  destruct s as [r' g n]; unfold enlarged; cbn [claim_group claim_notion claim_relation].
+  intros Hr; destruct (Pos.eqb_spec g 1) as [->|]; [|discriminate].
+  destruct n as [a|a|o a|o a]; try discriminate; intros V H; injection H as <-; simpl.
+  - intros x y A; apply one_step, (replaced_in_two r') in A; [|exact Hr].
+    apply (group_gdp r' 2); assumption.
+  - intros alpha Ha x y A; apply one_step, (replaced_in_two r') in A; [|exact Hr].
+    apply (group_zcdp r' 2 a V alpha Ha); assumption.
+Qed.
+
+Lemma to_rdp r' g a order :
+  valid (Whole (Claim r' g (Zcdp a))) -> negb (Qle_bool order 1) = true ->
+  valid (Whole (Claim r' g (Rdp order (order * a)))).
+Proof.
+  rewrite negb_true_iff; intros V H; apply Qle_bool_R_false in H; rewrite Q2R_number in H.
+  split; [exact H|]; unfold holds; cbn [claim_notion claim_relation claim_group].
+  rewrite Q2R_mult, Rmult_comm; apply V, H.
+Qed.
+
+Lemma rdp_to_approx_dp r' g order tau delta eps :
+  valid (Whole (Claim r' g (Rdp order tau))) -> order_suffices order tau delta eps = true ->
+  valid (Whole (Claim r' g (ApproxDp delta eps))).
+Proof.
+  intros [_ V] H; destruct (order_suffices_sound _ _ _ _ H) as (Ho & Hd & Le).
+  apply dp_weaken_epsilon with (2 := Le); [apply run_laws|].
+  apply rdp_to_dp_at_delta; [apply run_laws|exact Ho|exact Hd|exact V].
+Qed.
+
+Lemma gdp_to_approx_dp r' g a delta eps :
+  valid (Whole (Claim r' g (Gdp a))) -> gaussian_delta_at_most a eps delta = true ->
+  valid (Whole (Claim r' g (ApproxDp delta eps))).
+Proof.
+  intros V H; destruct (gaussian_delta_at_most_sound _ _ _ H) as [Ha Le].
+  apply dp_weaken with (gaussian_delta (sqrt (Q2R a)) (Q2R eps)); [exact Le|].
+  apply profile_dp; [apply sqrt_lt_R0, Ha|exact V].
+Qed.
+
+(** Every rule. *)
+Theorem follows_valid rule premises j :
+  (forall i, In i premises -> valid i) ->
+  follows table r0 (views (events c)) rule premises = Some j -> valid j.
+Proof.
+  intros V H; destruct rule as [m|m|counts|m| |a| |size| |order|delta eps|delta eps]; simpl in H.
+  - destruct premises; [|discriminate]; apply leaf_valid with (2 := H); auto.
+  - destruct premises; [|discriminate]; apply leaf_valid with (2 := H); auto.
+  - apply composition_valid with (2 := H), V.
+  - apply repeated_valid with (2 := H), V.
+  - apply all_events_valid with (2 := H), V.
+  - destruct premises as [|i [|]]; try discriminate.
+    apply weaken_valid with (2 := H), V; left; reflexivity.
+  - destruct premises as [|i [|]]; try discriminate; injection H as <-.
+    apply V; left; reflexivity.
+  - destruct premises as [|[e s|s] [|]]; try discriminate.
+    apply enlarged_group with (2 := H), V; left; reflexivity.
+  - destruct premises as [|[e s|s] [|]]; try discriminate.
+    assert (V' : valid (Whole s)) by (apply V; left; reflexivity).
+    destruct (claim_relation s) eqn:E; try discriminate;
+      (apply enlarged_replace with (3 := H); [congruence|exact V']).
+  - destruct premises as [|[e s|[r' g [a|a|o a|o a]]] [|]]; try discriminate.
+    apply guard_some in H as [G <-]; apply to_rdp; [|exact G]; apply V; left; reflexivity.
+  - destruct premises as [|[e s|[r' g [a|a|o a|o a]]] [|]]; try discriminate.
+    apply guard_some in H as [G <-]; rewrite !andb_true_iff in G; destruct G as [_ G].
+    apply rdp_to_approx_dp with o a; [|exact G]; apply V; left; reflexivity.
+  - destruct premises as [|[e s|[r' g [a|a|o a|o a]]] [|]]; try discriminate.
+    apply guard_some in H as [G <-]; rewrite !andb_true_iff in G; destruct G as [_ G].
+    apply gdp_to_approx_dp with a; [|exact G]; apply V; left; reflexivity.
+Qed.
+
+Lemma at_places_valid known places premises :
+  (forall i j, PositiveMap.find i known = Some j -> valid j) ->
+  at_places known places = Some premises -> forall j, In j premises -> valid j.
+Proof.
+  intros V; revert premises; induction places as [|i places IH]; simpl; intros premises H.
+  - injection H as <-; intros j [].
+  - destruct (PositiveMap.find i known) as [j|] eqn:E; [|discriminate].
+    destruct (at_places known places) as [found|]; [|discriminate]; injection H as <-.
+    intros j' [<-|I]; [apply (V i), E|apply (IH found eq_refl), I].
+Qed.
+
+Lemma all_nodes_valid todo known next last j :
+  (forall i j, PositiveMap.find i known = Some j -> valid j) ->
+  (forall j, last = Some j -> valid j) ->
+  all_nodes table r0 (views (events c)) known next last todo = Some j -> valid j.
+Proof.
+  revert known next last; induction todo as [|n todo IH]; simpl; intros known next last V L H.
+  - apply L, H.
+  - destruct (at_places known (node_premises n)) as [premises|] eqn:P; [|discriminate].
+    destruct (follows _ _ _ (node_rule n) premises) as [j'|] eqn:F; [|discriminate].
+    destruct (claim_eqb (statement_of j') (node_conclusion n)); [|discriminate].
+    assert (V' : valid j').
+    { apply follows_valid with (2 := F); apply (at_places_valid known _ _ V P). }
+    apply IH in H; auto.
+    + intros i j''; destruct (Pos.eq_dec i next) as [->|N].
+      * rewrite PositiveMap.gss; intros E; injection E as <-; exact V'.
+      * rewrite PositiveMap.gso by exact N; apply V.
+    + intros j'' E; injection E as <-; exact V'.
+Qed.
+
+End Run.
+
+End Certificate.
+
+(** ** Soundness: a checked certificate's claim holds of every run that satisfies its event list. *)
+Theorem check_sound (c : certificate) (s : claim) :
+  check c = Some s ->
+  forall (X : Type) (null : X) (r : execution X), satisfies null c r -> holds null r s.
+Proof.
+  unfold check; cbv zeta; intros H X null r Sat.
+  destruct (forallb _ (mechanisms c)) eqn:Ok; [|discriminate].
+  destruct (all_nodes _ _ _ _ _ _ _) as [[e s'|s']|] eqn:N; try discriminate; injection H as ->.
+  apply (all_nodes_valid c Ok null r Sat) in N.
+  - destruct s as [r' g [a|a|o a|o a]]; simpl in N; [exact N|exact N|apply N|exact N].
+  - intros i j E; rewrite PositiveMap.gempty in E; discriminate.
+  - intros j E; discriminate.
+Qed.
+
+(** The form that a reader asks for: (eps, delta)-DP for one record of one party. *)
+Corollary check_dp (c : certificate) (r' : relation) (delta eps : Q) :
+  check c = Some (Claim r' 1 (ApproxDp delta eps)) ->
+  forall (X : Type) (null : X) (r : execution X), satisfies null c r ->
+  dp (one_part (neighbours null r')) (all_transcripts r) (run_law r) (Q2R eps) (Q2R delta).
+Proof.
+  intros H X null r Sat x y A; apply (check_sound c _ H X null r Sat).
+  exists x; split; [reflexivity|exact A].
+Qed.

@@ -1,0 +1,91 @@
+"""Laws of theorems about runs: Coq's kernel checks what the checker accepts, and nothing wrong."""
+
+import json
+import re
+import shutil
+
+import pytest
+
+from dpledger.accounting.check.checker import CertificateWrong
+from dpledger.accounting.proof.coq_goal import compiled_proofs, prove
+from dpledger.accounting.proof.coq_theorem import BeyondTheorem, coq_theorem
+
+needs_proofs = pytest.mark.skipif(
+    shutil.which("coqc") is None or compiled_proofs() is None,
+    reason="coqc or the compiled proofs are not here (make -C proofs)",
+)
+COVERED = ("one Gaussian step", "schedule of two parties", "repeated", "group", "by hand")
+BEYOND = {
+    "parties inside": "kind=parties",
+    "vertical": "rule=vertical-predictions",
+    "every noise": "kind=laplace",
+    "Poisson samples": "kind=poisson-sampled",
+    "fixed batches": "kind=sampled-without-replacement",
+}
+
+
+@needs_proofs
+def test_the_kernel_proves_a_run_private(certificates):
+    found = prove(coq_theorem(certificates["repeated"].to_json_bytes()), proofs=compiled_proofs())
+    assert found.proved, found.output
+    # the axioms of the classical reals, and no other
+    axioms = re.findall(r"^(\w+(?:\.\w+)+)\s*$|^(\w+(?:\.\w+)+) :", found.output, re.MULTILINE)
+    assert {"".join(pair).split(".")[-1] for pair in axioms} == {
+        *("sig_not_dec", "sig_forall_dec", "functional_extensionality_dep", "classic")
+    }
+
+
+@needs_proofs
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COVERED)
+def test_the_kernel_proves_what_the_checker_accepts(certificates, name):
+    found = prove(coq_theorem(certificates[name].to_json_bytes()), proofs=compiled_proofs())
+    assert found.proved, found.output
+
+
+@needs_proofs
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "fault",
+    [
+        ("(MeanOfBounded (1 # 1) 400)", "(MeanOfBounded (2 # 1) 400)"),
+        ("(MeanOfBounded (1 # 1) 400)", "(MeanOfBounded (1 # 1) 399)"),
+        ("Event 1 [] 1", "Event 1 [] 2"),
+        ("Event 1 [] 1", "Event 1 [1%positive] 1;\n  Event 2 [2%positive] 1"),
+        ("Repeated 1 7", "Repeated 1 8"),
+        ("Composition [1; 1]", "Composition [1; 2]"),
+    ],
+)
+def test_the_kernel_refuses_planted_faults(certificates, fault):
+    old, new = fault
+    goal = coq_theorem(certificates["repeated"].to_json_bytes())
+    assert goal.count(old) == 1
+    assert not prove(goal.replace(old, new), proofs=compiled_proofs()).proved
+
+
+@pytest.mark.parametrize("name", COVERED)
+def test_the_theorem_names_the_run_and_its_numbers(certificates, name):
+    certificate = certificates[name]
+    goal = coq_theorem(certificate.to_json_bytes())
+    document = json.loads(certificate.to_json_bytes())
+    assert certificate.subject in goal
+    assert len(re.findall(r"\bEvent \d+", goal)) == len(document["events"])
+    assert len(re.findall(r"\bNode ", goal)) == len(document["nodes"])
+    conclusion = document["nodes"][-1]["conclusion"]
+    statement = goal[goal.index("Theorem this_run_is_private") :]
+    for number in (conclusion["epsilon"], conclusion["delta"]):
+        numerator, _, denominator = number.partition("/")
+        assert f"Q2R ({numerator} # {denominator or 1})" in statement
+    assert "Admitted" not in goal
+
+
+@pytest.mark.parametrize("name", BEYOND)
+def test_what_is_not_covered_is_named(certificates, name):
+    with pytest.raises(BeyondTheorem, match=BEYOND[name]):
+        coq_theorem(certificates[name].to_json_bytes())
+
+
+def test_only_what_is_proved_becomes_a_theorem(certificates):
+    document = json.loads(certificates["one Gaussian step"].to_json_bytes())
+    with pytest.raises(CertificateWrong):
+        coq_theorem(json.dumps(document | {"subject": "0" * 64}).encode())

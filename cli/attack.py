@@ -4,29 +4,23 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import asdict
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
 import click
 from rich.table import Table
 
-from ..audits.assessment import AttackResult, noise_level
 from ..audits.bounds import ClopperPearson
-from ..audits.neighbours import NeighbourPair
-from ..audits.noise_tests import noise_test_of_run
-from ..audits.replay import Progress
-from ..audits.trials import Backend, ScoreStore, attack_trials
-from ..mechanisms import InvalidParameter
-from ..runs.configuration import Configuration, read_configuration
-from ..runs.study import Plan
-from ..runs.study import plan as make_plan
+from ..audits.scores import ClaimedPrivacy, judge_scores
+from ..audits.trials import BackendName, ScoreStore, backend_of
+from ..runs.attack import RunAttack, run_attack
+from ..runs.configuration import read_configuration
+from ..runs.pipeline import plan
 from .membership import membership
 from .output import Outcome, deliver, json_option, shown_down, shown_up, steps
-from .scores import ClaimedPrivacy, read_scores, scores_outcome, tests_table
-from .trials import BackendName, attacked_pair, backend_of, experiment_of
+from .scores import read_scores, scores_outcome, tests_table
 
-__all__ = ["attack", "attack_outcome", "run_attack"]
+__all__ = ["attack", "attack_outcome"]
 
 
 class _Attack(click.Command):
@@ -131,9 +125,11 @@ def attack(
     if score_paths is not None:
         if jobs > 1 or any(option is not None for option in ours):
             raise click.UsageError("Expected options of trials only with CONFIG.")
+        if delta is None or (epsilon is None) == (mu is None):
+            raise click.UsageError("Expected --delta and either --epsilon or --mu with --scores.")
         claim = ClaimedPrivacy.of(epsilon=epsilon, mu=mu, delta=delta)
-        outcome = scores_outcome(read_scores(*score_paths), claim, confidence=confidence)
-        deliver(outcome, as_json=as_json)
+        found = judge_scores(read_scores(*score_paths), claim, confidence=confidence)
+        deliver(scores_outcome(found, confidence=confidence), as_json=as_json)
         return
     if not (epsilon is mu is delta is None):
         raise click.UsageError("Expected --epsilon, --mu and --delta only with --scores.")
@@ -141,69 +137,26 @@ def attack(
     configuration = read_configuration(configuration_path)
     name = None if backend is None else BackendName(backend)
     where = backend_of(name, jobs=jobs, address=address)
-    made = make_plan(configuration)
+    planned = plan(configuration)
     with (
         nullcontext() if store_path is None else ScoreStore(store_path) as store,
         steps() as start,
     ):
-        pair, result = run_attack(
+        attacked = run_attack(
             configuration,
-            made,
+            planned,
             trials=trials,
             null_trials=null_trials,
             backend=where,
             store=store,
             progress=start("attack"),
         )
-    deliver(attack_outcome(pair, result), as_json=as_json)
+    deliver(attack_outcome(attacked), as_json=as_json)
 
 
-def run_attack(
-    configuration: Configuration,
-    made: Plan,
-    *,
-    trials: int | None = None,
-    null_trials: int | None = None,
-    backend: Backend | None = None,
-    store: ScoreStore | None = None,
-    progress: Progress | None = None,
-) -> tuple[NeighbourPair, AttackResult]:
-    """Return the attacked neighbours and what the replay attack shows about the plan.
-
-    Args as for `attack_trials`; `trials` are the configuration's by default.
-
-    Raises `InvalidParameter` for a plan without protection: there is nothing left to attack.
-    """
-    if made.guarantee.unprotected:
-        raise InvalidParameter("epsilon", "infinity", "finite: what is unprotected needs no attack")
-    settings = configuration.attack
-    pair = attacked_pair(configuration)
-    mu = float(made.guarantee.notion.mu_squared) ** 0.5
-    # the sampler of the run itself: what it draws here is thrown away
-    noise = noise_test_of_run(
-        configuration.solvers.noisy(made.noise_multiplier).solve,
-        pair.dataset,
-        configuration.build_sampler(),
-        level=noise_level(settings.confidence),
-    )
-    result = attack_trials(
-        experiment_of(configuration, made),
-        trials=settings.trials if trials is None else trials,
-        null_trials=null_trials,
-        backend=backend,
-        store=store,
-        claimed=made.guarantee.notion,
-        delta=configuration.privacy.delta,
-        confidence=settings.confidence,
-        pair_mu=None if pair.share is None or not isfinite(mu) else pair.share * mu,
-        noise=noise,
-        progress=progress,
-    )
-    return pair, result
-
-
-def attack_outcome(pair: NeighbourPair, result: AttackResult) -> Outcome:
+def attack_outcome(attacked: RunAttack) -> Outcome:
     """Return what an attack says: a finding if it refutes the claim or its null control fails."""
+    pair, result = attacked.pair, attacked.result
     measured = result.measured_mu
     rows = [
         ("neighbours", pair.description),

@@ -29,14 +29,14 @@ from ..data.strict import (
     ConfigurationError,
 )
 from ..mechanisms.errors import InvalidParameter
+from ..runs.attack import run_attack
 from ..runs.configuration import (
     Configuration,
     read_configuration,
 )
-from ..runs.study import (
+from ..runs.pipeline import (
     plan,
 )
-from .attack import run_attack
 from .findings import finding_data
 from .output import Outcome, deliver, json_option, shown_down, shown_up, steps
 
@@ -198,8 +198,8 @@ def _attacked(path: Path | None, promise: OwnPromise, hashes: set[str]) -> Check
     if made.guarantee.unprotected:
         return Check("attack", "not done: what is unprotected needs no attack")
     with steps() as start:
-        _, result = run_attack(configuration, made, progress=start("attack"))
-    return attack_check(result, promise)
+        attacked = run_attack(configuration, made, progress=start("attack"))
+    return attack_check(attacked.result, promise)
 
 
 # --- what is printed ---------------------------------------------------------------------------

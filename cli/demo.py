@@ -9,8 +9,9 @@ import msgspec
 
 from ..data.strict import parse_toml
 from ..runs.configuration import DEMO, Configuration
+from ..runs.execution import RunOptions, execute_run
 from .output import deliver, json_option, steps
-from .pipeline import Wishes, carry_out
+from .run import run_outcome
 
 __all__ = ["demo"]
 
@@ -40,5 +41,5 @@ def demo(out: Path | None, rounds: int | None, trials: int | None, as_json: bool
             configuration, attack=msgspec.structs.replace(configuration.attack, trials=trials)
         )
     with steps() as start:
-        outcome = carry_out(configuration, Wishes(name="demo", text=text, out=out), start)
-    deliver(outcome, as_json=as_json)
+        result = execute_run(configuration, RunOptions(name="demo", text=text, out=out), start)
+    deliver(run_outcome(result), as_json=as_json)

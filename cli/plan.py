@@ -9,8 +9,8 @@ import click
 from ..accounting.guarantees import compare_conversions
 from ..mechanisms import GaussianStep
 from ..runs.configuration import read_configuration
-from ..runs.study import Plan, certified
-from ..runs.study import plan as make_plan
+from ..runs.pipeline import Plan, certified
+from ..runs.pipeline import plan as make_plan
 from .inputs import configuration_argument
 from .output import Outcome, deliver, guarantee_data, json_option, shown, shown_up
 

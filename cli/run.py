@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
+from rich.table import Table
 
 from ..runs.configuration import read_configuration
+from ..runs.execution import RunOptions, RunResult, TrainedModel, execute_run
+from .attack import attack_outcome
 from .inputs import configuration_argument
-from .output import deliver, json_option, steps
-from .pipeline import Wishes, carry_out
+from .output import Outcome, deliver, guarantee_data, json_option, shown, shown_up, steps
 
-__all__ = ["run"]
+__all__ = ["run", "run_outcome"]
 
 
 @click.command()
@@ -46,7 +50,7 @@ def run(
     disagrees.
     """
     configuration = read_configuration(configuration_path)
-    wishes = Wishes(
+    options = RunOptions(
         name=configuration_path.stem,
         text=configuration_path.read_text(encoding="utf-8"),
         out=out,
@@ -56,5 +60,56 @@ def run(
         crosscheck=crosscheck,
     )
     with steps() as start:
-        outcome = carry_out(configuration, wishes, start)
-    deliver(outcome, as_json=as_json)
+        result = execute_run(configuration, options, start)
+    deliver(run_outcome(result), as_json=as_json)
+
+
+def run_outcome(result: RunResult) -> Outcome:
+    """Return what a run says; a finding if anything is wrong with it."""
+    found, agrees = result.guarantee, result.crosschecks_agree
+    attacked = None if result.attack is None else attack_outcome(result.attack)
+    delta = shown_up(float(found.delta))
+    return Outcome(
+        title=result.title,
+        data={
+            "run": result.name,
+            "folder": str(result.folder),
+            "guarantee": guarantee_data(found),
+            "noise_multiplier": result.plan.noise_multiplier,
+            "plan_equals_run": result.kept_to_plan,
+            "ledger_head": result.ledger_head,
+            "models": [_model_data(model) for model in result.models],
+            "crosschecks_agree": agrees,
+            "attack": None if attacked is None else attacked.data,
+        },
+        rows=(
+            ("epsilon", f"{shown(found.epsilon)} at delta {delta}, {found.grade.value}"),
+            ("plan = run", "yes" if result.kept_to_plan else "NO"),
+            ("cross-check", "skipped" if agrees is None else "agrees" if agrees else "DISAGREES"),
+            *(() if attacked is None else (r for r in attacked.rows if r[0] != "note")),
+            ("files", f"{result.folder}/report.html, .md, .json; certificate, ledger, model"),
+        ),
+        tables=(
+            _accuracy_table(result.models),
+            *(() if attacked is None else attacked.tables),
+        ),
+        finding=result.is_finding,
+    )
+
+
+def _model_data(model: TrainedModel) -> dict[str, Any]:
+    final = model.training.accuracy
+    return {
+        "model": model.name,
+        "guarantee": model.guarantee,
+        "right": final.right,
+        "records": final.total,
+        "accuracy": final.share,
+    }
+
+
+def _accuracy_table(models: Sequence[TrainedModel]) -> Table:
+    table = Table("model", "accuracy", "privacy", box=None)
+    for model in models:
+        table.add_row(model.name, f"{model.training.accuracy.share:.2%}", model.guarantee)
+    return table

@@ -3,64 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from fractions import Fraction
+from dataclasses import asdict
 from pathlib import Path
 
 import click
 import numpy as np
 from rich.table import Table
 
-from ..accounting.numbers.notions import ApproxDp, Gdp
-from ..audits.bounds import GaussianFamily, LowerBound, Scores, require_delta
-from ..audits.claim_tests import ClaimTest, claimed_epsilon, scores_tests
-from ..audits.metrics import auc
-from ..audits.selection import MultiSplit
-from ..mechanisms.errors import require_nonnegative
+from ..audits.bounds import LowerBound, Scores
+from ..audits.claim_tests import ClaimTest
+from ..audits.scores import JudgedScores
 from ..mechanisms.protocols import FloatArray
 from .output import Outcome, shown_down, shown_up
 
-__all__ = ["ClaimedPrivacy", "read_scores", "scores_outcome", "tests_table"]
-
-_SEED = 0
-# below so many trials a world the family's own tests do not see heavy tails: of Laplace scores the
-# bound exceeded the truth in 46 % of 50 trials, 19 % of 200, none of 500
-_FEWEST_FOR_FAMILY = 500
-_NOTES = (
-    "A bound of 0, or one below the claim, is no evidence of privacy: another attack, other data "
-    "or more trials may show more.",
-    "Scores must be of independent runs. There is no null control: attack runs that do not differ "
-    "in the same way, and expect 0.",
-    "The verdict is that of the tests, which share the error probability. What holds only for "
-    "normal scores is no part of it; it stands under its own heading, from 500 trials a world on.",
-)
-
-
-@dataclass(frozen=True, slots=True)
-class ClaimedPrivacy:
-    """What is claimed, and where epsilon is bounded."""
-
-    claim: Gdp | ApproxDp
-    delta: float
-
-    @classmethod
-    def of(cls, *, epsilon: float | None, mu: float | None, delta: float | None) -> ClaimedPrivacy:
-        """Return the claim that options state; raise `UsageError` unless they state one."""
-        if delta is None or (epsilon is None) == (mu is None):
-            raise click.UsageError("Expected --delta and either --epsilon or --mu with --scores.")
-        require_delta(delta)
-        if epsilon is not None:
-            return cls(ApproxDp(epsilon, delta), delta)
-        assert mu is not None
-        require_nonnegative("mu", mu)
-        if delta == 0:
-            raise click.UsageError("Expected --delta in (0, 1) with --mu; 0 is pure epsilon's.")
-        return cls(Gdp(Fraction(mu) ** 2), delta)
-
-    @property
-    def epsilon(self) -> float:
-        """The claimed epsilon at `delta`, rounded up."""
-        return claimed_epsilon(self.claim, self.delta)
+__all__ = ["read_scores", "scores_outcome", "tests_table"]
 
 
 def read_scores(inside: Path, outside: Path) -> Scores:
@@ -86,18 +42,13 @@ def tests_table(tests: Sequence[ClaimTest]) -> Table:
     return table
 
 
-def scores_outcome(scores: Scores, claimed: ClaimedPrivacy, *, confidence: float) -> Outcome:
-    """Return what scores show; a finding if a test refutes the claim."""
-    delta, epsilon = claimed.delta, claimed.epsilon
-    counting = MultiSplit(confidence, _SEED)
-    bound = counting.lower_bound(scores, delta=delta)
-    tests = scores_tests(
-        scores, claimed=claimed.claim, delta=delta, confidence=confidence, seed=_SEED
-    )
-    family = _of_the_family(scores, claimed, confidence)
-    refuted = any(test.refuted for test in tests)
-    trials = min(scores.dataset.size, scores.neighbour.size)
-    most, area = counting.ceiling(trials=trials, delta=delta), auc(scores)
+def scores_outcome(found: JudgedScores, *, confidence: float) -> Outcome:
+    """Return what scores show; a finding if they refute the claim."""
+    scores, refuted, delta = found.scores, found.refutes_claim, found.claimed.delta
+    epsilon = found.claimed.epsilon
+    tables = [_bounds_table("lower bound on epsilon", [found.bound])]
+    if found.if_normal:
+        tables.append(_bounds_table("if scores are normal, an assumption", found.if_normal))
     return Outcome(
         title="Attack by scores",
         data={
@@ -105,39 +56,25 @@ def scores_outcome(scores: Scores, claimed: ClaimedPrivacy, *, confidence: float
             "delta": delta,
             "confidence": confidence,
             "trials": {"in": scores.dataset.size, "out": scores.neighbour.size},
-            "bounds": [asdict(bound)],
-            "if_normal": [asdict(each) for each in family],
-            "tests": [asdict(test) for test in tests],
-            "ceiling": most,
-            "auc": area,
+            "bounds": [asdict(found.bound)],
+            "if_normal": [asdict(each) for each in found.if_normal],
+            "tests": [asdict(test) for test in found.tests],
+            "ceiling": found.ceiling,
+            "auc": found.auc,
             "refutes_claim": refuted,
-            "not_meant": list(_NOTES),
+            "not_meant": list(found.not_meant),
         },
         rows=(
             ("trials", f"{scores.dataset.size} in, {scores.neighbour.size} out"),
             ("claimed epsilon", f"{shown_up(epsilon, digits=6)} at delta {delta:g}"),
-            ("largest provable", f"{most:.4g} with so many trials"),
-            ("AUC", f"{area:.4f}"),
+            ("largest provable", f"{found.ceiling:.4g} with so many trials"),
+            ("AUC", f"{found.auc:.4f}"),
             ("verdict", "claim REFUTED" if refuted else "claim not refuted"),
-            *(("note", text) for text in _NOTES),
+            *(("note", text) for text in found.not_meant),
         ),
-        tables=(
-            _bounds_table("lower bound on epsilon", [bound]),
-            *([_bounds_table("if scores are normal, an assumption", family)] if family else []),
-            tests_table(tests),
-        ),
+        tables=(*tables, tests_table(found.tests)),
         finding=refuted,
     )
-
-
-def _of_the_family(scores: Scores, claimed: ClaimedPrivacy, confidence: float) -> list[LowerBound]:
-    """Return what holds for normal scores only, where enough of them say nothing against it."""
-    if claimed.delta == 0:
-        return []
-    found = GaussianFamily(confidence, fewest=_FEWEST_FOR_FAMILY).lower_bound(
-        scores, delta=claimed.delta
-    )
-    return [found] if found.conditions_met else []
 
 
 def _bounds_table(heading: str, bounds: Sequence[LowerBound]) -> Table:

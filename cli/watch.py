@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
-import numpy as np
 
 from ..accounting.ledger import SqliteLedger, TamperedLedger
 from ..audits.continuous import MoreEvidence, RunAudit, audit_run
 from ..audits.crosscheck import Crosscheck
-from ..audits.replay import replay_chunks
-from ..audits.sequential import Evidence, SequentialTest, plan_bet
+from ..audits.sequential import Evidence
 from ..data.strict import ConfigurationError
-from ..runs.configuration import Configuration, read_configuration
-from ..runs.study import plan
+from ..runs.attack import more_evidence
+from ..runs.configuration import read_configuration
 from .output import Outcome, deliver, json_option, shown, shown_up
-from .trials import attacked_pair
 
 __all__ = ["watch"]
-
-_CHUNK = 100
 
 
 class _Memory(msgspec.Struct):
@@ -84,11 +80,14 @@ def watch(
     The test repeats runs of the given configurations on neighbouring data, TRIALS pairs for each
     new run, and adds to the evidence of earlier ones. Exit status 1 as soon as something is wrong.
     """
-    repeated = [_Repeated(read_configuration(path), trials, confidence) for path in configurations]
+    repeated = {
+        each.sha256: partial(more_evidence, each, trials=trials, confidence=confidence)
+        for each in map(read_configuration, configurations)
+    }
     watcher = _Watcher(
         ledger_path,
         memory or ledger_path.with_name(ledger_path.name + ".watch.json"),
-        {each.configuration.sha256: each for each in repeated},
+        repeated,
         delta,
     )
     while True:
@@ -103,51 +102,11 @@ def watch(
         time.sleep(every)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Repeated:
-    """A configuration whose runs can be repeated."""
-
-    configuration: Configuration
-    trials: int
-    confidence: float
-
-    def more(self) -> MoreEvidence | None:
-        """Return what adds `trials` pairs of runs to the evidence; None if nothing is promised."""
-        configuration = self.configuration
-        made = plan(configuration)
-        if made.guarantee.unprotected:
-            return None
-        test = SequentialTest(plan_bet(claimed=made.promise), self.confidence)
-        solver, pair = (
-            configuration.solvers.noisy(made.noise_multiplier),
-            attacked_pair(configuration),
-        )
-
-        def add(evidence: Evidence) -> Evidence:
-            # other noise than that of all pairs before
-            words = [configuration.attack.seed, evidence.pairs]
-            seed = int(np.random.SeedSequence(words).generate_state(1, np.uint64)[0])
-            for scores in replay_chunks(
-                solver.solve,
-                pair.dataset,
-                pair.neighbour,
-                trials=self.trials,
-                seed=seed,
-                chunk=_CHUNK,
-            ):
-                evidence = test.after(scores.attack, evidence)
-                if evidence.refuted_after is not None:
-                    break
-            return evidence
-
-        return add
-
-
 @dataclass(eq=False, slots=True)
 class _Watcher:
     path: Path
     memory_path: Path
-    repeated: dict[str, _Repeated]
+    repeated: Mapping[str, Callable[[], MoreEvidence | None]]
     delta: float
     memory: _Memory = field(init=False)
 
@@ -176,7 +135,7 @@ class _Watcher:
                     summary,
                     delta=self.delta,
                     evidence=self.memory.evidence.get(name),
-                    more=None if repeated is None else repeated.more(),
+                    more=None if repeated is None else repeated(),
                 )
                 if audit.evidence is not None:
                     self.memory.evidence[name] = audit.evidence

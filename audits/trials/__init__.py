@@ -1,12 +1,13 @@
 """Independent trials of an attack at any scale: backends, and a store that survives a crash."""
 
-from .backends import Backend, Dask, Loky, Ray, Serial
+from .backends import Backend, BackendName, Dask, Loky, Ray, Serial, backend_of
 from .experiment import Attacked, Experiment, attack_trials, trial_scores, trials_at_once
 from .store import ChunkKey, ScoreStore, ScoreStoreError
 
 __all__ = [
     "Attacked",
     "Backend",
+    "BackendName",
     "ChunkKey",
     "Dask",
     "Experiment",
@@ -16,6 +17,7 @@ __all__ = [
     "ScoreStoreError",
     "Serial",
     "attack_trials",
+    "backend_of",
     "trial_scores",
     "trials_at_once",
 ]

@@ -7,14 +7,15 @@ on the task alone.
 import importlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, Protocol, TypeVar
 
 from joblib import Parallel, delayed, parallel_config
 
-from ...mechanisms.errors import require_positive_int
+from ...mechanisms.errors import InvalidParameter, require_positive_int
 from ..dp_events import MissingExtra
 
-__all__ = ["Backend", "Dask", "Loky", "Ray", "Serial"]
+__all__ = ["Backend", "BackendName", "Dask", "Loky", "Ray", "Serial", "backend_of"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -107,6 +108,36 @@ class Ray:
             remote = ray.remote(lambda task: function(task))
             for reference in [remote.remote(task) for task in tasks]:
                 yield ray.get(reference)
+
+
+class BackendName(Enum):
+    """Where trials can run."""
+
+    SERIAL = "serial"
+    LOKY = "loky"
+    DASK = "dask"
+    RAY = "ray"
+
+
+def backend_of(
+    name: BackendName | None = None, *, jobs: int = 1, address: str | None = None
+) -> Backend:
+    """Return a backend by name: without one, processes by loky, unless one job is all.
+
+    Raises `InvalidParameter` for options that contradict each other.
+    """
+    if name is None:
+        name = BackendName.SERIAL if jobs == 1 else BackendName.LOKY
+    if address is not None and name not in (BackendName.DASK, BackendName.RAY):
+        raise InvalidParameter("address", address, "None unless the backend is dask or ray")
+    if name is BackendName.SERIAL:
+        if jobs > 1:
+            raise InvalidParameter("jobs", jobs, "1 where the backend is serial")
+        return Serial()
+    if name is BackendName.LOKY:
+        return Loky(jobs)
+    kind = Dask if name is BackendName.DASK else Ray
+    return kind(address=address, jobs=jobs)
 
 
 def _extra(module: str, extra: str) -> Any:

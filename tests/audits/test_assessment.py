@@ -11,6 +11,7 @@ from dpledger.accounting.numbers.notions import (
 )
 from dpledger.audits import AttackResult, NeighbourPair, Scores, assess
 from dpledger.cli.attack import attack_outcome
+from dpledger.runs.attack import RunAttack
 
 
 def assessed(scores: Scores, null: Scores, confidence: float = 0.95) -> AttackResult:
@@ -28,7 +29,8 @@ def test_a_null_control_that_fails_is_a_finding_and_no_bound_stands() -> None:
     assert not found.refutes_claim
     assert found.bounds == ()
     assert found.measured_mu is None
-    outcome = attack_outcome(NeighbourPair(None, None, None, "pair"), found)  # type: ignore[arg-type]
+    pair = NeighbourPair(None, None, None, "pair")  # type: ignore[arg-type]
+    outcome = attack_outcome(RunAttack(pair, found))
     assert outcome.finding
     assert dict(outcome.rows)["verdict"].startswith("NULL CONTROL FAILED")
     assert outcome.data["bounds"] == ()

@@ -10,7 +10,7 @@ import pytest
 from dpledger.data import LabelledRecords
 from dpledger.mechanisms import ClassLabels, GaussianStep
 from dpledger.runs.configuration import read_configuration
-from dpledger.runs.study import accuracy, planned_events
+from dpledger.runs.pipeline import accuracy, planned_events
 
 from .conftest import Call, edited
 

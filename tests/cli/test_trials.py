@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dpledger.audits.trials.code import code_digest
-from dpledger.cli import trials
+from dpledger.runs import attack
 
 from .conftest import Call
 
@@ -48,31 +48,34 @@ def test_a_store_does_not_answer_for_other_code(
     store = folder / "scores.sqlite"
     options = (*SETTINGS, "--store", store)
     first = call("attack", folder / "run.toml", *options)
-    monkeypatch.setattr(trials, "code_digest", lambda rooms: "other code")
+    monkeypatch.setattr(attack, "code_digest", lambda rooms: "other code")
     assert call("attack", folder / "run.toml", *options).data == first.data
     with sqlite3.connect(store) as connection:
         assert len(connection.execute("SELECT DISTINCT experiment FROM scores").fetchall()) == 2
 
 
-@pytest.mark.parametrize("changed", [*trials._ROOMS, "experiments"])
+@pytest.mark.parametrize("changed", [*attack.ROOMS_OF_SCORES, "experiments"])
 def test_the_code_of_scores_is_all_that_they_depend_on(tmp_path: Path, changed: str) -> None:
     (tmp_path / changed / "deeper").mkdir(parents=True)
     module = tmp_path / changed / "deeper" / "module.py"
     module.write_text("A = 1\n")
-    before = code_digest(trials._ROOMS, package=tmp_path)
+    rooms = attack.ROOMS_OF_SCORES
+    before = code_digest(rooms, package=tmp_path)
     module.write_text("A = 2\n")
     code_digest.cache_clear()
-    assert (code_digest(trials._ROOMS, package=tmp_path) != before) == (changed != "experiments")
+    assert (code_digest(rooms, package=tmp_path) != before) == (changed != "experiments")
     # a package without rooms would have this digest, whatever its code
-    assert code_digest(trials._ROOMS) != code_digest(trials._ROOMS, package=tmp_path / "nowhere")
+    assert code_digest(attack.ROOMS_OF_SCORES) != code_digest(
+        attack.ROOMS_OF_SCORES, package=tmp_path / "nowhere"
+    )
 
 
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (("--address", "tcp://x:1"), "--address with --backend dask or ray"),
-        (("--backend", "loky", "--address", "tcp://x:1"), "--address with --backend dask or ray"),
-        (("--backend", "serial", "--jobs", 2), "--jobs 1 with --backend serial"),
+        (("--address", "tcp://x:1"), "unless the backend is dask or ray"),
+        (("--backend", "loky", "--address", "tcp://x:1"), "unless the backend is dask or ray"),
+        (("--backend", "serial", "--jobs", 2), "1 where the backend is serial"),
         (("--backend", "slurm"), "'slurm' is not one of"),
         (("--jobs", 0), "0 is not in the range"),
     ],

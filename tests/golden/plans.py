@@ -34,7 +34,7 @@ from dpledger.runs.estimators.algorithms import (
     AdmmAlgorithm,
     Recipe,
 )
-from dpledger.runs.study import (
+from dpledger.runs.pipeline import (
     planned_events,
 )
 from dpledger.solvers import (

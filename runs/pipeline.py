@@ -37,6 +37,7 @@ from .configuration import Configuration
 __all__ = [
     "Accuracy",
     "Plan",
+    "Progress",
     "Training",
     "accuracy",
     "certified",

@@ -1,0 +1,183 @@
+"""The replay attack on a configured run: its neighbours, its trials, and what they show."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from ..audits.assessment import AttackResult, noise_level
+from ..audits.continuous import MoreEvidence
+from ..audits.neighbours import NeighbourPair, flip_label, opposite_gradients, zero_out
+from ..audits.noise_tests import noise_test_of_run
+from ..audits.replay import Progress, replay_chunks
+from ..audits.sequential import Evidence, SequentialTest, plan_bet
+from ..audits.trials import (
+    Attacked,
+    Backend,
+    Experiment,
+    ScoreStore,
+    attack_trials,
+    trials_at_once,
+)
+from ..audits.trials.code import code_digest
+from ..mechanisms import Adjacency, InvalidParameter
+from .configuration import Configuration
+from .pipeline import Plan, plan
+from .sections import Attack, NeighbourName
+
+__all__ = [
+    "ROOMS_OF_SCORES",
+    "RunAttack",
+    "attacked_pair",
+    "experiment_of",
+    "more_evidence",
+    "require_protected",
+    "run_attack",
+]
+
+ROOMS_OF_SCORES = ("mechanisms", "accounting", "solvers", "data", "audits", "runs")
+"""Rooms whose code may change scores: a stored score of other code is not believed."""
+
+_CHUNK = 100
+"""Pairs of runs that are repeated in one call of a solver, between two looks at the evidence."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class RunAttack:
+    """The neighbours that were attacked, and what the attack shows."""
+
+    pair: NeighbourPair
+    result: AttackResult
+
+
+@dataclass(frozen=True, slots=True)
+class _ConfiguredAttack:
+    """Builds what is attacked from a run file; a worker reads the same data files."""
+
+    configuration: Configuration
+    noise_multiplier: float
+
+    def __call__(self) -> Attacked:
+        pair = attacked_pair(self.configuration)
+        solver = self.configuration.solvers.noisy(self.noise_multiplier)
+        return Attacked(solver.solve, pair.dataset, pair.neighbour)
+
+
+def run_attack(
+    configuration: Configuration,
+    planned: Plan,
+    *,
+    trials: int | None = None,
+    null_trials: int | None = None,
+    backend: Backend | None = None,
+    store: ScoreStore | None = None,
+    progress: Progress | None = None,
+) -> RunAttack:
+    """Return the attacked neighbours and what the replay attack shows about the plan.
+
+    Args as for `attack_trials`; `trials` are the configuration's by default.
+
+    Raises `InvalidParameter` for a plan without protection: there is nothing left to attack.
+    """
+    require_protected(planned)
+    settings = configuration.attack
+    pair = attacked_pair(configuration)
+    mu = float(planned.guarantee.notion.mu_squared) ** 0.5
+    # the sampler of the run itself: what it draws here is thrown away
+    noise = noise_test_of_run(
+        configuration.solvers.noisy(planned.noise_multiplier).solve,
+        pair.dataset,
+        configuration.build_sampler(),
+        level=noise_level(settings.confidence),
+    )
+    result = attack_trials(
+        experiment_of(configuration, planned),
+        trials=settings.trials if trials is None else trials,
+        null_trials=null_trials,
+        backend=backend,
+        store=store,
+        claimed=planned.guarantee.notion,
+        delta=configuration.privacy.delta,
+        confidence=settings.confidence,
+        pair_mu=None if pair.share is None or not isfinite(mu) else pair.share * mu,
+        noise=noise,
+        progress=progress,
+    )
+    return RunAttack(pair, result)
+
+
+def require_protected(planned: Plan) -> None:
+    """Raise `InvalidParameter` for a plan that releases without a mechanism."""
+    if planned.guarantee.unprotected:
+        raise InvalidParameter("epsilon", "infinity", "finite: what is unprotected needs no attack")
+
+
+def attacked_pair(configuration: Configuration) -> NeighbourPair:
+    """Return the neighbouring data sets that the configuration's audit tells apart."""
+    loss = configuration.solvers.loss
+    dataset, index = configuration.load_attacked()
+    if configuration.privacy.adjacency is Adjacency.ZERO_OUT_ONE:
+        return zero_out(dataset, index=index, loss=loss)
+    if configuration.attack.neighbour is NeighbourName.LABEL_FLIP:
+        return flip_label(dataset, index=index, loss=loss)
+    return opposite_gradients(dataset, index=index, loss=loss)
+
+
+def experiment_of(configuration: Configuration, planned: Plan) -> Experiment:
+    """Return the trials of the replay attack on a planned run."""
+    return Experiment(
+        _ConfiguredAttack(configuration, planned.noise_multiplier),
+        _fingerprint(configuration, planned.noise_multiplier),
+        seed=configuration.attack.seed,
+        chunk=trials_at_once(
+            parties=configuration.attack.parties,
+            width=configuration.shape.parameters(configuration.solvers.loss),
+            messages=len(planned.events),
+        ),
+    )
+
+
+def more_evidence(
+    configuration: Configuration, *, trials: int, confidence: float
+) -> MoreEvidence | None:
+    """Return what repeats a run of the configuration `trials` times for a sequential test.
+
+    Returns None for a plan that promises nothing.
+    """
+    planned = plan(configuration)
+    if planned.guarantee.unprotected:
+        return None
+    test = SequentialTest(plan_bet(claimed=planned.promise), confidence)
+    solver = configuration.solvers.noisy(planned.noise_multiplier)
+    pair = attacked_pair(configuration)
+
+    def add(evidence: Evidence) -> Evidence:
+        # other noise than that of all pairs before
+        words = [configuration.attack.seed, evidence.pairs]
+        seed = int(np.random.SeedSequence(words).generate_state(1, np.uint64)[0])
+        for scores in replay_chunks(
+            solver.solve, pair.dataset, pair.neighbour, trials=trials, seed=seed, chunk=_CHUNK
+        ):
+            evidence = test.after(scores.attack, evidence)
+            if evidence.refuted_after is not None:
+                break
+        return evidence
+
+    return add
+
+
+def _fingerprint(configuration: Configuration, noise_multiplier: float) -> str:
+    """Return a hash of all that scores depend on besides the seed: files and code by content."""
+    settings = configuration.attack
+    attack = Attack(parties=settings.parties, neighbour=settings.neighbour)
+    same = msgspec.structs.replace(configuration, attack=attack)
+    data = configuration.data
+    files = [Path(name) for name in (*data.files, *(() if data.schema is None else (data.schema,)))]
+    contents = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
+    parts = (code_digest(ROOMS_OF_SCORES), same.sha256, noise_multiplier.hex(), *contents)
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()

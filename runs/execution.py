@@ -1,0 +1,323 @@
+"""A configured run from plan to report: what `dpledger run` and the demo do, as a library call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from ..accounting.check.pld_checker import check
+from ..accounting.guarantees import Guarantee
+from ..accounting.ledger import SqliteLedger
+from ..accounting.numbers.enclosure import shown_up
+from ..accounting.proof.certificate import Certificate
+from ..audits.crosscheck import MissingExtra
+from ..audits.crosscheck import crosscheck as compare
+from ..audits.report import (
+    AttackFacts,
+    Crosschecks,
+    ModelScore,
+    Report,
+    RunFacts,
+    Skipped,
+    UtilityFacts,
+    build_report,
+    crosschecks_of,
+    to_html,
+    to_json,
+    to_markdown,
+)
+from ..data import LabelledRecords
+from ..data.strict import ConfigurationError
+from ..mechanisms import Event, EventList, PrivateDataset
+from .attack import RunAttack, run_attack
+from .configuration import Configuration
+from .narrative import narrative, versions
+from .pipeline import (
+    Plan,
+    Progress,
+    Training,
+    certified,
+    guaranteed,
+    new_folder,
+    plan,
+    planned_events,
+    train,
+    weights,
+)
+
+__all__ = ["RunOptions", "RunResult", "StartProgress", "TrainedModel", "execute_run"]
+
+StartProgress = Callable[[str], Progress]
+"""Called with what is begun; returns what is told how far it has come."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """What the caller wants of a run besides its configuration.
+
+    Args:
+        name: of the run, in the ledger and the report.
+        text: the configuration's TOML, kept beside the results.
+        out: folder for the run's files; a new one under dpledger-runs/ without it.
+        ledger: file that the run is written to and paid from; a new one in the folder without it.
+        attack: whether to attack the plan by replay.
+        baselines: whether to train the baselines for comparison.
+        crosscheck: whether to ask dp-accounting as well.
+    """
+
+    name: str
+    text: str
+    out: Path | None = None
+    ledger: Path | None = None
+    attack: bool = True
+    baselines: bool = True
+    crosscheck: bool = True
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class TrainedModel:
+    """A trained model, how well it does, and how private it is in words."""
+
+    name: str
+    training: Training
+    guarantee: str
+
+
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+class RunResult:
+    """What came of a run.
+
+    Args:
+        name: of the run in the ledger.
+        title: the algorithm and the data, in words.
+        folder: where the files are.
+        plan: what was to be released.
+        events: what the ledger says was released.
+        guarantee: of these events.
+        certificate: of these events; None where a release is unprotected.
+        ledger_head: the last hash of the ledger's chain.
+        models: the private model first, then the baselines.
+        crosschecks: what other libraries say of the plan, or why they were not asked.
+        attack: what the replay attack shows; None where there was none.
+    """
+
+    name: str
+    title: str
+    folder: Path
+    plan: Plan
+    events: tuple[Event, ...]
+    guarantee: Guarantee
+    certificate: Certificate | None
+    ledger_head: str
+    models: tuple[TrainedModel, ...]
+    crosschecks: Crosschecks | Skipped
+    attack: RunAttack | None
+
+    @property
+    def kept_to_plan(self) -> bool:
+        """Whether the events are those of the plan, in order."""
+        return self.plan.events == self.events
+
+    @property
+    def crosschecks_agree(self) -> bool | None:
+        """Whether other libraries agree; None where they were not asked."""
+        return None if isinstance(self.crosschecks, Skipped) else self.crosschecks.agree
+
+    @property
+    def is_finding(self) -> bool:
+        """Whether anything is wrong: a leak, a broken plan, a disagreement, an attack's finding."""
+        return (
+            bool(self.guarantee.unprotected)
+            or self.crosschecks_agree is False
+            or not self.kept_to_plan
+            or (self.attack is not None and self.attack.result.is_finding)
+        )
+
+
+def execute_run(
+    configuration: Configuration, options: RunOptions, start: StartProgress | None = None
+) -> RunResult:
+    """Plan, train through the ledger, certify, cross-check, attack, and write the report.
+
+    Files stand in a new folder: configuration, ledger, certificate, model, report in three forms.
+    Raises before anything is spent if the plan, the data or the budget do not allow the run.
+    """
+    start = _silent if start is None else start
+    planned = plan(configuration)
+    dataset, test = configuration.load()
+    folder = new_folder(options.out, options.name)
+    (folder / "configuration.toml").write_text(options.text, encoding="utf-8")
+    solver = configuration.solvers.noisy(planned.noise_multiplier)
+    ledger_path = options.ledger or folder / "ledger.sqlite"
+    name = f"{options.name} {datetime.now(UTC).isoformat(timespec='microseconds')}"
+    with SqliteLedger(ledger_path) as ledger:
+        _require_fresh_noise(configuration, ledger)
+        sink = ledger.run(name, configuration_hash=configuration.sha256, plan=planned.events)
+        training = train(
+            configuration, solver, dataset, test, sink, progress=start(configuration.solver.label)
+        )
+        events, head = tuple(sink.events()), ledger.head
+    np.save(folder / "model.npy", weights(training.state.model, configuration.shape.label_domain))
+    found = guaranteed(configuration, events)
+    certificate = None if found.unprotected else certified(configuration, events)
+    if certificate is not None:
+        document = certificate.to_json_bytes()
+        check(document)
+        (folder / "certificate.json").write_bytes(document)
+    models = [TrainedModel(configuration.solver.label, training, _promised(found))]
+    if options.baselines:
+        models += _baselines(configuration, planned, dataset, test, start)
+    result = RunResult(
+        name=name,
+        title=f"{configuration.solver.label} on {test.description}",
+        folder=folder,
+        plan=planned,
+        events=events,
+        guarantee=found,
+        certificate=certificate,
+        ledger_head=head,
+        models=tuple(models),
+        crosschecks=_crosschecks(planned, configuration, options),
+        attack=(
+            run_attack(configuration, planned, progress=start("attack"))
+            if options.attack and not planned.guarantee.unprotected
+            else None
+        ),
+    )
+    _write(
+        _report(configuration, options, result, test.description, ledger_path.name), result.folder
+    )
+    return result
+
+
+def _silent(description: str) -> Progress:
+    return lambda done, total: None
+
+
+def _require_fresh_noise(configuration: Configuration, ledger: SqliteLedger) -> None:
+    """Raise `ConfigurationError` if the ledger holds noise of this seed: it could be subtracted."""
+    provenance = configuration.build_sampler().provenance
+    if provenance.seed is None:
+        return
+    if any(found.provenance == provenance for found in ledger.reservations()):
+        raise ConfigurationError(
+            f"Expected noise.seed={provenance.seed} to be new to {ledger.path}: equal noise in two "
+            "runs can be subtracted. Nothing was spent."
+        )
+
+
+def _baselines(
+    configuration: Configuration,
+    planned: Plan,
+    dataset: PrivateDataset,
+    test: LabelledRecords,
+    start: StartProgress,
+) -> list[TrainedModel]:
+    """Return PVP at the same noise multiplier and ADMM without privacy; neither enters a ledger."""
+    models: list[TrainedModel] = []
+    for name, multiplier in (("PVP", planned.noise_multiplier), ("ADMM without privacy", None)):
+        solver = configuration.solvers.exact(multiplier)
+        events = planned_events(configuration, solver)
+        found = guaranteed(configuration, events)
+        training = train(
+            configuration, solver, dataset, test, EventList(), progress=start(f"baseline: {name}")
+        )
+        models.append(TrainedModel(name, training, _promised(found)))
+    return models
+
+
+def _promised(found: Guarantee) -> str:
+    if found.unprotected:
+        return "no privacy"
+    epsilon = shown_up(found.epsilon.upper_float, digits=6)
+    return f"ε ≤ {epsilon} at δ = {shown_up(float(found.delta))}, {found.grade.value}"
+
+
+def _crosschecks(
+    planned: Plan, configuration: Configuration, options: RunOptions
+) -> Crosschecks | Skipped:
+    if not options.crosscheck:
+        return Skipped(reason="not asked for")
+    try:
+        return crosschecks_of(compare(planned.events, delta=configuration.privacy.delta))
+    except MissingExtra as missing:
+        return Skipped(reason=str(missing))
+
+
+# --- the report --------------------------------------------------------------------------------
+
+
+def _report(
+    configuration: Configuration,
+    options: RunOptions,
+    result: RunResult,
+    description: str,
+    ledger: str,
+) -> Report:
+    return build_report(
+        title=f"{configuration.solver.label}: {options.name}",
+        events=result.events,
+        guarantee=result.guarantee,
+        crosschecks=result.crosschecks,
+        attack=_attack_facts(configuration, options, result.attack),
+        utility=_utility(result.models),
+        run=RunFacts(
+            configuration=msgspec.json.format(msgspec.json.encode(configuration)).decode(),
+            configuration_sha256=configuration.sha256,
+            ledger=ledger,
+            ledger_head_sha256=result.ledger_head,
+            run=result.name,
+            date=datetime.now(UTC).isoformat(timespec="seconds"),
+            provenance=configuration.build_sampler().provenance,
+            certificate=None if result.certificate is None else "certificate.json",
+            versions=versions(),
+        ),
+        narrative=narrative(configuration, description=description, demo=options.name == "demo"),
+    )
+
+
+def _attack_facts(
+    configuration: Configuration, options: RunOptions, attack: RunAttack | None
+) -> AttackFacts | Skipped:
+    if not options.attack:
+        return Skipped(reason="not asked for")
+    if attack is None:
+        return Skipped(reason="the run is unprotected: there is nothing left to attack")
+    some = configuration.attack.parties
+    return AttackFacts(
+        attack=f"replay of whole transcripts (log-likelihood ratio), {some} of "
+        f"{len(configuration.shape.parties)} parties",
+        result=attack.result,
+        neighbour=attack.pair.description,
+        share=attack.pair.share,
+    )
+
+
+def _utility(models: Sequence[TrainedModel]) -> UtilityFacts:
+    return UtilityFacts(
+        metric="accuracy on held-out records",
+        scores=tuple(
+            ModelScore(
+                model=model.name,
+                guarantee=model.guarantee,
+                correct=model.training.accuracy.right,
+                records=model.training.accuracy.total,
+            )
+            for model in models
+        ),
+        history={
+            model.name: [(k, each.share) for k, each in enumerate(model.training.history, 1)]
+            for model in models
+        },
+    )
+
+
+def _write(report: Report, folder: Path) -> None:
+    (folder / "report.json").write_bytes(to_json(report))
+    (folder / "report.html").write_text(to_html(report), encoding="utf-8")
+    (folder / "report.md").write_text(to_markdown(report), encoding="utf-8")

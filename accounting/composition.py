@@ -63,12 +63,10 @@ UNIT_BITS = 512
 
 
 class UnpricedMechanism(DpledgerError, ValueError):
-    """No rule here prices this mechanism. This does not mean that it is not private."""
+    """No rule here prices this `mechanism`. This does not mean that it is not private."""
 
     def __init__(self, mechanism: Mechanism, where: str, expected: str = "Gaussian steps") -> None:
-        super().__init__(
-            f"Expected {expected} {where} instead got {type(mechanism).__name__}: {mechanism}."
-        )
+        super().__init__(f"Expected {expected} {where} instead got {type(mechanism).__name__}.")
         self.mechanism = mechanism
         self.where = where
         self.expected = expected

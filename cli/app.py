@@ -1,4 +1,4 @@
-"""The command `dpledger` and its exit statuses: 0 good, 1 a finding, 2 a mistake."""
+"""The command `dpledger` and its exit statuses: 0 good, 1 a finding, 2 a mistake, 3 undecided."""
 
 import sys
 

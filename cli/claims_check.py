@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from ..accounting.ledger import SqliteLedger
-from ..audits.claims import Finding
+from ..audits.claims import Finding, Verdict
 from ..audits.claims.claim_file import (
     ClaimFile,
     Function,
@@ -72,7 +72,8 @@ def check(
     """Judge the claim in the TOML file CLAIM, or a finished run: --ledger FILE --promise TEXT.
 
     Exit status 0 if the promise holds, 1 if it does not or too little is stated, 2 for a file that
-    is no claim. What is not stated is named.
+    is no claim, 3 where nothing is missing and it cannot be decided: no rule applies, or it takes
+    too much work. What is not stated is named.
     """
     if (claim_path is None) == (ledger_path is None):
         raise click.UsageError("Expected either CLAIM or --ledger.")
@@ -227,7 +228,10 @@ def _outcome(
         "missing": [*finding.argument, *missing],
         "checks": [{"name": c.name, "text": c.text, "passed": c.passed} for c in checks],
     }
-    return Outcome(f"Claim: {title}", data, tuple(rows), finding=finding.is_finding)
+    undecided = finding.verdict is Verdict.UNDECIDED
+    return Outcome(
+        f"Claim: {title}", data, tuple(rows), finding=finding.is_finding, undecided=undecided
+    )
 
 
 def _range(cost: Any) -> str:

@@ -46,17 +46,21 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print the re
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a command found: `data` for machines, `rows` (name, text) and `tables` for people."""
+    """What a command found: `data` for machines, `rows` (name, text) and `tables` for people.
+
+    `finding`: exit status 1. `undecided`: exit status 3, no finding and no all-clear.
+    """
 
     title: str
     data: dict[str, Any]
     rows: tuple[tuple[str, str], ...] = ()
     tables: tuple[Table, ...] = field(default=())
     finding: bool = False
+    undecided: bool = False
 
 
 def deliver(outcome: Outcome, *, as_json: bool) -> None:
-    """Print an outcome; raise the exit status 1 if it is a finding."""
+    """Print an outcome; raise the exit status 1 if it is a finding, 3 if it is undecided."""
     if as_json:
         click.echo(json.dumps(outcome.data, indent=2, allow_nan=False, default=_plain))
     else:
@@ -73,6 +77,8 @@ def deliver(outcome: Outcome, *, as_json: bool) -> None:
         for each in outcome.tables:
             console.print()
             console.print(each)
+    if outcome.undecided:
+        raise SystemExit(3)
     if outcome.finding:
         raise SystemExit(1)
 

@@ -19,6 +19,7 @@ from math import ceil, floor, inf, log, log2
 from flint import arb, fmpz, fmpz_poly
 
 from ..numbers.enclosure import Enclosure, ball_of, precision
+from ..numbers.work import spend
 from .discretisation import PRECISION_MARGIN, Rounding, atoms_of, discretise
 from .revealed_sample import revealed
 from .saddle import Counts, epsilon_by_moments
@@ -52,6 +53,7 @@ class LossDistribution:
 
     def compose(self, other: "LossDistribution", negligible: int) -> "LossDistribution":
         """Return the distribution of the sum of both losses, tails of `negligible` mass cut off."""
+        spend(len(self.masses) + len(other.masses) >> 8)
         up = self.rounding is Rounding.PESSIMISTIC
         product = self.masses * other.masses
         whole = 1 << self.bits

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import roots_legendre
 
+from ..numbers.work import spend
 from .pairs import (
     DiscreteGaussianShift,
     DiscreteLaplaceShift,
@@ -348,6 +349,7 @@ def _real_sums(n: Nodes, orders: Floats) -> Floats:
 
 def _turned(t: Floats, loss: Floats, weights: Floats) -> Complexes:
     """Return Σ weights (e^{i t loss} - 1), to the last digits where the angles are small."""
+    spend(t.size * loss.size >> 12)
     rows = max(1, _CHUNK // loss.size)
     parts = []
     for i in range(0, t.size, rows):

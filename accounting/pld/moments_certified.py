@@ -13,6 +13,7 @@ from math import ceil, isqrt, sqrt
 from flint import acb, acb_mat, arb, ctx
 
 from ..numbers.enclosure import ball_of
+from ..numbers.work import spend
 from .decay import best_shift, glued_far, walk_heights
 from .moments import line_of, panels_of, signed_exponent, tail_cells
 from .pairs import (
@@ -327,6 +328,7 @@ def _turned(weights: list[arb], angles: list[arb], count: int) -> list[acb]:
     With k = row · columns + column a product of two matrices of few powers, which Arb multiplies
     many times faster than term by term.
     """
+    spend(4 * len(weights))
     columns = isqrt(count) + 1
     rows = count // columns + 1
     left: list[list[acb]] = [[] for _ in range(rows)]

@@ -12,6 +12,7 @@ from math import ceil, inf, nextafter, sqrt
 from flint import arb, ctx
 
 from ..numbers.enclosure import ball_of, precision
+from ..numbers.work import spend
 from .pairs import (
     DiscreteGaussianShift,
     DiscreteLaplaceShift,
@@ -56,6 +57,7 @@ def tails_of(pair: DominatingPair, x: arb) -> Tails:
 
     Raises `ArithmeticError` where x and an end of the range of L cannot be told apart.
     """
+    spend(1)
     match pair:
         case GaussianShift() | LaplaceShift():
             return _above(pair, x)

@@ -36,6 +36,7 @@ from ...mechanisms.events import (
 )
 from ...mechanisms.sensitivity import Sensitivity
 from ..numbers.enclosure import ball_of, precision
+from ..numbers.work import spend
 
 __all__ = ["LARGEST_WHOLE_ORDER", "is_sampled", "log_moment"]
 
@@ -73,6 +74,7 @@ def log_moment(mechanism: Mechanism, order: Fraction) -> arb:
     if isinstance(order, bool) or not 1 < order < inf:
         raise InvalidParameter("order", order, "in (1, inf)")
     closed = order.denominator == 1 or not is_sampled(mechanism)
+    spend(1 if closed else 100)
     with precision(_BITS if closed else _INTEGRAL_BITS):
         found = _bounded(_log_moment(mechanism, order))
         if closed:

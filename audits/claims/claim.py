@@ -57,6 +57,7 @@ class Verdict(Enum):
     HOLDS = "holds"
     FAILS = "fails"
     UNSPECIFIED = "unspecified"
+    UNDECIDED = "undecided"
     OUTSIDE_ITS_REGIME = "outside its regime"
     UNENFORCED_ASSUMPTION = "unenforced assumption"
     UNACCOUNTED_ACCESS = "unaccounted access"

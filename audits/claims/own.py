@@ -44,7 +44,7 @@ from ...mechanisms.events import (
 from ...mechanisms.sensitivity import Norm, Sensitivity, declared, scaled
 from .claim import Counterexample, Derivation, Finding, Verdict
 from .gaussian_event import normal_event
-from .pricing import has_closed_form, priced
+from .pricing import Price, has_closed_form, priced
 
 __all__ = [
     "Kind",
@@ -360,11 +360,9 @@ def judged(
     ]
     # most often the least and the most that a reading costs are the same
     apart = list(dict.fromkeys(lists))
-    found = dict(zip(apart, priced(apart, unit=promise.quantity, delta=promise.delta), strict=True))
+    found = {each: priced(each, unit=promise.quantity, delta=promise.delta) for each in apart}
     costs = {
-        reading.described(releases, adjacency is not None): Enclosure(
-            found[low].lower, found[high].upper
-        )
+        reading.described(releases, adjacency is not None): _between(found[low], found[high])
         for reading, low, high in zip(readings, lists[::2], lists[1::2], strict=True)
     }
     events = lists[-1]
@@ -374,22 +372,29 @@ def judged(
 def judged_events(events: Sequence[Event], promise: OwnPromise) -> Finding:
     """Return what the court finds about a promise for events that a plan or a ledger lists."""
     listed = tuple(events)
-    (cost,) = priced([listed], unit=promise.quantity, delta=promise.delta)
+    cost = priced(listed, unit=promise.quantity, delta=promise.delta)
     return _finding({"as listed": cost}, promise, listed, ())
 
 
+def _between(least: Price, most: Price) -> Price:
+    """Return the price of a reading that costs something between both."""
+    cost = Enclosure(least.cost.lower, most.cost.upper)
+    return Price(cost, most.refusal or least.refusal, least.gave_up or most.gave_up)
+
+
 def _finding(
-    costs: Mapping[str, Enclosure],
+    prices: Mapping[str, Price],
     promise: OwnPromise,
     events: tuple[Event, ...],
     missing: tuple[str, ...],
 ) -> Finding:
     claimed = Enclosure.of(promise.claimed)
+    costs = {name: price.cost for name, price in prices.items()}
     room = 1 if isinstance(promise, PromisedEpsilon) else _ROOM
     limit = Enclosure.of(Fraction(promise.claimed) * room).upper
     kept = [cost for cost in costs.values() if cost.upper <= limit]
     broken = [cost for cost in costs.values() if cost.lower > limit]
-    told = "; ".join(f"{name}: {_told(cost)}" for name, cost in costs.items())
+    told = "; ".join(f"{name}: {_priced_text(price)}" for name, price in prices.items())
     least = min(costs.values(), key=lambda cost: cost.lower_float)
     worst = max(costs.values(), key=lambda cost: cost.upper_float)
     if len(broken) == len(costs):
@@ -401,10 +406,13 @@ def _finding(
         most, limit_text = (shown_up(x, digits=6) for x in (true.upper_float, promise.claimed))
         reason = f"{promise.unit} is at most {most} <= {limit_text}"
     else:
-        verdict, true = Verdict.UNSPECIFIED, Enclosure(least.lower, worst.upper)
+        # what is not stated may be the only open question; what was given up never is
+        open_work = not missing or any(price.gave_up for price in prices.values())
+        verdict = Verdict.UNDECIDED if open_work else Verdict.UNSPECIFIED
+        true = Enclosure(least.lower, worst.upper)
         what = f"not stated: {', '.join(missing)}" if missing else "it cannot be decided"
         reason = f"{what} ({told})"
-    if missing and verdict is not Verdict.UNSPECIFIED:
+    if missing and verdict in (Verdict.HOLDS, Verdict.FAILS):
         reason += f"; so whatever was not stated: {', '.join(missing)}"
     # what costs infinity has no certificate
     protected = events if true.upper < inf else ()
@@ -428,6 +436,14 @@ def _violation(events: tuple[Event, ...], promise: OwnPromise) -> tuple[Countere
         return ()
     mu = guarantee(events, delta=promise.delta).mu
     return (normal_event(mu, epsilon=promise.epsilon, delta=promise.delta),)
+
+
+def _priced_text(price: Price) -> str:
+    if price.refusal and not price.cost.upper.is_finite():
+        return price.refusal.rstrip(".")
+    return (
+        f"{_told(price.cost)}, {price.refusal.rstrip('.')}" if price.refusal else _told(price.cost)
+    )
 
 
 def _told(cost: Enclosure) -> str:

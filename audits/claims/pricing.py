@@ -1,138 +1,85 @@
-"""What a stranger's events cost, within a time limit.
+"""What a stranger's events cost, within a limit of work.
 
-Sums of Gaussian steps have a closed form. Anything else may be made to take hours by numbers that
-nobody would use, so it is priced in a process of its own, which is stopped when its time is up.
+Numbers that nobody would use may make a price take hours. Work is counted, and no clock is looked
+at: the same events get the same answer on a busy machine.
 """
 
-import json
-import subprocess
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from math import inf
 
 from ...accounting.accountants import RdpAccountant
-from ...accounting.composition import UnpricedMechanism, composed
+from ...accounting.composition import composed
 from ...accounting.guarantees import Guarantee, guarantee
 from ...accounting.numbers.enclosure import Enclosure
-from ...mechanisms.encoding import event_from_json, event_to_json
-from ...mechanisms.events import (
-    Event,
-    GaussianStep,
-    LaplaceStep,
-    Mechanism,
-    PoissonSampled,
-    Repeated,
-    SampledWithoutReplacement,
-    UnprotectedRelease,
-)
+from ...accounting.numbers.work import WorkExhausted, limited
+from ...mechanisms.errors import DpledgerError
+from ...mechanisms.events import Event, GaussianStep, Mechanism, Repeated, UnprotectedRelease
 
-__all__ = ["has_closed_form", "priced"]
+__all__ = ["UNITS_OF_WORK", "Price", "has_closed_form", "priced"]
 
-_UNKNOWN = Enclosure.hull(Enclosure.of(0), Enclosure.of(inf))
-_SECONDS = 15.0
-_MOST_GRID_ROUNDS = 10
+UNITS_OF_WORK = 1_000_000
+"""For each list of events: about a minute of one core. See `accounting.numbers.work`."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Price:
+    """What events cost; where that is not known, [0, infinity] or an upper bound, and why.
+
+    `gave_up` says that more work might find it.
+    """
+
+    cost: Enclosure
+    refusal: str = ""
+    gave_up: bool = False
 
 
 def priced(
-    lists: Sequence[tuple[Event, ...]], *, unit: str, delta: float, seconds: float = _SECONDS
-) -> list[Enclosure]:
-    """Return what each list of events costs; [0, infinity] where no rule or no time was left.
+    events: Sequence[Event], *, unit: str, delta: float, units_of_work: int = UNITS_OF_WORK
+) -> Price:
+    """Return what events cost whose parameters were fixed in advance.
 
     Args:
-        lists: events whose parameters were fixed in advance.
+        events: none cost nothing.
         unit: epsilon (at `delta`), rho or mu.
         delta: in (0, 1).
-        seconds: for all lists together that have no closed form.
+        units_of_work: after so many the exact price is given up, and Rényi divergences may bound
+            epsilon with as many again.
     """
-    found: dict[int, Enclosure] = {}
-    slow: dict[int, tuple[Event, ...]] = {}
-    for number, events in enumerate(lists):
-        if has_closed_form(events):
-            found[number] = _price(events, unit, delta)
-        else:
-            slow[number] = events
-    if slow:
-        found |= _apart(slow, unit, delta, seconds)
-    return [found.get(number, _UNKNOWN) for number in range(len(lists))]
+    if not events:
+        return Price(Enclosure.of(0))
+    try:
+        with limited(units_of_work):
+            return Price(_in_unit(guarantee(events, delta=delta), unit))
+    except WorkExhausted as exhausted:
+        highest = Enclosure.of(inf)
+        if unit == "epsilon":
+            highest = _by_divergences(events, delta, units_of_work)
+        return Price(Enclosure.hull(Enclosure.of(0), highest), str(exhausted), gave_up=True)
+    except (DpledgerError, ArithmeticError) as refused:
+        return Price(Enclosure.hull(Enclosure.of(0), Enclosure.of(inf)), str(refused))
 
 
 def has_closed_form(events: Sequence[Event]) -> bool:
     """Return whether all events are Gaussian steps, or without a finite price."""
     closed = (GaussianStep, UnprotectedRelease)
-    return all(isinstance(_innermost(event.mechanism)[0], closed) for event in events)
+    return all(isinstance(_innermost(event.mechanism), closed) for event in events)
 
 
-def _innermost(mechanism: Mechanism) -> tuple[Mechanism, int]:
-    times = 1
+def _innermost(mechanism: Mechanism) -> Mechanism:
     while isinstance(mechanism, Repeated):
-        times *= mechanism.times
         mechanism = mechanism.event
-    return mechanism, times
-
-
-def _price(events: Sequence[Event], unit: str, delta: float) -> Enclosure:
-    if not events:
-        return Enclosure.of(0)
-    try:
-        if unit == "epsilon" and _takes_minutes(events):
-            bound = RdpAccountant.over(composed(events)).epsilon(delta)
-            return Enclosure.hull(Enclosure.of(0), bound)
-        return _in_unit(guarantee(events, delta=delta), unit)
-    except UnpricedMechanism:
-        return _UNKNOWN
+    return mechanism
 
 
 def _in_unit(found: Guarantee, unit: str) -> Enclosure:
     return {"epsilon": found.epsilon, "rho": found.rho, "mu": found.mu}[unit]
 
 
-def _takes_minutes(events: Sequence[Event]) -> bool:
-    """Whether exact composition needs a grid: of samples whose moments have no closed form."""
-    rounds = 0
-    for event in events:
-        mechanism, times = _innermost(event.mechanism)
-        gridded = isinstance(mechanism, SampledWithoutReplacement) or (
-            isinstance(mechanism, PoissonSampled) and isinstance(mechanism.event, LaplaceStep)
-        )
-        rounds += times if gridded else 0
-    return rounds > _MOST_GRID_ROUNDS
-
-
-def _apart(
-    lists: dict[int, tuple[Event, ...]], unit: str, delta: float, seconds: float
-) -> dict[int, Enclosure]:
-    task = {
-        "unit": unit,
-        "delta": delta,
-        "lists": [[n, [event_to_json(e) for e in events]] for n, events in lists.items()],
-    }
-    command = [sys.executable, "-m", __name__]
+def _by_divergences(events: Sequence[Event], delta: float, units_of_work: int) -> Enclosure:
+    """Return an upper bound on epsilon, infinite where that too is too much work."""
     try:
-        ran = subprocess.run(
-            command, input=json.dumps(task).encode(), capture_output=True, timeout=seconds
-        )
-        answers = ran.stdout
-    except subprocess.TimeoutExpired as late:
-        answers = late.stdout or b""
-    return dict(_read(answers))
-
-
-def _read(answers: bytes) -> Iterator[tuple[int, Enclosure]]:
-    # a last line that was cut short is no answer
-    for line in answers.decode().splitlines(keepends=True):
-        if line.endswith("\n"):
-            number, low, high = line.split()
-            ends = (Enclosure.of(float.fromhex(end)) for end in (low, high))
-            yield int(number), Enclosure.hull(*ends)
-
-
-def _main() -> None:
-    task = json.load(sys.stdin)
-    for number, documents in task["lists"]:
-        events = [event_from_json(document) for document in documents]
-        cost = _price(events, task["unit"], task["delta"])
-        print(number, cost.lower_float.hex(), cost.upper_float.hex(), flush=True)
-
-
-if __name__ == "__main__":
-    _main()
+        with limited(units_of_work):
+            return RdpAccountant.over(composed(events)).epsilon(delta)
+    except (DpledgerError, ArithmeticError):
+        return Enclosure.of(inf)

@@ -117,7 +117,8 @@ def test_what_no_rule_prices_is_not_decided() -> None:
         Kind.GAUSSIAN, sensitivity=1.0, noise=1.0, rounds=1, sampling=Sampling.POISSON, rate=0.1
     )
     found = judged([sampled], PromisedEpsilon(9.0, 1e-5), adjacency=Adjacency.REPLACE_ONE)
-    assert found.verdict is Verdict.UNSPECIFIED
+    assert found.verdict is Verdict.UNDECIDED
+    assert "add-remove-one or zero-out-one" in found.reason
 
 
 def test_no_release_is_no_claim() -> None:

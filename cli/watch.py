@@ -1,42 +1,77 @@
-"""`dpledger watch`: audit a ledger's runs as they come."""
+"""`dpledger watch`: audit a ledger's runs as they come; `dpledger watch ack` answers an alarm."""
 
 from __future__ import annotations
 
+import json
+import shlex
+import subprocess
+import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
 
-from ..accounting.ledger import SqliteLedger, TamperedLedger
-from ..audits.continuous import MoreEvidence, RunAudit, audit_run
+from ..audits.continuous import RunAudit
 from ..audits.crosscheck import Crosscheck
 from ..audits.sequential import Evidence
-from ..data.strict import ConfigurationError
-from ..runs.attack import more_evidence
+from ..audits.watching import (
+    Alarm,
+    Look,
+    Memory,
+    Watcher,
+    acknowledged,
+    metrics,
+    read_memory,
+    write_whole,
+)
+from ..mechanisms.errors import DpledgerError
 from ..runs.configuration import read_configuration
+from ..runs.repeats import RepeatedRuns
 from .output import Outcome, deliver, json_option, shown, shown_up
 
 __all__ = ["watch"]
 
+_PATIENCE = 60.0
+_TESTS = (
+    "the ledger's chain, each run's epsilon, plan and seeds, other libraries' answers; with "
+    "--config, the installed code: runs repeated on neighbouring data, and their noise against "
+    "what their events state"
+)
+_TESTS_NOT = (
+    "the production run itself: its data, its machine, what its noise was; nor what left it "
+    "without an entry in the ledger"
+)
 
-class _Memory(msgspec.Struct):
-    """What a watcher knows from before: run -> number of events; configuration -> evidence.
 
-    `rows` and `head` are the ledger's as it was last seen: rows that vanish are noticed.
-    """
+class _Watch(click.Command):
+    """`watch`, whose `ack` is a command of its own; a ledger of that name is `./ack`."""
 
-    rows: int = 0
-    head: str = ""
-    audited: dict[str, int] = {}
-    evidence: dict[str, Evidence] = {}
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        """Return the context of the command that will answer."""
+        if args[:1] == ["ack"]:
+            return ack.make_context(f"{info_name} ack", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
 
 
-@click.command()
+_memory_option = click.option(
+    "--memory",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File for what was audited and found; LEDGER.watch.json by default. Whoever can rewrite "
+    "the ledger should not be able to rewrite this.",
+)
+
+
+@click.command(cls=_Watch, short_help="Audit a ledger's runs as they come; alarms stay.")
 @click.argument(
     "ledger_path",
     metavar="LEDGER",
@@ -48,7 +83,8 @@ class _Memory(msgspec.Struct):
     multiple=True,
     metavar="CONFIG",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Repeat and attack the runs of this configuration; may be given several times.",
+    help="Repeat and attack the runs of this configuration, whatever their seeds; may be given "
+    "several times.",
 )
 @click.option("--trials", type=click.IntRange(1), default=200, show_default=True, help="A run.")
 @click.option("--confidence", type=float, default=0.99, show_default=True)
@@ -57,12 +93,27 @@ class _Memory(msgspec.Struct):
     "--every",
     type=click.FloatRange(min=0.1),
     metavar="SECONDS",
-    help="Keep watching; without it, audit what is new and end.",
+    help="Keep watching, whatever is found; without it, audit what is new and end.",
 )
 @click.option(
-    "--memory",
+    "--most-runs",
+    type=click.IntRange(1),
+    default=20,
+    show_default=True,
+    help="Audited in one look; the others wait for the next.",
+)
+@_memory_option
+@click.option(
+    "--metrics",
+    "metrics_path",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="File for what was audited and the evidence so far; LEDGER.watch.json by default.",
+    help="Write a Prometheus text file after each look; its time of the last look is a heartbeat.",
+)
+@click.option(
+    "--alarm",
+    metavar="COMMAND",
+    help="Run this for new alarms, which it reads as JSON from its standard input. If it fails, "
+    "they come again.",
 )
 @json_option
 def watch(
@@ -72,114 +123,149 @@ def watch(
     confidence: float,
     delta: float,
     every: float | None,
+    most_runs: int,
     memory: Path | None,
+    metrics_path: Path | None,
+    alarm: str | None,
     as_json: bool,
 ) -> None:
     """Audit what is new in LEDGER: chain, epsilon, plan, cross-check, and a sequential test.
 
     The test repeats runs of the given configurations on neighbouring data, TRIALS pairs for each
-    new run, and adds to the evidence of earlier ones. Exit status 1 as soon as something is wrong.
+    new run, and adds to the evidence of earlier ones. An alarm stays open, and the exit status 1,
+    until `dpledger watch ack LEDGER`. Alarms are told before they are remembered: what could not be
+    told comes again.
+
+    \b
+    dpledger watch ledger.sqlite --config run.toml --every 60 --alarm "mail -s alarm me"
+    dpledger watch ack ledger.sqlite
     """
-    repeated = {
-        each.sha256: partial(more_evidence, each, trials=trials, confidence=confidence)
-        for each in map(read_configuration, configurations)
-    }
-    watcher = _Watcher(
-        ledger_path,
-        memory or ledger_path.with_name(ledger_path.name + ".watch.json"),
-        repeated,
-        delta,
+    repeats = [
+        RepeatedRuns(read_configuration(path), trials, confidence) for path in configurations
+    ]
+    kept_at = _memory_path(ledger_path, memory)
+    watcher = _Watching(
+        Watcher(ledger_path, kept_at, repeats, delta, most_runs),
+        read_memory(kept_at),
+        metrics_path,
+        alarm,
+        as_json,
     )
     while True:
         try:
-            outcome = _outcome(ledger_path, watcher.look())
-        except TamperedLedger as error:
-            outcome = _tampered(ledger_path, error)
-        if outcome.rows or every is None:
-            deliver(outcome, as_json=as_json)
-        if every is None:
-            return
+            look = watcher.step(quiet=every is not None)
+        except (OSError, DpledgerError) as error:
+            if every is None:
+                raise
+            click.echo(f"This look failed and will be repeated: {error}", err=True)
+        else:
+            if every is None:
+                sys.exit(1 if look.is_finding else 0)
         time.sleep(every)
 
 
+@click.command()
+@click.argument(
+    "ledger_path",
+    metavar="LEDGER",
+    type=click.Path(dir_okay=False, path_type=Path),
+)
+@click.argument("identifiers", metavar="[ALARM]...", nargs=-1)
+@_memory_option
+@json_option
+def ack(ledger_path: Path, identifiers: Sequence[str], memory: Path | None, as_json: bool) -> None:
+    """Acknowledge open alarms of LEDGER, all of them or those named; they are kept as known."""
+    path = _memory_path(ledger_path, memory)
+    after, chosen = acknowledged(read_memory(path), identifiers)
+    write_whole(path, msgspec.json.format(msgspec.json.encode(after)))
+    left = len(after.open_alarms)
+    deliver(
+        Outcome(
+            f"{len(chosen)} alarms acknowledged, {left} open",
+            {"acknowledged": [msgspec.to_builtins(each) for each in chosen], "open": left},
+            tuple((each.identifier, f"{each.run}: {each.text}") for each in chosen),
+        ),
+        as_json=as_json,
+    )
+
+
+def _memory_path(ledger: Path, memory: Path | None) -> Path:
+    return memory or ledger.with_name(ledger.name + ".watch.json")
+
+
+class AlarmFailed(DpledgerError, RuntimeError):
+    """The command that takes alarms did not: they are not remembered, and come again."""
+
+
 @dataclass(eq=False, slots=True)
-class _Watcher:
-    path: Path
-    memory_path: Path
-    repeated: Mapping[str, Callable[[], MoreEvidence | None]]
-    delta: float
-    memory: _Memory = field(init=False)
+class _Watching:
+    """One look after the other: tell, then remember."""
 
-    def __post_init__(self) -> None:
-        try:
-            self.memory = msgspec.json.decode(self.memory_path.read_bytes(), type=_Memory)
-        except FileNotFoundError:
-            self.memory = _Memory()
-        except msgspec.MsgspecError as error:
-            raise ConfigurationError(
-                f"{self.memory_path}: Expected what a watcher remembered: {error}"
-            ) from error
+    watcher: Watcher
+    memory: Memory
+    metrics_path: Path | None
+    alarm: str | None
+    as_json: bool
 
-    def look(self) -> list[RunAudit]:
-        """Return audits of the runs that are new or have grown."""
-        found: list[RunAudit] = []
-        with SqliteLedger(self.path, read_only=True) as ledger:
-            self._verify(ledger)
-            for summary in ledger.runs():
-                if self.memory.audited.get(summary.run) == summary.events or not summary.events:
-                    continue
-                name = summary.configuration_hash
-                repeated = self.repeated.get(name)
-                audit = audit_run(
-                    ledger,
-                    summary,
-                    delta=self.delta,
-                    evidence=self.memory.evidence.get(name),
-                    more=None if repeated is None else repeated(),
-                )
-                if audit.evidence is not None:
-                    self.memory.evidence[name] = audit.evidence
-                self.memory.audited[summary.run] = summary.events
-                found.append(audit)
-        self.memory_path.write_bytes(msgspec.json.encode(self.memory))
-        return found
-
-    def _verify(self, ledger: SqliteLedger) -> None:
-        """Recompute the chain; it must go on from where it was last seen."""
-        found, memory = ledger.verify(), self.memory
-        if found.rows < memory.rows:
-            raise TamperedLedger("Number of rows", f"at least {memory.rows}", found.rows)
-        if memory.rows:
-            # a chain that was made anew is consistent in itself, and may be longer
-            seen = next(row for row in ledger.rows() if row.sequence == memory.rows)
-            if seen.hash != memory.head:
-                raise TamperedLedger(f"Hash of row {memory.rows}", memory.head, seen.hash)
-        memory.rows, memory.head = found.rows, found.head
+    def step(self, *, quiet: bool) -> Look:
+        """Look once. What raises before memory is kept is found again by the next look."""
+        look = self.watcher.look(self.memory)
+        if look.audits or look.told or look.tampered or not quiet:
+            outcome = _outcome(self.watcher.path, look)
+            deliver(replace(outcome, finding=False), as_json=self.as_json)
+            sys.stdout.flush()
+        if self.alarm is not None and look.told:
+            _call(self.alarm, look.told)
+        self.memory = look.memory
+        self.watcher.keep(look)
+        if self.metrics_path is not None:
+            write_whole(self.metrics_path, metrics(look))
+        return look
 
 
-def _outcome(path: Path, audits: Sequence[RunAudit]) -> Outcome:
+def _call(command: str, alarms: Sequence[Alarm]) -> None:
+    """Hand alarms to a command; raise `AlarmFailed` if it fails."""
+    document = json.dumps({"alarms": [msgspec.to_builtins(alarm) for alarm in alarms]})
+    try:
+        subprocess.run(shlex.split(command), input=document.encode(), check=True, timeout=_PATIENCE)
+    except (subprocess.SubprocessError, ValueError) as error:
+        raise AlarmFailed(f"{command!r}: Expected a command that takes alarms; {error}") from error
+
+
+# --- what is printed -----------------------------------------------------------------------------
+
+
+def _outcome(path: Path, look: Look) -> Outcome:
     rows: list[tuple[str, str]] = []
-    for audit in audits:
+    for audit in look.audits:
         told = (
             f"epsilon {shown(audit.epsilon)} at delta {shown_up(float(audit.delta))}, {audit.grade}"
         )
         rows += [(audit.run, told), ("", _checked(audit)), ("", _tested(audit.evidence))]
-        rows += [("WRONG", text) for text in audit.findings]
         rows += [("note", text) for text in audit.remarks]
+    if look.tampered is not None:
+        rows.append(("TAMPERED", look.tampered))
+    rows += [
+        (f"WRONG {a.identifier}", f"{a.run}: {a.text} (since {a.since})")
+        for a in look.memory.open_alarms
+    ]
+    if look.waiting:
+        rows.append(("waiting", f"{look.waiting} runs, for the next look"))
+    rows += [("tested", _TESTS), ("not tested", _TESTS_NOT)]
+    alarms = look.memory.open_alarms
     return Outcome(
-        title=f"Ledger {path.name}: {len(audits) or 'no'} new runs",
-        data={"intact": True, "runs": [_data(audit) for audit in audits]},
+        title=f"Ledger {path.name}: {len(look.audits) or 'no'} new runs, {len(alarms)} open alarms",
+        data={
+            "intact": look.tampered is None,
+            "difference": look.tampered,
+            "runs": [_data(audit) for audit in look.audits],
+            "waiting": look.waiting,
+            "alarms": [msgspec.to_builtins(alarm) for alarm in alarms],
+            "tested": _TESTS,
+            "not_tested": _TESTS_NOT,
+        },
         rows=tuple(rows),
-        finding=any(audit.findings for audit in audits),
-    )
-
-
-def _tampered(path: Path, error: TamperedLedger) -> Outcome:
-    return Outcome(
-        title=f"Ledger {path.name}",
-        data={"intact": False, "difference": str(error), "runs": []},
-        rows=(("TAMPERED", str(error)),),
-        finding=True,
+        finding=look.is_finding,
     )
 
 

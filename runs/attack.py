@@ -8,14 +8,11 @@ from math import isfinite
 from pathlib import Path
 
 import msgspec
-import numpy as np
 
 from ..audits.assessment import AttackResult, noise_level
-from ..audits.continuous import MoreEvidence
 from ..audits.neighbours import NeighbourPair, flip_label, opposite_gradients, zero_out
 from ..audits.noise_tests import noise_test_of_run
-from ..audits.replay import Progress, replay_chunks
-from ..audits.sequential import Evidence, SequentialTest, plan_bet
+from ..audits.replay import Progress
 from ..audits.trials import (
     Attacked,
     Backend,
@@ -27,7 +24,7 @@ from ..audits.trials import (
 from ..audits.trials.code import code_digest
 from ..mechanisms import Adjacency, InvalidParameter
 from .configuration import Configuration
-from .pipeline import Plan, plan
+from .pipeline import Plan
 from .sections import Attack, NeighbourName
 
 __all__ = [
@@ -35,16 +32,12 @@ __all__ = [
     "RunAttack",
     "attacked_pair",
     "experiment_of",
-    "more_evidence",
     "require_protected",
     "run_attack",
 ]
 
 ROOMS_OF_SCORES = ("mechanisms", "accounting", "solvers", "data", "audits", "runs")
 """Rooms whose code may change scores: a stored score of other code is not believed."""
-
-_CHUNK = 100
-"""Pairs of runs that are repeated in one call of a solver, between two looks at the evidence."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -140,35 +133,6 @@ def experiment_of(configuration: Configuration, planned: Plan) -> Experiment:
             messages=len(planned.events),
         ),
     )
-
-
-def more_evidence(
-    configuration: Configuration, *, trials: int, confidence: float
-) -> MoreEvidence | None:
-    """Return what repeats a run of the configuration `trials` times for a sequential test.
-
-    Returns None for a plan that promises nothing.
-    """
-    planned = plan(configuration)
-    if planned.guarantee.unprotected:
-        return None
-    test = SequentialTest(plan_bet(claimed=planned.promise), confidence)
-    solver = configuration.solvers.noisy(planned.noise_multiplier)
-    pair = attacked_pair(configuration)
-
-    def add(evidence: Evidence) -> Evidence:
-        # other noise than that of all pairs before
-        words = [configuration.attack.seed, evidence.pairs]
-        seed = int(np.random.SeedSequence(words).generate_state(1, np.uint64)[0])
-        for scores in replay_chunks(
-            solver.solve, pair.dataset, pair.neighbour, trials=trials, seed=seed, chunk=_CHUNK
-        ):
-            evidence = test.after(scores.attack, evidence)
-            if evidence.refuted_after is not None:
-                break
-        return evidence
-
-    return add
 
 
 def _fingerprint(configuration: Configuration, noise_multiplier: float) -> str:

@@ -1,6 +1,9 @@
 """`dpledger watch`, as a user meets it: each run once, evidence adds up, faults are found."""
 
+import json
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -72,6 +75,89 @@ def test_the_published_algorithm_is_a_finding(call: Call, folder: Path) -> None:
     answer = call("watch", folder / "leaky" / "ledger.sqlite", "--config", path, *OPTIONS)
     assert answer.status == 1
     assert any("pre-training" in text for text in answer.data["runs"][0]["findings"])
+    # found is found, however often one looks, until somebody says that it is known
+    ledger = folder / "leaky" / "ledger.sqlite"
+    again = call("watch", ledger, *OPTIONS)
+    assert again.status == 1
+    assert again.data["runs"] == []
+    assert again.data["alarms"] == answer.data["alarms"] != []
+    first, *others = (alarm["identifier"] for alarm in again.data["alarms"])
+    assert call("watch", "ack", ledger, "no such").status == 2
+    assert call("watch", "ack", ledger, first, "--json").data["open"] == len(others)
+    assert call("watch", "ack", ledger).status == 0
+    quiet = call("watch", ledger, *OPTIONS)
+    assert (quiet.status, quiet.data["alarms"]) == (0, [])
+
+
+@pytest.fixture
+def leaky(call: Call, folder: Path) -> Path:
+    """The ledger of a run of the published algorithm: something is wrong with it."""
+    path = edited(
+        folder, ('"dp-admm"', '"dp-admm-published"'), ("epsilon = 2.0", "noise_multiplier = 9.0")
+    )
+    call("run", path, "--out", folder / "bad", "--no-attack", "--no-baselines", "--no-crosscheck")
+    return folder / "bad" / "ledger.sqlite"
+
+
+def test_an_alarm_that_could_not_be_told_comes_again(call: Call, leaky: Path) -> None:
+    failed = call("watch", leaky, *OPTIONS, "--alarm", "false")
+    assert failed.status == 2
+    assert not leaky.with_name(leaky.name + ".watch.json").exists()
+    told = leaky.with_name("told")
+    heard = call("watch", leaky, *OPTIONS, "--alarm", f"cp /dev/stdin {told}")
+    assert heard.status == 1
+    assert json.loads(told.read_bytes())["alarms"] == heard.data["alarms"]
+
+
+def test_where_memory_cannot_be_written_the_alarm_is_told_and_told_again(
+    call: Call, leaky: Path
+) -> None:
+    lost = ("--memory", "/proc/nowhere/memory.json")
+    for _ in range(2):
+        answer = call("watch", leaky, "--trials", 20, *lost)
+        assert answer.status == 2
+        assert "WRONG" in answer.out
+
+
+def test_a_watch_goes_on_after_an_alarm(call: Call, leaky: Path) -> None:
+    command = [sys.executable, "-m", "dpledger", "watch", leaky, "--every", "0.1"]
+    metrics = leaky.with_name("watch.prom")
+    with subprocess.Popen([*command, "--metrics", metrics], stdout=subprocess.PIPE) as process:
+        beats: set[str] = set()
+        lines: list[str] = []
+        while len(beats) < 2:
+            assert process.poll() is None, "a watcher that ended watches nothing"
+            if metrics.exists():
+                lines = metrics.read_text().splitlines()
+                (beat,) = [x for x in lines if x.startswith("dpledger_watch_last_look_seconds")]
+                beats.add(beat)
+        process.terminate()
+    (alarms,) = [x for x in lines if x.startswith("dpledger_watch_alarms_open")]
+    assert float(alarms.split()[1]) >= 1
+    assert any(line.startswith('dpledger_watch_epsilon{run="') for line in lines)
+
+
+def test_a_look_audits_so_many_runs_and_says_how_many_wait(call: Call, folder: Path) -> None:
+    path = edited(folder, ('sampler = "philox"\nseed = 5', 'sampler = "system"'))
+    ledger = folder / "ledger.sqlite"
+    once = ("--ledger", ledger, "--no-attack", "--no-baselines", "--no-crosscheck")
+    for name in ("first", "second"):
+        assert call("run", path, "--out", folder / name, *once).status == 0
+    answer = call("watch", ledger, *OPTIONS, "--most-runs", 1)
+    assert (len(answer.data["runs"]), answer.data["waiting"]) == (1, 1)
+    answer = call("watch", ledger, *OPTIONS, "--most-runs", 1)
+    assert (len(answer.data["runs"]), answer.data["waiting"]) == (1, 0)
+
+
+def test_runs_that_differ_in_their_seed_only_add_up(call: Call, folder: Path) -> None:
+    ledger = folder / "ledger.sqlite"
+    once = ("--ledger", ledger, "--no-attack", "--no-baselines", "--no-crosscheck")
+    for seed, rounds in ((6, 6), (7, 6), (8, 7)):
+        changes = ("seed = 5", f"seed = {seed}"), ("rounds = 6", f"rounds = {rounds}")
+        path = edited(folder, *changes)
+        assert call("run", path, "--out", folder / str(seed), *once).status == 0
+    answer = call("watch", ledger, "--config", folder / "run.toml", *OPTIONS)
+    assert [run["pairs"] for run in answer.data["runs"]] == [20, 40, None]
 
 
 def test_a_changed_ledger_is_a_finding(call: Call, ledger: Path) -> None:

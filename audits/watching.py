@@ -1,0 +1,292 @@
+"""Watching a ledger: what is new is audited, what is found stays found until somebody says so.
+
+An alarm is told before it is remembered, so that a full disk or a closed pipe can only make it come
+twice; and memory is replaced as a whole, so that no crash leaves half of it. Alarms stay open until
+they are acknowledged, whatever is looked at in between.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from math import inf, isfinite
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from ..accounting.ledger import SqliteLedger, TamperedLedger
+from ..accounting.ledger.ledger import Ledger, RunSummary
+from ..mechanisms.errors import DpledgerError, InvalidParameter
+from .continuous import RunAudit, audit_run
+from .sequential import Evidence
+
+__all__ = [
+    "Alarm",
+    "Look",
+    "MalformedMemory",
+    "Memory",
+    "Repeats",
+    "Watcher",
+    "acknowledged",
+    "metrics",
+    "read_memory",
+    "write_whole",
+]
+
+
+class MalformedMemory(DpledgerError, ValueError):
+    """A file is not what a watcher remembers; it was left as it is."""
+
+
+class Alarm(msgspec.Struct):
+    """Something wrong: where, what, since when, and whether somebody has acknowledged it."""
+
+    identifier: str
+    run: str
+    text: str
+    since: str
+    acknowledged: bool = False
+
+
+class Memory(msgspec.Struct):
+    """What a watcher knows from before: run -> number of events; configuration -> evidence.
+
+    `rows` and `head` are the ledger's as it was last seen: rows that vanish are noticed. `epsilons`
+    are upper bounds, None for infinity; `nulls` is evidence of pairs that do not differ,
+    `noise_tests` how often noise was tested.
+    """
+
+    rows: int = 0
+    head: str = ""
+    audited: dict[str, int] = {}
+    epsilons: dict[str, float | None] = {}
+    evidence: dict[str, Evidence] = {}
+    nulls: dict[str, Evidence] = {}
+    noise_tests: dict[str, int] = {}
+    alarms: list[Alarm] = []
+    last_look: str = ""
+
+    @property
+    def open_alarms(self) -> list[Alarm]:
+        """Those that nobody has acknowledged."""
+        return [alarm for alarm in self.alarms if not alarm.acknowledged]
+
+
+class Repeats(Protocol):
+    """Repeats the runs of one configuration on neighbouring data."""
+
+    def key(self, summary: RunSummary, ledger: Ledger) -> str | None:
+        """Return what evidence about the run is filed under; None if it is of other runs."""
+        ...
+
+    def more(self, memory: Memory, key: str, findings: list[str]) -> Evidence | None:
+        """Add to the evidence in `memory` and to `findings`; None if nothing is promised."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Look:
+    """What one look found.
+
+    Args:
+        audits: of the runs that are new or have grown.
+        waiting: runs left for the next look.
+        tampered: how the ledger differs from what was seen; None if it is intact.
+        told: alarms that are new.
+        memory: as it is to be kept once the look has been told.
+    """
+
+    audits: tuple[RunAudit, ...]
+    waiting: int
+    tampered: str | None
+    told: tuple[Alarm, ...]
+    memory: Memory
+
+    @property
+    def is_finding(self) -> bool:
+        """Whether an alarm is open or the ledger is not what it was."""
+        return self.tampered is not None or bool(self.memory.open_alarms)
+
+
+@dataclass(eq=False, slots=True)
+class Watcher:
+    """Looks at a ledger again and again.
+
+    Args:
+        path: the ledger.
+        memory_path: where memory is kept.
+        repeats: who can repeat runs.
+        delta: where epsilon is computed.
+        most_runs: audited in one look; the others wait for the next.
+    """
+
+    path: Path
+    memory_path: Path
+    repeats: Sequence[Repeats]
+    delta: float
+    most_runs: int
+
+    def look(self, memory: Memory) -> Look:
+        """Return what is new; `memory` stays as it is until `keep`."""
+        after = copy.deepcopy(memory)
+        after.last_look = _now()
+        audits: list[RunAudit] = []
+        waiting, tampered = 0, None
+        try:
+            with SqliteLedger(self.path, read_only=True) as ledger:
+                self._verify(ledger, after)
+                new = [
+                    summary
+                    for summary in ledger.runs()
+                    if summary.events and after.audited.get(summary.run) != summary.events
+                ]
+                waiting = max(0, len(new) - self.most_runs)
+                for summary in new[: self.most_runs]:
+                    audits.append(self._audit(ledger, summary, after))
+                    after.audited[summary.run] = summary.events
+        except TamperedLedger as error:
+            tampered = str(error)
+        found = [(audit.run, text) for audit in audits for text in audit.findings]
+        if tampered is not None:
+            found.append(("ledger", f"tampered with: {tampered}"))
+        return Look(tuple(audits), waiting, tampered, _alarmed(after, found), after)
+
+    def keep(self, look: Look) -> None:
+        """Write what a look leaves, as a whole; call it after the look has been told."""
+        write_whole(self.memory_path, msgspec.json.format(msgspec.json.encode(look.memory)))
+
+    def _audit(self, ledger: Ledger, summary: RunSummary, memory: Memory) -> RunAudit:
+        keyed = ((repeats, repeats.key(summary, ledger)) for repeats in self.repeats)
+        repeats, key = next(((r, k) for r, k in keyed if k is not None), (None, None))
+        wrong: list[str] = []
+        before = None if key is None else memory.evidence.get(key)
+        found = audit_run(ledger, summary, delta=self.delta, evidence=before)
+        if repeats is not None and key is not None and not _unprotected(found):
+            evidence = repeats.more(memory, key, wrong)
+            if evidence is not None:
+                memory.evidence[key] = evidence
+                if evidence.refuted_after is not None:
+                    wrong.append(f"guarantee refuted after {evidence.refuted_after} pairs of runs")
+                found = replace(found, evidence=evidence)
+        epsilon = found.epsilon.upper_float
+        memory.epsilons[summary.run] = epsilon if isfinite(epsilon) else None
+        return replace(found, findings=(*found.findings, *wrong))
+
+    def _verify(self, ledger: SqliteLedger, memory: Memory) -> None:
+        """Recompute the chain; it must go on from where it was last seen."""
+        found = ledger.verify()
+        if found.rows < memory.rows:
+            raise TamperedLedger("Number of rows", f"at least {memory.rows}", found.rows)
+        if memory.rows:
+            # a chain that was made anew is consistent in itself, and may be longer
+            seen = next(row for row in ledger.rows() if row.sequence == memory.rows)
+            if seen.hash != memory.head:
+                raise TamperedLedger(f"Hash of row {memory.rows}", memory.head, seen.hash)
+        memory.rows, memory.head = found.rows, found.head
+
+
+def _unprotected(audit: RunAudit) -> bool:
+    return any(text.startswith("unprotected") for text in audit.findings)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _alarmed(memory: Memory, found: Sequence[tuple[str, str]]) -> tuple[Alarm, ...]:
+    """Add what was found to the alarms, once each; return the new ones."""
+    known = {alarm.identifier for alarm in memory.alarms}
+    new: list[Alarm] = []
+    for run, text in found:
+        identifier = hashlib.sha256(f"{run}\n{text}".encode()).hexdigest()[:12]
+        if identifier not in known:
+            known.add(identifier)
+            new.append(Alarm(identifier, run, text, memory.last_look))
+    memory.alarms = [*memory.alarms, *new]
+    return tuple(new)
+
+
+def acknowledged(memory: Memory, identifiers: Sequence[str]) -> tuple[Memory, tuple[Alarm, ...]]:
+    """Return memory with these alarms acknowledged (all without any), and those alarms.
+
+    Raises `InvalidParameter` for one that is not open.
+    """
+    after = copy.deepcopy(memory)
+    still = {alarm.identifier: alarm for alarm in after.open_alarms}
+    for identifier in identifiers:
+        if identifier not in still:
+            raise InvalidParameter("alarm", identifier, f"open, as {', '.join(still) or 'none'} is")
+    chosen = tuple(still[each] for each in identifiers or still)
+    for alarm in chosen:
+        alarm.acknowledged = True
+    return after, chosen
+
+
+def read_memory(path: Path) -> Memory:
+    """Return what a file remembers; nothing where there is none. Raises `MalformedMemory`."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Memory)
+    except FileNotFoundError:
+        return Memory()
+    except msgspec.MsgspecError as error:
+        raise MalformedMemory(f"{path}: Expected what a watcher remembered: {error}") from error
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Replace a file as a whole, or leave it as it was and raise `OSError`."""
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+# --- Prometheus ----------------------------------------------------------------------------------
+
+
+def metrics(look: Look) -> bytes:
+    """Return a look in the Prometheus text format; its time is the heartbeat."""
+    memory = look.memory
+    epsilons = {run: inf if e is None else e for run, e in memory.epsilons.items()}
+    p_values = {key: found.p_value for key, found in memory.evidence.items()}
+    parts: list[tuple[str, str, dict[str, float]]] = [
+        ("last_look_seconds", "Time of the last look.", {"": _seconds(memory.last_look)}),
+        ("intact", "Whether the chain goes on as last seen.", {"": float(look.tampered is None)}),
+        ("alarms_open", "Alarms not acknowledged.", {"": float(len(memory.open_alarms))}),
+        ("rows", "Rows of the ledger.", {"": float(memory.rows)}),
+        ("runs_audited", "Runs audited so far.", {"": float(len(memory.audited))}),
+        ("runs_waiting", "Runs left for the next look.", {"": float(look.waiting)}),
+        ("epsilon", "Upper bound on epsilon of a run.", _labelled("run", epsilons)),
+        ("p_value", "Of a configuration's guarantee.", _labelled("configuration", p_values)),
+    ]
+    lines: list[str] = []
+    for name, told, values in parts:
+        lines += [f"# HELP dpledger_watch_{name} {told}", f"# TYPE dpledger_watch_{name} gauge"]
+        lines += [f"dpledger_watch_{name}{label} {_number(v)}" for label, v in values.items()]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _seconds(time: str) -> float:
+    return datetime.fromisoformat(time).timestamp()
+
+
+def _labelled(name: str, values: dict[str, float]) -> dict[str, float]:
+    def quoted(text: str) -> str:
+        return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+    return {f'{{{name}="{quoted(key)}"}}': value for key, value in values.items()}
+
+
+def _number(value: float) -> str:
+    return "+Inf" if value == inf else repr(value)

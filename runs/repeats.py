@@ -1,0 +1,104 @@
+"""Repeating a configured run for a watcher: on neighbouring data, with a control, and its noise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import msgspec
+import numpy as np
+
+from ..accounting.ledger.ledger import Ledger, RunSummary
+from ..audits.claim_tests import ERROR_SHARES
+from ..audits.noise_tests import noise_test_of_run
+from ..audits.replay import replay_chunks
+from ..audits.sequential import Evidence, SequentialTest, plan_bet
+from ..audits.watching import Memory
+from .attack import attacked_pair
+from .configuration import Configuration
+from .pipeline import Plan, plan
+from .sections import Noise, SamplerName
+
+__all__ = ["RepeatedRuns"]
+
+_CHUNK = 100
+"""Pairs of runs that are repeated in one call of a solver, between two looks at the evidence."""
+
+
+@dataclass(frozen=True, eq=False)
+class RepeatedRuns:
+    """The runs of one configuration, whatever their seeds, repeated for a sequential test.
+
+    Args:
+        configuration: of the runs.
+        trials: pairs of runs that are added for each run of the ledger.
+        confidence: that a guarantee that is kept is never refuted, nor its control or its noise
+            accused, however many runs come.
+    """
+
+    configuration: Configuration
+    trials: int
+    confidence: float
+
+    @cached_property
+    def _plan(self) -> Plan:
+        return plan(self.configuration)
+
+    def key(self, summary: RunSummary, ledger: Ledger) -> str | None:
+        """Return the hash of the configuration without its seed, if the run's differs in no more.
+
+        A run with another seed has another hash; its seed stands in the ledger.
+        """
+        hashes = {self.configuration.sha256: None}
+        seeds = {r.provenance.seed for r in ledger.reservations(summary.run)}
+        for seed in seeds - {None}:
+            for sampler in (SamplerName.PHILOX, SamplerName.PCG64):
+                hashes[self._with(Noise(sampler=sampler, seed=seed)).sha256] = None
+        hashes[self._with(Noise(sampler=SamplerName.SYSTEM)).sha256] = None
+        if summary.configuration_hash not in hashes:
+            return None
+        return self._with(Noise(sampler=SamplerName.SYSTEM)).sha256
+
+    def _with(self, noise: Noise) -> Configuration:
+        return msgspec.structs.replace(self.configuration, noise=noise)
+
+    def more(self, memory: Memory, key: str, findings: list[str]) -> Evidence | None:
+        """Return the evidence after `trials` pairs more; None if nothing is promised."""
+        configuration, planned = self.configuration, self._plan
+        if planned.guarantee.unprotected:
+            return None
+        error = 1 - self.confidence
+        null_test = SequentialTest(
+            plan_bet(claimed=planned.promise), 1 - ERROR_SHARES["null control"] * error
+        )
+        share = 1 - ERROR_SHARES["null control"] - ERROR_SHARES["noise"]
+        test = replace(null_test, confidence=1 - share * error)
+        solver = configuration.solvers.noisy(planned.noise_multiplier)
+        pair = attacked_pair(configuration)
+        tested = memory.noise_tests.get(key, 0) + 1
+        # the sum over all tests to come is the noise's share
+        level = ERROR_SHARES["noise"] * error * 6 / (math.pi * tested) ** 2
+        noise = noise_test_of_run(
+            solver.solve, pair.dataset, configuration.build_sampler(), level=level
+        )
+        memory.noise_tests[key] = tested
+        if noise.refuted:
+            findings.append(f"noise is not as stated: {noise.detail}")
+        evidence, null = (of.get(key, Evidence()) for of in (memory.evidence, memory.nulls))
+        # other noise than that of all pairs before
+        words = [configuration.attack.seed, evidence.pairs]
+        seed = int(np.random.SeedSequence(words).generate_state(1, np.uint64)[0])
+        for scores in replay_chunks(
+            solver.solve, pair.dataset, pair.neighbour, trials=self.trials, seed=seed, chunk=_CHUNK
+        ):
+            evidence, null = test.after(scores.attack, evidence), null_test.after(scores.null, null)
+            if evidence.refuted_after is not None:
+                break
+        memory.nulls[key] = null
+        if null.refuted_after is not None:
+            findings.append(
+                f"null control failed after {null.refuted_after} pairs: the test proves nothing"
+            )
+            return Evidence()
+        return evidence

@@ -55,7 +55,8 @@ __all__ = [
 
 _TOLERANCE = 1e-7
 _FAST_TOLERANCE = 1e-9
-_LEAST, _GREATEST = 2.0**-64, 2.0**64
+_LEAST, _GREATEST = 2.0**-64, 2.0**32
+"""Noise multipliers that are tried; of larger ones, the lattice of exact noise has a share."""
 _LEAST_FAST_DELTA = 1e-300
 _FAR = 700.0
 """Epsilons farther from the target than this factor's exponential count alike."""
@@ -103,7 +104,7 @@ def calibrate_noise_multiplier(
         delta: in (0, 1).
 
     Raises:
-        UnattainableTarget: no multiplier in [2^-64, 2^64] does it, for instance where the plan lets
+        UnattainableTarget: no multiplier in [2^-64, 2^32] does it, for instance where the plan lets
             data out without a mechanism.
         UnpricedMechanism: the plan holds a mechanism that cannot be priced.
     """
@@ -153,7 +154,7 @@ def calibrate_sampling_rate(
         delta: in (0, 1).
 
     Raises:
-        UnattainableTarget: no rate in [2^-64, 1] does it.
+        UnattainableTarget: no rate in [2^-32, 1] does it.
         UnpricedMechanism: the plan holds a mechanism that cannot be priced.
     """
     require_positive("target_epsilon", target_epsilon)

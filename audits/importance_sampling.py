@@ -41,7 +41,7 @@ from ..mechanisms.errors import (
 from ..mechanisms.events import Event
 from ..mechanisms.private_data import PrivateDataset
 from ..mechanisms.protocols import EventList, FloatArray
-from ..mechanisms.sampling import SeededSampler
+from ..mechanisms.sampling import SimulationSampler
 from ..mechanisms.sensitive import Sensitive
 from .replay import Progress, Solve
 
@@ -167,7 +167,7 @@ class _TiltedCurator(SamplingCurator):
     """
 
     def __init__(
-        self, sampler: SeededSampler, *, trials: int, shifts: list[FloatArray] | None
+        self, sampler: SimulationSampler, *, trials: int, shifts: list[FloatArray] | None
     ) -> None:
         super().__init__(EventList(), sampler, trials=trials, record=True)
         self._shifts = shifts
@@ -224,7 +224,7 @@ class _WatchingReplay(ReplayCurator):
 
 
 def _pilot(
-    solve: Solve, dataset: PrivateDataset, neighbour: PrivateDataset, sampler: SeededSampler
+    solve: Solve, dataset: PrivateDataset, neighbour: PrivateDataset, sampler: SimulationSampler
 ) -> tuple[list[FloatArray], float]:
     """Return the gap of each message of one run, and the sum of their (gap / noise_std)²."""
     curator = _TiltedCurator(sampler, trials=1, shifts=None)
@@ -275,14 +275,14 @@ def tilted_chunks(
         raise InvalidParameter("chunk", chunk, "at least 2, and 2 trials in the last chunk")
     if dataset.shape != neighbour.shape:
         raise InvalidParameter("neighbour.shape", neighbour.shape, f"equal to {dataset.shape}")
-    gaps, gap_squared = _pilot(solve, dataset, neighbour, SeededSampler.stream(seed, 0))
+    gaps, gap_squared = _pilot(solve, dataset, neighbour, SimulationSampler.stream(seed, 0))
     if gap_squared == 0:
         raise InvalidParameter("neighbour", neighbour, "a data set that some message tells apart")
     tilt = plan_tilt(gap_squared=gap_squared, delta=delta)
     shifts = [tilt.amount * gap for gap in gaps]
     for number, start in enumerate(range(0, trials, chunk), start=1):
         size = min(chunk, trials - start)
-        curator = _TiltedCurator(SeededSampler.stream(seed, number), trials=size, shifts=shifts)
+        curator = _TiltedCurator(SimulationSampler.stream(seed, number), trials=size, shifts=shifts)
         solve(dataset, curator)
         replay = ReplayCurator(curator.transcript)
         solve(neighbour, replay)

@@ -22,7 +22,7 @@ from ..mechanisms.curators import Curator, Message, SamplingCurator
 from ..mechanisms.errors import InvalidParameter, require_nonnegative, require_positive_int
 from ..mechanisms.private_data import PrivateDataset
 from ..mechanisms.protocols import EventList, FloatArray, Provenance
-from ..mechanisms.sampling import BitGenerator, Sampler, SeededSampler
+from ..mechanisms.sampling import BitGenerator, Sampler, SimulationSampler
 from .bounds import Scores
 
 __all__ = [
@@ -178,22 +178,25 @@ def view_scores(
         yield Scores(*(law.scores(seen) for seen in views))
 
 
-def _sampler(seed: int, world: int, number: int) -> SeededSampler:
+def _sampler(seed: int, world: int, number: int) -> SimulationSampler:
     """Return the stream that the replay attack uses for this world and chunk."""
-    return SeededSampler.stream(seed, world, number, bits=BitGenerator.SFC64)
+    return SimulationSampler.stream(seed, world, number, bits=BitGenerator.SFC64)
 
 
 class _PresetNoise:
     """Noise fixed beforehand, one row a trial; without rows it counts and answers zeros."""
 
-    provenance = Provenance("preset", 0)
+    provenance = Provenance("preset", 0, simulation=True)
 
     def __init__(self, rows: FloatArray | None = None) -> None:
         self._rows = rows
         self.used = 0
 
-    def standard_normal(self, shape: tuple[int, ...]) -> FloatArray:
-        """Return the next coordinates of every row."""
+    def gaussian(self, value: FloatArray, noise_std: float) -> FloatArray:
+        """Return `value` plus the next coordinates of every row, scaled."""
+        return value + noise_std * self._next(value.shape)
+
+    def _next(self, shape: tuple[int, ...]) -> FloatArray:
         size = int(np.prod(shape[1:]))
         place, self.used = self.used, self.used + size
         if self._rows is None:

@@ -30,7 +30,7 @@ from ..mechanisms.events import (
 )
 from ..mechanisms.private_data import PrivateDataset
 from ..mechanisms.protocols import EventList, FloatArray
-from ..mechanisms.sampling import BitGenerator, SeededSampler
+from ..mechanisms.sampling import BitGenerator, SimulationSampler
 from ..mechanisms.sensitive import Sensitive
 from ..solvers.planning import plan
 from .assessment import AttackResult, assess
@@ -82,7 +82,7 @@ class _ScoringCurator(SamplingCurator):
         party: whose records differ; None where they may be anybody's.
     """
 
-    def __init__(self, sampler: SeededSampler, *, trials: int, party: str | None) -> None:
+    def __init__(self, sampler: SimulationSampler, *, trials: int, party: str | None) -> None:
         super().__init__(EventList(), sampler, trials=trials)
         self._party = party
         self.log_ratio: FloatArray = np.zeros(trials)
@@ -173,13 +173,13 @@ class ReplayTrials:
         if world is _World.NEIGHBOUR:
             ran, other = other, ran
         bits = BitGenerator.SFC64  # the fastest: noise is a fifth of a small trial's time
-        sampler = SeededSampler.stream(self.seed, world.value, number, bits=bits)
+        sampler = SimulationSampler.stream(self.seed, world.value, number, bits=bits)
         ratio = self._replayed if self._samples else self._paired
         found = ratio(ran, other, sampler, size)
         return -found if world is _World.NEIGHBOUR else found
 
     def _paired(
-        self, ran: PrivateDataset, other: PrivateDataset, sampler: SeededSampler, size: int
+        self, ran: PrivateDataset, other: PrivateDataset, sampler: SimulationSampler, size: int
     ) -> FloatArray:
         """Return the log-ratio by one pass over both data sets."""
         differing = ran.differing(other)
@@ -193,7 +193,7 @@ class ReplayTrials:
         return curator.log_ratio
 
     def _replayed(
-        self, ran: PrivateDataset, other: PrivateDataset, sampler: SeededSampler, size: int
+        self, ran: PrivateDataset, other: PrivateDataset, sampler: SimulationSampler, size: int
     ) -> FloatArray:
         """Return the log-ratio by a run and a replay on each data set; holds the transcript."""
         curator = SamplingCurator(EventList(), sampler, trials=size, record=True)

@@ -27,7 +27,7 @@ from dpledger.mechanisms import (
     FixedBatch,
     PrivateDataset,
     SamplingCurator,
-    SeededSampler,
+    SimulationSampler,
     VerticalDataset,
 )
 from dpledger.solvers import (
@@ -156,7 +156,7 @@ def main() -> None:
     for case in cases(options.records, options.agents, options.rounds, options.only):
 
         def run(case: Case = case) -> None:
-            case.solve(case.data, SamplingCurator(EventList(), SeededSampler(1)))
+            case.solve(case.data, SamplingCurator(EventList(), SimulationSampler(1)))
 
         try:
             run()

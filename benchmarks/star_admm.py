@@ -21,7 +21,7 @@ from dpledger.mechanisms import (
     EventSink,
     PrivateDataset,
     SamplingCurator,
-    SeededSampler,
+    SimulationSampler,
 )
 from dpledger.solvers import DpAdmm, SmoothSteps
 
@@ -73,7 +73,7 @@ def main() -> None:
 
     def run(sink: Callable[[], EventSink]) -> float:
         return median_seconds(
-            lambda: solver.solve(dataset, SamplingCurator(sink(), SeededSampler(1)))
+            lambda: solver.solve(dataset, SamplingCurator(sink(), SimulationSampler(1)))
         )
 
     listed = run(EventList)

@@ -19,7 +19,7 @@ from dpledger.accounting.ledger import MemoryLedger
 from dpledger.audits.neighbours import flip_label
 from dpledger.audits.trials import Attacked, Backend, Experiment, Loky, Serial, trial_scores
 from dpledger.mechanisms import Adjacency, BitGenerator, PrivateDataset, SamplingCurator
-from dpledger.mechanisms.sampling import SeededSampler
+from dpledger.mechanisms.sampling import SimulationSampler
 from dpledger.solvers import ConstantSteps, DpAdmm, Logistic
 
 CHUNK, ROUNDS, NOISE_MULTIPLIER = 1000, 50, 20.0
@@ -55,7 +55,7 @@ class Runs:
     def __call__(self, number: int) -> int:
         self.attacked = self.attacked or star()
         ledger = MemoryLedger().run(f"chunk {number}", configuration_hash="0" * 64)
-        sampler = SeededSampler.stream(1, number, bits=BitGenerator.SFC64)
+        sampler = SimulationSampler.stream(1, number, bits=BitGenerator.SFC64)
         self.attacked.solve(self.attacked.dataset, SamplingCurator(ledger, sampler, trials=CHUNK))
         return CHUNK
 

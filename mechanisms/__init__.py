@@ -31,7 +31,14 @@ from .labels import SIGNS, ClassLabels, LabelDomain, RealLabels, SignLabels
 from .private_data import DataShape, PrivateDataset
 from .protocols import EventList, EventSink, Loss, MarginLoss, Provenance
 from .sample import Sample
-from .sampling import BitGenerator, Sampler, SeededSampler, SystemSampler
+from .sampling import (
+    BitGenerator,
+    ExactSampler,
+    Sampler,
+    SeededSampler,
+    SimulationSampler,
+    SystemSampler,
+)
 from .sensitive import Sensitive, concatenate, concatenate_disjoint, linear_map
 from .sensitivity import Derivation, Norm, Sensitivity, declared
 from .subsampling import FixedBatch, Poisson, Scheme
@@ -54,6 +61,7 @@ __all__ = [
     "Event",
     "EventList",
     "EventSink",
+    "ExactSampler",
     "FixedBatch",
     "GaussianMixtureStep",
     "GaussianStep",
@@ -88,6 +96,7 @@ __all__ = [
     "Sensitive",
     "Sensitivity",
     "SignLabels",
+    "SimulationSampler",
     "SystemSampler",
     "UnprotectedRelease",
     "UnprotectedReleaseError",

@@ -6,8 +6,10 @@ back a recorded message and adds up its log-density, which makes the Neyman-Pear
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +17,7 @@ from scipy.special import logsumexp
 
 from .errors import InvalidParameter, require_nonnegative, require_positive_int
 from .events import Audience, Context, Event, GaussianStep, UnprotectedRelease
+from .lattice import noise_std_on_lattice, on_lattice, require_within_reach
 from .private_data import PrivateDataset
 from .protocols import EventSink, FloatArray
 from .sample import Sample
@@ -82,6 +85,10 @@ class Curator(ABC):
     ) -> FloatArray:
         """Return the message of shape (..., P, d): `sensitive` plus independent normal noise.
 
+        Exact samplers round the value to a lattice 2^-50 as fine as the noise and add an exactly
+        rounded normal deviate: the Gaussian mechanism itself, see `lattice`. The event's
+        sensitivity contains the rounding, in every reading and for every sampler.
+
         Messages are read-only: a transcript that a solver could edit would not replay.
 
         Args:
@@ -90,7 +97,7 @@ class Curator(ABC):
             release: what this is, in a word.
             audience: who sees it.
             noise_std: in units of the released quantity; or else
-            noise_multiplier: noise_std / sensitivity (exactly one of the two).
+            noise_multiplier: noise_std / the event's sensitivity (exactly one of the two).
 
         Raises:
             InvalidParameter: noise out of range; a sample that was released before.
@@ -102,12 +109,13 @@ class Curator(ABC):
             )
         if noise_std is None:
             assert noise_multiplier is not None
-            noise_std = noise_std_for(sensitive.sensitivity, noise_multiplier)
+            noise_std = self._noise_std(sensitive, noise_multiplier)
         noise_std, part = float(noise_std), sensitive.sampled_part
+        price = self._price(sensitive, noise_std)
         mechanism = (
-            GaussianStep(sensitive.sensitivity, noise_std)
+            GaussianStep(price(sensitive.sensitivity), noise_std)
             if part is None
-            else part.mechanism(noise_std)
+            else part.mapped(price).mechanism(noise_std)
         )
         context = Context(sensitive.parties, round, release, audience)
         if part is not None:
@@ -138,6 +146,20 @@ class Curator(ABC):
         message = self._deliver(sensitive, event, 0.0, stand_in)
         message.setflags(write=False)
         return message
+
+    def _noise_std(self, sensitive: Sensitive, noise_multiplier: float) -> float:
+        """Return the noise_std that is this multiple of the event's sensitivity."""
+        require_nonnegative("noise_multiplier", noise_multiplier)
+        size = sensitive.rows * sensitive.dimension
+        return noise_std_on_lattice(sensitive.sensitivity, noise_multiplier, dimension=size)
+
+    def _price(
+        self, sensitive: Sensitive, noise_std: float
+    ) -> Callable[[Sensitivity], Sensitivity]:
+        """Return what the release makes of a sensitivity: the value goes to a lattice first."""
+        require_within_reach(sensitive.rounding.magnitude, scale=noise_std)
+        size = sensitive.rows * sensitive.dimension
+        return partial(on_lattice, scale=noise_std, dimension=size)
 
     @abstractmethod
     def _draw(self, dataset: PrivateDataset, scheme: Scheme) -> Draw:
@@ -182,6 +204,7 @@ class SamplingCurator(Curator):
                 raise InvalidParameter("trials", trials, "None unless the sampler is seeded")
         self._sink = sink
         self._sampler = sampler
+        self._provenance = replace(sampler.provenance, trials=trials)
         self._lead = () if trials is None else (trials,)
         self._record = record
         self.transcript: list[Message] = []
@@ -207,13 +230,10 @@ class SamplingCurator(Curator):
         shape = (*self._lead, *value.shape[-2:])
         if value.shape[:-2] not in ((), self._lead):
             raise InvalidParameter("trials of the value", value.shape[:-2], f"() or {self._lead}")
-        token = self._sink.reserve((event,), self._sampler.provenance)
-        if noise_std == 0.0:
-            content = np.broadcast_to(value, shape).copy()
-        else:
-            content = self._sampler.standard_normal(shape)
-            content *= noise_std
-            content += value
+        token = self._sink.reserve((event,), self._provenance)
+        value = np.broadcast_to(value, shape)
+        # adding zero makes -0.0 the same as 0.0: its sign can be a private bit
+        content = value + 0.0 if noise_std == 0.0 else self._sampler.gaussian(value, noise_std)
         self._sink.commit(token)
         if self._record:
             self.transcript.append(Message(event, content))
@@ -221,10 +241,27 @@ class SamplingCurator(Curator):
 
 
 class PlanningCurator(Curator):
-    """Notes events; has no data, and answers with zeros of the message's shape (P, d)."""
+    """Notes events; has no data, and answers with zeros of the message's shape (P, d).
 
-    def __init__(self) -> None:
+    Args:
+        ideal: whether to note the mechanism of a paper, with real numbers and real noise, in place
+            of the one that runs here, which pays for its arithmetic. A promise is judged by it; no
+            run's ledger agrees with it.
+    """
+
+    def __init__(self, *, ideal: bool = False) -> None:
         self.events: list[Event] = []
+        self._ideal = ideal
+
+    def _noise_std(self, sensitive: Sensitive, noise_multiplier: float) -> float:
+        if self._ideal:
+            return noise_std_for(sensitive.sensitivity, noise_multiplier)
+        return super()._noise_std(sensitive, noise_multiplier)
+
+    def _price(
+        self, sensitive: Sensitive, noise_std: float
+    ) -> Callable[[Sensitivity], Sensitivity]:
+        return (lambda same: same) if self._ideal else super()._price(sensitive, noise_std)
 
     def _draw(self, dataset: PrivateDataset, scheme: Scheme) -> Draw:
         return Draw(self)

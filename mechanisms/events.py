@@ -176,7 +176,7 @@ class GaussianMixtureStep:
         return self.sampled.squared == 0 or _sums_records(self.sampled.derivation)
 
 
-_LINEAR = ("scaled", "linear-map", "sum", "concatenation", "disjoint")
+_LINEAR = ("scaled", "linear-map", "sum", "concatenation", "disjoint", "lattice")
 
 
 def _sums_records(derivation: Derivation) -> bool:

@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from .errors import InvalidParameter
+from .errors import InvalidParameter, require_positive_int
 from .events import Event
 from .labels import LabelDomain
 
@@ -21,17 +21,30 @@ FloatArray = npt.NDArray[np.float64]
 class Provenance:
     """Where the noise of a reservation comes from; it belongs to the ledger's row, not the event.
 
-    `seed` is None for noise that nobody can draw again.
+    `seed` is None for noise that nobody can draw again; `trials` counts the independent messages
+    that left for each event, None where it is one; `simulation` is True where the noise only
+    resembles the mechanism's. A release has neither.
     """
 
     sampler: str
     seed: int | None
+    trials: int | None = None
+    simulation: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.sampler, str):
             raise InvalidParameter("sampler", self.sampler, "a name")
         if isinstance(self.seed, bool) or not isinstance(self.seed, int | None):
             raise InvalidParameter("seed", self.seed, "a whole number or None")
+        if self.trials is not None:
+            require_positive_int("trials", self.trials)
+        if not isinstance(self.simulation, bool):
+            raise InvalidParameter("simulation", self.simulation, "True or False")
+
+    @property
+    def is_release(self) -> bool:
+        """Whether the mechanisms' noise was drawn, exactly and once for each event."""
+        return self.trials is None and not self.simulation
 
 
 class EventSink(Protocol):

@@ -42,6 +42,7 @@ __all__ = [
     "label_dual",
     "linearly_mapped",
     "mean_of_bounded",
+    "rounded_to_lattice",
     "scaled",
     "strongly_convex_argmin",
     "sum_of_bounded",
@@ -459,6 +460,35 @@ def label_dual(
         adjacency,
         (moved + 2 * tol) ** 2,
         (("derivative_bound", slope), ("label_gap", gap), ("tolerance", tol)),
+    )
+
+
+def rounded_to_lattice(sensitivity: Sensitivity, distance: Fraction, dimension: int) -> Sensitivity:
+    """Return the sensitivity of f with every coordinate rounded to a lattice.
+
+    Sens(f, Δ²)    |f̂_i - f_i| <= h in d coordinates    u² >= Δ²    w² >= (2h)²·d
+    -------------------------------------------------------------------------------  lattice
+    Sens(f̂, (u+w)²)    in l1, lattice-l1: Sens(f̂, (u + 2hd)²)
+
+    Each of two neighbours' values moves by at most h√d, in l1 by h·d: the triangle inequality.
+    """
+    require_positive("distance", distance)
+    require_positive_int("dimension", dimension)
+    u = sensitivity.root
+    l1 = sensitivity.norm is Norm.L1
+    w = 2 * distance * (dimension if l1 else root_up(Fraction(dimension)))
+    return _conclude(
+        "lattice-l1" if l1 else "lattice",
+        sensitivity.norm,
+        sensitivity.adjacency,
+        (u + w) ** 2,
+        (
+            ("distance", distance),
+            ("dimension", Fraction(dimension)),
+            ("u", u),
+            *(() if l1 else (("w", w),)),
+        ),
+        (sensitivity,),
     )
 
 

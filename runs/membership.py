@@ -47,7 +47,7 @@ from ..mechanisms import (
     InvalidParameter,
     PrivateDataset,
     SamplingCurator,
-    SeededSampler,
+    SimulationSampler,
 )
 from ..mechanisms.errors import require_nonnegative
 from .attack import require_protected
@@ -249,7 +249,7 @@ def _target_of_run(
     if options.target is TargetName.RANDOM:
         return random_target(rows, labels, seed=options.seed)
     # what a run without noise finds: for choosing the target only
-    curator = SamplingCurator(EventList(), SeededSampler(options.seed))
+    curator = SamplingCurator(EventList(), SimulationSampler(options.seed))
     model = configuration.solvers.exact(None).solve(dataset, curator).model
     chosen = worst_off(rows, labels, loss, model)
     if options.target is TargetName.WORST:

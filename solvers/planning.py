@@ -23,29 +23,41 @@ class Solves(Protocol[D_contra]):
 
 @overload
 def plan(
-    solver: Solves[PrivateDataset] | Callable[[PrivateDataset, Curator], object], shape: DataShape
+    solver: Solves[PrivateDataset] | Callable[[PrivateDataset, Curator], object],
+    shape: DataShape,
+    *,
+    ideal: bool = False,
 ) -> tuple[Event, ...]: ...
 @overload
 def plan(
     solver: Solves[VerticalDataset] | Callable[[VerticalDataset, Curator], object],
     shape: VerticalShape,
+    *,
+    ideal: bool = False,
 ) -> tuple[Event, ...]: ...
-def plan(solver: object, shape: DataShape | VerticalShape) -> tuple[Event, ...]:
+def plan(
+    solver: object, shape: DataShape | VerticalShape, *, ideal: bool = False
+) -> tuple[Event, ...]:
     """Return the events that `solver` emits on any data of this shape; no record is read.
 
     Args:
         solver: an algorithm, or a function of (data set, curator) that releases as one does.
         shape: what is public about the data: `DataShape` of disjoint records, `VerticalShape` of
             parties that hold columns.
+        ideal: whether to return the events of the algorithm on paper, with real numbers and real
+            noise. What a paper promises is judged by these; a run computes in doubles, and its
+            events cost slightly more (see `mechanisms.lattice`).
     """
     solve = cast("Callable[[object, Curator], object]", getattr(solver, "solve", solver))
     if isinstance(shape, VerticalShape):
-        return planned_events(solve, VerticalDataset.planned(shape))
-    return planned_events(solve, PrivateDataset.planned(shape))
+        return planned_events(solve, VerticalDataset.planned(shape), ideal=ideal)
+    return planned_events(solve, PrivateDataset.planned(shape), ideal=ideal)
 
 
-def planned_events(solve: Callable[[D, Curator], object], planned: D) -> tuple[Event, ...]:
-    """Return the events that `solve` emits on a handle without records."""
-    curator = PlanningCurator()
+def planned_events(
+    solve: Callable[[D, Curator], object], planned: D, *, ideal: bool = False
+) -> tuple[Event, ...]:
+    """Return the events that `solve` emits on a handle without records; see `plan`."""
+    curator = PlanningCurator(ideal=ideal)
     solve(planned, curator)
     return tuple(curator.events)

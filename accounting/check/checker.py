@@ -376,6 +376,8 @@ _SHAPES = {  # rule: (number of premises, names of its parameters)
         ),
     ),
     "label-dual": (0, ("derivative_bound", "label_gap", "tolerance")),
+    "lattice": (1, ("distance", "dimension", "u", "w")),
+    "lattice-l1": (1, ("distance", "dimension", "u")),
 }
 
 
@@ -411,6 +413,8 @@ def _derive(
         raise CertificateWrong(
             f"{rule}: expected l2 and a record relation, got {norm}, {adjacency}"
         )
+    if rule == "lattice" and norm != "l2":
+        raise CertificateWrong(f"lattice: expected the l2 norm instead got {norm}")
     arity, names = _SHAPES[rule]
     given = [read_pair(pair) for pair in read_list(pairs)]
     require_equal(f"{rule} parameters", [name for name, _ in given], list(names))
@@ -463,6 +467,15 @@ def _square(rule: str, adjacency: str, numbers: list[Fraction], below: list[Frac
         require_least("sum: u²", numbers[0] ** 2, below[0])
         require_least("sum: v²", numbers[1] ** 2, below[1])
         return (numbers[0] + numbers[1]) ** 2
+    if rule in ("lattice", "lattice-l1"):
+        distance, dimension, u, *w = numbers
+        if dimension.denominator != 1 or dimension < 1:
+            raise CertificateWrong(f"{rule}: expected a dimension instead got {_show(dimension)}")
+        require_least(f"{rule}: u²", u**2, below[0])
+        if rule == "lattice-l1":
+            return (u + 2 * distance * dimension) ** 2
+        require_least("lattice: w²", w[0] ** 2, (2 * distance) ** 2 * dimension)
+        return (u + w[0]) ** 2
     if rule == "clip":
         return min(below[0], (2 * numbers[0]) ** 2)
     if rule in ("scaled", "linear-map"):

@@ -20,7 +20,7 @@ from ...mechanisms.curators import Curator, ReplayCurator, SamplingCurator
 from ...mechanisms.events import Event, UnprotectedRelease
 from ...mechanisms.private_data import PrivateDataset
 from ...mechanisms.protocols import EventList, FloatArray
-from ...mechanisms.sampling import SeededSampler
+from ...mechanisms.sampling import SimulationSampler
 from ..neighbours import NeighbourPair
 from .auditor import no_argument, no_figures
 from .claim import Case, Counterexample, Derivation, Finding, S, Verdict
@@ -85,7 +85,7 @@ class MessagesOnlyPromise(Generic[S]):
         """Run on one data set, replay its messages on the other, and compare the states."""
         solve, pair = self.solve(case.setting), self.pair(case.setting)
         events = EventList()
-        recorder = SamplingCurator(events, SeededSampler(_SEED), record=True)
+        recorder = SamplingCurator(events, SimulationSampler(_SEED), record=True)
         ran = solve(pair.dataset, recorder)
         differing = pair.dataset.differing(pair.neighbour)
         replayer = ReplayCurator(

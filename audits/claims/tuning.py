@@ -12,7 +12,7 @@ from ...accounting.numbers.enclosure import Enclosure
 from ...mechanisms.curators import Curator, SamplingCurator
 from ...mechanisms.private_data import PrivateDataset
 from ...mechanisms.protocols import EventList, FloatArray
-from ...mechanisms.sampling import SeededSampler
+from ...mechanisms.sampling import SimulationSampler
 from ...solvers.losses import LinearLoss
 from ..neighbours import NeighbourPair
 from .attack import countable
@@ -74,7 +74,7 @@ def best_fit(
         return None
 
     def points_away(dataset: PrivateDataset, label: float, trials: int, seed: int) -> float:
-        curator = SamplingCurator(EventList(), SeededSampler(seed), trials=trials)
+        curator = SamplingCurator(EventList(), SimulationSampler(seed), trials=trials)
         along = [train(dataset, curator)[..., 0] for train in candidates.values()]
         # the loss of the one record is its label times the model along it
         chosen = np.min(label * np.stack(along), axis=0) * label

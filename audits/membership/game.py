@@ -19,7 +19,7 @@ from ...mechanisms.errors import (
 )
 from ...mechanisms.private_data import PrivateDataset
 from ...mechanisms.protocols import EventList, FloatArray, Loss
-from ...mechanisms.sampling import SeededSampler
+from ...mechanisms.sampling import SimulationSampler
 from ...mechanisms.subsampling import IntArray
 from ..assessment import NULL_SHARE
 from ..bounds import LowerBound, Scores, require_delta
@@ -114,7 +114,7 @@ class SolverGame:
         models: list[FloatArray] = []
         for number, start in enumerate(range(0, trials, self.chunk)):
             size = min(self.chunk, trials - start)
-            sampler = SeededSampler.stream(seed, int(inside), number)
+            sampler = SimulationSampler.stream(seed, int(inside), number)
             curator = SamplingCurator(EventList(), sampler, trials=size)
             models.append(self.solve(dataset, curator).model)
         model = np.concatenate(models)

@@ -12,7 +12,7 @@ from ...mechanisms.curators import Curator, ReplayCurator, SamplingCurator
 from ...mechanisms.errors import InvalidParameter, require_nonnegative, require_positive_int
 from ...mechanisms.private_data import PrivateDataset
 from ...mechanisms.protocols import EventList, FloatArray
-from ...mechanisms.sampling import SeededSampler
+from ...mechanisms.sampling import SimulationSampler
 from ..bounds import Scores
 from ..neighbours import NeighbourPair
 
@@ -47,7 +47,7 @@ def innovation_scores(
         )
 
     def scores(world: int, number: int, size: int) -> FloatArray:
-        sampler = SeededSampler.stream(seed, world, number)
+        sampler = SimulationSampler.stream(seed, world, number)
         curator = SamplingCurator(EventList(), sampler, trials=size, record=True)
         solve((pair.dataset, pair.neighbour)[world], curator)
         replays = [ReplayCurator(curator.transcript) for _ in range(2)]

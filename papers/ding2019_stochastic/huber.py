@@ -22,7 +22,7 @@ from ...mechanisms.curators import SamplingCurator
 from ...mechanisms.labels import SIGNS
 from ...mechanisms.private_data import PrivateDataset
 from ...mechanisms.protocols import EventList, FloatArray
-from ...mechanisms.sampling import SeededSampler
+from ...mechanisms.sampling import SimulationSampler
 from ...solvers.stochastic import PrintedWeights, PublishedPsAdmm, StochasticRounds
 from .constant import bracket
 from .setting import PsSetting, printed_noise
@@ -158,7 +158,7 @@ def _event(s: PsSetting, found: FirstMessage) -> Counterexample:
         hits = 0
         for number, start in enumerate(range(0, trials, _CHUNK)):
             size = min(_CHUNK, trials - start)
-            sampler = SeededSampler.stream(seed, world, number)
+            sampler = SimulationSampler.stream(seed, world, number)
             curator = SamplingCurator(EventList(), sampler, trials=size)
             (message,) = np.moveaxis(solve(side, curator).messages[..., 0], -1, 0)
             hits += int(np.sum(message / unit - mean <= found.threshold))

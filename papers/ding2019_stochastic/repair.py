@@ -35,7 +35,7 @@ def _repaired_attack(case: Case[PsSetting]) -> Attack:
 
 def _repaired(s: PsSetting) -> list[Event]:
     """R-A: K S full gradients, noise in units of their sensitivity."""
-    (event,) = plan(PsAdmm(stochastic_rounds(s, 1, 1), _multiplier(s)), s.shape)
+    (event,) = plan(PsAdmm(stochastic_rounds(s, 1, 1), _multiplier(s)), s.shape, ideal=True)
     assert isinstance(event.mechanism, GaussianStep)
     return whole_run(s, event.mechanism)
 
@@ -50,7 +50,7 @@ def _sampled_counts(s: PsSetting) -> dict[Mechanism, int]:
         snapshot_noise_multiplier=s.sigma_u * s.M / s.G,
         correction_noise_multiplier=s.z,
     )
-    snapshot, correction = plan(algorithm, null.shape)
+    snapshot, correction = plan(algorithm, null.shape, ideal=True)
     return {snapshot.mechanism: s.K, correction.mechanism: s.K * (s.S - 1)}
 
 

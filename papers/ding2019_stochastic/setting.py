@@ -114,7 +114,7 @@ def _planned_step(s: PsSetting) -> tuple[Event, GaussianMixtureStep]:
     """One noisy gradient of the published algorithm, which samples for replace-one."""
     replaced = replace(s, zero_out=False)
     published = PublishedPsAdmm(stochastic_rounds(s, 1, 1), printed_noise(s))
-    (event,) = plan(published, replaced.shape)
+    (event,) = plan(published, replaced.shape, ideal=True)
     assert isinstance(event.mechanism, GaussianMixtureStep)
     return event, event.mechanism
 

@@ -40,7 +40,7 @@ def _candidates(s: PrSetting) -> dict[str, Candidate]:
 def _tuned(s: PrSetting) -> tuple[Event, ...]:
     """Section V's procedure: run for every candidate, look at the model's fit, keep the best."""
     reason = "U, K_p, R_P and R_T are chosen by accuracy on the records (section V)"
-    return plan(looked_at(_candidates(s), reason=reason, round=s.K + 1), s.shape())
+    return plan(looked_at(_candidates(s), reason=reason, round=s.K + 1), s.shape(), ideal=True)
 
 
 def _best_candidate(case: Case[PrSetting]) -> Counterexample | None:
@@ -59,7 +59,9 @@ def _thresholded_rounds(case: Case[PrSetting]) -> Attack:
     """All messages of a run in which the test is often met."""
     s = case.setting
     solve, pair = _thresholded(s), two_each(s)
-    alone = guarantee(plan(solve, pair.dataset.shape), delta=s.delta).epsilon.upper_float
+    alone = guarantee(
+        plan(solve, pair.dataset.shape, ideal=True), delta=s.delta
+    ).epsilon.upper_float
     told = f"{min(s.K, 5)} rounds with the threshold test, against what its noisy messages cost"
     return Attack(solve, pair, alone, s.delta, told)
 

@@ -39,7 +39,7 @@ _MOST_RECORDS = 10**5
 def _sensitivity_figures(s: PrSetting) -> dict[str, Enclosure]:
     def root(adjacency: Adjacency, count: int) -> Enclosure:
         solve = replace(algorithm_of(s, 1.0), rounds=1).solve
-        (step,) = gaussian_steps(plan(solve, s.shape(adjacency, count)))
+        (step,) = gaussian_steps(plan(solve, s.shape(adjacency, count), ideal=True))
         return Enclosure.of(at_tolerance(step.sensitivity, Fraction(0)).root)
 
     truth = published_guarantee(s)
@@ -86,7 +86,7 @@ def _exact_value(s: PrSetting) -> list[Fraction]:
 
 def _one_round(s: PrSetting) -> tuple[Event, ...]:
     algorithm = replace(algorithm_of(s, 1.0), rounds=1)
-    return plan(algorithm, s.shape())
+    return plan(algorithm, s.shape(), ideal=True)
 
 
 def _tolerance_figures(s: PrSetting) -> dict[str, Enclosure]:

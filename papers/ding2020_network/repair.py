@@ -27,7 +27,7 @@ def _repaired_algorithm(s: PrSetting) -> PrAdmm:
 
 
 def _repaired(s: PrSetting) -> tuple[Event, ...]:
-    return plan(_repaired_algorithm(s), s.shape())
+    return plan(_repaired_algorithm(s), s.shape(), ideal=True)
 
 
 def _repaired_rounds(case: Case[PrSetting]) -> Attack:

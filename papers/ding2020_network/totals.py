@@ -94,7 +94,7 @@ def _periodic_argument(s: PrSetting) -> tuple[str, ...]:
 def _one_release(s: PrSetting) -> Counterexample:
     """One release whose noise equals its sensitivity, for which Theorem 3 would say epsilon 0."""
     algorithm = replace(algorithm_of(replace(s, K=1, K_p=1), 1.0), schedule=PeriodicDecay(s.R_P))
-    mu = guarantee(plan(algorithm, s.shape(count=2)), delta=s.delta).mu
+    mu = guarantee(plan(algorithm, s.shape(count=2), ideal=True), delta=s.delta).mu
     return likelihood_event(
         algorithm.solve, two_each(s), mu=mu, epsilon=Enclosure.of(0), delta=s.delta
     )
@@ -112,7 +112,7 @@ def _one_period(case: Case[PrSetting]) -> Attack | None:
     s = replace(s, K=rounds, K_p=rounds if case.free("K_p") else s.K_p)
     noise, pair = first_noise(s), one_each(s)
     solve = PublishedPrAdmm(algorithm_of(s, noise)).solve
-    exact = guarantee(plan(solve, pair.dataset.shape), delta=s.delta).epsilon
+    exact = guarantee(plan(solve, pair.dataset.shape, ideal=True), delta=s.delta).epsilon
     if noise == 0 or exact <= s.epsilon:
         return None
     told = f"K = {s.K}, K_p = {s.K_p}, epsilon = {s.epsilon:g}, one record an agent"

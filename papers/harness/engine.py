@@ -15,7 +15,7 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from ...mechanisms.errors import require_positive_int
-from ...mechanisms.sampling import SeededSampler
+from ...mechanisms.sampling import SimulationSampler
 from .cell import Cell, Privacy, Trace
 from .experiment import Experiment
 from .store import Store
@@ -101,7 +101,7 @@ def _job(cell: Cell, run: int | None, seed: int) -> tuple[Cell, int | None, Priv
         if run is None:
             return cell, run, cell.task.privacy()
         split = np.random.SeedSequence(seed, spawn_key=(run,)).generate_state(1)
-        sampler = SeededSampler.stream(seed, run, int(cell.key[:16], 16))
+        sampler = SimulationSampler.stream(seed, run, int(cell.key[:16], 16))
         return cell, run, cell.task.run(split_seed=int(split[0]), sampler=sampler)
 
 

@@ -8,7 +8,7 @@ from ...audits.claims.claim import Counterexample
 from ...mechanisms.curators import SamplingCurator
 from ...mechanisms.events import Event
 from ...mechanisms.protocols import EventList, FloatArray
-from ...mechanisms.sampling import SeededSampler
+from ...mechanisms.sampling import SimulationSampler
 from ...mechanisms.vertical_data import VerticalDataset
 from ...solvers.losses import Logistic
 from ...solvers.sharing import SharingState
@@ -29,7 +29,7 @@ def _one_party(
     dataset = VerticalDataset(
         [rows], labels, adjacency=s.relation, parties=("party 0",), public_labels=False
     )
-    curator = SamplingCurator(EventList(), SeededSampler(seed), trials=trials)
+    curator = SamplingCurator(EventList(), SimulationSampler(seed), trials=trials)
     return published(s, 1).solve(dataset, curator)
 
 
@@ -99,7 +99,7 @@ def _dual_of(s: SharingSetting, label: float) -> float:
         public_labels=False,
     )
     dual = dataset.dual(Logistic(), np.array([s.rho * s.u]), penalty=s.rho, tolerance=1e-11)
-    curator = SamplingCurator(EventList(), SeededSampler(0))
+    curator = SamplingCurator(EventList(), SimulationSampler(0))
     found = curator.release_unprotected(dual, reason="shown to an audit", round=1, release="dual")
     return float(found.ravel()[0])
 

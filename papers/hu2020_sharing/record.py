@@ -108,7 +108,7 @@ def _bound(s: SharingSetting) -> list[Fraction]:
 
 def _one_round(s: SharingSetting) -> list[Event]:
     known = known_labels(s)
-    return costly(plan(repaired(known, 1.0, 1), known.shape))
+    return costly(plan(repaired(known, 1.0, 1), known.shape, ideal=True))
 
 
 def _bound_figures(s: SharingSetting) -> Mapping[str, Enclosure]:
@@ -168,7 +168,7 @@ def _classical(s: SharingSetting) -> float:
 def _one_party(s: SharingSetting) -> list[Event]:
     """T Gaussian steps with Theorem 1's noise, as if it were added in R^N."""
     alone = known_labels(replace(s, M=1))
-    return costly(plan(repaired(alone, _classical(s), s.T), alone.shape))
+    return costly(plan(repaired(alone, _classical(s), s.T), alone.shape, ideal=True))
 
 
 def _composition_figures(s: SharingSetting) -> dict[str, Enclosure]:
@@ -196,7 +196,7 @@ def _multiplier(s: SharingSetting) -> float:
 
 def _repair(s: SharingSetting) -> tuple[Event, ...]:
     known = known_labels(s)
-    return plan(repaired(known, _multiplier(s), s.T), known.shape)
+    return plan(repaired(known, _multiplier(s), s.T), known.shape, ideal=True)
 
 
 def _repair_figures(s: SharingSetting) -> dict[str, Enclosure]:

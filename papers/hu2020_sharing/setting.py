@@ -150,7 +150,7 @@ def repaired(s: SharingSetting, noise_multiplier: float, rounds: int) -> Sharing
 
 def planned_round(s: SharingSetting) -> Sequence[Event]:
     """What a published round lets out or, of x_m, would."""
-    return plan(published(s, 1), s.shape)
+    return plan(published(s, 1), s.shape, ideal=True)
 
 
 def costly(events: Sequence[Event]) -> list[Event]:

@@ -105,7 +105,7 @@ def _minimiser(s: StarSetting) -> PvpAdmm:
 
 
 def _planned_minimiser(s: StarSetting) -> Sequence[Event]:
-    return plan(_minimiser(s), s.shape)
+    return plan(_minimiser(s), s.shape, ideal=True)
 
 
 def _minimiser_attack(case: Case[StarSetting]) -> Attack:

@@ -14,7 +14,7 @@ from ...mechanisms.curators import SamplingCurator
 from ...mechanisms.events import Event
 from ...mechanisms.private_data import PrivateDataset
 from ...mechanisms.protocols import EventList
-from ...mechanisms.sampling import SeededSampler
+from ...mechanisms.sampling import SimulationSampler
 from ...solvers.planning import plan
 from ...solvers.star import PublishedDpAdmm
 from .setting import (
@@ -40,7 +40,7 @@ def _pretrained(s: StarSetting, *, rounds: int, before: int) -> PublishedDpAdmm:
 
 
 def _plan(s: StarSetting) -> tuple[Event, ...]:
-    return plan(_pretrained(s, rounds=min(s.t, PLANNED_ROUNDS), before=1), s.shape)
+    return plan(_pretrained(s, rounds=min(s.t, PLANNED_ROUNDS), before=1), s.shape, ideal=True)
 
 
 def _figures(s: StarSetting) -> dict[str, Enclosure]:
@@ -89,7 +89,7 @@ def _size_of_noise(case: Case[StarSetting]) -> Counterexample | None:
     published = _pretrained(s, rounds=1, before=_ROUNDS)
     sides = [_one_record(s, length) for length in (s.c1, 0.0)]
     distances = [
-        published.pretrained_distance(side, SamplingCurator(EventList(), SeededSampler(0)))
+        published.pretrained_distance(side, SamplingCurator(EventList(), SimulationSampler(0)))
         for side in sides
     ]
     noises = [gaussian_steps(published_run(replace(s, c_w=c)))[0].noise_std for c in distances]
@@ -105,7 +105,7 @@ def _size_of_noise(case: Case[StarSetting]) -> Counterexample | None:
     def rerun(trials: int, seed: int) -> tuple[float, float]:
         rates: list[float] = []
         for number, side in enumerate(sides):
-            curator = SamplingCurator(EventList(), SeededSampler(seed + number), trials=trials)
+            curator = SamplingCurator(EventList(), SimulationSampler(seed + number), trials=trials)
             across = published.solve(side, curator).messages[..., 0, 1]
             rates.append(float(np.mean(np.abs(across) > threshold)))
         return rates[0], rates[1]

@@ -119,7 +119,7 @@ def planned_run(s: StarSetting, multiplier: float) -> list[Event]:
 
 @lru_cache(maxsize=64)
 def _first_rounds(s: StarSetting, multiplier: float) -> tuple[Event, ...]:
-    return plan(algorithm_of(s, s.t, multiplier), s.shape)
+    return plan(algorithm_of(s, s.t, multiplier), s.shape, ideal=True)
 
 
 def small(s: StarSetting) -> StarSetting:

@@ -12,7 +12,7 @@ from ...audits.claims.tuning import Candidate, best_fit, looked_at
 from ...mechanisms.curators import SamplingCurator
 from ...mechanisms.events import Event
 from ...mechanisms.protocols import EventList, FloatArray
-from ...mechanisms.sampling import SeededSampler
+from ...mechanisms.sampling import SimulationSampler
 from ...solvers.centralised import learned_fused_lasso
 from ...solvers.planning import plan
 from .setting import DESIGN, CentralisedSetting, algorithm_of, claim, four_records, theorem_1
@@ -36,7 +36,7 @@ def _dual_figures(_: CentralisedSetting) -> Mapping[str, Enclosure]:
 def _selected(s: CentralisedSetting, rows: FloatArray) -> str:
     """The size of y_T, if A = [W; I] is learned from the records as published."""
     dataset = records_of(rows, np.ones(len(rows)))
-    curator = SamplingCurator(EventList(), SeededSampler(0))
+    curator = SamplingCurator(EventList(), SimulationSampler(0))
     learned = learned_fused_lasso(dataset, curator, penalty=s.alpha, noise_multiplier=None)
     return f"y_T has {len(learned.a)} coordinates"
 
@@ -61,7 +61,7 @@ def _candidates(s: CentralisedSetting) -> dict[str, Candidate]:
 def _tuned(s: CentralisedSetting) -> tuple[Event, ...]:
     """Section V-B's procedure: run with several step sizes, look at the fit, keep the best."""
     reason = "eta and T are chosen for each data set by results on it (section V-B)"
-    return plan(looked_at(_candidates(s), reason=reason, round=s.T + 1), s.shape)
+    return plan(looked_at(_candidates(s), reason=reason, round=s.T + 1), s.shape, ideal=True)
 
 
 def _best_candidate(case: Case[CentralisedSetting]) -> Counterexample | None:

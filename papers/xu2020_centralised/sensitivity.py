@@ -53,7 +53,7 @@ def _opposite_gradients(s: CentralisedSetting) -> Counterexample:
     """One noisy gradient with noise c/n, which would be 1-GDP if c/n were the sensitivity."""
     pair = four_records(_replaced(s))
     solve = _half_noise(s).solve
-    mu = guarantee(plan(solve, pair.dataset.shape), delta=s.delta).mu
+    mu = guarantee(plan(solve, pair.dataset.shape, ideal=True), delta=s.delta).mu
     allowed = delta_from_epsilon(mu_squared=1, epsilon=1).upper_float
     return likelihood_event(solve, pair, mu=mu, epsilon=Enclosure.of(1), delta=allowed)
 
@@ -72,7 +72,7 @@ def _with_longer_rows(s: CentralisedSetting) -> CentralisedSetting:
 def _raw_rows(s: CentralisedSetting) -> list[Event]:
     """The noisy gradients on rows as they come, with the noise of Theorem 1 for c."""
     (bound, *_) = gaussian_steps(gradients(s))
-    events = plan(algorithm_of(s, 1.0), _with_longer_rows(s).shape)
+    events = plan(algorithm_of(s, 1.0), _with_longer_rows(s).shape, ideal=True)
     return [
         replace(event, mechanism=GaussianStep(step.sensitivity, bound.noise_std))
         for event, step in zip(events, gaussian_steps(events), strict=True)

@@ -120,7 +120,7 @@ def theorem_1(s: CentralisedSetting) -> float:
 
 
 def published_run(s: CentralisedSetting) -> tuple[Event, ...]:
-    return plan(PublishedCentralisedDpAdmm(algorithm_of(s, theorem_1(s))), s.shape)
+    return plan(PublishedCentralisedDpAdmm(algorithm_of(s, theorem_1(s))), s.shape, ideal=True)
 
 
 def gradients(s: CentralisedSetting) -> list[Event]:

@@ -10,7 +10,7 @@ from ...audits.claims.auditor import EpsilonPromise
 from ...audits.claims.claim import Counterexample
 from ...mechanisms.curators import SamplingCurator
 from ...mechanisms.protocols import EventList, FloatArray
-from ...mechanisms.sampling import SeededSampler
+from ...mechanisms.sampling import SimulationSampler
 from ...solvers.centralised import PublishedCentralisedDpAdmm
 from ...solvers.losses import Logistic
 from .setting import DESIGN, CentralisedSetting, algorithm_of, claim, published_run, stated
@@ -43,7 +43,7 @@ def _unit_noise(s: CentralisedSetting, records: int) -> PublishedCentralisedDpAd
 def _raw_dual(s: CentralisedSetting, side: int) -> FloatArray:
     """u_0 of the pair whose last row turns."""
     rows, labels = TURNED[side]
-    curator = SamplingCurator(EventList(), SeededSampler(0))
+    curator = SamplingCurator(EventList(), SimulationSampler(0))
     return _unit_noise(s, len(rows)).initial_dual(records_of(rows, labels), curator, DESIGN)
 
 
@@ -56,7 +56,7 @@ def _first_clip(s: CentralisedSetting, side: int) -> FloatArray:
 def _observed(s: CentralisedSetting, side: int, *, trials: int, seed: int) -> FloatArray:
     """What the event is about, in every trial: y_1 for T = 1, nu·k_1 for T = 2."""
     rows, labels = (FLIPPED if s.T == 1 else TURNED)[side]
-    curator = SamplingCurator(EventList(), SeededSampler(seed), trials=trials)
+    curator = SamplingCurator(EventList(), SimulationSampler(seed), trials=trials)
     y = _unit_noise(s, len(rows)).solve(records_of(rows, labels), curator).y
     y = np.broadcast_to(y, (trials, y.shape[-1]))
     return y if s.T == 1 else split_statistic(y, s.lambda1 / s.rho)[:, None]

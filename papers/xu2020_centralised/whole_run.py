@@ -77,7 +77,7 @@ def _accelerated(s: CentralisedSetting) -> CentralisedDpAdmm:
 
 
 def _accelerated_run(s: CentralisedSetting) -> tuple[Event, ...]:
-    return plan(_accelerated(s), null(s).shape)
+    return plan(_accelerated(s), null(s).shape, ideal=True)
 
 
 def _multiplier(s: CentralisedSetting) -> float:
@@ -85,7 +85,7 @@ def _multiplier(s: CentralisedSetting) -> float:
 
 
 def _repaired(s: CentralisedSetting) -> tuple[Event, ...]:
-    return plan(algorithm_of(s, _multiplier(s)), s.shape)
+    return plan(algorithm_of(s, _multiplier(s)), s.shape, ideal=True)
 
 
 def _repaired_figures(s: CentralisedSetting) -> dict[str, Enclosure]:

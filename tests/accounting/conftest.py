@@ -33,6 +33,7 @@ from dpledger.mechanisms.sensitivity import (
     label_dual,
     linearly_mapped,
     mean_of_bounded,
+    rounded_to_lattice,
     scaled,
     strongly_convex_argmin,
     sum_of_bounded,
@@ -101,6 +102,13 @@ def _examples() -> dict[str, Callable[[], Certificate]]:
         "vertical": lambda: certify([event(GaussianStep(vertical(ZERO), 40.0))], delta=1e-5),
         "repeated": lambda: certify([event(Repeated(mean, 7)), event(mean)], delta=1e-9),
         "group": lambda: certify([event(mean)], delta=1e-5, group=3),
+        "on lattices": lambda: certify(
+            [
+                event(GaussianStep(rounded_to_lattice(every_rule(REPLACE), Fraction(1, 9), 7), 30)),
+                event(LaplaceStep(rounded_to_lattice(pure, Fraction(1, 2**40), 9), 8.0)),
+            ],
+            delta=1e-5,
+        ),
         "every noise": lambda: certify(
             [
                 event(LaplaceStep(pure, 8.0)),

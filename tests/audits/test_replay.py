@@ -27,7 +27,7 @@ from dpledger.mechanisms import (
     PrivateDataset,
     ReplayCurator,
     SamplingCurator,
-    SeededSampler,
+    SimulationSampler,
 )
 from dpledger.solvers.losses import LinearLoss, Logistic
 from dpledger.solvers.star import DpAdmm, PvpAdmm
@@ -138,7 +138,7 @@ def replayed(solve, pair, *, size, seed=42):
     """Return the scores of the attack's two worlds by the definition: a run and two replays."""
     found = []
     for world, ran in enumerate((pair.dataset, pair.neighbour)):
-        sampler = SeededSampler.stream(seed, world, 0, bits=BitGenerator.SFC64)
+        sampler = SimulationSampler.stream(seed, world, 0, bits=BitGenerator.SFC64)
         run = SamplingCurator(EventList(), sampler, trials=size, record=True)
         solve(ran, run)
         densities = []

@@ -32,6 +32,7 @@ from dpledger.mechanisms import (
     declared,
 )
 from dpledger.mechanisms.curators import noise_std_for
+from dpledger.mechanisms.lattice import on_lattice
 from dpledger.mechanisms.rounding import exact
 from dpledger.solvers.losses import Logistic
 
@@ -89,9 +90,9 @@ class Spy:
         assert token == 42
         self.calls.append("commit")
 
-    def standard_normal(self, shape: tuple[int, ...]) -> np.ndarray:
+    def gaussian(self, value: np.ndarray, noise_std: float) -> np.ndarray:
         self.calls.append("draw")
-        return np.zeros(shape)
+        return np.array(value)
 
 
 def sensitive(value: Any = None, *, bound: float = 0.5) -> Sensitive:
@@ -112,7 +113,8 @@ def test_the_event_is_reserved_before_the_draw_and_committed_after() -> None:
     release(SamplingCurator(spy, spy), sensitive(), noise_std=3.0)
     assert spy.calls == ["reserve", "draw", "commit"]
     ((events, provenance),) = spy.seen
-    assert [e.mechanism for e in events] == [GaussianStep(sensitive().sensitivity, 3.0)]
+    priced = on_lattice(sensitive().sensitivity, scale=3.0, dimension=6)
+    assert [e.mechanism for e in events] == [GaussianStep(priced, 3.0)]
     assert events[0].context.parties == PARTIES
     assert events[0].context.audience is Audience.SERVER
     assert provenance == spy.provenance
@@ -210,8 +212,8 @@ def test_a_message_is_the_value_plus_scaled_noise_of_the_seed() -> None:
     content = release(
         SamplingCurator(EventList(), SeededSampler(5), trials=7), sensitive(), noise_std=2.5
     )
-    noise = SeededSampler(5).standard_normal((7, 2, 3))
-    np.testing.assert_allclose(content, np.arange(6.0).reshape(2, 3) + 2.5 * noise, rtol=1e-15)
+    noise = SeededSampler(5).gaussian(np.zeros((7, 2, 3)), 1.0)
+    np.testing.assert_allclose(content, np.arange(6.0).reshape(2, 3) + 2.5 * noise, atol=1e-12)
 
 
 def test_every_trial_and_party_has_its_own_noise() -> None:

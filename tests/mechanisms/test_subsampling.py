@@ -42,6 +42,7 @@ from dpledger.mechanisms import (
     concatenate_disjoint,
 )
 from dpledger.mechanisms.rounding import exact
+from dpledger.mechanisms.sensitivity import Sensitivity, float_up, root_up
 from dpledger.mechanisms.subsampling import alternatives
 from dpledger.solvers import Logistic
 
@@ -159,6 +160,14 @@ def test_empty_batches_are_refused() -> None:
         FixedBatch(0)
 
 
+def before_lattice(sensitivity: Sensitivity) -> float:
+    """Return the bound of a released part before rounding to the lattice was priced."""
+    assert sensitivity.derivation.rule == "lattice"
+    (premise,) = sensitivity.derivation.premises
+    assert premise.squared < sensitivity.squared
+    return float_up(root_up(premise.squared))
+
+
 def planned_parts(
     make: Callable[[PrivateDataset, Curator], Sensitive], adjacency: Adjacency = ZERO
 ) -> tuple[object, float, float]:
@@ -167,9 +176,9 @@ def planned_parts(
     curator.release(made, round=1, release="x", noise_std=1.0)
     match curator.events[0].mechanism:
         case GaussianMixtureStep() as step:
-            return type(step), step.constant.value, step.sampled.value
+            return type(step), before_lattice(step.constant), before_lattice(step.sampled)
         case PoissonSampled() | SampledWithoutReplacement() as step:
-            return type(step), 0.0, step.event.sensitivity.value
+            return type(step), 0.0, before_lattice(step.event.sensitivity)
     raise AssertionError(curator.events)
 
 

@@ -14,7 +14,7 @@ from dpledger.audits.claims.attack import counted_bound
 from dpledger.audits.claims.mixture_pair import MixturePair
 from dpledger.mechanisms.curators import SamplingCurator
 from dpledger.mechanisms.protocols import EventList
-from dpledger.mechanisms.sampling import SeededSampler
+from dpledger.mechanisms.sampling import SimulationSampler
 from dpledger.papers import audit, find
 from dpledger.papers.ding2019_stochastic import PAPER, PsSetting
 from dpledger.papers.ding2019_stochastic.constant import necessary_c, worst_pair
@@ -299,7 +299,7 @@ def test_ps3_full_gradients_are_the_published_algorithm_on_linear_losses() -> No
     rounds = stochastic_rounds(setting, 3, 4)
     data = linear_pair(setting).dataset
     states = [
-        algorithm.solve(data, SamplingCurator(EventList(), SeededSampler(1), trials=6))
+        algorithm.solve(data, SamplingCurator(EventList(), SimulationSampler(1), trials=6))
         for algorithm in (
             PublishedPsAdmm(rounds, 0.0),
             PsAdmm(rounds, 0.0, PrintedWeights()),

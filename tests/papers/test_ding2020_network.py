@@ -16,7 +16,7 @@ from dpledger.audits.claims.gaussian_event import shift_event
 from dpledger.mechanisms import Audience, Context, Event
 from dpledger.mechanisms.curators import SamplingCurator
 from dpledger.mechanisms.protocols import EventList
-from dpledger.mechanisms.sampling import SeededSampler
+from dpledger.mechanisms.sampling import SimulationSampler
 from dpledger.papers import audit, find
 from dpledger.papers.ding2020_network import PAPER, PrSetting, exact_periodic
 from dpledger.solvers.decentralised import published_noise_multiplier
@@ -252,7 +252,7 @@ def test_pr9_a_step_that_overshoots_is_a_minimiser_to_its_tolerance() -> None:
 
 def test_pr9_the_attacked_step_ends_at_gradient_norm_tau() -> None:
     events = EventList()
-    curator = SamplingCurator(events, SeededSampler(1), record=True, trials=2000)
+    curator = SamplingCurator(events, SimulationSampler(1), record=True, trials=2000)
     attack = replayed("PR-9", "D=50")
     attack.solve(attack.pair.dataset, curator)
     (message,) = curator.transcript

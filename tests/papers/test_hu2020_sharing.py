@@ -11,7 +11,7 @@ from dpledger.audits.claims.attack import Attack, promised_by_mu
 from dpledger.audits.claims.confirmations import known
 from dpledger.audits.falsifier import ReplacedRecord, SensitivityLemma, Table, falsify
 from dpledger.audits.neighbours import NeighbourPair
-from dpledger.mechanisms import Adjacency, SamplingCurator, SeededSampler
+from dpledger.mechanisms import Adjacency, SamplingCurator, SimulationSampler
 from dpledger.mechanisms.ball_ridge import BallRidge
 from dpledger.mechanisms.protocols import EventList, FloatArray
 from dpledger.mechanisms.sensitivity import vertical_predictions
@@ -213,7 +213,7 @@ def test_the_worst_records_move_scores_by_nearly_the_sensitivity(zero_out: bool)
     )
     scores: list[FloatArray] = []
     for side in (pair.dataset, pair.neighbour):
-        curator = SamplingCurator(EventList(), SeededSampler(0))
+        curator = SamplingCurator(EventList(), SimulationSampler(0))
         predicted = side.predictions("party 0", problem)
         found = curator.release_unprotected(predicted, reason="test", round=1, release="scores")
         scores.append(found.ravel())

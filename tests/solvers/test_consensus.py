@@ -31,6 +31,7 @@ from dpledger.mechanisms import (
     ReplayCurator,
     SamplingCurator,
     SeededSampler,
+    Sensitivity,
 )
 from dpledger.solvers import (
     PER_PARTY,
@@ -135,6 +136,12 @@ def test_agents_with_duals_linearised_at_the_consensus_make_the_same_models() ->
         assert np.abs(w - model).max() < 1e-12
 
 
+def before_lattice(sensitivity: Sensitivity) -> Fraction:
+    """Return the squared bound of a released value before rounding to its noise's lattice."""
+    assert sensitivity.derivation.rule == "lattice"
+    return sensitivity.derivation.premises[0].squared
+
+
 @pytest.mark.parametrize("share", [0.01, 0.1, 0.5])
 def test_a_metric_takes_its_share_of_the_budget(share: float) -> None:
     solver = replace(PLAIN, metric=replace(CENTRING, share=share))
@@ -142,11 +149,12 @@ def test_a_metric_takes_its_share_of_the_budget(share: float) -> None:
     solver.solve(PrivateDataset.planned(private().shape), plan)
     first, *rounds = (event.mechanism for event in plan.events)
     assert isinstance(first, GaussianStep)
-    assert first.sensitivity.root == Fraction(2, RECORDS // PARTIES)
+    assert before_lattice(first.sensitivity) == Fraction(2, RECORDS // PARTIES) ** 2
     for step in rounds:
         assert isinstance(step, GaussianStep)
         # 2·(1/2)·radius/n
-        assert step.sensitivity.root == Fraction(0.6) / (RECORDS // PARTIES)
+        bound = Fraction(0.6) / (RECORDS // PARTIES)
+        assert before_lattice(step.sensitivity) == bound**2
     total = composed(plan.events).mu_squared.upper_float
     rest = PLAIN.rounds / PLAIN.noise_multiplier**2
     assert total == pytest.approx(rest / (1.0 - share), rel=1e-9)

@@ -23,6 +23,7 @@ _L2_ONLY = MEANS | {
     "concatenation",
     "vertical-predictions",
     "label-dual",
+    "lattice",
 }
 _Premises = tuple[Fraction, ...]
 
@@ -84,7 +85,7 @@ _REPLACE_OR_RESIZE = _REPLACE | {Adjacency.ADD_REMOVE_ONE}
 
 def _whole(count: Fraction) -> None:
     if count.denominator != 1 or count < 1:
-        raise RuleViolation(f"Expected count={count} in 1, 2, ...")
+        raise RuleViolation(f"Expected a count or dimension={count} in 1, 2, ...")
 
 
 @rule("declared", source="an assumption, listed in every certificate")
@@ -298,6 +299,51 @@ def _label_dual(
     return (moved + 2 * tolerance) ** 2
 
 
+@rule("lattice", source="the triangle inequality")
+def _lattice(
+    adjacency: Adjacency,
+    squared: Fraction,
+    *,
+    distance: Fraction,
+    dimension: Fraction,
+    u: Fraction,
+    w: Fraction,
+) -> Fraction:
+    """A value rounded to a lattice, coordinate by coordinate; witnesses keep it rational.
+
+    Sens(f, Δ²)    |f̂_i - f_i| ≤ h in d coordinates    u² ≥ Δ²    w² ≥ (2h)²d    u, w ≥ 0    l2 norm
+    ---------------------------------------------------------------------------------------  lattice
+    Sens(f̂, (u+w)²)
+    """
+    _nonnegative(distance=distance, u=u, w=w)
+    _whole(dimension)
+    if u**2 < squared or w**2 < (2 * distance) ** 2 * dimension:
+        raise RuleViolation(f"Expected larger witnesses than u={u} and w={w}.")
+    return (u + w) ** 2
+
+
+@rule("lattice-l1", source="the triangle inequality")
+def _lattice_l1(
+    adjacency: Adjacency,
+    squared: Fraction,
+    *,
+    distance: Fraction,
+    dimension: Fraction,
+    u: Fraction,
+) -> Fraction:
+    """A value rounded to a lattice, coordinate by coordinate, in any norm up to l1.
+
+    Sens(f, Δ²)    |f̂_i - f_i| ≤ h in d coordinates    u² ≥ Δ²    u ≥ 0
+    ----------------------------------------------------------------------  lattice-l1
+    Sens(f̂, (u + 2hd)²)
+    """
+    _nonnegative(distance=distance, u=u)
+    _whole(dimension)
+    if u**2 < squared:
+        raise RuleViolation(f"Expected a larger witness than u={u}.")
+    return (u + 2 * distance * dimension) ** 2
+
+
 _STEPS: dict[str, Callable[..., Fraction]] = {
     "declared": _declared,
     "mean-of-bounded": _mean_of_bounded,
@@ -311,4 +357,6 @@ _STEPS: dict[str, Callable[..., Fraction]] = {
     "disjoint": _disjoint,
     "vertical-predictions": _vertical_predictions,
     "label-dual": _label_dual,
+    "lattice": _lattice,
+    "lattice-l1": _lattice_l1,
 }

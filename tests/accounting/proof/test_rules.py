@@ -134,6 +134,22 @@ LABELS = (
 )
 
 
+HALF, SIX, TWO = ("distance", Fraction(1, 2)), ("dimension", Fraction(6)), ("u", Fraction(2))
+LATTICE = (HALF, SIX, TWO, ("w", Fraction(3)))
+
+
+def test_rounding_to_a_lattice_moves_as_its_rules_say():
+    # each of six coordinates moves by 1/2 at either end: √6 <= 3 in l2, 6 in l1
+    for right in (
+        lie("lattice", 25, LATTICE, (ONE,)),
+        lie("lattice-l1", 64, LATTICE[:3], (ONE,), norm=Norm.L1),
+    ):
+        assert derive(right).squared == right.squared
+        step = GaussianStep if right.norm is Norm.L2 else LaplaceStep
+        written_down = mechanism_to_json(step(right, 1.0))["sensitivity"]
+        assert checker._sensitivity(written_down).squared == right.squared
+
+
 def test_vertical_data_move_as_their_rules_say():
     assert derive(lie("vertical-predictions", 9, VERTICAL)).squared == 9
     halved = lie("vertical-predictions", Fraction(9, 4), VERTICAL, adjacency=ZERO)
@@ -173,6 +189,17 @@ def test_vertical_data_move_as_their_rules_say():
         lie("label-dual", 3, LABELS),
         lie("label-dual", 9, LABELS, adjacency=ADD),
         lie("label-dual", Fraction(1, 2), LABELS, adjacency=ZERO),
+        lie("lattice", 24, LATTICE, (ONE,)),
+        lie("lattice", 25, LATTICE, (ONE,), norm=Norm.L1),
+        lie("lattice", 25, LATTICE),
+        lie("lattice", 25, (*LATTICE[:2], ("u", Fraction(1, 2)), LATTICE[3]), (ONE,)),
+        lie("lattice", 25, (*LATTICE[:3], ("w", Fraction(2))), (ONE,)),
+        lie("lattice", 25, (*LATTICE[:3], ("w", Fraction(-3))), (ONE,)),
+        lie("lattice", 25, (HALF, ("dimension", Fraction(1, 2)), *LATTICE[2:]), (ONE,)),
+        lie("lattice-l1", 63, LATTICE[:3], (ONE,), norm=Norm.L1),
+        lie("lattice-l1", 64, (HALF, SIX, ("u", Fraction(1, 2))), (ONE,), norm=Norm.L1),
+        lie("lattice-l1", 64, (("distance", Fraction(-1)), SIX, TWO), (ONE,), norm=Norm.L1),
+        lie("lattice-l1", 64, (HALF, ("dimension", Fraction(0)), TWO), (ONE,), norm=Norm.L1),
         lie("wishful", 1),
         lie(
             "strongly-convex-argmin",

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dpledger.audits.trials.code import code_digest as digest_of_rooms
-from dpledger.mechanisms import SeededSampler
+from dpledger.mechanisms import SimulationSampler
 from dpledger.mechanisms.errors import InvalidParameter
 from dpledger.papers.experiments import Cell, Experiment, Kind, Plan
 from dpledger.papers.harness import store as storing
@@ -71,7 +71,7 @@ def test_a_half_written_result_is_never_read(tiny: Experiment, tmp_path: Path) -
     store, one = Store(tmp_path, seed=0), tiny.cells(True)[0]
     (tmp_path / "0123.4567").write_text('{"rounds":')
     assert store.trace(one, 0) is None
-    store.keep(one, 0, one.task.run(split_seed=0, sampler=SeededSampler(0)))
+    store.keep(one, 0, one.task.run(split_seed=0, sampler=SimulationSampler(0)))
     assert store.trace(one, 0) is not None
     assert store.trace(one, 1) is None
     assert Store(tmp_path, seed=1).trace(one, 0) is None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from dpledger.mechanisms import Adjacency, SeededSampler
+from dpledger.mechanisms import Adjacency, SimulationSampler
 from dpledger.mechanisms.errors import InvalidParameter
 from dpledger.papers.ding2019_stochastic.experiment import PsMethod
 from dpledger.papers.ding2020_network.experiment import PrMethod
@@ -180,7 +180,7 @@ def test_repaired_pr_admm_at_a_tenth_keeps_the_accuracy_of_no_privacy() -> None:
         task = Training(source=BINARY, method=PrMethod(kind=kind, epsilon=0.1), parties=5)
         privacy = task.privacy()
         assert kind is Kind.NON_PRIVATE or (privacy.certified or 1.0) <= 0.1
-        runs = [task.run(split_seed=seed, sampler=SeededSampler(seed)) for seed in range(5)]
+        runs = [task.run(split_seed=seed, sampler=SimulationSampler(seed)) for seed in range(5)]
         means[kind] = fmean(trace.values["accuracy"][-1] for trace in runs)
     majority = fmean(float((BINARY.split(seed)[1].labels < 0).mean()) for seed in range(5))
     # it has learnt: without this an answer of "no" to everybody would do

@@ -6,7 +6,8 @@ normal numbers. A handful of exact tests sees noise that is too small, reused, d
 that starts again, correlated between rounds, parties or coordinates, or of another law; one run is
 enough. No attack on the output is asked: noise may be wrong where no attack shows it yet.
 
->>> drawn = [Residual(np.random.default_rng(seed).normal(size=(2, 50)), "x") for seed in range(9)]
+>>> generator = np.random.default_rng([7, 11])
+>>> drawn = [Residual(generator.normal(size=(2, 50)), "x") for _ in range(9)]
 >>> noise_tests([drawn], level=0.01).refuted
 False
 >>> noise_tests([[drawn[0]] * 9], level=0.01).refuted

@@ -7,6 +7,7 @@ import click
 from ..audits.report.outline import visible
 from ..mechanisms.errors import DpledgerError
 from .attack import attack
+from .audit import audit
 from .calibrate import calibrate
 from .claims import claims
 from .crosscheck import crosscheck
@@ -38,6 +39,7 @@ def main() -> None:
 
 for _command in (
     attack,
+    audit,
     calibrate,
     claims,
     crosscheck,

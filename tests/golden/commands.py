@@ -173,6 +173,8 @@ CALLS: dict[str, str] = {
         f"membership --model own.py:memory {OWN} --target worst --json"
     ),
     "membership of nothing": "membership --json",
+    "plan of a one-run audit": "audit one-run --canaries 200 --mu 1 --delta 1e-5 --json",
+    "one-run audit of nothing": "audit one-run --mu 1 --delta 1e-5",
     "claims list": "claims list --json",
     "claims list one": "claims list H-3 --json",
     "claims list an unknown one": "claims list H-99 --json",

@@ -1,9 +1,10 @@
-"""Mean gradients of centred rows: a public centre is taken off every row, and what is left is cut.
+"""Mean gradients of centred, scaled rows: a public centre is taken off, and what is left is cut.
 
 Rows that are not centred share one long direction, their mean, and so does every gradient. With a
 public centre near the mean, rows are shorter: cut to a smaller public radius, their gradients have
-a smaller sensitivity in every direction. Both steps look at one record only. The centre may be a
-released message; the radius is fixed beforehand.
+a smaller sensitivity in every direction. Columns may be scaled before the cut, by public numbers.
+All this looks at one record only. Centre and scale may be functions of released messages; the
+radius is fixed beforehand.
 
 A row of zeros is nobody's: it is a null record, as everywhere, and adds nothing.
 
@@ -17,22 +18,30 @@ A row of zeros is nobody's: it is a null record, as everywhere, and adds nothing
 0.1
 """
 
-from dataclasses import dataclass
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import cast
 
 import numpy as np
+from scipy import sparse
 
 from . import rounding as rounded
 from .clipping import HEADROOM, largest_entry
 from .errors import InvalidParameter, require_positive
 from .private_data import PrivateDataset, _times, _weighted, _weighted_rounding
 from .protocols import FloatArray, Loss
-from .records import Records, combined, record_slopes
+from .records import Records, _Dense, _Sparse, combined, record_slopes
 from .sensitive import Sensitive
 from .sensitivity import Sensitivity, mean_of_bounded
 
-__all__ = ["CentredRows"]
+__all__ = ["LARGEST_SCALE", "CentredRows"]
+
+LARGEST_SCALE = 64.0
+"""Of radius/row_bound: a column is not scaled up by more, so that rounding has a bound that a plan
+knows."""
 
 _LEAST_RADIUS = 2.0**-6
 """Of the row bound. Lengths of centred rows are roots of differences of squares, whose rounding is
@@ -40,17 +49,25 @@ below a 1e-8th of such a radius: far inside the headroom of cut rows."""
 
 
 class CentredRows:
-    """A data set's rows less a public centre, cut to a radius; answers with `Sensitive` values.
+    """A data set's rows less a public centre, scaled, cut to a radius; answers as `Sensitive`.
 
     Args:
         dataset: the records.
         centre: public, of shape (..., d), no longer than twice the row bound.
         radius: l2 bound on a centred row, at least a 64th of the row bound.
+        scale: public factors of the columns, of shape (..., d), in (0, 64·radius/row_bound].
     """
 
-    __slots__ = ("_centre", "_dataset", "_radius")
+    __slots__ = ("_centre", "_dataset", "_radius", "_scale", "_views")
 
-    def __init__(self, dataset: PrivateDataset, centre: FloatArray, *, radius: float) -> None:
+    def __init__(
+        self,
+        dataset: PrivateDataset,
+        centre: FloatArray,
+        *,
+        radius: float,
+        scale: FloatArray | None = None,
+    ) -> None:
         bound, features = dataset.shape.row_bound, dataset.shape.features
         require_positive("radius", radius)
         if radius < bound * _LEAST_RADIUS:
@@ -60,7 +77,14 @@ class CentredRows:
         longest = largest_entry(np.linalg.norm(centre, axis=-1))
         if not longest <= 2.0 * bound:
             raise InvalidParameter("|centre|", longest, f"at most 2·row_bound={2.0 * bound}")
-        self._dataset, self._centre, self._radius = dataset, centre, radius
+        if scale is not None:
+            most = LARGEST_SCALE * radius / bound
+            if scale.shape[-1:] != (features,):
+                raise InvalidParameter("scale.shape", scale.shape, f"(..., {features})")
+            if not (scale.min() > 0.0 and scale.max() <= most):
+                raise InvalidParameter("scale", (scale.min(), scale.max()), f"in (0, {most}]")
+        self._dataset, self._centre, self._radius, self._scale = dataset, centre, radius, scale
+        self._views: dict[tuple[int, int | None], tuple[Records, _Centred]] = {}
 
     def gradient_bound(self, loss: Loss) -> Fraction:
         """Return G: no centred record's gradient of `loss` is longer."""
@@ -86,7 +110,6 @@ class CentredRows:
         shape = self._dataset.shape
         width = shape.parameters(loss)
         point = shape.point("w", w, width)
-        centre = shape.point("centre", self._centre[..., None, :], shape.features)
         if weights is None:
             sensitivity = mean_of_bounded(self.gradient_bound(loss), shape.count, shape.adjacency)
         else:
@@ -94,40 +117,86 @@ class CentredRows:
 
         def mean(records: Records, rows: slice) -> FloatArray:
             # scores and sums of products are all that gradients ask of records
-            view = cast("Records", _centred(records, centre[..., rows, :], self._radius))
+            view = cast("Records", self._view(records, rows))
             found = combined(view, record_slopes(view, loss, point[..., rows, :]))
             found /= records.counts[:, None]
             return _times(weights, rows, found)
 
-        rounding = _weighted_rounding(self._rounding(loss, width), weights, width)
-        return self._dataset._sensitive(sensitivity, rounding, width, mean)
+        # a record's slope, cut and shrunk as computed, is what the exact mean is about
+        slope, length = Fraction(loss.derivative_bound), self._length()
+        shift = rounded.scaled(rounded.mean(slope, loss.outputs), 2 * length, width=width)
+        rounding = rounded.joined(rounded.mean(slope * length, width), shift)
+        return self._sensitive(sensitivity, rounding, weights, width, mean)
 
-    def _rounding(self, loss: Loss, width: int) -> rounded.Rounding:
-        """Return the bounds of a mean of rows times slopes, less that of slopes times the centre.
+    def mean_squares(self, *, weights: FloatArray | None = None) -> Sensitive:
+        """Return each party's mean of squared entries of rows, of shape (P, d).
 
-        A record's slope, cut and shrunk as computed, is what the exact mean is about.
+        A row's squares are a vector no longer than the radius squared.
         """
-        slope, length = (
-            Fraction(loss.derivative_bound),
-            Fraction(float(self._dataset.shape.row_bound)),
-        )
-        slopes = rounded.mean(slope, loss.outputs)
-        shift = rounded.scaled(slopes, 2 * length, width=width)
-        return rounded.joined(rounded.mean(slope * length, width), shift)
+        shape, bound = self._dataset.shape, Fraction(float(self._radius)) ** 2
+        derived = {n: mean_of_bounded(bound, n, shape.adjacency) for n in set(shape.counts)}
+        if weights is None:
+            sensitivity = derived[shape.count]
+        else:
+            sensitivity = _weighted(tuple(derived[n] for n in shape.counts), weights)
+
+        def mean(records: Records, rows: slice) -> FloatArray:
+            found = self._view(records, rows).squares() / records.counts[:, None]
+            return _times(weights, rows, found)
+
+        # (a - m)² = a² - 2 a m + m², term by term
+        length, width = self._length(), shape.features
+        one = rounded.mean(Fraction(1), 1)
+        linear = rounded.scaled(rounded.mean(length, width), 4 * length, width=width)
+        constant = rounded.scaled(one, 4 * length**2, width=width)
+        quadratic = rounded.mean(length**2, width)
+        rounding = rounded.joined(rounded.joined(quadratic, linear), constant)
+        return self._sensitive(sensitivity, rounding, weights, width, mean)
+
+    def _length(self) -> Fraction:
+        """Return a bound on a scaled row as it was, whatever the scale will be."""
+        if self._scale is None:
+            return Fraction(float(self._dataset.shape.row_bound))
+        return Fraction(LARGEST_SCALE) * Fraction(float(self._radius))
+
+    def _sensitive(
+        self,
+        sensitivity: Sensitivity,
+        rounding: rounded.Rounding,
+        weights: FloatArray | None,
+        width: int,
+        mean: Callable[[Records, slice], FloatArray],
+    ) -> Sensitive:
+        bounds = _weighted_rounding(rounding, weights, width)
+        return self._dataset._sensitive(sensitivity, bounds, width, mean)
+
+    def _view(self, records: Records, rows: slice) -> _Centred:
+        """Return the records as centred, which is found once for all points."""
+        key = (id(records), rows.start)
+        if key not in self._views:
+            shape = self._dataset.shape
+            centre = shape.point("centre", self._centre[..., None, :], shape.features)
+            scale = np.ones(shape.features) if self._scale is None else self._scale
+            spread = shape.point("scale", scale[..., None, :], shape.features)
+            view = _centred(records, centre[..., rows, :], spread[..., rows, :], self._radius)
+            self._views[key] = (records, view)
+        return self._views[key][1]
 
 
 @dataclass(frozen=True, slots=True)
 class _Centred:
-    """Records whose row a is shrink·(a - centre): what scores and sums of products need.
+    """Records whose row a is shrink·scale·(a - centre): what scores and sums of products need.
 
     Args:
         records: as held.
         centre: of shape (..., P, d).
+        scale: of shape (..., P, d).
         shrink: a factor a record, 0 for null records, of shape (..., *layout).
     """
 
     records: Records
     centre: FloatArray
+    scale: FloatArray
     shrink: FloatArray
 
     @property
@@ -136,8 +205,9 @@ class _Centred:
 
     def scores(self, w: FloatArray) -> FloatArray:
         """Return <row, w> for each record, w of shape (..., P, d), in the layout."""
-        shift = np.einsum("...pd,...pd->...p", self.centre, w)
-        found = self.records.scores(w) - _spread(self.records, shift)
+        scaled = self.scale * w
+        shift = np.einsum("...pd,...pd->...p", self.centre, scaled)
+        found = self.records.scores(scaled) - _spread(self.records, shift)
         found *= self.shrink
         return found
 
@@ -145,17 +215,36 @@ class _Centred:
         """Return each party's sum of slope times row, of shape (..., P, d)."""
         shrunk = slopes * self.shrink
         sums = self.records.combined(shrunk)
-        sums -= _gathered(self.records, shrunk)[..., None] * self.centre
-        return sums
+        sums = sums - _gathered(self.records, shrunk)[..., None] * self.centre
+        return np.asarray(sums * self.scale)
+
+    def squares(self) -> FloatArray:
+        """Return each party's sum of squared entries, of shape (..., P, d)."""
+        weight = self.shrink**2
+        found = _squared(self.records).combined(weight)
+        found = found - 2.0 * self.centre * self.records.combined(weight)
+        found = found + self.centre**2 * _gathered(self.records, weight)[..., None]
+        return np.asarray(self.scale**2 * found)
 
 
-def _centred(records: Records, centre: FloatArray, radius: float) -> _Centred:
-    own, size = records.norms**2, np.einsum("...pd,...pd->...p", centre, centre)
-    inner = records.scores(centre)
-    squares = own - 2.0 * inner + _spread(records, size)
-    lengths = np.sqrt(np.maximum(squares, 0.0))
+def _centred(records: Records, centre: FloatArray, scale: FloatArray, radius: float) -> _Centred:
+    squared = scale**2
+    own = _squared(records).scores(np.broadcast_to(squared, centre.shape))
+    inner = records.scores(squared * centre)
+    size = np.einsum("...pd,...pd->...p", squared * centre, centre)
+    lengths = np.sqrt(np.maximum(own - 2.0 * inner + _spread(records, size), 0.0))
     limit = radius * HEADROOM
-    return _Centred(records, centre, (own > 0.0) * (limit / np.maximum(lengths, limit)))
+    shrink = (records.norms > 0.0) * (limit / np.maximum(lengths, limit))
+    return _Centred(records, centre, scale, shrink)
+
+
+def _squared(records: Records) -> Records:
+    """Return records whose rows' entries are squared."""
+    if isinstance(records, _Dense):
+        return replace(records, rows=np.square(records.rows))
+    assert isinstance(records, _Sparse)
+    blocks = records.blocks.power(2)
+    return replace(records, blocks=blocks, transposed=sparse.csr_array(blocks.T))
 
 
 def _spread(records: Records, values: FloatArray) -> FloatArray:

@@ -9,6 +9,7 @@ from .centralised import (
 )
 from .consensus import Centring, ConsensusDpAdmm, ConsensusState, Output
 from .decentralised import NetworkState, PrAdmm, PublishedPrAdmm, published_noise_multiplier
+from .defaults import consensus_defaults
 from .dual_perturbation import PublishedDvpAdmm, exact_minimiser_epsilon
 from .fused_lasso import Constraint, fused_lasso, inverse_covariance_edges
 from .losses import (
@@ -122,6 +123,7 @@ __all__ = [
     "ThreatModel",
     "bounded_squared",
     "complete",
+    "consensus_defaults",
     "exact_minimiser_epsilon",
     "five_agents",
     "fused_lasso",

@@ -15,8 +15,9 @@ may be extrapolated (momentum; Nesterov 2004, section 2.2), and iterates may be 
 A run may buy a metric (`Centring`): rows share one long direction, their mean, and so does every
 gradient. The noisy mean row, released once, is taken off every row, and what is left is cut to a
 smaller radius: every later release has a smaller sensitivity, and steps are taken in coordinates
-in which the loss bends about equally in all directions. The model is linear in the rows as they
-were, because one of their columns holds a public constant that carries the intercept.
+in which the loss bends about equally in all directions. With `scaling` the noisy mean squares of
+what is left are bought as well, and columns scaled to equal ones. The model is linear in the rows
+as they were, because one of their columns holds a public constant that carries the intercept.
 
 Where the data have public `party_counts`, parties count by their records: each sends its mean
 gradient times its number of records over the least one's.
@@ -40,7 +41,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ..mechanisms.centred import CentredRows
+from ..mechanisms.centred import LARGEST_SCALE, CentredRows
 from ..mechanisms.clipping import project_to_ball
 from ..mechanisms.curators import Curator
 from ..mechanisms.errors import (
@@ -73,22 +74,28 @@ class Output(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Centring:
-    """The noisy mean row, bought once, and rows less it.
+    """The noisy mean row, bought once, and rows less it, their columns scaled if so wished.
+
+    Columns are scaled to equal mean squares, those that noise hides to that of the noise, so that
+    the root of a row's mean square is the radius: about half of the rows are cut.
 
     Args:
         column: index of the column that holds one public number in every row (if it does not, the
             guarantee stands and the model suffers).
-        share: of the run's budget (in rho, or in mu²) that the mean row takes, in (0, 1).
+        share: of the run's budget (in rho, or in mu²) that the mean row takes, and with it the
+            mean squares, half each; in (0, 1).
         radius: to which centred rows are cut, in units of the row bound.
         constant: the public number in the column, in units of the row bound.
         intercept: what stands for it in centred rows, in units of the row bound.
+        scaling: whether to buy mean squares and to scale columns.
     """
 
     column: int
-    share: float = 0.05
-    radius: float = 0.55
+    share: float = 0.08
+    radius: float = 0.45
     constant: float = sqrt(0.5)
     intercept: float = 0.15
+    scaling: bool = False
 
     def __post_init__(self) -> None:
         if isinstance(self.column, bool) or not isinstance(self.column, int):
@@ -97,12 +104,26 @@ class Centring:
         require_positive("radius", self.radius)
         require_positive("constant", self.constant)
         require_positive("intercept", self.intercept)
-        if max(self.constant, self.intercept) > 1.0:
-            raise InvalidParameter("constant", (self.constant, self.intercept), "at most 1")
+        if self.constant >= 1.0:
+            raise InvalidParameter("constant", self.constant, "in (0, 1)")
+        if self.intercept > 1.0:
+            raise InvalidParameter("intercept", self.intercept, "in (0, 1]")
 
     def noise_multiplier(self, per_round: float, rounds: int) -> float:
-        """Return the noise multiplier that takes the share beside `rounds` rounds of theirs."""
-        return per_round * sqrt((1.0 - self.share) / (self.share * rounds))
+        """Return that of each purchase, which take the share beside `rounds` rounds of theirs."""
+        purchases = 2.0 if self.scaling else 1.0
+        return per_round * sqrt(purchases * (1.0 - self.share) / (self.share * rounds))
+
+    def scale(self, squares: FloatArray, floor: float, row_bound: float) -> FloatArray:
+        """Return the columns' factors (..., d), given noisy mean squares and their noise."""
+        seen = np.maximum(squares, max(floor, 2.0**-60 * row_bound**2))
+        factors = 1.0 / np.sqrt(seen)
+        others = np.arange(squares.shape[-1]) != self.column
+        length = np.sqrt((np.where(others, np.maximum(squares, 0.0), 0.0) / seen).sum(axis=-1))
+        # a run without any signal has no length to divide by
+        factors *= (self.radius * row_bound / np.maximum(length, 1.0))[..., None]
+        factors[..., self.column] = 1.0
+        return np.minimum(factors, LARGEST_SCALE * self.radius)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +164,10 @@ class _Coordinates(Protocol):
         """Return the coordinates of a model."""
         ...
 
+    def pulled(self, gradient: FloatArray) -> FloatArray:
+        """Return the gradient by v of what has this gradient by the model."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class _Plain:
@@ -159,20 +184,27 @@ class _Plain:
     def of_model(self, w: FloatArray) -> FloatArray:
         return w
 
+    def pulled(self, gradient: FloatArray) -> FloatArray:
+        return gradient
+
 
 @dataclass(frozen=True, slots=True)
 class _Centred:
-    """Those of a model of centred rows: <a - centre, v> = <a, w>, w = v but for the column's entry.
+    """Those of a model of centred rows: <scale·(a - centre), v> = <a, w>.
+
+    So w is scale·v but for the entry of the column, which carries what the centre takes off.
 
     Args:
-        rows: less the centre.
+        rows: less the centre, scaled.
         centre: of shape (..., d).
+        scale: of shape (..., d).
         column: of the constant.
         constant: in the column of every row.
     """
 
     rows: CentredRows
     centre: FloatArray
+    scale: FloatArray
     column: int
     constant: float
 
@@ -180,19 +212,29 @@ class _Centred:
         return self.rows.mean_gradient(loss, v[..., None, :], weights=weights)
 
     def model(self, v: FloatArray) -> FloatArray:
-        matrix = v.reshape(*v.shape[:-1], self.centre.shape[-1], -1).copy()
+        matrix = self._matrix(v) * self.scale[..., None]
         matrix[..., self.column, :] -= self._along_centre(matrix) / self.constant
-        return matrix.reshape(v.shape)
+        return matrix.reshape(*matrix.shape[:-2], -1)
 
     def of_model(self, w: FloatArray) -> FloatArray:
-        matrix = w.reshape(*w.shape[:-1], self.centre.shape[-1], -1)
+        matrix = self._matrix(w)
         shift = self._along_centre(matrix)
         lead = np.broadcast_shapes(matrix.shape[:-2], self.centre.shape[:-1])
         moved = np.broadcast_to(matrix, (*lead, *matrix.shape[-2:])).copy()
-        # <centre, v> = <centre, w> + centre_j (v_j - w_j), and v_j = w_j + <centre, v>/constant
+        # u = scale·v: <centre, u> = <centre, w> + c_j (u_j - w_j), u_j = w_j + <centre, u>/constant
         own = self.centre[..., self.column, None]
         moved[..., self.column, :] += shift / (self.constant - own)
+        moved /= self.scale[..., None]
         return moved.reshape(*lead, -1)
+
+    def pulled(self, gradient: FloatArray) -> FloatArray:
+        matrix = self._matrix(gradient)
+        own = matrix[..., self.column, None, :] / self.constant
+        pulled = (matrix - self.centre[..., None] * own) * self.scale[..., None]
+        return np.asarray(pulled.reshape(*pulled.shape[:-2], -1))
+
+    def _matrix(self, w: FloatArray) -> FloatArray:
+        return w.reshape(*w.shape[:-1], self.centre.shape[-1], -1)
 
     def _along_centre(self, matrix: FloatArray) -> FloatArray:
         return np.asarray(np.einsum("...d,...dk->...k", self.centre, matrix))
@@ -214,7 +256,7 @@ class ConsensusDpAdmm:
         start: the public model to start from, of d·K numbers; empty for 0.
         output: which iterate is the model.
         regularisation: λ/n, the weight of the regulariser in each party's objective.
-        regulariser: R, of the iterate; with a metric, of the model of centred rows.
+        regulariser: R; a public function of public iterates.
         loss: l.
     """
 
@@ -260,8 +302,8 @@ class ConsensusDpAdmm:
                 release="gradient",
                 noise_multiplier=self.noise_multiplier,
             )
-            slope = _mean(messages, weights)
-            slope += self.regularisation * self.regulariser.gradient(ahead)
+            pull = self.regulariser.gradient(space.model(ahead))
+            slope = _mean(messages, weights) + self.regularisation * space.pulled(pull)
             before, here = here, ahead - self.step_size * slope
             state = self._after(k, state, space.model(here), messages)
             if observe is not None:
@@ -293,18 +335,41 @@ class ConsensusDpAdmm:
             return _Plain(dataset)
         if not 0 <= metric.column < shape.features:
             raise InvalidParameter("column", metric.column, f"in [0, {shape.features - 1}]")
-        loss = _Score(shape.label_domain)
-        messages = curator.release(
-            dataset.mean_gradient(loss, np.zeros(shape.features), weights=weights),
-            round=0,
-            release="mean row",
-            noise_multiplier=metric.noise_multiplier(self.noise_multiplier, self.rounds),
-        )
-        bound = shape.row_bound
-        centre = project_to_ball(_mean(messages, weights), bound)
+        bound, known = shape.row_bound, np.zeros(shape.features)
+        known[metric.column] = metric.constant * bound
+
+        def bought(sensitive: Sensitive, release: str) -> FloatArray:
+            multiplier = metric.noise_multiplier(self.noise_multiplier, self.rounds)
+            messages = curator.release(
+                sensitive, round=0, release=release, noise_multiplier=multiplier
+            )
+            return _mean(messages, weights)
+
+        # less the constant, which is known, rows are shorter
+        others = CentredRows(dataset, known, radius=sqrt(1.0 - metric.constant**2) * bound)
+        score = _Score(shape.label_domain)
+        mean_row = others.mean_gradient(score, np.zeros_like(known), weights=weights)
+        centre = project_to_ball(bought(mean_row, "mean row"), bound)
         centre[..., metric.column] = (metric.constant - metric.intercept) * bound
-        rows = CentredRows(dataset, centre, radius=metric.radius * bound)
-        return _Centred(rows, centre, metric.column, metric.constant * bound)
+        rows, scale = (
+            CentredRows(dataset, centre, radius=metric.radius * bound),
+            np.ones(centre.shape),
+        )
+        if metric.scaling:
+            squares = rows.mean_squares(weights=weights)
+            floor = 2.0 * self._mean_noise(metric, squares, weights)
+            scale = metric.scale(bought(squares, "mean squares"), floor, bound)
+            rows = CentredRows(dataset, centre, radius=metric.radius * bound, scale=scale)
+        return _Centred(rows, centre, scale, metric.column, metric.constant * bound)
+
+    def _mean_noise(
+        self, metric: Centring, sensitive: Sensitive, weights: FloatArray | None
+    ) -> float:
+        """Return the noise_std of a purchase's mean over parties."""
+        parties = sensitive.rows
+        total = parties if weights is None else float(weights.sum())
+        multiplier = metric.noise_multiplier(self.noise_multiplier, self.rounds)
+        return multiplier * sensitive.sensitivity.value * sqrt(parties) / total
 
 
 def _mean(messages: FloatArray, weights: FloatArray | None) -> FloatArray:

@@ -27,7 +27,7 @@ from ..mechanisms.data_shape import DataShape
 from ..mechanisms.errors import InvalidParameter, require_nonnegative, require_positive_int
 from ..mechanisms.sensitivity import float_up, root_up
 
-__all__ = ["PER_PARTY", "PerParty", "Summed", "ThreatModel", "summed_shape"]
+__all__ = ["PER_PARTY", "PerParty", "Summed", "ThreatModel", "summed_name", "summed_shape"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,5 +100,10 @@ def summed_shape(shape: DataShape) -> DataShape:
     A mean over n records of that one party is the sum that the protocol would show, divided by the
     public n.
     """
-    name = f"sum of {len(shape.parties)} parties (simulation)"
+    name = summed_name(len(shape.parties))
     return replace(shape, parties=(name,), count=sum(shape.counts), party_counts=())
+
+
+def summed_name(parties: int) -> str:
+    """Return the name of the one party whose messages are sums over so many."""
+    return f"sum of {parties} parties (simulation)"

@@ -1,20 +1,22 @@
 """Named algorithms with public settings for rows of norm at most 1, ready for a noise multiplier.
 
-A setting here depends on the number of rounds, the regularisation and the data's public shape only.
+A setting here depends on the target, the regularisation and the data's public shape only.
 Whoever wants others writes a `SolverFactory`.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from ...mechanisms.adjacency import Adjacency
-from ...mechanisms.errors import InvalidParameter, require_positive, require_positive_int
+from ...mechanisms.errors import InvalidParameter, Number, require_positive, require_positive_int
 from ...mechanisms.labels import ClassLabels
 from ...mechanisms.private_data import DataShape
 from ...mechanisms.subsampling import FixedBatch, Poisson, Scheme
 from ...solvers.centralised import CentralisedDpAdmm
+from ...solvers.consensus import ConsensusDpAdmm
 from ...solvers.decentralised import PrAdmm
+from ...solvers.defaults import consensus_defaults
 from ...solvers.fused_lasso import fused_lasso
 from ...solvers.losses import Logistic, Multinomial
 from ...solvers.recycled import RAdmm
@@ -35,6 +37,11 @@ _EXACT_PENALTY, _STEP_PENALTY = 0.1, 0.01
 _NETWORK_PENALTY = 0.02
 """eta times an agent's number of neighbours."""
 _INNER_STEPS = 5
+_REGULARISATION = 1e-4
+_LEAST_REGULARISATION = 1e-7
+"""Where stopping in time regularises, lambda only keeps the optimum finite."""
+_ROUNDS = 100
+"""Of algorithms without a rule of their own for the number of rounds."""
 _SAMPLING_RATE = 0.1
 
 
@@ -50,16 +57,47 @@ class Recipe:
     """What a named algorithm is told: the public settings that all of them have.
 
     Args:
-        rounds: of communication.
-        regularisation: lambda, in mean loss + (lambda/2)|w|².
+        given_rounds: of communication; None for the algorithm's own.
+        given_regularisation: lambda, in mean loss + (lambda/2)|w|²; None for the algorithm's own.
+        epsilon: the target.
+        delta: of the target.
+        column: index of a column with the constant sqrt(1/2) in every row; None without one.
     """
 
-    rounds: int
-    regularisation: float
+    given_rounds: int | None
+    given_regularisation: float | None
+    epsilon: Number = 1.0
+    delta: Number = 1e-5
+    column: int | None = None
 
     def __post_init__(self) -> None:
-        require_positive_int("rounds", self.rounds)
-        require_positive("regularisation", self.regularisation)
+        if self.given_rounds is not None:
+            require_positive_int("rounds", self.given_rounds)
+        if self.given_regularisation is not None:
+            require_positive("regularisation", self.given_regularisation)
+
+    @property
+    def regularisation(self) -> float:
+        """lambda, for algorithms without a rule of their own."""
+        given = self.given_regularisation
+        return _REGULARISATION if given is None else given
+
+    @property
+    def rounds(self) -> int:
+        """Of communication, for algorithms without a rule of their own."""
+        return _ROUNDS if self.given_rounds is None else self.given_rounds
+
+    def consensus(self, noise_multiplier: float, shape: DataShape) -> ConsensusDpAdmm:
+        """Return ADMM at the consensus with the settings that `consensus_defaults` derives."""
+        chosen = consensus_defaults(
+            shape,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            column=self.column,
+            rounds=self.given_rounds,
+            regularisation=self.given_regularisation or _LEAST_REGULARISATION,
+        )
+        return replace(chosen, noise_multiplier=noise_multiplier)
 
     def dp_admm(self, noise_multiplier: float, shape: DataShape) -> DpAdmm:
         """Return the star DP-ADMM of Huang et al. (2020)."""
@@ -168,6 +206,7 @@ def _smoothness(shape: DataShape) -> float:
 class AdmmAlgorithm(Enum):
     """The repaired algorithms by name; another one is a line here and a method of `Recipe`."""
 
+    CONSENSUS = "consensus-admm"
     DP_ADMM = "dp-admm"
     PVP_ADMM = "pvp-admm"
     PR_ADMM = "pr-admm"

@@ -15,6 +15,7 @@ from ...mechanisms.labels import SIGNS, ClassLabels
 from ...mechanisms.private_data import PrivateDataset
 from ...mechanisms.protocols import FloatArray
 from ...solvers.solver import PublicModel
+from ...solvers.threat_model import PER_PARTY, Summed, ThreatModel, summed_name
 from .algorithms import AdmmAlgorithm, Recipe, SolverFactory
 from .classifier import PrivateLinearClassifier
 from .paid_run import History, PublicRound, paid_run
@@ -56,11 +57,14 @@ class PrivateAdmmClassifier(PrivateLinearClassifier):
             which then has settings of its own for `rounds` and `regularisation`.
         n_parties: number of parties, to which `fit` deals records in turn; 1 without `parties`.
         parties: names of the parties, in place of their number.
-        rounds: of communication.
+        rounds: of communication; None for what the algorithm's own rule says, or 100.
+        threat_model: whether every party's message is seen, or sums over all parties only. A sum is
+            simulated here, as if a protocol for it were run; that is one of the assumptions in
+            `privacy_`. The noise that colluders add for nothing is left out.
         row_bound: public l2 bound on a row.
         clip: whether to cut longer rows; else they are refused.
         fit_intercept: whether to add the constant.
-        regularisation: weight of the squared norm, > 0.
+        regularisation: weight of the squared norm, > 0; None for the algorithm's own.
         classes: two (logistic loss) or more (multinomial). Without them they are read off y, and
             that they are public is one of the assumptions in `privacy_`.
         n_min: public lower bound on every party's number of records; add-remove-one only.
@@ -97,14 +101,15 @@ class PrivateAdmmClassifier(PrivateLinearClassifier):
         epsilon: Number,
         delta: Number,
         adjacency: Adjacency,
-        algorithm: AdmmAlgorithm | SolverFactory = AdmmAlgorithm.DP_ADMM,
+        algorithm: AdmmAlgorithm | SolverFactory = AdmmAlgorithm.CONSENSUS,
         n_parties: int | None = None,
         parties: Sequence[str] | None = None,
-        rounds: int = 100,
+        rounds: int | None = None,
+        threat_model: ThreatModel = PER_PARTY,
         row_bound: float = 1.0,
         clip: bool = False,
         fit_intercept: bool = True,
-        regularisation: float = 1e-4,
+        regularisation: float | None = None,
         classes: Sequence[Any] | None = None,
         n_min: int | None = None,
         random_state: int | None = None,
@@ -117,6 +122,7 @@ class PrivateAdmmClassifier(PrivateLinearClassifier):
         self.n_parties = n_parties
         self.parties = parties
         self.rounds = rounds
+        self.threat_model = threat_model
         self.row_bound = row_bound
         self.clip = clip
         self.fit_intercept = fit_intercept
@@ -145,6 +151,11 @@ class PrivateAdmmClassifier(PrivateLinearClassifier):
             rows = with_constant(rows)
         names = self._names()
         home = self._home(party_of, len(labels), len(names))
+        least = self.n_min
+        if isinstance(self.threat_model, Summed):
+            self.threat_model.share(0.0, parties=len(names))  # refuses more colluders than parties
+            least = None if least is None else least * len(names)
+            home, names = np.zeros_like(home), (summed_name(len(names)),)
         private = PrivateDataset(
             rows,
             labels,
@@ -152,7 +163,7 @@ class PrivateAdmmClassifier(PrivateLinearClassifier):
             row_bound=1.0,
             party_of=home,
             parties=names,
-            n_min=self.n_min,
+            n_min=least,
             label_domain=SIGNS if len(self.classes_) == 2 else ClassLabels(len(self.classes_)),
         )
         factory = self._factory()
@@ -178,7 +189,7 @@ class PrivateAdmmClassifier(PrivateLinearClassifier):
             ledger=self.ledger,
             noise=self._noise(),
         )
-        state, history = self._note(paid)
+        state, history = self._note(paid, assuming=self.threat_model.assumption)
         self.history_ = tuple(history)
         self.n_iter_ = len(history)
         self._keep_model(state.model)
@@ -193,7 +204,8 @@ class PrivateAdmmClassifier(PrivateLinearClassifier):
         self.intercept_ = weights[:, width] if self.fit_intercept else np.zeros(columns)
 
     def _factory(self) -> SolverFactory:
-        recipe = Recipe(self.rounds, self.regularisation)
+        column = self.n_features_in_ if self.fit_intercept else None
+        recipe = Recipe(self.rounds, self.regularisation, self.epsilon, self.delta, column)
         if isinstance(self.algorithm, AdmmAlgorithm):
             return self.algorithm.factory(recipe)
         if not callable(self.algorithm):

@@ -44,18 +44,23 @@ def private(layout: str, classes: int = 2, **public: Any) -> PrivateDataset:
     )
 
 
-def naive(centre: np.ndarray, w: np.ndarray, loss: Any, labels: np.ndarray) -> np.ndarray:
+def moved(row: np.ndarray, centre: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """A row as it enters gradients."""
+    found = (row - centre) * scale
+    return found * min(1.0, RADIUS / np.linalg.norm(found)) if row.any() else 0.0 * row
+
+
+def naive(
+    centre: np.ndarray, scale: np.ndarray, w: np.ndarray, loss: Any, labels: np.ndarray
+) -> np.ndarray:
     """Mean gradients of one trial, of shape (P, d·K), record by record."""
     found = np.zeros((3, WIDTH, loss.outputs))
     for row, label, party in zip(rows(), labels, HOME, strict=True):
-        if not row.any():
-            continue
-        moved = row - centre
-        moved *= min(1.0, RADIUS / np.linalg.norm(moved))
-        scores = (moved @ w[party].reshape(WIDTH, -1))[None]
+        here = moved(row, centre, scale)
+        scores = (here @ w[party].reshape(WIDTH, -1))[None]
         shaped = scores if loss.outputs > 1 else scores[0]
         slope = loss.derivative(shaped, np.array([label])).reshape(-1)
-        found[party] += np.outer(moved, slope) / (party == HOME).sum()
+        found[party] += np.outer(here, slope) / (party == HOME).sum()
     return found.reshape(3, -1)
 
 
@@ -64,17 +69,22 @@ def naive(centre: np.ndarray, w: np.ndarray, loss: Any, labels: np.ndarray) -> n
 def test_gradients_are_those_of_rows_centred_one_by_one(layout: str, classes: int) -> None:
     rng = np.random.default_rng(4)
     loss: Any = Logistic() if classes == 2 else Multinomial(classes)
-    centres = rng.normal(size=(2, WIDTH)) / 3
+    centres, scales = rng.normal(size=(2, WIDTH)) / 3, rng.uniform(0.2, 3.0, size=(2, WIDTH))
     w = 3.0 * rng.normal(size=(2, 3, WIDTH * loss.outputs))
-    found = CentredRows(private(layout, classes), centres, radius=RADIUS).mean_gradient(loss, w)
+    centred = CentredRows(private(layout, classes), centres, radius=RADIUS, scale=scales)
+    found, squares = centred.mean_gradient(loss, w), centred.mean_squares()
     raw = np.random.default_rng(1).integers(0, classes, RECORDS).astype(float)
     labels = 2.0 * raw - 1.0 if classes == 2 else raw
-    value = found._value
-    assert value is not None
+    assert found._value is not None
+    assert squares._value is not None
     for trial in range(2):
-        expected = naive(centres[trial], w[trial], loss, labels)
+        expected = naive(centres[trial], scales[trial], w[trial], loss, labels)
         # the headroom of cut rows is 2**-20
-        assert np.abs(value[trial] - expected).max() < 2e-6
+        assert np.abs(found._value[trial] - expected).max() < 2e-6
+        entries = np.array([moved(row, centres[trial], scales[trial]) for row in rows()]) ** 2
+        for party in range(3):
+            mean = entries[party == HOME].mean(axis=0)
+            assert np.abs(squares._value[trial, party] - mean).max() < 2e-6
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -85,14 +95,13 @@ def test_a_record_zeroed_out_adds_nothing(layout: str) -> None:
     values = [CentredRows(d, centre, radius=RADIUS).mean_gradient(loss, w) for d in (zero, gone)]
     assert values[0]._value is not None
     assert values[1]._value is not None
-    moved = values[0]._value - values[1]._value
-    row = rows()[7] - centre
-    row *= min(1.0, RADIUS / np.linalg.norm(row))
+    change = values[0]._value - values[1]._value
+    row = moved(rows()[7], centre, np.ones(WIDTH))
     party = HOME[7]
     labels = 2.0 * np.random.default_rng(1).integers(0, 2, RECORDS) - 1.0
     own = row * loss.derivative(np.array([row @ w]), labels[[7]])[0] / (party == HOME).sum()
-    assert np.abs(moved[party] - own).max() < 2e-6
-    assert np.linalg.norm(moved) <= values[0].sensitivity.value
+    assert np.abs(change[party] - own).max() < 2e-6
+    assert np.linalg.norm(change) <= values[0].sensitivity.value
 
 
 @pytest.mark.parametrize(
@@ -124,3 +133,19 @@ def test_sensitivities_are_those_of_the_smaller_radius(adjacency: Adjacency, fac
 def test_bad_centres_and_radii_are_refused(centre: np.ndarray, radius: float, told: str) -> None:
     with pytest.raises(InvalidParameter, match=told):
         CentredRows(private("dense"), centre, radius=radius)
+
+
+@pytest.mark.parametrize("bad", [np.zeros(WIDTH), np.full(WIDTH, 65.0), np.ones(WIDTH + 1)])
+def test_bad_scales_are_refused(bad: np.ndarray) -> None:
+    with pytest.raises(InvalidParameter, match="scale"):
+        CentredRows(private("dense"), np.zeros(WIDTH), radius=1.0, scale=bad)
+
+
+def test_rounding_is_planned_whatever_the_scale() -> None:
+    made = [
+        CentredRows(private("dense"), np.zeros(WIDTH), radius=0.5, scale=np.full(WIDTH, size))
+        for size in (0.1, 30.0)
+    ]
+    gradients = [rows.mean_gradient(Logistic(), np.ones(WIDTH)) for rows in made]
+    assert gradients[0].rounding == gradients[1].rounding
+    assert gradients[0].sensitivity == gradients[1].sensitivity

@@ -42,6 +42,7 @@ from dpledger.mechanisms import (
     SystemSampler,
 )
 from dpledger.solvers import ConstantSteps, DpAdmm, StarState
+from dpledger.solvers.threat_model import PER_PARTY, Summed
 
 pytest.importorskip("sklearn")
 
@@ -284,6 +285,20 @@ def test_accuracy_is_near_that_of_a_model_without_privacy(algorithm: AdmmAlgorit
     assert model.fit(X, Y).score(X, Y) > plain - 0.05
 
 
+def test_a_sum_over_parties_is_said_to_be_a_simulation_and_needs_less_noise() -> None:
+    alone, summed = (
+        admm(n_parties=3, threat_model=model).fit(X, Y) for model in (PER_PARTY, Summed(1))
+    )
+    assert any("simulation" in each for each in summed.privacy_.assumptions)
+    assert not any("simulation" in each for each in alone.privacy_.assumptions)
+    assert "simulation" in summed.certificate_.events[0].context.parties[0]
+    stds = [model.certificate_.events[-1].mechanism.noise_std for model in (alone, summed)]
+    # three parties of a third of the records each
+    assert stds[0] == pytest.approx(3.0 * stds[1], rel=0.02)
+    with pytest.raises(InvalidParameter, match="colluders"):
+        admm(n_parties=2, threat_model=Summed(2)).fit(X, Y)
+
+
 def test_vertical_accuracy_is_near_that_of_a_model_without_privacy() -> None:
     plain = LogisticRegression().fit(X, Y).score(X, Y)
     assert sharing().fit(X, Y).score(X, Y) > plain - 0.05
@@ -434,7 +449,7 @@ def test_a_budget_in_renyi_divergence_pays_for_a_fit() -> None:
     ledger = MemoryLedger()
     ledger.set_budget(Budget(Rdp(16, 10), adjacency=REPLACE))
     admm(ledger=ledger).fit(X, Y)
-    assert len(ledger.events()) == 5
+    assert len(ledger.events()) == 6  # five rounds, and the mean row before them
 
 
 @pytest.mark.parametrize("make", [admm, sharing])
@@ -583,7 +598,7 @@ def test_fits_of_one_seed_on_one_ledger_have_noise_of_their_own() -> None:
 def test_the_ledger_says_that_the_run_kept_to_its_plan() -> None:
     ledger: Ledger = admm(n_parties=2).fit(X, Y).ledger_
     (run,) = ledger.runs()
-    assert (run.planned, run.kept_to_plan, run.events, run.committed) == (True, True, 5, 1)
+    assert (run.planned, run.kept_to_plan, run.events, run.committed) == (True, True, 6, 1)
     assert ledger.verify().open == ()
 
 

@@ -48,7 +48,12 @@ from dpledger.solvers import (
 PARTIES, RECORDS, WIDTH = 3, 60, 4
 CENTRING = Centring(3, share=0.1, radius=0.6, constant=0.5, intercept=0.2)
 PLAIN = ConsensusDpAdmm(6, 3.0, 2.0, momentum=0.7)
-SOLVERS = {"plain": PLAIN, "centred": replace(PLAIN, metric=CENTRING)}
+SCALING = replace(CENTRING, scaling=True)
+SOLVERS = {
+    "plain": PLAIN,
+    "centred": replace(PLAIN, metric=CENTRING),
+    "scaled": replace(PLAIN, metric=SCALING),
+}
 EACH = pytest.mark.parametrize("name", SOLVERS)
 
 
@@ -149,35 +154,57 @@ def test_a_metric_takes_its_share_of_the_budget(share: float) -> None:
     solver.solve(PrivateDataset.planned(private().shape), plan)
     first, *rounds = (event.mechanism for event in plan.events)
     assert isinstance(first, GaussianStep)
-    assert before_lattice(first.sensitivity) == Fraction(2, RECORDS // PARTIES) ** 2
+    # rows less the constant 1/2 are no longer than the root of 3/4
+    found = float(before_lattice(first.sensitivity)) ** 0.5
+    assert found == pytest.approx(np.sqrt(3) / (RECORDS // PARTIES), rel=1e-12)
     for step in rounds:
         assert isinstance(step, GaussianStep)
         # 2·(1/2)·radius/n
         bound = Fraction(0.6) / (RECORDS // PARTIES)
         assert before_lattice(step.sensitivity) == bound**2
+    bought = PlanningCurator()
+    both = replace(solver, metric=replace(SCALING, share=share))
+    both.solve(PrivateDataset.planned(private().shape), bought)
+    assert [event.context.release for event in bought.events[:2]] == ["mean row", "mean squares"]
+    squares = bought.events[1].mechanism
+    assert isinstance(squares, GaussianStep)
+    bound = 2 * Fraction(0.6) ** 2 / (RECORDS // PARTIES)
+    assert before_lattice(squares.sensitivity) == bound**2
     total = composed(plan.events).mu_squared.upper_float
+    assert composed(bought.events).mu_squared.upper_float == pytest.approx(total, rel=1e-9)
     rest = PLAIN.rounds / PLAIN.noise_multiplier**2
     assert total == pytest.approx(rest / (1.0 - share), rel=1e-9)
 
 
-def optimum(loss: str) -> np.ndarray:
+def optimum(weight: float) -> np.ndarray:
     rows, labels = records()
 
     def gradient(w: np.ndarray) -> np.ndarray:
-        slope = expit(-labels * (rows @ w))
-        return -rows.T @ (labels * np.minimum(slope, 0.5 if loss == "cut" else 1.0)) / RECORDS
+        return weight * w - rows.T @ (labels * expit(-labels * (rows @ w))) / RECORDS
 
     return np.asarray(root(gradient, np.zeros(WIDTH), tol=1e-14).x)
 
 
 @pytest.mark.parametrize("metric", [None, replace(CENTRING, radius=1.0)], ids=["plain", "centred"])
-def test_without_noise_it_finds_the_optimum(metric: Centring | None) -> None:
-    step = 4.0 if metric is None else 40.0
+@pytest.mark.parametrize("weight", [0.0, 0.01])
+def test_without_noise_it_finds_the_optimum(metric: Centring | None, weight: float) -> None:
     solver = ConsensusDpAdmm(
-        6000, 0.0, step, momentum=0.98, metric=metric, regularisation=0.0, loss=Logistic()
+        6000, 0.0, 3.5, momentum=0.98, metric=metric, regularisation=weight, loss=Logistic()
     )
     state, _ = run(solver, private())
-    assert np.abs(state.model - optimum("logistic")).max() < 1e-5
+    assert np.abs(state.model - optimum(weight)).max() < 1e-5
+
+
+def test_scaled_columns_have_equal_mean_squares_where_noise_allows() -> None:
+    metric = replace(SCALING, column=0)
+    squares = np.array([1.0, 4e-4, 1e-2, 1e-9, -1e-5])
+    scale = metric.scale(squares, 1e-6, 1.0)
+    assert scale[0] == 1.0
+    # a factor of one over the root, up to a common one; what noise hides counts as the noise
+    assert scale[1] / scale[2] == pytest.approx(5.0)
+    assert scale[3] == scale[4] == pytest.approx(min(scale[1] * 20.0, 64.0 * metric.radius))
+    length = np.sqrt((scale[1:] ** 2 * np.maximum(squares[1:], 0.0)).sum())
+    assert length <= metric.radius * (1 + 1e-12)
 
 
 @EACH

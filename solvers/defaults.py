@@ -1,0 +1,193 @@
+"""The settings of `ConsensusDpAdmm` as a public function of data's shape, epsilon and threat model.
+
+The model of error: let sigma be the noise_std of the mean gradient that the whole budget would buy
+if it were spent at once. Gradient descent for the time tau = sum of effective step sizes leaves an
+error of early stopping, which falls as tau grows, and adds tau·sigma·|a| of noise to the score of
+a row a, whatever the number of rounds and the dimension: T steps of size tau/T with noise
+sigma·sqrt(T) each add up to that in every direction the loss does not bend in, and to less in
+others. A score decides by its sign, and slopes change over scores of the order of one. So tau is
+chosen for a fixed noise of a score, `SCORE_NOISE`, and all else follows:
+
+    tau = SCORE_NOISE/(sigma·R),  eta = 1/(curvature·R²),  m = max(1, sqrt(tau/(2 eta))),
+    momentum 1 - 1/m,  T the least number of rounds that reach tau (about 3 m), steps scaled to it.
+
+R is the radius of centred rows, or the row bound. With that momentum T rounds go about as far as
+m T plain ones; more rounds of smaller steps would cost communication and change nothing. Slopes are
+cut at one half and rows are centred, unless the noise is so small that 300 rounds do not make tau.
+
+Source: the time of early stopping as a regulariser, Yao, Rosasco and Caponnetto (2007); the noise
+of accumulated Gaussian steps is the calculation above.
+
+>>> schedule(8.0, step_limit=4.0)
+Schedule(rounds=2, step_size=4.0, momentum=0.0)
+>>> schedule(1600.0, step_limit=4.0).rounds
+41
+"""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import inf, sqrt
+
+from ..accounting.gaussian.exact import mu_from_epsilon_delta
+from ..mechanisms.data_shape import DataShape
+from ..mechanisms.errors import (
+    InvalidParameter,
+    Number,
+    require_nonnegative,
+    require_positive,
+    require_positive_int,
+)
+from ..mechanisms.labels import ClassLabels, SignLabels
+from ..mechanisms.protocols import Loss
+from ..mechanisms.sensitivity import mean_of_bounded
+from .consensus import Centring, ConsensusDpAdmm
+from .losses import ClippedLogistic, Logistic, Multinomial
+from .schedules import noise_weights
+from .threat_model import PER_PARTY, Summed, ThreatModel, summed_shape
+
+__all__ = ["SCORE_NOISE", "Schedule", "consensus_defaults", "schedule"]
+
+SCORE_NOISE = 1.2
+"""Standard deviation of the noise in a score. Between 1 and 2 accuracies differ by less than their
+own deviation in every cell of `benchmarks/utility.py --grid`."""
+
+_ROUNDS_PER_MEMORY = 3
+"""T(1 - momentum): shorter, momentum never comes up to speed; longer, rounds buy nothing."""
+
+_MOST_ROUNDS = 300
+"""At more, the error is that of the optimum on the sample and no longer that of the noise."""
+
+
+_LARGEST_SCALED = 1e-6
+"""lambda up to which columns are scaled: in scaled coordinates it bends as scales squared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Rounds, step size and momentum, which are public."""
+
+    rounds: int
+    step_size: float
+    momentum: float
+
+
+def schedule(
+    time: float, *, step_limit: float, modulus: float = 0.0, rounds: int | None = None
+) -> Schedule:
+    """Return a schedule whose effective step sizes add up to `time`, or to what its rounds reach.
+
+    Args:
+        time: tau > 0; where it would take more than 300 rounds, it is cut to those.
+        step_limit: eta > 0, the largest step size that is safe, 1/L.
+        modulus: of strong convexity, >= 0: momentum is at most the best for it (Nesterov 2004,
+            section 2.2.1).
+        rounds: T, where it is not for the rule to say.
+    """
+    require_positive("time", time)
+    require_positive("step_limit", step_limit)
+    require_nonnegative("modulus", modulus)
+    if rounds is not None:
+        require_positive_int("rounds", rounds)
+    root = sqrt(min(1.0, modulus * step_limit))
+    longest = (1.0 + root) / (2.0 * root) if root > 0.0 else inf
+    wanted = sqrt(time / (2.0 * step_limit)) if rounds is None else rounds / _ROUNDS_PER_MEMORY
+    memory = max(1.0, min(wanted, longest, _MOST_ROUNDS / _ROUNDS_PER_MEMORY))
+    momentum, reach, last = 1.0 - 1.0 / memory, 0.0, 0
+    while last < (rounds or _MOST_ROUNDS) and (rounds or reach * step_limit < time):
+        last += 1
+        # what a unit step of one round adds until `last` rounds later
+        reach += (1.0 - momentum**last) / (1.0 - momentum)
+    return Schedule(last, min(time / reach, step_limit), momentum)
+
+
+def consensus_defaults(
+    shape: DataShape,
+    *,
+    epsilon: Number,
+    delta: Number,
+    threat_model: ThreatModel = PER_PARTY,
+    column: int | None = None,
+    constant: float = sqrt(0.5),
+    rounds: int | None = None,
+    regularisation: float = 1e-6,
+) -> ConsensusDpAdmm:
+    """Return `ConsensusDpAdmm` with settings for a target, its noise multiplier the target's.
+
+    The noise multiplier is mu's, of the whole run a Gaussian mechanism; planning certifies it.
+
+    Args:
+        shape: of all parties' records, whatever the threat model.
+        epsilon: of the whole run, > 0.
+        delta: in (0, 1).
+        threat_model: under `Summed` the solver is for data of `summed_shape(shape)`.
+        column: index of the column with a public constant in every row; None where there is none,
+            and then rows are not centred.
+        constant: what it holds, in units of the row bound.
+        rounds: T, where it is not for the rule to say.
+        regularisation: lambda, in mean loss + (lambda/2)|w|².
+    """
+    mu = mu_from_epsilon_delta(epsilon=epsilon, delta=delta).lower_float
+    if isinstance(threat_model, Summed):
+        mu /= threat_model.total(1.0, parties=len(shape.parties))
+        shape = summed_shape(shape)
+    scaling = regularisation <= _LARGEST_SCALED
+    metric = None if column is None else Centring(column, constant=constant, scaling=scaling)
+    loss, metric, time = _cut_as_noise_asks(shape, metric, mu)
+    radius, left = _radius(shape, metric), 1.0 if metric is None else 1.0 - metric.share
+    # a model is at most 1 + |centre|/constant times as long as its centred coordinates
+    bent = 1.0 if metric is None else (1.0 + 1.0 / constant) ** 2
+    chosen = schedule(
+        time,
+        step_limit=1.0 / (float(loss.curvature_bound or 0) * radius**2 + bent * regularisation),
+        modulus=regularisation,
+        rounds=rounds,
+    )
+    return ConsensusDpAdmm(
+        chosen.rounds,
+        sqrt(chosen.rounds / left) / mu,
+        chosen.step_size,
+        chosen.momentum,
+        metric=metric,
+        regularisation=regularisation,
+        loss=loss,
+    )
+
+
+def _cut_as_noise_asks(
+    shape: DataShape, metric: Centring | None, mu: float
+) -> tuple[Loss, Centring | None, float]:
+    """Return loss and metric, and tau: slopes and rows are cut unless noise is negligible."""
+    whole = None if metric is None else replace(metric, radius=1.0, scaling=False)
+    loss = _loss(shape, cut=False)
+    time = _time(shape, loss, whole, mu)
+    # beyond, what is left is the error of so many rounds, and a cut would only bias the optimum
+    reached = 2.0 * (_MOST_ROUNDS / _ROUNDS_PER_MEMORY) ** 2
+    if time * float(loss.curvature_bound or 0) * _radius(shape, whole) ** 2 >= reached:
+        return loss, whole, time
+    loss = _loss(shape, cut=True)
+    return loss, metric, _time(shape, loss, metric, mu)
+
+
+def _radius(shape: DataShape, metric: Centring | None) -> float:
+    return shape.row_bound * (1.0 if metric is None else metric.radius)
+
+
+def _time(shape: DataShape, loss: Loss, metric: Centring | None, mu: float) -> float:
+    """Return tau = SCORE_NOISE/(sigma·R)."""
+    radius, left = _radius(shape, metric), 1.0 if metric is None else 1.0 - metric.share
+    bound = Fraction(loss.derivative_bound) * Fraction(float(radius))
+    own = [mean_of_bounded(bound, count, shape.adjacency) for count in shape.counts]
+    weights, largest = noise_weights(own), max(each.value for each in own)
+    # each party's noise is its sensitivity over mu; the mean is over their weights
+    noise_std = largest * sqrt(len(own)) / (float(weights.sum()) * mu * sqrt(left))
+    return SCORE_NOISE / (noise_std * radius)
+
+
+def _loss(shape: DataShape, *, cut: bool) -> Loss:
+    """Return the logistic loss of two classes, or the multinomial loss of more, never cut."""
+    labels = shape.label_domain
+    if isinstance(labels, ClassLabels):
+        return Multinomial(labels.classes)
+    if not isinstance(labels, SignLabels):
+        raise InvalidParameter("label_domain", labels, "of classes")
+    return ClippedLogistic() if cut else Logistic()

@@ -1,0 +1,143 @@
+"""Laws of the default settings.
+
+1. A schedule's effective steps add up to its time, as a plain run of the recursion counts them.
+2. Noise in a score is what the model of error says, within what momentum adds.
+3. Settings are public: they depend on shape, target and threat model, and plan to the target.
+4. Units do not matter: rows twice as long make half the model.
+5. More noise means less time; a sum of parties is one party with all records.
+"""
+
+from dataclasses import replace
+from math import sqrt
+
+import numpy as np
+import pytest
+
+from dpledger.accounting.guarantees import guarantee
+from dpledger.mechanisms import (
+    Adjacency,
+    ClassLabels,
+    DataShape,
+    InvalidParameter,
+    PlanningCurator,
+    PrivateDataset,
+    RealLabels,
+)
+from dpledger.solvers import (
+    PER_PARTY,
+    ClippedLogistic,
+    ConsensusDpAdmm,
+    Logistic,
+    Multinomial,
+    Summed,
+    ThreatModel,
+    consensus_defaults,
+    summed_shape,
+)
+from dpledger.solvers.defaults import SCORE_NOISE, schedule
+
+SHAPE = DataShape(tuple("abcde"), 400, 11, 1.0, Adjacency.REPLACE_ONE)
+TIMES = [0.3, 4.0, 30.0, 170.0, 1600.0, 14_000.0]
+
+
+def walked(pushes: np.ndarray, momentum: float) -> np.ndarray:
+    """Where the recursion ends that is pushed so in every round, of shape (T, ...)."""
+    before = here = np.zeros(pushes.shape[1:])
+    for push in pushes:
+        before, here = here, here + momentum * (here - before) + push
+    return here
+
+
+@pytest.mark.parametrize("time", TIMES)
+def test_effective_steps_add_up_to_the_time(time: float) -> None:
+    chosen = schedule(time, step_limit=4.0)
+    assert chosen.step_size <= 4.0
+    pushes = np.full((chosen.rounds, 1), chosen.step_size)
+    assert walked(pushes, chosen.momentum)[0] == pytest.approx(time, rel=1e-9)
+
+
+def test_a_schedule_is_as_short_as_its_momentum_allows() -> None:
+    for time in TIMES:
+        chosen = schedule(time, step_limit=4.0)
+        pushes = np.full((chosen.rounds - 1, 1), 4.0)
+        assert not len(pushes) or walked(pushes, chosen.momentum)[0] < time
+    assert schedule(1e9, step_limit=4.0).rounds == 300
+    assert schedule(1e9, step_limit=4.0, rounds=17).rounds == 17
+    # with a modulus, momentum is at most the best for it
+    root = sqrt(0.01 * 4.0)
+    best = (1.0 - root) / (1.0 + root)
+    assert schedule(1e9, step_limit=4.0, modulus=0.01).momentum == pytest.approx(best)
+
+
+@pytest.mark.parametrize("time", TIMES)
+def test_noise_in_a_score_is_time_times_the_budgets_noise(time: float) -> None:
+    chosen, sigma = schedule(time, step_limit=4.0), SCORE_NOISE / time
+    rng = np.random.default_rng(12)
+    noise = sigma * sqrt(chosen.rounds) * rng.standard_normal((chosen.rounds, 20_000))
+    found = walked(chosen.step_size * noise, chosen.momentum).std()
+    # the deviation of 20,000 numbers is known to a half percent: 3 % is six standard errors
+    assert 0.97 * SCORE_NOISE < found < 1.2 * SCORE_NOISE
+
+
+@pytest.mark.parametrize("threat_model", [PER_PARTY, Summed(), Summed(2)], ids=str)
+@pytest.mark.parametrize("epsilon", [0.05, 1.0, 8.0])
+@pytest.mark.parametrize("column", [None, 10])
+def test_settings_plan_to_their_target(
+    threat_model: ThreatModel, epsilon: float, column: int | None
+) -> None:
+    solver = consensus_defaults(
+        SHAPE, epsilon=epsilon, delta=1e-5, threat_model=threat_model, column=column
+    )
+    shape = SHAPE if threat_model == PER_PARTY else summed_shape(SHAPE)
+    plan = PlanningCurator()
+    solver.solve(PrivateDataset.planned(shape), plan)
+    planned = guarantee(plan.events, delta=1e-5).epsilon.upper_float
+    assert planned <= epsilon * (1 + 1e-3)
+    if threat_model != Summed(2):  # whose noise is more than what is priced
+        assert planned > 0.99 * epsilon
+
+
+def test_longer_rows_make_a_shorter_model_and_nothing_else() -> None:
+    one = consensus_defaults(SHAPE, epsilon=1.0, delta=1e-5, column=10)
+    two = consensus_defaults(
+        replace(SHAPE, row_bound=2.0), epsilon=1.0, delta=1e-5, column=10, regularisation=4e-6
+    )
+    assert (two.rounds, two.momentum) == (one.rounds, one.momentum)
+    assert two.step_size == pytest.approx(one.step_size / 4.0)
+
+
+def test_more_noise_means_less_time() -> None:
+    def rounds(shape: DataShape, epsilon: float) -> int:
+        return consensus_defaults(shape, epsilon=epsilon, delta=1e-5, column=10).rounds
+
+    found = [rounds(SHAPE, epsilon) for epsilon in (0.05, 0.2, 1.0, 5.0)]
+    assert found == sorted(found)
+    assert rounds(SHAPE, 1.0) < rounds(summed_shape(SHAPE), 1.0)
+    assert rounds(SHAPE, 1.0) < rounds(replace(SHAPE, count=4000), 1.0)
+
+
+def test_a_sum_of_parties_is_one_party_with_all_records() -> None:
+    summed = consensus_defaults(SHAPE, epsilon=1.0, delta=1e-5, threat_model=Summed())
+    assert summed == consensus_defaults(summed_shape(SHAPE), epsilon=1.0, delta=1e-5)
+
+
+def test_the_loss_is_that_of_the_labels_and_cut_where_there_is_noise() -> None:
+    def loss(shape: DataShape, epsilon: float) -> object:
+        solver: ConsensusDpAdmm = consensus_defaults(shape, epsilon=epsilon, delta=1e-5)
+        return solver.loss
+
+    assert loss(SHAPE, 1.0) == ClippedLogistic()
+    assert loss(SHAPE, 1e8) == Logistic()
+    assert loss(replace(SHAPE, label_domain=ClassLabels(3)), 1.0) == Multinomial(3)
+    with pytest.raises(InvalidParameter, match="of classes"):
+        loss(replace(SHAPE, label_domain=RealLabels(1.0)), 1.0)
+
+
+@pytest.mark.parametrize("name", ["time", "step_limit"])
+@pytest.mark.parametrize("bad", [0.0, -1.0, float("nan")])
+def test_bad_schedules_are_refused(name: str, bad: float) -> None:
+    given = {"time": 1.0, "step_limit": 1.0, name: bad}
+    with pytest.raises(InvalidParameter, match=name):
+        schedule(given["time"], step_limit=given["step_limit"])
+    with pytest.raises(InvalidParameter, match="rounds"):
+        schedule(1.0, step_limit=1.0, rounds=0)

@@ -15,7 +15,7 @@ from ..audits.scores import ClaimedPrivacy, judge_scores
 from ..audits.trials import BackendName, ScoreStore, backend_of
 from ..runs.attack import RunAttack, run_attack
 from ..runs.configuration import read_configuration
-from ..runs.pipeline import plan
+from ..runs.planning import plan
 from .membership import membership
 from .output import Outcome, deliver, json_option, shown_down, shown_up, steps
 from .scores import read_scores, scores_outcome, tests_table

@@ -34,7 +34,7 @@ from ..runs.configuration import (
     Configuration,
     read_configuration,
 )
-from ..runs.pipeline import (
+from ..runs.planning import (
     plan,
 )
 from .findings import finding_data

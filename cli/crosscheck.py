@@ -10,7 +10,7 @@ from rich.table import Table
 from ..audits.crosscheck import Crosscheck
 from ..audits.crosscheck import crosscheck as compare
 from ..runs.configuration import read_configuration
-from ..runs.pipeline import plan as make_plan
+from ..runs.planning import plan as make_plan
 from .inputs import configuration_argument
 from .output import Outcome, deliver, json_option, shown
 

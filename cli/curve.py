@@ -11,7 +11,7 @@ from rich.table import Table
 from ..accounting.guarantees import epsilons_at
 from ..accounting.numbers.grade import Grade
 from ..runs.configuration import read_configuration
-from ..runs.pipeline import plan as make_plan
+from ..runs.planning import plan as make_plan
 from .inputs import configuration_argument
 from .output import Outcome, deliver, json_option, number, shown_up
 

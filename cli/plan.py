@@ -9,8 +9,8 @@ import click
 from ..accounting.guarantees import compare_conversions
 from ..mechanisms import GaussianStep
 from ..runs.configuration import read_configuration
-from ..runs.pipeline import Plan, certified
-from ..runs.pipeline import plan as make_plan
+from ..runs.pipeline import Plan, certify_events
+from ..runs.planning import plan as make_plan
 from .inputs import configuration_argument
 from .output import Outcome, deliver, guarantee_data, json_option, shown, shown_up
 
@@ -30,7 +30,7 @@ def plan(configuration_path: Path, certificate: Path | None, as_json: bool) -> N
     configuration = read_configuration(configuration_path)
     made = make_plan(configuration)
     if certificate is not None:
-        certificate.write_bytes(certified(configuration, made.events).to_json_bytes())
+        certificate.write_bytes(certify_events(made.events, configuration.terms).to_json_bytes())
     compared = compare_conversions(made.events, delta=configuration.privacy.delta)
     outcome = Outcome(
         title=f"Plan of {configuration_path.name}",

@@ -19,6 +19,7 @@ from ..data.strict import ConfigurationError, read_toml
 from ..mechanisms import BitGenerator, DataShape, PrivateDataset
 from ..mechanisms.sampling import Sampler, SeededSampler, SystemSampler
 from .algorithms import Solvers
+from .pipeline import Terms
 from .sections import Algorithm, Algorithmic, Attack, Data, Noise, Privacy, Section
 
 __all__ = ["DEMO", "Configuration", "read_configuration"]
@@ -110,6 +111,11 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
             ),
             *(() if self.noise.seed is None else ("noise.seed is secret and served one run only",)),
         )
+
+    @property
+    def terms(self) -> Terms:
+        """What the guarantee of the run is stated for."""
+        return Terms(self.privacy.delta, self.privacy.adjacency, self.assumptions)
 
     @property
     def solvers(self) -> Solvers:

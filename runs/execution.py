@@ -10,7 +10,6 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from ..accounting.check.pld_checker import check
 from ..accounting.guarantees import Guarantee
 from ..accounting.ledger import SqliteLedger
 from ..accounting.numbers.enclosure import shown_up
@@ -37,18 +36,9 @@ from ..mechanisms import Event, EventList, PrivateDataset
 from .attack import RunAttack, run_attack
 from .configuration import Configuration
 from .narrative import narrative, versions
-from .pipeline import (
-    Plan,
-    Progress,
-    Training,
-    certified,
-    guaranteed,
-    new_folder,
-    plan,
-    planned_events,
-    train,
-    weights,
-)
+from .pipeline import Plan, certify_events
+from .planning import plan, planned_events
+from .training import Progress, Training, new_folder, train, weights
 
 __all__ = ["RunOptions", "RunResult", "StartProgress", "TrainedModel", "execute_run"]
 
@@ -163,12 +153,10 @@ def execute_run(
         )
         events, head = tuple(sink.events()), ledger.head
     np.save(folder / "model.npy", weights(training.state.model, configuration.shape.label_domain))
-    found = guaranteed(configuration, events)
-    certificate = None if found.unprotected else certified(configuration, events)
+    found = configuration.terms.guarantee(events)
+    certificate = None if found.unprotected else certify_events(events, configuration.terms)
     if certificate is not None:
-        document = certificate.to_json_bytes()
-        check(document)
-        (folder / "certificate.json").write_bytes(document)
+        (folder / "certificate.json").write_bytes(certificate.to_json_bytes())
     models = [TrainedModel(configuration.solver.label, training, _promised(found))]
     if options.baselines:
         models += _baselines(configuration, planned, dataset, test, start)
@@ -223,7 +211,7 @@ def _baselines(
     for name, multiplier in (("PVP", planned.noise_multiplier), ("ADMM without privacy", None)):
         solver = configuration.solvers.exact(multiplier)
         events = planned_events(configuration, solver)
-        found = guaranteed(configuration, events)
+        found = configuration.terms.guarantee(events)
         training = train(
             configuration, solver, dataset, test, EventList(), progress=start(f"baseline: {name}")
         )

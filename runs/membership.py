@@ -52,7 +52,7 @@ from ..mechanisms import (
 from ..mechanisms.errors import require_nonnegative
 from .attack import require_protected
 from .configuration import Configuration
-from .pipeline import plan
+from .planning import plan
 
 __all__ = [
     "MembershipOptions",

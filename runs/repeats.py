@@ -17,7 +17,8 @@ from ..audits.sequential import Evidence, SequentialTest, plan_bet
 from ..audits.watching import Memory
 from .attack import attacked_pair
 from .configuration import Configuration
-from .pipeline import Plan, plan
+from .pipeline import Plan
+from .planning import plan
 from .sections import Noise, SamplerName
 
 __all__ = ["RepeatedRuns"]

@@ -6,13 +6,12 @@ pricing, training and measuring are the same for all.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import inf, isfinite
 from time import process_time
 from typing import Any
 
 from ...accounting.guarantees import guarantee
-from ...accounting.planning import calibrate_noise_multiplier
 from ...mechanisms import (
     Adjacency,
     DataShape,
@@ -20,12 +19,12 @@ from ...mechanisms import (
     EventList,
     GaussianStep,
     PrivateDataset,
-    SamplingCurator,
     UnprotectedRelease,
 )
 from ...mechanisms.events import Mechanism
 from ...mechanisms.protocols import FloatArray
 from ...mechanisms.sampling import Sampler
+from ...runs.pipeline import Terms, calibrate, train_on
 from ...solvers import ModelSolver
 from ...solvers.planning import plan
 from .cell import Kind, Privacy, Trace
@@ -125,7 +124,7 @@ class Training:
                 models.append(state.model)
 
         start = process_time()
-        final = algorithm.solve(dataset, SamplingCurator(EventList(), sampler), observe=observe)
+        final = train_on(partial(algorithm.solve, observe=observe), dataset, EventList(), sampler)
         seconds = process_time() - start
         rounds = tuple(range(1, last + 1)) if self.history else (last,)
         least = optimum(self.source, split_seed)
@@ -174,5 +173,4 @@ def _calibrated(method: Method, shape: DataShape) -> float:
     def events(noise_multiplier: float) -> tuple[Event, ...]:
         return plan(method.repaired(shape, noise_multiplier), shape)
 
-    found = calibrate_noise_multiplier(events, target_epsilon=method.target, delta=method.delta)
-    return found.noise_multiplier
+    return calibrate(events, epsilon=method.target, terms=Terms(method.delta)).noise_multiplier

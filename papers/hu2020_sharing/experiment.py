@@ -27,13 +27,13 @@ import numpy as np
 from scipy.sparse import issparse
 from scipy.special import logit
 
-from ...accounting.planning import calibrate_noise_multiplier
 from ...data import LabelledRecords
-from ...mechanisms import Adjacency, Event, EventList, SamplingCurator
+from ...mechanisms import Adjacency, Event, EventList
 from ...mechanisms.curators import Curator
 from ...mechanisms.protocols import FloatArray
 from ...mechanisms.sampling import Sampler
 from ...mechanisms.vertical_data import VerticalDataset, VerticalShape
+from ...runs.pipeline import Terms, calibrate, train_on
 from ...solvers import (
     Logistic,
     PublishedSharingAdmm,
@@ -135,10 +135,13 @@ class Sharing:
                 scores = offset + state.scores
                 losses.append(float(np.logaddexp(0.0, -train.labels * scores).mean()))
 
-        curator = SamplingCurator(EventList(), sampler)
-        start = process_time()
         offset = self._offset(train)
-        model = self._solve(dataset, curator, self._noise(), observe, offset=offset)
+
+        def solve(dataset: VerticalDataset, curator: Curator) -> FloatArray:
+            return self._solve(dataset, curator, self._noise(), observe, offset=offset)
+
+        start = process_time()
+        model = train_on(solve, dataset, EventList(), sampler)
         seconds = process_time() - start
         if self.history:
             excess = tuple(loss - least for loss in losses)
@@ -229,8 +232,7 @@ class Sharing:
 @lru_cache(maxsize=64)
 def _calibrated(task: Sharing) -> float:
     """Return the least noise multiplier that certifies the task's target."""
-    found = calibrate_noise_multiplier(task._plan, target_epsilon=task.target, delta=task.delta)
-    return found.noise_multiplier
+    return calibrate(task._plan, epsilon=task.target, terms=Terms(task.delta)).noise_multiplier
 
 
 def _cells(source: Source, widths: tuple[int, ...], history: bool, quick: bool) -> tuple[Cell, ...]:

@@ -1,13 +1,8 @@
-"""A run that is priced by its plan, paid for in one piece before any noise is drawn, and certified.
+"""The run of a fit: the least noise that meets a target, paid for in one piece, and certified."""
 
-The whole plan is one reservation: a budget that cannot pay for all of it pays for nothing, also
-when several fits ask at once; and what was reserved counts as spent even if the run breaks off.
-"""
-
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from fractions import Fraction
 from functools import partial
 from typing import Generic, TypeVar
 from uuid import uuid4
@@ -16,21 +11,19 @@ import numpy as np
 
 from ...accounting.guarantees import Guarantee
 from ...accounting.ledger import Ledger, MemoryLedger
-from ...accounting.planning import Calibration, UnattainableTarget, calibrate_noise_multiplier
-from ...accounting.proof.certificate import Certificate, certify
-from ...mechanisms.curators import Curator, SamplingCurator
-from ...mechanisms.errors import InvalidParameter, Number, require_positive
+from ...accounting.proof.certificate import Certificate
+from ...mechanisms.curators import Curator
+from ...mechanisms.errors import Number
 from ...mechanisms.events import Event
-from ...mechanisms.protocols import FloatArray, Provenance
+from ...mechanisms.protocols import FloatArray
 from ...mechanisms.sampling import Sampler
 from ...solvers.planning import planned_events
+from ..pipeline import Terms, calibrate_certified, run_prepaid
 
 __all__ = ["History", "NoiseStream", "PaidRun", "PublicRound", "paid_run"]
 
 D = TypeVar("D")
 T = TypeVar("T")
-
-_ATTEMPTS = 8
 
 NoiseStream = Callable[[int, int], Sampler]
 """From two whole numbers to the sampler of the stream that they name."""
@@ -78,23 +71,6 @@ class PaidRun(Generic[T]):
     ledger: Ledger
 
 
-class _Prepaid:
-    """The sink of a run that has paid for its plan: events must be the planned ones, in order."""
-
-    def __init__(self, plan: Sequence[Event]) -> None:
-        self._left = list(reversed(plan))
-
-    def reserve(self, events: Sequence[Event], provenance: Provenance) -> int:
-        for event in events:
-            planned = self._left.pop() if self._left else None
-            if event != planned:
-                raise InvalidParameter("event", event, f"as planned: {planned}")
-        return 0
-
-    def commit(self, token: int) -> None:
-        """Do nothing: the reservation of the whole plan is committed at the end."""
-
-
 def paid_run(
     work: Callable[[float, D, Curator], T],
     *,
@@ -128,40 +104,18 @@ def paid_run(
         AdjacencyMismatch: its budget is for another relation.
     """
 
-    def plan(noise_multiplier: float) -> tuple[Event, ...]:
+    def events(noise_multiplier: float) -> tuple[Event, ...]:
         return planned_events(partial(work, noise_multiplier), planned)
 
-    found, certificate = _certified(plan, epsilon, delta)
-    events = certificate.events
+    plan, certificate = calibrate_certified(events, epsilon=epsilon, terms=Terms(delta))
     book = MemoryLedger() if ledger is None else ledger
     run = book.run(
         f"{name} {datetime.now(UTC).isoformat(timespec='seconds')} {uuid4().hex[:8]}",
         configuration_hash=certificate.subject,
-        plan=events,
+        plan=plan.events,
     )
     place = [summary.run for summary in book.runs()].index(run.run)
     sampler = noise(int(certificate.subject, 16), place)
-    token = run.reserve(events, sampler.provenance)
-    result = work(found.noise_multiplier, private, SamplingCurator(_Prepaid(events), sampler))
-    run.commit(token)
-    return PaidRun(result, found.noise_multiplier, found.guarantee, certificate, book)
-
-
-def _certified(
-    plan: Callable[[float], Sequence[Event]], epsilon: Number, delta: Number
-) -> tuple[Calibration, Certificate]:
-    """Return about the least noise whose guarantee and whose certificate both meet the target.
-
-    Gaussian steps have both alike; a certificate of other mechanisms may be a little dearer.
-    """
-    require_positive("epsilon", epsilon)
-    target = Fraction(epsilon)
-    for _ in range(_ATTEMPTS):
-        found = calibrate_noise_multiplier(plan, target_epsilon=target, delta=delta)
-        certificate = certify(plan(found.noise_multiplier), delta=delta)
-        if certificate.epsilon <= epsilon:
-            return found, certificate
-        target *= (Fraction(epsilon) / Fraction(certificate.epsilon)) ** 2
-    raise UnattainableTarget(
-        f"Expected a certificate of epsilon={epsilon!r} or less instead got none."
-    )
+    solve = partial(work, plan.noise_multiplier)
+    result = run_prepaid(solve, private, run, plan.events, sampler)
+    return PaidRun(result, plan.noise_multiplier, plan.guarantee, certificate, book)

@@ -10,7 +10,8 @@ import pytest
 from dpledger.data import LabelledRecords
 from dpledger.mechanisms import ClassLabels, GaussianStep
 from dpledger.runs.configuration import read_configuration
-from dpledger.runs.pipeline import accuracy, planned_events
+from dpledger.runs.planning import planned_events
+from dpledger.runs.training import accuracy
 
 from .conftest import Call, edited
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpledger.accounting.ledger import SqliteLedger
-from dpledger.runs.pipeline import Accuracy
+from dpledger.runs.training import Accuracy
 
 from .conftest import Call, edited
 
@@ -162,7 +162,7 @@ def test_interruption_leaves_a_valid_ledger(
             raise KeyboardInterrupt
         return Accuracy(1, 2)
 
-    monkeypatch.setattr("dpledger.runs.pipeline.accuracy", interrupted)
+    monkeypatch.setattr("dpledger.runs.training.accuracy", interrupted)
     answer = call("run", folder / "run.toml", "--out", folder / "out", *QUICK)
     assert answer.status == 130
     assert "ledgers stay valid" in answer.err

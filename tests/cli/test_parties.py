@@ -7,7 +7,7 @@ import pytest
 
 from dpledger.mechanisms import GaussianStep
 from dpledger.runs.configuration import read_configuration
-from dpledger.runs.pipeline import planned_events
+from dpledger.runs.planning import planned_events
 
 from .conftest import SCHEMA, Call, edited
 

@@ -34,7 +34,7 @@ from dpledger.runs.estimators.algorithms import (
     AdmmAlgorithm,
     Recipe,
 )
-from dpledger.runs.pipeline import (
+from dpledger.runs.planning import (
     planned_events,
 )
 from dpledger.solvers import (

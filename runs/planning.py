@@ -1,0 +1,32 @@
+"""The plan of a configured run, before any data are read."""
+
+from __future__ import annotations
+
+from ..mechanisms import Event
+from ..solvers import planning
+from ..solvers.solver import ModelSolver
+from .configuration import Configuration
+from .pipeline import Plan, calibrate, plan_at
+
+__all__ = ["plan", "planned_events"]
+
+
+def planned_events(configuration: Configuration, solver: ModelSolver) -> tuple[Event, ...]:
+    """Return the events that a solver will emit on data of the configured shape."""
+    return planning.plan(solver, configuration.shape)
+
+
+def plan(configuration: Configuration) -> Plan:
+    """Return the plan: at the given noise, or at the least noise that meets the target epsilon.
+
+    Raises `UnattainableTarget` where no noise does (the published variants).
+    """
+    privacy, terms = configuration.privacy, configuration.terms
+
+    def planned(noise_multiplier: float) -> tuple[Event, ...]:
+        return planned_events(configuration, configuration.solvers.noisy(noise_multiplier))
+
+    if privacy.noise_multiplier is not None:
+        return plan_at(planned, privacy.noise_multiplier, terms)
+    assert privacy.epsilon is not None
+    return calibrate(planned, epsilon=privacy.epsilon, terms=terms)

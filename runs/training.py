@@ -1,0 +1,113 @@
+"""Training a configured run: the solver on records, and how well its public models do."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from ..data import LabelledRecords
+from ..mechanisms import ClassLabels, EventSink, LabelDomain, PrivateDataset
+from ..mechanisms.protocols import FloatArray
+from ..solvers.solver import ModelSolver, PublicModel
+from .configuration import Configuration
+from .pipeline import train_on
+
+__all__ = [
+    "Accuracy",
+    "Progress",
+    "Training",
+    "accuracy",
+    "new_folder",
+    "train",
+    "weights",
+]
+
+Progress = Callable[[int, int], None]
+"""Called with the number of rounds done and of all rounds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """Share of held-out records that a model classifies rightly: `right` of `total`."""
+
+    right: int
+    total: int
+
+    @property
+    def share(self) -> float:
+        """right / total."""
+        return self.right / self.total
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Training:
+    """A finished run: the last public state and the accuracy after every round."""
+
+    state: PublicModel
+    history: tuple[Accuracy, ...]
+
+    @property
+    def accuracy(self) -> Accuracy:
+        """The accuracy of the final model."""
+        return self.history[-1]
+
+
+def weights(model: FloatArray, labels: LabelDomain) -> FloatArray:
+    """Return what rows are multiplied by: of shape (d,) for labels ±1, (d, K) for K classes."""
+    return model.reshape(-1, labels.classes) if isinstance(labels, ClassLabels) else model
+
+
+def accuracy(model: FloatArray, records: LabelledRecords) -> Accuracy:
+    """Return how many records a model classifies rightly; ties count as wrong.
+
+    Of labels ±1 the sign of the score is chosen, of classes the one with the largest score.
+    """
+    scores = records.features @ weights(model, records.label_domain)
+    if scores.ndim == 1:
+        right = scores * records.labels > 0
+    else:
+        own = np.take_along_axis(scores, records.labels.astype(np.intp)[:, None], axis=1)
+        right = (scores >= own).sum(axis=1) == 1
+    return Accuracy(int(np.count_nonzero(right)), len(records))
+
+
+def train(
+    configuration: Configuration,
+    solver: ModelSolver,
+    dataset: PrivateDataset,
+    test: LabelledRecords,
+    sink: EventSink,
+    *,
+    progress: Progress | None = None,
+) -> Training:
+    """Run a solver once, every release through `sink`; return the model and its accuracies."""
+    rounds = configuration.solver.rounds
+    history: list[Accuracy] = []
+
+    def observe(k: int, state: PublicModel) -> None:
+        history.append(accuracy(state.model, test))
+        if progress is not None:
+            progress(k, rounds)
+
+    solve = partial(solver.solve, observe=observe)
+    state = train_on(solve, dataset, sink, configuration.build_sampler())
+    return Training(state, tuple(history))
+
+
+def new_folder(out: Path | None, name: str) -> Path:
+    """Return a fresh folder for a run's files: `out`, or `dpledger-runs/<name>-<time>`.
+
+    Raises `FileExistsError` if `out` already holds a ledger: a ledger is never overwritten.
+    """
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+    folder = out or Path("dpledger-runs") / f"{name}-{stamp}-{os.getpid()}"
+    if (folder / "ledger.sqlite").exists():
+        raise FileExistsError(f"{folder}: Expected a folder without a ledger; choose another.")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

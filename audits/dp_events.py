@@ -106,7 +106,7 @@ def _additive(peer: Any, mechanism: GaussianStep | LaplaceStep | DiscreteLaplace
     if isinstance(mechanism, LaplaceStep):
         return peer.LaplaceDpEvent(multiplier)
     if size.denominator != 1:
-        raise Untranslatable(f"Expected sensitivity={size} of integer vectors a whole number.")
+        raise Untranslatable(f"sensitivity={size} must be of integer vectors a whole number.")
     return peer.dp_event.DiscreteLaplaceDpEvent(float_up(1 / Fraction(noise)), int(size))
 
 
@@ -116,7 +116,7 @@ def _randomised_response(peer: Any, mechanism: RandomisedResponse) -> Any:
     uniform = lie * categories / (categories - 1)
     if uniform > 1:
         raise Untranslatable(
-            f"Expected truth={mechanism.truth} in [1/{categories}, 1]; theirs never lies more."
+            f"truth={mechanism.truth} must be in [1/{categories}, 1]; theirs never lies more."
         )
     if uniform == 1:
         return peer.NoOpDpEvent()

@@ -181,7 +181,7 @@ def _named(model: str) -> object:
     """Return what NAME is in the Python file FILE.py of `FILE.py:NAME`."""
     path, _, name = model.rpartition(":")
     if not path.endswith(".py") or not Path(path).is_file():
-        raise click.BadParameter(f"Expected model={model!r} as FILE.py:NAME, a file that exists.")
+        raise click.BadParameter(f"model={model!r} must be as FILE.py:NAME, a file that exists.")
     # under its own name, so that other processes find it
     sys.path.insert(0, str(Path(path).resolve().parent))
     try:

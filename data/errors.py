@@ -4,7 +4,7 @@ All of them are raised while the data are read, so before any privacy is spent. 
 a private value: it is meant for the person who holds the data, not for publication.
 """
 
-from ..mechanisms.errors import DpledgerError
+from ..mechanisms.errors import DpledgerError, must, shown_value
 
 __all__ = [
     "BadValue",
@@ -53,7 +53,7 @@ class BadValue(DataError):
     """
 
     def __init__(self, place: str, column: str, value: object, allowed: str) -> None:
-        super().__init__(f"{place}: Expected {column}={value!r} {allowed}.")
+        super().__init__(f"{place}: {column}={shown_value(value)} {must(allowed)}.")
         self.place = place
         self.column = column
         self.value = value

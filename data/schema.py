@@ -104,7 +104,7 @@ class ClassColumn(_Column, frozen=True, kw_only=True, tag_field="kind", tag="cla
     def __post_init__(self) -> None:
         _require_words("classes", self.classes)
         if len(self.classes) < 2:
-            raise ValueError(f"Expected classes={list(self.classes)} to be two or more words")
+            raise ValueError(f"classes={list(self.classes)} must be two or more words")
 
     @property
     def numbers(self) -> dict[str, float]:
@@ -149,9 +149,9 @@ class Schema(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def __post_init__(self) -> None:
         # the squares of numbers near a smaller bound underflow, and the row norms with them
         if not 1e-100 <= self.row_bound < float("inf"):
-            raise ValueError(f"Expected row_bound={self.row_bound} in [1e-100, inf)")
+            raise ValueError(f"row_bound={self.row_bound} must be in [1e-100, inf)")
         if len(self.delimiter) != 1:
-            raise ValueError(f"Expected delimiter={self.delimiter!r} to be one character")
+            raise ValueError(f"delimiter={self.delimiter!r} must be one character")
         if self.comment == "":
             raise ValueError("Expected comment to be at least one character")
         _require_words("column names", [column.name for column in self.columns])
@@ -215,7 +215,7 @@ def _require_words(what: str, words: Iterable[str]) -> None:
     listed = list(words)
     if not listed or len(set(listed)) < len(listed) or any(w != w.strip() or not w for w in listed):
         raise ValueError(
-            f"Expected {what}={listed} to be one or more different words without outer blanks"
+            f"{what}={listed} must be one or more different words without outer blanks"
         )
 
 

@@ -226,7 +226,7 @@ class SamplingCurator(Curator):
     ) -> FloatArray:
         value = sensitive._value
         if value is None:
-            raise InvalidParameter("sensitive", sensitive, "with a value; plans have none")
+            raise InvalidParameter("sensitive", sensitive, "with a value: plans have none")
         shape = (*self._lead, *value.shape[-2:])
         if value.shape[:-2] not in ((), self._lead):
             raise InvalidParameter("trials of the value", value.shape[:-2], f"() or {self._lead}")
@@ -335,7 +335,7 @@ class ReplayCurator(Curator):
     ) -> FloatArray:
         value = sensitive._value
         if value is None:
-            raise InvalidParameter("sensitive", sensitive, "with a value; plans have none")
+            raise InvalidParameter("sensitive", sensitive, "with a value: plans have none")
         if self._next >= len(self._transcript):
             raise InvalidParameter("transcript", len(self._transcript), "as long as the replay")
         recorded, content = self._transcript[self._next]

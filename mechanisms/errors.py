@@ -21,12 +21,14 @@ __all__ = [
     "UnprotectedIteration",
     "UnprotectedReleaseError",
     "UnprotectedSerialisation",
+    "must",
     "require_finite",
     "require_nonnegative",
     "require_open_unit",
     "require_positive",
     "require_positive_int",
     "require_rate",
+    "shown_value",
 ]
 
 Number = int | float | Fraction
@@ -39,7 +41,7 @@ class DpledgerError(Exception):
 _MOST_SHOWN = 200
 
 
-def _shown(value: object) -> str:
+def shown_value(value: object) -> str:
     """Return a value as its reader needs to see it: a few lines of it at most, however long."""
     if isinstance(value, int) and value.bit_length() > 4 * _MOST_SHOWN:
         # Python refuses to write whole numbers of thousands of digits
@@ -48,11 +50,22 @@ def _shown(value: object) -> str:
     return shown if len(shown) <= _MOST_SHOWN else f"{shown[:_MOST_SHOWN]}..."
 
 
+def must(allowed: str) -> str:
+    """Return what a value must be or have, as a predicate: "with records" is "must have records".
+
+    Args:
+        allowed: an adjective, a noun, a range, or a phrase with "with" or "to be".
+    """
+    if allowed.startswith("with "):
+        return f"must have {allowed.removeprefix('with ')}"
+    return f"must be {allowed.removeprefix('to be ')}"
+
+
 class InvalidParameter(DpledgerError, ValueError):
     """A parameter is outside its range; nothing was spent."""
 
     def __init__(self, name: str, value: object, allowed: str) -> None:
-        super().__init__(f"Expected {name}={_shown(value)} {allowed}.")
+        super().__init__(f"{name}={shown_value(value)} {must(allowed)}.")
         self.name = name
         self.value = value
         self.allowed = allowed

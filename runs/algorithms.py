@@ -59,7 +59,7 @@ class Solvers:
         labels, multinomial = self.shape.label_domain, self.made.loss is LossName.MULTINOMIAL
         if isinstance(labels, ClassLabels) != multinomial:
             raise ConfigurationError(
-                f"Expected solver.loss={self.made.loss.value!r} to be 'multinomial' where the "
+                f"solver.loss={self.made.loss.value!r} must be 'multinomial' where the "
                 "schema has a class column, and only there."
             )
         if isinstance(labels, ClassLabels):

@@ -94,7 +94,7 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
             )
         if self.attack.parties != agents:
             raise ConfigurationError(
-                f"Expected attack.parties={agents} with pr-admm instead got {self.attack.parties}: "
+                f"attack.parties={self.attack.parties} must be {agents} with pr-admm: "
                 "a network cannot be cut."
             )
 
@@ -156,7 +156,7 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
             records = load_records(data.files, schema=self.schema)
         if data.train_records >= len(records):
             raise ConfigurationError(
-                f"Expected data.train_records={data.train_records} in [1, {len(records) - 1}]: "
+                f"data.train_records={data.train_records} must be in [1, {len(records) - 1}]: "
                 "the rest is held out."
             )
         train, test = split_records(records, train_records=data.train_records, seed=data.split_seed)

@@ -194,7 +194,7 @@ def _require_fresh_noise(configuration: Configuration, ledger: SqliteLedger) -> 
         return
     if any(found.provenance == provenance for found in ledger.reservations()):
         raise ConfigurationError(
-            f"Expected noise.seed={provenance.seed} to be new to {ledger.path}: equal noise in two "
+            f"noise.seed={provenance.seed} must be new to {ledger.path}: equal noise in two "
             "runs can be subtracted. Nothing was spent."
         )
 

@@ -63,9 +63,9 @@ class Data(Section, frozen=True, kw_only=True):
         ):
             for value in values:
                 if value is not None and value < 1:
-                    raise ValueError(f"Expected {name}={value} in [1, inf)")
+                    raise ValueError(f"{name}={value} must be in [1, inf)")
         if self.parties is not None and self.parties > self.train_records:
-            raise ValueError(f"Expected parties={self.parties} in [1, {self.train_records}]")
+            raise ValueError(f"parties={self.parties} must be in [1, {self.train_records}]")
 
 
 class Privacy(Section, frozen=True, kw_only=True):
@@ -84,17 +84,17 @@ class Privacy(Section, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.adjacency not in (Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT_ONE):
             raise ValueError(
-                f"Expected adjacency={self.adjacency.value!r} among 'replace-one', 'zero-out-one': "
+                f"adjacency={self.adjacency.value!r} must be among 'replace-one', 'zero-out-one': "
                 "records of a file are assigned by position"
             )
         if not 0 < self.delta < 1:
-            raise ValueError(f"Expected delta={self.delta} in (0, 1)")
+            raise ValueError(f"delta={self.delta} must be in (0, 1)")
         if (self.epsilon is None) == (self.noise_multiplier is None):
             raise ValueError("Expected either epsilon or noise_multiplier")
         for name in ("epsilon", "noise_multiplier"):
             value = getattr(self, name)
             if value is not None and not 0 < value < inf:
-                raise ValueError(f"Expected {name}={value} in (0, inf)")
+                raise ValueError(f"{name}={value} must be in (0, inf)")
 
 
 class Algorithm(Enum):
@@ -184,7 +184,7 @@ class Algorithmic(Section, frozen=True, kw_only=True):
         if (self.step_size is not None) != (self.steps is StepsName.CONSTANT):
             raise ValueError("Expected step_size with constant steps, and only there")
         if self.rounds < 1:
-            raise ValueError(f"Expected rounds={self.rounds} in [1, inf)")
+            raise ValueError(f"rounds={self.rounds} must be in [1, inf)")
 
     @property
     def label(self) -> str:
@@ -244,8 +244,8 @@ class Attack(Section, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if self.trials < 10:
-            raise ValueError(f"Expected trials={self.trials} in [10, inf)")
+            raise ValueError(f"trials={self.trials} must be in [10, inf)")
         if self.parties < 1:
-            raise ValueError(f"Expected parties={self.parties} in [1, inf)")
+            raise ValueError(f"parties={self.parties} must be in [1, inf)")
         if not 0 < self.confidence < 1:
-            raise ValueError(f"Expected confidence={self.confidence} in (0, 1)")
+            raise ValueError(f"confidence={self.confidence} must be in (0, 1)")

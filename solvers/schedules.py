@@ -143,7 +143,7 @@ class TabulatedNoise:
         for value in self.variances:
             require_positive("variance", value)
         if not self.variances or self.variances[0] != 1:
-            raise InvalidParameter("variances", self.variances[:1], "beginning with 1")
+            raise InvalidParameter("variances", self.variances[:1], "a list that begins with 1")
 
     def variance(self, round: int) -> Fraction:
         """Return the table's entry."""

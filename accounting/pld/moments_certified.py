@@ -60,7 +60,7 @@ def _normal_density(u: arb) -> arb:
 def _power_of_cos(alpha: arb, angle: arb) -> arb:
     """Return the K of (*) in `quadrature`."""
     if not 0 <= angle < arb.pi():
-        raise ArithmeticError(f"Expected angle={angle} in [0, pi).")
+        raise ArithmeticError(f"angle={angle} must be in [0, pi).")
     return arb(1) if alpha >= 0 else (alpha * (angle / 2).cos().log()).exp()
 
 
@@ -152,7 +152,7 @@ def _peak_power(
     q = ball_of(pair.rate)
     theta = slope * height
     if not theta < arb.pi():
-        raise ArithmeticError(f"Expected angle={theta} in [0, pi).")
+        raise ArithmeticError(f"angle={theta} must be in [0, pi).")
     top, bottom = q * (slope * high).exp(), q * (slope * low).exp()
     turn = acb(1 - q + top * theta.cos(), top * theta.sin()).arg()
     real = 1 - q + (bottom * theta.cos()).min(top * theta.cos())

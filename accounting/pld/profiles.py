@@ -81,7 +81,7 @@ def _sampled(pair: Sampled, x: arb) -> Tails:
     if odds <= -1:
         return (_ONE, _ONE) if first else (_ZERO, _ZERO)
     if not odds > -1:
-        raise ArithmeticError(f"Expected x={x} apart from the end of the range of the loss.")
+        raise ArithmeticError(f"x={x} must be apart from the end of the range of the loss.")
     p, base = (_above if first else _below)(pair.base, odds.log1p())
     mixed = (1 - q) * base + q * p
     return (mixed, base) if first else (base, mixed)

@@ -280,7 +280,7 @@ def assigned(setting: Setting, assignments: Sequence[str]) -> dict[str, int | fl
             known = f"{near[0]!r}?" if near else ", ".join(kinds)
             raise UnknownClaim(f"Expected a parameter of the paper ({known}) instead got {name!r}.")
         if name in values:
-            raise InvalidParameter("set", text, "that sets no parameter twice")
+            raise InvalidParameter("set", text, "one that sets no parameter twice")
         values[name] = _read(name, written, kinds[name])
     return values
 

@@ -118,7 +118,7 @@ class ReleaseSection(_Section, frozen=True, kw_only=True):
         if self.batch is not None and self.rate is not None:
             raise ValueError("Expected either rate or batch")
         if self.batch is not None and self.records is not None and self.batch > self.records:
-            raise ValueError(f"Expected batch={self.batch} in [1, records={self.records}]")
+            raise ValueError(f"batch={self.batch} must be in [1, records={self.records}]")
 
     def made(self) -> StatedRelease:
         """Return the release."""

@@ -91,7 +91,7 @@ def finite_or_word(value: float) -> Number:
     if value == inf:
         return "infinity"
     if not isfinite(value):
-        raise ValueError(f"Expected value={value} in (-inf, inf].")
+        raise ValueError(f"value={value} must be in (-inf, inf].")
     return value
 
 
@@ -101,7 +101,7 @@ class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             value = getattr(self, name)
             # msgspec would write these as null, which reads "not stated"
             if isinstance(value, float) and not isfinite(value):
-                raise ValueError(f"Expected {name}={value} finite, or the word 'infinity'.")
+                raise ValueError(f"{name}={value} must be finite, or the word 'infinity'.")
 
 
 class Interval(_Part, frozen=True, kw_only=True):

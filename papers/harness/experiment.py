@@ -114,5 +114,5 @@ def chosen(name: str, papers: Iterable[Paper]) -> list[tuple[Paper, Experiment]]
             for paper in listed
             for experiment in paper.experiments
         )
-        raise UnknownExperiment(f"Expected experiment={name!r} among {known}, or a paper's name.")
+        raise UnknownExperiment(f"experiment={name!r} must be among {known}, or a paper's name.")
     return found

@@ -53,7 +53,7 @@ def test_a_repaired_algorithm_runs_from_plan_to_verified_certificate(
     [
         (((SOLVER, SOLVER + '\nnetwork = "ring"'),), "network with pr-admm"),
         (((SOLVER, 'algorithm = "pr-admm"\nrounds = 6'),), "network with pr-admm"),
-        ((NETWORK[0],), "attack.parties=4"),
+        ((NETWORK[0],), "attack.parties=1 must be 4"),
         ((*NETWORK, (PARTIES, "parties = 1")), "2 parties or more with pr-admm"),
         (((SOLVER, NETWORK[0][1] + '\nregulariser = "l1"'), NETWORK[1]), "'l2' with pr-admm"),
         (((SOLVER, SOLVER + "\ninner_steps = 2"),), "inner_steps with ps-admm"),

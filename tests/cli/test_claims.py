@@ -77,9 +77,9 @@ def test_list_and_show(call: Call) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("delta=-1", "Expected delta=-1.0 in (0, 1)."),
-        ("delta=nan", "Expected delta='nan' a number."),
-        ("delta=1e-9999", "Expected delta=0.0 in (0, 1)."),
+        ("delta=-1", "delta=-1.0 must be in (0, 1)."),
+        ("delta=nan", "delta='nan' must be a number."),
+        ("delta=1e-9999", "delta=0.0 must be in (0, 1)."),
         ("t=1e30", "in [1, 10000000]"),
         ("t=0.5", "a whole number"),
         ("t=10**9", "a whole number"),

@@ -154,8 +154,9 @@ def test_a_class_that_is_not_declared_spends_nothing(call: Call, flowers: Path) 
     out = flowers / "out"
     answer = call("run", edited(flowers, *ALGORITHMS["star"]), "--out", out)
     assert answer.status == 2
-    assert "'virginika' among 'setosa', 'versicolor', 'virginica' (nearest: 'virginica')" in (
-        answer.err
+    assert (
+        "'virginika' must be among 'setosa', 'versicolor', 'virginica' (nearest: 'virginica')"
+        in (answer.err)
     )
     assert not out.exists()
 
@@ -164,7 +165,7 @@ def test_a_class_that_is_not_declared_spends_nothing(call: Call, flowers: Path) 
 def test_a_loss_for_other_labels_is_a_mistake(call: Call, flowers: Path, command: str) -> None:
     answer = call(command, flowers / "run.toml")
     assert answer.status == 2
-    assert "solver.loss='logistic' to be 'multinomial' where the schema has a class" in answer.err
+    assert "solver.loss='logistic' must be 'multinomial' where the schema has a class" in answer.err
 
 
 def test_the_multinomial_loss_wants_declared_classes(call: Call, folder: Path) -> None:

@@ -82,7 +82,7 @@ def test_an_unknown_name_is_a_mistake_that_lists_the_known_ones(call: Call) -> N
     answer = call("experiment", "huang2020_star/nothing")
     assert answer.status == 2
     assert (
-        "Expected experiment='huang2020_star/nothing' among huang2020_star/agents_l2" in answer.err
+        "experiment='huang2020_star/nothing' must be among huang2020_star/agents_l2" in answer.err
     )
 
 

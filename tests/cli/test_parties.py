@@ -103,8 +103,8 @@ def test_the_attack_on_a_large_party_measures_what_its_own_noise_costs(
         ("party_records = [40, 10, 5]", "data.party_records=40 records of party 'north'"),
         ("party_records = [10, 5]", "one number, or 3 for the parties"),
         ("party_records = []", "one number, or 3 for the parties"),
-        ("party_records = [10, 5, 0]", "party_records=0 in [1, inf)"),
-        ("party_records = 0", "party_records=0 in [1, inf)"),
+        ("party_records = [10, 5, 0]", "party_records=0 must be in [1, inf)"),
+        ("party_records = 0", "party_records=0 must be in [1, inf)"),
     ],
 )
 def test_parties_that_are_smaller_than_planned_spend_nothing(

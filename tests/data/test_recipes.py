@@ -95,7 +95,7 @@ def test_digits_are_pixels_products_and_probes_that_say_nothing() -> None:
     labels = records.labels - records.labels.mean()
     norms = np.linalg.norm(probes, axis=0) * np.linalg.norm(labels)
     assert float(np.abs(labels @ probes / norms).max()) < 5 / math.sqrt(361)
-    with pytest.raises(InvalidParameter, match="Expected features=99"):
+    with pytest.raises(InvalidParameter, match="features=99"):
         load_digits_with_probes(features=99)
 
 

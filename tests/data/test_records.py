@@ -54,31 +54,33 @@ def test_a_split_depends_on_the_seed() -> None:
 
 @pytest.mark.parametrize("train_records", [0, 10, -1])
 def test_a_split_leaves_a_record_on_each_side(train_records: int) -> None:
-    with pytest.raises(InvalidParameter, match=rf"train_records={train_records} in \[1, 9\]"):
+    with pytest.raises(
+        InvalidParameter, match=rf"train_records={train_records} must be in \[1, 9\]"
+    ):
         split_records(numbered(10), train_records=train_records, seed=0)
 
 
 def test_dealing_gives_parties_equal_shares_and_every_party_one_record() -> None:
     divided = numbered(11).divided(("a", "b", "c"))
     assert np.bincount(divided.party_of).tolist() == [4, 4, 3]
-    with pytest.raises(InvalidParameter, match=r"parties=3 in \[1, 2\]"):
+    with pytest.raises(InvalidParameter, match=r"parties=3 must be in \[1, 2\]"):
         numbered(2).divided(("a", "b", "c"))
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"labels": np.array([1.0, 0.0])}, r"label=0.0 in \{-1, \+1\}"),
-        ({"label_domain": ClassLabels(3)}, r"label=-1.0 a whole number in \[0, 2\]"),
-        ({"labels": np.array([1.0])}, r"features.shape=\(2, 1\) equal to .* \(1, 1\)"),
-        ({"feature_names": ("x", "y")}, r"features.shape=\(2, 1\) equal to .* \(2, 2\)"),
-        ({"features": np.array([[0.0], [1.5]])}, r"longest row=1.5 in \[0, 1.0\]"),
-        ({"features": sparse.csr_array([[0.0], [1.5]])}, r"longest row=1.5 in \[0, 1.0\]"),
-        ({"features": np.array([[0.0], [np.nan]])}, r"longest row=nan in \[0, 1.0\]"),
-        ({"features": np.array([[0.0], [np.inf]])}, r"longest row=inf in \[0, 1.0\]"),
-        ({"row_bound": 0.0}, r"row_bound=0.0 in \(0, inf\)"),
-        ({"party_of": np.array([0, 2])}, r"party_of=\[0, 2\] in \[0, 1\]"),
-        ({"party_of": np.array([0])}, r"party_of.shape=\(1,\) \(2,\)"),
+        ({"labels": np.array([1.0, 0.0])}, r"label=0.0 must be in \{-1, \+1\}"),
+        ({"label_domain": ClassLabels(3)}, r"label=-1.0 must be a whole number in \[0, 2\]"),
+        ({"labels": np.array([1.0])}, r"features.shape=\(2, 1\) must be equal to .* \(1, 1\)"),
+        ({"feature_names": ("x", "y")}, r"features.shape=\(2, 1\) must be equal to .* \(2, 2\)"),
+        ({"features": np.array([[0.0], [1.5]])}, r"longest row=1.5 must be in \[0, 1.0\]"),
+        ({"features": sparse.csr_array([[0.0], [1.5]])}, r"longest row=1.5 must be in \[0, 1.0\]"),
+        ({"features": np.array([[0.0], [np.nan]])}, r"longest row=nan must be in \[0, 1.0\]"),
+        ({"features": np.array([[0.0], [np.inf]])}, r"longest row=inf must be in \[0, 1.0\]"),
+        ({"row_bound": 0.0}, r"row_bound=0.0 must be in \(0, inf\)"),
+        ({"party_of": np.array([0, 2])}, r"party_of=\[0, 2\] must be in \[0, 1\]"),
+        ({"party_of": np.array([0])}, r"party_of.shape=\(1,\) must be \(2,\)"),
     ],
 )
 def test_records_refuse_what_is_not_as_declared(change: dict[str, object], message: str) -> None:

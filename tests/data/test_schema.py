@@ -74,9 +74,9 @@ BAD = {
     "no row bound": (written(AGE, INCOME, top={}), "missing required field `row_bound`"),
     "row bound zero": (
         written(AGE, INCOME, top={"row_bound": "0.0"}),
-        r"Expected row_bound=0.0 in \[1e-100, inf\)",
+        r"row_bound=0.0 must be in \[1e-100, inf\)",
     ),
-    "row bound NaN": (written(AGE, INCOME, top={"row_bound": "nan"}), "Expected row_bound=nan"),
+    "row bound NaN": (written(AGE, INCOME, top={"row_bound": "nan"}), "row_bound=nan"),
     "bounds in the wrong order": (
         written(AGE, INCOME, age={"lower": "100"}),
         r"Expected finite lower=100.0 < upper=99.0 - at `\$.columns\[0\]`",
@@ -85,10 +85,10 @@ BAD = {
     "bound infinite": (written(AGE, INCOME, age={"upper": "inf"}), "finite lower=0.0 < upper=inf"),
     "bound NaN": (written(AGE, INCOME, age={"lower": "nan"}), "finite lower=nan"),
     "bound as text": (written(AGE, INCOME, age={"upper": '"99"'}), "Expected `float`, got `str`"),
-    "no category": (written(SEX, INCOME, sex={"categories": "[]"}), r"Expected categories=\[\]"),
+    "no category": (written(SEX, INCOME, sex={"categories": "[]"}), r"categories=\[\]"),
     "category twice": (
         written(SEX, INCOME, sex={"categories": '["F", "F"]'}),
-        r"Expected categories=\['F', 'F'\] to be one or more different words",
+        r"categories=\['F', 'F'\] must be one or more different words",
     ),
     "category with a blank": (
         written(SEX, INCOME, sex={"categories": '["F "]'}),
@@ -96,15 +96,15 @@ BAD = {
     ),
     "label in both classes": (
         written(AGE, INCOME, income={"negative": '["high"]'}),
-        r"Expected positive \+ negative=\['high', 'high'\]",
+        r"positive \+ negative=\['high', 'high'\]",
     ),
     "one class": (
         written(AGE, SPECIES, species={"classes": '["setosa"]'}),
-        r"Expected classes=\['setosa'\] to be two or more words",
+        r"classes=\['setosa'\] must be two or more words",
     ),
     "class twice": (
         written(AGE, SPECIES, species={"classes": '["setosa", "setosa"]'}),
-        r"Expected classes=\['setosa', 'setosa'\] to be one or more different words",
+        r"classes=\['setosa', 'setosa'\] must be one or more different words",
     ),
     "label and class": (written(AGE, INCOME, SPECIES), "instead got 2, 0 and 1"),
     "no label": (written(AGE, SEX), r"one label or class column, .* instead got 0, 0 and 2"),
@@ -120,7 +120,7 @@ BAD = {
     "column twice": (written(AGE, AGE, INCOME), r"column names=\['age', 'age', 'income'\]"),
     "delimiter of two characters": (
         written(AGE, INCOME, top=TOP | {"delimiter": '"::"'}),
-        "Expected delimiter='::' to be one character",
+        "delimiter='::' must be one character",
     ),
     "empty comment": (
         written(AGE, INCOME, top=TOP | {"comment": '""'}),

@@ -176,7 +176,7 @@ def test_a_plan_has_no_value_to_sample_and_a_value_is_no_plan() -> None:
     )
     spy = Spy()
     for curator in (SamplingCurator(spy, spy), ReplayCurator([])):
-        with pytest.raises(InvalidParameter, match="with a value"):
+        with pytest.raises(InvalidParameter, match="have a value"):
             release(curator, planned, noise_std=1.0)
     with pytest.raises(InvalidParameter, match="planned"):
         release(PlanningCurator(), sensitive(), noise_std=1.0)
@@ -357,7 +357,7 @@ def test_a_replay_that_leaves_messages_unread_has_no_density() -> None:
         sampling.release(sensitive(), round=k, release="x", noise_std=1.0)
     replay = ReplayCurator(sampling.transcript)
     replay.release(sensitive(), round=1, release="x", noise_std=1.0)
-    with pytest.raises(InvalidParameter, match=r"transcript=2 of length 1"):
+    with pytest.raises(InvalidParameter, match=r"transcript=2 must be of length 1"):
         _ = replay.log_density
     replay.release(sensitive(), round=2, release="x", noise_std=1.0)
     assert replay.log_density < 0.0

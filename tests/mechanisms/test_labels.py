@@ -52,13 +52,13 @@ def test_the_filler_of_padded_blocks_is_a_label(domain: LabelDomain) -> None:
 
 
 BAD = [
-    (SIGNS, 0.0, "label=0.0 in {-1, \\+1}"),
+    (SIGNS, 0.0, "label=0.0 must be in {-1, \\+1}"),
     (SIGNS, float("nan"), "label=nan"),
-    (ClassLabels(3), 3.0, "label=3.0 a whole number in \\[0, 2\\]"),
+    (ClassLabels(3), 3.0, "label=3.0 must be a whole number in \\[0, 2\\]"),
     (ClassLabels(3), -1.0, "label=-1.0"),
     (ClassLabels(3), 0.5, "label=0.5"),
     (ClassLabels(3), float("nan"), "label=nan"),
-    (RealLabels(2.0), 2.0000001, "label=2.0000001 in \\[-2, 2\\]"),
+    (RealLabels(2.0), 2.0000001, "label=2.0000001 must be in \\[-2, 2\\]"),
     (RealLabels(2.0), float("-inf"), "label=-inf"),
     (RealLabels(2.0), float("nan"), "label=nan"),
 ]

@@ -208,7 +208,7 @@ def test_bounds_outside_their_range_are_refused(bad: object) -> None:
         lambda: strongly_convex_argmin(1, bad, 0, 3, REPLACE),
         lambda: strongly_convex_argmin(1, 1, bad, 3, REPLACE),
     ):
-        with pytest.raises(InvalidParameter, match="Expected"):
+        with pytest.raises(InvalidParameter, match=" must "):
             make()
 
 

@@ -151,7 +151,7 @@ def test_the_published_variant_has_one_noise_for_all() -> None:
 
 @pytest.mark.parametrize("wrong", [(30, 10, 20, 41), (30, 10, 20), (0, 10, 20, 40)])
 def test_bounds_that_are_no_bounds_are_refused(wrong: tuple[int, ...]) -> None:
-    with pytest.raises(InvalidParameter, match=r"Expected (party_counts|count=0)"):
+    with pytest.raises(InvalidParameter, match=r"(party_counts|count=0).* must "):
         private(party_counts=wrong)
 
 
@@ -160,7 +160,7 @@ def test_bounds_and_a_common_bound_exclude_each_other() -> None:
     assert shape.counts == COUNTS
     with pytest.raises(InvalidParameter, match="party_counts"):
         DataShape(PARTIES, 11, 3, 1.0, Adjacency.REPLACE_ONE, party_counts=COUNTS)
-    with pytest.raises(InvalidParameter, match="n_min=5 None beside party_counts"):
+    with pytest.raises(InvalidParameter, match="n_min=5 must be None beside party_counts"):
         PrivateDataset(
             np.eye(3), np.ones(3), adjacency=Adjacency.ADD_REMOVE_ONE, row_bound=1.0, n_min=5,
             party_counts=(3,),

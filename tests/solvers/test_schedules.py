@@ -100,7 +100,7 @@ def test_for_equal_weights_constant_noise_is_best() -> None:
 def test_a_table_is_a_schedule_for_as_many_rounds_as_it_has() -> None:
     table = TabulatedNoise((Fraction(1), Fraction(1, 4)))
     assert cost(table, 2) == 5
-    with pytest.raises(InvalidParameter, match=r"round=3 in \[1, 2\]"):
+    with pytest.raises(InvalidParameter, match=r"round=3 must be in \[1, 2\]"):
         cost(table, 3)
 
 

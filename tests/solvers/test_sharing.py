@@ -175,13 +175,13 @@ def test_models_after_an_opening_alone_are_each_partys_ridge_regression_on_label
 
 
 def test_no_rounds_want_an_opening() -> None:
-    with pytest.raises(InvalidParameter, match="Expected rounds=0"):
+    with pytest.raises(InvalidParameter, match="rounds=0"):
         SharingAdmm(0, 1.0)
 
 
 @pytest.mark.parametrize("rounds", [None, False, 0.0, "", -1])
 def test_an_opening_is_no_leave_for_other_rounds_than_whole_numbers(rounds: Any) -> None:
-    with pytest.raises(InvalidParameter, match="Expected rounds="):
+    with pytest.raises(InvalidParameter, match="rounds="):
         SharingAdmm(rounds, 1.0, opening=True)
 
 

@@ -29,7 +29,7 @@ def _converted(name: str, premise: Priv, notion: Rdp | ApproxDp, **witness: Frac
 
 def _require_delta(delta: Fraction) -> None:
     if not 0 < delta < 1:
-        raise RuleViolation(f"Expected delta={delta} in (0, 1).")
+        raise RuleViolation(f"delta={delta} must be in (0, 1).")
 
 
 @rule("zcdp-rdp", source="Bun, Steinke 2016, Definition 1.1")
@@ -62,7 +62,7 @@ def rdp_approx_dp(premise: Priv, *, delta: Fraction, epsilon: Fraction) -> Priv:
         raise RuleViolation(f"Expected Rényi DP instead got {premise}.")
     order = Fraction(premise.notion.order)
     if not epsilon_from_rdp(order=order, rdp=premise.cost, delta=delta) <= epsilon:
-        raise RuleViolation(f"Expected epsilon={float(epsilon)} above the conversion's.")
+        raise RuleViolation(f"epsilon={float(epsilon)} must be above the conversion's.")
     notion = ApproxDp(epsilon, delta)
     return _converted("rdp-approx-dp", premise, notion, delta=delta, epsilon=epsilon)
 

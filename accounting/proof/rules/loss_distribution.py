@@ -78,7 +78,7 @@ def privacy_loss(
     except TooFine as error:
         raise RuleViolation(f"Expected a grid that fits: {error}") from None
     if found > delta:
-        raise RuleViolation(f"Expected delta={float(delta)} of at least {float(found)}.")
+        raise RuleViolation(f"delta={float(delta)} must be of at least {float(found)}.")
     return conclude(
         "privacy-loss",
         Exposure.of({written(mechanism): n for mechanism, n, _ in parts}),

@@ -99,7 +99,7 @@ def ratio_squared(
     """Return the derived sensitivity, (sensitivity / scale)², and what was declared."""
     sens = derive(sensitivity)
     if sens.norm is not norm:
-        raise RuleViolation(f"Expected norm={sens.norm} equal to {norm}.")
+        raise RuleViolation(f"norm={sens.norm} must be equal to {norm}.")
     declared = frozenset(f"declared: {reason}" for reason in sens.reasons)
     if sens.squared == 0:
         return sens, Fraction(0), declared
@@ -232,7 +232,7 @@ def composition(premises: Sequence[Priv], times: Sequence[int]) -> Priv:
     """
     first = _agreeing(premises)
     if len(times) != len(premises) or any(n < 1 for n in times):
-        raise RuleViolation(f"Expected times={list(times)} >= 1 for {len(premises)} premises.")
+        raise RuleViolation(f"times={list(times)} must be >= 1 for {len(premises)} premises.")
     counts: Counter[str] = Counter()
     for premise, n in zip(premises, times, strict=True):
         counts.update(_exposure(premise).times(n))
@@ -361,7 +361,7 @@ def weaken(premise: Priv, value: Fraction) -> Priv:
     Priv(m, N(c'))
     """
     if value < premise.cost:
-        raise RuleViolation(f"Expected value={value} in [{premise.cost}, inf).")
+        raise RuleViolation(f"value={value} must be in [{premise.cost}, inf).")
     return conclude(
         "weaken",
         premise.subject,
@@ -437,7 +437,7 @@ def group(premise: Priv, size: int) -> Priv:
     Priv(m, N(k²c)) for groups of k
     """
     if size < 1:
-        raise RuleViolation(f"Expected size={size} in 1, 2, ...")
+        raise RuleViolation(f"size={size} must be in 1, 2, ...")
     return conclude(
         "group",
         premise.subject,

@@ -61,7 +61,7 @@ def _divergence(moment: arb, order: int) -> Enclosure:
 
 def _require_order(order: int) -> None:
     if not 2 <= order <= MAX_ORDER:
-        raise RuleViolation(f"Expected order={order} in [2, {MAX_ORDER}].")
+        raise RuleViolation(f"order={order} must be in [2, {MAX_ORDER}].")
 
 
 def _sampled(
@@ -127,7 +127,7 @@ def poisson_rdp(mechanism: PoissonSampled, *, order: int, epsilon: Fraction) -> 
     _require_order(order)
     sens, ratio, declared = poisson_sensitivity(mechanism)
     if not poisson_divergence(ratio, Fraction(mechanism.rate), order) <= epsilon:
-        raise RuleViolation(f"Expected epsilon={float(epsilon)} above the divergence.")
+        raise RuleViolation(f"epsilon={float(epsilon)} must be above the divergence.")
     return _sampled("poisson-rdp", mechanism, sens, declared, order, epsilon)
 
 
@@ -148,5 +148,5 @@ def fixed_batch_rdp(mechanism: SampledWithoutReplacement, *, order: int, epsilon
     sens, ratio, declared = fixed_batch_sensitivity(mechanism)
     share = Fraction(mechanism.batch, mechanism.records)
     if not fixed_batch_divergence(ratio, share, order) <= epsilon:
-        raise RuleViolation(f"Expected epsilon={float(epsilon)} above the divergence.")
+        raise RuleViolation(f"epsilon={float(epsilon)} must be above the divergence.")
     return _sampled("fixed-batch-rdp", mechanism, sens, declared, order, epsilon)

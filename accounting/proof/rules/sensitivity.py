@@ -51,7 +51,7 @@ def _nodes(tree: Derivation) -> list[Derivation]:
 
 def _step(node: Derivation, norm: Norm, adjacency: Adjacency) -> Fraction:
     if node.rule not in _STEPS:
-        raise RuleViolation(f"Expected rule={node.rule!r} in {sorted(_STEPS)}.")
+        raise RuleViolation(f"rule={node.rule!r} must be in {sorted(_STEPS)}.")
     if node.rule in _L2_ONLY and norm is not Norm.L2:
         raise RuleViolation(f"Expected {node.rule} in the l2 norm instead got {norm.value}.")
     premises = tuple(_step(premise, norm, adjacency) for premise in node.premises)
@@ -70,7 +70,7 @@ def _step(node: Derivation, norm: Norm, adjacency: Adjacency) -> Fraction:
 def _nonnegative(**numbers: Fraction) -> None:
     for name, number in numbers.items():
         if number < 0:
-            raise RuleViolation(f"Expected {name}={number} in [0, inf).")
+            raise RuleViolation(f"{name}={number} must be in [0, inf).")
 
 
 def _factor(adjacency: Adjacency, doubled: frozenset[Adjacency]) -> int:
@@ -85,7 +85,7 @@ _REPLACE_OR_RESIZE = _REPLACE | {Adjacency.ADD_REMOVE_ONE}
 
 def _whole(count: Fraction) -> None:
     if count.denominator != 1 or count < 1:
-        raise RuleViolation(f"Expected a count or dimension={count} in 1, 2, ...")
+        raise RuleViolation(f"a count or dimension={count} must be in 1, 2, ...")
 
 
 @rule("declared", source="an assumption, listed in every certificate")
@@ -164,7 +164,7 @@ def _strongly_convex_argmin(
     _nonnegative(lipschitz=lipschitz, tolerance=tolerance)
     _whole(count)
     if modulus <= 0:
-        raise RuleViolation(f"Expected modulus={modulus} in (0, inf).")
+        raise RuleViolation(f"modulus={modulus} must be in (0, inf).")
     factor = _factor(adjacency, _REPLACE_OR_RESIZE)
     return (factor * lipschitz / (modulus * count) + 2 * tolerance / modulus) ** 2
 
@@ -274,7 +274,7 @@ def _vertical_predictions(
     _nonnegative(row_bound=row_bound, slope_bound=slope_bound, radius=radius)
     _nonnegative(tolerance=tolerance, u=u, v=v)
     if penalty <= 0 or modulus <= 0:
-        raise RuleViolation(f"Expected penalty={penalty} and modulus={modulus} in (0, inf).")
+        raise RuleViolation(f"penalty={penalty} must be and modulus={modulus} in (0, inf).")
     pull = row_bound * (slope_bound + penalty * row_bound * radius)
     if u**2 < pull**2 / (penalty * modulus) + (2 * row_bound * radius) ** 2:
         raise RuleViolation(f"Expected a larger witness than u={u}.")

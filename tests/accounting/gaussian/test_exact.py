@@ -223,7 +223,7 @@ def test_what_needs_more_than_the_precision_cap_says_so() -> None:
 
 @pytest.mark.parametrize("mu_squared", [-1.0, math.nan, Enclosure(arb(-1), arb(1))])
 def test_an_impossible_mu_squared_is_an_error_naming_it(mu_squared: float | Enclosure) -> None:
-    with pytest.raises(InvalidParameter, match=r"Expected mu_squared=.* in \[0, inf\]\."):
+    with pytest.raises(InvalidParameter, match=r"mu_squared=.* must be in \[0, inf\]\."):
         epsilon_from_delta(mu_squared=mu_squared, delta=1e-5)
 
 
@@ -233,7 +233,7 @@ def test_a_delta_outside_the_open_unit_interval_is_an_error_naming_it(delta: flo
         lambda: epsilon_from_delta(mu_squared=1, delta=delta),
         lambda: mu_from_epsilon_delta(epsilon=1, delta=delta),
     ):
-        with pytest.raises(InvalidParameter, match=r"Expected delta=.* in \(0, 1\)\."):
+        with pytest.raises(InvalidParameter, match=r"delta=.* must be in \(0, 1\)\."):
             call()
 
 

@@ -15,20 +15,20 @@ from dpledger.mechanisms.errors import InvalidParameter
 )
 @pytest.mark.parametrize("value", [math.nan, -1, -1e-300, True, "1", None])
 def test_what_is_no_number_in_range_is_an_error_naming_it(build, value) -> None:  # type: ignore[no-untyped-def]
-    with pytest.raises(InvalidParameter, match=r"Expected \w+=.* in \[0, inf\]\.") as caught:
+    with pytest.raises(InvalidParameter, match=r"\w+=.* must be in \[0, inf\]\.") as caught:
         build(value)
     assert repr(value) in str(caught.value)
 
 
 @pytest.mark.parametrize("order", [1, 0.5, -2, math.nan, 1.0])
 def test_an_order_is_above_one(order: float) -> None:
-    with pytest.raises(InvalidParameter, match=r"Expected order=.* in \(1, inf\]\."):
+    with pytest.raises(InvalidParameter, match=r"order=.* must be in \(1, inf\]\."):
         Rdp(order, 1)
 
 
 @pytest.mark.parametrize("delta", [-1e-9, 1.5, math.nan, math.inf])
 def test_delta_is_a_probability(delta: float) -> None:
-    with pytest.raises(InvalidParameter, match=r"Expected delta=.* in \[0, 1\]\."):
+    with pytest.raises(InvalidParameter, match=r"delta=.* must be in \[0, 1\]\."):
         ApproxDp(1, delta)
 
 

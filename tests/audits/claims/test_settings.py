@@ -28,9 +28,9 @@ def test_what_is_in_range_passes() -> None:
     ("given", "told"),
     [
         (Given(rounds=0), "rounds=0"),
-        (Given(rounds=4), r"rounds=4 in \[1, 3\]"),
+        (Given(rounds=4), r"rounds=4 must be in \[1, 3\]"),
         (Given(penalty=0.0), "penalty"),
-        (Given(penalty=20.0), r"penalty=20.0 in \[1e-1, 1e1\]"),
+        (Given(penalty=20.0), r"penalty=20.0 must be in \[1e-1, 1e1\]"),
         (Given(penalty=float("inf")), "penalty"),
     ],
 )

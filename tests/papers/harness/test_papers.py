@@ -153,7 +153,7 @@ def test_noise_on_nothing_is_no_protection() -> None:
 
 def test_dual_perturbation_is_refused_below_what_its_determinant_costs() -> None:
     method = StarMethod(kind=Kind.PUBLISHED, family=Family.DVP, epsilon=0.006)
-    with pytest.raises(InvalidParameter, match=r"Expected epsilon=0\.006 above"):
+    with pytest.raises(InvalidParameter, match=r"epsilon=0\.006 must be above"):
         priced(method, train=40_000, parties=100)
 
 

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 
-from ..accounting.check.checker import CertificateWrong, Undecided, report
+from ..accounting.check.checker import CertificateWrong, Undecided, Verdict, report
 from ..accounting.check.pld_checker import check
 from ..accounting.ledger import SqliteLedger, TamperedLedger
 from ..accounting.numbers.grade import Grade
 from ..accounting.proof.coq_goal import CoqMissing, compiled_proofs, coq_goal, prove
 from ..accounting.proof.coq_theorem import BeyondTheorem, coq_theorem
+from ..accounting.proof.extracted import ExtractedMissing, agrees, run_extracted
 from ..mechanisms.encoding import subject_hash
 from .output import Outcome, deliver, json_option
 
@@ -42,12 +43,19 @@ _ADAPTIVE = (
     help="Write beside CERTIFICATE, for Coq, the theorem that its run is private (Gaussian runs) "
     "or its last inequality; prove it if coqc is here.",
 )
+@click.option(
+    "--extracted",
+    is_flag=True,
+    help="Ask the checker that is proved in Coq, too: Gaussian runs, in milliseconds "
+    "(make -C proofs checker).",
+)
 @json_option
 def verify(
     certificate: Path,
     ledger_path: Path | None,
     run_name: str | None,
     coq: bool,
+    extracted: bool,
     as_json: bool,
 ) -> None:
     """Re-verify CERTIFICATE with a checker that shares nothing with what wrote it."""
@@ -55,6 +63,7 @@ def verify(
         proved = check(certificate.read_bytes())
         compared = grade = None
         gold = _gold(certificate) if coq else None
+        second = _second(certificate, proved) if extracted else None
         if ledger_path is not None:
             with SqliteLedger(ledger_path, read_only=True) as opened:
                 opened.verify()
@@ -92,17 +101,32 @@ def verify(
                 "ledger": "events and chain agree" if compared else None,
                 "ledger_grade": None if grade is None else grade.value,
                 "coq": gold,
+                **({} if second is None else {"extracted": second}),
             },
             rows=(
                 ("proved", report(proved)),
                 *((("ledger", "chain intact, events are the certificate's"),) if compared else ()),
                 *((("but", _ADAPTIVE),) if grade is Grade.ESTIMATE else ()),
                 *((("coq", gold),) if gold is not None else ()),
+                *((("extracted", second),) if second is not None else ()),
             ),
-            finding=gold is not None and gold.startswith("not proved"),
+            finding=any(said is not None and said.startswith("not ") for said in (gold, second)),
         ),
         as_json=as_json,
     )
+
+
+def _second(certificate: Path, verdict: Verdict) -> str:
+    """Ask the extracted checker, and say whether it has proved the same."""
+    try:
+        (found,) = run_extracted([certificate])
+    except ExtractedMissing as missing:
+        return f"no answer: {missing}"
+    if agrees(found, verdict):
+        return "proved by the checker that is proved in Coq"
+    if found.word == "undecided":
+        return found.line
+    return f"not the same verdict: {found.line}"
 
 
 def _gold(certificate: Path) -> str:

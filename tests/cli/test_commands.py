@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from dpledger.accounting.ledger import SqliteLedger
+from dpledger.accounting.proof.extracted import ExtractedVerdict
 from dpledger.runs.training import Accuracy
 
 from .conftest import Call, edited
@@ -131,6 +132,29 @@ def test_gold_mode_writes_the_last_inequality_as_a_theorem(
     assert answer.status == 0
     assert "not run" in answer.data["coq"]
     assert "Theorem" in (folder / "out" / "certificate.v").read_text()
+
+
+def test_the_extracted_checker_is_asked_too(
+    call: Call, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call("run", folder / "run.toml", "--out", folder / "out", *QUICK)
+    certificate = folder / "out" / "certificate.json"
+
+    def saying(line: str) -> tuple[int, str]:
+        found = ExtractedVerdict(line.partition(" ")[0].rstrip(":"), line)
+        monkeypatch.setattr("dpledger.cli.verify.run_extracted", lambda paths: [found])
+        answer = call("verify", certificate, "--extracted", "--json")
+        return answer.status, answer.data["extracted"]
+
+    assert saying("undecided: beyond this checker") == (0, "undecided: beyond this checker")
+    status, said = saying(f"proved {'0' * 64} replace-one group 1 approx-dp 1/2 1/1")
+    assert status == 1
+    assert "not the same verdict" in said
+    monkeypatch.undo()
+    monkeypatch.setattr("dpledger.accounting.proof.extracted.extracted_checker", lambda: None)
+    assert (
+        "make -C proofs" in call("verify", certificate, "--extracted", "--json").data["extracted"]
+    )
 
 
 def test_a_budget_refuses_before_anything_is_drawn(call: Call, folder: Path) -> None:

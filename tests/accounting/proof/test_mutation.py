@@ -19,6 +19,7 @@ import pytest
 
 from dpledger.accounting.check import checker
 from dpledger.accounting.check.checker import CertificateWrong, Undecided, Verdict, check
+from dpledger.accounting.proof.extracted import agrees, extracted_checker, run_extracted
 from dpledger.accounting.proof.judgement import RuleViolation
 from dpledger.accounting.proof.rules import derive
 from dpledger.mechanisms import (
@@ -387,25 +388,29 @@ def make_fit(doc):
 CHANGES = (change_one, change_witness, change_root, change_events, *[change_cunningly] * 3)
 
 
-def mutate(certificates, count, seed):
-    """Return how many documents were accepted, by what was done to them."""
+def forged(certificates, count, seed):
+    """Bent documents: (name of the certificate, its document, what was done, the bent one)."""
     rng = random.Random(seed)
-    originals = {
-        name: (json.loads(c.to_json_bytes()), Truth(list(c.events)))
-        for name, c in certificates.items()
-    }
-    accepted: Counter[str] = Counter()
-    reasons: set[str] = set()
+    originals = {name: json.loads(c.to_json_bytes()) for name, c in certificates.items()}
     for _ in range(count):
         name = rng.choice(sorted(originals))
-        original, truth = originals[name]
-        doc = copy.deepcopy(original)
+        doc = copy.deepcopy(originals[name])
         change = rng.choice(CHANGES)
         try:
             for _ in range(rng.choice((1, 1, 2, 4))):
                 change(doc, rng)
         except (MalformedEvent, LookupError, TypeError, ValueError, AttributeError):
             continue  # the forger stumbled over what an earlier edit had broken
+        yield name, originals[name], change, doc
+
+
+def mutate(certificates, count, seed):
+    """Return how many documents were accepted, by what was done to them."""
+    truths = {name: Truth(list(c.events)) for name, c in certificates.items()}
+    accepted: Counter[str] = Counter()
+    reasons: set[str] = set()
+    for name, original, change, doc in forged(certificates, count, seed):
+        truth = truths[name]
         try:
             verdict = check(json.dumps(doc).encode())
         except (CertificateWrong, Undecided) as refusal:
@@ -461,3 +466,49 @@ def test_bent_certificates_prove_nothing_false(certificates):
 def test_bent_certificates_prove_nothing_false_in_the_long_run(certificates):
     accepted = mutate(certificates, MANY_MUTATIONS, seed=2026)
     assert accepted.total() >= 1000
+
+
+# --- the second checker ------------------------------------------------------------------------
+
+GAUSSIAN = ("one Gaussian step", "schedule of two parties", "repeated", "group", "by hand")
+
+needs_checker = pytest.mark.skipif(
+    extracted_checker() is None, reason="dpledger-check is not built (make -C proofs checker)"
+)
+
+
+def both_agree(certificates, folder, count, seed):
+    """Return how many bent documents both prove; raises at the first that only one proves."""
+    gaussian = {name: certificates[name] for name in GAUSSIAN}
+    verdicts, paths = [], []
+    for k, (*_, doc) in enumerate(forged(gaussian, count, seed)):
+        document = json.dumps(doc).encode()
+        try:
+            verdicts.append(check(document))
+        except (CertificateWrong, Undecided):
+            verdicts.append(None)
+        paths.append(folder / f"{k}.json")
+        paths[-1].write_bytes(document)
+    proved = 0
+    for start in range(0, len(paths), 500):
+        some = slice(start, start + 500)
+        for path, verdict, found in zip(
+            paths[some], verdicts[some], run_extracted(paths[some]), strict=True
+        ):
+            assert (found.word == "proved") == (verdict is not None), (path.read_text(), found.line)
+            if verdict is not None:
+                assert agrees(found, verdict), (verdict, found.line)
+                proved += 1
+    return proved
+
+
+@needs_checker
+def test_bent_certificates_get_one_verdict(certificates, tmp_path):
+    assert both_agree(certificates, tmp_path, 400, seed=11) > 30
+
+
+@needs_checker
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(20))
+def test_many_bent_certificates_get_one_verdict(certificates, tmp_path, seed):
+    assert both_agree(certificates, tmp_path, MANY_MUTATIONS // 20, seed) > 500

@@ -1,0 +1,373 @@
+(* From a document to the certificate that the extracted checker knows, and everything about a
+   document that is text: its form, the hash of its events, its assumptions and axioms. *)
+
+exception Wrong of string  (* the document proves nothing *)
+exception Unsupported of string  (* the checker in Coq does not cover it *)
+
+let wrong fmt = Printf.ksprintf (fun reason -> raise (Wrong reason)) fmt
+let unsupported fmt = Printf.ksprintf (fun reason -> raise (Unsupported reason)) fmt
+
+module Texts = Set.Make (String)
+
+(* --- reading --- *)
+
+let fields names value =
+  match value with
+  | Json.Object found when List.length found = List.length names ->
+    let field name =
+      match List.assoc_opt name found with
+      | Some value -> value
+      | None -> wrong "expected the field %s" name in
+    List.map field names
+  | _ -> wrong "expected the fields %s" (String.concat ", " names)
+
+let list = function Json.List l -> l | _ -> wrong "expected a list"
+let text = function Json.Text s -> s | _ -> wrong "expected a text"
+
+let at_least least = function
+  | Json.Int n when Z.geq n (Z.of_int least) -> n
+  | _ -> wrong "expected a whole number >= %d" least
+
+let count = at_least 1
+let place value = Z.succ (at_least 0 value)
+let is_digits s = s <> "" && String.for_all (fun c -> c >= '0' && c <= '9') s
+
+let unsigned s =
+  if s <> "" && s.[0] = '-' then (String.sub s 1 (String.length s - 1), Z.neg) else (s, Fun.id)
+
+let quotient numerator denominator : Kernel.q =
+  let g = Z.gcd numerator denominator in
+  { qnum = Z.divexact numerator g; qden = Z.divexact denominator g }
+
+let rational value =
+  let written = text value in
+  let top, bottom =
+    match String.index_opt written '/' with
+    | None -> (written, "1")
+    | Some i ->
+      (String.sub written 0 i, String.sub written (i + 1) (String.length written - i - 1)) in
+  let digits, sign = unsigned top in
+  let fits s = is_digits s && String.length s <= 1500 in
+  if not (fits digits && fits bottom) || Z.equal (Z.of_string bottom) Z.zero then
+    wrong "expected a rational of up to 1500 digits";
+  quotient (sign (Z.of_string digits)) (Z.of_string bottom)
+
+let nonnegative (q : Kernel.q) =
+  if Z.sign q.qnum < 0 then wrong "expected a number >= 0" else q
+
+let dyadic value =
+  let written = text value in
+  match String.split_on_char 'p' written with
+  | [ top; bottom ] ->
+    let digits, sign = unsigned top and places, direction = unsigned bottom in
+    if not (is_digits digits && is_digits places)
+       || String.length digits > 16 || String.length places > 4 then
+      wrong "expected a number such as '3p-2'";
+    let mantissa = sign (Z.of_string digits) in
+    let exponent = Z.to_int (direction (Z.of_string places)) in
+    if abs exponent > 1100 || (Z.is_even mantissa && written <> "0p0") then
+      wrong "expected a number such as '3p-2'";
+    nonnegative
+      (if exponent >= 0 then quotient (Z.shift_left mantissa exponent) Z.one
+       else quotient mantissa (Z.shift_left Z.one (-exponent)))
+  | _ -> wrong "expected a number such as '3p-2'"
+
+let whole (q : Kernel.q) =
+  if Z.equal q.qden Z.one && Z.geq q.qnum Z.one then q.qnum
+  else wrong "expected a whole count >= 1"
+
+(* --- sensitivities --- *)
+
+let relation value : Kernel.relation =
+  match text value with
+  | "replace-one" -> ReplaceOne
+  | "zero-out-one" -> ZeroOutOne
+  | "add-remove-one" -> AddRemoveOne
+  | "replace-feature-column" -> unsupported "replace-feature-column"
+  | other -> wrong "expected a relation instead got %s" other
+
+let shapes = [
+  ("declared", (0, [ "value"; "reason" ]));
+  ("mean-of-bounded", (0, [ "bound"; "count" ]));
+  ("sum-of-bounded", (0, [ "bound" ]));
+  ("strongly-convex-argmin", (0, [ "lipschitz"; "modulus"; "tolerance"; "count" ]));
+  ("scaled", (1, [ "factor" ]));
+  ("sum", (2, [ "u"; "v" ]));
+  ("linear-map", (1, [ "operator_norm" ]));
+  ("clip", (1, [ "radius" ]));
+  ("concatenation", (2, []));
+  ("disjoint", (2, [])) ]
+
+let most_depth = 64
+
+(* The derivation, and the reasons given for numbers typed in by hand. *)
+let rec derivation depth value : Kernel.derivation * Texts.t =
+  match fields [ "rule"; "squared"; "parameters"; "premises" ] value with
+  | [ rule; squared; parameters; premises ] ->
+    let rule = text rule in
+    if depth > most_depth then wrong "expected a derivation up to %d deep" most_depth;
+    let arity, names =
+      match List.assoc_opt rule shapes with
+      | Some shape -> shape
+      | None -> unsupported "rule %s" rule in
+    let pairs = List.map
+      (fun pair -> match list pair with
+         | [ name; value ] -> (text name, value)
+         | _ -> wrong "expected a pair") (list parameters) in
+    if List.map fst pairs <> names then wrong "%s: expected other parameters" rule;
+    let premises = List.map (derivation (depth + 1)) (list premises) in
+    if List.length premises <> arity then wrong "%s: expected %d premises" rule arity;
+    let reason = if rule = "declared" then Some (List.assoc "reason" pairs) else None in
+    let numbers = List.filter (fun (name, _) -> name <> "reason") pairs in
+    let numbers = List.map (fun (_, value) -> rational value) numbers in
+    if rule <> "scaled" then List.iter (fun q -> ignore (nonnegative q)) numbers;
+    let reasons = List.fold_left (fun all (_, more) -> Texts.union all more) Texts.empty premises in
+    let reasons =
+      match reason with
+      | None -> reasons
+      | Some value -> Texts.add (text (List.hd (fields [ "text" ] value))) reasons in
+    (built rule (rational squared) numbers (List.map fst premises), reasons)
+  | _ -> assert false
+
+and built rule squared numbers premises : Kernel.derivation =
+  match (rule, numbers, premises) with
+  | "declared", [ v ], [] -> Leaf0 (Declared v, squared)
+  | "mean-of-bounded", [ bound; n ], [] -> Leaf0 (MeanOfBounded (bound, whole n), squared)
+  | "sum-of-bounded", [ bound ], [] -> Leaf0 (SumOfBounded bound, squared)
+  | "strongly-convex-argmin", [ lipschitz; modulus; tolerance; n ], [] ->
+    Leaf0 (StronglyConvexArgmin (lipschitz, modulus, tolerance, whole n), squared)
+  | "scaled", [ factor ], [ p ] -> Unary (Scaled factor, squared, p)
+  | "linear-map", [ norm ], [ p ] -> Unary (LinearMap norm, squared, p)
+  | "clip", [ radius ], [ p ] -> Unary (Clip radius, squared, p)
+  | "sum", [ u; v ], [ p; q ] -> Binary (Sum (u, v), squared, p, q)
+  | "concatenation", [], [ p; q ] -> Binary (Concatenation, squared, p, q)
+  | "disjoint", [], [ p; q ] -> Binary (Disjoint, squared, p, q)
+  | _ -> wrong "%s: expected other parameters" rule
+
+(* --- mechanisms and events --- *)
+
+let kind_of = function
+  | Json.Object found -> (
+      match List.assoc_opt "kind" found with
+      | Some value -> text value
+      | None -> wrong "expected a kind")
+  | _ -> wrong "expected a mechanism"
+
+(* The places of mechanisms, by canonical form. *)
+let places texts =
+  let table = Hashtbl.create 64 in
+  List.iteri
+    (fun i text ->
+       if Hashtbl.mem table text then wrong "expected distinct mechanisms";
+       Hashtbl.add table text (Z.of_int (i + 1)))
+    texts;
+  table
+
+let mechanism table value : Kernel.mechanism * Texts.t =
+  match kind_of value with
+  | "gaussian" -> (
+      match fields [ "kind"; "sensitivity"; "noise_std" ] value with
+      | [ _; sensitivity; noise ] -> (
+          match fields [ "norm"; "adjacency"; "squared"; "derivation" ] sensitivity with
+          | [ norm; adjacency; squared; tree ] ->
+            if text norm <> "l2" then unsupported "norm %s" (text norm);
+            let tree, reasons = derivation 0 tree in
+            (GaussianStep (relation adjacency, rational squared, tree, dyadic noise), reasons)
+          | _ -> assert false)
+      | _ -> assert false)
+  | "repeated" -> (
+      match fields [ "kind"; "event"; "times" ] value with
+      | [ _; inner; times ] -> (
+          match Hashtbl.find_opt table (Json.canonical inner) with
+          | Some i -> (Repeated (i, count times), Texts.empty)
+          | None -> wrong "expected a listed mechanism")
+      | _ -> assert false)
+  | kind -> unsupported "mechanism %s" kind
+
+let most_events = 1_000_000
+
+type events = { listed : Kernel.event list; subject : string; parties : bool }
+
+(* The events, and the hash of the list as it was written when the run was recorded. *)
+let read_events texts value =
+  let texts = Array.of_list texts in
+  let numbers = Hashtbl.create 64 in
+  let number party =
+    match Hashtbl.find_opt numbers party with
+    | Some n -> n
+    | None ->
+      let n = Z.of_int (Hashtbl.length numbers + 1) in
+      Hashtbl.add numbers party n;
+      n in
+  let written = Buffer.create 65536 and total = ref 0 in
+  let event value : Kernel.event =
+    match fields [ "audience"; "mechanism"; "parties"; "release"; "round"; "times" ] value with
+    | [ audience; place; named; release; round; times ] ->
+      let mechanism = Z.to_int (at_least 0 place) and times = Z.to_int (count times) in
+      total := !total + times;
+      if !total > most_events || mechanism >= Array.length texts then
+        wrong "expected up to %d events of listed mechanisms" most_events;
+      let audience = text audience and named = List.map text (list named) in
+      let release = text release in
+      if not (List.mem audience [ "server"; "neighbours"; "public" ]) || release = "" then
+        wrong "expected a known audience and a release";
+      let one =
+        Printf.sprintf
+          "{\"audience\":\"%s\",\"mechanism\":%s,\"parties\":[%s],\"release\":\"%s\",\
+           \"round\":%s,\"schema\":1}"
+          audience texts.(mechanism)
+          (String.concat "," (List.map (Printf.sprintf "\"%s\"") named))
+          release
+          (Z.to_string (at_least 0 round)) in
+      for _ = 1 to times do
+        if Buffer.length written > 0 then Buffer.add_char written ',';
+        Buffer.add_string written one
+      done;
+      { event_mechanism = Z.of_int (mechanism + 1);
+        event_parties = List.map number (List.sort_uniq compare named);
+        event_times = Z.of_int times }
+    | _ -> assert false in
+  let listed = List.map event (list value) in
+  { listed;
+    subject = Sha256.hex ("[" ^ Buffer.contents written ^ "]");
+    parties = Hashtbl.length numbers > 0 }
+
+(* --- nodes --- *)
+
+let notion labels values : Kernel.notion =
+  match (labels, values) with
+  | "gdp", [ a ] -> Gdp a
+  | "zcdp", [ a ] -> Zcdp a
+  | "rdp", [ order; epsilon ] -> Rdp (order, epsilon)
+  | "approx-dp", [ delta; epsilon ] -> ApproxDp (delta, epsilon)
+  | _ -> wrong "expected a notion instead got %s" labels
+
+let notion_fields = function
+  | "gdp" -> [ "mu_squared" ]
+  | "zcdp" -> [ "rho" ]
+  | "rdp" -> [ "order"; "epsilon" ]
+  | "approx-dp" -> [ "delta"; "epsilon" ]
+  | other -> wrong "expected a notion instead got %s" other
+
+let claim value : Kernel.claim =
+  let kind =
+    match value with
+    | Json.Object found when List.mem_assoc "notion" found -> text (List.assoc "notion" found)
+    | _ -> wrong "expected a notion" in
+  match fields ([ "adjacency"; "group"; "notion" ] @ notion_fields kind) value with
+  | adjacency :: group :: _ :: values ->
+    { claim_relation = relation adjacency;
+      claim_group = count group;
+      claim_notion = notion kind (List.map rational values) }
+  | _ -> assert false
+
+let probability value : Kernel.q =
+  let q = rational value in
+  if Z.sign q.qnum <= 0 || Z.geq q.qnum q.qden || Z.numbits q.qden - Z.numbits q.qnum > 2000 then
+    wrong "expected delta in (2^-2000, 1)";
+  q
+
+(* What a node takes on trust, in the words of the document. *)
+type trust = { used : Z.t option; statements : Texts.t }
+
+let rule name parameters : Kernel.rule * trust =
+  let nothing = { used = None; statements = Texts.empty } in
+  let saying s = { nothing with statements = Texts.singleton s } in
+  let one field = List.hd (fields [ field ] parameters) in
+  let two a b =
+    match fields [ a; b ] parameters with [ x; y ] -> (x, y) | _ -> assert false in
+  let none () = ignore (fields [] parameters) in
+  match name with
+  | "gaussian-gdp" ->
+    let m = place (one "mechanism") in
+    (GaussianGdp m, { nothing with used = Some m })
+  | "gaussian-zcdp" ->
+    let m = place (one "mechanism") in
+    (GaussianZcdp m, { nothing with used = Some m })
+  | "composition" -> (Composition (List.map count (list (one "times"))), nothing)
+  | "repeated" -> (RepeatedRule (place (one "mechanism")), nothing)
+  | "events" -> none (); (EventsRule, nothing)
+  | "weaken" -> (Weaken (rational (one "value")), nothing)
+  | "post-processing" ->
+    (Restate, saying ("reads released messages only: " ^ text (one "function")))
+  | "given" -> (Restate, saying ("taken for granted: " ^ text (one "statement")))
+  | "group" -> (Group (count (one "size")), nothing)
+  | "replace-one" -> none (); (ReplaceOneRule, nothing)
+  | "zcdp-rdp" -> (ZcdpRdp (rational (one "order")), nothing)
+  | "rdp-approx-dp" ->
+    let delta, epsilon = two "delta" "epsilon" in
+    (RdpApproxDp (probability delta, nonnegative (rational epsilon)), nothing)
+  | "gdp-approx-dp" ->
+    let delta, epsilon = two "delta" "epsilon" in
+    (GdpApproxDp (probability delta, nonnegative (rational epsilon)), nothing)
+  | other -> unsupported "rule %s" other
+
+(* Published theorems that certificates name, by rule and notion. *)
+let axiom rule (conclusion : Kernel.claim) =
+  match (rule, conclusion.claim_notion) with
+  | "gaussian-gdp", Gdp _ -> [ "Dong, Roth, Su 2022, Theorem 2.7 (Gaussian noise is GDP)" ]
+  | ("composition" | "repeated"), Gdp _ ->
+    [ "Dong, Roth, Su 2022, Corollary 3.3 (composition of GDP)" ]
+  | ("group" | "replace-one"), Gdp _ -> [ "Dong, Roth, Su 2022, Theorem 2.14 (GDP of groups)" ]
+  | "gdp-approx-dp", ApproxDp _ -> [ "Balle, Wang 2018, Theorem 8 (delta of GDP)" ]
+  | _ -> []
+
+let always = [
+  "the event list is complete and says what happened";
+  "the noise is ideal, independent and drawn afresh for every release";
+  "sensitivities, noise and sampling rates do not depend on the data" ]
+
+(* Listed since a later version: an older document may leave it out. *)
+let stopping =
+  "the number of events and the time of stopping do not depend on what was released, or all of \
+   the plan is in the list"
+
+let by_party = "every record belongs to one party, and who holds which record is public and fixed"
+
+type t = { certificate : Kernel.certificate; hash : string }
+
+let same what stated expected =
+  let stated = List.map text (list stated) in
+  if stated <> Texts.elements expected && stated <> Texts.(elements (remove stopping expected)) then
+    wrong "expected other %s" what
+
+let read source =
+  if String.length source > 16 * 1024 * 1024 then wrong "expected up to 16 MiB";
+  let names =
+    [ "format"; "subject"; "mechanisms"; "events"; "nodes"; "assumptions"; "axioms" ] in
+  match fields names (Json.parse source) with
+  | [ form; subject; mechanisms; events; nodes; assumptions; axioms ] ->
+    if text form <> "urn:dpledger:certificate:1" then wrong "expected another format";
+    let mechanisms = list mechanisms in
+    let texts = List.map Json.canonical mechanisms in
+    let table = places texts in
+    let events = read_events texts events in
+    if text subject <> events.subject then wrong "expected subject %s" events.subject;
+    let mechanisms = List.map (mechanism table) mechanisms in
+    let reasons = Array.of_list (List.map snd mechanisms) in
+    let common = stopping :: (if events.parties then by_party :: always else always) in
+    let trusted = ref (Texts.of_list common) in
+    let published = ref Texts.empty in
+    let node value : Kernel.node =
+      match fields [ "rule"; "parameters"; "premises"; "conclusion" ] value with
+      | [ name; parameters; premises; conclusion ] ->
+        let found, trust = rule (text name) parameters in
+        let stated = claim conclusion in
+        trusted := Texts.union !trusted trust.statements;
+        Option.iter
+          (fun m ->
+             if Z.gt m (Z.of_int (Array.length reasons)) then wrong "expected a listed mechanism";
+             let declared = Texts.map (fun r -> "declared: " ^ r) reasons.(Z.to_int m - 1) in
+             trusted := Texts.union !trusted declared)
+          trust.used;
+        published := Texts.union !published (Texts.of_list (axiom (text name) stated));
+        { node_rule = found;
+          node_premises = List.map place (list premises);
+          node_conclusion = stated }
+      | _ -> assert false in
+    let nodes = List.map node (list nodes) in
+    same "assumptions" assumptions !trusted;
+    same "axioms" axioms !published;
+    { certificate = { mechanisms = List.map fst mechanisms; events = events.listed; nodes };
+      hash = events.subject }
+  | _ -> assert false

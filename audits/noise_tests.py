@@ -30,7 +30,7 @@ from ..mechanisms.private_data import PrivateDataset
 from ..mechanisms.protocols import EventList, FloatArray
 from ..mechanisms.sampling import Sampler
 from ..mechanisms.sensitive import Sensitive
-from ..mechanisms.subsampling import Draw, Scheme
+from ..mechanisms.subsampling import Draw, Scheme, drawn_by, inside
 from .claim_tests import ClaimTest
 from .replay import Solve
 
@@ -57,7 +57,7 @@ class _ResidualCurator(Curator):
         lottery = next(self._lotteries, None)
         if lottery is None:
             raise InvalidParameter("lotteries", None, "one for each sample")
-        return Draw(self, scheme.inside(lottery, dataset.home))
+        return drawn_by(self, scheme, inside(scheme, lottery, dataset.home))
 
     def _deliver(
         self,

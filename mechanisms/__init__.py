@@ -5,7 +5,6 @@ from .curators import Curator, Message, PlanningCurator, ReplayCurator, Sampling
 from .errors import (
     AdjacencyMismatch,
     DpledgerError,
-    InexactArgmin,
     InvalidParameter,
     MalformedEvent,
     UnprotectedReleaseError,
@@ -65,7 +64,6 @@ __all__ = [
     "FixedBatch",
     "GaussianMixtureStep",
     "GaussianStep",
-    "InexactArgmin",
     "InvalidParameter",
     "LabelDomain",
     "LabelLoss",

@@ -1,32 +1,79 @@
-"""Ridge problems on a ball, solved to a certified tolerance.
+"""Ridge problems on a ball, solved to a tolerance that public constants determine.
 
 One party of vertically held data minimises, over |x| <= b,
 
     F(x) = <c, D x> + (rho/2)|D x|² + (m/2)|x|².
 
-A point x̂ of the ball *meets the tolerance tau* if for some nu >= 0
+A point x̂ of the ball *meets the tolerance tau* if, x* the minimiser,
 
-    |grad F(x̂) + nu x̂|² + 4 m nu |x̂| (b - |x̂|) <= tau².
+    |D(x̂ - x*)| <= tau/(2 sqrt(rho m))   and   |x̂ - x*| <= tau/m.
 
-Then |D(x̂ - x*)| <= tau/(2 sqrt(rho m)) and |x̂ - x*| <= tau/m for the minimiser x*: with e = x̂ - x*
-and g = grad F(x̂) + nu x̂, optimality of x* and strong convexity give
-m|e|² + rho|De|² <= <grad F(x̂), e> <= |g||e| + nu(|x̂|b - |x̂|²), and tau bounds what that allows.
+With A = rho DᵀD + m, the points x(nu) = -(A + nu)⁻¹Dᵀc, nu >= 0, grow shorter, and x* is the first
+in the ball. With DᵀD = V diag(λ) Vᵀ they cost little, and nu is found by halving an interval a
+number of times that public constants fix. What x̂ misses is rounding:
+
+- A residual r of (A + nu)x̂ = -Dᵀc leaves e = x̂ - x(nu) with m|e|² + rho|De|² <= |r||e|, so that
+  |e| <= |r|/m and |De| <= |r|/(2 sqrt(rho m)).
+- A gap g between the lengths of x(nu) and x*: along x(nu), d|x|²/2 = -xᵀ(A + nu)⁻¹x dnu, while
+  m|dx|² + rho|D dx|² <= xᵀ(A + nu)⁻¹x dnu², and xᵀ(A + nu)⁻¹x >= |x|²/|A + nu|. So the energy norm
+  of x(nu) - x* is at most g sqrt(|A| + nu).
+
+Both are bounded by sizes of public things: nothing stops, fails or takes longer because of the
+data. That rests on LAPACK's eigenvalues being backward stable: |V diag(λ) Vᵀ - DᵀD| and |VᵀV - 1|
+at most `_STABLE` (d + 16) units in the last place (Anderson et al. 1999, section 4.7).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import ceil, log2, sqrt
 
 import numpy as np
 
 from .clipping import HEADROOM
-from .errors import InexactArgmin
+from .errors import InvalidParameter
 from .protocols import FloatArray
 
-__all__ = ["BallRidge"]
+__all__ = ["BallRidge", "require_reachable"]
 
 _EPS = 2.0**-52
-_NEWTON_STEPS = 100
+_UNIT = 2.0**-53
+_STABLE = 16
+
+
+def require_reachable(
+    tolerance: float,
+    *,
+    count: int,
+    width: int,
+    row_bound: float,
+    sizes: float,
+    penalty: float,
+    modulus: float,
+    radius: float,
+) -> None:
+    """Raise `InvalidParameter` unless every data set's minimiser meets the tolerance in doubles.
+
+    For `count` rows of `width` numbers and of norm at most `row_bound`, and a public c with |c_i|
+    that add up to at most `sizes`.
+    """
+    pull = row_bound * sizes
+    gram = count * row_bound**2
+    shift = pull / (radius * HEADROOM)  # bounds nu where x* is on the sphere
+    radius = min(radius, pull / modulus)  # no minimiser is longer
+    # sums over records err by their number, products with V and DᵀD by the number of columns
+    size = pull + penalty * gram * radius
+    units = count + 2 * width + 16 + 2 * _STABLE * (width + 16)
+    residual = _UNIT * units * (size + modulus * radius)
+    gap = 4.0 * _UNIT * (width + 8) * radius + residual / modulus
+    reach = residual + 2.0 * gap * sqrt(modulus * (penalty * gram + modulus + shift))
+    reach *= 1.0 + 1e-9
+    if not reach <= tolerance:
+        raise InvalidParameter(
+            "tolerance",
+            tolerance,
+            f"at least {reach:.3g}, which double precision reaches; declare more (it is priced)",
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,83 +94,42 @@ class BallRidge:
         object.__setattr__(self, "_vectors", vectors)
 
     def minimiser(
-        self, pull: FloatArray, *, penalty: float, modulus: float, radius: float, tolerance: float
+        self, pull: FloatArray, *, penalty: float, modulus: float, radius: float
     ) -> FloatArray:
-        """Return x̂ of shape (..., d) that meets the tolerance, c = `pull` of shape (..., N).
+        """Return x̂ of shape (..., d), c = `pull` of shape (..., N).
 
-        Raises `InexactArgmin` when double precision does not reach the tolerance.
+        It meets every tolerance that `require_reachable` accepts for |c_i| up to the entries here.
         """
         ball = radius * HEADROOM
-        # computed norms err by less than (d + 4) units in the last place
-        width = self.rows.shape[1]
-        inside = ball * (1.0 - 2.0 * (width + 4) * _EPS)
+        # computed norms err by less than (d + 4)/2 units in the last place
+        count, width = self.rows.shape
+        inside = ball * (1.0 - (width + 4) * _EPS)
         curvatures = penalty * self._values + modulus
         linear = pull @ self.rows  # the one sweep over the rows
         turned = -linear @ self._vectors
-        shift = _boundary_shift(turned, curvatures, inside)
-        x = (turned / (curvatures + shift)) @ self._vectors.T
+        largest = float(np.abs(pull).max(initial=0.0)) * count * self.row_bound / inside
+        x = turned / (curvatures + _boundary_shift(turned, curvatures, inside, largest, modulus))
+        x = x @ self._vectors.T
         lengths = np.linalg.norm(x, axis=-1, keepdims=True)
-        x = x * np.minimum(1.0, inside / np.maximum(lengths, inside))
-        size = np.abs(pull).sum(axis=-1)
-        worst = self._tolerance_up(x, linear, size, penalty, modulus, ball)
-        if not float(worst.max(initial=0.0)) <= tolerance:
-            # what was reached is a function of private data: it stays out of the message
-            raise InexactArgmin(
-                f"Expected to certify a tolerance <= {tolerance:g}; nothing was released. "
-                "Declare a larger tolerance (it is priced)."
-            )
-        return np.asarray(x)
-
-    def _tolerance_up(
-        self,
-        x: FloatArray,
-        linear: FloatArray,
-        size: FloatArray,
-        penalty: float,
-        modulus: float,
-        ball: float,
-    ) -> FloatArray:
-        """Return upper bounds (...) on the tolerance that x meets, with nu = 0 or the best nu.
-
-        `linear` is the computed Dᵀc of shape (..., d), and `size` |c|_1.
-        """
-        bent = x @ self._gram
-        gradient = linear + penalty * bent + modulus * x
-        count, width = self.rows.shape
-        # A sum of n terms errs by at most (n + 8) eps times the sum of the terms' sizes: Dᵀc by
-        # that of row_bound |c|_1, and the Gram matrix, as |D|ᵀ|D| has at most the norm of N rows'
-        # squares, by that of N row_bound², which is also its own size in the product with x.
-        sizes = self.row_bound * (size + 2.0 * count * penalty * self.row_bound * ball)
-        terms = np.linalg.norm(linear, axis=-1) + penalty * np.linalg.norm(bent, axis=-1)
-        rounding = _EPS * (
-            (count + width + 16) * sizes + (width + 16) * 4.0 * (terms + modulus * ball)
-        )
-        lengths = np.linalg.norm(x, axis=-1)
-        squared = np.maximum(lengths**2, np.finfo(np.float64).tiny)
-        shift = np.maximum(0.0, -np.einsum("...d,...d->...", gradient, x) / squared)
-        gap = np.maximum(0.0, ball - lengths) + _EPS * (width + 4) * ball
-        free = np.linalg.norm(gradient, axis=-1) + rounding
-        held = np.linalg.norm(gradient + shift[..., None] * x, axis=-1) + rounding
-        held = held + _EPS * (width + 16) * shift * lengths
-        bound = np.sqrt(held**2 + 4.0 * modulus * shift * lengths * gap)
-        return np.asarray(np.minimum(free, bound) * (1.0 + 1e-9))
+        return np.asarray(x * np.minimum(1.0, inside / np.maximum(lengths, inside)))
 
 
-def _boundary_shift(turned: FloatArray, curvatures: FloatArray, radius: float) -> FloatArray:
-    """Return nu >= 0 of shape (..., 1) for which |turned/(curvatures + nu)| is at most `radius`.
+def _boundary_shift(
+    turned: FloatArray, curvatures: FloatArray, radius: float, largest: float, modulus: float
+) -> FloatArray:
+    """Return nu of shape (..., 1) in [0, `largest`] with |turned/(curvatures + nu)| = `radius`.
 
-    Newton's method on 1/|x(nu)|, which is concave: it climbs from 0 without passing the root
-    (Conn, Gould, Toint 2000, section 7.3).
+    Or 0 where that length is below the radius there. An error of nu moves the length by at most its
+    share of the modulus, so that the halvings, of a public number, end at the last place.
     """
-    shift = np.zeros((*turned.shape[:-1], 1))
-    for _ in range(_NEWTON_STEPS):
-        x = turned / (curvatures + shift)
-        lengths = np.linalg.norm(x, axis=-1, keepdims=True)
-        excess = lengths / radius - 1.0
-        if float(excess.max(initial=0.0)) <= 4.0 * _EPS:
-            break
-        slope = (x**2 / (curvatures + shift)).sum(axis=-1, keepdims=True)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            step = excess * lengths**2 / slope
-        shift = shift + np.where(excess > 0.0, step, 0.0)
-    return shift
+    low = np.zeros((*turned.shape[:-1], 1))
+    high = np.full_like(low, largest)
+    for _ in range(ceil(52 + max(0.0, log2(largest / modulus) if largest else 0.0))):
+        middle = 0.5 * (low + high)
+        long = _lengths(turned, curvatures + middle) > radius
+        low, high = np.where(long, middle, low), np.where(long, high, middle)
+    return np.where(_lengths(turned, curvatures) > radius, high, 0.0)
+
+
+def _lengths(turned: FloatArray, divisors: FloatArray) -> FloatArray:
+    return np.asarray(np.linalg.norm(turned / divisors, axis=-1, keepdims=True))

@@ -26,14 +26,13 @@ from fractions import Fraction
 from typing import cast
 
 import numpy as np
-from scipy import sparse
 
 from . import rounding as rounded
 from .clipping import HEADROOM, largest_entry
 from .errors import InvalidParameter, require_positive
 from .private_data import PrivateDataset, _times, _weighted, _weighted_rounding
 from .protocols import FloatArray, Loss
-from .records import Records, _Dense, _Sparse, combined, record_slopes
+from .records import Records, _Dense, _Sparse, _transposed, combined, record_slopes
 from .sensitive import Sensitive
 from .sensitivity import Sensitivity, mean_of_bounded
 
@@ -124,8 +123,10 @@ class CentredRows:
 
         # a record's slope, cut and shrunk as computed, is what the exact mean is about
         slope, length = Fraction(loss.derivative_bound), self._length()
-        shift = rounded.scaled(rounded.mean(slope, loss.outputs), 2 * length, width=width)
-        rounding = rounded.joined(rounded.mean(slope * length, width), shift)
+        shift = rounded.scaled(
+            rounded.mean(slope, shape.most, loss.outputs), 2 * length, width=width
+        )
+        rounding = rounded.joined(rounded.mean(slope * length, shape.most, width), shift)
         return self._sensitive(sensitivity, rounding, weights, width, mean)
 
     def mean_squares(self, *, weights: FloatArray | None = None) -> Sensitive:
@@ -146,10 +147,10 @@ class CentredRows:
 
         # (a - m)² = a² - 2 a m + m², term by term
         length, width = self._length(), shape.features
-        one = rounded.mean(Fraction(1), 1)
-        linear = rounded.scaled(rounded.mean(length, width), 4 * length, width=width)
+        one = rounded.mean(Fraction(1), shape.most, 1)
+        linear = rounded.scaled(rounded.mean(length, shape.most, width), 4 * length, width=width)
         constant = rounded.scaled(one, 4 * length**2, width=width)
-        quadratic = rounded.mean(length**2, width)
+        quadratic = rounded.mean(length**2, shape.most, width)
         rounding = rounded.joined(rounded.joined(quadratic, linear), constant)
         return self._sensitive(sensitivity, rounding, weights, width, mean)
 
@@ -244,7 +245,7 @@ def _squared(records: Records) -> Records:
         return replace(records, rows=np.square(records.rows))
     assert isinstance(records, _Sparse)
     blocks = records.blocks.power(2)
-    return replace(records, blocks=blocks, transposed=sparse.csr_array(blocks.T))
+    return replace(records, blocks=blocks, transposed=_transposed(blocks, records.home))
 
 
 def _spread(records: Records, values: FloatArray) -> FloatArray:

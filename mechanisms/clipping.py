@@ -7,7 +7,14 @@ import numpy as np
 from .errors import require_positive
 from .protocols import FloatArray
 
-__all__ = ["HEADROOM", "cut_bound", "cut_slopes", "largest_entry", "project_to_ball"]
+__all__ = [
+    "HEADROOM",
+    "cut_bound",
+    "cut_slopes",
+    "cut_to_bound",
+    "largest_entry",
+    "project_to_ball",
+]
 
 HEADROOM = 1.0 - 2.0**-20
 """Norms are cut at this fraction of the bound, so that rounding errors of later sums stay inside
@@ -48,3 +55,19 @@ def cut_slopes(slopes: FloatArray, norms: FloatArray, radius: float | None) -> F
     longest = np.linalg.norm(slopes, axis=-1) * norms
     shrunk = np.minimum(1.0, radius * HEADROOM / np.maximum(longest, 1e-300))
     return np.asarray(slopes * shrunk[..., None])
+
+
+def cut_to_bound(slopes: FloatArray, bound: float, outputs: int = 1) -> FloatArray:
+    """Return slopes no longer than the bound, in float64 whatever they were computed in.
+
+    What is no number would show its record through any noise: it is cut as well. Slopes of several
+    outputs have them last.
+    """
+    slopes = np.asarray(slopes, dtype=np.float64)
+    if outputs == 1:
+        np.fmax(slopes, -bound, out=slopes)
+        return np.fmin(slopes, bound, out=slopes)
+    with np.errstate(all="ignore"):
+        lengths = np.linalg.norm(slopes, axis=-1, keepdims=True)
+        slopes = slopes * (bound / np.maximum(lengths, bound))
+    return np.nan_to_num(slopes, copy=False)

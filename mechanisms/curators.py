@@ -24,7 +24,7 @@ from .sample import Sample
 from .sampling import Sampler
 from .sensitive import Sensitive
 from .sensitivity import Sensitivity, float_up
-from .subsampling import Draw, Scheme, alternatives
+from .subsampling import Draw, Scheme, alternatives, drawn_by, inside, require_scheme
 
 __all__ = [
     "Curator",
@@ -70,8 +70,8 @@ class Curator(ABC):
 
         Raises `InvalidParameter` where no amplification rule covers the data's relation.
         """
-        scheme.require_fits(dataset.shape.adjacency, dataset.shape.count)
-        return dataset.sampled(scheme, self._draw(dataset, scheme))
+        require_scheme(scheme, dataset.shape.adjacency, dataset.shape.count)
+        return dataset._sampled(self._draw(dataset, scheme))
 
     def release(
         self,
@@ -215,7 +215,7 @@ class SamplingCurator(Curator):
         lottery = self._sampler.uniform((*self._lead, len(home)))
         if self._record:
             self.lotteries.append(lottery)
-        return Draw(self, scheme.inside(lottery, home))
+        return drawn_by(self, scheme, inside(scheme, lottery, home))
 
     def _deliver(
         self,
@@ -264,7 +264,7 @@ class PlanningCurator(Curator):
         return (lambda same: same) if self._ideal else super()._price(sensitive, noise_std)
 
     def _draw(self, dataset: PrivateDataset, scheme: Scheme) -> Draw:
-        return Draw(self)
+        return drawn_by(self, scheme)
 
     def _deliver(
         self,
@@ -344,7 +344,7 @@ class ReplayCurator(Curator):
         self._next += 1
         density = log_density_of(content, value, noise_std)
         part = sensitive.sampled_part
-        weights = None if part is None else part.draw.probabilities
+        weights = None if part is None else part.draw._probabilities
         if weights is not None:
             weights = weights.reshape(-1, *(1,) * (density.ndim - 1))
             density = np.asarray(logsumexp(density, axis=0, b=weights))

@@ -12,7 +12,6 @@ from numbers import Rational
 __all__ = [
     "AdjacencyMismatch",
     "DpledgerError",
-    "InexactArgmin",
     "InvalidParameter",
     "MalformedEvent",
     "UnprotectedComparison",
@@ -80,10 +79,6 @@ class MalformedEvent(DpledgerError, ValueError):
 
 class AdjacencyMismatch(DpledgerError, ValueError):
     """Two quantities speak of different neighbouring relations; there is no silent conversion."""
-
-
-class InexactArgmin(DpledgerError, ArithmeticError):
-    """A subproblem was not solved to its declared tolerance; nothing was released."""
 
 
 class UnprotectedReleaseError(DpledgerError, TypeError):

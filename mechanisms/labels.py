@@ -37,8 +37,8 @@ class SignLabels:
         return isinstance(other, SignLabels)
 
     def require(self, labels: _Labels) -> None:
-        """Raise `InvalidParameter` naming the first label that is not allowed."""
-        _refuse(labels[np.abs(labels) != 1.0], "in {-1, +1}")
+        """Raise `InvalidParameter` naming the first record whose label is not allowed."""
+        _require(np.abs(labels) == 1.0, "in {-1, +1}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +66,9 @@ class ClassLabels:
         return self == other
 
     def require(self, labels: _Labels) -> None:
-        """Raise `InvalidParameter` naming the first label that is not allowed."""
+        """Raise `InvalidParameter` naming the first record whose label is not allowed."""
         allowed = (labels >= 0) & (labels < self.classes) & (labels == np.floor(labels))
-        _refuse(labels[~allowed], f"a whole number in [0, {self.classes - 1}]")
+        _require(allowed, f"a whole number in [0, {self.classes - 1}]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +97,8 @@ class RealLabels:
         return self.bound >= (1.0 if isinstance(other, SignLabels) else other.bound)
 
     def require(self, labels: _Labels) -> None:
-        """Raise `InvalidParameter` naming the first label that is not allowed."""
-        _refuse(labels[~(np.abs(labels) <= self.bound)], f"in [-{self.bound:g}, {self.bound:g}]")
+        """Raise `InvalidParameter` naming the first record whose label is not allowed."""
+        _require(np.abs(labels) <= self.bound, f"in [-{self.bound:g}, {self.bound:g}]")
 
 
 LabelDomain = SignLabels | ClassLabels | RealLabels
@@ -106,6 +106,8 @@ LabelDomain = SignLabels | ClassLabels | RealLabels
 SIGNS = SignLabels()
 
 
-def _refuse(wrong: _Labels, allowed: str) -> None:
+def _require(allowed: npt.NDArray[np.bool_], domain: str) -> None:
+    wrong = np.flatnonzero(~allowed)
     if wrong.size:
-        raise InvalidParameter("label", float(wrong.flat[0]), allowed)
+        # where it is, for the data's owner; what it is would stay in logs
+        raise InvalidParameter("label", f"that of record {wrong[0]}", domain)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import isqrt
 from typing import Any, NoReturn
 
 import numpy as np
@@ -21,7 +22,7 @@ from scipy import sparse
 
 from . import rounding as rounded
 from .adjacency import Adjacency
-from .argmin import Objective, minimise
+from .argmin import Bounds, Iteration, minimise, planned_iteration
 from .clipping import cut_bound, cut_slopes, largest_entry
 from .data_shape import DataShape
 from .errors import (
@@ -38,12 +39,13 @@ from .sensitive import Sensitive
 from .sensitivity import (
     Sensitivity,
     concatenated_disjoint,
+    float_up,
     mean_of_bounded,
     scaled,
     strongly_convex_argmin,
     sum_of_bounded,
 )
-from .subsampling import Draw, IntArray, Scheme
+from .subsampling import Draw, IntArray
 
 __all__ = ["DataShape", "PrivateDataset"]
 
@@ -142,7 +144,7 @@ class PrivateDataset:
             sensitivity = _weighted(self.shape.mean_sensitivities(loss), weights)
         width = self.shape.parameters(loss)
         point = self.shape.point("w", w, width)
-        rounding = rounded.mean(self.shape.gradient_bound(loss), width)
+        rounding = rounded.mean(self.shape.gradient_bound(loss), self.shape.most, width)
 
         def mean(records: Records, rows: slice) -> FloatArray:
             return _times(weights, rows, records.mean_gradient(loss, point[..., rows, :]))
@@ -169,7 +171,7 @@ class PrivateDataset:
             return columns.swapaxes(0, 1).reshape(len(records.counts), -1)
 
         sensitivity = mean_of_bounded(bound**2, shape.count, shape.adjacency)
-        rounding = rounded.mean(bound**2, shape.features**2)
+        rounding = rounded.mean(bound**2, shape.most, shape.features**2)
         return self._sensitive(sensitivity, rounding, shape.features**2, moment)
 
     def sum_gradient(self, loss: Loss, w: FloatArray, *, radius: float | None = None) -> Sensitive:
@@ -197,20 +199,20 @@ class PrivateDataset:
     ) -> Sensitive:
         """Return argmin_v mean loss(v) + (modulus/2)|v|² + <linear, v>, per party.
 
-        The gradient norm at the result is certified to be at most `tolerance`, which is declared
-        beforehand and priced (2·tolerance/modulus); `linear` and `start` are public, broadcastable
-        to (..., P, d·K). `modulus` is one number, or one for each party in shape (P,): then the
-        smallest is priced, since the differing record may be in any party.
+        The result lies within tolerance/modulus of the minimiser, after a number of steps that
+        public constants fix (see `argmin`); the tolerance is declared beforehand and priced
+        (2·tolerance/modulus). `linear` and `start` are public, broadcastable to (..., P, d·K).
+        `modulus` is one number, or one for each party in shape (P,): then the smallest is priced,
+        since the differing record may be in any party.
 
         With public `weights` of shape (P,) each party's minimiser is multiplied by its own, and its
         own sensitivity (`DataShape.argmin_sensitivities`) is what the weight multiplies. Raises
-        `InexactArgmin` before any release when the certificate fails, and `InvalidParameter` for a
-        loss without a curvature bound.
+        `InvalidParameter`, without a look at the records, for a loss without a curvature bound and
+        for a tolerance that double precision does not reach.
         """
         moduli = self.shape.moduli(modulus)[:, None]
         require_positive("tolerance", tolerance)
-        curvature = loss.curvature_bound
-        if curvature is None:
+        if loss.curvature_bound is None:
             raise InvalidParameter("loss", loss, "with a curvature bound (smooth)")
         if weights is None:
             sensitivity = strongly_convex_argmin(
@@ -228,18 +230,17 @@ class PrivateDataset:
             self.shape.point("linear", linear, width),
             self.shape.point("start", start, width),
         )
-        smoothness = float(curvature) * self.shape.row_bound**2 + moduli
+        iteration = self._iteration(loss, moduli, shift, origin, tolerance)
 
         def minimiser(records: Records, rows: slice) -> FloatArray:
-            objective = Objective(
-                gradient=lambda v: records.mean_gradient(loss, v),
-                modulus=moduli[rows],
-                linear=shift[..., rows, :],
-                smoothness=smoothness[rows],
-                gradient_bound=float(self.shape.gradient_bound(loss)),
-                terms=int(records.counts.max()),
-            )
-            return _times(weights, rows, minimise(objective, origin[..., rows, :], tolerance))
+            own, pull = moduli[rows], shift[..., rows, :]
+
+            def gradient(v: FloatArray) -> FloatArray:
+                return records.mean_gradient(loss, v) + own * v + pull
+
+            first = origin[..., rows, :]
+            first = np.broadcast_to(first, np.broadcast_shapes(first.shape, pull.shape))
+            return _times(weights, rows, minimise(gradient, first, iteration.of(rows)))
 
         # priced as computed: the tolerance covers rounding
         pull = _counted_pull(self.shape.gradient_bound(loss), shift)
@@ -247,6 +248,25 @@ class PrivateDataset:
         return self._sensitive(
             sensitivity, _weighted_rounding(rounding, weights, width), width, minimiser
         )
+
+    def _iteration(
+        self,
+        loss: Loss,
+        moduli: FloatArray,
+        linear: FloatArray,
+        start: FloatArray,
+        tolerance: float,
+    ) -> Iteration:
+        """Return how every party's minimiser is found, from public facts only."""
+        shape, bound = self.shape, float_up(self.shape.gradient_bound(loss))
+        curved = Fraction(loss.curvature_bound or 0) * Fraction(float(shape.row_bound)) ** 2
+        pulls, starts = (_longest(rows, len(shape.parties)) for rows in (linear, start))
+        bounds = [
+            Bounds(m, float_up(curved + Fraction(m)), bound + pull, first, operations)
+            for m, pull, first in zip(moduli.ravel().tolist(), pulls, starts, strict=True)
+            for operations in (rounded.sum_depth(shape.most) + linear.shape[-1],)
+        ]
+        return planned_iteration(bounds, tolerance)
 
     def with_record(
         self, index: int, *, features: FloatArray | None = None, label: float | None = None
@@ -292,11 +312,11 @@ class PrivateDataset:
             pair._beside = _Neighbour(there.of_party(party), rows, moved)
         return pair
 
-    def sampled(self, scheme: Scheme, draw: Draw) -> Sample:
+    def _sampled(self, draw: Draw) -> Sample:
         """Return a hidden sample; for curators, who draw it."""
         if self._beside is not None:
             raise InvalidParameter("dataset", "two data sets", "one: samples have no neighbours")
-        return Sample(self.shape, self._records, scheme, draw)
+        return Sample(self.shape, self._records, draw)
 
     @property
     def home(self) -> IntArray:
@@ -390,6 +410,13 @@ def _weighted(own: tuple[Sensitivity, ...], weights: FloatArray) -> Sensitivity:
         pairs = [concatenated_disjoint(a, b) for a, b in zip(parts[::2], parts[1::2], strict=False)]
         parts = pairs + parts[2 * len(pairs) :]
     return parts[0]
+
+
+def _longest(points: FloatArray, parties: int) -> list[float]:
+    """Return bounds on the norms of each party's public points (..., P, d)."""
+    sizes = np.abs(points).max(axis=-1, initial=0.0).reshape(-1, parties).max(axis=0, initial=0.0)
+    root = isqrt(points.shape[-1]) + 1
+    return [float(size) * root for size in sizes]
 
 
 def _counted_pull(bound: Fraction, linear: FloatArray) -> Fraction:

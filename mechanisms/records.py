@@ -15,12 +15,13 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import sparse
 
-from .clipping import HEADROOM, project_to_ball
+from .clipping import HEADROOM, cut_to_bound, project_to_ball
 from .errors import InvalidParameter
 from .labels import SIGNS, LabelDomain
 from .protocols import FloatArray, Loss
+from .rounding import BLOCK_RECORDS
 
-__all__ = ["Records", "combined", "gather_records", "record_slopes"]
+__all__ = ["Records", "combined", "gather_records", "real_numbers", "record_slopes"]
 
 IntArray = np.ndarray[Any, np.dtype[np.integer[Any]]]
 
@@ -97,7 +98,7 @@ def gather_records(
     if len(features.shape) != 2 or features.shape[0] == 0:
         raise InvalidParameter("features.shape", features.shape, "(n, d) with n >= 1")
     # copies: a later change to the caller's arrays must not slip past the checks
-    y = np.array(labels, dtype=np.float64)
+    y = real_numbers("labels", labels).copy()
     if y.shape != (features.shape[0],):
         raise InvalidParameter("labels.shape", y.shape, f"({features.shape[0]},)")
     domain.require(y)
@@ -110,10 +111,22 @@ def gather_records(
     home = home.astype(np.intp)
     counts = np.bincount(home, minlength=parties)
     if sparse.issparse(features):
+        real_numbers("features", features.data)
         rows = sparse.csr_array(features).astype(np.float64, copy=True)
         return _sparse_records(rows, y, row_bound, home, counts)
-    dense = np.asarray(features, dtype=np.float64)
+    dense = real_numbers("features", features)
     return _dense_records(dense, y, row_bound, home, counts, domain.filler)
+
+
+def real_numbers(name: str, values: Any) -> FloatArray:
+    """Return an array of binary64, or raise `InvalidParameter` for what would lose a part of it."""
+    if np.ma.isMaskedArray(values):
+        raise InvalidParameter(
+            name, "a masked array", "without a mask: fill or drop what is masked"
+        )
+    if np.iscomplexobj(values):
+        raise InvalidParameter(name, "complex numbers", "real: pass both parts as columns")
+    return np.asarray(values, dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +140,9 @@ class _Dense:
     labels: FloatArray
     counts: IntArray
     slot: tuple[IntArray, IntArray]
+
+    def __post_init__(self) -> None:
+        _protect(self.rows, self.labels)
 
     @property
     def home(self) -> IntArray:
@@ -165,16 +181,21 @@ class _Dense:
         return scores.transpose(2, 0, 1).reshape(*w.shape[:-2], *self.labels.shape)
 
     def combined(self, slopes: FloatArray) -> FloatArray:
-        trials = slopes.reshape(-1, *slopes.shape[-2:])
-        sums = (trials.transpose(1, 0, 2) @ self.rows).transpose(1, 0, 2)
-        return sums.reshape(*slopes.shape[:-1], self.rows.shape[-1])
+        trials = slopes.reshape(-1, *slopes.shape[-2:]).transpose(1, 0, 2)
+        found = np.zeros((*slopes.shape[:-1], self.rows.shape[-1]))
+        sums = _Sum(found.reshape(-1, *found.shape[-2:]).transpose(1, 0, 2), trials.shape[-1])
+        for some in _records_at_once(trials.shape[-1]):
+            sums.add(trials[..., some] @ self.rows[:, some])
+        sums.close()
+        return found
 
     def sum_gradient(self, loss: Loss, w: FloatArray) -> FloatArray:
         if loss.outputs > 1:
             return combined(self, record_slopes(self, loss, w))
-        sums, bound = np.empty(w.shape), float(loss.derivative_bound)
-        into, points = (a.reshape(-1, *w.shape[-2:]).swapaxes(0, 1) for a in (sums, w))
-        width = w.shape[-1]
+        bound, width = float(loss.derivative_bound), w.shape[-1]
+        points = w.reshape(-1, *w.shape[-2:]).swapaxes(0, 1)
+        found = np.zeros(w.shape)
+        sums = _Sum(found.reshape(-1, *w.shape[-2:]).swapaxes(0, 1), self.rows.shape[1])
         by_margin: Callable[[FloatArray], FloatArray] | None = None
         # rows times other labels could be longer than the bound on rows
         if loss.label_domain == SIGNS:
@@ -182,7 +203,7 @@ class _Dense:
             by_margin = getattr(loss, "margin_derivative", None)
         for parties, some, trials in _blocks(points.shape[1], self.rows.shape):
             rows, labels = self.rows[parties, some], self.labels[parties, some]
-            here, there = points[parties, trials], into[parties, trials]
+            here = points[parties, trials]
             # rows times labels, where that is less work than scores times labels
             signed = by_margin if here.shape[1] >= width else None
             if signed is not None:
@@ -195,17 +216,16 @@ class _Dense:
                 slopes = signed(scores)
             else:
                 slopes = loss.derivative(scores, labels[:, None])
-            slopes.clip(-bound, bound, out=slopes)
+            slopes = cut_to_bound(slopes, bound)
             for part in parts:
-                if some.start == 0:
-                    np.matmul(slopes[:, part], rows, out=there[:, part])
-                else:
-                    there[:, part] += slopes[:, part] @ rows
-        # a slope that is no number passes `clip`: looked for here, where numbers are fewer
-        return sums if not np.isnan(sums.sum()) else self.combined(_slopes_at(self, loss, w))
+                place = (parties, slice(trials.start + part.start, trials.start + part.stop))
+                for few in _records_at_once(rows.shape[1]):
+                    sums.add(slopes[:, part, few] @ rows[:, few], place)
+        sums.close()
+        return found
 
     def mean_gradient(self, loss: Loss, w: FloatArray) -> FloatArray:
-        means = self.sum_gradient(loss, w)
+        means = np.ascontiguousarray(self.sum_gradient(loss, w))
         # as many counts as numbers: divided in one sweep, not in one of every short row
         by_trial = means.reshape(-1, means.shape[-2] * means.shape[-1])
         by_trial /= self.counts.repeat(means.shape[-1])
@@ -223,6 +243,46 @@ class _Dense:
             labels = labels.copy()
             labels[place] = label
         return replace(self, rows=rows, labels=labels)
+
+
+def _protect(*arrays: FloatArray) -> None:
+    """Make arrays read-only: a loss of one's own is handed views of them."""
+    for array in arrays:
+        array.setflags(write=False)
+
+
+class _Sum:
+    """A sum of blocks' sums: plain where there are few blocks, else compensated.
+
+    The rounding errors of the additions are added up beside the sum (Ogita, Rump, Oishi 2005).
+    """
+
+    def __init__(self, into: FloatArray, records: int) -> None:
+        self._sum = into
+        self._lost = np.zeros_like(into) if records > _PLAIN_BLOCKS * BLOCK_RECORDS else None
+
+    def add(self, block: FloatArray, place: Any = ...) -> None:
+        """Add one block's sum, at one place of the whole."""
+        if self._lost is None:
+            self._sum[place] += block
+            return
+        before = self._sum[place]
+        after = before + block
+        counted = after - before
+        self._lost[place] += (before - (after - counted)) + (block - counted)
+        self._sum[place] = after
+
+    def close(self) -> None:
+        """Add what was lost on the way."""
+        if self._lost is not None:
+            self._sum += self._lost
+
+
+_PLAIN_BLOCKS = 32
+
+
+def _records_at_once(records: int) -> list[slice]:
+    return [slice(k, k + BLOCK_RECORDS) for k in range(0, records, BLOCK_RECORDS)]
 
 
 _BLOCK_SCORES, _BLOCK_NUMBERS, _PART_PRODUCTS = 2**17, 2**17, 2**18
@@ -269,10 +329,7 @@ def _dense_records(
 ) -> _Dense:
     if not np.all(np.isfinite(features)):
         raise InvalidParameter("features", "NaN or infinity", "with finite entries")
-    order = np.argsort(home, kind="stable")
-    place = np.empty(len(home), dtype=np.intp)
-    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    place[order] = np.arange(len(home)) - np.repeat(starts, counts)
+    place = _places(home, counts)
     rows = np.zeros((len(counts), int(counts.max()), features.shape[1]))
     padded = np.full(rows.shape[:2], filler)
     rows[home, place] = project_to_ball(features, row_bound)
@@ -282,13 +339,19 @@ def _dense_records(
 
 @dataclass(frozen=True, slots=True)
 class _Sparse:
-    """All parties' rows in one block-diagonal CSR matrix (N, P·d), and its transpose in CSR."""
+    """All parties' rows in one block-diagonal CSR matrix (N, P·d), and its transpose in CSR.
+
+    `transposed` has one part for each block of records of every party, and says which these are.
+    """
 
     blocks: sparse.csr_array[Any]
-    transposed: sparse.csr_array[Any]
+    transposed: tuple[tuple[IntArray | slice, sparse.csr_array[Any]], ...]
     labels: FloatArray
     counts: IntArray
     home: IntArray
+
+    def __post_init__(self) -> None:
+        _protect(self.blocks.data, self.labels)
 
     @property
     def norms(self) -> FloatArray:
@@ -303,7 +366,7 @@ class _Sparse:
         columns = slice(party * width, (party + 1) * width)
         blocks = sparse.csr_array(self.blocks[indices][:, columns])
         home, counts = np.zeros(len(indices), dtype=np.intp), np.array([len(indices)])
-        return _Sparse(blocks, sparse.csr_array(blocks.T), self.labels[indices], counts, home)
+        return _Sparse(blocks, _transposed(blocks, home), self.labels[indices], counts, home)
 
     def differing(self, other: Records) -> IntArray | None:
         if not isinstance(other, _Sparse) or not np.array_equal(self.home, other.home):
@@ -323,9 +386,13 @@ class _Sparse:
 
     def combined(self, slopes: FloatArray) -> FloatArray:
         flat = slopes.reshape(-1, slopes.shape[-1])
-        one = len(flat) == 1
-        sums = np.asarray(self.transposed @ (flat[0] if one else flat.T)).T
-        return sums.reshape(*slopes.shape[:-1], len(self.counts), -1)
+        found = np.zeros((len(flat), self.blocks.shape[1]))
+        sums = _Sum(found.T, int(self.counts.max()))
+        for some, part in self.transposed:
+            # a product with one vector needs half the time of one with a matrix of one column
+            sums.add((part @ flat[0, some])[:, None] if len(flat) == 1 else part @ flat[:, some].T)
+        sums.close()
+        return found.reshape(*slopes.shape[:-1], len(self.counts), -1)
 
     def sum_gradient(self, loss: Loss, w: FloatArray) -> FloatArray:
         if loss.outputs > 1:
@@ -354,7 +421,9 @@ class _Sparse:
         changed[index, :] = 0.0
         changed[index, party * width : (party + 1) * width] = row
         blocks = sparse.csr_array(changed)
-        return replace(self, blocks=blocks, transposed=sparse.csr_array(blocks.T), labels=labels)
+        return replace(
+            self, blocks=blocks, transposed=_transposed(blocks, self.home), labels=labels
+        )
 
 
 def _sparse_records(
@@ -379,7 +448,28 @@ def _sparse_records(
         (data, columns.astype(narrow), features.indptr.astype(narrow)),
         shape=(records, width * len(counts)),
     )
-    return _Sparse(blocks, sparse.csr_array(blocks.T), labels, counts, home)
+    return _Sparse(blocks, _transposed(blocks, home), labels, counts, home)
+
+
+def _transposed(
+    blocks: sparse.csr_array[Any], home: IntArray
+) -> tuple[tuple[IntArray | slice, sparse.csr_array[Any]], ...]:
+    """Return the transposes of blocks of records, each of as many of every party at most."""
+    counts = np.bincount(home)
+    if int(counts.max()) <= BLOCK_RECORDS:
+        return ((slice(None), sparse.csr_array(blocks.T)),)
+    block = _places(home, counts) // BLOCK_RECORDS
+    some = [np.flatnonzero(block == k) for k in range(int(block.max()) + 1)]
+    return tuple((indices, sparse.csr_array(blocks[indices].T)) for indices in some)
+
+
+def _places(home: IntArray, counts: IntArray) -> IntArray:
+    """Return each record's place among its party's, in the order of input."""
+    order = np.argsort(home, kind="stable")
+    place = np.empty(len(home), dtype=np.intp)
+    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    place[order] = np.arange(len(home)) - np.repeat(starts, counts)
+    return place
 
 
 def record_slopes(records: Records, loss: Loss, w: FloatArray) -> FloatArray:
@@ -405,19 +495,8 @@ def _slopes_at(records: Records, loss: Loss, w: FloatArray) -> FloatArray:
 
 
 def _slopes(loss: Loss, scores: FloatArray, labels: FloatArray) -> FloatArray:
-    """Return ∂l/∂score per record, cut to the loss's own bound: the sensitivity rests on it.
-
-    What is no number would show its record through any noise: it is cut as well.
-    """
-    bound = float(loss.derivative_bound)
-    slopes = loss.derivative(scores, labels)
-    if loss.outputs == 1:
-        np.fmax(slopes, -bound, out=slopes)
-        return np.fmin(slopes, bound, out=slopes)
-    with np.errstate(invalid="ignore"):
-        lengths = np.linalg.norm(slopes, axis=-1, keepdims=True)
-        slopes *= bound / np.maximum(lengths, bound)
-    return np.nan_to_num(slopes, copy=False)
+    """Return ∂l/∂score per record, cut to the loss's own bound: the sensitivity rests on it."""
+    return cut_to_bound(loss.derivative(scores, labels), float(loss.derivative_bound), loss.outputs)
 
 
 def _slot(places: IntArray, index: int) -> int:

@@ -35,6 +35,7 @@ __all__ = [
     "paired",
     "scaled",
     "shifted",
+    "sum_depth",
     "summed",
     "total",
     "widest",
@@ -47,9 +48,7 @@ TINY = Fraction(1, 2**1074)
 """The smallest positive binary64: no underflow loses as much."""
 
 BLOCK_RECORDS = 2**10
-SUM_DEPTH = BLOCK_RECORDS + 64
-"""Operations that a term of a sum over records enters: its product, the additions of a block of
-records, in any order, and what it costs to add the blocks' sums, compensated."""
+"""Records whose terms are added in any order; the blocks' sums are added with compensation."""
 
 _BITS = 64
 
@@ -96,14 +95,24 @@ def summed(*, size: Fraction, depth: int, products: int) -> Rounding:
     return _concluded("float-sum", size + error, error, given, ())
 
 
-def mean(bound: Fraction, width: int) -> Rounding:
-    """Return the bounds of a mean over records of terms of norm at most `bound`, as computed."""
-    return summed(size=bound, depth=SUM_DEPTH, products=width)
+def sum_depth(count: int) -> int:
+    """Return how many operations a term of a sum or mean over `count` records goes through.
+
+    Its product, a division and the additions of its block; beside other blocks, 62 that cover the
+    additions of blocks' sums: plain up to 32 of them, then compensated (Ogita, Rump, Oishi 2005,
+    Proposition 4.5).
+    """
+    return count + 2 if count <= BLOCK_RECORDS else BLOCK_RECORDS + 64
+
+
+def mean(bound: Fraction, count: int, width: int) -> Rounding:
+    """Return the bounds of a mean of at most `count` terms of norm at most `bound`, as computed."""
+    return summed(size=bound, depth=sum_depth(count), products=width)
 
 
 def total(bound: Fraction, count: int, width: int) -> Rounding:
     """Return the bounds of a sum of at most `count` terms of norm at most `bound`, as computed."""
-    return summed(size=count * bound, depth=SUM_DEPTH, products=count * width)
+    return summed(size=count * bound, depth=sum_depth(count), products=count * width)
 
 
 def shifted(value: Rounding, size: Fraction) -> Rounding:

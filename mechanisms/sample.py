@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import NoReturn
 
@@ -15,7 +16,7 @@ from .protocols import FloatArray, Loss
 from .records import Records, combined, record_slopes
 from .sensitive import Sensitive
 from .sensitivity import sum_of_bounded
-from .subsampling import Draw, SampledPart, Scheme
+from .subsampling import Draw, SampledPart
 
 __all__ = ["Sample"]
 
@@ -27,14 +28,11 @@ class Sample:
     they were sampled. Divide them by public numbers only.
     """
 
-    __slots__ = ("_draw", "_records", "_scheme", "_shape")
+    __slots__ = ("_draw", "_records", "_shape")
 
-    def __init__(
-        self, shape: DataShape, records: Records | None, scheme: Scheme, draw: Draw
-    ) -> None:
+    def __init__(self, shape: DataShape, records: Records | None, draw: Draw) -> None:
         self._shape = shape
         self._records = records
-        self._scheme = scheme
         self._draw = draw
 
     def sum_gradient(self, loss: Loss, w: FloatArray, *, radius: float | None = None) -> Sensitive:
@@ -42,13 +40,14 @@ class Sample:
 
         The point has shape (..., P, d·K) or (d·K,).
         """
-        records, width = self._records, self._shape.parameters(loss)
+        width = self._shape.parameters(loss)
         bound = cut_bound(self._shape.gradient_bound(loss), radius)
         point = self._shape.point("w", w, width)
-        slopes = None
-        if records is not None:
-            slopes = cut_slopes(record_slopes(records, loss, point), records.norms, radius)
-        return self._summed(bound, width, slopes)
+        return self._summed(
+            bound,
+            width,
+            lambda held: cut_slopes(record_slopes(held, loss, point), held.norms, radius),
+        )
 
     def sum_correction(
         self, loss: Loss, w: FloatArray, *, anchor: FloatArray, radius: float
@@ -57,36 +56,40 @@ class Sample:
 
         Both points are public, of shape (..., P, d·K) or (d·K,).
         """
-        records, width = self._records, self._shape.parameters(loss)
+        width = self._shape.parameters(loss)
         bound = cut_bound(2 * self._shape.gradient_bound(loss), radius)
         point = self._shape.point("w", w, width)
         origin = self._shape.point("anchor", anchor, width)
-        slopes = None
-        if records is not None:
-            moved = record_slopes(records, loss, point) - record_slopes(records, loss, origin)
-            slopes = cut_slopes(moved, records.norms, radius)
-        return self._summed(bound, width, slopes)
 
-    def _summed(self, bound: Fraction, width: int, slopes: FloatArray | None) -> Sensitive:
+        def moved(held: Records) -> FloatArray:
+            slopes = record_slopes(held, loss, point) - record_slopes(held, loss, origin)
+            return cut_slopes(slopes, held.norms, radius)
+
+        return self._summed(bound, width, moved)
+
+    def _summed(
+        self, bound: Fraction, width: int, slopes: Callable[[Records], FloatArray]
+    ) -> Sensitive:
         """Return the drawn records' sum of row ⊗ slope, a vector of norm <= `bound` each."""
-        shape, records, inside = self._shape, self._records, self._draw.inside
+        shape, records = self._shape, self._records
+        scheme, inside = self._draw._scheme, self._draw._inside
         value = None
-        if records is not None and slopes is not None and inside is not None:
-            with np.errstate(all="ignore"):
-                value = combined(records, slopes * records.placed(inside)[..., None])
+        if records is not None and inside is not None:
+            with np.errstate(all="ignore"):  # an error or a warning would depend on the records
+                value = combined(records, slopes(records) * records.placed(inside)[..., None])
         total = sum_of_bounded(bound, shape.adjacency)
         return Sensitive(
             total,
-            rounded.total(bound, self._scheme.most(shape.most), width),
+            rounded.total(bound, scheme.most(shape.most), width),
             parties=shape.parties,
             dimension=width,
             value=value,
-            sampled_part=SampledPart(None, total, self._scheme, shape.count, self._draw),
+            sampled_part=SampledPart(None, total, scheme, shape.count, self._draw),
         )
 
     def __repr__(self) -> str:
         """Show the public facts only."""
-        return f"<Sample: {self._scheme} of {self._shape}>"
+        return f"<Sample: {self._draw._scheme} of {self._shape}>"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise UnprotectedSerialisation("pickling would let a hidden sample out.")

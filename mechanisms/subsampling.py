@@ -10,12 +10,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from .adjacency import Adjacency
-from .errors import InvalidParameter, require_open_unit, require_positive_int
+from .errors import (
+    InvalidParameter,
+    UnprotectedReleaseError,
+    require_open_unit,
+    require_positive_int,
+)
 from .events import GaussianMixtureStep, GaussianStep, PoissonSampled, SampledWithoutReplacement
 from .sensitivity import float_up
 
@@ -29,30 +34,6 @@ __all__ = ["Draw", "FixedBatch", "Poisson", "SampledPart", "Scheme"]
 
 IntArray = np.ndarray[Any, np.dtype[np.integer[Any]]]
 SampledGaussian = PoissonSampled | SampledWithoutReplacement
-
-
-class Scheme(Protocol):
-    """A rule that says which records are drawn, given everybody's lottery number in (0, 1]."""
-
-    def require_fits(self, adjacency: Adjacency, count: int) -> None:
-        """Raise `InvalidParameter` unless an amplification rule covers parties of `count`."""
-        ...
-
-    def rate(self, count: int) -> Fraction:
-        """Return the probability that a record of a party with `count` records is drawn."""
-        ...
-
-    def inside(self, lottery: FloatArray, home: IntArray) -> FloatArray:
-        """Return 1 for drawn records and 0 for others, from numbers (..., n) and parties (n,)."""
-        ...
-
-    def most(self, largest: int) -> int:
-        """Return how many records at most are drawn of a party with at most `largest`."""
-        ...
-
-    def event(self, step: GaussianStep, count: int) -> SampledGaussian:
-        """Return `step` on a sample of one of the parties with `count` records or more."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +56,6 @@ class Poisson:
     def rate(self, count: int) -> Fraction:
         """Return the sampling rate."""
         return Fraction(self.sampling_rate)
-
-    def inside(self, lottery: FloatArray, home: IntArray) -> FloatArray:
-        """Return 1 where the number is at most the rate."""
-        return (lottery <= self.sampling_rate).astype(np.float64)
 
     def most(self, largest: int) -> int:
         """Return all of them."""
@@ -112,15 +89,6 @@ class FixedBatch:
         """Return batch / count."""
         return Fraction(self.batch, count)
 
-    def inside(self, lottery: FloatArray, home: IntArray) -> FloatArray:
-        """Return 1 for the `batch` smallest numbers of each party."""
-        drawn = np.zeros_like(lottery)
-        for party in np.unique(home):
-            own = np.flatnonzero(home == party)
-            first = np.argpartition(lottery[..., own], self.batch - 1, axis=-1)[..., : self.batch]
-            np.put_along_axis(drawn, own[first], 1.0, axis=-1)
-        return drawn
-
     def most(self, largest: int) -> int:
         """Return the size of the batch."""
         return self.batch
@@ -130,27 +98,37 @@ class FixedBatch:
         return SampledWithoutReplacement(step, self.batch, count)
 
 
+Scheme = Poisson | FixedBatch
+"""The schemes that amplification rules cover. A scheme of one's own is none of them: who decides
+which records are drawn, and how often each, decides what a release reveals."""
+
+
+def require_scheme(scheme: Scheme, adjacency: Adjacency, count: int) -> None:
+    """Raise `InvalidParameter` unless a rule covers exactly this scheme for parties of `count`."""
+    if type(scheme) not in (Poisson, FixedBatch):
+        raise InvalidParameter("scheme", type(scheme).__name__, "a Poisson or a FixedBatch itself")
+    scheme.require_fits(adjacency, count)
+
+
 class Draw:
     """One sample, for one release by the curator that drew it; compared by identity.
 
-    Args:
-        curator: who drew it.
-        inside: array of shape (..., n), 1 for drawn records; None under planning.
-        probabilities: of the alternatives, of shape (k,); then `inside` has shape (k, ..., n).
+    Who was drawn is nobody's to read or to write: a draw is made by `curator.sample`.
     """
 
-    __slots__ = ("_curator", "_released", "inside", "probabilities")
+    __slots__ = ("_curator", "_inside", "_probabilities", "_released", "_scheme")
 
-    def __init__(
-        self,
-        curator: object,
-        inside: FloatArray | None = None,
-        probabilities: FloatArray | None = None,
-    ) -> None:
-        self._curator = curator
-        self._released = False
-        self.inside = inside
-        self.probabilities = probabilities
+    _curator: object
+    _scheme: Scheme
+    _inside: FloatArray | None
+    _probabilities: FloatArray | None
+    _released: bool
+
+    def __init__(self, *_: object, **__: object) -> None:
+        raise UnprotectedReleaseError("samples are drawn by a curator: curator.sample(...).")
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"Expected no change of {name}: a draw is made once, by a curator.")
 
     def use(self, curator: object) -> None:
         """Note that `curator` releases what was computed on this draw, or refuse a second time."""
@@ -158,7 +136,47 @@ class Draw:
             raise InvalidParameter("sample", "drawn by another curator", "drawn by this curator")
         if self._released:
             raise InvalidParameter("sample", "released before", "fresh: draw one for each release")
-        self._released = True
+        object.__setattr__(self, "_released", True)
+
+
+def drawn_by(
+    curator: object,
+    scheme: Scheme,
+    inside: FloatArray | None = None,
+    probabilities: FloatArray | None = None,
+) -> Draw:
+    """Return a curator's draw by a scheme.
+
+    Args:
+        curator: who drew it.
+        scheme: how.
+        inside: array of shape (..., n), 1 for drawn records; None under planning.
+        probabilities: of the alternatives, of shape (k,); then `inside` has shape (k, ..., n).
+    """
+    draw = object.__new__(Draw)
+    if inside is not None:
+        inside = inside.copy()
+        inside.setflags(write=False)
+    fields = (("_curator", curator), ("_scheme", scheme), ("_released", False))
+    for name, content in (*fields, ("_inside", inside), ("_probabilities", probabilities)):
+        object.__setattr__(draw, name, content)
+    return draw
+
+
+def inside(scheme: Scheme, lottery: FloatArray, home: IntArray) -> FloatArray:
+    """Return 1 for drawn records and 0 for others, from numbers (..., n) and parties (n,).
+
+    Of a Poisson sample those whose number is at most the rate; of a batch those with the smallest
+    numbers of each party.
+    """
+    if isinstance(scheme, Poisson):
+        return (lottery <= scheme.sampling_rate).astype(np.float64)
+    drawn = np.zeros_like(lottery)
+    for party in np.unique(home):
+        own = np.flatnonzero(home == party)
+        first = np.argpartition(lottery[..., own], scheme.batch - 1, axis=-1)[..., : scheme.batch]
+        np.put_along_axis(drawn, own[first], 1.0, axis=-1)
+    return drawn
 
 
 def alternatives(
@@ -172,8 +190,8 @@ def alternatives(
     out, drawn = lottery.copy(), lottery.copy()
     out[..., differing], drawn[..., differing] = 2.0, 0.0
     rate = float(scheme.rate(int((home == home[differing]).sum())))
-    inside = np.stack([scheme.inside(out, home), scheme.inside(drawn, home)])
-    return Draw(curator, inside, np.array([1.0 - rate, rate]))
+    both = np.stack([inside(scheme, out, home), inside(scheme, drawn, home)])
+    return drawn_by(curator, scheme, both, np.array([1.0 - rate, rate]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

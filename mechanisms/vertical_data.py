@@ -13,7 +13,7 @@ holds a part of every record, so its releases name no parties, and the costs of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, isqrt, log2
@@ -23,10 +23,9 @@ import numpy as np
 
 from . import rounding as rounded
 from .adjacency import Adjacency
-from .ball_ridge import BallRidge
-from .clipping import project_to_ball
+from .ball_ridge import BallRidge, require_reachable
+from .clipping import cut_to_bound, largest_entry, project_to_ball
 from .errors import (
-    InexactArgmin,
     InvalidParameter,
     UnprotectedIteration,
     UnprotectedSerialisation,
@@ -36,6 +35,7 @@ from .errors import (
 )
 from .labels import SIGNS
 from .protocols import FloatArray, Loss
+from .records import real_numbers
 from .sensitive import Sensitive
 from .sensitivity import (
     Sensitivity,
@@ -131,6 +131,11 @@ class LocalProblem:
         require_positive("radius", self.radius)
         require_nonnegative("tolerance", self.tolerance)
 
+    @property
+    def cut_pull(self) -> FloatArray:
+        """The pull with its entries cut."""
+        return np.clip(self.pull, -self.slope_bound, self.slope_bound)
+
 
 class VerticalDataset:
     """Columns of M parties; every function of them is a `Sensitive` of shape (..., 1, N or d_m).
@@ -160,12 +165,13 @@ class VerticalDataset:
         row_bound: float = 1.0,
     ) -> None:
         require_positive("row_bound", row_bound)
-        y = np.array(labels, dtype=np.float64)
+        y = real_numbers("labels", labels).copy()
+        y.setflags(write=False)
         if y.ndim != 1 or not np.all(np.abs(y) == 1.0):
             raise InvalidParameter("labels", y.shape, "a vector of -1 and +1")
         held: list[BallRidge] = []
         for block in blocks:
-            rows = np.array(block, dtype=np.float64)
+            rows = real_numbers("block", block).copy()
             if rows.ndim != 2 or len(rows) != len(y) or not np.all(np.isfinite(rows)):
                 raise InvalidParameter("block.shape", rows.shape, f"finite, ({len(y)}, d)")
             held.append(BallRidge(project_to_ball(rows, row_bound), row_bound))
@@ -190,7 +196,7 @@ class VerticalDataset:
     def predictions(self, party: str, problem: LocalProblem) -> Sensitive:
         """Return D x of shape (..., 1, N), x the party's minimiser of `problem`.
 
-        Raises `InexactArgmin` before any release when the tolerance is not met.
+        Raises `InvalidParameter`, without a look at the rows, for a tolerance out of reach.
         """
         sensitivity = vertical_predictions(
             row_bound=self.shape.row_bound,
@@ -201,10 +207,15 @@ class VerticalDataset:
             tolerance=problem.tolerance,
             adjacency=self.shape.adjacency,
         )
-        block = self._block(party)
-        value = None if block is None else self._minimiser(block, problem) @ block.rows.T
+        self._require_reachable(party, problem)
         rounding = self._scores_rounding(party, Fraction(problem.radius))
-        return self._sensitive(sensitivity, rounding, self.shape.count, value)
+        block = self._block(party)
+        return self._sensitive(
+            sensitivity,
+            rounding,
+            self.shape.count,
+            None if block is None else (lambda: self._minimiser(block, problem) @ block.rows.T),
+        )
 
     def minimiser(self, party: str, problem: LocalProblem) -> Sensitive:
         """Return x of shape (..., 1, d_m), the party's minimiser of `problem`.
@@ -222,11 +233,16 @@ class VerticalDataset:
             shape.count,
             shape.adjacency,
         )
-        block = self._block(party)
-        value = None if block is None else self._minimiser(block, problem)
+        self._require_reachable(party, problem)
         rounding = rounded.exact(Fraction(problem.radius))  # the tolerance covers rounding
         width = shape.features[shape.parties.index(party)]
-        return self._sensitive(sensitivity, rounding, width, value)
+        block = self._block(party)
+        return self._sensitive(
+            sensitivity,
+            rounding,
+            width,
+            None if block is None else (lambda: self._minimiser(block, problem)),
+        )
 
     def scores(self, party: str, x: FloatArray) -> Sensitive:
         """Return D x of shape (..., 1, N) for a public x of shape (..., d_m).
@@ -241,13 +257,19 @@ class VerticalDataset:
         sensitivity = sum_of_bounded(
             Fraction(float(self.shape.row_bound)) * Fraction(longest), self.shape.adjacency
         )
-        block = self._block(party)
-        value = None
-        if block is not None:
-            # at the origin the scores are public: private numbers would still show their signs
-            value = point @ (block.rows.T if longest else np.zeros_like(block.rows.T))
         rounding = self._scores_rounding(party, Fraction(longest))
-        return self._sensitive(sensitivity, rounding, self.shape.count, value)
+        block = self._block(party)
+
+        def scores(held: BallRidge) -> FloatArray:
+            # at the origin they are public: private numbers times 0 would show their signs
+            return point @ (held.rows.T if longest else np.zeros_like(held.rows.T))
+
+        return self._sensitive(
+            sensitivity,
+            rounding,
+            self.shape.count,
+            None if block is None else (lambda: scores(block)),
+        )
 
     def dual(
         self, loss: LabelLoss, target: FloatArray, *, penalty: float, tolerance: float
@@ -263,7 +285,7 @@ class VerticalDataset:
             tolerance: bound on the error of every y_i; declared, certified and priced.
 
         Raises:
-            InexactArgmin: double precision does not reach the tolerance.
+            InvalidParameter: double precision does not reach the tolerance, for these targets.
         """
         require_positive("penalty", penalty)
         require_positive("tolerance", tolerance)
@@ -280,11 +302,15 @@ class VerticalDataset:
                 tolerance=tolerance,
                 adjacency=self.shape.adjacency,
             )
-        labels = self._labels
-        value = None if labels is None else _dual(loss, labels, goal, penalty, tolerance)
         # the tolerance covers rounding
         rounding = rounded.exact(loss.derivative_bound * _root_up(self.shape.count))
-        return self._sensitive(sensitivity, rounding, self.shape.count, value)
+        labels = self._labels
+        if labels is not None:
+            _require_dual_reachable(loss, goal, penalty, tolerance)
+        compute = (
+            None if labels is None else (lambda: _dual(loss, labels, goal, penalty, tolerance))
+        )
+        return self._sensitive(sensitivity, rounding, self.shape.count, compute)
 
     def with_record(
         self,
@@ -304,11 +330,13 @@ class VerticalDataset:
         if not 0 <= index < shape.count:
             raise InvalidParameter("index", index, f"in [0, {shape.count - 1}]")
         other = self.planned(shape)
-        other._blocks, other._labels = self._blocks, self._labels.copy()
+        labels = self._labels.copy()
         if label is not None:
             if label not in (-1.0, 0.0, 1.0) or shape.public_labels:
                 raise InvalidParameter("label", label, "in {-1, 0, +1}, of private labels")
-            other._labels[index] = label
+            labels[index] = label
+        labels.setflags(write=False)
+        other._blocks, other._labels = self._blocks, labels
         if features is not None:
             changed: list[BallRidge] = []
             for block, row in zip(self._blocks, features, strict=True):
@@ -326,15 +354,30 @@ class VerticalDataset:
         index = self.shape.parties.index(party)
         return None if self._blocks is None else self._blocks[index]
 
+    def _require_reachable(self, party: str, problem: LocalProblem) -> None:
+        """Raise unless the tolerance is in reach; a plan may ask for any."""
+        shape = self.shape
+        if self._block(party) is None:
+            return
+        require_reachable(
+            problem.tolerance,
+            count=shape.count,
+            width=shape.features[shape.parties.index(party)],
+            row_bound=shape.row_bound,
+            sizes=float(np.abs(problem.cut_pull).sum(axis=-1).max(initial=0.0)) * (1.0 + 1e-9),
+            penalty=problem.penalty,
+            modulus=problem.modulus,
+            radius=problem.radius,
+        )
+
     def _minimiser(self, block: BallRidge, problem: LocalProblem) -> FloatArray:
         if problem.pull.shape[-1:] != (self.shape.count,):
             raise InvalidParameter("pull.shape", problem.pull.shape, f"(..., {self.shape.count})")
         return block.minimiser(
-            np.clip(problem.pull, -problem.slope_bound, problem.slope_bound),
+            problem.cut_pull,
             penalty=problem.penalty,
             modulus=problem.modulus,
             radius=problem.radius,
-            tolerance=problem.tolerance,
         )
 
     def _scores_rounding(self, party: str, longest: Fraction) -> rounded.Rounding:
@@ -348,9 +391,12 @@ class VerticalDataset:
         sensitivity: Sensitivity,
         rounding: rounded.Rounding,
         dimension: int,
-        value: FloatArray | None,
+        compute: Callable[[], FloatArray] | None,
     ) -> Sensitive:
-        block = None if value is None else value[..., None, :]
+        block = None
+        if compute is not None:
+            with np.errstate(all="ignore"):  # an error or a warning would depend on the records
+                block = compute()[..., None, :]
         return Sensitive(sensitivity, rounding, parties=(), dimension=dimension, value=block)
 
     def __repr__(self) -> str:
@@ -396,17 +442,30 @@ def _dual_block(
     bits = 4.0 + max(0.0, log2(slope / tolerance) + log2(1.0 + curvature / penalty))
     for _ in range(ceil(bits / log2(max(2.0, 2.0 * penalty / max(curvature, _EPS * penalty))))):
         z = 0.5 * (low + high)
-        excess = loss.derivative(z, labels) * known + penalty * z - target
+        excess = cut_to_bound(loss.derivative(z, labels), slope) * known + penalty * z - target
         least, most = z - excess / penalty, z - excess / (penalty + curvature)
         low = np.maximum(low, np.minimum(least, most))
         high = np.minimum(high, np.maximum(least, most))
-    z = 0.5 * (low + high)
-    y = np.clip(target - penalty * z, -slope, slope)
-    size = np.abs(target) + (penalty + curvature) * np.abs(z) + slope
-    error = np.abs(loss.derivative(z, labels) * known - y) + 8.0 * _EPS * size
-    if not float(error.max(initial=0.0)) <= tolerance:
-        raise InexactArgmin(
-            f"Expected to certify every dual variable to {tolerance:g}; nothing was released. "
-            "Declare a larger tolerance (it is priced)."
+    return np.clip(target - penalty * 0.5 * (low + high), -slope, slope)
+
+
+def _require_dual_reachable(
+    loss: LabelLoss, target: FloatArray, penalty: float, tolerance: float
+) -> None:
+    """Raise `InvalidParameter` unless doubles reach the tolerance for every data set.
+
+    At a point, l'(z) + penalty·z - a is computed to E = 8 units in the last place of the sizes of
+    its terms, |z| <= (|a| + slope)/penalty. So either end of the interval is wrong by E/penalty at
+    most, halving it leaves twice that, and y = a - penalty·z is within 4 E of the exact one beside
+    the sixteenth of the tolerance that the last interval leaves.
+    """
+    slope, curvature = float(loss.derivative_bound), float(loss.curvature_bound or 0)
+    largest = largest_entry(target)
+    size = largest + slope + (penalty + curvature) * (largest + slope) / penalty
+    reach = 5.0 * 8.0 * _EPS * size
+    if not reach <= tolerance:
+        raise InvalidParameter(
+            "tolerance",
+            tolerance,
+            f"at least {reach:.3g}, which double precision reaches; declare more (it is priced)",
         )
-    return y

@@ -43,7 +43,7 @@ _FEATURES = 2
 _MOST = {"K": 500, "K_p": 500, "D": 10**9, "N": 50, "neighbours": 49}
 
 
-_RELATIVE = 1e-12
+_RELATIVE = 1e-11
 
 
 @dataclass(frozen=True, slots=True)

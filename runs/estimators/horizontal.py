@@ -143,7 +143,7 @@ class PrivateAdmmClassifier(PrivateLinearClassifier):
                 record more would move others.
 
         Raises before anything is spent: `InvalidParameter` or `ValueError` for bad input, and
-        whatever `paid_run` does. `InexactArgmin` during the run: then the whole plan is spent.
+        whatever `paid_run` does.
         """
         features, labels = self._validated(X, y, accept_sparse="csr")
         rows = unit_rows(features, row_bound=self.row_bound, clip=self.clip)

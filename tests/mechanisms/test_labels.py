@@ -52,15 +52,15 @@ def test_the_filler_of_padded_blocks_is_a_label(domain: LabelDomain) -> None:
 
 
 BAD = [
-    (SIGNS, 0.0, "label=0.0 must be in {-1, \\+1}"),
-    (SIGNS, float("nan"), "label=nan"),
-    (ClassLabels(3), 3.0, "label=3.0 must be a whole number in \\[0, 2\\]"),
-    (ClassLabels(3), -1.0, "label=-1.0"),
-    (ClassLabels(3), 0.5, "label=0.5"),
-    (ClassLabels(3), float("nan"), "label=nan"),
-    (RealLabels(2.0), 2.0000001, "label=2.0000001 must be in \\[-2, 2\\]"),
-    (RealLabels(2.0), float("-inf"), "label=-inf"),
-    (RealLabels(2.0), float("nan"), "label=nan"),
+    (SIGNS, 0.0, "in {-1, \\+1}"),
+    (SIGNS, float("nan"), "in {-1, \\+1}"),
+    (ClassLabels(3), 3.0, "a whole number in \\[0, 2\\]"),
+    (ClassLabels(3), -1.0, "a whole number"),
+    (ClassLabels(3), 0.5, "a whole number"),
+    (ClassLabels(3), float("nan"), "a whole number"),
+    (RealLabels(2.0), 2.0000001, "in \\[-2, 2\\]"),
+    (RealLabels(2.0), float("-inf"), "in \\[-2, 2\\]"),
+    (RealLabels(2.0), float("nan"), "in \\[-2, 2\\]"),
 ]
 
 
@@ -79,8 +79,10 @@ def private(domain: LabelDomain, label: float, layout=np.asarray) -> PrivateData
 def test_labels_outside_the_public_domain_are_refused(
     domain: LabelDomain, label: float, told: str, layout: object
 ) -> None:
-    with pytest.raises(InvalidParameter, match=told):
+    with pytest.raises(InvalidParameter, match=f"'that of record 1' must be {told}") as caught:
         private(domain, label, layout)
+    # loggers keep messages: where it is, never what it is
+    assert str(label) not in str(caught.value)
     with pytest.raises(InvalidParameter, match=told):
         private(domain, domain.filler, layout).with_record(0, label=label)
 

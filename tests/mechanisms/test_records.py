@@ -23,6 +23,7 @@ from dpledger.mechanisms import (
 )
 from dpledger.mechanisms.clipping import HEADROOM
 from dpledger.mechanisms.protocols import EventList, MarginLoss
+from dpledger.mechanisms.subsampling import inside
 from dpledger.solvers import Huber, Logistic, Multinomial, Shifted
 
 HOME = np.array([1, 0, 1, 1, 0, 1])
@@ -92,12 +93,12 @@ def test_corrections_of_a_sample_are_sums_over_drawn_records_cut_to_the_radius(
     sample = curator.sample(private(domain, layout), FixedBatch(1))
     found = sample.sum_correction(loss, w, anchor=anchor, radius=radius)
     expected, cut = np.zeros_like(w), 0
-    drawn = FixedBatch(1).inside(curator.lotteries[0], HOME)
-    for row, label, home, inside in zip(rows, labels, HOME, drawn, strict=True):
+    drawn = inside(FixedBatch(1), curator.lotteries[0], HOME)
+    for row, label, home, share in zip(rows, labels, HOME, drawn, strict=True):
         move = gradient(loss, row, label, w[home]) - gradient(loss, row, label, anchor[home])
         size = np.linalg.norm(move)
-        cut += int(inside and size > radius)
-        expected[home] += inside * move * min(1.0, radius * HEADROOM / max(size, 1e-9))
+        cut += int(share and size > radius)
+        expected[home] += share * move * min(1.0, radius * HEADROOM / max(size, 1e-9))
     assert cut > 0
     assert np.allclose(found._value, expected, rtol=1e-12, atol=1e-15)
 

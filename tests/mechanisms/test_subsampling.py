@@ -10,6 +10,7 @@
 import pickle
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import permutations
 from math import exp, log
@@ -43,7 +44,7 @@ from dpledger.mechanisms import (
 )
 from dpledger.mechanisms.rounding import exact
 from dpledger.mechanisms.sensitivity import Sensitivity, float_up, root_up
-from dpledger.mechanisms.subsampling import alternatives
+from dpledger.mechanisms.subsampling import Draw, alternatives, inside
 from dpledger.solvers import Logistic
 
 ZERO, REPLACE, ADD = Adjacency.ZERO_OUT_ONE, Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE_ONE
@@ -88,11 +89,11 @@ def test_uniform_numbers_are_on_the_grid_and_never_zero(sampler: SeededSampler) 
 
 def test_poisson_draws_whose_number_is_at_most_the_rate() -> None:
     lottery = np.array([0.3, np.nextafter(0.3, 1), 2.0**-53, 1.0])
-    assert Poisson(0.3).inside(lottery, np.zeros(4, dtype=int)).tolist() == [1, 0, 1, 0]
+    assert inside(Poisson(0.3), lottery, np.zeros(4, dtype=int)).tolist() == [1, 0, 1, 0]
 
 
 def test_a_fixed_batch_has_its_size_in_every_party_and_trial() -> None:
-    drawn = FixedBatch(2).inside(SeededSampler(0).uniform((50, len(HOME))), HOME)
+    drawn = inside(FixedBatch(2), SeededSampler(0).uniform((50, len(HOME))), HOME)
     for party in (0, 1):
         assert (drawn[:, party == HOME].sum(axis=1) == 2).all()
 
@@ -106,13 +107,13 @@ def test_all_batches_are_equally_likely_and_alternatives_give_them_back() -> Non
     for order in permutations(range(1, 6)):
         lottery = np.array(order) / 5
         others = np.argsort(np.delete(lottery, differing)).tobytes()
-        batch = scheme.inside(lottery, home).tobytes()
+        batch = inside(scheme, lottery, home).tobytes()
         batches[batch] += 1
         ran[others, batch] += 5
         draw = alternatives(None, scheme, lottery, home, differing)
-        assert draw.inside is not None
-        assert draw.probabilities is not None
-        for probability, one in zip(draw.probabilities, draw.inside, strict=True):
+        assert draw._inside is not None
+        assert draw._probabilities is not None
+        for probability, one in zip(draw._probabilities, draw._inside, strict=True):
             mixed[others, one.tobytes()] += round(5 * probability)
     assert set(batches.values()) == {12}
     assert len(batches) == 10
@@ -122,13 +123,13 @@ def test_all_batches_are_equally_likely_and_alternatives_give_them_back() -> Non
 def test_poisson_alternatives_change_the_differing_record_only() -> None:
     lottery = SeededSampler(3).uniform((4, len(HOME)))
     draw = alternatives(None, Poisson(0.3), lottery, HOME, 5)
-    assert draw.inside is not None
-    assert draw.probabilities is not None
-    assert draw.inside[:, :, 5].tolist() == [[0] * 4, [1] * 4]
-    kept = np.delete(draw.inside, 5, axis=-1)
+    assert draw._inside is not None
+    assert draw._probabilities is not None
+    assert draw._inside[:, :, 5].tolist() == [[0] * 4, [1] * 4]
+    kept = np.delete(draw._inside, 5, axis=-1)
     assert np.array_equal(kept[0], kept[1])
     assert np.array_equal(kept[0], np.delete(lottery <= 0.3, 5, axis=-1))
-    assert draw.probabilities.tolist() == [1 - 0.3, 0.3]
+    assert draw._probabilities.tolist() == [1 - 0.3, 0.3]
 
 
 @pytest.mark.parametrize(
@@ -354,12 +355,12 @@ def naive_density(
     total = 0.0
     for k, (message, mixture, noise) in enumerate(zip(messages, samples, (0.7, 0.9), strict=True)):
         density = 0.0
-        for probability, inside in mixture:
+        for probability, among in mixture:
             mean = np.zeros((2, 2))
             for i, (row, label, party) in enumerate(zip(rows, labels, HOME, strict=True)):
                 if k == 1:
                     mean[party] += gradient(row, label, ANCHOR[party]) / (party == HOME).sum()
-                if i in inside:
+                if i in among:
                     term = gradient(row, label, points[k][party])
                     if k == 1:
                         term -= gradient(row, label, ANCHOR[party])
@@ -423,13 +424,13 @@ def known(scheme: Scheme, lottery: np.ndarray, differing: int) -> list[tuple[flo
     if isinstance(scheme, Poisson):
         drawn = {i for i in others if lottery[i] <= scheme.sampling_rate}
         return [(1 - scheme.sampling_rate, drawn), (scheme.sampling_rate, drawn | {differing})]
-    out, inside = set[int](), {differing}
+    out, drawn = set[int](), {differing}
     for party in (0, 1):
         order = sorted((i for i in others if HOME[i] == party), key=lambda i: lottery[i])
         out |= set(order[:2])
-        inside |= set(order[: 1 if HOME[differing] == party else 2])
+        drawn |= set(order[: 1 if HOME[differing] == party else 2])
     rate = 2 / (HOME[differing] == HOME).sum()
-    return [(1 - rate, out), (rate, inside)]
+    return [(1 - rate, out), (rate, drawn)]
 
 
 def test_a_release_without_noise_replays_to_the_mass_of_the_matching_alternatives() -> None:
@@ -470,3 +471,32 @@ def test_batch_rates_are_never_rounded_down() -> None:
         mechanism = curator.events[0].mechanism
         assert isinstance(mechanism, GaussianMixtureStep)
         assert 0 <= Fraction(mechanism.rate) - Fraction(1, count) < Fraction(1, 2**53)
+
+
+@dataclass(frozen=True)
+class Loaded(Poisson):
+    """A scheme of one's own that would draw everybody a million times."""
+
+    def inside(self, lottery: np.ndarray, home: np.ndarray) -> np.ndarray:
+        return np.full_like(lottery, 1e6)
+
+
+def test_schemes_of_ones_own_are_refused() -> None:
+    for curator in (SamplingCurator(EventList(), SeededSampler(0)), PlanningCurator()):
+        with pytest.raises(InvalidParameter, match="scheme"):
+            curator.sample(private(ZERO), Loaded(0.01))
+
+
+def test_draws_are_made_by_curators_and_show_nothing() -> None:
+    with pytest.raises(UnprotectedReleaseError, match="curator"):
+        Draw(None, np.ones(9))
+    curator = SamplingCurator(EventList(), SeededSampler(0))
+    part = curator.sample(private(ZERO), Poisson(0.3)).sum_gradient(LOSS, W).sampled_part
+    assert part is not None
+    shown = [name for name in dir(part.draw) if not name.startswith("_")]
+    assert shown == ["use"]
+    for name in ("_inside", "_scheme", "_released", "inside"):
+        with pytest.raises(AttributeError):
+            setattr(part.draw, name, np.ones(9))
+    with pytest.raises(ValueError, match="read-only"):
+        part.draw._inside[...] = 1e6

@@ -18,14 +18,14 @@ from dpledger.mechanisms import (
     Curator,
     Event,
     FixedBatch,
-    InexactArgmin,
+    InvalidParameter,
     Loss,
     Poisson,
     PrivateDataset,
     Sensitive,
     VerticalDataset,
 )
-from dpledger.mechanisms.subsampling import Draw
+from dpledger.mechanisms.subsampling import Draw, drawn_by
 from dpledger.solvers import (
     CentralisedDpAdmm,
     Centring,
@@ -75,7 +75,7 @@ class NotingCurator(Curator):
         for party in np.unique(dataset.home):
             drawn = self.others if party else self.first
             inside[np.flatnonzero(dataset.home == party)[:drawn]] = 1.0
-        return Draw(self, inside)
+        return drawn_by(self, scheme, inside)
 
     def _deliver(
         self,
@@ -265,7 +265,7 @@ def worst(case: Case, adjacency: Adjacency, name: str) -> float:
     def lost(point: np.ndarray, labels: np.ndarray) -> float:
         try:
             return -ratios(case, adjacency, labels, point)[name]
-        except InexactArgmin:  # too far away: nothing would be released
+        except InvalidParameter:  # too far away for the tolerance: refused
             return 0.0
 
     for trial in range(30):

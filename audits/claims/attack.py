@@ -2,7 +2,8 @@
 
 An `Attack` runs the claim's own algorithm on two neighbours with tilted noise (`sandwich`): a
 certified lower bound on epsilon that small deltas do not blunt. A counterexample's event is counted
-(Clopper, Pearson 1934), or is certain under one data set and impossible under the other.
+(Clopper, Pearson 1934), or is certain under one data set and impossible under the other; where
+nothing random decides it, it is computed once of each, and there are no trials and no confidence.
 """
 
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ class AttackKind(Enum):
     TILTED_REPLAY = "replay with tilted noise"
     COUNTED_EVENT = "event counted"
     CERTAIN_EVENT = "event impossible under the neighbour"
+    EXACT_EVENT = "exact event"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +42,9 @@ class Outcome:
         neighbours: the two data sets, in words.
         at: what was run, in words.
         epsilon, delta: what was promised; None where nothing finite is.
-        lower: with probability `confidence` epsilon of this pair is more; None if it has no bound.
+        lower: with probability `confidence` epsilon of this pair is more; None for an exact event.
         upper: and no more than this, where that is known.
-        trials, seed, confidence: of the attack.
+        trials, seed, confidence: of the attack; None for an exact event.
         exceeded: whether the promise is refuted.
     """
 
@@ -51,11 +53,11 @@ class Outcome:
     at: str
     epsilon: float | None
     delta: float
-    lower: float
+    lower: float | None
     upper: float | None
-    trials: int
-    seed: int
-    confidence: float
+    trials: int | None
+    seed: int | None
+    confidence: float | None
     exceeded: bool
 
 

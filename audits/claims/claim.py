@@ -106,6 +106,7 @@ class Counterexample:
             often the event happened.
         allowed: the epsilon and delta that the claim comes to for this event; None where the second
             probability is 0, which no epsilon allows.
+        exact: whether nothing random decides the event, so that `rerun` computes it.
     """
 
     datasets: str
@@ -114,6 +115,7 @@ class Counterexample:
     neighbour_probability: Enclosure
     rerun: Callable[[int, int], tuple[float, float]] = field(repr=False)
     allowed: tuple[float, float] | None = None
+    exact: bool = False
 
 
 Evidence = Derivation | Counterexample

@@ -70,9 +70,13 @@ class Confirmation:
     def text(self) -> str:
         """In a sentence."""
         found = self.outcome
-        if found.kind is AttackKind.CERTAIN_EVENT:
+        if found.kind is AttackKind.EXACT_EVENT:
+            told = "of one data set only, computed from both"
+        elif found.kind is AttackKind.CERTAIN_EVENT:
             told = f"happens under one data set only, in {found.trials} runs of each"
         else:
+            assert found.lower is not None
+            assert found.confidence is not None
             lower = printed(found.lower, rounding=Rounding.DOWN, digits=5)
             told = f"epsilon >= {lower}"
             if found.upper is not None:
@@ -110,7 +114,7 @@ def confirm(
     if attack is None:
         return None
     if isinstance(attack, Counterexample):
-        outcome = _counted(attack, trials, seed)
+        outcome = _computed(attack) if attack.exact else _counted(attack, trials, seed)
     else:
         outcome = attack.run(
             trials=trials or _TILTED, seed=seed, confidence=CONFIDENCE, progress=progress
@@ -118,6 +122,24 @@ def confirm(
     parameters = asdict(case.setting)
     digest = _digest(claim.identifier, case, outcome)
     return Confirmation(claim.identifier, finding.verdict.value, parameters, digest, outcome)
+
+
+def _computed(event: Counterexample) -> Outcome:
+    """Compute an event that nothing random decides, once of each data set."""
+    first, second = event.rerun(1, 0)
+    return Outcome(
+        kind=AttackKind.EXACT_EVENT,
+        neighbours=event.datasets,
+        at=event.event,
+        epsilon=None,
+        delta=_SOME_DELTA,
+        lower=None,
+        upper=None,
+        trials=None,
+        seed=None,
+        confidence=None,
+        exceeded=first == 1.0 and second == 0.0,
+    )
 
 
 def _counted(event: Counterexample, trials: int | None, seed: int) -> Outcome:

@@ -98,33 +98,44 @@ def _row(each: Judged) -> _Row:
 
 
 def _plot(sweep: Sweep[Any], setting: Any) -> Plot:
-    points = [p for p in sweep.points(setting) if isfinite(p.claimed) and isfinite(p.certified)]
-    name, title = f"sweep-{sweep.claim}", f"{sweep.claim}: claimed and certified ε"
+    points = [p for p in sweep.points(setting) if isfinite(p.claimed) and isfinite(p.true)]
+    shown = f"at least, {sweep.at_least}" if sweep.at_least else "certified"
+    name, title = f"sweep-{sweep.claim}", f"{sweep.claim}: ε claimed and {shown}"
     if len(points) < 2:
         return Plot(name, title, "", absent="no finite ε")
     values = [point.value for point in points]
-    highest = max(max(p.claimed, p.certified) for p in points)
+    highest = max(max(p.claimed, p.true) for p in points)
     x = x_axis(sweep.parameter, min(values), max(values), logarithmic=sweep.logarithmic)
     y = y_axis("ε", 0.0, _HEADROOM * highest)
     claimed = tuple((x.place(p.value), y.place(p.claimed)) for p in points)
-    certified = tuple((x.place(p.value), y.place(p.certified)) for p in points)
-    edge, told = _edge(points)
+    true = tuple((x.place(p.value), y.place(p.true)) for p in points)
+    edge, told = _edge(points, at_least=sweep.at_least)
+    told = f"{told} {sweep.edges(setting)}".rstrip()
     return Plot(
         name,
         title,
         f"{sweep.caption} {told}".rstrip(),
         x,
         y,
-        (Curve("claimed", Role.FIRST, claimed), Curve("certified", Role.BOUND, certified)),
-        mark=None if edge is None else Mark("breaks", *certified[edge]),
+        (Curve("claimed", Role.FIRST, claimed), Curve(shown, Role.BOUND, true)),
+        mark=None if edge is None else Mark("breaks", *true[edge]),
     )
 
 
-def _edge(points: Sequence[SweepPoint]) -> tuple[int | None, str]:
-    """The outermost point where the claim is broken, and that in words."""
+def _edge(points: Sequence[SweepPoint], *, at_least: str) -> tuple[int | None, str]:
+    """The outermost point where the claim is broken, and that in words.
+
+    A lower bound that stays below the claim breaks nothing and proves nothing.
+    """
     broken = [i for i, point in enumerate(points) if point.broken]
     if not broken:
-        return None, "Nowhere broken here."
+        return None, f"Not broken here by {at_least}." if at_least else "Nowhere broken here."
+    if at_least:
+        last = broken[-1]
+        place = broken[0] if last == len(points) - 1 else last
+        way = "from" if place == broken[0] else "up to"
+        end = " on" if way == "from" else ""
+        return place, f"Broken by {at_least} {way} {points[place].value:g}{end}."
     if broken[-1] == len(points) - 1:
         return broken[0], f"Broken from {points[broken[0]].value:g} on."
     return broken[-1], f"Broken up to {points[broken[-1]].value:g}."

@@ -125,6 +125,7 @@ class RecordwisePromise(Generic[S]):
         rows: the rows of two data sets that differ in the last record.
         claimed: the sensitivity that the analysis gives to the mean gradient.
         moved: how far the mean gradient of preprocessed rows moves, from both.
+        priced: what leaves costs, if the gradient moves so many times as far as claimed.
     """
 
     preprocess: Callable[[FloatArray], FloatArray]
@@ -132,6 +133,7 @@ class RecordwisePromise(Generic[S]):
     claimed: Callable[[S], float]
     moved: Callable[[FloatArray, FloatArray], float] = mean_gradient_moves
     argument: Callable[[S], tuple[str, ...]] = no_argument
+    priced: Callable[[S, float], Mapping[str, Enclosure]] = lambda _s, _times: {}
 
     def judge(self, case: Case[S]) -> Finding:
         """Preprocess both and count the rows that moved."""
@@ -141,27 +143,17 @@ class RecordwisePromise(Generic[S]):
         verdict = Verdict.UNACCOUNTED_ACCESS if others else Verdict.HOLDS
         reason = f"replacing one record changes {others} of the {len(first) - 1} other rows"
 
-        def rerun(trials: int, seed: int) -> tuple[float, float]:
-            sides = (self.preprocess(side) for side in rows)
-            found = [float(np.array_equal(side[0], first[0])) for side in sides]
-            return found[0], found[1]
-
-        line = f"moved {self.moved(first, second):.10g}, claimed {self.claimed(case.setting):.10g}"
-        witness = Counterexample(
-            f"{len(first)} records that differ in the last one: {rows[0][-1]} and {rows[1][-1]}",
-            f"the first record's row becomes {first[0]}",
-            Enclosure.of(1),
-            Enclosure.of(0),
-            rerun,
-        )
+        moved, claimed = self.moved(first, second), self.claimed(case.setting)
+        line = f"moved {moved:.10g}, claimed {claimed:.10g}"
         return Finding(
             verdict,
             reason,
-            claimed=Enclosure.of(self.claimed(case.setting)),
-            true=Enclosure.of(self.moved(first, second)),
+            claimed=Enclosure.of(claimed),
+            true=Enclosure.of(moved),
             unit="change of the mean gradient",
+            figures=self.priced(case.setting, moved / claimed),
             argument=self.argument(case.setting),
-            evidence=(Derivation((line,)), witness) if others else (Derivation((line,)),),
+            evidence=(Derivation((line,)),),
         )
 
 
@@ -235,10 +227,11 @@ class PublicPromise(Generic[S]):
             evidence=(
                 Counterexample(
                     f"rows {rows[0].tolist()} and {rows[1].tolist()}",
-                    first,
+                    f"{first}, where what is used is published",
                     Enclosure.of(1),
                     Enclosure.of(0),
                     rerun,
+                    exact=True,
                 ),
             ),
         )

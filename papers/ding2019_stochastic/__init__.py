@@ -8,7 +8,7 @@ from ...accounting.numbers.enclosure import Enclosure
 from ...audits.claims.claim import Paper
 from ...audits.claims.sweep import Sweep
 from .access import MESSAGES, STEP_SIZES
-from .constant import linear_epsilon
+from .constant import linear_epsilon, necessary_c
 from .gradient import GRADIENT
 from .loop import AVERAGE, LOOP, LoopPromise, WeightsPromise
 from .mechanism import GAUSSIAN, classical_step
@@ -17,6 +17,11 @@ from .setting import PsSetting
 from .total import CONSTANTS, WHOLE_RUN, TotalPromise
 
 __all__ = ["PAPER", "LoopPromise", "PsSetting", "TotalPromise", "WeightsPromise"]
+
+
+def _worst_edge(s: PsSetting) -> str:
+    """Return up to which constant the worst pair breaks the claim."""
+    return f"The worst pair of steps breaks it up to c = {necessary_c(s):.6g}."
 
 
 PAPER = Paper(
@@ -42,9 +47,11 @@ PAPER = Paper(
             (1, 1.25, 1.5, 2, 2.5, 3, 3.5, 4, 5, 6, 8, 10),
             at=lambda s, c: replace(s, c=c),
             claimed=lambda s: Enclosure.of(s.epsilon),
-            certified=lambda s: linear_epsilon(s, 1.0),
+            true=lambda s: linear_epsilon(s, 1.0),
             caption="Linear losses alone, whose gradients are not sampled at all: a lower bound on "
-            "what any data may cost.",
+            "what other data may cost.",
+            at_least="linear losses",
+            edges=_worst_edge,
         ),
         Sweep(
             "PS-7",
@@ -52,7 +59,7 @@ PAPER = Paper(
             (0.1, 0.5, 1, 2, 3, 4, 5, 6, 7, 7.5, 8, 9, 10, 12),
             at=lambda s, epsilon: replace(s, epsilon=float(epsilon)),
             claimed=lambda s: Enclosure.of(s.epsilon),
-            certified=lambda s: guarantee(classical_step(s), delta=s.delta).epsilon,
+            true=lambda s: guarantee(classical_step(s), delta=s.delta).epsilon,
             caption="One release with Definition 2's noise.",
         ),
     ),

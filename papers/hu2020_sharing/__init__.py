@@ -38,7 +38,7 @@ PAPER = Paper(
             (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
             at=lambda s, epsilon: replace(s, epsilon=epsilon),
             claimed=composed,
-            certified=composed_exactly,
+            true=composed_exactly,
             caption="Corollary 1 against exact composition, if noise were added in R^N.",
         ),
     ),

@@ -38,7 +38,7 @@ PAPER = Paper(
             (1, 2, 5, 10, 20, 30, 40, 51, 75, 100, 150, 200, 300, 400, 500),
             at=lambda s, t: replace(s, t=int(t), epsilon=1.0),
             claimed=published_total,
-            certified=exact_total,
+            true=exact_total,
             caption="Theorem 2's formula is linear in mu = epsilon sqrt(t/(2 ln(1.25/delta))), the "
             "truth is not.",
         ),

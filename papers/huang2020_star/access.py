@@ -2,9 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 
+from ...accounting.gaussian.exact import epsilon_from_delta
+from ...accounting.numbers.enclosure import Enclosure
 from ...audits.claims.attack import Attack
 from ...audits.claims.claim import Case, Counterexample
 from ...audits.claims.structure import (
@@ -14,11 +17,13 @@ from ...audits.claims.structure import (
     mean_gradient_moves,
 )
 from ...audits.claims.tuning import Candidate, best_fit, looked_at
+from ...audits.neighbours import NeighbourPair
+from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.curators import Curator
 from ...mechanisms.events import Event
 from ...mechanisms.private_data import PrivateDataset
 from ...mechanisms.protocols import FloatArray
-from ...solvers.losses import LinearLoss
+from ...solvers.losses import LinearLoss, Logistic
 from ...solvers.planning import plan
 from ...solvers.star import StarState
 from .setting import (
@@ -60,6 +65,40 @@ def _normalisation_argument(s: StarSetting) -> tuple[str, ...]:
         f"2 c1/m = {claimed:.6g}, {moved / claimed:.4g} times as far.",
         "Repair: divide by public bounds, and cut rows one by one.",
     )
+
+
+def _priced(s: StarSetting, times: float) -> dict[str, Enclosure]:
+    """What the noisy messages cost where gradients move so many times as far as they may."""
+    mu_squared = (Fraction(times) / Fraction(noise_multiplier(s))) ** 2
+
+    def epsilon(rounds: int) -> Enclosure:
+        return epsilon_from_delta(mu_squared=rounds * mu_squared, delta=s.delta)
+
+    return {
+        "mu of one round": Enclosure.of(float(mu_squared) ** 0.5),
+        "epsilon of one round": epsilon(1),
+        f"epsilon of {s.t} rounds, if all moved as far": epsilon(s.t),
+    }
+
+
+def _normalised_round(case: Case[StarSetting]) -> Attack:
+    """One noisy message of logistic loss, on rows as this normalisation leaves them."""
+    s = replace(case.setting, d=1)
+    first, second = (
+        PrivateDataset(
+            s.c1 * _by_largest_entry(rows),
+            np.ones(s.m),
+            adjacency=Adjacency.REPLACE_ONE,
+            row_bound=s.c1,
+            parties=s.shape.parties,
+        )
+        for rows in _with_outlier(s)
+    )
+    told = f"{s.m} rows of 1, the last of which is 1 or {s.outlier:g} before normalisation"
+    solve = replace(algorithm_of(s, 1, noise_multiplier(s)), loss=Logistic()).solve
+    pair = NeighbourPair(first, second, None, told)
+    at = f"the first message of a run with epsilon = {s.epsilon:g} a round"
+    return Attack(solve, pair, s.epsilon, s.delta, at)
 
 
 def _few_rounds(s: StarSetting) -> StarSetting:
@@ -117,7 +156,9 @@ NORMALISATION = claim(
         rows=_with_outlier,
         claimed=_gradient_sensitivity,
         argument=_normalisation_argument,
+        priced=_priced,
     ),
+    attack=_normalised_round,
 )
 
 CROSS_VALIDATION = claim(

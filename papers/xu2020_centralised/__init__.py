@@ -50,7 +50,7 @@ PAPER = Paper(
             (0.01, 0.05, 0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0),
             at=partial(_at_epsilon, null),
             claimed=stated,
-            certified=_exact,
+            true=_exact,
             caption=f"Theorem 1's noise on the gradients alone, {relation}.",
         )
         for claim, relation, null in (

@@ -10,7 +10,7 @@ import pytest
 
 from dpledger.accounting.gaussian.exact import epsilon_from_delta
 from dpledger.audits.claims import Counterexample, Verdict
-from dpledger.audits.claims.attack import counted_bound
+from dpledger.audits.claims.attack import Attack, counted_bound
 from dpledger.audits.claims.mixture_pair import MixturePair
 from dpledger.mechanisms.curators import SamplingCurator
 from dpledger.mechanisms.protocols import EventList
@@ -18,6 +18,7 @@ from dpledger.mechanisms.sampling import SimulationSampler
 from dpledger.papers import audit, find
 from dpledger.papers.ding2019_stochastic import PAPER, PsSetting
 from dpledger.papers.ding2019_stochastic.constant import necessary_c, worst_pair
+from dpledger.papers.ding2019_stochastic.huber import huber_event
 from dpledger.papers.ding2019_stochastic.setting import linear_pair, stochastic_rounds
 from dpledger.solvers import ConvexWeights
 from dpledger.solvers.stochastic import PrintedWeights, PsAdmm, PublishedPsAdmm
@@ -254,7 +255,8 @@ def shown(event: Counterexample, trials: int) -> float:
 
 
 def test_ps3_the_first_message_alone_shows_a_single_record() -> None:
-    event = attack_on("PS-3", "K=1", "M=200")
+    event = huber_event(PAPER.case(["K=1", "M=200"]))
+    assert event is not None
     trials = 1000
     rates = event.rerun(trials, 2)
     # 5 standard errors: missed in less than one of a million seeds; the seed is fixed
@@ -265,6 +267,14 @@ def test_ps3_the_first_message_alone_shows_a_single_record() -> None:
         # the first probability is a lower bound only
         assert all(side * (rate - p) <= 5 * sqrt(p * (1 - p) / trials) for side in sides)
     assert event.probability.lower_float - exp(0.5) * event.neighbour_probability.upper_float > 1e-3
+
+
+def test_ps3_is_attacked_where_its_theorem_speaks() -> None:
+    attack = attack_on("PS-3")
+    assert isinstance(attack, Attack)
+    steps, records, c1 = 2, 2, 1.0
+    assert f"S = {steps}, two records" in attack.at
+    assert attack.epsilon <= c1 * steps / records**2
 
 
 def test_ps3_is_attacked_at_an_epsilon_that_its_c_is_too_small_for() -> None:

@@ -11,6 +11,7 @@ from dpledger.audits.claims.hearing import Attacks, Judged, heard
 from dpledger.audits.claims.page import claims_page
 from dpledger.audits.claims.sweep import Sweep
 from dpledger.papers import PAPERS, find
+from dpledger.papers.ding2019_stochastic.constant import linear_epsilon
 
 HOSTILE = '<script>alert("x")</script><img src=http://evil>\x1b[2J\u202e{{ 7*7 }}'
 QUICK = ["H-1", "H-3", "DPA-1", "S-4"]
@@ -92,14 +93,30 @@ def test_theorem_2_of_the_star_paper_breaks_where_its_critical_mu_says() -> None
 def test_two_rounds_of_the_periodic_decay_are_above_what_is_claimed() -> None:
     sweep, setting = sweep_of("PR-3")
     points = {point.value: point for point in sweep.points(setting)}
-    assert points[2].certified == pytest.approx(1.02568, abs=5e-6)
-    assert points[3].certified == pytest.approx(0.8717916446, rel=1e-9)
+    assert points[2].true == pytest.approx(1.02568, abs=5e-6)
+    assert points[3].true == pytest.approx(0.8717916446, rel=1e-9)
     assert [value for value, point in points.items() if point.broken] == [2]
 
 
 def test_the_gaussian_mechanism_breaks_above_7_463() -> None:
     sweep, setting = sweep_of("PS-7")
     assert min(p.value for p in sweep.points(setting) if p.broken) == 7.5
+
+
+def test_a_lower_bound_is_called_so() -> None:
+    paper, setting = next((p, p.setting) for p in PAPERS if p.name == "ding2019_stochastic")
+    (sweep,) = [each for each in paper.sweeps if each.claim == "PS-3"]
+    page = claims_page(
+        heard(PAPERS, ["PS-3"], attacks=Attacks(), progress=lambda _: lambda _d, _a: None),
+        cases(PAPERS, []),
+    )
+    assert "at least, linear losses" in page
+    assert "Broken by linear losses up to 3." in page
+    assert "The worst pair of steps breaks it up to c = 2056.86." in page
+    assert "certified" not in page.split("sweep-PS-3")[1].split("</figure>")[0]
+    # exactly mu-GDP: both ends of its epsilon are the bound's
+    for point in sweep.points(setting)[:2]:
+        assert point.true == linear_epsilon(sweep.at(setting, point.value), 1.0).lower_float
 
 
 def test_every_sweep_belongs_to_a_claim_of_its_paper() -> None:

@@ -13,7 +13,7 @@ from ..accounting.numbers.grade import Grade
 from ..accounting.proof.coq_goal import CoqMissing, compiled_proofs, coq_goal, prove
 from ..accounting.proof.coq_theorem import BeyondTheorem, coq_theorem
 from ..accounting.proof.extracted import ExtractedMissing, agrees, run_extracted
-from ..mechanisms.encoding import subject_hash
+from ..accounting.proof.proved import NotProved, proved
 from .output import Outcome, deliver, json_option
 
 __all__ = ["verify"]
@@ -60,26 +60,20 @@ def verify(
 ) -> None:
     """Re-verify CERTIFICATE with a checker that shares nothing with what wrote it."""
     try:
-        proved = check(certificate.read_bytes())
-        compared = grade = None
+        document, grade = certificate.read_bytes(), None
+        if ledger_path is None:
+            verdict = check(document)
+        else:
+            verdict, grade = _of_ledger(document, ledger_path, run_name)
         gold = _gold(certificate) if coq else None
-        second = _second(certificate, proved) if extracted else None
-        if ledger_path is not None:
-            with SqliteLedger(ledger_path, read_only=True) as opened:
-                opened.verify()
-                events = opened.joint_events() if run_name is None else opened.events(run_name)
-                compared, grade = subject_hash(events), opened.spent(run_name).grade
-            if compared != proved.subject:
-                raise CertificateWrong(
-                    f"expected the ledger's events {compared} instead got {proved.subject}"
-                )
-    except (CertificateWrong, Undecided, TamperedLedger) as error:
-        verdict = "undecided" if isinstance(error, Undecided) else "refused"
+        second = _second(certificate, verdict) if extracted else None
+    except (CertificateWrong, NotProved, Undecided, TamperedLedger) as error:
+        answer = "undecided" if isinstance(error, Undecided) else "refused"
         deliver(
             Outcome(
                 title=f"Certificate {certificate.name}",
-                data={"verdict": verdict, "reason": str(error)},
-                rows=((verdict.upper(), str(error)),),
+                data={"verdict": answer, "reason": str(error)},
+                rows=((answer.upper(), str(error)),),
                 finding=True,
             ),
             as_json=as_json,
@@ -90,22 +84,22 @@ def verify(
             title=f"Certificate {certificate.name}",
             data={
                 "verdict": "proved",
-                "notion": proved.notion,
-                "values": [str(value) for value in proved.values],
-                "adjacency": proved.adjacency,
-                "group": proved.group,
-                "subject": proved.subject,
-                "steps": proved.steps,
-                "assumptions": list(proved.assumptions),
-                "axioms": list(proved.axioms),
-                "ledger": "events and chain agree" if compared else None,
+                "notion": verdict.notion,
+                "values": [str(value) for value in verdict.values],
+                "adjacency": verdict.adjacency,
+                "group": verdict.group,
+                "subject": verdict.subject,
+                "steps": verdict.steps,
+                "assumptions": list(verdict.assumptions),
+                "axioms": list(verdict.axioms),
+                "ledger": "events and chain agree" if grade else None,
                 "ledger_grade": None if grade is None else grade.value,
                 "coq": gold,
                 **({} if second is None else {"extracted": second}),
             },
             rows=(
-                ("proved", report(proved)),
-                *((("ledger", "chain intact, events are the certificate's"),) if compared else ()),
+                ("proved", report(verdict)),
+                *((("ledger", "chain intact, events are the certificate's"),) if grade else ()),
                 *((("but", _ADAPTIVE),) if grade is Grade.ESTIMATE else ()),
                 *((("coq", gold),) if gold is not None else ()),
                 *((("extracted", second),) if second is not None else ()),
@@ -114,6 +108,14 @@ def verify(
         ),
         as_json=as_json,
     )
+
+
+def _of_ledger(document: bytes, path: Path, run: str | None) -> tuple[Verdict, Grade]:
+    """Return the verdict on a certificate of a ledger's events, and the grade of these."""
+    with SqliteLedger(path, read_only=True) as opened:
+        opened.verify()
+        events = opened.joint_events() if run is None else opened.events(run)
+        return proved(document, events=events), opened.spent(run).grade
 
 
 def _second(certificate: Path, verdict: Verdict) -> str:

@@ -36,8 +36,9 @@ from ..mechanisms import Event, EventList, PrivateDataset
 from .attack import RunAttack, run_attack
 from .configuration import Configuration
 from .narrative import narrative, versions
-from .pipeline import Plan, certify_events
+from .pipeline import Plan, prove_plan
 from .planning import plan, planned_events
+from .prepaid import PrepaidRun
 from .training import Progress, Training, new_folder, train, weights
 
 __all__ = ["RunOptions", "RunResult", "StartProgress", "TrainedModel", "execute_run"]
@@ -87,9 +88,9 @@ class RunResult:
         title: the algorithm and the data, in words.
         folder: where the files are.
         plan: what was to be released.
-        events: what the ledger says was released.
-        guarantee: of these events.
-        certificate: of these events; None where a release is unprotected.
+        events: what was released of the plan, all of which the ledger counts as spent.
+        guarantee: of the plan.
+        certificate: of the plan; None where a release is unprotected.
         ledger_head: the last hash of the ledger's chain.
         models: the private model first, then the baselines.
         crosschecks: what other libraries say of the plan, or why they were not asked.
@@ -135,26 +136,32 @@ def execute_run(
     """Plan, train through the ledger, certify, cross-check, attack, and write the report.
 
     Files stand in a new folder: configuration, ledger, certificate, model, report in three forms.
-    Raises before anything is spent if the plan, the data or the budget do not allow the run.
+    The whole plan is proved, and paid for in one piece, before the first release. Raises before
+    anything is spent if the plan, its proof, the data or the budget do not allow the run; of runs
+    that start at once on one budget, those that it does not pay for are refused.
     """
     start = _silent if start is None else start
-    planned = plan(configuration)
+    planned, certificate = prove_plan(plan(configuration), configuration.terms)
+    found = planned.guarantee
     dataset, test = configuration.load()
+    if options.ledger is not None:
+        with SqliteLedger(options.ledger) as ledger:
+            _require_fresh_noise(configuration, ledger)
+            ledger.require(planned.events)
     folder = new_folder(options.out, options.name)
     (folder / "configuration.toml").write_text(options.text, encoding="utf-8")
     solver = configuration.solvers.noisy(planned.noise_multiplier)
     ledger_path = options.ledger or folder / "ledger.sqlite"
     name = f"{options.name} {datetime.now(UTC).isoformat(timespec='microseconds')}"
     with SqliteLedger(ledger_path) as ledger:
-        _require_fresh_noise(configuration, ledger)
-        sink = ledger.run(name, configuration_hash=configuration.sha256, plan=planned.events)
+        run = ledger.run(name, configuration_hash=configuration.sha256, plan=planned.events)
+        paid = PrepaidRun(run, planned.events, configuration.build_sampler().provenance)
         training = train(
-            configuration, solver, dataset, test, sink, progress=start(configuration.solver.label)
+            configuration, solver, dataset, test, paid, progress=start(configuration.solver.label)
         )
-        events, head = tuple(sink.events()), ledger.head
+        paid.close()
+        events, head = paid.released, ledger.head
     np.save(folder / "model.npy", weights(training.state.model, configuration.shape.label_domain))
-    found = configuration.terms.guarantee(events)
-    certificate = None if found.unprotected else certify_events(events, configuration.terms)
     if certificate is not None:
         (folder / "certificate.json").write_bytes(certificate.to_json_bytes())
     models = [TrainedModel(configuration.solver.label, training, _promised(found))]

@@ -21,20 +21,20 @@ from fractions import Fraction
 from math import isfinite
 from typing import TypeVar
 
-from ..accounting.check.checker import CertificateWrong
-from ..accounting.check.pld_checker import check
 from ..accounting.guarantees import Guarantee, guarantee
 from ..accounting.ledger.ledger import Run
+from ..accounting.numbers.enclosure import Enclosure
 from ..accounting.numbers.notions import ApproxDp, Gdp
 from ..accounting.planning import UnattainableTarget, calibrate_noise_multiplier
 from ..accounting.proof.certificate import Certificate, certify
+from ..accounting.proof.proved import proved
 from ..mechanisms.adjacency import Adjacency
 from ..mechanisms.curators import Curator, SamplingCurator
-from ..mechanisms.encoding import subject_hash
-from ..mechanisms.errors import InvalidParameter, Number, require_positive
+from ..mechanisms.errors import Number, require_positive
 from ..mechanisms.events import Event
-from ..mechanisms.protocols import EventSink, Provenance
+from ..mechanisms.protocols import EventSink
 from ..mechanisms.sampling import Sampler
+from .prepaid import PrepaidRun
 
 __all__ = [
     "Plan",
@@ -44,6 +44,7 @@ __all__ = [
     "calibrate_certified",
     "certify_events",
     "plan_at",
+    "prove_plan",
     "run_prepaid",
     "train_on",
 ]
@@ -136,22 +137,40 @@ def calibrate_certified(
 def certify_events(events: Sequence[Event], terms: Terms) -> Certificate:
     """Return a certificate of a run's events, which the independent checker accepts as such.
 
-    Raises `Uncertifiable` where no rule leads from the events to a finite epsilon, and
-    `CertificateWrong` if the checker refuses the certificate or proves something else by it.
+    Raises `Uncertifiable` where no rule leads from the events to a finite epsilon,
+    `CertificateWrong` if the checker refuses the certificate, and `NotProved` if it proves
+    something else.
     """
     certificate = certify(events, delta=terms.delta).given(*terms.assumptions)
     return _checked(certificate, events, terms)
 
 
+def prove_plan(plan: Plan, terms: Terms) -> tuple[Plan, Certificate | None]:
+    """Return a plan and its certificate, checked: what the plan prints is what is proved.
+
+    Where the certificate is of a little more epsilon than the engine finds, the plan says that. A
+    plan with an unprotected release has no certificate.
+
+    Raises as `certify_events` does.
+    """
+    if plan.guarantee.unprotected:
+        return plan, None
+    certificate = certify_events(plan.events, terms)
+    engine, stated = plan.guarantee.epsilon, Enclosure.of(certificate.epsilon)
+    printed = Enclosure(engine.lower, max(engine.upper, stated.upper))
+    return replace(plan, guarantee=replace(plan.guarantee, epsilon=printed)), certificate
+
+
 def _checked(certificate: Certificate, events: Sequence[Event], terms: Terms) -> Certificate:
     """Return a certificate that the checker accepts for these very events, delta and epsilon."""
-    verdict = check(certificate.to_json_bytes())
-    expected = (subject_hash(events), 1, (Fraction(terms.delta), Fraction(certificate.epsilon)))
-    found = (verdict.subject, verdict.group, verdict.values)
-    if found != expected:
-        raise CertificateWrong(f"expected a certificate of {expected} instead got {found}")
-    if terms.adjacency is not None and verdict.adjacency != terms.adjacency.value:
-        raise CertificateWrong(f"expected {terms.adjacency.value} instead got {verdict.adjacency}")
+    proved(
+        certificate.to_json_bytes(),
+        events=events,
+        delta=terms.delta,
+        epsilon=certificate.epsilon,
+        adjacency=terms.adjacency,
+        group=1,
+    )
     return certificate
 
 
@@ -169,9 +188,6 @@ def run_prepaid(
 ) -> T:
     """Return what an algorithm makes of private data, all of its plan paid for beforehand.
 
-    The plan is one reservation: a budget that cannot pay for all of it pays for nothing, also when
-    several runs ask at once; and what was reserved counts as spent even if the run breaks off.
-
     Args:
         solve: the planned algorithm.
         private: the data.
@@ -181,24 +197,7 @@ def run_prepaid(
 
     Raises `BudgetExceeded` before any noise is drawn, with nothing spent.
     """
-    token = run.reserve(events, sampler.provenance)
-    result = train_on(solve, private, _Prepaid(events), sampler)
-    run.commit(token)
+    paid = PrepaidRun(run, events, sampler.provenance)
+    result = train_on(solve, private, paid, sampler)
+    paid.close()
     return result
-
-
-class _Prepaid:
-    """The sink of a run that has paid for its plan: events must be the planned ones, in order."""
-
-    def __init__(self, plan: Sequence[Event]) -> None:
-        self._left = list(reversed(plan))
-
-    def reserve(self, events: Sequence[Event], provenance: Provenance) -> int:
-        for event in events:
-            planned = self._left.pop() if self._left else None
-            if event != planned:
-                raise InvalidParameter("event", event, f"as planned: {planned}")
-        return 0
-
-    def commit(self, token: int) -> None:
-        """Do nothing: the reservation of the whole plan is committed at the end."""

@@ -33,7 +33,7 @@ from ...mechanisms.events import Event
 from ...mechanisms.sensitivity import float_up
 from ..accountants import ZcdpAccountant, tightest_accountant
 from ..composition import Composition, UnpricedMechanism, composed
-from ..gaussian.exact import mu_from_epsilon_delta
+from ..gaussian.exact import epsilon_from_delta, mu_from_epsilon_delta
 from ..numbers.enclosure import Enclosure, ball_of
 from ..numbers.notions import ApproxDp, Exact, Gdp, Rdp, Zcdp
 from .renyi_filter import renyi_price
@@ -44,7 +44,8 @@ __all__ = ["Budget", "BudgetExceeded"]
 class BudgetExceeded(DpledgerError, RuntimeError):
     """A reservation would cross the budget. It was not recorded and nothing was drawn.
 
-    `spent`, `asked` and `remaining` are in `unit`.
+    `spent`, `asked` and `remaining` are in `unit`, which is the budget's own: what is asked for in
+    epsilon is what it adds to the epsilon of all that is spent.
     """
 
     def __init__(self, *, spent: Exact, asked: Exact, limit: Fraction, unit: str = "mu²") -> None:
@@ -53,7 +54,7 @@ class BudgetExceeded(DpledgerError, RuntimeError):
         super().__init__(
             f"Expected {unit} <= {_rounded(limit)} in all: {_rounded(spent)} is spent, "
             f"{_rounded(asked)} was asked for, {_rounded(self.remaining)} remains. "
-            "Nothing was released."
+            "Nothing of it was released."
         )
 
     def __reduce__(self) -> tuple[object, tuple[Exact, Exact, Fraction, str]]:
@@ -116,10 +117,35 @@ class Budget:
 
         Both are upper bounds on the cost to the record that pays most.
         """
-        limit = self.limit
-        if not after <= limit:
-            asked = after - spent if isinstance(after, Fraction) else inf
-            raise BudgetExceeded(spent=spent, asked=asked, limit=limit, unit=self.unit)
+        if after <= self.limit:
+            return
+        limit, spent, after = (self._in_own_unit(cost) for cost in (self.limit, spent, after))
+        finite = isinstance(after, Fraction) and isinstance(spent, Fraction)
+        asked = after - spent if finite else inf
+        raise BudgetExceeded(spent=spent, asked=asked, limit=Fraction(limit), unit=self.own_unit)
+
+    @property
+    def own_unit(self) -> str:
+        """What the budget was set in, in words."""
+        match self.notion:
+            case ApproxDp(delta=delta):
+                return f"epsilon at delta {float(delta):g}"
+            case Zcdp():
+                return "rho"
+            case _:
+                return self.unit
+
+    def _in_own_unit(self, cost: Exact) -> Exact:
+        """Return a cost as whoever set the budget counts it, for messages: rounded up."""
+        match self.notion:
+            case ApproxDp(epsilon=epsilon, delta=delta):
+                if cost == self.limit:
+                    return epsilon
+                return _upper(epsilon_from_delta(mu_squared=Enclosure.of(cost), delta=delta))
+            case Zcdp():
+                return cost / 2
+            case _:
+                return cost
 
     def adds_up(self, plan: Sequence[Event]) -> bool:
         """Return whether the costs of these events have a sum that a filter can keep."""

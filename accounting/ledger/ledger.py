@@ -155,6 +155,14 @@ class Ledger(ABC):
                 )
         return Run(self, run)
 
+    def require(self, plan: Sequence[Event]) -> None:
+        """Raise what a new run would be refused with that reserved all of `plan` now.
+
+        Nothing is recorded, and nothing kept free: the reservation is what decides.
+        """
+        with self._lock:
+            self._current().check_new_run(plan)
+
     @property
     def budget(self) -> Budget | None:
         """What may be spent in all."""

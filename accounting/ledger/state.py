@@ -274,13 +274,29 @@ class LedgerState:
         if self._by_plan(self.budget, state):
             self._check_plan(self.budget, state, events)
             return
+        self._require_filter(self.budget, state.meter, events)
+
+    def check_new_run(self, plan: Sequence[Event]) -> None:
+        """Raise what a new run is refused with whose first reservation is its whole plan."""
+        if not plan:
+            raise InvalidParameter("events", plan, "at least one")
+        if self.budget is None:
+            Composition().check(plan)
+        elif self._payer is not None:
+            self._check_plan(self.budget, None, plan)
+        elif self._first_reservation is None and not self.budget.adds_up(plan):
+            self.budget.require_plan(plan)
+        else:
+            self._require_filter(self.budget, self.budget.meter(), plan)
+
+    def _require_filter(self, budget: Budget, meter: Composition, events: Sequence[Event]) -> None:
         try:
-            own, after = state.meter.spent, state.meter.spent_after(events)
+            own, after = meter.spent, meter.spent_after(events)
         except UnpricedMechanism as error:
-            if isinstance(self.budget.notion, Rdp):
+            if isinstance(budget.notion, Rdp):
                 raise
             raise UnpricedMechanism(error.mechanism, _NO_FILTER) from None
-        self.budget.require(spent=self._spent, after=self._spent - Fraction(own) + after)
+        budget.require(spent=self._spent, after=self._spent - Fraction(own) + after)
 
     def _by_plan(self, budget: Budget, state: RunState) -> bool:
         """Whether a plan is paid for as a whole: the ledger's first, of what no filter can add."""
@@ -289,16 +305,17 @@ class LedgerState:
         plan = state.opening.plan
         return plan is not None and not budget.adds_up(plan)
 
-    def _check_plan(self, budget: Budget, state: RunState, events: Sequence[Event]) -> None:
-        payer = self._payer or state.run
-        left = state.plan if state.run == payer else Counter[Event]()
+    def _check_plan(self, budget: Budget, state: RunState | None, events: Sequence[Event]) -> None:
+        own = None if state is None else state.run
+        payer = self._payer or own
+        left = state.plan if state is not None and own == payer else Counter[Event]()
         for event, times in Counter(events).items():
             if left[event] < times:
                 raise LedgerError(
                     f"Expected an event left in the plan of run {payer!r}, for which all of the "
                     f"budget is taken, instead got {event}. Nothing was released."
                 )
-        if self._payer is None:
+        if self._payer is None and state is not None:
             budget.require_plan(state.opening.plan or ())
 
 

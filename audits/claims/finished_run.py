@@ -7,9 +7,6 @@ from ...accounting.check.checker import (
     CertificateWrong,
     Undecided,
 )
-from ...accounting.check.pld_checker import (
-    check as check_certificate,
-)
 from ...accounting.ledger import Ledger, TamperedLedger
 from ...accounting.ledger.ledger import RunSummary
 from ...accounting.numbers.enclosure import (
@@ -23,8 +20,8 @@ from ...accounting.proof.certificate import (
     Uncertifiable,
     certify,
 )
+from ...accounting.proof.proved import NotProved, proved
 from ...mechanisms import Event
-from ...mechanisms.encoding import subject_hash
 from ...mechanisms.errors import InvalidParameter
 from ...mechanisms.sensitivity import float_up
 from ..assessment import AttackResult
@@ -140,14 +137,15 @@ def _noise(samplers: set[str], sharing: tuple[str, ...]) -> Check:
 
 def _certified(events: list[Event], promise: OwnPromise) -> Check:
     try:
-        proved = check_certificate(certify(events, delta=promise.delta).to_json_bytes())
+        document = certify(events, delta=promise.delta).to_json_bytes()
+        verdict = proved(document, events=events, delta=promise.delta, group=1)
     except (Uncertifiable, Undecided) as error:
         return Check("certificate", f"none: {error}")
-    except CertificateWrong as error:
+    except (CertificateWrong, NotProved) as error:
         return Check("certificate", f"refused: {error}", passed=False)
-    delta, epsilon = (shown_up(float_up(value)) for value in proved.values)
-    text = f"epsilon {epsilon} at delta {delta}, verified in {proved.steps} steps"
-    return Check("certificate", text, passed=proved.subject == subject_hash(events))
+    delta, epsilon = (shown_up(float_up(value)) for value in verdict.values)
+    text = f"epsilon {epsilon} at delta {delta}, verified in {verdict.steps} steps"
+    return Check("certificate", text, passed=True)
 
 
 def _crosschecked(events: list[Event], promise: OwnPromise) -> Check:

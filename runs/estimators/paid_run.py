@@ -99,6 +99,7 @@ def paid_run(
     Raises before any noise is drawn, with nothing spent:
         UnattainableTarget: no noise meets the target.
         Uncertifiable: no certificate of the plan can be written.
+        NotProved, CertificateWrong, Undecided: the checker does not find it proved.
         BudgetExceeded: what remains of the ledger's budget does not pay for the plan.
         UnpricedMechanism: its budget is of a kind that cannot pay for a planned mechanism.
         AdjacencyMismatch: its budget is for another relation.
@@ -109,6 +110,7 @@ def paid_run(
 
     plan, certificate = calibrate_certified(events, epsilon=epsilon, terms=Terms(delta))
     book = MemoryLedger() if ledger is None else ledger
+    book.require(plan.events)
     run = book.run(
         f"{name} {datetime.now(UTC).isoformat(timespec='seconds')} {uuid4().hex[:8]}",
         configuration_hash=certificate.subject,

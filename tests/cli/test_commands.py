@@ -2,13 +2,17 @@
 
 import json
 import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from dpledger.accounting.ledger import SqliteLedger
+from dpledger.accounting.proof.certificate import Certificate, certify
 from dpledger.accounting.proof.extracted import ExtractedVerdict
+from dpledger.mechanisms import Event
 from dpledger.runs.training import Accuracy
 
 from .conftest import Call, edited
@@ -175,6 +179,45 @@ def test_a_budget_refuses_before_anything_is_drawn(call: Call, folder: Path) -> 
         assert opened.spent().epsilon(1e-5) <= 2.0
 
 
+def test_a_run_that_the_budget_cannot_pay_spends_nothing_and_leaves_nothing(
+    call: Call, folder: Path
+) -> None:
+    ledger = folder / "team.sqlite"
+    budget = ("--epsilon", 2.2, "--delta", 1e-5, "--adjacency", "replace-one")
+    assert call("ledger", "create", ledger, *budget).status == 0
+    to_ledger = ("--ledger", ledger, *QUICK)
+    assert call("run", folder / "run.toml", "--out", folder / "first", *to_ledger).status == 0
+    with SqliteLedger(ledger, read_only=True) as opened:
+        before, head = opened.spent().epsilon(1e-5).upper_float, opened.head
+    # one round of six would still fit
+    refused = call(
+        "run", edited(folder, ("seed = 5", "seed = 6")), "--out", folder / "second", *to_ledger
+    )
+    assert refused.status == 2
+    assert "epsilon at delta 1e-05 <= 2.2 in all: 2 is spent" in refused.err
+    assert not (folder / "second").exists()
+    with SqliteLedger(ledger, read_only=True) as opened:
+        assert opened.head == head
+        assert opened.spent().epsilon(1e-5).upper_float == before
+
+
+@pytest.mark.parametrize(
+    "forged", [{"events": slice(1)}, {"delta": 0.5}, {"group": 2}], ids=["events", "delta", "group"]
+)
+def test_a_certificate_of_something_else_stops_the_run_before_it_spends(
+    call: Call, folder: Path, monkeypatch: pytest.MonkeyPatch, forged: dict[str, Any]
+) -> None:
+    def other(events: Sequence[Event], *, delta: float) -> Certificate:
+        asked = {"delta": delta} | forged
+        return certify(events[asked.pop("events", slice(None))], **asked)
+
+    monkeypatch.setattr("dpledger.runs.pipeline.certify", other)
+    answer = call("run", folder / "run.toml", "--out", folder / "out", *QUICK)
+    assert answer.status == 2
+    assert "The certificate proves" in answer.err
+    assert not (folder / "out").exists()
+
+
 def test_interruption_leaves_a_valid_ledger(
     call: Call, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -191,7 +234,8 @@ def test_interruption_leaves_a_valid_ledger(
     assert answer.status == 130
     assert "ledgers stay valid" in answer.err
     verified = call("ledger", "verify", folder / "out" / "ledger.sqlite", "--json")
-    assert (verified.status, verified.data["reservations"]) == (0, 3)
+    # the whole plan was paid before the first round, and counts as spent
+    assert (verified.status, verified.data["reservations"]) == (0, 1)
 
 
 def test_the_published_variant_is_a_finding(call: Call, folder: Path) -> None:

@@ -27,6 +27,7 @@ from scipy import sparse
 from scipy.optimize import minimize
 
 from dpledger.accounting.check.pld_checker import check
+from dpledger.accounting.gaussian.exact import epsilon_from_delta
 from dpledger.accounting.ledger import Ledger, LedgerError, MemoryLedger, SqliteLedger
 from dpledger.accounting.ledger.budget import Budget, BudgetExceeded
 from dpledger.accounting.numbers.notions import ApproxDp, Rdp
@@ -372,7 +373,9 @@ def test_fits_on_one_ledger_add_up_and_the_one_too_many_draws_nothing(
         fresh.fit(X, Y)
     assert not hasattr(fresh, "coef_")
     assert (ledger.spent().mu_squared.upper, len(ledger.events())) == (before, rows)
-    assert float(refused.value.asked) == pytest.approx(one, rel=1e-9)
+    # in the budget's own unit: what a third fit adds to the epsilon of two
+    costs = [epsilon_from_delta(mu_squared=n * one, delta=DELTA).upper_float for n in (2, 3)]
+    assert float(refused.value.asked) == pytest.approx(costs[1] - costs[0], rel=1e-6)
     assert 0 < refused.value.remaining < refused.value.asked
 
 

@@ -236,6 +236,24 @@ def test_the_odometer_is_certified_for_whole_plans_and_else_an_estimate(ledger: 
     assert [(r.planned, r.kept_to_plan) for r in ledger.runs()] == [(True, False), (False, False)]
 
 
+def test_what_a_new_run_could_not_reserve_is_refused_without_a_trace(ledger: Ledger) -> None:
+    ledger.set_budget(Budget(ApproxDp(Fraction(1), Fraction(1, 10**5)), Adjacency.REPLACE_ONE))
+    plan = [event(step(), round=r) for r in (1, 2)]
+    ledger.require([event(GaussianStep(step().sensitivity, 100.0))])
+    rows = ledger.head
+    with pytest.raises(BudgetExceeded, match="epsilon at delta 1e-05 <= 1 in all: 0 is") as refusal:
+        ledger.require(plan)
+    assert refusal.value.asked == guarantee(plan, delta=Fraction(1, 10**5)).epsilon.upper_float
+    assert refusal.value.limit == 1
+    other = declared(1, "test", adjacency=Adjacency.ZERO_OUT_ONE)
+    with pytest.raises(AdjacencyMismatch):
+        ledger.require([event(GaussianStep(other, 100.0))])
+    with pytest.raises(InvalidParameter, match="events"):
+        ledger.require([])
+    assert (ledger.head, ledger.runs()) == (rows, ())
+    assert ledger.spent().epsilon(1e-5) == 0
+
+
 def test_a_stopped_run_guarantees_no_more_than_its_odometer_says(ledger: Ledger) -> None:
     plan = [event(step(), round=r) for r in (1, 2, 3)]
     run = ledger.run("planned", configuration_hash="c", plan=plan)
@@ -306,7 +324,8 @@ def test_a_budget_is_spent_to_the_last_and_not_beyond(ledger: Ledger, notion: Gd
     head = ledger.head
     with pytest.raises(BudgetExceeded) as refusal:
         runs[0].reserve((event(step()), event(step())), NOWHERE)
-    assert refusal.value.remaining == Fraction(1, 16)
+    # in the unit that the budget was set in
+    assert refusal.value.remaining == Fraction(1, 32 if isinstance(notion, Zcdp) else 16)
     with pytest.raises(BudgetExceeded):
         runs[1].reserve((event(UnprotectedRelease("raw")),), NOWHERE)
     assert ledger.head == head

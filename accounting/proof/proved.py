@@ -1,0 +1,72 @@
+"""Proved: what the independent checker says of a certificate, held against what is to be printed.
+
+>>> from dpledger.accounting.proof.certificate import certify
+>>> from dpledger.mechanisms import Adjacency, Audience, Context, Event, GaussianStep, declared
+>>> step = GaussianStep(declared(1, "example", adjacency=Adjacency.ZERO_OUT_ONE), noise_std=2.0)
+>>> events = [Event(step, Context((), k, "model", Audience.PUBLIC)) for k in range(1, 5)]
+>>> document = certify(events, delta=1e-5).to_json_bytes()
+>>> proved(document, events=events, delta=1e-5, epsilon=4.38).adjacency
+'zero-out-one'
+>>> proved(document, events=events[:3], delta=1e-5)
+Traceback (most recent call last):
+dpledger.accounting.proof.proved.NotProved: The certificate proves subject=...
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from ...mechanisms.adjacency import Adjacency
+from ...mechanisms.encoding import subject_hash
+from ...mechanisms.errors import DpledgerError, Number
+from ...mechanisms.events import Event
+from ...mechanisms.sensitivity import float_up
+from ..check.checker import Verdict
+from ..check.pld_checker import check
+
+__all__ = ["NotProved", "proved"]
+
+
+class NotProved(DpledgerError, ValueError):
+    """The certificate is right, and it is one of something else."""
+
+    def __init__(self, what: str, found: object, expected: object) -> None:
+        super().__init__(f"The certificate proves {what}={found} instead of {expected}.")
+
+
+def proved(
+    document: bytes,
+    *,
+    events: Sequence[Event],
+    delta: Number | None = None,
+    epsilon: Number | None = None,
+    adjacency: Adjacency | None = None,
+    group: int | None = None,
+) -> Verdict:
+    """Return the independent checker's verdict on a certificate of (ε, δ) for these very events.
+
+    Args:
+        document: the certificate.
+        events: all that happened, or will.
+        delta, epsilon, adjacency, group: what is to be printed beside it; the certificate must be
+            of this δ, relation and group, and of this ε or less. None: the verdict's is printed.
+
+    Raises:
+        NotProved: names the first of these that differs.
+        CertificateWrong, Undecided: the checker's.
+    """
+    verdict = check(document)
+    numbers = delta is not None or epsilon is not None
+    if numbers and verdict.notion != "approx-dp":
+        raise NotProved("notion", verdict.notion, "approx-dp")
+    compared: tuple[tuple[str, object, object], ...] = (
+        ("subject", verdict.subject, subject_hash(events)),
+        ("adjacency", verdict.adjacency, adjacency and adjacency.value),
+        ("group", verdict.group, group),
+        ("delta", verdict.values[0], None if delta is None else Fraction(delta)),
+    )
+    for what, found, expected in compared:
+        if expected is not None and found != expected:
+            raise NotProved(what, found, expected)
+    if epsilon is not None and verdict.values[1] > epsilon:
+        raise NotProved("epsilon", float_up(verdict.values[1]), f"{epsilon} or less")
+    return verdict

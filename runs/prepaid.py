@@ -1,0 +1,47 @@
+"""Runs that pay for their whole plan, in one reservation, before their first release.
+
+A budget that cannot pay for all of a plan pays for nothing, also when several runs ask at once.
+What was reserved counts as spent even if the run breaks off.
+"""
+
+from collections.abc import Sequence
+
+from ..accounting.ledger import Run
+from ..mechanisms.errors import InvalidParameter
+from ..mechanisms.events import Event
+from ..mechanisms.protocols import Provenance
+
+__all__ = ["PrepaidRun"]
+
+
+class PrepaidRun:
+    """The sink of a run that has paid: events must be the planned ones, in their order.
+
+    Raises, with nothing recorded and before anything is drawn, what `Run.reserve` raises.
+    """
+
+    def __init__(self, run: Run, plan: Sequence[Event], provenance: Provenance) -> None:
+        self._run, self._plan = run, tuple(plan)
+        self._released = 0
+        self._token = run.reserve(self._plan, provenance)
+
+    @property
+    def released(self) -> tuple[Event, ...]:
+        """The events of the plan that have happened."""
+        return self._plan[: self._released]
+
+    def reserve(self, events: Sequence[Event], provenance: Provenance) -> int:
+        """Return a token, or raise `InvalidParameter` for an event that is not the next planned."""
+        for event in events:
+            planned = self._plan[self._released] if self._released < len(self._plan) else None
+            if event != planned:
+                raise InvalidParameter("event", event, f"as planned: {planned}")
+            self._released += 1
+        return self._token
+
+    def commit(self, token: int) -> None:
+        """Do nothing: the reservation of the whole plan is committed at the end."""
+
+    def close(self) -> None:
+        """Commit the plan, once its messages have left."""
+        self._run.commit(self._token)

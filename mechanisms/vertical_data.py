@@ -24,7 +24,7 @@ import numpy as np
 from . import rounding as rounded
 from .adjacency import Adjacency
 from .ball_ridge import BallRidge, require_reachable
-from .clipping import cut_to_bound, largest_entry, project_to_ball
+from .clipping import cut_to_bound, largest_entry, longest_up, project_to_ball
 from .errors import (
     InvalidParameter,
     UnprotectedIteration,
@@ -253,11 +253,11 @@ class VerticalDataset:
         point = np.asarray(x, dtype=np.float64)
         if point.shape[-1:] != (width,) or not np.all(np.isfinite(point)):
             raise InvalidParameter("x.shape", point.shape, f"finite, (..., {width})")
-        longest = float(np.linalg.norm(point, axis=-1).max(initial=0.0)) * (1.0 + width * _EPS)
+        longest = longest_up(point)
         sensitivity = sum_of_bounded(
-            Fraction(float(self.shape.row_bound)) * Fraction(longest), self.shape.adjacency
+            Fraction(float(self.shape.row_bound)) * longest, self.shape.adjacency
         )
-        rounding = self._scores_rounding(party, Fraction(longest))
+        rounding = self._scores_rounding(party, longest)
         block = self._block(party)
 
         def scores(held: BallRidge) -> FloatArray:

@@ -1,7 +1,7 @@
 """How accurate a model is at a certified epsilon: UCI Adult, 100 parties, delta 1e-5, replace-one.
 
     python benchmarks/utility.py                # the table: ten splits, about ten minutes
-    python benchmarks/utility.py --splits 2     # a quick look
+    python benchmarks/utility.py --splits 2 --only consensus     # a quick look
     python benchmarks/utility.py --grid         # the defaults over epsilon, parties and data sets,
                                                 # beside DP-SGD whose step the test records chose
 
@@ -21,7 +21,6 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import expit
 from scipy.stats import t as student
 from sklearn.datasets import load_breast_cancer, load_digits
@@ -40,6 +39,7 @@ from dpledger.solvers import (
     SmoothSteps,
     Summed,
     ThreatModel,
+    logistic_optimum,
 )
 
 DELTA, PARTIES, TEST = 1e-5, 100, 5_222
@@ -191,22 +191,9 @@ def optimum(data: Rows) -> tuple[float, float]:
     """Return the accuracy of converged logistic regression, and its gradient's norm."""
     rows, labels, test, truth = data
     rows, test = (np.hstack([each, np.ones((len(each), 1))]) for each in (rows, test))
-
-    def objective(w: np.ndarray) -> tuple[float, np.ndarray]:
-        margins = labels * (rows @ w)
-        slopes = -labels * expit(-margins)
-        value = np.logaddexp(0.0, -margins).mean() + 0.5e-6 * (w @ w)
-        return float(value), rows.T @ slopes / len(rows) + 1e-6 * w
-
-    found = minimize(
-        objective,
-        np.zeros(rows.shape[1]),
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxiter": 5000, "maxfun": 10_000, "ftol": 0.0, "gtol": 1e-7},
-    )
-    accuracy = np.mean(np.where(test @ found.x >= 0.0, 1.0, -1.0) == truth)
-    return float(accuracy), float(np.linalg.norm(objective(found.x)[1]))
+    found = logistic_optimum(rows, labels, regularisation=1e-6)
+    accuracy = np.mean(np.where(test @ found.model >= 0.0, 1.0, -1.0) == truth)
+    return float(accuracy), found.gradient_norm
 
 
 def shown(values: list[float]) -> str:
@@ -218,8 +205,8 @@ def shown(values: list[float]) -> str:
     return f"{100 * mean:.2f} ± {100 * half:.2f}"
 
 
-def table(splits: int) -> None:
-    """Print the table, a line as soon as it is known."""
+def table(splits: int, only: str) -> None:
+    """Print the table, or its lines whose method contains a word, as soon as they are known."""
     rows, labels = adult()
     data = [split(rows, labels, 100 + k) for k in range(splits)]
     majority = [max(float(np.mean(d[3] > 0)), float(np.mean(d[3] < 0))) for d in data]
@@ -230,6 +217,8 @@ def table(splits: int) -> None:
     told = f"converged optimum, |grad| {max(norms):.0e}"
     print(f"{told:36s} {'-':10s} {'inf':>5s} {'-':>10s} {shown(list(best)):>15s}", flush=True)
     for line in lines():
+        if only not in line.method:
+            continue
         start = perf_counter()
         found, certified = zip(*(line.fit(d, k) for k, d in enumerate(data)), strict=True)
         print(
@@ -241,14 +230,15 @@ def table(splits: int) -> None:
 
 def main() -> None:
     """Run from the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--splits", type=int, default=10)
+    parser.add_argument("--only", default="", help="a word of the method's name")
     parser.add_argument("--grid", action="store_true")
     given = parser.parse_args()
     if given.grid:
         grid(given.splits)
     else:
-        table(given.splits)
+        table(given.splits, given.only)
 
 
 if __name__ == "__main__":

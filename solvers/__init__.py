@@ -23,6 +23,7 @@ from .losses import (
     SmoothedHinge,
     bounded_squared,
 )
+from .optimum import Optimum, logistic_optimum
 from .penalty_perturbation import MAdmm, PublishedMAdmm
 from .planning import plan
 from .recycled import PublishedRAdmm, RAdmm
@@ -87,6 +88,7 @@ __all__ = [
     "NetworkState",
     "NoiseSchedule",
     "NonsmoothSteps",
+    "Optimum",
     "Output",
     "PerParty",
     "PeriodicDecay",
@@ -131,6 +133,7 @@ __all__ = [
     "inverse_covariance_edges",
     "learned_fused_lasso",
     "lemma_1_bound",
+    "logistic_optimum",
     "optimal_noise",
     "plan",
     "published_noise_multiplier",

@@ -22,6 +22,7 @@ from ...solvers import (
 )
 from ..harness.cell import Cell, Kind
 from ..harness.experiment import Against, Experiment, Figure, Paper
+from ..harness.reference import converged
 from ..harness.sources import Records, Source
 from ..harness.training import Method, Training
 
@@ -124,7 +125,8 @@ def _accuracy(quick: bool) -> tuple[Cell, ...]:
         for line in range(1 if quick else 0, 5)
         for epsilon in epsilons
     ]
-    return (*cells, _cell("non-private", PsMethod(kind=Kind.NON_PRIVATE)))
+    free = _cell("without noise", PsMethod(kind=Kind.NON_PRIVATE))
+    return (*cells, free, converged(_ADULT))
 
 
 def _convergence(quick: bool) -> tuple[Cell, ...]:
@@ -133,7 +135,7 @@ def _convergence(quick: bool) -> tuple[Cell, ...]:
         for epsilon in (_EPSILONS[1:2] if quick else _EPSILONS)
         for line, method in _lines(epsilon)[1:4]
     ]
-    return (*cells, _cell("non-private", PsMethod(kind=Kind.NON_PRIVATE)))
+    return (*cells, _cell("without noise", PsMethod(kind=Kind.NON_PRIVATE)))
 
 
 PAPER = Paper(

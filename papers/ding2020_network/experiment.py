@@ -26,6 +26,7 @@ from ...solvers import (
 )
 from ..harness.cell import Cell, Kind
 from ..harness.experiment import Against, Experiment, Figure, Paper
+from ..harness.reference import converged
 from ..harness.sources import Records, Source
 from ..harness.training import Method, Training
 
@@ -139,11 +140,11 @@ def _accuracy(penalty: float, quick: bool) -> tuple[Cell, ...]:
         for epsilon in (_EPSILONS[::4] if quick else _EPSILONS)
         for line, method in _lines(epsilon, penalty)
     ]
-    return (*cells, _cell("non-private", _free(penalty)))
+    return (*cells, _cell("without noise", _free(penalty)), converged(_ADULT))
 
 
 def _convergence(quick: bool) -> tuple[Cell, ...]:
-    lines = [*_lines(10.0, _LEARNING_PENALTY), ("non-private", _free(_LEARNING_PENALTY))]
+    lines = [*_lines(10.0, _LEARNING_PENALTY), ("without noise", _free(_LEARNING_PENALTY))]
     return tuple(_cell(line, method, history=True) for line, method in lines)
 
 

@@ -7,7 +7,6 @@ from functools import lru_cache
 
 import numpy as np
 from scipy import sparse
-from scipy.special import expit
 
 from ...data import (
     LabelledRecords,
@@ -17,14 +16,13 @@ from ...data import (
     split_records,
     synthetic_records,
 )
-from ...mechanisms.errors import DpledgerError, InvalidParameter
+from ...mechanisms.errors import InvalidParameter
 from ...mechanisms.protocols import FloatArray
+from ...solvers.optimum import logistic_optimum
 
 __all__ = ["Records", "Source", "measured", "optimum"]
 
 _RIDGE = 1e-6
-_NEWTON_STEPS = 100
-_NEWTON_DECREMENT = 1e-9
 
 
 class Records(Enum):
@@ -134,29 +132,9 @@ def optimum(source: Source, seed: int) -> float:
     """
     train, _ = source.split(seed)
     rows = train.features.toarray() if sparse.issparse(train.features) else train.features
-    signed = train.labels[:, None] * _narrow(np.asarray(rows))
-    count, width = signed.shape
-
-    def objective(w: FloatArray) -> float:
-        return float(np.logaddexp(0.0, -(signed @ w)).mean()) + 0.5 * _RIDGE * float(w @ w)
-
-    w = np.zeros(width)
-    value = objective(w)
-    for _ in range(_NEWTON_STEPS):
-        slopes = expit(-(signed @ w))
-        gradient = _RIDGE * w - slopes @ signed / count
-        weights = slopes * (1.0 - slopes) / count
-        hessian = (signed * weights[:, None]).T @ signed + _RIDGE * np.eye(width)
-        step = np.linalg.solve(hessian, gradient)
-        decrement = float(gradient @ step)
-        if decrement <= _NEWTON_DECREMENT:
-            return value
-        length = 1.0
-        while objective(w - length * step) > value - 0.25 * length * decrement:
-            length /= 2.0
-        w = w - length * step
-        value = objective(w)
-    raise DpledgerError(f"Expected Newton's method to end within {_NEWTON_STEPS} steps.")
+    # turned rows have another optimum, and the same value
+    narrow = _narrow(np.asarray(rows))
+    return logistic_optimum(narrow, train.labels, regularisation=_RIDGE).value
 
 
 def _narrow(rows: FloatArray) -> FloatArray:

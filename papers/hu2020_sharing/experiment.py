@@ -46,6 +46,7 @@ from ...solvers import (
 from ...solvers.planning import plan
 from ..harness.cell import Cell, Kind, Privacy, Trace
 from ..harness.experiment import Against, Experiment, Figure, Paper
+from ..harness.reference import LocalParty, converged
 from ..harness.sources import Records, Source, measured, optimum
 from ..harness.training import priced
 
@@ -255,7 +256,28 @@ def _cells(source: Source, widths: tuple[int, ...], history: bool, quick: bool) 
         for line, kind, rounds in lines
         for epsilon in (_EPSILONS[2:4] if quick else _EPSILONS[::2] if history else _EPSILONS)
     ]
-    return (*cells, cell("non-private", Kind.NON_PRIVATE))
+    free = cell("without noise", Kind.NON_PRIVATE)
+    if history:
+        return (*cells, free)
+    own = widths[0]
+    alone = [
+        Cell(
+            line="the first party alone",
+            kind=Kind.BASELINE,
+            task=LocalParty(
+                source=source, columns=own, epsilon=each.task.target, delta=each.task.delta
+            ),
+        )
+        for each in cells
+        if isinstance(each.task, Sharing) and each.line == "repaired, no scores exchanged"
+    ]
+    return (
+        *cells,
+        *alone,
+        free,
+        converged(source),
+        converged(source, columns=own, line="converged, the first party alone"),
+    )
 
 
 def _experiments(

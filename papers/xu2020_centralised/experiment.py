@@ -18,6 +18,7 @@ from ...solvers import (
 )
 from ..harness.cell import Cell, Kind
 from ..harness.experiment import Against, Experiment, Figure, Paper
+from ..harness.reference import converged
 from ..harness.sources import Records, Source
 from ..harness.training import Method, Training
 
@@ -84,9 +85,9 @@ def _accuracy(source: Source, adjacency: Adjacency, quick: bool) -> tuple[Cell, 
                 line = f"{name}: {kind.value}"
                 cells.append(_cell(line, method, source=source, adjacency=adjacency))
         free = CentralisedMethod(kind=Kind.NON_PRIVATE, accelerated=accelerated)
-        line = f"{name}: non-private"
+        line = f"{name}: without noise"
         cells.append(_cell(line, free, source=source, adjacency=adjacency))
-    return tuple(cells)
+    return (*cells, converged(source))
 
 
 def _convergence(quick: bool) -> tuple[Cell, ...]:

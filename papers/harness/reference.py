@@ -1,0 +1,157 @@
+"""Reference lines of experiments: what no noise, and no cooperation, would reach.
+
+"Without noise" after some rounds is an algorithm that was stopped; "converged" is the optimum of
+the objective, with the norm of its gradient in the record. A party that does not cooperate trains
+on its own columns at the same certified epsilon.
+"""
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from time import process_time
+
+import numpy as np
+from scipy.sparse import issparse
+
+from ...accounting.planning import calibrate_noise_multiplier
+from ...data import LabelledRecords
+from ...mechanisms import (
+    Adjacency,
+    DataShape,
+    Event,
+    EventList,
+    PrivateDataset,
+    SamplingCurator,
+)
+from ...mechanisms.protocols import FloatArray
+from ...mechanisms.sampling import Sampler
+from ...solvers import ConsensusDpAdmm, consensus_defaults, logistic_optimum
+from ...solvers.planning import plan
+from .cell import Cell, Kind, Privacy, Trace
+from .sources import Source, measured, optimum
+from .training import priced
+
+__all__ = ["Converged", "LocalParty", "converged"]
+
+_RIDGE = 1e-6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Converged:
+    """Logistic regression without privacy, at its optimum.
+
+    Args:
+        source: of the records.
+        columns: the number of first columns that it sees; None for all.
+    """
+
+    source: Source
+    columns: int | None = None
+
+    def privacy(self) -> Privacy:
+        """Return that there is none."""
+        return Privacy(
+            delta=1e-5,
+            nominal=None,
+            certified=None,
+            noisy_part=None,
+            noise_std=0.0,
+            noise_multiplier=None,
+            method="",
+            unprotected=("the optimum itself",),
+        )
+
+    def run(self, *, split_seed: int, sampler: Sampler) -> Trace:
+        """Find the optimum, which has no noise, and measure it."""
+        train, test = self.source.split(split_seed)
+        start = process_time()
+        rows = _with_constant(train, self.columns)
+        found = logistic_optimum(rows, train.labels, regularisation=_RIDGE)
+        seconds = process_time() - start
+        least = optimum(self.source, split_seed)
+        model, offset = _for_all_columns(found.model, self.source.features)
+        values = measured(model, train, test, least=least, offset=offset)
+        values["gradient_norm"] = found.gradient_norm
+        return Trace(rounds=(0,), values={k: (v,) for k, v in values.items()}, seconds=seconds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalParty:
+    """A party that trains on its own columns alone: ADMM at the consensus of one.
+
+    Args:
+        source: of the records.
+        columns: the number of first columns, which are its own.
+        epsilon: certified.
+        delta: of the guarantee.
+    """
+
+    source: Source
+    columns: int
+    epsilon: float
+    delta: float
+
+    def shape(self) -> DataShape:
+        """Return what is public about its records; the last column is constant."""
+        relation = Adjacency.REPLACE_ONE
+        return DataShape(("local party",), self.source.train, self.columns + 1, 1.0, relation)
+
+    def privacy(self) -> Privacy:
+        """Return the promise and the truth, from a plan."""
+        events = plan(_calibrated(self), self.shape())
+        return priced(events, delta=self.delta, nominal=self.epsilon)
+
+    def run(self, *, split_seed: int, sampler: Sampler) -> Trace:
+        """Train once, and measure the model."""
+        train, test = self.source.split(split_seed)
+        shape = self.shape()
+        dataset = PrivateDataset(
+            _with_constant(train, self.columns),
+            train.labels,
+            adjacency=shape.adjacency,
+            row_bound=shape.row_bound,
+            parties=shape.parties,
+        )
+        solver = _calibrated(self)
+        start = process_time()
+        state = solver.solve(dataset, SamplingCurator(EventList(), sampler))
+        seconds = process_time() - start
+        model, offset = _for_all_columns(state.model, self.source.features)
+        least = optimum(self.source, split_seed)
+        values = measured(model, train, test, least=least, offset=offset)
+        values = {name: (value,) for name, value in values.items()}
+        return Trace(rounds=(solver.rounds,), values=values, seconds=seconds)
+
+
+def converged(source: Source, *, columns: int | None = None, line: str = "converged") -> Cell:
+    """Return the cell of an optimum."""
+    task = Converged(source=source, columns=columns)
+    return Cell(line=line, kind=Kind.NON_PRIVATE, task=task)
+
+
+def _with_constant(records: LabelledRecords, columns: int | None) -> FloatArray:
+    """Return rows of some columns and a constant 1, divided by sqrt(2)."""
+    features = records.features
+    rows = np.asarray(features.toarray() if issparse(features) else features)[:, :columns]
+    return np.hstack([rows, np.ones((len(rows), 1))]) * np.sqrt(0.5)
+
+
+def _for_all_columns(model: FloatArray, features: int) -> tuple[FloatArray, float]:
+    """Return weights of all columns as they are, and the offset of scores."""
+    weights = np.zeros(features)
+    weights[: len(model) - 1] = model[:-1] * np.sqrt(0.5)
+    return weights, float(model[-1] * np.sqrt(0.5))
+
+
+@lru_cache(maxsize=64)
+def _calibrated(task: LocalParty) -> ConsensusDpAdmm:
+    """Return the solver with the least noise that certifies the task's target."""
+    shape = task.shape()
+    solver = consensus_defaults(
+        shape, epsilon=task.epsilon, delta=task.delta, column=shape.features - 1
+    )
+
+    def planned(noise_multiplier: float) -> tuple[Event, ...]:
+        return plan(replace(solver, noise_multiplier=noise_multiplier), shape)
+
+    found = calibrate_noise_multiplier(planned, target_epsilon=task.epsilon, delta=task.delta)
+    return replace(solver, noise_multiplier=found.noise_multiplier)

@@ -218,7 +218,9 @@ class _Dense:
                 slopes = loss.derivative(scores, labels[:, None])
             slopes = cut_to_bound(slopes, bound)
             for part in parts:
-                place = (parties, slice(trials.start + part.start, trials.start + part.stop))
+                # the last part may end past the block: not past its trials, into the next block
+                begin = trials.start + part.start
+                place = (parties, slice(begin, begin + slopes[:, part].shape[1]))
                 for few in _records_at_once(rows.shape[1]):
                     sums.add(slopes[:, part, few] @ rows[:, few], place)
         sums.close()

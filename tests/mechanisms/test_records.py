@@ -150,6 +150,22 @@ def test_rows_with_their_signs_give_the_very_gradients_of_rows_and_labels(trials
     assert np.allclose(signed[:, 1], slopes @ data._records.rows[1], rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.parametrize("trials", [7, 500, 997])
+def test_the_gradient_of_a_trial_is_that_of_the_trial_alone(trials: int) -> None:
+    # wide rows: a block holds several parts of its trials, the last of which is shorter
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(400, 104)) / 20
+    labels = np.where(rng.random(400) < 0.5, -1.0, 1.0)
+    data = PrivateDataset(
+        rows, labels, adjacency=Adjacency.REPLACE_ONE, row_bound=1.0, parties=("one",)
+    )
+    points, records = rng.normal(size=(trials, 1, 104)), data._held()
+    together = records.sum_gradient(Logistic(), points)
+    for trial in (0, trials // 2, trials - 1):
+        alone = records.sum_gradient(Logistic(), points[trial])
+        assert np.allclose(together[trial], alone, rtol=1e-12, atol=1e-14)
+
+
 @dataclass(frozen=True)
 class Steep:
     """-label·score, which says that its slopes are at most 1, of labels that are larger."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 from rich.table import Table
 
-from ..accounting.ledger import SqliteLedger, TamperedLedger, exported
+from ..accounting.ledger import FileAnchor, RolledBack, SqliteLedger, TamperedLedger, exported
 from ..accounting.ledger.budget import Budget
 from ..accounting.numbers.notions import ApproxDp
 from ..accounting.proof.certificate import certify
@@ -138,6 +138,50 @@ def verify(path: Path, head: str | None, as_json: bool) -> None:
 @ledger.command()
 @_path
 @click.option(
+    "--to",
+    "anchor_path",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Append to this file, after finding its last line in LEDGER; else print the line.",
+)
+@json_option
+def anchor(path: Path, anchor_path: Path | None, as_json: bool) -> None:
+    """Note LEDGER's last row and its hash in a second place: older copies will not agree with it.
+
+    Without --to the line goes to standard output, for any command that keeps lines. Exit status 1
+    if LEDGER lacks the row that the file names last.
+    """
+    with SqliteLedger(path, read_only=True) as opened:
+        opened.verify()
+        head = opened.last_row
+        if anchor_path is None:
+            click.echo(head.line)
+            return
+        place = FileAnchor(anchor_path)
+        try:
+            if (last := place.last()) is not None:
+                opened.require_row(last)
+            place.append(head)
+            refused = None
+        except RolledBack as error:
+            refused = str(error)
+    deliver(
+        Outcome(
+            title=f"Ledger {path.name}",
+            data={"row": head.row, "hash": head.hash, "anchored": refused is None},
+            rows=(
+                ("anchored", f"{anchor_path}: row {head.row}")
+                if refused is None
+                else ("BEHIND", refused),
+            ),
+            finding=refused is not None,
+        ),
+        as_json=as_json,
+    )
+
+
+@ledger.command()
+@_path
+@click.option(
     "--certificate",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write a certificate of all events to this file instead of the rows.",
@@ -152,7 +196,5 @@ def export(path: Path, certificate: Path | None, run_name: str | None, delta: fl
                 click.echo(line)
         else:
             events = opened.joint_events() if run_name is None else opened.events(run_name)
-            seeded = any(r.provenance.seed is not None for r in opened.reservations(run_name))
-            given = ("the seeds of its noise are secret",) if seeded else ()
-            proved = certify(events, delta=delta).given(*given)
+            proved = certify(events, delta=delta).given(*opened.circumstances(run_name))
             certificate.write_bytes(proved.to_json_bytes())

@@ -31,6 +31,11 @@ __all__ = ["run", "run_outcome"]
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write to this ledger, and keep its budget; by default a new one in the folder.",
 )
+@click.option(
+    "--anchor",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A file elsewhere that remembers the ledger's rows: older copies of it are refused.",
+)
 @click.option("--attack/--no-attack", default=True, help="Attack the run by replay.")
 @click.option("--baselines/--no-baselines", default=True, help="Train the baselines beside it.")
 @click.option("--crosscheck/--no-crosscheck", default=True, help="Ask dp-accounting as well.")
@@ -39,6 +44,7 @@ def run(
     configuration_path: Path,
     out: Path | None,
     ledger_path: Path | None,
+    anchor: Path | None,
     attack: bool,
     baselines: bool,
     crosscheck: bool,
@@ -55,6 +61,7 @@ def run(
         text=configuration_path.read_text(encoding="utf-8"),
         out=out,
         ledger=ledger_path,
+        anchor=anchor,
         attack=attack,
         baselines=baselines,
         crosscheck=crosscheck,

@@ -8,7 +8,7 @@ import click
 
 from ..accounting.check.checker import CertificateWrong, Undecided, Verdict, report
 from ..accounting.check.pld_checker import check
-from ..accounting.ledger import SqliteLedger, TamperedLedger
+from ..accounting.ledger import Head, RolledBack, SqliteLedger, TamperedLedger
 from ..accounting.numbers.grade import Grade
 from ..accounting.proof.coq_goal import CoqMissing, compiled_proofs, coq_goal, prove
 from ..accounting.proof.coq_theorem import BeyondTheorem, coq_theorem
@@ -34,7 +34,8 @@ _ADAPTIVE = (
     "--ledger",
     "ledger_path",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Also verify this ledger's chain, and that the certificate is about its events.",
+    help="Also verify this ledger's chain, that it holds the row the certificate names, and that "
+    "the certificate is about its events.",
 )
 @click.option("--run", "run_name", help="Compare with this run's events only.")
 @click.option(
@@ -67,7 +68,7 @@ def verify(
             verdict, grade = _of_ledger(document, ledger_path, run_name)
         gold = _gold(certificate) if coq else None
         second = _second(certificate, verdict) if extracted else None
-    except (CertificateWrong, NotProved, Undecided, TamperedLedger) as error:
+    except (CertificateWrong, NotProved, Undecided, TamperedLedger, RolledBack) as error:
         answer = "undecided" if isinstance(error, Undecided) else "refused"
         deliver(
             Outcome(
@@ -115,7 +116,10 @@ def _of_ledger(document: bytes, path: Path, run: str | None) -> tuple[Verdict, G
     with SqliteLedger(path, read_only=True) as opened:
         opened.verify()
         events = opened.joint_events() if run is None else opened.events(run)
-        return proved(document, events=events), opened.spent(run).grade
+        verdict = proved(document, events=events)
+        for head in Head.stated(verdict.assumptions):
+            opened.require_row(head)
+        return verdict, opened.spent(run).grade
 
 
 def _second(certificate: Path, verdict: Verdict) -> str:

@@ -1,7 +1,7 @@
 """The small protocols that other rooms fulfil: where events go, and what a loss must state."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Protocol, runtime_checkable
 
@@ -23,13 +23,15 @@ class Provenance:
 
     `seed` is None for noise that nobody can draw again; `trials` counts the independent messages
     that left for each event, None where it is one; `simulation` is True where the noise only
-    resembles the mechanism's. A release has neither.
+    resembles the mechanism's. A release has neither. `source` tells samplers of this process apart
+    and is written nowhere: two samplers of one seed draw the same noise, one sampler does not.
     """
 
     sampler: str
     seed: int | None
     trials: int | None = None
     simulation: bool = False
+    source: object = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.sampler, str):
@@ -40,6 +42,14 @@ class Provenance:
             require_positive_int("trials", self.trials)
         if not isinstance(self.simulation, bool):
             raise InvalidParameter("simulation", self.simulation, "True or False")
+
+    @property
+    def stream(self) -> tuple[str, int] | None:
+        """The bits that the noise is made of, None for those that nobody can draw again.
+
+        Exact and floating-point noise from one generator and seed are made of the same bits.
+        """
+        return None if self.seed is None else (self.sampler.rpartition("-")[2], self.seed)
 
     @property
     def is_release(self) -> bool:

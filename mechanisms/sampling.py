@@ -9,6 +9,7 @@ budget refuses it.
 
 import os
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from enum import Enum
 from typing import Protocol, Self
 
@@ -108,7 +109,7 @@ class _Seeded:
         if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**128:
             raise InvalidParameter("seed", seed, "a whole number in [0, 2**128)")
         self._bits = _KINDS[bits](seed)
-        self._provenance = Provenance(f"{self._PREFIX}-{bits.value}", seed)
+        self._provenance = Provenance(f"{self._PREFIX}-{bits.value}", seed, source=object())
 
     @classmethod
     def stream(cls, seed: int, *key: int, bits: BitGenerator = BitGenerator.PHILOX) -> Self:
@@ -146,7 +147,7 @@ class SimulationSampler(_Seeded):
 
     def __init__(self, seed: int, *, bits: BitGenerator = BitGenerator.PHILOX) -> None:
         super().__init__(seed, bits=bits)
-        self._provenance = Provenance(self._provenance.sampler, seed, simulation=True)
+        self._provenance = replace(self._provenance, simulation=True)
         self._generator = np.random.Generator(self._bits)
 
     def gaussian(self, value: FloatArray, noise_std: float) -> FloatArray:

@@ -14,6 +14,7 @@ from ..accounting.guarantees import Guarantee
 from ..accounting.ledger import SqliteLedger
 from ..accounting.numbers.enclosure import shown_up
 from ..accounting.proof.certificate import Certificate
+from ..accounting.proof.proved import proved
 from ..audits.crosscheck import MissingExtra
 from ..audits.crosscheck import crosscheck as compare
 from ..audits.report import (
@@ -56,6 +57,7 @@ class RunOptions:
         text: the configuration's TOML, kept beside the results.
         out: folder for the run's files; a new one under dpledger-runs/ without it.
         ledger: file that the run is written to and paid from; a new one in the folder without it.
+        anchor: file elsewhere that remembers how far the ledger had come; None for none.
         attack: whether to attack the plan by replay.
         baselines: whether to train the baselines for comparison.
         crosscheck: whether to ask dp-accounting as well.
@@ -65,6 +67,7 @@ class RunOptions:
     text: str
     out: Path | None = None
     ledger: Path | None = None
+    anchor: Path | None = None
     attack: bool = True
     baselines: bool = True
     crosscheck: bool = True
@@ -145,7 +148,7 @@ def execute_run(
     found = planned.guarantee
     dataset, test = configuration.load()
     if options.ledger is not None:
-        with SqliteLedger(options.ledger) as ledger:
+        with SqliteLedger(options.ledger, anchor=options.anchor) as ledger:
             _require_fresh_noise(configuration, ledger)
             ledger.require(planned.events)
     folder = new_folder(options.out, options.name)
@@ -153,16 +156,18 @@ def execute_run(
     solver = configuration.solvers.noisy(planned.noise_multiplier)
     ledger_path = options.ledger or folder / "ledger.sqlite"
     name = f"{options.name} {datetime.now(UTC).isoformat(timespec='microseconds')}"
-    with SqliteLedger(ledger_path) as ledger:
+    with SqliteLedger(ledger_path, anchor=options.anchor) as ledger:
         run = ledger.run(name, configuration_hash=configuration.sha256, plan=planned.events)
         paid = PrepaidRun(run, planned.events, configuration.build_sampler().provenance)
         training = train(
             configuration, solver, dataset, test, paid, progress=start(configuration.solver.label)
         )
         paid.close()
-        events, head = paid.released, ledger.head
+        events, last = paid.released, ledger.last_row
     np.save(folder / "model.npy", weights(training.state.model, configuration.shape.label_domain))
     if certificate is not None:
+        certificate = certificate.given(last.statement)
+        proved(certificate.to_json_bytes(), events=planned.events)
         (folder / "certificate.json").write_bytes(certificate.to_json_bytes())
     models = [TrainedModel(configuration.solver.label, training, _promised(found))]
     if options.baselines:
@@ -175,7 +180,7 @@ def execute_run(
         events=events,
         guarantee=found,
         certificate=certificate,
-        ledger_head=head,
+        ledger_head=last.hash,
         models=tuple(models),
         crosschecks=_crosschecks(planned, configuration, options),
         attack=(

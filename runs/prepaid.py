@@ -21,7 +21,7 @@ class PrepaidRun:
     """
 
     def __init__(self, run: Run, plan: Sequence[Event], provenance: Provenance) -> None:
-        self._run, self._plan = run, tuple(plan)
+        self._run, self._plan, self._provenance = run, tuple(plan), provenance
         self._released = 0
         self._token = run.reserve(self._plan, provenance)
 
@@ -31,7 +31,13 @@ class PrepaidRun:
         return self._plan[: self._released]
 
     def reserve(self, events: Sequence[Event], provenance: Provenance) -> int:
-        """Return a token, or raise `InvalidParameter` for an event that is not the next planned."""
+        """Return a token.
+
+        Raises `InvalidParameter` for an event that is not the next planned, or for noise of another
+        source, or of more trials, than was paid for.
+        """
+        if provenance != self._provenance:
+            raise InvalidParameter("provenance", provenance, f"as paid for: {self._provenance}")
         for event in events:
             planned = self._plan[self._released] if self._released < len(self._plan) else None
             if event != planned:

@@ -1,5 +1,6 @@
 """The ledger: what was released, in an append-only chain of rows, in memory or in SQLite."""
 
+from .anchor import FileAnchor, Head, RolledBack
 from .interchange import MalformedExport, exported, imported
 from .ledger import Ledger, Reservation, Run, RunSummary, Verification
 from .memory import MemoryLedger
@@ -8,6 +9,8 @@ from .sqlite import LedgerLocked, NotALedger, SqliteLedger
 from .state import Odometer
 
 __all__ = [
+    "FileAnchor",
+    "Head",
     "Kind",
     "Ledger",
     "LedgerError",
@@ -17,6 +20,7 @@ __all__ = [
     "NotALedger",
     "Odometer",
     "Reservation",
+    "RolledBack",
     "Row",
     "Run",
     "RunSummary",

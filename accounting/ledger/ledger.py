@@ -19,6 +19,7 @@ from ...mechanisms.protocols import Provenance
 from ..composition import composed
 from ..guarantees import Guarantee, guarantee
 from ..numbers.grade import Grade
+from .anchor import FileAnchor, Head, RolledBack
 from .budget import Budget
 from .rows import (
     BudgetSet,
@@ -88,8 +89,10 @@ class Run:
         """Record that `events` are about to happen and return a token.
 
         Raises, with nothing recorded: `BudgetExceeded`; `UnpricedMechanism` for what a budget
-        cannot pay; `LedgerError` for what is left out of a plan that took all of the budget;
-        `AdjacencyMismatch`; `InvalidParameter` for no events or a party named twice.
+        cannot pay; `LedgerError` for what is left out of a plan that took all of the budget, for a
+        seed that was used before, other than by this very sampler, and for a simulation under a
+        budget; `RolledBack` if the ledger is behind its anchor; `AdjacencyMismatch`;
+        `InvalidParameter` for no events or a party named twice.
         """
         entry = Reserved(tuple(events), provenance, _now())
         return self.ledger._append(self.run, entry).sequence
@@ -117,9 +120,12 @@ class Run:
 class Ledger(ABC):
     """An append-only, hash-chained record of events. Safe to share between threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, anchor: FileAnchor | None = None) -> None:
         self._lock = RLock()
         self._state = LedgerState(Library(self._document))
+        self._anchor = anchor
+        self._seeded: dict[tuple[str, int], object] = {}
+        """Which sampler of this process draws from which seed."""
 
     def set_budget(self, budget: Budget) -> None:
         """Refuse from now on what would cross `budget`, all runs together.
@@ -172,6 +178,39 @@ class Ledger(ABC):
     def head(self) -> str:
         """The hash of the last row, which binds all rows."""
         return self._current().head
+
+    @property
+    def last_row(self) -> Head:
+        """The last row's number and hash; raises `LedgerError` where there are no rows."""
+        with self._lock:
+            state = self._current()
+            if not state.sequence:
+                raise LedgerError("Expected at least one row instead got none.")
+            return Head(state.sequence, state.head)
+
+    def require_row(self, head: Head) -> None:
+        """Raise `RolledBack` unless this ledger holds the row of that number with that hash."""
+        found = self._rows_after(head.row - 1, 1)
+        if not found:
+            raise RolledBack(
+                f"Expected row {head.row} instead got {self._current().sequence} rows: the ledger "
+                "is an older copy, or lost rows. Nothing was released."
+            )
+        if found[0].hash != head.hash:
+            raise RolledBack(
+                f"Expected row {head.row} to have the hash {head.hash} instead got "
+                f"{found[0].hash}: this is another ledger. Nothing was released."
+            )
+
+    def circumstances(self, run: str | None = None) -> tuple[str, ...]:
+        """Return what a certificate of the events, of one run or of all, takes for granted."""
+        sources = [found.provenance for found in self.reservations(run)]
+        found = [self.last_row.statement]
+        if any(source.seed is not None for source in sources):
+            found.append("the seeds of its noise are secret")
+        if not all(source.is_release for source in sources):
+            found.append("this was a simulation, which prices one ideal release for each event")
+        return tuple(found)
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows in order, as they are kept."""
@@ -238,10 +277,10 @@ class Ledger(ABC):
 
         What their events cost holds for fresh noise only.
         """
-        runs_of: dict[Provenance, dict[str, None]] = {}
+        runs_of: dict[tuple[str, int], dict[str, None]] = {}
         for found in self.reservations():
-            if found.provenance.seed is not None:
-                runs_of.setdefault(found.provenance, {})[found.run] = None
+            if found.provenance.stream is not None:
+                runs_of.setdefault(found.provenance.stream, {})[found.run] = None
         shared = (runs for runs in runs_of.values() if len(runs) > 1 and run in (None, *runs))
         return tuple(dict.fromkeys(name for runs in shared for name in runs))
 
@@ -313,9 +352,45 @@ class Ledger(ABC):
             self._catch_up()  # most of it before others have to wait
             with self._writing():
                 self._catch_up()
+                if isinstance(entry, Reserved):
+                    self._require_anchored()
+                    self._require_fresh(entry.provenance)
                 row = self._put(run, entry)
             self._state.take(row, entry)
+            if isinstance(entry, Reserved):
+                self._note(entry.provenance, Head(row.sequence, row.hash))
             return row
+
+    def _require_anchored(self) -> None:
+        """Raise `RolledBack` if the ledger is behind its anchor."""
+        if self._anchor is None:
+            return
+        last = self._anchor.last()
+        if last is not None:
+            self.require_row(last)
+        elif any(state.reservations for state in self._state.runs.values()):
+            raise RolledBack(
+                f"Expected the anchor {self._anchor.path} of a ledger with reservations instead "
+                "got no file; find it, or make it by `dpledger ledger anchor`."
+            )
+
+    def _require_fresh(self, provenance: Provenance) -> None:
+        """Raise `LedgerError` for noise that was drawn before: differences would be without any."""
+        key = provenance.stream
+        if key not in self._state.seeds or key is None:
+            return
+        if key not in self._seeded or self._seeded[key] is not provenance.source:
+            raise LedgerError(
+                f"Expected a fresh seed instead got seed={provenance.seed} of {provenance.sampler},"
+                " whose noise was drawn before: messages with equal noise can be subtracted. "
+                "Nothing was released."
+            )
+
+    def _note(self, provenance: Provenance, head: Head) -> None:
+        if provenance.stream is not None:
+            self._seeded[provenance.stream] = provenance.source
+        if self._anchor is not None:
+            self._anchor.append(head)
 
     def _put(self, run: str, entry: Entry) -> Row:
         """Check and store an entry inside a transaction; the state takes it in after that."""

@@ -1,10 +1,11 @@
 """A ledger that lives as long as the process: for experiments, tests and trials."""
 
+import os
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 
 from .ledger import Ledger
-from .rows import Row, TamperedLedger
+from .rows import LedgerError, Row, TamperedLedger
 
 __all__ = ["MemoryLedger"]
 
@@ -16,12 +17,18 @@ class MemoryLedger(Ledger):
         super().__init__()
         self._rows: list[Row] = []
         self._documents: dict[str, str] = {}
+        self._process = os.getpid()
 
     def close(self) -> None:
         """Do nothing; what is recorded goes with the object."""
 
     @contextmanager
     def _writing(self) -> Generator[None]:
+        if os.getpid() != self._process:
+            raise LedgerError(
+                "Expected a ledger in a file (SqliteLedger) for several processes: in a forked one "
+                "a ledger in memory would be a second budget. Nothing was recorded."
+            )
         # the lock that every writer holds is transaction enough: storing cannot fail half-way
         yield
 

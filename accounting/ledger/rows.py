@@ -197,6 +197,10 @@ def encoded(entry: Entry) -> tuple[Kind, str, NewDocuments]:
                 "sampler": entry.provenance.sampler,
                 "seed": entry.provenance.seed,
             }
+            if entry.provenance.trials is not None:
+                body["trials"] = entry.provenance.trials
+            if entry.provenance.simulation:
+                body["simulation"] = True
         case Committed():
             body = {"reservation": entry.reservation}
     body["time"] = entry.time
@@ -275,9 +279,15 @@ def _decoded(kind: Kind, body: Any, library: Library) -> Entry:
             events = None if plan is None else _events(library.read(_typed(plan, str)), library)
             return RunOpened(_typed(digest, str), events, time)
         case Kind.RESERVE:
+            # written of simulations only, so that releases' rows are as they always were
+            trials = _typed(body.pop("trials"), int) if "trials" in body else None
+            simulation = "simulation" in body and _typed(body.pop("simulation"), bool)
             events, sampler, seed = _take(body, "events", "sampler", "seed")
             provenance = Provenance(
-                _typed(sampler, str), None if seed is None else _typed(seed, int)
+                _typed(sampler, str),
+                None if seed is None else _typed(seed, int),
+                trials,
+                simulation,
             )
             return Reserved(_events(events, library), provenance, time)
         case Kind.COMMIT:

@@ -13,7 +13,9 @@ from collections.abc import Generator, Mapping
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+from .anchor import FileAnchor
 from .ledger import Ledger, Verification
 from .rows import LedgerError, Row, TamperedLedger
 
@@ -67,14 +69,21 @@ class SqliteLedger(Ledger):
         path: the file; `-wal` and `-shm` files stand beside it while it is open.
         read_only: open an existing file for reading; nothing can be appended.
         timeout: seconds to wait for other writers.
+        anchor: a file elsewhere that remembers how far this ledger had come; with it an older copy
+            in the ledger's place is refused (see `anchor`).
 
     Raises `NotALedger`, `LedgerLocked`, or `LedgerError` for what else the file system refuses.
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], *, read_only: bool = False, timeout: float = 30.0
+        self,
+        path: str | os.PathLike[str],
+        *,
+        read_only: bool = False,
+        timeout: float = 30.0,
+        anchor: str | os.PathLike[str] | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(None if anchor is None else FileAnchor(anchor))
         self.path = Path(path)
         self._read_only = read_only
         self._timeout = timeout
@@ -96,7 +105,8 @@ class SqliteLedger(Ledger):
 
     def __reduce__(self) -> tuple[object, ...]:
         """Return how another process opens the same file, with the same budget."""
-        opened = partial(SqliteLedger, read_only=self._read_only, timeout=self._timeout)
+        anchor = None if self._anchor is None else self._anchor.path.absolute()
+        opened = partial(_reopened, read_only=self._read_only, timeout=self._timeout, anchor=anchor)
         return (opened, (self.path.absolute(),))
 
     def close(self) -> None:
@@ -219,6 +229,15 @@ class SqliteLedger(Ledger):
             if code == sqlite3.SQLITE_CORRUPT:
                 raise TamperedLedger(str(self.path), "a sound database", error) from error
             raise LedgerError(f"Expected to read and write {told}") from error
+
+
+def _reopened(path: Path, **settings: Any) -> SqliteLedger:
+    """Return the ledger of an unpickled reference; a new one would be a second budget."""
+    if not path.exists():
+        raise LedgerError(
+            f"Expected the ledger {path} that this object was paid from instead got no file."
+        )
+    return SqliteLedger(path, **settings)
 
 
 def _code(error: sqlite3.Error) -> int:

@@ -9,6 +9,7 @@ from math import inf
 from ...mechanisms.adjacency import Adjacency, require_same_adjacency
 from ...mechanisms.errors import DpledgerError, InvalidParameter, Number, require_open_unit
 from ...mechanisms.events import Event
+from ...mechanisms.protocols import Provenance
 from ..accountants import tightest_pricing
 from ..composition import Account, Composition, UnpricedMechanism
 from ..gaussian.exact import epsilon_from_delta
@@ -134,6 +135,8 @@ class LedgerState:
         self.budget: Budget | None = None
         self.runs: dict[str, RunState] = {}
         self.open: dict[int, str] = {}
+        self.seeds: set[tuple[str, int]] = set()
+        """Streams of noise that were drawn from and that somebody can draw again."""
         self._first_reservation: int | None = None
         self._payer: str | None = None
         """The run whose plan was paid for as a whole, by all of the budget."""
@@ -164,6 +167,7 @@ class LedgerState:
                 if not run or run in self.runs:
                     raise InvalidParameter("run", run, "a new name")
             case Reserved():
+                self._check_provenance(entry.provenance)
                 self._check_reservation(run, entry.events)
             case Committed():
                 known = type(entry.reservation) is int  # 7.0 would find the reservation 7 as well
@@ -187,6 +191,8 @@ class LedgerState:
                 )
             case Reserved():
                 self._reserve(row, entry.events)
+                if entry.provenance.stream is not None:
+                    self.seeds.add(entry.provenance.stream)
             case Committed():
                 self.runs[self.open.pop(entry.reservation)].committed += 1
         self.sequence, self.head = row.sequence, row.hash
@@ -262,6 +268,14 @@ class LedgerState:
             raise LedgerError(
                 "Expected a budget before the first reservation: one that is set later may depend "
                 f"on what row {self._first_reservation} released."
+            )
+
+    def _check_provenance(self, provenance: Provenance) -> None:
+        if self.budget is not None and not provenance.is_release:
+            what = f"{provenance.sampler}, trials={provenance.trials}"
+            raise LedgerError(
+                f"Expected a release instead got a simulation ({what}): a budget pays for one "
+                "message with ideal noise for each event; simulate on a ledger without a budget."
             )
 
     def _check_reservation(self, run: str, events: Sequence[Event]) -> None:

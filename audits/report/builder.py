@@ -87,9 +87,9 @@ _NEIGHBOURS = {
 _HELD_OUT = "Utility ({metric}) is computed from records without noise."
 
 _NUMERICS = (
-    "Noise is drawn in floating point. Sensitivities and noise are priced exactly, but the gaps "
-    "between floating-point numbers in a noisy message can tell more than real numbers would "
-    "(Mironov 2012).",
+    "A release's noise is exact on a lattice, whose rounding is priced in the event. Noise of a "
+    "simulation is drawn in floating point, where gaps between numbers can tell more than real "
+    "numbers would (Mironov 2012).",
     "Sums of gradients are rounded. Rows are cut 2⁻²⁰ below their bound to leave room for that; "
     "that it suffices is measured, not proved.",
     "Running time, memory access, message sizes, early aborts and logs are not covered.",
@@ -363,7 +363,8 @@ def _noise_source(provenance: Provenance | None) -> str | None:
     if provenance is None:
         return None
     seeded = provenance.seed is not None
-    return f"{provenance.sampler}, {'a recorded seed' if seeded else 'not repeatable'}"
+    kind = "" if provenance.is_release else "a simulation: "
+    return f"{kind}{provenance.sampler}, {'a recorded seed' if seeded else 'not repeatable'}"
 
 
 def _limitations(
@@ -376,6 +377,11 @@ def _limitations(
     ]
     if unprotected:
         found.append("Data left without protection: there is no promise while this is so.")
+    if run.provenance is not None and not run.provenance.is_release:
+        found.append(
+            "This was a simulation: many trials, or noise that only resembles the mechanism's. "
+            "The promise speaks of one ideal release of each event."
+        )
     if run.provenance is not None and run.provenance.seed is not None:
         found.append(
             "The noise is repeatable from a seed: whoever knows the seed can subtract it. Such a "

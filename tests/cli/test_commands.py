@@ -85,6 +85,7 @@ def test_plan_report_and_certificate_say_what_a_run_takes_for_granted(
         assert call("run", path, "--out", out, *QUICK).status == 0
         proved = call("verify", out / "certificate.json", "--json").data["assumptions"]
         granted = [text.removeprefix("taken for granted: ") for text in proved if "granted" in text]
+        granted = [text for text in granted if not text.startswith("row ")]  # of the ledger
         assert granted == sorted(planned)
         assert all(text.startswith(told) for text, told in zip(granted, stated, strict=True))
         report = (out / "report.md").read_text()
@@ -125,6 +126,43 @@ def test_a_certificate_of_another_run_is_refused(call: Call, folder: Path) -> No
     call("run", longer, "--out", other, *QUICK)
     answer = call("verify", out / "certificate.json", "--ledger", other / "ledger.sqlite", "--json")
     assert (answer.status, answer.data["verdict"]) == (1, "refused")
+
+
+def test_a_certificate_names_a_row_that_only_its_own_ledger_has(call: Call, folder: Path) -> None:
+    # both ledgers hold equal events; the rows differ by time
+    for name in ("one", "other"):
+        call("run", folder / "run.toml", "--out", folder / name, *QUICK)
+    ledgers = {name: folder / name / "ledger.sqlite" for name in ("one", "other")}
+    certificate = folder / "one" / "certificate.json"
+    own = call("verify", certificate, "--ledger", ledgers["one"], "--json")
+    assert (own.status, own.data["verdict"]) == (0, "proved")
+    with SqliteLedger(ledgers["one"], read_only=True) as opened:
+        named = f"taken for granted: {opened.last_row.statement}"
+    assert named in own.data["assumptions"]
+    another = call("verify", certificate, "--ledger", ledgers["other"], "--json")
+    assert (another.status, another.data["verdict"]) == (1, "refused")
+    assert "another ledger" in another.data["reason"]
+
+
+def test_an_anchor_is_written_by_hand_or_by_runs_and_refuses_what_is_behind(
+    call: Call, folder: Path
+) -> None:
+    ledger, anchor = folder / "team.sqlite", folder / "team.anchor"
+    paid = ("--ledger", ledger, "--anchor", anchor, *QUICK)
+    assert call("run", folder / "run.toml", "--out", folder / "first", *paid).status == 0
+    lines = anchor.read_text().splitlines()
+    assert len(lines) == 1  # the whole plan is reserved at once
+    assert call("ledger", "anchor", ledger, "--to", anchor).status == 0
+    (line,) = call("ledger", "anchor", ledger).out.splitlines()
+    assert anchor.read_text().splitlines() == [*lines, line]
+    with anchor.open("a") as file:
+        file.write(f"999 {64 * 'a'}\n")
+    behind = call("ledger", "anchor", ledger, "--to", anchor)
+    assert (behind.status, "older copy" in behind.out) == (1, True)
+    later = edited(folder, ("seed = 5", "seed = 6"))
+    refused = call("run", later, "--out", folder / "second", *paid)
+    assert refused.status == 2
+    assert "RolledBack" in refused.err
 
 
 def test_gold_mode_writes_the_last_inequality_as_a_theorem(

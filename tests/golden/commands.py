@@ -150,6 +150,8 @@ CALLS: dict[str, str] = {
     "ledger verify another head": "ledger verify out/ledger.sqlite --head 0123 --json",
     "ledger verify a changed one": "ledger verify changed.sqlite --json",
     "ledger verify no ledger": "ledger verify run.toml --json",
+    "ledger anchor": "ledger anchor out/ledger.sqlite --to elsewhere.anchor --json",
+    "ledger anchor of another ledger": "ledger anchor leaky/ledger.sqlite --to elsewhere.anchor",
     "ledger export": "ledger export out/ledger.sqlite",
     "ledger export a certificate": (
         "ledger export out/ledger.sqlite --certificate exported.json --delta 1e-6"

@@ -16,7 +16,6 @@ The keys are described in `README.md` beside this file. A schema is written from
 documentation, never from its records: a bound or a category read off the records is a release.
 """
 
-import tomllib
 from collections.abc import Iterable
 from enum import Enum
 from math import isfinite
@@ -26,7 +25,7 @@ import msgspec
 
 from ..mechanisms.labels import SIGNS, ClassLabels, LabelDomain
 from .errors import SchemaError, UnreadableFile
-from .hints import hint
+from .strict import ConfigurationError, parse_toml, toml_text
 
 __all__ = [
     "CategoricalColumn",
@@ -47,6 +46,10 @@ class OnOutside(Enum):
 
     CLIP = "clip"
     REFUSE = "refuse"
+
+
+# thousands of columns, or of categories
+_MOST_BYTES = 1 << 22
 
 
 class _Column(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -193,22 +196,20 @@ def read_schema(path: str | Path) -> Schema:
             missing, or a value is not allowed.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = toml_text(Path(path), _MOST_BYTES)
     except (OSError, UnicodeDecodeError) as error:
         raise UnreadableFile(f"{path}: Expected a readable TOML file ({error}).") from error
+    except ConfigurationError as error:
+        raise SchemaError(str(error)) from error
     return parse_schema(text, source=str(path))
 
 
 def parse_schema(text: str, *, source: str = "schema") -> Schema:
     """The schema in the TOML `text`; `source` is what error messages call it."""
     try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise SchemaError(f"{source}: Expected TOML ({error}).") from error
-    try:
-        return msgspec.convert(document, Schema)
-    except msgspec.ValidationError as error:
-        raise SchemaError(f"{source}: {error}{hint(str(error), Schema, document)}.") from error
+        return parse_toml(text, Schema, source=source)
+    except ConfigurationError as error:
+        raise SchemaError(str(error)) from error
 
 
 def _require_words(what: str, words: Iterable[str]) -> None:

@@ -13,7 +13,7 @@ import msgspec
 from ..mechanisms.errors import DpledgerError
 from .hints import hint
 
-__all__ = ["ConfigurationError", "converted", "parse_toml", "read_toml"]
+__all__ = ["ConfigurationError", "converted", "parse_toml", "read_toml", "toml_text"]
 
 _MOST_BYTES = 1 << 16
 # the parser's time grows with the square of a dotted name's length
@@ -30,13 +30,9 @@ class ConfigurationError(DpledgerError, ValueError):
 def read_toml(path: Path, kind: type[_Struct]) -> _Struct:
     """Return the configuration in a TOML file, or raise `ConfigurationError`."""
     try:
-        with path.open("rb") as file:
-            content = file.read(_MOST_BYTES + 1)
-        text = content.decode("utf-8")
+        text = toml_text(path, _MOST_BYTES)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{path}: Expected a readable TOML file ({error}).") from error
-    if len(content) > _MOST_BYTES:
-        raise ConfigurationError(f"{path}: Expected at most {_MOST_BYTES} bytes.")
     return parse_toml(text, kind, source=str(path))
 
 
@@ -48,8 +44,17 @@ def parse_toml(text: str, kind: type[_Struct], *, source: str) -> _Struct:
         values = tomllib.loads(text)
     # a number of thousands of digits is a plain ValueError
     except (ValueError, RecursionError) as error:
-        raise ConfigurationError(f"{source}: Expected TOML ({error}).") from error
+        raise ConfigurationError(f"{source}: Expected TOML ({error!s:.{_SHOWN}}).") from error
     return converted(values, kind, source=source)
+
+
+def toml_text(path: Path, most_bytes: int) -> str:
+    """Return the text of a TOML file; raises `ConfigurationError` if it is longer than that."""
+    with path.open("rb") as file:
+        content = file.read(most_bytes + 1)
+    if len(content) > most_bytes:
+        raise ConfigurationError(f"{path}: Expected at most {most_bytes} bytes.")
+    return content.decode("utf-8")
 
 
 def converted(

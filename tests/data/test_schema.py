@@ -135,6 +135,38 @@ def test_a_bad_schema_is_refused_by_name(text: str, message: str) -> None:
         parse_schema(text)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "row_bound = " + "1" * 5000,
+        "row_bound = " + "[" * 5000,
+        "row_bound = " + "{a=" * 5000,
+        "a" + ".a" * 5000 + " = 1",
+        "row_bound = 'unclosed",
+        "\0",
+        "",
+    ],
+    ids=["digits", "lists", "tables", "dots", "text", "null", "nothing"],
+)
+def test_no_text_ends_in_another_error_than_the_schemas(text: str) -> None:
+    with pytest.raises(SchemaError) as refused:
+        parse_schema(text, source="people.toml")
+    assert str(refused.value).startswith("people.toml: ")
+    assert len(str(refused.value)) < 500
+
+
+def test_a_schema_without_end_is_not_read_to_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "people.toml"
+    path.write_text("#" * (1 << 23))
+    with pytest.raises(SchemaError, match=r"people\.toml: Expected at most \d+ bytes"):
+        read_schema(path)
+
+
+def test_a_schema_of_thousands_of_columns_is_read() -> None:
+    columns = [AGE | {"name": f'"{k}"', "lower": "0.5"} for k in range(3000)]
+    assert len(parse_schema(written(*columns, INCOME)).columns) == 3001
+
+
 def test_a_message_names_the_schema_file(tmp_path: Path) -> None:
     file = tmp_path / "people.toml"
     file.write_text(written(AGE, INCOME, age={"uper": "9"}))

@@ -61,7 +61,8 @@ class Line:
 
 def small() -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Return the other data sets: two that scikit-learn ships, two that are generated."""
-    cancer, digits = load_breast_cancer(), load_digits()
+    cancer: Any = load_breast_cancer()
+    digits: Any = load_digits()
     rng = np.random.default_rng(5)
     normal, weights = rng.normal(size=(12_000, 20)), rng.normal(size=20)
     pull = 2.0 * (normal @ weights) / np.linalg.norm(weights) - 1.0
@@ -217,7 +218,7 @@ def table(splits: int, only: str) -> None:
     told = f"converged optimum, |grad| {max(norms):.0e}"
     print(f"{told:36s} {'-':10s} {'inf':>5s} {'-':>10s} {shown(list(best)):>15s}", flush=True)
     for line in lines():
-        if only not in line.method:
+        if only not in f"{line.method}, {line.trust}, {line.epsilon:g}":
             continue
         start = perf_counter()
         found, certified = zip(*(line.fit(d, k) for k, d in enumerate(data)), strict=True)
@@ -232,7 +233,7 @@ def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--splits", type=int, default=10)
-    parser.add_argument("--only", default="", help="a word of the method's name")
+    parser.add_argument("--only", default="", help="a part of 'method, noise, epsilon'")
     parser.add_argument("--grid", action="store_true")
     given = parser.parse_args()
     if given.grid:

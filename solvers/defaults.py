@@ -13,7 +13,8 @@ chosen for a fixed noise of a score, `SCORE_NOISE`, and all else follows:
 
 R is the radius of centred rows, or the row bound. With that momentum T rounds go about as far as
 m T plain ones; more rounds of smaller steps would cost communication and change nothing. Slopes are
-cut at one half and rows are centred, unless the noise is so small that 300 rounds do not make tau.
+cut at one half and rows are centred, unless the noise is so small that 300 rounds do not make tau;
+columns are scaled where their mean squares are above the noise that they would be bought with.
 
 Source: the time of early stopping as a regulariser, Yao, Rosasco and Caponnetto (2007); the noise
 of accumulated Gaussian steps is the calculation above.
@@ -130,8 +131,9 @@ def consensus_defaults(
     if isinstance(threat_model, Summed):
         mu /= threat_model.total(1.0, parties=len(shape.parties))
         shape = summed_shape(shape)
-    scaling = regularisation <= _LARGEST_SCALED
-    metric = None if column is None else Centring(column, constant=constant, scaling=scaling)
+    metric = None if column is None else Centring(column, constant=constant)
+    if metric is not None and regularisation <= _LARGEST_SCALED and _seen(shape, metric, mu):
+        metric = replace(metric, scaling=True)
     loss, metric, time = _cut_as_noise_asks(shape, metric, mu)
     radius, left = _radius(shape, metric), 1.0 if metric is None else 1.0 - metric.share
     # a model is at most 1 + |centre|/constant times as long as its centred coordinates
@@ -176,11 +178,22 @@ def _time(shape: DataShape, loss: Loss, metric: Centring | None, mu: float) -> f
     """Return tau = SCORE_NOISE/(sigma·R)."""
     radius, left = _radius(shape, metric), 1.0 if metric is None else 1.0 - metric.share
     bound = Fraction(loss.derivative_bound) * Fraction(float(radius))
+    return SCORE_NOISE / (_mean_noise(shape, bound, mu * sqrt(left)) * radius)
+
+
+def _seen(shape: DataShape, metric: Centring, mu: float) -> bool:
+    """Return whether mean squares are worth buying: above their noise if columns were alike."""
+    size = _radius(shape, metric) ** 2
+    noise_std = _mean_noise(shape, Fraction(size), mu * sqrt(metric.share / 2.0))
+    return 2.0 * noise_std < size / shape.features
+
+
+def _mean_noise(shape: DataShape, bound: Fraction, mu: float) -> float:
+    """Return the noise_std of a mean of vectors up to `bound` that costs mu."""
     own = [mean_of_bounded(bound, count, shape.adjacency) for count in shape.counts]
     weights, largest = noise_weights(own), max(each.value for each in own)
     # each party's noise is its sensitivity over mu; the mean is over their weights
-    noise_std = largest * sqrt(len(own)) / (float(weights.sum()) * mu * sqrt(left))
-    return SCORE_NOISE / (noise_std * radius)
+    return largest * sqrt(len(own)) / (float(weights.sum()) * mu)
 
 
 def _loss(shape: DataShape, *, cut: bool) -> Loss:

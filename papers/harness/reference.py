@@ -117,8 +117,8 @@ class LocalParty:
         seconds = process_time() - start
         model, offset = _for_all_columns(state.model, self.source.features)
         least = optimum(self.source, split_seed)
-        values = measured(model, train, test, least=least, offset=offset)
-        values = {name: (value,) for name, value in values.items()}
+        found = measured(model, train, test, least=least, offset=offset)
+        values = {name: (value,) for name, value in found.items()}
         return Trace(rounds=(solver.rounds,), values=values, seconds=seconds)
 
 
@@ -132,7 +132,7 @@ def _with_constant(records: LabelledRecords, columns: int | None) -> FloatArray:
     """Return rows of some columns and a constant 1, divided by sqrt(2)."""
     features = records.features
     rows = np.asarray(features.toarray() if issparse(features) else features)[:, :columns]
-    return np.hstack([rows, np.ones((len(rows), 1))]) * np.sqrt(0.5)
+    return np.asarray(np.hstack([rows, np.ones((len(rows), 1))]) * np.sqrt(0.5))
 
 
 def _for_all_columns(model: FloatArray, features: int) -> tuple[FloatArray, float]:

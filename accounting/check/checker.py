@@ -29,7 +29,9 @@ MAX_BYTES = 16 << 20  # of a document
 MAX_ITEMS = 500_000  # brackets and commas: bounds memory before anything is parsed
 MAX_DEPTH = 64  # of derivations
 MAX_EVENTS = 1_000_000
-MAX_WORK = 1 << 26  # entries of exposures, terms of series
+MAX_WORK = 3 << 23  # units of about 0.3 microseconds
+WORK_A_BYTE = 64  # more of a longer document, so that long lists can be checked
+MOST_WORK = 3 << 25
 MAX_ORDER = 512  # of a sampled step
 MAX_EXPONENT = 1 << 13  # of exp
 MAX_BITS = 1 << 12  # of precision
@@ -552,7 +554,7 @@ class Priv(NamedTuple):
 class Run:
     """The mechanisms and events that a certificate speaks of, and what its steps assumed."""
 
-    def __init__(self, mechanisms: Any, events: Any) -> None:
+    def __init__(self, mechanisms: Any, events: Any, size: int = 0) -> None:
         self.mechanisms = read_list(mechanisms)
         self._texts = [
             json.dumps(m, sort_keys=True, separators=(",", ":")) for m in self.mechanisms
@@ -560,15 +562,15 @@ class Run:
         self._places = {text: i for i, text in enumerate(self._texts)}
         require_equal("number of distinct mechanisms", len(self._places), len(self._texts))
         self._sensitivities: dict[str, Sens] = {}
-        self._work = 0
+        self._work, self._most_work = 0, min(MAX_WORK + WORK_A_BYTE * size, MOST_WORK)
         self.assumptions: set[str] = {*_ALWAYS, _STOPPING}
         self.axioms: set[str] = set()
         self.subject = self._read_events(read_list(events))
 
     def spend(self, work: int) -> None:
         self._work += work
-        if self._work > MAX_WORK:
-            raise Undecided(f"expected up to {MAX_WORK} units of work")
+        if self._work > self._most_work:
+            raise Undecided(f"gave up after {self._most_work} units of work")
 
     def _read_events(self, events: list[Any]) -> str:
         """Hash the event list as it was written, and note what each party is exposed to."""
@@ -595,7 +597,7 @@ class Run:
                 f'"release":{json.dumps(release)},'
                 f'"round":{read_count(round_, 0)},"schema":1}}'
             ).encode()
-            self.spend(len(written) * times // 256)
+            self.spend(len(written) * times // 64)
             for k in range(times):
                 digest.update(written if total == times and k == 0 else b"," + written)
         digest.update(b"]")
@@ -699,34 +701,48 @@ def _require_moment(
     _require("moment / e^((order - 1) epsilon)", enclose, Fraction(1), run.spend)
 
 
-def poisson_step(run: Run, mechanism: Any) -> tuple[Sens, Fraction, Fraction]:
-    """Sensitivity, (sensitivity / noise_std)² and rate of a Gaussian step on a Poisson sample."""
-    event, rate = read_kind(mechanism, "poisson-sampled", "event", "rate")
-    sens, ratio = run.noise(event, "gaussian", "noise_std", "l2")
+def require_poisson(run: Run, sens: Sens) -> None:
+    """Raise unless a Poisson sample of this quantity amplifies."""
     if sens.adjacency not in ("add-remove-one", "zero-out-one"):
         raise CertificateWrong(f"expected add/remove or zero-out instead got {sens.adjacency}")
     if sens.adjacency == "add-remove-one" and sens.rules & {*_MEANS}:
         raise CertificateWrong("expected a sum divided by public numbers, got a renormalised mean")
     run.assumptions.add(HIDDEN)
-    return sens, ratio, read_dyadic(rate, Fraction(1))
 
 
-def fixed_batch_step(run: Run, mechanism: Any) -> tuple[Sens, Fraction, Fraction]:
-    """Sensitivity, (sensitivity / noise_std)² and share of a Gaussian step on a fixed batch."""
+def poisson_rate(mechanism: Any) -> tuple[Any, Fraction]:
+    """The event of a Poisson-sampled mechanism, and its rate."""
+    event, rate = read_kind(mechanism, "poisson-sampled", "event", "rate")
+    return event, read_dyadic(rate, Fraction(1))
+
+
+def require_fixed_batch(run: Run, sens: Sens) -> None:
+    """Raise unless a fixed batch amplifies under this relation."""
+    require_equal("adjacency", sens.adjacency, "replace-one")
+    run.assumptions.add(HIDDEN)
+
+
+def fixed_batch_share(mechanism: Any) -> tuple[Any, Fraction]:
+    """The event of a mechanism on a fixed batch, and the share of the records drawn."""
     names = ("event", "batch", "records")
     event, batch, records = read_kind(mechanism, "sampled-without-replacement", *names)
-    sens, ratio = run.noise(event, "gaussian", "noise_std", "l2")
-    require_equal("adjacency", sens.adjacency, "replace-one")
     if read_count(batch) > read_count(records):
         raise CertificateWrong(f"expected a batch of at most {records} records, got {batch}")
-    run.assumptions.add(HIDDEN)
-    return sens, ratio, Fraction(batch, records)
+    return event, Fraction(batch, records)
 
 
 def _poisson_rdp(run: Run, place: Any, order: Any, epsilon: Any) -> Priv:
-    """The sum of C(α,k) q^k (1-q)^(α-k) e^(k(k-1)Δ²/(2σ²)) over k <= α bounds e^((α-1)ε)."""
-    sens, ratio, q = poisson_step(run, run.at(place))
+    """The sum of C(α,k) q^k (1-q)^(α-k) e^(k(k-1)Δ²/(2σ²)) over k <= α bounds e^((α-1)ε).
+
+    It grows with q, which is rounded up to a multiple of 2^-128 if it has more digits.
+    """
+    event, q = poisson_rate(run.at(place))
+    sens, ratio = run.noise(event, "gaussian", "noise_std", "l2")
+    require_poisson(run, sens)
+    if q.denominator >> 128:
+        q = Fraction(-int(-q * (1 << 128) // 1), 1 << 128)
     a, bound, n, d = _whole_order(run, order), read_above(epsilon, 0, False), *q.as_integer_ratio()
+    run.spend(a * (8 + (a * d.bit_length()) ** 2 // (1 << 21)))
     terms = [
         (comb(a, k) * n**k * (d - n) ** (a - k), k * (k - 1) * ratio / 2) for k in range(a + 1)
     ]
@@ -736,7 +752,9 @@ def _poisson_rdp(run: Run, place: Any, order: Any, epsilon: Any) -> Priv:
 
 def _fixed_batch_rdp(run: Run, place: Any, order: Any, epsilon: Any) -> Priv:
     """1 + γ² C(α,2) min(4(e^ε₂ - 1), 2 e^ε₂) + Σ_(j>=3) 2 γ^j C(α,j) e^((j-1)ε_j) bounds it."""
-    sens, ratio, share = fixed_batch_step(run, run.at(place))
+    event, share = fixed_batch_share(run.at(place))
+    sens, ratio = run.noise(event, "gaussian", "noise_std", "l2")
+    require_fixed_batch(run, sens)
     a, bound, n, d = (
         _whole_order(run, order),
         read_above(epsilon, 0, False),
@@ -952,7 +970,7 @@ def _check(document: bytes, rules: Rules) -> Verdict:
         *("format", "subject", "mechanisms", "events", "nodes", "assumptions", "axioms"),
     )
     require_equal("format", form, FORMAT)
-    run = Run(mechanisms, events)
+    run = Run(mechanisms, events, len(document))
     require_equal("subject", subject, run.subject)
     proved: list[Priv] = []
     for i, node in enumerate(read_list(nodes)):

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
-from math import sqrt
+from math import comb, isqrt, log, sqrt
 from typing import NamedTuple
 
 try:
@@ -116,6 +116,16 @@ class Pair(ABC):
     def precision(self) -> int:
         """Bits that enclosures of the distribution functions lose."""
         return 0
+
+    @property
+    def work(self) -> int:
+        """About the microseconds that the pair takes once, whatever the number of points."""
+        return 0
+
+    @property
+    def evaluations(self) -> int:
+        """How many distribution functions are asked at each point, about."""
+        return 1
 
     @abstractmethod
     def below(self, x: Fraction, grown: Interval, p: int) -> Below:
@@ -246,6 +256,259 @@ class Sampled(Pair):
         return self.base.highest(tail)
 
 
+@dataclass(frozen=True)
+class Revealed(Pair):
+    """A base met with probability `rate`, and one is told whether it was."""
+
+    base: Base
+    rate: Fraction
+
+    def below(self, x: Fraction, grown: Interval, p: int) -> Below:
+        n, d = self.rate.numerator, self.rate.denominator
+        missed = (d - n << p) if x >= 0 else 0
+        first, second = (
+            ((n * low + missed) // d, -(-(n * high + missed) // d))
+            for low, high in self.base.below(x, grown, p)
+        )
+        return first, second
+
+    def highest(self, tail: float) -> float:
+        return self.base.highest(tail)
+
+
+@dataclass(frozen=True)
+class DrawnShifts(Pair):
+    """Of `size` records each is drawn with probability q, and moves a Gaussian by mu.
+
+    P is the mixture of N(j mu, 1) with the weights C(size, j) q^j (1 - q)^(size - j), Q is N(0, 1):
+    L(y) = ln F(e^(mu y)) with the polynomial F(t) of the coefficients weight_j e^(-j² mu² / 2) >
+    0, so that L <= x is t <= F^-1(e^x). Vectors of these lengths are dominated by such a mixture on
+    a line: Choquette-Choo, Ganesh, Steinke, Thakurta 2023 (arXiv 2310.15526).
+    """
+
+    mu_squared: Fraction
+    rate: Fraction
+    size: int
+
+    @property
+    def symmetric(self) -> bool:
+        return False
+
+    @property
+    def precision(self) -> int:
+        return int(1 / self.rate).bit_length()
+
+    @property
+    def evaluations(self) -> int:
+        return self.size + 3
+
+    def below(self, x: Fraction, grown: Interval, p: int) -> Below:
+        weights, coefficients, w = _drawn(self, p)
+        root, inverse = _root_and_inverse(self.mu_squared, w)
+        ends = _inverted(coefficients, (grown[0] << w - p, grown[1] << w - p), w)
+        if ends[1] <= 0:
+            return (0, 0), (0, 0)
+        high = log_bounds(Fraction(ends[1], 1 << w), w)[1]
+        high = (high * inverse[high > 0] >> w) + 1
+        low = -(w << w)
+        if ends[0] > 0:
+            low = log_bounds(Fraction(ends[0], 1 << w), w)[0]
+            low = low * inverse[low < 0] >> w
+        first = [0, 0]
+        for j, weight in enumerate(weights):
+            below = normal_cdf(low - j * root[1] >> w - p, p)[0]
+            above = normal_cdf((high - j * root[0] >> w - p) + 1, p)[1]
+            first[0] += int(weight * below)
+            first[1] -= int(-weight * above // 1)
+        without = normal_cdf(low >> w - p, p)[0], normal_cdf((high >> w - p) + 1, p)[1]
+        return (first[0], min(first[1], 1 << p)), without
+
+    def highest(self, tail: float) -> float:
+        shift = self.size * sqrt(self.mu_squared)
+        return shift * shift / 2 + sqrt(2 * tail) * shift
+
+
+@lru_cache(maxsize=16)
+def _drawn(pair: DrawnShifts, p: int) -> tuple[list[Fraction], list[Interval], int]:
+    """The weights, the coefficients of F, and the precision that these need."""
+    n, q = pair.size, pair.rate
+    weights = [comb(n, j) * q**j * (1 - q) ** (n - j) for j in range(n + 1)]
+    w = p + 64 + 2 * int(pair.highest(p)) + n * int(1 / q).bit_length()
+    found = []
+    for j, weight in enumerate(weights):
+        low, high = exp_bounds(-j * j * pair.mu_squared / 2, w)
+        found.append((int(weight * low), -int(-weight * high // 1)))
+    return weights, found, w
+
+
+def _inverted(coefficients: list[Interval], ends: Interval, w: int) -> Interval:
+    """Enclose the t >= 0 with F(t) in `ends`, all times 2^w; an end at or below zero if none is.
+
+    F is convex and grows: Newton's steps from above stay above. Their limit is then moved either
+    way until signs are certain.
+    """
+
+    def value(t: int, side: int) -> int:
+        total = 0
+        for c in reversed(coefficients):
+            total = c[side] + (total * t >> w) + side
+        return total
+
+    if ends[1] <= coefficients[0][0]:
+        return 0, 0
+    t = 1 << w
+    while value(t, 0) < ends[1]:
+        t <<= 1
+    for _ in range(2 * w):
+        slope = 0
+        for j, c in reversed(list(enumerate(coefficients))[1:]):
+            slope = j * c[1] + (slope * t >> w)
+        step = (value(t, 1) - ends[1] << w) // max(slope, 1)
+        if step <= 1:
+            break
+        t -= step
+    low, high, move = t, t, 1
+    while high and value(high, 0) < ends[1]:
+        high, move = high + move, 2 * move
+    move = 1
+    while low > 0 and value(low, 1) > ends[0]:
+        low, move = low - move, 2 * move
+    return low, high
+
+
+class Lattice(Pair):
+    """A discrete pair: its loss takes the values unit · first, unit · (first + 2), ... ."""
+
+    @property
+    @abstractmethod
+    def unit(self) -> Fraction:
+        """Half the distance between two values of the loss."""
+
+    @abstractmethod
+    def table(self, p: int) -> tuple[int, int, list[Below]]:
+        """`first`, a bound on what lies below it, and P(L <= x), Q(L <= x) at each value."""
+
+    def below(self, x: Fraction, grown: Interval, p: int) -> Below:
+        first, missing, known = _table(self, p)
+        place = (x // self.unit - first) // 2
+        if place < 0:
+            return (0, missing), (0, missing)
+        return known[min(place, len(known) - 1)]
+
+
+@lru_cache(maxsize=64)
+def _table(pair: Lattice, p: int) -> tuple[int, int, list[Below]]:
+    return pair.table(p)
+
+
+def _running(masses: list[Interval], missing: int, p: int) -> list[Interval]:
+    """Enclose the sums of the first masses; up to `missing` may lie below the first or beyond."""
+    low, high, found = 0, missing, []
+    for below, above in masses:
+        low, high = low + below, high + above
+        found.append((min(low, 1 << p), min(high, 1 << p)))
+    found[-1] = (max(found[-1][0], (1 << p) - 2 * missing), 1 << p)
+    return found
+
+
+@dataclass(frozen=True)
+class DiscreteLaplaceShift(Lattice):
+    """Noise of mass (1 - u)/(1 + u) u^|k|, u = e^-rate, shifted by the whole number `shift`.
+
+    Between the two, k = 1 ... shift - 1, L = rate (shift - 2k); beyond an end it stays as there.
+    """
+
+    rate: Fraction
+    shift: int
+
+    @property
+    def unit(self) -> Fraction:
+        return self.rate
+
+    @property
+    def work(self) -> int:
+        return 16 * self.shift
+
+    def table(self, p: int) -> tuple[int, int, list[Below]]:
+        one, n = 1 << p, self.shift
+        powers = [exp_bounds(-self.rate * k, p) for k in range(n + 1)]
+        u = powers[1]
+        ends = (one << p) // (one + u[1]), -(-(one << p) // (one + u[0]))  # 1 / (1 + u)
+        centre = (one - u[1]) * ends[0] >> p, ((one - u[0]) * ends[1] >> p) + 1
+        masses = [(a * centre[0] >> p, (b * centre[1] >> p) + 1) for a, b in powers]
+        masses[0] = ends
+        masses[n] = powers[n][0] * ends[0] >> p, (powers[n][1] * ends[1] >> p) + 1
+        with_it, without = _running(masses[::-1], 0, p), _running(masses, 0, p)
+        return -n, 0, list(zip(with_it, without, strict=True))
+
+    def highest(self, tail: float) -> float:
+        return float(self.rate * self.shift)
+
+
+@dataclass(frozen=True)
+class DiscreteGaussianShift(Lattice):
+    """Noise of mass ∝ e^(-k²/(2s)) against the same shifted by one: L = (1 - 2k)/(2s) at k."""
+
+    squared: Fraction  # s
+
+    @property
+    def unit(self) -> Fraction:
+        return 1 / (2 * self.squared)
+
+    @property
+    def work(self) -> int:
+        return 16 * self._spread(256)
+
+    def _spread(self, p: int) -> int:
+        """A k whose weight is below 2^-(p + 32)."""
+        return isqrt(int(2 * self.squared * (p + 33))) + 2
+
+    def table(self, p: int) -> tuple[int, int, list[Below]]:
+        one, last = 1 << p, self._spread(p)
+        weights = [exp_bounds(-(k * k) / (2 * self.squared), p) for k in range(last + 1)]
+        # beyond `last` weights fall at least as a geometric series of ratio e^(-last / s)
+        ratio = exp_bounds(-last / self.squared, p)[1]
+        rest = -(-weights[last][1] * one // max(one - ratio, 1))
+        total = 2 * sum(w[0] for w in weights) - one, 2 * sum(w[1] for w in weights) - one
+        total = total[0], total[1] + 2 * rest
+        share = [((a << p) // total[1], -(-(b << p) // total[0])) for a, b in weights]
+        missing = -(-(rest << p) // total[0]) + 1
+        places = range(last, -last, -1)
+        with_it = _running([share[abs(k)] for k in places], missing, p)
+        without = _running([share[abs(k - 1)] for k in places], missing, p)
+        return 1 - 2 * last, missing, list(zip(with_it, without, strict=True))
+
+    def highest(self, tail: float) -> float:
+        return float(1 / self.squared) * (sqrt(2 * tail * float(self.squared)) + 1)
+
+
+@dataclass(frozen=True)
+class RandomisedAnswers(Pair):
+    """The true answer with probability `truth`, each of the others alike: L is ±ln(t/o) or 0."""
+
+    truth: Fraction
+    categories: int
+
+    def below(self, x: Fraction, grown: Interval, p: int) -> Below:
+        other = (1 - self.truth) / (self.categories - 1)
+        least, most = sorted((self.truth, other))
+        one = 1 << p
+        ratios = (least / most, Fraction(1), most / least)
+        sure = sum(r * one <= grown[0] for r in ratios) if x else 2
+        maybe = sum(r * one <= grown[1] for r in ratios) if x else 2
+        middle = 1 - least - most
+        first = [Fraction(0), least, least + middle, Fraction(1)]
+        second = [Fraction(0), most, most + middle, Fraction(1)]
+        return (
+            (int(first[sure] * one), -int(-first[maybe] * one // 1)),
+            (int(second[sure] * one), -int(-second[maybe] * one // 1)),
+        )
+
+    def highest(self, tail: float) -> float:
+        other = (1 - self.truth) / (self.categories - 1)
+        return abs(log(self.truth / other))
+
+
 # --- on the lattice ---------------------------------------------------------------------------
 
 
@@ -258,7 +521,7 @@ class Dot(NamedTuple):
     second: Interval
 
 
-class Lattice:
+class Dots:
     """Multiples of a step, with e^x at each; masses are in multiples of 1 / unit."""
 
     def __init__(self, step: Fraction, dense: int, unit: int, p: int) -> None:
@@ -272,12 +535,13 @@ class Lattice:
 
     def dots(self, pair: Pair, tail: int, spend: Callable[[int], None]) -> list[Dot]:
         """The dots between which all but `tail` units of mass lie, one of them zero."""
+        spend(pair.work)
         least = (tail << self.p) // self.unit
 
         def walk(towards: int, done: Callable[[Dot], bool]) -> Iterator[Dot]:
             place = 0
             while True:
-                spend(16 + self.p // 4)
+                spend(pair.evaluations * (64 + self.p * self.p // 256))
                 x, grown = place * self.step, self.grown(place)
                 dot = Dot(place, grown, *pair.below(x, grown, self.p))
                 yield dot

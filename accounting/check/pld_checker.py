@@ -11,7 +11,7 @@ numbers are the same without.
 import sys
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from math import log
+from math import isqrt, log
 from typing import Any, NamedTuple
 
 try:
@@ -27,11 +27,15 @@ MAX_LOSS = 512  # of one step
 MAX_DIGITS = 400
 MAX_LEVELS = 128
 
-Way = Callable[[one_step.Lattice, list[one_step.Dot]], losses.Loss]
+MAX_GROUP = 64
+MAX_LATTICE = 1 << 11  # units over which discrete noise spreads, or by which it is shifted
+
+Pairs = tuple[one_step.Pair, bool]
+Way = Callable[[one_step.Dots, list[one_step.Dot]], losses.Loss]
 
 
 class Grid(NamedTuple):
-    """Where and how finely to compute; see `losses.Plan` and `one_step.Lattice`."""
+    """Where and how finely to compute; see `losses.Plan` and `one_step.Dots`."""
 
     step: Fraction
     dense: int
@@ -50,6 +54,8 @@ class Step(NamedTuple):
 
 # --- which mechanism has which pair -------------------------------------------------------------
 
+_HALF = Fraction(1, 2)
+_DRAWN = "Choquette-Choo, Ganesh, Steinke, Thakurta 2023 (mixtures of Gaussian shifts)"
 _BOTH_ORDERS = ("add-remove-one", "zero-out-one")
 
 
@@ -61,24 +67,151 @@ def _unrepeated(run: checker.Run, place: int) -> tuple[Any, int]:
     return mechanism, times
 
 
-def _pairs(run: checker.Run, mechanism: Any) -> tuple[str, Iterator[tuple[one_step.Pair, bool]]]:
-    """The relation of a mechanism, and the pairs that together dominate it."""
-    kind = mechanism.get("kind") if isinstance(mechanism, dict) else None
-    rate, glued = Fraction(1), False
-    if kind == "poisson-sampled":
-        sens, ratio, rate = checker.poisson_step(run, mechanism)
-    elif kind == "sampled-without-replacement":
-        sens, ratio, rate = checker.fixed_batch_step(run, mechanism)
-        glued = True
+def _root_up(square: Fraction) -> Fraction:
+    """A rational at or above the root: exact for squares, else within 2^-128 relatively."""
+    n, d = square.numerator, square.denominator
+    if isqrt(n) ** 2 == n and isqrt(d) ** 2 == d:
+        return Fraction(isqrt(n), isqrt(d))
+    shift = max(0, 128 - (n * d).bit_length() // 2)
+    return Fraction(isqrt(n * d << 2 * shift) + 1, d << shift)
+
+
+def _base(run: checker.Run, event: Any, size: int) -> tuple[checker.Sens, one_step.Base | None]:
+    """The sensitivity of a step with continuous noise, and its pair; none if it costs nothing."""
+    kind = event.get("kind") if isinstance(event, dict) else None
+    if kind == "laplace":
+        sens, ratio = run.noise(event, "laplace", "scale", "l1")
+        return sens, one_step.LaplaceShift(size * _root_up(ratio)) if ratio else None
+    sens, ratio = run.noise(event, "gaussian", "noise_std", "l2")
+    return sens, one_step.GaussianShift(ratio * size**2) if ratio else None
+
+
+def _discrete(
+    run: checker.Run, mechanism: Any, size: int
+) -> tuple[checker.Sens, list[one_step.Pair]]:
+    """Of integer vectors: a shift shorter than one is none, of two ones each moves by itself."""
+    kind = mechanism["kind"]
+    if kind == "discrete-laplace":
+        sens, ratio = run.noise(mechanism, kind, "scale", "l1")
     else:
-        sens, ratio = run.noise(mechanism, "gaussian", "noise_std", "l2")
+        sens, ratio = run.noise(mechanism, kind, "noise_std", "l2")
+    whole = int(sens.squared * size**2)
+    if whole == 0 or ratio == 0:
+        return sens, []
+    squared = sens.squared / ratio
+    if squared > MAX_LATTICE**2 or whole > MAX_LATTICE**2:
+        raise checker.Undecided(f"expected noise and shift of at most {MAX_LATTICE} units")
+    if kind == "discrete-laplace":
+        rate = checker.read_dyadic(mechanism["scale"])
+        return sens, [one_step.DiscreteLaplaceShift(1 / rate, isqrt(whole))]
+    if whole >= 4:
+        raise checker.CertificateWrong("expected a squared sensitivity below 4 on whole numbers")
+    return sens, [one_step.DiscreteGaussianShift(squared)] * whole
 
-    def found() -> Iterator[tuple[one_step.Pair, bool]]:
-        base = one_step.GaussianShift(ratio)
-        if ratio > 0 and rate > 0:
-            yield (base if rate == 1 else one_step.Sampled(base, rate)), glued
 
-    return sens.adjacency, found()
+def _answers(mechanism: Any) -> list[one_step.Pair]:
+    truth, categories = checker.read_kind(mechanism, "randomised-response", "truth", "categories")
+    share = checker.read_dyadic(truth, Fraction(1))
+    if share in (0, 1):
+        raise checker.CertificateWrong("expected answers that exclude no other, got one that does")
+    even = share * checker.read_count(categories, 2) == 1
+    return [] if even else [one_step.RandomisedAnswers(share, categories)]
+
+
+_LINEAR = {"scaled", "linear-map", "sum", "concatenation", "disjoint", "sum-of-bounded"}
+
+
+def _mixture(
+    run: checker.Run, mechanism: Any, share: Fraction, size: int
+) -> tuple[str, list[Pairs]]:
+    """A constant shift hidden by `share` of the variance, a sampled one by the rest.
+
+    What is drawn is hidden under replace-one if a drawn record is known to move the mean by at
+    most the sampled sensitivity, being one of the vectors of a sum; else the sample is told. Under
+    zero-out it may be a fixed batch, where another record stands for the one that is missing.
+    """
+    names = ("constant", "sampled", "rate", "noise_std")
+    constant, sampled, rate, noise = checker.read_kind(mechanism, "gaussian-mixture", *names)
+    always, drawn = run.sensitivity(constant, "l2"), run.sensitivity(sampled, "l2")
+    checker.require_equal("adjacency", drawn.adjacency, always.adjacency)
+    relation = drawn.adjacency
+    if relation not in (*_BOTH_ORDERS, "replace-one"):
+        raise checker.CertificateWrong(f"expected a relation of records instead got {relation}")
+    if relation == "replace-one":
+        run.assumptions.add(checker.HIDDEN)
+    else:
+        checker.require_poisson(run, drawn)
+    q = min(size * checker.read_dyadic(rate, Fraction(1)), Fraction(1))
+    variance = (checker.read_dyadic(noise) / size) ** 2
+    moved = drawn.squared * (4 if relation == "zero-out-one" else 1) if q else Fraction(0)
+    if variance == 0 and (always.squared or moved):
+        raise checker.CertificateWrong("expected noise_std > 0 instead got 0: no finite cost")
+    found: list[Pairs] = []
+    if always.squared:
+        part = share if moved else Fraction(1)
+        found.append((one_step.GaussianShift(always.squared / (part * variance)), False))
+    if moved:
+        part = 1 - share if always.squared else Fraction(1)
+        base = one_step.GaussianShift(moved / (part * variance))
+        hidden = relation != "replace-one" or drawn.rules <= _LINEAR
+        if q == 1:
+            found.append((base, False))
+        elif hidden:
+            found.append((one_step.Sampled(base, q), relation != "add-remove-one"))
+        else:
+            found.append((one_step.Revealed(base, q), False))
+    return relation, found
+
+
+def _pairs(run: checker.Run, mechanism: Any, share: Fraction, size: int) -> tuple[str, list[Pairs]]:
+    """The relation of a mechanism, and the pairs that dominate it for groups of `size` records.
+
+    All of a group are there or all are not, or all are replaced. Noise then meets up to `size`
+    times the shift. A Poisson sample draws a binomial number of them; of a fixed batch some are
+    drawn with probability at most `size` times the share, and then count as all drawn.
+    """
+    kind = mechanism.get("kind") if isinstance(mechanism, dict) else None
+    if kind == "randomised-response":
+        return "replace-one", [(pair, False) for pair in _answers(mechanism)] * size
+    if kind in ("discrete-laplace", "discrete-gaussian"):
+        sens, lattices = _discrete(run, mechanism, size)
+        return sens.adjacency, [(pair, False) for pair in lattices]
+    if kind == "gaussian-mixture":
+        return _mixture(run, mechanism, share, size)
+    if kind == "poisson-sampled":
+        event, rate = checker.poisson_rate(mechanism)
+        sens, base = _base(run, event, 1)
+        checker.require_poisson(run, sens)
+        if base and 0 < rate < 1 and size > 1:
+            return sens.adjacency, [(_drawn(run, base, rate, size), False)]
+    elif kind == "sampled-without-replacement":
+        event, rate = checker.fixed_batch_share(mechanism)
+        sens, base = _base(run, event, size)
+        checker.require_fixed_batch(run, sens)
+        rate = min(rate * size, Fraction(1))
+    else:
+        rate, (sens, base) = Fraction(1), _base(run, mechanism, size)
+    if base is None or rate == 0:
+        return sens.adjacency, []
+    if rate == 1:
+        return sens.adjacency, [(_longer(base, size if kind == "poisson-sampled" else 1), False)]
+    return sens.adjacency, [(one_step.Sampled(base, rate), kind != "poisson-sampled")]
+
+
+def _longer(base: one_step.Base, size: int) -> one_step.Base:
+    if isinstance(base, one_step.GaussianShift):
+        return one_step.GaussianShift(base.mu_squared * size**2)
+    assert isinstance(base, one_step.LaplaceShift)
+    return one_step.LaplaceShift(base.epsilon * size)
+
+
+def _drawn(run: checker.Run, base: one_step.Base, rate: Fraction, size: int) -> one_step.Pair:
+    """A Poisson sample of a group: any of it with probability 1 - (1 - q)^size, then all of it;
+    of Gaussian noise exactly as many as are drawn."""
+    if isinstance(base, one_step.GaussianShift):
+        run.axioms.add(_DRAWN)
+        return one_step.DrawnShifts(base.mu_squared, rate, size)
+    return one_step.Sampled(_longer(base, size), 1 - (1 - rate) ** size)
 
 
 # --- composition --------------------------------------------------------------------------------
@@ -109,22 +242,22 @@ def compositions(
     p, unit = _bits(steps, grid), 10**grid.digits
     total = sum(step.times for step in steps)
     tail = grid.plan.cut // total
-    lattices: list[one_step.Lattice] = []
+    lattices: list[one_step.Dots] = []
     power = 0
     for level in range(max(step.level for step in steps) + 1):
         power += grid.plan.doublings[level] if level < len(grid.plan.doublings) else 0
-        lattices.append(one_step.Lattice(grid.step * 2**power, grid.dense, unit, p))
+        lattices.append(one_step.Dots(grid.step * 2**power, grid.dense, unit, p))
     dots = [lattices[step.level].dots(step.pair, tail, spend) for step in steps]
     orders = any(not (step.pair.symmetric or step.glued) for step in steps)
 
     def exp_step(power: int) -> losses.Interval:
         return checker.exp_bounds(grid.step * 2**power, 96 + 7 * grid.digits // 2)
 
-    ways: list[Way] = [one_step.Lattice.removed, one_step.Lattice.added]
+    ways: list[Way] = [one_step.Dots.removed, one_step.Dots.added]
     for way in ways if orders else ways[:1]:
         entering = []
         for step, points in zip(steps, dots, strict=True):
-            made = one_step.Lattice.glued if step.glued else way
+            made = one_step.Dots.glued if step.glued else way
             entering.append((step.level, made(lattices[step.level], points), step.times))
         width = 96 + 7 * grid.digits // 2
         found, power = losses.composed(entering, grid.plan, exp_step, width, spend)
@@ -165,7 +298,17 @@ def _grid(step: Any, doublings: Any, dense: Any, digits: Any, cut: Any) -> Grid:
     return grid
 
 
-def _proved(run: checker.Run, parts: Any, grid: Grid, delta: Any, epsilon: Any) -> checker.Priv:
+def _proved(
+    run: checker.Run, parts: Any, shares: Any, group: Any, grid: Grid, delta: Any, epsilon: Any
+) -> checker.Priv:
+    split = {
+        place: checker.read_above(share, 0)
+        for place, share in map(checker.read_pair, checker.read_list(shares))
+    }
+    if any(share >= 1 for share in split.values()):
+        raise checker.CertificateWrong("expected shares of the noise in (0, 1)")
+    if checker.read_count(group) > MAX_GROUP:
+        raise checker.Undecided(f"expected groups of at most {MAX_GROUP} records, got {group}")
     exposure: dict[int, int] = {}
     relations: set[str] = set()
     steps: dict[tuple[one_step.Pair, bool, int], int] = {}
@@ -173,7 +316,7 @@ def _proved(run: checker.Run, parts: Any, grid: Grid, delta: Any, epsilon: Any) 
     for part in checker.read_list(parts):
         place, often, level = checker.read_triple(part)
         mechanism, times = _unrepeated(run, place)
-        relation, pairs = _pairs(run, mechanism)
+        relation, pairs = _pairs(run, mechanism, split.get(place, _HALF), group)
         relations.add(relation)
         exposure[place] = exposure.get(place, 0) + checker.read_count(often)
         if checker.read_count(level, 0) > MAX_LEVELS:
@@ -195,12 +338,14 @@ def _proved(run: checker.Run, parts: Any, grid: Grid, delta: Any, epsilon: Any) 
     if listed:
         for total, step in compositions(listed, relation, grid, run.spend):
             checker.require_least("delta", d, delta_upper(total, step, e, grid.plan.unit))
-    return checker.Priv(exposure, relation, 1, "approx-dp", (d, e))
+    return checker.Priv(exposure, relation, group, "approx-dp", (d, e))
 
 
 def privacy_loss(
     run: checker.Run,
     parts: Any,
+    shares: Any,
+    group: Any,
     step: Any,
     doublings: Any,
     dense: Any,
@@ -209,8 +354,13 @@ def privacy_loss(
     delta: Any,
     epsilon: Any,
 ) -> checker.Priv:
-    """(epsilon, delta) of `parts` composed: triples of a mechanism, how often, and its level."""
-    return _proved(run, parts, _grid(step, doublings, dense, digits, cut), delta, epsilon)
+    """(epsilon, delta) of `parts` composed: triples of a mechanism, how often, and its level.
+
+    `shares` are pairs of a mixture step and the share of its variance that hides the constant part.
+    """
+    return _proved(
+        run, parts, shares, group, _grid(step, doublings, dense, digits, cut), delta, epsilon
+    )
 
 
 def loss_distribution(
@@ -227,7 +377,7 @@ def loss_distribution(
     tiny = checker.read_delta(delta) * 10**digits / 10**9
     triples = [[*checker.read_pair(part), 0] for part in checker.read_list(parts)]
     grid = Grid(width / 2, 2 * far, digits, losses.Plan((), 10**digits, int(tiny)))
-    return _proved(run, triples, grid, delta, epsilon)
+    return _proved(run, triples, [], 1, grid, delta, epsilon)
 
 
 RULES: checker.Rules = {
@@ -238,7 +388,18 @@ RULES: checker.Rules = {
     ),
     "privacy-loss": (
         privacy_loss,
-        ("parts", "step", "doublings", "dense", "digits", "cut", "delta", "epsilon"),
+        (
+            "parts",
+            "shares",
+            "group",
+            "step",
+            "doublings",
+            "dense",
+            "digits",
+            "cut",
+            "delta",
+            "epsilon",
+        ),
         0,
     ),
 }

@@ -52,7 +52,14 @@ from .pairs import (
 from .revealed_sample import revealed
 from .saddle import epsilon_by_moments
 
-__all__ = ["NoDominatingPair", "Unprotected", "orders_of", "pairs_of"]
+__all__ = [
+    "NoDominatingPair",
+    "Unprotected",
+    "mixture_pairs",
+    "mixture_share",
+    "orders_of",
+    "pairs_of",
+]
 
 _SHARES = (
     *(Fraction(odd, 2**k) for k in range(14, 1, -1) for odd in (2, 3)),
@@ -198,6 +205,25 @@ def _sampled(
 def _mixture(
     mechanism: GaussianMixtureStep, adjacency: Adjacency, order: Order, times: int
 ) -> Iterator[DominatingPair]:
+    yield from mixture_pairs(
+        mechanism, adjacency, order, mixture_share(mechanism, adjacency, order, times)
+    )
+
+
+def mixture_share(
+    mechanism: GaussianMixtureStep, adjacency: Adjacency, order: Order, times: int
+) -> Fraction:
+    """Return the share of the noise that should hide the constant shift; any in (0, 1) is valid."""
+    constant, sampled, order = _shifts(mechanism, adjacency, order)
+    if not (constant and sampled):
+        return Fraction(1, 2)
+    hidden = order if mechanism.hides_sample else None
+    return _split(constant, sampled, Fraction(mechanism.rate), hidden, 1 << times.bit_length())
+
+
+def mixture_pairs(
+    mechanism: GaussianMixtureStep, adjacency: Adjacency, order: Order, share: Fraction
+) -> Iterator[DominatingPair]:
     """Split the noise: one share hides the constant shift, the other the sampled one.
 
     c + r_J + N(0, σ²) is a function of c + N(0, tσ²) and r_J + N(0, (1-t)σ²), so composing the two
@@ -206,27 +232,31 @@ def _mixture(
     stand where the record's would, twice as far apart. Where it is not known what a drawn record
     brings (`hides_sample`), the sample is told: H_γ is jointly convex.
     """
+    constant, sampled, order = _shifts(mechanism, adjacency, order)
+    if sampled:
+        base = GaussianShift(sampled / (1 - share) if constant else sampled)
+        yield _met(base, Fraction(mechanism.rate), order if mechanism.hides_sample else None)
+    if constant:
+        yield GaussianShift(constant / share if sampled else constant)
+
+
+def _shifts(
+    mechanism: GaussianMixtureStep, adjacency: Adjacency, order: Order
+) -> tuple[Fraction, Fraction, Order]:
+    """Return the squared shifts in units of the noise, constant and sampled, and their order."""
     constant, sampled = mechanism.constant.squared, mechanism.sampled.squared
-    rate = Fraction(mechanism.rate)
-    if constant == 0 and (sampled == 0 or rate == 0):
-        return
+    if mechanism.rate == 0:
+        sampled = Fraction(0)
+    if constant == 0 and sampled == 0:
+        return Fraction(0), Fraction(0), order
     if mechanism.noise_std == 0:
         raise Unprotected("GaussianMixtureStep without noise")
     variance = Fraction(mechanism.noise_std) ** 2
-    constant, sampled = constant / variance, sampled / variance
     if adjacency is Adjacency.ZERO_OUT_ONE:
         sampled *= 4
     if adjacency is not Adjacency.ADD_REMOVE_ONE:
         order = Order.GLUED
-    share = Fraction(1)
-    if sampled and rate:
-        if constant:
-            hidden = order if mechanism.hides_sample else None
-            share = _split(constant, sampled, rate, hidden, 1 << times.bit_length())
-        base = GaussianShift(sampled / (1 - share) if constant else sampled)
-        yield _met(base, rate, order if mechanism.hides_sample else None)
-    if constant:
-        yield GaussianShift(constant / share)
+    return constant / variance, sampled / variance, order
 
 
 def _met(base: GaussianShift, rate: Fraction, order: Order | None) -> DominatingPair:

@@ -155,13 +155,19 @@ def _parameter_to_json(value: Parameter, places: dict[str, int]) -> Json:
             return rational(value)
         case tuple():
             return [
-                item if isinstance(item, int) else [_place(item[0], places), *item[1:]]
+                item
+                if isinstance(item, int)
+                else [_place(item[0], places), *map(_number_to_json, item[1:])]
                 for item in value
             ]
         case int() | str():
             return value
         case _:
             return _place(value, places)
+
+
+def _number_to_json(value: int | Fraction) -> Json:
+    return value if isinstance(value, int) else rational(value)
 
 
 def _node_to_json(step: Priv, numbers: dict[int, int], places: dict[str, int]) -> Json:

@@ -30,7 +30,13 @@ __all__ = [
 PrivacyNotion = Gdp | Zcdp | Rdp | ApproxDp
 
 Parameter = (
-    Mechanism | Fraction | int | str | tuple[int, ...] | tuple[tuple[Mechanism, int, int], ...]
+    Mechanism
+    | Fraction
+    | int
+    | str
+    | tuple[int, ...]
+    | tuple[tuple[Mechanism, int, int], ...]
+    | tuple[tuple[Mechanism, Fraction], ...]
 )
 """What a rule was given besides its premises."""
 

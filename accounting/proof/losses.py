@@ -10,22 +10,46 @@ levels, but tails may be cut a little differently, for which `MARGIN` leaves roo
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
-from math import ceil, exp, expm1, floor, inf, log, log2, log10, nextafter, sqrt
+from math import ceil, comb, exp, expm1, floor, inf, log, log2, log10, nextafter, sqrt
 
-from flint import arb, fmpz_poly
+from flint import arb, arb_poly, ctx, fmpz_poly
 
 from ...mechanisms.adjacency import Adjacency
-from ...mechanisms.events import Mechanism, Repeated
+from ...mechanisms.events import (
+    GaussianMixtureStep,
+    GaussianStep,
+    Mechanism,
+    PoissonSampled,
+    Repeated,
+)
 from ..numbers.enclosure import ball_of, precision
-from ..pld.from_mechanisms import orders_of, pairs_of
-from ..pld.pairs import DominatingPair, GaussianShift
+from ..pld.from_mechanisms import mixture_pairs, mixture_share, orders_of, pairs_of
+from ..pld.pairs import (
+    DiscreteGaussianShift,
+    DiscreteLaplaceShift,
+    DominatingPair,
+    GaussianShift,
+    LaplaceShift,
+    Order,
+    RandomisedAnswers,
+)
 from ..pld.profiles import tails_of
+from ..renyi.amplification import grouped
 
-__all__ = ["MARGIN", "LossGrid", "TooFine", "delta_upper", "epsilon_upper", "suggested"]
+__all__ = [
+    "MARGIN",
+    "Composed",
+    "DrawnShifts",
+    "LossGrid",
+    "TooFine",
+    "delta_upper",
+    "epsilon_upper",
+    "suggested",
+]
 
 MARGIN = Fraction(1, 10_000)
 """The part of δ that is left free, for tails that the checker cuts differently."""
@@ -38,7 +62,11 @@ _MOST_LOSS = 384
 _STEPS_PER_DEVIATION = 16
 _DENSE = 40
 _DENSE_OF_MANY = 24
-_MANY = 100
+_MANY = 10
+_CHEAP = 6000
+"""Points of a lattice that take no time to speak of."""
+_FINEST = 1 / 32
+_DEAR = 85_000
 
 
 class TooFine(ArithmeticError):
@@ -68,7 +96,61 @@ class LossGrid:
 Parts = tuple[tuple[Mechanism, int, int], ...]
 """Mechanisms, how often each occurs, and the level at which it enters."""
 
-_Entering = tuple[tuple[DominatingPair, int, int], ...]
+
+@dataclass(frozen=True, slots=True)
+class DrawnShifts:
+    """The Gaussian shift of as many records of a group as a Poisson sample draws.
+
+    (Σ_j C(n, j) q^j (1 - q)^(n - j) N(jμ, 1), N(0, 1)), or the same in the other order. Source:
+    Choquette-Choo, Ganesh, Steinke, Thakurta 2023 (arXiv 2310.15526).
+    """
+
+    mu_squared: Fraction
+    rate: Fraction
+    size: int
+    order: Order
+
+
+_Pair = DominatingPair | DrawnShifts
+_Entering = tuple[tuple[_Pair, int, int], ...]
+
+
+def _tails(pair: _Pair, x: arb) -> tuple[arb, arb]:
+    """Return balls that contain P(L > x) and Q(L > x)."""
+    return _drawn(pair, x) if isinstance(pair, DrawnShifts) else tails_of(pair, x)
+
+
+def _drawn(pair: DrawnShifts, x: arb) -> tuple[arb, arb]:
+    n, q, mu_squared = pair.size, ball_of(pair.rate), ball_of(pair.mu_squared)
+    first = pair.order is Order.MIXTURE_FIRST
+    weights = [comb(n, j) * q**j * (1 - q) ** (n - j) for j in range(n + 1)]
+    shape = arb_poly([w * (-(j**2) * mu_squared / 2).exp() for j, w in enumerate(weights)])
+    grown = (x if first else -x).exp()
+    if not grown > weights[0]:
+        return (arb(1), arb(1)) if first else (arb(0), arb(0))
+    mu, root = mu_squared.sqrt(), arb(2).sqrt()
+    y = _inverted(shape, grown).log() / mu
+    above = [((y - j * mu) / root).erfc() / 2 for j in range(n + 1)]
+    with_it = sum((w * a for w, a in zip(weights, above, strict=True)), arb(0))
+    return (with_it, above[0]) if first else (1 - above[0], 1 - with_it)
+
+
+def _inverted(shape: arb_poly, value: arb) -> arb:
+    """Return a ball around the t > 0 at which a polynomial that is convex and grows has `value`."""
+    slope, t = shape.derivative(), arb(1)
+    while not shape(t) > value:
+        t *= 2
+    for _ in range(500):
+        step = ((shape(t) - value) / slope(t)).mid()
+        t = (t - step).mid()
+        if abs(step) < t * arb(2) ** (12 - ctx.prec):
+            break
+    radius = t * arb(2) ** (16 - ctx.prec)
+    while not (shape(t - radius) < value and shape(t + radius) > value):
+        radius *= 4
+        if radius > t:
+            raise ArithmeticError(f"Expected {value} apart from the least value.")
+    return arb(t, radius)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,13 +217,13 @@ _Dot = tuple[int, arb, arb]
 """A place, and P(L > x) and Q(L > x) there."""
 
 
-def _dots(pair: DominatingPair, step: Fraction, grid: LossGrid, tail: arb) -> list[_Dot]:
+def _dots(pair: _Pair, step: Fraction, grid: LossGrid, tail: arb) -> list[_Dot]:
     """Return dots between which the loss lies under both laws, but for `tail`."""
 
     def walk(towards: int, done: Callable[[_Dot], bool]) -> Iterator[_Dot]:
         place = 0
         while True:
-            dot = (place, *tails_of(pair, ball_of(place * step)))
+            dot = (place, *_tails(pair, ball_of(place * step)))
             yield dot
             if place and done(dot):
                 return
@@ -154,7 +236,7 @@ def _dots(pair: DominatingPair, step: Fraction, grid: LossGrid, tail: arb) -> li
     return [*down[:0:-1], *up]
 
 
-def _one(pair: DominatingPair, step: Fraction, grid: LossGrid, tail: int) -> _Losses:
+def _one(pair: _Pair, step: Fraction, grid: LossGrid, tail: int) -> _Losses:
     """Return one step's losses: the profile, linear in e^x between dots and exact on them."""
     bits = ceil(grid.digits * log2(10)) + 96 + 2 * step.denominator.bit_length()
     with precision(64):
@@ -175,10 +257,10 @@ def _one(pair: DominatingPair, step: Fraction, grid: LossGrid, tail: int) -> _Lo
         return _Losses(first, fmpz_poly(masses), max(0, _up(deltas[-1] * unit)))
 
 
-def _top(pair: DominatingPair, tail: float) -> float:
+def _top(pair: _Pair, tail: float) -> float:
     """Return a loss beyond which little mass lies; only the precision depends on it."""
-    top = 1.0
-    while tails_of(pair, arb(top))[0] > tail:
+    top = 2.0**-20
+    while _tails(pair, arb(top))[0] > tail:
         top *= 1.5
         if top > _MOST_LOSS:
             raise TooFine(f"Expected losses up to {_MOST_LOSS} in one step.")
@@ -213,30 +295,78 @@ def _composed(entering: _Entering, grid: LossGrid) -> tuple[_Losses, Fraction]:
         level += 1
 
 
-def _orders(parts: Parts, adjacency: Adjacency) -> list[_Entering]:
-    """Return the pairs of all parts for each order of the data sets; Gaussian shifts are summed."""
-    found: list[_Entering] = []
-    for order in orders_of(adjacency):
-        counts: dict[tuple[DominatingPair, int], int] = {}
-        mu_squared, last = Fraction(0), 0
-        for mechanism, times, level in parts:
-            for pair, n in pairs_of({mechanism: times}, adjacency, order).items():
-                if isinstance(pair, GaussianShift):
-                    mu_squared, last = mu_squared + n * pair.mu_squared, max(last, level)
-                else:
-                    counts[pair, level] = counts.get((pair, level), 0) + n
-        entering = tuple((pair, n, level) for (pair, level), n in counts.items())
-        if mu_squared:
-            entering += ((GaussianShift(mu_squared), 1, last),)
-        if entering and entering not in found:
-            found.append(entering)
-    return found
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """What is composed: mechanisms and their levels, shares of mixture steps, and group size."""
+
+    parts: Parts
+    adjacency: Adjacency
+    shares: tuple[tuple[Mechanism, Fraction], ...] = ()
+    group: int = 1
+
+    @property
+    def draws_shifts(self) -> bool:
+        """Whether a group's number of drawn records is priced by its distribution."""
+        return any(isinstance(pair, DrawnShifts) for pair, _, _ in self.orders()[0])
+
+    def orders(self) -> list[_Entering]:
+        """Return all pairs for each order of the data sets; Gaussian shifts are summed."""
+        found: list[_Entering] = []
+        shares = dict(self.shares)
+        for order in orders_of(self.adjacency):
+            counts: dict[tuple[_Pair, int], int] = {}
+            mu_squared, last = Fraction(0), 0
+            for mechanism, times, level in self.parts:
+                share = shares.get(mechanism)
+                for pair, n in pairs_in(mechanism, times, self.adjacency, order, self.group, share):
+                    if isinstance(pair, GaussianShift):
+                        mu_squared, last = mu_squared + n * pair.mu_squared, max(last, level)
+                    else:
+                        counts[pair, level] = counts.get((pair, level), 0) + n
+            entering = tuple((pair, n, level) for (pair, level), n in counts.items())
+            if mu_squared:
+                entering += ((GaussianShift(mu_squared), 1, last),)
+            if entering and entering not in found:
+                found.append(entering)
+        return found
 
 
-def delta_upper(parts: Parts, adjacency: Adjacency, grid: LossGrid, epsilon: Fraction) -> Fraction:
+def pairs_in(
+    mechanism: Mechanism,
+    times: int,
+    adjacency: Adjacency,
+    order: Order,
+    group: int,
+    share: Fraction | None,
+) -> Iterator[tuple[_Pair, int]]:
+    """Yield the pairs of a mechanism for groups of `group` records, each with how often it is."""
+    while isinstance(mechanism, Repeated):
+        times, mechanism = times * mechanism.times, mechanism.event
+    if (
+        isinstance(mechanism, PoissonSampled)
+        and isinstance(mechanism.event, GaussianStep)
+        and group > 1
+        and 0 < mechanism.rate < 1
+        and mechanism.event.sensitivity.squared
+        and mechanism.event.noise_std
+    ):
+        squared = mechanism.event.sensitivity.squared / Fraction(mechanism.event.noise_std) ** 2
+        yield DrawnShifts(squared, Fraction(mechanism.rate), group, order), times
+        return
+    larger = mechanism if group == 1 else grouped(mechanism, group)
+    while isinstance(larger, Repeated):
+        times, larger = times * larger.times, larger.event
+    if share is not None and isinstance(larger, GaussianMixtureStep):
+        for pair in mixture_pairs(larger, adjacency, order, share):
+            yield pair, times
+    else:
+        yield from pairs_of({larger: times}, adjacency, order).items()
+
+
+def delta_upper(composed: Composed, grid: LossGrid, epsilon: Fraction) -> Fraction:
     """Return an upper bound on the δ at ε of all parts composed."""
     worst = Fraction(0)
-    for entering in _orders(parts, adjacency):
+    for entering in composed.orders():
         losses, step = _composed(entering, grid)
         with precision(64 + 4 * grid.digits):
             e, shrink = ball_of(epsilon), (-ball_of(step)).exp()
@@ -251,13 +381,13 @@ def delta_upper(parts: Parts, adjacency: Adjacency, grid: LossGrid, epsilon: Fra
     return worst
 
 
-def epsilon_upper(parts: Parts, adjacency: Adjacency, grid: LossGrid, delta: Fraction) -> Fraction:
+def epsilon_upper(composed: Composed, grid: LossGrid, delta: Fraction) -> Fraction:
     """Return a binary64 at which `delta_upper` is at most δ, less the margin; about the least.
 
     Raises `TooFine` if more than δ is lost beyond the grid.
     """
     greatest = 0.0
-    for entering in _orders(parts, adjacency):
+    for entering in composed.orders():
         losses, step = _composed(entering, grid)
         scale = delta * (1 - MARGIN) * 10**grid.digits
         n, d = scale.numerator, scale.denominator
@@ -282,59 +412,123 @@ def epsilon_upper(parts: Parts, adjacency: Adjacency, grid: LossGrid, delta: Fra
 # --- the choice of a grid ---------------------------------------------------------------------
 
 
-def _deviation(pair: DominatingPair) -> float:
+def _deviation(pair: _Pair) -> float:
     """Return about the root mean square of the loss, losses beyond 4 counted as 4."""
     total = 0.0
     with precision(96):
-        ends = [2.0**k for k in range(-30, 3)]
+        ends = [4.0**k for k in range(-32, 2)]
         outside = []
         for x in ends:
             try:
-                outside.append(float(tails_of(pair, arb(x))[0] + 1 - tails_of(pair, arb(-x))[0]))
+                outside.append(float(_tails(pair, arb(x))[0] + 1 - _tails(pair, arb(-x))[0]))
             except ArithmeticError:
                 outside.append(outside[-1] if outside else 1.0)
         for a, beyond, further in zip(ends, outside, [*outside[1:], 0.0], strict=True):
-            total += 2 * a * a * max(beyond - further, 0.0)
+            total += 4 * a * a * max(beyond - further, 0.0)
     return sqrt(total)
 
 
 def suggested(
-    counts: Mapping[Mechanism, int], adjacency: Adjacency, delta: Fraction, *, fineness: float = 1.0
-) -> tuple[Parts, LossGrid]:
-    """Return mechanisms with their levels, and a grid for them.
+    counts: Mapping[Mechanism, int],
+    adjacency: Adjacency,
+    delta: Fraction,
+    *,
+    group: int = 1,
+    fineness: float = 1.0,
+) -> tuple[Composed, LossGrid]:
+    """Return what is composed, with levels and shares, and a grid for it.
 
     A lattice of step h adds a variance of about h²/6 to every loss on it. The step doubles every
     third level, where deviations have grown by √8, so that the variance added falls by a half from
-    each doubling to the next.
+    each doubling to the next. Losses that lie on one lattice anyway stay there.
     """
+    shares = {m: mixture_share(one, adjacency, _FIRST, n) for m, one, n in _mixtures(counts)}
     deviations: dict[Mechanism, float] = {}
     steps = Counter[Mechanism]()
     variance, number = 0.0, 0
+    units: set[Fraction | None] = set()
+    shifts: set[Fraction] = set()
+    highest, tail = 0.0, float(delta) * 1e-6 / sum(counts.values())
     for mechanism, times in counts.items():
-        own = 0.0
+        own, often = 0.0, 1
         for order in orders_of(adjacency):
-            for pair, n in pairs_of({mechanism: 1}, adjacency, order).items():
-                own = max(own, _deviation(pair) * sqrt(n / _repeats(mechanism)))
+            share = shares.get(mechanism)
+            for pair, n in pairs_in(mechanism, 1, adjacency, order, group, share):
+                own, often = max(own, _deviation(pair)), max(often, n)
+                units.add(_unit(pair))
+                if not isinstance(pair, GaussianShift):
+                    with precision(64):
+                        highest = max(highest, _top(pair, tail))
+                if isinstance(pair, LaplaceShift):
+                    shifts.add(pair.epsilon)
         deviations[mechanism] = own
-        steps[mechanism] = times * _repeats(mechanism)
+        steps[mechanism] = times * often
         variance += steps[mechanism] * own * own
         number += steps[mechanism]
     common = sqrt(variance / number)
-    width = common * fineness / _STEPS_PER_DEVIATION
     parts = []
     for mechanism, times in counts.items():
-        wide = max(deviations[mechanism] / common, 1.0)
+        wide = max(deviations[mechanism] / common, 1.0) if common else 1.0
         entry = min(3 * int(log2(wide)), 3 * int(log2(number) / 2))
         parts.append((mechanism, times, entry))
     levels = number.bit_length() + max(entry for _, _, entry in parts)
     digits = ceil(log10(number) - log(delta) / log(10)) + 12
-    return tuple(parts), LossGrid(
-        step=_lattice_step(width),
+    spread = 2 * highest + 12 * common * sqrt(number) / 2 ** (levels // 3)
+    width = max(common / _STEPS_PER_DEVIATION, spread / _DEAR)
+    # short lists of points are made finer as long as that costs little
+    fineness *= min(1.0, max(spread / width / _CHEAP, _FINEST))
+    step = _lattice_step(width * fineness)
+    if len(shifts) == 1:  # atoms of Laplace noise stay on the lattice while it is fine
+        (shift,) = shifts
+        step = shift / (16 * ceil(shift / step / 16))
+    grid = LossGrid(
+        step=step,
         doublings=tuple(int(k > 0 and k % 3 == 0) for k in range(levels)),
-        dense=ceil((_DENSE if len(counts) < _MANY else _DENSE_OF_MANY) / sqrt(fineness)),
+        dense=_dense(len(counts), fineness),
         digits=digits,
         cut=int(Fraction(_CUT) * delta * 10**digits),
     )
+    composed = Composed(tuple(parts), adjacency, tuple(shares.items()), group)
+    (unit, *others) = units
+    if unit and not others and number * deviations[parts[0][0]] / float(unit) < _CELLS:
+        composed = replace(composed, parts=tuple((m, n, 0) for m, n, _ in parts))
+        grid = replace(grid, step=unit, doublings=(), dense=1 << 12)
+    return composed, grid
+
+
+_FIRST = Order.MIXTURE_FIRST
+
+
+def _dense(kinds: int, fineness: float) -> int:
+    if kinds < _MANY:
+        return max(8, ceil(_DENSE / fineness))
+    return max(8, ceil(_DENSE_OF_MANY / sqrt(fineness)))
+
+
+def _mixtures(
+    counts: Mapping[Mechanism, int],
+) -> Iterator[tuple[Mechanism, GaussianMixtureStep, int]]:
+    for mechanism, times in counts.items():
+        one = mechanism
+        while isinstance(one, Repeated):
+            times, one = times * one.times, one.event
+        if isinstance(one, GaussianMixtureStep):
+            yield mechanism, one, times
+
+
+def _unit(pair: _Pair) -> Fraction | None:
+    """Return a lattice on which a loss lies, or a hair below; None if it has a density."""
+    match pair:
+        case DiscreteLaplaceShift(rate=rate):
+            return rate
+        case DiscreteGaussianShift(sigma_squared=squared):
+            return 1 / (2 * squared)
+        case RandomisedAnswers(truth=truth, other=other):
+            with precision(256):
+                gain = abs((ball_of(truth) / ball_of(other)).log()).upper()
+                return Fraction(_up(gain * arb(2) ** 192), 1 << 192)
+        case _:
+            return None
 
 
 def _lattice_step(width: float) -> Fraction:
@@ -342,7 +536,3 @@ def _lattice_step(width: float) -> Fraction:
     return Fraction(round(width * 2.0 ** (24 - floor(log2(width))))) * Fraction(2) ** (
         floor(log2(width)) - 24
     )
-
-
-def _repeats(mechanism: Mechanism) -> int:
-    return mechanism.times * _repeats(mechanism.event) if isinstance(mechanism, Repeated) else 1

@@ -21,13 +21,14 @@ from ...mechanisms.events import (
     Repeated,
     SampledWithoutReplacement,
 )
+from ..composition import UnpricedMechanism
 from ..conversions import epsilon_from_rdp, epsilon_from_zcdp_by_orders
 from ..gaussian.exact import epsilon_from_delta
 from ..numbers.enclosure import Enclosure, Undecided
 from ..numbers.notions import Gdp, Rdp, Zcdp
 from ..pld.from_mechanisms import NoDominatingPair
 from .judgement import Exposure, Priv, RuleViolation, written
-from .losses import LossGrid, Parts, TooFine, epsilon_upper, suggested
+from .losses import Composed, LossGrid, TooFine, epsilon_upper, suggested
 from .rules import conversion, privacy, sampling
 from .rules.loss_distribution import loss_conditions, privacy_loss
 
@@ -98,37 +99,38 @@ class Search:
 
     def tightest(self) -> Priv:
         """Return a derivation by loss distributions where they help, else the best other one."""
-        if self._group != 1 or all(isinstance(m, GaussianStep) for m in self._leaves):
+        if all(isinstance(m, GaussianStep) for m in self._leaves):
             return self.best()
         try:
             parts = [self._by_losses(exposure) for exposure in self._exposures]
-        except (RuleViolation, NoDominatingPair, Undecided, TooFine):
+        except (RuleViolation, NoDominatingPair, UnpricedMechanism, Undecided, TooFine):
             return self.best()
         return privacy.events(self._events, parts)
 
     def _by_losses(self, exposure: Exposure) -> Priv:
         counts = {self._mechanisms[text]: n for text, n in sorted(exposure.counts)}
-        adjacency, _ = loss_conditions(next(iter(counts)))
-        for mechanism in counts:
-            loss_conditions(mechanism)
-        best: tuple[Fraction, Parts, LossGrid] | None = None
+        relations = [loss_conditions(mechanism)[0] for mechanism in counts]
+        adjacency = relations[0]
+        best: tuple[Fraction, Composed, LossGrid] | None = None
         for fineness in _FINENESS:
-            parts, grid = suggested(counts, adjacency, self._delta, fineness=fineness)
+            composed, grid = suggested(
+                counts, adjacency, self._delta, group=self._group, fineness=fineness
+            )
             if best is not None and fineness > 1:
                 continue
             try:
-                epsilon = epsilon_upper(parts, adjacency, grid, self._delta)
+                epsilon = epsilon_upper(composed, grid, self._delta)
             except TooFine:
                 continue
             gained = best is None or epsilon < best[0] * (1 - _GAIN)
             if best is None or epsilon < best[0]:
-                best = epsilon, parts, grid
-            if not gained or len(grid.doublings) > _SHORT:
+                best = epsilon, composed, grid
+            if not gained or not grid.doublings or len(grid.doublings) > _SHORT:
                 break
         if best is None:
             raise TooFine("Expected losses that fit on a grid.")
-        epsilon, parts, grid = best
-        return privacy_loss(parts, grid=grid, delta=self._delta, epsilon=epsilon)
+        epsilon, composed, grid = best
+        return privacy_loss(composed, grid=grid, delta=self._delta, epsilon=epsilon)
 
     def _from_rdp(self, whole: Priv) -> Priv:
         assert isinstance(whole.notion, Rdp)

@@ -23,9 +23,11 @@ from ...mechanisms.events import (
 )
 from ...mechanisms.sensitivity import Derivation, Sensitivity, float_up, scaled
 from ..composition import Account, UnpricedMechanism
-from ..proof.rules.sensitivity import MEANS
 
-__all__ = ["in_groups", "require_amplification"]
+__all__ = ["MEANS", "grouped", "in_groups", "require_amplification"]
+
+MEANS = frozenset({"mean-of-bounded", "strongly-convex-argmin"})
+"""Rules of derivations that divide by the number of records."""
 
 _WITHOUT = (Adjacency.ADD_REMOVE_ONE, Adjacency.ZERO_OUT_ONE)
 
@@ -94,10 +96,11 @@ def in_groups(account: Account, size: int) -> Account:
     Raises `InvalidParameter` unless `size` is a whole number >= 1.
     """
     require_positive_int("size", size)
-    return account if size == 1 else account.in_groups(size, partial(_grouped, size=size))
+    return account if size == 1 else account.in_groups(size, partial(grouped, size=size))
 
 
-def _grouped(mechanism: Mechanism, size: int) -> Mechanism:
+def grouped(mechanism: Mechanism, size: int) -> Mechanism:
+    """Return a mechanism that costs one record at least what `mechanism` costs `size` records."""
     match mechanism:
         case GaussianStep() | LaplaceStep():
             return _shifted(mechanism, size)

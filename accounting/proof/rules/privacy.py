@@ -76,6 +76,7 @@ def conclude(
     group: int = 1,
     premises: tuple[Priv, ...] = (),
     assumptions: frozenset[str] = frozenset(),
+    axioms: frozenset[str] = frozenset(),
     parameters: Mapping[str, Parameter] = MappingProxyType({}),
 ) -> Priv:
     """Return the judgement that rule `name` makes; for the modules of this package only."""
@@ -88,7 +89,7 @@ def conclude(
         tuple(parameters.items()),
         premises,
         assumptions,
-        TABLE[name].axioms_for(type(notion).__name__.lower()),
+        TABLE[name].axioms_for(type(notion).__name__.lower()) | axioms,
         _RULES_ONLY,
     )
 

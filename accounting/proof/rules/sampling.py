@@ -10,10 +10,10 @@ from ....mechanisms.events import GaussianStep, PoissonSampled, SampledWithoutRe
 from ....mechanisms.sensitivity import Norm
 from ...numbers.enclosure import Enclosure, ball_of, precision
 from ...numbers.notions import Rdp
+from ...renyi.amplification import MEANS
 from ..judgement import Exposure, Priv, RuleViolation, Sens, written
 from .privacy import conclude, ratio_squared
 from .registry import ANY, rule
-from .sensitivity import MEANS
 
 __all__ = [
     "HIDDEN_SAMPLE",
@@ -24,6 +24,8 @@ __all__ = [
     "poisson_divergence",
     "poisson_rdp",
     "poisson_sensitivity",
+    "require_fixed_batch",
+    "require_poisson",
 ]
 
 MAX_ORDER = 512
@@ -92,11 +94,16 @@ def poisson_sensitivity(mechanism: PoissonSampled) -> tuple[Sens, Fraction, froz
     """Return what `ratio_squared` does, under the side conditions of Poisson sampling."""
     step = _gaussian_event(mechanism)
     sens, ratio, declared = ratio_squared(step.sensitivity, step.noise_std, Norm.L2)
+    require_poisson(sens)
+    return sens, ratio, declared
+
+
+def require_poisson(sens: Sens) -> None:
+    """Raise `RuleViolation` unless a Poisson sample of this quantity amplifies."""
     if sens.adjacency not in (Adjacency.ADD_REMOVE_ONE, Adjacency.ZERO_OUT_ONE):
         raise RuleViolation(f"Expected {sens.adjacency} to be add/remove or zero-out.")
     if sens.adjacency is Adjacency.ADD_REMOVE_ONE and sens.rules & MEANS:
         raise RuleViolation("Expected a sum divided by public numbers, not a renormalised mean.")
-    return sens, ratio, declared
 
 
 def fixed_batch_sensitivity(
@@ -105,9 +112,14 @@ def fixed_batch_sensitivity(
     """Return what `ratio_squared` does, under the side conditions of a fixed batch."""
     step = _gaussian_event(mechanism)
     sens, ratio, declared = ratio_squared(step.sensitivity, step.noise_std, Norm.L2)
+    require_fixed_batch(sens)
+    return sens, ratio, declared
+
+
+def require_fixed_batch(sens: Sens) -> None:
+    """Raise `RuleViolation` unless a fixed batch amplifies under this relation."""
     if sens.adjacency is not Adjacency.REPLACE_ONE:
         raise RuleViolation(f"Expected {sens.adjacency} to be replace-one.")
-    return sens, ratio, declared
 
 
 @rule(

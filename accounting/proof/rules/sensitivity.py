@@ -9,12 +9,12 @@ from fractions import Fraction
 
 from ....mechanisms.adjacency import Adjacency
 from ....mechanisms.sensitivity import Derivation, Norm, Sensitivity
+from ...renyi.amplification import MEANS
 from ..judgement import _RULES_ONLY, RuleViolation, Sens
 from .registry import rule
 
-__all__ = ["MEANS", "derive"]
+__all__ = ["derive"]
 
-MEANS = frozenset({"mean-of-bounded", "strongly-convex-argmin"})
 """Rules that divide by a number of records, which under add/remove is not public."""
 
 _L2_ONLY = MEANS | {

@@ -20,7 +20,7 @@ from dpledger.accounting.pld import PrivacyProfile
 from dpledger.accounting.pld.pairs import GaussianShift, Order, Sampled
 from dpledger.accounting.proof.certificate import Certificate, certify
 from dpledger.accounting.proof.judgement import RuleViolation
-from dpledger.accounting.proof.losses import LossGrid
+from dpledger.accounting.proof.losses import Composed, LossGrid
 from dpledger.accounting.proof.rules import privacy
 from dpledger.accounting.proof.rules.loss_distribution import privacy_loss
 from dpledger.mechanisms import (
@@ -33,6 +33,7 @@ from dpledger.mechanisms import (
     Repeated,
     SampledWithoutReplacement,
 )
+from dpledger.mechanisms.events import adjacencies
 from dpledger.mechanisms.sensitivity import mean_of_bounded, sum_of_bounded
 
 DELTA = Fraction(1, 10**5)
@@ -52,8 +53,8 @@ def event(mechanism):
 def coarse(mechanism, times, epsilon):
     """A certificate on a grid so coarse that it is checked in a moment."""
     events = (event(mechanism),) * times
-    parts = [(mechanism, times, 0)]
-    whole = privacy_loss(parts, grid=COARSE, delta=DELTA, epsilon=epsilon)
+    composed = Composed(((mechanism, times, 0),), next(adjacencies(mechanism)))
+    whole = privacy_loss(composed, grid=COARSE, delta=DELTA, epsilon=epsilon)
     return Certificate(events, privacy.events(events, [whole]))
 
 
@@ -116,13 +117,19 @@ PAIRS = {
     "laplace": one_step.LaplaceShift(Fraction(3, 2)),
     "sampled gaussian": one_step.Sampled(one_step.GaussianShift(Fraction(1)), Fraction(1, 10)),
     "sampled laplace": one_step.Sampled(one_step.LaplaceShift(Fraction(1)), Fraction(1, 10)),
+    "a told sample": one_step.Revealed(one_step.GaussianShift(Fraction(1)), Fraction(1, 10)),
+    "a drawn group": one_step.DrawnShifts(Fraction(1, 4), Fraction(1, 10), 3),
+    "answers": one_step.RandomisedAnswers(Fraction(3, 4), 3),
+    "unlikely answers": one_step.RandomisedAnswers(Fraction(1, 10), 3),
+    "discrete laplace": one_step.DiscreteLaplaceShift(Fraction(2, 7), 3),
+    "discrete gaussian": one_step.DiscreteGaussianShift(Fraction(5, 2)),
 }
 
 
 @pytest.mark.parametrize("name", PAIRS)
 def test_probabilities_add_up_to_one_or_a_little_more(name):
     unit = 10**30
-    lattice = one_step.Lattice(Fraction(1, 32), 32, unit, 200)
+    lattice = one_step.Dots(Fraction(1, 32), 32, unit, 200)
     dots = lattice.dots(PAIRS[name], 10**12, free)
     for loss in (lattice.removed(dots), lattice.added(dots), lattice.glued(dots)):
         total = sum(loss.masses) + loss.lost
@@ -182,6 +189,9 @@ def test_the_rule_refuses_what_the_checker_refuses():
 FAULTS = {
     "a mechanism run less often": ({"parts": [[0, 19, 0]]}, "things a record can be exposed to"),
     "nothing": ({"parts": []}, "one relation"),
+    "a share of nothing": ({"shares": [[0, "0"]]}, "above 0"),
+    "a share of all": ({"shares": [[0, "1"]]}, "shares"),
+    "no group": ({"group": 0}, "whole number"),
     "no level": ({"parts": [[0, 20]]}, "triple"),
     "a level too high": ({"parts": [[0, 20, 10**6]]}, "level"),
     "a step that doubles for ever": ({"doublings": [10**9]}, "limits"),

@@ -13,7 +13,7 @@ from dp_accounting.rdp import rdp_privacy_accountant
 from dpledger.accounting.check import checker
 from dpledger.accounting.numbers.notions import ApproxDp, Gdp, Rdp, Zcdp
 from dpledger.accounting.proof.judgement import Exposure, RuleViolation, written
-from dpledger.accounting.proof.losses import LossGrid
+from dpledger.accounting.proof.losses import Composed, LossGrid
 from dpledger.accounting.proof.rules import (
     TABLE,
     conversion,
@@ -463,8 +463,9 @@ def understated():
 
 
 def composed_tightly(*parts, epsilon=Fraction(9)):
+    composed = Composed(parts, ADD)
     return loss_distribution.privacy_loss(
-        parts, grid=GRID, delta=Fraction(1, 10**5), epsilon=epsilon
+        composed, grid=GRID, delta=Fraction(1, 10**5), epsilon=epsilon
     )
 
 
@@ -474,7 +475,7 @@ def composed_tightly(*parts, epsilon=Fraction(9)):
         (lambda: composed_tightly(), "at least one mechanism"),
         (lambda: composed_tightly((STEP, 0, 0)), "each at least once"),
         (lambda: composed_tightly((STEP, 1, 0), (POISSON, 1, 0)), "one relation"),
-        (lambda: composed_tightly((PURE, 1, 0)), "Gaussian steps"),
+        (lambda: composed_tightly((Parties((("a", (STEP,)),)), 1, 0)), "no loss distribution"),
         (lambda: composed_tightly((POISSON, 9, 0), epsilon=Fraction(1, 9)), "of at least"),
         (lambda: privacy.ratio_squared(UNIT, 1.0, Norm.L1), "norm"),
         (lambda: privacy.composition([BELIEVED], [2]), "adds up"),

@@ -12,7 +12,7 @@ from .regime import GRAPH, LINEARISATION, RANK, TUNING
 from .sensitivity import BOUND, MEAN_GRADIENT
 from .setting import CentralisedSetting, gradients, stated
 from .start import INITIAL_DUAL, split_statistic
-from .whole_run import ACCELERATION, CONVERSION, GRADIENTS, REPAIR
+from .whole_run import ACCELERATION, CONVERSION, GRADIENTS, REPAIR, REPLACED
 
 __all__ = ["PAPER", "CentralisedSetting", "split_statistic"]
 
@@ -41,6 +41,7 @@ PAPER = Paper(
         ACCELERATION,
         TUNING,
         BOUND,
+        REPLACED,
         REPAIR,
     ),
     sweeps=tuple(

@@ -34,6 +34,7 @@ __all__ = [
     "gradients",
     "null",
     "published_run",
+    "replaced",
     "stated",
     "theorem_1",
 ]
@@ -93,6 +94,10 @@ class CentralisedSetting:
 
 def null(s: CentralisedSetting) -> CentralisedSetting:
     return replace(s, zero_out=True)
+
+
+def replaced(s: CentralisedSetting) -> CentralisedSetting:
+    return replace(s, zero_out=False)
 
 
 def stated(s: CentralisedSetting) -> Enclosure:

@@ -1,8 +1,10 @@
-"""DPA-2, DPA-7, DPA-8 and DPA-R: what the noisy gradients cost, and the repair."""
+"""DPA-2, DPA-7, DPA-8, DPA-11 and DPA-R: what the noisy gradients cost, and the repair."""
 
 from dataclasses import replace
 from fractions import Fraction
 from math import log, sqrt
+
+from scipy.optimize import brentq
 
 from ...accounting.conversions import epsilon_from_rdp_mironov
 from ...accounting.gaussian.exact import mu_from_epsilon_delta
@@ -23,13 +25,16 @@ from .setting import (
     claim,
     gradients,
     null,
+    replaced,
     stated,
     theorem_1,
 )
 
-__all__ = ["ACCELERATION", "CONVERSION", "GRADIENTS", "REPAIR"]
+__all__ = ["ACCELERATION", "CONVERSION", "GRADIENTS", "REPAIR", "REPLACED"]
 
 _BITS = 128
+_LARGER = (1.0, 5.0)
+_SMALL = 1e-3
 
 
 def _null_gradients(s: CentralisedSetting) -> list[Event]:
@@ -110,6 +115,44 @@ def _accelerated_attack(case: Case[CentralisedSetting]) -> Attack:
     return attack_on(s, _accelerated(s), s.epsilon)
 
 
+def _replaced_gradients(s: CentralisedSetting) -> list[Event]:
+    return gradients(replaced(s))
+
+
+def _every_epsilon(case: Case[CentralisedSetting]) -> list[CentralisedSetting]:
+    """The theorem is for every epsilon: at these parameters, and at larger ones."""
+    larger = _LARGER if case.free("epsilon") else ()
+    return [case.setting, *(case.at(epsilon=epsilon).setting for epsilon in larger)]
+
+
+def _replaced_breaks(s: CentralisedSetting) -> str:
+    """Return from which epsilon on the noise is too small under replace-one."""
+
+    def excess(epsilon: float) -> float:
+        here = replace(s, epsilon=epsilon)
+        found = guarantee(_replaced_gradients(here), delta=s.delta).epsilon
+        return found.upper_float / epsilon - 1
+
+    return f"epsilon > {float(brentq(excess, _SMALL, s.epsilon, xtol=1e-6)):.6g}"
+
+
+def _replaced_attack(case: Case[CentralisedSetting]) -> Attack:
+    # where the noise is clearly too small
+    s = replaced(case.at(epsilon=max(_LARGER)).setting)
+    # four records move the gradient by their price, whatever n: noise over sensitivity is half
+    return attack_on(s, algorithm_of(s, theorem_1(s) / 2), s.epsilon)
+
+
+def _replaced_argument(s: CentralisedSetting) -> tuple[str, ...]:
+    truth = guarantee(_replaced_gradients(s), delta=s.delta).epsilon
+    return (
+        "The paper's neighbours differ in one element: a record is replaced by any other. Then a "
+        "mean gradient moves by 2c/n, twice of what Theorem 1's noise is made for (DPA-1), and the "
+        f"T noisy gradients cost epsilon = {truth.upper_float:.6g} at delta = {s.delta:g}.",
+        "DPA-2, DPA-7 and DPA-8 ask what is left of it where a record is made null.",
+    )
+
+
 def _repair_attack(case: Case[CentralisedSetting]) -> Attack:
     s = case.setting
     return attack_on(s, algorithm_of(s, _multiplier(s)), s.epsilon)
@@ -124,6 +167,23 @@ GRADIENTS = claim(
     EpsilonPromise(stated, delta=lambda s: s.delta, plan=_null_gradients, figures=_figures),
     adjacency=Adjacency.ZERO_OUT_ONE,
     attack=_gradients_attack,
+)
+
+REPLACED = claim(
+    "DPA-11",
+    "Theorem 1 under its own relation",
+    "with sigma² = c² alpha T/(2 n² epsilon mu) the T noisy gradients are (epsilon, delta)-DP for "
+    "data sets that differ in one element",
+    "Theorem 1; section II, neighbouring data sets",
+    EpsilonPromise(
+        stated,
+        delta=lambda s: s.delta,
+        plan=_replaced_gradients,
+        cases=_every_epsilon,
+        broken=_replaced_breaks,
+        argument=_replaced_argument,
+    ),
+    attack=_replaced_attack,
 )
 
 CONVERSION = claim(

@@ -141,7 +141,7 @@ def test_every_failure_about_privacy_is_confirmed_and_every_repair_survives() ->
         sure, trials = each.outcome.confidence, each.outcome.trials
         assert (sure, trials) == (None, None) if name in exact else sure == CONFIDENCE
     refuted = {"PS-1", "PS-3", "PS-7", "PR-3", "DPA-1", "DPA-3", "H-3", "S-1", "S-3", "S-6"}
-    refuted |= {"DPA-5", "DPA-10"}
+    refuted |= {"DPA-5", "DPA-10", "DPA-11"}
     assert refuted <= {name for name, each in kept.items() if each.outcome.exceeded}
     survived = {"PS-R", "PR-R", "DPA-R", "H-R", "S-R", "S-4", "S-7"}
     survived |= {"H-1", "H-2", "H-4", "H-9", "PR-1", "PR-2", "PR-5", "PR-6"}

@@ -70,7 +70,7 @@ def test_the_verdicts_at_the_papers_own_parameters() -> None:
         c.identifier: c.promise.judge(p.case()).verdict for p, c in find(["xu2020_centralised"])
     }
     expected = {
-        Verdict.FAILS: {"DPA-1", "DPA-3"},
+        Verdict.FAILS: {"DPA-1", "DPA-3", "DPA-11"},
         Verdict.OUTSIDE_ITS_REGIME: {"DPA-4", "DPA-6"},
         Verdict.UNACCOUNTED_ACCESS: {"DPA-5", "DPA-9"},
         Verdict.UNENFORCED_ASSUMPTION: {"DPA-10"},
@@ -203,3 +203,15 @@ def test_dpa10_rows_no_longer_than_c_survive() -> None:
     assert confirmation is not None
     assert not confirmation.outcome.exceeded
     assert confirmation.agrees
+
+
+def test_theorem_1_breaks_under_its_own_relation_where_half_of_its_noise_does() -> None:
+    finding = audit("DPA-11")
+    assert finding.verdict is Verdict.FAILS
+    # at epsilon = 5 as DPA-1 has it, by the sensitivity 2c/n
+    assert finding.true is not None
+    assert finding.true.upper_float == pytest.approx(9.152477943, rel=1e-9)
+    assert finding.breaks_at is not None
+    edge = float(finding.breaks_at.removeprefix("epsilon > "))
+    for factor, verdict in ((0.999, Verdict.HOLDS), (1.001, Verdict.FAILS)):
+        assert audit("DPA-11", [f"epsilon={edge * factor}"]).verdict is verdict

@@ -43,6 +43,7 @@ from .exact_bernoulli import (
 __all__ = ["LAPLACE", "NORMAL", "Integers", "Law", "rounded_deviates"]
 
 Integers = np.ndarray[Any, np.dtype[np.int64]]
+HalfWords = np.ndarray[Any, np.dtype[np.uint32]]
 
 _CHUNK = 1 << 14
 """Attempts a pass: the working arrays of 128 kB stay in a core's cache."""
@@ -85,7 +86,7 @@ class Law:
         return low / (sums[-1][1] + rest), high / sums[-1][0]
 
     @property
-    def thresholds(self) -> Words:
+    def thresholds(self) -> HalfWords:
         """The leading 32 bits of the probabilities of a whole part of at most 0, 1, ....
 
         The last is 2^32 - 1, beyond which 32 bits do not tell whole parts apart.
@@ -107,7 +108,8 @@ def _partial_sums(law: Law, digits: int) -> tuple[list[Interval], Fraction]:
     low = high = Fraction(0)
     rest = Fraction(1)
     while rest > Fraction(1, 10**digits):
-        least, most = exp_minus_bounds((law.cost(Fraction(len(sums))),) * 2, digits)
+        cost = law.cost(Fraction(len(sums)))
+        least, most = exp_minus_bounds((cost, cost), digits)
         low, high = low + least, high + most
         sums.append((low, high))
         # L is convex and L(1) >= 1/2, so that what is left falls by a factor of e^-1/2 < 0.61 or
@@ -117,7 +119,7 @@ def _partial_sums(law: Law, digits: int) -> tuple[list[Interval], Fraction]:
 
 
 @lru_cache(maxsize=2)
-def _thresholds(law: Law) -> Words:
+def _thresholds(law: Law) -> HalfWords:
     found: list[int] = []
     while not found or found[-1] < 2**32 - 1:
         low, high = (int(end * 2**32) for end in law.below(len(found), 40))

@@ -114,9 +114,10 @@ def release_on_lattice(
     _require_scale(scale)
     flat = np.asarray(value, dtype=np.float64).ravel()
     message = np.empty_like(flat)
-    for start in range(0, len(flat), _CHUNK):
-        part = slice(start, start + _CHUNK)
-        message[part] = _noisy(flat[part], scale, law, words)
+    with np.errstate(all="ignore"):  # what a caller made an error would tell a value's size
+        for start in range(0, len(flat), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            message[part] = _noisy(flat[part], scale, law, words)
     return message.reshape(np.shape(value))
 
 

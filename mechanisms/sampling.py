@@ -93,7 +93,10 @@ class ExactSampler(ABC):
 class SystemSampler(ExactSampler):
     """Exact noise from the operating system's entropy; nobody can draw it again."""
 
-    provenance = Provenance("exact-system-entropy", None)
+    @property
+    def provenance(self) -> Provenance:
+        """The operating system."""
+        return Provenance("exact-system-entropy", None)
 
     def words(self, count: int) -> Words:
         """Return words of the operating system's cryptographic generator."""

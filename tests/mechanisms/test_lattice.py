@@ -129,12 +129,13 @@ def test_a_message_is_a_function_of_the_noisy_lattice_point(
 
 
 @pytest.mark.parametrize("value", [nan, inf, -inf, 1.7e308, -1.7e308, 5e-324, -0.0])
-def test_no_value_is_told_by_an_error(value: float) -> None:
+@pytest.mark.parametrize("scale", [2.0**-300, 1.0, 2.0**300])
+def test_no_value_is_told_by_an_error(value: float, scale: float) -> None:
     words = np.random.PCG64(0).random_raw
     with np.errstate(all="raise"):
-        found = release_on_lattice(np.full((2, 3), value), scale=1.0, law=NORMAL, words=words)
+        found = release_on_lattice(np.full((2, 3), value), scale=scale, law=NORMAL, words=words)
     assert np.isfinite(found).all()
-    assert np.abs(found).max() <= 2.0**42 + 10
+    assert np.abs(found).max() <= scale * (2.0**42 + 10)
 
 
 @pytest.mark.parametrize("scale", [2.0**-901, 5e-324, 2.0**901, inf, nan, -1.0])

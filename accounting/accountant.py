@@ -9,6 +9,7 @@ that names it.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
+from copy import copy
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -52,12 +53,16 @@ class Accountant(ABC):
 
     @classmethod
     def over(cls, composition: Composition) -> Self:
-        """Return an accountant that goes on with a composition.
+        """Return an accountant of the usual settings; see `with_composition`."""
+        return cls().with_composition(composition)
+
+    def with_composition(self, composition: Composition) -> Self:
+        """Return an accountant of these settings that goes on with a composition.
 
         Raises `UnpricedMechanism` if that holds a mechanism which it cannot price.
         """
-        accountant = cls()
-        accountant.require_accounts(account for _, account in composition.accounts)
+        self.require_accounts(account for _, account in composition.accounts)
+        accountant = copy(self)
         accountant._composition = composition
         return accountant
 
@@ -67,9 +72,9 @@ class Accountant(ABC):
         return self._composition.adjacency
 
     @property
-    def consulted(self) -> tuple[str, ...]:
-        """The names of the accountants on whose theorems the answers given so far rest."""
-        return (self.name,)
+    def consulted(self) -> tuple[type["Accountant"], ...]:
+        """The accountants on whose theorems the answers given so far rest."""
+        return (type(self),)
 
     def supports(self, event: Event) -> bool:
         """Return whether `add` would price this event."""

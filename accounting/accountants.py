@@ -51,4 +51,4 @@ def tightest_pricing(accounts: Iterable[Account]) -> Accountant:
 def tightest_accountant(composition: Composition) -> Accountant:
     """Return the accountant of `tightest_pricing`, which goes on with a composition."""
     accountant = tightest_pricing(account for _, account in composition.accounts)
-    return type(accountant).over(composition)
+    return accountant.with_composition(composition)

@@ -31,9 +31,11 @@ from ..mechanisms.events import (
 from ..mechanisms.sensitivity import Derivation, Sensitivity
 from .accountants import (
     Accountant,
+    GdpAccountant,
     MomentsAccountant,
     PrivacyCurve,
     RdpAccountant,
+    TightAccountant,
     ZcdpAccountant,
     tightest_accountant,
 )
@@ -72,12 +74,19 @@ _GAUSSIAN = Theorem("a Gaussian step is (sensitivity / noise_std)-GDP", "Dong, R
 _COMPOSITION = Theorem("in a composition of GDP steps mu² adds up", "Dong, Roth, Su 2022, 3.3")
 _PARTIES = Theorem("a record pays only for the party it lives with", "McSherry 2009, Theorem 4")
 _CONVERSION = Theorem("the (epsilon, delta) curve of mu-GDP", "Balle, Wang 2018, Theorem 8")
-_BY_ACCOUNTANT: dict[str, tuple[Theorem, ...]] = {
-    "GDP": (_GAUSSIAN, _COMPOSITION, _CONVERSION),
-    "tight": (Theorem("dominating pairs compose", "Zhu, Dong, Wang 2022, Theorem 10"),),
-    "RDP": (
-        Theorem("Rényi divergences of one order add up", "Mironov 2017, Proposition 1"),
-        Theorem("RDP to (epsilon, delta)", "Canonne, Kamath, Steinke 2020, Proposition 12"),
+_RENYI = Theorem("Rényi divergences of one order add up", "Mironov 2017, Proposition 1")
+_FROM_RENYI = Theorem("RDP to (epsilon, delta)", "Canonne, Kamath, Steinke 2020, Proposition 12")
+_BY_ACCOUNTANT: dict[type[Accountant], tuple[Theorem, ...]] = {
+    GdpAccountant: (_GAUSSIAN, _COMPOSITION, _CONVERSION),
+    TightAccountant: (Theorem("dominating pairs compose", "Zhu, Dong, Wang 2022, Theorem 10"),),
+    RdpAccountant: (_RENYI, _FROM_RENYI),
+    ZcdpAccountant: (
+        Theorem("in a composition of zCDP steps rho adds up", "Bun, Steinke 2016, Lemma 2.3"),
+        _FROM_RENYI,
+    ),
+    MomentsAccountant: (
+        _RENYI,
+        Theorem("log moments to (epsilon, delta)", "Abadi et al. 2016, Theorem 2"),
     ),
 }
 _SAMPLED: dict[type[Mechanism], Theorem] = {
@@ -89,9 +98,20 @@ _SAMPLED: dict[type[Mechanism], Theorem] = {
         "Zhu, Dong, Wang 2022, Theorem 11, for the sampled one",
     ),
 }
-_BY_KIND: dict[str, dict[type[Mechanism], Theorem]] = {
-    "GDP": {},
-    "tight": {
+_BY_DIVERGENCE: dict[type[Mechanism], Theorem] = {
+    PoissonSampled: Theorem(
+        "Rényi divergences under Poisson sampling",
+        "Mironov, Talwar, Zhang 2019, Theorems 4 and 5",
+    ),
+    **_SAMPLED,
+    DiscreteGaussianStep: Theorem(
+        "a discrete Gaussian costs no more than a Gaussian, order by order",
+        "Canonne, Kamath, Steinke 2020, Theorem 4",
+    ),
+}
+_BY_KIND: dict[type[Accountant], dict[type[Mechanism], Theorem]] = {
+    GdpAccountant: {},
+    TightAccountant: {
         PoissonSampled: Theorem("pairs under Poisson sampling", "Zhu, Dong, Wang 2022, Theorem 11"),
         **_SAMPLED,
         DiscreteGaussianStep: Theorem(
@@ -99,17 +119,9 @@ _BY_KIND: dict[str, dict[type[Mechanism], Theorem]] = {
             "Canonne, Kamath, Steinke 2020, Definition 1",
         ),
     },
-    "RDP": {
-        PoissonSampled: Theorem(
-            "Rényi divergences under Poisson sampling",
-            "Mironov, Talwar, Zhang 2019, Theorems 4 and 5",
-        ),
-        **_SAMPLED,
-        DiscreteGaussianStep: Theorem(
-            "a discrete Gaussian costs no more than a Gaussian, order by order",
-            "Canonne, Kamath, Steinke 2020, Theorem 4",
-        ),
-    },
+    RdpAccountant: _BY_DIVERGENCE,
+    ZcdpAccountant: _BY_DIVERGENCE,
+    MomentsAccountant: _BY_DIVERGENCE,
 }
 
 
@@ -231,9 +243,9 @@ def _theorems(
 ) -> tuple[Theorem, ...]:
     kinds = {type(m) for _, account in composition.accounts for m in account.others}
     found: dict[Theorem, None] = {}
-    for name in accountant.consulted:
-        by_kind = (theorem for kind, theorem in _BY_KIND[name].items() if kind in kinds)
-        found |= dict.fromkeys((*_BY_ACCOUNTANT[name], *by_kind))
+    for consulted in accountant.consulted:
+        by_kind = (theorem for kind, theorem in _BY_KIND[consulted].items() if kind in kinds)
+        found |= dict.fromkeys((*_BY_ACCOUNTANT[consulted], *by_kind))
     return (*found, _PARTIES) if split else tuple(found)
 
 
@@ -322,8 +334,7 @@ def compare_conversions(
     """
     listed = tuple(events)
     composition = composed(listed)
-    moments = MomentsAccountant(max_order=max_order)
-    moments.extend(listed)
+    moments = MomentsAccountant(max_order=max_order).with_composition(composition)
     try:
         zcdp = ZcdpAccountant.over(composition)
         rho = _greatest([zcdp.rho(account) for _, account in composition.accounts])

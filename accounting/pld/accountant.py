@@ -37,8 +37,8 @@ class TightAccountant(Accountant):
     _asked_renyi = False
 
     @property
-    def consulted(self) -> tuple[str, ...]:
-        return (self.name, RdpAccountant.name) if self._asked_renyi else (self.name,)
+    def consulted(self) -> tuple[type[Accountant], ...]:
+        return (type(self), RdpAccountant) if self._asked_renyi else (type(self),)
 
     def _knows(self, mechanism: Mechanism) -> bool:
         return _has_pairs(mechanism)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpledger.accounting import accountants
 from dpledger.accounting.accountants import (
     Accountant,
     GdpAccountant,
@@ -21,6 +22,7 @@ from dpledger.accounting.accountants import (
 )
 from dpledger.accounting.composition import UnpricedMechanism, composed
 from dpledger.accounting.conversions import epsilon_from_moments, epsilon_from_zcdp_by_orders
+from dpledger.accounting.guarantees import _BY_ACCOUNTANT, _BY_KIND
 from dpledger.accounting.numbers.grade import Grade
 from dpledger.mechanisms import (
     Adjacency,
@@ -416,3 +418,29 @@ def test_the_tightest_that_knows_all_answers(
     mechanism: Mechanism, expected: type[Accountant]
 ) -> None:
     assert type(tightest_accountant(composed([event(mechanism)]))) is expected
+
+
+def test_an_accountant_that_goes_on_with_a_composition_keeps_its_settings() -> None:
+    events = [event(Repeated(poisson(2.0, 0.1), 20))]
+    one = MomentsAccountant(max_order=3)
+    one.extend(events)
+    found = MomentsAccountant(max_order=3).with_composition(composed(events))
+    assert found.max_order == 3
+    assert found.epsilon(1e-5).upper == one.epsilon(1e-5).upper
+    usual = MomentsAccountant.over(composed(events))
+    assert usual.epsilon(1e-5).upper < found.epsilon(1e-5).upper
+
+
+def test_an_accountant_stays_as_it_was_when_another_goes_on() -> None:
+    before = charged(RdpAccountant, gaussian(1.0))
+    cost = before.epsilon(1e-5).upper
+    after = before.with_composition(composed([event(gaussian(0.5))]))
+    after.add(event(gaussian(1.0)))
+    assert before.epsilon(1e-5).upper == cost < after.epsilon(1e-5).upper
+
+
+def test_every_accountant_says_what_theorems_it_rests_on() -> None:
+    listed = {found for found in vars(accountants).values() if isinstance(found, type)}
+    concrete = {found for found in listed if issubclass(found, Accountant)} - {Accountant}
+    assert concrete == _BY_ACCOUNTANT.keys() == _BY_KIND.keys() == PRICES.keys()
+    assert all(_BY_ACCOUNTANT.values())

@@ -151,15 +151,20 @@ class Curator(ABC):
         """Return the noise_std that is this multiple of the event's sensitivity."""
         require_nonnegative("noise_multiplier", noise_multiplier)
         size = sensitive.rows * sensitive.dimension
-        return noise_std_on_lattice(sensitive.sensitivity, noise_multiplier, dimension=size)
+        return noise_std_on_lattice(
+            sensitive.sensitivity,
+            noise_multiplier,
+            dimension=size,
+            error=sensitive.rounding.error,
+        )
 
     def _price(
         self, sensitive: Sensitive, noise_std: float
     ) -> Callable[[Sensitivity], Sensitivity]:
-        """Return what the release makes of a sensitivity: the value goes to a lattice first."""
+        """Return what the release makes of a sensitivity: that of the value on its lattice."""
         require_within_reach(sensitive.rounding.magnitude, scale=noise_std)
         size = sensitive.rows * sensitive.dimension
-        return partial(on_lattice, scale=noise_std, dimension=size)
+        return partial(on_lattice, scale=noise_std, dimension=size, error=sensitive.rounding.error)
 
     @abstractmethod
     def _draw(self, dataset: PrivateDataset, scheme: Scheme) -> Draw:

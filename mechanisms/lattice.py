@@ -11,7 +11,9 @@ for noise rounded after adding). The product with g, and its rounding to a doubl
 the integer q + j alone.
 
 What it costs: rounding moves each coordinate by at most h = (1/2 + 2^-12)·g, so neighbours' values
-are at most 2·h·√d further apart in l2, 2·h·d in l1: the rule `lattice`, priced in every event.
+are at most 2·h·√d further apart in l2, 2·h·d in l1: the rule `lattice`, priced in every event. The
+same rule prices how far the computed value is from the one whose sensitivity was derived: h is then
+larger by the bound on its rounding error (`rounding`).
 """
 
 from fractions import Fraction
@@ -55,13 +57,19 @@ _DISTANCE = (Fraction(1, 2) + Fraction(1, 2**12)) / 2**LATTICE_BITS
 """How far rounding moves a coordinate at most, over the noise's scale; proved in `_nearest`."""
 
 
-def on_lattice(sensitivity: Sensitivity, *, scale: float, dimension: int) -> Sensitivity:
+_EXACT = Fraction(0)
+
+
+def on_lattice(
+    sensitivity: Sensitivity, *, scale: float, dimension: int, error: Fraction = _EXACT
+) -> Sensitivity:
     """Return the sensitivity of a value of `dimension` coordinates rounded to the noise's lattice.
 
     Args:
         sensitivity: of the value itself, in l1 or l2.
         scale: standard deviation (or scale) of the noise, in units of the release; 0 for none.
         dimension: number of coordinates of the whole release.
+        error: how far a computed coordinate may be from the exact one, in units of the release.
 
     Raises `InvalidParameter` where the lattice's step would underflow or overflow.
     """
@@ -70,7 +78,7 @@ def on_lattice(sensitivity: Sensitivity, *, scale: float, dimension: int) -> Sen
     _require_scale(scale)
     if sensitivity.squared == 0:
         return sensitivity  # the same for all neighbours, rounded or not
-    return rounded_to_lattice(sensitivity, _DISTANCE * Fraction(scale), dimension)
+    return rounded_to_lattice(sensitivity, _DISTANCE * Fraction(scale) + error, dimension)
 
 
 def require_within_reach(magnitude: Fraction, *, scale: float) -> None:
@@ -86,19 +94,25 @@ def require_within_reach(magnitude: Fraction, *, scale: float) -> None:
 
 
 def noise_std_on_lattice(
-    sensitivity: Sensitivity, noise_multiplier: float, *, dimension: int
+    sensitivity: Sensitivity,
+    noise_multiplier: float,
+    *,
+    dimension: int,
+    error: Fraction = _EXACT,
 ) -> float:
     """Return the least noise_std, to one rounding up, that is the multiple of the priced bound.
 
-    That is noise_std >= m·(Δ + w·noise_std), w·noise_std the price of the lattice.
+    That is noise_std >= m·(Δ + e + w·noise_std), w·noise_std the price of the lattice and e that of
+    rounding errors of up to `error` a coordinate.
     """
     stretch = dimension if sensitivity.norm is Norm.L1 else root_up(Fraction(dimension))
     left = 1 - Fraction(noise_multiplier) * 2 * _DISTANCE * stretch
     if left <= 0:
         largest = float(1 / (2 * _DISTANCE * stretch))
         raise InvalidParameter("noise_multiplier", noise_multiplier, f"in [0, {largest:g})")
-    noise_std = float_up(Fraction(noise_multiplier) * sensitivity.root / left)
-    priced = on_lattice(sensitivity, scale=noise_std, dimension=dimension)
+    moved = sensitivity.root + 2 * error * stretch
+    noise_std = float_up(Fraction(noise_multiplier) * moved / left)
+    priced = on_lattice(sensitivity, scale=noise_std, dimension=dimension, error=error)
     # the priced bound is rounded up to 256 bits, which can cost one more unit in the last place
     short = noise_std < Fraction(noise_multiplier) * priced.root
     return nextafter(noise_std, inf) if short else noise_std

@@ -161,7 +161,8 @@ def test_theorem_1_noise_is_worth_the_claimed_figures(
     events = planned(solver, DataShape(("all",), 1000, 4, 1.0, adjacency))
     gradients = [event for event in events if isinstance(event.mechanism, GaussianStep)]
     found = guarantee(gradients, delta=1e-3)
-    assert found.epsilon.upper_float == pytest.approx(true, rel=1e-9)
+    # rounding costs less than a 1e-7th
+    assert found.epsilon.upper_float == pytest.approx(true, rel=1e-7)
     assert guarantee(events, delta=1e-3).epsilon.upper_float == np.inf
 
 

@@ -1,0 +1,236 @@
+"""The law of the wall: no program of public operations moves a release by more than it prints.
+
+Random programs run on two neighbouring data sets of every kind. What is compared is what leaves,
+before noise: points of the noise's lattice, in exact rational arithmetic, with the sensitivity that
+the event states. Refusals are the same for both neighbours, and rare where magnitudes are usual.
+"""
+
+from collections.abc import Callable
+from fractions import Fraction
+from math import ldexp
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from dpledger.mechanisms import (
+    Adjacency,
+    EventList,
+    FixedBatch,
+    InvalidParameter,
+    PlanningCurator,
+    Poisson,
+    PrivateDataset,
+    SamplingCurator,
+    SeededSampler,
+    Sensitive,
+    VerticalDataset,
+    concatenate,
+    linear_map,
+)
+from dpledger.mechanisms.errors import UnprotectedFunction
+from dpledger.mechanisms.lattice import LATTICE_BITS, _nearest
+from dpledger.mechanisms.vertical_data import LocalProblem
+from dpledger.solvers.losses import Hinge, LinearLoss, Logistic, SmoothedHinge
+
+Rng = np.random.Generator
+Program = Callable[[Any], Sensitive]
+WIDTH, RECORDS = 3, 9
+PROGRAMS = 150
+
+
+def size(rng: Rng, reach: float) -> float:
+    """Return a number of random sign whose magnitude is uniform on a logarithmic scale."""
+    return float(rng.choice([-1.0, 1.0]) * 10.0 ** rng.uniform(-reach, reach))
+
+
+def vector(rng: Rng, reach: float, length: int = WIDTH) -> np.ndarray:
+    found = rng.normal(size=length) * abs(size(rng, reach))
+    return found * rng.choice([0.0, 1.0], size=length, p=[0.2, 0.8])
+
+
+def horizontal(rng: Rng, reach: float) -> tuple[Any, Any, Program]:
+    """Return two neighbours, and what is computed first on either."""
+    rows = np.array([vector(rng, reach) for _ in range(RECORDS)])
+    labels, home = rng.choice([-1.0, 1.0], size=RECORDS), np.arange(RECORDS) % 2
+    adjacency = rng.choice([Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT_ONE])
+    changed, flipped = rows.copy(), labels.copy()
+    null = adjacency is Adjacency.ZERO_OUT_ONE
+    changed[4] = 0.0 if null else rng.choice([-1.0, 1.0]) * vector(rng, reach)
+    flipped[4] = rng.choice([-1.0, 1.0])
+    layout: Any = rng.choice(["dense", "sparse"])
+    bound = abs(size(rng, min(reach, 90)))
+    here, there = (
+        PrivateDataset(
+            sparse.csr_array(table) if layout == "sparse" else table,
+            marks,
+            adjacency=adjacency,
+            row_bound=bound,
+            party_of=home,
+            parties=("a", "b"),
+        )
+        for table, marks in ((rows, labels), (changed, flipped))
+    )
+    loss: Any = rng.choice(np.array([Logistic(), Hinge(), SmoothedHinge(0.5), LinearLoss()]))
+    w = vector(rng, min(reach, 90))
+    kind, seed = rng.integers(6), int(rng.integers(2**31))
+    scheme = Poisson(0.5) if null else FixedBatch(2)
+    weights = np.array([size(rng, min(reach, 20)), rng.choice([0.0, 1.0])])
+    linear, radius = vector(rng, 2), abs(size(rng, min(reach, 90)))
+
+    def start(data: PrivateDataset) -> Sensitive:
+        if kind == 0:
+            return data.mean_gradient(loss, w)
+        if kind == 1:
+            return data.mean_gradient(loss, w, weights=weights)
+        if kind == 2:
+            return data.sum_gradient(loss, w, radius=radius)
+        if kind == 3:
+            return linear_map(np.eye(WIDTH, WIDTH**2, k=1), data.second_moment())
+        if kind == 4:
+            curator = SamplingCurator(EventList(), SeededSampler(seed))
+            return curator.sample(data, scheme).sum_correction(loss, w, anchor=linear, radius=1.0)
+        smooth = Logistic() if isinstance(loss, Hinge) else loss
+        tolerance = 1e-6 * bound
+        return data.strongly_convex_argmin(
+            smooth,
+            modulus=0.05 * bound * max(1.0, bound),
+            linear=linear * bound,
+            tolerance=tolerance,
+            start=np.zeros(WIDTH),
+        )
+
+    return here, there, start
+
+
+def vertical(rng: Rng, reach: float) -> tuple[Any, Any, Program]:
+    """Return two neighbours of columns, and what is computed first on either."""
+    bound = abs(size(rng, min(reach, 20)))
+    rows = np.array([vector(rng, reach) for _ in range(WIDTH)])
+    labels = rng.choice([-1.0, 1.0], size=WIDTH)
+    here = VerticalDataset(
+        [rows],
+        labels,
+        adjacency=Adjacency.REPLACE_ONE,
+        parties=("a",),
+        public_labels=False,
+        row_bound=bound,
+    )
+    there = here.with_record(1, features=[-rows[1]], label=-float(labels[1]))
+    point, target = vector(rng, min(reach, 90)), vector(rng, 2)
+    kind = rng.integers(3)
+    problem = LocalProblem(
+        pull=target,
+        penalty=1.0 / bound**2,
+        modulus=0.1,
+        slope_bound=1.0,
+        radius=2.0,
+        tolerance=1e-3,
+    )
+
+    def start(data: VerticalDataset) -> Sensitive:
+        if kind == 0:
+            return data.scores("a", point)
+        if kind == 1:
+            return data.predictions("a", problem)
+        return data.dual(Logistic(), target, penalty=0.5, tolerance=1e-6)
+
+    return here, there, start
+
+
+def operation(rng: Rng, reach: float) -> Callable[[Sensitive], Sensitive]:
+    """Return one public operation; shifts are also carried by a value of sensitivity 0."""
+    number, shift = size(rng, min(reach, 60)), vector(rng, reach)
+    matrix = rng.normal(size=(WIDTH, WIDTH)) * abs(size(rng, min(reach, 60)))
+    radius = abs(size(rng, min(reach, 90)))
+    return [
+        lambda x: x * number,
+        lambda x: x / number,
+        lambda x: x + shift,
+        lambda x: shift - x,
+        lambda x: x.clipped(radius),
+        lambda x: linear_map(matrix, x),
+        lambda x: x + (x * 0.0 + shift),
+        lambda x: (x * 0.0 + shift) - x,
+        lambda x: x + x * number,
+        lambda x: linear_map(np.hstack([matrix, matrix.T]), concatenate(x, x * number)),
+        lambda x: x.clipped(0.0) + x,
+        lambda x: -x,
+    ][rng.integers(12)]
+
+
+def composed(start: Program, operations: list[Callable[[Sensitive], Sensitive]]) -> Program:
+    def program(data: Any) -> Sensitive:
+        with np.errstate(all="raise"):
+            value = start(data)
+            for each in operations:
+                try:
+                    value = each(value)
+                except UnprotectedFunction:  # samples are not clipped as a whole
+                    assert value.sampled_part is not None
+        return value
+
+    return program
+
+
+def priced(sensitive: Sensitive, noise_std: float) -> Fraction:
+    """Return the squared sensitivity that the event of a release states, of a drawn record too."""
+    price = PlanningCurator()._price(sensitive, noise_std)
+    part = sensitive.sampled_part
+    if part is None:
+        return price(sensitive.sensitivity).squared
+    moved = part.mapped(price)
+    constant = Fraction(0) if moved.constant is None else moved.constant.root
+    return (constant + moved.sampled.root) ** 2
+
+
+def lattice_points(sensitive: Sensitive, noise_std: float) -> list[Fraction]:
+    assert sensitive._value is not None
+    flat = sensitive._value.ravel()
+    if noise_std == 0.0:
+        return [Fraction(float(x)) for x in flat]
+    coarse, fine = _nearest(flat, noise_std)
+    step = Fraction(ldexp(noise_std, -LATTICE_BITS))
+    return [(int(c) * 2**32 + int(f)) * step for c, f in zip(coarse, fine, strict=True)]
+
+
+def outcome(program: Program, data: Any) -> tuple[Sensitive | None, str]:
+    try:
+        return program(data), ""
+    except InvalidParameter as refusal:
+        return None, str(refusal)
+
+
+@pytest.mark.parametrize("reach", [6.0, 300.0])
+@pytest.mark.parametrize("kind", [horizontal, vertical])
+def test_no_release_moves_by_more_than_its_event_states(kind: Any, reach: float) -> None:
+    rng = np.random.default_rng(int(reach) + (kind is vertical))
+    refused, largest = 0, Fraction(0)
+    for _ in range(PROGRAMS):
+        here, there, start = kind(rng, reach)
+        program = composed(start, [operation(rng, reach) for _ in range(rng.integers(5))])
+        one, told = outcome(program, here)
+        other, told_other = outcome(program, there)
+        assert (one is None, told) == (other is None, told_other)
+        if one is None or other is None:
+            refused += 1
+            continue
+        assert one.sensitivity == other.sensitivity
+        assert one.rounding == other.rounding
+        multiplier = float(10.0 ** rng.uniform(-1, 3))
+        noise_std = PlanningCurator()._noise_std(one, multiplier)
+        try:
+            bounds = [priced(each, noise_std) for each in (one, other)]
+        except InvalidParameter:
+            refused += 1
+            continue
+        points = [lattice_points(each, noise_std) for each in (one, other)]
+        moved = sum(((a - b) ** 2 for a, b in zip(*points, strict=True)), Fraction(0))
+        assert bounds[0] == bounds[1]
+        assert moved <= bounds[0]
+        if bounds[0]:
+            largest = max(largest, moved / bounds[0])
+    # neither an idle search nor one that refuses what is usual
+    assert largest > Fraction(1, 5)
+    assert refused <= PROGRAMS * (0.05 if reach < 10 else 0.9)

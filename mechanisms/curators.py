@@ -16,12 +16,12 @@ import numpy as np
 from scipy.special import logsumexp
 
 from .errors import InvalidParameter, require_nonnegative, require_positive_int
-from .events import Audience, Context, Event, GaussianStep, UnprotectedRelease
+from .events import Audience, Context, Event, GaussianStep, LaplaceStep, UnprotectedRelease
 from .lattice import noise_std_on_lattice, on_lattice, require_within_reach
 from .private_data import PrivateDataset
 from .protocols import EventSink, FloatArray
 from .sample import Sample
-from .sampling import Sampler
+from .sampling import ExactSampler, Sampler
 from .sensitive import Sensitive
 from .sensitivity import Sensitivity, float_up
 from .subsampling import Draw, Scheme, alternatives, drawn_by, inside, require_scheme
@@ -60,6 +60,14 @@ def log_density_of(content: FloatArray, value: FloatArray, noise_std: float) -> 
         return np.where(np.all(residual == 0.0, axis=(-2, -1)), 0.0, -np.inf)
     squared = np.einsum("...pd,...pd->...", residual, residual)
     return np.asarray(-squared / (2.0 * noise_std**2))
+
+
+def _laplace_log_density(content: FloatArray, value: FloatArray, scale: float) -> FloatArray:
+    """Return `log_density_of` messages with Laplace noise."""
+    distance = np.abs(content - value).sum(axis=(-2, -1))
+    if scale == 0.0:
+        return np.where(distance == 0.0, 0.0, -np.inf)
+    return np.asarray(-distance / scale)
 
 
 class Curator(ABC):
@@ -121,6 +129,35 @@ class Curator(ABC):
         if part is not None:
             part.draw.use(self)
         message = self._deliver(sensitive, Event(mechanism, context), noise_std)
+        message.setflags(write=False)
+        return message
+
+    def release_laplace(
+        self,
+        sensitive: Sensitive,
+        *,
+        scale: float,
+        round: int,
+        release: str,
+        audience: Audience = Audience.SERVER,
+    ) -> FloatArray:
+        """Return the message of shape (..., P, d): `sensitive` plus independent Laplace noise.
+
+        As `release`, on the lattice of `scale`; samplers are exact ones.
+
+        Args:
+            sensitive: what to release, of known l1 sensitivity, computed on no sample.
+            scale: of the noise, in units of the released quantity: its mean absolute value.
+            round, release, audience: as for `release`.
+
+        Raises what `release` raises.
+        """
+        if sensitive.sampled_part is not None:
+            raise InvalidParameter("sensitive", sensitive, "computed on all records")
+        scale = float(scale)
+        mechanism = LaplaceStep(self._price(sensitive, scale)(sensitive.sensitivity), scale)
+        context = Context(sensitive.parties, round, release, audience)
+        message = self._deliver(sensitive, Event(mechanism, context), scale)
         message.setflags(write=False)
         return message
 
@@ -235,10 +272,15 @@ class SamplingCurator(Curator):
         shape = (*self._lead, *value.shape[-2:])
         if value.shape[:-2] not in ((), self._lead):
             raise InvalidParameter("trials of the value", value.shape[:-2], f"() or {self._lead}")
+        noisy: Callable[[FloatArray, float], FloatArray] = self._sampler.gaussian
+        if isinstance(event.mechanism, LaplaceStep):
+            if not isinstance(self._sampler, ExactSampler):
+                raise InvalidParameter("sampler", type(self._sampler).__name__, "an ExactSampler")
+            noisy = self._sampler.laplace
         token = self._sink.reserve((event,), self._provenance)
         value = np.broadcast_to(value, shape)
         # adding zero makes -0.0 the same as 0.0: its sign can be a private bit
-        content = value + 0.0 if noise_std == 0.0 else self._sampler.gaussian(value, noise_std)
+        content = value + 0.0 if noise_std == 0.0 else noisy(value, noise_std)
         self._sink.commit(token)
         if self._record:
             self.transcript.append(Message(event, content))
@@ -347,7 +389,11 @@ class ReplayCurator(Curator):
         if recorded != event:
             raise InvalidParameter(f"event {self._next}", event, f"equal to {recorded}")
         self._next += 1
-        density = log_density_of(content, value, noise_std)
+        density = (
+            _laplace_log_density(content, value, noise_std)
+            if isinstance(event.mechanism, LaplaceStep)
+            else log_density_of(content, value, noise_std)
+        )
         part = sensitive.sampled_part
         weights = None if part is None else part.draw._probabilities
         if weights is not None:

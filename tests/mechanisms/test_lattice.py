@@ -18,7 +18,9 @@ from dpledger.mechanisms import (
     EventList,
     GaussianStep,
     InvalidParameter,
+    LaplaceStep,
     PlanningCurator,
+    ReplayCurator,
     SamplingCurator,
     SeededSampler,
     Sensitive,
@@ -260,3 +262,49 @@ def test_the_support_attack_finds_nothing_in_a_million_releases() -> None:
 def test_the_support_attack_would_find_floating_point_noise() -> None:
     with pytest.raises(AssertionError):
         assert_no_release_rules_a_neighbour_out(SimulationSampler(6), 100)
+
+
+# Laplace -----------------------------------------------------------------------------------------
+
+
+def counts(value: FloatArray | None) -> Sensitive:
+    unit = declared(2, "two counts change by one", adjacency=REPLACE, norm=Norm.L1)
+    return Sensitive(unit, exact(Fraction(100)), parties=("only",), dimension=3, value=value)
+
+
+def test_laplace_releases_are_planned_run_and_replayed_alike() -> None:
+    given = {"scale": 4.0, "round": 1, "release": "counts"}
+    plan, sink = PlanningCurator(), EventList()
+    plan.release_laplace(counts(None), **given)
+    run = SamplingCurator(sink, SeededSampler(3), trials=2000, record=True)
+    values = np.array([[10.0, 20.0, 30.0]]), np.array([[11.0, 20.0, 29.0]])
+    message = run.release_laplace(counts(values[0]), **given)
+    assert plan.events == sink.events
+    step = sink.events[0].mechanism
+    assert isinstance(step, LaplaceStep)
+    assert step.sensitivity.derivation.rule == "lattice-l1"
+    assert derive(step.sensitivity).squared == step.sensitivity.squared
+    assert stats.kstest(((message - values[0]) / 4.0).ravel(), "laplace").pvalue > FALSE_ALARM
+    densities = []
+    for value in values:
+        replay = ReplayCurator(run.transcript)
+        replay.release_laplace(counts(value), **given)
+        densities.append(replay.log_density)
+    expected = [stats.laplace.logpdf(message, value, 4.0).sum(axis=(-2, -1)) for value in values]
+    ratio = densities[0] - densities[1]
+    np.testing.assert_allclose(ratio, expected[0] - expected[1], atol=1e-12)
+    # pure privacy: no ratio exceeds sensitivity / scale, and some reach it
+    assert np.abs(ratio).max() == pytest.approx(0.5, rel=1e-12)
+
+
+def test_laplace_releases_ask_for_exact_noise_and_an_l1_sensitivity() -> None:
+    given = {"scale": 4.0, "round": 1, "release": "counts"}
+    sink = EventList()
+    curator = SamplingCurator(sink, SimulationSampler(3))
+    with pytest.raises(InvalidParameter, match="ExactSampler"):
+        curator.release_laplace(counts(np.zeros((1, 3))), **given)
+    with pytest.raises(InvalidParameter, match="norm"):
+        SamplingCurator(sink, SeededSampler(3)).release_laplace(
+            sensitive(np.zeros((1, 3))), **given
+        )
+    assert not sink.events

@@ -220,6 +220,8 @@ def _people(folder: Path) -> None:
     labels = np.where((ages > 50) ^ (rng.random(60) < 0.1), "high", "low")
     rows = [f"{a},{t},{y}" for a, t, y in zip(ages, towns, labels, strict=True)]
     leaky = CONFIGURATION.replace('"dp-admm"', '"dp-admm-published"')
+    # what pre-training finds on these records: a run keeps to a plan that guesses it
+    leaky = leaky.replace("distance = 5.0", "distance = 13.0")
     for name, text in {
         "people.csv": "age,town,income\n" + "\n".join(rows) + "\n",
         "people.toml": SCHEMA,

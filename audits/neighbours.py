@@ -140,7 +140,13 @@ def _gap(
 
 
 def _share(dataset: PrivateDataset, neighbour: PrivateDataset, loss: Loss) -> float | None:
-    """Return ‖gap‖ / sensitivity, or None when the gap at two points differs."""
+    """Return ‖gap‖ / sensitivity, or None when the gap at two points differs.
+
+    Nor is there a share where parties have noise for their own numbers of records: the sensitivity
+    of a whole block is that of its smallest party, and the pair's party may be another.
+    """
+    if len(set(dataset.shape.counts)) > 1:
+        return None
     origin = np.zeros(dataset.shape.parameters(loss))
     # large enough to bend any loss that bends, small enough not to saturate it
     elsewhere = np.linspace(-2.0, 3.0, origin.size) / dataset.shape.row_bound

@@ -45,6 +45,7 @@ seed = 5
 
 [attack]
 trials = 40
+seed = 2
 """
 
 

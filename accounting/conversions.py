@@ -18,11 +18,11 @@ from fractions import Fraction
 from math import exp, inf, isinf, log, log1p, sqrt
 
 from flint import arb
-from scipy.optimize import brentq
 
 from ..mechanisms.errors import InvalidParameter, Number, require_open_unit, require_positive_int
 from .numbers.enclosure import Enclosure, Real, ball_of, precision
 from .numbers.notions import exact_nonnegative
+from .numbers.roots import brent
 
 __all__ = [
     "ComposedBound",
@@ -191,7 +191,7 @@ def epsilon_from_zcdp_by_orders(*, rho: Real, delta: Number) -> OrderBound:
     last = min(sqrt(log_inverse / rho_float), _LAST_ORDER)
     first = min(last / 2, log_inverse / 3)
     last_slope = slope(log(last))
-    log_excess = log(last) if last_slope <= 0 else brentq(slope, log(first), log(last))
+    log_excess = log(last) if last_slope <= 0 else brent(slope, log(first), log(last))
     order = 1 + Fraction(exp(log_excess))
     with precision(_BITS):
         rdp = Enclosure.from_ball(ball_of(rho) * ball_of(order))

@@ -23,7 +23,6 @@ from math import exp, inf, isfinite, log, sqrt
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import root_scalar
 
 from ..mechanisms.errors import (
     DpledgerError,
@@ -40,6 +39,7 @@ from .gaussian.exact import mu_from_epsilon_delta
 from .guarantees import Guarantee, epsilons_at, guarantee
 from .numbers.enclosure import ball_of
 from .numbers.grade import Grade
+from .numbers.roots import brent
 
 __all__ = [
     "Calibration",
@@ -261,7 +261,7 @@ def _fast_start(
         if (excess(there) > 0) is not too_little:
             break
         here, far = there, min(2 * far, log(16))
-    return exp(float(root_scalar(excess, bracket=(here, there), xtol=_FAST_TOLERANCE).root))
+    return exp(brent(excess, here, there, xtol=_FAST_TOLERANCE))
 
 
 def _outward(start: float, step: float, *, towards: float) -> Iterator[float]:

@@ -1,75 +1,80 @@
 """Is the bound true: attacks, lower bounds on epsilon, cross-checks with other libraries."""
 
-from .assessment import AttackResult, NullControl, assess
-from .bayesian import Bayesian, CredibleInterval
-from .bounds import (
-    ClopperPearson,
-    GaussianFamily,
-    LowerBound,
-    MuInterval,
-    Scores,
-    ThresholdPlan,
-    ceiling,
-    plan_threshold,
-)
-from .claim_tests import ClaimTest, claim_tests, mu_of_errors, scores_tests
-from .crosscheck import Crosscheck, MissingExtra, PeerCheck, Status, crosscheck
-from .dp_events import dp_event_of, mechanism_of
-from .falsifier import (
-    Falsification,
-    FlippedColumn,
-    Neighbours,
-    ReplacedRecord,
-    SensitivityLemma,
-    Table,
-    falsify,
-)
-from .importance_sampling import (
-    EpsilonInterval,
-    Tilt,
-    TiltedRuns,
-    epsilon_interval,
-    plan_tilt,
-    sandwich,
-    tilted_chunks,
-)
-from .metrics import RocPoint, TprAtFpr, auc, roc, tpr_at_fpr
-from .neighbours import (
-    NeighbourPair,
-    flip_label,
-    longest_row,
-    opposite_gradients,
-    random_record,
-    turned_record,
-    zero_out,
-)
-from .noise_tests import Residual, noise_test_of_run, noise_tests, residuals
-from .one_run import Canaries, OneRun, OneRunTradeOff
-from .replay import ReplayScores, replay_attack, replay_chunks
-from .selection import Bonferroni, MultiSplit, Split
-from .sequential import Bet, Evidence, SequentialTest, plan_bet
-from .trials import (
-    Attacked,
-    Backend,
-    Dask,
-    Experiment,
-    Loky,
-    Ray,
-    ScoreStore,
-    ScoreStoreError,
-    Serial,
-    attack_trials,
-    trial_scores,
-    trials_at_once,
-)
-from .violations import (
-    AnswerPair,
-    BlackBox,
-    LearnedScore,
-    Violation,
-    find_violation,
-    query_patterns,
-)
+from typing import TYPE_CHECKING
+
+from ..mechanisms.lazy import names_from
+
+if TYPE_CHECKING:
+    from .assessment import AttackResult, NullControl, assess
+    from .bayesian import Bayesian, CredibleInterval
+    from .bounds import (
+        ClopperPearson,
+        GaussianFamily,
+        LowerBound,
+        MuInterval,
+        Scores,
+        ThresholdPlan,
+        ceiling,
+        plan_threshold,
+    )
+    from .claim_tests import ClaimTest, claim_tests, mu_of_errors, scores_tests
+    from .crosschecks import Crosscheck, MissingExtra, PeerCheck, Status, crosscheck
+    from .dp_events import dp_event_of, mechanism_of
+    from .falsifier import (
+        Falsification,
+        FlippedColumn,
+        Neighbours,
+        ReplacedRecord,
+        SensitivityLemma,
+        Table,
+        falsify,
+    )
+    from .importance_sampling import (
+        EpsilonInterval,
+        Tilt,
+        TiltedRuns,
+        epsilon_interval,
+        plan_tilt,
+        sandwich,
+        tilted_chunks,
+    )
+    from .metrics import RocPoint, TprAtFpr, auc, roc, tpr_at_fpr
+    from .neighbours import (
+        NeighbourPair,
+        flip_label,
+        longest_row,
+        opposite_gradients,
+        random_record,
+        turned_record,
+        zero_out,
+    )
+    from .noise_tests import Residual, noise_test_of_run, noise_tests, residuals
+    from .one_run import Canaries, OneRun, OneRunTradeOff
+    from .replay import ReplayScores, replay_attack, replay_chunks
+    from .selection import Bonferroni, MultiSplit, Split
+    from .sequential import Bet, Evidence, SequentialTest, plan_bet
+    from .trials import (
+        Attacked,
+        Backend,
+        Dask,
+        Experiment,
+        Loky,
+        Ray,
+        ScoreStore,
+        ScoreStoreError,
+        Serial,
+        attack_trials,
+        trial_scores,
+        trials_at_once,
+    )
+    from .violations import (
+        AnswerPair,
+        BlackBox,
+        LearnedScore,
+        Violation,
+        find_violation,
+        query_patterns,
+    )
 
 __all__ = [
     "AnswerPair",
@@ -158,3 +163,128 @@ __all__ = [
     "turned_record",
     "zero_out",
 ]
+
+__getattr__ = names_from(
+    __name__,
+    {
+        "assessment": (
+            "AttackResult",
+            "NullControl",
+            "assess",
+        ),
+        "bayesian": (
+            "Bayesian",
+            "CredibleInterval",
+        ),
+        "bounds": (
+            "ClopperPearson",
+            "GaussianFamily",
+            "LowerBound",
+            "MuInterval",
+            "Scores",
+            "ThresholdPlan",
+            "ceiling",
+            "plan_threshold",
+        ),
+        "claim_tests": (
+            "ClaimTest",
+            "claim_tests",
+            "mu_of_errors",
+            "scores_tests",
+        ),
+        "crosschecks": (
+            "Crosscheck",
+            "MissingExtra",
+            "PeerCheck",
+            "Status",
+            "crosscheck",
+        ),
+        "dp_events": (
+            "dp_event_of",
+            "mechanism_of",
+        ),
+        "falsifier": (
+            "Falsification",
+            "FlippedColumn",
+            "Neighbours",
+            "ReplacedRecord",
+            "SensitivityLemma",
+            "Table",
+            "falsify",
+        ),
+        "importance_sampling": (
+            "EpsilonInterval",
+            "Tilt",
+            "TiltedRuns",
+            "epsilon_interval",
+            "plan_tilt",
+            "sandwich",
+            "tilted_chunks",
+        ),
+        "metrics": (
+            "RocPoint",
+            "TprAtFpr",
+            "auc",
+            "roc",
+            "tpr_at_fpr",
+        ),
+        "neighbours": (
+            "NeighbourPair",
+            "flip_label",
+            "longest_row",
+            "opposite_gradients",
+            "random_record",
+            "turned_record",
+            "zero_out",
+        ),
+        "noise_tests": (
+            "Residual",
+            "noise_test_of_run",
+            "noise_tests",
+            "residuals",
+        ),
+        "one_run": (
+            "Canaries",
+            "OneRun",
+            "OneRunTradeOff",
+        ),
+        "replay": (
+            "ReplayScores",
+            "replay_attack",
+            "replay_chunks",
+        ),
+        "selection": (
+            "Bonferroni",
+            "MultiSplit",
+            "Split",
+        ),
+        "sequential": (
+            "Bet",
+            "Evidence",
+            "SequentialTest",
+            "plan_bet",
+        ),
+        "trials": (
+            "Attacked",
+            "Backend",
+            "Dask",
+            "Experiment",
+            "Loky",
+            "Ray",
+            "ScoreStore",
+            "ScoreStoreError",
+            "Serial",
+            "attack_trials",
+            "trial_scores",
+            "trials_at_once",
+        ),
+        "violations": (
+            "AnswerPair",
+            "BlackBox",
+            "LearnedScore",
+            "Violation",
+            "find_violation",
+            "query_patterns",
+        ),
+    },
+)

@@ -14,7 +14,7 @@ from ..accounting.ledger.ledger import RunSummary
 from ..accounting.numbers.enclosure import Enclosure
 from ..mechanisms.errors import Number
 from ..mechanisms.events import Event
-from .crosscheck import Crosscheck, MissingExtra, crosscheck
+from .crosschecks import Crosscheck, MissingExtra, crosscheck
 from .sequential import Evidence
 
 __all__ = ["MoreEvidence", "RunAudit", "audit_run"]

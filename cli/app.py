@@ -1,62 +1,61 @@
 """The command `dpledger` and its exit statuses: 0 good, 1 a finding, 2 a mistake, 3 undecided."""
 
+from __future__ import annotations
+
 import sys
+from importlib import import_module
 
 import click
-
-from ..audits.report.outline import visible
-from ..mechanisms.errors import DpledgerError
-from .attack import attack
-from .audit import audit
-from .calibrate import calibrate
-from .claims import claims
-from .crosscheck import crosscheck
-from .curve import curve
-from .demo import demo
-from .experiment import experiment
-from .ledger import ledger
-from .membership import membership
-from .plan import plan
-from .report import report
-from .run import run as run_command
-from .training import epsilon, noise
-from .verify import verify
-from .watch import watch
 
 __all__ = ["main", "run"]
 
 INTERRUPTED = 130
 
+_COMMANDS = {
+    "attack": "attack",
+    "audit": "audit",
+    "calibrate": "calibrate",
+    "claims": "claims",
+    "crosscheck": "crosscheck",
+    "curve": "curve",
+    "demo": "demo",
+    "epsilon": "training",
+    "experiment": "experiment",
+    "ledger": "ledger",
+    "membership": "membership",
+    "noise": "training",
+    "plan": "plan",
+    "report": "report",
+    "run": "run",
+    "verify": "verify",
+    "watch": "watch",
+}
+"""Name of a command -> the module that has it; imported when the command is called."""
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+
+class _Commands(click.Group):
+    """A group whose commands are imported when they are called, or listed by `--help`."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands."""
+        return sorted(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command by its name; None for any other name."""
+        if cmd_name not in _COMMANDS:
+            return None
+        module = import_module(f".{_COMMANDS[cmd_name]}", __package__)
+        command: click.Command = getattr(module, cmd_name)
+        return command
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="dpledger", prog_name="dpledger")
 def main() -> None:
     """A proof-carrying ledger for differential privacy.
 
     Every printed epsilon says its grade: certified (rigorous), fast, or estimate.
     """
-
-
-for _command in (
-    attack,
-    audit,
-    calibrate,
-    claims,
-    crosscheck,
-    curve,
-    demo,
-    epsilon,
-    experiment,
-    ledger,
-    membership,
-    noise,
-    plan,
-    report,
-    run_command,
-    verify,
-    watch,
-):
-    main.add_command(_command)
 
 
 def run() -> None:
@@ -71,7 +70,17 @@ def run() -> None:
     except (click.Abort, KeyboardInterrupt):
         click.echo("Interrupted: what was reserved counts as spent; ledgers stay valid.", err=True)
         sys.exit(INTERRUPTED)
-    except (DpledgerError, OSError) as error:
-        # a message may quote what a stranger wrote
-        click.echo(visible(f"{type(error).__name__}: {error}"), err=True)
-        sys.exit(2)
+    except Exception as error:
+        _tell(error)
+
+
+def _tell(error: Exception) -> None:
+    """Print a mistake and exit; raise what is none again."""
+    from ..audits.visible_text import visible
+    from ..mechanisms.errors import DpledgerError
+
+    if not isinstance(error, DpledgerError | OSError):
+        raise error
+    # a message may quote what a stranger wrote
+    click.echo(visible(f"{type(error).__name__}: {error}"), err=True)
+    sys.exit(2)

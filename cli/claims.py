@@ -13,7 +13,7 @@ from ..audits.claims import Claim, Finding, cases
 from ..audits.claims.confirmations import SEED, Confirmation, written
 from ..audits.claims.hearing import Attacks, Judged, heard, told
 from ..audits.claims.page import claims_page
-from ..audits.report.outline import visible
+from ..audits.visible_text import visible
 from ..mechanisms.errors import InvalidParameter
 from ..papers import PAPERS, find
 from .claims_check import check

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 from rich.table import Table
 
-from ..audits.crosscheck import Crosscheck
-from ..audits.crosscheck import crosscheck as compare
+from ..audits.crosschecks import Crosscheck
+from ..audits.crosschecks import crosscheck as compare
 from ..runs.configuration import read_configuration
 from ..runs.planning import plan as make_plan
 from .inputs import configuration_argument

@@ -15,13 +15,12 @@ from typing import Any
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
 from ..accounting.guarantees import Guarantee
 from ..accounting.numbers.enclosure import Enclosure, shown_down, shown_up
-from ..audits.report.outline import visible
+from ..audits.visible_text import visible
 
 __all__ = [
     "Advance",
@@ -91,6 +90,8 @@ def plain(text: str) -> Text:
 @contextmanager
 def steps() -> Generator[Callable[[str], Advance]]:
     """Give a function that opens a progress bar; silent where standard error is no terminal."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn(compact=True))
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:

@@ -16,7 +16,7 @@ import click
 import msgspec
 
 from ..audits.continuous import RunAudit
-from ..audits.crosscheck import Crosscheck
+from ..audits.crosschecks import Crosscheck
 from ..audits.sequential import Evidence
 from ..audits.watching import (
     Alarm,

@@ -15,8 +15,8 @@ from ..accounting.ledger import SqliteLedger
 from ..accounting.numbers.enclosure import shown_up
 from ..accounting.proof.certificate import Certificate
 from ..accounting.proof.proved import proved
-from ..audits.crosscheck import MissingExtra
-from ..audits.crosscheck import crosscheck as compare
+from ..audits.crosschecks import MissingExtra
+from ..audits.crosschecks import crosscheck as compare
 from ..audits.report import (
     AttackFacts,
     Crosschecks,

@@ -31,7 +31,7 @@ from ..mechanisms.private_data import PrivateDataset
 from ..mechanisms.protocols import FloatArray, Loss
 from ..mechanisms.sensitive import Sensitive
 from ..mechanisms.sensitivity import float_up
-from .fused_lasso import Constraint, fused_lasso, inverse_covariance_edges
+from .constraints import Constraint, fused_lasso, inverse_covariance_edges
 from .losses import Logistic
 from .regularisers import L1, ProximalTerm
 

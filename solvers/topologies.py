@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from ..mechanisms.errors import InvalidParameter, require_positive, require_positive_int
 from ..mechanisms.protocols import FloatArray
@@ -66,6 +65,9 @@ class Network:
         first, second = pairs[:, 0], pairs[:, 1]
         matrix = np.zeros((self.agents, self.agents))
         matrix[first, second] = matrix[second, first] = 1.0
+        # loading it takes longer than most plans
+        from scipy.sparse.csgraph import connected_components
+
         parts, _ = connected_components(sparse.csr_array(matrix), directed=False)
         if parts > 1:
             raise InvalidParameter("network", f"{self.agents} agents in {parts} parts", "connected")

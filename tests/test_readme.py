@@ -41,7 +41,7 @@ def test_the_estimator_in_the_readme_meets_its_promise_and_its_budget(
 def test_every_command_in_the_readme_exists(line: str) -> None:
     words = shlex.split(line.replace("\\|", "|"))
     for first in words[0].split("|"):
-        command = main.commands[first]
+        command = main.get_command(click.Context(main), first)
         for word in words[1:]:
             if isinstance(command, click.Group):
                 for name in word.split("|"):

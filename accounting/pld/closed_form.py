@@ -28,9 +28,9 @@ from functools import lru_cache
 from math import ceil, comb, log, log2
 
 from flint import arb, arb_poly
-from scipy.optimize import brentq
 
 from ..numbers.enclosure import Enclosure, ball_of, precision
+from ..numbers.roots import brent
 from .pairs import (
     DiscreteGaussianShift,
     DiscreteLaplaceShift,
@@ -89,7 +89,7 @@ class Curve(ABC):
             low, high = high, 2 * high
         if self._excess(low, delta) <= 0:
             return Enclosure(arb(0), arb(high))
-        root = brentq(lambda x: self._excess(x, delta), low, high, rtol=1e-14, maxiter=200)
+        root = brent(lambda x: self._excess(x, delta), low, high, rtol=1e-14, maxiter=200)
         return Enclosure(arb(self._below(root, delta)), arb(self._above(root, high, delta)))
 
     def _excess(self, epsilon: float, delta: float) -> float:

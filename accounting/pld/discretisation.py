@@ -30,9 +30,9 @@ from itertools import pairwise
 from math import expm1, log, log1p, remainder
 
 from flint import arb, fmpz_poly
-from scipy.optimize import brentq
 
 from ..numbers.enclosure import ball_of, precision
+from ..numbers.roots import brent
 from .pairs import (
     DiscreteGaussianShift,
     DiscreteLaplaceShift,
@@ -290,7 +290,7 @@ def _balanced_offset(pair: DominatingPair, step: float) -> float:
     ends = left_over(0.0), left_over(step)
     if not ends[0] * ends[1] < 0:
         return 0.0
-    return float(brentq(left_over, 0.0, step, xtol=step * 2.0**-24, maxiter=60))
+    return brent(left_over, 0.0, step, xtol=step * 2.0**-24, maxiter=60)
 
 
 def _integer_up(value: arb) -> int:

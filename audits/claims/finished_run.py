@@ -26,7 +26,7 @@ from ...mechanisms.errors import InvalidParameter
 from ...mechanisms.sensitivity import float_up
 from ..assessment import AttackResult
 from ..bounds import ClopperPearson
-from ..crosscheck import MissingExtra, crosscheck
+from ..crosschecks import MissingExtra, crosscheck
 from .claim import Finding, Verdict
 from .own import OwnPromise, PromisedEpsilon, judged_events
 from .policy import Check, final_verdict

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from ..assessment import AttackResult
 from ..bounds import LowerBound, MuInterval, largest_rate
-from ..crosscheck import Crosscheck
+from ..crosschecks import Crosscheck
 from .record import (
     Accuracy,
     AttackBound,

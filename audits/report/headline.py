@@ -7,8 +7,8 @@ from math import exp
 from ...accounting.gaussian.fast import advantage_upper
 from ...accounting.numbers.grade import Grade
 from ...mechanisms.adjacency import Adjacency
+from ..visible_text import visible
 from .numerals import printed, printed_percent_up
-from .outline import visible
 from .record import EmpiricalAudit, Privacy, Report, Rounding, Skipped
 
 __all__ = ["Headline", "Tone", "Verdict", "headline"]

@@ -5,8 +5,9 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from ..visible_text import visible
 from .headline import headline
-from .outline import Item, outline, plotted, visible
+from .outline import Item, outline, plotted
 from .plots import HEIGHT, WIDTH, plots
 from .record import Report
 

@@ -3,8 +3,9 @@
 import re
 from collections.abc import Iterable, Iterator
 
+from ..visible_text import visible
 from .headline import headline
-from .outline import Block, Bullets, Group, Item, Line, Table, outline, plotted, visible
+from .outline import Block, Bullets, Group, Item, Line, Table, outline, plotted
 from .record import Report
 
 __all__ = ["to_markdown"]

@@ -8,7 +8,6 @@ Texts leave this module readable but harmless: control and direction-changing ch
 written as escapes. Escaping for a format is the renderer's.
 """
 
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -17,6 +16,7 @@ from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from ..visible_text import visible
 from .numerals import DIGITS, printed, printed_interval
 from .record import Interval, Range, Report, Rounding
 
@@ -30,7 +30,6 @@ __all__ = [
     "Table",
     "outline",
     "plotted",
-    "visible",
 ]
 
 NOT_STATED = "not stated"
@@ -99,16 +98,6 @@ def plotted(items: Sequence[Item]) -> tuple[Table, ...]:
         elif isinstance(item, Table) and item.plotted:
             found.append(item)
     return tuple(found)
-
-
-def visible(text: str) -> str:
-    """Return `text` with invisible and direction-changing characters written as escapes."""
-    return "".join(
-        c
-        if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn")
-        else c.encode("unicode_escape").decode("ascii")
-        for c in text
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from math import ceil, exp, floor, log10
 import numpy as np
 
 from ...accounting.gaussian.fast import tpr_upper
+from ..visible_text import visible
 from .numerals import power_of_ten, printed
-from .outline import visible
 from .record import EmpiricalAudit, Privacy, Report, RocPoint, Skipped, Utility
 
 __all__ = [

@@ -20,7 +20,7 @@ from ...solvers.centralised import (
     PublishedCentralisedDpAdmm,
     theorem_1_noise_multiplier,
 )
-from ...solvers.fused_lasso import fused_lasso
+from ...solvers.constraints import fused_lasso
 from ...solvers.losses import LinearLoss
 from ...solvers.planning import plan
 

@@ -15,9 +15,9 @@ from ...mechanisms.private_data import DataShape
 from ...mechanisms.subsampling import FixedBatch, Poisson, Scheme
 from ...solvers.centralised import CentralisedDpAdmm
 from ...solvers.consensus import ConsensusDpAdmm
+from ...solvers.constraints import fused_lasso
 from ...solvers.decentralised import PrAdmm
 from ...solvers.defaults import consensus_defaults
-from ...solvers.fused_lasso import fused_lasso
 from ...solvers.losses import Logistic, Multinomial
 from ...solvers.recycled import RAdmm
 from ...solvers.regularisers import L2

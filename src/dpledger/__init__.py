@@ -15,7 +15,6 @@ importable from its room: mechanisms, accounting, solvers, audits, runs, papers.
 """
 
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -29,10 +28,7 @@ if TYPE_CHECKING:
     from .mechanisms.adjacency import Adjacency
     from .papers import audit as audit_claim
 
-try:
-    __version__ = version("dpledger")
-except PackageNotFoundError:  # a source tree that was never installed
-    __version__ = "0+unknown"
+__version__: str
 
 __all__ = [
     "Adjacency",
@@ -68,12 +64,23 @@ _PLACES = {
 
 def __getattr__(name: str) -> object:
     """Return a name of the front door from its module, loaded at its first use."""
+    if name == "__version__":
+        return _version()
     if name not in _PLACES:
         raise AttributeError(f"module 'dpledger' has no attribute {name!r}")
     module, own = _PLACES[name]
     found: object = getattr(import_module(f".{module}", __name__), own)
     globals()[name] = found
     return found
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("dpledger")
+    except PackageNotFoundError:  # a source tree that was never installed
+        return "0+unknown"
 
 
 def __dir__() -> list[str]:

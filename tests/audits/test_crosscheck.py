@@ -9,7 +9,7 @@ from scipy.stats import binom, norm
 
 from dpledger.accounting.gaussian.exact import epsilon_from_delta
 from dpledger.accounting.numbers.enclosure import Enclosure
-from dpledger.audits.crosscheck import MissingExtra, Status, crosscheck
+from dpledger.audits.crosschecks import MissingExtra, Status, crosscheck
 from dpledger.mechanisms import (
     Adjacency,
     Audience,

@@ -329,7 +329,10 @@ def found(folder: Path) -> dict[str, dict[str, Any]]:
 
 def _leaves(command: click.Command, path: tuple[str, ...]) -> Iterator[str]:
     if isinstance(command, click.Group):
-        for name, below in command.commands.items():
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
+            assert below is not None
             yield from _leaves(below, (*path, name))
     else:
         yield " ".join(path)

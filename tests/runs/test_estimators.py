@@ -166,7 +166,7 @@ def test_the_target_is_met_from_below_and_an_independent_account_agrees(
 def test_a_sampled_algorithm_meets_the_target_too(
     adjacency: Adjacency, given: dict[str, Any]
 ) -> None:
-    accounting = pytest.importorskip("dpledger.audits.crosscheck")
+    accounting = pytest.importorskip("dpledger.audits.crosschecks")
     model = admm(
         algorithm=AdmmAlgorithm.SAMPLED_PS_ADMM, adjacency=adjacency, rounds=3, **given
     ).fit(X, Y)

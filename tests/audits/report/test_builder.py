@@ -171,7 +171,7 @@ def test_an_attack_keeps_its_numbers(events, attack):
 
 
 def test_other_libraries_answers_are_kept(events):
-    crosscheck = pytest.importorskip("dpledger.audits.crosscheck")
+    crosscheck = pytest.importorskip("dpledger.audits.crosschecks")
     pytest.importorskip("dp_accounting")
     found = crosscheck.crosscheck(events, delta=DELTA)
     kept = crosschecks_of(found)

@@ -1,0 +1,15 @@
+"""Texts of strangers, made harmless for a terminal or a page."""
+
+import unicodedata
+
+__all__ = ["visible"]
+
+
+def visible(text: str) -> str:
+    """Return `text` with invisible and direction-changing characters written as escapes."""
+    return "".join(
+        c
+        if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn")
+        else c.encode("unicode_escape").decode("ascii")
+        for c in text
+    )

@@ -158,12 +158,19 @@ def execute_run(
     name = f"{options.name} {datetime.now(UTC).isoformat(timespec='microseconds')}"
     with SqliteLedger(ledger_path, anchor=options.anchor) as ledger:
         run = ledger.run(name, configuration_hash=configuration.sha256, plan=planned.events)
-        paid = PrepaidRun(run, planned.events, configuration.build_sampler().provenance)
-        training = train(
-            configuration, solver, dataset, test, paid, progress=start(configuration.solver.label)
+        # what leaks may depend on the data, its later noise included: it keeps to no plan
+        paid = (
+            None
+            if found.unprotected
+            else PrepaidRun(run, planned.events, configuration.build_sampler().provenance)
         )
-        paid.close()
-        events, last = paid.released, ledger.last_row
+        sink = run if paid is None else paid
+        training = train(
+            configuration, solver, dataset, test, sink, progress=start(configuration.solver.label)
+        )
+        if paid is not None:
+            paid.close()
+        events, last = tuple(run.events()) if paid is None else paid.released, ledger.last_row
     np.save(folder / "model.npy", weights(training.state.model, configuration.shape.label_domain))
     if certificate is not None:
         certificate = certificate.given(last.statement)

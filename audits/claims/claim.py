@@ -56,6 +56,7 @@ class Verdict(Enum):
 
     HOLDS = "holds"
     FAILS = "fails"
+    NOT_IMPLIED = "not implied by what is stated"
     UNSPECIFIED = "unspecified"
     UNDECIDED = "undecided"
     OUTSIDE_ITS_REGIME = "outside its regime"
@@ -160,8 +161,11 @@ class Finding:
     def verdict_text(self) -> str:
         """The verdict in words: how loose, or by how much it understates."""
         factor = self.factor
-        if factor is None or self.verdict not in (Verdict.HOLDS, Verdict.FAILS):
+        judged = (Verdict.HOLDS, Verdict.FAILS, Verdict.NOT_IMPLIED)
+        if factor is None or self.verdict not in judged:
             return self.verdict.value
+        if self.verdict is Verdict.NOT_IMPLIED:
+            return f"{self.verdict.value} (×{factor:.4g})"
         if self.verdict is Verdict.FAILS:
             if factor >= 1:
                 # something else than the number failed

@@ -1,7 +1,9 @@
 """The user's own claims: a promise, and the releases that somebody says there were.
 
-What is not said is read in every way that it could mean. A promise that no reading keeps fails, one
-that all keep holds, and any other is unspecified, with what each reading comes to.
+What is not said is read in every way that it could mean. A promise that all readings keep holds,
+and one that none keeps is not implied: sensitivities are upper bounds, and nobody has shown data
+that meet them, so it fails only where something left unprotected, or where an attack or a search
+finds such data. Any other is unspecified, with what each reading comes to.
 
 >>> release = StatedRelease(Kind.GAUSSIAN, sensitivity=1.0, noise=10.0, rounds=100)
 >>> judged([release], PromisedEpsilon(5.0, 1e-5), adjacency=Adjacency.ZERO_OUT_ONE).verdict.value
@@ -398,7 +400,10 @@ def _finding(
     least = min(costs.values(), key=lambda cost: cost.lower_float)
     worst = max(costs.values(), key=lambda cost: cost.upper_float)
     if len(broken) == len(costs):
-        verdict, true = Verdict.FAILS, least
+        # what is stated are upper bounds: more may be charged than any data cost
+        # (an answer by randomised response costs what it says)
+        certain = least.lower == inf or (bool(events) and all(map(_is_answer, events)))
+        verdict, true = Verdict.FAILS if certain else Verdict.NOT_IMPLIED, least
         limit_text = shown_down(promise.claimed, digits=6)
         reason = f"{promise.unit} is {_told(true)}, above the promised {limit_text}"
     elif len(kept) == len(costs):
@@ -412,12 +417,12 @@ def _finding(
         true = Enclosure(least.lower, worst.upper)
         what = f"not stated: {', '.join(missing)}" if missing else "it cannot be decided"
         reason = f"{what} ({told})"
-    if missing and verdict in (Verdict.HOLDS, Verdict.FAILS):
+    if missing and verdict in (Verdict.HOLDS, Verdict.FAILS, Verdict.NOT_IMPLIED):
         reason += f"; so whatever was not stated: {', '.join(missing)}"
     # what costs infinity has no certificate
     protected = events if true.upper < inf else ()
     delta = promise.delta if protected else None
-    witness = _violation(protected, promise) if verdict is Verdict.FAILS else ()
+    witness = _violation(protected, promise) if verdict is Verdict.NOT_IMPLIED else ()
     finding = Finding(
         verdict,
         reason,
@@ -430,8 +435,15 @@ def _finding(
     return replace(finding, argument=tuple(f"not stated: {what}" for what in missing))
 
 
+def _is_answer(event: Event) -> bool:
+    mechanism = event.mechanism
+    while isinstance(mechanism, Repeated):
+        mechanism = mechanism.event
+    return isinstance(mechanism, RandomisedResponse)
+
+
 def _violation(events: tuple[Event, ...], promise: OwnPromise) -> tuple[Counterexample, ...]:
-    """The exact event that breaks the promise, of Gaussian steps whose sensitivities are met."""
+    """The exact event that would break the promise, if data met the sensitivities of all steps."""
     if not events or not isinstance(promise, PromisedEpsilon) or not has_closed_form(events):
         return ()
     mu = guarantee(events, delta=promise.delta).mu

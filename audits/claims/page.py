@@ -14,7 +14,7 @@ from .sweep import Sweep, SweepPoint
 
 __all__ = ["claims_page"]
 
-_TONES = {Verdict.HOLDS: "good", Verdict.FAILS: "bad"}
+_TONES = {Verdict.HOLDS: "good", Verdict.FAILS: "bad", Verdict.NOT_IMPLIED: "bad"}
 _HEADROOM = 1.05
 
 

@@ -24,7 +24,9 @@ def final_verdict(
     fixed_in_advance: bool = True,
     accounted_tuning: bool = True,
 ) -> Finding:
-    """Return the finding as everything that was looked at leaves it; only `holds` can be lost.
+    """Return the finding as everything that was looked at leaves it; nothing gets better.
+
+    `holds` can be lost; what was not implied fails where a check shows it.
 
     Args:
         finding: about the events, or the releases as stated.
@@ -34,11 +36,13 @@ def final_verdict(
         accounted_tuning: whether settings were chosen without the data, or at a cost that stands
             among the events.
     """
-    if finding.verdict is not Verdict.HOLDS:
+    if finding.verdict not in (Verdict.HOLDS, Verdict.NOT_IMPLIED):
         return finding
     failed = [check.name for check in checks if check.passed is False]
     if failed:
         verdict, why = Verdict.FAILS, f"{', '.join(failed)} did not pass"
+    elif finding.verdict is Verdict.NOT_IMPLIED:
+        return finding
     elif not fixed_in_advance:
         verdict = Verdict.UNSPECIFIED
         why = "what ran, or when it ended, may depend on what was released; if it does not"

@@ -59,7 +59,7 @@ def write(folder: Path, text: str, name: str = "claim.toml") -> Path:
 # --- verdicts ----------------------------------------------------------------------------------
 
 
-def test_what_is_stated_in_full_holds_or_fails(call: Call, tmp_path: Path) -> None:
+def test_what_is_stated_in_full_holds_or_is_not_implied(call: Call, tmp_path: Path) -> None:
     # 100 steps of noise multiplier 10 are 1-GDP: epsilon 4.37717806 at delta 1e-5
     answer = call("claims", "check", write(tmp_path, STATED + PROMISE + RELEASE), "--json")
     assert answer.status == 0
@@ -69,7 +69,7 @@ def test_what_is_stated_in_full_holds_or_fails(call: Call, tmp_path: Path) -> No
     short = (STATED + PROMISE + RELEASE).replace("epsilon = 5.0", "epsilon = 4.3771")
     answer = call("claims", "check", write(tmp_path, short), "--json")
     assert answer.status == 1
-    assert answer.data["verdict"] == "fails"
+    assert answer.data["verdict"] == "not implied by what is stated"
     assert answer.data["true"]["lower"] == pytest.approx(4.377178, rel=1e-6)
 
 
@@ -77,7 +77,7 @@ def test_what_is_stated_in_full_holds_or_fails(call: Call, tmp_path: Path) -> No
 def test_other_units(call: Call, tmp_path: Path, promise: str, kept: bool) -> None:
     text = STATED + f"[promise]\n{promise}\n" + RELEASE
     answer = call("claims", "check", write(tmp_path, text), "--json")
-    assert answer.data["verdict"] == ("holds" if kept else "fails")
+    assert answer.data["verdict"] == ("holds" if kept else "not implied by what is stated")
 
 
 def test_what_is_not_stated_is_named(call: Call, tmp_path: Path) -> None:
@@ -93,12 +93,12 @@ def test_what_is_not_stated_is_named(call: Call, tmp_path: Path) -> None:
     assert min(ends) < 5 < max(ends)
 
 
-def test_a_promise_that_no_reading_keeps_fails_whatever_was_not_stated(
+def test_a_promise_that_no_reading_keeps_is_not_implied_whatever_was_not_stated(
     call: Call, tmp_path: Path
 ) -> None:
     text = "[promise]\nepsilon = 1.0\ndelta = 1e-5\n" + RELEASE
     answer = call("claims", "check", write(tmp_path, text), "--json")
-    assert answer.data["verdict"] == "fails"
+    assert answer.data["verdict"] == "not implied by what is stated"
 
 
 @pytest.mark.parametrize("left_out", ["sensitivity", "noise_std", "rounds"])
@@ -296,7 +296,7 @@ def test_a_finished_run_is_recomputed_certified_and_attacked(
     assert any("tuning" in what for what in answer.data["missing"])
     answer = call(*arguments, "epsilon=1.9, delta=1e-5")
     assert answer.status == 1
-    assert answer.data["verdict"] == "fails"
+    assert answer.data["verdict"] == "not implied by what is stated"
     attack = next(c for c in answer.data["checks"] if c["name"] == "attack")
     assert attack["passed"] is None
     assert "not at hand" in attack["text"]

@@ -15,6 +15,7 @@ from dpledger.audits.claims.own import (
     StatedRelease,
     judged,
 )
+from dpledger.audits.claims.policy import Check, final_verdict
 from dpledger.mechanisms import Adjacency, InvalidParameter
 
 ADJACENCY = Adjacency.ZERO_OUT_ONE
@@ -50,7 +51,7 @@ def test_units_agree() -> None:
     for promise in (PromisedMu(1.0), PromisedRho(0.5)):
         finding = judged([STEPS], promise, adjacency=ADJACENCY)
         assert finding.verdict_text == "holds exactly"
-    assert judged([STEPS], PromisedMu(0.999), adjacency=ADJACENCY).verdict is Verdict.FAILS
+    assert judged([STEPS], PromisedMu(0.999), adjacency=ADJACENCY).verdict is Verdict.NOT_IMPLIED
 
 
 def test_a_failure_has_an_event_that_the_promise_forbids() -> None:
@@ -76,7 +77,7 @@ def test_parties_with_records_of_their_own_pay_the_maximum() -> None:
     ]
     assert judged(parts, PromisedMu(1.0), adjacency=ADJACENCY).verdict is Verdict.HOLDS
     together = [StatedRelease(Kind.GAUSSIAN, sensitivity=1.0, noise=10.0, rounds=100)] * 2
-    assert judged(together, PromisedMu(1.0), adjacency=ADJACENCY).verdict is Verdict.FAILS
+    assert judged(together, PromisedMu(1.0), adjacency=ADJACENCY).verdict is Verdict.NOT_IMPLIED
 
 
 def test_an_unstated_relation_may_double_what_a_record_moves() -> None:
@@ -84,7 +85,7 @@ def test_an_unstated_relation_may_double_what_a_record_moves() -> None:
     assert finding.verdict is Verdict.UNSPECIFIED
     assert [cost.upper_float for cost in finding.figures.values()] == pytest.approx([1.0, 2.0])
     assert judged([STEPS], PromisedMu(2.0), adjacency=None).verdict is Verdict.HOLDS
-    assert judged([STEPS], PromisedMu(0.5), adjacency=None).verdict is Verdict.FAILS
+    assert judged([STEPS], PromisedMu(0.5), adjacency=None).verdict is Verdict.NOT_IMPLIED
 
 
 def test_an_unstated_scheme_may_be_no_amplification_at_all() -> None:
@@ -124,3 +125,15 @@ def test_what_no_rule_prices_is_not_decided() -> None:
 def test_no_release_is_no_claim() -> None:
     with pytest.raises(InvalidParameter, match="at least one"):
         judged([], PromisedMu(1.0), adjacency=ADJACENCY)
+
+
+def test_bounds_that_nobody_is_shown_to_meet_imply_nothing_and_refute_nothing() -> None:
+    found = judged([STEPS], PromisedEpsilon(0.9, 1e-5), adjacency=ADJACENCY)
+    assert found.verdict is Verdict.NOT_IMPLIED
+    assert found.is_finding
+    assert found.factor is not None
+    assert found.factor < 1
+    # an attack that meets them makes it fail, anything else that went wrong as well
+    attacked = final_verdict(found, [Check("attack", "claim REFUTED", passed=False)])
+    assert attacked.verdict is Verdict.FAILS
+    assert final_verdict(found, [Check("ledger", "intact", passed=True)]) is found

@@ -23,7 +23,9 @@ from dpledger.mechanisms import (
 BAD = (Check("noise", "two runs share a seed", passed=False),)
 
 
-@pytest.mark.parametrize("verdict", [v for v in Verdict if v is not Verdict.HOLDS])
+@pytest.mark.parametrize(
+    "verdict", [v for v in Verdict if v not in (Verdict.HOLDS, Verdict.NOT_IMPLIED)]
+)
 def test_what_does_not_hold_stays_as_it_is(verdict: Verdict) -> None:
     finding = Finding(verdict, "because")
     assert final_verdict(finding, BAD, fixed_in_advance=False, accounted_tuning=False) is finding

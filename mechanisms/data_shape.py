@@ -15,6 +15,7 @@ from .adjacency import Adjacency
 from .clipping import largest_entry
 from .errors import InvalidParameter, require_positive, require_positive_int
 from .labels import SIGNS, LabelDomain
+from .loss_trial import require_elementwise
 from .protocols import FloatArray, Loss
 from .sensitivity import Sensitivity, mean_of_bounded, strongly_convex_argmin
 
@@ -90,10 +91,12 @@ class DataShape:
     def gradient_bound(self, loss: Loss) -> Fraction:
         """Return G: no record's gradient of `loss` is longer.
 
-        Raises `InvalidParameter` for a loss that is not defined for all labels of the domain.
+        Raises `InvalidParameter` for a loss that is not defined for all labels of the domain, or
+        whose slopes depend on more than one record.
         """
         if not loss.label_domain.contains(self.label_domain):
             raise InvalidParameter("loss", loss, f"defined for {self.label_domain}")
+        require_elementwise(loss)
         return Fraction(loss.derivative_bound) * Fraction(float(self.row_bound))
 
     def point(self, name: str, point: FloatArray, width: int) -> FloatArray:

@@ -5,9 +5,9 @@
 
 From Coq Require Import Reals List.
 From Dpledger Require
-  Schedules Conversion Sensitivity Finite Domination GaussianIntegral Gaussian GaussianDelta
-  GaussianConvolution Descent GaussianComposition Events GaussianSeries Enclosure Checker
-  Soundness EndToEnd.
+  Schedules Conversion Sensitivity Finite Domination Lattice GaussianIntegral Gaussian GaussianDelta
+  GaussianConvolution Descent GaussianComposition PoissonSampling Events GaussianSeries Enclosure Checker
+  Soundness Example EndToEnd.
 
 Open Scope R_scope.
 
@@ -88,12 +88,27 @@ Definition domination_theorems := (
   @Domination.dominates_mixture,
   @Domination.sampling_removal,
   @Domination.sampling_addition,
+  @Domination.sampling_removal_profile,
+  @Domination.sampling_addition_profile,
   @Domination.adaptive_domination,
   @Domination.adaptive_bound,
   @Domination.ledger_domination,
   @Domination.ledger_dp).
 Print domination_theorems.
 Print Assumptions domination_theorems.
+
+Definition lattice_theorems := (
+  @Lattice.connecting_the_dots,
+  @Lattice.lattice_step,
+  @Lattice.lattice_composition,
+  @Lattice.lattice_ledger,
+  @Lattice.lattice_raised,
+  @Lattice.lattice_cut,
+  @Lattice.lattice_shared,
+  @Lattice.lattice_event,
+  @Lattice.lattice_dp).
+Print lattice_theorems.
+Print Assumptions lattice_theorems.
 
 Definition gaussian_integral_theorems := (
   @GaussianIntegral.gaussian_integral).
@@ -139,6 +154,13 @@ Definition gaussian_composition_theorems := (
 Print gaussian_composition_theorems.
 Print Assumptions gaussian_composition_theorems.
 
+Definition poisson_sampling_theorems := (
+  @PoissonSampling.poisson_removal,
+  @PoissonSampling.poisson_addition,
+  @PoissonSampling.sampled_gaussians_dp).
+Print poisson_sampling_theorems.
+Print Assumptions poisson_sampling_theorems.
+
 Definition events_theorems := (
   @Events.events_rdp,
   @Events.events_zcdp,
@@ -162,13 +184,16 @@ Definition checker_theorems := (
   @Soundness.run_zcdp,
   @Soundness.follows_valid,
   @Soundness.check_sound,
-  @Soundness.check_dp).
+  @Soundness.check_dp,
+  @Example.example_satisfied,
+  @Example.example_attained).
 Print checker_theorems.
 Print Assumptions checker_theorems.
 
 Definition end_to_end_theorems := (
   @EndToEnd.gaussian_delta_mu_1_upper,
   @EndToEnd.gaussian_delta_mu_1_lower,
-  @EndToEnd.gaussian_mu_1_dp).
+  @EndToEnd.gaussian_mu_1_dp,
+  @EndToEnd.example_dp).
 Print end_to_end_theorems.
 Print Assumptions end_to_end_theorems.

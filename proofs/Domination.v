@@ -310,6 +310,58 @@ Qed.
 
 End Sampling.
 
+(** The same for profiles, and on average over a hidden draw of all other records. *)
+
+Definition removal_profile (r : R) (F : R -> R -> R) (a b : R) : R :=
+  if Rle_dec (a * (1 - r)) b then F (a * r) (b - a * (1 - r)) else a - b.
+
+Definition addition_profile (r : R) (F : R -> R -> R) (a b : R) : R :=
+  if Rle_dec (b * (1 - r)) a then F (a - b * (1 - r)) (b * r) else 0.
+
+Section SampledProfiles.
+
+Context {S A : Type} (s : list S) (w : S -> R) (l : list A) (p q : S -> A -> R) (r : R).
+Hypothesis weights : distribution s w.
+Hypotheses (Hr : 0 <= r <= 1).
+Hypotheses (Dp : forall i, distribution l (p i)) (Dq : forall i, distribution l (q i)).
+
+Theorem sampling_removal_profile (F : R -> R -> R) :
+  (forall i, In i s -> below_profile l (p i) (q i) F) ->
+  below_profile l (mixture s w (fun i => sampled r (p i) (q i))) (mixture s w q)
+    (removal_profile r F).
+Proof.
+  intros H; apply below_profile_mixture; [exact weights|]; intros i Ii a b Ha Hb.
+  destruct (Dp i) as [Np Sp], (Dq i) as [Nq Sq].
+  unfold removal_profile; destruct (Rle_dec (a * (1 - r)) b) as [G|G].
+  - eapply Rle_trans; [|apply (H i Ii); [apply Rmult_le_pos; lra|lra]].
+    right; apply total_ext; intros y _; f_equal; unfold sampled; ring.
+  - right; unfold excess.
+    rewrite (total_ext _ _ (fun y => a * r * p i y + (a * (1 - r) - b) * q i y)).
+    + rewrite total_plus, !total_scal, Sp, Sq; ring.
+    + intros y Iy; specialize (Np y Iy); specialize (Nq y Iy).
+      rewrite plus_part_id; unfold sampled; [ring|].
+      assert (0 <= a * r * p i y) by (repeat apply Rmult_le_pos; lra).
+      assert (0 <= (a * (1 - r) - b) * q i y) by (apply Rmult_le_pos; lra); lra.
+Qed.
+
+Theorem sampling_addition_profile (F : R -> R -> R) :
+  (forall i, In i s -> below_profile l (q i) (p i) F) ->
+  below_profile l (mixture s w q) (mixture s w (fun i => sampled r (p i) (q i)))
+    (addition_profile r F).
+Proof.
+  intros H; apply below_profile_mixture; [exact weights|]; intros i Ii a b Ha Hb.
+  destruct (Dp i) as [Np Sp], (Dq i) as [Nq Sq].
+  unfold addition_profile; destruct (Rle_dec (b * (1 - r)) a) as [G|G].
+  - eapply Rle_trans; [|apply (H i Ii); [lra|apply Rmult_le_pos; lra]].
+    right; apply total_ext; intros y _; f_equal; unfold sampled; ring.
+  - right; apply total_zero; intros y Iy; specialize (Np y Iy); specialize (Nq y Iy).
+    apply plus_part_0; unfold sampled.
+    assert (0 <= b * r * p i y) by (repeat apply Rmult_le_pos; lra).
+    assert (0 <= (b * (1 - r) - a) * q i y) by (apply Rmult_le_pos; lra); lra.
+Qed.
+
+End SampledProfiles.
+
 (** ** Adaptive composition *)
 
 Lemma excess_pairs {A B} (l : list A) (l' : A -> list B) p q u v a b :

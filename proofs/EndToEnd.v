@@ -1,13 +1,14 @@
-(** One number end to end: mu = 1 gives (4.37718, 1e-5).
+(** Numbers end to end: mu = 1 gives (4.37718, 1e-5), by the interval tactic and by the checker.
 
     Interval arithmetic runs on integers of Coq's own kernel (no primitive floats, hence no axioms
     about them). *)
 
-From Coq Require Import Reals Lra.
+From Coq Require Import Reals Lra QArith Qreals.
 From Coquelicot Require Import Coquelicot.
 From Interval Require Import Tactic.
 From Interval.Float Require Import Specific_ops Specific_stdz.
-From Dpledger Require Import Finite GaussianIntegral Gaussian GaussianDelta.
+From Dpledger Require Import Finite GaussianIntegral Gaussian GaussianDelta Sensitivity Certificate
+  Checker Soundness Example.
 Open Scope R_scope.
 
 Module KernelFloat := SpecificFloat StdZRadix2.
@@ -57,4 +58,15 @@ Proof.
   intros Hs Hc Hq; apply dp_weaken with (gaussian_delta (s / s) 4.37718).
   - replace (s / s) with 1 by (field; lra); exact gaussian_delta_mu_1_upper.
   - apply gaussian_dp; auto; lra.
+Qed.
+
+(** The same number by the checker, for the run of Example.v. *)
+Theorem example_dp (grid : list R) :
+  ascending m_infty grid ->
+  dp (one_part replace_one) (all_transcripts (example_run grid)) (run_law (example_run grid))
+    (Q2R (437718 # 100000)) (Q2R (1 # 100000)).
+Proof.
+  intros Hg; apply (check_dp example ReplaceOne) with (null := 0).
+  - vm_compute; reflexivity.
+  - apply example_satisfied, Hg.
 Qed.

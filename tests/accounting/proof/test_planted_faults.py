@@ -1,0 +1,122 @@
+"""Law: a wrong rule in the checker breaks its proof of soundness, a wrong meaning its example.
+
+Each fault is planted in a copy of `proofs/`, and what depends on it is compiled again.
+"""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from dpledger.accounting.proof.coq_goal import compiled_proofs
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        shutil.which("coqc") is None or compiled_proofs() is None,
+        reason="coqc or the compiled proofs are not here (make -C proofs)",
+    ),
+]
+SOURCES = ("Enclosure", "Certificate", "Checker", "Soundness", "Example")
+RULES = {
+    "factor 2 forgotten": ("Checker", "ReplaceOne => 2 | _ => 1", "ReplaceOne => 1 | _ => 1"),
+    "noise not squared": ("Checker", "(squared / (std * std))", "(squared / std)"),
+    "zCDP of half the cost": ("Checker", "Zcdp (c / 2)", "Zcdp (c / 4)"),
+    "how often, forgotten": (
+        "Checker",
+        "plus (times n (cost_of_notion (claim_notion s))) total",
+        "plus (cost_of_notion (claim_notion s)) total",
+    ),
+    "repetitions forgotten": (
+        "Checker",
+        "at_cost (times n (cost_of_notion (claim_notion s)))",
+        "at_cost (cost_of_notion (claim_notion s))",
+    ),
+    "cheapest party": ("Checker", "then b else a.", "then a else b."),
+    "common events forgotten": (
+        "Checker",
+        "[] => true | named => existsb (Pos.eqb p) named",
+        "[] => false | named => existsb (Pos.eqb p) named",
+    ),
+    "equal events counted once": ("Checker", "(m, (n + n')%positive)", "(m, n)"),
+    "groups cost k": ("Checker", "Zcdp (integer k * integer k * c)", "Zcdp (integer k * c)"),
+    "replace-one for free": ("Checker", "enlarged 2 1 ReplaceOne", "enlarged 1 1 ReplaceOne"),
+    "weaken downwards": (
+        "Checker",
+        "(Qle_bool (cost_of_notion n) cost)",
+        "(Qle_bool cost (cost_of_notion n))",
+    ),
+    "clip to the radius": ("Checker", "((2 * radius) * (2 * radius))", "(radius * radius)"),
+    "roots unchecked": ("Checker", " && Qle_bool s (u * u) && Qle_bool t (v * v)", ""),
+    "mechanisms unchecked": (
+        "Checker",
+        "forallb (mechanism_ok r table) (mechanisms c)",
+        "true",
+    ),
+    "delta and epsilon swapped": (
+        "Checker",
+        "gaussian_delta_at_most mu_squared eps delta",
+        "gaussian_delta_at_most mu_squared delta eps",
+    ),
+    "rest of the series forgotten": (
+        "Enclosure",
+        "(I.add p sum (I.mul p (I.fromZ p 4) term))",
+        "sum",
+    ),
+    "undecided taken for yes": ("Enclosure", "| Xund => None", "| Xund => Some true"),
+}
+MEANINGS = {
+    "nothing is allowed": ("Certificate", "if concerns e j\n", "if false\n"),
+    "noise that no run has": (
+        "Certificate",
+        "noise_std r h = Q2R std",
+        "noise_std r h = - Q2R std",
+    ),
+    "every record reads every round": (
+        "Certificate",
+        "(forall j data part, reads r h j = false ->",
+        "(forall j data part,",
+    ),
+    "all values are zero": (
+        "Certificate",
+        "(forall x, norm (f x) <= Q2R bound) ->\n      (r = ZeroOutOne",
+        "(forall x, norm (f x) <= 0 * Q2R bound) ->\n      (r = ZeroOutOne",
+    ),
+}
+
+
+def first_failure(folder: Path, fault: tuple[str, str, str] | None) -> str | None:
+    """Return the first file that does not compile with the fault planted, None if all do."""
+    proofs = compiled_proofs()
+    assert proofs is not None
+    for path in [*proofs.glob("*.vo"), *(proofs / f"{name}.v" for name in SOURCES)]:
+        shutil.copy(path, folder)
+    start = 0
+    if fault is not None:
+        name, old, new = fault
+        source = folder / f"{name}.v"
+        text = source.read_text()
+        assert text.count(old) == 1, (old, text.count(old))
+        source.write_text(text.replace(old, new))
+        start = SOURCES.index(name)
+    for name in SOURCES[start:]:
+        command = ["coqc", "-R", ".", "Dpledger", "-w", "none", f"{name}.v"]
+        if subprocess.run(command, cwd=folder, capture_output=True, check=False).returncode:
+            return name
+    return None
+
+
+def test_without_a_fault_everything_compiles(tmp_path):
+    assert first_failure(tmp_path, None) is None
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_wrong_rule_breaks_soundness(tmp_path, name):
+    failed = first_failure(tmp_path, RULES[name])
+    assert failed == ("Enclosure" if RULES[name][0] == "Enclosure" else "Soundness")
+
+
+@pytest.mark.parametrize("name", MEANINGS)
+def test_a_meaning_that_no_run_has_breaks_the_example(tmp_path, name):
+    assert first_failure(tmp_path, MEANINGS[name]) in ("Soundness", "Example")

@@ -113,6 +113,9 @@ def gather_records(
     if sparse.issparse(features):
         real_numbers("features", features.data)
         rows = sparse.csr_array(features).astype(np.float64, copy=True)
+        # entries of one place count together, whatever the caller's flags say of them
+        rows.has_sorted_indices = rows.has_canonical_format = False
+        rows.sum_duplicates()
         return _sparse_records(rows, y, row_bound, home, counts)
     dense = real_numbers("features", features)
     return _dense_records(dense, y, row_bound, home, counts, domain.filler)

@@ -71,3 +71,12 @@ def test_gradients_are_cut_at_every_size(layout: Any, size: float) -> None:
     found = data.sum_gradient(LinearLoss(), np.zeros(3), radius=radius)._value
     assert found is not None
     assert exact(found) <= Fraction(radius)
+
+
+def test_repeated_entries_are_cut_together_whatever_the_flags_say() -> None:
+    rows = sparse.csr_array((np.full(3, 0.7), np.zeros(3, dtype=int), [0, 3]), shape=(1, 3))
+    rows.has_canonical_format = rows.has_sorted_indices = True
+    data = PrivateDataset(rows, np.ones(1), adjacency=Adjacency.REPLACE_ONE, row_bound=1.0)
+    found = data.sum_gradient(LinearLoss(), np.zeros(3))._value
+    assert found is not None
+    assert exact(found) <= 1

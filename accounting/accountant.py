@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
+from flint import arb
 from numpy.typing import ArrayLike
 
 from ..mechanisms.adjacency import Adjacency
@@ -24,6 +25,7 @@ from .composition import Account, Composition, UnpricedMechanism, costly_mechani
 from .numbers.enclosure import Enclosure
 from .numbers.grade import Grade
 from .renyi.amplification import in_groups, require_amplification
+from .renyi.rdp import is_sampled
 
 __all__ = ["Accountant", "PrivacyCurve"]
 
@@ -169,7 +171,11 @@ class Accountant(ABC):
         known: dict[object, Enclosure] = {}
         for _, account in accounts:
             if account.key not in known:
-                known[account.key] = answer(account)
+                found = answer(account)
+                if group > 1 and any(map(is_sampled, account.others)):
+                    # the rule for groups counts every drawn group as all drawn: no lower end
+                    found = Enclosure(arb(0), found.upper)
+                known[account.key] = found
         return tuple((names, known[account.key]) for names, account in accounts)
 
     def _require(self, mechanism: Mechanism) -> None:

@@ -29,9 +29,9 @@ MAX_BYTES = 16 << 20  # of a document
 MAX_ITEMS = 500_000  # brackets and commas: bounds memory before anything is parsed
 MAX_DEPTH = 64  # of derivations
 MAX_EVENTS = 1_000_000
-MAX_WORK = 3 << 23  # units of about 0.3 microseconds
-WORK_A_BYTE = 64  # more of a longer document, so that long lists can be checked
-MOST_WORK = 3 << 25
+MAX_WORK = 1 << 25  # units of about 0.2 microseconds
+WORK_A_BYTE = 256  # more of a longer document, so that long lists can be checked
+MOST_WORK = 1 << 28
 MAX_ORDER = 512  # of a sampled step
 MAX_EXPONENT = 1 << 13  # of exp
 MAX_BITS = 1 << 12  # of precision
@@ -597,7 +597,7 @@ class Run:
                 f'"release":{json.dumps(release)},'
                 f'"round":{read_count(round_, 0)},"schema":1}}'
             ).encode()
-            self.spend(len(written) * times // 64)
+            self.spend(len(written) * times // 32)
             for k in range(times):
                 digest.update(written if total == times and k == 0 else b"," + written)
         digest.update(b"]")

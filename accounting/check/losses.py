@@ -165,7 +165,7 @@ def composed(
 
         def times(first: Loss, second: Loss, cut: int = cut) -> Loss:
             digits = 7 * plan.unit.bit_length() // 10 + 8
-            spend((len(first.masses) + len(second.masses)) * (6 + digits // 6))
+            spend((len(first.masses) + len(second.masses)) * (4 + digits // 8))
             return trimmed(product(first, second, plan.unit), cut)
 
         singles = [loss for loss, n in items if n % 2]

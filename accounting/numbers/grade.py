@@ -8,6 +8,9 @@ __all__ = ["Grade"]
 class Grade(Enum):
     """How far a number can be trusted; every printed epsilon says which one it is."""
 
+    PROVED = "proved"
+    """A certificate of this very number was checked by the independent checker in this process."""
+
     CERTIFIED = "certified"
     """Rigorous: exact parameters, ball or integer arithmetic, rounded outward."""
 

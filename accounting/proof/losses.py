@@ -59,7 +59,8 @@ _CUT = 1e-5
 
 _CELLS = 1 << 17
 _MOST_LOSS = 384
-_STEPS_PER_DEVIATION = 16
+_STEPS_PER_DEVIATION = 20
+_STEPS_OF_MANY = 14
 _DENSE = 40
 _DENSE_OF_MANY = 24
 _MANY = 10
@@ -474,7 +475,8 @@ def suggested(
     levels = number.bit_length() + max(entry for _, _, entry in parts)
     digits = ceil(log10(number) - log(delta) / log(10)) + 12
     spread = 2 * highest + 12 * common * sqrt(number) / 2 ** (levels // 3)
-    width = max(common / _STEPS_PER_DEVIATION, spread / _DEAR)
+    steps_each = _STEPS_PER_DEVIATION if len(counts) < _MANY else _STEPS_OF_MANY
+    width = max(common / steps_each, spread / _DEAR)
     # short lists of points are made finer as long as that costs little
     fineness *= min(1.0, max(spread / width / _CHEAP, _FINEST))
     step = _lattice_step(width * fineness)

@@ -13,6 +13,7 @@ dpledger.accounting.proof.proved.NotProved: The certificate proves subject=...
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 from ...mechanisms.adjacency import Adjacency
@@ -20,10 +21,12 @@ from ...mechanisms.encoding import subject_hash
 from ...mechanisms.errors import DpledgerError, Number
 from ...mechanisms.events import Event
 from ...mechanisms.sensitivity import float_up
-from ..check.checker import Verdict
+from ..check.checker import Undecided, Verdict
 from ..check.pld_checker import check
+from ..numbers.grade import Grade
+from .certificate import Certificate, certify
 
-__all__ = ["NotProved", "proved"]
+__all__ = ["NotProved", "Proof", "prove", "proved"]
 
 
 class NotProved(DpledgerError, ValueError):
@@ -70,3 +73,61 @@ def proved(
     if epsilon is not None and verdict.values[1] > epsilon:
         raise NotProved("epsilon", float_up(verdict.values[1]), f"{epsilon} or less")
     return verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """A certificate of (ε, δ), as written down, and what the independent checker says of it."""
+
+    certificate: Certificate
+    document: bytes
+    verdict: Verdict
+    grade = Grade.PROVED
+
+    @property
+    def epsilon(self) -> float:
+        """The proved ε; exact, because `certify` chooses a binary64."""
+        return self.certificate.epsilon
+
+
+def prove(
+    events: Sequence[Event],
+    *,
+    delta: Number,
+    adjacency: Adjacency | None = None,
+    group: int = 1,
+) -> Proof:
+    """Return a checked certificate of the smallest ε found at `delta` for a run or a plan.
+
+    Where the tight certificate is more work than the checker allows, that by GDP, zCDP or Rényi DP
+    is proved instead.
+
+    Args:
+        events: what was, or will be, released; at least one.
+        delta: in (0, 1).
+        adjacency: the relation that it must be proved under; None: that of the events.
+        group: how many records neighbours differ in.
+
+    Raises:
+        InvalidParameter, Uncertifiable: as `certify`.
+        NotProved: the events are of another relation than `adjacency`.
+        CertificateWrong, Undecided: the checker's.
+    """
+
+    def checked(tight: bool) -> Proof:
+        made = certify(events, delta=delta, group=group, tight=tight)
+        document = made.to_json_bytes()
+        verdict = proved(
+            document,
+            events=events,
+            delta=delta,
+            epsilon=made.epsilon,
+            adjacency=adjacency,
+            group=group,
+        )
+        return Proof(made, document, verdict)
+
+    try:
+        return checked(tight=True)
+    except Undecided:
+        return checked(tight=False)

@@ -108,6 +108,7 @@ def _examples() -> dict[str, Callable[[], Certificate]]:
                 event(LaplaceStep(rounded_to_lattice(pure, Fraction(1, 2**40), 9), 8.0)),
             ],
             delta=1e-5,
+            tight=False,
         ),
         "every noise": lambda: certify(
             [

@@ -4,10 +4,19 @@ from fractions import Fraction
 
 import pytest
 
+from dpledger.accounting.check import checker
 from dpledger.accounting.check.checker import CertificateWrong
 from dpledger.accounting.proof.certificate import certify
-from dpledger.accounting.proof.proved import NotProved, proved
-from dpledger.mechanisms import Adjacency, Audience, Context, Event, GaussianStep, declared
+from dpledger.accounting.proof.proved import NotProved, prove, proved
+from dpledger.mechanisms import (
+    Adjacency,
+    Audience,
+    Context,
+    Event,
+    GaussianStep,
+    PoissonSampled,
+    declared,
+)
 
 ADJACENCY = Adjacency.REPLACE_ONE
 STEP = GaussianStep(declared(1, "a test", adjacency=ADJACENCY), 10.0)
@@ -50,3 +59,36 @@ def test_a_wrong_certificate_is_the_checkers_to_refuse() -> None:
     document = CERTIFICATE.to_json_bytes().replace(b'"group":1', b'"group":2')
     with pytest.raises(CertificateWrong):
         proved(document, **ASKED)
+
+
+SAMPLED = [
+    Event(
+        PoissonSampled(
+            GaussianStep(declared(1, "a test", adjacency=Adjacency.ZERO_OUT_ONE), 1.0), 0.01
+        ),
+        Context((), r, "model", Audience.SERVER),
+    )
+    for r in range(1, 9)
+]
+
+
+@pytest.mark.parametrize(("events", "group"), [(EVENTS, 1), (EVENTS, 3), (SAMPLED, 2)])
+def test_what_is_proved_is_what_the_checker_said(events, group) -> None:
+    found = prove(events, delta=1e-5, group=group)
+    assert found.grade.value == "proved"
+    assert found.verdict == proved(found.document, events=events, delta=1e-5, group=group)
+    assert found.verdict.values == (Fraction(1e-5), Fraction(found.epsilon))
+
+
+def test_another_relation_than_that_of_the_events_is_not_proved() -> None:
+    with pytest.raises(NotProved, match="adjacency"):
+        prove(SAMPLED, delta=1e-5, adjacency=ADJACENCY)
+
+
+def test_what_is_too_much_work_to_check_tightly_is_proved_otherwise(monkeypatch) -> None:
+    tight = prove(SAMPLED, delta=1e-5)
+    monkeypatch.setattr(checker, "MAX_WORK", 120_000)
+    monkeypatch.setattr(checker, "WORK_A_BYTE", 0)
+    found = prove(SAMPLED, delta=1e-5)
+    assert found.certificate.steps[-2].rule != tight.certificate.steps[-2].rule
+    assert found.epsilon > tight.epsilon

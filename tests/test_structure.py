@@ -1,0 +1,83 @@
+"""The plan of the house: no cycles, no room too large, and each of two things written once."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from .test_architecture import ALLOWED, MODULES, ROOT
+
+LINES = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
+
+
+def names_called(path: Path) -> set[str]:
+    """Return the names of the functions that a module calls, without what stands before a dot."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    functions = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    named = {f.id for f in functions if isinstance(f, ast.Name)}
+    return named | {f.attr for f in functions if isinstance(f, ast.Attribute)}
+
+
+def loaded_at_once(body: list[ast.stmt]) -> Iterator[ast.ImportFrom]:
+    """Yield the relative imports that a module makes when it is loaded itself."""
+    for node in body:
+        if isinstance(node, ast.ImportFrom) and node.level:
+            yield node
+        elif isinstance(node, ast.Try):
+            yield from loaded_at_once(node.body)
+
+
+def graph() -> dict[Path, set[Path]]:
+    """Return which modules a module loads; a package's front counts where nothing else is meant."""
+    known = {path.relative_to(ROOT).with_suffix("").parts: path for path in MODULES}
+    found: dict[Path, set[Path]] = {path: set() for path in MODULES}
+    for path in MODULES:
+        package = path.relative_to(ROOT).parts[:-1]
+        for node in loaded_at_once(ast.parse(path.read_text(encoding="utf-8")).body):
+            base = package[: len(package) - node.level + 1]
+            base += tuple(node.module.split(".")) if node.module else ()
+            for alias in node.names:
+                places = ((*base, alias.name), base, (*base, "__init__"))
+                target = next((known[p] for p in places if p in known), None)
+                if target is not None and target != path:
+                    found[path].add(target)
+    return found
+
+
+def test_no_module_is_loaded_by_what_it_loads() -> None:
+    edges, done, cycles = graph(), set[Path](), list[str]()
+
+    def visit(path: Path, trail: tuple[Path, ...]) -> None:
+        if path in trail:
+            cycle = (*trail[trail.index(path) :], path)
+            cycles.append(" -> ".join(str(p.relative_to(ROOT)) for p in cycle))
+        elif path not in done:
+            for target in sorted(edges[path]):
+                visit(target, (*trail, path))
+            done.add(path)
+
+    for path in MODULES:
+        visit(path, ())
+    assert sum(map(len, edges.values())) > 500
+    assert cycles == []
+
+
+def test_no_room_has_more_than_three_tenths_of_the_lines() -> None:
+    total = sum(LINES.values())
+    shares = {
+        room: sum(n for path, n in LINES.items() if path.relative_to(ROOT).parts[0] == room) / total
+        for room in ALLOWED
+    }
+    assert {room: share for room, share in shares.items() if share > 0.3} == {}
+
+
+def test_the_plan_of_a_solver_is_made_in_one_place() -> None:
+    makers = [str(p.relative_to(ROOT)) for p in MODULES if "PlanningCurator" in names_called(p)]
+    assert [name for name in makers if not name.startswith("mechanisms/")] == [
+        "solvers/planning.py"
+    ]
+
+
+def test_a_run_is_calibrated_and_certified_in_one_place() -> None:
+    both = {"calibrate_noise_multiplier", "certify"}
+    makers = [str(p.relative_to(ROOT)) for p in MODULES if both <= names_called(p)]
+    assert makers == ["runs/pipeline.py"]

@@ -2,7 +2,7 @@
 
 import json
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -10,10 +10,10 @@ from typing import Any
 
 import msgspec
 
+from ...audits.dp_events import MissingExtra
 from .cell import canonical
 from .engine import Measured, Plan, Progress, measure
 from .experiment import Experiment, Paper
-from .figures import draw
 from .store import code_digest
 from .tables import Comparison, comparisons, spread, write_tables
 
@@ -43,7 +43,10 @@ def carry_out(
     """Run an experiment and write its files into `out/paper/experiment`.
 
     Finished runs are kept in `out/cells`, and used again by every experiment that has the same.
+
+    Raises `MissingExtra` before anything is run where matplotlib, which draws, is not installed.
     """
+    draw = _drawing()
     cells = measure(experiment, plan, out / "cells", progress=progress)
     folder = out / paper.name / experiment.name
     folder.mkdir(parents=True, exist_ok=True)
@@ -60,6 +63,18 @@ def carry_out(
         json.dumps(manifest, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
     )
     return finished
+
+
+def _drawing() -> Callable[..., None]:
+    try:
+        from .figures import draw
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").partition(".")[0] != "matplotlib":
+            raise
+        raise MissingExtra(
+            "matplotlib must be installed to draw figures: pip install 'dpledger[experiments]'."
+        ) from missing
+    return draw
 
 
 def _manifest(

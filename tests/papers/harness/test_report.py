@@ -2,11 +2,13 @@
 
 import csv
 import json
+import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
 
+from dpledger.audits.dp_events import MissingExtra
 from dpledger.papers.experiments import Experiment, Finished, Paper, Plan, carry_out, spread
 from dpledger.papers.harness.tables import comparisons
 
@@ -109,3 +111,13 @@ def test_figures_open_and_are_labelled(folder: Path, metric: str, words: tuple[s
     texts = ["".join(element.itertext()).strip() for element in root.iter()]
     for word in (*words, "A tiny one", "nobody: nowhere", "repaired, ε = 0.1", "repaired, ε = 0.2"):
         assert word in texts
+
+
+def test_without_matplotlib_nothing_is_run_and_the_extra_is_named(
+    tmp_path: Path, paper: Paper, tiny: Experiment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.delitem(sys.modules, "dpledger.papers.harness.figures", raising=False)
+    with pytest.raises(MissingExtra, match=r"dpledger\[experiments\]"):
+        carry_out(paper, tiny, Plan(seed=5, runs=2), tmp_path)
+    assert list(tmp_path.iterdir()) == []

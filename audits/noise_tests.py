@@ -25,7 +25,7 @@ from scipy.stats import kstest
 
 from ..mechanisms.curators import Curator, Message, SamplingCurator
 from ..mechanisms.errors import InvalidParameter, require_open_unit
-from ..mechanisms.events import Event
+from ..mechanisms.events import Event, LaplaceStep
 from ..mechanisms.private_data import PrivateDataset
 from ..mechanisms.protocols import EventList, FloatArray
 from ..mechanisms.sampling import Sampler
@@ -69,7 +69,8 @@ class _ResidualCurator(Curator):
         found = next(self._messages, None)
         if found is None or found.event != event or sensitive._value is None:
             raise InvalidParameter("transcript", found, f"with a message for {event}")
-        if noise_std > 0.0:
+        # other noise has another law, which is not tested here
+        if noise_std > 0.0 and not isinstance(event.mechanism, LaplaceStep):
             left = (found.content - sensitive._value) / noise_std
             context = event.context
             self.residuals.append(Residual(left, f"{context.release}, round {context.round}"))

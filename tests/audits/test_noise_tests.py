@@ -47,7 +47,10 @@ class Faulty:
         self._fault = fault
         self._first: dict[tuple[int, ...], FloatArray] = {}
 
-    def standard_normal(self, shape: tuple[int, ...]) -> FloatArray:
+    def gaussian(self, value: FloatArray, noise_std: float) -> FloatArray:
+        return value + noise_std * self._normal(value.shape)
+
+    def _normal(self, shape: tuple[int, ...]) -> FloatArray:
         fresh = self._generator.standard_normal(shape)
         first = self._first.setdefault(shape, fresh)
         match self._fault:
@@ -164,7 +167,9 @@ def test_what_is_left_is_the_noise_itself() -> None:
     again = SeededSampler(3)
     assert len(left) == len(curator.transcript)
     for each in left:
-        np.testing.assert_allclose(each.values, again.standard_normal(each.values.shape), atol=1e-9)
+        np.testing.assert_allclose(
+            each.values, again.gaussian(np.zeros(each.values.shape), 1.0), atol=1e-9
+        )
 
 
 def test_another_law_and_a_shifted_one_are_told() -> None:

@@ -6,8 +6,8 @@
 From Coq Require Import Reals List.
 From Dpledger Require
   Schedules Conversion Sensitivity Finite Domination Lattice GaussianIntegral Gaussian GaussianDelta
-  GaussianConvolution Descent GaussianComposition PoissonSampling Events GaussianSeries Enclosure Checker
-  Soundness Example EndToEnd.
+  GaussianConvolution Descent GaussianComposition PoissonSampling Events GaussianSeries Enclosure
+  Checker Soundness Example EndToEnd.
 
 Open Scope R_scope.
 

@@ -23,7 +23,8 @@ Inductive leaf_rule :=
 Inductive unary_rule :=
   | Scaled (factor : Q)
   | LinearMap (operator_norm : Q)
-  | Clip (radius : Q).
+  | Clip (radius : Q)
+  | Lattice (distance : Q) (dimension : positive) (u w : Q).
 
 Inductive binary_rule :=
   | Sum (u v : Q)
@@ -136,6 +137,11 @@ Inductive derives : derivation -> forall V : Space, (list X -> V) -> Prop :=
   | derives_clip radius squared d (V : Space) (q : list X -> V) :
       derives d V q ->
       derives (Unary (Clip radius) squared d) V (fun l => clip (Q2R radius) (q l))
+  (** Rounded: off by at most [distance] in each of [dimension] coordinates. *)
+  | derives_lattice distance dimension u w squared d (V : Space) (q q' : list X -> V) :
+      derives d V q ->
+      (forall l, norm (sub (q' l) (q l)) <= Q2R distance * sqrt (IZR (Zpos dimension))) ->
+      derives (Unary (Lattice distance dimension u w) squared d) V q'
   | derives_sum u v squared d e (V : Space) (q q' : list X -> V) :
       derives d V q -> derives e V q' ->
       derives (Binary (Sum u v) squared d e) V (fun l => add (q l) (q' l))

@@ -54,6 +54,10 @@ Definition unary_square (rule : unary_rule) (s : Q) : option Q :=
   | LinearMap norm => guard (Qle_bool 0 norm) (norm * norm * s)
   | Clip radius =>
       guard (Qle_bool 0 radius) (minimum s ((2 * radius) * (2 * radius)))
+  | Lattice distance dimension u w =>
+      guard (Qle_bool 0 distance && Qle_bool 0 u && Qle_bool 0 w && Qle_bool s (u * u)
+             && Qle_bool ((2 * distance) * (2 * distance) * integer dimension) (w * w))
+        ((u + w) * (u + w))
   end.
 
 Definition binary_square (rule : binary_rule) (s t : Q) : option Q :=

@@ -115,6 +115,7 @@ Proof.
       pose proof (square_nonneg (2 * radius)).
       assert (0 <= Rmin (Q2R s') (Q2R (2 * radius * (2 * radius)))) by (apply Rmin_glb; assumption).
       lra.
+    + apply guard_some in E as [_ <-]; pose proof (square_nonneg (u + w)); lra.
   - destruct (derived r d) as [s1|]; [|discriminate]; specialize (IH s1 eq_refl).
     destruct (derived r e) as [s2|]; [|discriminate]; specialize (IH' s2 eq_refl).
     apply stated_some in H as [-> (least & E & Le)]; destruct rule; cbn in E.
@@ -195,6 +196,7 @@ Proof.
     | factor squared d V q H IH
     | bound squared d V W q f H IH Lin Bd
     | radius squared d V q H IH
+    | distance dimension u w squared d V q q' H IH Near
     | u v squared d e V q q' H IH H' IH'
     | u v squared d e V q q' H IH H' IH'
     | squared d e V W q q' H IH H' IH'
@@ -259,6 +261,23 @@ Proof.
       pose proof (sqrt_sqrt (Q2R s') P); nra. }
     split; [|eapply sensitivity_root; [exact C|lra]].
     pose proof (Rle_0_sqr (Rmin (sqrt (Q2R s')) (2 * Q2R radius))); unfold Rsqr in *; lra.
+  - destruct (derived r d) as [s'|]; [|discriminate]; destruct (IH s' eq_refl) as [P S].
+    apply stated_some in Hs as [-> (least & E & Le)]; cbn in E.
+    apply guard_some in E as [G <-]; rewrite !andb_true_iff in G.
+    destruct G as [[[[Gd Gu] Gw] Us] Ws]; apply nonnegative_R in Gd, Gu, Gw.
+    apply Qle_bool_R in Us, Ws; rewrite Q2R_mult in Us.
+    rewrite Q2R_mult, Q2R_plus in Le; split; [nra|].
+    apply sensitivity_root with (Q2R u + Q2R w); [|exact Le].
+    apply sensitivity_weaken
+      with (sqrt (Q2R s') + 2 * (Q2R distance * sqrt (IZR (Zpos dimension)))).
+    + apply sensitivity_rounding with q; assumption.
+    + apply Rplus_le_compat; [apply root_le; assumption|].
+      pose proof (Pos_real dimension).
+      replace (2 * (Q2R distance * sqrt (IZR (Zpos dimension))))
+        with (sqrt (2 * Q2R distance * (2 * Q2R distance) * IZR (Zpos dimension))).
+      * apply root_le; [exact Gw|].
+        rewrite !Q2R_mult, Q2R_integer_positive, Q2R_number in Ws; exact Ws.
+      * rewrite sqrt_mult_alt by (apply Rmult_le_pos; lra); rewrite sqrt_square by lra; ring.
   - destruct (derived r d) as [s1|]; [|discriminate]; destruct (IH s1 eq_refl) as [P S].
     destruct (derived r e) as [s2|]; [|discriminate]; destruct (IH' s2 eq_refl) as [P' S'].
     apply stated_some in Hs as [-> (least & E & Le)]; cbn in E.

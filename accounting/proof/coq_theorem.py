@@ -37,6 +37,7 @@ _INNER = {
     "scaled": "Unary (Scaled {})",
     "linear-map": "Unary (LinearMap {})",
     "clip": "Unary (Clip {})",
+    "lattice": "Unary (Lattice {} {} {} {})",
     "sum": "Binary (Sum {} {})",
     "concatenation": "Binary Concatenation",
     "disjoint": "Binary Disjoint",
@@ -184,7 +185,10 @@ def _derivation(tree: Mapping[str, Any], relation: str) -> str:
         return f"(Leaf ({_LEAVES[rule]} {' '.join(terms)}) {squared})"
     if rule not in _INNER:
         raise BeyondTheorem(f"rule={rule} must be in {sorted([*_LEAVES, *_INNER])}.")
-    head = _INNER[rule].format(*map(_rational, numbers))
+    terms = list(map(_rational, numbers))
+    if rule == "lattice":
+        terms[1] = str(numbers[1])  # a whole dimension
+    head = _INNER[rule].format(*terms)
     below = " ".join(_derivation(premise, relation) for premise in tree["premises"])
     return f"({head} {squared} {below})"
 

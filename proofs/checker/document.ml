@@ -95,6 +95,7 @@ let shapes = [
   ("sum", (2, [ "u"; "v" ]));
   ("linear-map", (1, [ "operator_norm" ]));
   ("clip", (1, [ "radius" ]));
+  ("lattice", (1, [ "distance"; "dimension"; "u"; "w" ]));
   ("concatenation", (2, []));
   ("disjoint", (2, [])) ]
 
@@ -139,6 +140,8 @@ and built rule squared numbers premises : Kernel.derivation =
   | "scaled", [ factor ], [ p ] -> Unary (Scaled factor, squared, p)
   | "linear-map", [ norm ], [ p ] -> Unary (LinearMap norm, squared, p)
   | "clip", [ radius ], [ p ] -> Unary (Clip radius, squared, p)
+  | "lattice", [ distance; dimension; u; w ], [ p ] ->
+    Unary (Lattice (distance, whole dimension, u, w), squared, p)
   | "sum", [ u; v ], [ p; q ] -> Binary (Sum (u, v), squared, p, q)
   | "concatenation", [], [ p; q ] -> Binary (Concatenation, squared, p, q)
   | "disjoint", [], [ p; q ] -> Binary (Disjoint, squared, p, q)

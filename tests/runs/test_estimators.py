@@ -452,7 +452,7 @@ def test_a_budget_in_renyi_divergence_pays_for_a_fit() -> None:
     ledger = MemoryLedger()
     ledger.set_budget(Budget(Rdp(16, 10), adjacency=REPLACE))
     admm(ledger=ledger).fit(X, Y)
-    assert len(ledger.events()) == 6  # five rounds, and the mean row before them
+    assert len(ledger.events()) == 7  # mean row and mean squares, then five rounds
 
 
 @pytest.mark.parametrize("make", [admm, sharing])
@@ -603,7 +603,7 @@ def test_fits_of_one_seed_on_one_ledger_have_noise_of_their_own() -> None:
 def test_the_ledger_says_that_the_run_kept_to_its_plan() -> None:
     ledger: Ledger = admm(n_parties=2).fit(X, Y).ledger_
     (run,) = ledger.runs()
-    assert (run.planned, run.kept_to_plan, run.events, run.committed) == (True, True, 6, 1)
+    assert (run.planned, run.kept_to_plan, run.events, run.committed) == (True, True, 7, 1)
     assert ledger.verify().open == ()
 
 

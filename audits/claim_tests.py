@@ -12,6 +12,7 @@ at most the sum.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import inf, sqrt
 
 import numpy as np
@@ -23,7 +24,7 @@ from ..mechanisms.errors import InvalidParameter, require_nonnegative, require_o
 from ..mechanisms.sensitivity import float_up
 from .bounds import GaussianFamily, Scores, largest_rate, plan_threshold
 from .selection import MultiSplit
-from .sequential import Claim, SequentialTest, implied_delta, plan_bet
+from .sequential import Bet, Claim, SequentialTest, implied_delta, plan_bet
 
 __all__ = [
     "ERROR_SHARES",
@@ -219,12 +220,18 @@ def _counts(scores: Scores, claimed: Gdp, delta: float, level: float) -> ClaimTe
     )
 
 
+@lru_cache(maxsize=64)
+def _bet(claimed: Gdp) -> Bet:
+    """Return the bet against a claim; many repetitions of an attack share it."""
+    return plan_bet(claimed=claimed)
+
+
 def _betting(scores: Scores, claimed: Gdp, level: float) -> ClaimTest:
     each = min(scores.dataset.size, scores.neighbour.size)
     # beyond so large a mu the bet's numbers overflow, and counting sees all there is
     if claimed.mu_squared > _LARGEST_BET**2:
         return ClaimTest("betting", level, False, "not tested: mu is too large to bet on", "")
-    test = SequentialTest(plan_bet(claimed=claimed), 1 - level)
+    test = SequentialTest(_bet(claimed), 1 - level)
     found = test.after(Scores(scores.dataset[:each], scores.neighbour[:each]))
     refuted = found.refuted_after is not None
     told = f"after {found.refuted_after} pairs of runs" if refuted else f"{found.pairs} pairs"

@@ -14,7 +14,6 @@ nothing.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 from math import exp, inf, isinf, log, sqrt
 from typing import Any
 
@@ -166,7 +165,6 @@ class SequentialTest:
         return evidence
 
 
-@lru_cache(maxsize=64)
 def plan_bet(*, claimed: Claim, suspected: Gdp | None = None) -> Bet:
     """Return the bet under which wealth grows fastest if the mechanism is as bad as suspected.
 

@@ -6,7 +6,9 @@ refute is refused with the counterexample; one that passes may still break its w
 is an assumption, named in docs/trusted.md.
 """
 
+from collections.abc import Hashable
 from functools import lru_cache
+from typing import cast
 
 import numpy as np
 
@@ -22,14 +24,14 @@ _SLACK = 1e-9
 def require_elementwise(loss: Loss) -> None:
     """Raise `InvalidParameter` for a loss that random scores refute; equal ones are tried once."""
     try:
-        _tried(loss)
+        _tried(cast("Hashable", loss))
     except TypeError:  # not hashable: tried every time
         _try(loss)
 
 
 @lru_cache(maxsize=256)
-def _tried(loss: Loss) -> None:
-    _try(loss)
+def _tried(loss: Hashable) -> None:
+    _try(cast("Loss", loss))
 
 
 def _try(loss: Loss) -> None:

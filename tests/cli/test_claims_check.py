@@ -170,7 +170,7 @@ def test_no_other_code_is_run(call: Call, tmp_path: Path, code: str) -> None:
     path = write(folder, FUNCTION.format(claimed=0.2, code=code))
     answer = call("claims", "check", path, "--run-code")
     assert answer.status == 2
-    assert "must" in answer.err or "Expected" in answer.err
+    assert any(word in answer.err for word in ("must", "Expected", "expected"))
     assert not (tmp_path / "ran").exists()
 
 
@@ -394,4 +394,4 @@ def test_a_promise_that_is_none_is_refused(call: Call, tmp_path: Path, promise: 
     path.write_bytes(b"no ledger")
     answer = call("claims", "check", "--ledger", path, "--promise", promise)
     assert answer.status == 2
-    assert "must" in answer.err or "Expected" in answer.err
+    assert any(word in answer.err for word in ("must", "Expected", "expected"))

@@ -62,7 +62,8 @@ def test_a_run_of_unequal_parties_is_what_was_planned(
     step = planned_events(configuration, configuration.solvers.noisy(3.0))[0].mechanism
     assert isinstance(step, GaussianStep)
     # what is priced is the smallest party, whether or not the others have noise of their own
-    assert step.sensitivity.value == pytest.approx(2 / 5 * SCALE, rel=1e-9)
+    # rounding and the lattice are priced: less than a millionth part
+    assert 1 <= step.sensitivity.value / (2 / 5 * SCALE) < 1 + 1e-6
     answer = call("run", path, "--out", out, "--no-crosscheck", "--json")
     assert answer.status == 0, answer.err
     assert answer.data["plan_equals_run"] is True

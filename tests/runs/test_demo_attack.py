@@ -7,7 +7,7 @@ import pytest
 import dpledger.runs
 from dpledger.runs.attack import run_attack
 from dpledger.runs.configuration import read_configuration
-from dpledger.runs.pipeline import plan
+from dpledger.runs.planning import plan
 
 
 @pytest.mark.slow

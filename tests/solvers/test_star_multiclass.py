@@ -122,7 +122,8 @@ def test_sensitivities_are_lemma_1_and_4_with_the_multi_class_gradient_bound(
     else:
         modulus = solver.penalty + solver.regularisation
         expected = change / modulus + 2 * solver.tolerance / modulus
-    assert step.sensitivity.value == pytest.approx(expected, rel=1e-12)
+    # rounding and the lattice are priced: less than a millionth part
+    assert 1 - 1e-12 <= step.sensitivity.value / expected < 1 + 1e-6
 
 
 def crowd(rows: np.ndarray, adjacency: Adjacency) -> PrivateDataset:

@@ -147,5 +147,5 @@ def test_runs_differ_and_cells_share_the_division_of_records(
 
 @pytest.mark.parametrize(("argument", "value"), [("jobs", 0), ("runs", 0)])
 def test_a_plan_wants_whole_numbers_from_one(argument: str, value: int) -> None:
-    with pytest.raises(InvalidParameter, match=f"Expected {argument}=0"):
+    with pytest.raises(InvalidParameter, match=f"{argument}=0 must be"):
         Plan(**{argument: value})

@@ -60,7 +60,8 @@ def test_the_centralised_papers_noise_is_worth_claims_dpa1_and_dpa2(
     method = CentralisedMethod(kind=Kind.PUBLISHED, epsilon=nominal)
     found = priced(method, train=32_561, parties=1, adjacency=adjacency)
     assert found.nominal == nominal
-    assert found.noisy_part == pytest.approx(true, rel=1e-9)
+    # what floats round is priced: epsilon is less than a millionth part above that of real numbers
+    assert true * (1 - 1e-9) <= found.noisy_part <= true * (1 + 1e-6)
     assert found.certified is None
 
 

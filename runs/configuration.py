@@ -66,7 +66,13 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
             self.privacy.adjacency,
             schema.label.domain,
             counts,
+            self._most_records,
         )
+
+    @property
+    def _most_records(self) -> int:
+        """Public bound on a party's records; 0 where they are dealt evenly: twice an even share."""
+        return 0 if self.data.party_records is None else self.data.train_records
 
     def _parties(self) -> tuple[tuple[str, ...], tuple[int, ...]]:
         """Return who holds records, and how many each has at least."""
@@ -186,6 +192,7 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
             parties=train.parties,
             label_domain=shape.label_domain,
             party_counts=tuple(least[name] for name in train.parties),
+            n_max=self._most_records or None,
         )
 
     def build_sampler(self) -> Sampler:

@@ -57,7 +57,7 @@ class _ResidualCurator(Curator):
         lottery = next(self._lotteries, None)
         if lottery is None:
             raise InvalidParameter("lotteries", None, "one for each sample")
-        return drawn_by(self, scheme, inside(scheme, lottery, dataset.home))
+        return drawn_by(self, scheme, inside(scheme, lottery, dataset._home))
 
     def _deliver(
         self,

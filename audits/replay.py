@@ -183,7 +183,7 @@ class ReplayTrials:
     ) -> FloatArray:
         """Return the log-ratio by one pass over both data sets."""
         differing = ran.differing(other)
-        homes = [] if differing is None else np.unique(ran.home[differing]).tolist()
+        homes = [] if differing is None else np.unique(ran._home[differing]).tolist()
         party = ran.shape.parties[homes[0]] if len(homes) == 1 else None
         curator = _ScoringCurator(sampler, trials=size, party=party)
         # glibc hands freed arrays back to the system, and faults the next ones in page by page,

@@ -47,6 +47,13 @@ _LEAST_RADIUS = 2.0**-6
 below a 1e-8th of such a radius: far inside the headroom of cut rows."""
 
 
+def _fixed(array: FloatArray) -> FloatArray:
+    """Return a read-only copy."""
+    copied = np.array(array, dtype=np.float64)
+    copied.setflags(write=False)
+    return copied
+
+
 class CentredRows:
     """A data set's rows less a public centre, scaled, cut to a radius; answers as `Sensitive`.
 
@@ -82,7 +89,10 @@ class CentredRows:
                 raise InvalidParameter("scale.shape", scale.shape, f"(..., {features})")
             if not (scale.min() > 0.0 and scale.max() <= most):
                 raise InvalidParameter("scale", (scale.min(), scale.max()), f"in (0, {most}]")
-        self._dataset, self._centre, self._radius, self._scale = dataset, centre, radius, scale
+        # copies: what is priced now is what is used later
+        self._dataset, self._radius = dataset, radius
+        self._centre = _fixed(centre)
+        self._scale = None if scale is None else _fixed(scale)
         self._views: dict[tuple[int, int | None], tuple[Records, _Centred]] = {}
 
     def gradient_bound(self, loss: Loss) -> Fraction:

@@ -253,7 +253,7 @@ class SamplingCurator(Curator):
         self.lotteries: list[FloatArray] = []
 
     def _draw(self, dataset: PrivateDataset, scheme: Scheme) -> Draw:
-        home = dataset.home
+        home = dataset._home
         lottery = self._sampler.uniform((*self._lead, len(home)))
         if self._record:
             self.lotteries.append(lottery)
@@ -366,7 +366,7 @@ class ReplayCurator(Curator):
         return self._density
 
     def _draw(self, dataset: PrivateDataset, scheme: Scheme) -> Draw:
-        home, lottery = dataset.home, next(self._lotteries, None)
+        home, lottery = dataset._home, next(self._lotteries, None)
         if lottery is None or lottery.shape[-1] != len(home):
             raise InvalidParameter("lotteries", None, f"one of {len(home)} records for each sample")
         if self._differing is None or not 0 <= self._differing < len(home):

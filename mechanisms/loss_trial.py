@@ -6,32 +6,44 @@ refute is refused with the counterexample; one that passes may still break its w
 is an assumption, named in docs/trusted.md.
 """
 
-from collections.abc import Hashable
-from functools import lru_cache
-from typing import cast
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
 
 import numpy as np
 
 from .errors import InvalidParameter
-from .protocols import FloatArray, Loss
+from .protocols import FloatArray, Loss, MarginLoss
 
 __all__ = ["require_elementwise"]
 
 _SCORES = 64
 _SLACK = 1e-9
+_tried: set[tuple[object, ...]] = set()
+"""Types and fields of frozen losses that passed: they cannot change, so that once is enough."""
 
 
 def require_elementwise(loss: Loss) -> None:
-    """Raise `InvalidParameter` for a loss that random scores refute; equal ones are tried once."""
-    try:
-        _tried(cast("Hashable", loss))
-    except TypeError:  # not hashable: tried every time
+    """Raise `InvalidParameter` for a loss that random scores refute.
+
+    A frozen dataclass is tried once for its type and fields, whatever it says it equals; any other
+    loss may have changed since, and is tried every time.
+    """
+    key = _identity(loss)
+    if key is None:
         _try(loss)
+    elif key not in _tried:
+        _try(loss)
+        _tried.add(key)
 
 
-@lru_cache(maxsize=256)
-def _tried(loss: Hashable) -> None:
-    _try(cast("Loss", loss))
+def _identity(loss: Loss) -> tuple[object, ...] | None:
+    """Return what a frozen dataclass is made of; None for what may change or has no hash."""
+    parameters = getattr(type(loss), "__dataclass_params__", None)
+    if parameters is None or not parameters.frozen or not is_dataclass(loss):
+        return None
+    key = (type(loss), *(repr(getattr(loss, field.name)) for field in fields(loss)))
+    plain = all(isinstance(getattr(loss, f.name), (int, float, str)) for f in fields(loss))
+    return key if plain else None
 
 
 def _try(loss: Loss) -> None:
@@ -42,11 +54,25 @@ def _try(loss: Loss) -> None:
     low, high = loss.label_domain.extremes
     labels = np.where(rng.random(_SCORES) < 0.5, low, high)
     with np.errstate(all="ignore"):
-        together = _slopes(loss, scores, labels)
-        apart = np.concatenate(
-            [_slopes(loss, scores[k : k + 1], labels[k : k + 1]) for k in range(_SCORES)]
-        )
-        _require_elementwise(loss, scores, labels, together, apart)
+        _compare(loss, scores, labels, lambda k: _slopes(loss, scores[k], labels[k]))
+        if isinstance(loss, MarginLoss):
+            margins = scores * labels
+            _compare(loss, margins, labels, lambda k: _margin_slopes(loss, margins[k]))
+
+
+def _compare(
+    loss: Loss, scores: FloatArray, labels: FloatArray, slopes: Callable[[slice], FloatArray]
+) -> None:
+    together = slopes(slice(None))
+    apart = np.concatenate([slopes(slice(k, k + 1)) for k in range(_SCORES)])
+    _require_elementwise(loss, scores, labels, together, apart)
+
+
+def _margin_slopes(loss: MarginLoss, margins: FloatArray) -> FloatArray:
+    found = loss.margin_derivative(margins.copy())
+    if np.shape(found) != margins.shape:
+        raise InvalidParameter("loss", loss, f"one whose margin_derivative keeps {margins.shape}")
+    return np.asarray(found, dtype=np.float64)
 
 
 def _slopes(loss: Loss, scores: FloatArray, labels: FloatArray) -> FloatArray:

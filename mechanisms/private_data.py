@@ -89,6 +89,7 @@ class PrivateDataset:
         if not isinstance(adjacency, Adjacency):
             raise InvalidParameter("adjacency", adjacency, "an Adjacency")
         require_positive("row_bound", row_bound)
+        row_bound = float(row_bound)  # one number for price and cut
         records = gather_records(features, labels, row_bound, party_of, len(parties), label_domain)
         smallest = int(records.counts.min())
         if smallest == 0:
@@ -136,6 +137,7 @@ class PrivateDataset:
         `weights` of shape (P,) each party's mean is multiplied by its own, and its own sensitivity
         (`DataShape.mean_sensitivities`) is what the weight multiplies.
         """
+        weights = None if weights is None else np.array(weights, dtype=np.float64)
         if weights is None:
             sensitivity = mean_of_bounded(
                 self.shape.gradient_bound(loss), self.shape.count, self.shape.adjacency
@@ -176,6 +178,7 @@ class PrivateDataset:
 
     def sum_gradient(self, loss: Loss, w: FloatArray, *, radius: float | None = None) -> Sensitive:
         """Return each party's sum of gradients at the public point w, each cut to `radius`."""
+        radius = None if radius is None else float(radius)  # one number for price and cut
         bound = cut_bound(self.shape.gradient_bound(loss), radius)
         width = self.shape.parameters(loss)
         point = self.shape.point("w", w, width)
@@ -214,6 +217,7 @@ class PrivateDataset:
         require_positive("tolerance", tolerance)
         if loss.curvature_bound is None:
             raise InvalidParameter("loss", loss, "with a curvature bound (smooth)")
+        weights = None if weights is None else np.array(weights, dtype=np.float64)
         if weights is None:
             sensitivity = strongly_convex_argmin(
                 self.shape.gradient_bound(loss),
@@ -302,7 +306,7 @@ class PrivateDataset:
         if neighbour.shape != self.shape:
             raise InvalidParameter("neighbour.shape", neighbour.shape, f"equal to {self.shape}")
         here, there, differing = self._held(), neighbour._held(), self.differing(neighbour)
-        homes = [] if differing is None else np.unique(self.home[differing]).tolist()
+        homes = [] if differing is None else np.unique(self._home[differing]).tolist()
         pair = self.planned(self.shape)
         pair._records, pair._beside = here, _Neighbour(there, slice(None), None)
         if differing is not None and len(homes) == 1:
@@ -319,8 +323,8 @@ class PrivateDataset:
         return Sample(self.shape, self._records, draw)
 
     @property
-    def home(self) -> IntArray:
-        """The public record-to-party map, of shape (n,)."""
+    def _home(self) -> IntArray:
+        """The record-to-party map, of shape (n,), read-only; its length may be private."""
         return self._held().home
 
     def _held(self) -> Records:

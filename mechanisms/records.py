@@ -109,6 +109,7 @@ def gather_records(
         raise InvalidParameter("party_of", (home.min(), home.max()), f"in [0, {parties - 1}]")
     # narrow integers would wrap around in index arithmetic and in squared norms
     home = home.astype(np.intp)
+    home.setflags(write=False)
     counts = np.bincount(home, minlength=parties)
     if sparse.issparse(features):
         real_numbers("features", features.data)

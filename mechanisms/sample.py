@@ -41,6 +41,7 @@ class Sample:
         The point has shape (..., P, d·K) or (d·K,).
         """
         width = self._shape.parameters(loss)
+        radius = None if radius is None else float(radius)  # one number for price and cut
         bound = cut_bound(self._shape.gradient_bound(loss), radius)
         point = self._shape.point("w", w, width)
         return self._summed(
@@ -57,6 +58,7 @@ class Sample:
         Both points are public, of shape (..., P, d·K) or (d·K,).
         """
         width = self._shape.parameters(loss)
+        radius = float(radius)  # one number for price and cut
         bound = cut_bound(2 * self._shape.gradient_bound(loss), radius)
         point = self._shape.point("w", w, width)
         origin = self._shape.point("anchor", anchor, width)

@@ -266,6 +266,7 @@ class Sensitive:
 
     def clipped(self, radius: float) -> "Sensitive":
         """Return each party's row projected on the ball of the given radius."""
+        radius = float(radius)  # one number for price and cut
         if self.sampled_part is not None:
             raise UnprotectedFunction(
                 "clipping what was computed on a sample has no rule here; clip record by record."

@@ -34,6 +34,7 @@ from .errors import (
     require_positive_int,
 )
 from .labels import SIGNS
+from .loss_trial import require_elementwise
 from .protocols import FloatArray, Loss
 from .records import real_numbers
 from .sensitive import Sensitive
@@ -65,6 +66,7 @@ def require_dual(loss: Loss) -> None:
         raise InvalidParameter("loss", loss, "with a curvature bound (smooth)")
     if not loss.label_domain.contains(SIGNS):
         raise InvalidParameter("loss", loss, f"defined for {SIGNS}")
+    require_elementwise(loss)
 
 
 @dataclass(frozen=True, slots=True)

@@ -190,7 +190,7 @@ def test_one_pass_over_both_data_sets_scores_like_a_run_and_two_replays(name, la
 def test_neighbours_with_records_of_two_parties_changed_are_scored_whole():
     one = changed(data(), 8)
     both = Pair(one.dataset, one.neighbour.with_record(1, label=1.0).with_record(2, label=1.0), 8)
-    assert len(np.unique(both.dataset.home[both.dataset.differing(both.neighbour)])) == 2
+    assert len(np.unique(both.dataset._home[both.dataset.differing(both.neighbour)])) == 2
     solve = NoisyDescent(Logistic()).solve
     found = ReplayTrials(solve, both.dataset, both.neighbour, seed=42).attack(0, 7)
     slow = replayed(solve, both, size=7)

@@ -106,7 +106,7 @@ leaves = st.one_of(
 mechanisms = st.recursive(
     leaves,
     lambda child: (
-        st.builds(Repeated, child, st.integers(1, 10**12))
+        st.builds(Repeated, child, st.integers(1, 10**4))
         | st.dictionaries(
             words, st.lists(child, max_size=2).map(tuple), min_size=1, max_size=2
         ).map(lambda parts: Parties(tuple(parts.items())))

@@ -71,10 +71,10 @@ class NotingCurator(Curator):
         self.noted: list[tuple[Event, Sensitive, np.ndarray]] = []
 
     def _draw(self, dataset: PrivateDataset, scheme: Any) -> Draw:
-        inside = np.zeros(len(dataset.home))
-        for party in np.unique(dataset.home):
+        inside = np.zeros(len(dataset._home))
+        for party in np.unique(dataset._home):
             drawn = self.others if party else self.first
-            inside[np.flatnonzero(dataset.home == party)[:drawn]] = 1.0
+            inside[np.flatnonzero(dataset._home == party)[:drawn]] = 1.0
         return drawn_by(self, scheme, inside)
 
     def _deliver(

@@ -308,7 +308,8 @@ class Composed:
     @property
     def draws_shifts(self) -> bool:
         """Whether a group's number of drawn records is priced by its distribution."""
-        return any(isinstance(pair, DrawnShifts) for pair, _, _ in self.orders()[0])
+        first = next(iter(self.orders()), ())
+        return any(isinstance(pair, DrawnShifts) for pair, _, _ in first)
 
     def orders(self) -> list[_Entering]:
         """Return all pairs for each order of the data sets; Gaussian shifts are summed."""
@@ -476,7 +477,8 @@ def suggested(
     digits = ceil(log10(number) - log(delta) / log(10)) + 12
     spread = 2 * highest + 12 * common * sqrt(number) / 2 ** (levels // 3)
     steps_each = _STEPS_PER_DEVIATION if len(counts) < _MANY else _STEPS_OF_MANY
-    width = max(common / steps_each, spread / _DEAR)
+    # where nothing costs anything every lattice will do
+    width = max(common / steps_each, spread / _DEAR) or 1.0
     # short lists of points are made finer as long as that costs little
     fineness *= min(1.0, max(spread / width / _CHEAP, _FINEST))
     step = _lattice_step(width * fineness)
@@ -491,8 +493,8 @@ def suggested(
         cut=int(Fraction(_CUT) * delta * 10**digits),
     )
     composed = Composed(tuple(parts), adjacency, tuple(shares.items()), group)
-    (unit, *others) = units
-    if unit and not others and number * deviations[parts[0][0]] / float(unit) < _CELLS:
+    unit = units.pop() if len(units) == 1 else None
+    if unit and number * deviations[parts[0][0]] / float(unit) < _CELLS:
         composed = replace(composed, parts=tuple((m, n, 0) for m, n, _ in parts))
         grid = replace(grid, step=unit, doublings=(), dense=1 << 12)
     return composed, grid

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from itertools import product
-from math import inf
+from math import ceil, inf
 
 from ...accounting.guarantees import guarantee
 from ...accounting.numbers.enclosure import Enclosure, shown_down, shown_up
@@ -43,7 +43,14 @@ from ...mechanisms.events import (
     SampledWithoutReplacement,
     UnprotectedRelease,
 )
-from ...mechanisms.sensitivity import Norm, Sensitivity, declared, scaled
+from ...mechanisms.sensitivity import (
+    Norm,
+    Sensitivity,
+    declared,
+    float_up,
+    root_up,
+    scaled,
+)
 from .claim import Counterexample, Derivation, Finding, Verdict
 from .gaussian_event import normal_event
 from .pricing import Price, has_closed_form, priced
@@ -65,6 +72,7 @@ _SOME_DELTA = 1e-6
 # a promised decimal and a computed root of it are the same number
 _ROOM = 1 + Fraction(1, 2**44)
 _REASON = "the sensitivity that the claim states"
+_ROUNDED = f"{_REASON}, rounded up as for whole numbers, which alone discrete noise hides"
 
 
 class Kind(Enum):
@@ -174,7 +182,8 @@ class StatedRelease:
 
     Args:
         kind: the mechanism.
-        sensitivity: l2 for Gaussian noise, l1 for Laplace noise.
+        sensitivity: l2 for Gaussian noise, l1 for Laplace noise; of discrete noise, which hides
+            whole numbers alone, rounded up to a length that whole numbers can have.
         noise: its standard deviation, Laplace noise's scale; for randomised response, between two
             answers, the probability of the true one.
         rounds: how often.
@@ -231,7 +240,26 @@ class StatedRelease:
             return self.rate
         if self.batch is None or self.records is None:
             return None
-        return self.batch / self.records
+        return float_up(Fraction(self.batch, self.records))
+
+    @property
+    def priced_sensitivity(self) -> Fraction | None:
+        """The sensitivity; of discrete noise, the least >= it of a vector of whole numbers."""
+        if self.sensitivity is None:
+            return None
+        require_nonnegative("sensitivity", self.sensitivity)
+        stated = Fraction(self.sensitivity)
+        if self.kind is Kind.DISCRETE_LAPLACE:
+            return max(stated, Fraction(ceil(stated / _ROOM)))
+        if self.kind is Kind.DISCRETE_GAUSSIAN:
+            return max(stated, root_up(Fraction(ceil(stated**2 / _ROOM))))
+        return stated
+
+    @property
+    def is_rounded(self) -> bool:
+        """Whether what is priced is more than what is stated."""
+        priced = self.priced_sensitivity
+        return priced is not None and self.sensitivity is not None and priced > self.sensitivity
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,11 +315,11 @@ class _Reading:
         assert release.noise is not None
         if release.kind is Kind.RANDOMISED_RESPONSE:
             return RandomisedResponse(release.noise)
-        assert release.sensitivity is not None
+        assert release.priced_sensitivity is not None
         gaussian = release.kind in (Kind.GAUSSIAN, Kind.DISCRETE_GAUSSIAN)
         size = declared(
-            release.sensitivity,
-            _REASON,
+            release.priced_sensitivity,
+            _ROUNDED if release.is_rounded else _REASON,
             adjacency=self.adjacency,
             norm=Norm.L2 if gaussian else Norm.L1,
         )
@@ -368,7 +396,20 @@ def judged(
         for reading, low, high in zip(readings, lists[::2], lists[1::2], strict=True)
     }
     events = lists[-1]
-    return _finding(costs, promise, events if not missing else (), tuple(dict.fromkeys(missing)))
+    finding = _finding(costs, promise, () if missing else events, tuple(dict.fromkeys(missing)))
+    return replace(finding, argument=(*finding.argument, *_assumed(releases)))
+
+
+def _assumed(releases: Sequence[StatedRelease]) -> Iterator[str]:
+    """Yield what is taken for granted of discrete noise with a sensitivity that is not whole."""
+    for release in releases:
+        priced = release.priced_sensitivity
+        if priced is not None and release.is_rounded:
+            most = shown_up(float_up(priced), digits=6)
+            yield (
+                f"not stated: whether {release.name} is of whole numbers, as discrete noise hides "
+                f"no others; assumed, and sensitivity {release.sensitivity!r} rounded up to {most}"
+            )
 
 
 def judged_events(events: Sequence[Event], promise: OwnPromise) -> Finding:

@@ -101,6 +101,15 @@ def test_a_promise_that_no_reading_keeps_is_not_implied_whatever_was_not_stated(
     assert answer.data["verdict"] == "not implied by what is stated"
 
 
+def test_what_costs_nothing_holds_with_a_certificate(call: Call, tmp_path: Path) -> None:
+    free = '[[releases]]\nmechanism = "randomised-response"\ntruth = 0.5\nrounds = 2\n'
+    text = STATED.replace("zero-out-one", "replace-one") + PROMISE + free
+    answer = call("claims", "check", write(tmp_path, text), "--json")
+    assert answer.status == 0
+    assert answer.data["verdict"] == "holds"
+    assert answer.data["evidence"][0]["certified_epsilon"] == 0
+
+
 @pytest.mark.parametrize("left_out", ["sensitivity", "noise_std", "rounds"])
 def test_a_number_that_is_not_stated_decides(call: Call, tmp_path: Path, left_out: str) -> None:
     lines = [line for line in RELEASE.splitlines() if not line.startswith(left_out)]

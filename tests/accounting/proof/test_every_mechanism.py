@@ -192,6 +192,25 @@ def exact_discrete_epsilon(masses, times, delta):
     return brentq(excess, 0, 60, xtol=1e-13) if excess(0) > 0 else 0.0
 
 
+@pytest.mark.parametrize(
+    "free",
+    [
+        discrete_gaussian(1.0, Fraction(1, 2)),  # no two vectors of whole numbers are as near
+        discrete_laplace(1.0, Fraction(1, 2)),
+        laplace(1.0, length=0),
+        RandomisedResponse(0.5),
+        PoissonSampled(gaussian(2.0), 0.0),
+        PoissonSampled(laplace(1.0, length=0), 0.1),
+    ],
+)
+def test_what_costs_nothing_is_proved_to_cost_nothing(free):
+    delta = Fraction(1, 10**6)
+    for run in (events(free), events(Repeated(free, 3), free)):
+        found = certify(run, delta=delta)
+        assert found.guarantee.epsilon == 0
+        assert pld_checker.check(found.to_json_bytes()).values == (delta, 0)
+
+
 def test_randomised_response_is_what_enumeration_says():
     other = mpmath.mpf(1) / 8
     masses = [(mpmath.mpf(3) / 4, other), (other, mpmath.mpf(3) / 4), (other, other)]

@@ -1,11 +1,12 @@
 """The court for the user's own claims: verdicts by reading, against independent routes."""
 
+from fractions import Fraction
 from math import exp, sqrt
 
 import pytest
 from scipy.stats import norm
 
-from dpledger.audits.claims import Counterexample, Verdict
+from dpledger.audits.claims import Counterexample, Derivation, Verdict
 from dpledger.audits.claims.own import (
     Kind,
     PromisedEpsilon,
@@ -16,7 +17,7 @@ from dpledger.audits.claims.own import (
     judged,
 )
 from dpledger.audits.claims.policy import Check, final_verdict
-from dpledger.mechanisms import Adjacency, InvalidParameter
+from dpledger.mechanisms import Adjacency, InvalidParameter, PoissonSampled, Repeated
 
 ADJACENCY = Adjacency.ZERO_OUT_ONE
 STEPS = StatedRelease(Kind.GAUSSIAN, sensitivity=2.0, noise=20.0, rounds=100)
@@ -137,3 +138,62 @@ def test_bounds_that_nobody_is_shown_to_meet_imply_nothing_and_refute_nothing() 
     attacked = final_verdict(found, [Check("attack", "claim REFUTED", passed=False)])
     assert attacked.verdict is Verdict.FAILS
     assert final_verdict(found, [Check("ledger", "intact", passed=True)]) is found
+
+
+@pytest.mark.parametrize(
+    ("kind", "stated", "whole"),
+    [
+        (Kind.DISCRETE_GAUSSIAN, 0.5, 1.0),
+        (Kind.DISCRETE_GAUSSIAN, 1.9, 2.0),
+        (Kind.DISCRETE_LAPLACE, 0.5, 1.0),
+        (Kind.DISCRETE_LAPLACE, 1.9, 2.0),
+    ],
+)
+def test_discrete_noise_is_priced_for_the_next_whole_change(
+    kind: Kind, stated: float, whole: float
+) -> None:
+    # integer noise shows the fractions of what is not whole: such a bound is never rounded down
+    part, full = (
+        judged(
+            [StatedRelease(kind, sensitivity=size, noise=3.0, rounds=2)],
+            PromisedEpsilon(0.001, 1e-9),
+            adjacency=Adjacency.ADD_REMOVE_ONE,
+        )
+        for size in (stated, whole)
+    )
+    assert part.verdict is not Verdict.HOLDS
+    assert part.true is not None
+    assert full.true is not None
+    assert part.true.upper_float == full.true.upper_float > 0.1
+    (told,) = part.argument
+    assert "of whole numbers" in told
+    assert told.endswith(f"sensitivity {stated} rounded up to {whole:g}")
+    assert not full.argument
+
+
+@pytest.mark.parametrize("squared", [2, 3, 5])
+def test_a_root_of_a_whole_number_is_not_rounded_to_the_next(squared: int) -> None:
+    release = StatedRelease(Kind.DISCRETE_GAUSSIAN, sensitivity=sqrt(squared), noise=2.0, rounds=1)
+    priced = release.priced_sensitivity
+    assert priced is not None
+    assert squared <= priced**2 < squared + Fraction(1, 10**12)
+
+
+@pytest.mark.parametrize(("batch", "records"), [(1, 3), (2, 3), (1, 49)])
+def test_stated_poisson_rate_is_rounded_up(batch: int, records: int) -> None:
+    release = StatedRelease(
+        Kind.GAUSSIAN,
+        sensitivity=1.0,
+        noise=2.0,
+        rounds=1,
+        sampling=Sampling.POISSON,
+        batch=batch,
+        records=records,
+    )
+    found = judged([release], PromisedEpsilon(9.0, 1e-5), adjacency=Adjacency.ADD_REMOVE_ONE)
+    (derivation,) = found.evidence
+    assert isinstance(derivation, Derivation)
+    (event,) = derivation.events
+    assert isinstance(event.mechanism, Repeated)
+    assert isinstance(event.mechanism.event, PoissonSampled)
+    assert Fraction(event.mechanism.event.rate) >= Fraction(batch, records)

@@ -5,7 +5,7 @@ search tries the domain's extreme pairs first (rows at the norm bound, opposite 
 labels), then improves the best ones and random ones. What it finds is a proof: two data sets. That
 it finds nothing proves nothing.
 
->>> def mean(table: Table, public: FloatArray) -> FloatArray:
+>>> def mean(table: SearchTable, public: FloatArray) -> FloatArray:
 ...     return table.rows.mean(axis=0)
 >>> records = ReplacedRecord(count=5, features=2, adjacency=Adjacency.REPLACE_ONE)
 >>> falsify(SensitivityLemma(mean, records, claimed=1 / 5)).refuted
@@ -38,8 +38,8 @@ __all__ = [
     "FlippedColumn",
     "Neighbours",
     "ReplacedRecord",
+    "SearchTable",
     "SensitivityLemma",
-    "Table",
     "falsify",
 ]
 
@@ -51,7 +51,7 @@ _EACH = 1000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Table:
+class SearchTable:
     """Records: `rows` of shape (n, d), `labels` of shape (n,). A null record is zero in both."""
 
     rows: FloatArray
@@ -62,12 +62,12 @@ class Table:
 class Neighbours:
     """Two neighbouring data sets, and public input of shape (p,) at which both are looked at."""
 
-    dataset: Table
-    neighbour: Table
+    dataset: SearchTable
+    neighbour: SearchTable
     public: FloatArray
 
 
-Query = Callable[[Table, FloatArray], FloatArray]
+Query = Callable[[SearchTable, FloatArray], FloatArray]
 """The released quantity, from records and public input, before any noise."""
 
 
@@ -282,12 +282,14 @@ class ReplacedRecord:
         rows = rows * (self.row_bound / np.maximum(lengths, self.row_bound))
         place = np.rint((records[:, -1] + 1) / 2 * (len(self.labels) - 1)).astype(int)
         marks = np.asarray(self.labels, dtype=np.float64)[place]
-        dataset = Table(*(np.repeat(x[[0, 2]], (1, self.count - 1), axis=0) for x in (rows, marks)))
+        dataset = SearchTable(
+            *(np.repeat(x[[0, 2]], (1, self.count - 1), axis=0) for x in (rows, marks))
+        )
         public = point[3 * width :] * self.public_bound
         if self.adjacency is Adjacency.ADD_REMOVE_ONE:
-            return Neighbours(dataset, Table(dataset.rows[1:], dataset.labels[1:]), public)
+            return Neighbours(dataset, SearchTable(dataset.rows[1:], dataset.labels[1:]), public)
         null = self.adjacency is Adjacency.ZERO_OUT_ONE
-        replacement = Table(dataset.rows.copy(), dataset.labels.copy())
+        replacement = SearchTable(dataset.rows.copy(), dataset.labels.copy())
         replacement.rows[0], replacement.labels[0] = (0.0, 0.0) if null else (rows[1], marks[1])
         return Neighbours(dataset, replacement, public)
 
@@ -358,7 +360,7 @@ class FlippedColumn:
         labels = np.ones(len(rows))
         public = np.zeros((self.public, len(rows)))
         public[:, :k] = self.public_bound * point[2 * k :].reshape(self.public, k)
-        return Neighbours(Table(rows, labels), Table(neighbour, labels), public.ravel())
+        return Neighbours(SearchTable(rows, labels), SearchTable(neighbour, labels), public.ravel())
 
 
 def _directions(dimension: int) -> Iterator[FloatArray]:

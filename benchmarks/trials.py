@@ -17,7 +17,7 @@ import numpy as np
 
 from dpledger.accounting.ledger import MemoryLedger
 from dpledger.audits.neighbours import flip_label
-from dpledger.audits.trials import Attacked, Backend, Experiment, Loky, Serial, trial_scores
+from dpledger.audits.trials import Attacked, Backend, Loky, Serial, TrialExperiment, trial_scores
 from dpledger.mechanisms import Adjacency, BitGenerator, PrivateDataset, SamplingCurator
 from dpledger.mechanisms.sampling import SimulationSampler
 from dpledger.solvers import ConstantSteps, DpAdmm, Logistic
@@ -77,7 +77,7 @@ def measured(job: Callable[[], object]) -> tuple[float, float]:
 
 def scored(runs: int, backend: Backend) -> object:
     """Make `runs` runs with their scores, half of them in each world, and hardly a null control."""
-    experiment = Experiment(star, "benchmark", seed=1, chunk=CHUNK)
+    experiment = TrialExperiment(star, "benchmark", seed=1, chunk=CHUNK)
     return trial_scores(experiment, trials=runs // 2, null_trials=1, backend=backend)
 
 

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from ..audits.claims import Claim, Finding, cases
 from ..audits.claims.confirmations import SEED, Confirmation, written
-from ..audits.claims.hearing import Attacks, Judged, heard, told
+from ..audits.claims.hearing import Attacks, JudgedClaim, describe, judge_claims
 from ..audits.claims.page import claims_page
 from ..audits.visible_text import visible
 from ..mechanisms.errors import InvalidParameter
@@ -103,7 +103,7 @@ def audit(
         raise click.UsageError("Expected --trials, --seed and --save with --rerun only.")
     attacks = Attacks(rerun, trials, SEED if seed is None else seed)
     with steps() as start:
-        judged = heard(PAPERS, names, assignments, attacks=attacks, progress=start)
+        judged = judge_claims(PAPERS, names, assignments, attacks=attacks, progress=start)
     if folder is not None:
         _save(judged, folder)
     table = Table("claim", "verdict", "claimed", "true", "breaks at", "attack", "why", box=None)
@@ -145,13 +145,13 @@ def page(names: tuple[str, ...], assignments: tuple[str, ...], out: Path) -> Non
     """Write all claims, or those of NAMES, as one HTML page with plots."""
     papers = {paper.name: paper for paper, _ in find(names)}
     with steps() as start:
-        judged = heard(PAPERS, names, assignments, attacks=Attacks(), progress=start)
+        judged = judge_claims(PAPERS, names, assignments, attacks=Attacks(), progress=start)
     text = claims_page(judged, cases(list(papers.values()), assignments))
     out.write_text(text, encoding="utf-8")
     click.echo(visible(f"{out}: {len(judged)} claims"))
 
 
-def _save(judged: Sequence[Judged], folder: Path) -> None:
+def _save(judged: Sequence[JudgedClaim], folder: Path) -> None:
     by_paper: dict[str, list[Confirmation]] = {}
     for each in judged:
         if each.confirmation is not None:
@@ -179,7 +179,7 @@ def explain(identifier: str, assignments: tuple[str, ...], as_json: bool) -> Non
         rows.append(("breaks at", finding.breaks_at))
     rows += [("argument", text) for text in finding.argument]
     rows += [(name, f"{value.upper_float:.10g}") for name, value in finding.figures.items()]
-    rows += [("evidence", told(each)) for each in finding.evidence]
+    rows += [("evidence", describe(each)) for each in finding.evidence]
     if claim.not_attacked:
         rows.append(("not attacked", claim.not_attacked))
     data = {

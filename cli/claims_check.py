@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from ..accounting.ledger import SqliteLedger
-from ..audits.claims import Finding, Verdict
+from ..audits.claims import ClaimVerdict, Finding
 from ..audits.claims.claim_file import (
     ClaimFile,
     Function,
@@ -20,7 +20,7 @@ from ..audits.claims.claim_file import (
     read_claim,
 )
 from ..audits.claims.finished_run import NOT_ATTACKED, attack_check, judge_ledger
-from ..audits.claims.hearing import told
+from ..audits.claims.hearing import describe
 from ..audits.claims.own import OwnPromise, judged, judged_events
 from ..audits.claims.own_function import judged_function, load_function, reference
 from ..audits.claims.policy import Check, final_verdict
@@ -221,14 +221,14 @@ def _outcome(
     rows += [("not stated", each.removesuffix(": not stated")) for each in missing]
     marks = {True: "", False: "WRONG: ", None: ""}
     rows += [(each.name, marks[each.passed] + each.text) for each in checks]
-    rows += [("evidence", told(each)) for each in finding.evidence]
+    rows += [("evidence", describe(each)) for each in finding.evidence]
     data: dict[str, Any] = {
         "claim": title,
         **finding_data(finding),
         "missing": [*finding.argument, *missing],
         "checks": [{"name": c.name, "text": c.text, "passed": c.passed} for c in checks],
     }
-    undecided = finding.verdict is Verdict.UNDECIDED
+    undecided = finding.verdict is ClaimVerdict.UNDECIDED
     return Outcome(
         f"Claim: {title}", data, tuple(rows), finding=finding.is_finding, undecided=undecided
     )

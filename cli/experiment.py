@@ -13,13 +13,13 @@ from rich.table import Table
 
 from ..papers.experiments import (
     PAPERS,
+    CellKind,
     Comparison,
+    ExperimentPlan,
     Finished,
-    Kind,
     Measured,
-    Plan,
-    carry_out,
     chosen,
+    run_experiment,
     spread,
 )
 from .output import Outcome, deliver, json_option, number, shown_up, steps
@@ -54,11 +54,11 @@ def experiment(
     if name == "list":
         deliver(_listed(), as_json=as_json)
         return
-    plan = Plan(seed=seed, runs=runs, quick=quick, jobs=jobs)
+    plan = ExperimentPlan(seed=seed, runs=runs, quick=quick, jobs=jobs)
     pairs = chosen(name, PAPERS)
     with steps() as start:
         finished = [
-            carry_out(paper, one, plan, out, progress=start(f"{paper.name}/{one.name}"))
+            run_experiment(paper, one, plan, out, progress=start(f"{paper.name}/{one.name}"))
             for paper, one in pairs
         ]
     deliver(_outcome(name, finished, out), as_json=as_json)
@@ -103,7 +103,7 @@ def _cells_table(finished: Finished) -> Table:
     rows: list[tuple[str, ...]] = []
     for each in finished.cells:
         privacy = each.privacy
-        private = each.cell.kind is not Kind.NON_PRIVATE
+        private = each.cell.kind is not CellKind.NON_PRIVATE
         rows.append(
             (
                 each.cell.line,

@@ -6,14 +6,14 @@ from dataclasses import asdict
 from typing import Any
 
 from ..accounting.proof.certificate import Certificate, Uncertifiable
-from ..audits.claims import Derivation, Evidence, Finding
-from ..audits.claims.hearing import Judged
+from ..audits.claims import DerivationEvidence, Evidence, Finding
+from ..audits.claims.hearing import JudgedClaim
 from .output import number
 
 __all__ = ["finding_data", "judged_data"]
 
 
-def judged_data(judged: Judged) -> dict[str, Any]:
+def judged_data(judged: JudgedClaim) -> dict[str, Any]:
     """Return a claim's verdict and the attack on it as plain values."""
     attack: dict[str, Any] | None = None
     confirmation = judged.confirmation
@@ -46,7 +46,7 @@ def finding_data(finding: Finding) -> dict[str, Any]:
 
 
 def _evidence_data(evidence: Evidence) -> dict[str, Any]:
-    if isinstance(evidence, Derivation):
+    if isinstance(evidence, DerivationEvidence):
         certified = _certificate(evidence)
         return {
             "kind": "derivation",
@@ -63,7 +63,7 @@ def _evidence_data(evidence: Evidence) -> dict[str, Any]:
     }
 
 
-def _certificate(evidence: Derivation) -> Certificate | None:
+def _certificate(evidence: DerivationEvidence) -> Certificate | None:
     try:
         return evidence.certificate()
     except Uncertifiable:

@@ -3,10 +3,10 @@
 from . import utility
 from .ding2019_stochastic import experiment as ps_admm
 from .ding2020_network import experiment as pr_admm
-from .harness.cell import Cell, Kind, Privacy, Task, Trace
-from .harness.engine import Measured, Plan
-from .harness.experiment import Experiment, Paper, UnknownExperiment, chosen
-from .harness.report import Finished, carry_out
+from .harness.cell import Cell, CellKind, CellPrivacy, Task, Trace
+from .harness.engine import ExperimentPlan, Measured
+from .harness.experiment import Experiment, PaperExperiments, UnknownExperiment, chosen
+from .harness.report import Finished, run_experiment
 from .harness.tables import Comparison, Spread, spread
 from .hu2020_sharing import experiment as admm_sharing
 from .huang2020_star import experiment as star
@@ -15,24 +15,24 @@ from .xu2020_centralised import experiment as dp_admm_centralized
 __all__ = [
     "PAPERS",
     "Cell",
+    "CellKind",
+    "CellPrivacy",
     "Comparison",
     "Experiment",
+    "ExperimentPlan",
     "Finished",
-    "Kind",
     "Measured",
-    "Paper",
-    "Plan",
-    "Privacy",
+    "PaperExperiments",
     "Spread",
     "Task",
     "Trace",
     "UnknownExperiment",
-    "carry_out",
     "chosen",
+    "run_experiment",
     "spread",
 ]
 
-PAPERS: tuple[Paper, ...] = (
+PAPERS: tuple[PaperExperiments, ...] = (
     star.PAPER,
     pr_admm.PAPER,
     ps_admm.PAPER,

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 from .ding2019_stochastic.experiment import PAPER as PS_ADMM
 from .ding2020_network.experiment import PAPER as PR_ADMM
-from .harness.cell import Cell, Kind
-from .harness.experiment import Experiment, Paper
+from .harness.cell import Cell, CellKind
+from .harness.experiment import Experiment, PaperExperiments
 from .hu2020_sharing.experiment import PAPER as ADMM_SHARING
 from .huang2020_star.experiment import PAPER as STAR
 from .xu2020_centralised.experiment import PAPER as DP_ADMM_CENTRALIZED
@@ -31,7 +31,7 @@ class _Repair:
     """
 
     name: str
-    paper: Paper
+    paper: PaperExperiments
     experiment: str
     published: str
     repaired: str
@@ -41,12 +41,12 @@ class _Repair:
         (experiment,) = (e for e in self.paper.experiments if e.name == self.experiment)
         known = experiment.cells(quick)
 
-        def middle(line: str, kind: Kind) -> Cell:
+        def middle(line: str, kind: CellKind) -> Cell:
             of_line = [cell for cell in known if cell.line == line]
             name = f"{self.name}, {kind.value}"
             return replace(of_line[len(of_line) // 2], line=name, pair=self.name)
 
-        return middle(self.published, Kind.PUBLISHED), middle(self.repaired, Kind.REPAIRED)
+        return middle(self.published, CellKind.PUBLISHED), middle(self.repaired, CellKind.REPAIRED)
 
 
 def _star(name: str, norm: int, published: str, repaired: str) -> _Repair:
@@ -119,7 +119,7 @@ def _cells(quick: bool) -> tuple[Cell, ...]:
     return tuple(cell for repair in _REPAIRS for cell in repair.cells(quick))
 
 
-PAPER = Paper(
+PAPER = PaperExperiments(
     name="utility",
     reference="Five papers' algorithms on Adult",
     experiments=(

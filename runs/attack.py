@@ -16,8 +16,8 @@ from ..audits.replay import Progress
 from ..audits.trials import (
     Attacked,
     Backend,
-    Experiment,
     ScoreStore,
+    TrialExperiment,
     attack_trials,
     trials_at_once,
 )
@@ -121,9 +121,9 @@ def attacked_pair(configuration: Configuration) -> NeighbourPair:
     return opposite_gradients(dataset, index=index, loss=loss)
 
 
-def experiment_of(configuration: Configuration, planned: Plan) -> Experiment:
+def experiment_of(configuration: Configuration, planned: Plan) -> TrialExperiment:
     """Return the trials of the replay attack on a planned run."""
-    return Experiment(
+    return TrialExperiment(
         _ConfiguredAttack(configuration, planned.noise_multiplier),
         _fingerprint(configuration, planned.noise_multiplier),
         seed=configuration.attack.seed,

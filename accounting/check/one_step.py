@@ -14,10 +14,10 @@ Dots are the points of the lattice up to `dense` steps from zero, and beyond tha
 apart, in proportion to their distance from zero.
 
 For a sampled step L = ln(1 - q + q e^V) grows in the loss V of the base, so that L <= x is V <= v
-with e^v = 1 + (e^x - 1) / q. The other order of the two data sets has -L; *glued* is one loss for
-both orders of a symmetric relation: that of the first order above zero and that of the second below
-(which is what lies above zero of the second, turned round), the rest at zero. Source: Zhu, Dong,
-Wang 2022, Theorem 11.
+with e^v = 1 + (e^x - 1) / q. The other order of the two data sets has -L; *symmetrised* is one loss
+for both orders of a symmetric relation: that of the first order above zero and that of the second
+below (which is what lies above zero of the second, turned round), the rest at zero. Source: Zhu,
+Dong, Wang 2022, Theorem 11.
 """
 
 from abc import ABC, abstractmethod
@@ -567,7 +567,7 @@ class Dots:
         masses[-dots[-1].place] += (1 << self.p) - dots[-1].second[0]
         return self._rounded(masses, dots[0].second[1])
 
-    def glued(self, dots: list[Dot]) -> Loss:
+    def symmetrised(self, dots: list[Dot]) -> Loss:
         """The loss of (P, Q) above zero and of (Q, P) turned round below; the rest is zero."""
         masses: Counter[int] = Counter()
         middle = next(i for i, dot in enumerate(dots) if dot.place == 0)

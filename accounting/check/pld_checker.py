@@ -44,10 +44,10 @@ class Grid(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A pair that is composed `times` times; `glued`, if both orders are one loss."""
+    """A pair that is composed `times` times; `symmetrised`, if both orders are one loss."""
 
     pair: one_step.Pair
-    glued: bool
+    symmetrised: bool
     times: int
     level: int
 
@@ -248,7 +248,7 @@ def compositions(
         power += grid.plan.doublings[level] if level < len(grid.plan.doublings) else 0
         lattices.append(one_step.Dots(grid.step * 2**power, grid.dense, unit, p))
     dots = [lattices[step.level].dots(step.pair, tail, spend) for step in steps]
-    orders = any(not (step.pair.symmetric or step.glued) for step in steps)
+    orders = any(not (step.pair.symmetric or step.symmetrised) for step in steps)
 
     def exp_step(power: int) -> losses.Interval:
         return checker.exp_bounds(grid.step * 2**power, 96 + 7 * grid.digits // 2)
@@ -257,7 +257,7 @@ def compositions(
     for way in ways if orders else ways[:1]:
         entering = []
         for step, points in zip(steps, dots, strict=True):
-            made = one_step.Dots.glued if step.glued else way
+            made = one_step.Dots.symmetrised if step.symmetrised else way
             entering.append((step.level, made(lattices[step.level], points), step.times))
         width = 96 + 7 * grid.digits // 2
         found, power = losses.composed(entering, grid.plan, exp_step, width, spend)
@@ -321,12 +321,12 @@ def _proved(
         exposure[place] = exposure.get(place, 0) + checker.read_count(often)
         if checker.read_count(level, 0) > MAX_LEVELS:
             raise checker.CertificateWrong(f"expected a level up to {MAX_LEVELS}, got {level}")
-        for pair, glued in pairs:
+        for pair, symmetrised in pairs:
             if isinstance(pair, one_step.GaussianShift):
                 gaussian += often * times * pair.mu_squared
                 last = max(last, level)
             else:
-                key = (pair, glued, level)
+                key = (pair, symmetrised, level)
                 steps[key] = steps.get(key, 0) + often * times
     if len(relations) != 1:
         raise checker.CertificateWrong(f"expected one relation instead got {sorted(relations)}")

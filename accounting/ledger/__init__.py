@@ -4,14 +4,13 @@ from .anchor import FileAnchor, Head, RolledBack
 from .interchange import MalformedExport, exported, imported
 from .ledger import Ledger, Reservation, Run, RunSummary, Verification
 from .memory import MemoryLedger
-from .rows import Kind, LedgerError, Row, TamperedLedger
+from .rows import LedgerError, Row, RowKind, TamperedLedger
 from .sqlite import LedgerLocked, NotALedger, SqliteLedger
 from .state import Odometer
 
 __all__ = [
     "FileAnchor",
     "Head",
-    "Kind",
     "Ledger",
     "LedgerError",
     "LedgerLocked",
@@ -22,6 +21,7 @@ __all__ = [
     "Reservation",
     "RolledBack",
     "Row",
+    "RowKind",
     "Run",
     "RunSummary",
     "SqliteLedger",

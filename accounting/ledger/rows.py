@@ -34,12 +34,12 @@ __all__ = [
     "BudgetSet",
     "Committed",
     "Entry",
-    "Kind",
     "LedgerError",
     "Library",
     "NewDocuments",
     "Reserved",
     "Row",
+    "RowKind",
     "RunOpened",
     "TamperedLedger",
     "decoded",
@@ -65,7 +65,7 @@ class TamperedLedger(LedgerError):
         return (type(self), (self.where, self.expected, self.found))
 
 
-class Kind(Enum):
+class RowKind(Enum):
     """What a row says."""
 
     BUDGET = "budget"
@@ -79,14 +79,14 @@ class Row:
     """A row as it is kept; `run` is empty for what concerns the whole ledger."""
 
     sequence: int
-    kind: Kind
+    kind: RowKind
     run: str
     body: str
     previous: str
     hash: str
 
     @classmethod
-    def following(cls, sequence: int, head: str, *, kind: Kind, run: str, body: str) -> "Row":
+    def following(cls, sequence: int, head: str, *, kind: RowKind, run: str, body: str) -> "Row":
         """Return the row that stands after row number `sequence`, whose hash is `head`."""
         return cls(
             sequence + 1, kind, run, body, head, _row_hash(sequence + 1, kind, run, body, head)
@@ -102,7 +102,7 @@ class Row:
         for text in (kind, run, body, previous, digest):
             if not isinstance(text, str):
                 raise TamperedLedger(where, "text", text)
-        kinds = {known.value: known for known in Kind}
+        kinds = {known.value: known for known in RowKind}
         if kind not in kinds:
             raise TamperedLedger(where, f"a kind in {sorted(kinds)}", kind)
         return cls(sequence, kinds[str(kind)], str(run), str(body), str(previous), str(digest))
@@ -119,7 +119,7 @@ class Row:
             raise TamperedLedger(where, f"hash {recomputed}", self.hash)
 
 
-def _row_hash(sequence: int, kind: Kind, run: str, body: str, previous: str) -> str:
+def _row_hash(sequence: int, kind: RowKind, run: str, body: str, previous: str) -> str:
     return _digest(canonical_json([sequence, kind.value, run, body, previous]))
 
 
@@ -167,18 +167,18 @@ class Committed:
 
 Entry = BudgetSet | RunOpened | Reserved | Committed
 
-_KINDS: dict[type[Entry], Kind] = {
-    BudgetSet: Kind.BUDGET,
-    RunOpened: Kind.OPEN_RUN,
-    Reserved: Kind.RESERVE,
-    Committed: Kind.COMMIT,
+_KINDS: dict[type[Entry], RowKind] = {
+    BudgetSet: RowKind.BUDGET,
+    RunOpened: RowKind.OPEN_RUN,
+    Reserved: RowKind.RESERVE,
+    Committed: RowKind.COMMIT,
 }
 
 NewDocuments = dict[str, str]
 """Documents by hash, to be kept before the row that names them."""
 
 
-def encoded(entry: Entry) -> tuple[Kind, str, NewDocuments]:
+def encoded(entry: Entry) -> tuple[RowKind, str, NewDocuments]:
     """Return an entry's kind, body and documents."""
     new: NewDocuments = {}
     body: dict[str, Json]
@@ -269,16 +269,16 @@ def decoded(row: Row, library: Library) -> Entry:
         raise TamperedLedger(f"Row {row.sequence}", f"a {row.kind.value} entry", error) from error
 
 
-def _decoded(kind: Kind, body: Any, library: Library) -> Entry:
+def _decoded(kind: RowKind, body: Any, library: Library) -> Entry:
     time = _typed(body.pop("time"), str)
     match kind:
-        case Kind.BUDGET:
+        case RowKind.BUDGET:
             return BudgetSet(_budget_from_json(body), time)
-        case Kind.OPEN_RUN:
+        case RowKind.OPEN_RUN:
             digest, plan = _take(body, "configuration_hash", "plan")
             events = None if plan is None else _events(library.read(_typed(plan, str)), library)
             return RunOpened(_typed(digest, str), events, time)
-        case Kind.RESERVE:
+        case RowKind.RESERVE:
             # written of simulations only, so that releases' rows are as they always were
             trials = _typed(body.pop("trials"), int) if "trials" in body else None
             simulation = "simulation" in body and _typed(body.pop("simulation"), bool)
@@ -290,7 +290,7 @@ def _decoded(kind: Kind, body: Any, library: Library) -> Entry:
                 simulation,
             )
             return Reserved(_events(events, library), provenance, time)
-        case Kind.COMMIT:
+        case RowKind.COMMIT:
             (reservation,) = _take(body, "reservation")
             return Committed(_typed(reservation, int), time)
 

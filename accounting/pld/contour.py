@@ -48,9 +48,9 @@ from .saddle import (
 
 __all__ = [
     "Contour",
+    "ContourTarget",
     "Limits",
     "Placement",
-    "Target",
     "UpperBounds",
     "deltas_upper",
     "epsilons_upper",
@@ -93,7 +93,7 @@ class Limits(NamedTuple):
 _FAST = Limits(1 << 14, 1 << 20)
 
 
-class Target(NamedTuple):
+class ContourTarget(NamedTuple):
     """A point of the curve, more or less, which a contour is to serve."""
 
     epsilon: float
@@ -122,7 +122,7 @@ class Placement:
         steps = sum(counts.values())
         return Demand(self.order, self.reach, digits + 4 + ceil(log2(steps + 1)))
 
-    def share_beyond(self, counts: Weights, target: Target) -> float:
+    def share_beyond(self, counts: Weights, target: ContourTarget) -> float:
         """Return a bound on the share of δ that lies beyond the last node."""
         decay = sum(n * _decay(pair, self.grade, self.reach) for pair, n in counts.items())
         log_tail = decay - log(pi * self.reach) - self.order * target.epsilon
@@ -142,7 +142,7 @@ class Placement:
         return order_of(min(candidates, key=log_alias))
 
 
-def _period(counts: Weights, grade: int, target: Target, digits: float) -> float:
+def _period(counts: Weights, grade: int, target: ContourTarget, digits: float) -> float:
     """Return a Δ for which the aliasing (3) at this order is below exp(-digits) of δ."""
     c, need = order_of(grade), digits - target.log_delta
     above = inf
@@ -156,7 +156,7 @@ def _period(counts: Weights, grade: int, target: Target, digits: float) -> float
 
 def place_contour(
     counts: Counts,
-    targets: tuple[Target, ...],
+    targets: tuple[ContourTarget, ...],
     *,
     grade: int,
     digits: float = DIGITS,
@@ -202,7 +202,7 @@ def place_contour(
     return None if lost > _USELESS and len(counts) <= _FEW else found
 
 
-def _strain(counts: Weights, grade: int, target: Target) -> float:
+def _strain(counts: Weights, grade: int, target: ContourTarget) -> float:
     """Return the log of the bound by one moment over δ: the digits that cancel in the sum."""
     c = order_of(grade)
     return log_moment(counts, grade) + entropy(c) - c * target.epsilon - target.log_delta
@@ -412,9 +412,9 @@ def _stretches(
     return found
 
 
-def _ends(epsilons: Floats, log_deltas: Floats, stretch: Places) -> tuple[Target, ...]:
+def _ends(epsilons: Floats, log_deltas: Floats, stretch: Places) -> tuple[ContourTarget, ...]:
     places = sorted({int(stretch[0]), int(stretch[-1])})
-    return tuple(Target(float(epsilons[k]), float(log_deltas[k])) for k in places)
+    return tuple(ContourTarget(float(epsilons[k]), float(log_deltas[k])) for k in places)
 
 
 def _contour_for(

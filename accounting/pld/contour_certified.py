@@ -14,7 +14,7 @@ import numpy as np
 from flint import acb, acb_mat, arb
 
 from ..numbers.enclosure import Enclosure, ball_of, precision
-from .contour import Limits, Placement, Target, epsilons_upper, place_contour
+from .contour import ContourTarget, Limits, Placement, epsilons_upper, place_contour
 from .moments import maximal_loss
 from .moments_certified import modulus_beyond, moments_on_line, real_moment
 from .saddle import Counts, chernoff_delta, epsilon_by_moments, order_of
@@ -110,7 +110,7 @@ def delta_enclosure(counts: Counts, epsilon: float) -> Enclosure:
     """Return an enclosure of δ(ε) of the composition, ε >= 0."""
     with precision(_BITS):
         by_moments, grade = chernoff_delta(counts, epsilon)
-        target = Target(epsilon, by_moments)
+        target = ContourTarget(epsilon, by_moments)
         placement = place_contour(
             counts, (target,), grade=grade, digits=_DIGITS + 4, limits=_LIMITS
         )
@@ -132,7 +132,7 @@ def epsilon_enclosure(counts: Counts, delta: float) -> Enclosure:
         target = ball_of(delta)
         guess = float(epsilons_upper(counts, np.array([delta]), np.zeros(1)).values[0])
         _, grade = chernoff_delta(counts, guess)
-        near = Target(guess, log(delta))
+        near = ContourTarget(guess, log(delta))
         placement = place_contour(counts, (near,), grade=grade, digits=_DIGITS, limits=_LIMITS)
         if placement is None or placement.share_beyond(counts, near) > _HOPELESS:
             return Enclosure(arb(0), epsilon_ceiling(counts, delta))

@@ -15,10 +15,10 @@ from .moments import EPS, Nodes, log_mixture, log_moments, nodes, nodes_needed, 
 from .pairs import DominatingPair, GaussianShift, Order, Sampled
 from .quadrature import WIDEST_SHIFT, Demand, plan_shift
 
-__all__ = ["best_shift", "glued_far", "log_decay", "walk_heights"]
+__all__ = ["best_shift", "log_decay", "symmetrised_far", "walk_heights"]
 
-# the walk of `_glued_decay`: |M| may rise by this share of its gap to M(1+c) in one step, and the
-# steps grow with the square of t, so that t / step bounds their number
+# the walk of `_symmetrised_decay`: |M| may rise by this share of its gap to M(1+c) in one step, and
+# the steps grow with the square of t, so that t / step bounds their number
 _SHARE_OF_GAP = 0.2
 _MOST_STEPS = 400
 _LONGEST_WALK = 20_000
@@ -34,16 +34,16 @@ def log_decay(pair: DominatingPair, order: float, reach: float) -> float:
 
     A Gaussian shift has it in closed form. For a sampled one the line of integration is moved to
     Im u = y with arg r of the sign that makes |r^{it}| = exp(-|t| |arg r|) <= exp(-reach |arg r|);
-    y is the best of a few, and any is valid. For a glued one see `_glued_decay`. Pairs with atoms
-    do not decay: the bound is M at the real order.
+    y is the best of a few, and any is valid. For a symmetrised one see `_symmetrised_decay`. Pairs
+    with atoms do not decay: the bound is M at the real order.
     """
     match pair:
         case GaussianShift():
             return float(pair.mu_squared) / 2 * (order * (order + 1) - reach * reach)
-        case Sampled(base=GaussianShift() as base) if pair.order is not Order.GLUED:
+        case Sampled(base=GaussianShift() as base) if pair.order is not Order.SYMMETRISED:
             return _shifted_decay(pair, sqrt(base.mu_squared), order, reach)
         case Sampled(base=GaussianShift() as base):
-            return _glued_decay(pair, sqrt(base.mu_squared), order, reach)
+            return _symmetrised_decay(pair, sqrt(base.mu_squared), order, reach)
         case _:
             demand = Demand(order, 0.0, 40.0)
             return float(log_moments(pair, np.array([order + 0j]), demand).log[0].real)
@@ -81,7 +81,7 @@ def best_shift(pair: Sampled, mu: float, order: float, reach: float) -> tuple[fl
     return max(float(gain[best]), EPS - 1), base, float(y[best])
 
 
-def _glued_decay(pair: Sampled, mu: float, order: float, reach: float) -> float:
+def _symmetrised_decay(pair: Sampled, mu: float, order: float, reach: float) -> float:
     """Return log of the larger of: |M| at all t >= far, and |M| on steps from `reach` to far.
 
     Far: on s = u - μ/2 >= 0 the loss log r has the slope μp, so |∫ φ r^w du| is at most
@@ -90,7 +90,7 @@ def _glued_decay(pair: Sampled, mu: float, order: float, reach: float) -> float:
     4 sup g. Near: |M| changes by at most
     E_P[|L| e^{cL}] <= sqrt(M(c) E_P[L² e^{cL}]) a unit of t.
     """
-    far, limit = glued_far(pair, mu, order)
+    far, limit = symmetrised_far(pair, mu, order)
     if reach >= far:
         return log(limit)
     heights, bounds = _walk(pair, order, far)
@@ -141,12 +141,12 @@ def _walk(pair: Sampled, order: float, far: float) -> tuple[list[float], list[fl
 
 
 def walk_heights(pair: Sampled, order: float, far: float) -> list[float]:
-    """Return the heights at which `_glued_decay` looks at |M|."""
+    """Return the heights at which `_symmetrised_decay` looks at |M|."""
     return _walk(pair, order, far)[0]
 
 
-def glued_far(pair: Sampled, mu: float, order: float) -> tuple[float, float]:
-    """Return (far, a bound on |M| for all |t| >= far), the first part of `_glued_decay`."""
+def symmetrised_far(pair: Sampled, mu: float, order: float) -> tuple[float, float]:
+    """Return (far, a bound on |M| for all |t| >= far), the first part of `_symmetrised_decay`."""
     q = float(pair.rate)
     s = np.linspace(0.0, (2 + order) * mu + 2, 400)
     log_r, _ = log_mixture(mu * s, 0.0, q)

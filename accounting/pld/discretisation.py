@@ -44,7 +44,7 @@ from .pairs import (
 )
 from .profiles import tails_of
 
-__all__ = ["PRECISION_MARGIN", "Points", "Rounding", "atoms_of", "discretise"]
+__all__ = ["PRECISION_MARGIN", "MassRounding", "Points", "atoms_of", "discretise"]
 
 PRECISION_MARGIN = 64
 """Bits of the balls beyond those of the masses: second differences of a profile cancel."""
@@ -59,7 +59,7 @@ _HAIR = 2.0**-30
 """Steps between an optimistic lattice and the atom above it: more than what doubles blur."""
 
 
-class Rounding(Enum):
+class MassRounding(Enum):
     """On which side of the truth a distribution stays."""
 
     PESSIMISTIC = "pessimistic"
@@ -95,7 +95,7 @@ def discretise(
     *,
     step: float,
     bits: int,
-    rounding: Rounding,
+    rounding: MassRounding,
     negligible: float,
     widest: int,
     dense: int,
@@ -112,8 +112,8 @@ def discretise(
         # an offset may be a whole step
         low, high = low - 1, max(high, low + 1)
         atom, distance = atoms_of(pair)
-        below, hair = rounding is Rounding.OPTIMISTIC, Fraction(step * _HAIR)
-        smooth = isinstance(pair, Sampled) and not distance and pair.order is not Order.GLUED
+        below, hair = rounding is MassRounding.OPTIMISTIC, Fraction(step * _HAIR)
+        smooth = isinstance(pair, Sampled) and not distance and pair.order is not Order.SYMMETRISED
         offset = Fraction(remainder(atom, step))
         if below:
             offset = Fraction(_balanced_offset(pair, step)) if smooth else offset - hair
@@ -147,7 +147,7 @@ def atoms_of(pair: DominatingPair) -> tuple[float, float]:
         case Sampled(base=LaplaceShift() as base):
             e, q = float(base.epsilon), float(pair.rate)
             top, bottom = log1p(q * expm1(e)) if e < 700 else e + log(q), log1p(q * expm1(-e))
-            if pair.order is Order.GLUED:
+            if pair.order is Order.SYMMETRISED:
                 return 0.0, top
             return top if pair.order is Order.MIXTURE_FIRST else -top, top - bottom
         case _:

@@ -20,11 +20,11 @@ from flint import arb, fmpz, fmpz_poly
 
 from ..numbers.enclosure import Enclosure, ball_of, precision
 from ..numbers.work import spend
-from .discretisation import PRECISION_MARGIN, Rounding, atoms_of, discretise
+from .discretisation import PRECISION_MARGIN, MassRounding, atoms_of, discretise
 from .revealed_sample import revealed
 from .saddle import Counts, epsilon_by_moments
 
-__all__ = ["LossDistribution", "Rounding", "compose", "delta_by_pld", "epsilon_by_pld"]
+__all__ = ["LossDistribution", "MassRounding", "compose", "delta_by_pld", "epsilon_by_pld"]
 
 _NEGLIGIBLE = 2.0**-27
 """The mass, relative to δ, of losses that are left out."""
@@ -49,12 +49,12 @@ class LossDistribution:
     offset: Fraction
     infinite: int
     bits: int
-    rounding: Rounding
+    rounding: MassRounding
 
     def compose(self, other: "LossDistribution", negligible: int) -> "LossDistribution":
         """Return the distribution of the sum of both losses, tails of `negligible` mass cut off."""
         spend(len(self.masses) + len(other.masses) >> 8)
-        up = self.rounding is Rounding.PESSIMISTIC
+        up = self.rounding is MassRounding.PESSIMISTIC
         product = self.masses * other.masses
         whole = 1 << self.bits
         infinite = self.infinite * (int(other.masses(1)) + other.infinite)
@@ -73,7 +73,7 @@ class LossDistribution:
 
     def trimmed(self, negligible: int) -> "LossDistribution":
         """Return the distribution with both tails moved up, or dropped if it is optimistic."""
-        up = self.rounding is Rounding.PESSIMISTIC
+        up = self.rounding is MassRounding.PESSIMISTIC
         coefficients = self.masses.coeffs()
         high = len(coefficients)
         lost_above = fmpz(0)
@@ -165,7 +165,9 @@ class _Lattice:
     dense: int
 
 
-def compose(counts: Counts, *, delta: float, cells: int, rounding: Rounding) -> LossDistribution:
+def compose(
+    counts: Counts, *, delta: float, cells: int, rounding: MassRounding
+) -> LossDistribution:
     """Return the composed distribution on a lattice of about `cells` points, fit for ε(δ).
 
     Tails far below δ are cut off at every product, always to the side of `rounding`.
@@ -179,7 +181,7 @@ def _fitted(counts: Counts, delta: float, cells: int) -> _Lattice:
     reach = about = max(known, 1e-12)
     for _ in range(_MOST_LOOKS):
         coarse = _lattice(counts, reach, reach, _COARSE)
-        found = _composed(counts, coarse, delta, Rounding.PESSIMISTIC)
+        found = _composed(counts, coarse, delta, MassRounding.PESSIMISTIC)
         with precision(PRECISION_MARGIN):
             about = float(found.epsilon(arb(delta)).upper())
         last, reach = reach, max(found.quantile(4 * delta * _NEGLIGIBLE), coarse.step)
@@ -203,7 +205,7 @@ def _lattice(counts: Counts, reach: float, about: float, cells: int) -> _Lattice
 
 
 def _composed(
-    counts: Counts, lattice: _Lattice, delta: float, rounding: Rounding
+    counts: Counts, lattice: _Lattice, delta: float, rounding: MassRounding
 ) -> LossDistribution:
     total = sum(counts.values())
     # roundings of all cells of all steps together stay far below δ
@@ -235,7 +237,7 @@ def epsilon_by_pld(counts: Counts, delta: float, *, cells: int = 1 << 14) -> Enc
     """Return an enclosure of ε(δ): pessimistic above, optimistic below, on about `cells` points."""
     lattice = _fitted(counts, delta, cells)
     ends = []
-    for rounding in (Rounding.OPTIMISTIC, Rounding.PESSIMISTIC):
+    for rounding in (MassRounding.OPTIMISTIC, MassRounding.PESSIMISTIC):
         composed = _composed(counts, lattice, delta, rounding)
         with precision(composed.bits + PRECISION_MARGIN):
             ends.append(composed.epsilon(ball_of(delta)))
@@ -250,7 +252,7 @@ def delta_by_pld(
     """Return an enclosure of δ(ε) as `epsilon_by_pld`; `about` is the order of magnitude of δ."""
     lattice = _fitted(counts, about, cells)
     ends = []
-    for rounding in (Rounding.OPTIMISTIC, Rounding.PESSIMISTIC):
+    for rounding in (MassRounding.OPTIMISTIC, MassRounding.PESSIMISTIC):
         composed = _composed(counts, lattice, about, rounding)
         with precision(composed.bits + PRECISION_MARGIN):
             ends.append(composed.delta(arb(epsilon)))

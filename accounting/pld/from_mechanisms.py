@@ -6,8 +6,8 @@
 | discrete Gaussian, squared sensitivity below 4 | at most three shifts by one | the same |
 | randomised response | - | one symmetric pair |
 | Poisson-sampled Gaussian, Laplace | one pair an order | no rule |
-| a fixed batch without replacement | no rule | one glued pair |
-| Gaussian mixture step | Gaussian, one pair an order (zero-out: glued, doubled) | Gaussian, glued |
+| a fixed batch without replacement | no rule | one symmetrised pair |
+| Gaussian mixture step | Gaussian, a pair an order (zero-out: symmetrised, twice) | symmetrised |
 
 What stands nowhere here raises `NoDominatingPair`. So does a discrete Gaussian on integer vectors
 of squared sensitivity 4 or more: one coordinate may move by two or four by one, the privacy losses
@@ -90,7 +90,7 @@ class Unprotected(DpledgerError, ValueError):
 def orders_of(adjacency: Adjacency) -> tuple[Order, ...]:
     """Return the orders in which sampled pairs are composed; the largest ε of them counts."""
     if adjacency is Adjacency.REPLACE_ONE:
-        return (Order.GLUED,)
+        return (Order.SYMMETRISED,)
     return (Order.MIXTURE_FIRST, Order.MIXTURE_SECOND)
 
 
@@ -137,7 +137,7 @@ def _pairs(
             if adjacency is not Adjacency.REPLACE_ONE:
                 raise NoDominatingPair(mechanism, "a fixed batch under replace-one")
             rate = Fraction(mechanism.batch, mechanism.records)
-            yield from _sampled(mechanism.event, rate, Order.GLUED)
+            yield from _sampled(mechanism.event, rate, Order.SYMMETRISED)
         case GaussianMixtureStep():
             yield from _mixture(mechanism, adjacency, order, times)
         case UnprotectedRelease():
@@ -227,10 +227,10 @@ def mixture_pairs(
     """Split the noise: one share hides the constant shift, the other the sampled one.
 
     c + r_J + N(0, σ²) is a function of c + N(0, tσ²) and r_J + N(0, (1-t)σ²), so composing the two
-    bounds the step for every t; see `_split` for the choice. A fixed batch
-    is glued; so is zero-out, whose sample may be a fixed batch: another record's message may then
-    stand where the record's would, twice as far apart. Where it is not known what a drawn record
-    brings (`hides_sample`), the sample is told: H_γ is jointly convex.
+    bounds the step for every t; see `_split` for the choice. A fixed batch is symmetrised; so is
+    zero-out, whose sample may be a fixed batch: another record's message may then stand where the
+    record's would, twice as far apart. Where it is not known what a drawn record brings
+    (`hides_sample`), the sample is told: H_γ is jointly convex.
     """
     constant, sampled, order = _shifts(mechanism, adjacency, order)
     if sampled:
@@ -255,7 +255,7 @@ def _shifts(
     if adjacency is Adjacency.ZERO_OUT_ONE:
         sampled *= 4
     if adjacency is not Adjacency.ADD_REMOVE_ONE:
-        order = Order.GLUED
+        order = Order.SYMMETRISED
     return constant / variance, sampled / variance, order
 
 
@@ -272,10 +272,10 @@ def _split(
 ) -> Fraction:
     """Return the share of the noise for the constant part: the cheapest of a few by one moment.
 
-    Every share is valid; the choice is made for so many runs at δ = 1e-5. A glued pair costs about
-    what that with the mixture first does, whose moments are far cheaper.
+    Every share is valid; the choice is made for so many runs at δ = 1e-5. A symmetrised pair costs
+    about what that with the mixture first does, whose moments are far cheaper.
     """
-    order = Order.MIXTURE_FIRST if order is Order.GLUED else order
+    order = Order.MIXTURE_FIRST if order is Order.SYMMETRISED else order
 
     def cost(share: Fraction) -> float:
         base = GaussianShift(sampled / (1 - share))

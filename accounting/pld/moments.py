@@ -97,8 +97,10 @@ def log_mixture(v: Floats, base_error: float | Floats, rate: float) -> tuple[Flo
     return log_r, np.abs(log_r) + share * (base_error + 2.0)
 
 
-def _glued(log_q: Floats, v: Floats, v_error: Floats | float, rate: float, middle: float) -> Nodes:
-    """Return a glued pair from its half v > 0 under Q, and the atom at loss zero."""
+def _symmetrised(
+    log_q: Floats, v: Floats, v_error: Floats | float, rate: float, middle: float
+) -> Nodes:
+    """Return a symmetrised pair from its half v > 0 under Q, and the atom at loss zero."""
     log_r, blur = log_mixture(v, v_error, rate)
     return Nodes(
         np.concatenate([log_q + log_r, log_q, [log(max(middle, 1e-300))]]),
@@ -135,11 +137,11 @@ def panels_of(pair: Sampled, demand: Demand) -> tuple[Panel, ...]:
     q = float(pair.rate)
     if isinstance(pair.base, LaplaceShift):
         e = float(pair.base.epsilon)
-        lower = 0.0 if pair.order is Order.GLUED else -e
+        lower = 0.0 if pair.order is Order.SYMMETRISED else -e
         falling = pair.order is Order.MIXTURE_SECOND
         return plan_panels(Density(1.0, lower, e, falling), q, e, demand)
     mu, lower, falling = sqrt(pair.base.mu_squared), 0.0, False
-    if pair.order is not Order.GLUED:
+    if pair.order is not Order.SYMMETRISED:
         alpha = signed_exponent(pair, demand.order)
         lower = -left_reach(mu, alpha, q, demand.digits) - mu / 2
         falling = pair.order is Order.MIXTURE_SECOND
@@ -149,7 +151,7 @@ def panels_of(pair: Sampled, demand: Demand) -> tuple[Panel, ...]:
 
 def line_of(pair: Sampled, base: GaussianShift, demand: Demand) -> Line | None:
     """Return the trapezoid rule of a sampled Gaussian shift; None where panels are to be used."""
-    if pair.order is Order.GLUED:
+    if pair.order is Order.SYMMETRISED:
         return None
     alpha = signed_exponent(pair, demand.order)
     line = plan_line(sqrt(base.mu_squared), alpha, float(pair.rate), demand)
@@ -187,8 +189,8 @@ def _sampled_gaussian(pair: Sampled, base: GaussianShift, demand: Demand) -> Nod
         s, weight = _legendre(panels_of(pair, demand))
         u = s + mu / 2
         log_q = np.log(weight) - u * u / 2 - log(2 * pi) / 2
-        if pair.order is Order.GLUED:
-            return _glued(log_q, mu * s, mu * s, q, (1 - q) * erf(mu / 2 / sqrt(2)))
+        if pair.order is Order.SYMMETRISED:
+            return _symmetrised(log_q, mu * s, mu * s, q, (1 - q) * erf(mu / 2 / sqrt(2)))
         return _oriented(log_q, mu * s, mu * np.abs(u) + mu * mu / 2, pair)
     u = line.step * np.arange(line.first, line.last + 1, dtype=np.float64)
     log_q = log(line.step) - u * u / 2 - log(2 * pi) / 2
@@ -197,13 +199,13 @@ def _sampled_gaussian(pair: Sampled, base: GaussianShift, demand: Demand) -> Nod
 
 def _sampled_laplace(pair: Sampled, base: LaplaceShift, demand: Demand) -> Nodes:
     e, q = float(base.epsilon), float(pair.rate)
-    glued = pair.order is Order.GLUED
+    symmetrised = pair.order is Order.SYMMETRISED
     v, weight = _legendre(panels_of(pair, demand))
     log_q = np.log(weight) - (v + e) / 2 - log(4)
     # under Q the loss of the base is e with probability exp(-e)/2 and -e with probability 1/2
-    if glued:
+    if symmetrised:
         v, log_q = np.append(v, e), np.append(log_q, -e - log(2))
-        return _glued(log_q, v, np.abs(v) + 1, q, -(1 - q) * expm1(-e / 2))
+        return _symmetrised(log_q, v, np.abs(v) + 1, q, -(1 - q) * expm1(-e / 2))
     v, log_q = np.append(v, [e, -e]), np.append(log_q, [-e - log(2), -log(2)])
     return _oriented(log_q, v, np.abs(v) + 1, pair)
 
@@ -327,7 +329,7 @@ def _demand_of_most(pair: DominatingPair, orders: list[float]) -> tuple[Demand, 
     """
     demand = Demand(orders[-1], 0.0, _REAL_DIGITS)
     on_a_line = isinstance(pair, Sampled) and (
-        pair.order is not Order.GLUED and isinstance(pair.base, GaussianShift)
+        pair.order is not Order.SYMMETRISED and isinstance(pair.base, GaussianShift)
     )
     if not isinstance(pair, Sampled) or on_a_line:
         return demand, 0

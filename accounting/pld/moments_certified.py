@@ -14,7 +14,7 @@ from flint import acb, acb_mat, arb, ctx
 
 from ..numbers.enclosure import ball_of
 from ..numbers.work import spend
-from .decay import best_shift, glued_far, walk_heights
+from .decay import best_shift, symmetrised_far, walk_heights
 from .moments import line_of, panels_of, signed_exponent, tail_cells
 from .pairs import (
     DiscreteGaussianShift,
@@ -163,7 +163,7 @@ def _peak_power(
     return falling + ((1 + order) * (1 - q + top).log()).exp(), turn
 
 
-def _glued_nodes(
+def _symmetrised_nodes(
     q_mass: list[arb], v: list[arb], q: arb, middle: arb
 ) -> tuple[list[arb], list[arb]]:
     log_r = [_mixture(x, q) for x in v]
@@ -176,7 +176,7 @@ def _half_line(pair: Sampled, base: GaussianShift, demand: Demand) -> _Nodes:
     panels = panels_of(pair, demand)
     q_mass, v, missed = _on_panels(pair, panels, mu, c, None)
     middle = (1 - q) * (mu / 2 / arb(2).sqrt()).erf()
-    mass, loss = _glued_nodes(q_mass, v, q, middle)
+    mass, loss = _symmetrised_nodes(q_mass, v, q, middle)
     # beyond the cut r >= 1, so φ r^(-c) <= φ r^(1+c)
     tail = _rising_tail(mu, q, demand.order, panels[-1].high)
     return _Nodes(mass, loss, lambda t: 2 * tail + missed(t))
@@ -226,14 +226,14 @@ def _interval(pair: Sampled, base: LaplaceShift, demand: Demand) -> _Nodes:
     e, q, c = ball_of(base.epsilon), ball_of(pair.rate), arb(demand.order)
     panels = panels_of(pair, demand)
     q_mass, v, missed = _on_panels(pair, panels, arb(1), c, e)
-    # the panels end at doubles next to ±ε₀ (at 0 if glued): the slivers are part of the error
-    start = arb(0) if pair.order is Order.GLUED else -e
+    # the panels end at doubles next to ±ε₀ (at 0 if symmetrised): the slivers are part of the error
+    start = arb(0) if pair.order is Order.SYMMETRISED else -e
     sliver = abs(e - arb(panels[-1].high)) + abs(start - arb(panels[0].low))
     power, _ = _peak_power(pair, c, arb(1), -e - sliver, e + sliver, arb(0))
     lost = sliver * power
     q_mass, v = [*q_mass, (-e).exp() / 2], [*v, e]
-    if pair.order is Order.GLUED:
-        mass, loss = _glued_nodes(q_mass, v, q, -(1 - q) * (-e / 2).expm1())
+    if pair.order is Order.SYMMETRISED:
+        mass, loss = _symmetrised_nodes(q_mass, v, q, -(1 - q) * (-e / 2).expm1())
         return _Nodes(mass, loss, lambda t: missed(t) + lost)
     q_mass, v = [*q_mass, arb(0.5)], [*v, -e]
     log_r = [_mixture(x, q) for x in v]
@@ -277,7 +277,7 @@ def _finite(pair: DiscreteLaplaceShift | RandomisedAnswers) -> _Nodes:
 
 def _nodes(pair: DominatingPair, demand: Demand) -> _Nodes:
     match pair:
-        case Sampled(base=GaussianShift() as base) if pair.order is Order.GLUED:
+        case Sampled(base=GaussianShift() as base) if pair.order is Order.SYMMETRISED:
             return _half_line(pair, base, demand)
         case Sampled(base=GaussianShift() as base) if line := line_of(pair, base, demand):
             return _whole_line(pair, base, line, demand)
@@ -362,7 +362,7 @@ def modulus_beyond(pair: DominatingPair, order: float, reach: float) -> arb:
         case GaussianShift():
             c, t = arb(order), arb(reach)
             return (mu_squared_ball(pair) / 2 * (c * (c + 1) - t * t)).exp().upper()
-        case Sampled(base=GaussianShift() as base) if pair.order is not Order.GLUED:
+        case Sampled(base=GaussianShift() as base) if pair.order is not Order.SYMMETRISED:
             return _shifted(pair, base, order, reach).upper()
         case Sampled(base=GaussianShift() as base):
             return real_moment(pair, order).min(_walked(pair, base, order, reach)).upper()
@@ -401,13 +401,13 @@ def _shifted(pair: Sampled, base: GaussianShift, order: float, reach: float) -> 
 
 
 def _walked(pair: Sampled, base: GaussianShift, order: float, reach: float) -> arb:
-    """Return the bound of `decay._glued_decay` in balls, on the heights found there.
+    """Return the bound of `decay._symmetrised_decay` in balls, on the heights found there.
 
     The Lipschitz constant E_P[|L| e^{cL}] is at most sqrt(M(c) E_P[L² e^{cL}]), and
     L² <= (2 sinh(ηL/2)/η)², whose mean is a second difference of M.
     """
     mu, q = ball_of(base.mu_squared).sqrt(), ball_of(pair.rate)
-    far, _ = glued_far(pair, sqrt(base.mu_squared), order)
+    far, _ = symmetrised_far(pair, sqrt(base.mu_squared), order)
     limit = _far_bound(mu, q, order, far)
     heights = [reach, *(t for t in walk_heights(pair, order, far) if t > reach), far]
     if reach >= far:
@@ -431,7 +431,7 @@ def _walked(pair: Sampled, base: GaussianShift, order: float, reach: float) -> a
 
 
 def _far_bound(mu: arb, q: arb, order: float, far: float) -> arb:
-    """Return the bound of `decay.glued_far` on |M| beyond `far`, in balls."""
+    """Return the bound of `decay.symmetrised_far` on |M| beyond `far`, in balls."""
     c, root = arb(order), (2 * arb.pi()).sqrt()
     cells = 400
     last = (2 + c) * mu + 2

@@ -6,7 +6,7 @@ This module says what a pair is; `leaves` says which mechanism has which.
 
 Under add/remove and zero-out a sampled mechanism has two pairs, one for each order of (D, D'). Each
 order is composed alone, and the maximum is taken last. Under replace-one the two orders of one step
-are mixed freely by the adversary, so one *glued* pair covers both.
+are mixed freely by the adversary, so one *symmetrised* pair covers both.
 """
 
 from dataclasses import dataclass, field
@@ -37,7 +37,7 @@ class Order(Enum):
     MIXTURE_SECOND = "mixture-second"
     """(Q, (1-q)Q + qP): the data set without it stands first (add)."""
 
-    GLUED = "glued"
+    SYMMETRISED = "symmetrised"
     """H_γ((1-q)Q + qP ‖ Q) for γ >= 1 and H_γ(P ‖ (1-q)P + qQ) for γ < 1, as one pair.
 
     Source: Zhu, Dong, Wang 2022, Theorem 11 (replace-one, a fixed share q of the records drawn).

@@ -34,7 +34,7 @@ from ..gaussian import fast as gaussian_fast
 from ..numbers.enclosure import Enclosure, ball_of, precision
 from . import contour, contour_certified
 from .closed_form import MOST_KNOTS, Curve, closed_form
-from .distribution import LossDistribution, Rounding, compose, delta_by_pld, epsilon_by_pld
+from .distribution import LossDistribution, MassRounding, compose, delta_by_pld, epsilon_by_pld
 from .from_mechanisms import Unprotected, orders_of, pairs_of
 from .moments import maximal_loss
 from .pairs import DominatingPair, GaussianShift
@@ -384,7 +384,7 @@ def _route_for(counts: Counts, smallest: float, queries: int) -> _Route | None:
         return closed
     try:
         return _Above(
-            compose(counts, delta=smallest, cells=_FAST_GRID, rounding=Rounding.PESSIMISTIC)
+            compose(counts, delta=smallest, cells=_FAST_GRID, rounding=MassRounding.PESSIMISTIC)
         )
     except ArithmeticError:
         return None

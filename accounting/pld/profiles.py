@@ -75,7 +75,7 @@ def _sampled(pair: Sampled, x: arb) -> Tails:
     """Return the tails of a mixture: L = log r(v) or -log r(v), r(v) = 1 - q + q e^v."""
     q = ball_of(pair.rate)
     first = pair.order is Order.MIXTURE_FIRST
-    if pair.order is Order.GLUED:
+    if pair.order is Order.SYMMETRISED:
         first = not x < 0
     odds = (x if first else -x).expm1() / q
     if odds <= -1:

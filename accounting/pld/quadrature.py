@@ -22,13 +22,13 @@ terms beyond U > αμ⁺ fall at least geometrically, so their sum is at most f(
 - 1); likewise on the left, where α⁻ may be multiplied by p at the end: for α < 0 it is far shorter
 than α⁻μ if q is small, because r >= 1 - q there, while E[r^α] >= 1.
 
-*Half line u >= μ/2* (glued pairs), interval (Laplace shifts), and whole line where |τ| is so large
-that r^{iτ} turns fast where q e^v is not small, but hardly elsewhere. Gauss-Legendre with n points
-on a panel of half width w errs by at most (64/15) w X ρ^{2-2n} / (1 - ρ^{-2}), X the maximum of the
-modulus on the Bernstein ellipse of parameter ρ (Trefethen 2013, Theorem 19.3). X is bounded over
-the box around the ellipse by (i); by (ii) or, where better, (ii') |r| >= Re r = 1 - q + q e^v cos θ
-with θ at the box's upper edge, v at its left end or, where cos θ < 0, at its right end; and by
-(iii) with the argument at the box's upper right corner, since arg r grows with Re v too.
+*Half line u >= μ/2* (symmetrised pairs), interval (Laplace shifts), and whole line where |τ| is so
+large that r^{iτ} turns fast where q e^v is not small, but hardly elsewhere. Gauss-Legendre with n
+points on a panel of half width w errs by at most (64/15) w X ρ^{2-2n} / (1 - ρ^{-2}), X the maximum
+of the modulus on the Bernstein ellipse of parameter ρ (Trefethen 2013, Theorem 19.3). X is bounded
+over the box around the ellipse by (i); by (ii) or, where better, (ii') |r| >= Re r = 1 - q + q e^v
+cos θ with θ at the box's upper edge, v at its left end or, where cos θ < 0, at its right end; and
+by (iii) with the argument at the box's upper right corner, since arg r grows with Re v too.
 """
 
 from dataclasses import dataclass

@@ -90,7 +90,7 @@ def in_groups(account: Account, size: int) -> Account:
     Of a fixed batch drawn from n records under replace-one, both neighbours' batches avoid the
     group with equal probability and then release alike; otherwise members can be exchanged one by
     one for a uniform choice of others, which moves the release by at most `size` Δ and makes the
-    batch one that avoids the group. So the glued pair of that shift dominates (advanced joint
+    batch one that avoids the group. So the symmetrised pair of that shift dominates (advanced joint
     convexity: Balle, Barthe, Gaboardi 2018, Theorems 2 and 11).
 
     Raises `InvalidParameter` unless `size` is a whole number >= 1.

@@ -254,7 +254,7 @@ def _told(noise: _Noise, rate: Fraction, order: Fraction) -> arb:
 
 
 def _fixed_batch(noise: _Noise, rate: Fraction, order: Fraction) -> arb:
-    """K of the glued pair, e^K - 1 = E_Q[r^α - r + r^(1-α) - 1; v > 0].
+    """K of the symmetrised pair, e^K - 1 = E_Q[r^α - r + r^(1-α) - 1; v > 0].
 
     For whole α the first power expands in G_k = E_Q[e^(kv); v > 0]. The other has derivatives of
     alternating signs, so that for r >= 1 its Taylor sums of even degree in r - 1 lie above it.
@@ -300,10 +300,10 @@ def _mixture_step(mechanism: GaussianMixtureStep, order: Fraction) -> arb:
 
     With noise θ = θ1 + θ2, of variances tσ² and (1-t)σ², the release is post-processing of
     (constant part + θ1, sampled part + θ2), whatever t in (0, 1); the t is the best of a few. The
-    sampled part is a Poisson pair under add/remove and a glued one under replace-one. Under
+    sampled part is a Poisson pair under add/remove and a symmetrised one under replace-one. Under
     zero-out the batch may be fixed, so that another record's message may stand where the record's
-    would: glued, and twice as far apart. Where it is not known what a drawn record brings, the
-    sample is told.
+    would: symmetrised, and twice as far apart. Where it is not known what a drawn record brings,
+    the sample is told.
     """
     variance, rate = Fraction(mechanism.noise_std) ** 2, Fraction(mechanism.rate)
     constant, sampled = mechanism.constant.squared / variance, mechanism.sampled.squared / variance

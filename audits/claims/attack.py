@@ -1,6 +1,6 @@
 """Attacks that confirm a verdict: what fails is exceeded, what holds is not.
 
-An `Attack` runs the claim's own algorithm on two neighbours with tilted noise (`sandwich`): a
+An `ClaimAttack` runs the claim's own algorithm on two neighbours with tilted noise (`sandwich`): a
 certified lower bound on epsilon that small deltas do not blunt. A counterexample's event is counted
 (Clopper, Pearson 1934), or is certain under one data set and impossible under the other; where
 nothing random decides it, it is computed once of each, and there are no trials and no confidence.
@@ -17,7 +17,14 @@ from ..importance_sampling import sandwich
 from ..neighbours import NeighbourPair
 from ..replay import Progress, Solve
 
-__all__ = ["Attack", "AttackKind", "Outcome", "countable", "counted_bound", "promised_by_mu"]
+__all__ = [
+    "AttackKind",
+    "AttackOutcome",
+    "ClaimAttack",
+    "countable",
+    "counted_bound",
+    "promised_by_mu",
+]
 
 _CHUNK = 250
 # of the epsilon that an event shows, for counting to show it too
@@ -34,7 +41,7 @@ class AttackKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class AttackOutcome:
     """What an attack found, in plain values.
 
     Args:
@@ -62,7 +69,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Attack:
+class ClaimAttack:
     """A run on two neighbours against a promise about it.
 
     Args:
@@ -80,7 +87,7 @@ class Attack:
 
     def run(
         self, *, trials: int, seed: int, confidence: float, progress: Progress | None = None
-    ) -> Outcome:
+    ) -> AttackOutcome:
         """Enclose the pair's epsilon by `trials` runs in each direction."""
         found = sandwich(
             self.solve,
@@ -93,7 +100,7 @@ class Attack:
             chunk=min(_CHUNK, trials),
             progress=progress,
         )
-        return Outcome(
+        return AttackOutcome(
             kind=AttackKind.TILTED_REPLAY,
             neighbours=self.pair.description,
             at=self.at,

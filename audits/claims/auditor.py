@@ -20,7 +20,7 @@ from ...mechanisms.sensitivity import (
     scaled,
     strongly_convex_argmin,
 )
-from .claim import Case, Counterexample, Derivation, Finding, S, Verdict
+from .claim import Case, ClaimVerdict, Counterexample, DerivationEvidence, Finding, S
 
 __all__ = [
     "EpsilonPromise",
@@ -135,14 +135,14 @@ class EpsilonPromise(Generic[S]):
         """Compose the planned events and compare at every case; then search for a failure."""
         judged = [(self._at(setting), setting) for setting in self.cases(case)]
         worst, setting = min(judged, key=lambda pair: _standing(pair[0]))
-        if worst.verdict is Verdict.HOLDS:
+        if worst.verdict is ClaimVerdict.HOLDS:
             worst = replace(worst, reason=worst.reason + _looseness([f for f, _ in judged]))
-        if self.quantifier is not None and worst.verdict is Verdict.HOLDS:
+        if self.quantifier is not None and worst.verdict is ClaimVerdict.HOLDS:
             worst, setting = self._searched(case, self.quantifier) or (worst, setting)
-        elif self.quantifier is not None and worst.verdict is Verdict.FAILS:
+        elif self.quantifier is not None and worst.verdict is ClaimVerdict.FAILS:
             first = self._searched(Case(setting), replace(self.quantifier, others={}))
             worst = worst if first is None else replace(worst, breaks_at=first[0].breaks_at)
-        if worst.verdict is Verdict.FAILS and worst.breaks_at is None:
+        if worst.verdict is ClaimVerdict.FAILS and worst.breaks_at is None:
             worst = replace(worst, breaks_at=self.broken(setting))
         return replace(worst, figures=self.figures(setting), argument=self.argument(setting))
 
@@ -156,20 +156,20 @@ class EpsilonPromise(Generic[S]):
         low, high = truth.epsilon.lower_float, truth.epsilon.upper_float
         claimed = promised.upper_float
         verdict, reason = (
-            Verdict.HOLDS,
+            ClaimVerdict.HOLDS,
             f"certified epsilon {shown_up(high, digits=6)} <= {shown_up(claimed, digits=6)}",
         )
         outside, witness = self.regime(setting), None
         if truth.unprotected:
-            verdict, events = Verdict.UNACCOUNTED_ACCESS, ()
+            verdict, events = ClaimVerdict.UNACCOUNTED_ACCESS, ()
             reason = f"epsilon is infinite: {'; '.join(truth.unprotected)}"
             witness = self.counterexample and self.counterexample(setting, promised)
-            verdict = verdict if witness is None else Verdict.FAILS
+            verdict = verdict if witness is None else ClaimVerdict.FAILS
         elif outside is not None:
-            verdict = Verdict.OUTSIDE_ITS_REGIME
+            verdict = ClaimVerdict.OUTSIDE_ITS_REGIME
             reason = f"{outside}; the true epsilon there is {shown_up(high, digits=6)}"
         elif not truth.epsilon <= promised:
-            verdict = Verdict.FAILS
+            verdict = ClaimVerdict.FAILS
             reason = f"the true epsilon is {shown_down(low, digits=6)}, above the claimed "
             reason += shown_down(claimed, digits=6)
             witness = self.counterexample and self.counterexample(setting, promised)
@@ -177,7 +177,7 @@ class EpsilonPromise(Generic[S]):
             f"the planned events compose to mu = {truth.mu.upper_float:.10g} ({truth.method})",
             f"epsilon {high:.10g} at delta {truth.delta:g}; claimed {promised.upper_float:.10g}",
         )
-        derivation = Derivation(lines, events, truth.delta if events else None)
+        derivation = DerivationEvidence(lines, events, truth.delta if events else None)
         return Finding(
             verdict,
             reason,
@@ -200,7 +200,7 @@ class EpsilonPromise(Generic[S]):
         if found is None:
             return None
         finding = self._at(found)
-        if finding.verdict is not Verdict.FAILS:
+        if finding.verdict is not ClaimVerdict.FAILS:
             return None
         place = f"{quantifier.name} = {getattr(found, quantifier.name):g}"
         for name in quantifier.others:
@@ -223,7 +223,7 @@ def _first(fails: Callable[[int], bool], most: int) -> int | None:
 def _standing(finding: Finding) -> tuple[bool, float]:
     """How well a claim stands: failures first, then the tightest."""
     factor = finding.factor
-    return finding.verdict is Verdict.HOLDS, inf if factor is None else factor
+    return finding.verdict is ClaimVerdict.HOLDS, inf if factor is None else factor
 
 
 def _looseness(judged: Sequence[Finding]) -> str:
@@ -259,10 +259,10 @@ class SensitivityPromise(Generic[S]):
         setting = case.setting
         tolerance = Fraction(self.tolerance(setting))
         promised, truth = self._least_covered(setting, self.plan, tolerance)
-        verdict, witness = Verdict.HOLDS, None
+        verdict, witness = ClaimVerdict.HOLDS, None
         reason = f"derived sensitivity {truth.value:.6g} <= {float(promised):.6g}"
         if not _covers(promised, truth):
-            verdict = Verdict.UNENFORCED_ASSUMPTION
+            verdict = ClaimVerdict.UNENFORCED_ASSUMPTION
             if _covers(*self._least_covered(setting, self.plan, Fraction(0))):
                 reason = (
                     f"true of exact minimisers only, which no algorithm finds: at gradient norm "
@@ -273,10 +273,10 @@ class SensitivityPromise(Generic[S]):
             ):
                 reason = f"{self.enforced[0]}; without it the sensitivity is {truth.value:.6g}"
             else:
-                verdict = Verdict.FAILS
+                verdict = ClaimVerdict.FAILS
                 reason = f"the sensitivity is {truth.value:.6g}, above {float(promised):.6g}"
                 witness = self.counterexample and self.counterexample(setting)
-        derivation = Derivation(tuple(truth.derivation.lines()))
+        derivation = DerivationEvidence(tuple(truth.derivation.lines()))
         return Finding(
             verdict,
             reason,

@@ -20,14 +20,15 @@ from ...accounting.proof.certificate import Certificate, certify
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.errors import DpledgerError, InvalidParameter, Number
 from ...mechanisms.events import Event
-from .attack import Attack
+from .attack import ClaimAttack
 from .sweep import Sweep
 
 __all__ = [
     "Case",
     "Claim",
+    "ClaimVerdict",
     "Counterexample",
-    "Derivation",
+    "DerivationEvidence",
     "Evidence",
     "Finding",
     "Paper",
@@ -35,7 +36,6 @@ __all__ = [
     "Setting",
     "ThreatModel",
     "UnknownClaim",
-    "Verdict",
     "assigned",
     "has_parameter",
 ]
@@ -51,7 +51,7 @@ class UnknownClaim(DpledgerError, ValueError):
     """No claim, paper or parameter has this name."""
 
 
-class Verdict(Enum):
+class ClaimVerdict(Enum):
     """What the court says of a claim at some parameters."""
 
     HOLDS = "holds"
@@ -82,7 +82,7 @@ S = TypeVar("S", bound=Setting)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Derivation:
+class DerivationEvidence:
     """Evidence by proof: the lines of an argument, and the events that it prices."""
 
     lines: tuple[str, ...]
@@ -119,7 +119,7 @@ class Counterexample:
     exact: bool = False
 
 
-Evidence = Derivation | Counterexample
+Evidence = DerivationEvidence | Counterexample
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -138,7 +138,7 @@ class Finding:
         evidence: what proves it.
     """
 
-    verdict: Verdict
+    verdict: ClaimVerdict
     reason: str
     claimed: Enclosure | None = None
     true: Enclosure | None = None
@@ -161,12 +161,12 @@ class Finding:
     def verdict_text(self) -> str:
         """The verdict in words: how loose, or by how much it understates."""
         factor = self.factor
-        judged = (Verdict.HOLDS, Verdict.FAILS, Verdict.NOT_IMPLIED)
+        judged = (ClaimVerdict.HOLDS, ClaimVerdict.FAILS, ClaimVerdict.NOT_IMPLIED)
         if factor is None or self.verdict not in judged:
             return self.verdict.value
-        if self.verdict is Verdict.NOT_IMPLIED:
+        if self.verdict is ClaimVerdict.NOT_IMPLIED:
             return f"{self.verdict.value} (×{factor:.4g})"
-        if self.verdict is Verdict.FAILS:
+        if self.verdict is ClaimVerdict.FAILS:
             if factor >= 1:
                 # something else than the number failed
                 return "fails"
@@ -176,7 +176,7 @@ class Finding:
     @property
     def is_finding(self) -> bool:
         """Whether there is something to report: anything but a claim that holds."""
-        return self.verdict is not Verdict.HOLDS
+        return self.verdict is not ClaimVerdict.HOLDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +234,7 @@ class Claim(Generic[S]):
     solver: str = field(kw_only=True)
     adjacency: Adjacency | None = field(kw_only=True)
     threat_model: ThreatModel = field(kw_only=True)
-    attack: Callable[[Case[S]], Attack | Counterexample | None] | None = field(
+    attack: Callable[[Case[S]], ClaimAttack | Counterexample | None] | None = field(
         default=None, kw_only=True
     )
     not_attacked: str = field(default="", kw_only=True)

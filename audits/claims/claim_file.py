@@ -29,7 +29,15 @@ import msgspec
 
 from ...data.strict import ConfigurationError, converted, read_toml
 from ...mechanisms import Adjacency
-from .own import Kind, OwnPromise, PromisedEpsilon, PromisedMu, PromisedRho, Sampling, StatedRelease
+from .own import (
+    MechanismKind,
+    OwnPromise,
+    PromisedEpsilon,
+    PromisedMu,
+    PromisedRho,
+    Sampling,
+    StatedRelease,
+)
 
 __all__ = ["ClaimFile", "Function", "Tuning", "beside", "promise_from_text", "read_claim"]
 
@@ -86,7 +94,7 @@ class PromiseSection(_Section, frozen=True, kw_only=True):
 class ReleaseSection(_Section, frozen=True, kw_only=True):
     """One kind of release, `rounds` times; `noise_multiplier` is noise_std over the sensitivity."""
 
-    mechanism: Kind
+    mechanism: MechanismKind
     name: _Name = "release"
     sensitivity: _Size | None = None
     noise_std: _Size | None = None
@@ -102,13 +110,13 @@ class ReleaseSection(_Section, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         _require_printable(self.name, self.party)
-        laplace = self.mechanism in (Kind.LAPLACE, Kind.DISCRETE_LAPLACE)
-        gaussian = self.mechanism in (Kind.GAUSSIAN, Kind.DISCRETE_GAUSSIAN)
+        laplace = self.mechanism in (MechanismKind.LAPLACE, MechanismKind.DISCRETE_LAPLACE)
+        gaussian = self.mechanism in (MechanismKind.GAUSSIAN, MechanismKind.DISCRETE_GAUSSIAN)
         if self.scale is not None and not laplace:
             raise ValueError("Expected scale with laplace noise only")
         if self.noise_std is not None and not gaussian:
             raise ValueError("Expected noise_std with gaussian noise only")
-        if self.truth is not None and self.mechanism is not Kind.RANDOMISED_RESPONSE:
+        if self.truth is not None and self.mechanism is not MechanismKind.RANDOMISED_RESPONSE:
             raise ValueError("Expected truth with randomised-response only")
         apart = self.noise_std is None and self.sensitivity is None
         if self.noise_multiplier is not None and not (gaussian and apart):

@@ -18,8 +18,8 @@ from ...mechanisms.errors import DpledgerError, require_positive_int
 from ..replay import Progress
 from ..report.numerals import printed
 from ..report.record import Rounding
-from .attack import AttackKind, Outcome, counted_bound
-from .claim import Case, Claim, Counterexample, Finding, Paper, Verdict
+from .attack import AttackKind, AttackOutcome, counted_bound
+from .claim import Case, Claim, ClaimVerdict, Counterexample, Finding, Paper
 
 __all__ = [
     "CONFIDENCE",
@@ -59,12 +59,12 @@ class Confirmation:
     verdict: str
     parameters: dict[str, Any]
     sha256: str
-    outcome: Outcome
+    outcome: AttackOutcome
 
     @property
     def agrees(self) -> bool:
         """Whether what holds was not exceeded, and what does not was."""
-        return self.outcome.exceeded is not (self.verdict == Verdict.HOLDS.value)
+        return self.outcome.exceeded is not (self.verdict == ClaimVerdict.HOLDS.value)
 
     @property
     def text(self) -> str:
@@ -124,10 +124,10 @@ def confirm(
     return Confirmation(claim.identifier, finding.verdict.value, parameters, digest, outcome)
 
 
-def _computed(event: Counterexample) -> Outcome:
+def _computed(event: Counterexample) -> AttackOutcome:
     """Compute an event that nothing random decides, once of each data set."""
     first, second = event.rerun(1, 0)
-    return Outcome(
+    return AttackOutcome(
         kind=AttackKind.EXACT_EVENT,
         neighbours=event.datasets,
         at=event.event,
@@ -142,7 +142,7 @@ def _computed(event: Counterexample) -> Outcome:
     )
 
 
-def _counted(event: Counterexample, trials: int | None, seed: int) -> Outcome:
+def _counted(event: Counterexample, trials: int | None, seed: int) -> AttackOutcome:
     certain = event.allowed is None
     number = trials or (_CERTAIN if certain else _COUNTED)
     hits, others = (round(rate * number) for rate in event.rerun(number, seed))
@@ -153,7 +153,7 @@ def _counted(event: Counterexample, trials: int | None, seed: int) -> Outcome:
         exceeded = impossible and event.probability.lower_float > 0.0 and hits > 0
     else:
         exceeded = lower > epsilon
-    return Outcome(
+    return AttackOutcome(
         kind=AttackKind.CERTAIN_EVENT if certain else AttackKind.COUNTED_EVENT,
         neighbours=event.datasets,
         at=event.event,
@@ -168,7 +168,7 @@ def _counted(event: Counterexample, trials: int | None, seed: int) -> Outcome:
     )
 
 
-def _digest(identifier: str, case: Case[Any], outcome: Outcome) -> str:
+def _digest(identifier: str, case: Case[Any], outcome: AttackOutcome) -> str:
     parts = {
         "claim": identifier,
         "parameters": asdict(case.setting),

@@ -27,7 +27,7 @@ from ...mechanisms.sensitivity import float_up
 from ..assessment import AttackResult
 from ..bounds import ClopperPearson
 from ..crosschecks import MissingExtra, crosscheck
-from .claim import Finding, Verdict
+from .claim import ClaimVerdict, Finding
 from .own import OwnPromise, PromisedEpsilon, judged_events
 from .policy import Check, final_verdict
 
@@ -77,7 +77,7 @@ def judge_ledger(
     try:
         verified = ledger.verify()
     except TamperedLedger as error:
-        return JudgedRun(Finding(Verdict.FAILS, f"the ledger was tampered with: {error}"))
+        return JudgedRun(Finding(ClaimVerdict.FAILS, f"the ledger was tampered with: {error}"))
     runs = [summary for summary in ledger.runs() if run in (None, summary.run)]
     events = ledger.joint_events() if run is None else ledger.events(run)
     if not events:

@@ -6,10 +6,10 @@ from typing import Any
 
 from ..replay import Progress
 from . import cases, find
-from .claim import Claim, Derivation, Evidence, Finding, Paper
+from .claim import Claim, DerivationEvidence, Evidence, Finding, Paper
 from .confirmations import SEED, Confirmation, confirm, known
 
-__all__ = ["Attacks", "Judged", "heard", "told"]
+__all__ = ["Attacks", "JudgedClaim", "describe", "judge_claims"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Attacks:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Judged:
+class JudgedClaim:
     """A claim, its verdict, and the attack on it; `command` is what computed that before."""
 
     paper: Paper[Any]
@@ -53,14 +53,14 @@ class Judged:
         return self.claim.not_attacked and f"not attacked: {self.claim.not_attacked}"
 
 
-def heard(
+def judge_claims(
     papers: Sequence[Paper[Any]],
     names: Sequence[str],
     assignments: Sequence[str] = (),
     *,
     attacks: Attacks,
     progress: Callable[[str], Progress],
-) -> list[Judged]:
+) -> list[JudgedClaim]:
     """Return the claims of these names (all without any), judged and attacked.
 
     Args:
@@ -73,7 +73,7 @@ def heard(
     found = find(names, papers)
     fixed = cases(list({paper.name: paper for paper, _ in found}.values()), assignments)
     advance = progress("claims")
-    judged: list[Judged] = []
+    judged: list[JudgedClaim] = []
     for done, (paper, claim) in enumerate(found, start=1):
         case = fixed[paper.name]
         finding: Finding = claim.promise.judge(case)
@@ -83,14 +83,14 @@ def heard(
         elif (kept := known(paper, claim, case)) is not None:
             # the verdict may be another by now: what was found before has to confirm today's
             confirmation, command = replace(kept[0], verdict=finding.verdict.value), kept[1]
-        judged.append(Judged(paper, claim, finding, confirmation, command))
+        judged.append(JudgedClaim(paper, claim, finding, confirmation, command))
         advance(done, len(found))
     return judged
 
 
-def told(evidence: Evidence) -> str:
+def describe(evidence: Evidence) -> str:
     """Return evidence in a sentence."""
-    if isinstance(evidence, Derivation):
+    if isinstance(evidence, DerivationEvidence):
         return "; ".join(line.strip() for line in evidence.lines)
     return (
         f"{evidence.datasets}; {evidence.event}: probability "

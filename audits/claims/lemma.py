@@ -12,7 +12,7 @@ from ...accounting.gaussian.exact import delta_from_epsilon
 from ...accounting.numbers.enclosure import Enclosure
 from ..falsifier import Falsification, SensitivityLemma, falsify
 from .auditor import no_argument
-from .claim import Case, Counterexample, Derivation, Finding, S, Verdict
+from .claim import Case, ClaimVerdict, Counterexample, DerivationEvidence, Finding, S
 from .gaussian_event import shift_event
 
 __all__ = ["LemmaPromise"]
@@ -52,16 +52,18 @@ class LemmaPromise(Generic[S]):
             true = Enclosure.hull(true, Enclosure.of(proved))
         searched = f"{found.change:.6g} against {found.claimed:.6g}, by {found.method}, of "
         searched += f"{found.evaluations} pairs"
-        evidence: tuple[Derivation | Counterexample, ...] = (Derivation((*lines, searched)),)
+        evidence: tuple[DerivationEvidence | Counterexample, ...] = (
+            DerivationEvidence((*lines, searched)),
+        )
         if found.refuted:
-            verdict = Verdict.FAILS
+            verdict = ClaimVerdict.FAILS
             reason = f"two neighbours are {found.change:.6g} apart, above {found.claimed:.6g}"
             evidence = (*evidence, self._event(setting, lemma, found))
         elif proved <= claimed * (1 + _BINARY64):
-            verdict = Verdict.HOLDS
+            verdict = ClaimVerdict.HOLDS
             reason = f"derived sensitivity {float(proved):.6g} <= {found.claimed:.6g}"
         else:
-            verdict = Verdict.UNSPECIFIED
+            verdict = ClaimVerdict.UNSPECIFIED
             reason = f"neither proved nor refuted: the worst pair found has {searched}"
         return Finding(
             verdict,

@@ -5,7 +5,7 @@ and one that none keeps is not implied: sensitivities are upper bounds, and nobo
 that meet them, so it fails only where something left unprotected, or where an attack or a search
 finds such data. Any other is unspecified, with what each reading comes to.
 
->>> release = StatedRelease(Kind.GAUSSIAN, sensitivity=1.0, noise=10.0, rounds=100)
+>>> release = StatedRelease(MechanismKind.GAUSSIAN, sensitivity=1.0, noise=10.0, rounds=100)
 >>> judged([release], PromisedEpsilon(5.0, 1e-5), adjacency=Adjacency.ZERO_OUT_ONE).verdict.value
 'holds'
 >>> judged([release], PromisedEpsilon(5.0, 1e-5), adjacency=None).verdict.value
@@ -51,12 +51,12 @@ from ...mechanisms.sensitivity import (
     root_up,
     scaled,
 )
-from .claim import Counterexample, Derivation, Finding, Verdict
+from .claim import ClaimVerdict, Counterexample, DerivationEvidence, Finding
 from .gaussian_event import normal_event
-from .pricing import Price, has_closed_form, priced
+from .pricing import ClaimPrice, has_closed_form, priced
 
 __all__ = [
-    "Kind",
+    "MechanismKind",
     "OwnPromise",
     "PromisedEpsilon",
     "PromisedMu",
@@ -75,7 +75,7 @@ _REASON = "the sensitivity that the claim states"
 _ROUNDED = f"{_REASON}, rounded up as for whole numbers, which alone discrete noise hides"
 
 
-class Kind(Enum):
+class MechanismKind(Enum):
     """The mechanisms that a claim can name."""
 
     GAUSSIAN = "gaussian"
@@ -194,7 +194,7 @@ class StatedRelease:
         name: what was released.
     """
 
-    kind: Kind
+    kind: MechanismKind
     sensitivity: float | None = None
     noise: float | None = None
     rounds: int | None = None
@@ -208,17 +208,20 @@ class StatedRelease:
     def __post_init__(self) -> None:
         if self.sampling is Sampling.NONE and (self.rate is not None or self.batch is not None):
             raise InvalidParameter("sampling", "none", "another scheme where rate or batch stands")
-        if self.sampling is not None and self.kind not in (Kind.GAUSSIAN, Kind.LAPLACE):
+        if self.sampling is not None and self.kind not in (
+            MechanismKind.GAUSSIAN,
+            MechanismKind.LAPLACE,
+        ):
             raise InvalidParameter("sampling", self.sampling.value, "with gaussian or laplace only")
 
     @property
     def missing(self) -> Iterator[str]:
         """What is not stated and matters."""
-        if self.kind is Kind.UNPROTECTED:
+        if self.kind is MechanismKind.UNPROTECTED:
             return
         if self.noise is None:
             yield "noise"
-        if self.sensitivity is None and self.kind is not Kind.RANDOMISED_RESPONSE:
+        if self.sensitivity is None and self.kind is not MechanismKind.RANDOMISED_RESPONSE:
             yield "sensitivity"
         if self.rounds is None:
             yield "number of rounds"
@@ -249,9 +252,9 @@ class StatedRelease:
             return None
         require_nonnegative("sensitivity", self.sensitivity)
         stated = Fraction(self.sensitivity)
-        if self.kind is Kind.DISCRETE_LAPLACE:
+        if self.kind is MechanismKind.DISCRETE_LAPLACE:
             return max(stated, Fraction(ceil(stated / _ROOM)))
-        if self.kind is Kind.DISCRETE_GAUSSIAN:
+        if self.kind is MechanismKind.DISCRETE_GAUSSIAN:
             return max(stated, root_up(Fraction(ceil(stated**2 / _ROOM))))
         return stated
 
@@ -310,24 +313,24 @@ class _Reading:
         return release.share if release.batch is not None and release.records is not None else None
 
     def _unsampled(self, release: StatedRelease) -> Mechanism:
-        if release.kind is Kind.UNPROTECTED:
+        if release.kind is MechanismKind.UNPROTECTED:
             return UnprotectedRelease(f"{release.name}: without a mechanism, says the claim")
         assert release.noise is not None
-        if release.kind is Kind.RANDOMISED_RESPONSE:
+        if release.kind is MechanismKind.RANDOMISED_RESPONSE:
             return RandomisedResponse(release.noise)
         assert release.priced_sensitivity is not None
-        gaussian = release.kind in (Kind.GAUSSIAN, Kind.DISCRETE_GAUSSIAN)
+        gaussian = release.kind in (MechanismKind.GAUSSIAN, MechanismKind.DISCRETE_GAUSSIAN)
         size = declared(
             release.priced_sensitivity,
             _ROUNDED if release.is_rounded else _REASON,
             adjacency=self.adjacency,
             norm=Norm.L2 if gaussian else Norm.L1,
         )
-        made: Mapping[Kind, Callable[[Sensitivity, float], Mechanism]] = {
-            Kind.GAUSSIAN: GaussianStep,
-            Kind.LAPLACE: LaplaceStep,
-            Kind.DISCRETE_GAUSSIAN: DiscreteGaussianStep,
-            Kind.DISCRETE_LAPLACE: DiscreteLaplaceStep,
+        made: Mapping[MechanismKind, Callable[[Sensitivity, float], Mechanism]] = {
+            MechanismKind.GAUSSIAN: GaussianStep,
+            MechanismKind.LAPLACE: LaplaceStep,
+            MechanismKind.DISCRETE_GAUSSIAN: DiscreteGaussianStep,
+            MechanismKind.DISCRETE_LAPLACE: DiscreteLaplaceStep,
         }
         return made[release.kind](scaled(size, 2) if self.doubled else size, release.noise)
 
@@ -356,7 +359,7 @@ def _readings(releases: Sequence[StatedRelease], adjacency: Adjacency | None) ->
         relations = [(adjacency, False)]
     for (relation, doubled), scheme in product(relations, schemes):
         replacing = scheme is Sampling.FIXED_BATCH or any(
-            r.sampling is Sampling.FIXED_BATCH or r.kind is Kind.RANDOMISED_RESPONSE
+            r.sampling is Sampling.FIXED_BATCH or r.kind is MechanismKind.RANDOMISED_RESPONSE
             for r in releases
         )
         if replacing and adjacency is None:
@@ -419,14 +422,14 @@ def judged_events(events: Sequence[Event], promise: OwnPromise) -> Finding:
     return _finding({"as listed": cost}, promise, listed, ())
 
 
-def _between(least: Price, most: Price) -> Price:
+def _between(least: ClaimPrice, most: ClaimPrice) -> ClaimPrice:
     """Return the price of a reading that costs something between both."""
     cost = Enclosure(least.cost.lower, most.cost.upper)
-    return Price(cost, most.refusal or least.refusal, least.gave_up or most.gave_up)
+    return ClaimPrice(cost, most.refusal or least.refusal, least.gave_up or most.gave_up)
 
 
 def _finding(
-    prices: Mapping[str, Price],
+    prices: Mapping[str, ClaimPrice],
     promise: OwnPromise,
     events: tuple[Event, ...],
     missing: tuple[str, ...],
@@ -444,26 +447,26 @@ def _finding(
         # what is stated are upper bounds: more may be charged than any data cost
         # (an answer by randomised response costs what it says)
         certain = least.lower == inf or (bool(events) and all(map(_is_answer, events)))
-        verdict, true = Verdict.FAILS if certain else Verdict.NOT_IMPLIED, least
+        verdict, true = ClaimVerdict.FAILS if certain else ClaimVerdict.NOT_IMPLIED, least
         limit_text = shown_down(promise.claimed, digits=6)
         reason = f"{promise.unit} is {_told(true)}, above the promised {limit_text}"
     elif len(kept) == len(costs):
-        verdict, true = Verdict.HOLDS, worst
+        verdict, true = ClaimVerdict.HOLDS, worst
         most, limit_text = (shown_up(x, digits=6) for x in (true.upper_float, promise.claimed))
         reason = f"{promise.unit} is at most {most} <= {limit_text}"
     else:
         # what is not stated may be the only open question; what was given up never is
         open_work = not missing or any(price.gave_up for price in prices.values())
-        verdict = Verdict.UNDECIDED if open_work else Verdict.UNSPECIFIED
+        verdict = ClaimVerdict.UNDECIDED if open_work else ClaimVerdict.UNSPECIFIED
         true = Enclosure(least.lower, worst.upper)
         what = f"not stated: {', '.join(missing)}" if missing else "it cannot be decided"
         reason = f"{what} ({told})"
-    if missing and verdict in (Verdict.HOLDS, Verdict.FAILS, Verdict.NOT_IMPLIED):
+    if missing and verdict in (ClaimVerdict.HOLDS, ClaimVerdict.FAILS, ClaimVerdict.NOT_IMPLIED):
         reason += f"; so whatever was not stated: {', '.join(missing)}"
     # what costs infinity has no certificate
     protected = events if true.upper < inf else ()
     delta = promise.delta if protected else None
-    witness = _violation(protected, promise) if verdict is Verdict.NOT_IMPLIED else ()
+    witness = _violation(protected, promise) if verdict is ClaimVerdict.NOT_IMPLIED else ()
     finding = Finding(
         verdict,
         reason,
@@ -471,7 +474,7 @@ def _finding(
         true=true,
         unit=promise.unit,
         figures=costs if len(costs) > 1 else {},
-        evidence=(Derivation((told,), protected, delta), *witness),
+        evidence=(DerivationEvidence((told,), protected, delta), *witness),
     )
     return replace(finding, argument=tuple(f"not stated: {what}" for what in missing))
 
@@ -491,7 +494,7 @@ def _violation(events: tuple[Event, ...], promise: OwnPromise) -> tuple[Countere
     return (normal_event(mu, epsilon=promise.epsilon, delta=promise.delta),)
 
 
-def _priced_text(price: Price) -> str:
+def _priced_text(price: ClaimPrice) -> str:
     if price.refusal and not price.cost.upper.is_finite():
         return price.refusal.rstrip(".")
     return (

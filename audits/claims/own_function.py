@@ -14,7 +14,7 @@ import numpy as np
 
 from ...mechanisms.errors import InvalidParameter
 from ...mechanisms.protocols import FloatArray
-from ..falsifier import Falsification, ReplacedRecord, SensitivityLemma, Table
+from ..falsifier import Falsification, ReplacedRecord, SearchTable, SensitivityLemma
 from .claim import Case, Finding
 from .lemma import LemmaPromise
 
@@ -68,7 +68,7 @@ def judged_function(released: Released, domain: ReplacedRecord, claimed: float) 
     Raises `InvalidParameter` if the function fails or returns no finite array.
     """
 
-    def query(table: Table, public: FloatArray) -> FloatArray:
+    def query(table: SearchTable, public: FloatArray) -> FloatArray:
         try:
             found = released(table.rows.copy(), table.labels.copy(), public.copy())
             return np.asarray(found, dtype=np.float64)

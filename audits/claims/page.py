@@ -8,13 +8,13 @@ from typing import Any
 from ...accounting.numbers.enclosure import shown_up
 from ..report.html import environment
 from ..report.plots import HEIGHT, WIDTH, Curve, Mark, Plot, Role, x_axis, y_axis
-from .claim import Case, Claim, Finding, Paper, Verdict
-from .hearing import Judged, told
+from .claim import Case, Claim, ClaimVerdict, Finding, Paper
+from .hearing import JudgedClaim, describe
 from .sweep import Sweep, SweepPoint
 
 __all__ = ["claims_page"]
 
-_TONES = {Verdict.HOLDS: "good", Verdict.FAILS: "bad", Verdict.NOT_IMPLIED: "bad"}
+_TONES = {ClaimVerdict.HOLDS: "good", ClaimVerdict.FAILS: "bad", ClaimVerdict.NOT_IMPLIED: "bad"}
 _HEADROOM = 1.05
 
 
@@ -44,7 +44,7 @@ class _Part:
     holding: int
 
 
-def claims_page(judged: Sequence[Judged], cases: Mapping[str, Case[Any]]) -> str:
+def claims_page(judged: Sequence[JudgedClaim], cases: Mapping[str, Case[Any]]) -> str:
     """Return the page of claims that were judged, paper by paper.
 
     Args:
@@ -58,7 +58,8 @@ def claims_page(judged: Sequence[Judged], cases: Mapping[str, Case[Any]]) -> str
     )
     rows = [row for part in parts for row in part.rows]
     counts = {
-        verdict.value: sum(row.finding.verdict is verdict for row in rows) for verdict in Verdict
+        verdict.value: sum(row.finding.verdict is verdict for row in rows)
+        for verdict in ClaimVerdict
     }
     return (
         environment()
@@ -67,13 +68,13 @@ def claims_page(judged: Sequence[Judged], cases: Mapping[str, Case[Any]]) -> str
     )
 
 
-def _part(paper: Paper[Any], judged: Sequence[Judged], case: Case[Any]) -> _Part:
+def _part(paper: Paper[Any], judged: Sequence[JudgedClaim], case: Case[Any]) -> _Part:
     setting = case.setting
     names = {each.claim.identifier for each in judged}
     parameters = ", ".join(f"{n} = {_value(setting, n)}" for n in setting.__dataclass_fields__)
     rows = tuple(_row(each) for each in judged)
     plots = tuple(_plot(sweep, setting) for sweep in paper.sweeps if sweep.claim in names)
-    holding = sum(row.finding.verdict is Verdict.HOLDS for row in rows)
+    holding = sum(row.finding.verdict is ClaimVerdict.HOLDS for row in rows)
     return _Part(paper, parameters, rows, plots, holding)
 
 
@@ -82,7 +83,7 @@ def _value(setting: Any, name: str) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _row(each: Judged) -> _Row:
+def _row(each: JudgedClaim) -> _Row:
     finding = each.finding
     return _Row(
         each.claim,
@@ -93,7 +94,7 @@ def _row(each: Judged) -> _Row:
         each.attacked,
         each.attack_text,
         each.command,
-        tuple(told(evidence) for evidence in finding.evidence),
+        tuple(describe(evidence) for evidence in finding.evidence),
     )
 
 

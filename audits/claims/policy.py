@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from .claim import Finding, Verdict
+from .claim import ClaimVerdict, Finding
 
 __all__ = ["Check", "final_verdict"]
 
@@ -36,18 +36,18 @@ def final_verdict(
         accounted_tuning: whether settings were chosen without the data, or at a cost that stands
             among the events.
     """
-    if finding.verdict not in (Verdict.HOLDS, Verdict.NOT_IMPLIED):
+    if finding.verdict not in (ClaimVerdict.HOLDS, ClaimVerdict.NOT_IMPLIED):
         return finding
     failed = [check.name for check in checks if check.passed is False]
     if failed:
-        verdict, why = Verdict.FAILS, f"{', '.join(failed)} did not pass"
-    elif finding.verdict is Verdict.NOT_IMPLIED:
+        verdict, why = ClaimVerdict.FAILS, f"{', '.join(failed)} did not pass"
+    elif finding.verdict is ClaimVerdict.NOT_IMPLIED:
         return finding
     elif not fixed_in_advance:
-        verdict = Verdict.UNSPECIFIED
+        verdict = ClaimVerdict.UNSPECIFIED
         why = "what ran, or when it ended, may depend on what was released; if it does not"
     elif not accounted_tuning:
-        verdict = Verdict.UNACCOUNTED_ACCESS
+        verdict = ClaimVerdict.UNACCOUNTED_ACCESS
         why = "settings were tuned on the data, not accounted; the releases alone"
     else:
         return finding

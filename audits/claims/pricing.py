@@ -16,14 +16,14 @@ from ...accounting.numbers.work import WorkExhausted, limited
 from ...mechanisms.errors import DpledgerError
 from ...mechanisms.events import Event, GaussianStep, Mechanism, Repeated, UnprotectedRelease
 
-__all__ = ["UNITS_OF_WORK", "Price", "has_closed_form", "priced"]
+__all__ = ["UNITS_OF_WORK", "ClaimPrice", "has_closed_form", "priced"]
 
 UNITS_OF_WORK = 1_000_000
 """For each list of events: about a minute of one core. See `accounting.numbers.work`."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Price:
+class ClaimPrice:
     """What events cost; where that is not known, [0, infinity] or an upper bound, and why.
 
     `gave_up` says that more work might find it.
@@ -36,7 +36,7 @@ class Price:
 
 def priced(
     events: Sequence[Event], *, unit: str, delta: float, units_of_work: int = UNITS_OF_WORK
-) -> Price:
+) -> ClaimPrice:
     """Return what events cost whose parameters were fixed in advance.
 
     Args:
@@ -47,17 +47,17 @@ def priced(
             epsilon with as many again.
     """
     if not events:
-        return Price(Enclosure.of(0))
+        return ClaimPrice(Enclosure.of(0))
     try:
         with limited(units_of_work):
-            return Price(_in_unit(guarantee(events, delta=delta), unit))
+            return ClaimPrice(_in_unit(guarantee(events, delta=delta), unit))
     except WorkExhausted as exhausted:
         highest = Enclosure.of(inf)
         if unit == "epsilon":
             highest = _by_divergences(events, delta, units_of_work)
-        return Price(Enclosure.hull(Enclosure.of(0), highest), str(exhausted), gave_up=True)
+        return ClaimPrice(Enclosure.hull(Enclosure.of(0), highest), str(exhausted), gave_up=True)
     except (DpledgerError, ArithmeticError) as refused:
-        return Price(Enclosure.hull(Enclosure.of(0), Enclosure.of(inf)), str(refused))
+        return ClaimPrice(Enclosure.hull(Enclosure.of(0), Enclosure.of(inf)), str(refused))
 
 
 def has_closed_form(events: Sequence[Event]) -> bool:

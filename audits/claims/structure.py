@@ -23,7 +23,7 @@ from ...mechanisms.protocols import EventList, FloatArray
 from ...mechanisms.sampling import SimulationSampler
 from ..neighbours import NeighbourPair
 from .auditor import no_argument, no_figures
-from .claim import Case, Counterexample, Derivation, Finding, S, Verdict
+from .claim import Case, ClaimVerdict, Counterexample, DerivationEvidence, Finding, S
 
 __all__ = [
     "AccessPromise",
@@ -54,9 +54,9 @@ class AccessPromise(Generic[S]):
         events = self.plan(case.setting)
         mechanisms = [event.mechanism for event in events]
         reasons = [m.reason for m in mechanisms if isinstance(m, UnprotectedRelease)]
-        verdict, reason = Verdict.HOLDS, f"all {len(events)} releases pass through a mechanism"
+        verdict, reason = ClaimVerdict.HOLDS, f"all {len(events)} releases pass through a mechanism"
         if reasons:
-            verdict = Verdict.UNACCOUNTED_ACCESS
+            verdict = ClaimVerdict.UNACCOUNTED_ACCESS
             reason = "; ".join(dict.fromkeys(reasons))
         line = f"{len(reasons)} of {len(events)} planned releases are unprotected"
         return Finding(
@@ -64,7 +64,7 @@ class AccessPromise(Generic[S]):
             reason,
             figures=self.figures(case.setting),
             argument=self.argument(case.setting),
-            evidence=(Derivation((line,)),),
+            evidence=(DerivationEvidence((line,)),),
         )
 
 
@@ -97,7 +97,7 @@ class MessagesOnlyPromise(Generic[S]):
         names = [f.name for f in fields(ran)]  # type: ignore[arg-type]
         moved = [n for n in names if not np.array_equal(getattr(ran, n), getattr(replayed, n))]
         open_events = [e for e in events.events if isinstance(e.mechanism, UnprotectedRelease)]
-        verdict = Verdict.UNACCOUNTED_ACCESS if moved or open_events else Verdict.HOLDS
+        verdict = ClaimVerdict.UNACCOUNTED_ACCESS if moved or open_events else ClaimVerdict.HOLDS
         reason = f"{', '.join(names)} come out the same when the messages meet other data"
         if moved:
             reason = f"{', '.join(moved)} depend on the data beyond the messages"
@@ -107,7 +107,7 @@ class MessagesOnlyPromise(Generic[S]):
             verdict,
             reason,
             argument=self.argument(case.setting),
-            evidence=(Derivation((f"replayed on: {pair.description}", reason)),),
+            evidence=(DerivationEvidence((f"replayed on: {pair.description}", reason)),),
         )
 
 
@@ -140,7 +140,7 @@ class RecordwisePromise(Generic[S]):
         rows = self.rows(case.setting)
         first, second = (self.preprocess(side) for side in rows)
         others = int(np.any(first[:-1] != second[:-1], axis=1).sum())
-        verdict = Verdict.UNACCOUNTED_ACCESS if others else Verdict.HOLDS
+        verdict = ClaimVerdict.UNACCOUNTED_ACCESS if others else ClaimVerdict.HOLDS
         reason = f"replacing one record changes {others} of the {len(first) - 1} other rows"
 
         moved, claimed = self.moved(first, second), self.claimed(case.setting)
@@ -153,7 +153,7 @@ class RecordwisePromise(Generic[S]):
             unit="change of the mean gradient",
             figures=self.priced(case.setting, moved / claimed),
             argument=self.argument(case.setting),
-            evidence=(Derivation((line,)),),
+            evidence=(DerivationEvidence((line,)),),
         )
 
 
@@ -184,14 +184,14 @@ class ReadingsPromise(Generic[S]):
         agree = worst.upper_float <= least.upper_float * (1 + _SAME)
         told = ", ".join(f"{name}: {e.upper_float:.6g}" for name, e in costs.items())
         return Finding(
-            Verdict.HOLDS if agree else Verdict.UNSPECIFIED,
+            ClaimVerdict.HOLDS if agree else ClaimVerdict.UNSPECIFIED,
             f"the readings agree ({told})" if agree else f"the readings differ: {told}",
             claimed=self.claimed(case.setting),
             true=worst,
             unit=f"epsilon at delta {delta:g}",
             figures=costs,
             argument=self.argument(case.setting),
-            evidence=(Derivation((told,)),),
+            evidence=(DerivationEvidence((told,)),),
         )
 
 
@@ -219,9 +219,9 @@ class PublicPromise(Generic[S]):
 
         if first == second:
             line = f"{first} in both data sets"
-            return Finding(Verdict.HOLDS, line, evidence=(Derivation((line,)),))
+            return Finding(ClaimVerdict.HOLDS, line, evidence=(DerivationEvidence((line,)),))
         return Finding(
-            Verdict.UNACCOUNTED_ACCESS,
+            ClaimVerdict.UNACCOUNTED_ACCESS,
             f"one record turns “{first}” into “{second}”",
             argument=self.argument(setting),
             evidence=(
@@ -254,11 +254,11 @@ class RegimePromise(Generic[S]):
         found = self.violated(case.setting)
         reason = "the conditions are met" if found is None else found
         return Finding(
-            Verdict.HOLDS if found is None else Verdict.OUTSIDE_ITS_REGIME,
+            ClaimVerdict.HOLDS if found is None else ClaimVerdict.OUTSIDE_ITS_REGIME,
             reason,
             figures=self.figures(case.setting),
             argument=self.argument(case.setting),
-            evidence=(Derivation((reason,)),),
+            evidence=(DerivationEvidence((reason,)),),
         )
 
 
@@ -283,19 +283,22 @@ class ConstantsPromise(Generic[S]):
         missing = [name for name in self.open if case.free(name)]
         short = [n for n, v in needed.items() if not v <= Enclosure.of(getattr(setting, n))]
         if missing:
-            verdict = Verdict.UNSPECIFIED
+            verdict = ClaimVerdict.UNSPECIFIED
             reason = f"{', '.join(missing)} not given" + (f"; needed: {told}" if told else "")
         elif short:
-            verdict = Verdict.OUTSIDE_ITS_REGIME
+            verdict = ClaimVerdict.OUTSIDE_ITS_REGIME
             reason = f"too small: {', '.join(short)}; needed: {told}"
         else:
-            verdict, reason = Verdict.HOLDS, f"all constants are given; needed: {told or 'none'}"
+            verdict, reason = (
+                ClaimVerdict.HOLDS,
+                f"all constants are given; needed: {told or 'none'}",
+            )
         return Finding(
             verdict,
             reason,
             figures={**{f"{n} needed": v for n, v in needed.items()}, **self.figures(setting)},
             argument=self.argument(setting),
-            evidence=(Derivation((reason,)),),
+            evidence=(DerivationEvidence((reason,)),),
         )
 
 
@@ -316,9 +319,9 @@ class AssumptionPromise(Generic[S]):
     def judge(self, case: Case[S]) -> Finding:
         """Ask for that probability."""
         probability = self.broken(case.setting)
-        verdict, reason = Verdict.HOLDS, f"{self.assumed}: nothing in the algorithm breaks it"
+        verdict, reason = ClaimVerdict.HOLDS, f"{self.assumed}: nothing in the algorithm breaks it"
         if probability > 0:
-            verdict = Verdict.UNENFORCED_ASSUMPTION
+            verdict = ClaimVerdict.UNENFORCED_ASSUMPTION
             # a double near 1 may be 1, and no run is certain
             share = shown_down(min(probability, 0.9999), digits=4)
             reason = f"{self.assumed}: false with probability {share} or more"
@@ -327,5 +330,5 @@ class AssumptionPromise(Generic[S]):
             reason,
             figures=self.figures(case.setting),
             argument=self.argument(case.setting),
-            evidence=(Derivation((reason,)),),
+            evidence=(DerivationEvidence((reason,)),),
         )

@@ -11,7 +11,7 @@ from ...accounting.numbers.enclosure import Enclosure
 from ...mechanisms.errors import Number
 from ...mechanisms.events import Event
 from .auditor import no_argument, no_figures
-from .claim import Case, Counterexample, Derivation, Finding, S, Verdict
+from .claim import Case, ClaimVerdict, Counterexample, DerivationEvidence, Finding, S
 
 __all__ = ["ClosedFormPromise", "PartiesPromise", "RhoPromise"]
 
@@ -44,11 +44,11 @@ class ClosedFormPromise(Generic[S]):
         """Compare at these parameters, then find the smallest ones where the form is too small."""
         setting = case.setting
         promised, truth = self.claimed(setting), self.exact(setting)
-        verdict = Verdict.FAILS if promised < truth else Verdict.HOLDS
+        verdict = ClaimVerdict.FAILS if promised < truth else ClaimVerdict.HOLDS
         reason = "the closed form equals the sum" if promised == truth else "it is above the sum"
-        smallest, evidence = None, (Derivation((f"sum {float(truth):.12g}",)),)
+        smallest, evidence = None, (DerivationEvidence((f"sum {float(truth):.12g}",)),)
         witness: tuple[Counterexample, ...] = ()
-        if verdict is Verdict.FAILS:
+        if verdict is ClaimVerdict.FAILS:
             short = truth - promised
             reason = f"the sum is {float(truth):.10g}: the closed form is {float(short):.10g} short"
             smallest = next(s for s in self.candidates(setting) if self.claimed(s) < self.exact(s))
@@ -84,7 +84,7 @@ class RhoPromise(Generic[S]):
         events, promised = tuple(self.plan(setting)), self.claimed(setting)
         truth = guarantee(events, delta=self.delta(setting))
         allowed = promised if promised == inf else Fraction(promised) * (1 + _BINARY64)
-        verdict = Verdict.HOLDS if truth.rho <= allowed else Verdict.FAILS
+        verdict = ClaimVerdict.HOLDS if truth.rho <= allowed else ClaimVerdict.FAILS
         high = truth.rho.upper_float
         return Finding(
             verdict,
@@ -93,7 +93,9 @@ class RhoPromise(Generic[S]):
             true=truth.rho,
             unit="rho",
             argument=self.argument(setting),
-            evidence=(Derivation((f"the planned events compose to rho = {high:.10g}",), events),),
+            evidence=(
+                DerivationEvidence((f"the planned events compose to rho = {high:.10g}",), events),
+            ),
         )
 
 
@@ -118,11 +120,11 @@ class PartiesPromise(Generic[S]):
         agree = together.upper_float <= largest.upper_float
         line = f"{len(names)} agents: the largest mu of their own is {largest.upper_float:.10g}"
         return Finding(
-            Verdict.HOLDS if agree else Verdict.FAILS,
+            ClaimVerdict.HOLDS if agree else ClaimVerdict.FAILS,
             f"all agents together cost mu = {together.upper_float:.6g}; {line}",
             claimed=largest,
             true=together,
             unit="mu",
             argument=self.argument(case.setting),
-            evidence=(Derivation((line,), events, delta),),
+            evidence=(DerivationEvidence((line,), events, delta),),
         )

@@ -50,14 +50,14 @@ from .record import (
     OdometerPoint,
     PartyEpsilon,
     Preparation,
-    Privacy,
-    Promise,
+    PrivacyFacts,
+    PromiseFacts,
     Releases,
     Report,
-    Sampling,
+    SamplingFacts,
     Skipped,
     TheoremUsed,
-    ThreatModel,
+    ThreatFacts,
     UnprotectedGroup,
     Version,
     finite_or_word,
@@ -182,7 +182,7 @@ def build_report(
     return Report(
         promise=_promise(guarantee, unit),
         privacy=_privacy(listed, guarantee),
-        threat_model=ThreatModel(
+        threat_model=ThreatFacts(
             server=seen_by(views, Audience.SERVER),
             neighbours=seen_by(views, Audience.NEIGHBOURS),
             outsiders=seen_by(views, Audience.PUBLIC),
@@ -191,7 +191,7 @@ def build_report(
         releases=Releases(published=narrative.published, seen=views),
         access=_access(views, unprotected, narrative, utility),
         mechanisms=mechanism_groups(kinds),
-        sampling=Sampling(
+        sampling=SamplingFacts(
             claimed=narrative.sampling_claimed,
             executed=sampling_executed(kinds),
             noise_source=_noise_source(run.provenance),
@@ -230,10 +230,10 @@ def build_report(
     )
 
 
-def _promise(guarantee: Guarantee, unit: str) -> Promise:
+def _promise(guarantee: Guarantee, unit: str) -> PromiseFacts:
     adjacency = guarantee.adjacency
     neighbours = "no event speaks of neighbours" if adjacency is None else _NEIGHBOURS[adjacency]
-    return Promise(
+    return PromiseFacts(
         notion="(ε, δ)-differential privacy",
         unit=unit,
         adjacency=adjacency,
@@ -241,10 +241,10 @@ def _promise(guarantee: Guarantee, unit: str) -> Promise:
     )
 
 
-def _privacy(events: Sequence[Event], guarantee: Guarantee) -> Privacy:
+def _privacy(events: Sequence[Event], guarantee: Guarantee) -> PrivacyFacts:
     curve = _curve(events, guarantee)
     odometer = _odometer(events, guarantee)
-    return Privacy(
+    return PrivacyFacts(
         epsilon=_interval(guarantee.epsilon),
         delta=float_up(guarantee.delta),
         grade=guarantee.grade,

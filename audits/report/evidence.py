@@ -7,7 +7,7 @@ from ..assessment import AttackResult
 from ..bounds import LowerBound, MuInterval, largest_rate
 from ..crosschecks import Crosscheck
 from .record import (
-    Accuracy,
+    AccuracyFacts,
     AttackBound,
     Crosschecks,
     EmpiricalAudit,
@@ -186,11 +186,11 @@ def utility_of(utility: UtilityFacts | Skipped) -> Utility | Skipped:
     )
 
 
-def _accuracy(score: ModelScore, confidence: float) -> Accuracy:
+def _accuracy(score: ModelScore, confidence: float) -> AccuracyFacts:
     wrong = score.records - score.correct
     lower = 1 - float(largest_rate(wrong, score.records, confidence=confidence))
     upper = float(largest_rate(score.correct, score.records, confidence=confidence))
-    return Accuracy(
+    return AccuracyFacts(
         model=score.model,
         guarantee=score.guarantee,
         correct=score.correct,

@@ -9,7 +9,7 @@ from ...accounting.numbers.grade import Grade
 from ...mechanisms.adjacency import Adjacency
 from ..visible_text import visible
 from .numerals import printed, printed_percent_up
-from .record import EmpiricalAudit, Privacy, Report, Rounding, Skipped
+from .record import EmpiricalAudit, PrivacyFacts, Report, Rounding, Skipped
 
 __all__ = ["Headline", "Tone", "Verdict", "headline"]
 
@@ -88,7 +88,7 @@ def _meaning(report: Report) -> str:
     return said if privacy.grade is not Grade.ESTIMATE else f"An estimate, no guarantee: {said}"
 
 
-def _best_guess(privacy: Privacy) -> float:
+def _best_guess(privacy: PrivacyFacts) -> float:
     """The largest accuracy of a guess at even odds, rounded up.
 
     (e^ε + δ)/(e^ε + 1) by (ε, δ) alone (Kairouz, Oh, Viswanath 2015, Theorem 2.1), or by μ.
@@ -103,7 +103,7 @@ def _best_guess(privacy: Privacy) -> float:
     return min(rates)
 
 
-def _grade(privacy: Privacy) -> Verdict:
+def _grade(privacy: PrivacyFacts) -> Verdict:
     if privacy.epsilon.upper == "infinity":
         return Verdict("Bound", "no finite ε", Tone.BAD)
     texts = {
@@ -131,7 +131,7 @@ def _crosschecks(report: Report) -> Verdict:
     return Verdict("Cross-check", said, Tone.GOOD if found.agree else Tone.BAD)
 
 
-def _attack(audit: EmpiricalAudit | Skipped, privacy: Privacy) -> tuple[Verdict, ...]:
+def _attack(audit: EmpiricalAudit | Skipped, privacy: PrivacyFacts) -> tuple[Verdict, ...]:
     if isinstance(audit, Skipped):
         return (Verdict("Attack", f"skipped: {visible(audit.reason)}", Tone.NEUTRAL),)
     null = Verdict("Null control", "silent, as it must be", Tone.GOOD)
@@ -141,7 +141,7 @@ def _attack(audit: EmpiricalAudit | Skipped, privacy: Privacy) -> tuple[Verdict,
     return (Verdict("Attack", *_shown(audit, privacy)), null)
 
 
-def _shown(audit: EmpiricalAudit, privacy: Privacy) -> tuple[str, Tone]:
+def _shown(audit: EmpiricalAudit, privacy: PrivacyFacts) -> tuple[str, Tone]:
     bounds = [b.epsilon for b in audit.bounds if b.applies]
     shown = max((b for b in bounds if isinstance(b, float)), default=0.0)
     level = printed(audit.confidence * 100, digits=4)

@@ -14,7 +14,7 @@ import numpy as np
 from ...accounting.gaussian.fast import tpr_upper
 from ..visible_text import visible
 from .numerals import power_of_ten, printed
-from .record import EmpiricalAudit, Privacy, Report, RocPoint, Skipped, Utility
+from .record import EmpiricalAudit, PrivacyFacts, Report, RocPoint, Skipped, Utility
 
 __all__ = [
     "HEIGHT",
@@ -142,7 +142,7 @@ def plots(report: Report) -> tuple[Plot, ...]:
     )
 
 
-def _privacy_curve(privacy: Privacy) -> Plot:
+def _privacy_curve(privacy: PrivacyFacts) -> Plot:
     title, name = "Privacy curve", "curve"
     points = [
         (point.epsilon, point.delta)
@@ -164,11 +164,11 @@ def _privacy_curve(privacy: Privacy) -> Plot:
     return Plot(name, title, caption, x, y, (_curve("δ(ε)", Role.BOUND, points, x, y),), mark=mark)
 
 
-def _no_curve(privacy: Privacy) -> str:
+def _no_curve(privacy: PrivacyFacts) -> str:
     return "no finite ε" if privacy.epsilon.upper == "infinity" else "not stated"
 
 
-def _odometer(privacy: Privacy) -> Plot:
+def _odometer(privacy: PrivacyFacts) -> Plot:
     title, name = "Odometer", "odometer"
     points = [
         (float(point.round), point.epsilon)
@@ -189,7 +189,7 @@ def _odometer(privacy: Privacy) -> Plot:
     return Plot(name, title, caption, x, y, tuple(curves))
 
 
-def _roc(audit: EmpiricalAudit | Skipped, privacy: Privacy) -> Plot:
+def _roc(audit: EmpiricalAudit | Skipped, privacy: PrivacyFacts) -> Plot:
     title, name = "Attack", "roc"
     if isinstance(audit, Skipped):
         return Plot(name, title, "", absent=f"skipped: {visible(audit.reason)}")
@@ -213,7 +213,9 @@ def _roc(audit: EmpiricalAudit | Skipped, privacy: Privacy) -> Plot:
     return Plot(name, title, caption, x, y, tuple(curves), forbidden)
 
 
-def _allowed(privacy: Privacy, rates: Sequence[float]) -> Iterator[tuple[str, Role, list[Point]]]:
+def _allowed(
+    privacy: PrivacyFacts, rates: Sequence[float]
+) -> Iterator[tuple[str, Role, list[Point]]]:
     """The most true positives by (ε, δ) and by μ, which is at least as tight."""
     epsilon, delta, mu = privacy.epsilon.upper, privacy.delta, privacy.mu
     if isinstance(epsilon, float):

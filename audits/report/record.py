@@ -22,7 +22,7 @@ __all__ = [
     "FORMAT",
     "Access",
     "Accounting",
-    "Accuracy",
+    "AccuracyFacts",
     "AttackBound",
     "AudienceView",
     "Conversion",
@@ -40,17 +40,17 @@ __all__ = [
     "PartyEpsilon",
     "PeerAnswer",
     "Preparation",
-    "Privacy",
-    "Promise",
+    "PrivacyFacts",
+    "PromiseFacts",
     "Range",
     "Releases",
     "Report",
     "RocPoint",
     "Rounding",
-    "Sampling",
+    "SamplingFacts",
     "Skipped",
     "TheoremUsed",
-    "ThreatModel",
+    "ThreatFacts",
     "TruePositives",
     "UnprotectedGroup",
     "Utility",
@@ -146,7 +146,7 @@ class Identity(_Part, frozen=True, kw_only=True):
     configuration: Code | None
 
 
-class Promise(_Part, frozen=True, kw_only=True):
+class PromiseFacts(_Part, frozen=True, kw_only=True):
     """What is promised, to whom."""
 
     notion: str
@@ -185,7 +185,7 @@ class Conversion(_Part, frozen=True, kw_only=True):
     source: str
 
 
-class Privacy(_Part, frozen=True, kw_only=True):
+class PrivacyFacts(_Part, frozen=True, kw_only=True):
     """The numbers. `epsilon` encloses the tight value at `delta`; its upper end is the bound."""
 
     epsilon: Annotated[Interval, msgspec.Meta(extra={"digits": 13})]
@@ -210,7 +210,7 @@ class AudienceView(_Part, frozen=True, kw_only=True):
     messages: Count
 
 
-class ThreatModel(_Part, frozen=True, kw_only=True):
+class ThreatFacts(_Part, frozen=True, kw_only=True):
     """Who is trusted with what."""
 
     server: str
@@ -267,7 +267,7 @@ class MechanismGroup(_Part, frozen=True, kw_only=True):
     sampling: str
 
 
-class Sampling(_Part, frozen=True, kw_only=True):
+class SamplingFacts(_Part, frozen=True, kw_only=True):
     """How records were sampled, by the claim and by the run; and where noise came from."""
 
     claimed: str | None
@@ -401,7 +401,7 @@ class EmpiricalAudit(_Part, frozen=True, kw_only=True, tag_field="status", tag="
     ]
 
 
-class Accuracy(_Part, frozen=True, kw_only=True):
+class AccuracyFacts(_Part, frozen=True, kw_only=True):
     """Correct answers of a model on held-out records, with a confidence interval of the rate."""
 
     model: str
@@ -426,20 +426,20 @@ class Utility(_Part, frozen=True, kw_only=True, tag_field="status", tag="done"):
     metric: str
     confidence: Probability
     interval_method: str
-    results: tuple[Accuracy, ...]
+    results: tuple[AccuracyFacts, ...]
     history: Annotated[tuple[UtilityPoint, ...], msgspec.Meta(extra={"plot": True})]
 
 
 class Report(_Part, frozen=True, kw_only=True):
     """Everything that a report says, in the order in which it is read."""
 
-    promise: Promise
-    privacy: Privacy
-    threat_model: ThreatModel
+    promise: PromiseFacts
+    privacy: PrivacyFacts
+    threat_model: ThreatFacts
     releases: Releases
     access: Annotated[Access, msgspec.Meta(title="Data accesses")]
     mechanisms: tuple[MechanismGroup, ...]
-    sampling: Sampling
+    sampling: SamplingFacts
     accounting: Accounting
     preparation: Annotated[Preparation, msgspec.Meta(title="Preparation and post-processing")]
     audit: Annotated[EmpiricalAudit | Skipped, msgspec.Meta(title="Empirical audit")]

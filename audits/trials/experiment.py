@@ -10,7 +10,7 @@
 ...     pair = opposite_gradients(data, index=0, loss=LinearLoss())
 ...     solver = DpAdmm(5, 5**0.5, ConstantSteps(1.0), loss=LinearLoss())
 ...     return Attacked(solver.solve, pair.dataset, pair.neighbour)
->>> found = trial_scores(Experiment(build, "example", seed=1, chunk=500), trials=2_000)
+>>> found = trial_scores(TrialExperiment(build, "example", seed=1, chunk=500), trials=2_000)
 >>> round(float(np.mean(found.attack.dataset)), 1)
 0.5
 """
@@ -36,7 +36,7 @@ from ..replay import Progress, ReplayScores, ReplayTrials, Solve, chunk_sizes
 from .backends import Backend, Serial
 from .store import ChunkKey, ScoreStore
 
-__all__ = ["Attacked", "Experiment", "attack_trials", "trial_scores", "trials_at_once"]
+__all__ = ["Attacked", "TrialExperiment", "attack_trials", "trial_scores", "trials_at_once"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,7 +49,7 @@ class Attacked:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Experiment:
+class TrialExperiment:
     """Trials that any process can compute; what they score is fixed by all four fields.
 
     Args:
@@ -101,7 +101,7 @@ class _Task:
 
 
 class _Scorer:
-    """Computes chunks. What is pickled is how to build what is attacked; see `Experiment`."""
+    """Computes chunks. What is pickled is how to build what is attacked; see `TrialExperiment`."""
 
     def __init__(self, build: Callable[[], Attacked], seed: int, token: str) -> None:
         self._settings = (build, seed, token)
@@ -130,7 +130,7 @@ def _known_scorer(build: Callable[[], Attacked], seed: int, token: str) -> _Scor
 
 
 def trial_scores(
-    experiment: Experiment,
+    experiment: TrialExperiment,
     *,
     trials: int,
     null_trials: int | None = None,
@@ -166,7 +166,7 @@ def trial_scores(
 
 
 def _computed(
-    experiment: Experiment, tasks: list[_Task], backend: Backend, store: ScoreStore | None
+    experiment: TrialExperiment, tasks: list[_Task], backend: Backend, store: ScoreStore | None
 ) -> Iterator[tuple[_Task, Scores]]:
     """Yield every chunk with its scores: first those in the store, then new ones, to keep."""
 
@@ -193,7 +193,7 @@ def _computed(
 
 
 def attack_trials(
-    experiment: Experiment,
+    experiment: TrialExperiment,
     *,
     trials: int,
     claimed: Gdp,

@@ -78,7 +78,9 @@ def _split_bound(s: PsSetting, share: Fraction) -> float:
         {
             GaussianShift(s.steps * step.constant.squared / (variance * share)): 1,
             Sampled(
-                GaussianShift(sampled / (variance * (1 - share))), Fraction(1, s.M), Order.GLUED
+                GaussianShift(sampled / (variance * (1 - share))),
+                Fraction(1, s.M),
+                Order.SYMMETRISED,
             ): s.steps,
         }
     )

@@ -20,16 +20,16 @@ from ...solvers import (
     StochasticRounds,
     theorem_2_noise_std,
 )
-from ..harness.cell import Cell, Kind
-from ..harness.experiment import Against, Experiment, Figure, Paper
+from ..harness.cell import Cell, CellKind
+from ..harness.experiment import Against, Experiment, Figure, PaperExperiments
 from ..harness.reference import converged
-from ..harness.sources import Records, Source
-from ..harness.training import Method, Training
+from ..harness.sources import Source, SourceRecords
+from ..harness.training import Method, TrainingTask
 
 __all__ = ["PAPER", "PsMethod"]
 
 # round(0.7·48842/5) = 6,838 records a party
-_ADULT = Source(records=Records.ADULT_BINARY, train=34_190, test=14_652)
+_ADULT = Source(records=SourceRecords.ADULT_BINARY, train=34_190, test=14_652)
 _PARTIES = 5
 _DELTA = 1e-3
 _EPSILONS = (0.05, 0.1, 0.5)
@@ -94,7 +94,7 @@ class PsMethod(Method):
 
 def _cell(line: str, method: PsMethod) -> Cell:
     # with its history always, so that both experiments share their runs
-    task = Training(source=_ADULT, method=method, parties=_PARTIES, history=True)
+    task = TrainingTask(source=_ADULT, method=method, parties=_PARTIES, history=True)
     return Cell(line=line, kind=method.kind, task=task)
 
 
@@ -102,17 +102,17 @@ def _lines(epsilon: float) -> list[tuple[str, PsMethod]]:
     return [
         (
             "published, printed weights",
-            PsMethod(kind=Kind.PUBLISHED, epsilon=epsilon, weights=Weights.PRINTED),
+            PsMethod(kind=CellKind.PUBLISHED, epsilon=epsilon, weights=Weights.PRINTED),
         ),
-        ("published, corrected weights", PsMethod(kind=Kind.PUBLISHED, epsilon=epsilon)),
+        ("published, corrected weights", PsMethod(kind=CellKind.PUBLISHED, epsilon=epsilon)),
         (
             "published, certified c",
-            PsMethod(kind=Kind.PUBLISHED, epsilon=epsilon, constant=_CERTIFYING[epsilon]),
+            PsMethod(kind=CellKind.PUBLISHED, epsilon=epsilon, constant=_CERTIFYING[epsilon]),
         ),
-        ("repaired, full gradients", PsMethod(kind=Kind.REPAIRED, epsilon=epsilon)),
+        ("repaired, full gradients", PsMethod(kind=CellKind.REPAIRED, epsilon=epsilon)),
         (
             "repaired, sampled corrections",
-            PsMethod(kind=Kind.REPAIRED, epsilon=epsilon, sampled=True),
+            PsMethod(kind=CellKind.REPAIRED, epsilon=epsilon, sampled=True),
         ),
     ]
 
@@ -125,7 +125,7 @@ def _accuracy(quick: bool) -> tuple[Cell, ...]:
         for line in range(1 if quick else 0, 5)
         for epsilon in epsilons
     ]
-    free = _cell("without noise", PsMethod(kind=Kind.NON_PRIVATE))
+    free = _cell("without noise", PsMethod(kind=CellKind.NON_PRIVATE))
     return (*cells, free, converged(_ADULT))
 
 
@@ -135,10 +135,10 @@ def _convergence(quick: bool) -> tuple[Cell, ...]:
         for epsilon in (_EPSILONS[1:2] if quick else _EPSILONS)
         for line, method in _lines(epsilon)[1:4]
     ]
-    return (*cells, _cell("without noise", PsMethod(kind=Kind.NON_PRIVATE)))
+    return (*cells, _cell("without noise", PsMethod(kind=CellKind.NON_PRIVATE)))
 
 
-PAPER = Paper(
+PAPER = PaperExperiments(
     name="ding2019_stochastic",
     reference="Ding, Errapotu, Zhang, Pan, Han 2019, section 5",
     experiments=(

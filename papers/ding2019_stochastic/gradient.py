@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import expit
 
 from ...audits.claims.lemma import LemmaPromise
-from ...audits.falsifier import Falsification, ReplacedRecord, SensitivityLemma, Table
+from ...audits.falsifier import Falsification, ReplacedRecord, SearchTable, SensitivityLemma
 from ...mechanisms.protocols import FloatArray
 from .setting import FEATURES, PsSetting, claim
 
@@ -17,13 +17,13 @@ _BEND = 0.01
 _FAR = 60.0
 
 
-def _gradient(s: PsSetting) -> Callable[[Table, FloatArray], FloatArray]:
+def _gradient(s: PsSetting) -> Callable[[SearchTable, FloatArray], FloatArray]:
     """g_i^s without lambda and the penalty's pull, which are public.
 
     Public input: v, the anchor, and whether the first record is drawn or the second.
     """
 
-    def released(table: Table, public: FloatArray) -> FloatArray:
+    def released(table: SearchTable, public: FloatArray) -> FloatArray:
         points = public[: 2 * FEATURES].reshape(2, FEATURES)
         scores = table.rows @ points.T
         if s.logistic:

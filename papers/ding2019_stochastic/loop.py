@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ...accounting.numbers.enclosure import Enclosure
-from ...audits.claims.claim import Case, Derivation, Finding, ThreatModel, Verdict
+from ...audits.claims.claim import Case, ClaimVerdict, DerivationEvidence, Finding, ThreatModel
 from ...solvers.stochastic import InnerWeights, PrintedWeights
 from .setting import PsSetting, claim
 
@@ -23,7 +23,7 @@ class WeightsPromise:
         convex = 0 <= following <= 1
         reason = f"the weights are {1 - following:.6g} of v^s and {following:.6g} of v^(s+1)"
         return Finding(
-            Verdict.HOLDS if convex else Verdict.FAILS,
+            ClaimVerdict.HOLDS if convex else ClaimVerdict.FAILS,
             reason + ("" if convex else ": an extrapolation; nothing that privacy leans on"),
             figures={
                 "weight of v^s": Enclosure.of(1 - following),
@@ -34,7 +34,7 @@ class WeightsPromise:
                 "runs, but Jensen's inequality in Lemma 7 has a negative weight.",
                 "Repair: xi = 2 eta/(2 - eta nu), zeta = 2 eta - xi, which eta nu <= 1 allows.",
             ),
-            evidence=(Derivation((reason, _square_of_the_average(following))),),
+            evidence=(DerivationEvidence((reason, _square_of_the_average(following))),),
         )
 
 
@@ -67,10 +67,10 @@ class LoopPromise:
             reason += f", the average also uses v̂^{missing[0]}"
         draws = f"{len(computed)} noises a round; Theorem 2 counts {case.setting.S}"
         return Finding(
-            Verdict.FAILS if missing else Verdict.HOLDS,
+            ClaimVerdict.FAILS if missing else ClaimVerdict.HOLDS,
             reason,
             argument=(draws, "Least change: s = 0, ..., S - 1; the first correction is zero."),
-            evidence=(Derivation((reason, draws)),),
+            evidence=(DerivationEvidence((reason, draws)),),
         )
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from ...accounting.conversions import classical_noise_multiplier
 from ...accounting.numbers.enclosure import Enclosure
-from ...audits.claims.attack import Attack
+from ...audits.claims.attack import ClaimAttack
 from ...audits.claims.auditor import EpsilonPromise
 from ...audits.claims.claim import Case
 from ...audits.claims.critical import critical_epsilon
@@ -22,12 +22,12 @@ def classical_step(s: PsSetting) -> list[Event]:
     return [replace(linear_run(s)[0], mechanism=GaussianStep(unit, _multiplier(s)))]
 
 
-def _classical_attack(case: Case[PsSetting]) -> Attack:
+def _classical_attack(case: Case[PsSetting]) -> ClaimAttack:
     """At a large epsilon, where Definition 2 breaks; at the user's where one is fixed."""
     s = replace(case.at(epsilon=10.0).setting, K=1, S=1, M=4, zero_out=False)
     told = f"one release of four records with Definition 2's noise for epsilon = {s.epsilon:g}"
     solve = PsAdmm(stochastic_rounds(s, 1, 1), _multiplier(s)).solve
-    return Attack(solve, linear_pair(s), s.epsilon, s.delta, told)
+    return ClaimAttack(solve, linear_pair(s), s.epsilon, s.delta, told)
 
 
 def _slope(s: PsSetting) -> Enclosure:

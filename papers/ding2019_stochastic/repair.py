@@ -6,7 +6,7 @@ from ...accounting.numbers.enclosure import Enclosure
 from ...accounting.pld import PrivacyProfile
 from ...accounting.pld.from_mechanisms import pairs_of
 from ...accounting.pld.pairs import Order
-from ...audits.claims.attack import Attack
+from ...audits.claims.attack import ClaimAttack
 from ...audits.claims.auditor import EpsilonPromise
 from ...audits.claims.claim import Case
 from ...audits.claims.settings import multiplier_of
@@ -25,12 +25,12 @@ def _multiplier(s: PsSetting) -> float:
     return multiplier_of(s.steps, epsilon=s.epsilon, delta=s.delta)
 
 
-def _repaired_attack(case: Case[PsSetting]) -> Attack:
+def _repaired_attack(case: Case[PsSetting]) -> ClaimAttack:
     """A small run: the noise multiplier follows K S, so that its epsilon is the whole run's."""
     s = replace(case.setting, K=2, S=5, M=4, zero_out=False)
     told = f"K = {s.K}, S = {s.S}, four records, epsilon = {s.epsilon:g} in all"
     solve = PsAdmm(stochastic_rounds(s, s.K, s.S), _multiplier(s)).solve
-    return Attack(solve, linear_pair(s), s.epsilon, s.delta, told)
+    return ClaimAttack(solve, linear_pair(s), s.epsilon, s.delta, told)
 
 
 def _repaired(s: PsSetting) -> list[Event]:

@@ -9,8 +9,8 @@ from math import ceil
 from ...accounting.gaussian.exact import mu_from_epsilon_delta
 from ...accounting.guarantees import guarantee
 from ...accounting.numbers.enclosure import Enclosure
-from ...audits.claims.attack import Attack
-from ...audits.claims.claim import Case, Counterexample, Derivation, Finding, Verdict
+from ...audits.claims.attack import ClaimAttack
+from ...audits.claims.claim import Case, ClaimVerdict, Counterexample, DerivationEvidence, Finding
 from ...audits.claims.gaussian_event import likelihood_event
 from ...audits.claims.structure import ConstantsPromise
 from ...solvers.stochastic import PrintedWeights, PsAdmm, PublishedPsAdmm
@@ -95,7 +95,7 @@ class TotalPromise:
         named, least = max(_shown(s, figures).items(), key=lambda item: item[1].lower_float)
         broken = figures["epsilon at which c breaks"].upper_float
         place = f"epsilon > {broken:.6g} with K S >= epsilon M²/c1, for c = {s.c:g}: linear losses"
-        verdict, breaks = Verdict.FAILS, place
+        verdict, breaks = ClaimVerdict.FAILS, place
         claimed: Enclosure | None = Enclosure.of(s.epsilon)
         true: Enclosure | None = least
         needed = figures["c needed, worst pair"].lower_float
@@ -111,10 +111,10 @@ class TotalPromise:
             # only now: where noise is far too small, this takes long
             high = upper_bound(s)
             true = Enclosure.hull(least, Enclosure.of(high))
-            verdict, breaks = Verdict.UNSPECIFIED, ""
+            verdict, breaks = ClaimVerdict.UNSPECIFIED, ""
             reason = f"neither proved nor refuted: epsilon in [{least.lower_float:.6g}, {high:.6g}]"
             if high <= s.epsilon:
-                verdict, reason = Verdict.HOLDS, f"epsilon is at most {high:.6g} for any data"
+                verdict, reason = ClaimVerdict.HOLDS, f"epsilon is at most {high:.6g} for any data"
         shows = linear.lower_float > s.epsilon and not s.logistic
         witness = (self._event(s),) if shows else ()
         return Finding(
@@ -126,7 +126,7 @@ class TotalPromise:
             breaks_at=breaks or None,
             figures=figures,
             argument=_total_argument(s, figures),
-            evidence=(Derivation((place,), tuple(linear_run(s)), s.delta), *witness),
+            evidence=(DerivationEvidence((place,), tuple(linear_run(s)), s.delta), *witness),
         )
 
     def _event(self, s: PsSetting) -> Counterexample:
@@ -155,7 +155,7 @@ def _total_argument(s: PsSetting, figures: Mapping[str, Enclosure]) -> tuple[str
     )
 
 
-def _attack(case: Case[PsSetting]) -> Attack | Counterexample | None:
+def _attack(case: Case[PsSetting]) -> ClaimAttack | Counterexample | None:
     """Linear losses where they show enough, in the theorem's regime; else the Huber instance, which
     takes fewer steps than the regime asks for; else linear losses at a larger epsilon.
 
@@ -182,7 +182,7 @@ def _linear_setting(s: PsSetting) -> PsSetting:
     return replace(s, K=1, S=min(_MOST_STEPS, ceil(4 * s.epsilon / s.c1)), M=2, zero_out=False)
 
 
-def _linear_attack(s: PsSetting) -> Attack:
+def _linear_attack(s: PsSetting) -> ClaimAttack:
     """The published run on linear losses.
 
     A drawn record's correction is zero there, so that nothing is sampled: full gradients, with the
@@ -192,7 +192,7 @@ def _linear_attack(s: PsSetting) -> Attack:
     noise_multiplier = printed_noise(small) / (2 * s.G / small.M)
     solve = PsAdmm(stochastic_rounds(small, 1, small.S), noise_multiplier, PrintedWeights()).solve
     told = f"K = 1, S = {small.S}, two records of linear loss, c = {s.c:g}, epsilon = {s.epsilon:g}"
-    return Attack(solve, linear_pair(small, null=s.zero_out), s.epsilon, s.delta, told)
+    return ClaimAttack(solve, linear_pair(small, null=s.zero_out), s.epsilon, s.delta, told)
 
 
 CONSTANTS = claim(

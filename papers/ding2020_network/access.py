@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...accounting.guarantees import guarantee
-from ...audits.claims.attack import Attack
+from ...audits.claims.attack import ClaimAttack
 from ...audits.claims.claim import Case, Counterexample
 from ...audits.claims.gaussian_event import shift_event
 from ...audits.claims.structure import AccessPromise, MessagesOnlyPromise, RecordwisePromise
@@ -55,7 +55,7 @@ def _thresholded(s: PrSetting) -> Callable[[PrivateDataset, Curator], object]:
     return algorithm_of(few, 1.0, threshold=few.V / few.eta).solve
 
 
-def _thresholded_rounds(case: Case[PrSetting]) -> Attack:
+def _thresholded_rounds(case: Case[PrSetting]) -> ClaimAttack:
     """All messages of a run in which the test is often met."""
     s = case.setting
     solve, pair = _thresholded(s), two_each(s)
@@ -63,7 +63,7 @@ def _thresholded_rounds(case: Case[PrSetting]) -> Attack:
         plan(solve, pair.dataset.shape, ideal=True), delta=s.delta
     ).epsilon.upper_float
     told = f"{min(s.K, 5)} rounds with the threshold test, against what its noisy messages cost"
-    return Attack(solve, pair, alone, s.delta, told)
+    return ClaimAttack(solve, pair, alone, s.delta, told)
 
 
 def _cut(rows: FloatArray) -> FloatArray:

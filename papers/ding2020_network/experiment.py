@@ -24,15 +24,15 @@ from ...solvers import (
     five_agents,
     published_noise_multiplier,
 )
-from ..harness.cell import Cell, Kind
-from ..harness.experiment import Against, Experiment, Figure, Paper
+from ..harness.cell import Cell, CellKind
+from ..harness.experiment import Against, Experiment, Figure, PaperExperiments
 from ..harness.reference import converged
-from ..harness.sources import Records, Source
-from ..harness.training import Method, Training
+from ..harness.sources import Source, SourceRecords
+from ..harness.training import Method, TrainingTask
 
 __all__ = ["PAPER", "PrMethod"]
 
-_ADULT = Source(records=Records.ADULT_BINARY, train=40_000, test=8_842)
+_ADULT = Source(records=SourceRecords.ADULT_BINARY, train=40_000, test=8_842)
 _DELTA = 1e-4
 _EPSILONS = (0.1, 0.5, 1.0, 5.0, 10.0)
 _PRINTED_PENALTY, _LEARNING_PENALTY = 0.5, 0.05
@@ -102,7 +102,7 @@ class PrMethod(Method):
 
 
 def _cell(line: str, method: PrMethod, *, x: float | None = None, history: bool = False) -> Cell:
-    task = Training(source=_ADULT, method=method, parties=5, history=history)
+    task = TrainingTask(source=_ADULT, method=method, parties=5, history=history)
     return Cell(line=line, kind=method.kind, task=task, x=x, pair=line.partition(":")[0])
 
 
@@ -113,25 +113,25 @@ def _lines(epsilon: float, penalty: float) -> list[tuple[str, PrMethod]]:
     """
     found: list[tuple[str, PrMethod]] = []
     for name, schedule, threshold in (("Per", _PERIODIC, 0.1), ("Iter", _ITERATION, 1.0)):
-        for kind in (Kind.PUBLISHED, Kind.REPAIRED):
+        for kind in (CellKind.PUBLISHED, CellKind.REPAIRED):
             method = PrMethod(
                 kind=kind,
                 epsilon=epsilon,
                 schedule=schedule,
                 penalty=penalty,
-                threshold=threshold if kind is Kind.PUBLISHED else inf,
+                threshold=threshold if kind is CellKind.PUBLISHED else inf,
             )
             found.append((f"{name}: {kind.value}", method))
-    constant = PrMethod(kind=Kind.REPAIRED, epsilon=epsilon, penalty=penalty)
+    constant = PrMethod(kind=CellKind.REPAIRED, epsilon=epsilon, penalty=penalty)
     found.append(("constant noise: repaired", constant))
     for family in (Family.M_ADMM, Family.R_ADMM):
-        baseline = PrMethod(kind=Kind.BASELINE, epsilon=epsilon, family=family, penalty=penalty)
+        baseline = PrMethod(kind=CellKind.BASELINE, epsilon=epsilon, family=family, penalty=penalty)
         found.append((f"{family.value}: repaired", baseline))
     return found
 
 
 def _free(penalty: float) -> PrMethod:
-    return PrMethod(kind=Kind.NON_PRIVATE, penalty=penalty)
+    return PrMethod(kind=CellKind.NON_PRIVATE, penalty=penalty)
 
 
 def _accuracy(penalty: float, quick: bool) -> tuple[Cell, ...]:
@@ -155,7 +155,7 @@ def _swept(variants: list[tuple[float, PeriodicDecay | IterationDecay, float]]) 
             PrMethod(kind=kind, epsilon=10.0, schedule=schedule, threshold=threshold),
             x=x,
         )
-        for kind in (Kind.PUBLISHED, Kind.REPAIRED)
+        for kind in (CellKind.PUBLISHED, CellKind.REPAIRED)
         for x, schedule, threshold in variants
     )
 
@@ -202,7 +202,7 @@ def _over(label: str, *, log_x: bool) -> tuple[Figure, ...]:
     return figure("accuracy"), figure("train_accuracy")
 
 
-PAPER = Paper(
+PAPER = PaperExperiments(
     name="ding2020_network",
     reference="Ding, Zhang, Chen, Xue, Zhang, Pan 2020, section V",
     experiments=(

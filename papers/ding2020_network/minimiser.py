@@ -7,7 +7,7 @@ import numpy as np
 
 from ...accounting.gaussian.exact import delta_from_epsilon
 from ...accounting.numbers.enclosure import Enclosure
-from ...audits.claims.attack import Attack, promised_by_mu
+from ...audits.claims.attack import ClaimAttack, promised_by_mu
 from ...audits.claims.auditor import SensitivityPromise, at_tolerance, gaussian_steps
 from ...audits.claims.claim import Case
 from ...audits.neighbours import turned_record
@@ -72,12 +72,12 @@ def _lemma_5_argument(s: PrSetting) -> tuple[str, ...]:
     )
 
 
-def one_message(case: Case[PrSetting]) -> Attack:
+def one_message(case: Case[PrSetting]) -> ClaimAttack:
     """Return the attack on one round with noise of Lemma 5; its total is PR-3's business."""
     s = replace(case.setting, K=1, K_p=1)
     solve = PublishedPrAdmm(algorithm_of(s, 1.0)).solve
     told = "one round, one record an agent, with noise of Lemma 5, which would make it 1-GDP"
-    return Attack(solve, one_each(s), promised_by_mu(1, s.delta), s.delta, told)
+    return ClaimAttack(solve, one_each(s), promised_by_mu(1, s.delta), s.delta, told)
 
 
 def _exact_value(s: PrSetting) -> list[Fraction]:
@@ -99,7 +99,7 @@ def _tolerance_figures(s: PrSetting) -> dict[str, Enclosure]:
     }
 
 
-def _one_step(case: Case[PrSetting]) -> Attack | None:
+def _one_step(case: Case[PrSetting]) -> ClaimAttack | None:
     """A step from 0 that overshoots, to where the gradient's norm is just tau.
 
     Other records are null, so that the two minimisers are V/(|D_i| m) from 0 on either side. As
@@ -122,7 +122,7 @@ def _one_step(case: Case[PrSetting]) -> Attack | None:
     pair = turned_record(("agent 0",), each=s.D, row_bound=s.V)
     told = f"one gradient step that ends at gradient norm tau = {s.tau:g}, with noise as large as "
     told += "the claimed sensitivity, which would make it 1-GDP"
-    return Attack(solve, pair, promised_by_mu(1, s.delta), s.delta, told)
+    return ClaimAttack(solve, pair, promised_by_mu(1, s.delta), s.delta, told)
 
 
 MINIMISER = claim(

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from ...accounting.numbers.enclosure import Enclosure
-from ...audits.claims.attack import Attack
+from ...audits.claims.attack import ClaimAttack
 from ...audits.claims.auditor import EpsilonPromise
 from ...audits.claims.claim import Case
 from ...audits.claims.settings import multiplier_of
@@ -30,10 +30,10 @@ def _repaired(s: PrSetting) -> tuple[Event, ...]:
     return plan(_repaired_algorithm(s), s.shape(), ideal=True)
 
 
-def _repaired_rounds(case: Case[PrSetting]) -> Attack:
+def _repaired_rounds(case: Case[PrSetting]) -> ClaimAttack:
     s = case.setting
     told = f"K = {s.K}, K_p = {s.K_p}, one record an agent, tau = {s.tau:g}"
-    return Attack(_repaired_algorithm(s).solve, one_each(s), s.epsilon, s.delta, told)
+    return ClaimAttack(_repaired_algorithm(s).solve, one_each(s), s.epsilon, s.delta, told)
 
 
 REPAIR = claim(

@@ -8,7 +8,7 @@ from math import inf
 from ...accounting.conversions import epsilon_from_zcdp, rho_from_epsilon
 from ...accounting.guarantees import guarantee
 from ...accounting.numbers.enclosure import Enclosure
-from ...audits.claims.attack import Attack, promised_by_mu
+from ...audits.claims.attack import ClaimAttack, promised_by_mu
 from ...audits.claims.auditor import EpsilonPromise, gaussian_steps
 from ...audits.claims.claim import Case, Counterexample
 from ...audits.claims.gaussian_event import likelihood_event
@@ -100,7 +100,7 @@ def _one_release(s: PrSetting) -> Counterexample:
     )
 
 
-def _one_period(case: Case[PrSetting]) -> Attack | None:
+def _one_period(case: Case[PrSetting]) -> ClaimAttack | None:
     """Two rounds where they are free.
 
     None where the conversion's slack hides the error, or there is no noise to replay.
@@ -116,7 +116,7 @@ def _one_period(case: Case[PrSetting]) -> Attack | None:
     if noise == 0 or exact <= s.epsilon:
         return None
     told = f"K = {s.K}, K_p = {s.K_p}, epsilon = {s.epsilon:g}, one record an agent"
-    return Attack(solve, pair, s.epsilon, s.delta, told)
+    return ClaimAttack(solve, pair, s.epsilon, s.delta, told)
 
 
 def _iteration(s: PrSetting) -> Fraction:
@@ -137,7 +137,7 @@ def _iteration_argument(s: PrSetting) -> tuple[str, ...]:
     )
 
 
-def _iteration_rounds(case: Case[PrSetting]) -> Attack:
+def _iteration_rounds(case: Case[PrSetting]) -> ClaimAttack:
     """Five rounds where K is free: few enough that one round's cost more or less would show."""
     s = replace(case.setting, K=5 if case.free("K") else case.setting.K, K_p=1)
     schedule = IterationDecay(s.R_T)
@@ -145,14 +145,14 @@ def _iteration_rounds(case: Case[PrSetting]) -> Attack:
     algorithm = replace(algorithm_of(s, noise), schedule=schedule)
     promised = promised_by_mu(_iteration(s) / Fraction(noise) ** 2, s.delta)
     told = f"K = {s.K}, one record an agent, against the closed form's total"
-    return Attack(PublishedPrAdmm(algorithm).solve, one_each(s), promised, s.delta, told)
+    return ClaimAttack(PublishedPrAdmm(algorithm).solve, one_each(s), promised, s.delta, told)
 
 
 def _conversion(s: PrSetting) -> Enclosure:
     return epsilon_from_zcdp(rho=published_guarantee(replace(s, convex=False)).rho, delta=s.delta)
 
 
-def _whole_run(s: PrSetting, epsilon: float, promise: str) -> Attack | None:
+def _whole_run(s: PrSetting, epsilon: float, promise: str) -> ClaimAttack | None:
     """All agents' messages of all rounds, where one record an agent attains Lemma 5.
 
     None for the one round that Theorem 3 gives no noise at all.
@@ -162,15 +162,15 @@ def _whole_run(s: PrSetting, epsilon: float, promise: str) -> Attack | None:
         return None
     algorithm = algorithm_of(s, noise)
     told = f"K = {s.K}, K_p = {s.K_p}, one record an agent: {promise}"
-    return Attack(PublishedPrAdmm(algorithm).solve, one_each(s), epsilon, s.delta, told)
+    return ClaimAttack(PublishedPrAdmm(algorithm).solve, one_each(s), epsilon, s.delta, told)
 
 
-def _converted_rounds(case: Case[PrSetting]) -> Attack | None:
+def _converted_rounds(case: Case[PrSetting]) -> ClaimAttack | None:
     s = case.setting
     return _whole_run(s, _conversion(s).upper_float, "zCDP's conversion of the exact total")
 
 
-def _all_agents(case: Case[PrSetting]) -> Attack | None:
+def _all_agents(case: Case[PrSetting]) -> ClaimAttack | None:
     s = case.setting
     own = published_guarantee(replace(s, convex=False)).epsilon.upper_float
     return _whole_run(s, own, "what the record's own agent costs alone")

@@ -13,10 +13,10 @@ from typing import Any, Protocol
 
 from ...mechanisms.sampling import Sampler
 
-__all__ = ["Cell", "Kind", "Privacy", "Task", "Trace", "canonical"]
+__all__ = ["Cell", "CellKind", "CellPrivacy", "Task", "Trace", "canonical"]
 
 
-class Kind(Enum):
+class CellKind(Enum):
     """Whose noise a cell is trained with."""
 
     PUBLISHED = "published"
@@ -30,7 +30,7 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Privacy:
+class CellPrivacy:
     """What a cell promises, and what is true of it.
 
     Args:
@@ -72,7 +72,7 @@ class Trace:
 class Task(Protocol):
     """What a cell runs: frozen data, so that it has a hash and goes to another process."""
 
-    def privacy(self) -> Privacy:
+    def privacy(self) -> CellPrivacy:
         """Return the promise and the truth; touches no record."""
         ...
 
@@ -94,7 +94,7 @@ class Cell:
     """
 
     line: str
-    kind: Kind
+    kind: CellKind
     task: Task
     x: float | None = None
     pair: str = ""

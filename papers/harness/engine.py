@@ -16,11 +16,11 @@ from threadpoolctl import threadpool_limits
 
 from ...mechanisms.errors import require_positive_int
 from ...mechanisms.sampling import SimulationSampler
-from .cell import Cell, Privacy, Trace
+from .cell import Cell, CellPrivacy, Trace
 from .experiment import Experiment
 from .store import Store
 
-__all__ = ["Measured", "Plan", "measure"]
+__all__ = ["ExperimentPlan", "Measured", "measure"]
 
 _QUICK_RUNS = 2
 
@@ -29,7 +29,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class ExperimentPlan:
     """How an experiment is run.
 
     Args:
@@ -61,12 +61,12 @@ class Measured:
     """A cell with its price and the results of its runs, in order."""
 
     cell: Cell
-    privacy: Privacy
+    privacy: CellPrivacy
     traces: tuple[Trace, ...]
 
 
 def measure(
-    experiment: Experiment, plan: Plan, folder: Path, *, progress: Progress | None = None
+    experiment: Experiment, plan: ExperimentPlan, folder: Path, *, progress: Progress | None = None
 ) -> list[Measured]:
     """Return all cells of an experiment, measured; finished results are taken from `folder`."""
     cells = experiment.cells(plan.quick)
@@ -95,7 +95,7 @@ def _missing(cells: Sequence[Cell], runs: int, store: Store) -> Iterator[tuple[C
         yield from ((cell, run) for run in range(runs) if store.trace(cell, run) is None)
 
 
-def _job(cell: Cell, run: int | None, seed: int) -> tuple[Cell, int | None, Privacy | Trace]:
+def _job(cell: Cell, run: int | None, seed: int) -> tuple[Cell, int | None, CellPrivacy | Trace]:
     # one thread, as in a worker process: sums of many threads round differently
     with threadpool_limits(limits=1):
         if run is None:

@@ -13,7 +13,7 @@ __all__ = [
     "Against",
     "Experiment",
     "Figure",
-    "Paper",
+    "PaperExperiments",
     "UnknownExperiment",
     "chosen",
 ]
@@ -83,7 +83,7 @@ class Experiment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Paper:
+class PaperExperiments:
     """A paper's experiments."""
 
     name: str
@@ -95,7 +95,9 @@ class UnknownExperiment(DpledgerError, ValueError):
     """There is no experiment of this name."""
 
 
-def chosen(name: str, papers: Iterable[Paper]) -> list[tuple[Paper, Experiment]]:
+def chosen(
+    name: str, papers: Iterable[PaperExperiments]
+) -> list[tuple[PaperExperiments, Experiment]]:
     """Return the experiments that a name means: `paper`, or `paper/experiment`.
 
     Raises `UnknownExperiment`, which lists what there is.

@@ -15,7 +15,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from .cell import Kind
+from .cell import CellKind
 from .engine import Measured
 from .experiment import MAJORITY, METRICS, Against, Figure
 from .tables import Spread, spread
@@ -35,10 +35,10 @@ _LABELLED = (
 )
 """By how far an axis reaches: which multiples of powers of ten are labelled."""
 _DASHES = {
-    Kind.PUBLISHED: "--",
-    Kind.REPAIRED: "-",
-    Kind.BASELINE: "-.",
-    Kind.NON_PRIVATE: ":",
+    CellKind.PUBLISHED: "--",
+    CellKind.REPAIRED: "-",
+    CellKind.BASELINE: "-.",
+    CellKind.NON_PRIVATE: ":",
 }
 
 
@@ -47,7 +47,7 @@ class _Line:
     """Cells of one line of the legend, in order, and its look."""
 
     name: str
-    kind: Kind
+    kind: CellKind
     cells: tuple[Measured, ...]
     colour: str
     marker: str
@@ -146,7 +146,7 @@ def _against_x(axes: Any, line: _Line, metric: str) -> None:
 
 
 def _against_epsilon(axes: Any, line: _Line, metric: str) -> None:
-    if line.kind is Kind.NON_PRIVATE:
+    if line.kind is CellKind.NON_PRIVATE:
         _level(axes, line, spread(line.cells[0], metric))
         return
     over = [spread(measured, metric) for measured in line.cells]
@@ -160,7 +160,7 @@ def _against_epsilon(axes: Any, line: _Line, metric: str) -> None:
         name += "\n(ε = ∞; filled: its noise alone)" if alone else "\n(ε = ∞)"
     if any(e == 0.0 for e in true):
         name += "\n(certified ε = 0 where not filled)"
-    if line.kind is Kind.PUBLISHED:
+    if line.kind is CellKind.PUBLISHED:
         promised = [p.nominal for p in privacies]
         joined = "--" if not any(true) else "none"
         axes.errorbar(

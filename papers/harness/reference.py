@@ -26,7 +26,7 @@ from ...mechanisms.protocols import FloatArray
 from ...mechanisms.sampling import Sampler
 from ...solvers import ConsensusDpAdmm, consensus_defaults, logistic_optimum
 from ...solvers.planning import plan
-from .cell import Cell, Kind, Privacy, Trace
+from .cell import Cell, CellKind, CellPrivacy, Trace
 from .sources import Source, measured, optimum
 from .training import priced
 
@@ -47,9 +47,9 @@ class Converged:
     source: Source
     columns: int | None = None
 
-    def privacy(self) -> Privacy:
+    def privacy(self) -> CellPrivacy:
         """Return that there is none."""
-        return Privacy(
+        return CellPrivacy(
             delta=1e-5,
             nominal=None,
             certified=None,
@@ -95,7 +95,7 @@ class LocalParty:
         relation = Adjacency.REPLACE_ONE
         return DataShape(("local party",), self.source.train, self.columns + 1, 1.0, relation)
 
-    def privacy(self) -> Privacy:
+    def privacy(self) -> CellPrivacy:
         """Return the promise and the truth, from a plan."""
         events = plan(_calibrated(self), self.shape())
         return priced(events, delta=self.delta, nominal=self.epsilon)
@@ -125,7 +125,7 @@ class LocalParty:
 def converged(source: Source, *, columns: int | None = None, line: str = "converged") -> Cell:
     """Return the cell of an optimum."""
     task = Converged(source=source, columns=columns)
-    return Cell(line=line, kind=Kind.NON_PRIVATE, task=task)
+    return Cell(line=line, kind=CellKind.NON_PRIVATE, task=task)
 
 
 def _with_constant(records: LabelledRecords, columns: int | None) -> FloatArray:

@@ -12,12 +12,12 @@ import msgspec
 
 from ...audits.dp_events import MissingExtra
 from .cell import canonical
-from .engine import Measured, Plan, Progress, measure
-from .experiment import Experiment, Paper
+from .engine import ExperimentPlan, Measured, Progress, measure
+from .experiment import Experiment, PaperExperiments
 from .store import code_digest
 from .tables import Comparison, comparisons, spread, write_tables
 
-__all__ = ["Finished", "carry_out"]
+__all__ = ["Finished", "run_experiment"]
 
 _PACKAGES = ("dpledger", "numpy", "scipy", "python-flint", "matplotlib")
 
@@ -32,10 +32,10 @@ class Finished:
     comparisons: tuple[Comparison, ...]
 
 
-def carry_out(
-    paper: Paper,
+def run_experiment(
+    paper: PaperExperiments,
     experiment: Experiment,
-    plan: Plan,
+    plan: ExperimentPlan,
     out: Path,
     *,
     progress: Progress | None = None,
@@ -78,7 +78,7 @@ def _drawing() -> Callable[..., None]:
 
 
 def _manifest(
-    paper: Paper, experiment: Experiment, plan: Plan, cells: Sequence[Measured]
+    paper: PaperExperiments, experiment: Experiment, plan: ExperimentPlan, cells: Sequence[Measured]
 ) -> dict[str, Any]:
     return {
         "experiment": f"{paper.name}/{experiment.name}",

@@ -20,12 +20,12 @@ from ...mechanisms.errors import InvalidParameter
 from ...mechanisms.protocols import FloatArray
 from ...solvers.optimum import logistic_optimum
 
-__all__ = ["Records", "Source", "measured", "optimum"]
+__all__ = ["Source", "SourceRecords", "measured", "optimum"]
 
 _RIDGE = 1e-6
 
 
-class Records(Enum):
+class SourceRecords(Enum):
     """The records that experiments know."""
 
     ADULT = "adult"
@@ -34,12 +34,12 @@ class Records(Enum):
     SYNTHETIC = "synthetic"
 
 
-_FIXED_FEATURES = {Records.ADULT: 104, Records.ADULT_BINARY: 123}
+_FIXED_FEATURES = {SourceRecords.ADULT: 104, SourceRecords.ADULT_BINARY: 123}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Records, divided at random into training and test ones; another division in every run.
+    """SourceRecords, divided at random into training and test ones; another division in every run.
 
     Args:
         records: which.
@@ -48,7 +48,7 @@ class Source:
         width: number of features, for digits and synthetic records.
     """
 
-    records: Records
+    records: SourceRecords
     train: int
     test: int
     width: int | None = None
@@ -71,11 +71,11 @@ class Source:
 @lru_cache(maxsize=4)
 def _load(source: Source) -> LabelledRecords:
     count, width = source.train + source.test, source.features
-    load: dict[Records, Callable[[], LabelledRecords]] = {
-        Records.ADULT: load_adult,
-        Records.ADULT_BINARY: load_adult_binary,
-        Records.DIGITS: lambda: load_digits_with_probes(features=width),
-        Records.SYNTHETIC: lambda: synthetic_records(count=count, features=width, seed=width),
+    load: dict[SourceRecords, Callable[[], LabelledRecords]] = {
+        SourceRecords.ADULT: load_adult,
+        SourceRecords.ADULT_BINARY: load_adult_binary,
+        SourceRecords.DIGITS: lambda: load_digits_with_probes(features=width),
+        SourceRecords.SYNTHETIC: lambda: synthetic_records(count=count, features=width, seed=width),
     }
     return load[source.records]()
 

@@ -9,14 +9,14 @@ import msgspec
 
 from ...audits.trials.code import PACKAGE
 from ...audits.trials.code import code_digest as digest_of_rooms
-from .cell import Cell, Privacy, Trace
+from .cell import Cell, CellPrivacy, Trace
 
 __all__ = ["Store", "code_digest"]
 
 _ROOMS = ("mechanisms", "accounting", "solvers", "data", "runs", "papers")
 _SHOWING = frozenset(f"papers/harness/{name}.py" for name in ("figures", "report", "tables"))
 
-_Result = TypeVar("_Result", Privacy, Trace)
+_Result = TypeVar("_Result", CellPrivacy, Trace)
 
 
 class Store:
@@ -33,15 +33,15 @@ class Store:
         self._seed = seed
         self._code = code_digest()
 
-    def privacy(self, cell: Cell) -> Privacy | None:
+    def privacy(self, cell: Cell) -> CellPrivacy | None:
         """Return the price of a cell, if it is known."""
-        return self._read(self._path(cell, "privacy"), Privacy)
+        return self._read(self._path(cell, "privacy"), CellPrivacy)
 
     def trace(self, cell: Cell, run: int) -> Trace | None:
         """Return the result of a run, if it is finished."""
         return self._read(self._path(cell, str(run)), Trace)
 
-    def keep(self, cell: Cell, run: int | None, result: Privacy | Trace) -> None:
+    def keep(self, cell: Cell, run: int | None, result: CellPrivacy | Trace) -> None:
         """Write a run's result, or (no run) a cell's price: whole or not at all."""
         path = self._path(cell, "privacy" if run is None else str(run))
         unfinished = path.with_suffix(f".{os.getpid()}")

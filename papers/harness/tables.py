@@ -7,7 +7,7 @@ from math import inf
 from pathlib import Path
 from statistics import fmean, stdev
 
-from .cell import Kind
+from .cell import CellKind
 from .engine import Measured
 
 __all__ = ["Comparison", "Spread", "comparisons", "spread", "write_tables"]
@@ -63,10 +63,10 @@ def comparisons(cells: Sequence[Measured]) -> list[Comparison]:
     """Return published cells, each beside the repaired one that promises the same, if there is."""
     found: list[Comparison] = []
     for one in cells:
-        if one.cell.kind is not Kind.PUBLISHED or one.privacy.nominal is None:
+        if one.cell.kind is not CellKind.PUBLISHED or one.privacy.nominal is None:
             continue
         for other in cells:
-            if other.cell.kind is Kind.REPAIRED and _alike(one, other):
+            if other.cell.kind is CellKind.REPAIRED and _alike(one, other):
                 found.append(_compared(one, other, one.privacy.nominal))
                 break
     return found

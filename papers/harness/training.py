@@ -27,10 +27,10 @@ from ...mechanisms.sampling import Sampler
 from ...runs.pipeline import Terms, calibrate, train_on
 from ...solvers import ModelSolver
 from ...solvers.planning import plan
-from .cell import Kind, Privacy, Trace
+from .cell import CellKind, CellPrivacy, Trace
 from .sources import Source, measured, optimum
 
-__all__ = ["Method", "Training", "priced"]
+__all__ = ["Method", "TrainingTask", "priced"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ class Method(ABC):
         delta: the paper's parameter.
     """
 
-    kind: Kind
+    kind: CellKind
     epsilon: float = 1.0
     delta: float = 1e-5
 
@@ -62,15 +62,15 @@ class Method(ABC):
 
     def algorithm(self, shape: DataShape) -> ModelSolver:
         """Return the algorithm that is run."""
-        if self.kind is Kind.PUBLISHED:
+        if self.kind is CellKind.PUBLISHED:
             return self.published(shape)
-        if self.kind is Kind.NON_PRIVATE:
+        if self.kind is CellKind.NON_PRIVATE:
             return self.repaired(shape, 0.0)
         return self.repaired(shape, _calibrated(self, shape))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Training:
+class TrainingTask:
     """A method on the records of `parties` parties, dealt to them at random.
 
     Args:
@@ -93,10 +93,10 @@ class Training:
         count = self.source.train // self.parties
         return DataShape(names, count, self.source.features, 1.0, self.adjacency)
 
-    def privacy(self) -> Privacy:
+    def privacy(self) -> CellPrivacy:
         """Return the promise and the truth, from a plan."""
         method, shape = self.method, self.shape()
-        nominal = None if method.kind is Kind.NON_PRIVATE else method.target
+        nominal = None if method.kind is CellKind.NON_PRIVATE else method.target
         events = plan(method.algorithm(shape), shape)
         return priced(events, delta=method.delta, nominal=nominal)
 
@@ -136,7 +136,7 @@ class Training:
         return Trace(rounds=rounds, values=values, seconds=seconds)
 
 
-def priced(events: tuple[Event, ...], *, delta: float, nominal: float | None) -> Privacy:
+def priced(events: tuple[Event, ...], *, delta: float, nominal: float | None) -> CellPrivacy:
     """Return what events are worth beside what is promised."""
     noisy = tuple(event for event in events if _tells(event.mechanism))
     found = guarantee(noisy, delta=delta) if noisy else None
@@ -147,7 +147,7 @@ def priced(events: tuple[Event, ...], *, delta: float, nominal: float | None) ->
     if isinstance(first, GaussianStep) and first.noise_std > 0:
         multiplier = first.noise_std / first.sensitivity.value
     finite = epsilon if isfinite(epsilon) else None
-    return Privacy(
+    return CellPrivacy(
         delta=delta,
         nominal=nominal,
         certified=None if unprotected else finite,

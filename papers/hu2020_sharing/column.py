@@ -7,7 +7,13 @@ import numpy as np
 from ...accounting.numbers.enclosure import Enclosure
 from ...audits.claims.lemma import LemmaPromise
 from ...audits.claims.structure import RegimePromise
-from ...audits.falsifier import Falsification, FlippedColumn, Neighbours, SensitivityLemma, Table
+from ...audits.falsifier import (
+    Falsification,
+    FlippedColumn,
+    Neighbours,
+    SearchTable,
+    SensitivityLemma,
+)
 from ...mechanisms.protocols import FloatArray
 from .setting import SharingSetting, claim, lemma_1
 
@@ -18,7 +24,7 @@ _CLOSE = 1e-9
 _WIDEST = 1000
 
 
-def _step(s: SharingSetting, table: Table, z: FloatArray) -> FloatArray:
+def _step(s: SharingSetting, table: SearchTable, z: FloatArray) -> FloatArray:
     """The minimiser (6) with R = |x|²/2, y = 0 and nothing from other parties."""
     d = table.rows
     curvature = s.rho * d.T @ d + s.lam * np.eye(d.shape[1])
@@ -46,7 +52,9 @@ def standing_pair() -> Neighbours:
     flipped = rows.copy()
     flipped[0, 1] *= -1
     labels = np.ones(len(rows))
-    return Neighbours(Table(rows, labels), Table(flipped, labels), np.array([1.0, 1.0, 0.0]))
+    return Neighbours(
+        SearchTable(rows, labels), SearchTable(flipped, labels), np.array([1.0, 1.0, 0.0])
+    )
 
 
 def _described(s: SharingSetting, found: Falsification) -> str:

@@ -44,18 +44,18 @@ from ...solvers import (
     published_parameter_noise,
 )
 from ...solvers.planning import plan
-from ..harness.cell import Cell, Kind, Privacy, Trace
-from ..harness.experiment import Against, Experiment, Figure, Paper
+from ..harness.cell import Cell, CellKind, CellPrivacy, Trace
+from ..harness.experiment import Against, Experiment, Figure, PaperExperiments
 from ..harness.reference import LocalParty, converged
-from ..harness.sources import Records, Source, measured, optimum
+from ..harness.sources import Source, SourceRecords, measured, optimum
 from ..harness.training import priced
 
 __all__ = ["PAPER", "Sharing"]
 
 _DELTA = 1e-5
-_A9A = Source(records=Records.ADULT_BINARY, train=32_561, test=16_281)
+_A9A = Source(records=SourceRecords.ADULT_BINARY, train=32_561, test=16_281)
 _A9A_WIDTHS = (66, 57)
-_GISETTE = Source(records=Records.DIGITS, train=300, test=61, width=2000)
+_GISETTE = Source(records=SourceRecords.DIGITS, train=300, test=61, width=2000)
 _GISETTE_WIDTHS = (800, 800, 400)
 # Corollary 1 makes of these 0.22, 1.0, 2.4, 8.0 and 56 in all
 _EPSILONS = (0.01, 0.045, 0.1, 0.285, 1.0)
@@ -86,7 +86,7 @@ class Sharing:
 
     source: Source
     widths: tuple[int, ...]
-    kind: Kind
+    kind: CellKind
     epsilon: float = 1.0
     rounds: int = _ROUNDS
     history: bool = False
@@ -109,11 +109,11 @@ class Sharing:
         relation = Adjacency.REPLACE_ONE
         return VerticalShape(names, self.source.train, self.widths, 1.0, relation, True)
 
-    def privacy(self) -> Privacy:
+    def privacy(self) -> CellPrivacy:
         """Return the promise and the truth, from a plan."""
-        nominal = None if self.kind is Kind.NON_PRIVATE else self.target
+        nominal = None if self.kind is CellKind.NON_PRIVATE else self.target
         found = priced(self._plan(self._noise()), delta=self.delta, nominal=nominal)
-        if self.kind is not Kind.PUBLISHED:
+        if self.kind is not CellKind.PUBLISHED:
             return found
         # what the paper adds noise to has no bound there: that noise is worth nothing by itself
         return replace(found, noise_multiplier=None, noisy_part=None)
@@ -159,15 +159,15 @@ class Sharing:
 
     def _offset(self, records: LabelledRecords) -> float:
         """Return what is added to all scores: the log-odds of the labels, which are public."""
-        if self.kind is Kind.PUBLISHED:
+        if self.kind is CellKind.PUBLISHED:
             return 0.0
         return float(logit(np.mean(records.labels > 0)))
 
     def _noise(self) -> float:
         """Return the noise: its multiplier where repaired, of the model where published."""
-        if self.kind is Kind.NON_PRIVATE:
+        if self.kind is CellKind.NON_PRIVATE:
             return 0.0
-        if self.kind is Kind.REPAIRED:
+        if self.kind is CellKind.REPAIRED:
             return _calibrated(self)
         bound = lemma_1_bound(
             features=min(self.widths),
@@ -211,7 +211,7 @@ class Sharing:
         offset: float = 0.0,
     ) -> FloatArray:
         """Return the parties' last models side by side, of shape (d,), as they leave."""
-        if self.kind is not Kind.PUBLISHED:
+        if self.kind is not CellKind.PUBLISHED:
             algorithm = self._repaired(noise, offset)
             state = algorithm.solve(dataset, curator, observe=observe)
             return np.concatenate(algorithm.publish_models(dataset, curator, state), axis=-1)
@@ -237,33 +237,33 @@ def _calibrated(task: Sharing) -> float:
 
 
 def _cells(source: Source, widths: tuple[int, ...], history: bool, quick: bool) -> tuple[Cell, ...]:
-    def cell(line: str, kind: Kind, epsilon: float = 1.0, rounds: int = _ROUNDS) -> Cell:
+    def cell(line: str, kind: CellKind, epsilon: float = 1.0, rounds: int = _ROUNDS) -> Cell:
         task = Sharing(
             source=source, widths=widths, kind=kind, epsilon=epsilon, rounds=rounds, history=history
         )
         # published models stand beside the repaired ones that cost least
-        pair = "best" if rounds == 0 or (history or kind is Kind.PUBLISHED) else "exchanged"
+        pair = "best" if rounds == 0 or (history or kind is CellKind.PUBLISHED) else "exchanged"
         return Cell(line=line, kind=kind, task=task, pair=pair)
 
-    lines = [("published", Kind.PUBLISHED, _ROUNDS), ("repaired", Kind.REPAIRED, _ROUNDS)]
+    lines = [("published", CellKind.PUBLISHED, _ROUNDS), ("repaired", CellKind.REPAIRED, _ROUNDS)]
     if not history:
         lines[1:] = [
-            ("repaired, no scores exchanged", Kind.REPAIRED, 0),
-            ("repaired, 20 exchanges", Kind.REPAIRED, _ROUNDS),
+            ("repaired, no scores exchanged", CellKind.REPAIRED, 0),
+            ("repaired, 20 exchanges", CellKind.REPAIRED, _ROUNDS),
         ]
     cells = [
         cell(f"{line}, ε = {epsilon:g} a release" if history else line, kind, epsilon, rounds)
         for line, kind, rounds in lines
         for epsilon in (_EPSILONS[2:4] if quick else _EPSILONS[::2] if history else _EPSILONS)
     ]
-    free = cell("without noise", Kind.NON_PRIVATE)
+    free = cell("without noise", CellKind.NON_PRIVATE)
     if history:
         return (*cells, free)
     own = widths[0]
     alone = [
         Cell(
             line="the first party alone",
-            kind=Kind.BASELINE,
+            kind=CellKind.BASELINE,
             task=LocalParty(
                 source=source, columns=own, epsilon=each.task.target, delta=each.task.delta
             ),
@@ -306,7 +306,7 @@ def _experiments(
     )
 
 
-PAPER = Paper(
+PAPER = PaperExperiments(
     name="hu2020_sharing",
     reference="Hu, Liu, Ge et al. 2020, section 5",
     experiments=(

@@ -15,7 +15,7 @@ from ...accounting.conversions import (
 )
 from ...accounting.guarantees import guarantee
 from ...accounting.numbers.enclosure import Enclosure, ball_of, precision
-from ...audits.claims.attack import Attack, promised_by_mu
+from ...audits.claims.attack import ClaimAttack, promised_by_mu
 from ...audits.claims.auditor import EpsilonPromise, SensitivityPromise
 from ...audits.claims.claim import Case
 from ...audits.claims.settings import multiplier_of
@@ -85,13 +85,13 @@ def _tight(case: Case[SharingSetting]) -> SharingSetting:
 
 def _attack(
     s: SharingSetting, noise_multiplier: float, rounds: int, promised: tuple[float, float]
-) -> Attack:
+) -> ClaimAttack:
     solve: Any = repaired(s, noise_multiplier, rounds).solve
     told = (
         f"{rounds} rounds of {s.M} part{'y' if s.M == 1 else 'ies'} with noise of "
         f"{noise_multiplier:.6g} sensitivities, lambda = {s.lam_m:g}, B = {s.B:g}, b = {s.b:.6g}"
     )
-    return Attack(solve, worst_records(s), *promised, told)
+    return ClaimAttack(solve, worst_records(s), *promised, told)
 
 
 # --- one round -----------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ def _bound_figures(s: SharingSetting) -> Mapping[str, Enclosure]:
     }
 
 
-def _bound_attack(case: Case[SharingSetting]) -> Attack:
+def _bound_attack(case: Case[SharingSetting]) -> ClaimAttack:
     s = replace(_tight(case), M=1)
     # the first round's scores are 0 for all data, so that two rounds are promised what one costs
     attack = _attack(s, 1.0, 2, (promised_by_mu(1, s.delta), s.delta))
@@ -184,7 +184,7 @@ def _composition_regime(s: SharingSetting) -> str | None:
     return None if s.epsilon <= 1 else f"Theorem 1 asks for epsilon={s.epsilon:g} in (0, 1]"
 
 
-def _composition_attack(case: Case[SharingSetting]) -> Attack:
+def _composition_attack(case: Case[SharingSetting]) -> ClaimAttack:
     s = replace(_tight(case), M=1)
     return _attack(s, _classical(s), s.T, (composed(s).lower_float, _total_delta(s)))
 
@@ -205,7 +205,7 @@ def _repair_figures(s: SharingSetting) -> dict[str, Enclosure]:
     return {"sigma": Enclosure.of(event.mechanism.noise_std)}
 
 
-def _repair_attack(case: Case[SharingSetting]) -> Attack:
+def _repair_attack(case: Case[SharingSetting]) -> ClaimAttack:
     s = _tight(case)
     return _attack(s, _multiplier(s), s.T, (s.epsilon, s.delta))
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...accounting.gaussian.exact import epsilon_from_delta
 from ...accounting.numbers.enclosure import Enclosure
-from ...audits.claims.attack import Attack
+from ...audits.claims.attack import ClaimAttack
 from ...audits.claims.claim import Case, Counterexample
 from ...audits.claims.structure import (
     AccessPromise,
@@ -81,7 +81,7 @@ def _priced(s: StarSetting, times: float) -> dict[str, Enclosure]:
     }
 
 
-def _normalised_round(case: Case[StarSetting]) -> Attack:
+def _normalised_round(case: Case[StarSetting]) -> ClaimAttack:
     """One noisy message of logistic loss, on rows as this normalisation leaves them."""
     s = replace(case.setting, d=1)
     first, second = (
@@ -98,7 +98,7 @@ def _normalised_round(case: Case[StarSetting]) -> Attack:
     solve = replace(algorithm_of(s, 1, noise_multiplier(s)), loss=Logistic()).solve
     pair = NeighbourPair(first, second, None, told)
     at = f"the first message of a run with epsilon = {s.epsilon:g} a round"
-    return Attack(solve, pair, s.epsilon, s.delta, at)
+    return ClaimAttack(solve, pair, s.epsilon, s.delta, at)
 
 
 def _few_rounds(s: StarSetting) -> StarSetting:
@@ -139,11 +139,11 @@ def _rounds(s: StarSetting) -> Callable[[PrivateDataset, Curator], StarState]:
     return algorithm_of(replace(s, d=2), min(s.t, 20), noise_multiplier(s)).solve
 
 
-def _all_messages(case: Case[StarSetting]) -> Attack:
+def _all_messages(case: Case[StarSetting]) -> ClaimAttack:
     """Everything that is sent, against what the noisy w̃_i cost."""
     s = small(replace(case.setting, t=min(case.setting.t, 20)))
     told = f"all messages of {s.t} rounds, against what their noisy parts cost"
-    return Attack(_rounds(s), turned(s), exact_total(s).upper_float, s.delta, told)
+    return ClaimAttack(_rounds(s), turned(s), exact_total(s).upper_float, s.delta, told)
 
 
 NORMALISATION = claim(

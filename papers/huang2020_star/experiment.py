@@ -25,15 +25,15 @@ from ...solvers import (
     SmoothSteps,
     exact_minimiser_epsilon,
 )
-from ..harness.cell import Cell, Kind
-from ..harness.experiment import Against, Experiment, Figure, Paper
+from ..harness.cell import Cell, CellKind
+from ..harness.experiment import Against, Experiment, Figure, PaperExperiments
 from ..harness.reference import converged
-from ..harness.sources import Records, Source
-from ..harness.training import Method, Training
+from ..harness.sources import Source, SourceRecords
+from ..harness.training import Method, TrainingTask
 
 __all__ = ["PAPER", "StarMethod"]
 
-_ADULT = Source(records=Records.ADULT, train=40_000, test=5_222)
+_ADULT = Source(records=SourceRecords.ADULT, train=40_000, test=5_222)
 _AGENTS = 100
 _PRETRAINING_ROUNDS = 1000
 """Enough to find |w*| = 81 on Adult, within one; 100 find 18."""
@@ -128,23 +128,23 @@ def _cell(
     agents: int = _AGENTS,
     history: bool = False,
 ) -> Cell:
-    task = Training(source=_ADULT, method=method, parties=agents, history=history)
+    task = TrainingTask(source=_ADULT, method=method, parties=agents, history=history)
     return Cell(line=line, kind=method.kind, task=task, x=x, pair=method.family.value)
 
 
 def _convergence(norm: int, quick: bool) -> tuple[Cell, ...]:
     cells: list[Cell] = []
     for epsilon in _EPSILONS[1::2] if quick else _EPSILONS:
-        for kind in (Kind.PUBLISHED, Kind.REPAIRED):
+        for kind in (CellKind.PUBLISHED, CellKind.REPAIRED):
             method = StarMethod(kind=kind, epsilon=epsilon, norm=norm)
             cells.append(_cell(f"{kind.value}, ε = {epsilon:g} a round", method, history=True))
-    free = StarMethod(kind=Kind.NON_PRIVATE, norm=norm)
+    free = StarMethod(kind=CellKind.NON_PRIVATE, norm=norm)
     return (*cells, _cell("without noise", free, history=True))
 
 
 def _agents(norm: int, quick: bool) -> tuple[Cell, ...]:
     cells: list[Cell] = []
-    for kind in (Kind.PUBLISHED, Kind.REPAIRED, Kind.NON_PRIVATE):
+    for kind in (CellKind.PUBLISHED, CellKind.REPAIRED, CellKind.NON_PRIVATE):
         for agents in (10, 100) if quick else (1, 10, 50, 100, 200, 400):
             method = StarMethod(kind=kind, epsilon=0.1, norm=norm)
             cells.append(_cell(kind.value, method, x=agents, agents=agents))
@@ -157,11 +157,11 @@ def _accuracy(norm: int, quick: bool) -> tuple[Cell, ...]:
     baselines = (*_MINIMISERS, *_DESCENTS) if norm == 2 else _DESCENTS
     cells = [
         _cell(line, replace(method, epsilon=epsilon, norm=norm))
-        for line, method in (("repaired", StarMethod(kind=Kind.REPAIRED)), *baselines)
+        for line, method in (("repaired", StarMethod(kind=CellKind.REPAIRED)), *baselines)
         for epsilon in epsilons
     ]
     published = [cell for epsilon in epsilons for cell in _published(norm, epsilon, 1e-5)]
-    free = _cell("without noise, 100 rounds", StarMethod(kind=Kind.NON_PRIVATE, norm=norm))
+    free = _cell("without noise, 100 rounds", StarMethod(kind=CellKind.NON_PRIVATE, norm=norm))
     return (*published, *cells, free, converged(_ADULT))
 
 
@@ -169,28 +169,28 @@ def _published(
     norm: int, epsilon: float, delta: float, *, x: float | None = None
 ) -> tuple[Cell, Cell]:
     """Return the published algorithm, and its noise with the printed c_w."""
-    kind = Kind.PUBLISHED
+    kind = CellKind.PUBLISHED
     whole = StarMethod(kind=kind, epsilon=epsilon, delta=delta, norm=norm)
     noise = StarMethod(kind=kind, epsilon=epsilon, delta=delta, norm=norm, pretrained=False)
     return _cell("published", whole, x=x), _cell("published noise, printed c_w", noise, x=x)
 
 
 _MINIMISERS = (
-    ("PVP, published noise", StarMethod(kind=Kind.PUBLISHED, family=Family.PVP)),
-    ("PVP, repaired", StarMethod(kind=Kind.REPAIRED, family=Family.PVP)),
-    ("DVP as published", StarMethod(kind=Kind.PUBLISHED, family=Family.DVP)),
+    ("PVP, published noise", StarMethod(kind=CellKind.PUBLISHED, family=Family.PVP)),
+    ("PVP, repaired", StarMethod(kind=CellKind.REPAIRED, family=Family.PVP)),
+    ("DVP as published", StarMethod(kind=CellKind.PUBLISHED, family=Family.DVP)),
 )
 _DESCENTS = (
-    ("DPSGD, step 0.1 as printed", StarMethod(kind=Kind.BASELINE, family=Family.DPSGD)),
+    ("DPSGD, step 0.1 as printed", StarMethod(kind=CellKind.BASELINE, family=Family.DPSGD)),
     # the reciprocal of the loss's smoothness, which is public
-    ("DPSGD, step 4", StarMethod(kind=Kind.BASELINE, family=Family.DPSGD, step_size=4.0)),
+    ("DPSGD, step 4", StarMethod(kind=CellKind.BASELINE, family=Family.DPSGD, step_size=4.0)),
 )
 
 
 def _delta(quick: bool) -> tuple[Cell, ...]:
     cells: list[Cell] = []
     for delta in _DELTAS[::3] if quick else _DELTAS:
-        repaired = StarMethod(kind=Kind.REPAIRED, epsilon=0.1, delta=delta)
+        repaired = StarMethod(kind=CellKind.REPAIRED, epsilon=0.1, delta=delta)
         cells += _published(2, 0.1, delta, x=delta)
         cells.append(_cell("repaired", repaired, x=delta))
     return tuple(cells)
@@ -198,13 +198,13 @@ def _delta(quick: bool) -> tuple[Cell, ...]:
 
 def _times(quick: bool) -> tuple[Cell, ...]:
     epsilons = (0.05,) if quick else (0.01, 0.05, 0.1)
-    ours = ("DP-ADMM", StarMethod(kind=Kind.REPAIRED))
+    ours = ("DP-ADMM", StarMethod(kind=CellKind.REPAIRED))
     cells = [
         _cell(line, replace(method, epsilon=epsilon), x=epsilon)
         for line, method in (ours, *_MINIMISERS[1:], _DESCENTS[0])
         for epsilon in epsilons
     ]
-    free = StarMethod(kind=Kind.NON_PRIVATE, family=Family.PVP)
+    free = StarMethod(kind=CellKind.NON_PRIVATE, family=Family.PVP)
     return (*cells, _cell("ADMM without privacy", free))
 
 
@@ -245,7 +245,7 @@ def _over_agents(metric: str, *, log_y: bool = False) -> Figure:
     return Figure(metric=metric, against=Against.X, label="agents", log_x=True, log_y=log_y)
 
 
-PAPER = Paper(
+PAPER = PaperExperiments(
     name="huang2020_star",
     reference="Huang, Hu, Guo, Chan-Tin, Gong 2020, section VI",
     experiments=(

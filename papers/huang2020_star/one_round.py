@@ -8,7 +8,7 @@ from math import log, sqrt
 from ...accounting.conversions import classical_noise_multiplier
 from ...accounting.gaussian.exact import mu_from_epsilon_delta
 from ...accounting.numbers.enclosure import Enclosure, ball_of, precision
-from ...audits.claims.attack import Attack, promised_by_mu
+from ...audits.claims.attack import ClaimAttack, promised_by_mu
 from ...audits.claims.auditor import EpsilonPromise, SensitivityPromise
 from ...audits.claims.claim import Case
 from ...mechanisms.events import Event
@@ -67,7 +67,7 @@ def _lemma_1_figures(s: StarSetting) -> dict[str, Enclosure]:
     }
 
 
-def _step_attack(case: Case[StarSetting]) -> Attack:
+def _step_attack(case: Case[StarSetting]) -> ClaimAttack:
     s = small(case.setting)
     told = "one round with noise of Lemma 1's sensitivity, which would make it 1-GDP"
     return attack_on(s, algorithm_of(s, 1, 1.0), promised_by_mu(1, s.delta), told)
@@ -90,7 +90,7 @@ def _round_figures(s: StarSetting) -> dict[str, Enclosure]:
     return {"noise ratio": ratio}
 
 
-def _round_attack(case: Case[StarSetting]) -> Attack:
+def _round_attack(case: Case[StarSetting]) -> ClaimAttack:
     s = small(case.at(epsilon=1.0).setting)
     algorithm = algorithm_of(s, 1, noise_multiplier(s))
     return attack_on(s, algorithm, s.epsilon, f"one round, epsilon = {s.epsilon:g}")
@@ -108,7 +108,7 @@ def _planned_minimiser(s: StarSetting) -> Sequence[Event]:
     return plan(_minimiser(s), s.shape, ideal=True)
 
 
-def _minimiser_attack(case: Case[StarSetting]) -> Attack:
+def _minimiser_attack(case: Case[StarSetting]) -> ClaimAttack:
     s = small(case.setting)
     told = "one round with noise of Lemma 4's sensitivity, which would make it 1-GDP"
     algorithm = replace(_minimiser(s), tolerance=_TOLERANCE)

@@ -6,7 +6,7 @@ from functools import lru_cache, partial
 from math import sqrt
 
 from ...accounting.conversions import classical_noise_multiplier
-from ...audits.claims.attack import Attack
+from ...audits.claims.attack import ClaimAttack
 from ...audits.claims.auditor import gaussian_steps
 from ...audits.claims.claim import Claim, ThreatModel
 from ...audits.claims.settings import require_counts, require_sizes
@@ -132,8 +132,8 @@ def turned(s: StarSetting) -> NeighbourPair:
     return turned_record(s.shape.parties, each=s.m, row_bound=s.c1, index=s.m - 1)
 
 
-def attack_on(s: StarSetting, algorithm: DpAdmm | PvpAdmm, epsilon: float, at: str) -> Attack:
-    return Attack(algorithm.solve, turned(s), epsilon, s.delta, at)
+def attack_on(s: StarSetting, algorithm: DpAdmm | PvpAdmm, epsilon: float, at: str) -> ClaimAttack:
+    return ClaimAttack(algorithm.solve, turned(s), epsilon, s.delta, at)
 
 
 claim = partial(

@@ -9,7 +9,7 @@ from ...accounting.conversions import epsilon_from_moments
 from ...accounting.gaussian.exact import delta_from_epsilon, epsilon_from_delta
 from ...accounting.guarantees import guarantee
 from ...accounting.numbers.enclosure import Enclosure, ball_of, precision
-from ...audits.claims.attack import Attack
+from ...audits.claims.attack import ClaimAttack
 from ...audits.claims.auditor import EpsilonPromise, Quantifier, gaussian_steps
 from ...audits.claims.claim import Case, Counterexample
 from ...audits.claims.critical import critical_mu
@@ -116,14 +116,14 @@ def _likelihood(s: StarSetting, claimed: Enclosure) -> Counterexample:
     return likelihood_event(solve, turned(s), mu=mu, epsilon=claimed, delta=s.delta)
 
 
-def _published_attack(setting: StarSetting) -> Attack:
+def _published_attack(setting: StarSetting) -> ClaimAttack:
     s = small(setting)
     told = f"t = {s.t} rounds, epsilon = {s.epsilon:g} a round"
     algorithm = algorithm_of(s, s.t, noise_multiplier(s))
     return attack_on(s, algorithm, published_total(s).lower_float, told)
 
 
-def _total_attack(case: Case[StarSetting]) -> Attack:
+def _total_attack(case: Case[StarSetting]) -> ClaimAttack:
     """Many rounds at a large epsilon, where the formula is most wrong; the user's where fixed."""
     return _published_attack(case.at(epsilon=1.0, t=200).setting)
 
@@ -134,7 +134,7 @@ def _experiments(case: Case[StarSetting]) -> list[StarSetting]:
     return list(dict.fromkeys(settings))
 
 
-def _experiment_attack(case: Case[StarSetting]) -> Attack:
+def _experiment_attack(case: Case[StarSetting]) -> ClaimAttack:
     return _published_attack(case.setting)
 
 
@@ -155,7 +155,7 @@ def _repaired(s: StarSetting) -> list[Event]:
     return planned_run(s, _multiplier(s))
 
 
-def _repair_attack(case: Case[StarSetting]) -> Attack:
+def _repair_attack(case: Case[StarSetting]) -> ClaimAttack:
     s = small(case.setting)
     told = f"t = {s.t} rounds, epsilon = {s.epsilon:g} in all"
     return attack_on(s, algorithm_of(s, s.t, _multiplier(s)), s.epsilon, told)

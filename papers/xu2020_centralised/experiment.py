@@ -16,16 +16,16 @@ from ...solvers import (
     fused_lasso,
     theorem_1_noise_multiplier,
 )
-from ..harness.cell import Cell, Kind
-from ..harness.experiment import Against, Experiment, Figure, Paper
+from ..harness.cell import Cell, CellKind
+from ..harness.experiment import Against, Experiment, Figure, PaperExperiments
 from ..harness.reference import converged
-from ..harness.sources import Records, Source
-from ..harness.training import Method, Training
+from ..harness.sources import Source, SourceRecords
+from ..harness.training import Method, TrainingTask
 
 __all__ = ["PAPER", "CentralisedMethod"]
 
-_A9A = Source(records=Records.ADULT_BINARY, train=32_561, test=16_281)
-_BIO_TRAIN = Source(records=Records.SYNTHETIC, train=72_876, test=10_000, width=74)
+_A9A = Source(records=SourceRecords.ADULT_BINARY, train=32_561, test=16_281)
+_BIO_TRAIN = Source(records=SourceRecords.SYNTHETIC, train=72_876, test=10_000, width=74)
 _DELTA = 1e-3
 _EPSILONS = (0.01, 0.02, 0.04, 0.07, 0.1)
 
@@ -72,26 +72,28 @@ def _cell(
     adjacency: Adjacency = Adjacency.REPLACE_ONE,
     history: bool = False,
 ) -> Cell:
-    task = Training(source=source, method=method, parties=1, adjacency=adjacency, history=history)
+    task = TrainingTask(
+        source=source, method=method, parties=1, adjacency=adjacency, history=history
+    )
     return Cell(line=line, kind=method.kind, task=task, pair=line.partition(":")[0])
 
 
 def _accuracy(source: Source, adjacency: Adjacency, quick: bool) -> tuple[Cell, ...]:
     cells: list[Cell] = []
     for name, accelerated in (("DP-ADMM", False), ("DP-AccADMM", True)):
-        for kind in (Kind.PUBLISHED, Kind.REPAIRED):
+        for kind in (CellKind.PUBLISHED, CellKind.REPAIRED):
             for epsilon in (0.01, 0.1) if quick else _EPSILONS:
                 method = CentralisedMethod(kind=kind, epsilon=epsilon, accelerated=accelerated)
                 line = f"{name}: {kind.value}"
                 cells.append(_cell(line, method, source=source, adjacency=adjacency))
-        free = CentralisedMethod(kind=Kind.NON_PRIVATE, accelerated=accelerated)
+        free = CentralisedMethod(kind=CellKind.NON_PRIVATE, accelerated=accelerated)
         line = f"{name}: without noise"
         cells.append(_cell(line, free, source=source, adjacency=adjacency))
     return (*cells, converged(source))
 
 
 def _convergence(quick: bool) -> tuple[Cell, ...]:
-    kinds = (Kind.PUBLISHED, Kind.REPAIRED, Kind.NON_PRIVATE)
+    kinds = (CellKind.PUBLISHED, CellKind.REPAIRED, CellKind.NON_PRIVATE)
     return tuple(
         _cell(
             f"{name}: {kind.value}",
@@ -117,7 +119,7 @@ def _experiment(name: str, what: str, source: Source, adjacency: Adjacency) -> E
     )
 
 
-PAPER = Paper(
+PAPER = PaperExperiments(
     name="xu2020_centralised",
     reference="Xu, Shang, Liu et al. 2020, section V",
     experiments=(

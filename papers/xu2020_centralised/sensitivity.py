@@ -7,7 +7,7 @@ from math import sqrt
 from ...accounting.gaussian.exact import delta_from_epsilon
 from ...accounting.guarantees import guarantee
 from ...accounting.numbers.enclosure import Enclosure
-from ...audits.claims.attack import Attack, promised_by_mu
+from ...audits.claims.attack import ClaimAttack, promised_by_mu
 from ...audits.claims.auditor import SensitivityPromise, gaussian_steps
 from ...audits.claims.claim import Case, Counterexample
 from ...audits.claims.gaussian_event import likelihood_event
@@ -58,10 +58,12 @@ def _opposite_gradients(s: CentralisedSetting) -> Counterexample:
     return likelihood_event(solve, pair, mu=mu, epsilon=Enclosure.of(1), delta=allowed)
 
 
-def _turned_gradient(case: Case[CentralisedSetting]) -> Attack:
+def _turned_gradient(case: Case[CentralisedSetting]) -> ClaimAttack:
     s = _replaced(case.setting)
     told = "one noisy gradient with noise of standard deviation c/n, which would make it 1-GDP"
-    return Attack(_half_noise(s).solve, four_records(s), promised_by_mu(1, s.delta), s.delta, told)
+    return ClaimAttack(
+        _half_noise(s).solve, four_records(s), promised_by_mu(1, s.delta), s.delta, told
+    )
 
 
 def _with_longer_rows(s: CentralisedSetting) -> CentralisedSetting:
@@ -91,7 +93,7 @@ def _mean_of_c(s: CentralisedSetting) -> list[Fraction]:
     return [factor * Fraction(s.c) / s.n] * s.T
 
 
-def _raw_gradient(case: Case[CentralisedSetting]) -> Attack:
+def _raw_gradient(case: Case[CentralisedSetting]) -> ClaimAttack:
     """One noisy gradient; its noise is that of a sensitivity for rows cut to c."""
     longer = _with_longer_rows(case.setting)
     multiplier = case.setting.c / longer.c
@@ -99,7 +101,7 @@ def _raw_gradient(case: Case[CentralisedSetting]) -> Attack:
     told = f"one noisy gradient of a row of norm {longer.c:.6g}, with as much noise as would make "
     told += f"it 1-GDP for rows cut to c = {case.setting.c:g}"
     promised = promised_by_mu(1, longer.delta)
-    return Attack(algorithm.solve, four_records(longer), promised, longer.delta, told)
+    return ClaimAttack(algorithm.solve, four_records(longer), promised, longer.delta, told)
 
 
 MEAN_GRADIENT = claim(

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from ...accounting.numbers.enclosure import Enclosure
-from ...audits.claims.attack import Attack
+from ...audits.claims.attack import ClaimAttack
 from ...audits.claims.claim import Claim, ThreatModel
 from ...audits.claims.settings import require_counts, require_sizes
 from ...audits.neighbours import NeighbourPair, opposite_gradients, zero_out
@@ -144,10 +144,10 @@ def four_records(s: CentralisedSetting) -> NeighbourPair:
     return turned(dataset, index=3, loss=LinearLoss())
 
 
-def attack_on(s: CentralisedSetting, algorithm: CentralisedDpAdmm, epsilon: float) -> Attack:
+def attack_on(s: CentralisedSetting, algorithm: CentralisedDpAdmm, epsilon: float) -> ClaimAttack:
     """All noisy gradients of four records."""
     told = f"T = {s.T} noisy gradients of four records, epsilon = {s.epsilon:g}"
-    return Attack(algorithm.solve, four_records(s), epsilon, s.delta, told)
+    return ClaimAttack(algorithm.solve, four_records(s), epsilon, s.delta, told)
 
 
 claim = partial(

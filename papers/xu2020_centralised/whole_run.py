@@ -10,7 +10,7 @@ from ...accounting.conversions import epsilon_from_rdp_mironov
 from ...accounting.gaussian.exact import mu_from_epsilon_delta
 from ...accounting.guarantees import Guarantee, guarantee
 from ...accounting.numbers.enclosure import Enclosure, ball_of, precision
-from ...audits.claims.attack import Attack
+from ...audits.claims.attack import ClaimAttack
 from ...audits.claims.auditor import EpsilonPromise, gaussian_steps
 from ...audits.claims.claim import Case
 from ...audits.claims.settings import multiplier_of
@@ -100,17 +100,17 @@ def _repaired_figures(s: CentralisedSetting) -> dict[str, Enclosure]:
         return {"sigma n/(c sqrt(T))": Enclosure.from_ball(noise)}
 
 
-def _gradients_attack(case: Case[CentralisedSetting]) -> Attack:
+def _gradients_attack(case: Case[CentralisedSetting]) -> ClaimAttack:
     s = null(case.setting)
     return attack_on(s, algorithm_of(s, theorem_1(s)), s.epsilon)
 
 
-def _conversion_attack(case: Case[CentralisedSetting]) -> Attack:
+def _conversion_attack(case: Case[CentralisedSetting]) -> ClaimAttack:
     s = null(case.setting)
     return attack_on(s, algorithm_of(s, theorem_1(s)), _by_orders(s).upper_float)
 
 
-def _accelerated_attack(case: Case[CentralisedSetting]) -> Attack:
+def _accelerated_attack(case: Case[CentralisedSetting]) -> ClaimAttack:
     s = null(case.setting)
     return attack_on(s, _accelerated(s), s.epsilon)
 
@@ -136,7 +136,7 @@ def _replaced_breaks(s: CentralisedSetting) -> str:
     return f"epsilon > {float(brentq(excess, _SMALL, s.epsilon, xtol=1e-6)):.6g}"
 
 
-def _replaced_attack(case: Case[CentralisedSetting]) -> Attack:
+def _replaced_attack(case: Case[CentralisedSetting]) -> ClaimAttack:
     # where the noise is clearly too small
     s = replaced(case.at(epsilon=max(_LARGER)).setting)
     # four records move the gradient by their price, whatever n: noise over sensitivity is half
@@ -153,7 +153,7 @@ def _replaced_argument(s: CentralisedSetting) -> tuple[str, ...]:
     )
 
 
-def _repair_attack(case: Case[CentralisedSetting]) -> Attack:
+def _repair_attack(case: Case[CentralisedSetting]) -> ClaimAttack:
     s = case.setting
     return attack_on(s, algorithm_of(s, _multiplier(s)), s.epsilon)
 

@@ -8,8 +8,8 @@ import pytest
 from dpledger.audits.falsifier import (
     FlippedColumn,
     ReplacedRecord,
+    SearchTable,
     SensitivityLemma,
-    Table,
     falsify,
 )
 from dpledger.mechanisms import Adjacency, InvalidParameter
@@ -28,7 +28,7 @@ def records(adjacency: Adjacency, **other: int) -> ReplacedRecord:
     return ReplacedRecord(count=N, features=2, adjacency=adjacency, **other)
 
 
-def mean_gradient(table: Table, public: FloatArray) -> FloatArray:
+def mean_gradient(table: SearchTable, public: FloatArray) -> FloatArray:
     slopes = Logistic().derivative(table.rows @ (50 * public), table.labels)
     return (slopes[:, None] * table.rows).mean(axis=0)
 
@@ -50,7 +50,7 @@ def test_a_ridge_minimiser_moves_by_2_over_lambda_n_at_most() -> None:
     # min of the mean of <w, label row> + m/2 |w|²: at -mean/m
     m = 0.3
 
-    def minimiser(table: Table, public: FloatArray) -> FloatArray:
+    def minimiser(table: SearchTable, public: FloatArray) -> FloatArray:
         return -(table.labels[:, None] * table.rows).mean(axis=0) / m
 
     domain = records(Adjacency.REPLACE_ONE)
@@ -95,7 +95,7 @@ def test_random_points_of_a_flipped_column_are_neighbours() -> None:
 
 def test_a_projection_moves_by_no_more_than_the_vector() -> None:
     # |P z - P' z| <= |z| for any two orthogonal projections; it comes close to that
-    def projected(table: Table, public: FloatArray) -> FloatArray:
+    def projected(table: SearchTable, public: FloatArray) -> FloatArray:
         return table.rows @ np.linalg.lstsq(table.rows, public, rcond=None)[0]
 
     domain = FlippedColumn(features=4)
@@ -107,7 +107,7 @@ def test_a_projection_moves_by_no_more_than_the_vector() -> None:
 
 def test_optimisation_finds_what_extreme_pairs_miss() -> None:
     # largest at one interior point, which no extreme pair and hardly a random one meets
-    def narrow(table: Table, public: FloatArray) -> FloatArray:
+    def narrow(table: SearchTable, public: FloatArray) -> FloatArray:
         centre = np.array([0.31, -0.42])
         return np.exp(-8 * ((table.rows[0] - centre) ** 2).sum(keepdims=True))
 

@@ -11,28 +11,28 @@ from pathlib import Path
 import pytest
 
 import dpledger.cli.experiment as command
-from dpledger.papers.experiments import PAPERS, Cell, Experiment, Kind, Paper
+from dpledger.papers.experiments import PAPERS, Cell, CellKind, Experiment, PaperExperiments
 from dpledger.papers.harness.experiment import Against, Figure
-from dpledger.papers.harness.sources import Records, Source
-from dpledger.papers.harness.training import Training
+from dpledger.papers.harness.sources import Source, SourceRecords
+from dpledger.papers.harness.training import TrainingTask
 from dpledger.papers.huang2020_star.experiment import StarMethod
 
 from .conftest import Call
 
 
 def cells(quick: bool) -> tuple[Cell, ...]:
-    source = Source(records=Records.SYNTHETIC, train=200, test=50, width=4)
+    source = Source(records=SourceRecords.SYNTHETIC, train=200, test=50, width=4)
     return tuple(
         Cell(
             line=kind.value,
             kind=kind,
-            task=Training(source=source, method=StarMethod(kind=kind, rounds=3), parties=2),
+            task=TrainingTask(source=source, method=StarMethod(kind=kind, rounds=3), parties=2),
         )
-        for kind in (Kind.PUBLISHED, Kind.REPAIRED)
+        for kind in (CellKind.PUBLISHED, CellKind.REPAIRED)
     )
 
 
-TINY = Paper(
+TINY = PaperExperiments(
     name="tiny",
     reference="nobody",
     experiments=(

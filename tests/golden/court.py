@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dpledger.audits.claims.hearing import Attacks, heard
+from dpledger.audits.claims.hearing import Attacks, judge_claims
 from dpledger.papers import PAPERS
 
 __all__ = ["found"]
@@ -13,7 +13,9 @@ def found() -> dict[str, dict[str, Any]]:
 
     Attacks are not run anew: what they found before is read, and held against today's verdict.
     """
-    judged = heard(PAPERS, (), (), attacks=Attacks(), progress=lambda _: lambda _done, _all: None)
+    judged = judge_claims(
+        PAPERS, (), (), attacks=Attacks(), progress=lambda _: lambda _done, _all: None
+    )
     assert len(judged) == sum(len(paper.claims) for paper in PAPERS)
     return {
         each.claim.identifier: {

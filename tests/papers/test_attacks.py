@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from scipy.stats import binom
 
-from dpledger.audits.claims import Verdict
+from dpledger.audits.claims import ClaimVerdict
 from dpledger.audits.claims.attack import (
-    Attack,
     AttackKind,
-    Outcome,
+    AttackOutcome,
+    ClaimAttack,
     counted_bound,
     promised_by_mu,
 )
@@ -76,7 +76,7 @@ def test_costly_evidence_comes_out_again(identifier: str) -> None:
     assert_same(*repeated(identifier))
 
 
-def attack_and_outcome(identifier: str) -> tuple[Attack | Counterexample, Outcome]:
+def attack_and_outcome(identifier: str) -> tuple[ClaimAttack | Counterexample, AttackOutcome]:
     ((paper, claim),) = find([identifier])
     kept = known(paper, claim, paper.case())
     attack = None if claim.attack is None else claim.attack(paper.case())
@@ -85,7 +85,7 @@ def attack_and_outcome(identifier: str) -> tuple[Attack | Counterexample, Outcom
     return attack, kept[0].outcome
 
 
-def meets(attack: Attack, kept: Outcome) -> bool:
+def meets(attack: ClaimAttack, kept: AttackOutcome) -> bool:
     """Whether fewer runs' interval has an epsilon in common with the kept one.
 
     Both hold the same epsilon but for one time in a thousand each; the seed is fixed.
@@ -116,7 +116,7 @@ def test_evidence_of_an_algorithm_with_other_noise_would_be_noticed() -> None:
     assert claim.attack is not None
     for assignment in ("epsilon=11", "epsilon=9.1"):
         attack = claim.attack(paper.case([assignment]))
-        assert isinstance(attack, Attack)
+        assert isinstance(attack, ClaimAttack)
         assert not meets(attack, kept)
 
 
@@ -161,7 +161,7 @@ def test_a_promise_half_as_large_is_refuted_by_the_same_attack() -> None:
     paper, claim, _ = judged("H-R")
     assert claim.attack is not None
     attack = claim.attack(paper.case(["t=5"]))
-    assert isinstance(attack, Attack)
+    assert isinstance(attack, ClaimAttack)
     assert not attack.run(trials=500, seed=1, confidence=CONFIDENCE).exceeded
     halved = replace(attack, epsilon=attack.epsilon / 2)
     assert halved.run(trials=500, seed=1, confidence=CONFIDENCE).exceeded
@@ -178,7 +178,7 @@ def test_vertical_records_are_attacked_past_their_public_messages() -> None:
 
 def test_a_verdict_that_the_attack_contradicts_is_noticed() -> None:
     kept, _ = repeated("DPA-1")
-    assert not replace(kept, verdict=Verdict.HOLDS.value).agrees
+    assert not replace(kept, verdict=ClaimVerdict.HOLDS.value).agrees
 
 
 def test_other_parameters_have_no_kept_evidence() -> None:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from dpledger.accounting.gaussian.exact import epsilon_from_delta
-from dpledger.audits.claims import Counterexample, Verdict
-from dpledger.audits.claims.attack import Attack, counted_bound
+from dpledger.audits.claims import ClaimVerdict, Counterexample
+from dpledger.audits.claims.attack import ClaimAttack, counted_bound
 from dpledger.audits.claims.mixture_pair import MixturePair
 from dpledger.mechanisms.curators import SamplingCurator
 from dpledger.mechanisms.protocols import EventList
@@ -98,9 +98,9 @@ def test_other_figures() -> None:
 )
 def test_ps4_corrected_weights_are_a_convex_combination(eta_nu: float, weight: float) -> None:
     case = PAPER.case([f"eta_nu={eta_nu}"])
-    assert promise("PS-4").judge(case).verdict is Verdict.FAILS
+    assert promise("PS-4").judge(case).verdict is ClaimVerdict.FAILS
     finding = replace(promise("PS-4"), weights=ConvexWeights()).judge(case)
-    assert finding.verdict is Verdict.HOLDS
+    assert finding.verdict is ClaimVerdict.HOLDS
     assert finding.figures["weight of v^s"].upper_float == pytest.approx(weight, rel=REL)
 
 
@@ -117,20 +117,20 @@ def test_ps4_the_printed_average_breaks_jensens_inequality_and_the_corrected_one
 
 def test_the_quick_verdicts_at_the_papers_own_parameters() -> None:
     expected = {
-        "PS-2": Verdict.UNSPECIFIED,
-        "PS-4": Verdict.FAILS,
-        "PS-5": Verdict.FAILS,
-        "PS-6": Verdict.HOLDS,
-        "PS-7": Verdict.FAILS,
-        "PS-8": Verdict.UNACCOUNTED_ACCESS,
-        "PS-R": Verdict.HOLDS,
+        "PS-2": ClaimVerdict.UNSPECIFIED,
+        "PS-4": ClaimVerdict.FAILS,
+        "PS-5": ClaimVerdict.FAILS,
+        "PS-6": ClaimVerdict.HOLDS,
+        "PS-7": ClaimVerdict.FAILS,
+        "PS-8": ClaimVerdict.UNACCOUNTED_ACCESS,
+        "PS-R": ClaimVerdict.HOLDS,
     }
     assert {name: audit(name).verdict for name in expected} == expected
 
 
 def test_ps1_the_falsifier_finds_two_data_sets_that_3g_does_not_cover() -> None:
     finding = audit("PS-1", ["M=500"])
-    assert finding.verdict is Verdict.FAILS
+    assert finding.verdict is ClaimVerdict.FAILS
     assert finding.true is not None
     assert finding.true.lower_float > 3.9
     assert finding.true.upper_float == pytest.approx(4 - 2 / 500)
@@ -148,7 +148,7 @@ def test_ps1_the_falsifier_finds_two_data_sets_that_3g_does_not_cover() -> None:
 def test_ps1_holds_where_the_lemma_is_true() -> None:
     for assumption, true in (("zero_out=true", 2 - 1 / 500), ("logistic=true", 2.0)):
         finding = audit("PS-1", ["M=500", assumption])
-        assert finding.verdict is Verdict.HOLDS
+        assert finding.verdict is ClaimVerdict.HOLDS
         assert finding.factor == pytest.approx(3 / true, rel=REL)
     published = promise("PS-1")
 
@@ -171,20 +171,20 @@ def test_ps1_the_pair_of_the_literature_attains_nearly_4g() -> None:
 
 
 def test_ps2_follows_the_constants() -> None:
-    assert audit("PS-2", ["c=1", "c1=1"]).verdict is Verdict.OUTSIDE_ITS_REGIME
-    assert audit("PS-2", ["c=7000", "c1=9352"]).verdict is Verdict.HOLDS
-    assert audit("PS-2", ["c=7000"]).verdict is Verdict.UNSPECIFIED
+    assert audit("PS-2", ["c=1", "c1=1"]).verdict is ClaimVerdict.OUTSIDE_ITS_REGIME
+    assert audit("PS-2", ["c=7000", "c1=9352"]).verdict is ClaimVerdict.HOLDS
+    assert audit("PS-2", ["c=7000"]).verdict is ClaimVerdict.UNSPECIFIED
 
 
 @pytest.mark.slow
 def test_ps3_verdict_follows_c_where_the_user_fixed_epsilon() -> None:
     at = ("eps=0.5", "logistic=true")
-    assert audit("PS-3", [*at, "c=1"]).verdict is Verdict.FAILS
-    assert audit("PS-3", [*at, "c=500"]).verdict is Verdict.FAILS
-    assert audit("PS-3", [*at, "c=560"]).verdict is Verdict.HOLDS
+    assert audit("PS-3", [*at, "c=1"]).verdict is ClaimVerdict.FAILS
+    assert audit("PS-3", [*at, "c=500"]).verdict is ClaimVerdict.FAILS
+    assert audit("PS-3", [*at, "c=560"]).verdict is ClaimVerdict.HOLDS
     # for all epsilon no c will do
     broken = audit("PS-3", ["c=560", "logistic=true"])
-    assert broken.verdict is Verdict.FAILS
+    assert broken.verdict is ClaimVerdict.FAILS
     assert broken.breaks_at is not None
 
 
@@ -200,12 +200,12 @@ def test_ps3_linear_losses_show_it_in_a_run() -> None:
 
 
 def test_ps5_a_loop_from_0_computes_everything() -> None:
-    assert audit("PS-5", ["first_step=0"]).verdict is Verdict.HOLDS
+    assert audit("PS-5", ["first_step=0"]).verdict is ClaimVerdict.HOLDS
 
 
 def test_ps7_holds_up_to_where_it_breaks() -> None:
-    assert audit("PS-7", ["eps=7.46"]).verdict is Verdict.HOLDS
-    assert audit("PS-7", ["eps=7.47"]).verdict is Verdict.FAILS
+    assert audit("PS-7", ["eps=7.46"]).verdict is ClaimVerdict.HOLDS
+    assert audit("PS-7", ["eps=7.47"]).verdict is ClaimVerdict.FAILS
     assert audit("PS-7").breaks_at == "epsilon > 7.46347"
 
 
@@ -271,7 +271,7 @@ def test_ps3_the_first_message_alone_shows_a_single_record() -> None:
 
 def test_ps3_is_attacked_where_its_theorem_speaks() -> None:
     attack = attack_on("PS-3")
-    assert isinstance(attack, Attack)
+    assert isinstance(attack, ClaimAttack)
     steps, records, c1 = 2, 2, 1.0
     assert f"S = {steps}, two records" in attack.at
     assert attack.epsilon <= c1 * steps / records**2

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from dpledger.audits.claims import Counterexample, Verdict
-from dpledger.audits.claims.attack import Attack, Outcome, counted_bound, promised_by_mu
+from dpledger.audits.claims import ClaimVerdict, Counterexample
+from dpledger.audits.claims.attack import AttackOutcome, ClaimAttack, counted_bound, promised_by_mu
 from dpledger.audits.claims.confirmations import confirm
 from dpledger.audits.claims.gaussian_event import shift_event
 from dpledger.mechanisms import Audience, Context, Event
@@ -88,10 +88,10 @@ def test_other_figures() -> None:
 
 def test_the_verdicts_at_the_papers_own_parameters() -> None:
     found = {c.identifier: c.promise.judge(p.case()).verdict for p, c in find(["ding2020_network"])}
-    assert found.pop("PR-3") is Verdict.FAILS
-    assert found.pop("PR-7") is Verdict.UNACCOUNTED_ACCESS
-    assert found.pop("PR-9") is Verdict.UNENFORCED_ASSUMPTION
-    assert set(found.values()) == {Verdict.HOLDS}
+    assert found.pop("PR-3") is ClaimVerdict.FAILS
+    assert found.pop("PR-7") is ClaimVerdict.UNACCOUNTED_ACCESS
+    assert found.pop("PR-9") is ClaimVerdict.UNENFORCED_ASSUMPTION
+    assert set(found.values()) == {ClaimVerdict.HOLDS}
     assert len(found) == 8
 
 
@@ -149,7 +149,7 @@ def test_pr4_with_equation_15_in_round_1_is_above_the_sum() -> None:
     published = promise("PR-4")
     short = replace(published, claimed=lambda s: published.claimed(s) - 1)
     finding = short.judge(PAPER.case())
-    assert finding.verdict is Verdict.FAILS
+    assert finding.verdict is ClaimVerdict.FAILS
     assert finding.breaks_at == "K = 1"
 
 
@@ -162,13 +162,13 @@ def test_pr5_a_release_about_everybody_would_add_up() -> None:
 
     # filtered by agent, the common release belongs to nobody; a record pays for it all the same
     finding = replace(published, plan=with_a_common_release).judge(PAPER.case())
-    assert finding.verdict is Verdict.FAILS
+    assert finding.verdict is ClaimVerdict.FAILS
 
 
 def test_pr6_a_conversion_without_its_square_root_fails() -> None:
     published = promise("PR-6")
     rho_only = replace(published, claimed=lambda s: audit("PR-3").figures["nominal rho"])
-    assert rho_only.judge(PAPER.case()).verdict is Verdict.FAILS
+    assert rho_only.judge(PAPER.case()).verdict is ClaimVerdict.FAILS
 
 
 def test_pr9_exact_minimisers_hold_and_others_do_not() -> None:
@@ -179,7 +179,7 @@ def test_pr9_exact_minimisers_hold_and_others_do_not() -> None:
 def test_pr10_scaling_columns_is_not_recordwise() -> None:
     published = promise("PR-10")
     scaled = replace(published, preprocess=lambda rows: rows / np.abs(rows).max(axis=0))
-    assert scaled.judge(PAPER.case()).verdict is Verdict.UNACCOUNTED_ACCESS
+    assert scaled.judge(PAPER.case()).verdict is ClaimVerdict.UNACCOUNTED_ACCESS
 
 
 def test_the_repair_holds_at_other_parameters() -> None:
@@ -190,7 +190,7 @@ def test_the_repair_holds_at_other_parameters() -> None:
 # --- attacks: what holds survives, and what is made false is exceeded ---------------------------
 
 
-def attacked(identifier: str, *assignments: str, trials: int = 1000) -> Outcome | None:
+def attacked(identifier: str, *assignments: str, trials: int = 1000) -> AttackOutcome | None:
     """What the attack at these parameters finds; every verdict must agree with it."""
     ((paper, claim),) = find([identifier])
     case = paper.case(assignments)
@@ -199,15 +199,15 @@ def attacked(identifier: str, *assignments: str, trials: int = 1000) -> Outcome 
     return None if found is None else found.outcome
 
 
-def replayed(identifier: str, *assignments: str) -> Attack:
+def replayed(identifier: str, *assignments: str) -> ClaimAttack:
     ((paper, claim),) = find([identifier])
     assert claim.attack is not None
     attack = claim.attack(paper.case(assignments))
-    assert isinstance(attack, Attack)
+    assert isinstance(attack, ClaimAttack)
     return attack
 
 
-def exceeds(attack: Attack, epsilon: float) -> bool:
+def exceeds(attack: ClaimAttack, epsilon: float) -> bool:
     # a true promise is refuted in one of a thousand runs; the seed is fixed
     again = replace(attack, epsilon=epsilon)
     return again.run(trials=1000, seed=1, confidence=0.999).exceeded

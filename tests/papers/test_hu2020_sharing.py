@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpledger.audits.claims import Counterexample, Verdict
-from dpledger.audits.claims.attack import Attack, promised_by_mu
+from dpledger.audits.claims import ClaimVerdict, Counterexample
+from dpledger.audits.claims.attack import ClaimAttack, promised_by_mu
 from dpledger.audits.claims.confirmations import known
-from dpledger.audits.falsifier import ReplacedRecord, SensitivityLemma, Table, falsify
+from dpledger.audits.falsifier import ReplacedRecord, SearchTable, SensitivityLemma, falsify
 from dpledger.audits.neighbours import NeighbourPair
 from dpledger.mechanisms import Adjacency, SamplingCurator, SimulationSampler
 from dpledger.mechanisms.ball_ridge import BallRidge
@@ -68,11 +68,11 @@ def test_s1_fails_from_four_features_on() -> None:
     # the falsifier by itself; for M = 1 and three features the bound is known to be true
     at = ("M=1", "rho=10000", "lam=1e-9")
     finding = audit("S-1", ["d_m=4", *at])
-    assert finding.verdict is Verdict.FAILS
+    assert finding.verdict is ClaimVerdict.FAILS
     assert finding.figures["change over C, pair found"].upper_float > 1.33
     assert finding.figures["|D - D'|, pair found"].upper_float == pytest.approx(1, rel=1e-6)
     assert finding.figures["C at b1 = 1"].upper_float == pytest.approx(0.7500750024, rel=1e-6)
-    assert audit("S-1", ["d_m=3", *at]).verdict is Verdict.UNSPECIFIED
+    assert audit("S-1", ["d_m=3", *at]).verdict is ClaimVerdict.UNSPECIFIED
 
 
 def test_s1_counterexample_tells_the_two_apart() -> None:
@@ -121,18 +121,18 @@ def test_other_figures() -> None:
 def test_the_verdicts_at_the_papers_own_parameters() -> None:
     found = {c.identifier: c.promise.judge(p.case()).verdict for p, c in find(["hu2020_sharing"])}
     expected = {
-        Verdict.FAILS: {"S-1", "S-3", "S-6"},
-        Verdict.OUTSIDE_ITS_REGIME: {"S-2"},
-        Verdict.UNENFORCED_ASSUMPTION: {"S-5"},
-        Verdict.UNSPECIFIED: {"S-8"},
-        Verdict.HOLDS: {"S-4", "S-7", "S-R"},
+        ClaimVerdict.FAILS: {"S-1", "S-3", "S-6"},
+        ClaimVerdict.OUTSIDE_ITS_REGIME: {"S-2"},
+        ClaimVerdict.UNENFORCED_ASSUMPTION: {"S-5"},
+        ClaimVerdict.UNSPECIFIED: {"S-8"},
+        ClaimVerdict.HOLDS: {"S-4", "S-7", "S-R"},
     }
     for verdict, identifiers in expected.items():
         assert {name for name, other in found.items() if other is verdict} == identifiers
 
 
 def test_s2_a_relation_that_contains_a_replaced_record() -> None:
-    assert audit("S-2", ["d_m=1", "distance=2"]).verdict is Verdict.HOLDS
+    assert audit("S-2", ["d_m=1", "distance=2"]).verdict is ClaimVerdict.HOLDS
     assert "no neighbour exists" in audit("S-2", ["ones=3"]).reason
 
 
@@ -140,7 +140,7 @@ def test_s3_equal_rows_show_through_any_noise() -> None:
     assert witness("S-3").rerun(200, 1) == (1.0, 0.0)
     published, repaired = promise("S-3"), promise("S-R")
     finding = replace(published, plan=repaired.plan).judge(PAPER.case())
-    assert finding.verdict is Verdict.HOLDS
+    assert finding.verdict is ClaimVerdict.HOLDS
 
 
 def test_s4_fails_with_a_smaller_epsilon_and_outside_its_regime() -> None:
@@ -148,21 +148,21 @@ def test_s4_fails_with_a_smaller_epsilon_and_outside_its_regime() -> None:
     exact = audit("S-4").true
     assert exact is not None
     short = replace(published, claimed=lambda s: audit("S-4").figures["exact"])
-    assert short.judge(PAPER.case(["delta=1e-6"])).verdict is Verdict.FAILS
-    assert audit("S-4", ["eps=2"]).verdict is Verdict.OUTSIDE_ITS_REGIME
+    assert short.judge(PAPER.case(["delta=1e-6"])).verdict is ClaimVerdict.FAILS
+    assert audit("S-4", ["eps=2"]).verdict is ClaimVerdict.OUTSIDE_ITS_REGIME
 
 
 def test_s5_nothing_is_unbounded_without_noise() -> None:
     bounded = replace(promise("S-5"), broken=lambda s: 0.0)
-    assert bounded.judge(PAPER.case()).verdict is Verdict.HOLDS
+    assert bounded.judge(PAPER.case()).verdict is ClaimVerdict.HOLDS
     # the larger the bound, the rarer
     rare = audit("S-5", ["epsilon=1e9"])
-    assert rare.verdict is Verdict.HOLDS
+    assert rare.verdict is ClaimVerdict.HOLDS
 
 
 def test_s6_public_labels_are_no_secret() -> None:
     assert witness("S-6").rerun(50, 1) == (1.0, 0.0)
-    assert audit("S-6", ["public_labels=true"]).verdict is Verdict.HOLDS
+    assert audit("S-6", ["public_labels=true"]).verdict is ClaimVerdict.HOLDS
 
 
 def test_s7_is_tight_in_its_formula_and_survives_the_falsifier() -> None:
@@ -170,11 +170,11 @@ def test_s7_is_tight_in_its_formula_and_survives_the_falsifier() -> None:
     for assignments in ([], ["zero_out=true"], ["rho=0.3", "b=2", "B=5", "lam_m=1"]):
         assert audit("S-7", assignments).verdict_text == "holds exactly"
     halved = replace(published, claimed=lambda s: [v / 2 for v in published.claimed(s)])
-    assert halved.judge(PAPER.case()).verdict is Verdict.FAILS
+    assert halved.judge(PAPER.case()).verdict is ClaimVerdict.FAILS
 
     s = SharingSetting(rho=4.0, lam_m=0.25)
 
-    def predictions(table: Table, public: FloatArray) -> FloatArray:
+    def predictions(table: SearchTable, public: FloatArray) -> FloatArray:
         block = BallRidge(table.rows, 1.0)
         x = block.minimiser(np.clip(public, -s.B, s.B), penalty=s.rho, modulus=s.lam_m, radius=s.b)
         return np.asarray(table.rows @ x)
@@ -243,7 +243,7 @@ def test_the_attack_on_records_comes_close_to_what_is_certified(
     ((_, claim),) = find([identifier])
     assert claim.attack is not None
     attack = claim.attack(PAPER.case(assignments))
-    assert isinstance(attack, Attack)
+    assert isinstance(attack, ClaimAttack)
     outcome = attack.run(trials=300, seed=3, confidence=0.999)
     certified = attack.epsilon
     if identifier == "S-4":
@@ -271,7 +271,9 @@ def test_a_label_moves_its_dual_variable_by_all_of_its_bound() -> None:
     solve: Any = SharingAdmm(1, 2.0, penalty=1e4, tolerance=1e-5).solve
     pair = NeighbourPair(side(1.0), side(-1.0), None, "the first label is 1 or -1")
     promised = promised_by_mu(0.25, 1e-3)
-    outcome = Attack(solve, pair, promised, 1e-3, "y").run(trials=500, seed=3, confidence=0.999)
+    outcome = ClaimAttack(solve, pair, promised, 1e-3, "y").run(
+        trials=500, seed=3, confidence=0.999
+    )
     assert promised / 1.1 < outcome.lower < promised
 
 
@@ -286,8 +288,8 @@ def test_kept_attacks_on_records_come_within_an_eighth(identifier: str, certifie
 
 
 def test_s8_is_specified_by_its_constants() -> None:
-    assert audit("S-8", ["b1=1"]).verdict is Verdict.UNSPECIFIED
-    assert audit("S-8", ["b1=1", "c1=1"]).verdict is Verdict.HOLDS
+    assert audit("S-8", ["b1=1"]).verdict is ClaimVerdict.UNSPECIFIED
+    assert audit("S-8", ["b1=1", "c1=1"]).verdict is ClaimVerdict.HOLDS
 
 
 def test_the_repair_holds_at_other_parameters() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from dpledger.accounting.check.checker import check
 from dpledger.accounting.proof.certificate import certify
-from dpledger.audits.claims import Counterexample, Derivation, Verdict
+from dpledger.audits.claims import ClaimVerdict, Counterexample, DerivationEvidence
 from dpledger.audits.claims.auditor import EpsilonPromise, SensitivityPromise
 from dpledger.audits.claims.claim import Case
 from dpledger.audits.claims.confirmations import confirm
@@ -106,30 +106,30 @@ def test_other_figures() -> None:
 
 def test_the_verdicts_at_the_papers_own_parameters() -> None:
     found = {c.identifier: c.promise.judge(p.case()).verdict for p, c in find(["huang2020_star"])}
-    holding = {name for name, verdict in found.items() if verdict is Verdict.HOLDS}
+    holding = {name for name, verdict in found.items() if verdict is ClaimVerdict.HOLDS}
     assert holding == {"H-1", "H-2", "H-4", "H-8", "H-9", "H-R"}
-    assert found["H-3"] is Verdict.FAILS
-    assert found["H-5"] is found["H-6"] is found["H-6B"] is Verdict.UNACCOUNTED_ACCESS
-    assert found["H-7"] is Verdict.UNSPECIFIED
+    assert found["H-3"] is ClaimVerdict.FAILS
+    assert found["H-5"] is found["H-6"] is found["H-6B"] is ClaimVerdict.UNACCOUNTED_ACCESS
+    assert found["H-7"] is ClaimVerdict.UNSPECIFIED
 
 
 def test_h3_verdict_follows_the_parameters() -> None:
-    assert audit("H-3", ["t=10", "eps=1", "delta=1e-3"]).verdict is Verdict.HOLDS
+    assert audit("H-3", ["t=10", "eps=1", "delta=1e-3"]).verdict is ClaimVerdict.HOLDS
     broken = audit("H-3", ["t=100", "eps=1", "delta=1e-3"])
-    assert broken.verdict is Verdict.FAILS
+    assert broken.verdict is ClaimVerdict.FAILS
     assert broken.breaks_at == "t = 51"
     assert broken.true is not None
     assert broken.true.upper_float == pytest.approx(11.0312, abs=5e-5)
     assert audit("H-3", ["delta=1e-3"]).breaks_at == "t = 51, epsilon = 1"
     assert audit("H-3", ["delta=1e-3", "eps=0.2"]).breaks_at == "t = 1257, epsilon = 0.2"
-    assert audit("H-3", ["eps=2", "t=3"]).verdict is Verdict.OUTSIDE_ITS_REGIME
+    assert audit("H-3", ["eps=2", "t=3"]).verdict is ClaimVerdict.OUTSIDE_ITS_REGIME
 
 
 def test_h3_repaired_formula_holds_where_the_published_one_fails() -> None:
     published = promise("H-3")
     assert isinstance(published, EpsilonPromise)
     case = Case(StarSetting(t=100, epsilon=1.0, delta=1e-3), frozenset({"t", "epsilon"}))
-    assert published.judge(case).verdict is Verdict.FAILS
+    assert published.judge(case).verdict is ClaimVerdict.FAILS
     finding = replace(published, claimed=exact_total).judge(case)
     assert finding.verdict_text == "holds exactly"
 
@@ -141,7 +141,7 @@ def test_h3_critical_mu_is_where_the_formula_turns() -> None:
         critical = figure("H-3", "critical mu", f"delta={delta}", "t=10")
         epsilon = critical * factor / np.sqrt(t / (2 * log_term))
         verdict = audit("H-3", [f"t={t}", f"eps={epsilon}", f"delta={delta}"]).verdict
-        assert verdict is (Verdict.HOLDS if factor < 1 else Verdict.FAILS)
+        assert verdict is (ClaimVerdict.HOLDS if factor < 1 else ClaimVerdict.FAILS)
 
 
 def test_h3_counterexample_is_an_event_that_the_claim_forbids() -> None:
@@ -171,7 +171,7 @@ def test_h3_counterexample_happens_as_often_as_it_says() -> None:
 def test_every_epsilon_comes_with_a_certificate_that_the_checker_accepts() -> None:
     for identifier in ("H-2", "H-4", "H-R"):
         finding = audit(identifier, ["t=20", "eps=0.2", "delta=1e-4"])
-        (derivation,) = [e for e in finding.evidence if isinstance(e, Derivation)]
+        (derivation,) = [e for e in finding.evidence if isinstance(e, DerivationEvidence)]
         certificate = derivation.certificate()
         assert certificate is not None
         assert finding.true is not None
@@ -186,7 +186,7 @@ def test_h1_fails_without_its_factor_two() -> None:
     halved = replace(published, claimed=lambda s: [v / 2 for v in published.claimed(s)])
     assert published.judge(PAPER.case()).verdict_text == "holds exactly"
     finding = halved.judge(PAPER.case())
-    assert finding.verdict is Verdict.FAILS
+    assert finding.verdict is ClaimVerdict.FAILS
     assert finding.factor == pytest.approx(0.5)
     assert published.judge(PAPER.case(["smooth=false", "c_w=23"])).verdict_text == "holds exactly"
 
@@ -194,7 +194,7 @@ def test_h1_fails_without_its_factor_two() -> None:
 def test_h9_an_inexact_minimiser_is_not_covered() -> None:
     assert audit("H-9").verdict_text == "holds exactly"
     finding = audit("H-9", ["tau=1e-3"])
-    assert finding.verdict is Verdict.UNENFORCED_ASSUMPTION
+    assert finding.verdict is ClaimVerdict.UNENFORCED_ASSUMPTION
     assert finding.true is not None
     assert finding.true.upper_float == pytest.approx((2 / 400 + 2e-3) / 0.100001, rel=1e-12)
 
@@ -204,14 +204,14 @@ def test_h5_a_public_c_w_leaves_nothing_unaccounted() -> None:
     assert isinstance(published, AccessPromise)
     assert isinstance(repaired, EpsilonPromise)
     finding = replace(published, plan=repaired.plan).judge(PAPER.case())
-    assert finding.verdict is Verdict.HOLDS
+    assert finding.verdict is ClaimVerdict.HOLDS
 
 
 def test_h6b_a_public_lambda_leaves_nothing_unaccounted() -> None:
     published, repaired = promise("H-6B"), promise("H-R")
     assert isinstance(published, AccessPromise)
     assert isinstance(repaired, EpsilonPromise)
-    assert replace(published, plan=repaired.plan).judge(PAPER.case()).verdict is Verdict.HOLDS
+    assert replace(published, plan=repaired.plan).judge(PAPER.case()).verdict is ClaimVerdict.HOLDS
 
 
 def test_h6_cutting_rows_one_by_one_holds() -> None:
@@ -221,7 +221,7 @@ def test_h6_cutting_rows_one_by_one_holds() -> None:
     def cut(rows: np.ndarray) -> np.ndarray:
         return rows / np.maximum(1.0, np.linalg.norm(rows, axis=1, keepdims=True))
 
-    assert replace(published, preprocess=cut).judge(PAPER.case()).verdict is Verdict.HOLDS
+    assert replace(published, preprocess=cut).judge(PAPER.case()).verdict is ClaimVerdict.HOLDS
 
 
 def test_h6_is_priced_by_what_leaves() -> None:
@@ -240,7 +240,7 @@ def test_h7_one_reading_is_specified() -> None:
     def only(s: StarSetting) -> dict[str, object]:
         return dict(list(published.readings(s).items())[:1])
 
-    assert replace(published, readings=only).judge(PAPER.case()).verdict is Verdict.HOLDS
+    assert replace(published, readings=only).judge(PAPER.case()).verdict is ClaimVerdict.HOLDS
 
 
 def test_h8_fails_for_the_pretrained_algorithm() -> None:
@@ -251,7 +251,7 @@ def test_h8_fails_for_the_pretrained_algorithm() -> None:
     repaired = DpAdmm(3, 10.0, SmoothSteps(0.25, 5.0))
     algorithm = PublishedDpAdmm(repaired, 1, 5.0)
     asked = replace(published, solve=lambda _: algorithm.solve)
-    assert asked.judge(Case(setting)).verdict is Verdict.UNACCOUNTED_ACCESS
+    assert asked.judge(Case(setting)).verdict is ClaimVerdict.UNACCOUNTED_ACCESS
 
 
 def test_h5_the_noise_shows_whether_the_only_record_is_null() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpledger.audits.claims import Counterexample, Verdict
+from dpledger.audits.claims import ClaimVerdict, Counterexample
 from dpledger.audits.claims.confirmations import confirm
 from dpledger.mechanisms import UnprotectedRelease
 from dpledger.papers import audit, find
@@ -70,11 +70,11 @@ def test_the_verdicts_at_the_papers_own_parameters() -> None:
         c.identifier: c.promise.judge(p.case()).verdict for p, c in find(["xu2020_centralised"])
     }
     expected = {
-        Verdict.FAILS: {"DPA-1", "DPA-3", "DPA-11"},
-        Verdict.OUTSIDE_ITS_REGIME: {"DPA-4", "DPA-6"},
-        Verdict.UNACCOUNTED_ACCESS: {"DPA-5", "DPA-9"},
-        Verdict.UNENFORCED_ASSUMPTION: {"DPA-10"},
-        Verdict.HOLDS: {"DPA-2", "DPA-7", "DPA-8", "DPA-R"},
+        ClaimVerdict.FAILS: {"DPA-1", "DPA-3", "DPA-11"},
+        ClaimVerdict.OUTSIDE_ITS_REGIME: {"DPA-4", "DPA-6"},
+        ClaimVerdict.UNACCOUNTED_ACCESS: {"DPA-5", "DPA-9"},
+        ClaimVerdict.UNENFORCED_ASSUMPTION: {"DPA-10"},
+        ClaimVerdict.HOLDS: {"DPA-2", "DPA-7", "DPA-8", "DPA-R"},
     }
     for verdict, identifiers in expected.items():
         assert {name for name, other in found.items() if other is verdict} == identifiers
@@ -105,14 +105,14 @@ def test_dpa2_the_conversions_slack_covers_the_factor_2_only_for_small_epsilon()
     # under replace-one the nominal epsilon is true below 0.144863
     published = promise("DPA-2")
     replaced = replace(published, plan=promise("DPA-1").plan)
-    for epsilon, verdict in ((0.1448, Verdict.HOLDS), (0.1449, Verdict.FAILS)):
+    for epsilon, verdict in ((0.1448, ClaimVerdict.HOLDS), (0.1449, ClaimVerdict.FAILS)):
         assert replaced.judge(PAPER.case([f"epsilon={epsilon}"])).verdict is verdict
-    assert replaced.judge(PAPER.case(["delta=1e-5"])).verdict is Verdict.FAILS
+    assert replaced.judge(PAPER.case(["delta=1e-5"])).verdict is ClaimVerdict.FAILS
 
 
 def test_dpa3_one_round_tells_the_label_for_certain() -> None:
     finding = audit("DPA-3", ["T=1"])
-    assert finding.verdict is Verdict.FAILS
+    assert finding.verdict is ClaimVerdict.FAILS
     assert witness("DPA-3", "T=1").rerun(50, 1) == (1.0, 0.0)
 
 
@@ -131,7 +131,7 @@ def test_dpa3_the_second_round_still_shows_it() -> None:
 def test_dpa3_the_third_round_shows_it_now_and_then() -> None:
     at = ("T=3", "lambda1=0.1", "eta=0.05")
     found = witness("DPA-3", *at)
-    assert audit("DPA-3", at).verdict is Verdict.FAILS
+    assert audit("DPA-3", at).verdict is ClaimVerdict.FAILS
     # more often than delta = 1e-3 allows
     assert found.probability.lower_float > 5e-3
     first, second = found.rerun(20_000, 4)
@@ -145,20 +145,20 @@ def test_dpa3_without_the_raw_start_nothing_fails() -> None:
         isinstance(event.mechanism, UnprotectedRelease)
         for event in published.plan(CentralisedSetting())
     )
-    assert replace(published, plan=repaired.plan).judge(PAPER.case()).verdict is Verdict.HOLDS
+    assert replace(published, plan=repaired.plan).judge(PAPER.case()).verdict is ClaimVerdict.HOLDS
     # where soft thresholding hides it, no event is shown, but the access is not accounted for
     hidden = audit("DPA-3", ["T=1", "lambda1=10"])
-    assert hidden.verdict is Verdict.UNACCOUNTED_ACCESS
+    assert hidden.verdict is ClaimVerdict.UNACCOUNTED_ACCESS
 
 
 def test_dpa5_follows_the_threshold_of_the_selection() -> None:
     assert witness("DPA-5").rerun(1, 1) == (1.0, 0.0)
-    assert audit("DPA-5", ["alpha=0.2"]).verdict is Verdict.HOLDS
+    assert audit("DPA-5", ["alpha=0.2"]).verdict is ClaimVerdict.HOLDS
 
 
 def test_dpa6_follows_gamma() -> None:
-    assert audit("DPA-6", ["gamma=1.2", "eta=0.05"]).verdict is Verdict.HOLDS
-    assert audit("DPA-6", ["gamma=1.1", "eta=0.05"]).verdict is Verdict.OUTSIDE_ITS_REGIME
+    assert audit("DPA-6", ["gamma=1.2", "eta=0.05"]).verdict is ClaimVerdict.HOLDS
+    assert audit("DPA-6", ["gamma=1.1", "eta=0.05"]).verdict is ClaimVerdict.OUTSIDE_ITS_REGIME
 
 
 def test_dpa7_conversion_gives_the_nominal_epsilon_back() -> None:
@@ -170,8 +170,8 @@ def test_dpa7_conversion_gives_the_nominal_epsilon_back() -> None:
 
 
 def test_dpa10_holds_for_rows_within_c() -> None:
-    assert audit("DPA-10", ["c=4"]).verdict is Verdict.HOLDS
-    assert audit("DPA-10", ["ones=1"]).verdict is Verdict.HOLDS
+    assert audit("DPA-10", ["c=4"]).verdict is ClaimVerdict.HOLDS
+    assert audit("DPA-10", ["ones=1"]).verdict is ClaimVerdict.HOLDS
     epsilon = figure("DPA-10", "exact epsilon")
     assert epsilon == pytest.approx(0.4556, abs=5e-5)
 
@@ -207,11 +207,11 @@ def test_dpa10_rows_no_longer_than_c_survive() -> None:
 
 def test_theorem_1_breaks_under_its_own_relation_where_half_of_its_noise_does() -> None:
     finding = audit("DPA-11")
-    assert finding.verdict is Verdict.FAILS
+    assert finding.verdict is ClaimVerdict.FAILS
     # at epsilon = 5 as DPA-1 has it, by the sensitivity 2c/n
     assert finding.true is not None
     assert finding.true.upper_float == pytest.approx(9.152477943, rel=1e-9)
     assert finding.breaks_at is not None
     edge = float(finding.breaks_at.removeprefix("epsilon > "))
-    for factor, verdict in ((0.999, Verdict.HOLDS), (1.001, Verdict.FAILS)):
+    for factor, verdict in ((0.999, ClaimVerdict.HOLDS), (1.001, ClaimVerdict.FAILS)):
         assert audit("DPA-11", [f"epsilon={edge * factor}"]).verdict is verdict

@@ -82,7 +82,7 @@ def privacy_loss(composed: Composed, *, grid: LossGrid, delta: Fraction, epsilon
 
     m_i: dominated by (P_i, Q_i); sampled with probability q: by (1-q)Q + qP and Q
     pairs ((1-q)Q + qP, Q) and (Q, (1-q)Q + qP) composed, each by itself; under replace-one the
-    pair glued at zero loss from H_γ((1-q)Q + qP ‖ Q), γ ≥ 1, and H_γ(P ‖ (1-q)P + qQ), γ < 1
+    pair symmetrised at zero loss from H_γ((1-q)Q + qP ‖ Q), γ ≥ 1, and H_γ(P ‖ (1-q)P + qQ), γ < 1
     groups of k: k times the shift; of a Poisson sample with Gaussian noise as many as are drawn
     E[(1 - e^(ε - L))⁺] ≤ δ for the loss L of each composed pair    ε ≥ 0
     ------------------------------------------------------------------------  privacy-loss

@@ -74,7 +74,7 @@ def grid_of(step, doublings=(), dense=40, digits=22, delta=1e-5):
 ORDERS = {
     Order.MIXTURE_FIRST: ("add-remove-one", 0),
     Order.MIXTURE_SECOND: ("add-remove-one", 1),
-    Order.GLUED: ("replace-one", 0),
+    Order.SYMMETRISED: ("replace-one", 0),
 }
 
 
@@ -89,7 +89,7 @@ def test_delta_is_never_below_the_truth_and_close_to_it(mu_squared, rate, times,
     epsilon = Fraction(truth.lower_float)
     relation, place = ORDERS[order]
     base = one_step.Sampled(one_step.GaussianShift(mu_squared), rate)
-    step = Step(base, order is Order.GLUED, times, 0)
+    step = Step(base, order is Order.SYMMETRISED, times, 0)
     grid = grid_of(epsilon / 256, doublings=(0, 0, 0, 1))
     loss, width = list(pld_checker.compositions([step], relation, grid, free))[place]
     unit = grid.plan.unit
@@ -131,7 +131,7 @@ def test_probabilities_add_up_to_one_or_a_little_more(name):
     unit = 10**30
     lattice = one_step.Dots(Fraction(1, 32), 32, unit, 200)
     dots = lattice.dots(PAIRS[name], 10**12, free)
-    for loss in (lattice.removed(dots), lattice.added(dots), lattice.glued(dots)):
+    for loss in (lattice.removed(dots), lattice.added(dots), lattice.symmetrised(dots)):
         total = sum(loss.masses) + loss.lost
         assert unit <= total <= unit + 4 * len(loss.masses)
         # the other law of the pair has mass · e^-loss; what is missing to one is moved or lost

@@ -53,11 +53,11 @@ def test_reference_values_of_the_sampled_gaussian(
     assert both(rate, multiplier, steps, delta) == pytest.approx(expected, rel=1e-10)
 
 
-def test_the_glued_pair_costs_more_than_one_order_alone() -> None:
+def test_the_symmetrised_pair_costs_more_than_one_order_alone() -> None:
     base, rate, steps = GaussianShift(Fraction(1, 4)), Fraction(1, 8000), 20_000
-    glued = epsilon_upper({Sampled(base, rate, Order.GLUED): steps}, 1e-5)
+    symmetrised = epsilon_upper({Sampled(base, rate, Order.SYMMETRISED): steps}, 1e-5)
     alone = epsilon_upper({Sampled(base, rate, Order.MIXTURE_FIRST): steps}, 1e-5)
-    assert glued == pytest.approx(0.0306, abs=5e-5)
+    assert symmetrised == pytest.approx(0.0306, abs=5e-5)
     assert alone == pytest.approx(0.0256, abs=5e-5)
 
 
@@ -82,7 +82,7 @@ def test_one_gaussian() -> None:
     [
         sampled(0.5, 0.05, Order.MIXTURE_SECOND),
         sampled(1e-7, 0.05, Order.MIXTURE_FIRST),
-        sampled(0.9, 1e6, Order.GLUED),
+        sampled(0.9, 1e6, Order.SYMMETRISED),
         LaplaceShift(Fraction(1, 10)),
         RandomisedAnswers(Fraction(3, 5), 2),
     ],

@@ -15,7 +15,7 @@ from scipy.special import ndtr
 
 from dpledger.accounting.numbers.enclosure import precision
 from dpledger.accounting.pld import PrivacyProfile
-from dpledger.accounting.pld.discretisation import Rounding
+from dpledger.accounting.pld.discretisation import MassRounding
 from dpledger.accounting.pld.distribution import compose, epsilon_by_pld
 from dpledger.accounting.pld.pairs import (
     DiscreteLaplaceShift,
@@ -46,7 +46,7 @@ def test_the_truth_lies_between_the_two_lattices_at_every_epsilon(
 ) -> None:
     above, below = (
         compose({pair: 1}, delta=delta, cells=1 << 9, rounding=rounding)
-        for rounding in (Rounding.PESSIMISTIC, Rounding.OPTIMISTIC)
+        for rounding in (MassRounding.PESSIMISTIC, MassRounding.OPTIMISTIC)
     )
     with precision(160):
         for k in range(0, 60, 3):

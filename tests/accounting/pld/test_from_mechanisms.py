@@ -89,17 +89,17 @@ def test_a_sampled_step_has_one_pair_for_each_order() -> None:
         )
 
 
-def test_a_fixed_batch_is_glued() -> None:
+def test_a_fixed_batch_is_symmetrised() -> None:
     step = SampledWithoutReplacement(GaussianStep(l2(1, REPLACE), 2.0), 1, 8000)
-    assert orders_of(REPLACE) == (Order.GLUED,)
-    assert one(step, REPLACE, Order.GLUED) == Sampled(
-        GaussianShift(Fraction(1, 4)), Fraction(1, 8000), Order.GLUED
+    assert orders_of(REPLACE) == (Order.SYMMETRISED,)
+    assert one(step, REPLACE, Order.SYMMETRISED) == Sampled(
+        GaussianShift(Fraction(1, 4)), Fraction(1, 8000), Order.SYMMETRISED
     )
 
 
 def test_a_fixed_batch_of_everything_is_the_plain_step() -> None:
     step = SampledWithoutReplacement(GaussianStep(l2(1, REPLACE), 2.0), 5, 5)
-    assert one(step, REPLACE, Order.GLUED) == GaussianShift(Fraction(1, 4))
+    assert one(step, REPLACE, Order.SYMMETRISED) == GaussianShift(Fraction(1, 4))
 
 
 def test_gaussian_steps_add_up_and_repetitions_multiply() -> None:

@@ -83,10 +83,10 @@ def test_replace_one_doubles_the_shift() -> None:
 COMPOSITIONS: list[dict[DominatingPair, int]] = [
     {sampled(0.01, 1.0, Order.MIXTURE_FIRST): 200},
     {sampled(0.01, 1.0, Order.MIXTURE_SECOND): 200},
-    {sampled(0.3, 0.6, Order.GLUED): 40},
+    {sampled(0.3, 0.6, Order.SYMMETRISED): 40},
     {sampled(0.01, 1.0, Order.MIXTURE_FIRST): 100, GaussianShift(Fraction(1, 50)): 1},
     {
-        Sampled(LaplaceShift(Fraction(1)), Fraction(1, 20), Order.GLUED): 60,
+        Sampled(LaplaceShift(Fraction(1)), Fraction(1, 20), Order.SYMMETRISED): 60,
         LaplaceShift(Fraction(1, 9)): 9,
         GaussianShift(Fraction(1, 9)): 1,
     },
@@ -326,7 +326,7 @@ def test_order_of_composition_does_not_matter(rate: float, multiplier: float, st
 
 def test_very_many_steps_of_much_loss_fill_no_memory() -> None:
     # on a lattice as coarse as the sum of a million losses allows, one step's masses are hidden
-    drawn = Sampled(GaussianShift(Fraction(1, 2**18)), Fraction(1, 16), Order.GLUED)
+    drawn = Sampled(GaussianShift(Fraction(1, 2**18)), Fraction(1, 16), Order.SYMMETRISED)
     counts: dict[DominatingPair, int] = {DiscreteGaussianShift(Fraction(1064)): 1264384, drawn: 1}
     delta = 6.8e-17
     profile = PrivacyProfile.of_pairs(counts)

@@ -41,7 +41,7 @@ REPLACE = Adjacency.REPLACE_ONE
 RECORDS, STEPS = 6838, 2500
 
 
-def sampled(mu: float, rate: float, order: Order = Order.GLUED) -> Sampled:
+def sampled(mu: float, rate: float, order: Order = Order.SYMMETRISED) -> Sampled:
     return Sampled(GaussianShift(Fraction(mu) ** 2), Fraction(rate), order)
 
 
@@ -227,8 +227,8 @@ def test_a_fixed_batch_with_hardly_any_noise_costs_no_more_than_without_a_sample
 
 
 def test_the_split_is_found_without_a_panel() -> None:
-    (pair, _) = pairs_of({mixture(theorem_2(64.0)): STEPS}, REPLACE, Order.GLUED)
+    (pair, _) = pairs_of({mixture(theorem_2(64.0)): STEPS}, REPLACE, Order.SYMMETRISED)
     assert isinstance(pair, Sampled)
     assert isinstance(pair.base, GaussianShift)
-    assert pair.order is Order.GLUED
+    assert pair.order is Order.SYMMETRISED
     assert pair.base.mu_squared >= Fraction(4) ** 2 / Fraction(theorem_2(64.0)) ** 2

@@ -89,7 +89,7 @@ def test_a_group_in_a_poisson_sample_stays_below_its_pair(
 
 
 @pytest.mark.parametrize(("batch", "records", "size"), [(1, 6, 2), (2, 8, 3)])
-def test_a_group_in_a_fixed_batch_stays_below_its_glued_pair(
+def test_a_group_in_a_fixed_batch_stays_below_its_symmetrised_pair(
     batch: int, records: int, size: int
 ) -> None:
     step = GaussianStep(declared(2, "clipped", adjacency=REPLACE), 2.0)
@@ -102,7 +102,7 @@ def test_a_group_in_a_fixed_batch_stays_below_its_glued_pair(
     noise = norm(scale=2.0).pdf
     before = mixture(weights, [float(j) for j in range(len(weights))], noise)
     after = mixture(weights, [-float(j) for j in range(len(weights))], noise)
-    pair = single(bound, REPLACE, Order.GLUED)
+    pair = single(bound, REPLACE, Order.SYMMETRISED)
     stays_below(before, after, pair)
     stays_below(after, before, pair)
 

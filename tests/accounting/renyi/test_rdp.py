@@ -70,8 +70,10 @@ def moment(first: Density, second: Density, order: Fraction, points: list[float]
         return mpmath.log(integral)
 
 
-def glued(base: Density, moved: Density, rate: float, order: Fraction, points: list[float]) -> Real:
-    """log moment of the glued pair; `points` starts where the two densities cross."""
+def symmetrised(
+    base: Density, moved: Density, rate: float, order: Fraction, points: list[float]
+) -> Real:
+    """log moment of the symmetrised pair; `points` starts where the two densities cross."""
     with mpmath.workdps(20):
         alpha = mpmath.mpf(order.numerator) / order.denominator
         mixture = mixed(rate, moved, base)
@@ -116,21 +118,21 @@ def test_poisson_laplace_is_exact_and_covers_both_directions(
 @pytest.mark.parametrize(
     ("batch", "noise_std", "taylor"), [(1, 1.0, 0.05), (30, 2.0, 0.2), (60, 0.8, 0.5)]
 )
-def test_fixed_batch_gaussian_follows_the_glued_pair(
+def test_fixed_batch_gaussian_follows_the_symmetrised_pair(
     order: Fraction, batch: int, noise_std: float, taylor: float
 ) -> None:
     step = SampledWithoutReplacement(GaussianStep(l2(1, REPLACE), noise_std), batch, 100)
     base, moved = normal(0, noise_std), normal(1, noise_std)
-    truth = glued(base, moved, batch / 100, order, [0.5, 3.0, 10.0, 60.0])
+    truth = symmetrised(base, moved, batch / 100, order, [0.5, 3.0, 10.0, 60.0])
     # whole orders bound one of the two powers by a Taylor sum, loose where much is drawn
     excess = taylor if order.denominator == 1 else 1e-10
     assert close(log_moment(step, order), truth, excess=excess)
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_fixed_batch_laplace_follows_the_glued_pair(order: Fraction) -> None:
+def test_fixed_batch_laplace_follows_the_symmetrised_pair(order: Fraction) -> None:
     step = SampledWithoutReplacement(LaplaceStep(l1(1.5, REPLACE), 1.0), 1, 20)
-    truth = glued(laplace(0), laplace(1.5), 0.05, order, [0.75, 1.5, 10.0, 80.0])
+    truth = symmetrised(laplace(0), laplace(1.5), 0.05, order, [0.75, 1.5, 10.0, 80.0])
     assert close(log_moment(step, order), truth, excess=0.01)
 
 

@@ -10,8 +10,8 @@ from dpledger.audits.claims.confirmations import known
 from dpledger.papers import PAPERS
 
 
-def heard(identifier: str) -> hearing.Judged:
-    (judged,) = hearing.heard(
+def heard(identifier: str) -> hearing.JudgedClaim:
+    (judged,) = hearing.judge_claims(
         PAPERS, [identifier], attacks=hearing.Attacks(), progress=lambda _: lambda _done, _all: None
     )
     return judged

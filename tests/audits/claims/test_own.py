@@ -6,9 +6,9 @@ from math import exp, sqrt
 import pytest
 from scipy.stats import norm
 
-from dpledger.audits.claims import Counterexample, Derivation, Verdict
+from dpledger.audits.claims import ClaimVerdict, Counterexample, DerivationEvidence
 from dpledger.audits.claims.own import (
-    Kind,
+    MechanismKind,
     PromisedEpsilon,
     PromisedMu,
     PromisedRho,
@@ -20,20 +20,22 @@ from dpledger.audits.claims.policy import Check, final_verdict
 from dpledger.mechanisms import Adjacency, InvalidParameter, PoissonSampled, Repeated
 
 ADJACENCY = Adjacency.ZERO_OUT_ONE
-STEPS = StatedRelease(Kind.GAUSSIAN, sensitivity=2.0, noise=20.0, rounds=100)
+STEPS = StatedRelease(MechanismKind.GAUSSIAN, sensitivity=2.0, noise=20.0, rounds=100)
 
 
 def test_randomised_response_is_its_log_odds() -> None:
-    release = StatedRelease(Kind.RANDOMISED_RESPONSE, noise=exp(1) / (1 + exp(1)), rounds=1)
+    release = StatedRelease(
+        MechanismKind.RANDOMISED_RESPONSE, noise=exp(1) / (1 + exp(1)), rounds=1
+    )
     at = PromisedEpsilon(1.0001, 1e-12), PromisedEpsilon(0.9999, 1e-12)
     held, failed = (judged([release], p, adjacency=Adjacency.REPLACE_ONE) for p in at)
-    assert held.verdict is Verdict.HOLDS
-    assert failed.verdict is Verdict.FAILS
+    assert held.verdict is ClaimVerdict.HOLDS
+    assert failed.verdict is ClaimVerdict.FAILS
 
 
 def test_what_is_said_to_hold_is_rounded_up() -> None:
     for noise in (11.0, 12.0, 13.0, 17.0):
-        release = StatedRelease(Kind.GAUSSIAN, sensitivity=1.0, noise=noise, rounds=3)
+        release = StatedRelease(MechanismKind.GAUSSIAN, sensitivity=1.0, noise=noise, rounds=3)
         found = judged([release], PromisedEpsilon(5.0, 1e-6), adjacency=ADJACENCY)
         assert found.true is not None
         said = float(found.reason.split("at most ")[1].split()[0])
@@ -41,7 +43,7 @@ def test_what_is_said_to_hold_is_rounded_up() -> None:
 
 
 def test_laplace_noise_adds_up_its_epsilons_at_tiny_delta() -> None:
-    release = StatedRelease(Kind.LAPLACE, sensitivity=1.0, noise=4.0, rounds=2)
+    release = StatedRelease(MechanismKind.LAPLACE, sensitivity=1.0, noise=4.0, rounds=2)
     found = judged([release], PromisedEpsilon(1.0, 1e-30), adjacency=ADJACENCY)
     assert found.true is not None
     assert found.true.upper_float == pytest.approx(0.5, rel=1e-9)
@@ -52,7 +54,9 @@ def test_units_agree() -> None:
     for promise in (PromisedMu(1.0), PromisedRho(0.5)):
         finding = judged([STEPS], promise, adjacency=ADJACENCY)
         assert finding.verdict_text == "holds exactly"
-    assert judged([STEPS], PromisedMu(0.999), adjacency=ADJACENCY).verdict is Verdict.NOT_IMPLIED
+    assert (
+        judged([STEPS], PromisedMu(0.999), adjacency=ADJACENCY).verdict is ClaimVerdict.NOT_IMPLIED
+    )
 
 
 def test_a_failure_has_an_event_that_the_promise_forbids() -> None:
@@ -73,24 +77,28 @@ def test_a_failure_has_an_event_that_the_promise_forbids() -> None:
 
 def test_parties_with_records_of_their_own_pay_the_maximum() -> None:
     parts = [
-        StatedRelease(Kind.GAUSSIAN, sensitivity=1.0, noise=10.0, rounds=100, party=party)
+        StatedRelease(MechanismKind.GAUSSIAN, sensitivity=1.0, noise=10.0, rounds=100, party=party)
         for party in ("north", "south")
     ]
-    assert judged(parts, PromisedMu(1.0), adjacency=ADJACENCY).verdict is Verdict.HOLDS
-    together = [StatedRelease(Kind.GAUSSIAN, sensitivity=1.0, noise=10.0, rounds=100)] * 2
-    assert judged(together, PromisedMu(1.0), adjacency=ADJACENCY).verdict is Verdict.NOT_IMPLIED
+    assert judged(parts, PromisedMu(1.0), adjacency=ADJACENCY).verdict is ClaimVerdict.HOLDS
+    together = [StatedRelease(MechanismKind.GAUSSIAN, sensitivity=1.0, noise=10.0, rounds=100)] * 2
+    assert (
+        judged(together, PromisedMu(1.0), adjacency=ADJACENCY).verdict is ClaimVerdict.NOT_IMPLIED
+    )
 
 
 def test_an_unstated_relation_may_double_what_a_record_moves() -> None:
     finding = judged([STEPS], PromisedMu(1.5), adjacency=None)
-    assert finding.verdict is Verdict.UNSPECIFIED
+    assert finding.verdict is ClaimVerdict.UNSPECIFIED
     assert [cost.upper_float for cost in finding.figures.values()] == pytest.approx([1.0, 2.0])
-    assert judged([STEPS], PromisedMu(2.0), adjacency=None).verdict is Verdict.HOLDS
-    assert judged([STEPS], PromisedMu(0.5), adjacency=None).verdict is Verdict.NOT_IMPLIED
+    assert judged([STEPS], PromisedMu(2.0), adjacency=None).verdict is ClaimVerdict.HOLDS
+    assert judged([STEPS], PromisedMu(0.5), adjacency=None).verdict is ClaimVerdict.NOT_IMPLIED
 
 
 def test_an_unstated_scheme_may_be_no_amplification_at_all() -> None:
-    sampled = StatedRelease(Kind.GAUSSIAN, sensitivity=1.0, noise=1.0, rounds=100, rate=0.01)
+    sampled = StatedRelease(
+        MechanismKind.GAUSSIAN, sensitivity=1.0, noise=1.0, rounds=100, rate=0.01
+    )
     costs = judged([sampled], PromisedEpsilon(2.0, 1e-5), adjacency=ADJACENCY).figures
     none, poisson = (cost.upper_float for cost in costs.values())
     assert poisson < 2.0 < none
@@ -98,28 +106,33 @@ def test_an_unstated_scheme_may_be_no_amplification_at_all() -> None:
 
 def test_a_missing_rate_is_paid_in_full() -> None:
     some = StatedRelease(
-        Kind.GAUSSIAN, sensitivity=1.0, noise=10.0, rounds=100, sampling=Sampling.POISSON
+        MechanismKind.GAUSSIAN, sensitivity=1.0, noise=10.0, rounds=100, sampling=Sampling.POISSON
     )
     found = judged([some], PromisedEpsilon(4.38, 1e-5), adjacency=ADJACENCY)
-    assert found.verdict is Verdict.HOLDS
+    assert found.verdict is ClaimVerdict.HOLDS
     assert "sampling rate" in found.reason
     found = judged([some], PromisedEpsilon(1.0, 1e-5), adjacency=ADJACENCY)
-    assert found.verdict is Verdict.UNSPECIFIED
+    assert found.verdict is ClaimVerdict.UNSPECIFIED
 
 
 def test_what_is_let_out_costs_infinity() -> None:
-    raw = StatedRelease(Kind.UNPROTECTED, name="weights")
+    raw = StatedRelease(MechanismKind.UNPROTECTED, name="weights")
     finding = judged([raw], PromisedEpsilon(1e9, 1e-5), adjacency=ADJACENCY)
-    assert finding.verdict is Verdict.FAILS
+    assert finding.verdict is ClaimVerdict.FAILS
     assert finding.evidence
 
 
 def test_what_no_rule_prices_is_not_decided() -> None:
     sampled = StatedRelease(
-        Kind.GAUSSIAN, sensitivity=1.0, noise=1.0, rounds=1, sampling=Sampling.POISSON, rate=0.1
+        MechanismKind.GAUSSIAN,
+        sensitivity=1.0,
+        noise=1.0,
+        rounds=1,
+        sampling=Sampling.POISSON,
+        rate=0.1,
     )
     found = judged([sampled], PromisedEpsilon(9.0, 1e-5), adjacency=Adjacency.REPLACE_ONE)
-    assert found.verdict is Verdict.UNDECIDED
+    assert found.verdict is ClaimVerdict.UNDECIDED
     assert "add-remove-one or zero-out-one" in found.reason
 
 
@@ -130,27 +143,27 @@ def test_no_release_is_no_claim() -> None:
 
 def test_bounds_that_nobody_is_shown_to_meet_imply_nothing_and_refute_nothing() -> None:
     found = judged([STEPS], PromisedEpsilon(0.9, 1e-5), adjacency=ADJACENCY)
-    assert found.verdict is Verdict.NOT_IMPLIED
+    assert found.verdict is ClaimVerdict.NOT_IMPLIED
     assert found.is_finding
     assert found.factor is not None
     assert found.factor < 1
     # an attack that meets them makes it fail, anything else that went wrong as well
     attacked = final_verdict(found, [Check("attack", "claim REFUTED", passed=False)])
-    assert attacked.verdict is Verdict.FAILS
+    assert attacked.verdict is ClaimVerdict.FAILS
     assert final_verdict(found, [Check("ledger", "intact", passed=True)]) is found
 
 
 @pytest.mark.parametrize(
     ("kind", "stated", "whole"),
     [
-        (Kind.DISCRETE_GAUSSIAN, 0.5, 1.0),
-        (Kind.DISCRETE_GAUSSIAN, 1.9, 2.0),
-        (Kind.DISCRETE_LAPLACE, 0.5, 1.0),
-        (Kind.DISCRETE_LAPLACE, 1.9, 2.0),
+        (MechanismKind.DISCRETE_GAUSSIAN, 0.5, 1.0),
+        (MechanismKind.DISCRETE_GAUSSIAN, 1.9, 2.0),
+        (MechanismKind.DISCRETE_LAPLACE, 0.5, 1.0),
+        (MechanismKind.DISCRETE_LAPLACE, 1.9, 2.0),
     ],
 )
 def test_discrete_noise_is_priced_for_the_next_whole_change(
-    kind: Kind, stated: float, whole: float
+    kind: MechanismKind, stated: float, whole: float
 ) -> None:
     # integer noise shows the fractions of what is not whole: such a bound is never rounded down
     part, full = (
@@ -161,7 +174,7 @@ def test_discrete_noise_is_priced_for_the_next_whole_change(
         )
         for size in (stated, whole)
     )
-    assert part.verdict is not Verdict.HOLDS
+    assert part.verdict is not ClaimVerdict.HOLDS
     assert part.true is not None
     assert full.true is not None
     assert part.true.upper_float == full.true.upper_float > 0.1
@@ -173,7 +186,9 @@ def test_discrete_noise_is_priced_for_the_next_whole_change(
 
 @pytest.mark.parametrize("squared", [2, 3, 5])
 def test_a_root_of_a_whole_number_is_not_rounded_to_the_next(squared: int) -> None:
-    release = StatedRelease(Kind.DISCRETE_GAUSSIAN, sensitivity=sqrt(squared), noise=2.0, rounds=1)
+    release = StatedRelease(
+        MechanismKind.DISCRETE_GAUSSIAN, sensitivity=sqrt(squared), noise=2.0, rounds=1
+    )
     priced = release.priced_sensitivity
     assert priced is not None
     assert squared <= priced**2 < squared + Fraction(1, 10**12)
@@ -182,7 +197,7 @@ def test_a_root_of_a_whole_number_is_not_rounded_to_the_next(squared: int) -> No
 @pytest.mark.parametrize(("batch", "records"), [(1, 3), (2, 3), (1, 49)])
 def test_stated_poisson_rate_is_rounded_up(batch: int, records: int) -> None:
     release = StatedRelease(
-        Kind.GAUSSIAN,
+        MechanismKind.GAUSSIAN,
         sensitivity=1.0,
         noise=2.0,
         rounds=1,
@@ -192,7 +207,7 @@ def test_stated_poisson_rate_is_rounded_up(batch: int, records: int) -> None:
     )
     found = judged([release], PromisedEpsilon(9.0, 1e-5), adjacency=Adjacency.ADD_REMOVE_ONE)
     (derivation,) = found.evidence
-    assert isinstance(derivation, Derivation)
+    assert isinstance(derivation, DerivationEvidence)
     (event,) = derivation.events
     assert isinstance(event.mechanism, Repeated)
     assert isinstance(event.mechanism.event, PoissonSampled)

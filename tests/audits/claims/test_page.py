@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dpledger.audits.claims import cases
-from dpledger.audits.claims.hearing import Attacks, Judged, heard
+from dpledger.audits.claims.hearing import Attacks, JudgedClaim, judge_claims
 from dpledger.audits.claims.page import claims_page
 from dpledger.audits.claims.sweep import Sweep
 from dpledger.papers import PAPERS, find
@@ -37,11 +37,13 @@ def sweep_of(identifier: str) -> tuple[Sweep[Any], Any]:
 
 
 @pytest.fixture(scope="module")
-def judged() -> list[Judged]:
-    return heard(PAPERS, QUICK, attacks=Attacks(), progress=lambda _: lambda done, total: None)
+def judged() -> list[JudgedClaim]:
+    return judge_claims(
+        PAPERS, QUICK, attacks=Attacks(), progress=lambda _: lambda done, total: None
+    )
 
 
-def test_the_page_names_every_claim_and_needs_nothing_else(judged: list[Judged]) -> None:
+def test_the_page_names_every_claim_and_needs_nothing_else(judged: list[JudgedClaim]) -> None:
     page = claims_page(judged, cases(PAPERS, []))
     found = Tags(page)
     for each in judged:
@@ -57,11 +59,11 @@ def test_the_page_names_every_claim_and_needs_nothing_else(judged: list[Judged])
     assert all(value is not None and value.startswith("#") for value in targets)
 
 
-def test_every_text_is_escaped(judged: list[Judged]) -> None:
+def test_every_text_is_escaped(judged: list[JudgedClaim]) -> None:
     first = judged[0]
     assert first.confirmation is not None
     outcome = replace(first.confirmation.outcome, at=HOSTILE)
-    hostile = Judged(
+    hostile = JudgedClaim(
         replace(first.paper, title=HOSTILE),
         replace(first.claim, title=HOSTILE, statement=HOSTILE, place=HOSTILE),
         replace(
@@ -107,7 +109,7 @@ def test_a_lower_bound_is_called_so() -> None:
     paper, setting = next((p, p.setting) for p in PAPERS if p.name == "ding2019_stochastic")
     (sweep,) = [each for each in paper.sweeps if each.claim == "PS-3"]
     page = claims_page(
-        heard(PAPERS, ["PS-3"], attacks=Attacks(), progress=lambda _: lambda _d, _a: None),
+        judge_claims(PAPERS, ["PS-3"], attacks=Attacks(), progress=lambda _: lambda _d, _a: None),
         cases(PAPERS, []),
     )
     assert "at least, linear losses" in page

@@ -6,7 +6,7 @@ Law: a library that judges a ledger answers as `claims check --ledger` does.
 import pytest
 
 from dpledger.accounting.ledger import MemoryLedger
-from dpledger.audits.claims.claim import Finding, Verdict
+from dpledger.audits.claims.claim import ClaimVerdict, Finding
 from dpledger.audits.claims.finished_run import judge_ledger
 from dpledger.audits.claims.own import PromisedEpsilon, judged_events
 from dpledger.audits.claims.policy import Check, final_verdict
@@ -24,21 +24,21 @@ BAD = (Check("noise", "two runs share a seed", passed=False),)
 
 
 @pytest.mark.parametrize(
-    "verdict", [v for v in Verdict if v not in (Verdict.HOLDS, Verdict.NOT_IMPLIED)]
+    "verdict", [v for v in ClaimVerdict if v not in (ClaimVerdict.HOLDS, ClaimVerdict.NOT_IMPLIED)]
 )
-def test_what_does_not_hold_stays_as_it_is(verdict: Verdict) -> None:
+def test_what_does_not_hold_stays_as_it_is(verdict: ClaimVerdict) -> None:
     finding = Finding(verdict, "because")
     assert final_verdict(finding, BAD, fixed_in_advance=False, accounted_tuning=False) is finding
 
 
 def test_each_way_to_lose_a_verdict() -> None:
-    finding = Finding(Verdict.HOLDS, "because")
+    finding = Finding(ClaimVerdict.HOLDS, "because")
     unknown = Check("attack", "not done")
     passed = Check("ledger", "intact", passed=True)
     assert final_verdict(finding, [unknown, passed]) is finding
-    assert final_verdict(finding, BAD).verdict is Verdict.FAILS
-    assert final_verdict(finding, fixed_in_advance=False).verdict is Verdict.UNSPECIFIED
-    assert final_verdict(finding, accounted_tuning=False).verdict is Verdict.UNACCOUNTED_ACCESS
+    assert final_verdict(finding, BAD).verdict is ClaimVerdict.FAILS
+    assert final_verdict(finding, fixed_in_advance=False).verdict is ClaimVerdict.UNSPECIFIED
+    assert final_verdict(finding, accounted_tuning=False).verdict is ClaimVerdict.UNACCOUNTED_ACCESS
     assert final_verdict(finding, BAD).reason == "noise did not pass: because"
 
 
@@ -50,8 +50,8 @@ def test_shared_noise_fails_in_the_library_too() -> None:
         run = ledger.run(name, configuration_hash="0" * 64, plan=[event])
         run.commit(run.reserve((event,), Provenance("numpy-philox", 5)))
     promise = PromisedEpsilon(1.0, 1e-5)
-    assert judged_events(ledger.joint_events(), promise).verdict is Verdict.HOLDS
+    assert judged_events(ledger.joint_events(), promise).verdict is ClaimVerdict.HOLDS
     found = judge_ledger(ledger, promise)
-    assert found.finding.verdict is Verdict.FAILS
+    assert found.finding.verdict is ClaimVerdict.FAILS
     assert [check.name for check in found.checks if check.passed is False] == ["noise"]
-    assert judge_ledger(ledger, promise, run="first").finding.verdict is Verdict.FAILS
+    assert judge_ledger(ledger, promise, run="first").finding.verdict is ClaimVerdict.FAILS

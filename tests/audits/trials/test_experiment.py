@@ -14,11 +14,11 @@ from dpledger.audits.replay import replay_attack, replay_chunks
 from dpledger.audits.trials import (
     Attacked,
     Dask,
-    Experiment,
     Loky,
     Ray,
     ScoreStore,
     Serial,
+    TrialExperiment,
     attack_trials,
     trial_scores,
     trials_at_once,
@@ -53,7 +53,9 @@ def builder():
 
 
 def experiment(**changes):
-    return Experiment(**({"build": builder(), "name": "test", "seed": 11, "chunk": 40} | changes))
+    return TrialExperiment(
+        **({"build": builder(), "name": "test", "seed": 11, "chunk": 40} | changes)
+    )
 
 
 def numbers(found):

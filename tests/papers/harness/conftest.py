@@ -2,28 +2,28 @@
 
 import pytest
 
-from dpledger.papers.experiments import Cell, Experiment, Kind, Paper
+from dpledger.papers.experiments import Cell, CellKind, Experiment, PaperExperiments
 from dpledger.papers.harness.experiment import Against, Figure
-from dpledger.papers.harness.sources import Records, Source
-from dpledger.papers.harness.training import Training
+from dpledger.papers.harness.sources import Source, SourceRecords
+from dpledger.papers.harness.training import TrainingTask
 from dpledger.papers.huang2020_star.experiment import StarMethod
 
-SOURCE = Source(records=Records.SYNTHETIC, train=400, test=100, width=5)
+SOURCE = Source(records=SourceRecords.SYNTHETIC, train=400, test=100, width=5)
 
 
-def cell(kind: Kind, epsilon: float = 0.1, *, history: bool = True) -> Cell:
+def cell(kind: CellKind, epsilon: float = 0.1, *, history: bool = True) -> Cell:
     """Return a cell of the star algorithm on 400 records."""
     method = StarMethod(kind=kind, epsilon=epsilon, rounds=4)
-    task = Training(source=SOURCE, method=method, parties=2, history=history)
+    task = TrainingTask(source=SOURCE, method=method, parties=2, history=history)
     return Cell(line=f"{kind.value}, ε = {epsilon:g}", kind=kind, task=task, x=epsilon)
 
 
 def cells(quick: bool) -> tuple[Cell, ...]:
     """Return published and repaired cells at one or two epsilons, and one without noise."""
     epsilons = (0.1,) if quick else (0.1, 0.2)
-    kinds = (Kind.PUBLISHED, Kind.REPAIRED)
+    kinds = (CellKind.PUBLISHED, CellKind.REPAIRED)
     private = [cell(kind, epsilon) for kind in kinds for epsilon in epsilons]
-    return (*private, cell(Kind.NON_PRIVATE))
+    return (*private, cell(CellKind.NON_PRIVATE))
 
 
 @pytest.fixture(scope="session")
@@ -44,6 +44,6 @@ def tiny() -> Experiment:
 
 
 @pytest.fixture(scope="session")
-def paper(tiny: Experiment) -> Paper:
+def paper(tiny: Experiment) -> PaperExperiments:
     """A paper of the tiny experiment only."""
-    return Paper(name="none", reference="nobody", experiments=(tiny,))
+    return PaperExperiments(name="none", reference="nobody", experiments=(tiny,))

@@ -8,7 +8,7 @@ import pytest
 from dpledger.audits.trials.code import code_digest as digest_of_rooms
 from dpledger.mechanisms import SimulationSampler
 from dpledger.mechanisms.errors import InvalidParameter
-from dpledger.papers.experiments import Cell, Experiment, Kind, Plan
+from dpledger.papers.experiments import Cell, CellKind, Experiment, ExperimentPlan
 from dpledger.papers.harness import store as storing
 from dpledger.papers.harness.cell import canonical
 from dpledger.papers.harness.engine import measure
@@ -29,8 +29,8 @@ def numbers(folder: Path) -> dict[str, dict[str, object]]:
 
 def test_parallel_results_are_those_of_one_process(tiny: Experiment, tmp_path: Path) -> None:
     plan = {"seed": 3, "quick": True, "runs": 2}
-    measure(tiny, Plan(jobs=1, **plan), tmp_path / "serial")
-    measure(tiny, Plan(jobs=2, **plan), tmp_path / "parallel")
+    measure(tiny, ExperimentPlan(jobs=1, **plan), tmp_path / "serial")
+    measure(tiny, ExperimentPlan(jobs=2, **plan), tmp_path / "parallel")
     serial = numbers(tmp_path / "serial")
     assert len(serial) == 3 * (2 + 1)
     assert serial == numbers(tmp_path / "parallel")
@@ -48,7 +48,7 @@ def test_what_is_finished_is_not_run_again(
         kept.append((cell.key, run))
         keep(self, cell, run, result)  # type: ignore[arg-type]
 
-    plan = Plan(quick=True)
+    plan = ExperimentPlan(quick=True)
     monkeypatch.setattr(Store, "keep", interrupted)
     with pytest.raises(KeyboardInterrupt):
         measure(tiny, plan, tmp_path / "cells")
@@ -120,12 +120,12 @@ def test_the_code_of_this_program_is_found() -> None:
 def test_a_key_names_all_parameters_and_nothing_of_the_drawing() -> None:
     keys = {
         cell(kind, epsilon, history=history).key
-        for kind in Kind
+        for kind in CellKind
         for epsilon in (0.1, 0.2)
         for history in (True, False)
     }
-    assert len(keys) == 2 * 2 * len(Kind)
-    one = cell(Kind.REPAIRED)
+    assert len(keys) == 2 * 2 * len(CellKind)
+    one = cell(CellKind.REPAIRED)
     renamed = Cell(line="another name", kind=one.kind, task=one.task, x=7.0)
     assert renamed.key == one.key
 
@@ -138,7 +138,7 @@ def test_what_is_not_plain_data_has_no_key() -> None:
 def test_runs_differ_and_cells_share_the_division_of_records(
     tiny: Experiment, tmp_path: Path
 ) -> None:
-    published, repaired, free = measure(tiny, Plan(quick=True), tmp_path)
+    published, repaired, free = measure(tiny, ExperimentPlan(quick=True), tmp_path)
     assert published.traces[0].values != published.traces[1].values
     # the cell without noise differs between runs by its records only
     assert free.traces[0].values != free.traces[1].values
@@ -148,4 +148,4 @@ def test_runs_differ_and_cells_share_the_division_of_records(
 @pytest.mark.parametrize(("argument", "value"), [("jobs", 0), ("runs", 0)])
 def test_a_plan_wants_whole_numbers_from_one(argument: str, value: int) -> None:
     with pytest.raises(InvalidParameter, match=f"{argument}=0 must be"):
-        Plan(**{argument: value})
+        ExperimentPlan(**{argument: value})

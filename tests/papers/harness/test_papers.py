@@ -10,17 +10,17 @@ from dpledger.mechanisms import Adjacency, SimulationSampler
 from dpledger.mechanisms.errors import InvalidParameter
 from dpledger.papers.ding2019_stochastic.experiment import PsMethod
 from dpledger.papers.ding2020_network.experiment import PrMethod
-from dpledger.papers.experiments import PAPERS, Cell, Kind
-from dpledger.papers.harness.cell import Privacy
+from dpledger.papers.experiments import PAPERS, Cell, CellKind
+from dpledger.papers.harness.cell import CellPrivacy
 from dpledger.papers.harness.reference import Converged, LocalParty
-from dpledger.papers.harness.sources import Records, Source, optimum
-from dpledger.papers.harness.training import Method, Training
+from dpledger.papers.harness.sources import Source, SourceRecords, optimum
+from dpledger.papers.harness.training import Method, TrainingTask
 from dpledger.papers.hu2020_sharing.experiment import Sharing
 from dpledger.papers.huang2020_star.experiment import Family, StarMethod
 from dpledger.papers.xu2020_centralised.experiment import CentralisedMethod
 from dpledger.solvers import PeriodicDecay
 
-BINARY = Source(records=Records.ADULT_BINARY, train=40_000, test=8_842)
+BINARY = Source(records=SourceRecords.ADULT_BINARY, train=40_000, test=8_842)
 
 
 def priced(
@@ -29,18 +29,20 @@ def priced(
     train: int,
     parties: int,
     adjacency: Adjacency = Adjacency.REPLACE_ONE,
-) -> Privacy:
+) -> CellPrivacy:
     """Return the price of a method on binary Adult's shape; no record is read."""
-    source = Source(records=Records.ADULT_BINARY, train=train, test=1)
-    return Training(source=source, method=method, parties=parties, adjacency=adjacency).privacy()
+    source = Source(records=SourceRecords.ADULT_BINARY, train=train, test=1)
+    return TrainingTask(
+        source=source, method=method, parties=parties, adjacency=adjacency
+    ).privacy()
 
 
 def test_star_promises_theorem_2_and_its_noise_alone_is_worth_claim_h4() -> None:
-    found = priced(StarMethod(kind=Kind.PUBLISHED, epsilon=0.1), train=40_000, parties=100)
+    found = priced(StarMethod(kind=CellKind.PUBLISHED, epsilon=0.1), train=40_000, parties=100)
     assert found.nominal == pytest.approx(0.9904476345, rel=1e-9)
     assert found.noisy_part == pytest.approx(0.7509769569, rel=1e-9)
     assert found.certified is None
-    repaired = priced(StarMethod(kind=Kind.REPAIRED, epsilon=0.1), train=40_000, parties=100)
+    repaired = priced(StarMethod(kind=CellKind.REPAIRED, epsilon=0.1), train=40_000, parties=100)
     assert found.noise_multiplier is not None
     assert repaired.noise_multiplier is not None
     assert found.noise_multiplier > 1.2 * repaired.noise_multiplier
@@ -57,7 +59,7 @@ def test_star_promises_theorem_2_and_its_noise_alone_is_worth_claim_h4() -> None
 def test_the_centralised_papers_noise_is_worth_claims_dpa1_and_dpa2(
     adjacency: Adjacency, nominal: float, true: float
 ) -> None:
-    method = CentralisedMethod(kind=Kind.PUBLISHED, epsilon=nominal)
+    method = CentralisedMethod(kind=CellKind.PUBLISHED, epsilon=nominal)
     found = priced(method, train=32_561, parties=1, adjacency=adjacency)
     assert found.nominal == nominal
     # what floats round is priced: epsilon is less than a millionth part above that of real numbers
@@ -69,7 +71,7 @@ def test_pr_admm_needs_thousands_of_times_less_noise_than_published() -> None:
     schedule = PeriodicDecay(0.925, 1)
     published, repaired = (
         priced(PrMethod(kind=kind, epsilon=0.1, schedule=schedule), train=40_000, parties=5)
-        for kind in (Kind.PUBLISHED, Kind.REPAIRED)
+        for kind in (CellKind.PUBLISHED, CellKind.REPAIRED)
     )
     assert published.noise_std / repaired.noise_std > 7000
     assert published.certified == 0.0
@@ -81,8 +83,8 @@ def test_pr_admm_needs_thousands_of_times_less_noise_than_published() -> None:
 def test_ps_admms_constant_one_is_far_from_its_promise_and_the_repair_keeps_it(
     epsilon: float,
 ) -> None:
-    repaired = priced(PsMethod(kind=Kind.REPAIRED, epsilon=epsilon), train=34_190, parties=5)
-    published = priced(PsMethod(kind=Kind.PUBLISHED, epsilon=epsilon), train=34_190, parties=5)
+    repaired = priced(PsMethod(kind=CellKind.REPAIRED, epsilon=epsilon), train=34_190, parties=5)
+    published = priced(PsMethod(kind=CellKind.PUBLISHED, epsilon=epsilon), train=34_190, parties=5)
     # claim PS-3: constant 1 is not enough even for the full gradient by itself
     assert published.noise_std < repaired.noise_std
     assert repaired.certified is not None
@@ -97,7 +99,7 @@ def test_the_constants_called_certified_are_and_waste_little(epsilon: float) -> 
         cell
         for cell in accuracy.cells(False)
         if cell.line == "published, certified c"
-        and isinstance(cell.task, Training)
+        and isinstance(cell.task, TrainingTask)
         and cell.task.method.epsilon == epsilon
     )
     certified = cell.task.privacy().certified
@@ -113,11 +115,11 @@ def test_sharing_promises_corollary_1_and_lets_scores_out() -> None:
     others = [task for task in tasks if not isinstance(task, Sharing)]
     assert others
     assert all(isinstance(task, LocalParty | Converged) for task in others)
-    published = next(t for t in sharing if t.kind is Kind.PUBLISHED and t.epsilon == 0.1)
+    published = next(t for t in sharing if t.kind is CellKind.PUBLISHED and t.epsilon == 0.1)
     assert published.target == pytest.approx(2.356307862, rel=1e-9)
     assert published.delta == pytest.approx(2.1e-4)
     assert published.privacy().certified is None
-    repaired = next(t for t in sharing if t.kind is Kind.REPAIRED and t.epsilon == 0.1)
+    repaired = next(t for t in sharing if t.kind is CellKind.REPAIRED and t.epsilon == 0.1)
     certified = repaired.privacy().certified
     assert certified is not None
     assert certified <= repaired.target < certified * (1 + 1e-6)
@@ -129,20 +131,20 @@ def test_every_repair_stands_beside_the_published_noise_of_its_promise() -> None
     assert len({cell.pair for cell in cells}) == len(cells) / 2 == 11
     for published, repaired in zip(cells[::2], cells[1::2], strict=True):
         assert published.pair == repaired.pair
-        assert (published.kind, repaired.kind) == (Kind.PUBLISHED, Kind.REPAIRED)
+        assert (published.kind, repaired.kind) == (CellKind.PUBLISHED, CellKind.REPAIRED)
         assert promise(published) == promise(repaired)
 
 
 def promise(cell: Cell) -> tuple[float, float]:
-    assert isinstance(cell.task, Training | Sharing)
-    method = cell.task.method if isinstance(cell.task, Training) else cell.task
+    assert isinstance(cell.task, TrainingTask | Sharing)
+    method = cell.task.method if isinstance(cell.task, TrainingTask) else cell.task
     return method.target, method.delta
 
 
 @pytest.mark.slow
 def test_ps_admms_sampled_repair_keeps_its_promise() -> None:
     # slow: every step of the calibration composes 450 sampled releases
-    method = PsMethod(kind=Kind.REPAIRED, epsilon=0.1, sampled=True)
+    method = PsMethod(kind=CellKind.REPAIRED, epsilon=0.1, sampled=True)
     certified = priced(method, train=34_190, parties=5).certified
     assert certified is not None
     assert 0.099 < certified <= 0.1
@@ -150,21 +152,21 @@ def test_ps_admms_sampled_repair_keeps_its_promise() -> None:
 
 def test_noise_on_nothing_is_no_protection() -> None:
     # DVP's noise goes in front of the minimiser: what leaves has no mechanism, so no price
-    method = StarMethod(kind=Kind.PUBLISHED, family=Family.DVP, epsilon=0.1)
+    method = StarMethod(kind=CellKind.PUBLISHED, family=Family.DVP, epsilon=0.1)
     found = priced(method, train=40_000, parties=100)
     assert (found.certified, found.noisy_part, found.noise_multiplier) == (None, None, None)
     assert any("exact minimisers" in reason for reason in found.unprotected)
 
 
 def test_dual_perturbation_is_refused_below_what_its_determinant_costs() -> None:
-    method = StarMethod(kind=Kind.PUBLISHED, family=Family.DVP, epsilon=0.006)
+    method = StarMethod(kind=CellKind.PUBLISHED, family=Family.DVP, epsilon=0.006)
     with pytest.raises(InvalidParameter, match=r"epsilon=0\.006 must be above"):
         priced(method, train=40_000, parties=100)
 
 
 @pytest.mark.parametrize(("train", "width"), [(300, 8), (30, 60)])
 def test_the_least_loss_is_an_independent_solvers(train: int, width: int) -> None:
-    source = Source(records=Records.SYNTHETIC, train=train, test=10, width=width)
+    source = Source(records=SourceRecords.SYNTHETIC, train=train, test=10, width=width)
     records, _ = source.split(2)
 
     def objective(w: np.ndarray) -> float:
@@ -180,14 +182,14 @@ def test_the_least_loss_is_an_independent_solvers(train: int, width: int) -> Non
 @pytest.mark.slow
 def test_repaired_pr_admm_at_a_tenth_keeps_the_accuracy_of_no_privacy() -> None:
     # five agents, (0.1, 1e-4), real records; five divisions and seeds, fixed, so nothing flakes
-    means: dict[Kind, float] = {}
-    for kind in (Kind.NON_PRIVATE, Kind.REPAIRED):
-        task = Training(source=BINARY, method=PrMethod(kind=kind, epsilon=0.1), parties=5)
+    means: dict[CellKind, float] = {}
+    for kind in (CellKind.NON_PRIVATE, CellKind.REPAIRED):
+        task = TrainingTask(source=BINARY, method=PrMethod(kind=kind, epsilon=0.1), parties=5)
         privacy = task.privacy()
-        assert kind is Kind.NON_PRIVATE or (privacy.certified or 1.0) <= 0.1
+        assert kind is CellKind.NON_PRIVATE or (privacy.certified or 1.0) <= 0.1
         runs = [task.run(split_seed=seed, sampler=SimulationSampler(seed)) for seed in range(5)]
         means[kind] = fmean(trace.values["accuracy"][-1] for trace in runs)
     majority = fmean(float((BINARY.split(seed)[1].labels < 0).mean()) for seed in range(5))
     # it has learnt: without this an answer of "no" to everybody would do
-    assert means[Kind.NON_PRIVATE] > majority + 0.05
-    assert means[Kind.REPAIRED] > means[Kind.NON_PRIVATE] - 0.005
+    assert means[CellKind.NON_PRIVATE] > majority + 0.05
+    assert means[CellKind.REPAIRED] > means[CellKind.NON_PRIVATE] - 0.005

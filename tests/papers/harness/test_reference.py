@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 from dpledger.mechanisms.sampling import SeededSampler
-from dpledger.papers.harness.cell import Kind
+from dpledger.papers.harness.cell import CellKind
 from dpledger.papers.harness.reference import Converged, LocalParty, converged
-from dpledger.papers.harness.sources import Records, Source
+from dpledger.papers.harness.sources import Source, SourceRecords
 
-SOURCE = Source(records=Records.SYNTHETIC, train=4_000, test=1_000, width=6)
+SOURCE = Source(records=SourceRecords.SYNTHETIC, train=4_000, test=1_000, width=6)
 
 
 def test_an_optimum_is_converged_and_has_no_epsilon() -> None:
     cell = converged(SOURCE)
     trace = cell.task.run(split_seed=3, sampler=SeededSampler(0))
-    assert cell.kind is Kind.NON_PRIVATE
+    assert cell.kind is CellKind.NON_PRIVATE
     assert cell.task.privacy().certified is None
     assert trace.values["gradient_norm"][0] < 1e-6
     # with an intercept it may be better than the optimum without, never worse by more than ridge

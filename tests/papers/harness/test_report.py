@@ -9,16 +9,27 @@ from pathlib import Path
 import pytest
 
 from dpledger.audits.dp_events import MissingExtra
-from dpledger.papers.experiments import Experiment, Finished, Paper, Plan, carry_out, spread
+from dpledger.papers.experiments import (
+    Experiment,
+    ExperimentPlan,
+    Finished,
+    PaperExperiments,
+    run_experiment,
+    spread,
+)
 from dpledger.papers.harness.tables import comparisons
 
 TABLES = ("runs.csv", "summary.csv")
 
 
 @pytest.fixture(scope="module")
-def finished(paper: Paper, tiny: Experiment, tmp_path_factory: pytest.TempPathFactory) -> Finished:
+def finished(
+    paper: PaperExperiments, tiny: Experiment, tmp_path_factory: pytest.TempPathFactory
+) -> Finished:
     """The tiny experiment, done."""
-    return carry_out(paper, tiny, Plan(seed=5, runs=2), tmp_path_factory.mktemp("tiny"))
+    return run_experiment(
+        paper, tiny, ExperimentPlan(seed=5, runs=2), tmp_path_factory.mktemp("tiny")
+    )
 
 
 @pytest.fixture
@@ -33,12 +44,12 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 
 def test_the_manifest_makes_the_same_numbers_and_figures_again(
-    folder: Path, paper: Paper, tiny: Experiment, tmp_path: Path
+    folder: Path, paper: PaperExperiments, tiny: Experiment, tmp_path: Path
 ) -> None:
     manifest = json.loads((folder / "manifest.json").read_text())
     assert manifest["experiment"] == "none/tiny"
-    plan = Plan(seed=manifest["seed"], runs=manifest["runs"], quick=manifest["quick"])
-    again = carry_out(paper, tiny, plan, tmp_path / "again").folder
+    plan = ExperimentPlan(seed=manifest["seed"], runs=manifest["runs"], quick=manifest["quick"])
+    again = run_experiment(paper, tiny, plan, tmp_path / "again").folder
     figures = [path.name for path in folder.glob("*.svg")]
     assert len(figures) == 3
     for name in (*TABLES, "manifest.json", *figures):
@@ -46,10 +57,10 @@ def test_the_manifest_makes_the_same_numbers_and_figures_again(
 
 
 def test_another_seed_makes_other_numbers(
-    folder: Path, paper: Paper, tiny: Experiment, tmp_path: Path
+    folder: Path, paper: PaperExperiments, tiny: Experiment, tmp_path: Path
 ) -> None:
-    plan = Plan(seed=6, runs=1, quick=True)
-    other = carry_out(paper, tiny, plan, tmp_path / "other").folder
+    plan = ExperimentPlan(seed=6, runs=1, quick=True)
+    other = run_experiment(paper, tiny, plan, tmp_path / "other").folder
     assert not {row["value"] for row in rows(folder / "runs.csv")} & {
         row["value"] for row in rows(other / "runs.csv") if row["metric"].endswith("loss")
     }
@@ -114,10 +125,10 @@ def test_figures_open_and_are_labelled(folder: Path, metric: str, words: tuple[s
 
 
 def test_without_matplotlib_nothing_is_run_and_the_extra_is_named(
-    tmp_path: Path, paper: Paper, tiny: Experiment, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, paper: PaperExperiments, tiny: Experiment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.delitem(sys.modules, "dpledger.papers.harness.figures", raising=False)
     with pytest.raises(MissingExtra, match=r"dpledger\[experiments\]"):
-        carry_out(paper, tiny, Plan(seed=5, runs=2), tmp_path)
+        run_experiment(paper, tiny, ExperimentPlan(seed=5, runs=2), tmp_path)
     assert list(tmp_path.iterdir()) == []

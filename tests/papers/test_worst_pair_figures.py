@@ -26,7 +26,7 @@ import numpy as np
 import pytest
 from flint import arb, ctx, fmpz_poly
 
-from dpledger.accounting.pld.distribution import LossDistribution, Rounding
+from dpledger.accounting.pld.distribution import LossDistribution, MassRounding
 from dpledger.audits.claims.mixture_pair import MixturePair
 from dpledger.mechanisms.protocols import FloatArray
 
@@ -194,7 +194,7 @@ def upper_distribution(pair: Pair, step: float, highest: float) -> LossDistribut
         Fraction(0),
         int(infinite.upper().ceil().unique_fmpz()),
         BITS,
-        Rounding.PESSIMISTIC,
+        MassRounding.PESSIMISTIC,
     )
 
 

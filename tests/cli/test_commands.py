@@ -57,7 +57,7 @@ def test_run_writes_ledger_certificate_model_and_report(call: Call, folder: Path
     assert {model["model"] for model in answer.data["models"]} == {
         "DP-ADMM (repaired)",
         "PVP",
-        "ADMM without privacy",
+        "ADMM without noise, 6 rounds",
     }
     assert answer.data["attack"]["trials"] == 40
     assert np.load(out / "model.npy").shape == (4,)

@@ -7,8 +7,9 @@
 Names are loaded when they are asked for; everything else is importable from its module.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from ..mechanisms.lazy import names_from
 
 if TYPE_CHECKING:
     from .check.pld_checker import check as verify
@@ -38,26 +39,19 @@ __all__ = [
     "verify",
 ]
 
-_PLACES = {
-    "check.pld_checker": ("verify",),
-    "guarantees": ("Guarantee", "guarantee"),
-    "ledger": ("MemoryLedger", "SqliteLedger"),
-    "ledger.budget": ("Budget", "BudgetExceeded"),
-    "planning": ("calibrate_noise_multiplier", "calibrate_sampling_rate", "rounds_within"),
-    "proof.certificate": ("Certificate", "certify"),
-    "training": ("curve", "epsilon", "noise_multiplier", "steps"),
-}
-_OWN = {"verify": "check"}
-
-
-def __getattr__(name: str) -> object:
-    """Return a public name from its module, loaded at its first use."""
-    for place, names in _PLACES.items():
-        if name in names:
-            module = import_module(f".{place}", __name__)
-            globals()[name] = found = getattr(module, _OWN.get(name, name))
-            return found
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = names_from(
+    __name__,
+    {
+        "check.pld_checker": ("verify",),
+        "guarantees": ("Guarantee", "guarantee"),
+        "ledger": ("MemoryLedger", "SqliteLedger"),
+        "ledger.budget": ("Budget", "BudgetExceeded"),
+        "planning": ("calibrate_noise_multiplier", "calibrate_sampling_rate", "rounds_within"),
+        "proof.certificate": ("Certificate", "certify"),
+        "training": ("curve", "epsilon", "noise_multiplier", "steps"),
+    },
+    own={"verify": "check"},
+)
 
 
 def __dir__() -> list[str]:

@@ -1,10 +1,13 @@
 """Guards that hold for every test."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
-from types import ModuleType
+from types import FrameType, ModuleType
+
+import pytest
+from hypothesis import HealthCheck, settings
 
 ROOMS = frozenset(
     {"mechanisms", "accounting", "solvers", "audits", "runs", "papers", "cli", "data"}
@@ -23,3 +26,33 @@ class _BareImportGuard(MetaPathFinder):
 
 
 sys.meta_path.insert(0, _BareImportGuard())
+
+# a drawn example may take as long as a busy machine makes it
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
+
+
+Calls = Callable[[Callable[[], object]], int]
+"""Return how many functions, Python's and C's, are called while this one runs."""
+
+
+@pytest.fixture
+def calls() -> Calls:
+    """Return a count of work that no other load of the machine can change, as a clock would."""
+
+    def counted(work: Callable[[], object]) -> int:
+        count = 0
+
+        def note(_frame: FrameType, event: str, _argument: object) -> None:
+            nonlocal count
+            count += event in ("call", "c_call")
+
+        before = sys.getprofile()
+        sys.setprofile(note)
+        try:
+            work()
+        finally:
+            sys.setprofile(before)
+        return count
+
+    return counted

@@ -291,7 +291,7 @@ drawn_steps = st.lists(
 
 
 @pytest.mark.parametrize("kind", [GdpAccountant, ZcdpAccountant, MomentsAccountant, RdpAccountant])
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(drawn_steps, st.integers(0, 3))
 def test_the_order_and_grouping_of_events_do_not_matter(
     kind: type[Accountant], drawn: list[tuple[str, int]], turn: int

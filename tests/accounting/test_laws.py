@@ -44,7 +44,7 @@ noises = st.floats(0.8, 3.0)
 rates = st.floats(0.01, 0.2)
 counts = st.integers(300, 600)
 deltas = st.sampled_from([1e-3, 1e-6])
-few = settings(max_examples=4, deadline=None)
+few = settings(max_examples=4)
 
 
 def l2(adjacency: Adjacency = ADD) -> GaussianStep:

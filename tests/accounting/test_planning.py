@@ -64,7 +64,7 @@ def test_public_figures_for_a_hundred_rounds(
     assert abs(found.noise_multiplier - published) <= tolerance
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.floats(0.01, 20), st.floats(1e-12, 0.3), st.integers(1, 12))
 def test_the_target_holds_and_a_little_less_noise_breaks_it(
     epsilon: float, delta: float, rounds: int

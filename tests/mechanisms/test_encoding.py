@@ -125,7 +125,7 @@ events = st.builds(Event, mechanisms, contexts)
 # Round trips -------------------------------------------------------------------------------------
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(events)
 def test_every_event_comes_back_from_its_bytes(event: Event) -> None:
     written = canonical_json(event_to_json(event))

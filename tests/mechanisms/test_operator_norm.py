@@ -1,7 +1,6 @@
 """The certified operator norm: never below the true one, and close to it."""
 
 from fractions import Fraction
-from time import process_time
 
 import mpmath
 import numpy as np
@@ -61,7 +60,7 @@ def test_exact_where_rows_and_columns_do_not_overlap(matrix: np.ndarray, norm: F
     assert operator_norm_up(matrix) == norm
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     arrays(
         float,
@@ -97,9 +96,12 @@ def test_bad_matrices_are_refused(bad: np.ndarray) -> None:
         operator_norm_up(bad)
 
 
-def test_a_hundred_by_a_hundred_takes_seconds_at_most() -> None:
+def test_the_work_grows_with_the_cube_of_the_size_at_most(calls) -> None:
+    small, large = (np.random.default_rng(2).standard_normal((n, n)) for n in (25, 100))
+    assert calls(lambda: operator_norm_up(large)) < 4**3 * calls(lambda: operator_norm_up(small))
+
+
+def test_a_hundred_by_a_hundred_is_within_a_thousandth() -> None:
     matrix = np.random.default_rng(2).standard_normal((100, 100))
-    started = process_time()
     upper = float(operator_norm_up(matrix))
-    assert process_time() - started < 5.0
     assert 1.0 - 1e-12 <= upper / np.linalg.norm(matrix, 2) <= 1.001

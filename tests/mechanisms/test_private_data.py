@@ -314,7 +314,7 @@ def test_no_neighbour_attains_more_than_the_argmin_sensitivity(adjacency: Adjace
 
 
 @given(st.floats(-20, 20), st.floats(-20, 20))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_a_linear_loss_moves_its_argmin_by_exactly_the_price(g: float, h: float) -> None:
     data = PrivateDataset(np.ones((2, 1)), np.ones(2), adjacency=REPLACE, row_bound=1.0)
 

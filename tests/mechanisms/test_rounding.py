@@ -42,7 +42,7 @@ def public(vector: FloatArray) -> Rounding:
     return rounding.exact(length(exactly(vector)))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(vectors, vectors, numbers)
 def test_sums_shifts_and_multiples_err_within_their_bounds(
     x: FloatArray, c: FloatArray, factor: float
@@ -57,7 +57,7 @@ def test_sums_shifts_and_multiples_err_within_their_bounds(
     holds(both, np.concatenate([x + c, c]), true + exactly(c))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(vectors, min_size=2, max_size=2), vectors, vectors)
 def test_linear_maps_err_within_their_bound(
     rows: list[FloatArray], x: FloatArray, c: FloatArray
@@ -73,7 +73,7 @@ def test_linear_maps_err_within_their_bound(
     holds(bounds, matrix @ (x + c), true)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(vectors, st.builds(ldexp, st.floats(0.5, 1.0), st.integers(-300, 60)))
 def test_clipped_rows_err_within_their_bound(x: FloatArray, radius: float) -> None:
     size = length(exactly(x))

@@ -558,7 +558,7 @@ def distance(program: Program, pair: tuple[PrivateDataset, PrivateDataset]) -> t
 
 
 @pytest.mark.filterwarnings("ignore::hypothesis.errors.HypothesisWarning")
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(programs, neighbouring())
 def test_no_program_moves_neighbours_further_than_its_sensitivity(
     program: Program, pair: tuple[PrivateDataset, PrivateDataset]
@@ -576,7 +576,7 @@ def test_no_program_moves_neighbours_further_than_its_sensitivity(
         assert planned.sensitivity.derivation == derived.sensitivity.derivation
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(start(), start(), neighbouring())
 def test_blocks_of_disjoint_parties_move_by_the_maximum(
     first: Program, second: Program, pair: tuple[PrivateDataset, PrivateDataset]

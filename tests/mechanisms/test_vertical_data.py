@@ -153,7 +153,7 @@ def true_minimiser(
     return at(high)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.integers(0, 10**6),
     st.sampled_from([1, 2, 5]),

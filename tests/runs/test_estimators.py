@@ -642,6 +642,6 @@ def test_the_solvers_do_without_scikit_learn_and_the_error_names_the_extra() -> 
         "except ImportError as error:\n    print(error)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=6000
     )
     assert "pip install 'dpledger[sklearn]'" in done.stdout

@@ -6,7 +6,6 @@ import math
 import random
 import subprocess
 import sys
-import time
 import tracemalloc
 from fractions import Fraction
 from pathlib import Path
@@ -301,17 +300,20 @@ SYNTAX = {
 
 
 @pytest.mark.parametrize("fault", SYNTAX)
-def test_hostile_input_is_refused_quickly_and_in_little_memory(fault):
+def test_hostile_input_is_refused_with_little_work_and_memory(calls, fault):
     text, reason = SYNTAX[fault]
-    tracemalloc.start()
-    started = time.perf_counter()
-    try:
+
+    def refuse():
         with pytest.raises(CertificateWrong, match=reason):
             check(text)
+
+    tracemalloc.start()
+    try:
+        refuse()
         assert tracemalloc.get_traced_memory()[1] < 80e6
     finally:
         tracemalloc.stop()
-    assert time.perf_counter() - started < 5
+    assert calls(refuse) < 1000
 
 
 def test_a_reason_cannot_pass_for_a_line_of_the_verdict():
@@ -388,26 +390,15 @@ def test_the_checker_and_the_rules_know_the_same_rules_and_axioms():
     assert known == published
 
 
-def elapsed(document):
-    best = math.inf
-    for _ in range(3):
-        started = time.process_time()
-        check(document)
-        best = min(best, time.process_time() - started)
-    return best
+def test_the_work_of_a_check_grows_with_the_number_of_nodes(calls):
+    few = certify(runs(27, noise=lambda k: 1 + k / 8), delta=1e-5)
+    many = certify(runs(5_020, noise=lambda k: 1 + (2 * k + 1) / 7), delta=1e-5)
+    assert 30 <= len(few.steps) <= 60
+    assert len(many.steps) >= 10_000
+    few_calls, many_calls = (calls(lambda c=c: check(c.to_json_bytes())) for c in (few, many))
+    assert many_calls / len(many.steps) <= few_calls / len(few.steps)
 
 
-def test_thirty_nodes_take_ten_milliseconds():
-    found = certify(runs(27, noise=lambda k: 1 + k / 8), delta=1e-5)
-    assert 30 <= len(found.steps) <= 60
-    assert elapsed(found.to_json_bytes()) < 0.010
-
-
-def test_ten_thousand_nodes_take_a_second():
-    found = certify(runs(5_020, noise=lambda k: 1 + (2 * k + 1) / 7), delta=1e-5)
-    assert len(found.steps) >= 10_000
-    assert elapsed(found.to_json_bytes()) < 1
-
-
-def test_a_tiny_delta_takes_seconds():
-    assert elapsed(certify(runs(1), delta=1e-300).to_json_bytes()) < 5
+def test_a_tiny_delta_is_not_tenfold_the_work(calls):
+    large, tiny = (certify(runs(1), delta=delta).to_json_bytes() for delta in (1e-5, 1e-300))
+    assert calls(lambda: check(tiny)) <= 10 * calls(lambda: check(large))

@@ -382,7 +382,7 @@ programs = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(programs, st.fractions(min_value=0, max_value=8, max_denominator=64))
 def test_the_filter_admits_exactly_what_fits(
     program: list[tuple[str, list[str], int]], limit: Fraction
@@ -514,7 +514,7 @@ def test_lines_that_are_no_ledger_are_refused_and_nothing_is_kept(
     assert ledger.verify().documents == 0
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.data())
 def test_one_changed_byte_of_any_line_is_found(data: st.DataObject) -> None:
     number = data.draw(st.integers(0, len(LINES) - 1))

@@ -101,7 +101,7 @@ def test_writers_killed_at_random_lose_and_double_nothing(folder: Path) -> None:
                 writers[run].send_signal(signal.SIGKILL)
                 del doomed[run]
         time.sleep(0.002)
-    codes = {run: writer.wait(120) for run, writer in writers.items()}
+    codes = {run: writer.wait(600) for run, writer in writers.items()}
     assert Counter(codes.values()) == {0: 4, -signal.SIGKILL: 4}
     recorded = check_after_the_storm(path, runs)
     for run, code in codes.items():
@@ -121,7 +121,7 @@ def test_writers_killed_and_restarted_again_and_again_finish_their_work(folder: 
         time.sleep(chance.uniform(0.5, 2.0))
         run = chance.choice(runs)
         writers[run].send_signal(signal.SIGKILL)
-        if writers[run].wait(60) == -signal.SIGKILL:
+        if writers[run].wait(600) == -signal.SIGKILL:
             writers[run] = started(path, run, count)
     assert {writer.wait(600) for writer in writers.values()} == {0}
     recorded = check_after_the_storm(path, runs)
@@ -133,7 +133,7 @@ def test_writers_together_do_not_cross_the_budget(folder: Path) -> None:
     with SqliteLedger(path) as ledger:
         ledger.set_budget(Budget(Gdp(COST * 150), Adjacency.REPLACE_ONE))
     writers = [started(path, run, 151) for run in runs]
-    assert [writer.wait(120) for writer in writers] == [3, 3, 3]
+    assert [writer.wait(600) for writer in writers] == [3, 3, 3]
     recorded = check_after_the_storm(path, runs)
     assert sum(map(len, recorded.values())) == 150
 

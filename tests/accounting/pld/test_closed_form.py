@@ -229,7 +229,7 @@ pairs = st.sampled_from(
 )
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(
     st.dictionaries(pairs, st.integers(1, 6), min_size=1, max_size=2),
     st.sampled_from([1e-2, 1e-6, 1e-15]),

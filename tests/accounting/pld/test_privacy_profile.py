@@ -298,7 +298,7 @@ rates = st.floats(1e-2, 0.3)
 multipliers = st.floats(0.5, 20.0)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(rates, multipliers, st.integers(400, 5000), st.sampled_from([1e-3, 1e-6, 1e-12]))
 def test_more_steps_less_noise_or_a_smaller_delta_never_cost_less(
     rate: float, multiplier: float, steps: int, delta: float
@@ -314,7 +314,7 @@ def test_more_steps_less_noise_or_a_smaller_delta_never_cost_less(
     assert min(dearer) >= base
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(rates, multipliers, st.integers(400, 2000))
 def test_order_of_composition_does_not_matter(rate: float, multiplier: float, steps: int) -> None:
     first, second = {(rate, multiplier): steps}, {(0.02, 1.5): 50}

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
         published_parameter_noise,
     )
     from .solver import ModelSolver, PublicModel
-    from .star import DpAdmm, PublishedDpAdmm, PvpAdmm, Solver, StarState
+    from .star import DpAdmm, PublishedDpAdmm, PvpAdmm, StarState
     from .steps import ConstantSteps, NonsmoothSteps, SmoothSteps, Steps
     from .stochastic import (
         ConvexWeights,
@@ -120,7 +120,6 @@ __all__ = [
     "Shifted",
     "SmoothSteps",
     "SmoothedHinge",
-    "Solver",
     "SplitState",
     "StarState",
     "Steps",
@@ -239,7 +238,6 @@ __getattr__ = names_from(
             "DpAdmm",
             "PublishedDpAdmm",
             "PvpAdmm",
-            "Solver",
             "StarState",
         ),
         "steps": (

@@ -14,7 +14,6 @@ Three algorithms:
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 import numpy as np
 
@@ -38,7 +37,6 @@ __all__ = [
     "Observer",
     "PublishedDpAdmm",
     "PvpAdmm",
-    "Solver",
     "StarState",
     "agent_duals",
     "server_step",
@@ -62,16 +60,6 @@ class StarState:
 
 Observer = Callable[[int, StarState], None]
 """Called after every round with its number and the public state; for progress and history."""
-
-
-class Solver(Protocol):
-    """An algorithm whose privacy a plan can tell: it releases through a curator only."""
-
-    def solve(
-        self, dataset: PrivateDataset, curator: Curator, *, observe: Observer | None = None
-    ) -> StarState:
-        """Run all rounds and return the last public state."""
-        ...
 
 
 def server_step(messages: FloatArray, duals: FloatArray, penalty: float) -> FloatArray:

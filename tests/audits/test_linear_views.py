@@ -12,7 +12,12 @@ import pytest
 
 from dpledger.accounting.gaussian.exact import epsilon_from_delta
 from dpledger.audits.bounds import GaussianFamily, Scores
-from dpledger.audits.linear_views import (
+from dpledger.audits.replay import replay_chunks
+from dpledger.mechanisms import Adjacency, PrivateDataset
+from dpledger.mechanisms.errors import InvalidParameter
+from dpledger.solvers import ConstantSteps, DpAdmm, Huber, Logistic, PrAdmm, PvpAdmm, ring
+
+from .linear_views import (
     last_model,
     linear_view,
     messages_of,
@@ -20,10 +25,6 @@ from dpledger.audits.linear_views import (
     transcript,
     view_scores,
 )
-from dpledger.audits.replay import replay_chunks
-from dpledger.mechanisms import Adjacency, PrivateDataset
-from dpledger.mechanisms.errors import InvalidParameter
-from dpledger.solvers import ConstantSteps, DpAdmm, Huber, Logistic, PrAdmm, PvpAdmm, ring
 
 ROUNDS = 6
 INDEX = 7

@@ -31,16 +31,16 @@ from dpledger.solvers import (
     L1,
     ConstantSteps,
     DpAdmm,
+    ModelSolver,
     NonsmoothSteps,
     PublishedDpAdmm,
     PvpAdmm,
     SmoothSteps,
-    Solver,
 )
 
 PARTIES = ("a", "b", "c", "d")
 SMOOTH = SmoothSteps(0.25 + 1e-6, 3.0)
-ALGORITHMS: dict[str, Solver] = {
+ALGORITHMS: dict[str, ModelSolver] = {
     "dp-admm smooth": DpAdmm(7, 5.0, SMOOTH),
     "dp-admm nonsmooth": DpAdmm(7, 5.0, NonsmoothSteps(1.0, 3.0), regulariser=L1()),
     "dp-admm without noise": DpAdmm(7, 0.0, ConstantSteps(1.0)),
@@ -104,7 +104,7 @@ def test_trials_are_independent_runs_of_one_algorithm() -> None:
     assert len({row.tobytes() for row in state.model}) == 3
 
 
-def planned_steps(solver: Solver, shape: DataShape) -> list[GaussianStep]:
+def planned_steps(solver: ModelSolver, shape: DataShape) -> list[GaussianStep]:
     plan = PlanningCurator()
     solver.solve(PrivateDataset.planned(shape), plan)
     steps = [event.mechanism for event in plan.events]
@@ -171,7 +171,7 @@ def optimum(regularisation: float) -> np.ndarray:
     ],
     ids=["exact minimisers", "first-order steps"],
 )
-def test_without_noise_the_optimum_of_an_independent_solver_is_found(solver: Solver) -> None:
+def test_without_noise_the_optimum_of_an_independent_solver_is_found(solver: ModelSolver) -> None:
     state = solver.solve(private(), SamplingCurator(EventList(), SeededSampler(0)))
     best = optimum(0.05)
     assert np.linalg.norm(state.model - best) <= 1e-6 * np.linalg.norm(best)

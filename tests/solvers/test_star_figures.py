@@ -16,13 +16,13 @@ from dpledger.accounting.guarantees import Guarantee, guarantee
 from dpledger.accounting.planning import calibrate_noise_multiplier
 from dpledger.mechanisms import Adjacency, DataShape, Event, GaussianStep, PlanningCurator
 from dpledger.mechanisms.private_data import PrivateDataset
-from dpledger.solvers import DpAdmm, LinearLoss, PvpAdmm, SmoothSteps, Solver
+from dpledger.solvers import DpAdmm, LinearLoss, ModelSolver, PvpAdmm, SmoothSteps
 
 SHAPE = DataShape(("agent",), 400, 104, 1.0, Adjacency.REPLACE_ONE)
 STEPS = SmoothSteps(0.250001, 89.0)
 
 
-def planned(solver: Solver) -> list[Event]:
+def planned(solver: ModelSolver) -> list[Event]:
     curator = PlanningCurator()
     solver.solve(PrivateDataset.planned(SHAPE), curator)
     return curator.events

@@ -34,12 +34,12 @@ from dpledger.solvers import (
     L1,
     ConstantSteps,
     DpAdmm,
+    ModelSolver,
     Multinomial,
     NonsmoothSteps,
     PublishedDpAdmm,
     PvpAdmm,
     SmoothSteps,
-    Solver,
     StarState,
 )
 
@@ -48,7 +48,7 @@ PARTIES = ("a", "b", "c", "d")
 CLASSES, WIDTH, RECORDS = 3, 4, 80
 LOSS = Multinomial(CLASSES)
 SMOOTH = SmoothSteps(0.5 + 1e-6, 3.0)
-ALGORITHMS: dict[str, Solver] = {
+ALGORITHMS: dict[str, ModelSolver] = {
     "dp-admm l2": DpAdmm(5, 5.0, SMOOTH, loss=LOSS),
     "dp-admm l1": DpAdmm(5, 5.0, NonsmoothSteps(sqrt(2), 3.0), regulariser=L1(), loss=LOSS),
     "pvp": PvpAdmm(3, 5.0, loss=LOSS),
@@ -209,7 +209,7 @@ REGULARISATION = 0.02
     ],
     ids=["exact minimisers", "first-order steps"],
 )
-def test_without_noise_scikit_learns_optimum_is_found(solver: Solver) -> None:
+def test_without_noise_scikit_learns_optimum_is_found(solver: ModelSolver) -> None:
     linear_model = pytest.importorskip("sklearn.linear_model")
     rows, labels = records()
     best = linear_model.LogisticRegression(

@@ -40,11 +40,11 @@ from dpledger.solvers import (
     L1,
     ConvexWeights,
     Huber,
+    ModelSolver,
     PrintedWeights,
     PsAdmm,
     PublishedPsAdmm,
     SampledPsAdmm,
-    Solver,
     StochasticRounds,
     theorem_2_noise_std,
 )
@@ -52,7 +52,7 @@ from dpledger.solvers import (
 ZERO, REPLACE, ADD = Adjacency.ZERO_OUT_ONE, Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE_ONE
 PARTIES, RECORDS, FEATURES = ("a", "b", "c"), 30, 3
 SETTINGS = StochasticRounds(3, 4, 0.5, penalty=0.5, regularisation=0.1)
-ALGORITHMS: dict[str, tuple[Solver, Adjacency]] = {
+ALGORITHMS: dict[str, tuple[ModelSolver, Adjacency]] = {
     "published": (PublishedPsAdmm(SETTINGS, 0.5), REPLACE),
     "published, corrected weights": (
         PublishedPsAdmm(SETTINGS, 0.5, weights=ConvexWeights()),
@@ -124,7 +124,7 @@ def before_lattice(sensitivity: Sensitivity) -> Fraction:
     return sensitivity.derivation.premises[0].squared
 
 
-def planned(solver: Solver, shape: DataShape) -> list[object]:
+def planned(solver: ModelSolver, shape: DataShape) -> list[object]:
     plan = PlanningCurator()
     solver.solve(PrivateDataset.planned(shape), plan)
     return [event.mechanism for event in plan.events]
@@ -325,7 +325,7 @@ SMALL_STEPS = replace(SETTINGS, rounds=800, step_size=0.2)
     ids=["full gradients", "printed weights", "sampled corrections", "published"],
 )
 def test_without_noise_the_optimum_of_an_independent_solver_is_found(
-    solver: Solver, adjacency: Adjacency
+    solver: ModelSolver, adjacency: Adjacency
 ) -> None:
     state = solver.solve(private(adjacency), SamplingCurator(EventList(), SeededSampler(0)))
     best = optimum(0.1)
@@ -375,7 +375,7 @@ def test_bad_settings_are_refused(change: dict[str, float], told: str) -> None:
     ],
 )
 def test_what_has_no_rule_or_no_average_is_refused(
-    solver: Solver, adjacency: Adjacency, told: str
+    solver: ModelSolver, adjacency: Adjacency, told: str
 ) -> None:
     with pytest.raises(InvalidParameter, match=told):
         solver.solve(private(adjacency), SamplingCurator(EventList(), SeededSampler(0)))

@@ -18,12 +18,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..mechanisms.curators import Curator, Message, SamplingCurator
-from ..mechanisms.errors import InvalidParameter, require_nonnegative, require_positive_int
-from ..mechanisms.private_data import PrivateDataset
-from ..mechanisms.protocols import EventList, FloatArray, Provenance
-from ..mechanisms.sampling import BitGenerator, Sampler, SimulationSampler
-from .bounds import Scores
+from dpledger.audits.bounds import Scores
+from dpledger.mechanisms.curators import Curator, Message, SamplingCurator
+from dpledger.mechanisms.errors import InvalidParameter, require_nonnegative, require_positive_int
+from dpledger.mechanisms.private_data import PrivateDataset
+from dpledger.mechanisms.protocols import EventList, FloatArray, Provenance
+from dpledger.mechanisms.sampling import BitGenerator, Sampler, SimulationSampler
 
 __all__ = [
     "LinearView",

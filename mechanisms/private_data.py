@@ -356,11 +356,12 @@ class PrivateDataset:
             lead = value.shape[:-2] or (1,)
             pair = np.empty((2, *lead, *value.shape[-2:]))
             pair[:] = value
-            if total is None or beside.moved is None:
-                pair[1, ..., beside.rows, :] = compute(beside.records, beside.rows)
-            else:
-                before, after = (total(part, beside.rows) for part in beside.moved)
-                pair[1, ..., beside.rows, :] += (after - before) / records.counts[beside.rows]
+            with np.errstate(all="ignore"):
+                if total is None or beside.moved is None:
+                    pair[1, ..., beside.rows, :] = compute(beside.records, beside.rows)
+                else:
+                    before, after = (total(part, beside.rows) for part in beside.moved)
+                    pair[1, ..., beside.rows, :] += (after - before) / records.counts[beside.rows]
             value = pair
         return Sensitive(
             sensitivity, rounding, parties=self.shape.parties, dimension=width, value=value

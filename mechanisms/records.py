@@ -55,6 +55,14 @@ class Records(Protocol):
         """Return some records, all of them one party's, as the only party's only records."""
         ...
 
+    def drawn(self, inside: FloatArray) -> Records:
+        """Return the records where `inside`, of shape (N,), is not 0, each with its own party.
+
+        What is computed on them is a function of the drawn records alone: those that are not drawn
+        have no part even in the order of a sum.
+        """
+        ...
+
     def differing(self, other: Records) -> IntArray | None:
         """Return the indices of records that differ, or None where they cannot be matched."""
         ...
@@ -64,7 +72,10 @@ class Records(Protocol):
         ...
 
     def scores(self, w: FloatArray) -> FloatArray:
-        """Return <row, w> for each record, w of shape (..., P, d), in this layout."""
+        """Return <row, w> for each record, w of shape (..., P, d), in this layout.
+
+        At one point, of shape (P, d), a record's score is the same number wherever it stands.
+        """
         ...
 
     def combined(self, slopes: FloatArray) -> FloatArray:
@@ -117,7 +128,7 @@ def gather_records(
         # entries of one place count together, whatever the caller's flags say of them
         rows.has_sorted_indices = rows.has_canonical_format = False
         rows.sum_duplicates()
-        return _sparse_records(rows, y, row_bound, home, counts)
+        return _sparse_records(rows, y, row_bound, home, counts, domain.filler)
     dense = real_numbers("features", features)
     return _dense_records(dense, y, row_bound, home, counts, domain.filler)
 
@@ -144,6 +155,7 @@ class _Dense:
     labels: FloatArray
     counts: IntArray
     slot: tuple[IntArray, IntArray]
+    filler: float
 
     def __post_init__(self) -> None:
         _protect(self.rows, self.labels)
@@ -159,13 +171,19 @@ class _Dense:
     def of_party(self, party: int) -> _Dense:
         count, one = int(self.counts[party]), slice(party, party + 1)
         slot = (np.zeros(count, dtype=np.intp), self.slot[1][self.home == party])
-        return _Dense(self.rows[one], self.labels[one], self.counts[one], slot)
+        return _Dense(self.rows[one], self.labels[one], self.counts[one], slot, self.filler)
 
     def taken(self, indices: IntArray) -> _Dense:
         party, place = self.slot[0][indices], self.slot[1][indices]
         slot = (np.zeros(len(indices), dtype=np.intp), np.arange(len(indices)))
         rows, labels = self.rows[party, place], self.labels[party, place]
-        return _Dense(rows[None], labels[None], np.array([len(indices)]), slot)
+        return _Dense(rows[None], labels[None], np.array([len(indices)]), slot, self.filler)
+
+    def drawn(self, inside: FloatArray) -> _Dense:
+        some = np.flatnonzero(inside)
+        home, own = self.slot[0][some], self.slot[1][some]
+        counts = np.bincount(home, minlength=len(self.counts))
+        return _in_blocks(self.rows[home, own], self.labels[home, own], home, counts, self.filler)
 
     def differing(self, other: Records) -> IntArray | None:
         if not isinstance(other, _Dense) or not np.array_equal(self.home, other.home):
@@ -179,6 +197,8 @@ class _Dense:
         return blocks
 
     def scores(self, w: FloatArray) -> FloatArray:
+        if w.ndim == 2:
+            return _one_by_one(self.rows, w)
         trials = w.reshape(-1, *w.shape[-2:])
         # matmul over parties: (P, n, d) @ (P, d, B), trials last so that BLAS sees wide matrices
         scores = self.rows @ trials.transpose(1, 2, 0)
@@ -215,7 +235,10 @@ class _Dense:
             scores = np.empty((*here.shape[:-1], rows.shape[1]))
             parts = _parts(scores.shape, width)
             for part in parts:
-                np.matmul(here[:, part], rows.swapaxes(1, 2), out=scores[:, part])
+                if w.ndim == 2:
+                    scores[:, 0] = _one_by_one(rows, here[:, 0])
+                else:
+                    np.matmul(here[:, part], rows.swapaxes(1, 2), out=scores[:, part])
             if signed is not None:
                 slopes = signed(scores)
             else:
@@ -335,12 +358,28 @@ def _dense_records(
 ) -> _Dense:
     if not np.all(np.isfinite(features)):
         raise InvalidParameter("features", "NaN or infinity", "with finite entries")
+    return _in_blocks(project_to_ball(features, row_bound), labels, home, counts, filler)
+
+
+def _in_blocks(
+    features: FloatArray, labels: FloatArray, home: IntArray, counts: IntArray, filler: float
+) -> _Dense:
     place = _places(home, counts)
-    rows = np.zeros((len(counts), int(counts.max()), features.shape[1]))
+    rows = np.zeros((len(counts), max(1, int(counts.max())), features.shape[1]))
     padded = np.full(rows.shape[:2], filler)
-    rows[home, place] = project_to_ball(features, row_bound)
+    rows[home, place] = features
     padded[home, place] = labels
-    return _Dense(rows, padded, counts, (home, place))
+    return _Dense(rows, padded, counts, (home, place), filler)
+
+
+def _one_by_one(rows: FloatArray, w: FloatArray) -> FloatArray:
+    """Return <row, w> of shape (P, n) for rows (P, n, d) and w (P, d), every row by the same sums.
+
+    BLAS adds up rows at the edge of a block in another order. Under add-remove-one a record moves
+    others to other places, and no score may depend on that: a slope that jumps there (a hinge's)
+    would move by more than any bound on rounding says.
+    """
+    return np.asarray(np.einsum("pnd,pd->pn", rows, np.ascontiguousarray(w)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,6 +387,7 @@ class _Sparse:
     """All parties' rows in one block-diagonal CSR matrix (N, P·d), and its transpose in CSR.
 
     `transposed` has one part for each block of records of every party, and says which these are.
+    `filler` is a label that every loss for these labels allows.
     """
 
     blocks: sparse.csr_array[Any]
@@ -355,6 +395,7 @@ class _Sparse:
     labels: FloatArray
     counts: IntArray
     home: IntArray
+    filler: float
 
     def __post_init__(self) -> None:
         _protect(self.blocks.data, self.labels)
@@ -372,7 +413,19 @@ class _Sparse:
         columns = slice(party * width, (party + 1) * width)
         blocks = sparse.csr_array(self.blocks[indices][:, columns])
         home, counts = np.zeros(len(indices), dtype=np.intp), np.array([len(indices)])
-        return _Sparse(blocks, _transposed(blocks, home), self.labels[indices], counts, home)
+        labels = self.labels[indices]
+        return _Sparse(blocks, _transposed(blocks, home), labels, counts, home, self.filler)
+
+    def drawn(self, inside: FloatArray) -> _Sparse:
+        some = np.flatnonzero(inside)
+        counts = np.bincount(self.home[some], minlength=len(self.counts))
+        if len(some):
+            blocks = sparse.csr_array(self.blocks[some])
+            labels, home = self.labels[some], self.home[some]
+        else:  # a null record, so that no loss is asked about none
+            blocks = sparse.csr_array((1, self.blocks.shape[1]))
+            labels, home = np.array([self.filler]), np.zeros(1, dtype=np.intp)
+        return _Sparse(blocks, _transposed(blocks, home), labels, counts, home, self.filler)
 
     def differing(self, other: Records) -> IntArray | None:
         if not isinstance(other, _Sparse) or not np.array_equal(self.home, other.home):
@@ -438,6 +491,7 @@ def _sparse_records(
     row_bound: float,
     home: IntArray,
     counts: IntArray,
+    filler: float,
 ) -> _Sparse:
     if not np.all(np.isfinite(features.data)):
         raise InvalidParameter("features", "NaN or infinity", "with finite entries")
@@ -455,7 +509,7 @@ def _sparse_records(
         (data, columns.astype(narrow), features.indptr.astype(narrow)),
         shape=(records, width * len(counts)),
     )
-    return _Sparse(blocks, _transposed(blocks, home), labels, counts, home)
+    return _Sparse(blocks, _transposed(blocks, home), labels, counts, home, filler)
 
 
 def _row_units(rows: sparse.csr_array[Any]) -> tuple[FloatArray, FloatArray]:
@@ -495,9 +549,14 @@ def record_slopes(records: Records, loss: Loss, w: FloatArray) -> FloatArray:
     width, outputs = w.shape[-1] // loss.outputs, loss.outputs
     # the K columns of the matrices w are so many more trials for the layout
     columns = np.moveaxis(w.reshape(*w.shape[:-1], width, outputs), -1, 0)
-    scores = records.scores(columns)
     if outputs == 1:
-        return _slopes(loss, scores[0], records.labels)[..., None]
+        return _slopes(loss, records.scores(columns[0]), records.labels)[..., None]
+    # at one point a column at a time, as `scores` promises more of one than of many
+    scores = (
+        np.stack([records.scores(one) for one in columns])
+        if w.ndim == 2
+        else records.scores(columns)
+    )
     return _slopes(loss, np.moveaxis(scores, 0, -1), records.labels)
 
 

@@ -78,7 +78,11 @@ class Sample:
         value = None
         if records is not None and inside is not None:
             with np.errstate(all="ignore"):  # an error or a warning would depend on the records
-                value = combined(records, slopes(records) * records.placed(inside)[..., None])
+                if inside.ndim == 1:
+                    held = records.drawn(inside)
+                    value = combined(held, slopes(held))
+                else:  # many samples at once, which only simulations and attacks have
+                    value = combined(records, slopes(records) * records.placed(inside)[..., None])
         total = sum_of_bounded(bound, shape.adjacency)
         return Sensitive(
             total,

@@ -29,8 +29,10 @@ from dpledger.mechanisms import (
     concatenate,
     linear_map,
 )
+from dpledger.mechanisms.centred import CentredRows
 from dpledger.mechanisms.errors import UnprotectedFunction
 from dpledger.mechanisms.lattice import LATTICE_BITS, _nearest
+from dpledger.mechanisms.subsampling import drawn_by
 from dpledger.mechanisms.vertical_data import LocalProblem
 from dpledger.solvers.losses import Hinge, LinearLoss, Logistic, SmoothedHinge
 
@@ -54,28 +56,38 @@ def horizontal(rng: Rng, reach: float) -> tuple[Any, Any, Program]:
     """Return two neighbours, and what is computed first on either."""
     rows = np.array([vector(rng, reach) for _ in range(RECORDS)])
     labels, home = rng.choice([-1.0, 1.0], size=RECORDS), np.arange(RECORDS) % 2
-    adjacency = rng.choice([Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT_ONE])
+    adjacency = rng.choice(
+        np.array([Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT_ONE, Adjacency.ADD_REMOVE_ONE])
+    )
     changed, flipped = rows.copy(), labels.copy()
-    null = adjacency is Adjacency.ZERO_OUT_ONE
+    null, removed = (
+        adjacency is Adjacency.ZERO_OUT_ONE,
+        adjacency is Adjacency.ADD_REMOVE_ONE,
+    )
     changed[4] = 0.0 if null else rng.choice([-1.0, 1.0]) * vector(rng, reach)
     flipped[4] = rng.choice([-1.0, 1.0])
+    others = [k for k in range(RECORDS) if not (removed and k == 4)]
     layout: Any = rng.choice(["dense", "sparse"])
     bound = abs(size(rng, min(reach, 90)))
     here, there = (
         PrivateDataset(
-            sparse.csr_array(table) if layout == "sparse" else table,
-            marks,
+            sparse.csr_array(table[some]) if layout == "sparse" else table[some],
+            marks[some],
             adjacency=adjacency,
             row_bound=bound,
-            party_of=home,
+            party_of=home[some],
             parties=("a", "b"),
+            n_min=4 if removed else None,
         )
-        for table, marks in ((rows, labels), (changed, flipped))
+        for table, marks, some in ((rows, labels, list(range(RECORDS))), (changed, flipped, others))
     )
     loss: Any = rng.choice(np.array([Logistic(), Hinge(), SmoothedHinge(0.5), LinearLoss()]))
     w = vector(rng, min(reach, 90))
-    kind, seed = rng.integers(6), int(rng.integers(2**31))
-    scheme = Poisson(0.5) if null else FixedBatch(2)
+    if rng.random() < 0.25:  # two trials, of which each moves by as much as one alone may
+        w = np.stack([w, vector(rng, min(reach, 90))])[:, None]
+    kind, seed = rng.integers(7), int(rng.integers(2**31))
+    scheme = FixedBatch(2) if adjacency is Adjacency.REPLACE_ONE else Poisson(0.5)
+    chosen = (rng.random(RECORDS) < 0.5).astype(float)
     weights = np.array([size(rng, min(reach, 20)), rng.choice([0.0, 1.0])])
     linear, radius = vector(rng, 2), abs(size(rng, min(reach, 90)))
 
@@ -89,8 +101,15 @@ def horizontal(rng: Rng, reach: float) -> tuple[Any, Any, Program]:
         if kind == 3:
             return linear_map(np.eye(WIDTH, WIDTH**2, k=1), data.second_moment())
         if kind == 4:
-            curator = SamplingCurator(EventList(), SeededSampler(seed))
-            return curator.sample(data, scheme).sum_correction(loss, w, anchor=linear, radius=1.0)
+            if removed:  # the others are drawn or not as they are with the record beside them
+                drawn = chosen if data is here else chosen[others]
+                sample = data._sampled(drawn_by(None, scheme, drawn))
+            else:
+                sample = SamplingCurator(EventList(), SeededSampler(seed)).sample(data, scheme)
+            return sample.sum_correction(loss, w, anchor=linear, radius=1.0)
+        if kind == 5:
+            radii = CentredRows(data, np.full(WIDTH, 0.1 * bound), radius=0.5 * bound)
+            return radii.mean_gradient(loss, w)
         smooth = Logistic() if isinstance(loss, Hinge) else loss
         tolerance = 1e-6 * bound
         return data.strongly_convex_argmin(
@@ -185,14 +204,29 @@ def priced(sensitive: Sensitive, noise_std: float) -> Fraction:
     return (constant + moved.sampled.root) ** 2
 
 
-def lattice_points(sensitive: Sensitive, noise_std: float) -> list[Fraction]:
+def lattice_points(sensitive: Sensitive, noise_std: float) -> list[list[Fraction]]:
+    """Return what leaves before noise, a list of numbers for each trial."""
     assert sensitive._value is not None
-    flat = sensitive._value.ravel()
+    return [
+        _lattice_points(trial.ravel(), noise_std)
+        for trial in sensitive._value.reshape(-1, *sensitive._value.shape[-2:])
+    ]
+
+
+def _lattice_points(flat: np.ndarray, noise_std: float) -> list[Fraction]:
     if noise_std == 0.0:
         return [Fraction(float(x)) for x in flat]
     coarse, fine = _nearest(flat, noise_std)
     step = Fraction(ldexp(noise_std, -LATTICE_BITS))
     return [(int(c) * 2**32 + int(f)) * step for c, f in zip(coarse, fine, strict=True)]
+
+
+def largest_move(one: list[list[Fraction]], other: list[list[Fraction]]) -> Fraction:
+    """Return the largest squared change of a trial."""
+    return max(
+        sum(((a - b) ** 2 for a, b in zip(*pair, strict=True)), Fraction(0))
+        for pair in zip(one, other, strict=True)
+    )
 
 
 def outcome(program: Program, data: Any) -> tuple[Sensitive | None, str]:
@@ -225,8 +259,7 @@ def test_no_release_moves_by_more_than_its_event_states(kind: Any, reach: float)
         except InvalidParameter:
             refused += 1
             continue
-        points = [lattice_points(each, noise_std) for each in (one, other)]
-        moved = sum(((a - b) ** 2 for a, b in zip(*points, strict=True)), Fraction(0))
+        moved = largest_move(*(lattice_points(each, noise_std) for each in (one, other)))
         assert bounds[0] == bounds[1]
         assert moved <= bounds[0]
         if bounds[0]:
@@ -234,3 +267,25 @@ def test_no_release_moves_by_more_than_its_event_states(kind: Any, reach: float)
     # neither an idle search nor one that refuses what is usual
     assert largest > Fraction(1, 5)
     assert refused <= PROGRAMS * (0.05 if reach < 10 else 0.9)
+
+
+def test_no_release_of_a_pair_moves_by_more_than_its_event_states() -> None:
+    """Two data sets side by side, as attacks hold them: what either would have said."""
+    rng, counted = np.random.default_rng(5), 0
+    for _ in range(PROGRAMS):
+        here, there, start = horizontal(rng, 6.0)
+        program = composed(start, [operation(rng, 6.0) for _ in range(rng.integers(5))])
+        try:
+            both = program(here.beside(there))
+            noise_std = PlanningCurator()._noise_std(both, 10.0)
+            bound = priced(both, noise_std)
+        except InvalidParameter:
+            continue
+        alone, _ = outcome(program, here)
+        assert alone is not None
+        points = lattice_points(both, noise_std)
+        trials = len(points) // 2
+        assert points[:trials] == lattice_points(alone, noise_std)
+        assert largest_move(points[:trials], points[trials:]) <= bound
+        counted += 1
+    assert counted > PROGRAMS / 2

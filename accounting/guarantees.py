@@ -44,7 +44,7 @@ from .conversions import epsilon_from_zcdp
 from .numbers.enclosure import Enclosure, precision
 from .numbers.grade import Grade
 from .numbers.notions import Gdp
-from .proof.rules.sampling import HIDDEN_SAMPLE
+from .renyi.amplification import HIDDEN_SAMPLE
 from .renyi.rdp import is_sampled
 
 __all__ = [

@@ -17,11 +17,12 @@ from ....mechanisms.events import (
 )
 from ....mechanisms.sensitivity import Norm
 from ...numbers.notions import ApproxDp
+from ...renyi.amplification import HIDDEN_SAMPLE
 from ..judgement import Exposure, Priv, RuleViolation, Sens, written
 from ..losses import Composed, LossGrid, TooFine, delta_upper
 from .privacy import conclude, ratio_squared
 from .registry import ANY, rule
-from .sampling import HIDDEN_SAMPLE, require_fixed_batch, require_poisson
+from .sampling import require_fixed_batch, require_poisson
 
 __all__ = ["loss_conditions", "privacy_loss"]
 

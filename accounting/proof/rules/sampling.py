@@ -10,13 +10,12 @@ from ....mechanisms.events import GaussianStep, PoissonSampled, SampledWithoutRe
 from ....mechanisms.sensitivity import Norm
 from ...numbers.enclosure import Enclosure, ball_of, precision
 from ...numbers.notions import Rdp
-from ...renyi.amplification import MEANS
+from ...renyi.amplification import HIDDEN_SAMPLE, MEANS
 from ..judgement import Exposure, Priv, RuleViolation, Sens, written
 from .privacy import conclude, ratio_squared
 from .registry import ANY, rule
 
 __all__ = [
-    "HIDDEN_SAMPLE",
     "MAX_ORDER",
     "fixed_batch_divergence",
     "fixed_batch_rdp",
@@ -29,7 +28,6 @@ __all__ = [
 ]
 
 MAX_ORDER = 512
-HIDDEN_SAMPLE = "samples are drawn afresh, as stated, and stay hidden"
 _BITS = 192
 
 

@@ -39,21 +39,4 @@ __all__ = [
     "verify",
 ]
 
-__getattr__ = names_from(
-    __name__,
-    {
-        "check.pld_checker": ("verify",),
-        "guarantees": ("Guarantee", "guarantee"),
-        "ledger": ("MemoryLedger", "SqliteLedger"),
-        "ledger.budget": ("Budget", "BudgetExceeded"),
-        "planning": ("calibrate_noise_multiplier", "calibrate_sampling_rate", "rounds_within"),
-        "proof.certificate": ("Certificate", "certify"),
-        "training": ("curve", "epsilon", "noise_multiplier", "steps"),
-    },
-    own={"verify": "check"},
-)
-
-
-def __dir__() -> list[str]:
-    """Return the public names."""
-    return __all__
+__getattr__, __dir__ = names_from(__name__)

@@ -5,286 +5,90 @@ from typing import TYPE_CHECKING
 from ..mechanisms.lazy import names_from
 
 if TYPE_CHECKING:
-    from .assessment import AttackResult, NullControl, assess
-    from .bayesian import Bayesian, CredibleInterval
-    from .bounds import (
-        ClopperPearson,
-        GaussianFamily,
-        LowerBound,
-        MuInterval,
-        Scores,
-        ThresholdPlan,
-        ceiling,
-        plan_threshold,
-    )
-    from .claim_tests import ClaimTest, claim_tests, mu_of_errors, scores_tests
-    from .crosschecks import Crosscheck, MissingExtra, PeerCheck, Status, crosscheck
-    from .dp_events import dp_event_of, mechanism_of
-    from .falsifier import (
-        Falsification,
-        FlippedColumn,
-        Neighbours,
-        ReplacedRecord,
-        SearchTable,
-        SensitivityLemma,
-        falsify,
-    )
-    from .importance_sampling import (
-        EpsilonInterval,
-        Tilt,
-        TiltedRuns,
-        epsilon_interval,
-        plan_tilt,
-        sandwich,
-        tilted_chunks,
-    )
-    from .metrics import RocPoint, TprAtFpr, auc, roc, tpr_at_fpr
-    from .neighbours import (
-        NeighbourPair,
-        flip_label,
-        longest_row,
-        opposite_gradients,
-        random_record,
-        turned_record,
-        zero_out,
-    )
-    from .noise_tests import Residual, noise_test_of_run, noise_tests, residuals
-    from .one_run import Canaries, OneRun, OneRunTradeOff
-    from .replay import ReplayScores, replay_attack, replay_chunks
-    from .selection import Bonferroni, MultiSplit, Split
-    from .sequential import Bet, Evidence, SequentialTest, plan_bet
-    from .trials import (
-        Attacked,
-        Backend,
-        Dask,
-        Loky,
-        Ray,
-        ScoreStore,
-        ScoreStoreError,
-        Serial,
-        TrialExperiment,
-        attack_trials,
-        trial_scores,
-        trials_at_once,
-    )
-    from .violations import (
-        AnswerPair,
-        BlackBox,
-        LearnedScore,
-        Violation,
-        find_violation,
-        query_patterns,
-    )
+    from .assessment import AttackResult as AttackResult
+    from .assessment import NullControl as NullControl
+    from .assessment import assess as assess
+    from .bayesian import Bayesian as Bayesian
+    from .bayesian import CredibleInterval as CredibleInterval
+    from .bounds import ClopperPearson as ClopperPearson
+    from .bounds import GaussianFamily as GaussianFamily
+    from .bounds import LowerBound as LowerBound
+    from .bounds import MuInterval as MuInterval
+    from .bounds import Scores as Scores
+    from .bounds import ThresholdPlan as ThresholdPlan
+    from .bounds import ceiling as ceiling
+    from .bounds import plan_threshold as plan_threshold
+    from .claim_tests import ClaimTest as ClaimTest
+    from .claim_tests import claim_tests as claim_tests
+    from .claim_tests import mu_of_errors as mu_of_errors
+    from .claim_tests import scores_tests as scores_tests
+    from .crosschecks import Crosscheck as Crosscheck
+    from .crosschecks import MissingExtra as MissingExtra
+    from .crosschecks import PeerCheck as PeerCheck
+    from .crosschecks import Status as Status
+    from .crosschecks import crosscheck as crosscheck
+    from .dp_events import dp_event_of as dp_event_of
+    from .dp_events import mechanism_of as mechanism_of
+    from .falsifier import Falsification as Falsification
+    from .falsifier import FlippedColumn as FlippedColumn
+    from .falsifier import Neighbours as Neighbours
+    from .falsifier import ReplacedRecord as ReplacedRecord
+    from .falsifier import SearchTable as SearchTable
+    from .falsifier import SensitivityLemma as SensitivityLemma
+    from .falsifier import falsify as falsify
+    from .importance_sampling import EpsilonInterval as EpsilonInterval
+    from .importance_sampling import Tilt as Tilt
+    from .importance_sampling import TiltedRuns as TiltedRuns
+    from .importance_sampling import epsilon_interval as epsilon_interval
+    from .importance_sampling import plan_tilt as plan_tilt
+    from .importance_sampling import sandwich as sandwich
+    from .importance_sampling import tilted_chunks as tilted_chunks
+    from .metrics import RocPoint as RocPoint
+    from .metrics import TprAtFpr as TprAtFpr
+    from .metrics import auc as auc
+    from .metrics import roc as roc
+    from .metrics import tpr_at_fpr as tpr_at_fpr
+    from .neighbours import NeighbourPair as NeighbourPair
+    from .neighbours import flip_label as flip_label
+    from .neighbours import longest_row as longest_row
+    from .neighbours import opposite_gradients as opposite_gradients
+    from .neighbours import random_record as random_record
+    from .neighbours import turned_record as turned_record
+    from .neighbours import zero_out as zero_out
+    from .noise_tests import Residual as Residual
+    from .noise_tests import noise_test_of_run as noise_test_of_run
+    from .noise_tests import noise_tests as noise_tests
+    from .noise_tests import residuals as residuals
+    from .one_run import Canaries as Canaries
+    from .one_run import OneRun as OneRun
+    from .one_run import OneRunTradeOff as OneRunTradeOff
+    from .replay import ReplayScores as ReplayScores
+    from .replay import replay_attack as replay_attack
+    from .replay import replay_chunks as replay_chunks
+    from .selection import Bonferroni as Bonferroni
+    from .selection import MultiSplit as MultiSplit
+    from .selection import Split as Split
+    from .sequential import Bet as Bet
+    from .sequential import Evidence as Evidence
+    from .sequential import SequentialTest as SequentialTest
+    from .sequential import plan_bet as plan_bet
+    from .trials import Attacked as Attacked
+    from .trials import Backend as Backend
+    from .trials import Dask as Dask
+    from .trials import Loky as Loky
+    from .trials import Ray as Ray
+    from .trials import ScoreStore as ScoreStore
+    from .trials import ScoreStoreError as ScoreStoreError
+    from .trials import Serial as Serial
+    from .trials import TrialExperiment as TrialExperiment
+    from .trials import attack_trials as attack_trials
+    from .trials import trial_scores as trial_scores
+    from .trials import trials_at_once as trials_at_once
+    from .violations import AnswerPair as AnswerPair
+    from .violations import BlackBox as BlackBox
+    from .violations import LearnedScore as LearnedScore
+    from .violations import Violation as Violation
+    from .violations import find_violation as find_violation
+    from .violations import query_patterns as query_patterns
 
-__all__ = [
-    "AnswerPair",
-    "AttackResult",
-    "Attacked",
-    "Backend",
-    "Bayesian",
-    "Bet",
-    "BlackBox",
-    "Bonferroni",
-    "Canaries",
-    "ClaimTest",
-    "ClopperPearson",
-    "CredibleInterval",
-    "Crosscheck",
-    "Dask",
-    "EpsilonInterval",
-    "Evidence",
-    "Falsification",
-    "FlippedColumn",
-    "GaussianFamily",
-    "LearnedScore",
-    "Loky",
-    "LowerBound",
-    "MissingExtra",
-    "MuInterval",
-    "MultiSplit",
-    "NeighbourPair",
-    "Neighbours",
-    "NullControl",
-    "OneRun",
-    "OneRunTradeOff",
-    "PeerCheck",
-    "Ray",
-    "ReplacedRecord",
-    "ReplayScores",
-    "Residual",
-    "RocPoint",
-    "ScoreStore",
-    "ScoreStoreError",
-    "Scores",
-    "SearchTable",
-    "SensitivityLemma",
-    "SequentialTest",
-    "Serial",
-    "Split",
-    "Status",
-    "ThresholdPlan",
-    "Tilt",
-    "TiltedRuns",
-    "TprAtFpr",
-    "TrialExperiment",
-    "Violation",
-    "assess",
-    "attack_trials",
-    "auc",
-    "ceiling",
-    "claim_tests",
-    "crosscheck",
-    "dp_event_of",
-    "epsilon_interval",
-    "falsify",
-    "find_violation",
-    "flip_label",
-    "longest_row",
-    "mechanism_of",
-    "mu_of_errors",
-    "noise_test_of_run",
-    "noise_tests",
-    "opposite_gradients",
-    "plan_bet",
-    "plan_threshold",
-    "plan_tilt",
-    "query_patterns",
-    "random_record",
-    "replay_attack",
-    "replay_chunks",
-    "residuals",
-    "roc",
-    "sandwich",
-    "scores_tests",
-    "tilted_chunks",
-    "tpr_at_fpr",
-    "trial_scores",
-    "trials_at_once",
-    "turned_record",
-    "zero_out",
-]
-
-__getattr__ = names_from(
-    __name__,
-    {
-        "assessment": (
-            "AttackResult",
-            "NullControl",
-            "assess",
-        ),
-        "bayesian": (
-            "Bayesian",
-            "CredibleInterval",
-        ),
-        "bounds": (
-            "ClopperPearson",
-            "GaussianFamily",
-            "LowerBound",
-            "MuInterval",
-            "Scores",
-            "ThresholdPlan",
-            "ceiling",
-            "plan_threshold",
-        ),
-        "claim_tests": (
-            "ClaimTest",
-            "claim_tests",
-            "mu_of_errors",
-            "scores_tests",
-        ),
-        "crosschecks": (
-            "Crosscheck",
-            "MissingExtra",
-            "PeerCheck",
-            "Status",
-            "crosscheck",
-        ),
-        "dp_events": (
-            "dp_event_of",
-            "mechanism_of",
-        ),
-        "falsifier": (
-            "Falsification",
-            "FlippedColumn",
-            "Neighbours",
-            "ReplacedRecord",
-            "SensitivityLemma",
-            "SearchTable",
-            "falsify",
-        ),
-        "importance_sampling": (
-            "EpsilonInterval",
-            "Tilt",
-            "TiltedRuns",
-            "epsilon_interval",
-            "plan_tilt",
-            "sandwich",
-            "tilted_chunks",
-        ),
-        "metrics": (
-            "RocPoint",
-            "TprAtFpr",
-            "auc",
-            "roc",
-            "tpr_at_fpr",
-        ),
-        "neighbours": (
-            "NeighbourPair",
-            "flip_label",
-            "longest_row",
-            "opposite_gradients",
-            "random_record",
-            "turned_record",
-            "zero_out",
-        ),
-        "noise_tests": (
-            "Residual",
-            "noise_test_of_run",
-            "noise_tests",
-            "residuals",
-        ),
-        "one_run": (
-            "Canaries",
-            "OneRun",
-            "OneRunTradeOff",
-        ),
-        "replay": (
-            "ReplayScores",
-            "replay_attack",
-            "replay_chunks",
-        ),
-        "selection": (
-            "Bonferroni",
-            "MultiSplit",
-            "Split",
-        ),
-        "sequential": (
-            "Bet",
-            "Evidence",
-            "SequentialTest",
-            "plan_bet",
-        ),
-        "trials": (
-            "Attacked",
-            "Backend",
-            "Dask",
-            "TrialExperiment",
-            "Loky",
-            "Ray",
-            "ScoreStore",
-            "ScoreStoreError",
-            "Serial",
-            "attack_trials",
-            "trial_scores",
-            "trials_at_once",
-        ),
-        "violations": (
-            "AnswerPair",
-            "BlackBox",
-            "LearnedScore",
-            "Violation",
-            "find_violation",
-            "query_patterns",
-        ),
-    },
-)
+__getattr__, __dir__ = names_from(__name__)

@@ -5,96 +5,30 @@ from typing import TYPE_CHECKING
 from ..mechanisms.lazy import names_from
 
 if TYPE_CHECKING:
-    from .adult import load_adult
-    from .adult.binary import load_adult_binary
-    from .digits import load_digits_with_probes
-    from .encoding import load_records
-    from .errors import (
-        BadValue,
-        DataError,
-        EmptyParty,
-        MissingExtra,
-        NoRecords,
-        SchemaError,
-        UnreadableFile,
-        WrongColumns,
-    )
-    from .records import LabelledRecords, split_records
-    from .schema import (
-        CategoricalColumn,
-        ClassColumn,
-        IgnoredColumn,
-        LabelColumn,
-        NumericColumn,
-        OnOutside,
-        PartyColumn,
-        Schema,
-        parse_schema,
-        read_schema,
-    )
-    from .synthetic import synthetic_records
+    from .adult import load_adult as load_adult
+    from .adult.binary import load_adult_binary as load_adult_binary
+    from .digits import load_digits_with_probes as load_digits_with_probes
+    from .encoding import load_records as load_records
+    from .errors import BadValue as BadValue
+    from .errors import DataError as DataError
+    from .errors import EmptyParty as EmptyParty
+    from .errors import MissingExtra as MissingExtra
+    from .errors import NoRecords as NoRecords
+    from .errors import SchemaError as SchemaError
+    from .errors import UnreadableFile as UnreadableFile
+    from .errors import WrongColumns as WrongColumns
+    from .records import LabelledRecords as LabelledRecords
+    from .records import split_records as split_records
+    from .schema import CategoricalColumn as CategoricalColumn
+    from .schema import ClassColumn as ClassColumn
+    from .schema import IgnoredColumn as IgnoredColumn
+    from .schema import LabelColumn as LabelColumn
+    from .schema import NumericColumn as NumericColumn
+    from .schema import OnOutside as OnOutside
+    from .schema import PartyColumn as PartyColumn
+    from .schema import Schema as Schema
+    from .schema import parse_schema as parse_schema
+    from .schema import read_schema as read_schema
+    from .synthetic import synthetic_records as synthetic_records
 
-__all__ = [
-    "BadValue",
-    "CategoricalColumn",
-    "ClassColumn",
-    "DataError",
-    "EmptyParty",
-    "IgnoredColumn",
-    "LabelColumn",
-    "LabelledRecords",
-    "MissingExtra",
-    "NoRecords",
-    "NumericColumn",
-    "OnOutside",
-    "PartyColumn",
-    "Schema",
-    "SchemaError",
-    "UnreadableFile",
-    "WrongColumns",
-    "load_adult",
-    "load_adult_binary",
-    "load_digits_with_probes",
-    "load_records",
-    "parse_schema",
-    "read_schema",
-    "split_records",
-    "synthetic_records",
-]
-
-__getattr__ = names_from(
-    __name__,
-    {
-        "adult": ("load_adult",),
-        "adult.binary": ("load_adult_binary",),
-        "digits": ("load_digits_with_probes",),
-        "encoding": ("load_records",),
-        "errors": (
-            "BadValue",
-            "DataError",
-            "EmptyParty",
-            "MissingExtra",
-            "NoRecords",
-            "SchemaError",
-            "UnreadableFile",
-            "WrongColumns",
-        ),
-        "records": (
-            "LabelledRecords",
-            "split_records",
-        ),
-        "schema": (
-            "CategoricalColumn",
-            "ClassColumn",
-            "IgnoredColumn",
-            "LabelColumn",
-            "NumericColumn",
-            "OnOutside",
-            "PartyColumn",
-            "Schema",
-            "parse_schema",
-            "read_schema",
-        ),
-        "synthetic": ("synthetic_records",),
-    },
-)
+__getattr__, __dir__ = names_from(__name__)

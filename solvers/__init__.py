@@ -5,271 +5,86 @@ from typing import TYPE_CHECKING
 from ..mechanisms.lazy import names_from
 
 if TYPE_CHECKING:
-    from .centralised import (
-        CentralisedDpAdmm,
-        PublishedCentralisedDpAdmm,
-        SplitState,
-        learned_fused_lasso,
-        theorem_1_noise_multiplier,
-    )
-    from .consensus import Centring, ConsensusDpAdmm, ConsensusState, Output
-    from .constraints import Constraint, fused_lasso, inverse_covariance_edges
-    from .decentralised import NetworkState, PrAdmm, PublishedPrAdmm, published_noise_multiplier
-    from .defaults import consensus_defaults
-    from .dual_perturbation import PublishedDvpAdmm, exact_minimiser_epsilon
-    from .losses import (
-        ClippedLogistic,
-        Hinge,
-        Huber,
-        LinearLoss,
-        Logistic,
-        Multinomial,
-        Shifted,
-        SmoothedHinge,
-        bounded_squared,
-    )
-    from .optimum import Optimum, logistic_optimum
-    from .penalty_perturbation import MAdmm, PublishedMAdmm
-    from .planning import plan
-    from .recycled import PublishedRAdmm, RAdmm
-    from .regularisers import L1, L2, ProximalTerm, Regulariser
-    from .schedules import (
-        ConstantNoise,
-        IterationDecay,
-        NoiseSchedule,
-        PeriodicDecay,
-        TabulatedNoise,
-        optimal_noise,
-    )
-    from .sgd import DpSgd, SgdState
-    from .sharing import (
-        PublishedSharingAdmm,
-        SharingAdmm,
-        SharingState,
-        lemma_1_bound,
-        published_parameter_noise,
-    )
-    from .solver import ModelSolver, PublicModel
-    from .star import DpAdmm, PublishedDpAdmm, PvpAdmm, StarState
-    from .steps import ConstantSteps, NonsmoothSteps, SmoothSteps, Steps
-    from .stochastic import (
-        ConvexWeights,
-        InnerWeights,
-        PrintedWeights,
-        PsAdmm,
-        PublishedPsAdmm,
-        SampledPsAdmm,
-        StochasticRounds,
-        theorem_2_noise_std,
-    )
-    from .threat_model import PER_PARTY, PerParty, Summed, ThreatModel, summed_shape
-    from .topologies import Network, complete, five_agents, hub, random_geometric, ring
+    from .centralised import CentralisedDpAdmm as CentralisedDpAdmm
+    from .centralised import PublishedCentralisedDpAdmm as PublishedCentralisedDpAdmm
+    from .centralised import SplitState as SplitState
+    from .centralised import learned_fused_lasso as learned_fused_lasso
+    from .centralised import theorem_1_noise_multiplier as theorem_1_noise_multiplier
+    from .consensus import Centring as Centring
+    from .consensus import ConsensusDpAdmm as ConsensusDpAdmm
+    from .consensus import ConsensusState as ConsensusState
+    from .consensus import Output as Output
+    from .constraints import Constraint as Constraint
+    from .constraints import fused_lasso as fused_lasso
+    from .constraints import inverse_covariance_edges as inverse_covariance_edges
+    from .decentralised import NetworkState as NetworkState
+    from .decentralised import PrAdmm as PrAdmm
+    from .decentralised import PublishedPrAdmm as PublishedPrAdmm
+    from .decentralised import published_noise_multiplier as published_noise_multiplier
+    from .defaults import consensus_defaults as consensus_defaults
+    from .dual_perturbation import PublishedDvpAdmm as PublishedDvpAdmm
+    from .dual_perturbation import exact_minimiser_epsilon as exact_minimiser_epsilon
+    from .losses import ClippedLogistic as ClippedLogistic
+    from .losses import Hinge as Hinge
+    from .losses import Huber as Huber
+    from .losses import LinearLoss as LinearLoss
+    from .losses import Logistic as Logistic
+    from .losses import Multinomial as Multinomial
+    from .losses import Shifted as Shifted
+    from .losses import SmoothedHinge as SmoothedHinge
+    from .losses import bounded_squared as bounded_squared
+    from .optimum import Optimum as Optimum
+    from .optimum import logistic_optimum as logistic_optimum
+    from .penalty_perturbation import MAdmm as MAdmm
+    from .penalty_perturbation import PublishedMAdmm as PublishedMAdmm
+    from .planning import plan as plan
+    from .recycled import PublishedRAdmm as PublishedRAdmm
+    from .recycled import RAdmm as RAdmm
+    from .regularisers import L1 as L1
+    from .regularisers import L2 as L2
+    from .regularisers import ProximalTerm as ProximalTerm
+    from .regularisers import Regulariser as Regulariser
+    from .schedules import ConstantNoise as ConstantNoise
+    from .schedules import IterationDecay as IterationDecay
+    from .schedules import NoiseSchedule as NoiseSchedule
+    from .schedules import PeriodicDecay as PeriodicDecay
+    from .schedules import TabulatedNoise as TabulatedNoise
+    from .schedules import optimal_noise as optimal_noise
+    from .sgd import DpSgd as DpSgd
+    from .sgd import SgdState as SgdState
+    from .sharing import PublishedSharingAdmm as PublishedSharingAdmm
+    from .sharing import SharingAdmm as SharingAdmm
+    from .sharing import SharingState as SharingState
+    from .sharing import lemma_1_bound as lemma_1_bound
+    from .sharing import published_parameter_noise as published_parameter_noise
+    from .solver import ModelSolver as ModelSolver
+    from .solver import PublicModel as PublicModel
+    from .star import DpAdmm as DpAdmm
+    from .star import PublishedDpAdmm as PublishedDpAdmm
+    from .star import PvpAdmm as PvpAdmm
+    from .star import StarState as StarState
+    from .steps import ConstantSteps as ConstantSteps
+    from .steps import NonsmoothSteps as NonsmoothSteps
+    from .steps import SmoothSteps as SmoothSteps
+    from .steps import Steps as Steps
+    from .stochastic import ConvexWeights as ConvexWeights
+    from .stochastic import InnerWeights as InnerWeights
+    from .stochastic import PrintedWeights as PrintedWeights
+    from .stochastic import PsAdmm as PsAdmm
+    from .stochastic import PublishedPsAdmm as PublishedPsAdmm
+    from .stochastic import SampledPsAdmm as SampledPsAdmm
+    from .stochastic import StochasticRounds as StochasticRounds
+    from .stochastic import theorem_2_noise_std as theorem_2_noise_std
+    from .threat_model import PER_PARTY as PER_PARTY
+    from .threat_model import PerParty as PerParty
+    from .threat_model import Summed as Summed
+    from .threat_model import ThreatModel as ThreatModel
+    from .threat_model import summed_shape as summed_shape
+    from .topologies import Network as Network
+    from .topologies import complete as complete
+    from .topologies import five_agents as five_agents
+    from .topologies import hub as hub
+    from .topologies import random_geometric as random_geometric
+    from .topologies import ring as ring
 
-__all__ = [
-    "L1",
-    "L2",
-    "PER_PARTY",
-    "CentralisedDpAdmm",
-    "Centring",
-    "ClippedLogistic",
-    "ConsensusDpAdmm",
-    "ConsensusState",
-    "ConstantNoise",
-    "ConstantSteps",
-    "Constraint",
-    "ConvexWeights",
-    "DpAdmm",
-    "DpSgd",
-    "Hinge",
-    "Huber",
-    "InnerWeights",
-    "IterationDecay",
-    "LinearLoss",
-    "Logistic",
-    "MAdmm",
-    "ModelSolver",
-    "Multinomial",
-    "Network",
-    "NetworkState",
-    "NoiseSchedule",
-    "NonsmoothSteps",
-    "Optimum",
-    "Output",
-    "PerParty",
-    "PeriodicDecay",
-    "PrAdmm",
-    "PrintedWeights",
-    "ProximalTerm",
-    "PsAdmm",
-    "PublicModel",
-    "PublishedCentralisedDpAdmm",
-    "PublishedDpAdmm",
-    "PublishedDvpAdmm",
-    "PublishedMAdmm",
-    "PublishedPrAdmm",
-    "PublishedPsAdmm",
-    "PublishedRAdmm",
-    "PublishedSharingAdmm",
-    "PvpAdmm",
-    "RAdmm",
-    "Regulariser",
-    "SampledPsAdmm",
-    "SgdState",
-    "SharingAdmm",
-    "SharingState",
-    "Shifted",
-    "SmoothSteps",
-    "SmoothedHinge",
-    "SplitState",
-    "StarState",
-    "Steps",
-    "StochasticRounds",
-    "Summed",
-    "TabulatedNoise",
-    "ThreatModel",
-    "bounded_squared",
-    "complete",
-    "consensus_defaults",
-    "exact_minimiser_epsilon",
-    "five_agents",
-    "fused_lasso",
-    "hub",
-    "inverse_covariance_edges",
-    "learned_fused_lasso",
-    "lemma_1_bound",
-    "logistic_optimum",
-    "optimal_noise",
-    "plan",
-    "published_noise_multiplier",
-    "published_parameter_noise",
-    "random_geometric",
-    "ring",
-    "summed_shape",
-    "theorem_1_noise_multiplier",
-    "theorem_2_noise_std",
-]
-
-__getattr__ = names_from(
-    __name__,
-    {
-        "centralised": (
-            "CentralisedDpAdmm",
-            "PublishedCentralisedDpAdmm",
-            "SplitState",
-            "learned_fused_lasso",
-            "theorem_1_noise_multiplier",
-        ),
-        "consensus": (
-            "Centring",
-            "ConsensusDpAdmm",
-            "ConsensusState",
-            "Output",
-        ),
-        "decentralised": (
-            "NetworkState",
-            "PrAdmm",
-            "PublishedPrAdmm",
-            "published_noise_multiplier",
-        ),
-        "defaults": ("consensus_defaults",),
-        "dual_perturbation": (
-            "PublishedDvpAdmm",
-            "exact_minimiser_epsilon",
-        ),
-        "constraints": (
-            "Constraint",
-            "fused_lasso",
-            "inverse_covariance_edges",
-        ),
-        "losses": (
-            "ClippedLogistic",
-            "Hinge",
-            "Huber",
-            "LinearLoss",
-            "Logistic",
-            "Multinomial",
-            "Shifted",
-            "SmoothedHinge",
-            "bounded_squared",
-        ),
-        "optimum": (
-            "Optimum",
-            "logistic_optimum",
-        ),
-        "penalty_perturbation": (
-            "MAdmm",
-            "PublishedMAdmm",
-        ),
-        "planning": ("plan",),
-        "recycled": (
-            "PublishedRAdmm",
-            "RAdmm",
-        ),
-        "regularisers": (
-            "L1",
-            "L2",
-            "ProximalTerm",
-            "Regulariser",
-        ),
-        "schedules": (
-            "ConstantNoise",
-            "IterationDecay",
-            "NoiseSchedule",
-            "PeriodicDecay",
-            "TabulatedNoise",
-            "optimal_noise",
-        ),
-        "sgd": (
-            "DpSgd",
-            "SgdState",
-        ),
-        "sharing": (
-            "PublishedSharingAdmm",
-            "SharingAdmm",
-            "SharingState",
-            "lemma_1_bound",
-            "published_parameter_noise",
-        ),
-        "solver": (
-            "ModelSolver",
-            "PublicModel",
-        ),
-        "star": (
-            "DpAdmm",
-            "PublishedDpAdmm",
-            "PvpAdmm",
-            "StarState",
-        ),
-        "steps": (
-            "ConstantSteps",
-            "NonsmoothSteps",
-            "SmoothSteps",
-            "Steps",
-        ),
-        "stochastic": (
-            "ConvexWeights",
-            "InnerWeights",
-            "PrintedWeights",
-            "PsAdmm",
-            "PublishedPsAdmm",
-            "SampledPsAdmm",
-            "StochasticRounds",
-            "theorem_2_noise_std",
-        ),
-        "threat_model": (
-            "PER_PARTY",
-            "PerParty",
-            "Summed",
-            "ThreatModel",
-            "summed_shape",
-        ),
-        "topologies": (
-            "Network",
-            "complete",
-            "five_agents",
-            "hub",
-            "random_geometric",
-            "ring",
-        ),
-    },
-)
+__getattr__, __dir__ = names_from(__name__)

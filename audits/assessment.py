@@ -17,8 +17,6 @@ from .bounds import (
 from .claim_tests import ERROR_SHARES, ClaimTest, claim_tests
 from .metrics import RocPoint, TprAtFpr, auc, roc, tpr_at_fpr
 
-__all__ = ["NULL_SHARE", "AttackResult", "NullControl", "assess", "noise_level", "null_confidence"]
-
 _INTERVAL_CONFIDENCE = 0.99
 NULL_SHARE = ERROR_SHARES["null control"]
 """Of the error probability 1 - confidence, what the null control may spend: by all its bounds

@@ -25,8 +25,6 @@ from ..mechanisms.errors import InvalidParameter, require_open_unit
 from ..mechanisms.protocols import FloatArray
 from .bounds import Scores
 
-__all__ = ["Bayesian", "Beta", "CredibleInterval", "posterior"]
-
 
 @dataclass(frozen=True, slots=True)
 class CredibleInterval:

@@ -23,12 +23,8 @@ from scipy.optimize import brentq
 from scipy.special import betaincinv, fdtr, fdtrc, nctdtr, ndtr, ndtri
 from scipy.stats import binom, normaltest
 
-from ..accounting.gaussian.exact import (
-    epsilon_from_delta,
-)
-from ..accounting.numbers.notions import (
-    Gdp,
-)
+from ..accounting.gaussian.exact import epsilon_from_delta
+from ..accounting.numbers.notions import Gdp
 from ..mechanisms.errors import (
     InvalidParameter,
     require_open_unit,
@@ -36,22 +32,6 @@ from ..mechanisms.errors import (
     require_rate,
 )
 from ..mechanisms.protocols import FloatArray
-
-__all__ = [
-    "Bound",
-    "ClopperPearson",
-    "GaussianFamily",
-    "LowerBound",
-    "MuInterval",
-    "Scores",
-    "ThresholdPlan",
-    "ceiling",
-    "epsilon_of_rates",
-    "largest_rate",
-    "largest_rates",
-    "plan_threshold",
-    "require_delta",
-]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

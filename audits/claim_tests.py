@@ -26,15 +26,6 @@ from .bounds import GaussianFamily, Scores, largest_rate, plan_threshold
 from .selection import MultiSplit
 from .sequential import Bet, Claim, SequentialTest, implied_delta, plan_bet
 
-__all__ = [
-    "ERROR_SHARES",
-    "ClaimTest",
-    "claim_tests",
-    "claimed_epsilon",
-    "mu_of_errors",
-    "scores_tests",
-]
-
 ERROR_SHARES = {
     "total errors": 0.25,
     "counts": 0.1,
@@ -114,12 +105,7 @@ def claimed_epsilon(claimed: Claim, delta: float) -> float:
 
 
 def claim_tests(
-    scores: Scores,
-    *,
-    claimed: Claim,
-    delta: float,
-    confidence: float,
-    pair_mu: float | None = None,
+    scores: Scores, *, claimed: Claim, delta: float, confidence: float, pair_mu: float | None = None
 ) -> tuple[ClaimTest, ...]:
     """Return tests of a claim by log-likelihood ratios; their levels follow `ERROR_SHARES`.
 

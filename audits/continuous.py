@@ -17,8 +17,6 @@ from ..mechanisms.events import Event
 from .crosschecks import Crosscheck, MissingExtra, crosscheck
 from .sequential import Evidence
 
-__all__ = ["MoreEvidence", "RunAudit", "audit_run"]
-
 MoreEvidence = Callable[[Evidence], Evidence]
 """Repeats a run some more times on neighbouring data and returns the evidence after that."""
 

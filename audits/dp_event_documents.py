@@ -9,8 +9,6 @@ from typing import Any
 
 from .dp_events import Untranslatable, dp_accounting
 
-__all__ = ["dp_event_of_document"]
-
 _MODULE = "dp_accounting.dp_event"
 _MOST_DEPTH = 64
 

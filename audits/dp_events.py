@@ -43,8 +43,6 @@ from ..mechanisms.events import (
 )
 from ..mechanisms.sensitivity import Norm, Sensitivity, declared, float_down, float_up
 
-__all__ = ["MissingExtra", "Untranslatable", "dp_accounting", "dp_event_of", "mechanism_of"]
-
 
 class MissingExtra(DpledgerError, ImportError):
     """An optional library is not installed; nothing was computed."""

@@ -32,17 +32,6 @@ from ..mechanisms.errors import (
 )
 from ..mechanisms.protocols import FloatArray
 
-__all__ = [
-    "Domain",
-    "Falsification",
-    "FlippedColumn",
-    "Neighbours",
-    "ReplacedRecord",
-    "SearchTable",
-    "SensitivityLemma",
-    "falsify",
-]
-
 _ROUNDING = 1e-7
 _LEAST_CHANGE = 1e-12
 _MOST_SIGNS = 6

@@ -45,16 +45,6 @@ from ..mechanisms.sampling import SimulationSampler
 from ..mechanisms.sensitive import Sensitive
 from .replay import Progress, Solve
 
-__all__ = [
-    "EpsilonInterval",
-    "Tilt",
-    "TiltedRuns",
-    "epsilon_interval",
-    "plan_tilt",
-    "sandwich",
-    "tilted_chunks",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class EpsilonInterval:

@@ -17,8 +17,6 @@ from ..accounting.numbers.notions import ApproxDp, Gdp
 from ..mechanisms.errors import require_open_unit, require_positive_int
 from .bounds import Scores
 
-__all__ = ["Promise", "RocPoint", "TprAtFpr", "allowed_tpr", "auc", "roc", "tpr_at_fpr"]
-
 Promise = Gdp | ApproxDp
 """A guarantee to hold against an attack."""
 

@@ -22,16 +22,6 @@ from ..mechanisms.private_data import PrivateDataset
 from ..mechanisms.protocols import FloatArray, Loss
 from ..solvers.losses import LinearLoss
 
-__all__ = [
-    "NeighbourPair",
-    "flip_label",
-    "longest_row",
-    "opposite_gradients",
-    "random_record",
-    "turned_record",
-    "zero_out",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class NeighbourPair:

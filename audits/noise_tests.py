@@ -34,8 +34,6 @@ from ..mechanisms.subsampling import Draw, Scheme, drawn_by, inside
 from .claim_tests import ClaimTest
 from .replay import Solve
 
-__all__ = ["Residual", "noise_test_of_run", "noise_tests", "residuals"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Residual:

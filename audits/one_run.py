@@ -31,8 +31,6 @@ from ..mechanisms.errors import InvalidParameter, require_open_unit
 from ..mechanisms.protocols import FloatArray
 from .bounds import LowerBound
 
-__all__ = ["Canaries", "OneRun", "OneRunTradeOff"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Canaries:

@@ -26,8 +26,6 @@ from .bounds import LowerBound
 from .claim_tests import claimed_epsilon
 from .one_run import Canaries, OneRun, OneRunTradeOff
 
-__all__ = ["GuessPlan", "OneRunAudit", "audit_one_run", "plan_guesses"]
-
 # numbers of guesses that a plan weighs, from a few to all canaries
 _GRID = 16
 _FEWEST = 10
@@ -150,12 +148,7 @@ def _rightly(each: int, canaries: int, right: int) -> np.ndarray[tuple[int], np.
 
 
 def audit_one_run(
-    canaries: Canaries,
-    *,
-    claimed: Gdp | ApproxDp,
-    delta: float,
-    confidence: float,
-    plan: GuessPlan,
+    canaries: Canaries, *, claimed: Gdp | ApproxDp, delta: float, confidence: float, plan: GuessPlan
 ) -> OneRunAudit:
     """Return what canaries of one run show of a claim about adding or removing one of them.
 

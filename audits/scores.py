@@ -10,8 +10,6 @@ from .claim_tests import ClaimTest, claimed_epsilon, scores_tests
 from .metrics import auc
 from .selection import MultiSplit
 
-__all__ = ["ClaimedPrivacy", "JudgedScores", "judge_scores"]
-
 _SEED = 0
 # below so many trials a world the family's own tests do not see heavy tails: of Laplace scores the
 # bound exceeded the truth in 46 % of 50 trials, 19 % of 200, none of 500

@@ -40,8 +40,6 @@ from .bounds import (
     require_delta,
 )
 
-__all__ = ["Bonferroni", "MultiSplit", "Split"]
-
 # candidates spread over each tail of the scores; more find hardly better thresholds
 _CANDIDATES = 128
 

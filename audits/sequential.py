@@ -33,8 +33,6 @@ from ..mechanisms.errors import (
 from ..mechanisms.protocols import FloatArray
 from .bounds import Scores
 
-__all__ = ["Bet", "Claim", "Evidence", "SequentialTest", "implied_delta", "plan_bet"]
-
 Claim = Gdp | ApproxDp | PrivacyProfile
 """What may be tested: mu-GDP, one point of a privacy curve, or all of it."""
 

@@ -30,15 +30,6 @@ from ..mechanisms.protocols import FloatArray
 from .bounds import LowerBound, Scores
 from .selection import Split
 
-__all__ = [
-    "AnswerPair",
-    "BlackBox",
-    "LearnedScore",
-    "Violation",
-    "find_violation",
-    "query_patterns",
-]
-
 _EXPLORATION = 0.2
 """The part of all runs that chooses the pair."""
 _TEACHING = 0.25

@@ -2,8 +2,6 @@
 
 import unicodedata
 
-__all__ = ["visible"]
-
 
 def visible(text: str) -> str:
     """Return `text` with invisible and direction-changing characters written as escapes."""

@@ -26,19 +26,6 @@ from ..mechanisms.errors import DpledgerError, InvalidParameter
 from .continuous import RunAudit, audit_run
 from .sequential import Evidence
 
-__all__ = [
-    "Alarm",
-    "Look",
-    "MalformedMemory",
-    "Memory",
-    "Repeats",
-    "Watcher",
-    "acknowledged",
-    "metrics",
-    "read_memory",
-    "write_whole",
-]
-
 
 class MalformedMemory(DpledgerError, ValueError):
     """A file is not what a watcher remembers; it was left as it is."""

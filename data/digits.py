@@ -20,8 +20,6 @@ from ..mechanisms.errors import InvalidParameter
 from .errors import MissingExtra
 from .records import LabelledRecords
 
-__all__ = ["load_digits_with_probes"]
-
 _GREATEST = 16.0
 _PIXELS = 64
 _SHARE_OF_PROBES = 0.3

@@ -23,8 +23,6 @@ from .hints import among
 from .records import LabelledRecords
 from .schema import NumericColumn, OnOutside, Schema
 
-__all__ = ["load_records"]
-
 
 def load_records(paths: str | Path | Sequence[str | Path], *, schema: Schema) -> LabelledRecords:
     """The records of one file, or of several in turn, encoded by `schema`.

@@ -6,17 +6,6 @@ a private value: it is meant for the person who holds the data, not for publicat
 
 from ..mechanisms.errors import DpledgerError, must, shown_value
 
-__all__ = [
-    "BadValue",
-    "DataError",
-    "EmptyParty",
-    "MissingExtra",
-    "NoRecords",
-    "SchemaError",
-    "UnreadableFile",
-    "WrongColumns",
-]
-
 
 class DataError(DpledgerError, ValueError):
     """The records or their schema are not as declared; nothing was spent."""

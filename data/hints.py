@@ -16,8 +16,6 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-__all__ = ["among", "hint"]
-
 _MOST_SHOWN = 20
 
 

@@ -27,19 +27,6 @@ from ..mechanisms.labels import SIGNS, ClassLabels, LabelDomain
 from .errors import SchemaError, UnreadableFile
 from .strict import ConfigurationError, parse_toml, toml_text
 
-__all__ = [
-    "CategoricalColumn",
-    "ClassColumn",
-    "IgnoredColumn",
-    "LabelColumn",
-    "NumericColumn",
-    "OnOutside",
-    "PartyColumn",
-    "Schema",
-    "parse_schema",
-    "read_schema",
-]
-
 
 class OnOutside(Enum):
     """What happens to a number outside its public bounds."""

@@ -13,8 +13,6 @@ import msgspec
 from ..mechanisms.errors import DpledgerError
 from .hints import hint
 
-__all__ = ["ConfigurationError", "converted", "parse_toml", "read_toml", "toml_text"]
-
 _MOST_BYTES = 1 << 16
 # the parser's time grows with the square of a dotted name's length
 _MOST_DOTS = 200

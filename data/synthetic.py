@@ -12,8 +12,6 @@ from ..mechanisms.clipping import project_to_ball
 from ..mechanisms.errors import require_positive, require_positive_int
 from .records import LabelledRecords
 
-__all__ = ["synthetic_records"]
-
 
 def synthetic_records(
     *, count: int, features: int, seed: int, signal: float = 10.0

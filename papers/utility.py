@@ -16,8 +16,6 @@ from .hu2020_sharing.experiment import PAPER as ADMM_SHARING
 from .huang2020_star.experiment import PAPER as STAR
 from .xu2020_centralised.experiment import PAPER as DP_ADMM_CENTRALIZED
 
-__all__ = ["PAPER"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Repair:

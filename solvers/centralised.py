@@ -35,14 +35,6 @@ from .constraints import Constraint, fused_lasso, inverse_covariance_edges
 from .losses import Logistic
 from .regularisers import L1, ProximalTerm
 
-__all__ = [
-    "CentralisedDpAdmm",
-    "PublishedCentralisedDpAdmm",
-    "SplitState",
-    "learned_fused_lasso",
-    "theorem_1_noise_multiplier",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class SplitState:
@@ -231,11 +223,7 @@ class PublishedCentralisedDpAdmm:
 
 
 def learned_fused_lasso(
-    dataset: PrivateDataset,
-    curator: Curator,
-    *,
-    penalty: float,
-    noise_multiplier: float | None,
+    dataset: PrivateDataset, curator: Curator, *, penalty: float, noise_multiplier: float | None
 ) -> Constraint:
     """Return y = [W; I] x, W the graph of a sparse inverse covariance of the records.
 

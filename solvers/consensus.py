@@ -59,8 +59,6 @@ from .losses import ClippedLogistic
 from .regularisers import L2, Regulariser
 from .schedules import noise_weights
 
-__all__ = ["Centring", "ConsensusDpAdmm", "ConsensusState", "Output"]
-
 
 class Output(Enum):
     """Which of the public iterates is the model."""

@@ -13,8 +13,6 @@ from ..mechanisms.errors import InvalidParameter, require_positive, require_posi
 from ..mechanisms.protocols import FloatArray
 from .regularisers import L1
 
-__all__ = ["Constraint", "fused_lasso", "inverse_covariance_edges"]
-
 _GLASSO_ROUNDS = 2000
 _GLASSO_CHANGE = 1e-9
 

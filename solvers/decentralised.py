@@ -44,18 +44,6 @@ from .schedules import (
 )
 from .topologies import Network
 
-__all__ = [
-    "NetworkState",
-    "Observer",
-    "PrAdmm",
-    "PublishedPrAdmm",
-    "agent_duals",
-    "edge_lengths",
-    "first_state",
-    "published_noise_multiplier",
-    "trusted_sums",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class NetworkState:

@@ -46,8 +46,6 @@ from .losses import ClippedLogistic, Logistic, Multinomial
 from .schedules import noise_weights
 from .threat_model import PER_PARTY, Summed, ThreatModel, summed_shape
 
-__all__ = ["SCORE_NOISE", "Schedule", "consensus_defaults", "schedule"]
-
 SCORE_NOISE = 1.2
 """Standard deviation of the noise in a score. Between 1 and 2 accuracies differ by less than their
 own deviation in every cell of `benchmarks/utility.py --grid`."""

@@ -29,8 +29,6 @@ from ..mechanisms.sensitive import Sensitive, linear_map
 from ..mechanisms.sensitivity import sum_of_bounded
 from .star import Observer, PvpAdmm, StarState, agent_duals, server_step
 
-__all__ = ["PublishedDvpAdmm", "exact_minimiser_epsilon", "perturbing_noise", "send_as_found"]
-
 
 @dataclass(frozen=True, slots=True)
 class PublishedDvpAdmm:

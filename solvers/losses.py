@@ -30,18 +30,6 @@ from ..mechanisms.protocols import FloatArray
 from ..mechanisms.sensitivity import float_up, root_up
 from ..mechanisms.vertical_data import LabelLoss
 
-__all__ = [
-    "ClippedLogistic",
-    "Hinge",
-    "Huber",
-    "LinearLoss",
-    "Logistic",
-    "Multinomial",
-    "Shifted",
-    "SmoothedHinge",
-    "bounded_squared",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Logistic:

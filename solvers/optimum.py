@@ -13,8 +13,6 @@ from scipy.special import expit
 from ..mechanisms.errors import DpledgerError, InvalidParameter, require_positive
 from ..mechanisms.protocols import FloatArray
 
-__all__ = ["Optimum", "logistic_optimum"]
-
 _NEWTON_STEPS = 100
 _DECREMENT = 1e-13
 """Of the loss, at which steps end: far below what any figure shows."""

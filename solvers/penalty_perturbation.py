@@ -31,8 +31,6 @@ from ..mechanisms.protocols import FloatArray
 from .decentralised import NetworkState, Observer, PrAdmm, agent_duals, first_state
 from .dual_perturbation import perturbing_noise, send_as_found
 
-__all__ = ["MAdmm", "PerturbedPenalties", "PublishedMAdmm", "require_no_threshold"]
-
 
 @dataclass(frozen=True, slots=True)
 class MAdmm:
@@ -140,12 +138,7 @@ class PerturbedPenalties:
         def send(k: int, state: NetworkState) -> FloatArray:
             settings = self.algorithm.in_round(k)
             noise = perturbing_noise(
-                dataset,
-                curator,
-                settings.loss,
-                scale=self.noise_scale,
-                round=k,
-                audience=audience,
+                dataset, curator, settings.loss, scale=self.noise_scale, round=k, audience=audience
             )
             pull = 2.0 * settings.penalty * settings.network.degrees[:, None] * noise
             local = settings.agent_step(dataset, replace(state, duals=state.duals + pull))

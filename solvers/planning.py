@@ -9,8 +9,6 @@ from ..mechanisms.events import Event
 from ..mechanisms.private_data import PrivateDataset
 from ..mechanisms.vertical_data import VerticalDataset, VerticalShape
 
-__all__ = ["Solves", "plan", "planned_events"]
-
 D = TypeVar("D")
 D_contra = TypeVar("D_contra", contravariant=True)
 

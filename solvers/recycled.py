@@ -28,8 +28,6 @@ from ..mechanisms.protocols import FloatArray
 from .decentralised import NetworkState, Observer, PrAdmm, agent_duals, first_state
 from .penalty_perturbation import PerturbedPenalties, require_no_threshold
 
-__all__ = ["PublishedRAdmm", "RAdmm"]
-
 
 @dataclass(frozen=True, slots=True)
 class RAdmm:

@@ -7,8 +7,6 @@ import numpy as np
 
 from ..mechanisms.protocols import FloatArray
 
-__all__ = ["L1", "L2", "ProximalTerm", "Regulariser"]
-
 
 class Regulariser(Protocol):
     """A convex R with a (sub)gradient; `curvature` is sup ‖R''‖, None where R is not smooth."""

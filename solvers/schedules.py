@@ -32,18 +32,6 @@ from ..mechanisms.errors import (
 from ..mechanisms.protocols import FloatArray
 from ..mechanisms.sensitivity import Sensitivity, float_up, root_up
 
-__all__ = [
-    "ConstantNoise",
-    "IterationDecay",
-    "NoiseSchedule",
-    "PeriodicDecay",
-    "TabulatedNoise",
-    "cost",
-    "noise_level",
-    "noise_weights",
-    "optimal_noise",
-]
-
 
 class NoiseSchedule(Protocol):
     """A public function of the round."""

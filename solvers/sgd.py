@@ -23,8 +23,6 @@ from .losses import Logistic
 from .regularisers import L2, Regulariser
 from .steps import Steps
 
-__all__ = ["DpSgd", "SgdState"]
-
 
 @dataclass(frozen=True, slots=True)
 class SgdState:

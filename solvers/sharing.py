@@ -26,21 +26,8 @@ from ..mechanisms.errors import (
 )
 from ..mechanisms.events import Audience
 from ..mechanisms.protocols import FloatArray
-from ..mechanisms.vertical_data import (
-    LabelLoss,
-    LocalProblem,
-    VerticalDataset,
-    require_dual,
-)
+from ..mechanisms.vertical_data import LabelLoss, LocalProblem, VerticalDataset, require_dual
 from .losses import Logistic
-
-__all__ = [
-    "PublishedSharingAdmm",
-    "SharingAdmm",
-    "SharingState",
-    "lemma_1_bound",
-    "published_parameter_noise",
-]
 
 _STIFF = 2.0**30
 

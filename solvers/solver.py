@@ -7,8 +7,6 @@ from ..mechanisms.curators import Curator
 from ..mechanisms.private_data import PrivateDataset
 from ..mechanisms.protocols import FloatArray
 
-__all__ = ["ModelSolver", "PublicModel"]
-
 
 class PublicModel(Protocol):
     """A public state that holds a model of shape (..., d)."""

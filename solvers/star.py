@@ -32,16 +32,6 @@ from .regularisers import L2, Regulariser
 from .schedules import noise_weights
 from .steps import NonsmoothSteps, SmoothSteps, Steps
 
-__all__ = [
-    "DpAdmm",
-    "Observer",
-    "PublishedDpAdmm",
-    "PvpAdmm",
-    "StarState",
-    "agent_duals",
-    "server_step",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class StarState:
@@ -166,11 +156,7 @@ class DpAdmm:
         return rounds.run(dataset, self.loss, agent, send, observe)
 
     def agent_step(
-        self,
-        dataset: PrivateDataset,
-        k: int,
-        state: StarState,
-        weights: FloatArray | None = None,
+        self, dataset: PrivateDataset, k: int, state: StarState, weights: FloatArray | None = None
     ) -> Sensitive:
         """Return all agents' w_i of round k, of shape (..., P, d) (equations 10a, 39a).
 

@@ -11,8 +11,6 @@ from typing import Protocol
 
 from ..mechanisms.errors import require_positive
 
-__all__ = ["ConstantSteps", "NonsmoothSteps", "SmoothSteps", "Steps"]
-
 
 class Steps(Protocol):
     """A public schedule of step sizes eta_k."""

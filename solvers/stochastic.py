@@ -35,17 +35,6 @@ from .losses import Logistic
 from .regularisers import L2, ProximalTerm
 from .star import Observer, StarState
 
-__all__ = [
-    "ConvexWeights",
-    "InnerWeights",
-    "PrintedWeights",
-    "PsAdmm",
-    "PublishedPsAdmm",
-    "SampledPsAdmm",
-    "StochasticRounds",
-    "theorem_2_noise_std",
-]
-
 
 class InnerWeights(Protocol):
     """How an inner step's two ends enter the average that is sent."""

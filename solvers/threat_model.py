@@ -27,8 +27,6 @@ from ..mechanisms.data_shape import DataShape
 from ..mechanisms.errors import InvalidParameter, require_nonnegative, require_positive_int
 from ..mechanisms.sensitivity import float_up, root_up
 
-__all__ = ["PER_PARTY", "PerParty", "Summed", "ThreatModel", "summed_name", "summed_shape"]
-
 
 @dataclass(frozen=True, slots=True)
 class PerParty:

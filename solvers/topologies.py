@@ -19,8 +19,6 @@ from scipy import sparse
 from ..mechanisms.errors import InvalidParameter, require_positive, require_positive_int
 from ..mechanisms.protocols import FloatArray
 
-__all__ = ["Network", "complete", "five_agents", "hub", "random_geometric", "ring"]
-
 IntArray = np.ndarray[Any, np.dtype[np.integer[Any]]]
 
 

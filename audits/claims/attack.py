@@ -17,15 +17,6 @@ from ..importance_sampling import sandwich
 from ..neighbours import NeighbourPair
 from ..replay import Progress, Solve
 
-__all__ = [
-    "AttackKind",
-    "AttackOutcome",
-    "ClaimAttack",
-    "countable",
-    "counted_bound",
-    "promised_by_mu",
-]
-
 _CHUNK = 250
 # of the epsilon that an event shows, for counting to show it too
 _MARGIN = 0.2

@@ -22,16 +22,6 @@ from ...mechanisms.sensitivity import (
 )
 from .claim import Case, ClaimVerdict, Counterexample, DerivationEvidence, Finding, S
 
-__all__ = [
-    "EpsilonPromise",
-    "Quantifier",
-    "SensitivityPromise",
-    "at_tolerance",
-    "gaussian_steps",
-    "no_argument",
-    "no_figures",
-]
-
 # step sizes are binary64 in the solver and real numbers in the paper
 _BINARY64 = Fraction(1, 2**44)
 

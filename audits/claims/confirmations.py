@@ -21,16 +21,6 @@ from ..report.record import Rounding
 from .attack import AttackKind, AttackOutcome, counted_bound
 from .claim import Case, Claim, ClaimVerdict, Counterexample, Finding, Paper
 
-__all__ = [
-    "CONFIDENCE",
-    "SEED",
-    "Confirmation",
-    "MalformedEvidence",
-    "confirm",
-    "known",
-    "written",
-]
-
 CONFIDENCE = 0.999
 SEED = 1
 _TILTED, _COUNTED, _CERTAIN = 4000, 20_000, 200

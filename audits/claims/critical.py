@@ -5,8 +5,6 @@ from fractions import Fraction
 from ...accounting.gaussian.exact import delta_from_epsilon
 from ...accounting.numbers.enclosure import Enclosure, ball_of, precision
 
-__all__ = ["critical_epsilon", "critical_mu"]
-
 _BITS = 128
 _HALVINGS = 56
 

@@ -22,8 +22,6 @@ from ..neighbours import NeighbourPair
 from ..replay import ReplayTrials, chunk_sizes
 from .claim import Counterexample
 
-__all__ = ["likelihood_event", "normal_event", "shift_event"]
-
 _BITS = 128
 _CHUNK = 500
 # a pair's share of the planned mu is measured in doubles

@@ -15,8 +15,6 @@ from .auditor import no_argument
 from .claim import Case, ClaimVerdict, Counterexample, DerivationEvidence, Finding, S
 from .gaussian_event import shift_event
 
-__all__ = ["LemmaPromise"]
-
 _BINARY64 = Fraction(1, 2**44)
 
 

@@ -30,8 +30,6 @@ from ...mechanisms.errors import (
 )
 from ...mechanisms.protocols import FloatArray
 
-__all__ = ["MixturePair"]
-
 _STANDARD_DEVIATIONS = 14.0
 _SPACING = 0.004
 _PERIOD = 40.0

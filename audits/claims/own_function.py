@@ -18,8 +18,6 @@ from ..falsifier import Falsification, ReplacedRecord, SearchTable, SensitivityL
 from .claim import Case, Finding
 from .lemma import LemmaPromise
 
-__all__ = ["Released", "judged_function", "load_function", "reference"]
-
 Released = Callable[[FloatArray, FloatArray, FloatArray], object]
 """f(rows of shape (n, d), labels of shape (n,), public of shape (p,)), an array."""
 

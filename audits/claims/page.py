@@ -12,8 +12,6 @@ from .claim import Case, Claim, ClaimVerdict, Finding, Paper
 from .hearing import JudgedClaim, describe
 from .sweep import Sweep, SweepPoint
 
-__all__ = ["claims_page"]
-
 _TONES = {ClaimVerdict.HOLDS: "good", ClaimVerdict.FAILS: "bad", ClaimVerdict.NOT_IMPLIED: "bad"}
 _HEADROOM = 1.05
 

@@ -5,8 +5,6 @@ from dataclasses import dataclass, replace
 
 from .claim import ClaimVerdict, Finding
 
-__all__ = ["Check", "final_verdict"]
-
 
 @dataclass(frozen=True, slots=True)
 class Check:

@@ -16,8 +16,6 @@ from ...accounting.numbers.work import WorkExhausted, limited
 from ...mechanisms.errors import DpledgerError
 from ...mechanisms.events import Event, GaussianStep, Mechanism, Repeated, UnprotectedRelease
 
-__all__ = ["UNITS_OF_WORK", "ClaimPrice", "has_closed_form", "priced"]
-
 UNITS_OF_WORK = 1_000_000
 """For each list of events: about a minute of one core. See `accounting.numbers.work`."""
 

@@ -7,8 +7,6 @@ from ...accounting.numbers.enclosure import Enclosure, ball_of, precision
 from ...mechanisms.errors import InvalidParameter, Number, require_positive, require_positive_int
 from .claim import Setting
 
-__all__ = ["multiplier_of", "require_counts", "require_sizes"]
-
 _BITS = 128
 
 

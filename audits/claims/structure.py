@@ -25,18 +25,6 @@ from ..neighbours import NeighbourPair
 from .auditor import no_argument, no_figures
 from .claim import Case, ClaimVerdict, Counterexample, DerivationEvidence, Finding, S
 
-__all__ = [
-    "AccessPromise",
-    "AssumptionPromise",
-    "ConstantsPromise",
-    "MessagesOnlyPromise",
-    "PublicPromise",
-    "ReadingsPromise",
-    "RecordwisePromise",
-    "RegimePromise",
-    "mean_gradient_moves",
-]
-
 _SEED = 2026
 _SAME = 1e-9
 

@@ -13,8 +13,6 @@ from ...mechanisms.events import Event
 from .auditor import no_argument, no_figures
 from .claim import Case, ClaimVerdict, Counterexample, DerivationEvidence, Finding, S
 
-__all__ = ["ClosedFormPromise", "PartiesPromise", "RhoPromise"]
-
 # the plan's noise is a binary64, rounded up; the paper's a real number
 _BINARY64 = Fraction(1, 2**44)
 

@@ -6,8 +6,6 @@ from typing import Generic, TypeVar
 
 from ...accounting.numbers.enclosure import Enclosure
 
-__all__ = ["Sweep", "SweepPoint"]
-
 S = TypeVar("S")
 
 

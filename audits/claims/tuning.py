@@ -18,8 +18,6 @@ from ..neighbours import NeighbourPair
 from .attack import countable
 from .claim import Counterexample
 
-__all__ = ["Candidate", "best_fit", "looked_at"]
-
 Candidate = Callable[[PrivateDataset, Curator], FloatArray]
 """Trains on a data set and returns the model, of shape (..., d)."""
 

@@ -31,17 +31,6 @@ from .adapters import Train
 from .scores import Answers, MembershipScore
 from .targets import Target
 
-__all__ = [
-    "Check",
-    "Game",
-    "ModelFailed",
-    "ModelGame",
-    "ScoreResult",
-    "SolverGame",
-    "check_membership",
-    "log_probabilities",
-]
-
 # a model that is certain of another label is as good as wrong
 _IMPOSSIBLE = 1e-300
 _FPRS = (1e-1, 1e-2, 1e-3)
@@ -200,12 +189,7 @@ def _training_seeds(trials: int, *, inside: bool, seed: int) -> IntArray:
 
 
 def log_probabilities(
-    train: Train,
-    features: FloatArray,
-    labels: Any,
-    seed: int,
-    rows: FloatArray,
-    asked: Any,
+    train: Train, features: FloatArray, labels: Any, seed: int, rows: FloatArray, asked: Any
 ) -> FloatArray:
     """Return the log-probability that one model, freshly trained, gives to each row's label.
 

@@ -16,8 +16,6 @@ from ...mechanisms.sampling import SimulationSampler
 from ..bounds import Scores
 from ..neighbours import NeighbourPair
 
-__all__ = ["innovation_scores"]
-
 
 def innovation_scores(
     solve: Callable[[PrivateDataset, Curator], object],

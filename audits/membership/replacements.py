@@ -16,8 +16,6 @@ from ..metrics import auc
 from .game import Game
 from .targets import Target
 
-__all__ = ["replacements", "worst_replacement"]
-
 # models of each world that a choice is made on; each is a training
 _MOST_MODELS = 50
 

@@ -17,16 +17,6 @@ from scipy.special import log_ndtr, logsumexp
 from ...mechanisms.errors import InvalidParameter, require_positive
 from ...mechanisms.protocols import FloatArray
 
-__all__ = [
-    "Answers",
-    "Fisher",
-    "LiraOffline",
-    "LiraOnline",
-    "LossThreshold",
-    "MembershipScore",
-    "Rmia",
-]
-
 _SMALLEST_STD = 1e-9
 
 

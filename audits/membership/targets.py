@@ -9,16 +9,6 @@ from ...mechanisms.errors import InvalidParameter
 from ...mechanisms.protocols import FloatArray, Loss
 from ..neighbours import random_record
 
-__all__ = [
-    "Target",
-    "canary",
-    "hardest",
-    "mislabelled",
-    "most_exposed",
-    "random_target",
-    "worst_off",
-]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Target:

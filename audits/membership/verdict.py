@@ -4,8 +4,6 @@ from ...accounting.numbers.enclosure import shown_down, shown_up
 from ...accounting.numbers.notions import Gdp
 from .game import Check, ScoreResult
 
-__all__ = ["verdict"]
-
 _NOT_MEANT = (
     "An attack that fails proves nothing: another attack, another record or more models may do "
     "better. The promise holds because it is proved, not because these attacks stayed below it.",

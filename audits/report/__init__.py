@@ -9,14 +9,7 @@ from .builder import Narrative, RunFacts, build_report
 from .evidence import AttackFacts, ModelScore, UtilityFacts, crosschecks_of
 from .html import to_html
 from .markdown import to_markdown
-from .record import (
-    Crosschecks,
-    MalformedReport,
-    Report,
-    Skipped,
-    from_json,
-    to_json,
-)
+from .record import Crosschecks, MalformedReport, Report, Skipped, from_json, to_json
 
 __all__ = [
     "AttackFacts",

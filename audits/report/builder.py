@@ -14,12 +14,7 @@ import numpy as np
 
 from ...accounting.composition import Composition, UnpricedMechanism
 from ...accounting.gaussian.fast import epsilon_upper
-from ...accounting.guarantees import (
-    Guarantee,
-    compare_conversions,
-    deltas_at,
-    epsilons_at,
-)
+from ...accounting.guarantees import Guarantee, compare_conversions, deltas_at, epsilons_at
 from ...accounting.numbers.enclosure import Enclosure
 from ...accounting.numbers.grade import Grade
 from ...mechanisms.adjacency import Adjacency
@@ -62,12 +57,6 @@ from .record import (
     Version,
     finite_or_word,
 )
-
-__all__ = [
-    "Narrative",
-    "RunFacts",
-    "build_report",
-]
 
 _CURVE_POINTS = 49
 _CURVE_DELTA = 1e-10
@@ -234,10 +223,7 @@ def _promise(guarantee: Guarantee, unit: str) -> PromiseFacts:
     adjacency = guarantee.adjacency
     neighbours = "no event speaks of neighbours" if adjacency is None else _NEIGHBOURS[adjacency]
     return PromiseFacts(
-        notion="(ε, δ)-differential privacy",
-        unit=unit,
-        adjacency=adjacency,
-        neighbours=neighbours,
+        notion="(ε, δ)-differential privacy", unit=unit, adjacency=adjacency, neighbours=neighbours
     )
 
 
@@ -353,9 +339,7 @@ def _access(
     )
     held_out = () if isinstance(utility, Skipped) else (_HELD_OUT.format(metric=utility.metric),)
     return Access(
-        covered=covered,
-        unprotected=unprotected,
-        not_covered=(*held_out, *narrative.not_covered),
+        covered=covered, unprotected=unprotected, not_covered=(*held_out, *narrative.not_covered)
     )
 
 

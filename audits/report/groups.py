@@ -23,17 +23,6 @@ from ...mechanisms.events import (
 from ...mechanisms.sensitivity import Derivation, Sensitivity, added
 from .record import AudienceView, MechanismGroup, Range, UnprotectedGroup, finite_or_word
 
-__all__ = [
-    "MessageKind",
-    "audience_views",
-    "mechanism_groups",
-    "message_kinds",
-    "names_between",
-    "sampling_executed",
-    "seen_by",
-    "unprotected_groups",
-]
-
 _EVERY_RECORD = "none: every record enters"
 
 

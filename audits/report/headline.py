@@ -11,8 +11,6 @@ from ..visible_text import visible
 from .numerals import printed, printed_percent_up
 from .record import EmpiricalAudit, PrivacyFacts, Report, Rounding, Skipped
 
-__all__ = ["Headline", "Tone", "Verdict", "headline"]
-
 _DIGITS = 5
 _LARGEST_EXPONENT = 700.0
 

@@ -11,8 +11,6 @@ from .outline import Item, outline, plotted
 from .plots import HEIGHT, WIDTH, plots
 from .record import Report
 
-__all__ = ["environment", "to_html"]
-
 
 def to_html(report: Report) -> str:
     """Return the report as one HTML page; the same record gives the same text."""

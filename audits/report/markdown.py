@@ -8,8 +8,6 @@ from .headline import headline
 from .outline import Block, Bullets, Group, Item, Line, Table, outline, plotted
 from .record import Report
 
-__all__ = ["to_markdown"]
-
 _DEEPEST_HEADING = 6
 
 

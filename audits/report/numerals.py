@@ -10,16 +10,10 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decima
 
 from .record import Interval, Number, Rounding
 
-__all__ = ["DIGITS", "power_of_ten", "printed", "printed_interval", "printed_percent_up"]
-
 DIGITS = 6
 """Significant digits unless a field asks for another number."""
 
-_MODES = {
-    Rounding.UP: ROUND_CEILING,
-    Rounding.DOWN: ROUND_FLOOR,
-    Rounding.NEAREST: ROUND_HALF_EVEN,
-}
+_MODES = {Rounding.UP: ROUND_CEILING, Rounding.DOWN: ROUND_FLOOR, Rounding.NEAREST: ROUND_HALF_EVEN}
 _PLAIN_EXPONENTS = range(-4, 9)
 
 

@@ -20,18 +20,6 @@ from ..visible_text import visible
 from .numerals import DIGITS, printed, printed_interval
 from .record import Interval, Range, Report, Rounding
 
-__all__ = [
-    "NOT_STATED",
-    "Block",
-    "Bullets",
-    "Group",
-    "Item",
-    "Line",
-    "Table",
-    "outline",
-    "plotted",
-]
-
 NOT_STATED = "not stated"
 _NONE = "none"
 _MOST_COLUMNS = 7

@@ -16,20 +16,6 @@ from ..visible_text import visible
 from .numerals import power_of_ten, printed
 from .record import EmpiricalAudit, PrivacyFacts, Report, RocPoint, Skipped, Utility
 
-__all__ = [
-    "HEIGHT",
-    "WIDTH",
-    "Axis",
-    "Curve",
-    "Mark",
-    "Plot",
-    "Role",
-    "Tick",
-    "plots",
-    "x_axis",
-    "y_axis",
-]
-
 WIDTH, HEIGHT = 460, 310
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 14, 14, 46
 _MOST_TICKS = 6
@@ -250,11 +236,7 @@ def _utility(utility: Utility | Skipped) -> Plot:
     values = [point.value for point in utility.history]
     spread = max(values) - min(values) or 1.0
     x = x_axis("round", 0.0, float(max(point.round for point in utility.history)))
-    y = y_axis(
-        visible(utility.metric),
-        min(values) - 0.05 * spread,
-        max(values) + 0.08 * spread,
-    )
+    y = y_axis(visible(utility.metric), min(values) - 0.05 * spread, max(values) + 0.08 * spread)
     curves = [
         _curve(visible(model), _SERIES[i % len(_SERIES)], points, x, y)
         for i, (model, points) in enumerate(series.items())

@@ -15,8 +15,6 @@ from joblib import Parallel, delayed, parallel_config
 from ...mechanisms.errors import InvalidParameter, require_positive_int
 from ..dp_events import MissingExtra
 
-__all__ = ["Backend", "BackendName", "Dask", "Loky", "Ray", "Serial", "backend_of"]
-
 T = TypeVar("T")
 R = TypeVar("R")
 

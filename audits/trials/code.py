@@ -4,8 +4,6 @@ import hashlib
 from functools import cache
 from pathlib import Path
 
-__all__ = ["PACKAGE", "code_digest"]
-
 PACKAGE = Path(__file__).parents[2]
 
 

@@ -23,11 +23,7 @@ from uuid import uuid4
 import numpy as np
 
 from ...accounting.numbers.notions import Gdp
-from ...mechanisms.errors import (
-    InvalidParameter,
-    require_nonnegative,
-    require_positive_int,
-)
+from ...mechanisms.errors import InvalidParameter, require_nonnegative, require_positive_int
 from ...mechanisms.private_data import PrivateDataset
 from ..assessment import AttackResult, assess
 from ..bounds import Scores
@@ -35,8 +31,6 @@ from ..claim_tests import ClaimTest
 from ..replay import Progress, ReplayScores, ReplayTrials, Solve, chunk_sizes
 from .backends import Backend, Serial
 from .store import ChunkKey, ScoreStore
-
-__all__ = ["Attacked", "TrialExperiment", "attack_trials", "trial_scores", "trials_at_once"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,8 +18,6 @@ import numpy as np
 from ...mechanisms.errors import DpledgerError
 from ..bounds import Scores
 
-__all__ = ["ChunkKey", "ScoreStore", "ScoreStoreError"]
-
 _APPLICATION = 0x64704C53
 _VERSION = 1
 _NUMBERS = np.dtype("<f8")

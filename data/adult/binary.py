@@ -40,8 +40,6 @@ from ..schema import CategoricalColumn, Schema, read_schema
 if TYPE_CHECKING:
     Rows = sparse.csr_array[Any, tuple[int, int]]
 
-__all__ = ["CUTS", "TRAINING_RECORDS", "load_adult_binary"]
-
 TRAINING_RECORDS = 32_561
 """Of the training file; the test file's 16,281 come after them."""
 

@@ -29,17 +29,7 @@ PAPER = Paper(
     title="Ding, Errapotu, Zhang, Gong, Pan, Han 2019: PS-ADMM with stochastic steps",
     setting=PsSetting(),
     evidence=Path(__file__).with_name("evidence.json"),
-    claims=(
-        GRADIENT,
-        CONSTANTS,
-        WHOLE_RUN,
-        AVERAGE,
-        LOOP,
-        MESSAGES,
-        GAUSSIAN,
-        STEP_SIZES,
-        REPAIR,
-    ),
+    claims=(GRADIENT, CONSTANTS, WHOLE_RUN, AVERAGE, LOOP, MESSAGES, GAUSSIAN, STEP_SIZES, REPAIR),
     sweeps=(
         Sweep(
             "PS-3",

@@ -17,8 +17,6 @@ from ...mechanisms.protocols import FloatArray
 from ...solvers.stochastic import PublishedPsAdmm
 from .setting import PsSetting, claim, stochastic_rounds
 
-__all__ = ["MESSAGES", "STEP_SIZES"]
-
 _RECORDS = 3
 
 

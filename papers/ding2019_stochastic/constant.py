@@ -17,20 +17,6 @@ from ...audits.claims.critical import critical_epsilon
 from ...audits.claims.mixture_pair import MixturePair
 from .setting import PsSetting, linear_run, noisy_gradient, printed_noise
 
-__all__ = [
-    "bracket",
-    "breaks_at",
-    "full_gradient_c",
-    "linear_epsilon",
-    "measured",
-    "necessary_c",
-    "regime_constants",
-    "sufficient_c",
-    "upper_bound",
-    "worst_pair",
-    "worst_shifts",
-]
-
 _BITS = 128
 _MEASURED = 1e-8
 _LEAST_C = 1e-3

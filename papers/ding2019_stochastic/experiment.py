@@ -26,8 +26,6 @@ from ..harness.reference import converged
 from ..harness.sources import Source, SourceRecords
 from ..harness.training import Method, TrainingTask
 
-__all__ = ["PAPER", "PsMethod"]
-
 # round(0.7·48842/5) = 6,838 records a party
 _ADULT = Source(records=SourceRecords.ADULT_BINARY, train=34_190, test=14_652)
 _PARTIES = 5

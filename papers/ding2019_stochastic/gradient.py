@@ -11,8 +11,6 @@ from ...audits.falsifier import Falsification, ReplacedRecord, SearchTable, Sens
 from ...mechanisms.protocols import FloatArray
 from .setting import FEATURES, PsSetting, claim
 
-__all__ = ["GRADIENT"]
-
 _BEND = 0.01
 _FAR = 60.0
 
@@ -93,9 +91,6 @@ GRADIENT = claim(
     "the sensitivity of g_i^s is at most 3G",
     "section 3, before Theorem 2",
     LemmaPromise(
-        _gradient_lemma,
-        described=_gradient_pair,
-        proved=_proved,
-        argument=_gradient_argument,
+        _gradient_lemma, described=_gradient_pair, proved=_proved, argument=_gradient_argument
     ),
 )

@@ -27,8 +27,6 @@ from ...solvers.stochastic import PrintedWeights, PublishedPsAdmm, StochasticRou
 from .constant import bracket
 from .setting import PsSetting, printed_noise
 
-__all__ = ["FirstMessage", "effective_steps", "first_message", "first_message_c", "huber_event"]
-
 _GRID = 6001
 _CHUNK = 500
 # what 20,000 runs without it leave possible of an event, at 99.95 per cent

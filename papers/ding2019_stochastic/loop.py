@@ -8,8 +8,6 @@ from ...audits.claims.claim import Case, ClaimVerdict, DerivationEvidence, Findi
 from ...solvers.stochastic import InnerWeights, PrintedWeights
 from .setting import PsSetting, claim
 
-__all__ = ["AVERAGE", "LOOP", "LoopPromise", "WeightsPromise"]
-
 
 @dataclass(frozen=True, slots=True)
 class WeightsPromise:

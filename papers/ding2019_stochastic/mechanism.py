@@ -13,8 +13,6 @@ from ...mechanisms.sensitivity import declared
 from ...solvers.stochastic import PsAdmm
 from .setting import PsSetting, claim, linear_pair, linear_run, stochastic_rounds
 
-__all__ = ["GAUSSIAN", "classical_step"]
-
 
 def classical_step(s: PsSetting) -> list[Event]:
     """Return one release by Definition 2: noise of sqrt(2 ln(1.25/delta))/epsilon sensitivities."""

@@ -17,8 +17,6 @@ from ...solvers.planning import plan
 from ...solvers.stochastic import PsAdmm, SampledPsAdmm
 from .setting import PsSetting, claim, linear_pair, stochastic_rounds, whole_run
 
-__all__ = ["REPAIR"]
-
 
 def _multiplier(s: PsSetting) -> float:
     """Of K S noises, for the whole run's (epsilon, delta)."""

@@ -17,21 +17,7 @@ from ...solvers.losses import LinearLoss
 from ...solvers.planning import plan
 from ...solvers.stochastic import PublishedPsAdmm, StochasticRounds, theorem_2_noise_std
 
-__all__ = [
-    "FEATURES",
-    "PsSetting",
-    "claim",
-    "linear_pair",
-    "linear_run",
-    "noisy_gradient",
-    "printed_noise",
-    "stochastic_rounds",
-    "whole_run",
-]
-
-
 FEATURES = 2
-
 
 _MOST = {"K": 10**9, "S": 10**6, "M": 10**9}
 

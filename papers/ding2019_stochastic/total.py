@@ -29,8 +29,6 @@ from .constant import (
 from .huber import effective_steps, first_message, first_message_c, huber_event
 from .setting import PsSetting, claim, linear_pair, linear_run, printed_noise, stochastic_rounds
 
-__all__ = ["CONSTANTS", "WHOLE_RUN", "TotalPromise"]
-
 _DISTINCT = 6.0
 # by how much an epsilon has to be larger than promised, for a few thousand runs to tell
 _VISIBLE = 0.02

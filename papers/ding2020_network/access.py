@@ -20,8 +20,6 @@ from ...solvers.planning import plan
 from ...solvers.schedules import PeriodicDecay
 from .setting import PrSetting, algorithm_of, claim, first_noise, one_each, two_each
 
-__all__ = ["PREPROCESSING", "THRESHOLD", "TUNING"]
-
 # of the experiments
 _LEAST_EPSILON = 0.1
 

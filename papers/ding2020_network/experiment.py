@@ -30,8 +30,6 @@ from ..harness.reference import converged
 from ..harness.sources import Source, SourceRecords
 from ..harness.training import Method, TrainingTask
 
-__all__ = ["PAPER", "PrMethod"]
-
 _ADULT = Source(records=SourceRecords.ADULT_BINARY, train=40_000, test=8_842)
 _DELTA = 1e-4
 _EPSILONS = (0.1, 0.5, 1.0, 5.0, 10.0)

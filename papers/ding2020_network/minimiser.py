@@ -29,8 +29,6 @@ from .setting import (
     published_run,
 )
 
-__all__ = ["EXACTNESS", "MINIMISER", "one_message"]
-
 # how much farther apart two releases have to be than claimed, for a few thousand runs to tell
 _VISIBLE = 0.02
 _MOST_RECORDS = 10**5
@@ -146,10 +144,7 @@ EXACTNESS = claim(
     "x_i^{k+1} minimises (12) exactly: a replaced record moves it by at most 2V/(|D_i| m)",
     "equation 12",
     SensitivityPromise(
-        _exact_value,
-        plan=_one_round,
-        tolerance=lambda s: s.tau,
-        figures=_tolerance_figures,
+        _exact_value, plan=_one_round, tolerance=lambda s: s.tau, figures=_tolerance_figures
     ),
     attack=_one_step,
 )

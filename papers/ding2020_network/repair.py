@@ -13,8 +13,6 @@ from ...solvers.planning import plan
 from .setting import PrSetting, algorithm_of, claim, one_each
 from .totals import exact_periodic
 
-__all__ = ["REPAIR"]
-
 
 def _multiplier(s: PrSetting) -> float:
     """Of round 1, for the whole run's (epsilon, delta)."""

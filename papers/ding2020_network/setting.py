@@ -5,10 +5,7 @@ from fractions import Fraction
 from functools import partial
 from math import inf
 
-from ...accounting.guarantees import (
-    Guarantee,
-    guarantee,
-)
+from ...accounting.guarantees import Guarantee, guarantee
 from ...audits.claims.auditor import at_tolerance, gaussian_steps
 from ...audits.claims.claim import Claim, ThreatModel
 from ...audits.claims.settings import require_counts, require_sizes
@@ -24,24 +21,9 @@ from ...solvers.planning import plan
 from ...solvers.schedules import PeriodicDecay
 from ...solvers.topologies import Network, complete
 
-__all__ = [
-    "PrSetting",
-    "algorithm_of",
-    "claim",
-    "first_noise",
-    "lemma_5",
-    "one_each",
-    "published_guarantee",
-    "published_run",
-    "two_each",
-]
-
-
 _FEATURES = 2
 
-
 _MOST = {"K": 500, "K_p": 500, "D": 10**9, "N": 50, "neighbours": 49}
-
 
 _RELATIVE = 1e-11
 

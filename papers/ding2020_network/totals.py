@@ -30,16 +30,6 @@ from .setting import (
     two_each,
 )
 
-__all__ = [
-    "AGENTS",
-    "CONVERSION",
-    "ITERATION_BASED",
-    "PERIODIC",
-    "ROUND",
-    "exact_periodic",
-    "published_periodic",
-]
-
 
 def _round_rho(s: PrSetting) -> Number:
     (step, *_) = gaussian_steps(published_run(s))

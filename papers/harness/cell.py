@@ -13,8 +13,6 @@ from typing import Any, Protocol
 
 from ...mechanisms.sampling import Sampler
 
-__all__ = ["Cell", "CellKind", "CellPrivacy", "Task", "Trace", "canonical"]
-
 
 class CellKind(Enum):
     """Whose noise a cell is trained with."""

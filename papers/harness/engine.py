@@ -20,8 +20,6 @@ from .cell import Cell, CellPrivacy, Trace
 from .experiment import Experiment
 from .store import Store
 
-__all__ = ["ExperimentPlan", "Measured", "measure"]
-
 _QUICK_RUNS = 2
 
 Progress = Callable[[int, int], None]

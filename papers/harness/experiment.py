@@ -7,17 +7,6 @@ from enum import Enum
 from ...mechanisms.errors import DpledgerError
 from .cell import Cell
 
-__all__ = [
-    "MAJORITY",
-    "METRICS",
-    "Against",
-    "Experiment",
-    "Figure",
-    "PaperExperiments",
-    "UnknownExperiment",
-    "chosen",
-]
-
 METRICS: Mapping[str, str] = {
     "train_loss": "training loss",
     "excess_loss": "training loss above the least",

@@ -20,8 +20,6 @@ from .engine import Measured
 from .experiment import MAJORITY, METRICS, Against, Figure
 from .tables import Spread, spread
 
-__all__ = ["draw"]
-
 _COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31",
     "#882255", "#888888",
@@ -192,8 +190,4 @@ def _level(axes: Any, line: _Line, over: Spread) -> None:
     )
 
 
-_DRAWN = {
-    Against.ROUND: _against_round,
-    Against.X: _against_x,
-    Against.EPSILON: _against_epsilon,
-}
+_DRAWN = {Against.ROUND: _against_round, Against.X: _against_x, Against.EPSILON: _against_epsilon}

@@ -14,14 +14,7 @@ from scipy.sparse import issparse
 
 from ...accounting.planning import calibrate_noise_multiplier
 from ...data import LabelledRecords
-from ...mechanisms import (
-    Adjacency,
-    DataShape,
-    Event,
-    EventList,
-    PrivateDataset,
-    SamplingCurator,
-)
+from ...mechanisms import Adjacency, DataShape, Event, EventList, PrivateDataset, SamplingCurator
 from ...mechanisms.protocols import FloatArray
 from ...mechanisms.sampling import Sampler
 from ...solvers import ConsensusDpAdmm, consensus_defaults, logistic_optimum
@@ -29,8 +22,6 @@ from ...solvers.planning import plan
 from .cell import Cell, CellKind, CellPrivacy, Trace
 from .sources import Source, measured, optimum
 from .training import priced
-
-__all__ = ["Converged", "LocalParty", "converged"]
 
 _RIDGE = 1e-6
 

@@ -17,8 +17,6 @@ from .experiment import Experiment, PaperExperiments
 from .store import code_digest
 from .tables import Comparison, comparisons, spread, write_tables
 
-__all__ = ["Finished", "run_experiment"]
-
 _PACKAGES = ("dpledger", "numpy", "scipy", "python-flint", "matplotlib")
 
 

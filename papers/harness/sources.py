@@ -20,8 +20,6 @@ from ...mechanisms.errors import InvalidParameter
 from ...mechanisms.protocols import FloatArray
 from ...solvers.optimum import logistic_optimum
 
-__all__ = ["Source", "SourceRecords", "measured", "optimum"]
-
 _RIDGE = 1e-6
 
 

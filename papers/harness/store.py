@@ -11,8 +11,6 @@ from ...audits.trials.code import PACKAGE
 from ...audits.trials.code import code_digest as digest_of_rooms
 from .cell import Cell, CellPrivacy, Trace
 
-__all__ = ["Store", "code_digest"]
-
 _ROOMS = ("mechanisms", "accounting", "solvers", "data", "runs", "papers")
 _SHOWING = frozenset(f"papers/harness/{name}.py" for name in ("figures", "report", "tables"))
 

@@ -10,8 +10,6 @@ from statistics import fmean, stdev
 from .cell import CellKind
 from .engine import Measured
 
-__all__ = ["Comparison", "Spread", "comparisons", "spread", "write_tables"]
-
 _HEAD = ("line", "kind", "x")
 _PROMISE = ("delta", "nominal_epsilon", "certified_epsilon", "noisy_part_epsilon", "noise_std")
 

@@ -30,8 +30,6 @@ from ...solvers.planning import plan
 from .cell import CellKind, CellPrivacy, Trace
 from .sources import Source, measured, optimum
 
-__all__ = ["Method", "TrainingTask", "priced"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Method(ABC):

@@ -7,8 +7,6 @@ from ...audits.claims.auditor import gaussian_steps
 from ...audits.claims.structure import AssumptionPromise, ConstantsPromise
 from .setting import SharingSetting, claim, lemma_1, planned_round
 
-__all__ = ["BOUNDED_ITERATES", "EXPERIMENTS"]
-
 
 def _noise(s: SharingSetting) -> float:
     """Of every coordinate of x, from the planned events of a published round."""
@@ -46,10 +44,6 @@ EXPERIMENTS = claim(
     "the experiments",
     "noise levels are shown, without C and without an epsilon",
     "section 5, figure 3",
-    ConstantsPromise(
-        ("b1", "c1"),
-        needed=lambda _: {},
-        figures=_assumed_bound,
-    ),
+    ConstantsPromise(("b1", "c1"), needed=lambda _: {}, figures=_assumed_bound),
     not_attacked="no epsilon is stated that a run could exceed",
 )

@@ -17,8 +17,6 @@ from ...audits.falsifier import (
 from ...mechanisms.protocols import FloatArray
 from .setting import SharingSetting, claim, lemma_1
 
-__all__ = ["RELATION", "SENSITIVITY", "standing_pair"]
-
 _MOVING = 3
 _CLOSE = 1e-9
 _WIDEST = 1000

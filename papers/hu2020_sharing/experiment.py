@@ -50,8 +50,6 @@ from ..harness.reference import LocalParty, converged
 from ..harness.sources import Source, SourceRecords, measured, optimum
 from ..harness.training import priced
 
-__all__ = ["PAPER", "Sharing"]
-
 _DELTA = 1e-5
 _A9A = Source(records=SourceRecords.ADULT_BINARY, train=32_561, test=16_281)
 _A9A_WIDTHS = (66, 57)

@@ -15,8 +15,6 @@ from ...solvers.sharing import SharingState
 from .column import standing_pair
 from .setting import SharingSetting, claim, planned_round, published
 
-__all__ = ["FEATURES", "LABELS"]
-
 _CLOSE = 1e-9
 
 

@@ -25,16 +25,7 @@ from ...mechanisms.events import Event, GaussianStep
 from ...mechanisms.sensitivity import vertical_predictions
 from ...mechanisms.vertical_data import VerticalDataset
 from ...solvers.planning import plan
-from .setting import (
-    SharingSetting,
-    claim,
-    costly,
-    known_labels,
-    repaired,
-    repaired_claim,
-)
-
-__all__ = ["COMPOSITION", "REPAIR", "SENSITIVITY", "composed", "composed_exactly", "worst_records"]
+from .setting import SharingSetting, claim, costly, known_labels, repaired, repaired_claim
 
 _BITS = 128
 _OTHERS = 24
@@ -112,10 +103,7 @@ def _one_round(s: SharingSetting) -> list[Event]:
 
 
 def _bound_figures(s: SharingSetting) -> Mapping[str, Enclosure]:
-    relations = {
-        "replace-one": Adjacency.REPLACE_ONE,
-        "zero-out-one": Adjacency.ZERO_OUT_ONE,
-    }
+    relations = {"replace-one": Adjacency.REPLACE_ONE, "zero-out-one": Adjacency.ZERO_OUT_ONE}
     return {
         f"{name}, exact": Enclosure.of(
             vertical_predictions(

@@ -19,18 +19,6 @@ from ...solvers.sharing import (
     published_parameter_noise,
 )
 
-__all__ = [
-    "SharingSetting",
-    "claim",
-    "costly",
-    "known_labels",
-    "lemma_1",
-    "planned_round",
-    "published",
-    "repaired",
-    "repaired_claim",
-]
-
 _MOST = {"d_m": 10**6, "M": 50, "N": 10**8, "T": 500, "ones": 10**6}
 _SIZES = ("rho", "lam", "c1", "b1", "epsilon", "B", "b", "lam_m", "tau", "distance")
 _LARGE = 1e6
@@ -112,12 +100,7 @@ def known_labels(s: SharingSetting) -> SharingSetting:
 def lemma_1(s: SharingSetting, size: float) -> float:
     """C, for iterates of at most this norm."""
     return lemma_1_bound(
-        features=s.d_m,
-        parties=s.M,
-        penalty=s.rho,
-        regularisation=s.lam,
-        curvature=s.c1,
-        size=size,
+        features=s.d_m, parties=s.M, penalty=s.rho, regularisation=s.lam, curvature=s.c1, size=size
     )
 
 

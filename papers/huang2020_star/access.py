@@ -26,17 +26,8 @@ from ...mechanisms.protocols import FloatArray
 from ...solvers.losses import LinearLoss, Logistic
 from ...solvers.planning import plan
 from ...solvers.star import StarState
-from .setting import (
-    StarSetting,
-    algorithm_of,
-    claim,
-    noise_multiplier,
-    small,
-    turned,
-)
+from .setting import StarSetting, algorithm_of, claim, noise_multiplier, small, turned
 from .whole_run import exact_total, published_total
-
-__all__ = ["CROSS_VALIDATION", "MESSAGES", "NORMALISATION"]
 
 
 def _by_largest_entry(rows: FloatArray) -> FloatArray:

@@ -31,8 +31,6 @@ from ..harness.reference import converged
 from ..harness.sources import Source, SourceRecords
 from ..harness.training import Method, TrainingTask
 
-__all__ = ["PAPER", "StarMethod"]
-
 _ADULT = Source(records=SourceRecords.ADULT, train=40_000, test=5_222)
 _AGENTS = 100
 _PRETRAINING_ROUNDS = 1000

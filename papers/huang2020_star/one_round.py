@@ -26,8 +26,6 @@ from .setting import (
     small,
 )
 
-__all__ = ["FIRST_ORDER_STEP", "MINIMISER", "ROUND", "in_regime"]
-
 _BITS = 128
 _TOLERANCE = 1e-9
 

@@ -27,8 +27,6 @@ from .setting import (
 )
 from .whole_run import published_total
 
-__all__ = ["PRETRAINING"]
-
 _BITS = 128
 _ROUNDS = 30
 _DEVIATIONS = 3.0

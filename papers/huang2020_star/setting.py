@@ -21,20 +21,6 @@ from ...solvers.planning import plan
 from ...solvers.star import DpAdmm, PvpAdmm
 from ...solvers.steps import NonsmoothSteps, SmoothSteps
 
-__all__ = [
-    "MOST_ROUNDS",
-    "PLANNED_ROUNDS",
-    "StarSetting",
-    "algorithm_of",
-    "attack_on",
-    "claim",
-    "noise_multiplier",
-    "planned_run",
-    "published_run",
-    "small",
-    "turned",
-]
-
 PLANNED_ROUNDS = 128
 MOST_ROUNDS = 10**7
 _MOST = {"t": MOST_ROUNDS, "m": 10**6, "d": 10**5}

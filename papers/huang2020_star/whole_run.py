@@ -32,8 +32,6 @@ from .setting import (
     turned,
 )
 
-__all__ = ["EXPERIMENTS", "NOTATION", "REPAIR", "WHOLE_RUN", "exact_total", "published_total"]
-
 _BITS = 128
 _MOST_ORDER = 1999
 

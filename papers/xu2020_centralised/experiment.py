@@ -22,8 +22,6 @@ from ..harness.reference import converged
 from ..harness.sources import Source, SourceRecords
 from ..harness.training import Method, TrainingTask
 
-__all__ = ["PAPER", "CentralisedMethod"]
-
 _A9A = Source(records=SourceRecords.ADULT_BINARY, train=32_561, test=16_281)
 _BIO_TRAIN = Source(records=SourceRecords.SYNTHETIC, train=72_876, test=10_000, width=74)
 _DELTA = 1e-3

@@ -18,8 +18,6 @@ from ...solvers.planning import plan
 from .setting import DESIGN, CentralisedSetting, algorithm_of, claim, four_records, theorem_1
 from .small_data import CORRELATED, records_of
 
-__all__ = ["GRAPH", "LINEARISATION", "RANK", "TUNING"]
-
 
 def _rank_missing(_: CentralisedSetting) -> str | None:
     rows, rank = len(DESIGN.a), int(np.linalg.matrix_rank(DESIGN.a))

@@ -16,8 +16,6 @@ from ...solvers.centralised import CentralisedDpAdmm
 from ...solvers.planning import plan
 from .setting import CentralisedSetting, algorithm_of, claim, four_records, gradients, null
 
-__all__ = ["BOUND", "MEAN_GRADIENT"]
-
 
 def _replaced(s: CentralisedSetting) -> CentralisedSetting:
     return replace(s, zero_out=False)

@@ -24,21 +24,6 @@ from ...solvers.constraints import fused_lasso
 from ...solvers.losses import LinearLoss
 from ...solvers.planning import plan
 
-__all__ = [
-    "DESIGN",
-    "CentralisedSetting",
-    "algorithm_of",
-    "attack_on",
-    "claim",
-    "four_records",
-    "gradients",
-    "null",
-    "published_run",
-    "replaced",
-    "stated",
-    "theorem_1",
-]
-
 _FEATURES = 2
 _MOST = {"T": 2000, "n": 10**9, "ones": 10**6}
 DESIGN = fused_lasso(_FEATURES, ((0, 1),))

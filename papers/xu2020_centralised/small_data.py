@@ -6,8 +6,6 @@ from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.private_data import PrivateDataset
 from ...mechanisms.protocols import FloatArray
 
-__all__ = ["CORRELATED", "FLIPPED", "ROW_BOUND", "TURNED", "records_of"]
-
 ROW_BOUND = 2.0
 
 _ROWS = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0], [0.6, 0.8]])
@@ -27,9 +25,5 @@ CORRELATED = (_ROWS, np.vstack([_ROWS[:-1], [[0.6, 0.0]]]))
 def records_of(rows: FloatArray, labels: FloatArray) -> PrivateDataset:
     # a row bound above 1 leaves rows of norm 1 as they are
     return PrivateDataset(
-        rows,
-        labels,
-        adjacency=Adjacency.REPLACE_ONE,
-        row_bound=ROW_BOUND,
-        parties=("curator",),
+        rows, labels, adjacency=Adjacency.REPLACE_ONE, row_bound=ROW_BOUND, parties=("curator",)
     )

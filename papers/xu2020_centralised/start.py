@@ -16,8 +16,6 @@ from ...solvers.losses import Logistic
 from .setting import DESIGN, CentralisedSetting, algorithm_of, claim, published_run, stated
 from .small_data import FLIPPED, ROW_BOUND, TURNED, records_of
 
-__all__ = ["INITIAL_DUAL", "split_statistic"]
-
 _TRIALS = 1000
 _FEW = 3
 _MISSED = 1e-3

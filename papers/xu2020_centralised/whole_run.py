@@ -30,8 +30,6 @@ from .setting import (
     theorem_1,
 )
 
-__all__ = ["ACCELERATION", "CONVERSION", "GRADIENTS", "REPAIR", "REPLACED"]
-
 _BITS = 128
 _LARGER = (1.0, 5.0)
 _SMALL = 1e-3

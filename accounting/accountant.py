@@ -22,7 +22,7 @@ from ..mechanisms.errors import InvalidParameter, Number, require_open_unit
 from ..mechanisms.events import Event, Mechanism
 from ..mechanisms.protocols import FloatArray
 from .composition import Account, Composition, UnpricedMechanism, costly_mechanisms
-from .numbers.enclosure import Enclosure
+from .numbers.enclosure import Enclosure, maximum
 from .numbers.grade import Grade
 from .renyi.amplification import in_groups, require_amplification
 from .renyi.rdp import is_sampled
@@ -115,11 +115,11 @@ class Accountant(ABC):
 
         They are all there or all not, as one person's are; see `in_groups`.
         """
-        return _greatest(found for _, found in self.epsilon_by_party(delta, group=group))
+        return maximum(found for _, found in self.epsilon_by_party(delta, group=group))
 
     def delta(self, epsilon: Number, *, group: int = 1) -> Enclosure:
         """Return delta at `epsilon`, in [0, inf], of the `group` records that pay most."""
-        return _greatest(found for _, found in self.delta_by_party(epsilon, group=group))
+        return maximum(found for _, found in self.delta_by_party(epsilon, group=group))
 
     def epsilon_by_party(
         self, delta: Number, *, group: int = 1
@@ -204,8 +204,3 @@ class Accountant(ABC):
         """Return upper bounds on delta of one record at `epsilons`, in doubles."""
         found = (self.delta_of(account, float(epsilon)) for epsilon in epsilons)
         return np.array([delta.upper_float for delta in found])
-
-
-def _greatest(found: Iterable[Enclosure]) -> Enclosure:
-    lowers, uppers = zip(*((e.lower, e.upper) for e in found), strict=True)
-    return Enclosure(max(lowers), max(uppers))

@@ -43,7 +43,7 @@ from ..mechanisms.events import (
     adjacencies,
 )
 from ..mechanisms.sensitivity import added
-from .numbers.enclosure import Enclosure
+from .numbers.enclosure import Enclosure, maximum
 from .numbers.notions import Exact
 
 __all__ = [
@@ -323,7 +323,7 @@ class Composition:
         if self._others is not None:
             raise UnpricedMechanism(self._others, "for a mu")
         costs = [account.mu_squared for _, account in self.accounts]
-        return Enclosure(max(c.lower for c in costs), max(c.upper for c in costs))
+        return maximum(costs)
 
     @property
     def spent(self) -> Exact:

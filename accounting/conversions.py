@@ -20,7 +20,7 @@ from math import exp, inf, isinf, log, log1p, sqrt
 from flint import arb
 
 from ..mechanisms.errors import InvalidParameter, Number, require_open_unit, require_positive_int
-from .numbers.enclosure import Enclosure, Real, ball_of, precision
+from .numbers.enclosure import BITS, Enclosure, Real, ball_of, precision
 from .numbers.notions import exact_nonnegative
 from .numbers.roots import brent
 
@@ -38,7 +38,6 @@ __all__ = [
     "rho_from_epsilon",
 ]
 
-_BITS = 128
 _LAST_ORDER = 1e100
 
 
@@ -60,7 +59,7 @@ class ComposedBound:
 
 def _evaluated(formula: Callable[[], arb]) -> Enclosure:
     """The value of a formula, as an epsilon: a negative value proves 0."""
-    with precision(_BITS):
+    with precision(BITS):
         found = Enclosure.from_ball(formula())
         return found if found.lower >= 0 else Enclosure(arb(0), found.upper.max(arb(0)))
 
@@ -193,7 +192,7 @@ def epsilon_from_zcdp_by_orders(*, rho: Real, delta: Number) -> OrderBound:
     last_slope = slope(log(last))
     log_excess = log(last) if last_slope <= 0 else brent(slope, log(first), log(last))
     order = 1 + Fraction(exp(log_excess))
-    with precision(_BITS):
+    with precision(BITS):
         rdp = Enclosure.from_ball(ball_of(rho) * ball_of(order))
     return OrderBound(epsilon_from_rdp(order=order, rdp=rdp, delta=delta), order)
 
@@ -301,7 +300,7 @@ def _classical_product(delta: Number) -> arb:
 
 
 def _log_inverse(delta: Number) -> float:
-    with precision(_BITS):
+    with precision(BITS):
         return float(-ball_of(delta).log())
 
 

@@ -41,7 +41,7 @@ from .accountants import (
 )
 from .composition import Composition, UnpricedMechanism, composed
 from .conversions import epsilon_from_zcdp
-from .numbers.enclosure import Enclosure, precision
+from .numbers.enclosure import BITS, Enclosure, maximum, precision
 from .numbers.grade import Grade
 from .numbers.notions import Gdp
 from .renyi.amplification import HIDDEN_SAMPLE
@@ -58,8 +58,6 @@ __all__ = [
     "epsilons_at",
     "guarantee",
 ]
-
-_BITS = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,11 +184,11 @@ def guarantee(
     accountant = tightest_accountant(composition)
     gaussian_only = not any(account.others for _, account in composition.accounts)
     by_party = _by_party(composition, accountant, delta)
-    total = _greatest([cost.mu_squared for cost in by_party])
+    total = maximum([cost.mu_squared for cost in by_party])
     return Guarantee(
         adjacency=composition.adjacency,
         delta=delta,
-        epsilon=_greatest([cost.epsilon for cost in by_party]),
+        epsilon=maximum([cost.epsilon for cost in by_party]),
         notion=Gdp(composition.spent if gaussian_only else inf),
         mu=_mapped(total, arb.sqrt),
         rho=_rho(composition, total, gaussian_only=gaussian_only),
@@ -222,10 +220,6 @@ def _by_party(
     )
 
 
-def _greatest(found: Sequence[Enclosure]) -> Enclosure:
-    return Enclosure(max(e.lower for e in found), max(e.upper for e in found))
-
-
 def _rho(composition: Composition, mu_squared: Enclosure, *, gaussian_only: bool) -> Enclosure:
     halved = _mapped(mu_squared, lambda end: end / 2)
     if gaussian_only:
@@ -234,7 +228,7 @@ def _rho(composition: Composition, mu_squared: Enclosure, *, gaussian_only: bool
         accountant = ZcdpAccountant.over(composition)
     except UnpricedMechanism:
         return halved
-    upper = _greatest([accountant.rho(account) for _, account in composition.accounts]).upper
+    upper = maximum([accountant.rho(account) for _, account in composition.accounts]).upper
     return Enclosure(halved.lower, upper)
 
 
@@ -274,7 +268,7 @@ def _sensitivities(mechanism: Mechanism) -> Iterator[Sensitivity]:
 
 
 def _mapped(value: Enclosure, growing: Callable[[arb], arb]) -> Enclosure:
-    with precision(_BITS):
+    with precision(BITS):
         lower, upper = growing(value.lower), growing(value.upper)
         return Enclosure.hull(Enclosure.from_ball(lower), Enclosure.from_ball(upper))
 
@@ -337,7 +331,7 @@ def compare_conversions(
     moments = MomentsAccountant(max_order=max_order).with_composition(composition)
     try:
         zcdp = ZcdpAccountant.over(composition)
-        rho = _greatest([zcdp.rho(account) for _, account in composition.accounts])
+        rho = maximum([zcdp.rho(account) for _, account in composition.accounts])
     except UnpricedMechanism:
         rho = Enclosure.of(inf)
     return ConversionComparison(

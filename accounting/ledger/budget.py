@@ -34,7 +34,7 @@ from ...mechanisms.sensitivity import float_up
 from ..accountants import ZcdpAccountant, tightest_accountant
 from ..composition import Composition, UnpricedMechanism, composed
 from ..gaussian.exact import epsilon_from_delta, mu_from_epsilon_delta
-from ..numbers.enclosure import Enclosure, ball_of
+from ..numbers.enclosure import Enclosure, ball_of, fraction_of
 from ..numbers.notions import ApproxDp, Exact, Gdp, Rdp, Zcdp
 from .renyi_filter import renyi_price
 
@@ -197,8 +197,7 @@ def _limit(notion: Gdp | Zcdp | ApproxDp | Rdp) -> Fraction:
             limit = epsilon
             if epsilon != inf:
                 lower = mu_from_epsilon_delta(epsilon=epsilon, delta=delta).lower
-                mantissa, exponent = lower.man_exp()
-                limit = (int(mantissa) * Fraction(2) ** int(exponent)) ** 2
+                limit = fraction_of(lower) ** 2
     if not isinstance(limit, Fraction):
         raise InvalidParameter("notion", notion, "a finite budget")
     return limit

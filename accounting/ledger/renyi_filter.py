@@ -13,19 +13,15 @@ Zrnic 2021, Theorem 3.1; Lécuyer 2021, Theorem 1).
 from fractions import Fraction
 from math import ceil, inf
 
-from flint import arb
-
 from ...mechanisms.errors import InvalidParameter, Number, require_finite, require_open_unit
 from ...mechanisms.events import Mechanism
 from ..composition import UNIT_BITS, Price, price_of
-from ..numbers.enclosure import ball_of, precision
+from ..numbers.enclosure import BITS, ball_of, fraction_of, precision
 from ..numbers.notions import ApproxDp, Rdp
 from ..renyi.amplification import require_amplification
 from ..renyi.rdp import log_moment
 
 __all__ = ["renyi_budget", "renyi_price"]
-
-_BITS = 128
 
 
 def renyi_budget(target: ApproxDp, *, order: Number) -> Rdp:
@@ -42,19 +38,14 @@ def renyi_budget(target: ApproxDp, *, order: Number) -> Rdp:
     require_finite("epsilon", target.epsilon)
     if isinstance(order, bool) or not 1 < order < inf:
         raise InvalidParameter("order", order, "in (1, inf)")
-    with precision(_BITS):
+    with precision(BITS):
         excess, delta = ball_of(Fraction(order) - 1), ball_of(target.delta)
         log_order = excess.log1p()
         offset = excess.log() - log_order - (delta.log() + log_order) / excess
         limit = (ball_of(target.epsilon) - offset).lower()
     if not limit > 0:
         raise InvalidParameter("order", order, f"large enough for {target}")
-    return Rdp(order, _fraction(limit))
-
-
-def _fraction(point: arb) -> Fraction:
-    mantissa, exponent = point.man_exp()
-    return int(mantissa) * Fraction(2) ** int(exponent)
+    return Rdp(order, fraction_of(limit))
 
 
 def renyi_price(mechanism: Mechanism, order: Fraction) -> Price:
@@ -71,4 +62,4 @@ def renyi_price(mechanism: Mechanism, order: Fraction) -> Price:
     moment = log_moment(price.other, order)
     if not moment.is_finite():
         return Price(reason=f"{type(price.other).__name__} at order {float(order):.6g}")
-    return Price(upper=ceil(_fraction(moment) / (order - 1) * (1 << UNIT_BITS)))
+    return Price(upper=ceil(fraction_of(moment) / (order - 1) * (1 << UNIT_BITS)))

@@ -13,7 +13,7 @@ True
 True
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context
@@ -24,9 +24,22 @@ from flint import arb, ctx, fmpq, fmpz
 
 from ...mechanisms.errors import DpledgerError, InvalidParameter, Number
 
-__all__ = ["Enclosure", "Real", "Undecided", "ball_of", "precision", "shown_down", "shown_up"]
+__all__ = [
+    "BITS",
+    "Enclosure",
+    "Real",
+    "Undecided",
+    "ball_of",
+    "fraction_of",
+    "intersection",
+    "maximum",
+    "precision",
+    "shown_down",
+    "shown_up",
+]
 
-_BITS = 128
+BITS = 128
+"""Bits of ball arithmetic for a formula that cancels nothing: a binary64 and room to spare."""
 
 
 class Undecided(DpledgerError, ArithmeticError):
@@ -78,7 +91,7 @@ class Enclosure:
         """Return the enclosure of an exact number: a point, or 2^-127 wide relatively."""
         if isinstance(value, Enclosure):
             return value
-        with precision(_BITS):
+        with precision(BITS):
             return cls.from_ball(ball_of(value))
 
     @classmethod
@@ -200,6 +213,30 @@ def ball_of(value: Real) -> arb:
     if isinstance(value, int):
         return arb(value)
     return arb(fmpq(value.numerator, value.denominator))
+
+
+def fraction_of(point: arb) -> Fraction:
+    """Return an exact finite ball (an end of an enclosure) as the fraction that it is."""
+    exact = point.fmpq()
+    return Fraction(int(exact.p), int(exact.q))
+
+
+def maximum(found: Iterable[Enclosure]) -> Enclosure:
+    """Return an enclosure of the largest of at least one number."""
+    first, *others = found
+    lower, upper = first.lower, first.upper
+    for other in others:
+        lower = other.lower if other.lower > lower else lower
+        upper = other.upper if other.upper > upper else upper
+    return Enclosure(lower, upper)
+
+
+def intersection(first: Enclosure, second: Enclosure) -> Enclosure:
+    """Return what two enclosures of one number say together."""
+    return Enclosure(
+        first.lower if first.lower >= second.lower else second.lower,
+        first.upper if first.upper <= second.upper else second.upper,
+    )
 
 
 # what pickle stores of an end: mantissa and exponent, or an infinity

@@ -1,11 +1,17 @@
-"""The tight engine: privacy profiles of compositions, by contour integrals and exact integers.
+"""Privacy profiles of compositions, tight: closed forms, contour integrals, exact integers.
 
-The way of a number: `leaves` reads mechanisms as `dominating` pairs; their moment functions
-(`moments`, integrated as `quadrature` plans) are multiplied on the line of the `contour`, which is
-placed by bounds from single moments (`saddle`) and cut off where they have fallen (`decay`), very
-long sampled shifts as if the sample were told (`revealed`); where that leaves too much open, loss
-distributions on a lattice (`discretisation`) are composed in exact integers (`pld`). The modules
-named `…_certified` do the same in ball arithmetic with proven error terms. `PrivacyProfile` asks.
+From the bottom:
+
+| modules | what they say |
+|---|---|
+| `pairs`, `from_mechanisms`, `profiles` | a mechanism's dominating pair, its profile |
+| `quadrature`, `nodes`, `moments`, `decay`, `saddle` | moment functions M(1+z) |
+| `placement`, `contour` | the inversion of M on a line |
+| `closed_form`, `revealed_sample` | losses with few values; shifts so long that one sees them |
+| `discretisation`, `distribution` | loss distributions on a lattice, composed in exact integers |
+| `routes`, `privacy_profile`, `accountant` | which of these answers; the curve; the accountant |
+
+The modules named `…_certified` do the same in ball arithmetic with proven error terms.
 """
 
 from .privacy_profile import PrivacyProfile

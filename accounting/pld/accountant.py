@@ -15,7 +15,7 @@ from ...mechanisms.protocols import FloatArray
 from ...mechanisms.sensitivity import float_up
 from ..accountant import Accountant
 from ..composition import Account
-from ..numbers.enclosure import Enclosure
+from ..numbers.enclosure import Enclosure, intersection
 from ..renyi.accountant import RdpAccountant
 from . import PrivacyProfile
 from .from_mechanisms import NoDominatingPair, orders_of, pairs_of
@@ -106,9 +106,7 @@ def _narrowed(found: Enclosure, other: Callable[[], Enclosure]) -> Enclosure:
     """Return what two accountants know together, the second asked only where it may help."""
     if found.relative_width <= _WIDE:
         return found
-    second = other()
-    lowers, uppers = (found.lower, second.lower), (found.upper, second.upper)
-    return Enclosure(max(lowers), min(uppers))
+    return intersection(found, other())
 
 
 @lru_cache(maxsize=4096)

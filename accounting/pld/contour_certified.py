@@ -14,9 +14,11 @@ import numpy as np
 from flint import acb, acb_mat, arb
 
 from ..numbers.enclosure import Enclosure, ball_of, precision
-from .contour import ContourTarget, Limits, Placement, epsilons_upper, place_contour
-from .moments import maximal_loss
-from .moments_certified import modulus_beyond, moments_on_line, real_moment
+from .contour import epsilons_upper
+from .decay_certified import modulus_beyond
+from .moments_certified import moments_on_line, real_moment
+from .nodes import maximal_loss
+from .placement import ContourTarget, Limits, Placement, place_contour
 from .saddle import Counts, chernoff_delta, epsilon_by_moments, order_of
 
 __all__ = ["CertifiedContour", "delta_enclosure", "epsilon_ceiling", "epsilon_enclosure"]

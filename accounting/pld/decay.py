@@ -11,7 +11,8 @@ from math import erf, exp, log, log1p, pi, sqrt
 
 import numpy as np
 
-from .moments import EPS, Nodes, log_mixture, log_moments, nodes, nodes_needed, signed_exponent
+from .moments import log_moments
+from .nodes import EPS, Nodes, log_mixture, nodes, nodes_needed, signed_exponent
 from .pairs import DominatingPair, GaussianShift, Order, Sampled
 from .quadrature import WIDEST_SHIFT, Demand, plan_shift
 

@@ -14,8 +14,7 @@ from flint import acb, acb_mat, arb, ctx
 
 from ..numbers.enclosure import ball_of
 from ..numbers.work import spend
-from .decay import best_shift, symmetrised_far, walk_heights
-from .moments import line_of, panels_of, signed_exponent, tail_cells
+from .nodes import line_of, panels_of, tail_cells
 from .pairs import (
     DiscreteGaussianShift,
     DiscreteLaplaceShift,
@@ -28,9 +27,17 @@ from .pairs import (
     Sampled,
 )
 from .profiles import mu_squared_ball
-from .quadrature import Demand, Line, Panel, plan_shift
+from .quadrature import Demand, Line, Panel
 
-__all__ = ["modulus_beyond", "moments_on_line", "real_moment"]
+__all__ = [
+    "mixture",
+    "moments_on_line",
+    "nodes_of",
+    "normal_density",
+    "power_of_cos",
+    "real_moment",
+    "steepness",
+]
 
 _REAL_DIGITS = 60.0
 
@@ -48,16 +55,17 @@ class _Nodes:
         return [p * (order * x).exp() for p, x in zip(self.mass, self.loss, strict=True)]
 
 
-def _mixture(v: arb, q: arb) -> arb:
+def mixture(v: arb, q: arb) -> arb:
     """Return log(1 - q + q e^v)."""
     return (q * v.expm1()).log1p()
 
 
-def _normal_density(u: arb) -> arb:
+def normal_density(u: arb) -> arb:
+    """Return the density of N(0, 1)."""
     return (-u * u / 2).exp() / (2 * arb.pi()).sqrt()
 
 
-def _power_of_cos(alpha: arb, angle: arb) -> arb:
+def power_of_cos(alpha: arb, angle: arb) -> arb:
     """Return the K of (*) in `quadrature`."""
     if not 0 <= angle < arb.pi():
         raise ArithmeticError(f"angle={angle} must be in [0, pi).")
@@ -72,22 +80,22 @@ def _whole_line(pair: Sampled, base: GaussianShift, line: Line, demand: Demand) 
     mass, loss = [], []
     for k in range(line.first, line.last + 1):
         u = h * k
-        log_r = _mixture(mu * u - mu * mu / 2, q)
-        density = h * _normal_density(u)
+        log_r = mixture(mu * u - mu * mu / 2, q)
+        density = h * normal_density(u)
         mass.append(density * log_r.exp() if first else density)
         loss.append(log_r if first else -log_r)
     left = mass[0] * (c * loss[0]).exp()
     right = mass[-1] * (c * loss[-1]).exp()
-    steep_left, steep_right = _steepness(h * line.first, h * line.last, alpha, mu, q)
+    steep_left, steep_right = steepness(h * line.first, h * line.last, alpha, mu, q)
     tails = left / (h * steep_left).expm1() + right / (h * steep_right).expm1()
-    rate = 2 * _power_of_cos(alpha, mu * y) * (y * y / 2).exp() / (2 * arb.pi() * y / h).expm1()
+    rate = 2 * power_of_cos(alpha, mu * y) * (y * y / 2).exp() / (2 * arb.pi() * y / h).expm1()
     nodes = _Nodes(mass, loss, lambda t: tails)
     real = sum(nodes.tilted(c), arb(0)) + tails
     real = real / (1 - rate)
     return _Nodes(mass, loss, lambda t: tails + rate * real * (t * mu * y).exp())
 
 
-def _steepness(first: arb, last: arb, alpha: arb, mu: arb, q: arb) -> tuple[arb, arb]:
+def steepness(first: arb, last: arb, alpha: arb, mu: arb, q: arb) -> tuple[arb, arb]:
     """Return how fast log(φ r^α) falls, at least, to the left of `first` and the right of `last`.
 
     p = q e^v / r grows with u, so that it is largest at the end on the left.
@@ -132,7 +140,7 @@ def _on_panels(
 def _base_density(s: arb, slope: arb, lap: arb | None) -> arb:
     if lap is not None:
         return (-(s + lap) / 2).exp() / 4
-    return _normal_density(s + slope / 2)
+    return normal_density(s + slope / 2)
 
 
 def _peak_density(low: arb, high: arb, height: arb, slope: arb, lap: arb | None) -> arb:
@@ -166,7 +174,7 @@ def _peak_power(
 def _symmetrised_nodes(
     q_mass: list[arb], v: list[arb], q: arb, middle: arb
 ) -> tuple[list[arb], list[arb]]:
-    log_r = [_mixture(x, q) for x in v]
+    log_r = [mixture(x, q) for x in v]
     upper = [p * x.exp() for p, x in zip(q_mass, log_r, strict=True)]
     return [*upper, *q_mass, middle], [*log_r, *(-x for x in log_r), arb(0)]
 
@@ -191,13 +199,13 @@ def _line_in_panels(pair: Sampled, base: GaussianShift, demand: Demand) -> _Node
     alpha = 1 + c if first else -c
 
     def falling(u: arb) -> arb:
-        return _normal_density(u) * (alpha * _mixture(mu * u - mu * mu / 2, q)).exp()
+        return normal_density(u) * (alpha * mixture(mu * u - mu * mu / 2, q)).exp()
 
-    steep, _ = _steepness(low, (alpha.max(arb(0)) + 1) * mu, alpha, mu, q)
+    steep, _ = steepness(low, (alpha.max(arb(0)) + 1) * mu, alpha, mu, q)
     tails = falling(low) / steep
     # for α < 0 the logarithm falls by u at least
     tails += _rising_tail(mu, q, demand.order, panels[-1].high) if first else falling(high) / high
-    log_r = [_mixture(x, q) for x in v]
+    log_r = [mixture(x, q) for x in v]
     if first:
         mass = [p * x.exp() for p, x in zip(q_mass, log_r, strict=True)]
         return _Nodes(mass, log_r, lambda t: missed(t) + tails)
@@ -214,12 +222,12 @@ def _rising_tail(mu: arb, q: arb, order: float, cut: float) -> arb:
     ends = [s for s in ends if s >= cut]
     tail = arb(0)
     for a, b in pairwise(ends):
-        tail += (b - a) * _normal_density(a + mu / 2) * ((1 + c) * _mixture(mu * b, q)).exp()
+        tail += (b - a) * normal_density(a + mu / 2) * ((1 + c) * mixture(mu * b, q)).exp()
     last = ends[-1] + mu / 2
     steep = last - (1 + c) * mu
     if not steep > 0:
         raise ArithmeticError("Expected cells beyond the peak of the integrand.")
-    return tail + _normal_density(last) * ((1 + c) * _mixture(mu * ends[-1], q)).exp() / steep
+    return tail + normal_density(last) * ((1 + c) * mixture(mu * ends[-1], q)).exp() / steep
 
 
 def _interval(pair: Sampled, base: LaplaceShift, demand: Demand) -> _Nodes:
@@ -236,7 +244,7 @@ def _interval(pair: Sampled, base: LaplaceShift, demand: Demand) -> _Nodes:
         mass, loss = _symmetrised_nodes(q_mass, v, q, -(1 - q) * (-e / 2).expm1())
         return _Nodes(mass, loss, lambda t: missed(t) + lost)
     q_mass, v = [*q_mass, arb(0.5)], [*v, -e]
-    log_r = [_mixture(x, q) for x in v]
+    log_r = [mixture(x, q) for x in v]
     if pair.order is Order.MIXTURE_FIRST:
         mass = [p * x.exp() for p, x in zip(q_mass, log_r, strict=True)]
         return _Nodes(mass, log_r, lambda t: missed(t) + lost)
@@ -275,7 +283,8 @@ def _finite(pair: DiscreteLaplaceShift | RandomisedAnswers) -> _Nodes:
     return _Nodes(mass, [b * (2 * k - n) for k in range(n + 1)], lambda t: arb(0))
 
 
-def _nodes(pair: DominatingPair, demand: Demand) -> _Nodes:
+def nodes_of(pair: DominatingPair, demand: Demand) -> _Nodes:
+    """Return the pair as finitely many masses and losses, and a bound on what that misses."""
     match pair:
         case Sampled(base=GaussianShift() as base) if pair.order is Order.SYMMETRISED:
             return _half_line(pair, base, demand)
@@ -312,7 +321,7 @@ def moments_on_line(pair: DominatingPair, step: float, count: int, demand: Deman
     c = arb(demand.order)
     if isinstance(pair, GaussianShift | LaplaceShift | Revealed):
         return [_closed_form(pair, acb(c, arb(step) * k)) for k in range(count + 1)]
-    nodes = _nodes(pair, demand)
+    nodes = nodes_of(pair, demand)
     sums = _turned(nodes.tilted(c), [arb(step) * loss for loss in nodes.loss], count)
     balls = []
     for k, value in enumerate(sums):
@@ -354,92 +363,3 @@ def _powers(turn: acb, count: int) -> list[acb]:
         half = len(powers) // 2
         powers.append(powers[half] * powers[len(powers) - half])
     return powers[:count]
-
-
-def modulus_beyond(pair: DominatingPair, order: float, reach: float) -> arb:
-    """Return an upper bound on |M(1 + order + it)| for |t| >= reach, as `decay.log_decay`."""
-    match pair:
-        case GaussianShift():
-            c, t = arb(order), arb(reach)
-            return (mu_squared_ball(pair) / 2 * (c * (c + 1) - t * t)).exp().upper()
-        case Sampled(base=GaussianShift() as base) if pair.order is not Order.SYMMETRISED:
-            return _shifted(pair, base, order, reach).upper()
-        case Sampled(base=GaussianShift() as base):
-            return real_moment(pair, order).min(_walked(pair, base, order, reach)).upper()
-        case _:
-            return real_moment(pair, order).upper()
-
-
-def _shifted(pair: Sampled, base: GaussianShift, order: float, reach: float) -> arb:
-    """Return ∫ |φ(u + iy) r(u + iy)^w| du at w = α + i·reach, for the y that `decay` found.
-
-    Or M(1 + order), if that is less.
-    """
-    alpha_float = signed_exponent(pair, order)
-    _, _, shift = best_shift(pair, sqrt(base.mu_squared), order, reach)
-    line = plan_shift(sqrt(base.mu_squared), alpha_float, float(pair.rate))
-    mu, q, alpha = ball_of(base.mu_squared).sqrt(), ball_of(pair.rate), arb(alpha_float)
-    h, y, big_y, t = arb(line.step), arb(line.height), arb(shift), arb(reach)
-    lifted = (big_y * big_y / 2).exp()
-    rotate = acb(0, mu * big_y).exp() - 1
-    total, ends = arb(0), []
-    for k in range(line.first, line.last + 1):
-        u = h * k
-        v = mu * u - mu * mu / 2
-        log_r = _mixture(v, q)
-        turn = (1 + rotate * (q * (v - log_r).exp())).log()
-        plain = h * _normal_density(u) * (alpha * log_r).exp()
-        ends.append(plain)
-        total += plain * (alpha * turn.real - t * turn.imag).exp()
-    spread = _power_of_cos(alpha, mu * (y + big_y))
-    steep_left, steep_right = _steepness(h * line.first, h * line.last, alpha, mu, q)
-    tails = ends[0] / (h * steep_left).expm1() + ends[-1] / (h * steep_right).expm1()
-    rate = 2 * spread * (y * y / 2).exp() / (2 * arb.pi() * y / h).expm1()
-    # E[r^α] itself, by the same rule without the shift
-    real = (sum(ends, arb(0)) + tails) / (1 - rate)
-    return real.min(lifted * (total + spread * tails + rate * real))
-
-
-def _walked(pair: Sampled, base: GaussianShift, order: float, reach: float) -> arb:
-    """Return the bound of `decay._symmetrised_decay` in balls, on the heights found there.
-
-    The Lipschitz constant E_P[|L| e^{cL}] is at most sqrt(M(c) E_P[L² e^{cL}]), and
-    L² <= (2 sinh(ηL/2)/η)², whose mean is a second difference of M.
-    """
-    mu, q = ball_of(base.mu_squared).sqrt(), ball_of(pair.rate)
-    far, _ = symmetrised_far(pair, sqrt(base.mu_squared), order)
-    limit = _far_bound(mu, q, order, far)
-    heights = [reach, *(t for t in walk_heights(pair, order, far) if t > reach), far]
-    if reach >= far:
-        return limit
-    if len(heights) < 3:
-        return arb.pos_inf()
-    gap = order / 64
-    whole = real_moment(pair, order)
-    around = real_moment(pair, order + gap) + real_moment(pair, order - gap)
-    lipschitz = (whole * (around - 2 * whole)).sqrt() / arb(gap)
-    nodes = _nodes(pair, Demand(order, far, 24.0))
-    weights = nodes.tilted(arb(order))
-    top = max(float(w) for w in weights)
-    kept = [(w, x) for w, x in zip(weights, nodes.loss, strict=True) if float(w) > 1e-12 * top]
-    dropped = sum((w for w in weights if not float(w) > 1e-12 * top), arb(0))
-    for t, following in pairwise(heights):
-        value = sum((w * acb(0, arb(t) * x).exp() for w, x in kept), acb(0))
-        here = abs(value) + dropped + nodes.missed(arb(t))
-        limit = limit.max(here + (arb(following) - arb(t)) * lipschitz)
-    return limit
-
-
-def _far_bound(mu: arb, q: arb, order: float, far: float) -> arb:
-    """Return the bound of `decay.symmetrised_far` on |M| beyond `far`, in balls."""
-    c, root = arb(order), (2 * arb.pi()).sqrt()
-    cells = 400
-    last = (2 + c) * mu + 2
-    best = arb(0)
-    for k in range(cells):
-        a, b = last * k / cells, last * (k + 1) / cells
-        log_g = (2 + c) * _mixture(mu * b, q) - (a + mu / 2) ** 2 / 2 - mu * a
-        best = best.max(log_g.exp())
-    # beyond the cells (log g)' <= (2+c) μ - μ - u < 0
-    variation = (4 * best + 2 * (-mu * mu / 8).exp()) / (root * q * mu)
-    return (1 - q) * (mu / 2 / arb(2).sqrt()).erf() + variation / arb(far)

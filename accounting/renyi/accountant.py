@@ -24,12 +24,11 @@ from ...mechanisms.events import (
 from ..accountant import Accountant
 from ..composition import Account
 from ..gaussian.exact import delta_from_epsilon, epsilon_from_delta
-from ..numbers.enclosure import Enclosure, ball_of, precision
+from ..numbers.enclosure import BITS, Enclosure, ball_of, precision
 from .rdp import LARGEST_WHOLE_ORDER, is_sampled, log_moment
 
 __all__ = ["MomentsAccountant", "RdpAccountant", "ZcdpAccountant"]
 
-_BITS = 128
 _RATIO = 8.0
 _SPREAD = 3e-3
 """The search stops when the logarithm of α - 1 is known to this: ε moves by its square."""
@@ -68,14 +67,14 @@ class _LogMomentAccountant(Accountant):
             return Enclosure.of(1 if account.reasons else 0)
         lower = delta_from_epsilon(mu_squared=account.gaussian_mu_squared, epsilon=epsilon)
         upper = self._least_bound(account, log_bound)
-        with precision(_BITS):
+        with precision(BITS):
             return _from(lower, upper.exp().min(arb(1)))
 
     def _least_bound(self, account: Account, bound: Callable[[Fraction], arb]) -> arb:
         """Return the bound at the best order; minus infinity where nothing depends on the data."""
         if not account.others and account.gaussian_mu_squared.upper.is_zero():
             return arb(-inf)
-        with precision(_BITS):
+        with precision(BITS):
             return _upper(bound(self._best_order(account, lambda a: float(_upper(bound(a))))))
 
     def _log_delta(self, account: Account, order: Fraction) -> arb:
@@ -149,7 +148,7 @@ class ZcdpAccountant(_LogMomentAccountant):
         """Return rho of one record."""
         if account.reasons:
             return Enclosure.of(inf)
-        with precision(_BITS):
+        with precision(BITS):
             total = account.gaussian_mu_squared.ball / 2
             for mechanism, times in account.others.items():
                 total += times * _rho(mechanism)

@@ -6,10 +6,10 @@ from math import comb, expm1, log
 from flint import acb, arb
 
 from dpledger.accounting.numbers.enclosure import precision
-from dpledger.accounting.pld.contour import Placement
 from dpledger.accounting.pld.contour_certified import CertifiedContour
 from dpledger.accounting.pld.moments_certified import moments_on_line
 from dpledger.accounting.pld.pairs import RandomisedAnswers
+from dpledger.accounting.pld.placement import Placement
 from dpledger.accounting.pld.quadrature import Demand
 
 BITS = 160

@@ -8,10 +8,13 @@ import pytest
 from flint import arb
 
 from dpledger.accounting.numbers.enclosure import precision
-from dpledger.accounting.pld import moments, moments_certified, quadrature
+from dpledger.accounting.pld import moments_certified, quadrature
+from dpledger.accounting.pld import nodes as nodes_module
 from dpledger.accounting.pld.decay import log_decay
-from dpledger.accounting.pld.moments import line_of, log_moments, log_real_moments, nodes
-from dpledger.accounting.pld.moments_certified import modulus_beyond, moments_on_line
+from dpledger.accounting.pld.decay_certified import modulus_beyond
+from dpledger.accounting.pld.moments import log_moments, log_real_moments
+from dpledger.accounting.pld.moments_certified import moments_on_line
+from dpledger.accounting.pld.nodes import line_of, nodes
 from dpledger.accounting.pld.pairs import (
     DiscreteGaussianShift,
     DiscreteLaplaceShift,
@@ -150,7 +153,7 @@ def test_where_a_small_rate_turns_fast_panels_do_what_a_line_does(
     with precision(128):
         balls = moments_on_line(pair, step, 3, demand)
     nodes.cache_clear()
-    monkeypatch.setattr(moments, "_LONG_LINE", 1 << 30)
+    monkeypatch.setattr(nodes_module, "_LONG_LINE", 1 << 30)
     assert line_of(pair, base, demand) is not None
     on_a_line = log_moments(pair, z, demand)
     with precision(128):

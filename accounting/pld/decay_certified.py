@@ -1,0 +1,112 @@
+"""How |M| falls along a vertical line, in ball arithmetic: the bounds of `decay`, proved."""
+
+from itertools import pairwise
+from math import sqrt
+
+from flint import acb, arb
+
+from ..numbers.enclosure import ball_of
+from .decay import best_shift, symmetrised_far, walk_heights
+from .moments_certified import (
+    mixture,
+    nodes_of,
+    normal_density,
+    power_of_cos,
+    real_moment,
+    steepness,
+)
+from .nodes import signed_exponent
+from .pairs import DominatingPair, GaussianShift, Order, Sampled
+from .profiles import mu_squared_ball
+from .quadrature import Demand, plan_shift
+
+__all__ = ["modulus_beyond"]
+
+
+def modulus_beyond(pair: DominatingPair, order: float, reach: float) -> arb:
+    """Return an upper bound on |M(1 + order + it)| for |t| >= reach, as `decay.log_decay`."""
+    match pair:
+        case GaussianShift():
+            c, t = arb(order), arb(reach)
+            return (mu_squared_ball(pair) / 2 * (c * (c + 1) - t * t)).exp().upper()
+        case Sampled(base=GaussianShift() as base) if pair.order is not Order.SYMMETRISED:
+            return _shifted(pair, base, order, reach).upper()
+        case Sampled(base=GaussianShift() as base):
+            return real_moment(pair, order).min(_walked(pair, base, order, reach)).upper()
+        case _:
+            return real_moment(pair, order).upper()
+
+
+def _shifted(pair: Sampled, base: GaussianShift, order: float, reach: float) -> arb:
+    """Return ∫ |φ(u + iy) r(u + iy)^w| du at w = α + i·reach, for the y that `decay` found.
+
+    Or M(1 + order), if that is less.
+    """
+    alpha_float = signed_exponent(pair, order)
+    _, _, shift = best_shift(pair, sqrt(base.mu_squared), order, reach)
+    line = plan_shift(sqrt(base.mu_squared), alpha_float, float(pair.rate))
+    mu, q, alpha = ball_of(base.mu_squared).sqrt(), ball_of(pair.rate), arb(alpha_float)
+    h, y, big_y, t = arb(line.step), arb(line.height), arb(shift), arb(reach)
+    lifted = (big_y * big_y / 2).exp()
+    rotate = acb(0, mu * big_y).exp() - 1
+    total, ends = arb(0), []
+    for k in range(line.first, line.last + 1):
+        u = h * k
+        v = mu * u - mu * mu / 2
+        log_r = mixture(v, q)
+        turn = (1 + rotate * (q * (v - log_r).exp())).log()
+        plain = h * normal_density(u) * (alpha * log_r).exp()
+        ends.append(plain)
+        total += plain * (alpha * turn.real - t * turn.imag).exp()
+    spread = power_of_cos(alpha, mu * (y + big_y))
+    steep_left, steep_right = steepness(h * line.first, h * line.last, alpha, mu, q)
+    tails = ends[0] / (h * steep_left).expm1() + ends[-1] / (h * steep_right).expm1()
+    rate = 2 * spread * (y * y / 2).exp() / (2 * arb.pi() * y / h).expm1()
+    # E[r^α] itself, by the same rule without the shift
+    real = (sum(ends, arb(0)) + tails) / (1 - rate)
+    return real.min(lifted * (total + spread * tails + rate * real))
+
+
+def _walked(pair: Sampled, base: GaussianShift, order: float, reach: float) -> arb:
+    """Return the bound of `decay._symmetrised_decay` in balls, on the heights found there.
+
+    The Lipschitz constant E_P[|L| e^{cL}] is at most sqrt(M(c) E_P[L² e^{cL}]), and
+    L² <= (2 sinh(ηL/2)/η)², whose mean is a second difference of M.
+    """
+    mu, q = ball_of(base.mu_squared).sqrt(), ball_of(pair.rate)
+    far, _ = symmetrised_far(pair, sqrt(base.mu_squared), order)
+    limit = _far_bound(mu, q, order, far)
+    heights = [reach, *(t for t in walk_heights(pair, order, far) if t > reach), far]
+    if reach >= far:
+        return limit
+    if len(heights) < 3:
+        return arb.pos_inf()
+    gap = order / 64
+    whole = real_moment(pair, order)
+    around = real_moment(pair, order + gap) + real_moment(pair, order - gap)
+    lipschitz = (whole * (around - 2 * whole)).sqrt() / arb(gap)
+    nodes = nodes_of(pair, Demand(order, far, 24.0))
+    weights = nodes.tilted(arb(order))
+    top = max(float(w) for w in weights)
+    kept = [(w, x) for w, x in zip(weights, nodes.loss, strict=True) if float(w) > 1e-12 * top]
+    dropped = sum((w for w in weights if not float(w) > 1e-12 * top), arb(0))
+    for t, following in pairwise(heights):
+        value = sum((w * acb(0, arb(t) * x).exp() for w, x in kept), acb(0))
+        here = abs(value) + dropped + nodes.missed(arb(t))
+        limit = limit.max(here + (arb(following) - arb(t)) * lipschitz)
+    return limit
+
+
+def _far_bound(mu: arb, q: arb, order: float, far: float) -> arb:
+    """Return the bound of `decay.symmetrised_far` on |M| beyond `far`, in balls."""
+    c, root = arb(order), (2 * arb.pi()).sqrt()
+    cells = 400
+    last = (2 + c) * mu + 2
+    best = arb(0)
+    for k in range(cells):
+        a, b = last * k / cells, last * (k + 1) / cells
+        log_g = (2 + c) * mixture(mu * b, q) - (a + mu / 2) ** 2 / 2 - mu * a
+        best = best.max(log_g.exp())
+    # beyond the cells (log g)' <= (2+c) μ - μ - u < 0
+    variation = (4 * best + 2 * (-mu * mu / 8).exp()) / (root * q * mu)
+    return (1 - q) * (mu / 2 / arb(2).sqrt()).erf() + variation / arb(far)

@@ -1,0 +1,425 @@
+"""Routes: which method answers for a composition of one order, written once as a table.
+
+The first route of `ROUTES` that applies gives the answer, to each of four questions: ε(δ) or δ(ε),
+as an enclosure or as an upper bound in doubles (fast, on arrays). What a route cannot answer it
+passes on by None; the last one answers everything.
+"""
+
+from math import inf, log
+from typing import ClassVar, Protocol
+
+import numpy as np
+from flint import arb
+from numpy.typing import NDArray
+
+from ..gaussian import exact as gaussian
+from ..gaussian import fast as gaussian_fast
+from ..numbers.enclosure import Enclosure, ball_of, intersection, precision
+from . import contour, contour_certified
+from .closed_form import MOST_KNOTS, Curve, closed_form
+from .distribution import LossDistribution, MassRounding, compose, delta_by_pld, epsilon_by_pld
+from .nodes import maximal_loss
+from .pairs import DominatingPair, GaussianShift
+from .profiles import delta_of, total_variation
+from .revealed_sample import revealed, revealed_form
+from .saddle import epsilon_by_moments
+
+__all__ = [
+    "ROUTES",
+    "Counts",
+    "Floats",
+    "Route",
+    "at_most",
+    "delta",
+    "deltas_upper",
+    "epsilon",
+    "epsilons_upper",
+]
+
+_WIDEST = 1e-6
+"""The relative width of an enclosure at which no further route is tried."""
+
+_FINEST = 1 << 17
+"""The points of the finest grid, of very few steps: many multiply longer."""
+
+_GRIDS = (1 << 13, _FINEST)
+_FAST_GRID = 1 << 12
+_LOOSE = 1e-4
+"""The share of δ that the cut-off of a fast contour may take before the grid is tried."""
+
+_FEW_KNOTS = 1 << 10
+"""The most knots of a closed form, times deltas asked for, in the fast grade."""
+
+_SMALLEST = (1e-30, 1e-300)
+"""The δ down to which a closed form is built before its own δ is known."""
+
+_LEAST_DELTA = 1e-300
+"""The smallest δ for which loss distributions are composed."""
+
+_ZERO = arb(0)
+
+Counts = dict[DominatingPair, int]
+Floats = NDArray[np.float64]
+
+
+def epsilon(counts: Counts, delta: float, known: arb = _ZERO) -> Enclosure:
+    """Return an enclosure of ε(δ); where it lies below `known` its upper end alone may be so."""
+    found = (route.epsilon(counts, delta, known) for route in ROUTES)
+    return next(e for e in found if e is not None)
+
+
+def delta(counts: Counts, epsilon: float) -> Enclosure:
+    """Return an enclosure of δ(ε), ε >= 0."""
+    return next(d for route in ROUTES if (d := route.delta(counts, epsilon)) is not None)
+
+
+def epsilons_upper(counts: Counts, deltas: Floats, least: Floats) -> Floats:
+    """Return upper bounds on the larger of ε(δ) and `least`, arrays of shape (n,), in doubles."""
+    found = (route.epsilons_upper(counts, deltas, least) for route in ROUTES)
+    return next(e for e in found if e is not None)
+
+
+def deltas_upper(counts: Counts, epsilons: Floats, least: Floats) -> Floats:
+    """Return upper bounds on the larger of δ(ε) and `least`, arrays of shape (n,), in doubles."""
+    found = (route.deltas_upper(counts, epsilons, least) for route in ROUTES)
+    return next(d for d in found if d is not None)
+
+
+def at_most(counts: Counts, delta: float, known: arb) -> bool:
+    """Return whether one moment shows that ε(δ) <= known > 0, so that no more need be asked."""
+    counts = revealed(counts)
+    if not (counts and known > 0 and epsilon_by_moments(counts, log(delta))[0] < float(known)):
+        return False
+    return bool(contour_certified.epsilon_ceiling(counts, delta) <= known)
+
+
+class Route:
+    """A method and when it applies (None where not); fast answers default to enclosures' ends."""
+
+    name: ClassVar[str]
+
+    def epsilon(self, counts: Counts, delta: float, known: arb) -> Enclosure | None:
+        """Return `epsilon` of the module, or None."""
+
+    def delta(self, counts: Counts, epsilon: float) -> Enclosure | None:
+        """Return `delta` of the module, or None."""
+
+    def epsilons_upper(self, counts: Counts, deltas: Floats, least: Floats) -> Floats | None:
+        """Return `epsilons_upper` of the module, or None."""
+        found = [self.epsilon(counts, float(x), _ZERO) for x in deltas]
+        uppers = [e.upper_float for e in found if e is not None]
+        return np.maximum(uppers, least) if len(uppers) == deltas.size else None
+
+    def deltas_upper(self, counts: Counts, epsilons: Floats, least: Floats) -> Floats | None:
+        """Return `deltas_upper` of the module, or None."""
+        found = [self.delta(counts, float(x)) for x in epsilons]
+        uppers = [d.upper_float for d in found if d is not None]
+        return np.maximum(uppers, least) if len(uppers) == epsilons.size else None
+
+
+class _Free(Route):
+    """δ is at least the sum of the total variations: ε is zero, and nothing is composed."""
+
+    name = "advantage"
+
+    def epsilon(self, counts: Counts, delta: float, known: arb) -> Enclosure | None:
+        return Enclosure.of(0) if _advantage(counts) <= delta else None
+
+    def epsilons_upper(self, counts: Counts, deltas: Floats, least: Floats) -> Floats | None:
+        free = deltas >= _advantage(counts)
+        if not (free.any() or not deltas.size):
+            return None
+        found = least.copy()
+        if not free.all():
+            found[~free] = epsilons_upper(counts, deltas[~free], least[~free])
+        return found
+
+    def deltas_upper(self, counts: Counts, epsilons: Floats, least: Floats) -> Floats | None:
+        return None if counts and epsilons.size else least
+
+
+def _advantage(counts: Counts) -> float:
+    """Return an upper bound on δ(0), the total variation, which adds up at most."""
+    return sum(n * total_variation(pair) for pair, n in counts.items()) * (1 + 2.0**-40)
+
+
+class _Gaussian(Route):
+    """Nothing but Gaussian shifts: μ² adds up, and the curve of μ is exact."""
+
+    name = "Gaussian"
+
+    def epsilon(self, counts: Counts, delta: float, known: arb) -> Enclosure | None:
+        mu_squared = _mu_squared(counts)
+        if mu_squared is None:
+            return None
+        return gaussian.epsilon_from_delta(mu_squared=mu_squared, delta=delta)
+
+    def delta(self, counts: Counts, epsilon: float) -> Enclosure | None:
+        mu_squared = _mu_squared(counts)
+        if mu_squared is None:
+            return None
+        return gaussian.delta_from_epsilon(mu_squared=mu_squared, epsilon=epsilon)
+
+    def epsilons_upper(self, counts: Counts, deltas: Floats, least: Floats) -> Floats | None:
+        mu_squared = _mu_squared(counts)
+        if mu_squared is None:
+            return None
+        return np.maximum(gaussian_fast.epsilon_upper(mu_squared=mu_squared, delta=deltas), least)
+
+
+def _mu_squared(counts: Counts) -> Enclosure | None:
+    """Return μ² of a composition of nothing but Gaussian shifts, else None."""
+    shifts = [(pair, n) for pair, n in counts.items() if isinstance(pair, GaussianShift)]
+    if len(shifts) < len(counts):
+        return None
+    upper = sum(pair.mu_squared * n for pair, n in shifts)
+    lower = sum((pair.mu_squared - pair.slack) * n for pair, n in shifts)
+    return Enclosure.hull(Enclosure.of(lower), Enclosure.of(upper))
+
+
+class _OneEvent(Route):
+    """A single event of any kind: its own profile is known, and bisected for ε."""
+
+    name = "one event"
+
+    def epsilon(self, counts: Counts, delta: float, known: arb) -> Enclosure | None:
+        pair = _single(counts)
+        return None if pair is None else _epsilon_of_one(pair, delta)
+
+    def delta(self, counts: Counts, epsilon: float) -> Enclosure | None:
+        pair = _single(counts)
+        if pair is None:
+            return None
+        with precision(160):
+            ball = delta_of(pair, arb(epsilon))
+            return Enclosure(ball.lower().max(arb(0)).lower(), ball.upper().max(arb(0)).upper())
+
+
+def _single(counts: Counts) -> DominatingPair | None:
+    return next(iter(counts)) if sum(counts.values()) == 1 else None
+
+
+def _epsilon_of_one(pair: DominatingPair, delta: float) -> Enclosure:
+    """Return ε(δ) of one event, by bisection on its profile in balls."""
+    with precision(160):
+        target = ball_of(delta)
+        if delta_of(pair, arb(0)) <= target:
+            return Enclosure.of(0)
+        low, high = 0.0, min(maximal_loss(pair), 1.0)
+        while not delta_of(pair, arb(high)) <= target:
+            low, high = high, min(2 * high, maximal_loss(pair))
+            if high in (low, inf):
+                return Enclosure(arb(low), arb(high))
+        for _ in range(1100):
+            middle = (low + high) / 2 if low else high / 2
+            if not low < middle < high or (low and high - low < 1e-15 * high):
+                break
+            value = delta_of(pair, arb(middle))
+            if value <= target:
+                high = middle
+            elif value > target:
+                low = middle
+            else:
+                break
+        return Enclosure(arb(low), arb(high))
+
+
+class _Revealed(Route):
+    """Sampled shifts so long that one sees them: above, samples that are told; below, the rest.
+
+    A single event has a closed form, however long its shift.
+    """
+
+    name = "revealed sample"
+
+    def epsilon(self, counts: Counts, delta: float, known: arb) -> Enclosure | None:
+        above = _above(counts)
+        if above is None:
+            return None
+        upper = epsilon(above, delta).upper.min(arb(_largest(counts))).upper()
+        below = _below(counts, above)
+        lower = epsilon(below, delta).lower if below else _ZERO
+        return _narrowed(Enclosure(lower.min(upper).lower(), upper), counts, delta, known)
+
+    def delta(self, counts: Counts, epsilon: float) -> Enclosure | None:
+        above = _above(counts)
+        if above is None:
+            return None
+        upper = delta(above, epsilon).upper if epsilon < _largest(counts) else _ZERO
+        below = _below(counts, above)
+        lower = delta(below, epsilon).lower if below else _ZERO
+        return _delta_narrowed(Enclosure(lower.min(upper).lower(), upper), counts, epsilon)
+
+    def epsilons_upper(self, counts: Counts, deltas: Floats, least: Floats) -> Floats | None:
+        above = _above(counts)
+        if above is None:
+            return None
+        bounds = np.minimum(epsilons_upper(above, deltas, least), _largest(counts))
+        return np.maximum(bounds, least)
+
+    def deltas_upper(self, counts: Counts, epsilons: Floats, least: Floats) -> Floats | None:
+        above = _above(counts)
+        if above is None:
+            return None
+        bounds = np.where(epsilons < _largest(counts), deltas_upper(above, epsilons, least), least)
+        return np.maximum(bounds, least)
+
+
+def _above(counts: Counts) -> Counts | None:
+    """Return what lies above a composition with very long shifts; None for any other."""
+    above = revealed(counts)
+    return None if sum(counts.values()) == 1 or above == counts else above
+
+
+def _below(counts: Counts, above: Counts) -> Counts:
+    return {pair: n for pair, n in counts.items() if pair in above}
+
+
+def _largest(counts: Counts) -> float:
+    return sum(n * maximal_loss(pair) for pair, n in counts.items()) * (1 + 2.0**-40)
+
+
+class _ClosedForm(Route):
+    """Losses with few values, Laplace noise, told samples: sums without a grid or an integral.
+
+    The fast grade asks for it where the contour is loose (`_Contour`).
+    """
+
+    name = "closed form"
+
+    def epsilon(self, counts: Counts, delta: float, known: arb) -> Enclosure | None:
+        closed = _closed(counts, delta)
+        return None if closed is None else closed.epsilon(delta)
+
+    def delta(self, counts: Counts, epsilon: float) -> Enclosure | None:
+        for smallest in _SMALLEST:
+            closed = _closed(counts, smallest)
+            if closed is not None and closed.delta(epsilon).relative_width <= _WIDEST:
+                return closed.delta(epsilon)
+        return None
+
+    def epsilons_upper(self, counts: Counts, deltas: Floats, least: Floats) -> Floats | None:
+        return None
+
+    def deltas_upper(self, counts: Counts, epsilons: Floats, least: Floats) -> Floats | None:
+        return None
+
+
+def _closed(counts: Counts, delta: float, *, most_terms: int = MOST_KNOTS) -> Curve | None:
+    """Return a closed form of the composition for questions about δ down to `delta`, or None."""
+    return closed_form(counts, delta, most_knots=most_terms) or revealed_form(
+        counts, delta, most_terms=min(most_terms, _FEW_KNOTS)
+    )
+
+
+class _Contour(Route):
+    """Anything: moments multiplied on a contour; where it leaves much open, exact integer grids."""
+
+    name = "contour"
+
+    def epsilon(self, counts: Counts, delta: float, known: arb) -> Enclosure:
+        return _narrowed(contour_certified.epsilon_enclosure(counts, delta), counts, delta, known)
+
+    def delta(self, counts: Counts, epsilon: float) -> Enclosure:
+        return _delta_narrowed(contour_certified.delta_enclosure(counts, epsilon), counts, epsilon)
+
+    def epsilons_upper(self, counts: Counts, deltas: Floats, least: Floats) -> Floats:
+        found, shares = contour.epsilons_upper(counts, deltas, least)
+        loose = np.nonzero(shares > _LOOSE)[0]
+        if loose.size:
+            better = _better_than_contour(counts, float(np.min(deltas[loose])), loose.size)
+            if better is not None:
+                exact = [better.epsilon(float(deltas[k])).upper_float for k in loose]
+                found[loose] = np.clip(exact, least[loose], found[loose])
+        return found
+
+    def deltas_upper(self, counts: Counts, epsilons: Floats, least: Floats) -> Floats:
+        found, shares = contour.deltas_upper(counts, epsilons, least)
+        loose = np.nonzero(shares > _LOOSE)[0]
+        smallest = float(np.min(found[loose], initial=0.5))
+        if loose.size and smallest >= _LEAST_DELTA:
+            better = _better_than_contour(counts, smallest, loose.size)
+            if better is not None:
+                exact = [better.delta(float(epsilons[k])).upper_float for k in loose]
+                found[loose] = np.clip(exact, least[loose], found[loose])
+        return found
+
+
+def _narrowed(found: Enclosure, counts: Counts, delta: float, known: arb) -> Enclosure:
+    """Return an enclosure of ε(δ), by loss distributions on a grid where it is wide."""
+    for cells in _grids(counts):
+        if found.relative_width <= _WIDEST or found.upper <= known:
+            break
+        try:
+            found = intersection(found, epsilon_by_pld(counts, delta, cells=cells))
+        except ArithmeticError:
+            break
+    return found
+
+
+def _delta_narrowed(found: Enclosure, counts: Counts, epsilon: float) -> Enclosure:
+    """Return an enclosure of δ(ε), by loss distributions on a grid where it is wide."""
+    if found.relative_width <= _WIDEST:
+        return found
+    about = min(float(deltas_upper(counts, np.array([epsilon]), np.zeros(1))[0]), 0.5)
+    for cells in _grids(counts):
+        if found.relative_width <= _WIDEST or about < _LEAST_DELTA:
+            break
+        try:
+            other = delta_by_pld(counts, epsilon, about=about, cells=cells)
+            found = intersection(found, other)
+        except ArithmeticError:
+            break
+    return found
+
+
+def _grids(counts: Counts) -> tuple[int, ...]:
+    """Return the sizes of grids that take about a second each, whatever the number of steps."""
+    coarser = min(sum(counts.values()).bit_length() // 4, 4)
+    return tuple(cells >> coarser if cells == _FINEST else cells for cells in _GRIDS)
+
+
+class _Inverse(Protocol):
+    """What answers for both ends of the curve."""
+
+    def epsilon(self, delta: float) -> Enclosure: ...
+    def delta(self, epsilon: float) -> Enclosure: ...
+
+
+def _better_than_contour(counts: Counts, smallest: float, queries: int) -> _Inverse | None:
+    """Return what may do better than a contour down to δ = smallest, in a fast query's time."""
+    closed = _closed(counts, smallest, most_terms=_FEW_KNOTS // queries)
+    if closed is not None:
+        return closed
+    try:
+        return _Pessimistic(
+            compose(counts, delta=smallest, cells=_FAST_GRID, rounding=MassRounding.PESSIMISTIC)
+        )
+    except ArithmeticError:
+        return None
+
+
+class _Pessimistic:
+    """A pessimistic distribution on a grid: its enclosures hold its own curve, above the true."""
+
+    def __init__(self, grid: LossDistribution) -> None:
+        self._grid = grid
+
+    def epsilon(self, delta: float) -> Enclosure:
+        with precision(self._grid.bits):
+            return Enclosure.from_ball(self._grid.epsilon(ball_of(delta)))
+
+    def delta(self, epsilon: float) -> Enclosure:
+        with precision(self._grid.bits):
+            return Enclosure.from_ball(self._grid.delta(arb(epsilon)))
+
+
+ROUTES: tuple[Route, ...] = (
+    _Free(),
+    _Gaussian(),
+    _OneEvent(),
+    _Revealed(),
+    _ClosedForm(),
+    _Contour(),
+)
+"""The table: what is asked first is exact and costs least; each row's class says when and why."""

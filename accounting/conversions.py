@@ -28,7 +28,6 @@ __all__ = [
     "ComposedBound",
     "OrderBound",
     "advanced_composition",
-    "classical_epsilon",
     "classical_noise_multiplier",
     "epsilon_from_moments",
     "epsilon_from_rdp",
@@ -242,26 +241,6 @@ def classical_noise_multiplier(*, epsilon: Number, delta: Number) -> Enclosure:
     if not 0 < epsilon <= 1:
         raise InvalidParameter("epsilon", epsilon, "in (0, 1]")
     return _evaluated(lambda: _classical_product(delta) / ball_of(epsilon))
-
-
-def classical_epsilon(*, noise_multiplier: Number, delta: Number) -> Enclosure:
-    """Return sqrt(2 ln(1.25/delta)) / noise_multiplier.
-
-    Args:
-        noise_multiplier: noise_std / sensitivity, large enough for an answer <= 1.
-        delta: in (0, 1).
-
-    Raises `InvalidParameter` outside these ranges. Source: as `classical_noise_multiplier`.
-    """
-    require_open_unit("delta", delta)
-    edge = _edge("noise_multiplier", noise_multiplier)
-    if edge is not None:
-        return Enclosure.of(0 if edge == inf else inf)
-    found = _evaluated(lambda: _classical_product(delta) / ball_of(noise_multiplier))
-    if not found.upper <= 1:
-        least = _evaluated(lambda: _classical_product(delta)).upper_float
-        raise InvalidParameter("noise_multiplier", noise_multiplier, f"in [{least}, inf]")
-    return found
 
 
 def advanced_composition(

@@ -18,11 +18,8 @@ True
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import product
 from math import exp, inf, isfinite, log, sqrt
 from typing import NamedTuple
-
-import numpy as np
 
 from ..mechanisms.errors import (
     DpledgerError,
@@ -32,7 +29,6 @@ from ..mechanisms.errors import (
     require_positive_int,
 )
 from ..mechanisms.events import Event
-from ..mechanisms.protocols import FloatArray
 from ..mechanisms.sensitivity import float_up
 from .composition import UnpricedMechanism, composed
 from .gaussian.exact import mu_from_epsilon_delta
@@ -48,7 +44,6 @@ __all__ = [
     "UnattainableTarget",
     "calibrate_noise_multiplier",
     "calibrate_sampling_rate",
-    "epsilon_grid",
     "fast_noise_multiplier",
     "rounds_within",
 ]
@@ -338,35 +333,6 @@ def _last(meets: Callable[[int], bool], most: int) -> int:
         else:
             bad = middle
     return good
-
-
-def epsilon_grid(
-    plan: Callable[..., Sequence[Event]],
-    axes: Sequence[Sequence[float]],
-    *,
-    delta: Number,
-    grade: Grade = Grade.FAST,
-) -> FloatArray:
-    """Return upper bounds on epsilon for every combination of choices: what if?
-
-    Args:
-        plan: from one value of every axis, in order, to events.
-        axes: the choices, for instance noise multipliers, rounds and sampling rates.
-        delta: in (0, 1); the fast grade wants it >= 1e-300.
-        grade: of the bounds.
-
-    Returns an array of shape (len(axes[0]), len(axes[1]), ...). Moments that two combinations
-    share, as those do which differ in their rounds alone, are evaluated once.
-
-    Raises as `guarantee` does.
-    """
-    require_open_unit("delta", delta)
-    below = -float_up(-delta)
-    found = [
-        epsilons_at(plan(*choice), deltas=[below], grade=grade).epsilon[0]
-        for choice in product(*axes)
-    ]
-    return np.array(found, dtype=np.float64).reshape([len(axis) for axis in axes])
 
 
 def _quick_epsilon(events: Sequence[Event], delta: Number) -> float:

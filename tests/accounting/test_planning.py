@@ -4,7 +4,6 @@ from collections.abc import Callable
 from fractions import Fraction
 from math import nextafter
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,7 +13,6 @@ from dpledger.accounting.planning import (
     UnattainableTarget,
     calibrate_noise_multiplier,
     calibrate_sampling_rate,
-    epsilon_grid,
     fast_noise_multiplier,
     rounds_within,
 )
@@ -215,14 +213,3 @@ def test_fast_noise_of_a_plan_that_leaks_is_an_error() -> None:
 
     with pytest.raises(UnattainableTarget):
         fast_noise_multiplier(plan, target_epsilon=1, delta=1e-5)
-
-
-def test_a_grid_of_what_ifs_is_the_epsilon_of_every_combination() -> None:
-    multipliers, rounds, rates = [1.0, 2.0], [100, 200, 400], [0.01, 0.02]
-    found = epsilon_grid(lambda z, t, q: sampled(z, q, t), [multipliers, rounds, rates], delta=1e-5)
-    assert found.shape == (2, 3, 2)
-    assert (np.diff(found, axis=0) < 0).all()
-    assert (np.diff(found, axis=1) > 0).all()
-    assert (np.diff(found, axis=2) > 0).all()
-    corner = guarantee(sampled(2.0, 0.01, 400), delta=1e-5).epsilon
-    assert corner.lower_float <= found[1, 2, 0] <= corner.upper_float * (1 + 1e-9)

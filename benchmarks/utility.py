@@ -206,13 +206,14 @@ def shown(values: list[float]) -> str:
     return f"{100 * mean:.2f} ± {100 * half:.2f}"
 
 
-def table(splits: int, only: str) -> None:
+def table(splits: int, first: int, only: str) -> None:
     """Print the table, or its lines whose method contains a word, as soon as they are known."""
     rows, labels = adult()
-    data = [split(rows, labels, 100 + k) for k in range(splits)]
+    data = [split(rows, labels, first + k) for k in range(splits)]
     majority = [max(float(np.mean(d[3] > 0)), float(np.mean(d[3] < 0))) for d in data]
     best, norms = zip(*(optimum(d) for d in data), strict=True)
-    print(f"{splits} splits, {PARTIES} parties, delta {DELTA}, replace-one")
+    told = f"{splits} splits from seed {first}"
+    print(f"{told}, {PARTIES} parties, delta {DELTA}, replace-one")
     print(f"{'method':36s} {'noise':10s} {'eps':>5s} {'certified':>10s} {'accuracy, %':>15s}")
     print(f"{'majority':36s} {'-':10s} {'-':>5s} {'-':>10s} {shown(majority):>15s}")
     told = f"converged optimum, |grad| {max(norms):.0e}"
@@ -233,13 +234,14 @@ def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--splits", type=int, default=10)
+    parser.add_argument("--first", type=int, default=100, help="seed of the first split")
     parser.add_argument("--only", default="", help="a part of 'method, noise, epsilon'")
     parser.add_argument("--grid", action="store_true")
     given = parser.parse_args()
     if given.grid:
         grid(given.splits)
     else:
-        table(given.splits, given.only)
+        table(given.splits, given.first, given.only)
 
 
 if __name__ == "__main__":

@@ -22,13 +22,13 @@ __all__ = ["demo"]
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for the run's files; by default a new one under dpledger-runs/.",
 )
-@click.option("--rounds", type=click.IntRange(1), help="Instead of the demo's 100.")
+@click.option("--rounds", type=click.IntRange(1), help="Instead of the demo's 36.")
 @click.option("--trials", type=click.IntRange(10), help="Of the attack, in each world.")
 @json_option
 def demo(out: Path | None, rounds: int | None, trials: int | None, as_json: bool) -> None:
     """Train a private ADMM on UCI Adult: plan, run, certified epsilon, cross-check, attack, report.
 
-    100 agents, 100 rounds, epsilon 1 and delta 1e-5 per record; under a minute on two cores.
+    100 agents, 36 rounds, epsilon 1 and delta 1e-5 per record; under a minute on two cores.
     """
     text = DEMO.read_text(encoding="utf-8")
     configuration = parse_toml(text, Configuration, source=DEMO.name)

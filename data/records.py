@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 __all__ = ["LabelledRecords", "split_records"]
 
 
+_SHORTER = float(np.sqrt(0.5)) * (1.0 - 2.0**-40)
+"""sqrt(1/2), rounded down so far that no rounding makes a row longer than its bound."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LabelledRecords:
     """Records that are still private, in plain arrays: wrap them in a private data set before use.
@@ -97,6 +101,22 @@ class LabelledRecords:
         if not 1 <= len(parties) <= len(self):
             raise InvalidParameter("parties", len(parties), f"in [1, {len(self)}]")
         return replace(self, parties=parties, party_of=np.arange(len(self)) % len(parties))
+
+    def with_constant(self) -> LabelledRecords:
+        """The same records as (row, row_bound)/sqrt(2): the last weight is an intercept's.
+
+        Looks at one record at a time, so it costs no privacy. A null record gets the constant too.
+        """
+        ones = np.full((len(self), 1), self.row_bound)
+        joined: Features
+        if isinstance(self.features, np.ndarray):
+            joined = np.hstack([self.features, ones])
+        else:
+            columns = [self.features, sparse.csr_array(ones)]
+            joined = sparse.csr_array(sparse.hstack(columns, format="csr"))
+        return replace(
+            self, features=joined * _SHORTER, feature_names=(*self.feature_names, "constant")
+        )
 
 
 def split_records(

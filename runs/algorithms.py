@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..data.strict import ConfigurationError
 from ..mechanisms import ClassLabels, DataShape, Loss
@@ -10,6 +10,7 @@ from ..solvers import (
     L1,
     L2,
     CentralisedDpAdmm,
+    ConsensusDpAdmm,
     ConstantSteps,
     DpAdmm,
     LinearLoss,
@@ -25,11 +26,20 @@ from ..solvers import (
     Steps,
     StochasticRounds,
     complete,
+    consensus_defaults,
     fused_lasso,
     hub,
     ring,
 )
-from .sections import Algorithm, Algorithmic, LossName, NetworkName, RegulariserName, StepsName
+from .sections import (
+    Algorithm,
+    Algorithmic,
+    LossName,
+    NetworkName,
+    Privacy,
+    RegulariserName,
+    StepsName,
+)
 
 __all__ = ["Solvers"]
 
@@ -48,10 +58,12 @@ class Solvers:
     Args:
         made: the section.
         shape: of the data, public.
+        privacy: the target, from which consensus-admm derives its settings.
     """
 
     made: Algorithmic
     shape: DataShape
+    privacy: Privacy
 
     @property
     def loss(self) -> Loss:
@@ -80,6 +92,8 @@ class Solvers:
             return self._with_inner_steps(made.inner_steps, noise_multiplier)
         if made.algorithm is Algorithm.CENTRALISED:
             return self._centralised(noise_multiplier)
+        if made.algorithm is Algorithm.CONSENSUS:
+            return self.consensus(noise_multiplier)
         if made.algorithm is Algorithm.PVP_ADMM:
             return self.exact(noise_multiplier)
         if made.algorithm is Algorithm.ADMM:
@@ -96,6 +110,24 @@ class Solvers:
         if made.algorithm is Algorithm.DP_ADMM:
             return repaired
         return PublishedDpAdmm(repaired, made.pretraining_rounds, made.distance)
+
+    def consensus(self, noise_multiplier: float) -> ConsensusDpAdmm:
+        """Return ADMM at the consensus with the settings that `consensus_defaults` derives."""
+        made, privacy = self.made, self.privacy
+        if privacy.epsilon is None:
+            raise ConfigurationError(
+                "privacy.epsilon must be given with consensus-admm: its settings follow from it."
+            )
+        self.loss  # noqa: B018 - refuses a loss for other labels
+        chosen = consensus_defaults(
+            self.shape,
+            epsilon=privacy.epsilon,
+            delta=privacy.delta,
+            column=self.shape.features - 1 if made.intercept else None,
+            rounds=made.rounds,
+            regularisation=made.regularisation,
+        )
+        return replace(chosen, noise_multiplier=noise_multiplier)
 
     def exact(self, noise_multiplier: float | None) -> PvpAdmm:
         """Return ADMM with exact minimisers: PVP at a noise multiplier, or without privacy."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from ..audits.assessment import AttackResult, noise_level
 from ..audits.neighbours import NeighbourPair, flip_label, opposite_gradients, zero_out
 from ..audits.noise_tests import noise_test_of_run
 from ..audits.replay import Progress
+from ..audits.saturation import saturated_flip
 from ..audits.trials import (
     Attacked,
     Backend,
@@ -22,7 +23,8 @@ from ..audits.trials import (
     trials_at_once,
 )
 from ..audits.trials.code import code_digest
-from ..mechanisms import Adjacency, InvalidParameter
+from ..mechanisms import Adjacency, InvalidParameter, PrivateDataset
+from ..solvers import ConsensusDpAdmm, ModelSolver
 from .configuration import Configuration
 from .pipeline import Plan
 from .sections import Attack, NeighbourName
@@ -30,7 +32,7 @@ from .sections import Attack, NeighbourName
 __all__ = [
     "ROOMS_OF_SCORES",
     "RunAttack",
-    "attacked_pair",
+    "attacked",
     "experiment_of",
     "require_protected",
     "run_attack",
@@ -56,8 +58,7 @@ class _ConfiguredAttack:
     noise_multiplier: float
 
     def __call__(self) -> Attacked:
-        pair = attacked_pair(self.configuration)
-        solver = self.configuration.solvers.noisy(self.noise_multiplier)
+        solver, pair = attacked(self.configuration, self.noise_multiplier)
         return Attacked(solver.solve, pair.dataset, pair.neighbour)
 
 
@@ -79,11 +80,11 @@ def run_attack(
     """
     require_protected(planned)
     settings = configuration.attack
-    pair = attacked_pair(configuration)
+    solver, pair = attacked(configuration, planned.noise_multiplier)
     mu = float(planned.guarantee.notion.mu_squared) ** 0.5
     # the sampler of the run itself: what it draws here is thrown away
     noise = noise_test_of_run(
-        configuration.solvers.noisy(planned.noise_multiplier).solve,
+        solver.solve,
         pair.dataset,
         configuration.build_sampler(),
         level=noise_level(settings.confidence),
@@ -110,10 +111,27 @@ def require_protected(planned: Plan) -> None:
         raise InvalidParameter("epsilon", "infinity", "finite: what is unprotected needs no attack")
 
 
-def attacked_pair(configuration: Configuration) -> NeighbourPair:
-    """Return the neighbouring data sets that the configuration's audit tells apart."""
-    loss = configuration.solvers.loss
+def attacked(
+    configuration: Configuration, noise_multiplier: float
+) -> tuple[ModelSolver, NeighbourPair]:
+    """Return the solver and the neighbouring data sets that the configuration's audit tells apart.
+
+    The solver is the run's, but for a public starting point where that makes the pair's mu known.
+    """
+    solver = configuration.solvers.noisy(noise_multiplier)
     dataset, index = configuration.load_attacked()
+    flips = configuration.attack.neighbour is NeighbourName.LABEL_FLIP
+    if isinstance(solver, ConsensusDpAdmm):
+        if flips and configuration.privacy.adjacency is Adjacency.REPLACE_ONE:
+            return saturated_flip(solver, dataset, index=index)
+        # shares are of gradients of rows as they were
+        pair = _pair(configuration, dataset, index)
+        return solver, replace(pair, share=None)
+    return solver, _pair(configuration, dataset, index)
+
+
+def _pair(configuration: Configuration, dataset: PrivateDataset, index: int) -> NeighbourPair:
+    loss = configuration.solvers.loss
     if configuration.privacy.adjacency is Adjacency.ZERO_OUT_ONE:
         return zero_out(dataset, index=index, loss=loss)
     if configuration.attack.neighbour is NeighbourName.LABEL_FLIP:

@@ -1,7 +1,7 @@
 """A run's configuration: strict TOML, from which plans, data sets and solvers are made.
 
 The file is the whole truth about a run: its hash stands in the ledger. `demo.toml` beside this file
-is the demo's, and the example of every section.
+is the demo's, and the example of every section; `huang2020.toml` has a paper's setting.
 """
 
 import hashlib
@@ -27,6 +27,9 @@ __all__ = ["DEMO", "Configuration", "read_configuration"]
 DEMO = Path(__file__).with_name("demo.toml")
 """The demo's configuration, an example of every section."""
 
+_ADDED = (("solver", "intercept", False),)
+"""Keys younger than the hash, with their defaults: a file without them keeps the hash it had."""
+
 
 class Configuration(Section, frozen=True, kw_only=True, dict=True):
     """A run: data, promise, solver, noise, and the audit of it."""
@@ -43,8 +46,12 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
 
     @property
     def sha256(self) -> str:
-        """Hash of the canonical JSON of all values, defaults included."""
-        return hashlib.sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()
+        """Hash of the canonical JSON of all values, defaults included but those in `_ADDED`."""
+        values = msgspec.json.decode(msgspec.json.encode(self, order="deterministic"))
+        for section, key, default in _ADDED:
+            if values[section][key] == default:
+                del values[section][key]
+        return hashlib.sha256(msgspec.json.encode(values)).hexdigest()
 
     @cached_property
     def schema(self) -> Schema:
@@ -61,7 +68,7 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
         return DataShape(
             parties,
             min(counts),
-            len(schema.feature_names),
+            len(schema.feature_names) + self.solver.intercept,
             schema.row_bound,
             self.privacy.adjacency,
             schema.label.domain,
@@ -126,14 +133,14 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
     @property
     def solvers(self) -> Solvers:
         """The solvers that the configuration describes."""
-        return Solvers(self.solver, self.shape)
+        return Solvers(self.solver, self.shape, self.privacy)
 
     def load(self) -> tuple[PrivateDataset, LabelledRecords]:
         """Return the training data behind their handle, and the held-out records.
 
         Raises `ConfigurationError` when the data are not what the plan assumed; nothing was spent.
         """
-        train, test = self._split()
+        train, test = self.records()
         return self.private(train), test
 
     def load_attacked(self) -> tuple[PrivateDataset, int]:
@@ -147,19 +154,24 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
 
     def attacked_records(self) -> tuple[LabelledRecords, LabelledRecords]:
         """Return the attacked parties' records, as a dense array, and the held-out records."""
-        train, test = self._split()
+        train, test = self.records()
         parties = train.parties[: self.attack.parties]
         part = train.take(np.flatnonzero(train.party_of < len(parties)))
         dense = np.asarray(part.features.toarray() if issparse(part.features) else part.features)
         return replace(part, features=dense, parties=parties), test
 
-    def _split(self) -> tuple[LabelledRecords, LabelledRecords]:
-        """Return training records in their parties, and held-out ones."""
+    def records(self) -> tuple[LabelledRecords, LabelledRecords]:
+        """Return training records in their parties, and held-out ones; neither behind a handle.
+
+        Raises as `load` does.
+        """
         data, shape = self.data, self.shape
         if data.schema is None:
             records = load_adult()
         else:
             records = load_records(data.files, schema=self.schema)
+        if self.solver.intercept:
+            records = records.with_constant()
         if data.train_records >= len(records):
             raise ConfigurationError(
                 f"data.train_records={data.train_records} must be in [1, {len(records) - 1}]: "

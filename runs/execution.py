@@ -40,7 +40,8 @@ from .narrative import narrative, versions
 from .pipeline import Plan, prove_plan
 from .planning import plan, planned_events
 from .prepaid import PrepaidRun
-from .training import Progress, Training, new_folder, train, weights
+from .sections import LossName
+from .training import Progress, Training, converged, new_folder, train, weights
 
 __all__ = ["RunOptions", "RunResult", "StartProgress", "TrainedModel", "execute_run"]
 
@@ -225,9 +226,10 @@ def _baselines(
     test: LabelledRecords,
     start: StartProgress,
 ) -> list[TrainedModel]:
-    """Return PVP at the same noise multiplier and ADMM without noise; neither enters a ledger.
+    """Return PVP at the same noise multiplier, ADMM without noise, and the converged optimum.
 
-    The latter has not converged after so many rounds: what privacy costs is more than its distance.
+    None enters a ledger. ADMM without noise has not converged after so many rounds: what privacy
+    costs is the distance to the optimum of logistic regression, whose gradient's norm certifies it.
     """
     models: list[TrainedModel] = []
     unconverged = f"ADMM without noise, {configuration.solver.rounds} rounds"
@@ -239,6 +241,10 @@ def _baselines(
             configuration, solver, dataset, test, EventList(), progress=start(f"baseline: {name}")
         )
         models.append(TrainedModel(name, training, _promised(found)))
+    if configuration.solver.loss is LossName.LOGISTIC and configuration.solver.regularisation > 0.0:
+        training, norm = converged(configuration)
+        told = f"no privacy; |gradient| ≤ {shown_up(norm, digits=2)}"
+        models.append(TrainedModel("Without privacy, converged", training, told))
     return models
 
 

@@ -15,7 +15,7 @@ from ..audits.noise_tests import noise_test_of_run
 from ..audits.replay import replay_chunks
 from ..audits.sequential import Evidence, SequentialTest, plan_bet
 from ..audits.watching import Memory
-from .attack import attacked_pair
+from .attack import attacked
 from .configuration import Configuration
 from .pipeline import Plan
 from .planning import plan
@@ -75,8 +75,7 @@ class RepeatedRuns:
         )
         share = 1 - ERROR_SHARES["null control"] - ERROR_SHARES["noise"]
         test = replace(null_test, confidence=1 - share * error)
-        solver = configuration.solvers.noisy(planned.noise_multiplier)
-        pair = attacked_pair(configuration)
+        solver, pair = attacked(configuration, planned.noise_multiplier)
         tested = memory.noise_tests.get(key, 0) + 1
         # the sum over all tests to come is the noise's share
         level = ERROR_SHARES["noise"] * error * 6 / (math.pi * tested) ** 2

@@ -110,6 +110,7 @@ class Algorithm(Enum):
     PR_ADMM = "pr-admm"
     PS_ADMM = "ps-admm"
     CENTRALISED = "centralised"
+    CONSENSUS = "consensus-admm"
 
 
 class NetworkName(Enum):
@@ -150,7 +151,11 @@ class Algorithmic(Section, frozen=True, kw_only=True):
     pre-training and plans with this one); `step_size` is for constant steps, which ps-admm and
     centralised take. `regularisation` weighs R in the mean over parties; pr-admm takes R = l2 and
     needs a `network`, ps-admm `inner_steps`; `accelerated` is for centralised. Where the
-    schema has a class column, `loss` is multinomial.
+    schema has a class column, `loss` is multinomial. consensus-admm takes its step size, momentum,
+    cut of the slopes and, with an `intercept`, its metric from `solvers.defaults`, for a target
+    epsilon.
+
+    With `intercept` a public constant is appended to every row: (row, row_bound)/sqrt(2).
     """
 
     algorithm: Algorithm
@@ -167,6 +172,7 @@ class Algorithmic(Section, frozen=True, kw_only=True):
     network: NetworkName | None = None
     inner_steps: int | None = None
     accelerated: bool = False
+    intercept: bool = False
 
     def __post_init__(self) -> None:
         made = self.algorithm
@@ -178,6 +184,10 @@ class Algorithmic(Section, frozen=True, kw_only=True):
             raise ValueError("Expected accelerated with centralised only")
         if made is Algorithm.PR_ADMM and self.regulariser is not RegulariserName.L2:
             raise ValueError("Expected regulariser = 'l2' with pr-admm")
+        if made is Algorithm.CONSENSUS and (
+            self.regulariser is not RegulariserName.L2 or self.loss is LossName.LINEAR
+        ):
+            raise ValueError("Expected regulariser = 'l2' and no linear loss with consensus-admm")
         by_steps = made in (Algorithm.PS_ADMM, Algorithm.CENTRALISED)
         if by_steps and self.steps is not StepsName.CONSTANT:
             raise ValueError(f"Expected steps = 'constant' with {made.value}")
@@ -197,6 +207,7 @@ class Algorithmic(Section, frozen=True, kw_only=True):
             Algorithm.PR_ADMM: "PR-ADMM (repaired)",
             Algorithm.PS_ADMM: "PS-ADMM (repaired, full gradients)",
             Algorithm.CENTRALISED: "Centralised DP-ADMM (repaired)",
+            Algorithm.CONSENSUS: "DP-ADMM at the consensus",
         }[self.algorithm]
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from ..data import LabelledRecords
 from ..mechanisms import ClassLabels, EventSink, LabelDomain, PrivateDataset
 from ..mechanisms.protocols import FloatArray
+from ..solvers.optimum import logistic_optimum
 from ..solvers.solver import ModelSolver, PublicModel
 from .configuration import Configuration
 from .pipeline import train_on
@@ -23,6 +24,7 @@ __all__ = [
     "Progress",
     "Training",
     "accuracy",
+    "converged",
     "new_folder",
     "train",
     "weights",
@@ -98,6 +100,22 @@ def train(
     solve = partial(solver.solve, observe=observe)
     state = train_on(solve, dataset, sink, configuration.build_sampler())
     return Training(state, tuple(history))
+
+
+def converged(configuration: Configuration) -> tuple[Training, float]:
+    """Return the optimum of regularised logistic regression on the training records, no release,
+    and the norm of its gradient.
+
+    Its history is its accuracy in every round: a line to compare with.
+
+    Raises `InvalidParameter` for labels other than ±1.
+    """
+    train, test = configuration.records()
+    dense = train.features if isinstance(train.features, np.ndarray) else train.features.toarray()
+    regularisation = configuration.solver.regularisation
+    found = logistic_optimum(np.asarray(dense), train.labels, regularisation=regularisation)
+    reached = accuracy(found.model, test)
+    return Training(found, (reached,) * configuration.solver.rounds), found.gradient_norm
 
 
 def new_folder(out: Path | None, name: str) -> Path:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from ..mechanisms.lazy import names_from
 
 if TYPE_CHECKING:
+    from ..mechanisms.extras import MissingExtra as MissingExtra
     from .assessment import AttackResult as AttackResult
     from .assessment import NullControl as NullControl
     from .assessment import assess as assess
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from .claim_tests import mu_of_errors as mu_of_errors
     from .claim_tests import scores_tests as scores_tests
     from .crosschecks import Crosscheck as Crosscheck
-    from .crosschecks import MissingExtra as MissingExtra
     from .crosschecks import PeerCheck as PeerCheck
     from .crosschecks import Status as Status
     from .crosschecks import crosscheck as crosscheck

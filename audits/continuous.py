@@ -14,7 +14,8 @@ from ..accounting.ledger.ledger import RunSummary
 from ..accounting.numbers.enclosure import Enclosure
 from ..mechanisms.errors import Number
 from ..mechanisms.events import Event
-from .crosschecks import Crosscheck, MissingExtra, crosscheck
+from ..mechanisms.extras import MissingExtra
+from .crosschecks import Crosscheck, crosscheck
 from .sequential import Evidence
 
 MoreEvidence = Callable[[Evidence], Evidence]

@@ -24,7 +24,8 @@ from ..accounting.guarantees import guarantee
 from ..accounting.numbers.enclosure import Enclosure
 from ..mechanisms.errors import Number, require_open_unit
 from ..mechanisms.events import Event, Mechanism, Parties, Repeated
-from .dp_events import MissingExtra, Untranslatable, dp_accounting, dp_event_of
+from ..mechanisms.extras import MissingExtra
+from .dp_events import Untranslatable, dp_accounting, dp_event_of
 
 __all__ = ["Crosscheck", "MissingExtra", "PeerCheck", "Price", "Status", "crosscheck"]
 

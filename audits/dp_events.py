@@ -14,7 +14,6 @@ Outside data become a `DpEvent` here by type alone; `DpEvent.from_named_tuple` i
 module the data name, and is never called.
 """
 
-import importlib
 from fractions import Fraction
 from numbers import Integral
 from typing import Any
@@ -41,11 +40,8 @@ from ..mechanisms.events import (
     SampledWithoutReplacement,
     UnprotectedRelease,
 )
+from ..mechanisms.extras import import_extra
 from ..mechanisms.sensitivity import Norm, Sensitivity, declared, float_down, float_up
-
-
-class MissingExtra(DpledgerError, ImportError):
-    """An optional library is not installed; nothing was computed."""
 
 
 class Untranslatable(DpledgerError, ValueError):
@@ -54,12 +50,7 @@ class Untranslatable(DpledgerError, ValueError):
 
 def dp_accounting() -> Any:
     """Return the module, or raise `MissingExtra` naming the extra that installs it."""
-    try:
-        return importlib.import_module("dp_accounting")
-    except ImportError as missing:
-        raise MissingExtra(
-            "Expected dp-accounting to be installed: pip install 'dpledger[crosscheck]'."
-        ) from missing
+    return import_extra("dp_accounting", "crosscheck")
 
 
 def dp_event_of(mechanism: Mechanism) -> Any:

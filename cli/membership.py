@@ -11,7 +11,7 @@ import click
 import numpy as np
 from rich.table import Table
 
-from ..audits.membership import Check, verdict
+from ..audits.membership import MembershipCheck, verdict
 from ..mechanisms import Adjacency, InvalidParameter
 from ..runs.configuration import read_configuration
 from ..runs.membership import (
@@ -195,7 +195,7 @@ def _named(model: str) -> object:
     return getattr(module, name)
 
 
-def _outcome(found: Check) -> Outcome:
+def _outcome(found: MembershipCheck) -> Outcome:
     """Return the verdict, and a row for each score."""
     table = Table("score", "epsilon at least", "null control", "AUC", box=None)
     for result in found.results:

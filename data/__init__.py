@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from ..mechanisms.lazy import names_from
 
 if TYPE_CHECKING:
+    from ..mechanisms.extras import MissingExtra as MissingExtra
     from .adult import load_adult as load_adult
     from .adult.binary import load_adult_binary as load_adult_binary
     from .digits import load_digits_with_probes as load_digits_with_probes
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
     from .errors import BadValue as BadValue
     from .errors import DataError as DataError
     from .errors import EmptyParty as EmptyParty
-    from .errors import MissingExtra as MissingExtra
     from .errors import NoRecords as NoRecords
     from .errors import SchemaError as SchemaError
     from .errors import UnreadableFile as UnreadableFile

@@ -10,14 +10,11 @@ is not gisette: it has 361 records and less detail. What it keeps is the case of
 than records.
 """
 
-import importlib
-from typing import Any
-
 import numpy as np
 
 from ..mechanisms.clipping import project_to_ball
 from ..mechanisms.errors import InvalidParameter
-from .errors import MissingExtra
+from ..mechanisms.extras import import_extra
 from .records import LabelledRecords
 
 _GREATEST = 16.0
@@ -40,12 +37,7 @@ def load_digits_with_probes(*, features: int = 5000, seed: int = 0) -> LabelledR
     """
     if features < 100:
         raise InvalidParameter("features", features, "a whole number in [100, inf)")
-    try:
-        datasets: Any = importlib.import_module("sklearn.datasets")
-    except ImportError as error:
-        raise MissingExtra(
-            "Expected scikit-learn to be installed: pip install 'dpledger[sklearn]'."
-        ) from error
+    datasets = import_extra("sklearn.datasets", "sklearn")
     images, digits = datasets.load_digits(return_X_y=True)
     chosen = np.flatnonzero((digits == 4) | (digits == 9))
     pixels = np.clip(images[chosen] / _GREATEST, 0.0, 1.0)

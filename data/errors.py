@@ -31,10 +31,6 @@ class EmptyParty(NoRecords):
     """A party that the schema names holds no record."""
 
 
-class MissingExtra(DpledgerError, ImportError):
-    """An optional library is needed for this kind of file."""
-
-
 class BadValue(DataError):
     """One cell is not what the schema allows.
 

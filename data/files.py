@@ -7,7 +7,6 @@ may be compressed (`.gz`, `.bz2`, `.xz`). Cells come back as written; encoding g
 import bz2
 import csv
 import gzip
-import importlib
 import lzma
 import zipfile
 import zlib
@@ -19,7 +18,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import MissingExtra, NoRecords, UnreadableFile, WrongColumns
+from ..mechanisms.extras import import_extra
+from .errors import NoRecords, UnreadableFile, WrongColumns
 from .hints import among
 from .schema import IgnoredColumn, Schema
 
@@ -111,13 +111,8 @@ def _without_comments(lines: Iterator[str] | IO[str], comment: str | None) -> It
 
 
 def _read_parquet(path: Path, schema: Schema) -> Table:
-    try:
-        parquet: Any = importlib.import_module("pyarrow.parquet")
-        invalid: Any = importlib.import_module("pyarrow").ArrowInvalid
-    except ImportError as error:
-        raise MissingExtra(
-            f"{path}: Expected pyarrow to be installed: pip install 'dpledger[parquet]'."
-        ) from error
+    parquet = import_extra("pyarrow.parquet", "parquet")
+    invalid = import_extra("pyarrow", "parquet").ArrowInvalid
     try:
         table = parquet.read_table(path)
     except invalid as error:

@@ -25,7 +25,7 @@ def names_from(package: str) -> tuple[Callable[[str], object], Callable[[], list
         if name not in places:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module, its_name = places[name]
-        return getattr(import_module(f".{module}", package), its_name)
+        return getattr(import_module(module, package), its_name)
 
     return load, lambda: sorted(places)
 
@@ -39,7 +39,7 @@ def _places(package: str) -> dict[str, tuple[str, str]]:
         b for b in ast.parse(spec.loader.get_source(package) or "").body if isinstance(b, ast.If)
     ]
     return {
-        alias.asname or alias.name: (line.module or "", alias.name)
+        alias.asname or alias.name: ("." * line.level + (line.module or ""), alias.name)
         for block in blocks
         for line in block.body
         if isinstance(line, ast.ImportFrom)

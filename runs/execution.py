@@ -15,7 +15,6 @@ from ..accounting.ledger import SqliteLedger
 from ..accounting.numbers.enclosure import shown_up
 from ..accounting.proof.certificate import Certificate
 from ..accounting.proof.proved import proved
-from ..audits.crosschecks import MissingExtra
 from ..audits.crosschecks import crosscheck as compare
 from ..audits.report import (
     AttackFacts,
@@ -34,6 +33,7 @@ from ..audits.report import (
 from ..data import LabelledRecords
 from ..data.strict import ConfigurationError
 from ..mechanisms import Event, EventList, PrivateDataset
+from ..mechanisms.extras import MissingExtra
 from .attack import RunAttack, run_attack
 from .configuration import Configuration
 from .narrative import narrative, versions

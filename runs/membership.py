@@ -15,12 +15,12 @@ import numpy as np
 
 from ..accounting.numbers.notions import ApproxDp, Gdp
 from ..audits.membership import (
-    Check,
     Fisher,
     Game,
     LiraOffline,
     LiraOnline,
     LossThreshold,
+    MembershipCheck,
     MembershipScore,
     ModelGame,
     Rmia,
@@ -140,7 +140,7 @@ def promise_of(*, epsilon: float | None, mu: float | None, delta: float) -> Prom
     return Gdp(Fraction(mu) ** 2)
 
 
-def membership_of_run(configuration: Configuration, options: MembershipOptions) -> Check:
+def membership_of_run(configuration: Configuration, options: MembershipOptions) -> MembershipCheck:
     """Return what membership inference finds on the run that a configuration describes.
 
     Raises `InvalidParameter` for a plan without protection: there is nothing left to attack.
@@ -165,7 +165,7 @@ def membership_of_model(
     promise: Promise,
     adjacency: Adjacency,
     delta: float,
-) -> Check:
+) -> MembershipCheck:
     """Return what membership inference finds on a model of the user's own.
 
     Args:
@@ -188,7 +188,7 @@ def _check(
     adjacency: Adjacency,
     delta: float,
     options: MembershipOptions,
-) -> Check:
+) -> MembershipCheck:
     return check_membership(
         game,
         scores,

@@ -17,7 +17,7 @@ import msgspec
 from ...mechanisms.errors import DpledgerError, require_positive_int
 from ..replay import Progress
 from ..report.numerals import printed
-from ..report.record import Rounding
+from ..report.record import Direction
 from .attack import AttackKind, AttackOutcome, counted_bound
 from .claim import Case, Claim, ClaimVerdict, Counterexample, Finding, Paper
 
@@ -67,10 +67,10 @@ class Confirmation:
         else:
             assert found.lower is not None
             assert found.confidence is not None
-            lower = printed(found.lower, rounding=Rounding.DOWN, digits=5)
+            lower = printed(found.lower, rounding=Direction.DOWN, digits=5)
             told = f"epsilon >= {lower}"
             if found.upper is not None:
-                upper = printed(found.upper, rounding=Rounding.UP, digits=5)
+                upper = printed(found.upper, rounding=Direction.UP, digits=5)
                 told = f"epsilon in [{lower}, {upper}]"
             told += f" at delta {found.delta:.4g}, promised {found.epsilon:.5g} "
             told += f"({found.confidence:.1%}, {found.trials} trials)"

@@ -23,10 +23,11 @@ from ...accounting.proof.certificate import (
 from ...accounting.proof.proved import NotProved, proved
 from ...mechanisms import Event
 from ...mechanisms.errors import InvalidParameter
+from ...mechanisms.extras import MissingExtra
 from ...mechanisms.sensitivity import float_up
 from ..assessment import AttackResult
 from ..bounds import ClopperPearson
-from ..crosschecks import MissingExtra, crosscheck
+from ..crosschecks import crosscheck
 from .claim import ClaimVerdict, Finding
 from .own import OwnPromise, PromisedEpsilon, judged_events
 from .policy import Check, final_verdict

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...accounting.numbers.enclosure import shown_up
 from ..report.html import environment
-from ..report.plots import HEIGHT, WIDTH, Curve, Mark, Plot, Role, x_axis, y_axis
+from ..report.plots import HEIGHT, WIDTH, Mark, Plot, PlottedCurve, Role, x_axis, y_axis
 from .claim import Case, Claim, ClaimVerdict, Finding, Paper
 from .hearing import JudgedClaim, describe
 from .sweep import Sweep, SweepPoint
@@ -116,7 +116,7 @@ def _plot(sweep: Sweep[Any], setting: Any) -> Plot:
         f"{sweep.caption} {told}".rstrip(),
         x,
         y,
-        (Curve("claimed", Role.FIRST, claimed), Curve(shown, Role.BOUND, true)),
+        (PlottedCurve("claimed", Role.FIRST, claimed), PlottedCurve(shown, Role.BOUND, true)),
         mark=None if edge is None else Mark("breaks", *true[edge]),
     )
 

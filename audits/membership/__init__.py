@@ -9,8 +9,8 @@ that people run.
 
 from .adapters import Train, trainer_of
 from .game import (
-    Check,
     Game,
+    MembershipCheck,
     ModelFailed,
     ModelGame,
     ScoreResult,
@@ -26,12 +26,12 @@ from .verdict import verdict
 
 __all__ = [
     "Answers",
-    "Check",
     "Fisher",
     "Game",
     "LiraOffline",
     "LiraOnline",
     "LossThreshold",
+    "MembershipCheck",
     "MembershipScore",
     "ModelFailed",
     "ModelGame",

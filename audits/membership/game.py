@@ -229,7 +229,7 @@ class ScoreResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class MembershipCheck:
     """What a membership-inference sanity check found.
 
     Args:
@@ -284,7 +284,7 @@ def check_membership(
     shadows: int,
     confidence: float,
     seed: int,
-) -> Check:
+) -> MembershipCheck:
     """Return how well scores tell models trained with the target from models without it.
 
     Args:
@@ -352,7 +352,7 @@ def check_membership(
             else scores_tests(real, claimed=promise, delta=delta, confidence=kept, seed=seed),
         )
 
-    return Check(
+    return MembershipCheck(
         target=game.target.description,
         adjacency=adjacency.value,
         absent=game.absent,

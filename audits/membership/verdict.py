@@ -2,7 +2,7 @@
 
 from ...accounting.numbers.enclosure import shown_down, shown_up
 from ...accounting.numbers.notions import Gdp
-from .game import Check, ScoreResult
+from .game import MembershipCheck, ScoreResult
 
 _NOT_MEANT = (
     "An attack that fails proves nothing: another attack, another record or more models may do "
@@ -12,7 +12,7 @@ _NOT_MEANT = (
 )
 
 
-def verdict(check: Check) -> tuple[str, ...]:
+def verdict(check: MembershipCheck) -> tuple[str, ...]:
     """Return one page: what is promised, what the best attack reached, and what it means."""
     lines = [_promised(check), _trained(check)]
     reached = [_reached(check, place) for place in range(len(check.results[0].tpr_at_fpr))]
@@ -37,7 +37,7 @@ def verdict(check: Check) -> tuple[str, ...]:
     return (*lines, *_NOT_MEANT)
 
 
-def _shown(check: Check) -> str:
+def _shown(check: MembershipCheck) -> str:
     """Return what the best bound says of the promise."""
     bounds = [(result.bound, result.name) for result in check.results if result.bound is not None]
     if not bounds:
@@ -59,7 +59,7 @@ def _shown(check: Check) -> str:
     return "Nothing here contradicts the promise: no attack showed any leakage."
 
 
-def _promised(check: Check) -> str:
+def _promised(check: MembershipCheck) -> str:
     promise = check.promise
     words = f"epsilon {shown_up(check.claimed_epsilon, digits=4)} at delta {check.delta:g}"
     if isinstance(promise, Gdp):
@@ -67,7 +67,7 @@ def _promised(check: Check) -> str:
     return f"The promise: {words}, under {check.adjacency}."
 
 
-def _trained(check: Check) -> str:
+def _trained(check: MembershipCheck) -> str:
     return (
         f"The attack: {check.trials} models trained with {check.target} and {check.trials} with "
         f"{check.absent} were told apart by {len(check.results)} scores, learned on "
@@ -76,7 +76,7 @@ def _trained(check: Check) -> str:
     )
 
 
-def _reached(check: Check, place: int) -> str:
+def _reached(check: MembershipCheck, place: int) -> str:
     """Return the sentence for one false-positive rate, about the score that did best at it."""
 
     def tpr(result: ScoreResult) -> float:

@@ -13,10 +13,10 @@ from .record import (
     EmpiricalAudit,
     Interval,
     MeasuredMu,
-    NullControl,
+    NullControlFacts,
     Number,
     PeerAnswer,
-    RocPoint,
+    RatePoint,
     Skipped,
     TruePositives,
     Utility,
@@ -92,7 +92,7 @@ def audit_of(attack: AttackFacts | Skipped) -> EmpiricalAudit | Skipped:
         claimed_mu=finite_or_word(result.claimed_mu),
         pair_mu=None if attack.share is None else finite_or_word(attack.share * result.claimed_mu),
         measured_mu=_measured(result.measured_mu),
-        null_control=NullControl(
+        null_control=NullControlFacts(
             silent=not null.positive,
             bounds=_bounds(null.bounds),
             measured_mu=_measured(null.measured_mu),
@@ -110,7 +110,7 @@ def audit_of(attack: AttackFacts | Skipped) -> EmpiricalAudit | Skipped:
         ),
         not_meant=result.not_meant,
         roc=tuple(
-            RocPoint(false_positive_rate=p.fpr, true_positive_rate=p.tpr) for p in result.roc
+            RatePoint(false_positive_rate=p.fpr, true_positive_rate=p.tpr) for p in result.roc
         ),
     )
 

@@ -9,7 +9,7 @@ from ...accounting.numbers.grade import Grade
 from ...mechanisms.adjacency import Adjacency
 from ..visible_text import visible
 from .numerals import printed, printed_percent_up
-from .record import EmpiricalAudit, PrivacyFacts, Report, Rounding, Skipped
+from .record import Direction, EmpiricalAudit, PrivacyFacts, Report, Skipped
 
 _DIGITS = 5
 _LARGEST_EXPONENT = 700.0
@@ -24,7 +24,7 @@ class Tone(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class HeadlineCheck:
     """One thing that was checked, or was not."""
 
     label: str
@@ -40,7 +40,7 @@ class Headline:
     delta: str
     meaning: str
     promised: bool
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[HeadlineCheck, ...]
 
 
 def headline(report: Report) -> Headline:
@@ -50,8 +50,8 @@ def headline(report: Report) -> Headline:
     promised = epsilon != "infinity" and privacy.grade is not Grade.ESTIMATE
     relation = "≈" if privacy.grade is Grade.ESTIMATE else "=" if epsilon == "infinity" else "≤"
     return Headline(
-        bound=f"ε {relation} {printed(epsilon, rounding=Rounding.UP, digits=_DIGITS)}",
-        delta=f"δ = {printed(privacy.delta, rounding=Rounding.UP, digits=_DIGITS)}",
+        bound=f"ε {relation} {printed(epsilon, rounding=Direction.UP, digits=_DIGITS)}",
+        delta=f"δ = {printed(privacy.delta, rounding=Direction.UP, digits=_DIGITS)}",
         meaning=_meaning(report),
         promised=promised,
         verdicts=(
@@ -101,49 +101,51 @@ def _best_guess(privacy: PrivacyFacts) -> float:
     return min(rates)
 
 
-def _grade(privacy: PrivacyFacts) -> Verdict:
+def _grade(privacy: PrivacyFacts) -> HeadlineCheck:
     if privacy.epsilon.upper == "infinity":
-        return Verdict("Bound", "no finite ε", Tone.BAD)
+        return HeadlineCheck("Bound", "no finite ε", Tone.BAD)
     texts = {
         Grade.CERTIFIED: ("certified: exact parameters, rounded outward", Tone.GOOD),
         Grade.FAST: ("fast: an upper bound in double precision", Tone.NEUTRAL),
         Grade.ESTIMATE: ("estimate: no guarantee", Tone.BAD),
     }
-    return Verdict("Bound", *texts[privacy.grade])
+    return HeadlineCheck("Bound", *texts[privacy.grade])
 
 
-def _accesses(report: Report) -> Verdict:
+def _accesses(report: Report) -> HeadlineCheck:
     unprotected = sum(group.messages for group in report.access.unprotected)
     if unprotected:
-        return Verdict("Data accesses", f"{unprotected:,} messages without protection", Tone.BAD)
+        return HeadlineCheck(
+            "Data accesses", f"{unprotected:,} messages without protection", Tone.BAD
+        )
     others = len(report.access.not_covered)
     text = "all covered" if not others else f"{others} not covered, listed below"
-    return Verdict("Data accesses", text, Tone.NEUTRAL if others else Tone.GOOD)
+    return HeadlineCheck("Data accesses", text, Tone.NEUTRAL if others else Tone.GOOD)
 
 
-def _crosschecks(report: Report) -> Verdict:
+def _crosschecks(report: Report) -> HeadlineCheck:
     found = report.accounting.crosschecks
     if isinstance(found, Skipped):
-        return Verdict("Cross-check", f"skipped: {visible(found.reason)}", Tone.NEUTRAL)
+        return HeadlineCheck("Cross-check", f"skipped: {visible(found.reason)}", Tone.NEUTRAL)
     said = "; ".join(visible(f"{peer.peer}: {peer.status}") for peer in found.peers)
-    return Verdict("Cross-check", said, Tone.GOOD if found.agree else Tone.BAD)
+    return HeadlineCheck("Cross-check", said, Tone.GOOD if found.agree else Tone.BAD)
 
 
-def _attack(audit: EmpiricalAudit | Skipped, privacy: PrivacyFacts) -> tuple[Verdict, ...]:
+def _attack(audit: EmpiricalAudit | Skipped, privacy: PrivacyFacts) -> tuple[HeadlineCheck, ...]:
     if isinstance(audit, Skipped):
-        return (Verdict("Attack", f"skipped: {visible(audit.reason)}", Tone.NEUTRAL),)
-    null = Verdict("Null control", "silent, as it must be", Tone.GOOD)
+        return (HeadlineCheck("Attack", f"skipped: {visible(audit.reason)}", Tone.NEUTRAL),)
+    null = HeadlineCheck("Null control", "silent, as it must be", Tone.GOOD)
     if not audit.null_control.silent:
-        null = Verdict("Null control", "not silent: the attack proves nothing", Tone.BAD)
-        return (Verdict("Attack", "no bound of it stands", Tone.BAD), null)
-    return (Verdict("Attack", *_shown(audit, privacy)), null)
+        null = HeadlineCheck("Null control", "not silent: the attack proves nothing", Tone.BAD)
+        return (HeadlineCheck("Attack", "no bound of it stands", Tone.BAD), null)
+    return (HeadlineCheck("Attack", *_shown(audit, privacy)), null)
 
 
 def _shown(audit: EmpiricalAudit, privacy: PrivacyFacts) -> tuple[str, Tone]:
     bounds = [b.epsilon for b in audit.bounds if b.applies]
     shown = max((b for b in bounds if isinstance(b, float)), default=0.0)
     level = printed(audit.confidence * 100, digits=4)
-    text = f"shows ε ≥ {printed(shown, rounding=Rounding.DOWN, digits=3)} at {level} % confidence"
+    text = f"shows ε ≥ {printed(shown, rounding=Direction.DOWN, digits=3)} at {level} % confidence"
     if audit.contradicts_promise:
         return f"{text}: the promise is broken", Tone.BAD
     if shown == 0:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from ..visible_text import visible
 from .headline import headline
-from .outline import Block, Bullets, Group, Item, Line, Table, outline, plotted
+from .outline import Block, Bullets, Entry, Group, Item, TextTable, outline, plotted
 from .record import Report
 
 _DEEPEST_HEADING = 6
@@ -40,7 +40,7 @@ def _joined(blocks: Iterable[str]) -> str:
 
 def _rendered(item: Item, *, level: int) -> Iterator[str]:
     match item:
-        case Line():
+        case Entry():
             yield f"- **{_escaped(item.label)}**: {_escaped(item.text)}"
         case Block():
             yield f"- **{_escaped(item.label)}**:"
@@ -48,18 +48,18 @@ def _rendered(item: Item, *, level: int) -> Iterator[str]:
         case Bullets():
             yield _heading(item.label, level)
             yield from (f"- {_escaped(text)}" for text in item.items)
-        case Table():
+        case TextTable():
             yield from _table(item, level=level)
         case Group():
             yield _heading(item.label, level)
             # what has a heading of its own comes last, or lines would seem to belong to it
             for below in sorted(item.items, key=_has_heading):
-                if not (isinstance(below, Table) and below.plotted):
+                if not (isinstance(below, TextTable) and below.plotted):
                     yield from _rendered(below, level=level + 1)
 
 
 def _has_heading(item: Item) -> bool:
-    return not isinstance(item, Line | Block)
+    return not isinstance(item, Entry | Block)
 
 
 def _heading(label: str, level: int) -> str:
@@ -68,7 +68,7 @@ def _heading(label: str, level: int) -> str:
     return f"{'#' * level} {_escaped(label)}"
 
 
-def _table(table: Table, *, level: int) -> Iterator[str]:
+def _table(table: TextTable, *, level: int) -> Iterator[str]:
     yield _heading(table.label, level)
     rows = [[_escaped(cell) for cell in row] for row in (table.columns, *table.rows)]
     rows.insert(1, ["---"] * len(table.columns))

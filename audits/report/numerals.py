@@ -1,23 +1,27 @@
 """Numbers as printed text: rounded in the direction that keeps a bound a bound.
 
->>> printed(0.1234567, rounding=Rounding.UP, digits=3), printed(0.1234567, digits=3)
+>>> printed(0.1234567, rounding=Direction.UP, digits=3), printed(0.1234567, digits=3)
 ('0.124', '0.123')
->>> printed(1e-5, rounding=Rounding.UP), printed("infinity")
+>>> printed(1e-5, rounding=Direction.UP), printed("infinity")
 ('1e-5', '∞')
 """
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 
-from .record import Interval, Number, Rounding
+from .record import Direction, Interval, Number
 
 DIGITS = 6
 """Significant digits unless a field asks for another number."""
 
-_MODES = {Rounding.UP: ROUND_CEILING, Rounding.DOWN: ROUND_FLOOR, Rounding.NEAREST: ROUND_HALF_EVEN}
+_MODES = {
+    Direction.UP: ROUND_CEILING,
+    Direction.DOWN: ROUND_FLOOR,
+    Direction.NEAREST: ROUND_HALF_EVEN,
+}
 _PLAIN_EXPONENTS = range(-4, 9)
 
 
-def printed(value: Number, *, rounding: Rounding = Rounding.NEAREST, digits: int = DIGITS) -> str:
+def printed(value: Number, *, rounding: Direction = Direction.NEAREST, digits: int = DIGITS) -> str:
     """Return `value` with at most `digits` significant digits.
 
     A number is taken by its shortest decimal name: 1e-5 is printed as 1e-5, although its binary64
@@ -37,8 +41,8 @@ def printed(value: Number, *, rounding: Rounding = Rounding.NEAREST, digits: int
 
 def printed_interval(interval: Interval, *, digits: int = DIGITS) -> str:
     """Return `low to high`, rounded outward; one number where both ends read the same."""
-    low = printed(interval.lower, rounding=Rounding.DOWN, digits=digits)
-    high = printed(interval.upper, rounding=Rounding.UP, digits=digits)
+    low = printed(interval.lower, rounding=Direction.DOWN, digits=digits)
+    high = printed(interval.upper, rounding=Direction.UP, digits=digits)
     return low if low == high else f"{low} to {high}"
 
 

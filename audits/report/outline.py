@@ -18,7 +18,7 @@ import msgspec
 
 from ..visible_text import visible
 from .numerals import DIGITS, printed, printed_interval
-from .record import Interval, Range, Report, Rounding
+from .record import Direction, Interval, Range, Report
 
 NOT_STATED = "not stated"
 _NONE = "none"
@@ -27,7 +27,7 @@ _MOST_COLUMNS = 7
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Entry:
     """A label and a short text."""
 
     label: str
@@ -52,7 +52,7 @@ class Bullets:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TextTable:
     """A label, column names and rows of texts; `plotted` tables repeat what a plot shows."""
 
     label: str
@@ -69,7 +69,7 @@ class Group:
     items: tuple["Item", ...]
 
 
-Item = Line | Block | Bullets | Table | Group
+Item = Entry | Block | Bullets | TextTable | Group
 
 
 def outline(report: Report) -> tuple[Item, ...]:
@@ -77,13 +77,13 @@ def outline(report: Report) -> tuple[Item, ...]:
     return _items(report)
 
 
-def plotted(items: Sequence[Item]) -> tuple[Table, ...]:
+def plotted(items: Sequence[Item]) -> tuple[TextTable, ...]:
     """Return the tables below `items` that plots show, in order."""
-    found: list[Table] = []
+    found: list[TextTable] = []
     for item in items:
         if isinstance(item, Group):
             found.extend(plotted(item.items))
-        elif isinstance(item, Table) and item.plotted:
+        elif isinstance(item, TextTable) and item.plotted:
             found.append(item)
     return tuple(found)
 
@@ -93,7 +93,7 @@ class _Style:
     """What metadata say about a field, gathered from all layers of its annotation."""
 
     title: str | None = None
-    rounding: Rounding = Rounding.NEAREST
+    rounding: Direction = Direction.NEAREST
     digits: int = DIGITS
     absent: str = NOT_STATED
     code: bool = False
@@ -147,7 +147,7 @@ _SPELLINGS = {"epsilon": "ε", "delta": "δ", "mu": "μ", "roc": "ROC", "sha256"
 def _item(label: str, value: object, style: _Style) -> Item:
     match value:
         case Interval() | Range():
-            return Line(label, _text(value, style))
+            return Entry(label, _text(value, style))
         case msgspec.Struct():
             return Group(label, _items(value))
         case tuple():
@@ -155,19 +155,19 @@ def _item(label: str, value: object, style: _Style) -> Item:
         case str() if style.code:
             return Block(label, visible(value))
         case _:
-            return Line(label, _text(value, style), missing=value is None)
+            return Entry(label, _text(value, style), missing=value is None)
 
 
 def _several(label: str, values: tuple[object, ...], style: _Style) -> Item:
     if not values:
-        return Line(label, _NONE)
+        return Entry(label, _NONE)
     rows = tuple(value for value in values if isinstance(value, msgspec.Struct))
     if not rows:
         return Bullets(label, tuple(_text(value, style) for value in values))
     styles = _styles(type(rows[0]))
     if len(styles) > _MOST_COLUMNS:
         return Group(label, tuple(Group(_name(row), _items(row)) for row in rows))
-    return Table(
+    return TextTable(
         label,
         tuple(_label(name, found) for name, found in styles.items()),
         tuple(

@@ -14,7 +14,7 @@ import numpy as np
 from ...accounting.gaussian.fast import tpr_upper
 from ..visible_text import visible
 from .numerals import power_of_ten, printed
-from .record import EmpiricalAudit, PrivacyFacts, Report, RocPoint, Skipped, Utility
+from .record import EmpiricalAudit, PrivacyFacts, RatePoint, Report, Skipped, Utility
 
 WIDTH, HEIGHT = 460, 310
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 14, 14, 46
@@ -78,7 +78,7 @@ class Axis:
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class PlottedCurve:
     """A named line through points in pixels."""
 
     name: str
@@ -112,7 +112,7 @@ class Plot:
     caption: str
     x: Axis | None = None
     y: Axis | None = None
-    curves: tuple[Curve, ...] = ()
+    curves: tuple[PlottedCurve, ...] = ()
     forbidden: str | None = None
     mark: Mark | None = None
     absent: str | None = None
@@ -212,7 +212,7 @@ def _allowed(
         yield "μ-GDP bound", Role.OTHER_BOUND, list(zip(rates, map(float, most), strict=True))
 
 
-def _shown(roc: Iterable[RocPoint]) -> list[Point]:
+def _shown(roc: Iterable[RatePoint]) -> list[Point]:
     rates = ((point.false_positive_rate, point.true_positive_rate) for point in roc)
     return sorted((fpr, tpr) for fpr, tpr in rates if fpr > 0 and tpr > 0)
 
@@ -254,8 +254,8 @@ def y_axis(label: str, low: float, high: float, *, logarithmic: bool = False) ->
     return Axis(label, low, high if high > low else low + 1, HEIGHT - _BOTTOM, _TOP, logarithmic)
 
 
-def _curve(name: str, role: Role, points: Sequence[Point], x: Axis, y: Axis) -> Curve:
-    return Curve(name, role, tuple((x.place(a), y.place(b)) for a, b in points))
+def _curve(name: str, role: Role, points: Sequence[Point], x: Axis, y: Axis) -> PlottedCurve:
+    return PlottedCurve(name, role, tuple((x.place(a), y.place(b)) for a, b in points))
 
 
 def _round_step(least: float) -> float:

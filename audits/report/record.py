@@ -28,13 +28,14 @@ __all__ = [
     "Conversion",
     "Crosschecks",
     "CurvePoint",
+    "Direction",
     "EmpiricalAudit",
     "Identity",
     "Interval",
     "MalformedReport",
     "MeasuredMu",
     "MechanismGroup",
-    "NullControl",
+    "NullControlFacts",
     "Number",
     "OdometerPoint",
     "PartyEpsilon",
@@ -43,10 +44,9 @@ __all__ = [
     "PrivacyFacts",
     "PromiseFacts",
     "Range",
+    "RatePoint",
     "Releases",
     "Report",
-    "RocPoint",
-    "Rounding",
     "SamplingFacts",
     "Skipped",
     "TheoremUsed",
@@ -66,7 +66,7 @@ FORMAT: Final = "urn:dpledger:report:1"
 Number = float | Literal["infinity"]
 
 
-class Rounding(Enum):
+class Direction(Enum):
     """How a number is rounded for print."""
 
     UP = "up"
@@ -74,10 +74,10 @@ class Rounding(Enum):
     NEAREST = "nearest"
 
 
-Upper = Annotated[Number, msgspec.Meta(extra={"rounding": Rounding.UP})]
-Lower = Annotated[Number, msgspec.Meta(extra={"rounding": Rounding.DOWN})]
+Upper = Annotated[Number, msgspec.Meta(extra={"rounding": Direction.UP})]
+Lower = Annotated[Number, msgspec.Meta(extra={"rounding": Direction.DOWN})]
 Probability = Annotated[float, msgspec.Meta(ge=0, le=1)]
-LargestProbability = Annotated[float, msgspec.Meta(ge=0, le=1, extra={"rounding": Rounding.UP})]
+LargestProbability = Annotated[float, msgspec.Meta(ge=0, le=1, extra={"rounding": Direction.UP})]
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Code = Annotated[str, msgspec.Meta(extra={"code": True})]
 
@@ -322,7 +322,7 @@ class Preparation(_Part, frozen=True, kw_only=True):
     post_processing: Annotated[str | None, msgspec.Meta(title="Post-processing")]
 
 
-class RocPoint(_Part, frozen=True, kw_only=True):
+class RatePoint(_Part, frozen=True, kw_only=True):
     """Rates of false and of true positives at one threshold."""
 
     false_positive_rate: Probability
@@ -352,7 +352,7 @@ class MeasuredMu(_Part, frozen=True, kw_only=True):
 _MEASURED = msgspec.Meta(title="Measured μ", extra={"absent": "scores are not normal"})
 
 
-class NullControl(_Part, frozen=True, kw_only=True):
+class NullControlFacts(_Part, frozen=True, kw_only=True):
     """The same attack where there is nothing to find (D = D'): it must stay silent."""
 
     silent: bool
@@ -391,12 +391,12 @@ class EmpiricalAudit(_Part, frozen=True, kw_only=True, tag_field="status", tag="
     claimed_mu: Annotated[Number, msgspec.Meta(title="Promised μ")]
     pair_mu: Annotated[Number | None, msgspec.Meta(title="μ that this pair must show")]
     measured_mu: Annotated[MeasuredMu | None, _MEASURED]
-    null_control: Annotated[NullControl, msgspec.Meta(title="Null control (D = D′)")]
+    null_control: Annotated[NullControlFacts, msgspec.Meta(title="Null control (D = D′)")]
     area_under_roc: Probability
     true_positives: tuple[TruePositives, ...]
     not_meant: Annotated[tuple[str, ...], msgspec.Meta(title="What it does not mean")]
     roc: Annotated[
-        tuple[RocPoint, ...],
+        tuple[RatePoint, ...],
         msgspec.Meta(title="Receiver operating characteristic", extra={"plot": True}),
     ]
 

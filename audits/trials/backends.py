@@ -4,7 +4,6 @@ Results come back in the order of the tasks, whatever the backend; what a task r
 on the task alone.
 """
 
-import importlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -13,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 from joblib import Parallel, delayed, parallel_config
 
 from ...mechanisms.errors import InvalidParameter, require_positive_int
-from ..dp_events import MissingExtra
+from ...mechanisms.extras import import_extra
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -73,7 +72,7 @@ class Dask:
 
     def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
         """Yield the results in order; raises `MissingExtra` where Dask is not installed."""
-        distributed = _extra("distributed", "dask")
+        distributed = import_extra("distributed", "dask")
         local = {"n_workers": self.jobs, "threads_per_worker": 1, "dashboard_address": None}
         with distributed.Client(
             **(local if self.address is None else {"address": self.address})
@@ -100,7 +99,7 @@ class Ray:
 
     def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
         """Yield the results in order; raises `MissingExtra` where Ray is not installed."""
-        ray = _extra("ray", "ray")
+        ray = import_extra("ray", "ray")
         local = {"num_cpus": self.jobs, "include_dashboard": False}
         with ray.init(**(local if self.address is None else {"address": self.address})):
             remote = ray.remote(lambda task: function(task))
@@ -136,12 +135,3 @@ def backend_of(
         return Loky(jobs)
     kind = Dask if name is BackendName.DASK else Ray
     return kind(address=address, jobs=jobs)
-
-
-def _extra(module: str, extra: str) -> Any:
-    try:
-        return importlib.import_module(module)
-    except ImportError as missing:
-        raise MissingExtra(
-            f"Expected {module} to be installed: pip install 'dpledger[{extra}]'."
-        ) from missing

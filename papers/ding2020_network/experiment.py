@@ -38,7 +38,7 @@ _PERIODIC = PeriodicDecay(0.925, 1)
 _ITERATION = IterationDecay(0.015)
 
 
-class Family(Enum):
+class NetworkFamily(Enum):
     """Whose algorithm: the paper's, or one that it compares with, repaired."""
 
     PR_ADMM = "PR-ADMM"
@@ -59,7 +59,7 @@ class PrMethod(Method):
         rounds: K.
     """
 
-    family: Family = Family.PR_ADMM
+    family: NetworkFamily = NetworkFamily.PR_ADMM
     schedule: PeriodicDecay | IterationDecay | ConstantNoise = field(default_factory=ConstantNoise)
     threshold: float = inf
     penalty: float = _LEARNING_PENALTY
@@ -69,9 +69,9 @@ class PrMethod(Method):
     def repaired(self, shape: DataShape, noise_multiplier: float) -> ModelSolver:
         """Return the algorithm at a noise multiplier of the first round."""
         settings = self._algorithm(noise_multiplier)
-        if self.family is Family.M_ADMM:
+        if self.family is NetworkFamily.M_ADMM:
             return MAdmm(settings, 1.02)
-        if self.family is Family.R_ADMM:
+        if self.family is NetworkFamily.R_ADMM:
             return RAdmm(settings, 0.5)
         return settings
 
@@ -122,7 +122,7 @@ def _lines(epsilon: float, penalty: float) -> list[tuple[str, PrMethod]]:
             found.append((f"{name}: {kind.value}", method))
     constant = PrMethod(kind=CellKind.REPAIRED, epsilon=epsilon, penalty=penalty)
     found.append(("constant noise: repaired", constant))
-    for family in (Family.M_ADMM, Family.R_ADMM):
+    for family in (NetworkFamily.M_ADMM, NetworkFamily.R_ADMM):
         baseline = PrMethod(kind=CellKind.BASELINE, epsilon=epsilon, family=family, penalty=penalty)
         found.append((f"{family.value}: repaired", baseline))
     return found

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from ...audits.dp_events import MissingExtra
+from ...mechanisms.extras import import_extra
 from .cell import canonical
 from .engine import ExperimentPlan, Measured, Progress, measure
 from .experiment import Experiment, PaperExperiments
@@ -64,14 +64,9 @@ def run_experiment(
 
 
 def _drawing() -> Callable[..., None]:
-    try:
-        from .figures import draw
-    except ModuleNotFoundError as missing:
-        if (missing.name or "").partition(".")[0] != "matplotlib":
-            raise
-        raise MissingExtra(
-            "matplotlib must be installed to draw figures: pip install 'dpledger[experiments]'."
-        ) from missing
+    import_extra("matplotlib", "experiments")
+    from .figures import draw
+
     return draw
 
 

@@ -9,7 +9,7 @@ from scipy.stats import binom, norm
 
 from dpledger.accounting.gaussian.exact import epsilon_from_delta
 from dpledger.accounting.numbers.enclosure import Enclosure
-from dpledger.audits.crosschecks import MissingExtra, Status, crosscheck
+from dpledger.audits.crosschecks import Status, crosscheck
 from dpledger.mechanisms import (
     Adjacency,
     Audience,
@@ -27,6 +27,7 @@ from dpledger.mechanisms import (
     UnprotectedRelease,
     declared,
 )
+from dpledger.mechanisms.extras import MissingExtra
 
 pytest.importorskip("dp_accounting")
 

@@ -14,7 +14,7 @@ from dpledger.audits.report.numerals import (
     printed_interval,
     printed_percent_up,
 )
-from dpledger.audits.report.record import Interval, Rounding
+from dpledger.audits.report.record import Direction, Interval
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 DIGITS = st.integers(1, 17)
@@ -27,8 +27,8 @@ def test_the_examples_in_the_docstrings_are_true():
 @given(FINITE, DIGITS)
 def test_printing_rounds_in_the_direction_asked_for(value, digits):
     exact = Decimal(repr(value))
-    assert Decimal(printed(value, rounding=Rounding.UP, digits=digits)) >= exact
-    assert Decimal(printed(value, rounding=Rounding.DOWN, digits=digits)) <= exact
+    assert Decimal(printed(value, rounding=Direction.UP, digits=digits)) >= exact
+    assert Decimal(printed(value, rounding=Direction.DOWN, digits=digits)) <= exact
 
 
 @given(FINITE)

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from dpledger.accounting.numbers.notions import Gdp
-from dpledger.audits.dp_events import MissingExtra
 from dpledger.audits.replay import replay_attack, replay_chunks
 from dpledger.audits.trials import (
     Attacked,
@@ -24,6 +23,7 @@ from dpledger.audits.trials import (
     trials_at_once,
 )
 from dpledger.mechanisms import InvalidParameter
+from dpledger.mechanisms.extras import MissingExtra
 
 
 def builder():

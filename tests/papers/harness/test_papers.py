@@ -16,7 +16,7 @@ from dpledger.papers.harness.reference import Converged, LocalParty
 from dpledger.papers.harness.sources import Source, SourceRecords, optimum
 from dpledger.papers.harness.training import Method, TrainingTask
 from dpledger.papers.hu2020_sharing.experiment import Sharing
-from dpledger.papers.huang2020_star.experiment import Family, StarMethod
+from dpledger.papers.huang2020_star.experiment import StarFamily, StarMethod
 from dpledger.papers.xu2020_centralised.experiment import CentralisedMethod
 from dpledger.solvers import PeriodicDecay
 
@@ -152,14 +152,14 @@ def test_ps_admms_sampled_repair_keeps_its_promise() -> None:
 
 def test_noise_on_nothing_is_no_protection() -> None:
     # DVP's noise goes in front of the minimiser: what leaves has no mechanism, so no price
-    method = StarMethod(kind=CellKind.PUBLISHED, family=Family.DVP, epsilon=0.1)
+    method = StarMethod(kind=CellKind.PUBLISHED, family=StarFamily.DVP, epsilon=0.1)
     found = priced(method, train=40_000, parties=100)
     assert (found.certified, found.noisy_part, found.noise_multiplier) == (None, None, None)
     assert any("exact minimisers" in reason for reason in found.unprotected)
 
 
 def test_dual_perturbation_is_refused_below_what_its_determinant_costs() -> None:
-    method = StarMethod(kind=CellKind.PUBLISHED, family=Family.DVP, epsilon=0.006)
+    method = StarMethod(kind=CellKind.PUBLISHED, family=StarFamily.DVP, epsilon=0.006)
     with pytest.raises(InvalidParameter, match=r"epsilon=0\.006 must be above"):
         priced(method, train=40_000, parties=100)
 

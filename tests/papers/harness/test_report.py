@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dpledger.audits.dp_events import MissingExtra
+from dpledger.mechanisms.extras import MissingExtra
 from dpledger.papers.experiments import (
     Experiment,
     ExperimentPlan,

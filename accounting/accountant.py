@@ -27,8 +27,6 @@ from .numbers.grade import Grade
 from .renyi.amplification import in_groups, require_amplification
 from .renyi.rdp import is_sampled
 
-__all__ = ["Accountant", "PrivacyCurve"]
-
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PrivacyCurve:

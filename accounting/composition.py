@@ -46,18 +46,6 @@ from ..mechanisms.sensitivity import added
 from .numbers.enclosure import Enclosure, maximum
 from .numbers.notions import Exact
 
-__all__ = [
-    "FREE",
-    "UNIT_BITS",
-    "Account",
-    "Composition",
-    "Price",
-    "UnpricedMechanism",
-    "composed",
-    "costly_mechanisms",
-    "price_of",
-]
-
 UNIT_BITS = 512
 """Costs are kept as whole multiples of 2 to minus this."""
 
@@ -276,10 +264,7 @@ class Composition:
     """
 
     def __init__(
-        self,
-        adjacency: Adjacency | None = None,
-        *,
-        price: Callable[[Mechanism], Price] = price_of,
+        self, adjacency: Adjacency | None = None, *, price: Callable[[Mechanism], Price] = price_of
     ) -> None:
         self.adjacency = adjacency
         self.price = price

@@ -24,19 +24,6 @@ from .numbers.enclosure import BITS, Enclosure, Real, ball_of, precision
 from .numbers.notions import exact_nonnegative
 from .numbers.roots import brent
 
-__all__ = [
-    "ComposedBound",
-    "OrderBound",
-    "advanced_composition",
-    "classical_noise_multiplier",
-    "epsilon_from_moments",
-    "epsilon_from_rdp",
-    "epsilon_from_rdp_mironov",
-    "epsilon_from_zcdp",
-    "epsilon_from_zcdp_by_orders",
-    "rho_from_epsilon",
-]
-
 _LAST_ORDER = 1e100
 
 

@@ -47,18 +47,6 @@ from .numbers.notions import Gdp
 from .renyi.amplification import HIDDEN_SAMPLE
 from .renyi.rdp import is_sampled
 
-__all__ = [
-    "ConversionComparison",
-    "Guarantee",
-    "PartyCost",
-    "PrivacyCurve",
-    "Theorem",
-    "compare_conversions",
-    "deltas_at",
-    "epsilons_at",
-    "guarantee",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Theorem:
@@ -98,8 +86,7 @@ _SAMPLED: dict[type[Mechanism], Theorem] = {
 }
 _BY_DIVERGENCE: dict[type[Mechanism], Theorem] = {
     PoissonSampled: Theorem(
-        "Rényi divergences under Poisson sampling",
-        "Mironov, Talwar, Zhang 2019, Theorems 4 and 5",
+        "Rényi divergences under Poisson sampling", "Mironov, Talwar, Zhang 2019, Theorems 4 and 5"
     ),
     **_SAMPLED,
     DiscreteGaussianStep: Theorem(

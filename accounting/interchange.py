@@ -20,8 +20,6 @@ from ..mechanisms.errors import DpledgerError, InvalidParameter
 from ..mechanisms.events import GaussianStep, PoissonSampled, Repeated
 from ..mechanisms.sensitivity import declared
 
-__all__ = ["MalformedHistory", "mechanisms_of_opacus", "mechanisms_of_opacus_state"]
-
 _REASON = "Opacus: every gradient is clipped to max_grad_norm, the unit of this sensitivity"
 _RELATIONS = (Adjacency.ADD_REMOVE_ONE, Adjacency.ZERO_OUT_ONE)
 _MOST_CHARACTERS = 1 << 24

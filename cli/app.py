@@ -7,8 +7,6 @@ from importlib import import_module
 
 import click
 
-__all__ = ["main", "run"]
-
 INTERRUPTED = 130
 
 _COMMANDS = {

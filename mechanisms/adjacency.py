@@ -8,8 +8,6 @@ from enum import Enum
 
 from .errors import AdjacencyMismatch
 
-__all__ = ["Adjacency", "require_same_adjacency"]
-
 
 class Adjacency(Enum):
     """A neighbouring relation between data sets. Never defaulted, never converted silently."""

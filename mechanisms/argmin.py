@@ -30,8 +30,6 @@ import numpy as np
 from .errors import InvalidParameter
 from .protocols import FloatArray
 
-__all__ = ["Bounds", "Iteration", "minimise", "planned_iteration"]
-
 _UNIT = 2.0**-53 * (1.0 + 2.0**-20)  # n of them bound gamma_n for all n here
 _BELOW_ONE = 1.0 - 2.0**-40
 _MOST_STEPS = 100_000

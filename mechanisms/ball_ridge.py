@@ -34,8 +34,6 @@ from .clipping import HEADROOM
 from .errors import InvalidParameter
 from .protocols import FloatArray
 
-__all__ = ["BallRidge", "require_reachable"]
-
 _EPS = 2.0**-52
 _UNIT = 2.0**-53
 _STABLE = 16

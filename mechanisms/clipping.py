@@ -7,17 +7,6 @@ import numpy as np
 from .errors import require_positive
 from .protocols import FloatArray
 
-__all__ = [
-    "HEADROOM",
-    "cut_bound",
-    "cut_slopes",
-    "cut_to_bound",
-    "largest_entry",
-    "lengths",
-    "longest_up",
-    "project_to_ball",
-]
-
 HEADROOM = 1.0 - 2.0**-20
 """Norms are cut at this fraction of the bound, so that rounding errors of later sums stay inside
 the sensitivity that the exact bound prices: measured, sums over 10^6 records of a party err by 1e-8

@@ -26,16 +26,6 @@ from .sensitive import Sensitive
 from .sensitivity import Sensitivity, float_up
 from .subsampling import Draw, Scheme, alternatives, drawn_by, inside, require_scheme
 
-__all__ = [
-    "Curator",
-    "Message",
-    "PlanningCurator",
-    "ReplayCurator",
-    "SamplingCurator",
-    "log_density_of",
-    "noise_std_for",
-]
-
 
 class Message(NamedTuple):
     """A recorded message: its event and its content, of shape (..., P, d)."""
@@ -189,10 +179,7 @@ class Curator(ABC):
         require_nonnegative("noise_multiplier", noise_multiplier)
         size = sensitive.rows * sensitive.dimension
         return noise_std_on_lattice(
-            sensitive.sensitivity,
-            noise_multiplier,
-            dimension=size,
-            error=sensitive.rounding.error,
+            sensitive.sensitivity, noise_multiplier, dimension=size, error=sensitive.rounding.error
         )
 
     def _price(
@@ -233,12 +220,7 @@ class SamplingCurator(Curator):
     """
 
     def __init__(
-        self,
-        sink: EventSink,
-        sampler: Sampler,
-        *,
-        trials: int | None = None,
-        record: bool = False,
+        self, sink: EventSink, sampler: Sampler, *, trials: int | None = None, record: bool = False
     ) -> None:
         if trials is not None:
             require_positive_int("trials", trials)

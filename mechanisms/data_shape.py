@@ -19,8 +19,6 @@ from .loss_trial import require_elementwise
 from .protocols import FloatArray, Loss
 from .sensitivity import Sensitivity, mean_of_bounded, strongly_convex_argmin
 
-__all__ = ["DataShape"]
-
 
 @dataclass(frozen=True, slots=True)
 class DataShape:

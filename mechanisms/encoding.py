@@ -41,19 +41,6 @@ from .events import (
 )
 from .sensitivity import Derivation, Norm, Sensitivity
 
-__all__ = [
-    "canonical_json",
-    "dyadic",
-    "event_from_json",
-    "event_to_json",
-    "from_dyadic",
-    "from_rational",
-    "mechanism_from_json",
-    "mechanism_to_json",
-    "rational",
-    "subject_hash",
-]
-
 Json = None | bool | int | str | list["Json"] | dict[str, "Json"]
 
 _T = TypeVar("_T")

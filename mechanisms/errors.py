@@ -9,27 +9,6 @@ from fractions import Fraction
 from math import isfinite
 from numbers import Rational
 
-__all__ = [
-    "AdjacencyMismatch",
-    "DpledgerError",
-    "InvalidParameter",
-    "MalformedEvent",
-    "UnprotectedComparison",
-    "UnprotectedConversion",
-    "UnprotectedFunction",
-    "UnprotectedIteration",
-    "UnprotectedReleaseError",
-    "UnprotectedSerialisation",
-    "must",
-    "require_finite",
-    "require_nonnegative",
-    "require_open_unit",
-    "require_positive",
-    "require_positive_int",
-    "require_rate",
-    "shown_value",
-]
-
 Number = int | float | Fraction
 
 

@@ -12,34 +12,8 @@ from enum import Enum
 from sys import float_info
 
 from .adjacency import Adjacency, require_same_adjacency
-from .errors import (
-    InvalidParameter,
-    require_nonnegative,
-    require_positive_int,
-    require_rate,
-)
+from .errors import InvalidParameter, require_nonnegative, require_positive_int, require_rate
 from .sensitivity import Derivation, Norm, Sensitivity
-
-__all__ = [
-    "MOST_TIMES",
-    "SCHEMA_VERSION",
-    "Audience",
-    "Context",
-    "DiscreteGaussianStep",
-    "DiscreteLaplaceStep",
-    "Event",
-    "GaussianMixtureStep",
-    "GaussianStep",
-    "LaplaceStep",
-    "Mechanism",
-    "Parties",
-    "PoissonSampled",
-    "RandomisedResponse",
-    "Repeated",
-    "SampledWithoutReplacement",
-    "UnprotectedRelease",
-    "adjacencies",
-]
 
 SCHEMA_VERSION = 1
 

@@ -16,17 +16,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "EXP_ERROR",
-    "Floats",
-    "Interval",
-    "UniformReal",
-    "WordSource",
-    "Words",
-    "exp_minus",
-    "exp_minus_bounds",
-]
-
 Words = np.ndarray[Any, np.dtype[np.uint64]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 WordSource = Callable[[int], Words]

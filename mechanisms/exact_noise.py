@@ -40,8 +40,6 @@ from .exact_bernoulli import (
     exp_minus_bounds,
 )
 
-__all__ = ["LAPLACE", "NORMAL", "Integers", "Law", "rounded_deviates"]
-
 Integers = np.ndarray[Any, np.dtype[np.int64]]
 HalfWords = np.ndarray[Any, np.dtype[np.uint32]]
 

@@ -13,8 +13,6 @@ import numpy.typing as npt
 
 from .errors import InvalidParameter, require_positive
 
-__all__ = ["SIGNS", "ClassLabels", "LabelDomain", "RealLabels", "SignLabels"]
-
 _Labels = npt.NDArray[np.float64]
 
 

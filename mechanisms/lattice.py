@@ -28,14 +28,6 @@ from .exact_noise import Integers, Law, rounded_deviates
 from .protocols import FloatArray
 from .sensitivity import Norm, Sensitivity, float_up, root_up, rounded_to_lattice
 
-__all__ = [
-    "LATTICE_BITS",
-    "noise_std_on_lattice",
-    "on_lattice",
-    "release_on_lattice",
-    "require_within_reach",
-]
-
 LATTICE_BITS = 50
 """Binary logarithm of the noise's scale over the lattice's step: what rounding costs is 2^-50·√d of
 the noise, and the lattice reaches 2^42 times the noise in 64-bit arithmetic."""
@@ -94,11 +86,7 @@ def require_within_reach(magnitude: Fraction, *, scale: float) -> None:
 
 
 def noise_std_on_lattice(
-    sensitivity: Sensitivity,
-    noise_multiplier: float,
-    *,
-    dimension: int,
-    error: Fraction = _EXACT,
+    sensitivity: Sensitivity, noise_multiplier: float, *, dimension: int, error: Fraction = _EXACT
 ) -> float:
     """Return the least noise_std, to one rounding up, that is the multiple of the priced bound.
 

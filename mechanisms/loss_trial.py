@@ -14,8 +14,6 @@ import numpy as np
 from .errors import InvalidParameter
 from .protocols import FloatArray, Loss, MarginLoss
 
-__all__ = ["require_elementwise"]
-
 _SCORES = 64
 _SLACK = 1e-9
 _tried: set[tuple[object, ...]] = set()

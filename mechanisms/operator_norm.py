@@ -9,8 +9,6 @@ from .errors import InvalidParameter
 from .protocols import FloatArray
 from .sensitivity import Norm, root_up
 
-__all__ = ["operator_norm_up"]
-
 _SQUARINGS = 14
 _BITS = 128
 

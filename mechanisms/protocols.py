@@ -12,8 +12,6 @@ from .errors import InvalidParameter, require_positive_int
 from .events import Event
 from .labels import LabelDomain
 
-__all__ = ["EventList", "EventSink", "FloatArray", "Loss", "MarginLoss", "Provenance"]
-
 FloatArray = npt.NDArray[np.float64]
 
 

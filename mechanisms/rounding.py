@@ -23,24 +23,6 @@ from fractions import Fraction
 
 from .sensitivity import Derivation
 
-__all__ = [
-    "BLOCK_RECORDS",
-    "Rounding",
-    "clipped",
-    "exact",
-    "gamma",
-    "joined",
-    "mapped",
-    "mean",
-    "paired",
-    "scaled",
-    "shifted",
-    "sum_depth",
-    "summed",
-    "total",
-    "widest",
-]
-
 UNIT = Fraction(1, 2**53)
 """u: half the distance of 1 and the next binary64."""
 

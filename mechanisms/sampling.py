@@ -21,15 +21,6 @@ from .exact_noise import LAPLACE, NORMAL
 from .lattice import release_on_lattice
 from .protocols import FloatArray, Provenance
 
-__all__ = [
-    "BitGenerator",
-    "ExactSampler",
-    "Sampler",
-    "SeededSampler",
-    "SimulationSampler",
-    "SystemSampler",
-]
-
 
 class BitGenerator(Enum):
     """NumPy's bit generators, whose streams of 64-bit words are fixed for ever."""

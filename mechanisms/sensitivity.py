@@ -28,27 +28,6 @@ from .errors import (
     require_positive_int,
 )
 
-__all__ = [
-    "Derivation",
-    "Norm",
-    "Sensitivity",
-    "added",
-    "clipped",
-    "concatenated",
-    "concatenated_disjoint",
-    "declared",
-    "float_down",
-    "float_up",
-    "label_dual",
-    "linearly_mapped",
-    "mean_of_bounded",
-    "rounded_to_lattice",
-    "scaled",
-    "strongly_convex_argmin",
-    "sum_of_bounded",
-    "vertical_predictions",
-]
-
 _ROOT_BITS = 96
 """Bits of a root that is not rational: a relative excess of at most 2**-95."""
 

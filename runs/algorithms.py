@@ -41,13 +41,7 @@ from .sections import (
     StepsName,
 )
 
-__all__ = ["Solvers"]
-
-_NETWORKS = {
-    NetworkName.COMPLETE: complete,
-    NetworkName.RING: ring,
-    NetworkName.HUB: hub,
-}
+_NETWORKS = {NetworkName.COMPLETE: complete, NetworkName.RING: ring, NetworkName.HUB: hub}
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,6 @@ from ..audits.report import Narrative
 from .configuration import Configuration
 from .sections import Algorithm
 
-__all__ = ["narrative", "versions"]
-
 _PACKAGES = ("dpledger", "numpy", "scipy", "python-flint", "dp-accounting")
 
 _READERS = {Algorithm.PR_ADMM: "the neighbours", Algorithm.CENTRALISED: "everybody"}

@@ -11,8 +11,6 @@ from ..mechanisms.errors import InvalidParameter
 from ..mechanisms.events import Event
 from ..mechanisms.protocols import Provenance
 
-__all__ = ["PrepaidRun"]
-
 
 class PrepaidRun:
     """The sink of a run that has paid: events must be the planned ones, in their order.

@@ -21,8 +21,6 @@ from .pipeline import Plan
 from .planning import plan
 from .sections import Noise, SamplerName
 
-__all__ = ["RepeatedRuns"]
-
 _CHUNK = 100
 """Pairs of runs that are repeated in one call of a solver, between two looks at the evidence."""
 

@@ -10,22 +10,6 @@ import msgspec
 
 from ..mechanisms import Adjacency
 
-__all__ = [
-    "Algorithm",
-    "Algorithmic",
-    "Attack",
-    "Data",
-    "LossName",
-    "NeighbourName",
-    "NetworkName",
-    "Noise",
-    "Privacy",
-    "RegulariserName",
-    "SamplerName",
-    "Section",
-    "StepsName",
-]
-
 
 class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Known keys only."""

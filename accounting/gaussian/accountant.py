@@ -40,8 +40,6 @@ from ..numbers.enclosure import Enclosure
 from .exact import delta_from_epsilon, epsilon_from_delta
 from .fast import delta_upper, epsilon_upper
 
-__all__ = ["GdpAccountant"]
-
 
 class GdpAccountant(Accountant):
     """Gaussian steps: mu² adds up and the curve of mu is exact (Dong, Roth, Su 2022)."""

@@ -20,8 +20,6 @@ from ...mechanisms.errors import InvalidParameter, Number, require_open_unit
 from ..numbers.enclosure import Enclosure, Real, Undecided, ball_of, precision
 from ..numbers.notions import exact_nonnegative
 
-__all__ = ["delta_from_epsilon", "epsilon_from_delta", "mu_from_epsilon_delta"]
-
 _ZERO = Enclosure.of(0)
 _ONE = Enclosure.of(1)
 _INFINITY = Enclosure.of(inf)

@@ -17,8 +17,6 @@ from ...mechanisms.errors import InvalidParameter
 from ..numbers.enclosure import Enclosure, Real
 from ..numbers.notions import exact_nonnegative
 
-__all__ = ["advantage_upper", "beta_lower", "delta_upper", "epsilon_upper", "tpr_upper"]
-
 # With R(x) = (1 - Phi(x)) / phi(x) (Mills' ratio), a = epsilon/mu - mu/2 and b = a + mu,
 #
 #     delta = phi(a) (R(a) - R(b)) =: G(a, mu),    G falls in a and grows in mu.

@@ -18,8 +18,6 @@ from pathlib import Path
 
 from .rows import LedgerError
 
-__all__ = ["FileAnchor", "Head", "RolledBack"]
-
 _LINE = re.compile(r"([1-9][0-9]{0,17}) ([0-9a-f]{64})")
 _STATEMENT = "row {row} of its ledger has the hash {hash}"
 _STATED = re.compile(r"row ([1-9][0-9]{0,17}) of its ledger has the hash ([0-9a-f]{64})$")

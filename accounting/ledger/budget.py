@@ -38,8 +38,6 @@ from ..numbers.enclosure import Enclosure, ball_of, fraction_of
 from ..numbers.notions import ApproxDp, Exact, Gdp, Rdp, Zcdp
 from .renyi_filter import renyi_price
 
-__all__ = ["Budget", "BudgetExceeded"]
-
 
 class BudgetExceeded(DpledgerError, RuntimeError):
     """A reservation would cross the budget. It was not recorded and nothing was drawn.

@@ -19,8 +19,6 @@ from .ledger import Ledger, Verification
 from .memory import MemoryLedger
 from .rows import LedgerError, Row
 
-__all__ = ["FORMAT", "MalformedExport", "exported", "imported"]
-
 FORMAT = "urn:dpledger:ledger:1"
 
 

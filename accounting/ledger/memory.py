@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from .ledger import Ledger
 from .rows import LedgerError, Row, TamperedLedger
 
-__all__ = ["MemoryLedger"]
-
 
 class MemoryLedger(Ledger):
     """A `Ledger` in memory."""

@@ -21,8 +21,6 @@ from ..numbers.notions import ApproxDp, Rdp
 from ..renyi.amplification import require_amplification
 from ..renyi.rdp import log_moment
 
-__all__ = ["renyi_budget", "renyi_price"]
-
 
 def renyi_budget(target: ApproxDp, *, order: Number) -> Rdp:
     """Return the largest Rényi divergence of that order, rounded down, that implies `target`.

@@ -29,23 +29,6 @@ from ...mechanisms.protocols import Provenance
 from ..numbers.notions import ApproxDp, Exact, Gdp, Rdp, Zcdp
 from .budget import Budget
 
-__all__ = [
-    "GENESIS",
-    "BudgetSet",
-    "Committed",
-    "Entry",
-    "LedgerError",
-    "Library",
-    "NewDocuments",
-    "Reserved",
-    "Row",
-    "RowKind",
-    "RunOpened",
-    "TamperedLedger",
-    "decoded",
-    "encoded",
-]
-
 GENESIS = "0" * 64
 """What the first row names as its previous hash."""
 

@@ -19,8 +19,6 @@ from .anchor import FileAnchor
 from .ledger import Ledger, Verification
 from .rows import LedgerError, Row, TamperedLedger
 
-__all__ = ["LedgerLocked", "NotALedger", "SqliteLedger"]
-
 _APPLICATION_ID = 0x64706C67  # "dplg"
 _SCHEMA_VERSION = 1
 _LONGEST_WAIT = 0.004

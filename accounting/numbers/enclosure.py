@@ -24,20 +24,6 @@ from flint import arb, ctx, fmpq, fmpz
 
 from ...mechanisms.errors import DpledgerError, InvalidParameter, Number
 
-__all__ = [
-    "BITS",
-    "Enclosure",
-    "Real",
-    "Undecided",
-    "ball_of",
-    "fraction_of",
-    "intersection",
-    "maximum",
-    "precision",
-    "shown_down",
-    "shown_up",
-]
-
 BITS = 128
 """Bits of ball arithmetic for a formula that cancels nothing: a binary64 and room to spare."""
 

@@ -15,8 +15,6 @@ from math import inf
 
 from ...mechanisms.errors import InvalidParameter, Number
 
-__all__ = ["ApproxDp", "Exact", "Gdp", "Rdp", "Zcdp", "exact_nonnegative"]
-
 Exact = Fraction | float
 """A Fraction, or the float infinity."""
 

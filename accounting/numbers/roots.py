@@ -7,8 +7,6 @@ Brent). The sequence of points is that of `scipy.optimize.brentq`, to the last b
 from collections.abc import Callable
 from math import copysign
 
-__all__ = ["brent"]
-
 
 def brent(
     function: Callable[[float], float],

@@ -19,8 +19,6 @@ from dataclasses import dataclass
 
 from ...mechanisms.errors import DpledgerError, require_positive_int
 
-__all__ = ["WorkExhausted", "limited", "spend"]
-
 
 class WorkExhausted(DpledgerError, RuntimeError):
     """More work than was allowed. This says nothing about the answer."""

@@ -21,8 +21,6 @@ from . import PrivacyProfile
 from .from_mechanisms import NoDominatingPair, orders_of, pairs_of
 from .pairs import DominatingPair, GaussianShift, Order
 
-__all__ = ["TightAccountant"]
-
 _LEAST_DELTA = 1e-300
 _WIDE = 1e-3
 """An enclosure relatively wider than this is narrowed by the Rényi accountant's bound."""

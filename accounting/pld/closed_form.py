@@ -43,8 +43,6 @@ from .pairs import (
 )
 from .profiles import delta_of, lattice_of
 
-__all__ = ["MOST_KNOTS", "ClosedForm", "Curve", "closed_form"]
-
 MOST_KNOTS = 1 << 14
 """With more values of the loss a composition has no closed form worth its time."""
 

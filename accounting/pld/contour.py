@@ -36,8 +36,6 @@ from .placement import STRAIN, ContourTarget, Placement, log_modulus, place_cont
 from .quadrature import Demand
 from .saddle import Counts, chernoff_deltas, epsilons_by_moments, sketch
 
-__all__ = ["Contour", "UpperBounds", "deltas_upper", "epsilons_upper", "moments_on"]
-
 Floats = npt.NDArray[np.float64]
 Complexes = npt.NDArray[np.complex128]
 Places = npt.NDArray[np.int64]

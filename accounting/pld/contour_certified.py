@@ -21,8 +21,6 @@ from .nodes import maximal_loss
 from .placement import ContourTarget, Limits, Placement, place_contour
 from .saddle import Counts, chernoff_delta, epsilon_by_moments, order_of
 
-__all__ = ["CertifiedContour", "delta_enclosure", "epsilon_ceiling", "epsilon_enclosure"]
-
 _BITS = 160
 _LIMITS = Limits(1 << 14, 1 << 20)
 """A moment at a node costs about a microsecond."""

@@ -16,8 +16,6 @@ from .nodes import EPS, Nodes, log_mixture, nodes, nodes_needed, signed_exponent
 from .pairs import DominatingPair, GaussianShift, Order, Sampled
 from .quadrature import WIDEST_SHIFT, Demand, plan_shift
 
-__all__ = ["best_shift", "log_decay", "symmetrised_far", "walk_heights"]
-
 # the walk of `_symmetrised_decay`: |M| may rise by this share of its gap to M(1+c) in one step, and
 # the steps grow with the square of t, so that t / step bounds their number
 _SHARE_OF_GAP = 0.2

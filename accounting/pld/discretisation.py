@@ -44,8 +44,6 @@ from .pairs import (
 )
 from .profiles import tails_of
 
-__all__ = ["PRECISION_MARGIN", "MassRounding", "Points", "atoms_of", "discretise"]
-
 PRECISION_MARGIN = 64
 """Bits of the balls beyond those of the masses: second differences of a profile cancel."""
 

@@ -24,8 +24,6 @@ from .discretisation import PRECISION_MARGIN, MassRounding, atoms_of, discretise
 from .revealed_sample import revealed
 from .saddle import Counts, epsilon_by_moments
 
-__all__ = ["LossDistribution", "MassRounding", "compose", "delta_by_pld", "epsilon_by_pld"]
-
 _NEGLIGIBLE = 2.0**-27
 """The mass, relative to δ, of losses that are left out."""
 

@@ -52,15 +52,6 @@ from .pairs import (
 from .revealed_sample import revealed
 from .saddle import epsilon_by_moments
 
-__all__ = [
-    "NoDominatingPair",
-    "Unprotected",
-    "mixture_pairs",
-    "mixture_share",
-    "orders_of",
-    "pairs_of",
-]
-
 _SHARES = (
     *(Fraction(odd, 2**k) for k in range(14, 1, -1) for odd in (2, 3)),
     *(1 - Fraction(1, 2**k) for k in range(3, 7)),

@@ -16,8 +16,6 @@ from .nodes import EPS, Nodes, nodes, out_of_reach
 from .pairs import DominatingPair, GaussianShift, LaplaceShift, Order, Revealed, Sampled
 from .quadrature import Demand
 
-__all__ = ["Moments", "log_moments", "log_real_moments"]
-
 Floats = npt.NDArray[np.float64]
 Complexes = npt.NDArray[np.complex128]
 

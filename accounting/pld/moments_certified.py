@@ -29,16 +29,6 @@ from .pairs import (
 from .profiles import mu_squared_ball
 from .quadrature import Demand, Line, Panel
 
-__all__ = [
-    "mixture",
-    "moments_on_line",
-    "nodes_of",
-    "normal_density",
-    "power_of_cos",
-    "real_moment",
-    "steepness",
-]
-
 _REAL_DIGITS = 60.0
 
 

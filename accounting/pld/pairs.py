@@ -15,18 +15,6 @@ from fractions import Fraction
 
 from ...mechanisms.errors import InvalidParameter, require_positive, require_rate
 
-__all__ = [
-    "DiscreteGaussianShift",
-    "DiscreteLaplaceShift",
-    "DominatingPair",
-    "GaussianShift",
-    "LaplaceShift",
-    "Order",
-    "RandomisedAnswers",
-    "Revealed",
-    "Sampled",
-]
-
 
 class Order(Enum):
     """Which of the two data sets stands first in the pair of a sampled mechanism."""

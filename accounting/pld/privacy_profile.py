@@ -27,8 +27,6 @@ from .from_mechanisms import Unprotected, orders_of, pairs_of
 from .pairs import DominatingPair
 from .routes import Counts, Floats
 
-__all__ = ["PrivacyProfile"]
-
 
 @dataclass(frozen=True)
 class PrivacyProfile:

@@ -25,8 +25,6 @@ from .pairs import (
     Sampled,
 )
 
-__all__ = ["Lattice", "delta_of", "lattice_of", "mu_squared_ball", "tails_of", "total_variation"]
-
 Tails = tuple[arb, arb]
 
 _ZERO, _ONE = arb(0), arb(1)

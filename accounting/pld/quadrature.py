@@ -38,18 +38,6 @@ from math import ceil, cos, exp, log, log1p, pi, sin, sqrt
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "WIDEST_SHIFT",
-    "Demand",
-    "Density",
-    "Line",
-    "Panel",
-    "left_reach",
-    "plan_line",
-    "plan_panels",
-    "plan_shift",
-]
-
 Floats = npt.NDArray[np.float64]
 
 WIDEST_SHIFT = 0.7

@@ -22,8 +22,6 @@ from .closed_form import Curve
 from .pairs import DominatingPair, GaussianShift, Revealed, Sampled
 from .profiles import delta_of, mu_squared_ball
 
-__all__ = ["LONGEST_LOSS", "RevealedForm", "revealed", "revealed_form"]
-
 LONGEST_LOSS = 300.0
 """The largest loss, of the shift's middle, for which a sampled pair is integrated."""
 

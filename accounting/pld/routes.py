@@ -17,7 +17,8 @@ from ..gaussian import fast as gaussian_fast
 from ..numbers.enclosure import Enclosure, ball_of, intersection, precision
 from . import contour, contour_certified
 from .closed_form import MOST_KNOTS, Curve, closed_form
-from .distribution import LossDistribution, MassRounding, compose, delta_by_pld, epsilon_by_pld
+from .discretisation import MassRounding
+from .distribution import LossDistribution, compose, delta_by_pld, epsilon_by_pld
 from .nodes import maximal_loss
 from .pairs import DominatingPair, GaussianShift
 from .profiles import delta_of, total_variation

@@ -16,21 +16,6 @@ import numpy.typing as npt
 from .moments import log_real_moments
 from .pairs import DominatingPair
 
-__all__ = [
-    "LOWEST_GRADE",
-    "Counts",
-    "Weights",
-    "chernoff_delta",
-    "chernoff_deltas",
-    "entropy",
-    "epsilon_by_moments",
-    "epsilons_by_moments",
-    "log_moment",
-    "order_of",
-    "real_moment",
-    "sketch",
-]
-
 Floats = npt.NDArray[np.float64]
 Grades = npt.NDArray[np.int64]
 Counts = Mapping[DominatingPair, int]

@@ -27,8 +27,6 @@ from ..gaussian.exact import delta_from_epsilon, epsilon_from_delta
 from ..numbers.enclosure import BITS, Enclosure, ball_of, precision
 from .rdp import LARGEST_WHOLE_ORDER, is_sampled, log_moment
 
-__all__ = ["MomentsAccountant", "RdpAccountant", "ZcdpAccountant"]
-
 _RATIO = 8.0
 _SPREAD = 3e-3
 """The search stops when the logarithm of α - 1 is known to this: ε moves by its square."""
@@ -228,9 +226,7 @@ def _least(
 
 
 def _golden(
-    objective: _Objective,
-    order: Callable[[float], Fraction],
-    bracket: tuple[float, float],
+    objective: _Objective, order: Callable[[float], Fraction], bracket: tuple[float, float]
 ) -> Fraction:
     """Return the order of the least value that a golden-section search in log(α - 1) met."""
     values: dict[Fraction, float] = {}

@@ -24,8 +24,6 @@ from ...mechanisms.events import (
 from ...mechanisms.sensitivity import Derivation, Sensitivity, float_up, scaled
 from ..composition import Account, UnpricedMechanism
 
-__all__ = ["HIDDEN_SAMPLE", "MEANS", "grouped", "in_groups", "require_amplification"]
-
 HIDDEN_SAMPLE = "samples are drawn afresh, as stated, and stay hidden"
 """What every theorem on amplification by sampling assumes."""
 

@@ -38,8 +38,6 @@ from ...mechanisms.sensitivity import Sensitivity
 from ..numbers.enclosure import ball_of, precision
 from ..numbers.work import spend
 
-__all__ = ["LARGEST_WHOLE_ORDER", "is_sampled", "log_moment"]
-
 LARGEST_WHOLE_ORDER = 4096
 """Beyond it a sampled mechanism's moments are not evaluated: infinity is the bound."""
 

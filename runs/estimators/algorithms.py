@@ -28,8 +28,6 @@ from ...solvers.steps import SmoothSteps
 from ...solvers.stochastic import PsAdmm, SampledPsAdmm, StochasticRounds
 from ...solvers.topologies import complete
 
-__all__ = ["AdmmAlgorithm", "Recipe", "SolverFactory"]
-
 _DISTANCE = 100.0
 """A guess of |w*| for rows of norm 1: it sets how fast step sizes fall with the noise."""
 _EXACT_PENALTY, _STEP_PENALTY = 0.1, 0.01

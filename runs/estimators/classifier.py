@@ -21,8 +21,6 @@ from ...mechanisms.protocols import FloatArray
 from ...mechanisms.sampling import SeededSampler, SystemSampler
 from .paid_run import NoiseStream, PaidRun, PublicRound
 
-__all__ = ["PrivateLinearClassifier"]
-
 T = TypeVar("T")
 
 _CLASSES_ASSUMED = "the classes are public (they were read off y)"

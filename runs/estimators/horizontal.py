@@ -21,8 +21,6 @@ from .classifier import PrivateLinearClassifier
 from .paid_run import History, PublicRound, paid_run
 from .rows import unit_rows, with_constant
 
-__all__ = ["PrivateAdmmClassifier"]
-
 IntArray = npt.NDArray[np.integer[Any]]
 
 

@@ -20,8 +20,6 @@ from ...mechanisms.sampling import Sampler
 from ...solvers.planning import planned_events
 from ..pipeline import Terms, calibrate_certified, run_prepaid
 
-__all__ = ["History", "NoiseStream", "PaidRun", "PublicRound", "paid_run"]
-
 D = TypeVar("D")
 T = TypeVar("T")
 

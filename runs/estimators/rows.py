@@ -9,8 +9,6 @@ from sklearn.utils.extmath import row_norms
 from ...mechanisms.errors import InvalidParameter, require_positive
 from ...mechanisms.protocols import FloatArray
 
-__all__ = ["Rows", "unit_rows", "with_constant"]
-
 Rows = FloatArray | sparse.csr_array[Any]
 
 _ROUNDING = 1.0 + 1e-9

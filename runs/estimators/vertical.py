@@ -18,8 +18,6 @@ from .classifier import PrivateLinearClassifier
 from .paid_run import History, PublicRound, paid_run
 from .rows import unit_rows
 
-__all__ = ["PrivateSharingClassifier"]
-
 _COEFFICIENT_NOISE = 0.2
 _LEAST_WEIGHT = 1e-4
 

@@ -356,31 +356,7 @@ def require_equal(what: str, got: object, expected: object) -> None:
 
 _RECORD_RELATIONS = ("add-remove-one", "zero-out-one", "replace-one")
 _RELATIONS = (*_RECORD_RELATIONS, "replace-feature-column")
-_MEANS = ("mean-of-bounded", "strongly-convex-argmin")
-_FIXED_SIZE = ("vertical-predictions", "label-dual")
-_L2_ONLY = (*_MEANS, *_FIXED_SIZE, "sum-of-bounded", "clip", "concatenation")
-_SHAPES = {  # rule: (number of premises, names of its parameters)
-    "declared": (0, ("value", "reason")),
-    "mean-of-bounded": (0, ("bound", "count")),
-    "sum-of-bounded": (0, ("bound",)),
-    "strongly-convex-argmin": (0, ("lipschitz", "modulus", "tolerance", "count")),
-    "scaled": (1, ("factor",)),
-    "sum": (2, ("u", "v")),
-    "linear-map": (1, ("operator_norm",)),
-    "clip": (1, ("radius",)),
-    "concatenation": (2, ()),
-    "disjoint": (2, ()),
-    "vertical-predictions": (
-        0,
-        (
-            *("row_bound", "slope_bound", "radius", "penalty", "modulus", "tolerance"),
-            *("u", "v"),
-        ),
-    ),
-    "label-dual": (0, ("derivative_bound", "label_gap", "tolerance")),
-    "lattice": (1, ("distance", "dimension", "u", "w")),
-    "lattice-l1": (1, ("distance", "dimension", "u")),
-}
+_MEANS = {"mean-of-bounded", "strongly-convex-argmin"}  # they divide by a number of records
 
 
 class Sens(NamedTuple):
@@ -391,7 +367,284 @@ class Sens(NamedTuple):
     reasons: frozenset[str]
 
 
-def _sensitivity(value: Any) -> Sens:
+# Every rule takes the relation, what it knows of its premises (squared bounds) and its parameters
+# (all >= 0 but a factor), and returns the least squared bound that follows. A derivation may state
+# a larger one: long fractions are rounded up.
+
+
+def _declared(adjacency: str, value: Fraction) -> Fraction:
+    """A bound typed in by hand.
+
+    the user says: f moves by at most v
+    -----------------------------------  declared
+    Sens(f, v²)
+
+    Source: an assumption, listed in every certificate.
+    """
+    return value**2
+
+
+def _doubled(adjacency: str, *others: str) -> int:
+    """2 where both records of a pair may count, 1 where one of them is null."""
+    return 2 if adjacency in ("replace-one", *others) else 1
+
+
+def _require_whole(what: str, number: Fraction) -> None:
+    if number.denominator != 1 or number < 1:
+        raise CertificateWrong(f"expected {what} >= 1, whole, instead got {_show(number)}")
+
+
+def _require_fixed_size(adjacency: str) -> None:
+    if adjacency == "add-remove-one":
+        raise CertificateWrong(f"expected equally many records instead got {adjacency}")
+
+
+def _mean_of_bounded(adjacency: str, bound: Fraction, count: Fraction) -> Fraction:
+    """A mean of vectors, one a record.
+
+    |v_i| ≤ G for every record    n public (add/remove: n ≤ both sizes)
+    --------------------------------------------------------------------  mean-of-bounded
+    Sens(mean v, (2G/n)²)    zero-out: (G/n)²
+
+    Source: the triangle inequality.
+    Coq: mean_sensitivity_replace, mean_sensitivity_zero_out, mean_sensitivity_add_remove.
+    """
+    _require_whole("a count", count)
+    return (_doubled(adjacency, "add-remove-one") * bound / count) ** 2
+
+
+def _sum_of_bounded(adjacency: str, bound: Fraction) -> Fraction:
+    """A sum of vectors, one a record.
+
+    |v_i| ≤ G for every record
+    ------------------------------------------  sum-of-bounded
+    Sens(sum v, G²)    replace-one: (2G)²
+
+    Source: the triangle inequality.
+    Coq: sum_sensitivity_replace, sum_sensitivity_zero_out, sum_sensitivity_add_remove.
+    """
+    return (_doubled(adjacency) * bound) ** 2
+
+
+def _strongly_convex_argmin(
+    adjacency: str, lipschitz: Fraction, modulus: Fraction, tolerance: Fraction, count: Fraction
+) -> Fraction:
+    """A point where the gradient of a strongly convex mean of losses is small.
+
+    losses convex, G-Lipschitz    objective m-strongly convex
+    |gradient at output| ≤ τ    n public
+    -------------------------------------------------------------  strongly-convex-argmin
+    Sens(argmin, (2G/(mn) + 2τ/m)²)    zero-out: (G/(mn) + 2τ/m)²
+
+    Source: Chaudhuri, Monteleoni, Sarwate 2011, Lemma 8; strong monotonicity for τ > 0.
+    Coq: argmin_sensitivity_replace, argmin_sensitivity_zero_out,
+    argmin_sensitivity_add_remove.
+    """
+    _require_whole("a count", count)
+    if modulus == 0:
+        raise CertificateWrong("expected modulus > 0 instead got 0")
+    factor = _doubled(adjacency, "add-remove-one")
+    return (factor * lipschitz / (modulus * count) + 2 * tolerance / modulus) ** 2
+
+
+def _scaled(adjacency: str, squared: Fraction, factor: Fraction) -> Fraction:
+    """A public multiple.
+
+    Sens(f, Δ²)    c public
+    ------------------------  scaled
+    Sens(c·f, c²Δ²)
+
+    Source: homogeneity of norms.
+    Coq: sensitivity_scale.
+    """
+    return factor**2 * squared
+
+
+def _sum(adjacency: str, first: Fraction, second: Fraction, u: Fraction, v: Fraction) -> Fraction:
+    """A sum or a difference; witnesses keep it in rational numbers.
+
+    Sens(f, Δ₁²)    Sens(g, Δ₂²)    u² ≥ Δ₁²    v² ≥ Δ₂²    u, v ≥ 0
+    ----------------------------------------------------------------  sum
+    Sens(f ± g, (u+v)²)
+
+    Source: the triangle inequality.
+    Coq: sensitivity_sum_witnesses.
+    """
+    require_least("u²", u**2, first)
+    require_least("v²", v**2, second)
+    return (u + v) ** 2
+
+
+def _linear_map(adjacency: str, squared: Fraction, operator_norm: Fraction) -> Fraction:
+    """A public linear map.
+
+    Sens(f, Δ²)    ‖A‖ ≤ a    A public
+    -----------------------------------  linear-map
+    Sens(A·f, a²Δ²)
+
+    Source: the definition of an operator norm.
+    Coq: sensitivity_linear.
+    """
+    return operator_norm**2 * squared
+
+
+def _clip(adjacency: str, squared: Fraction, radius: Fraction) -> Fraction:
+    """The projection on a ball.
+
+    Sens(f, Δ²)    l2 norm
+    ---------------------------------  clip
+    Sens(clip_C(f), min(Δ², (2C)²))
+
+    Source: projections are 1-Lipschitz.
+    Coq: sensitivity_clip.
+    """
+    return min(squared, (2 * radius) ** 2)
+
+
+def _concatenation(adjacency: str, first: Fraction, second: Fraction) -> Fraction:
+    """A pair of functions of the same records.
+
+    Sens(f, Δ₁²)    Sens(g, Δ₂²)    l2 norm
+    -----------------------------------------  concatenation
+    Sens((f, g), Δ₁² + Δ₂²)
+
+    Source: Pythagoras.
+    Coq: sensitivity_concatenation.
+    """
+    return first + second
+
+
+def _disjoint(adjacency: str, first: Fraction, second: Fraction) -> Fraction:
+    """A pair of functions of disjoint records.
+
+    Sens(f, Δ₁²)    Sens(g, Δ₂²)    no record enters both; record → part is public
+    --------------------------------------------------------------------------------  disjoint
+    Sens((f, g), max(Δ₁², Δ₂²))
+
+    Source: a record enters one part only.
+    """
+    return max(first, second)
+
+
+def _vertical_predictions(
+    adjacency: str,
+    row_bound: Fraction,
+    slope_bound: Fraction,
+    radius: Fraction,
+    penalty: Fraction,
+    modulus: Fraction,
+    tolerance: Fraction,
+    u: Fraction,
+    v: Fraction,
+) -> Fraction:
+    """Predictions D x of an approximate minimiser x over |x| ≤ b that depends on the rows D too.
+
+    x minimises <c, Dx> + (ρ/2)|Dx|² + R(x) to the tolerance τ    R m-strongly convex    c public
+    |c_i| ≤ B and |D_i| ≤ G for every record    Q = G(B + ρGb)
+    u² ≥ Q²/(ρm) + 4G²b²    v² ≥ τ²/(ρm)    u, v ≥ 0    replace-one or zero-out
+    --------------------------------------------------------------------------  vertical-predictions
+    Sens(D x, (u+v)²)    zero-out: (u/2 + v)²
+
+    Source: optimality of both minimisers and convexity.
+    """
+    _require_fixed_size(adjacency)
+    if penalty * modulus == 0:
+        raise CertificateWrong("expected penalty and modulus > 0 instead got 0")
+    pull = row_bound * (slope_bound + penalty * row_bound * radius)
+    require_least("u²", u**2, pull**2 / (penalty * modulus) + (2 * row_bound * radius) ** 2)
+    require_least("v²", v**2, tolerance**2 / (penalty * modulus))
+    return (_doubled(adjacency) * u / 2 + v) ** 2
+
+
+def _label_dual(
+    adjacency: str, derivative_bound: Fraction, label_gap: Fraction, tolerance: Fraction
+) -> Fraction:
+    """The vector y with y_i = l'(z_i, label_i) and y_i + ρ z_i = a_i, a public.
+
+    l convex in z    |l'| ≤ c    |l'(z, +1) - l'(z, -1)| ≤ g    y_i to within τ, of a_i and label_i
+    replace-one or zero-out
+    -----------------------------------------------------------------------------------  label-dual
+    Sens(y, (g + 2τ)²)    zero-out: (c + 2τ)²
+
+    Source: l' grows with z, so that y and z move against each other.
+    """
+    _require_fixed_size(adjacency)
+    moved = label_gap if adjacency == "replace-one" else derivative_bound
+    return (moved + 2 * tolerance) ** 2
+
+
+def _lattice(
+    adjacency: str,
+    squared: Fraction,
+    distance: Fraction,
+    dimension: Fraction,
+    u: Fraction,
+    w: Fraction,
+) -> Fraction:
+    """A value rounded to a lattice, coordinate by coordinate; witnesses keep it rational.
+
+    Sens(f, Δ²)    |f̂_i - f_i| ≤ h in d coordinates    u² ≥ Δ²    w² ≥ (2h)²d    u, w ≥ 0    l2 norm
+    ---------------------------------------------------------------------------------------  lattice
+    Sens(f̂, (u+w)²)
+
+    Source: the triangle inequality.
+    """
+    _require_whole("a dimension", dimension)
+    require_least("u²", u**2, squared)
+    require_least("w²", w**2, (2 * distance) ** 2 * dimension)
+    return (u + w) ** 2
+
+
+def _lattice_l1(
+    adjacency: str, squared: Fraction, distance: Fraction, dimension: Fraction, u: Fraction
+) -> Fraction:
+    """A value rounded to a lattice, coordinate by coordinate, in any norm up to l1.
+
+    Sens(f, Δ²)    |f̂_i - f_i| ≤ h in d coordinates    u² ≥ Δ²    u ≥ 0
+    ----------------------------------------------------------------------  lattice-l1
+    Sens(f̂, (u + 2hd)²)
+
+    Source: the triangle inequality.
+    """
+    _require_whole("a dimension", dimension)
+    require_least("u²", u**2, squared)
+    return (u + 2 * distance * dimension) ** 2
+
+
+SENSITIVITIES: dict[str, tuple[Callable[..., Fraction], int, tuple[str, ...]]] = {
+    # name: (function, number of premises, names of its parameters)
+    "declared": (_declared, 0, ("value", "reason")),
+    "mean-of-bounded": (_mean_of_bounded, 0, ("bound", "count")),
+    "sum-of-bounded": (_sum_of_bounded, 0, ("bound",)),
+    "strongly-convex-argmin": (
+        _strongly_convex_argmin,
+        0,
+        ("lipschitz", "modulus", "tolerance", "count"),
+    ),
+    "scaled": (_scaled, 1, ("factor",)),
+    "sum": (_sum, 2, ("u", "v")),
+    "linear-map": (_linear_map, 1, ("operator_norm",)),
+    "clip": (_clip, 1, ("radius",)),
+    "concatenation": (_concatenation, 2, ()),
+    "disjoint": (_disjoint, 2, ()),
+    "vertical-predictions": (
+        _vertical_predictions,
+        0,
+        (
+            *("row_bound", "slope_bound", "radius", "penalty", "modulus", "tolerance"),
+            *("u", "v"),
+        ),
+    ),
+    "label-dual": (_label_dual, 0, ("derivative_bound", "label_gap", "tolerance")),
+    "lattice": (_lattice, 1, ("distance", "dimension", "u", "w")),
+    "lattice-l1": (_lattice_l1, 1, ("distance", "dimension", "u")),
+}
+_OF_RECORDS_IN_L2 = _MEANS | {
+    *("vertical-predictions", "label-dual", "sum-of-bounded", "clip", "concatenation"),
+}
+
+
+def read_sensitivity(value: Any) -> Sens:
     norm, adjacency, squared, tree = read_fields(
         value, "norm", "adjacency", "squared", "derivation"
     )
@@ -409,15 +662,15 @@ def _derive(
 ) -> Fraction:
     """The squared bound that a derivation concludes; it may be rounded up at every step."""
     rule, squared, pairs, premises = read_fields(node, "rule", "squared", "parameters", "premises")
-    if read_text(rule) not in _SHAPES or depth > MAX_DEPTH:
+    if read_text(rule) not in SENSITIVITIES or depth > MAX_DEPTH:
         raise CertificateWrong(f"expected a sensitivity rule up to {MAX_DEPTH} deep, got {rule!r}")
-    if rule in _L2_ONLY and (norm != "l2" or adjacency not in _RECORD_RELATIONS):
+    if rule in _OF_RECORDS_IN_L2 and (norm != "l2" or adjacency not in _RECORD_RELATIONS):
         raise CertificateWrong(
             f"{rule}: expected l2 and a record relation, got {norm}, {adjacency}"
         )
     if rule == "lattice" and norm != "l2":
         raise CertificateWrong(f"lattice: expected the l2 norm instead got {norm}")
-    arity, names = _SHAPES[rule]
+    function, arity, names = SENSITIVITIES[rule]
     given = [read_pair(pair) for pair in read_list(pairs)]
     require_equal(f"{rule} parameters", [name for name, _ in given], list(names))
     require_equal(f"{rule} premises", len(read_list(premises)), arity)
@@ -431,61 +684,11 @@ def _derive(
             f"{rule}: expected parameters >= 0 instead got {_show(tuple(numbers))}"
         )
     stated = read_rational(squared)
-    require_least(f"{rule}: squared sensitivity", stated, _square(rule, adjacency, numbers, below))
+    require_least(f"{rule}: squared sensitivity", stated, function(adjacency, *below, *numbers))
     return stated
 
 
-def _square(rule: str, adjacency: str, numbers: list[Fraction], below: list[Fraction]) -> Fraction:
-    if rule in _MEANS:
-        *_, count = numbers
-        if count.denominator != 1 or count < 1:
-            raise CertificateWrong(
-                f"{rule}: expected a whole count >= 1 instead got {_show(count)}"
-            )
-        factor = 1 if adjacency == "zero-out-one" else 2
-        if rule == "mean-of-bounded":
-            return (factor * numbers[0] / count) ** 2
-        lipschitz, modulus, tolerance, _ = numbers
-        if modulus == 0:
-            raise CertificateWrong(f"{rule}: expected modulus > 0 instead got 0")
-        return (factor * lipschitz / (modulus * count) + 2 * tolerance / modulus) ** 2
-    if rule in _FIXED_SIZE and adjacency == "add-remove-one":
-        raise CertificateWrong(f"{rule}: expected equally many records instead got {adjacency}")
-    if rule == "vertical-predictions":
-        rows, slope, radius, penalty, modulus, tolerance, u, v = numbers
-        if penalty * modulus == 0:
-            raise CertificateWrong(f"{rule}: expected penalty and modulus > 0 instead got 0")
-        pull = rows * (slope + penalty * rows * radius)
-        require_least("u²", u**2, pull**2 / (penalty * modulus) + (2 * rows * radius) ** 2)
-        require_least("v²", v**2, tolerance**2 / (penalty * modulus))
-        return (u / (2 if adjacency == "zero-out-one" else 1) + v) ** 2
-    if rule == "label-dual":
-        return (numbers[0 if adjacency == "zero-out-one" else 1] + 2 * numbers[2]) ** 2
-    if rule == "declared":
-        return numbers[0] ** 2
-    if rule == "sum-of-bounded":
-        return ((2 if adjacency == "replace-one" else 1) * numbers[0]) ** 2
-    if rule == "sum":
-        require_least("sum: u²", numbers[0] ** 2, below[0])
-        require_least("sum: v²", numbers[1] ** 2, below[1])
-        return (numbers[0] + numbers[1]) ** 2
-    if rule in ("lattice", "lattice-l1"):
-        distance, dimension, u, *w = numbers
-        if dimension.denominator != 1 or dimension < 1:
-            raise CertificateWrong(f"{rule}: expected a dimension instead got {_show(dimension)}")
-        require_least(f"{rule}: u²", u**2, below[0])
-        if rule == "lattice-l1":
-            return (u + 2 * distance * dimension) ** 2
-        require_least("lattice: w²", w[0] ** 2, (2 * distance) ** 2 * dimension)
-        return (u + w[0]) ** 2
-    if rule == "clip":
-        return min(below[0], (2 * numbers[0]) ** 2)
-    if rule in ("scaled", "linear-map"):
-        return numbers[0] ** 2 * below[0]
-    return below[0] + below[1] if rule == "concatenation" else max(below)
-
-
-# --- judgements about privacy ------------------------------------------------------------------
+# --- what is said about privacy ------------------------------------------------------------------
 
 _NOTIONS = {  # in every notion a larger last value is the weaker statement
     "gdp": ("mu_squared",),
@@ -498,7 +701,7 @@ _GDP_SUM = "Dong, Roth, Su 2022, Corollary 3.3 (composition of GDP)"
 _GDP_GROUP = "Dong, Roth, Su 2022, Theorem 2.14 (GDP of groups)"
 _PAIRS = "Zhu, Dong, Wang 2022, Theorems 10 and 11 (dominating pairs)"
 _PARALLEL = "McSherry 2009, Theorem 4 (parallel composition)"
-_AXIOMS = {  # (rule, notion): the published theorem, for what the Coq proofs do not cover
+AXIOMS = {  # (rule, notion): the published theorem, for what the Coq proofs do not cover
     ("gaussian-gdp", "gdp"): "Dong, Roth, Su 2022, Theorem 2.7 (Gaussian noise is GDP)",
     ("composition", "gdp"): _GDP_SUM,
     ("repeated", "gdp"): _GDP_SUM,
@@ -619,7 +822,7 @@ class Run:
     def sensitivity(self, value: Any, norm: str) -> Sens:
         text = json.dumps(value, sort_keys=True)
         if text not in self._sensitivities:
-            self._sensitivities[text] = _sensitivity(value)
+            self._sensitivities[text] = read_sensitivity(value)
         found = self._sensitivities[text]
         require_equal("norm", found.norm, norm)
         self.assumptions |= {f"declared: {reason}" for reason in found.reasons}
@@ -661,21 +864,78 @@ def read_delta(value: Any) -> Fraction:
     return number
 
 
-# Every rule takes the run, its parameters (in the order of _RULES) and its premises, and returns
+# Every rule takes the run, its parameters (in the order of RULES) and its premises, and returns
 # what follows from them.
 
 
-def _leaf(kind: str, norm: str, notion: str) -> Callable[[Run, Any], Priv]:
-    """The rule for one mechanism with noise: (Δ/scale)² in GDP, half of it in zCDP."""
-
+def _noisy(run: Run, place: Any, kind: str, norm: str, notion: str) -> Priv:
+    """One mechanism with noise: (Δ/scale)² in GDP, half of it in zCDP."""
     scale = "noise_std" if norm == "l2" else "scale"
+    sens, ratio = run.noise(run.at(place), kind, scale, norm)
+    cost = ratio if notion == "gdp" else ratio / 2
+    return Priv({place: 1}, sens.adjacency, 1, notion, (cost,))
 
-    def rule(run: Run, place: Any) -> Priv:
-        sens, ratio = run.noise(run.at(place), kind, scale, norm)
-        cost = ratio if notion == "gdp" else ratio / 2
-        return Priv({place: 1}, sens.adjacency, 1, notion, (cost,))
 
-    return rule
+def _gaussian_gdp(run: Run, place: Any) -> Priv:
+    """Normal noise.
+
+    Sens(f, Δ²)    l2 norm    σ > 0 fixed before the data are seen    noise fresh
+    ------------------------------------------------------------------------------  gaussian-gdp
+    Priv(f + N(0, σ²), Gdp(Δ²/σ²))
+
+    Source: Dong, Roth, Su 2022, Theorem 2.7.
+    Coq: rounded_below_profile, vector_gaussian_below_profile.
+    """
+    return _noisy(run, place, "gaussian", "l2", "gdp")
+
+
+def _gaussian_zcdp(run: Run, place: Any) -> Priv:
+    """Normal noise.
+
+    Sens(f, Δ²)    l2 norm    σ > 0 fixed before the data are seen    noise fresh
+    ------------------------------------------------------------------------------  gaussian-zcdp
+    Priv(f + N(0, σ²), Zcdp(Δ²/(2σ²)))
+
+    Source: Bun, Steinke 2016, Lemma 2.5.
+    Coq: gaussian_zcdp, vector_gaussian_zcdp.
+    """
+    return _noisy(run, place, "gaussian", "l2", "zcdp")
+
+
+def _discrete_gaussian_zcdp(run: Run, place: Any) -> Priv:
+    """Discrete normal noise on whole numbers.
+
+    Sens(f, Δ²)    l2 norm    σ > 0 fixed before the data are seen    noise fresh
+    ----------------------------------------------------------------  discrete-gaussian-zcdp
+    Priv(f + N_Z(0, σ²), Zcdp(Δ²/(2σ²)))
+
+    Source: Canonne, Kamath, Steinke 2020, Theorem 14.
+    """
+    return _noisy(run, place, "discrete-gaussian", "l2", "zcdp")
+
+
+def _laplace_zcdp(run: Run, place: Any) -> Priv:
+    """Laplace noise is (Δ/b)-DP, and pure DP is zCDP.
+
+    Sens(f, Δ²)    l1 norm    b > 0 fixed before the data are seen    noise fresh
+    -----------------------------------------------------------------------------  laplace-zcdp
+    Priv(f + Lap(b), Zcdp(Δ²/(2b²)))
+
+    Source: Bun, Steinke 2016, Proposition 1.4.
+    """
+    return _noisy(run, place, "laplace", "l1", "zcdp")
+
+
+def _discrete_laplace_zcdp(run: Run, place: Any) -> Priv:
+    """Discrete Laplace noise on whole numbers is (Δ/b)-DP, and pure DP is zCDP.
+
+    Sens(f, Δ²)    l1 norm    b > 0 fixed before the data are seen    noise fresh
+    ----------------------------------------------------------------  discrete-laplace-zcdp
+    Priv(f + Lap_Z(b), Zcdp(Δ²/(2b²)))
+
+    Source: Bun, Steinke 2016, Proposition 1.4.
+    """
+    return _noisy(run, place, "discrete-laplace", "l1", "zcdp")
 
 
 def _whole_order(run: Run, order: Any) -> int:
@@ -705,7 +965,7 @@ def require_poisson(run: Run, sens: Sens) -> None:
     """Raise unless a Poisson sample of this quantity amplifies."""
     if sens.adjacency not in ("add-remove-one", "zero-out-one"):
         raise CertificateWrong(f"expected add/remove or zero-out instead got {sens.adjacency}")
-    if sens.adjacency == "add-remove-one" and sens.rules & {*_MEANS}:
+    if sens.adjacency == "add-remove-one" and sens.rules & _MEANS:
         raise CertificateWrong("expected a sum divided by public numbers, got a renormalised mean")
     run.assumptions.add(HIDDEN)
 
@@ -732,9 +992,17 @@ def fixed_batch_share(mechanism: Any) -> tuple[Any, Fraction]:
 
 
 def _poisson_rdp(run: Run, place: Any, order: Any, epsilon: Any) -> Priv:
-    """The sum of C(α,k) q^k (1-q)^(α-k) e^(k(k-1)Δ²/(2σ²)) over k <= α bounds e^((α-1)ε).
+    """A Gaussian step on a Poisson sample.
 
-    It grows with q, which is rounded up to a multiple of 2^-128 if it has more digits.
+    Sens(f, Δ²)    add/remove or zero-out    sample hidden, drawn with rate q
+    under add/remove f divides by public numbers only    α in 2, 3, ...
+    Σ_k C(α,k) q^k (1-q)^(α-k) e^(k(k-1)Δ²/(2σ²)) ≤ e^((α-1)ε)
+    ---------------------------------------------------------------------------  poisson-rdp
+    Priv(PoissonSampled(f + N(0, σ²), q), Rdp(α, ε))
+
+    The sum grows with q, which is rounded up to a multiple of 2^-128 if it has more digits.
+
+    Source: Mironov, Talwar, Zhang 2019, Theorems 4 and 5, section 3.3.
     """
     event, q = poisson_rate(run.at(place))
     sens, ratio = run.noise(event, "gaussian", "noise_std", "l2")
@@ -751,7 +1019,15 @@ def _poisson_rdp(run: Run, place: Any, order: Any, epsilon: Any) -> Priv:
 
 
 def _fixed_batch_rdp(run: Run, place: Any, order: Any, epsilon: Any) -> Priv:
-    """1 + γ² C(α,2) min(4(e^ε₂ - 1), 2 e^ε₂) + Σ_(j>=3) 2 γ^j C(α,j) e^((j-1)ε_j) bounds it."""
+    """A Gaussian step on a batch of fixed size; ε_j = jΔ²/(2σ²), γ = batch / records.
+
+    Sens(f, Δ²)    replace-one    batch hidden, uniform    α in 2, 3, ...
+    1 + γ²C(α,2) min(4(e^ε₂-1), 2e^ε₂) + Σ_(j≥3) 2γ^j C(α,j) e^((j-1)ε_j) ≤ e^((α-1)ε)
+    --------------------------------------------------------------------------  fixed-batch-rdp
+    Priv(SampledWithoutReplacement(f + N(0, σ²), batch, records), Rdp(α, ε))
+
+    Source: Wang, Balle, Kasiviswanathan 2019, Theorem 9.
+    """
     event, share = fixed_batch_share(run.at(place))
     sens, ratio = run.noise(event, "gaussian", "noise_std", "l2")
     require_fixed_batch(run, sens)
@@ -773,6 +1049,16 @@ def _fixed_batch_rdp(run: Run, place: Any, order: Any, epsilon: Any) -> Priv:
 
 
 def _composition(run: Run, times: Any, *premises: Priv) -> Priv:
+    """Costs add up, adaptively too; `times` says how often each premise is used.
+
+    Priv(m₁, N(c₁))  ...  Priv(m_k, N(c_k))    N in zCDP, GDP, RDP at one order    noise fresh
+    ------------------------------------------------------------------------------  composition
+    Priv(n₁·m₁ + ... + n_k·m_k, N(n₁c₁ + ... + n_kc_k))
+
+    Source: zCDP: Bun, Steinke 2016, Lemma 2.3; RDP: Mironov 2017, Proposition 1; GDP: Dong,
+    Roth, Su 2022, Corollary 3.3.
+    Coq: adaptive_composition, profile_step, gaussian_filter.
+    """
     counts = [read_count(n) for n in read_list(times)]
     if not premises or len(counts) != len(premises):
         raise CertificateWrong(f"expected times for {len(premises)} >= 1 premises, got {counts}")
@@ -793,6 +1079,15 @@ def _composition(run: Run, times: Any, *premises: Priv) -> Priv:
 
 
 def _repeated(run: Run, place: Any, *premises: Priv) -> Priv:
+    """A mechanism run n times.
+
+    Priv(m, N(c))    N as in composition
+    -------------------------------------  repeated
+    Priv(Repeated(m, n), N(n·c))
+
+    Source: composition of a mechanism with itself.
+    Coq: adaptive_composition, profile_step, gaussian_filter.
+    """
     event, times = read_kind(run.at(place), "repeated", "event", "times")
     require_equal("number of premises", len(premises), 1)
     require_equal("exposure", premises[0].exposure, {run.place(event): 1})
@@ -806,6 +1101,15 @@ def _largest(premises: tuple[Priv, ...]) -> tuple[Fraction, ...]:
 
 
 def _parties(run: Run, place: Any, *premises: Priv) -> Priv:
+    """Data holders with disjoint records; one premise for each party that releases anything.
+
+    Priv(part of party 1, N(c₁))  ...  Priv(part of party k, N(c_k))    record → party is public
+    ---------------------------------------------------------------------------------  parties
+    Priv(Parties(...), N(max c_i))
+
+    Source: a record meets its own party's part.
+    Coq: parallel_composition, events_rdp, events_zcdp, events_gdp.
+    """
     (parts,) = read_kind(run.at(place), "parties", "parts")
     pairs = [read_pair(part) for part in read_list(parts)]
     if not premises or len({read_text(name) for name, _ in pairs}) < len(pairs):
@@ -817,6 +1121,15 @@ def _parties(run: Run, place: Any, *premises: Priv) -> Priv:
 
 
 def _events(run: Run, *premises: Priv) -> Priv:
+    """From the mechanisms that a record can meet to the run as a whole.
+
+    for each party, Priv(events that name it or nobody, N(c_i))    record → party is public
+    ----------------------------------------------------------------------------------------  events
+    Priv(event list, N(max c_i))
+
+    Source: a record meets its own party's events.
+    Coq: parallel_composition, events_rdp, events_zcdp, events_gdp.
+    """
     views = {frozenset(view.items()) for view in run.views()}
     covered = {frozenset((premise.exposure or {}).items()) for premise in premises}
     if not premises or views != covered:
@@ -828,17 +1141,42 @@ def _events(run: Run, *premises: Priv) -> Priv:
 
 
 def _weaken(run: Run, value: Any, premise: Priv) -> Priv:
+    """A larger number says less; used to keep fractions short.
+
+    Priv(m, N(c))    c' ≥ c
+    -------------------------  weaken
+    Priv(m, N(c'))
+
+    Source: every notion is closed upwards.
+    """
     number = read_rational(value)
     require_least("the weaker value", number, premise.values[-1])
     return premise.costing(*premise.values[:-1], number)
 
 
 def _post_processing(run: Run, function: Any, premise: Priv) -> Priv:
+    """What is computed from released messages alone; `function` says what, and is an assumption.
+
+    Priv(m, N)    g reads the output of m and no data
+    ---------------------------------------------------  post-processing
+    Priv(m followed by g, N)
+
+    Source: Dwork, Roth 2014, Proposition 2.1.
+    Coq: post_processing, excess_post_processing.
+    """
     run.assumptions.add(f"reads released messages only: {read_text(function)}")
     return premise
 
 
 def _given(run: Run, statement: Any, premise: Priv) -> Priv:
+    """What else the conclusion takes on trust, in the words of whoever states it.
+
+    Priv(m, N)
+    ------------------------  given
+    Priv(m, N), if statement
+
+    Source: weakening: an assumption more proves no more.
+    """
     run.assumptions.add(f"taken for granted: {read_text(statement)}")
     return premise
 
@@ -850,23 +1188,57 @@ def _enlarged(run: Run, premise: Priv, size: int) -> Priv:
 
 
 def _group(run: Run, size: Any, premise: Priv) -> Priv:
+    """Data sets that differ in k records.
+
+    Priv(m, N(c)) for one record    N in zCDP, GDP
+    -------------------------------------------------  group
+    Priv(m, N(k²c)) for groups of k
+
+    Source: zCDP: Bun, Steinke 2016, Proposition 1.9; GDP: Dong, Roth, Su 2022, Theorem 2.14.
+    Coq: group_privacy, gdp_group.
+    """
     return _enlarged(run, premise, read_count(size))
 
 
 def _replace_one(run: Run, premise: Priv) -> Priv:
+    """Replacing a record is removing (or zeroing) one and adding another.
+
+    Priv(m, N(c)) under add/remove or zero-out    N in zCDP, GDP
+    ---------------------------------------------------------------  replace-one
+    Priv(m, N(4c)) under replace-one
+
+    Source: a group of two: remove one record, add another.
+    Coq: group_privacy, gdp_group.
+    """
     if premise.adjacency not in ("add-remove-one", "zero-out-one"):
         raise CertificateWrong(f"expected add/remove or zero-out instead got {premise.adjacency}")
     return _enlarged(run, premise, 2)._replace(adjacency="replace-one", group=1)
 
 
 def _zcdp_rdp(run: Run, order: Any, premise: Priv) -> Priv:
+    """zCDP read at one order.
+
+    Priv(m, Zcdp(ρ))    α > 1
+    ---------------------------  zcdp-rdp
+    Priv(m, Rdp(α, αρ))
+
+    Source: Bun, Steinke 2016, Definition 1.1.
+    """
     require_equal("notion", premise.notion, "zcdp")
     alpha = read_above(order, 1)
     return premise._replace(notion="rdp", values=(alpha, alpha * premise.values[0]))
 
 
 def _rdp_approx(run: Run, delta: Any, epsilon: Any, premise: Priv) -> Priv:
-    """(α-1)(ε-τ) >= ln(1/δ) + (α-1) ln(1-1/α) - ln α."""
+    """Rényi DP at one order to (ε, δ); ε is a witness.
+
+    Priv(m, Rdp(α, τ))    (α-1)(ε-τ) ≥ ln(1/δ) + (α-1) ln(1-1/α) - ln α    ε ≥ 0
+    ------------------------------------------------------------------------------  rdp-approx-dp
+    Priv(m, ApproxDp(ε, δ))
+
+    Source: Canonne, Kamath, Steinke 2020, Proposition 12.
+    Coq: rdp_to_dp.
+    """
     require_equal("notion", premise.notion, "rdp")
     (alpha, rdp), d, e = premise.values, read_delta(delta), read_above(epsilon, 0, False)
 
@@ -880,6 +1252,15 @@ def _rdp_approx(run: Run, delta: Any, epsilon: Any, premise: Priv) -> Priv:
 
 
 def _gdp_approx(run: Run, delta: Any, epsilon: Any, premise: Priv) -> Priv:
+    """GDP to (ε, δ) without loss; ε is a witness.
+
+    Priv(m, Gdp(μ²))    Φ(-ε/μ + μ/2) - e^ε Φ(-ε/μ - μ/2) ≤ δ    ε ≥ 0
+    --------------------------------------------------------------------  gdp-approx-dp
+    Priv(m, ApproxDp(ε, δ))
+
+    Source: Balle, Wang 2018, Theorem 8.
+    Coq: profile_dp.
+    """
     require_equal("notion", premise.notion, "gdp")
     d, e, (mu_squared,) = read_delta(delta), read_above(epsilon, 0, False), premise.values
     if mu_squared > 0:
@@ -890,13 +1271,13 @@ def _gdp_approx(run: Run, delta: Any, epsilon: Any, premise: Priv) -> Priv:
 
 
 Rules = dict[str, tuple[Callable[..., Priv], tuple[str, ...], int]]
-_RULES: Rules = {
+RULES: Rules = {
     # name: (function, names of its parameters, number of premises or -1 for any)
-    "gaussian-gdp": (_leaf("gaussian", "l2", "gdp"), ("mechanism",), 0),
-    "gaussian-zcdp": (_leaf("gaussian", "l2", "zcdp"), ("mechanism",), 0),
-    "discrete-gaussian-zcdp": (_leaf("discrete-gaussian", "l2", "zcdp"), ("mechanism",), 0),
-    "laplace-zcdp": (_leaf("laplace", "l1", "zcdp"), ("mechanism",), 0),
-    "discrete-laplace-zcdp": (_leaf("discrete-laplace", "l1", "zcdp"), ("mechanism",), 0),
+    "gaussian-gdp": (_gaussian_gdp, ("mechanism",), 0),
+    "gaussian-zcdp": (_gaussian_zcdp, ("mechanism",), 0),
+    "discrete-gaussian-zcdp": (_discrete_gaussian_zcdp, ("mechanism",), 0),
+    "laplace-zcdp": (_laplace_zcdp, ("mechanism",), 0),
+    "discrete-laplace-zcdp": (_discrete_laplace_zcdp, ("mechanism",), 0),
     "poisson-rdp": (_poisson_rdp, ("mechanism", "order", "epsilon"), 0),
     "fixed-batch-rdp": (_fixed_batch_rdp, ("mechanism", "order", "epsilon"), 0),
     "composition": (_composition, ("times",), -1),
@@ -914,7 +1295,7 @@ _RULES: Rules = {
 }
 
 
-def _step(run: Run, node: Any, earlier: list[Priv], rules: Rules = _RULES) -> Priv:
+def _step(run: Run, node: Any, earlier: list[Priv], rules: Rules = RULES) -> Priv:
     rule, parameters, premises, conclusion = read_fields(
         node, "rule", "parameters", "premises", "conclusion"
     )
@@ -927,8 +1308,8 @@ def _step(run: Run, node: Any, earlier: list[Priv], rules: Rules = _RULES) -> Pr
     if any(place >= len(earlier) for place in places) or arity not in (-1, len(places)):
         raise CertificateWrong(f"expected {arity} premises among earlier nodes, got {places}")
     found = function(run, *read_fields(parameters, *names), *(earlier[place] for place in places))
-    if (rule, found.notion) in _AXIOMS:
-        run.axioms.add(_AXIOMS[rule, found.notion])
+    if (rule, found.notion) in AXIOMS:
+        run.axioms.add(AXIOMS[rule, found.notion])
     labels = _NOTIONS[found.notion]
     adjacency, group, notion, *values = read_fields(
         conclusion, "adjacency", "group", "notion", *labels
@@ -946,7 +1327,7 @@ def check(document: bytes, more: Rules | None = None) -> Verdict:
     `document` is no bytes; `Undecided` if checking needs more than the limits above.
     """
     try:
-        return _check(document, _RULES | (more or {}))
+        return _check(document, RULES | (more or {}))
     except RecursionError:
         raise CertificateWrong("expected shallow JSON instead got a deeply nested one") from None
     except (CertificateWrong, CalledWrong, Undecided):

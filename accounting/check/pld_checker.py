@@ -354,9 +354,20 @@ def privacy_loss(
     delta: Any,
     epsilon: Any,
 ) -> checker.Priv:
-    """(epsilon, delta) of `parts` composed: triples of a mechanism, how often, and its level.
+    """Mechanisms composed by the distributions of their privacy losses. P, Q: a dominating pair.
 
-    `shares` are pairs of a mixture step and the share of its variance that hides the constant part.
+    m_i: dominated by (P_i, Q_i); sampled with probability q: by (1-q)Q + qP and Q
+    pairs ((1-q)Q + qP, Q) and (Q, (1-q)Q + qP) composed, each by itself; under replace-one the
+    pair symmetrised at zero loss from H_γ((1-q)Q + qP ‖ Q), γ ≥ 1, and H_γ(P ‖ (1-q)P + qQ), γ < 1
+    groups of k: k times the shift; of a Poisson sample with Gaussian noise as many as are drawn
+    E[(1 - e^(ε - L))⁺] ≤ δ for the loss L of each composed pair    ε ≥ 0
+    ------------------------------------------------------------------------  privacy-loss
+    Priv(n₁·m₁ + ... + n_k·m_k, ApproxDp(ε, δ))
+
+    `parts` are triples of a mechanism, how often, and its level; `shares` pairs of a mixture step
+    and the share of its variance that hides the constant part.
+
+    Source: Zhu, Dong, Wang 2022, Theorems 10 and 11.
     """
     return _proved(
         run, parts, shares, group, _grid(step, doublings, dense, digits, cut), delta, epsilon
@@ -366,9 +377,13 @@ def privacy_loss(
 def loss_distribution(
     run: checker.Run, parts: Any, step: Any, reach: Any, bits: Any, delta: Any, epsilon: Any
 ) -> checker.Priv:
-    """The same as first written: pairs of a mechanism and how often, on one step throughout.
+    """The same as documents first had it: pairs of a mechanism and how often, on one step.
 
-    The dots were as far apart as the step; here they are at half of it, so that delta is smaller.
+    as in privacy-loss; dots half a step apart, where they were a whole one, so that δ is smaller
+    ---------------------------------------------------------------------------  loss-distribution
+    Priv(n₁·m₁ + ... + n_k·m_k, ApproxDp(ε, δ))
+
+    Source: Zhu, Dong, Wang 2022, Theorems 10 and 11.
     """
     width, far = checker.read_above(step, 0), checker.read_count(reach)
     if far > MAX_REACH or checker.read_count(bits) > MAX_BITS or far * width > MAX_LOSS:

@@ -1,4 +1,4 @@
-"""Notions: what a judgement about a mechanism can say.
+"""Notions: what can be said about a mechanism.
 
 Contents are exact: a float is its dyadic rational, so that equal notions are equal numbers and sums
 do not round. Infinity means no protection, zero means no dependence on the data.

@@ -1,1 +1,1 @@
-"""Certificates and what finds them: rules, prover, Coq goals."""
+"""Certificates and what finds them: derivations, prover, Coq goals."""

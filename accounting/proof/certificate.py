@@ -1,7 +1,7 @@
 """Certificates: a derivation of (ε, δ) from the events of a run, written down for a stranger.
 
-`certify` is not trusted: it searches for a derivation and its witnesses in fast arithmetic, the
-rules admit the result, and `checker` admits it again, sharing no code with either.
+`certify` is not trusted: it searches for a derivation and its witnesses in fast arithmetic, and
+`accounting.check`, which shares no code with it, derives every step again.
 
 >>> from dpledger.mechanisms import Adjacency, Audience, Context, GaussianStep, declared
 >>> step = GaussianStep(declared(1, "example", adjacency=Adjacency.ZERO_OUT_ONE), noise_std=2.0)
@@ -27,10 +27,10 @@ from ...mechanisms.errors import (
     require_positive_int,
 )
 from ...mechanisms.events import Event, Mechanism, Parties, Repeated
+from ..composition import UnpricedMechanism
 from ..numbers.notions import ApproxDp, Gdp, Rdp, Zcdp
-from .judgement import Parameter, Priv, RuleViolation, written
+from .derivation import NoRule, Parameter, Step, written
 from .prover import Search
-from .rules import privacy
 
 __all__ = ["FORMAT", "Certificate", "Uncertifiable", "certify"]
 
@@ -54,7 +54,7 @@ class Certificate:
     """A derivation of (ε, δ) for a whole event list. Made by `certify`."""
 
     events: tuple[Event, ...]
-    root: Priv
+    root: Step
 
     @property
     def subject(self) -> str:
@@ -75,14 +75,14 @@ class Certificate:
 
     def given(self, *statements: str) -> "Certificate":
         """Return the same certificate with more assumptions: what its issuer takes for granted."""
-        return replace(self, root=reduce(privacy.given, statements, self.root))
+        return replace(self, root=reduce(Step.given, statements, self.root))
 
     @property
-    def steps(self) -> tuple[Priv, ...]:
-        """Every judgement, premises first, each once."""
-        seen: dict[int, Priv] = {}
+    def steps(self) -> tuple[Step, ...]:
+        """Every step, premises first, each once."""
+        seen: dict[int, Step] = {}
 
-        def visit(node: Priv) -> None:
+        def visit(node: Step) -> None:
             for premise in node.premises:
                 if id(premise) not in seen:
                     visit(premise)
@@ -170,7 +170,7 @@ def _number_to_json(value: int | Fraction) -> Json:
     return value if isinstance(value, int) else rational(value)
 
 
-def _node_to_json(step: Priv, numbers: dict[int, int], places: dict[str, int]) -> Json:
+def _node_to_json(step: Step, numbers: dict[int, int], places: dict[str, int]) -> Json:
     conclusion: dict[str, Json] = {"adjacency": step.adjacency.value, "group": step.group}
     match step.notion:
         case Gdp(mu_squared=mu_squared):
@@ -218,5 +218,5 @@ def certify(
     try:
         search = Search(events, Fraction(delta), group)
         return Certificate(tuple(events), search.tightest() if tight else search.best())
-    except RuleViolation as error:
+    except (NoRule, UnpricedMechanism) as error:
         raise Uncertifiable(f"Expected events that a rule applies to: {error}") from error

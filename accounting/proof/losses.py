@@ -46,7 +46,6 @@ __all__ = [
     "DrawnShifts",
     "LossGrid",
     "TooFine",
-    "delta_upper",
     "epsilon_upper",
     "suggested",
 ]
@@ -365,26 +364,8 @@ def pairs_in(
         yield from pairs_of({larger: times}, adjacency, order).items()
 
 
-def delta_upper(composed: Composed, grid: LossGrid, epsilon: Fraction) -> Fraction:
-    """Return an upper bound on the δ at ε of all parts composed."""
-    worst = Fraction(0)
-    for entering in composed.orders():
-        losses, step = _composed(entering, grid)
-        with precision(64 + 4 * grid.digits):
-            e, shrink = ball_of(epsilon), (-ball_of(step)).exp()
-            masses = losses.masses.coeffs()
-            start = max(0, floor(epsilon / step) + 1 - losses.first)
-            factor = (e - ball_of((losses.first + start) * step)).exp()
-            total = arb(losses.lost)
-            for mass in masses[start:]:
-                total += arb(mass) * (1 - factor)
-                factor *= shrink
-            worst = max(worst, Fraction(_up(total), 10**grid.digits))
-    return worst
-
-
 def epsilon_upper(composed: Composed, grid: LossGrid, delta: Fraction) -> Fraction:
-    """Return a binary64 at which `delta_upper` is at most δ, less the margin; about the least.
+    """Return a binary64 at which the composition's δ is at most `delta`, less the margin.
 
     Raises `TooFine` if more than δ is lost beyond the grid.
     """

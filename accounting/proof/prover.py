@@ -1,38 +1,55 @@
 """The search for derivations: what to try, and witnesses found in fast arithmetic.
 
-Nothing here is trusted: rules admit or refuse what is found, and a refusal is the worst that a
-mistake can cause.
+Nothing here is trusted: the checker admits or refuses what is found, and a refusal is the worst
+that a mistake can cause.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
-from math import ceil, inf, nextafter
+from math import ceil, inf
 
+from ...mechanisms.adjacency import Adjacency
+from ...mechanisms.encoding import subject_hash
 from ...mechanisms.events import (
     DiscreteGaussianStep,
     DiscreteLaplaceStep,
     Event,
+    GaussianMixtureStep,
     GaussianStep,
     LaplaceStep,
     Mechanism,
     Parties,
     PoissonSampled,
+    RandomisedResponse,
     Repeated,
     SampledWithoutReplacement,
+    adjacencies,
 )
+from ...mechanisms.sensitivity import Sensitivity
 from ..composition import UnpricedMechanism
 from ..conversions import epsilon_from_rdp, epsilon_from_zcdp_by_orders
 from ..gaussian.exact import epsilon_from_delta
 from ..numbers.enclosure import Enclosure, Undecided
-from ..numbers.notions import Gdp, Rdp, Zcdp
+from ..numbers.notions import ApproxDp, Gdp, Rdp, Zcdp
 from ..pld.from_mechanisms import NoDominatingPair
-from .judgement import Exposure, Priv, RuleViolation, written
+from ..renyi.amplification import HIDDEN_SAMPLE, require_amplification
+from .derivation import (
+    DISJOINT_RECORDS,
+    SHIFTS_OF_GROUPS,
+    Exposure,
+    NoRule,
+    Parameter,
+    PrivacyNotion,
+    Step,
+    exposures,
+    written,
+)
 from .losses import Composed, LossGrid, TooFine, epsilon_upper, suggested
-from .rules import conversion, privacy, sampling
-from .rules.loss_distribution import loss_conditions, privacy_loss
+from .sampling import MAX_ORDER, fixed_batch_divergence, poisson_divergence
 
-__all__ = ["Search"]
+__all__ = ["Search", "privacy_loss"]
 
 _COST_BITS = 128
 _FEW = 8
@@ -47,9 +64,12 @@ losses are then near to normal, and what a grid adds to their variance is known 
 
 _SHORT = 8
 
+_Family = Gdp | Zcdp | Rdp
+_Noisy = GaussianStep | LaplaceStep | DiscreteGaussianStep | DiscreteLaplaceStep
+
 
 class Search:
-    """Derivations for one event list; every judgement is made once."""
+    """Derivations for one event list; every step is made once."""
 
     def __init__(self, events: Sequence[Event], delta: Fraction, group: int) -> None:
         self._events = events
@@ -59,62 +79,74 @@ class Search:
         self._leaves = [
             m for m in self._mechanisms.values() if not isinstance(m, Repeated | Parties)
         ]
-        self._exposures = privacy.exposures(events)
-        self._made: dict[tuple[str, Gdp | Zcdp | Rdp], Priv] = {}
-        self._short: dict[int, Priv] = {}
+        relations = {relation for m in self._leaves for relation in adjacencies(m)}
+        if len(relations) > 1:
+            raise NoRule(f"several relations: {sorted(r.value for r in relations)}.")
+        self._adjacency = next(iter(relations), Adjacency.REPLACE_ONE)
+        self._exposures = exposures(events)
+        self._made: dict[tuple[str, _Family], Step] = {}
+        self._short: dict[int, Step] = {}
 
-    def best(self) -> Priv:
+    def best(self) -> Step:
+        """Return a derivation by GDP, zCDP or Rényi DP."""
         if all(isinstance(m, GaussianStep) for m in self._leaves):
             return self._by_gdp()
         if any(isinstance(m, PoissonSampled | SampledWithoutReplacement) for m in self._leaves):
             return self._by_rdp()
         return self._by_zcdp()
 
-    def _by_gdp(self) -> Priv:
-        whole = self._whole(Gdp(0))
+    def _by_gdp(self) -> Step:
+        whole = self.whole(Gdp(0))
         found = epsilon_from_delta(mu_squared=whole.cost, delta=self._delta)
-        return _admitted(
-            found, lambda e: conversion.gdp_approx_dp(whole, delta=self._delta, epsilon=e)
-        )
+        return self._converted(whole, "gdp-approx-dp", found)
 
-    def _by_zcdp(self) -> Priv:
-        whole = self._whole(Zcdp(0))
+    def _by_zcdp(self) -> Step:
+        whole = self.whole(Zcdp(0))
         bound = epsilon_from_zcdp_by_orders(rho=whole.cost, delta=self._delta)
         order = Fraction(2) if bound.order == inf else Fraction(bound.order)
-        return self._from_rdp(conversion.zcdp_rdp(whole, order))
+        return self._from_rdp(_at_order(whole, order))
 
-    def _by_rdp(self) -> Priv:
+    def _by_rdp(self) -> Step:
         if self._group != 1:
-            raise RuleViolation("Expected group=1: no rule enlarges groups under Rényi DP.")
-        found = {order: self._from_rdp(self._whole(Rdp(order, 0))) for order in _ORDERS}
+            raise NoRule("groups: no rule enlarges them under Rényi DP.")
+        found = {order: self._from_rdp(self.whole(Rdp(order, 0))) for order in _ORDERS}
         order = min(found, key=lambda a: found[a].cost)
         step = order // 2
         while step > 0:
             for near in (order - step, order + step):
-                if 2 <= near <= sampling.MAX_ORDER and near not in found:
-                    found[near] = self._from_rdp(self._whole(Rdp(near, 0)))
+                if 2 <= near <= MAX_ORDER and near not in found:
+                    found[near] = self._from_rdp(self.whole(Rdp(near, 0)))
             order = min(found, key=lambda a: found[a].cost)
             step //= 2
         return found[order]
 
-    def tightest(self) -> Priv:
+    def _from_rdp(self, whole: Step) -> Step:
+        assert isinstance(whole.notion, Rdp)
+        found = epsilon_from_rdp(order=whole.notion.order, rdp=whole.cost, delta=self._delta)
+        return self._converted(whole, "rdp-approx-dp", found)
+
+    def _converted(self, whole: Step, rule: str, found: Enclosure) -> Step:
+        epsilon = _witness(found)
+        notion = ApproxDp(epsilon, self._delta)
+        return whole.then(rule, notion, delta=self._delta, epsilon=epsilon)
+
+    def tightest(self) -> Step:
         """Return a derivation by loss distributions where they help, else the best other one."""
         if all(isinstance(m, GaussianStep) for m in self._leaves):
             return self.best()
         try:
             parts = [self._by_losses(exposure) for exposure in self._exposures]
-        except (RuleViolation, NoDominatingPair, UnpricedMechanism, Undecided, TooFine):
+        except (NoRule, NoDominatingPair, UnpricedMechanism, Undecided, TooFine):
             return self.best()
-        return privacy.events(self._events, parts)
+        return self.run(parts)
 
-    def _by_losses(self, exposure: Exposure) -> Priv:
+    def _by_losses(self, exposure: Exposure) -> Step:
         counts = {self._mechanisms[text]: n for text, n in sorted(exposure.counts)}
-        relations = [loss_conditions(mechanism)[0] for mechanism in counts]
-        adjacency = relations[0]
+        assumptions = frozenset[str]().union(*map(_assumed, counts))
         best: tuple[Fraction, Composed, LossGrid] | None = None
         for fineness in _FINENESS:
             composed, grid = suggested(
-                counts, adjacency, self._delta, group=self._group, fineness=fineness
+                counts, self._adjacency, self._delta, group=self._group, fineness=fineness
             )
             if best is not None and fineness > 1:
                 continue
@@ -129,57 +161,131 @@ class Search:
                 break
         if best is None:
             raise TooFine("Expected losses that fit on a grid.")
-        epsilon, composed, grid = best
-        return privacy_loss(composed, grid=grid, delta=self._delta, epsilon=epsilon)
+        return privacy_loss(exposure, *best, self._delta, assumptions)
 
-    def _from_rdp(self, whole: Priv) -> Priv:
-        assert isinstance(whole.notion, Rdp)
-        found = epsilon_from_rdp(order=whole.notion.order, rdp=whole.cost, delta=self._delta)
-        return _admitted(
-            found, lambda e: conversion.rdp_approx_dp(whole, delta=self._delta, epsilon=e)
+    def whole(self, family: _Family) -> Step:
+        """Return what the run costs in a notion, whatever numbers `family` has."""
+        whole = self.run([self._composed(exposure, family) for exposure in self._exposures])
+        if self._group == 1:
+            return whole
+        larger = whole.then("group", whole.at_cost(self._group**2 * whole.cost), size=self._group)
+        return replace(larger, group=self._group)
+
+    def run(self, views: Sequence[Step]) -> Step:
+        """Return what the whole run costs, from what records of each party pay."""
+        dearest = max(views, key=lambda view: view.cost)
+        named = any(event.context.parties for event in self._events)
+        return Step(
+            subject_hash(self._events),
+            self._adjacency,
+            dearest.notion,
+            "events",
+            premises=tuple(views),
+            group=dearest.group,
+            assumptions=frozenset({DISJOINT_RECORDS} if named else ()),
         )
 
-    def _whole(self, family: Gdp | Zcdp | Rdp) -> Priv:
-        views = [self._composed(exposure, family) for exposure in self._exposures]
-        whole = privacy.events(self._events, views)
-        return whole if self._group == 1 else privacy.group(whole, self._group)
-
-    def _composed(self, exposure: Exposure, family: Gdp | Zcdp | Rdp) -> Priv:
+    def _composed(self, exposure: Exposure, family: _Family) -> Step:
         counts = sorted(exposure.counts)
         parts = [self._one(self._mechanisms[text], family) for text, _ in counts]
         if len(counts) == 1 and counts[0][1] == 1:
             return parts[0]
         if len(counts) > _FEW:
             parts = [self._shortened(part) for part in parts]
-        return privacy.composition(parts, [n for _, n in counts])
+        times = tuple(n for _, n in counts)
+        cost = sum((n * part.cost for n, part in zip(times, parts, strict=True)), Fraction(0))
+        return Step(
+            exposure,
+            self._adjacency,
+            parts[0].at_cost(cost),
+            "composition",
+            (("times", times),),
+            premises=tuple(parts),
+        )
 
-    def _one(self, mechanism: Mechanism, family: Gdp | Zcdp | Rdp) -> Priv:
+    def _one(self, mechanism: Mechanism, family: _Family) -> Step:
         key = (written(mechanism), family)
         if key not in self._made:
             self._made[key] = self._derived(mechanism, family)
         return self._made[key]
 
-    def _shortened(self, part: Priv) -> Priv:
+    def _shortened(self, part: Step) -> Step:
         """Return the part with a short cost; once, however many parties it concerns."""
         if id(part) not in self._short:
             self._short[id(part)] = _shortened(part)
         return self._short[id(part)]
 
-    def _derived(self, mechanism: Mechanism, family: Gdp | Zcdp | Rdp) -> Priv:
+    def _derived(self, mechanism: Mechanism, family: _Family) -> Step:
         match mechanism:
             case Repeated():
-                return privacy.repeated(mechanism, self._one(mechanism.event, family))
+                once = self._one(mechanism.event, family)
+                notion = once.at_cost(mechanism.times * once.cost)
+                return replace(
+                    once.then("repeated", notion, mechanism=mechanism),
+                    subject=Exposure.of({written(mechanism): 1}),
+                )
             case Parties():
                 parts = [
                     self._composed(Exposure.of(Counter(map(written, listed))), family)
                     for _, listed in mechanism.parts
                     if listed
                 ]
-                return privacy.parties(mechanism, parts)
+                notion = max(parts, key=lambda part: part.cost).notion
+                return replace(
+                    self._leaf("parties", mechanism, notion, frozenset({DISJOINT_RECORDS})),
+                    premises=tuple(parts),
+                )
             case PoissonSampled() | SampledWithoutReplacement() if isinstance(family, Rdp):
-                return _sampled(mechanism, int(family.order))
+                return self._sampled(mechanism, int(family.order))
             case _:
-                return _plain(mechanism, family)
+                return self._plain(mechanism, family)
+
+    def _plain(self, mechanism: Mechanism, family: _Family) -> Step:
+        if isinstance(family, Rdp):
+            return _at_order(self._plain(mechanism, Zcdp(0)), Fraction(family.order))
+        match mechanism:
+            case GaussianStep():
+                kind = "gaussian"
+            case DiscreteGaussianStep():
+                kind = "discrete-gaussian"
+            case LaplaceStep():
+                kind = "laplace"
+            case DiscreteLaplaceStep():
+                kind = "discrete-laplace"
+            case _:
+                raise NoRule(f"no rule prices {mechanism}.")
+        ratio = _ratio_squared(mechanism)
+        notion = Gdp(ratio) if isinstance(family, Gdp) else Zcdp(ratio / 2)
+        name = "gdp" if isinstance(family, Gdp) else "zcdp"
+        return self._leaf(f"{kind}-{name}", mechanism, notion, _declared(mechanism.sensitivity))
+
+    def _sampled(self, mechanism: PoissonSampled | SampledWithoutReplacement, order: int) -> Step:
+        step = mechanism.event
+        if not isinstance(step, GaussianStep):
+            raise NoRule(f"no rule prices {mechanism}.")
+        require_amplification(mechanism)
+        ratio = _ratio_squared(step)
+        if isinstance(mechanism, PoissonSampled):
+            rule, found = "poisson-rdp", poisson_divergence(ratio, Fraction(mechanism.rate), order)
+        else:
+            share = Fraction(mechanism.batch, mechanism.records)
+            rule, found = "fixed-batch-rdp", fixed_batch_divergence(ratio, share, order)
+        epsilon = _witness(found)
+        assumed = _declared(step.sensitivity) | {HIDDEN_SAMPLE}
+        leaf = self._leaf(rule, mechanism, Rdp(order, epsilon), assumed)
+        return replace(leaf, parameters=(*leaf.parameters, ("order", order), ("epsilon", epsilon)))
+
+    def _leaf(
+        self, rule: str, mechanism: Mechanism, notion: PrivacyNotion, assumed: frozenset[str]
+    ) -> Step:
+        return Step(
+            Exposure.of({written(mechanism): 1}),
+            self._adjacency,
+            notion,
+            rule,
+            (("mechanism", mechanism),),
+            assumptions=assumed,
+        )
 
 
 def _inside(mechanism: Mechanism) -> Iterator[Mechanism]:
@@ -196,55 +302,93 @@ def _inside(mechanism: Mechanism) -> Iterator[Mechanism]:
             pass
 
 
-def _plain(mechanism: Mechanism, family: Gdp | Zcdp | Rdp) -> Priv:
-    if isinstance(family, Rdp):
-        return conversion.zcdp_rdp(_plain(mechanism, Zcdp(0)), Fraction(family.order))
+def _declared(sensitivity: Sensitivity) -> frozenset[str]:
+    return frozenset(f"declared: {reason}" for reason in sensitivity.assumptions)
+
+
+def _ratio_squared(step: _Noisy) -> Fraction:
+    """Return (sensitivity / scale)²."""
+    scale = step.noise_std if isinstance(step, GaussianStep | DiscreteGaussianStep) else step.scale
+    return _over_noise(step.sensitivity, scale)
+
+
+def _over_noise(sensitivity: Sensitivity, scale: float) -> Fraction:
+    if sensitivity.squared == 0:
+        return Fraction(0)
+    if scale == 0:
+        raise NoRule("noise above 0 is missing: without it no cost is finite.")
+    return sensitivity.squared / Fraction(scale) ** 2
+
+
+def _assumed(mechanism: Mechanism) -> frozenset[str]:
+    """Return what the dominating pair of a mechanism takes on trust; raise if it has none."""
+    require_amplification(mechanism)
     match mechanism:
-        case GaussianStep():
-            return (privacy.gaussian_gdp if isinstance(family, Gdp) else privacy.gaussian_zcdp)(
-                mechanism
-            )
-        case DiscreteGaussianStep():
-            return privacy.discrete_gaussian_zcdp(mechanism)
-        case LaplaceStep():
-            return privacy.laplace_zcdp(mechanism)
-        case DiscreteLaplaceStep():
-            return privacy.discrete_laplace_zcdp(mechanism)
+        case Repeated():
+            return _assumed(mechanism.event)
+        case PoissonSampled() | SampledWithoutReplacement():
+            return _assumed(mechanism.event) | {HIDDEN_SAMPLE}
+        case GaussianMixtureStep(constant=constant, sampled=sampled, noise_std=noise_std):
+            _over_noise(constant, noise_std), _over_noise(sampled, noise_std)
+            return _declared(constant) | _declared(sampled) | {HIDDEN_SAMPLE}
+        case RandomisedResponse() if mechanism.truth not in (0, 1):
+            return frozenset()
+        case GaussianStep() | LaplaceStep() | DiscreteGaussianStep() | DiscreteLaplaceStep():
+            _ratio_squared(mechanism)
+            return _declared(mechanism.sensitivity)
         case _:
-            raise RuleViolation(f"no rule prices {mechanism}.")
+            raise NoRule(f"no loss distribution of {mechanism}.")
 
 
-def _sampled(mechanism: PoissonSampled | SampledWithoutReplacement, order: int) -> Priv:
-    step = mechanism.event
-    if not isinstance(step, GaussianStep):
-        raise RuleViolation(f"no rule prices {mechanism}.")
-    _, ratio, _ = privacy.ratio_squared(step.sensitivity, step.noise_std, step.sensitivity.norm)
-    if isinstance(mechanism, PoissonSampled):
-        found = sampling.poisson_divergence(ratio, Fraction(mechanism.rate), order)
-        return _admitted(found, lambda e: sampling.poisson_rdp(mechanism, order=order, epsilon=e))
-    share = Fraction(mechanism.batch, mechanism.records)
-    found = sampling.fixed_batch_divergence(ratio, share, order)
-    return _admitted(found, lambda e: sampling.fixed_batch_rdp(mechanism, order=order, epsilon=e))
+def privacy_loss(
+    exposure: Exposure,
+    epsilon: Fraction,
+    composed: Composed,
+    grid: LossGrid,
+    delta: Fraction,
+    assumptions: frozenset[str],
+) -> Step:
+    """Return the step whose witness is the grid on which the losses were composed."""
+    parameters: dict[str, Parameter] = {
+        "parts": composed.parts,
+        "shares": composed.shares,
+        "group": composed.group,
+        "step": grid.step,
+        "doublings": grid.doublings,
+        "dense": grid.dense,
+        "digits": grid.digits,
+        "cut": Fraction(grid.cut),
+        "delta": delta,
+        "epsilon": epsilon,
+    }
+    return Step(
+        exposure,
+        composed.adjacency,
+        ApproxDp(epsilon, delta),
+        "privacy-loss",
+        tuple(parameters.items()),
+        group=composed.group,
+        assumptions=assumptions,
+        theorems=frozenset({SHIFTS_OF_GROUPS} if composed.draws_shifts else ()),
+    )
 
 
-def _admitted(found: Enclosure, rule: Callable[[Fraction], Priv]) -> Priv:
-    """Return what `rule` concludes at the first binary64 above `found` that it can decide on."""
-    witness = found.upper_float
-    for k in range(52):
-        if witness == inf:
-            break
-        try:
-            return rule(Fraction(witness))
-        except Undecided:
-            witness = nextafter(witness * (1 + 2.0 ** (k - 52)), inf)
-    raise RuleViolation("Expected a finite cost that can be decided on.")
+def _at_order(whole: Step, order: Fraction) -> Step:
+    return whole.then("zcdp-rdp", Rdp(order, order * whole.cost), order=order)
 
 
-def _shortened(judgement: Priv) -> Priv:
-    """Return the judgement with its cost rounded up to a dyadic rational of 128 bits."""
-    cost = judgement.cost
-    numerator, denominator = cost.numerator, cost.denominator
+def _witness(found: Enclosure) -> Fraction:
+    """Return the upper end, a binary64: there the inequality that the checker decides is true."""
+    if found.upper_float == inf:
+        raise NoRule("no finite cost in double precision.")
+    return Fraction(found.upper_float)
+
+
+def _shortened(step: Step) -> Step:
+    """Return the step with its cost rounded up to a dyadic rational of 128 bits."""
+    numerator, denominator = step.cost.numerator, step.cost.denominator
     if denominator & (denominator - 1) == 0 and numerator.bit_length() <= _COST_BITS:
-        return judgement
+        return step
     scale = Fraction(2) ** (_COST_BITS - numerator.bit_length() + denominator.bit_length())
-    return privacy.weaken(judgement, Fraction(ceil(cost * scale)) / scale)
+    value = Fraction(ceil(step.cost * scale)) / scale
+    return step.then("weaken", step.at_cost(value), value=value)

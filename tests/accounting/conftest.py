@@ -1,12 +1,14 @@
 """Certificates of every kind of node, for the tests that read them, bend them and break them."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
+from dpledger.accounting.numbers.notions import ApproxDp, Rdp, Zcdp
 from dpledger.accounting.proof.certificate import Certificate, certify
-from dpledger.accounting.proof.rules import conversion, privacy
+from dpledger.accounting.proof.prover import Search
 from dpledger.mechanisms import (
     Adjacency,
     Audience,
@@ -74,12 +76,19 @@ def vertical(adjacency: Adjacency) -> Sensitivity:
 def _converted_by_hand() -> Certificate:
     """Post-processing, groups, add/remove to replace-one, a statement: `certify` needs none."""
     events = (event(GaussianStep(sum_of_bounded(1, ADD), 20.0)),)
-    whole = privacy.events(events, [privacy.gaussian_zcdp(events[0].mechanism)])
-    pairs = privacy.group(privacy.replace_one(whole), 2)
-    published = privacy.post_processing(privacy.weaken(pairs, Fraction(1, 40)), "the mean model")
-    told = privacy.given(published, "bounds are public")
-    rdp = conversion.zcdp_rdp(told, Fraction(21))
-    root = conversion.rdp_approx_dp(rdp, delta=Fraction(1, 10**5), epsilon=Fraction(3, 2))
+    whole = Search(events, Fraction(1, 10**5), 1).whole(Zcdp(0))
+    replaced = replace(whole.then("replace-one", Zcdp(4 * whole.cost)), adjacency=REPLACE)
+    pairs = replace(replaced.then("group", Zcdp(4 * replaced.cost), size=2), group=2)
+    weaker = pairs.then("weaken", Zcdp(Fraction(1, 40)), value=Fraction(1, 40))
+    published = replace(
+        weaker.then("post-processing", function="the mean model"),
+        assumptions=frozenset({"reads released messages only: the mean model"}),
+    )
+    rdp = published.given("bounds are public").then(
+        "zcdp-rdp", Rdp(21, Fraction(21, 40)), order=Fraction(21)
+    )
+    epsilon, delta = Fraction(3, 2), Fraction(1, 10**5)
+    root = rdp.then("rdp-approx-dp", ApproxDp(epsilon, delta), delta=delta, epsilon=epsilon)
     return Certificate(events, root)
 
 

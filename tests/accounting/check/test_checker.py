@@ -13,11 +13,10 @@ from pathlib import Path
 import pytest
 from flint import arb, fmpq
 
-from dpledger.accounting.check import checker, pld_checker
+from dpledger.accounting.check import checker
 from dpledger.accounting.check.checker import CalledWrong, CertificateWrong, Undecided, check
 from dpledger.accounting.numbers.enclosure import precision
 from dpledger.accounting.proof.certificate import certify
-from dpledger.accounting.proof.rules import TABLE
 from dpledger.mechanisms import Adjacency, Audience, Context, Event, GaussianStep, declared
 
 STEP = GaussianStep(declared(1, "unit", adjacency=Adjacency.REPLACE_ONE), 1.0)
@@ -188,7 +187,7 @@ def test_a_rule_that_breaks_leaves_the_document_undecided(certificates, error):
         raise error("here")
 
     document = next(iter(certificates.values())).to_json_bytes()
-    rules = {name: (broken, *entry[1:]) for name, entry in checker._RULES.items()}
+    rules = {name: (broken, *entry[1:]) for name, entry in checker.RULES.items()}
     with pytest.raises(Undecided, match=error.__name__):
         check(document, rules)
 
@@ -372,22 +371,6 @@ def test_it_runs_alone(certificates, tmp_path):
     assert "gdp-perfect" in bad.stderr
     path.unlink()
     assert subprocess.run(command, capture_output=True, check=False).returncode == 2
-
-
-def test_the_checker_and_the_rules_know_the_same_rules_and_axioms():
-    privacy = {name for name in TABLE if name not in checker._SHAPES}
-    # read for ever, and no longer written
-    assert privacy | {"loss-distribution"} == checker._RULES.keys() | pld_checker.RULES.keys()
-    assert {*TABLE} - privacy == checker._SHAPES.keys()
-    published = {
-        (name, kind, text) for name in privacy for kind, text in TABLE[name].axioms.items()
-    }
-    known = {
-        (name, kind if (name, kind, text) in published else "", text)
-        for (name, kind), text in checker._AXIOMS.items()
-        if name in TABLE
-    }
-    assert known == published
 
 
 def test_the_work_of_a_check_grows_with_the_number_of_nodes(calls):

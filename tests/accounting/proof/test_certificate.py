@@ -8,7 +8,6 @@ import pytest
 from dpledger.accounting.check import checker
 from dpledger.accounting.gaussian.exact import epsilon_from_delta
 from dpledger.accounting.proof.certificate import FORMAT, Uncertifiable, certify
-from dpledger.accounting.proof.rules import TABLE
 from dpledger.mechanisms import (
     Adjacency,
     AdjacencyMismatch,
@@ -54,12 +53,10 @@ def test_the_checker_reads_what_the_certificate_says(certificates):
         assert verdict.steps == len(certificate.steps)
 
 
-def test_the_examples_use_every_rule_but_that_of_loss_distributions(certificates):
-    used = {step.rule for c in certificates.values() for step in c.steps} | {"privacy-loss"}
-    derivations = json.dumps([json.loads(c.to_json_bytes()) for c in certificates.values()])
-    assert {name for name in TABLE if name in used or f'"rule": "{name}"' in derivations} == {
-        *TABLE
-    }
+def test_the_examples_use_every_rule_but_those_of_loss_distributions(certificates):
+    written = "".join(c.to_json_bytes().decode() for c in certificates.values())
+    for name in (*checker.SENSITIVITIES, *checker.RULES):
+        assert f'"rule":"{name}"' in written, name
 
 
 def test_gaussian_steps_cost_what_the_exact_curve_says():
@@ -107,8 +104,8 @@ def test_runs_of_equal_events_are_written_once():
     [
         (UnprotectedRelease("raw dual variable"), "raw dual variable"),
         (GaussianStep(declared(1, "unit", adjacency=REPLACE), 0.0), "noise above 0"),
-        (PoissonSampled(GaussianStep(sum_of_bounded(1, REPLACE), 1.0), 0.1), "add/remove"),
-        (PoissonSampled(GaussianStep(mean_of_bounded(1, 9, ADD), 1.0), 0.1), "renormalised"),
+        (PoissonSampled(GaussianStep(sum_of_bounded(1, REPLACE), 1.0), 0.1), "add-remove-one"),
+        (PoissonSampled(GaussianStep(mean_of_bounded(1, 9, ADD), 1.0), 0.1), "public numbers"),
     ],
 )
 def test_what_no_rule_prices_is_refused_with_its_reason(mechanism, reason):
@@ -135,20 +132,3 @@ def test_zero_sensitivity_costs_nothing():
     found = certify([event(step)], delta=1e-300)
     assert found.epsilon == 0.0
     assert checker.check(found.to_json_bytes()).values[-1] == 0
-
-
-def test_a_certificate_holds_only_what_rules_made(certificates):
-    root = next(iter(certificates.values())).root
-    with pytest.raises(TypeError, match="rules"):
-        type(root)(
-            root.subject,
-            root.adjacency,
-            root.group,
-            root.notion,
-            root.rule,
-            root.parameters,
-            root.premises,
-            root.assumptions,
-            root.axioms,
-            object(),
-        )

@@ -1,0 +1,47 @@
+"""Rényi divergences of Gaussian steps on hidden samples, at whole orders: witnesses of rules.
+
+These are the bounds that the rules *poisson-rdp* and *fixed-batch-rdp* name, in ball arithmetic;
+`accounting.renyi` has tighter ones for fixed batches.
+"""
+
+from fractions import Fraction
+from math import comb
+
+from flint import arb
+
+from ..numbers.enclosure import Enclosure, ball_of, precision
+
+__all__ = ["MAX_ORDER", "fixed_batch_divergence", "poisson_divergence"]
+
+MAX_ORDER = 512
+"""The largest order that the checker expands."""
+
+_BITS = 192
+
+
+def poisson_divergence(ratio: Fraction, rate: Fraction, order: int) -> Enclosure:
+    """Return the Rényi divergence of the sampled Gaussian, `ratio` = (sensitivity / noise_std)²."""
+    with precision(_BITS):
+        q, half = ball_of(rate), ball_of(ratio) / 2
+        moment = arb(0)
+        for k in range(order + 1):
+            weight = comb(order, k) * (1 - q) ** (order - k) * q**k
+            moment += weight * (half * (k * (k - 1))).exp()
+        return _divergence(moment, order)
+
+
+def fixed_batch_divergence(ratio: Fraction, share: Fraction, order: int) -> Enclosure:
+    """Return the published bound for a fixed batch, `share` = batch / records."""
+    with precision(_BITS):
+        g, half = ball_of(share), ball_of(ratio) / 2
+        second = (2 * half).exp()
+        pair = min(4 * (second - 1), 2 * second, key=lambda bound: float(bound.mid()))
+        moment = 1 + g**2 * comb(order, 2) * pair
+        for j in range(3, order + 1):
+            moment += 2 * g**j * comb(order, j) * (half * (j * (j - 1))).exp()
+        return _divergence(moment, order)
+
+
+def _divergence(moment: arb, order: int) -> Enclosure:
+    found = Enclosure.from_ball(moment.log() / (order - 1))
+    return found if found.lower >= 0 else Enclosure(arb(0), found.upper.max(arb(0)))

@@ -93,7 +93,12 @@ class Crosscheck:
     def agrees(self) -> bool:
         """Whether every difference is explained and at least one peer answered."""
         answered = any(peer.status is not Status.SKIPPED for peer in self.peers)
-        return answered and not any(peer.failed for peer in self.peers)
+        return answered and not self.is_finding
+
+    @property
+    def is_finding(self) -> bool:
+        """Whether a difference stands unexplained."""
+        return any(peer.failed for peer in self.peers)
 
 
 def _guaranteed(events: tuple[Event, ...], delta: Number) -> Enclosure:

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from math import exp, nan
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -65,6 +65,15 @@ class Canaries:
             raise InvalidParameter("scores", "NaN", "with numbers only")
         if self.seed is not None and (isinstance(self.seed, bool) or self.seed < 0):
             raise InvalidParameter("seed", self.seed, "None or a whole number in [0, inf)")
+
+    @classmethod
+    def of(
+        cls, scores: npt.NDArray[Any], included: npt.NDArray[Any], seed: int | None = None
+    ) -> "Canaries":
+        """Return canaries from arrays of any numbers; `included` holds 0 or 1, or booleans."""
+        if not np.isin(included, (0, 1)).all():
+            raise InvalidParameter("included", "other numbers", "0 or 1, or a boolean, for each")
+        return cls(scores.astype(np.float64), included.astype(np.bool_), seed)
 
     def right_guesses(self, *, guessed_in: int, guessed_out: int) -> int:
         """Return how many guesses are right if the ends of the scores are guessed.

@@ -10,8 +10,10 @@ from __future__ import annotations
 import copy
 import hashlib
 import os
+import shlex
+import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from math import inf, isfinite
@@ -25,6 +27,13 @@ from ..accounting.ledger.ledger import Ledger, RunSummary
 from ..mechanisms.errors import DpledgerError, InvalidParameter
 from .continuous import RunAudit, audit_run
 from .sequential import Evidence
+
+_PATIENCE = 60.0
+"""Seconds that a command may take over new alarms."""
+
+
+class AlarmFailed(DpledgerError, RuntimeError):
+    """The command that takes alarms did not: they are not remembered, and come again."""
 
 
 class MalformedMemory(DpledgerError, ValueError):
@@ -100,6 +109,11 @@ class Look:
         """Whether an alarm is open or the ledger is not what it was."""
         return self.tampered is not None or bool(self.memory.open_alarms)
 
+    @property
+    def is_news(self) -> bool:
+        """Whether there is something that no earlier look has told."""
+        return bool(self.audits or self.told or self.tampered)
+
 
 @dataclass(eq=False, slots=True)
 class Watcher:
@@ -111,6 +125,7 @@ class Watcher:
         repeats: who can repeat runs.
         delta: where epsilon is computed.
         most_runs: audited in one look; the others wait for the next.
+        metrics_path: a Prometheus text file to write after each look; None for none.
     """
 
     path: Path
@@ -118,9 +133,19 @@ class Watcher:
     repeats: Sequence[Repeats]
     delta: float
     most_runs: int
+    metrics_path: Path | None = None
 
-    def look(self, memory: Memory) -> Look:
-        """Return what is new; `memory` stays as it is until `keep`."""
+    def step(self, tell: Callable[[Look], None]) -> Look:
+        """Look, tell, then remember: what raises before memory is kept is found again."""
+        look = self._look(_read_memory(self.memory_path))
+        tell(look)
+        _keep(self.memory_path, look.memory)
+        if self.metrics_path is not None:
+            _write_whole(self.metrics_path, _metrics(look))
+        return look
+
+    def _look(self, memory: Memory) -> Look:
+        """Return what is new; `memory` stays as it is."""
         after = copy.deepcopy(memory)
         after.last_look = _now()
         audits: list[RunAudit] = []
@@ -143,10 +168,6 @@ class Watcher:
         if tampered is not None:
             found.append(("ledger", f"tampered with: {tampered}"))
         return Look(tuple(audits), waiting, tampered, _alarmed(after, found), after)
-
-    def keep(self, look: Look) -> None:
-        """Write what a look leaves, as a whole; call it after the look has been told."""
-        write_whole(self.memory_path, msgspec.json.format(msgspec.json.encode(look.memory)))
 
     def _audit(self, ledger: Ledger, summary: RunSummary, memory: Memory) -> RunAudit:
         keyed = ((repeats, repeats.key(summary, ledger)) for repeats in self.repeats)
@@ -199,23 +220,34 @@ def _alarmed(memory: Memory, found: Sequence[tuple[str, str]]) -> tuple[Alarm, .
     return tuple(new)
 
 
-def acknowledged(memory: Memory, identifiers: Sequence[str]) -> tuple[Memory, tuple[Alarm, ...]]:
-    """Return memory with these alarms acknowledged (all without any), and those alarms.
+def acknowledge(path: Path, identifiers: Sequence[str]) -> tuple[tuple[Alarm, ...], int]:
+    """Acknowledge these alarms (all without any) in a watcher's memory file.
 
-    Raises `InvalidParameter` for one that is not open.
+    Returns those alarms, and how many are still open. Raises `InvalidParameter` for one that is
+    not open, `MalformedMemory` for another file.
     """
-    after = copy.deepcopy(memory)
-    still = {alarm.identifier: alarm for alarm in after.open_alarms}
+    memory = _read_memory(path)
+    still = {alarm.identifier: alarm for alarm in memory.open_alarms}
     for identifier in identifiers:
         if identifier not in still:
             raise InvalidParameter("alarm", identifier, f"open, as {', '.join(still) or 'none'} is")
     chosen = tuple(still[each] for each in identifiers or still)
     for alarm in chosen:
         alarm.acknowledged = True
-    return after, chosen
+    _keep(path, memory)
+    return chosen, len(memory.open_alarms)
 
 
-def read_memory(path: Path) -> Memory:
+def call_alarm(command: str, alarms: Sequence[Alarm]) -> None:
+    """Hand alarms as JSON to a command's standard input; raise `AlarmFailed` if it fails."""
+    document = msgspec.json.encode({"alarms": alarms})
+    try:
+        subprocess.run(shlex.split(command), input=document, check=True, timeout=_PATIENCE)
+    except (subprocess.SubprocessError, ValueError) as error:
+        raise AlarmFailed(f"{command!r}: Expected a command that takes alarms; {error}") from error
+
+
+def _read_memory(path: Path) -> Memory:
     """Return what a file remembers; nothing where there is none. Raises `MalformedMemory`."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Memory)
@@ -225,7 +257,11 @@ def read_memory(path: Path) -> Memory:
         raise MalformedMemory(f"{path}: Expected what a watcher remembered: {error}") from error
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def _keep(path: Path, memory: Memory) -> None:
+    _write_whole(path, msgspec.json.format(msgspec.json.encode(memory)))
+
+
+def _write_whole(path: Path, content: bytes) -> None:
     """Replace a file as a whole, or leave it as it was and raise `OSError`."""
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
@@ -242,7 +278,7 @@ def write_whole(path: Path, content: bytes) -> None:
 # --- Prometheus ----------------------------------------------------------------------------------
 
 
-def metrics(look: Look) -> bytes:
+def _metrics(look: Look) -> bytes:
     """Return a look in the Prometheus text format; its time is the heartbeat."""
     memory = look.memory
     epsilons = {run: inf if e is None else e for run, e in memory.epsilons.items()}

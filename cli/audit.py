@@ -6,13 +6,13 @@ from dataclasses import asdict
 from pathlib import Path
 
 import click
-import numpy as np
-from rich.table import Table
 
 from ..audits.one_run import Canaries
 from ..audits.one_run_plan import GuessPlan, audit_one_run, plan_guesses
 from ..audits.scores import ClaimedPrivacy
-from .output import Outcome, deliver, json_option, shown_down, shown_up
+from ..data.files import read_numbers
+from .inputs import FILE
+from .output import Outcome, Table, answers, shown_down, shown_up
 
 __all__ = ["audit"]
 
@@ -22,7 +22,6 @@ _NOTES = (
     "It holds for independent fair coins, canaries that share nothing, a claim about adding or "
     "removing one of them, and numbers of guesses fixed before the scores were seen.",
 )
-_file = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.group()
@@ -31,8 +30,8 @@ def audit() -> None:
 
 
 @audit.command("one-run")
-@click.option("--scores", type=_file, help=".npy of one number a canary, larger if it looks in.")
-@click.option("--included", type=_file, help=".npy of whether each was in: 0/1 or booleans.")
+@click.option("--scores", type=FILE, help=".npy of one number a canary, larger if it looks in.")
+@click.option("--included", type=FILE, help=".npy of whether each was in: 0/1 or booleans.")
 @click.option("--canaries", type=click.IntRange(2), help="Only plan, for so many canaries.")
 @click.option("--epsilon", type=float, help="The claim, under add-remove-one.")
 @click.option("--mu", type=float, help="The claim, under add-remove-one.")
@@ -51,7 +50,7 @@ def audit() -> None:
     help="Of the fair choice among equal scores, drawn before you looked; without it none of "
     "those that the numbers of guesses would divide is guessed.",
 )
-@json_option
+@answers
 def one_run(
     scores: Path | None,
     included: Path | None,
@@ -62,8 +61,7 @@ def one_run(
     confidence: float,
     guesses: tuple[int, int] | None,
     seed: int | None,
-    as_json: bool,
-) -> None:
+) -> Outcome:
     """Bound epsilon from below by one training run with canaries, each in by a fair coin.
 
     How many canaries are guessed is planned from their number and the claim, never from the
@@ -78,64 +76,42 @@ def one_run(
         raise click.UsageError("Expected --scores with --included, or --canaries alone.")
     found = None
     if scores is not None and included is not None:
-        found = Canaries(_numbers(scores), _coins(included), seed)
+        found = Canaries.of(read_numbers(scores), read_numbers(included, kinds="fiub"), seed)
     count = canaries if found is None else found.scores.size
     assert count is not None
     plan = plan_guesses(canaries=count, claimed=claimed.claim, delta=delta, confidence=confidence)
     if guesses is not None:
         plan = GuessPlan(*guesses, plan.suspected_mu, plan.expected)
-    unit = "epsilon" if mu is None else "mu"
     told = f"{plan.guessed_in} in, {plan.guessed_out} out of {count} canaries"
     rows = [
         ("claimed epsilon", f"{shown_up(claimed.epsilon, digits=6)} at delta {delta:g}"),
         ("guesses", f"{told}, fixed {'by you' if guesses else 'from the claim'}"),
     ]
     if found is None:
-        rows.append(
-            ("to expect", f"{unit} >= {plan.expected:.4g} if mu is truly {plan.suspected_mu:.4g}")
-        )
-        deliver(Outcome("Plan of a one-run audit", asdict(plan), tuple(rows)), as_json=as_json)
-        return
+        expected = f"{'epsilon' if mu is None else 'mu'} >= {plan.expected:.4g}"
+        rows.append(("to expect", f"{expected} if mu is truly {plan.suspected_mu:.4g}"))
+        return Outcome("Plan of a one-run audit", asdict(plan), rows)
     result = audit_one_run(
         found, claimed=claimed.claim, delta=delta, confidence=confidence, plan=plan
     )
     by = ", ".join(result.refuted_by)
-    table = Table("lower bound", "epsilon", "mu", "how", box=None)
-    for bound in result.bounds:
-        shown = "" if bound.mu is None else shown_down(bound.mu, digits=4)
-        table.add_row(bound.method, shown_down(bound.epsilon, digits=4), shown, bound.detail)
-    deliver(
-        Outcome(
-            "One-run audit",
-            {**asdict(result), "refutes_claim": result.is_finding, "not_meant": list(_NOTES)},
-            (
-                *rows,
-                ("verdict", f"claim REFUTED by: {by}" if by else "claim not refuted"),
-                *(("note", text) for text in _NOTES),
-            ),
-            (table,),
-            finding=result.is_finding,
+    texts = [
+        (
+            bound.method,
+            shown_down(bound.epsilon, digits=4),
+            "" if bound.mu is None else shown_down(bound.mu, digits=4),
+            bound.detail,
+        )
+        for bound in result.bounds
+    ]
+    return Outcome(
+        title="One-run audit",
+        data={**asdict(result), "refutes_claim": result.is_finding, "not_meant": _NOTES},
+        rows=(
+            *rows,
+            ("verdict", f"claim REFUTED by: {by}" if by else "claim not refuted"),
+            *(("note", text) for text in _NOTES),
         ),
-        as_json=as_json,
+        tables=(Table(("lower bound", "epsilon", "mu", "how"), texts),),
+        finding=result.is_finding,
     )
-
-
-def _load(path: Path) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
-    try:
-        found = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise click.BadParameter(f"{path}: Expected a .npy file of numbers: {error}") from error
-    if not isinstance(found, np.ndarray) or found.dtype.kind not in "fiub":
-        raise click.BadParameter(f"{path}: Expected a .npy file with one array of real numbers.")
-    return found
-
-
-def _numbers(path: Path) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    return _load(path).astype(np.float64)
-
-
-def _coins(path: Path) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-    found = _load(path)
-    if not np.isin(found, (0, 1)).all():
-        raise click.BadParameter(f"{path}: Expected 0 or 1, or a boolean, for each canary.")
-    return found.astype(np.bool_)

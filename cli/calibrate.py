@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from ..accounting.planning import calibrate_noise_multiplier, rounds_within
+from ..accounting.planning import calibrate_gaussian_rounds
 from ..mechanisms import Adjacency
-from .inputs import gaussian_rounds
-from .output import Outcome, deliver, guarantee_data, json_option, shown
+from .inputs import RELATION
+from .output import Outcome, answers, guarantee_data, shown
 
 __all__ = ["calibrate"]
 
@@ -19,52 +19,42 @@ __all__ = ["calibrate"]
 @click.option("--noise-multiplier", type=float, help="Gives the largest number of rounds.")
 @click.option(
     "--adjacency",
-    type=click.Choice([a.value for a in Adjacency]),
+    type=RELATION,
     required=True,
     help="The relation that the sensitivity, and so the noise multiplier, speaks of.",
 )
-@json_option
+@answers
 def calibrate(
     epsilon: float,
     delta: float,
     rounds: int | None,
     noise_multiplier: float | None,
-    adjacency: str,
-    as_json: bool,
-) -> None:
+    adjacency: Adjacency,
+) -> Outcome:
     """Find the least noise for a number of Gaussian rounds, or the most rounds for a noise.
 
     The answer is checked on the planned events: the certified epsilon does not exceed the target.
     """
     if (rounds is None) == (noise_multiplier is None):
         raise click.UsageError("Expected either --rounds or --noise-multiplier.")
-    relation = Adjacency(adjacency)
-    if rounds is not None:
-        number = rounds
-        noise = calibrate_noise_multiplier(
-            lambda z: gaussian_rounds(relation, z, number), target_epsilon=epsilon, delta=delta
-        )
-        multiplier, found = noise.noise_multiplier, noise.guarantee
-    else:
-        assert noise_multiplier is not None
-        multiplier = noise_multiplier
-        most = rounds_within(
-            lambda t: gaussian_rounds(relation, multiplier, t), target_epsilon=epsilon, delta=delta
-        )
-        number, found = most.rounds, most.guarantee
-    deliver(
-        Outcome(
-            title=f"Gaussian steps for epsilon {epsilon:g}, delta {delta:g}, {adjacency}",
-            data={
-                "noise_multiplier": multiplier,
-                "rounds": number,
-                "guarantee": guarantee_data(found),
-            },
-            rows=(
-                ("noise multiplier", f"{multiplier:.17g} (noise_std / sensitivity)"),
-                ("rounds", str(number)),
-                ("epsilon", f"{shown(found.epsilon)} ({found.grade.value})"),
-            ),
+    found = calibrate_gaussian_rounds(
+        epsilon=epsilon,
+        delta=delta,
+        adjacency=adjacency,
+        rounds=rounds,
+        noise_multiplier=noise_multiplier,
+    )
+    cost = found.guarantee
+    return Outcome(
+        title=f"Gaussian steps for epsilon {epsilon:g}, delta {delta:g}, {adjacency.value}",
+        data={
+            "noise_multiplier": found.noise_multiplier,
+            "rounds": found.rounds,
+            "guarantee": guarantee_data(cost),
+        },
+        rows=(
+            ("noise multiplier", f"{found.noise_multiplier:.17g} (noise_std / sensitivity)"),
+            ("rounds", str(found.rounds)),
+            ("epsilon", f"{shown(cost.epsilon)} ({cost.grade.value})"),
         ),
-        as_json=as_json,
     )

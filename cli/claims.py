@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
-from rich.table import Table
 
-from ..audits.claims import Claim, Finding, cases
-from ..audits.claims.confirmations import SEED, Confirmation, written
-from ..audits.claims.hearing import Attacks, JudgedClaim, describe, judge_claims
+from ..audits.claims import Finding, cases
+from ..audits.claims.confirmations import SEED
+from ..audits.claims.hearing import Attacks, describe, judge_claims, save_evidence
 from ..audits.claims.page import claims_page
 from ..audits.visible_text import visible
-from ..mechanisms.errors import InvalidParameter
-from ..papers import PAPERS, find
+from ..papers import PAPERS, find, find_one
 from .claims_check import check
 from .findings import finding_data, judged_data
-from .output import Outcome, deliver, json_option, plain, shown_up, steps
+from .inputs import FOLDER, NEW_FILE, refuse
+from .output import Outcome, Table, answers, shown_up, steps
 
 __all__ = ["claims"]
 
@@ -38,38 +35,33 @@ def claims() -> None:
 
 @claims.command("list")
 @click.argument("names", nargs=-1)
-@json_option
-def list_claims(names: tuple[str, ...], as_json: bool) -> None:
+@answers
+def list_claims(names: tuple[str, ...]) -> Outcome:
     """List the claims of all papers, or of NAMES (papers or claims)."""
     found = find(names)
-    table = Table("claim", "paper", "what", "where", box=None)
-    for paper, claim in found:
-        table.add_row(claim.identifier, paper.name, claim.title, claim.place)
-    data = {"claims": [{"paper": paper.name, **_described(claim)} for paper, claim in found]}
-    deliver(Outcome(title="Claims", data=data, tables=(table,)), as_json=as_json)
+    texts = [(claim.identifier, paper.name, claim.title, claim.place) for paper, claim in found]
+    return Outcome(
+        title="Claims",
+        data={"claims": [{"paper": paper.name, **claim.described} for paper, claim in found]},
+        tables=(Table(("claim", "paper", "what", "where"), texts),),
+    )
 
 
 @claims.command()
 @click.argument("identifier")
 @_set_option
-@json_option
-def show(identifier: str, assignments: tuple[str, ...], as_json: bool) -> None:
+@answers
+def show(identifier: str, assignments: tuple[str, ...]) -> Outcome:
     """Show one claim and the parameters it is judged at."""
-    paper, claim = _single(identifier)
+    paper, claim = find_one(identifier)
     setting = cases([paper], assignments)[paper.name].setting
-    rows = [(name.replace("_", " "), text) for name, text in _described(claim).items() if text]
-    parameters = ", ".join(f"{n} = {_value(setting, n)}" for n in setting.__dataclass_fields__)
-    deliver(
-        Outcome(
-            title=f"{claim.identifier}: {paper.title}",
-            data={
-                "paper": paper.title,
-                **_described(claim),
-                "parameters": {n: getattr(setting, n) for n in setting.__dataclass_fields__},
-            },
-            rows=(*rows, ("parameters", parameters)),
-        ),
-        as_json=as_json,
+    values = {name: getattr(setting, name) for name in setting.__dataclass_fields__}
+    texts = (f"{n} = {v:g}" if isinstance(v, float) else f"{n} = {v}" for n, v in values.items())
+    rows = [(name.replace("_", " "), text) for name, text in claim.described.items() if text]
+    return Outcome(
+        title=f"{claim.identifier}: {paper.title}",
+        data={"paper": paper.title, **claim.described, "parameters": values},
+        rows=(*rows, ("parameters", ", ".join(texts))),
     )
 
 
@@ -82,10 +74,10 @@ def show(identifier: str, assignments: tuple[str, ...], as_json: bool) -> None:
 @click.option(
     "--save",
     "folder",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=FOLDER,
     help="With --rerun: write what attacks found to this folder, PAPER/evidence.json each.",
 )
-@json_option
+@answers
 def audit(
     names: tuple[str, ...],
     assignments: tuple[str, ...],
@@ -93,43 +85,42 @@ def audit(
     trials: int | None,
     seed: int | None,
     folder: Path | None,
-    as_json: bool,
-) -> None:
+) -> Outcome:
     """Judge all claims, or those of NAMES (papers or claims), and show what attacks confirm it.
 
     Exit status 1 if some claim does not hold, 0 if all do.
     """
-    if not rerun and any(option is not None for option in (trials, seed, folder)):
-        raise click.UsageError("Expected --trials, --seed and --save with --rerun only.")
+    if not rerun:
+        refuse("--trials, --seed and --save with --rerun only", trials, seed, folder)
     attacks = Attacks(rerun, trials, SEED if seed is None else seed)
     with steps() as start:
         judged = judge_claims(PAPERS, names, assignments, attacks=attacks, progress=start)
     if folder is not None:
-        _save(judged, folder)
-    table = Table("claim", "verdict", "claimed", "true", "breaks at", "attack", "why", box=None)
-    for each in judged:
-        finding = each.finding
-        table.add_row(
+        save_evidence(judged, folder)
+    texts = [
+        (
             each.claim.identifier,
-            finding.verdict_text,
-            "" if finding.claimed is None else f"{finding.claimed.lower_float:.6g}",
-            "" if finding.true is None else shown_up(finding.true.upper_float, digits=6),
-            finding.breaks_at or "",
-            plain(each.attacked),
-            plain(finding.reason),
+            each.finding.verdict_text,
+            "" if (told := each.finding.claimed) is None else f"{told.lower_float:.6g}",
+            "" if (true := each.finding.true) is None else shown_up(true.upper_float, digits=6),
+            each.finding.breaks_at or "",
+            each.attacked,
+            each.finding.reason,
         )
+        for each in judged
+    ]
     rows = [(each.claim.identifier, each.attack_text) for each in judged if each.attack_text]
     if any(each.command is not None for each in judged):
         rows.append(("attacks", "as computed before; --rerun computes them anew"))
-    data = {"findings": [{"claim": each.claim.identifier, **judged_data(each)} for each in judged]}
-    outcome = Outcome(
-        "Audit of claims",
-        data,
-        tuple(rows),
-        (table,),
-        finding=any(each.finding.is_finding or each.contradicted for each in judged),
+    return Outcome(
+        title="Audit of claims",
+        data={"findings": [{"claim": e.claim.identifier, **judged_data(e)} for e in judged]},
+        rows=rows,
+        tables=(
+            Table(("claim", "verdict", "claimed", "true", "breaks at", "attack", "why"), texts),
+        ),
+        finding=any(each.is_finding for each in judged),
     )
-    deliver(outcome, as_json=as_json)
 
 
 @claims.command()
@@ -137,7 +128,7 @@ def audit(
 @_set_option
 @click.option(
     "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=NEW_FILE,
     required=True,
     help="The file to write; one HTML page that needs nothing else.",
 )
@@ -151,68 +142,33 @@ def page(names: tuple[str, ...], assignments: tuple[str, ...], out: Path) -> Non
     click.echo(visible(f"{out}: {len(judged)} claims"))
 
 
-def _save(judged: Sequence[JudgedClaim], folder: Path) -> None:
-    by_paper: dict[str, list[Confirmation]] = {}
-    for each in judged:
-        if each.confirmation is not None:
-            by_paper.setdefault(each.paper.name, []).append(each.confirmation)
-    for name, confirmations in by_paper.items():
-        path = folder / name / "evidence.json"
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(written(name, confirmations))
-
-
 @claims.command()
 @click.argument("identifier")
 @_set_option
-@json_option
-def explain(identifier: str, assignments: tuple[str, ...], as_json: bool) -> None:
+@answers
+def explain(identifier: str, assignments: tuple[str, ...]) -> Outcome:
     """Explain the verdict on one claim, with the numbers of the given parameters."""
-    paper, claim = _single(identifier)
+    paper, claim = find_one(identifier)
     finding: Finding = claim.promise.judge(cases([paper], assignments)[paper.name])
     rows = [
         ("claim", f"{claim.statement} ({claim.place})"),
         ("verdict", finding.verdict_text),
         ("because", finding.reason),
+        ("breaks at", finding.breaks_at or ""),
+        *(("argument", text) for text in finding.argument),
+        *((name, f"{value.upper_float:.10g}") for name, value in finding.figures.items()),
+        *(("evidence", describe(each)) for each in finding.evidence),
+        ("not attacked", claim.not_attacked),
     ]
-    if finding.breaks_at is not None:
-        rows.append(("breaks at", finding.breaks_at))
-    rows += [("argument", text) for text in finding.argument]
-    rows += [(name, f"{value.upper_float:.10g}") for name, value in finding.figures.items()]
-    rows += [("evidence", describe(each)) for each in finding.evidence]
-    if claim.not_attacked:
-        rows.append(("not attacked", claim.not_attacked))
-    data = {
-        "claim": claim.identifier,
-        **finding_data(finding),
-        "not_attacked": claim.not_attacked,
-    }
-    deliver(Outcome(f"{claim.identifier}: {claim.title}", data, tuple(rows)), as_json=as_json)
-
-
-def _single(identifier: str) -> tuple[Any, Claim[Any]]:
-    found = find([identifier])
-    if len(found) != 1:
-        raise InvalidParameter("claim", identifier, "a single claim, not a paper")
-    return found[0]
-
-
-def _described(claim: Claim[Any]) -> dict[str, str]:
-    return {
-        "identifier": claim.identifier,
-        "title": claim.title,
-        "statement": claim.statement,
-        "place": claim.place,
-        "adjacency": "none named" if claim.adjacency is None else claim.adjacency.value,
-        "threat_model": claim.threat_model.value,
-        "solver": claim.solver,
-        "not_attacked": claim.not_attacked,
-    }
-
-
-def _value(setting: object, name: str) -> str:
-    value = getattr(setting, name)
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return Outcome(
+        title=f"{claim.identifier}: {claim.title}",
+        data={
+            "claim": claim.identifier,
+            **finding_data(finding),
+            "not_attacked": claim.not_attacked,
+        },
+        rows=[row for row in rows if row[1]],
+    )
 
 
 claims.add_command(check)

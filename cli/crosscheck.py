@@ -5,45 +5,35 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from rich.table import Table
 
-from ..audits.crosschecks import Crosscheck
 from ..audits.crosschecks import crosscheck as compare
-from ..runs.configuration import read_configuration
-from ..runs.planning import plan as make_plan
+from ..runs import plan, read_configuration
 from .inputs import configuration_argument
-from .output import Outcome, deliver, json_option, shown
+from .output import Outcome, Table, answers, shown
 
-__all__ = ["crosscheck", "crosscheck_outcome"]
+__all__ = ["crosscheck"]
 
 
 @click.command()
 @configuration_argument
-@json_option
-def crosscheck(configuration_path: Path, as_json: bool) -> None:
+@answers
+def crosscheck(configuration_path: Path) -> Outcome:
     """Compare the epsilon of CONFIG's plan with dp-accounting's RDP and PLD accountants.
 
     Exit status 1 if a difference stands unexplained.
     """
     configuration = read_configuration(configuration_path)
-    made = make_plan(configuration)
-    deliver(
-        crosscheck_outcome(compare(made.events, delta=configuration.privacy.delta)),
-        as_json=as_json,
-    )
-
-
-def crosscheck_outcome(found: Crosscheck) -> Outcome:
-    """Return what the peers say: a finding if a difference stands unexplained."""
-    table = Table("peer", "status", "epsilon", "gap", "explanation", box=None)
-    for peer in found.peers:
-        table.add_row(
+    found = compare(plan(configuration).events, delta=configuration.privacy.delta)
+    texts = [
+        (
             peer.peer,
             peer.status.value,
             "" if peer.theirs is None else f"{peer.theirs:.8g}",
             "" if peer.relative_gap is None else f"{peer.relative_gap:+.2e}",
             peer.explanation,
         )
+        for peer in found.peers
+    ]
     return Outcome(
         title="Cross-check",
         data={
@@ -54,7 +44,7 @@ def crosscheck_outcome(found: Crosscheck) -> Outcome:
             "peers": [
                 {
                     "peer": peer.peer,
-                    "status": peer.status.value,
+                    "status": peer.status,
                     "epsilon": peer.theirs,
                     "relative_gap": peer.relative_gap,
                     "explained": peer.explained,
@@ -64,6 +54,6 @@ def crosscheck_outcome(found: Crosscheck) -> Outcome:
             ],
         },
         rows=(("ours", shown(found.ours)), ("mapping", found.mapping)),
-        tables=(table,),
-        finding=any(peer.failed for peer in found.peers),
+        tables=(Table(("peer", "status", "epsilon", "gap", "explanation"), texts),),
+        finding=found.is_finding,
     )

@@ -6,14 +6,12 @@ from pathlib import Path
 
 import click
 import numpy as np
-from rich.table import Table
 
 from ..accounting.guarantees import epsilons_at
 from ..accounting.numbers.grade import Grade
-from ..runs.configuration import read_configuration
-from ..runs.planning import plan as make_plan
+from ..runs import plan, read_configuration
 from .inputs import configuration_argument
-from .output import Outcome, deliver, json_option, number, shown_up
+from .output import Outcome, Table, answers, shown_up
 
 __all__ = ["curve"]
 
@@ -29,34 +27,20 @@ __all__ = ["curve"]
     default=Grade.CERTIFIED.value,
     help="Ball arithmetic, or doubles with an outward allowance.",
 )
-@json_option
+@answers
 def curve(
-    configuration_path: Path,
-    smallest: float,
-    largest: float,
-    points: int,
-    grade: str,
-    as_json: bool,
-) -> None:
+    configuration_path: Path, smallest: float, largest: float, points: int, grade: str
+) -> Outcome:
     """Print epsilon (rounded up) over delta for the run that CONFIG describes."""
     if not 0 < smallest < largest < 1:
         raise click.UsageError(f"Expected 0 < --from={smallest} < --to={largest} < 1.")
-    made = make_plan(read_configuration(configuration_path))
-    found = epsilons_at(
-        made.events, deltas=np.geomspace(smallest, largest, points), grade=Grade(grade)
-    )
-    table = Table("delta", "epsilon", box=None)
-    for delta, epsilon in zip(found.delta, found.epsilon, strict=True):
-        table.add_row(shown_up(delta, digits=3), shown_up(epsilon))
-    deliver(
-        Outcome(
-            title=f"Privacy curve of {configuration_path.name} ({found.grade.value})",
-            data={
-                "grade": found.grade.value,
-                "delta": found.delta.tolist(),
-                "epsilon": [number(epsilon) for epsilon in found.epsilon.tolist()],
-            },
-            tables=(table,),
-        ),
-        as_json=as_json,
+    deltas = np.geomspace(smallest, largest, points)
+    events = plan(read_configuration(configuration_path)).events
+    found = epsilons_at(events, deltas=deltas, grade=Grade(grade))
+    delta, epsilon = found.delta.tolist(), found.epsilon.tolist()
+    texts = [(shown_up(d, digits=3), shown_up(e)) for d, e in zip(delta, epsilon, strict=True)]
+    return Outcome(
+        title=f"Privacy curve of {configuration_path.name} ({found.grade.value})",
+        data={"grade": found.grade, "delta": delta, "epsilon": epsilon},
+        tables=(Table(("delta", "epsilon"), texts),),
     )

@@ -1,14 +1,12 @@
-"""What the court found and what attacks confirm, as data for machines."""
+"""What the court found, and what attacks confirm, as data for machines."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from typing import Any
 
-from ..accounting.proof.certificate import Certificate, Uncertifiable
 from ..audits.claims import DerivationEvidence, Evidence, Finding
 from ..audits.claims.hearing import JudgedClaim
-from .output import number
 
 __all__ = ["finding_data", "judged_data"]
 
@@ -16,14 +14,14 @@ __all__ = ["finding_data", "judged_data"]
 def judged_data(judged: JudgedClaim) -> dict[str, Any]:
     """Return a claim's verdict and the attack on it as plain values."""
     attack: dict[str, Any] | None = None
-    confirmation = judged.confirmation
-    if confirmation is not None:
-        attack = asdict(confirmation.outcome)
-        attack["kind"] = confirmation.outcome.kind.value
-        attack["agrees"] = confirmation.agrees
-        attack["cached"] = judged.command is not None
-        attack["command"] = judged.command
-        attack["sha256"] = confirmation.sha256
+    if (confirmation := judged.confirmation) is not None:
+        attack = {
+            **asdict(confirmation.outcome),
+            "agrees": confirmation.agrees,
+            "cached": judged.command is not None,
+            "command": judged.command,
+            "sha256": confirmation.sha256,
+        }
     told = {"attack": attack, "not_attacked": judged.claim.not_attacked}
     return {**finding_data(judged.finding), **told}
 
@@ -31,26 +29,26 @@ def judged_data(judged: JudgedClaim) -> dict[str, Any]:
 def finding_data(finding: Finding) -> dict[str, Any]:
     """Return a finding as plain values."""
     return {
-        "verdict": finding.verdict.value,
+        "verdict": finding.verdict,
         "verdict_text": finding.verdict_text,
         "reason": finding.reason,
         "claimed": finding.claimed,
         "true": finding.true,
         "unit": finding.unit,
-        "factor": None if finding.factor is None else number(finding.factor),
+        "factor": finding.factor,
         "breaks_at": finding.breaks_at,
         "figures": dict(finding.figures),
-        "argument": list(finding.argument),
+        "argument": finding.argument,
         "evidence": [_evidence_data(each) for each in finding.evidence],
     }
 
 
 def _evidence_data(evidence: Evidence) -> dict[str, Any]:
     if isinstance(evidence, DerivationEvidence):
-        certified = _certificate(evidence)
+        certified = evidence.certificate()
         return {
             "kind": "derivation",
-            "lines": list(evidence.lines),
+            "lines": evidence.lines,
             "certified_epsilon": None if certified is None else certified.epsilon,
             "subject": None if certified is None else certified.subject,
         }
@@ -61,10 +59,3 @@ def _evidence_data(evidence: Evidence) -> dict[str, Any]:
         "probability": evidence.probability,
         "neighbour_probability": evidence.neighbour_probability,
     }
-
-
-def _certificate(evidence: DerivationEvidence) -> Certificate | None:
-    try:
-        return evidence.certificate()
-    except Uncertifiable:
-        return None

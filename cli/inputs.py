@@ -1,36 +1,85 @@
-"""Arguments that several commands share, and the Gaussian plans that need no configuration."""
+"""Arguments and options that several commands share."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from enum import Enum
 from pathlib import Path
+from typing import Any, ClassVar
 
 import click
 
-from ..mechanisms import Adjacency, Audience, Context, Event, GaussianStep, declared
-from ..mechanisms.curators import noise_std_for
+from ..mechanisms.adjacency import Adjacency
 
-__all__ = ["adjacency_option", "configuration_argument", "delta_option", "gaussian_rounds"]
+__all__ = [
+    "FILE",
+    "FOLDER",
+    "NEW_FILE",
+    "NEW_FOLDER",
+    "RELATION",
+    "Among",
+    "Redirected",
+    "configuration_argument",
+    "refuse",
+]
 
-configuration_argument = click.argument(
-    "configuration_path",
-    metavar="CONFIG",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-)
-
-adjacency_option = click.option(
-    "--adjacency",
-    type=click.Choice([a.value for a in Adjacency]),
-    help="The neighbouring relation that the sensitivity speaks of.",
-)
-
-delta_option = click.option("--delta", type=float, help="In (0, 1).")
-
-_REASON = "noise multipliers are noise_std over the sensitivity under the stated relation"
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+NEW_FILE = click.Path(dir_okay=False, path_type=Path)
+FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+NEW_FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
-def gaussian_rounds(adjacency: Adjacency, noise_multiplier: float, rounds: int) -> Sequence[Event]:
-    """Return `rounds` Gaussian steps of one noise multiplier."""
-    unit = declared(1, _REASON, adjacency=adjacency)
-    step = GaussianStep(unit, noise_std_for(unit, noise_multiplier))
-    return [Event(step, Context((), k, "release", Audience.PUBLIC)) for k in range(1, rounds + 1)]
+class Among(click.Choice[str]):
+    """One of the values of an enum; the command gets the enum."""
+
+    def __init__(self, kind: type[Enum]) -> None:
+        super().__init__([each.value for each in kind])
+        self._kind = kind
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the enum of a text."""
+        return self._kind(super().convert(value, param, ctx))
+
+
+RELATION = Among(Adjacency)
+
+configuration_argument = click.argument("configuration_path", metavar="CONFIG", type=FILE)
+
+
+def refuse(rule: str, *options: object) -> None:
+    """Raise a mistake of usage, "Expected RULE.", if any of these options is given."""
+    if any(option is not None for option in options):
+        raise click.UsageError(f"Expected {rule}.")
+
+
+class Redirected(click.Command):
+    """A command that hands calls with a certain word in them to another, with all options."""
+
+    other: ClassVar[click.Command]
+    word: ClassVar[str]
+    first: ClassVar[bool]
+
+    @classmethod
+    def to(cls, other: click.Command, word: str, *, first: bool = False) -> type[Redirected]:
+        """Return the class of a command that hands over where `word` is an option, or is first.
+
+        Args:
+            other: the command that answers instead.
+            word: an option; or, with `first`, the first argument, which is left out then.
+            first: whether the word counts as a first argument only.
+        """
+        return type("Redirected", (cls,), {"other": other, "word": word, "first": first})
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        """Return the context of the command that will answer."""
+        if self.first and args[:1] == [self.word]:
+            name = f"{info_name} {self.word}"
+            return self.other.make_context(name, args[1:], parent, **extra)
+        if not self.first and any(arg.partition("=")[0] == self.word for arg in args):
+            return self.other.make_context(info_name, args, parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 import click
-from rich.table import Table
 
 from ..accounting.ledger import FileAnchor, RolledBack, SqliteLedger, TamperedLedger, exported
 from ..accounting.ledger.budget import Budget
 from ..accounting.numbers.notions import ApproxDp
-from ..accounting.proof.certificate import certify
+from ..accounting.proof.proved import certificate_of
 from ..mechanisms import Adjacency
-from .output import Outcome, deliver, json_option, shown, shown_up
+from .inputs import FILE, NEW_FILE, RELATION
+from .output import Outcome, Table, answers, shown, shown_up
 
 __all__ = ["ledger"]
 
-_path = click.argument(
-    "path", metavar="LEDGER", type=click.Path(exists=True, dir_okay=False, path_type=Path)
-)
+_path = click.argument("path", metavar="LEDGER", type=FILE)
 
 
 @click.group()
@@ -30,109 +29,91 @@ def ledger() -> None:
 @click.argument("path", metavar="LEDGER", type=click.Path(exists=False, path_type=Path))
 @click.option("--epsilon", type=float, required=True, help="All that may ever be spent.")
 @click.option("--delta", type=float, required=True, help="In (0, 1).")
-@click.option("--adjacency", type=click.Choice([a.value for a in Adjacency]), required=True)
-def create(path: Path, epsilon: float, delta: float, adjacency: str) -> None:
+@click.option("--adjacency", type=RELATION, required=True)
+def create(path: Path, epsilon: float, delta: float, adjacency: Adjacency) -> None:
     """Make a new LEDGER whose budget refuses every release that would cross it."""
     if path.exists():
         raise click.UsageError(f"{path}: Expected a new file; a ledger is never overwritten.")
-    budget = Budget(ApproxDp(epsilon, delta), adjacency=Adjacency(adjacency))
+    budget = Budget(ApproxDp(epsilon, delta), adjacency=adjacency)
     with SqliteLedger(path) as opened:
         opened.set_budget(budget)
-    click.echo(f"{path}: at most epsilon {epsilon} at delta {delta}, {adjacency}")
+    click.echo(f"{path}: at most epsilon {epsilon} at delta {delta}, {adjacency.value}")
 
 
 @ledger.command()
 @_path
 @click.option("--delta", type=float, default=1e-5, show_default=True, help="In (0, 1).")
-@json_option
-def show(path: Path, delta: float, as_json: bool) -> None:
+@answers
+def show(path: Path, delta: float) -> Outcome:
     """Show a ledger's runs and what has been spent."""
     with SqliteLedger(path, read_only=True) as opened:
-        odometer = opened.spent()
+        odometer, runs, head = opened.spent(), opened.runs(), opened.head
         epsilon = odometer.epsilon(delta)
-        runs = opened.runs()
-        head = opened.head
-    table = Table("run", "opened", "events", "committed", "kept to plan", box=None)
-    for run in runs:
-        table.add_row(
+    texts = [
+        (
             run.run,
             run.opened,
             str(run.events),
             f"{run.committed}/{run.reservations}",
             "yes" if run.kept_to_plan else "no",
         )
-    deliver(
-        Outcome(
-            title=f"Ledger {path.name}",
-            data={
-                "head": head,
-                "delta": delta,
-                "epsilon": epsilon,
-                "grade": odometer.grade.value,
-                "adjacency": None if odometer.adjacency is None else odometer.adjacency.value,
-                "unprotected": list(odometer.unprotected),
-                "runs": [
-                    {
-                        "run": run.run,
-                        "opened": run.opened,
-                        "configuration_sha256": run.configuration_hash,
-                        "events": run.events,
-                        "reservations": run.reservations,
-                        "committed": run.committed,
-                        "kept_to_plan": run.kept_to_plan,
-                    }
-                    for run in runs
-                ],
-            },
-            rows=(
-                (
-                    "spent",
-                    f"epsilon {shown(epsilon)} at delta {shown_up(delta)} ({odometer.grade.value})",
-                ),
-                ("head", head),
-                *(("UNPROTECTED", reason) for reason in odometer.unprotected),
-            ),
-            tables=(table,),
-            finding=bool(odometer.unprotected),
+        for run in runs
+    ]
+    spent = f"epsilon {shown(epsilon)} at delta {shown_up(delta)} ({odometer.grade.value})"
+    return Outcome(
+        title=f"Ledger {path.name}",
+        data={
+            "head": head,
+            "delta": delta,
+            "epsilon": epsilon,
+            "grade": odometer.grade,
+            "adjacency": odometer.adjacency,
+            "unprotected": odometer.unprotected,
+            "runs": [
+                {
+                    "run": run.run,
+                    "opened": run.opened,
+                    "configuration_sha256": run.configuration_hash,
+                    "events": run.events,
+                    "reservations": run.reservations,
+                    "committed": run.committed,
+                    "kept_to_plan": run.kept_to_plan,
+                }
+                for run in runs
+            ],
+        },
+        rows=(
+            ("spent", spent),
+            ("head", head),
+            *(("UNPROTECTED", reason) for reason in odometer.unprotected),
         ),
-        as_json=as_json,
+        tables=(Table(("run", "opened", "events", "committed", "kept to plan"), texts),),
+        finding=odometer.is_finding,
     )
 
 
 @ledger.command()
 @_path
 @click.option("--head", help="The head that the last row must have, from somewhere else.")
-@json_option
-def verify(path: Path, head: str | None, as_json: bool) -> None:
+@answers
+def verify(path: Path, head: str | None) -> Outcome:
     """Recompute a ledger's hash chain; exit status 1 if anything was changed."""
+    title = f"Ledger {path.name}"
     try:
         with SqliteLedger(path, read_only=True) as opened:
             found = opened.verify(expected_head=head)
     except TamperedLedger as error:
-        outcome = Outcome(
-            title=f"Ledger {path.name}",
-            data={"intact": False, "difference": str(error)},
-            rows=(("TAMPERED", str(error)),),
-            finding=True,
-        )
-    else:
-        outcome = Outcome(
-            title=f"Ledger {path.name}",
-            data={
-                "intact": True,
-                "rows": found.rows,
-                "documents": found.documents,
-                "reservations": found.reservations,
-                "open": list(found.open),
-                "head": found.head,
-            },
-            rows=(
-                ("intact", f"{found.rows} rows, {found.reservations} reservations"),
-                ("without commit", f"{len(found.open)} (spent all the same)"),
-                ("head", found.head),
-            ),
-        )
-    deliver(outcome, as_json=as_json)
+        told = {"intact": False, "difference": str(error)}
+        return Outcome(title, told, rows=(("TAMPERED", str(error)),), finding=True)
+    return Outcome(
+        title,
+        {"intact": True, **asdict(found)},
+        rows=(
+            ("intact", f"{found.rows} rows, {found.reservations} reservations"),
+            ("without commit", f"{len(found.open)} (spent all the same)"),
+            ("head", found.head),
+        ),
+    )
 
 
 @ledger.command()
@@ -140,11 +121,11 @@ def verify(path: Path, head: str | None, as_json: bool) -> None:
 @click.option(
     "--to",
     "anchor_path",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=NEW_FILE,
     help="Append to this file, after finding its last line in LEDGER; else print the line.",
 )
-@json_option
-def anchor(path: Path, anchor_path: Path | None, as_json: bool) -> None:
+@answers
+def anchor(path: Path, anchor_path: Path | None) -> Outcome | None:
     """Note LEDGER's last row and its hash in a second place: older copies will not agree with it.
 
     Without --to the line goes to standard output, for any command that keeps lines. Exit status 1
@@ -155,46 +136,31 @@ def anchor(path: Path, anchor_path: Path | None, as_json: bool) -> None:
         head = opened.last_row
         if anchor_path is None:
             click.echo(head.line)
-            return
-        place = FileAnchor(anchor_path)
+            return None
+        data = {"row": head.row, "hash": head.hash, "anchored": True}
+        row, refused = ("anchored", f"{anchor_path}: row {head.row}"), False
         try:
-            if (last := place.last()) is not None:
-                opened.require_row(last)
-            place.append(head)
-            refused = None
+            opened.add_to(FileAnchor(anchor_path))
         except RolledBack as error:
-            refused = str(error)
-    deliver(
-        Outcome(
-            title=f"Ledger {path.name}",
-            data={"row": head.row, "hash": head.hash, "anchored": refused is None},
-            rows=(
-                ("anchored", f"{anchor_path}: row {head.row}")
-                if refused is None
-                else ("BEHIND", refused),
-            ),
-            finding=refused is not None,
-        ),
-        as_json=as_json,
-    )
+            data["anchored"] = False
+            row, refused = ("BEHIND", str(error)), True
+    return Outcome(f"Ledger {path.name}", data, rows=(row,), finding=refused)
 
 
 @ledger.command()
 @_path
 @click.option(
     "--certificate",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=NEW_FILE,
     help="Write a certificate of all events to this file instead of the rows.",
 )
-@click.option("--run", "run_name", help="Of this run only.")
+@click.option("--run", help="Of this run only.")
 @click.option("--delta", type=float, default=1e-5, show_default=True, help="For the certificate.")
-def export(path: Path, certificate: Path | None, run_name: str | None, delta: float) -> None:
+def export(path: Path, certificate: Path | None, run: str | None, delta: float) -> None:
     """Write a ledger as JSON lines to standard output, or its certificate to a file."""
     with SqliteLedger(path, read_only=True) as opened:
-        if certificate is None:
-            for line in exported(opened):
-                click.echo(line)
-        else:
-            events = opened.joint_events() if run_name is None else opened.events(run_name)
-            proved = certify(events, delta=delta).given(*opened.circumstances(run_name))
-            certificate.write_bytes(proved.to_json_bytes())
+        if certificate is not None:
+            certificate.write_bytes(certificate_of(opened, delta=delta, run=run).to_json_bytes())
+            return
+        for line in exported(opened):
+            click.echo(line)

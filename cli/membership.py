@@ -2,41 +2,34 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
-import numpy as np
-from rich.table import Table
 
-from ..audits.membership import MembershipCheck, verdict
-from ..mechanisms import Adjacency, InvalidParameter
-from ..runs.configuration import read_configuration
+from ..audits.membership import MembershipCheck, load_model, verdict
+from ..audits.scores import ClaimedPrivacy
+from ..mechanisms import Adjacency
+from ..runs import read_configuration
 from ..runs.membership import (
     MembershipOptions,
     MembershipRecords,
     TargetName,
     membership_of_model,
     membership_of_run,
-    promise_of,
 )
-from .output import Outcome, deliver, json_option, shown_down
+from .inputs import FILE, Among, refuse
+from .output import Outcome, Table, answers, shown_down
 
 __all__ = ["membership"]
 
 
 @click.command(short_help="Membership inference on a run's last model or a model of yours.")
-@click.argument(
-    "configuration_path",
-    metavar="[CONFIG]",
-    required=False,
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-)
+@click.argument("configuration_path", metavar="[CONFIG]", required=False, type=FILE)
 @click.option(
     "--target",
-    type=click.Choice([name.value for name in TargetName]),
+    type=Among(TargetName),
     default=TargetName.CANARY.value,
     show_default=True,
     help="The record: any; the one that a model is most wrong about; or one made to be remembered.",
@@ -70,7 +63,7 @@ __all__ = ["membership"]
 )
 @click.option(
     "--records",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=FILE,
     help="With --model: .npz with features, labels, population_features, population_labels; the "
     "population's records are not trained on.",
 )
@@ -89,23 +82,17 @@ __all__ = ["membership"]
     help="With --model: of the promise and of the bounds; 0 for pure differential privacy.",
 )
 @click.option("--jobs", type=int, default=1, show_default=True, help="With --model: processes.")
-@json_option
+@answers
 def membership(
     configuration_path: Path | None,
-    target: str,
-    trials: int,
-    shadows: int,
-    confidence: float,
-    seed: int,
     model: str | None,
     records: Path | None,
     adjacency: str | None,
     epsilon: float | None,
     mu: float | None,
     delta: float | None,
-    jobs: int,
-    as_json: bool,
-) -> None:
+    **design: Any,
+) -> Outcome:
     """Membership inference: was this record in the training data?
 
     Trains many models with one record and without it, tries to tell them apart by the last model
@@ -127,90 +114,53 @@ def membership(
     """
     if (configuration_path is None) == (model is None):
         raise click.UsageError("Expected either CONFIG or --model.")
-    options = MembershipOptions(
-        target=TargetName(target),
-        trials=trials,
-        shadows=shadows,
-        confidence=confidence,
-        seed=seed,
-        jobs=jobs,
-    )
+    options = MembershipOptions(**design)
     if configuration_path is not None:
-        if any(value is not None for value in (records, adjacency, epsilon, mu, delta)):
-            raise click.UsageError(
-                "Expected --records, --adjacency, --epsilon, --mu and --delta only with --model."
-            )
-        found = membership_of_run(read_configuration(configuration_path), options)
-    else:
-        assert model is not None
-        if records is None or delta is None or (epsilon is None) == (mu is None):
-            raise click.UsageError(
-                "Expected --records, --delta and either --epsilon or --mu with --model."
-            )
-        if adjacency is None:
-            raise click.UsageError(
-                "Expected --adjacency add-remove-one or replace-one with --model: the relation "
-                "that the promise speaks of."
-            )
-        found = membership_of_model(
-            _named(model),
-            _read(records),
-            options,
-            promise=promise_of(epsilon=epsilon, mu=mu, delta=delta),
-            adjacency=Adjacency(adjacency),
-            delta=delta,
+        rule = "--records, --adjacency, --epsilon, --mu and --delta only with --model"
+        refuse(rule, records, adjacency, epsilon, mu, delta)
+        return _outcome(membership_of_run(read_configuration(configuration_path), options))
+    assert model is not None
+    if records is None or delta is None or (epsilon is None) == (mu is None):
+        raise click.UsageError(
+            "Expected --records, --delta and either --epsilon or --mu with --model."
         )
-    deliver(_outcome(found), as_json=as_json)
-
-
-def _read(path: Path) -> MembershipRecords:
-    names = ("features", "labels", "population_features", "population_labels")
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            missing = [name for name in names if name not in file]
-            if missing:
-                raise click.BadParameter(f"{path}: Expected arrays {', '.join(missing)}.")
-            return MembershipRecords(*(np.asarray(file[name]) for name in names))
-    except InvalidParameter as error:
-        raise click.BadParameter(f"{path}: {error}") from error
-    except (ValueError, OSError) as error:
-        raise click.BadParameter(f"{path}: Expected an .npz file of arrays: {error}") from error
-
-
-def _named(model: str) -> object:
-    """Return what NAME is in the Python file FILE.py of `FILE.py:NAME`."""
-    path, _, name = model.rpartition(":")
-    if not path.endswith(".py") or not Path(path).is_file():
-        raise click.BadParameter(f"model={model!r} must be as FILE.py:NAME, a file that exists.")
-    # under its own name, so that other processes find it
-    sys.path.insert(0, str(Path(path).resolve().parent))
-    try:
-        module = importlib.import_module(Path(path).stem)
-    except Exception as error:
-        raise click.BadParameter(
-            f"{path}: Expected a file that imports; it raised {type(error).__name__}: {error}"
-        ) from error
-    if not hasattr(module, name):
-        raise click.BadParameter(f"Expected {name!r} among the names in {path}.")
-    return getattr(module, name)
+    if adjacency is None:
+        raise click.UsageError(
+            "Expected --adjacency add-remove-one or replace-one with --model: the relation "
+            "that the promise speaks of."
+        )
+    found = membership_of_model(
+        load_model(model),
+        MembershipRecords.read(records),
+        options,
+        promise=ClaimedPrivacy.of(epsilon=epsilon, mu=mu, delta=delta).claim,
+        adjacency=Adjacency(adjacency),
+        delta=delta,
+    )
+    return _outcome(found)
 
 
 def _outcome(found: MembershipCheck) -> Outcome:
     """Return the verdict, and a row for each score."""
-    table = Table("score", "epsilon at least", "null control", "AUC", box=None)
-    for result in found.results:
-        table.add_row(
+    texts = [
+        (
             result.name,
             "none" if result.bound is None else shown_down(result.bound.epsilon, digits=4),
             shown_down(result.null.epsilon, digits=4),
             f"{result.auc:.4f}",
         )
+        for result in found.results
+    ]
     lines = verdict(found)
-    data = {**asdict(found), "promise": str(found.promise), "verdict": list(lines)}
     return Outcome(
         title="Membership inference",
-        data={**data, "refutes_promise": found.refutes_promise},
-        rows=tuple(("", line) for line in lines),
-        tables=(table,),
+        data={
+            **asdict(found),
+            "promise": str(found.promise),
+            "verdict": lines,
+            "refutes_promise": found.refutes_promise,
+        },
+        rows=[("", line) for line in lines],
+        tables=(Table(("score", "epsilon at least", "null control", "AUC"), texts),),
         finding=found.is_finding,
     )

@@ -1,22 +1,21 @@
 """How commands answer: a result, printed as text or as JSON, and an exit status.
 
 Results go to standard output, progress to standard error and only to a terminal. Status 0 is good,
-1 a finding, 2 a mistake of the caller's.
+1 a finding, 2 a mistake of the caller's, 3 undecided.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from math import isfinite
-from typing import Any
+from dataclasses import dataclass, fields, is_dataclass
+from enum import Enum
+from functools import wraps
+from math import inf
+from typing import Any, ParamSpec
 
 import click
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from ..accounting.guarantees import Guarantee
 from ..accounting.numbers.enclosure import Enclosure, shown_down, shown_up
@@ -25,11 +24,11 @@ from ..audits.visible_text import visible
 __all__ = [
     "Advance",
     "Outcome",
+    "Table",
+    "answers",
     "deliver",
     "guarantee_data",
     "json_option",
-    "number",
-    "plain",
     "shown",
     "shown_down",
     "shown_up",
@@ -38,9 +37,20 @@ __all__ = [
 
 _WIDTH_OF_FILES = 160
 
+P = ParamSpec("P")
 Advance = Callable[[int, int], None]
+Row = tuple[str, str]
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table for people: the columns' names, rows of as many texts, and a title or none."""
+
+    head: Sequence[str]
+    rows: Iterable[Sequence[str]]
+    title: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,44 +62,69 @@ class Outcome:
 
     title: str
     data: dict[str, Any]
-    rows: tuple[tuple[str, str], ...] = ()
-    tables: tuple[Table, ...] = field(default=())
+    rows: Sequence[Row] = ()
+    tables: Sequence[Table] = ()
     finding: bool = False
     undecided: bool = False
+
+
+def answers(command: Callable[P, Outcome | None]) -> Callable[..., None]:
+    """Return a command that prints the outcome of a function, as JSON where `--json` is given."""
+
+    @json_option
+    @wraps(command)
+    def answer(*args: P.args, **kwargs: P.kwargs) -> None:
+        as_json = bool(kwargs.pop("as_json"))
+        outcome = command(*args, **kwargs)
+        if outcome is not None:
+            deliver(outcome, as_json=as_json)
+
+    return answer
 
 
 def deliver(outcome: Outcome, *, as_json: bool) -> None:
     """Print an outcome; raise the exit status 1 if it is a finding, 3 if it is undecided."""
     if as_json:
-        click.echo(json.dumps(outcome.data, indent=2, allow_nan=False, default=_plain))
+        click.echo(json.dumps(_jsonable(outcome.data), indent=2, allow_nan=False))
     else:
-        console = Console()
-        if not console.is_terminal:
-            # a file or a pipe has no width: tables keep their columns whole
-            console.width = max(console.width, _WIDTH_OF_FILES)
-        table = Table(title=plain(outcome.title), title_justify="left", show_header=False, box=None)
-        table.add_column(style="bold", no_wrap=True)
-        table.add_column(overflow="fold")
-        for name, text in outcome.rows:
-            table.add_row(plain(name), plain(text))
-        console.print(table)
-        for each in outcome.tables:
-            console.print()
-            console.print(each)
+        _print(outcome)
     if outcome.undecided:
         raise SystemExit(3)
     if outcome.finding:
         raise SystemExit(1)
 
 
-def plain(text: str) -> Text:
-    """Return a text for a table as it is: no markup is read, nothing steers the terminal."""
-    return Text(visible(text))
+def _print(outcome: Outcome) -> None:
+    from rich import table as rich
+    from rich.console import Console
+    from rich.text import Text
+
+    def cell(text: str) -> Text:
+        # as it is: no markup is read, nothing steers the terminal
+        return Text(visible(text))
+
+    console = Console()
+    if not console.is_terminal:
+        # a file or a pipe has no width: tables keep their columns whole
+        console.width = max(console.width, _WIDTH_OF_FILES)
+    first = rich.Table(title=cell(outcome.title), title_justify="left", show_header=False, box=None)
+    first.add_column(style="bold", no_wrap=True)
+    first.add_column(overflow="fold")
+    for row in outcome.rows:
+        first.add_row(*map(cell, row))
+    console.print(first)
+    for table in outcome.tables:
+        drawn = rich.Table(*table.head, title=table.title, title_justify="left", box=None)
+        for texts in table.rows:
+            drawn.add_row(*map(cell, texts))
+        console.print()
+        console.print(drawn)
 
 
 @contextmanager
 def steps() -> Generator[Callable[[str], Advance]]:
     """Give a function that opens a progress bar; silent where standard error is no terminal."""
+    from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
@@ -116,30 +151,35 @@ def shown(value: Enclosure) -> str:
 
 
 def guarantee_data(found: Guarantee) -> dict[str, Any]:
-    """Return a guarantee as plain values; an infinite epsilon is the text "infinity"."""
+    """Return a guarantee as plain values."""
     return {
-        "adjacency": None if found.adjacency is None else found.adjacency.value,
-        "epsilon": {
-            "lower": number(found.epsilon.lower_float),
-            "upper": number(found.epsilon.upper_float),
-        },
+        "adjacency": found.adjacency,
+        "epsilon": found.epsilon,
         "delta": float(found.delta),
-        "mu": {"lower": number(found.mu.lower_float), "upper": number(found.mu.upper_float)},
-        "rho": {"lower": number(found.rho.lower_float), "upper": number(found.rho.upper_float)},
-        "grade": found.grade.value,
+        "mu": found.mu,
+        "rho": found.rho,
+        "grade": found.grade,
         "method": found.method,
         "theorems": [f"{t.statement} ({t.source})" for t in found.theorems],
-        "assumptions": list(found.assumptions),
-        "unprotected": list(found.unprotected),
+        "assumptions": found.assumptions,
+        "unprotected": found.unprotected,
     }
 
 
-def number(value: float) -> float | str:
-    """Return a finite float as it is, an infinite one as text: JSON has none."""
-    return value if isfinite(value) else "infinity"
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, Enclosure):
-        return {"lower": number(value.lower_float), "upper": number(value.upper_float)}
-    raise TypeError(f"Expected plain data instead got {type(value).__name__}.")
+def _jsonable(value: object) -> object:
+    """Return plain data; JSON has no infinity, which is the text "infinity"."""
+    match value:
+        case float() if abs(value) == inf:
+            return "infinity" if value > 0 else "-infinity"
+        case Enclosure():
+            return {"lower": _jsonable(value.lower_float), "upper": _jsonable(value.upper_float)}
+        case Enum():
+            return value.value
+        case dict():
+            return {key: _jsonable(each) for key, each in value.items()}
+        case list() | tuple():
+            return [_jsonable(each) for each in value]
+        case _ if is_dataclass(value):
+            return {field.name: _jsonable(getattr(value, field.name)) for field in fields(value)}
+        case _:
+            return value

@@ -8,59 +8,45 @@ import click
 
 from ..accounting.guarantees import compare_conversions
 from ..mechanisms import GaussianStep
-from ..runs.configuration import read_configuration
-from ..runs.pipeline import Plan, certify_events
-from ..runs.planning import plan as make_plan
-from .inputs import configuration_argument
-from .output import Outcome, deliver, guarantee_data, json_option, shown, shown_up
+from ..runs import Plan, certify_events, read_configuration
+from ..runs import plan as plan_run
+from .inputs import NEW_FILE, configuration_argument
+from .output import Outcome, Row, answers, guarantee_data, shown, shown_up
 
-__all__ = ["plan", "plan_rows"]
+__all__ = ["plan"]
 
 
 @click.command()
 @configuration_argument
-@click.option(
-    "--certificate",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the plan's certificate to this file.",
-)
-@json_option
-def plan(configuration_path: Path, certificate: Path | None, as_json: bool) -> None:
+@click.option("--certificate", type=NEW_FILE, help="Write the plan's certificate to this file.")
+@answers
+def plan(configuration_path: Path, certificate: Path | None) -> Outcome:
     """Plan the run that CONFIG describes: its events, its noise and its certified epsilon."""
     configuration = read_configuration(configuration_path)
-    made = make_plan(configuration)
+    made = plan_run(configuration)
     if certificate is not None:
         certificate.write_bytes(certify_events(made.events, configuration.terms).to_json_bytes())
-    compared = compare_conversions(made.events, delta=configuration.privacy.delta)
-    outcome = Outcome(
+    by = compare_conversions(made.events, delta=configuration.privacy.delta)
+    others = f"RDP {shown(by.rdp)}, zCDP {shown(by.zcdp)}, moments {shown(by.moments)}"
+    return Outcome(
         title=f"Plan of {configuration_path.name}",
         data={
             "configuration_sha256": configuration.sha256,
             "noise_multiplier": made.noise_multiplier,
             "events": len(made.events),
             "guarantee": guarantee_data(made.guarantee),
-            "other_conversions": {
-                "rdp": compared.rdp,
-                "zcdp": compared.zcdp,
-                "moments": compared.moments,
-            },
+            "other_conversions": {"rdp": by.rdp, "zcdp": by.zcdp, "moments": by.moments},
         },
         rows=(
-            *plan_rows(made),
-            (
-                "by other conversions",
-                f"RDP {shown(compared.rdp)}, zCDP {shown(compared.zcdp)}, "
-                f"moments {shown(compared.moments)}",
-            ),
+            *_rows(made),
+            ("by other conversions", others),
             *((("certificate", str(certificate)),) if certificate else ()),
         ),
-        finding=bool(made.guarantee.unprotected),
+        finding=made.is_finding,
     )
-    deliver(outcome, as_json=as_json)
 
 
-def plan_rows(made: Plan) -> tuple[tuple[str, str], ...]:
-    """Return what a plan says, row by row."""
+def _rows(made: Plan) -> list[Row]:
     found = made.guarantee
     adjacency = "none" if found.adjacency is None else found.adjacency.value
     delta = shown_up(float(found.delta))
@@ -78,4 +64,4 @@ def plan_rows(made: Plan) -> tuple[tuple[str, str], ...]:
             ("sensitivity", "\n".join(steps[0].sensitivity.derivation.lines())),
         ]
     rows += [("UNPROTECTED", reason) for reason in found.unprotected]
-    return (*rows, *(("assumption", text) for text in found.assumptions))
+    return [*rows, *(("assumption", text) for text in found.assumptions)]

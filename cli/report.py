@@ -6,15 +6,14 @@ from pathlib import Path
 
 import click
 
-from ..audits.report import from_json, to_html, to_markdown
+from ..audits.report import from_json, to_markdown, write_pages
+from .inputs import FOLDER
 
 __all__ = ["report"]
 
 
 @click.command()
-@click.argument(
-    "folder", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path)
-)
+@click.argument("folder", metavar="DIR", type=FOLDER)
 @click.option(
     "--format",
     "form",
@@ -33,6 +32,5 @@ def report(folder: Path, form: str, as_json: bool) -> None:
     elif form == "markdown":
         click.echo(to_markdown(record))
     else:
-        (folder / "report.html").write_text(to_html(record), encoding="utf-8")
-        (folder / "report.md").write_text(to_markdown(record), encoding="utf-8")
+        write_pages(record, folder)
         click.echo(f"{folder / 'report.html'}\n{folder / 'report.md'}")

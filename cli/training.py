@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from .output import Outcome, deliver, guarantee_data, json_option, shown
-
-if TYPE_CHECKING:
-    from ..accounting.training import TrainingCost
+from ..accounting import training
+from ..accounting.proof.certificate import certify
+from .inputs import NEW_FILE
+from .output import Outcome, answers, guarantee_data, shown
 
 __all__ = ["epsilon", "noise"]
 
@@ -27,25 +27,23 @@ _OPTIONS = (
     click.option("--delta", type=float, required=True, help="In (0, 1), below 1 / records."),
     click.option(
         "--certificate",
-        "certificate_path",
-        type=click.Path(dir_okay=False, path_type=Path),
+        type=NEW_FILE,
         help="Write a certificate to this file: `dpledger verify` checks it.",
     ),
 )
 
 
-def _training_options(command: Callable[..., None]) -> Callable[..., None]:
+def _answers(command: Callable[..., Outcome]) -> Callable[..., None]:
+    answer = answers(command)
     for option in reversed(_OPTIONS):
-        command = option(command)
-    return json_option(command)
+        answer = option(answer)
+    return answer
 
 
 @click.command(short_help="Epsilon of a training run: records, batch, epochs, noise multiplier.")
 @click.option("--noise-multiplier", type=float, required=True, help="noise_std / clip norm.")
-@_training_options
-def epsilon(
-    noise_multiplier: float, certificate_path: Path | None, as_json: bool, **stated: Any
-) -> None:
+@_answers
+def epsilon(certificate: Path | None, **stated: Any) -> Outcome:
     """Print epsilon of a run of clipped, noised steps, of any tool: DP-SGD and the like.
 
     Sampling and relation are never guessed: where one is missing, every reading is shown.
@@ -54,59 +52,52 @@ def epsilon(
     dpledger epsilon --noise-multiplier 1.1 --records 60000 --batch 256 --epochs 60 \\
         --delta 1e-5 --sampling poisson --adjacency add-remove-one
     """
-    from ..accounting.training import epsilon as epsilon_of
-
-    found = epsilon_of(noise_multiplier=noise_multiplier, **stated)
-    deliver(_answer(found, certificate_path), as_json=as_json)
+    return _outcome(training.epsilon(**stated), certificate)
 
 
 @click.command(short_help="The least noise multiplier of a training run for a target epsilon.")
 @click.option("--epsilon", type=float, required=True, help="The target, > 0.")
-@_training_options
-def noise(epsilon: float, certificate_path: Path | None, as_json: bool, **stated: Any) -> None:
+@_answers
+def noise(certificate: Path | None, **stated: Any) -> Outcome:
     """Print the least noise multiplier for a target epsilon, checked on the very events.
 
     \b
     dpledger noise --epsilon 2 --records 60000 --batch 256 --epochs 60 \\
         --delta 1e-5 --sampling poisson --adjacency add-remove-one
     """
-    from ..accounting.training import noise_multiplier
-
-    found = noise_multiplier(epsilon=epsilon, **stated)
-    deliver(_answer(found, certificate_path), as_json=as_json)
+    return _outcome(training.noise_multiplier(**stated), certificate)
 
 
-def _answer(found: TrainingCost, certificate_path: Path | None) -> Outcome:
-    run = found.run
-    if certificate_path is not None:
-        from ..accounting.proof.certificate import certify
-
-        document = certify(run.events(found.noise_multiplier), delta=found.guarantee.delta)
-        certificate_path.write_bytes(document.to_json_bytes())
-    guarantee = found.guarantee
-    rows = [
-        ("epsilon", f"{shown(guarantee.epsilon)} at delta {found.delta:g}"),
-        ("grade", f"{guarantee.grade.value}: {guarantee.method}"),
-        ("noise multiplier", f"{found.noise_multiplier:.10g} (noise_std / clip norm)"),
-        ("relation", run.adjacency.value),
-        ("sampling", run.sampling.value if run.rate is None else f"poisson, rate {run.rate:.10g}"),
-        ("releases", f"{run.releases} that a given record may be in"),
-        ("meaning", found.meaning),
-        *(("WARNING", text) for text in found.warnings),
-        *(("assumption", text) for text in guarantee.assumptions),
-    ]
+def _outcome(found: training.TrainingCost, certificate: Path | None) -> Outcome:
+    run, guarantee = found.run, found.guarantee
+    if certificate is not None:
+        certified = certify(run.events(found.noise_multiplier), delta=guarantee.delta)
+        certificate.write_bytes(certified.to_json_bytes())
     return Outcome(
         title="Training run",
         data={
             "guarantee": guarantee_data(guarantee),
             "noise_multiplier": found.noise_multiplier,
-            "sampling": run.sampling.value,
+            "sampling": run.sampling,
             "rate": run.rate,
             "steps": run.steps,
             "releases": run.releases,
             "meaning": found.meaning,
-            "warnings": list(found.warnings),
-            "certificate": None if certificate_path is None else str(certificate_path),
+            "warnings": found.warnings,
+            "certificate": None if certificate is None else str(certificate),
         },
-        rows=tuple(rows),
+        rows=(
+            ("epsilon", f"{shown(guarantee.epsilon)} at delta {found.delta:g}"),
+            ("grade", f"{guarantee.grade.value}: {guarantee.method}"),
+            ("noise multiplier", f"{found.noise_multiplier:.10g} (noise_std / clip norm)"),
+            ("relation", run.adjacency.value),
+            (
+                "sampling",
+                run.sampling.value if run.rate is None else f"poisson, rate {run.rate:.10g}",
+            ),
+            ("releases", f"{run.releases} that a given record may be in"),
+            ("meaning", found.meaning),
+            *(("WARNING", text) for text in found.warnings),
+            *(("assumption", text) for text in guarantee.assumptions),
+        ),
     )

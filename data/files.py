@@ -23,7 +23,7 @@ from .errors import NoRecords, UnreadableFile, WrongColumns
 from .hints import among
 from .schema import IgnoredColumn, Schema
 
-__all__ = ["Cells", "Table", "read_table"]
+__all__ = ["Cells", "Table", "read_arrays", "read_numbers", "read_table"]
 
 Cells = Sequence[object] | NDArray[Any]
 
@@ -122,13 +122,34 @@ def _read_parquet(path: Path, schema: Schema) -> Table:
     return Table(str(path), columns, range(1, table.num_rows + 1), "row")
 
 
-def _read_numpy(path: Path, schema: Schema) -> Table:
+def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    """Return the arrays of an .npz file by their names; of an .npy file its one array, named "".
+
+    Raises `UnreadableFile`.
+    """
     try:
         # object arrays are pickles, which run code when they are read
         loaded = np.load(path, allow_pickle=False)
-        members = dict(loaded) if isinstance(loaded, np.lib.npyio.NpzFile) else {"": loaded}
-    except (ValueError, zipfile.BadZipFile) as error:
+        return dict(loaded) if isinstance(loaded, np.lib.npyio.NpzFile) else {"": loaded}
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
         raise UnreadableFile(f"{path}: Expected a NumPy file of plain arrays ({error}).") from error
+
+
+def read_numbers(path: Path, *, kinds: str = "fiu") -> NDArray[Any]:
+    """Return the one array of an .npy file; raise `UnreadableFile` unless it is of real numbers.
+
+    Args:
+        path: the file.
+        kinds: NumPy's letters of the kinds of numbers that are allowed; "b" is booleans.
+    """
+    found = read_arrays(path).get("")
+    if found is None or found.dtype.kind not in kinds:
+        raise UnreadableFile(f"{path}: Expected a .npy file with one array of real numbers.")
+    return found
+
+
+def _read_numpy(path: Path, schema: Schema) -> Table:
+    members = read_arrays(path)
     array = members.get("")
     if array is None:
         columns = _npz_columns(path, members)

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..audits.claims import Claim, Finding, Paper
 from ..audits.claims import find as find_in
+from ..mechanisms.errors import InvalidParameter
 from . import (
     ding2019_stochastic,
     ding2020_network,
@@ -20,7 +21,7 @@ from . import (
     xu2020_centralised,
 )
 
-__all__ = ["PAPERS", "audit", "find"]
+__all__ = ["PAPERS", "audit", "find", "find_one"]
 
 PAPERS: tuple[Paper[Any], ...] = (
     ding2019_stochastic.PAPER,
@@ -40,11 +41,19 @@ def find(names: Sequence[str]) -> list[tuple[Paper[Any], Claim[Any]]]:
     return find_in(names, PAPERS)
 
 
+def find_one(identifier: str) -> tuple[Paper[Any], Claim[Any]]:
+    """Return one claim and its paper; raise `InvalidParameter` for a paper of several."""
+    found = find([identifier])
+    if len(found) != 1:
+        raise InvalidParameter("claim", identifier, "a single claim, not a paper")
+    return found[0]
+
+
 def audit(identifier: str, assignments: Sequence[str] = ()) -> Finding:
     """Return what the court finds about one claim, with `name=value` texts in place of defaults.
 
     Raises `UnknownClaim`, `InvalidParameter`; `Undecided` where enclosures cannot tell.
     """
-    ((paper, claim),) = find([identifier])
+    paper, claim = find_one(identifier)
     finding: Finding = claim.promise.judge(paper.case(assignments))
     return finding

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
@@ -27,6 +28,7 @@ from ..mechanisms import Adjacency, InvalidParameter, PrivateDataset
 from ..solvers import ConsensusDpAdmm, ModelSolver
 from .configuration import Configuration
 from .pipeline import Plan
+from .planning import plan
 from .sections import Attack, NeighbourName
 
 __all__ = [
@@ -64,20 +66,28 @@ class _ConfiguredAttack:
 
 def run_attack(
     configuration: Configuration,
-    planned: Plan,
+    planned: Plan | None = None,
     *,
     trials: int | None = None,
     null_trials: int | None = None,
     backend: Backend | None = None,
-    store: ScoreStore | None = None,
+    store: Path | None = None,
     progress: Progress | None = None,
 ) -> RunAttack:
     """Return the attacked neighbours and what the replay attack shows about the plan.
 
-    Args as for `attack_trials`; `trials` are the configuration's by default.
+    Args:
+        configuration: of the run.
+        planned: its plan, if it is known.
+        trials: in each world; the configuration's by default.
+        null_trials: of the null control; as many by default.
+        backend: where trials run; in this process by default.
+        store: a file that keeps scores; None for none.
+        progress: called with the trials done and all trials.
 
     Raises `InvalidParameter` for a plan without protection: there is nothing left to attack.
     """
+    planned = plan(configuration) if planned is None else planned
     require_protected(planned)
     settings = configuration.attack
     solver, pair = attacked(configuration, planned.noise_multiplier)
@@ -89,19 +99,20 @@ def run_attack(
         configuration.build_sampler(),
         level=noise_level(settings.confidence),
     )
-    result = attack_trials(
-        experiment_of(configuration, planned),
-        trials=settings.trials if trials is None else trials,
-        null_trials=null_trials,
-        backend=backend,
-        store=store,
-        claimed=planned.guarantee.notion,
-        delta=configuration.privacy.delta,
-        confidence=settings.confidence,
-        pair_mu=None if pair.share is None or not isfinite(mu) else pair.share * mu,
-        noise=noise,
-        progress=progress,
-    )
+    with nullcontext() if store is None else ScoreStore(store) as scores:
+        result = attack_trials(
+            experiment_of(configuration, planned),
+            trials=settings.trials if trials is None else trials,
+            null_trials=null_trials,
+            backend=backend,
+            store=scores,
+            claimed=planned.guarantee.notion,
+            delta=configuration.privacy.delta,
+            confidence=settings.confidence,
+            pair_mu=None if pair.share is None or not isfinite(mu) else pair.share * mu,
+            noise=noise,
+            progress=progress,
+        )
     return RunAttack(pair, result)
 
 

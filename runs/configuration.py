@@ -5,12 +5,14 @@ is the demo's, and the example of every section; `huang2020.toml` has a paper's 
 """
 
 import hashlib
+import json
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
 import msgspec
 import numpy as np
+from msgspec import structs
 from scipy.sparse import issparse
 
 from ..data import LabelledRecords, Schema, load_adult, load_records, read_schema, split_records
@@ -22,7 +24,7 @@ from .algorithms import Solvers
 from .pipeline import Terms
 from .sections import Algorithm, Algorithmic, Attack, Data, Noise, Privacy, Section
 
-__all__ = ["DEMO", "Configuration", "read_configuration"]
+__all__ = ["DEMO", "Configuration", "demo_configuration", "read_configuration"]
 
 DEMO = Path(__file__).with_name("demo.toml")
 """The demo's configuration, an example of every section."""
@@ -52,6 +54,20 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
             if values[section][key] == default:
                 del values[section][key]
         return hashlib.sha256(msgspec.json.encode(values)).hexdigest()
+
+    @property
+    def toml(self) -> str:
+        """The configuration as a file would say it, defaults included."""
+        sections = {
+            name: "".join(
+                # what JSON writes of texts, numbers, truth values and lists of them is TOML
+                f"{key} = {json.dumps(value)}\n"
+                for key, value in section.items()
+                if value is not None
+            )
+            for name, section in msgspec.to_builtins(self).items()
+        }
+        return "\n".join(f"[{name}]\n{lines}" for name, lines in sections.items())
 
     @cached_property
     def schema(self) -> Schema:
@@ -217,3 +233,11 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
 def read_configuration(path: Path) -> Configuration:
     """Return the configuration in a TOML file, or raise `ConfigurationError`."""
     return read_toml(path, Configuration)
+
+
+def demo_configuration(*, rounds: int | None = None, trials: int | None = None) -> Configuration:
+    """Return the demo's configuration, with other rounds or trials of the attack."""
+    found = read_configuration(DEMO)
+    solver = found.solver if rounds is None else structs.replace(found.solver, rounds=rounds)
+    attack = found.attack if trials is None else structs.replace(found.attack, trials=trials)
+    return structs.replace(found, solver=solver, attack=attack)

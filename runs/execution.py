@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from ..accounting.guarantees import Guarantee
-from ..accounting.ledger import SqliteLedger
+from ..accounting.ledger import Head, SqliteLedger
 from ..accounting.numbers.enclosure import shown_up
 from ..accounting.proof.certificate import Certificate
 from ..accounting.proof.proved import proved
@@ -26,27 +26,31 @@ from ..audits.report import (
     UtilityFacts,
     build_report,
     crosschecks_of,
-    to_html,
     to_json,
-    to_markdown,
+    write_pages,
 )
 from ..data import LabelledRecords
 from ..data.strict import ConfigurationError
 from ..mechanisms import Event, EventList, PrivateDataset
 from ..mechanisms.extras import MissingExtra
 from .attack import RunAttack, run_attack
-from .configuration import Configuration
+from .configuration import Configuration, read_configuration
 from .narrative import narrative, versions
 from .pipeline import Plan, prove_plan
 from .planning import plan, planned_events
 from .prepaid import PrepaidRun
 from .sections import LossName
-from .training import Progress, Training, converged, new_folder, train, weights
+from .training import (
+    Progress,
+    StartProgress,
+    Training,
+    converged,
+    new_folder,
+    train,
+    weights,
+)
 
-__all__ = ["RunOptions", "RunResult", "StartProgress", "TrainedModel", "execute_run"]
-
-StartProgress = Callable[[str], Progress]
-"""Called with what is begun; returns what is told how far it has come."""
+__all__ = ["RunOptions", "RunResult", "TrainedModel", "run"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +58,7 @@ class RunOptions:
     """What the caller wants of a run besides its configuration.
 
     Args:
-        name: of the run, in the ledger and the report.
-        text: the configuration's TOML, kept beside the results.
+        name: of the run, in the ledger and the report; that of the configuration's file without it.
         out: folder for the run's files; a new one under dpledger-runs/ without it.
         ledger: file that the run is written to and paid from; a new one in the folder without it.
         anchor: file elsewhere that remembers how far the ledger had come; None for none.
@@ -64,8 +67,7 @@ class RunOptions:
         crosscheck: whether to ask dp-accounting as well.
     """
 
-    name: str
-    text: str
+    name: str | None = None
     out: Path | None = None
     ledger: Path | None = None
     anchor: Path | None = None
@@ -93,7 +95,6 @@ class RunResult:
         folder: where the files are.
         plan: what was to be released.
         events: what was released of the plan, all of which the ledger counts as spent.
-        guarantee: of the plan.
         certificate: of the plan; None where a release is unprotected.
         ledger_head: the last hash of the ledger's chain.
         models: the private model first, then the baselines.
@@ -106,12 +107,16 @@ class RunResult:
     folder: Path
     plan: Plan
     events: tuple[Event, ...]
-    guarantee: Guarantee
     certificate: Certificate | None
     ledger_head: str
     models: tuple[TrainedModel, ...]
     crosschecks: Crosschecks | Skipped
     attack: RunAttack | None
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the plan guarantees."""
+        return self.plan.guarantee
 
     @property
     def kept_to_plan(self) -> bool:
@@ -127,17 +132,24 @@ class RunResult:
     def is_finding(self) -> bool:
         """Whether anything is wrong: a leak, a broken plan, a disagreement, an attack's finding."""
         return (
-            bool(self.guarantee.unprotected)
+            self.plan.is_finding
             or self.crosschecks_agree is False
             or not self.kept_to_plan
             or (self.attack is not None and self.attack.result.is_finding)
         )
 
 
-def execute_run(
-    configuration: Configuration, options: RunOptions, start: StartProgress | None = None
+def run(
+    configuration: Configuration | Path | str,
+    options: RunOptions = RunOptions(),
+    start: StartProgress | None = None,
 ) -> RunResult:
     """Plan, train through the ledger, certify, cross-check, attack, and write the report.
+
+    Args:
+        configuration: of the run, or the TOML file that it stands in.
+        options: what is wanted besides.
+        start: called with each thing that is begun; returns what is told how far it has come.
 
     Files stand in a new folder: configuration, ledger, certificate, model, report in three forms.
     The whole plan is proved, and paid for in one piece, before the first release. Raises before
@@ -145,62 +157,93 @@ def execute_run(
     that start at once on one budget, those that it does not pay for are refused.
     """
     start = _silent if start is None else start
+    name = options.name or "run"
+    if isinstance(configuration, Configuration):
+        text = configuration.toml
+    else:
+        path = Path(configuration)
+        name, text = options.name or path.stem, path.read_text(encoding="utf-8")
+        configuration = read_configuration(path)
     planned, certificate = prove_plan(plan(configuration), configuration.terms)
-    found = planned.guarantee
     dataset, test = configuration.load()
     if options.ledger is not None:
         with SqliteLedger(options.ledger, anchor=options.anchor) as ledger:
             _require_fresh_noise(configuration, ledger)
             ledger.require(planned.events)
-    folder = new_folder(options.out, options.name)
-    (folder / "configuration.toml").write_text(options.text, encoding="utf-8")
-    solver = configuration.solvers.noisy(planned.noise_multiplier)
+    folder = new_folder(options.out, name)
+    (folder / "configuration.toml").write_text(text, encoding="utf-8")
     ledger_path = options.ledger or folder / "ledger.sqlite"
-    name = f"{options.name} {datetime.now(UTC).isoformat(timespec='microseconds')}"
     with SqliteLedger(ledger_path, anchor=options.anchor) as ledger:
-        run = ledger.run(name, configuration_hash=configuration.sha256, plan=planned.events)
-        # what leaks may depend on the data, its later noise included: it keeps to no plan
-        paid = (
-            None
-            if found.unprotected
-            else PrepaidRun(run, planned.events, configuration.build_sampler().provenance)
-        )
-        sink = run if paid is None else paid
-        training = train(
-            configuration, solver, dataset, test, sink, progress=start(configuration.solver.label)
-        )
-        if paid is not None:
-            paid.close()
-        events, last = tuple(run.events()) if paid is None else paid.released, ledger.last_row
-    np.save(folder / "model.npy", weights(training.state.model, configuration.shape.label_domain))
+        trained = _train(configuration, planned, dataset, test, ledger, name, start)
+    model = weights(trained.training.state.model, configuration.shape.label_domain)
+    np.save(folder / "model.npy", model)
     if certificate is not None:
-        certificate = certificate.given(last.statement)
+        certificate = certificate.given(trained.head.statement)
         proved(certificate.to_json_bytes(), events=planned.events)
         (folder / "certificate.json").write_bytes(certificate.to_json_bytes())
-    models = [TrainedModel(configuration.solver.label, training, _promised(found))]
+    promised = _promised(planned.guarantee)
+    models = [TrainedModel(configuration.solver.label, trained.training, promised)]
     if options.baselines:
         models += _baselines(configuration, planned, dataset, test, start)
     result = RunResult(
-        name=name,
+        name=trained.name,
         title=f"{configuration.solver.label} on {test.description}",
         folder=folder,
         plan=planned,
-        events=events,
-        guarantee=found,
+        events=trained.events,
         certificate=certificate,
-        ledger_head=last.hash,
+        ledger_head=trained.head.hash,
         models=tuple(models),
         crosschecks=_crosschecks(planned, configuration, options),
         attack=(
             run_attack(configuration, planned, progress=start("attack"))
-            if options.attack and not planned.guarantee.unprotected
+            if options.attack and not planned.is_finding
             else None
         ),
     )
-    _write(
-        _report(configuration, options, result, test.description, ledger_path.name), result.folder
-    )
+    report = _report(configuration, options, result, name, test.description, ledger_path.name)
+    (folder / "report.json").write_bytes(to_json(report))
+    write_pages(report, folder)
     return result
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Trained:
+    """A training that the ledger has paid for: its name and last row there, what it released."""
+
+    name: str
+    training: Training
+    events: tuple[Event, ...]
+    head: Head
+
+
+def _train(
+    configuration: Configuration,
+    planned: Plan,
+    dataset: PrivateDataset,
+    test: LabelledRecords,
+    ledger: SqliteLedger,
+    name: str,
+    start: StartProgress,
+) -> _Trained:
+    """Train what was planned, paid for as a whole before its first release.
+
+    What leaks may depend on the data, its later noise included: it keeps to no plan, and pays as it
+    goes.
+    """
+    name = f"{name} {datetime.now(UTC).isoformat(timespec='microseconds')}"
+    run = ledger.run(name, configuration_hash=configuration.sha256, plan=planned.events)
+    solver = configuration.solvers.noisy(planned.noise_multiplier)
+    progress = start(configuration.solver.label)
+    if planned.is_finding:
+        training = train(configuration, solver, dataset, test, run, progress=progress)
+        events = tuple(run.events())
+    else:
+        paid = PrepaidRun(run, planned.events, configuration.build_sampler().provenance)
+        training = train(configuration, solver, dataset, test, paid, progress=progress)
+        paid.close()
+        events = paid.released
+    return _Trained(name, training, events, ledger.last_row)
 
 
 def _silent(description: str) -> Progress:
@@ -273,11 +316,12 @@ def _report(
     configuration: Configuration,
     options: RunOptions,
     result: RunResult,
+    name: str,
     description: str,
     ledger: str,
 ) -> Report:
     return build_report(
-        title=f"{configuration.solver.label}: {options.name}",
+        title=f"{configuration.solver.label}: {name}",
         events=result.events,
         guarantee=result.guarantee,
         crosschecks=result.crosschecks,
@@ -294,7 +338,7 @@ def _report(
             certificate=None if result.certificate is None else "certificate.json",
             versions=versions(),
         ),
-        narrative=narrative(configuration, description=description, demo=options.name == "demo"),
+        narrative=narrative(configuration, description=description, demo=name == "demo"),
     )
 
 
@@ -332,9 +376,3 @@ def _utility(models: Sequence[TrainedModel]) -> UtilityFacts:
             for model in models
         },
     )
-
-
-def _write(report: Report, folder: Path) -> None:
-    (folder / "report.json").write_bytes(to_json(report))
-    (folder / "report.html").write_text(to_html(report), encoding="utf-8")
-    (folder / "report.md").write_text(to_markdown(report), encoding="utf-8")

@@ -6,14 +6,13 @@ relation; on a model of the user's own, those of the relation that the promise n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
-from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..accounting.numbers.notions import ApproxDp, Gdp
 from ..audits.membership import (
     Fisher,
     Game,
@@ -40,7 +39,8 @@ from ..audits.membership import (
 )
 from ..audits.metrics import Promise
 from ..audits.neighbours import NeighbourPair
-from ..data import LabelledRecords
+from ..data import LabelledRecords, UnreadableFile
+from ..data.files import read_arrays
 from ..mechanisms import (
     Adjacency,
     EventList,
@@ -49,7 +49,6 @@ from ..mechanisms import (
     SamplingCurator,
     SimulationSampler,
 )
-from ..mechanisms.errors import require_nonnegative
 from .attack import require_protected
 from .configuration import Configuration
 from .planning import plan
@@ -60,7 +59,6 @@ __all__ = [
     "TargetName",
     "membership_of_model",
     "membership_of_run",
-    "promise_of",
 ]
 
 _BLACK_BOX: tuple[MembershipScore, ...] = (LossThreshold(), LiraOnline(), LiraOffline(), Rmia())
@@ -129,15 +127,17 @@ class MembershipRecords:
             if len(rows) < 2:
                 raise InvalidParameter(name, len(rows), "at least 2 records")
 
+    @classmethod
+    def read(cls, path: Path) -> MembershipRecords:
+        """Return the records in an .npz file of arrays of these four names.
 
-def promise_of(*, epsilon: float | None, mu: float | None, delta: float) -> Promise:
-    """Return (epsilon, delta)-DP, or mu-GDP; raise `InvalidParameter` unless one of both is set."""
-    if epsilon is not None and mu is None:
-        return ApproxDp(epsilon, delta)
-    if mu is None or epsilon is not None:
-        raise InvalidParameter("epsilon", epsilon, "set, or mu, and not both")
-    require_nonnegative("mu", mu)
-    return Gdp(Fraction(mu) ** 2)
+        Raises `UnreadableFile`, and `InvalidParameter` for other shapes.
+        """
+        arrays = read_arrays(path)
+        names = [field.name for field in fields(cls)]
+        if missing := [name for name in names if name not in arrays]:
+            raise UnreadableFile(f"{path}: Expected arrays {', '.join(missing)}.")
+        return cls(*(arrays[name] for name in names))
 
 
 def membership_of_run(configuration: Configuration, options: MembershipOptions) -> MembershipCheck:

@@ -88,6 +88,11 @@ class Plan:
     guarantee: Guarantee
 
     @property
+    def is_finding(self) -> bool:
+        """Whether something would be released without a mechanism."""
+        return bool(self.guarantee.unprotected)
+
+    @property
     def promise(self) -> Gdp | ApproxDp:
         """What an attack is held against: mu-GDP where that is known, else epsilon at delta."""
         found = self.guarantee

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from ..mechanisms import Event
 from ..solvers import planning
 from ..solvers.solver import ModelSolver
-from .configuration import Configuration
+from .configuration import Configuration, read_configuration
 from .pipeline import Plan, calibrate, plan_at
 
 __all__ = ["plan", "planned_events"]
@@ -16,11 +18,16 @@ def planned_events(configuration: Configuration, solver: ModelSolver) -> tuple[E
     return planning.plan(solver, configuration.shape)
 
 
-def plan(configuration: Configuration) -> Plan:
+def plan(configuration: Configuration | Path | str) -> Plan:
     """Return the plan: at the given noise, or at the least noise that meets the target epsilon.
+
+    Args:
+        configuration: of the run, or the TOML file that it stands in.
 
     Raises `UnattainableTarget` where no noise does (the published variants).
     """
+    if not isinstance(configuration, Configuration):
+        configuration = read_configuration(Path(configuration))
     privacy, terms = configuration.privacy, configuration.terms
 
     def planned(noise_multiplier: float) -> tuple[Event, ...]:

@@ -22,6 +22,7 @@ from .pipeline import train_on
 __all__ = [
     "Accuracy",
     "Progress",
+    "StartProgress",
     "Training",
     "accuracy",
     "converged",
@@ -32,6 +33,9 @@ __all__ = [
 
 Progress = Callable[[int, int], None]
 """Called with the number of rounds done and of all rounds."""
+
+StartProgress = Callable[[str], Progress]
+"""Called with what is begun; returns what is told how far it has come."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -202,6 +202,16 @@ class Ledger(ABC):
                 f"{found[0].hash}: this is another ledger. Nothing was released."
             )
 
+    def add_to(self, anchor: FileAnchor) -> Head:
+        """Add the last row's head to an anchor, after finding its last head here; return it.
+
+        Raises `RolledBack`, with nothing added, where this ledger lacks the row.
+        """
+        if (last := anchor.last()) is not None:
+            self.require_row(last)
+        anchor.append(self.last_row)
+        return self.last_row
+
     def circumstances(self, run: str | None = None) -> tuple[str, ...]:
         """Return what a certificate of the events, of one run or of all, takes for granted."""
         sources = [found.provenance for found in self.reservations(run)]
@@ -256,13 +266,15 @@ class Ledger(ABC):
         """Return all events that were reserved, of one run or of all."""
         return [event for found in self.reservations(run) for event in found.events]
 
-    def joint_events(self) -> list[Event]:
-        """Return the events of all runs, to be priced together, party by party.
+    def joint_events(self, run: str | None = None) -> list[Event]:
+        """Return the events of one run, or of all, to be priced together, party by party.
 
         Party names belong to a run. Raises `LedgerError` where a record that bears one name in one
         run and another in the next can have paid more than any name says; `spent` counts it.
         """
-        events = self.events()
+        events = self.events(run)
+        if run is not None:
+            return events
         with self._lock:
             covered = self._current().covered_by(composed(events))
         if not covered:
@@ -297,8 +309,7 @@ class Ledger(ABC):
 
         Raises as `accounting.guarantees.guarantee` and `joint_events` do.
         """
-        events = self.joint_events() if run is None else self.events(run)
-        found = guarantee(events, delta=delta)
+        found = guarantee(self.joint_events(run), delta=delta)
         fixed = self.spent(run).grade is Grade.CERTIFIED
         return found if fixed else replace(found, grade=Grade.ESTIMATE)
 

@@ -68,6 +68,11 @@ class Odometer:
     budget: Budget | None
     unprotected: tuple[str, ...]
 
+    @property
+    def is_finding(self) -> bool:
+        """Whether something was released without a mechanism."""
+        return bool(self.unprotected)
+
     def epsilon(self, delta: Number) -> Enclosure:
         """Return epsilon at `delta`, in (0, 1), of this reading.
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from ...accounting.numbers.enclosure import Enclosure
-from ...accounting.proof.certificate import Certificate, certify
+from ...accounting.proof.certificate import Certificate, Uncertifiable, certify
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.errors import DpledgerError, InvalidParameter, Number
 from ...mechanisms.events import Event
@@ -90,8 +90,13 @@ class DerivationEvidence:
     delta: Number | None = None
 
     def certificate(self) -> Certificate | None:
-        """Return the certificate of the events' epsilon, or None for another kind of argument."""
-        return None if self.delta is None else certify(self.events, delta=self.delta)
+        """Return the certificate of the events' epsilon; None where no rule leads to one, or the
+        argument is of another kind.
+        """
+        try:
+            return None if self.delta is None else certify(self.events, delta=self.delta)
+        except Uncertifiable:
+            return None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -178,6 +183,11 @@ class Finding:
         """Whether there is something to report: anything but a claim that holds."""
         return self.verdict is not ClaimVerdict.HOLDS
 
+    @property
+    def is_undecided(self) -> bool:
+        """Whether nothing is missing and it cannot be told: neither a finding nor an all-clear."""
+        return self.verdict is ClaimVerdict.UNDECIDED
+
 
 @dataclass(frozen=True, slots=True)
 class Case(Generic[S]):
@@ -238,6 +248,20 @@ class Claim(Generic[S]):
         default=None, kw_only=True
     )
     not_attacked: str = field(default="", kw_only=True)
+
+    @property
+    def described(self) -> dict[str, str]:
+        """The claim in words, by what each says."""
+        return {
+            "identifier": self.identifier,
+            "title": self.title,
+            "statement": self.statement,
+            "place": self.place,
+            "adjacency": "none named" if self.adjacency is None else self.adjacency.value,
+            "threat_model": self.threat_model.value,
+            "solver": self.solver,
+            "not_attacked": self.not_attacked,
+        }
 
 
 @dataclass(frozen=True, slots=True)

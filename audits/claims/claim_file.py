@@ -182,6 +182,16 @@ class ClaimFile(_Section, frozen=True, kw_only=True):
         if (self.promise.sensitivity is None) != (self.function is None):
             raise ValueError("Expected a promised sensitivity with [function], and only there")
 
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What a promise needs besides releases, and this file does not say."""
+        stated = {
+            "unit of privacy": self.unit,
+            "preprocessing": self.preprocessing,
+            "tuning of settings": self.tuning,
+        }
+        return tuple(f"{name}: not stated" for name, value in stated.items() if value is None)
+
 
 def read_claim(path: Path) -> ClaimFile:
     """Return the claim in a TOML file, or raise `ConfigurationError`."""

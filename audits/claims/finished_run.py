@@ -32,7 +32,7 @@ from .claim import ClaimVerdict, Finding
 from .own import OwnPromise, PromisedEpsilon, judged_events
 from .policy import Check, final_verdict
 
-__all__ = ["NOT_ATTACKED", "JudgedRun", "attack_check", "judge_ledger"]
+__all__ = ["NOT_ATTACKED", "JudgedPromise", "attack_check", "judge_ledger"]
 
 NOT_ATTACKED = "not done: the data are not at hand"
 _MISSING = (
@@ -44,15 +44,17 @@ _MISSING = (
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class JudgedRun:
-    """What the court finds of a ledger's runs.
+class JudgedPromise:
+    """What the court finds of a promise of the user's own.
 
     Args:
+        title: of what was promised something.
         finding: the verdict, after all checks.
         checks: what was looked at besides the promise.
-        missing: what a ledger does not say.
+        missing: what is not stated.
     """
 
+    title: str
     finding: Finding
     checks: tuple[Check, ...] = ()
     missing: tuple[str, ...] = ()
@@ -62,14 +64,16 @@ def judge_ledger(
     ledger: Ledger,
     promise: OwnPromise,
     *,
+    title: str = "a finished run",
     run: str | None = None,
     attack: Callable[[set[str]], Check] | None = None,
-) -> JudgedRun:
+) -> JudgedPromise:
     """Return what a ledger says of a promise: chain, plan, noise, certificate, cross-check, attack.
 
     Args:
         ledger: whose runs were promised to be private.
         promise: of all of them together, or of `run`.
+        title: of what was promised something, in words.
         run: one run's name; all runs without it.
         attack: attacks the run, given the hashes of the runs' configurations; see `attack_check`.
 
@@ -78,9 +82,10 @@ def judge_ledger(
     try:
         verified = ledger.verify()
     except TamperedLedger as error:
-        return JudgedRun(Finding(ClaimVerdict.FAILS, f"the ledger was tampered with: {error}"))
+        tampered = Finding(ClaimVerdict.FAILS, f"the ledger was tampered with: {error}")
+        return JudgedPromise(title, tampered)
     runs = [summary for summary in ledger.runs() if run in (None, summary.run)]
-    events = ledger.joint_events() if run is None else ledger.events(run)
+    events = ledger.joint_events(run)
     if not events:
         raise InvalidParameter("run", run, "of the ledger, with events")
     samplers = {each.provenance.sampler for each in ledger.reservations(run)}
@@ -95,7 +100,7 @@ def judge_ledger(
     )
     fixed = ledger.spent(run).grade is Grade.CERTIFIED
     finding = final_verdict(judged_events(events, promise), checks, fixed_in_advance=fixed)
-    return JudgedRun(finding, checks, _MISSING)
+    return JudgedPromise(title, finding, checks, _MISSING)
 
 
 def attack_check(result: AttackResult, promise: OwnPromise) -> Check:

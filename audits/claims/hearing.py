@@ -2,14 +2,15 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from ..replay import Progress
 from . import cases, find
 from .claim import Claim, DerivationEvidence, Evidence, Finding, Paper
-from .confirmations import SEED, Confirmation, confirm, known
+from .confirmations import SEED, Confirmation, confirm, known, written
 
-__all__ = ["Attacks", "JudgedClaim", "describe", "judge_claims"]
+__all__ = ["Attacks", "JudgedClaim", "describe", "judge_claims", "save_evidence"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,11 @@ class JudgedClaim:
     def contradicted(self) -> bool:
         """Whether the attack says something else than the verdict."""
         return self.confirmation is not None and not self.confirmation.agrees
+
+    @property
+    def is_finding(self) -> bool:
+        """Whether the claim does not hold, or the attack contradicts the verdict."""
+        return self.finding.is_finding or self.contradicted
 
     @property
     def attacked(self) -> str:
@@ -86,6 +92,15 @@ def judge_claims(
         judged.append(JudgedClaim(paper, claim, finding, confirmation, command))
         advance(done, len(found))
     return judged
+
+
+def save_evidence(judged: Sequence[JudgedClaim], folder: Path) -> None:
+    """Write what attacks found to a folder, PAPER/evidence.json each."""
+    for paper in dict.fromkeys(each.paper.name for each in judged if each.confirmation):
+        found = [each.confirmation for each in judged if each.paper.name == paper]
+        path = folder / paper / "evidence.json"
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(written(paper, [each for each in found if each is not None]))
 
 
 def describe(evidence: Evidence) -> str:

@@ -9,6 +9,7 @@ from .builder import Narrative, RunFacts, build_report
 from .evidence import AttackFacts, ModelScore, UtilityFacts, crosschecks_of
 from .html import to_html
 from .markdown import to_markdown
+from .pages import write_pages
 from .record import Crosschecks, MalformedReport, Report, Skipped, from_json, to_json
 
 __all__ = [
@@ -27,4 +28,5 @@ __all__ = [
     "to_html",
     "to_json",
     "to_markdown",
+    "write_pages",
 ]

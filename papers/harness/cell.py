@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
+from math import inf
 from typing import Any, Protocol
 
 from ...mechanisms.sampling import Sampler
@@ -53,6 +54,16 @@ class CellPrivacy:
     noise_multiplier: float | None
     method: str
     unprotected: tuple[str, ...] = ()
+
+    @property
+    def certified_epsilon(self) -> float:
+        """`certified`, or infinity."""
+        return inf if self.certified is None else self.certified
+
+    @property
+    def noisy_epsilon(self) -> float:
+        """`noisy_part`, or infinity."""
+        return inf if self.noisy_part is None else self.noisy_part
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

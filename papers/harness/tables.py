@@ -3,7 +3,6 @@
 import csv
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from math import inf
 from pathlib import Path
 from statistics import fmean, stdev
 
@@ -93,8 +92,8 @@ def _compared(one: Measured, other: Measured, nominal: float) -> Comparison:
         x=one.cell.x,
         delta=a.delta,
         nominal=nominal,
-        published=inf if a.certified is None else a.certified,
-        repaired=inf if b.certified is None else b.certified,
+        published=a.certified_epsilon,
+        repaired=b.certified_epsilon,
         noise_ratio=ratio,
         excess_loss=means("excess_loss"),
         accuracy=means("accuracy") if "accuracy" in one.traces[0].values else None,
@@ -135,8 +134,8 @@ def _summary(cells: Sequence[Measured]) -> Iterator[Sequence[object]]:
         promise = (
             privacy.delta,
             "" if privacy.nominal is None else privacy.nominal,
-            inf if privacy.certified is None else privacy.certified,
-            inf if privacy.noisy_part is None else privacy.noisy_part,
+            privacy.certified_epsilon,
+            privacy.noisy_epsilon,
             privacy.noise_std,
         )
         first = measured.traces[0]

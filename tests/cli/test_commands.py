@@ -184,7 +184,9 @@ def test_the_extracted_checker_is_asked_too(
 
     def saying(line: str) -> tuple[int, str]:
         found = ExtractedVerdict(line.partition(" ")[0].rstrip(":"), line)
-        monkeypatch.setattr("dpledger.cli.verify.run_extracted", lambda paths: [found])
+        monkeypatch.setattr(
+            "dpledger.accounting.proof.opinions.run_extracted", lambda paths: [found]
+        )
         answer = call("verify", certificate, "--extracted", "--json")
         return answer.status, answer.data["extracted"]
 
@@ -351,6 +353,17 @@ def test_a_ledgers_certificate_says_whether_seeds_have_to_be_secret(
     assert verified.status == 0
     told = "taken for granted: the seeds of its noise are secret"
     assert (told in verified.data["assumptions"]) is ("seed" in sampler)
+
+
+def test_a_crosscheck_of_what_leaks_is_data_as_well(call: Call, folder: Path) -> None:
+    leaky = edited(
+        folder, ('"dp-admm"', '"dp-admm-published"'), ("epsilon = 2.0", "noise_multiplier = 5.0")
+    )
+    found = call("crosscheck", leaky, "--json")
+    assert found.status == 0
+    assert found.data["ours"] == {"lower": "infinity", "upper": "infinity"}
+    # a peer that finds infinity as well, or was not asked
+    assert {peer["epsilon"] for peer in found.data["peers"]} <= {"infinity", None}
 
 
 def test_crosscheck_and_curve_and_attack_answer(call: Call, folder: Path) -> None:

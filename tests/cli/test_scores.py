@@ -89,7 +89,7 @@ def test_files_that_hold_no_array_are_refused(call: Call, tmp_path: Path, conten
     path.write_bytes(content)
     answer = call("attack", "--scores", path, path, "--mu", 1, "--delta", 1e-5)
     assert answer.status == 2
-    assert "Expected a .npy file" in answer.err
+    assert "Expected a NumPy file" in answer.err
 
 
 @pytest.mark.parametrize(

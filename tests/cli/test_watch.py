@@ -11,6 +11,7 @@ import pytest
 from dpledger.accounting.ledger import MemoryLedger
 from dpledger.audits.continuous import audit_run
 from dpledger.audits.sequential import Evidence
+from dpledger.audits.watching import Look, Watcher, acknowledge
 from dpledger.mechanisms import (
     Adjacency,
     Audience,
@@ -135,6 +136,18 @@ def test_a_watch_goes_on_after_an_alarm(call: Call, leaky: Path) -> None:
     (alarms,) = [x for x in lines if x.startswith("dpledger_watch_alarms_open")]
     assert float(alarms.split()[1]) >= 1
     assert any(line.startswith('dpledger_watch_epsilon{run="') for line in lines)
+
+
+def test_an_alarm_that_is_acknowledged_between_two_looks_stays_so(
+    leaky: Path, tmp_path: Path
+) -> None:
+    memory = tmp_path / "memory.json"
+    watcher = Watcher(leaky, memory, (), 1e-5, 20)
+    told: list[Look] = []
+    assert watcher.step(told.append).is_finding
+    (alarms, left) = acknowledge(memory, ())
+    assert (len(alarms), left) == (len(told[0].told), 0)
+    assert not watcher.step(told.append).is_finding
 
 
 def test_a_look_audits_so_many_runs_and_says_how_many_wait(call: Call, folder: Path) -> None:

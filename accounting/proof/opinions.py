@@ -1,0 +1,58 @@
+"""Second opinions on a certificate: of Coq's kernel, and of the checker that is proved in Coq."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..check.checker import Verdict
+from .coq_goal import CoqMissing, compiled_proofs, coq_goal, prove
+from .coq_theorem import BeyondTheorem, coq_theorem
+from .extracted import ExtractedMissing, agrees, run_extracted
+
+__all__ = ["Opinion", "opinion_of_coq", "opinion_of_extracted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What somebody else says of a certificate; `against` if they refuse what was found proved."""
+
+    text: str
+    against: bool = False
+
+
+def opinion_of_extracted(path: Path, verdict: Verdict) -> Opinion:
+    """Return whether the extracted checker proves the same of a certificate's file."""
+    try:
+        (found,) = run_extracted([path])
+    except ExtractedMissing as missing:
+        return Opinion(f"no answer: {missing}")
+    if agrees(found, verdict):
+        return Opinion("proved by the checker that is proved in Coq")
+    if found.word == "undecided":
+        return Opinion(found.line)
+    return Opinion(f"not the same verdict: {found.line}", against=True)
+
+
+def opinion_of_coq(path: Path) -> Opinion:
+    """Write a certificate's file as a Coq file beside it, run it, and return what came of it.
+
+    For Gaussian runs it ends in the theorem that the run is private, for others in the
+    certificate's last inequality.
+    """
+    goal, document, proofs = path.with_suffix(".v"), path.read_bytes(), compiled_proofs()
+    try:
+        text, what, runs = coq_theorem(document), "this run is private", proofs is not None
+    except BeyondTheorem as beyond:
+        text, what, runs = coq_goal(document), f"the last inequality ({beyond})", True
+        proofs = None
+    goal.write_text(text, encoding="utf-8")
+    written = f"{goal} written: {what}; not run:"
+    if not runs:
+        return Opinion(f"{written} needs the proofs of a checkout (make -C proofs)")
+    try:
+        verdict = prove(text, proofs=proofs)
+    except CoqMissing as missing:
+        return Opinion(f"{written} {missing}")
+    if verdict.proved:
+        return Opinion(f"{goal}: proved by coqc: {what}")
+    said = verdict.output.strip()[-300:]
+    return Opinion(f"not proved by coqc ({goal}): {said}", against=True)

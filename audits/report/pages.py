@@ -1,0 +1,15 @@
+"""The pages of a report in a run's folder."""
+
+from pathlib import Path
+
+from .html import to_html
+from .markdown import to_markdown
+from .record import Report
+
+__all__ = ["write_pages"]
+
+
+def write_pages(report: Report, folder: Path) -> None:
+    """Write the report to `report.html` and `report.md` in a folder."""
+    (folder / "report.html").write_text(to_html(report), encoding="utf-8")
+    (folder / "report.md").write_text(to_markdown(report), encoding="utf-8")

@@ -1,0 +1,150 @@
+"""Claims of a user's own that speak of runs: a claim in a file, and a finished run's ledger.
+
+A claim may name a run's configuration, which is planned; a ledger's run may be attacked where its
+configuration, and so its data, are at hand.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from ..accounting.ledger import SqliteLedger
+from ..audits.claims import Finding
+from ..audits.claims.claim_file import ClaimFile, Function, Tuning, beside, read_claim
+from ..audits.claims.finished_run import NOT_ATTACKED, JudgedPromise, attack_check, judge_ledger
+from ..audits.claims.own import OwnPromise, judged, judged_events
+from ..audits.claims.own_function import judged_function, load_function, reference
+from ..audits.claims.policy import Check, final_verdict
+from ..audits.falsifier import ReplacedRecord
+from ..data.strict import ConfigurationError
+from ..mechanisms.errors import InvalidParameter
+from .attack import run_attack
+from .configuration import Configuration, read_configuration
+from .planning import plan
+from .training import StartProgress
+
+__all__ = ["judge_claim_file", "judge_finished_run"]
+
+_MOST_RELEASES = 20_000
+_MOST_PARTIES = 10_000
+
+
+def judge_claim_file(path: Path, *, run_code: bool = False) -> JudgedPromise:
+    """Return what the court finds about the claim in a TOML file.
+
+    Args:
+        path: the file.
+        run_code: whether to run the Python file that the claim may name, unprotected.
+
+    Raises `ConfigurationError` for a file that is no claim, or whose code may not be run.
+    """
+    claim = read_claim(path)
+    if claim.function is not None:
+        finding = _of_function(path, claim, claim.function, run_code=run_code)
+    elif claim.run is not None:
+        finding = _of_plan(beside(path, claim.run), claim)
+    else:
+        releases = [release.made() for release in claim.releases]
+        finding = judged(releases, claim.promise.made(), adjacency=claim.adjacency)
+    accounted = claim.tuning is not Tuning.UNACCOUNTED
+    finding = final_verdict(finding, accounted_tuning=accounted)
+    return JudgedPromise(claim.title, finding, missing=claim.missing)
+
+
+def judge_finished_run(
+    path: Path,
+    promise: OwnPromise,
+    *,
+    run: str | None = None,
+    configuration: Path | None = None,
+    start: StartProgress | None = None,
+) -> JudgedPromise:
+    """Return what the court finds about a promise for the runs of a ledger.
+
+    Args:
+        path: the ledger.
+        promise: of all of its runs together, or of `run`.
+        run: one run's name.
+        configuration: of the runs, whose data are at hand: they are attacked by replay.
+        start: called with what is begun; returns what is told how far it has come.
+
+    Raises `ConfigurationError` for a file that is no ledger, has no such run, or is of another
+    configuration.
+    """
+
+    def attack(hashes: set[str]) -> Check:
+        if configuration is None:
+            return Check("attack", f"{NOT_ATTACKED} (no --config)")
+        return _attacked(configuration, promise, hashes, start)
+
+    try:
+        with SqliteLedger(path, read_only=True) as ledger:
+            title = f"{path.name}: {run or 'all runs'}"
+            return judge_ledger(ledger, promise, title=title, run=run, attack=attack)
+    except sqlite3.Error as error:
+        raise ConfigurationError(f"{path}: Expected a ledger ({error}).") from error
+    except InvalidParameter as error:
+        raise ConfigurationError(f"{path}: {error}") from error
+
+
+def _of_function(path: Path, claim: ClaimFile, function: Function, *, run_code: bool) -> Finding:
+    file, name = reference(function.code)
+    if claim.adjacency is None:
+        raise ConfigurationError(
+            f"{path}: Expected adjacency with [function]: the search needs it."
+        )
+    if not run_code:
+        raise ConfigurationError(
+            f"{path}: Expected --run-code, for the claim is about the code in {file}; it would run "
+            "with all that you may do. Nothing was executed."
+        )
+    domain = ReplacedRecord(
+        function.count,
+        function.features,
+        claim.adjacency,
+        row_bound=function.row_bound,
+        labels=function.labels,
+        public=function.public,
+        public_bound=function.public_bound,
+    )
+    assert claim.promise.sensitivity is not None
+    released = load_function(beside(path, file), name)
+    return judged_function(released, domain, claim.promise.sensitivity)
+
+
+def _of_plan(path: Path, claim: ClaimFile) -> Finding:
+    """Judge what a run's configuration plans; no record is read."""
+    configuration = read_configuration(path)
+    _require_small(path, configuration)
+    stated, planned = claim.adjacency, configuration.privacy.adjacency
+    if stated is not None and stated is not planned:
+        raise ConfigurationError(
+            f"{path}: Expected the claim's adjacency {stated.value} instead got {planned.value}."
+        )
+    return judged_events(plan(configuration).events, claim.promise.made())
+
+
+def _require_small(path: Path, configuration: Configuration) -> None:
+    solver, data = configuration.solver, configuration.data
+    if solver.rounds * (solver.inner_steps or 1) > _MOST_RELEASES:
+        raise ConfigurationError(f"{path}: Expected at most {_MOST_RELEASES} rounds.")
+    if data.parties is not None and data.parties > _MOST_PARTIES:
+        raise ConfigurationError(f"{path}: Expected at most {_MOST_PARTIES} parties.")
+
+
+def _attacked(
+    path: Path, promise: OwnPromise, hashes: set[str], start: StartProgress | None
+) -> Check:
+    """Attack by replay, where the ledger's runs were of this very configuration."""
+    configuration = read_configuration(path)
+    if hashes != {configuration.sha256}:
+        raise ConfigurationError(
+            f"{path}: Expected the configuration of the ledger's runs {sorted(hashes)} instead got "
+            f"{configuration.sha256}."
+        )
+    planned = plan(configuration)
+    if planned.is_finding:
+        return Check("attack", "not done: what is unprotected needs no attack")
+    progress = None if start is None else start("attack")
+    return attack_check(run_attack(configuration, planned, progress=progress).result, promise)

@@ -9,6 +9,10 @@
 1.22417...
 >>> dp.audit_claim("H-3").verdict_text
 'fails (...)'
+>>> from dpledger.runs import DEMO
+>>> planned = dp.plan(DEMO)
+>>> planned.noise_multiplier, len(planned.events), planned.guarantee.epsilon <= 1
+(37.306..., 100, True)
 
 These names are the front door; they are loaded when they are asked for. Everything else is
 importable from its room: mechanisms, accounting, solvers, audits, runs, papers.
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
     from .audits.replay import replay_attack
     from .mechanisms.adjacency import Adjacency
     from .papers import audit as audit_claim
+    from .runs import plan, run
 
 __version__: str
 
@@ -41,7 +46,9 @@ __all__ = [
     "epsilon",
     "guarantee",
     "noise_multiplier",
+    "plan",
     "replay_attack",
+    "run",
     "steps",
     "verify",
 ]
@@ -56,7 +63,9 @@ _PLACES = {
     "epsilon": ("accounting.training", "epsilon"),
     "guarantee": ("accounting.guarantees", "guarantee"),
     "noise_multiplier": ("accounting.training", "noise_multiplier"),
+    "plan": ("runs.planning", "plan"),
     "replay_attack": ("audits.replay", "replay_attack"),
+    "run": ("runs.execution", "run"),
     "steps": ("accounting.training", "steps"),
     "verify": ("accounting.check.pld_checker", "check"),
 }

@@ -2,8 +2,8 @@
 
 >>> from dpledger.runs import DEMO, plan
 >>> planned = plan(DEMO)
->>> len(planned.events), round(planned.noise_multiplier, 3)
-(100, 37.306)
+>>> len(planned.events), round(planned.noise_multiplier, 2)
+(37, 23.34)
 >>> planned.guarantee.epsilon <= 1
 True
 
@@ -15,54 +15,23 @@ from typing import TYPE_CHECKING
 from ..mechanisms.lazy import names_from
 
 if TYPE_CHECKING:
-    from .attack import RunAttack, run_attack
-    from .claims import judge_claim_file, judge_finished_run
-    from .configuration import DEMO, Configuration, demo_configuration, read_configuration
-    from .execution import RunOptions, RunResult, run
-    from .pipeline import Plan, Terms, calibrate, calibrate_certified, certify_events, plan_at
-    from .planning import plan
+    from .attack import RunAttack as RunAttack
+    from .attack import run_attack as run_attack
+    from .claims import judge_claim_file as judge_claim_file
+    from .claims import judge_finished_run as judge_finished_run
+    from .configuration import DEMO as DEMO
+    from .configuration import Configuration as Configuration
+    from .configuration import demo_configuration as demo_configuration
+    from .configuration import read_configuration as read_configuration
+    from .execution import RunOptions as RunOptions
+    from .execution import RunResult as RunResult
+    from .execution import run as run
+    from .pipeline import Plan as Plan
+    from .pipeline import Terms as Terms
+    from .pipeline import calibrate as calibrate
+    from .pipeline import calibrate_certified as calibrate_certified
+    from .pipeline import certify_events as certify_events
+    from .pipeline import plan_at as plan_at
+    from .planning import plan as plan
 
-__all__ = [
-    "DEMO",
-    "Configuration",
-    "Plan",
-    "RunAttack",
-    "RunOptions",
-    "RunResult",
-    "Terms",
-    "calibrate",
-    "calibrate_certified",
-    "certify_events",
-    "demo_configuration",
-    "judge_claim_file",
-    "judge_finished_run",
-    "plan",
-    "plan_at",
-    "read_configuration",
-    "run",
-    "run_attack",
-]
-
-__getattr__ = names_from(
-    __name__,
-    {
-        "attack": ("RunAttack", "run_attack"),
-        "claims": ("judge_claim_file", "judge_finished_run"),
-        "configuration": ("DEMO", "Configuration", "demo_configuration", "read_configuration"),
-        "execution": ("RunOptions", "RunResult", "run"),
-        "pipeline": (
-            "Plan",
-            "Terms",
-            "calibrate",
-            "calibrate_certified",
-            "certify_events",
-            "plan_at",
-        ),
-        "planning": ("plan",),
-    },
-)
-
-
-def __dir__() -> list[str]:
-    """Return the public names."""
-    return __all__
+__getattr__, __dir__ = names_from(__name__)

@@ -58,6 +58,7 @@ def test_run_writes_ledger_certificate_model_and_report(call: Call, folder: Path
         "DP-ADMM (repaired)",
         "PVP",
         "ADMM without noise, 6 rounds",
+        "Without privacy, converged",
     }
     assert answer.data["attack"]["trials"] == 40
     assert np.load(out / "model.npy").shape == (4,)

@@ -33,8 +33,15 @@ if TYPE_CHECKING:
     from .losses import Shifted as Shifted
     from .losses import SmoothedHinge as SmoothedHinge
     from .losses import bounded_squared as bounded_squared
+    from .objective_perturbation import (
+        PublishedObjectivePerturbation as PublishedObjectivePerturbation,
+    )
+    from .objective_perturbation import gaussian_objective_delta as gaussian_objective_delta
+    from .objective_perturbation import objective_noise_std as objective_noise_std
     from .optimum import Optimum as Optimum
     from .optimum import logistic_optimum as logistic_optimum
+    from .output_perturbation import OutputPerturbation as OutputPerturbation
+    from .output_perturbation import OutputState as OutputState
     from .penalty_perturbation import MAdmm as MAdmm
     from .penalty_perturbation import PublishedMAdmm as PublishedMAdmm
     from .planning import plan as plan

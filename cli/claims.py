@@ -15,7 +15,7 @@ from ..papers import PAPERS, find, find_one
 from .claims_check import check
 from .findings import finding_data, judged_data
 from .inputs import FOLDER, NEW_FILE, refuse
-from .output import Outcome, Table, answers, shown_up, steps
+from .output import Columns, Outcome, answers, shown_up, steps
 
 __all__ = ["claims"]
 
@@ -43,7 +43,7 @@ def list_claims(names: tuple[str, ...]) -> Outcome:
     return Outcome(
         title="Claims",
         data={"claims": [{"paper": paper.name, **claim.described} for paper, claim in found]},
-        tables=(Table(("claim", "paper", "what", "where"), texts),),
+        tables=(Columns(("claim", "paper", "what", "where"), texts),),
     )
 
 
@@ -117,7 +117,7 @@ def audit(
         data={"findings": [{"claim": e.claim.identifier, **judged_data(e)} for e in judged]},
         rows=rows,
         tables=(
-            Table(("claim", "verdict", "claimed", "true", "breaks at", "attack", "why"), texts),
+            Columns(("claim", "verdict", "claimed", "true", "breaks at", "attack", "why"), texts),
         ),
         finding=any(each.is_finding for each in judged),
     )

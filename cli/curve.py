@@ -11,7 +11,7 @@ from ..accounting.guarantees import epsilons_at
 from ..accounting.numbers.grade import Grade
 from ..runs import plan, read_configuration
 from .inputs import configuration_argument
-from .output import Outcome, Table, answers, shown_up
+from .output import Columns, Outcome, answers, shown_up
 
 __all__ = ["curve"]
 
@@ -42,5 +42,5 @@ def curve(
     return Outcome(
         title=f"Privacy curve of {configuration_path.name} ({found.grade.value})",
         data={"grade": found.grade, "delta": delta, "epsilon": epsilon},
-        tables=(Table(("delta", "epsilon"), texts),),
+        tables=(Columns(("delta", "epsilon"), texts),),
     )

@@ -20,7 +20,7 @@ from ..papers.experiments import (
     spread,
 )
 from .inputs import NEW_FOLDER
-from .output import Outcome, Table, answers, shown_up, steps
+from .output import Columns, Outcome, answers, shown_up, steps
 
 __all__ = ["experiment"]
 
@@ -80,12 +80,12 @@ def _listed() -> Outcome:
         title="Experiments",
         data={"experiments": [dict(zip(keys, each, strict=True)) for each in listed]},
         tables=(
-            Table(("name", "what", "in the paper", "runs"), [tuple(map(str, e)) for e in listed]),
+            Columns(("name", "what", "in the paper", "runs"), [tuple(map(str, e)) for e in listed]),
         ),
     )
 
 
-def _tables(finished: Finished) -> list[Table]:
+def _tables(finished: Finished) -> list[Columns]:
     """Return what was measured and, where there is a repaired cell, what is compared with it."""
     metrics = finished.cells[0].traces[0].values
     cells = [
@@ -118,10 +118,10 @@ def _tables(finished: Finished) -> list[Table]:
     ]
 
 
-def _filled(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+def _filled(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Columns:
     """Return a table without the columns that have nothing in any row."""
     filled = [i for i in range(len(head)) if any(row[i] for row in rows)]
-    return Table([head[i] for i in filled], [[row[i] for i in filled] for row in rows], title)
+    return Columns([head[i] for i in filled], [[row[i] for i in filled] for row in rows], title)
 
 
 def _place(x: float | None) -> str:

@@ -20,7 +20,7 @@ from ..runs.membership import (
     membership_of_run,
 )
 from .inputs import FILE, Among, refuse
-from .output import Outcome, Table, answers, shown_down
+from .output import Columns, Outcome, answers, shown_down
 
 __all__ = ["membership"]
 
@@ -161,6 +161,6 @@ def _outcome(found: MembershipCheck) -> Outcome:
             "refutes_promise": found.refutes_promise,
         },
         rows=[("", line) for line in lines],
-        tables=(Table(("score", "epsilon at least", "null control", "AUC"), texts),),
+        tables=(Columns(("score", "epsilon at least", "null control", "AUC"), texts),),
         finding=found.is_finding,
     )

@@ -23,8 +23,8 @@ from ..audits.visible_text import visible
 
 __all__ = [
     "Advance",
+    "Columns",
     "Outcome",
-    "Table",
     "answers",
     "deliver",
     "guarantee_data",
@@ -45,7 +45,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print the re
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class Columns:
     """A table for people: the columns' names, rows of as many texts, and a title or none."""
 
     head: Sequence[str]
@@ -63,7 +63,7 @@ class Outcome:
     title: str
     data: dict[str, Any]
     rows: Sequence[Row] = ()
-    tables: Sequence[Table] = ()
+    tables: Sequence[Columns] = ()
     finding: bool = False
     undecided: bool = False
 

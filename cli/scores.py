@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from ..audits.bounds import LowerBound
 from ..audits.claim_tests import ClaimTest
 from ..audits.scores import JudgedScores
-from .output import Outcome, Table, shown_down, shown_up
+from .output import Columns, Outcome, shown_down, shown_up
 
 __all__ = ["scores_outcome", "tests_table"]
 
 
-def tests_table(tests: Sequence[ClaimTest]) -> Table:
+def tests_table(tests: Sequence[ClaimTest]) -> Columns:
     """Return the tests of a claim as a table: what each may err, and what it saw."""
     texts = [(t.name, f"{t.level:.3g}", "YES" if t.refuted else "no", t.detail) for t in tests]
-    return Table(("test of the claim", "level", "refuted", "what it saw"), texts)
+    return Columns(("test of the claim", "level", "refuted", "what it saw"), texts)
 
 
 def scores_outcome(found: JudgedScores, *, confidence: float) -> Outcome:
@@ -56,6 +56,6 @@ def scores_outcome(found: JudgedScores, *, confidence: float) -> Outcome:
     )
 
 
-def _bounds_table(heading: str, bounds: Sequence[LowerBound]) -> Table:
+def _bounds_table(heading: str, bounds: Sequence[LowerBound]) -> Columns:
     texts = [(b.method, shown_down(b.epsilon, digits=4), b.detail) for b in bounds]
-    return Table((heading, "epsilon", "how"), texts)
+    return Columns((heading, "epsilon", "how"), texts)

@@ -16,7 +16,7 @@ from .hints import hint
 _MOST_BYTES = 1 << 16
 # the parser's time grows with the square of a dotted name's length
 _MOST_DOTS = 200
-_SHOWN = 300
+_SHOWN = 500
 
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 

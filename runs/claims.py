@@ -13,7 +13,7 @@ from ..accounting.ledger import SqliteLedger
 from ..audits.claims import Finding
 from ..audits.claims.claim_file import ClaimFile, Function, Tuning, beside, read_claim
 from ..audits.claims.finished_run import NOT_ATTACKED, JudgedPromise, attack_check, judge_ledger
-from ..audits.claims.own import OwnPromise, judged, judged_events
+from ..audits.claims.own import OwnPromise, judged_events
 from ..audits.claims.own_function import judged_function, load_function, reference
 from ..audits.claims.policy import Check, final_verdict
 from ..audits.falsifier import ReplacedRecord
@@ -45,8 +45,7 @@ def judge_claim_file(path: Path, *, run_code: bool = False) -> JudgedPromise:
     elif claim.run is not None:
         finding = _of_plan(beside(path, claim.run), claim)
     else:
-        releases = [release.made() for release in claim.releases]
-        finding = judged(releases, claim.promise.made(), adjacency=claim.adjacency)
+        finding = claim.judged()
     accounted = claim.tuning is not Tuning.UNACCOUNTED
     finding = final_verdict(finding, accounted_tuning=accounted)
     return JudgedPromise(claim.title, finding, missing=claim.missing)

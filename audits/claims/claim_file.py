@@ -22,6 +22,7 @@ section `[function]` about a Python function, whose sensitivity is promised. Wha
 from __future__ import annotations
 
 from enum import Enum
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
 
@@ -29,7 +30,11 @@ import msgspec
 
 from ...data.strict import ConfigurationError, converted, read_toml
 from ...mechanisms import Adjacency
+from ...mechanisms.sensitivity import float_down
+from .claim import Finding
 from .own import (
+    Averaging,
+    ClaimedAccountant,
     MechanismKind,
     OwnPromise,
     PromisedEpsilon,
@@ -37,6 +42,7 @@ from .own import (
     PromisedRho,
     Sampling,
     StatedRelease,
+    judged,
 )
 
 __all__ = ["ClaimFile", "Function", "Tuning", "beside", "promise_from_text", "read_claim"]
@@ -49,6 +55,8 @@ _Records = Annotated[int, msgspec.Meta(ge=1, le=10**12)]
 _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=80)]
 _Reference = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 _MOST_RELEASES = 200
+_MOST_ROUNDS_APART = 20_000
+_Noise = _Size | Annotated[tuple[_Size, ...], msgspec.Meta(min_length=1, max_length=1000)]
 
 
 class _Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -61,14 +69,18 @@ class Tuning(Enum):
     NONE = "none"
     PUBLIC = "on public data"
     ACCOUNTED = "on the data, and among the releases"
+    FITS = "on the data, by what a number of fits released"
     UNACCOUNTED = "on the data, not accounted"
 
 
 class PromiseSection(_Section, frozen=True, kw_only=True):
-    """What is promised: epsilon with delta, or rho, or mu, or (of a function) a sensitivity."""
+    """What is promised: epsilon with delta, or rho, or mu, or (of a function) a sensitivity.
+
+    `delta = 0` is pure epsilon-DP; it must be said.
+    """
 
     epsilon: _Size | None = None
-    delta: Annotated[float, msgspec.Meta(gt=0, lt=1)] | None = None
+    delta: Annotated[float, msgspec.Meta(ge=0, lt=1)] | None = None
     rho: _Positive | None = None
     mu: _Positive | None = None
     sensitivity: _Positive | None = None
@@ -78,7 +90,7 @@ class PromiseSection(_Section, frozen=True, kw_only=True):
         if sum(kind is not None for kind in kinds) != 1:
             raise ValueError("Expected one of epsilon, rho, mu, sensitivity")
         if (self.epsilon is None) != (self.delta is None):
-            raise ValueError("Expected delta with epsilon, and only there")
+            raise ValueError("Expected delta with epsilon (0 if it is pure), and only there")
 
     def made(self) -> OwnPromise:
         """Return the promise about releases."""
@@ -92,15 +104,29 @@ class PromiseSection(_Section, frozen=True, kw_only=True):
 
 
 class ReleaseSection(_Section, frozen=True, kw_only=True):
-    """One kind of release, `rounds` times; `noise_multiplier` is noise_std over the sensitivity."""
+    """One kind of release, `rounds` times; `noise_multiplier` is noise_std over the sensitivity.
+
+    `clip_norm` may stand in place of `sensitivity`: then `noise_multiplier` is noise_std of the sum
+    over the clip norm, as in DP-SGD, and what a record moves follows from `adjacency`. `averaging`
+    says what the sum is divided by, `divisor` how much that is (at least, of "their own number");
+    noise_std and scale are of what is released. Noise is a number, or a list with one a round, or
+    `noise_decay` times that of the round before. Steps of the mechanism "private" are
+    (epsilon, delta)-DP, whatever they are.
+    """
 
     mechanism: MechanismKind
     name: _Name = "release"
     sensitivity: _Size | None = None
-    noise_std: _Size | None = None
-    noise_multiplier: _Size | None = None
-    scale: _Size | None = None
+    clip_norm: _Positive | None = None
+    averaging: Averaging = Averaging.SUM
+    divisor: _Records | None = None
+    noise_std: _Noise | None = None
+    noise_multiplier: _Noise | None = None
+    scale: _Noise | None = None
+    noise_decay: _Positive | None = None
     truth: _Share | None = None
+    epsilon: _Size | None = None
+    delta: Annotated[float, msgspec.Meta(ge=0, lt=1)] | None = None
     rounds: _Rounds | None = None
     sampling: Sampling | None = None
     rate: _Share | None = None
@@ -110,6 +136,27 @@ class ReleaseSection(_Section, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         _require_printable(self.name, self.party)
+        self._require_fitting()
+        if self.batch is not None and self.rate is not None:
+            raise ValueError("Expected either rate or batch")
+        if self.batch is not None and self.records is not None and self.batch > self.records:
+            raise ValueError(f"batch={self.batch} must be in [1, records={self.records}]")
+        if self.noise_decay is not None:
+            if isinstance(self._noise, tuple) or self._noise is None or self.rounds is None:
+                raise ValueError("Expected noise_decay with rounds and the noise of the first")
+            if self.rounds > _MOST_ROUNDS_APART:
+                raise ValueError(f"Expected at most {_MOST_ROUNDS_APART} rounds with noise_decay")
+        if self.noise_multiplier is not None and self.averaging is Averaging.OWN:
+            raise ValueError(
+                "Expected noise_std, of the mean, where they divide by their own number"
+            )
+        if (self.averaging is Averaging.SUM) != (self.divisor is None):
+            raise ValueError("Expected divisor with averaging, and only there")
+        # what else does not fit is told with its place in the file
+        self.made()
+
+    def _require_fitting(self) -> None:
+        """Raise `ValueError` for a key that is of another mechanism."""
         laplace = self.mechanism in (MechanismKind.LAPLACE, MechanismKind.DISCRETE_LAPLACE)
         gaussian = self.mechanism in (MechanismKind.GAUSSIAN, MechanismKind.DISCRETE_GAUSSIAN)
         if self.scale is not None and not laplace:
@@ -118,32 +165,57 @@ class ReleaseSection(_Section, frozen=True, kw_only=True):
             raise ValueError("Expected noise_std with gaussian noise only")
         if self.truth is not None and self.mechanism is not MechanismKind.RANDOMISED_RESPONSE:
             raise ValueError("Expected truth with randomised-response only")
+        stated = (self.epsilon, self.delta) != (None, None)
+        if stated and self.mechanism is not MechanismKind.PRIVATE:
+            raise ValueError("Expected epsilon and delta of a release with private only")
+        if (self.epsilon is None) != (self.delta is None):
+            raise ValueError("Expected delta with epsilon (0 if it is pure) of a private release")
         apart = self.noise_std is None and self.sensitivity is None
         if self.noise_multiplier is not None and not (gaussian and apart):
             raise ValueError(
                 "Expected noise_multiplier with gaussian noise, without noise_std and sensitivity"
             )
-        if self.batch is not None and self.rate is not None:
-            raise ValueError("Expected either rate or batch")
-        if self.batch is not None and self.records is not None and self.batch > self.records:
-            raise ValueError(f"batch={self.batch} must be in [1, records={self.records}]")
+
+    @property
+    def _noise(self) -> float | tuple[float, ...] | None:
+        noises = (self.noise_multiplier, self.noise_std, self.scale, self.truth)
+        return next((value for value in noises if value is not None), None)
 
     def made(self) -> StatedRelease:
         """Return the release."""
         by_multiplier = self.noise_multiplier is not None
-        noise = (self.noise_multiplier, self.noise_std, self.scale, self.truth)
+        summed = by_multiplier or self.averaging is Averaging.SUM
+        noise = self._noise
+        if self.noise_decay is not None and isinstance(noise, float):
+            noise = _decaying(noise, self.noise_decay, self.rounds or 1)
+        rounds = len(noise) if isinstance(noise, tuple) and self.rounds is None else self.rounds
+        clipped = None if self.clip_norm is None else 1.0 if by_multiplier else self.clip_norm
         return StatedRelease(
             self.mechanism,
-            sensitivity=1.0 if by_multiplier else self.sensitivity,
-            noise=next((value for value in noise if value is not None), None),
-            rounds=self.rounds,
+            sensitivity=1.0 if by_multiplier and clipped is None else self.sensitivity,
+            noise=noise,
+            rounds=rounds,
             sampling=self.sampling,
             rate=self.rate,
             batch=self.batch,
             records=self.records,
             party=self.party,
             name=self.name,
+            clip_norm=clipped,
+            # dividing sum and noise by a public number is post-processing
+            averaging=Averaging.SUM if summed else self.averaging,
+            divisor=None if summed else self.divisor,
+            step_epsilon=self.epsilon,
+            step_delta=self.delta,
         )
+
+
+def _decaying(first: float, factor: float, rounds: int) -> tuple[float, ...]:
+    """Return the noise of each round, each factor times the one before, rounded down."""
+    noises = [first]
+    for _ in range(rounds - 1):
+        noises.append(float_down(Fraction(noises[-1]) * Fraction(factor)))
+    return tuple(noises)
 
 
 class Function(_Section, frozen=True, kw_only=True):
@@ -163,24 +235,59 @@ class Function(_Section, frozen=True, kw_only=True):
 
 
 class ClaimFile(_Section, frozen=True, kw_only=True):
-    """A claim: what is promised, of what, and what else is stated."""
+    """A claim: what is promised, of what, and what else is stated.
+
+    `unit` is whom the promise is about: sensitivities and clip norms are of it, unless
+    `records_per_unit` says of how many records at most, of which they are then. `fits` is among how
+    many runs of all releases settings were chosen, and `accountant` how epsilon was computed.
+    """
 
     promise: PromiseSection
     title: _Name = "a claim"
     adjacency: Adjacency | None = None
     unit: _Name | None = None
+    records_per_unit: Annotated[int, msgspec.Meta(ge=1, le=10**6)] | None = None
     tuning: Tuning | None = None
+    fits: Annotated[int, msgspec.Meta(ge=1, le=10**6)] | None = None
+    accountant: ClaimedAccountant | None = None
+    source: _Reference | None = None
     preprocessing: _Reference | None = None
     releases: Annotated[tuple[ReleaseSection, ...], msgspec.Meta(max_length=_MOST_RELEASES)] = ()
     run: _Reference | None = None
     function: Function | None = None
 
     def __post_init__(self) -> None:
-        _require_printable(self.title, self.unit, self.preprocessing, self.run)
+        _require_printable(self.title, self.unit, self.preprocessing, self.run, self.source)
         if sum((bool(self.releases), self.run is not None, self.function is not None)) != 1:
             raise ValueError("Expected one of [[releases]], run, [function]")
         if (self.promise.sensitivity is None) != (self.function is None):
             raise ValueError("Expected a promised sensitivity with [function], and only there")
+        self._require_releases()
+
+    def _require_releases(self) -> None:
+        """Raise `ValueError` for what only stated releases can have."""
+        of_releases = (self.records_per_unit, self.fits, self.accountant)
+        if not self.releases and any(each is not None for each in of_releases):
+            raise ValueError(
+                "Expected records_per_unit, fits and accountant with [[releases]] only"
+            )
+        if self.tuning is Tuning.FITS and self.fits is None:
+            raise ValueError(f"Expected fits, their number, with tuning {Tuning.FITS.value!r}")
+        if self.fits is not None and self.tuning not in (Tuning.FITS, Tuning.UNACCOUNTED):
+            raise ValueError("Expected fits with a tuning on the data only")
+        if self.accountant is not None and self.promise.epsilon is None:
+            raise ValueError("Expected accountant with a promised epsilon only")
+
+    def judged(self) -> Finding:
+        """Return what the court finds about the promise for the releases."""
+        return judged(
+            [release.made() for release in self.releases],
+            self.promise.made(),
+            adjacency=self.adjacency,
+            group=self.records_per_unit or 1,
+            fits=self.fits or 1,
+            accountant=self.accountant,
+        )
 
     @property
     def missing(self) -> tuple[str, ...]:

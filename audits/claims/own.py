@@ -12,50 +12,35 @@ finds such data. Any other is unspecified, with what each reading comes to.
 'unspecified'
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from fractions import Fraction
 from itertools import product
-from math import ceil, inf
+from math import inf
 
 from ...accounting.guarantees import guarantee
 from ...accounting.numbers.enclosure import Enclosure, shown_down, shown_up
 from ...mechanisms.adjacency import Adjacency
-from ...mechanisms.errors import (
-    InvalidParameter,
-    require_nonnegative,
-    require_open_unit,
-    require_positive,
-)
+from ...mechanisms.errors import InvalidParameter, require_positive_int
 from ...mechanisms.events import (
     Audience,
     Context,
-    DiscreteGaussianStep,
-    DiscreteLaplaceStep,
     Event,
-    GaussianStep,
-    LaplaceStep,
-    Mechanism,
-    PoissonSampled,
     RandomisedResponse,
     Repeated,
-    SampledWithoutReplacement,
     UnprotectedRelease,
 )
-from ...mechanisms.sensitivity import (
-    Norm,
-    Sensitivity,
-    declared,
-    float_up,
-    root_up,
-    scaled,
-)
+from ...mechanisms.sensitivity import float_up
 from .claim import ClaimVerdict, Counterexample, DerivationEvidence, Finding
+from .claimed_accountant import ClaimedAccountant, by_accountant
 from .gaussian_event import normal_event
-from .pricing import ClaimPrice, has_closed_form, priced
+from .pricing import ClaimPrice, delta_left, has_closed_form, priced
+from .promises import OwnPromise, PromisedEpsilon, PromisedMu, PromisedRho
+from .releases import ROOM, Averaging, MechanismKind, Sampling, StatedRelease
 
 __all__ = [
+    "Averaging",
+    "ClaimedAccountant",
     "MechanismKind",
     "OwnPromise",
     "PromisedEpsilon",
@@ -66,203 +51,6 @@ __all__ = [
     "judged",
     "judged_events",
 ]
-
-# rho and mu do not depend on it
-_SOME_DELTA = 1e-6
-# a promised decimal and a computed root of it are the same number
-_ROOM = 1 + Fraction(1, 2**44)
-_REASON = "the sensitivity that the claim states"
-_ROUNDED = f"{_REASON}, rounded up as for whole numbers, which alone discrete noise hides"
-
-
-class MechanismKind(Enum):
-    """The mechanisms that a claim can name."""
-
-    GAUSSIAN = "gaussian"
-    LAPLACE = "laplace"
-    DISCRETE_GAUSSIAN = "discrete-gaussian"
-    DISCRETE_LAPLACE = "discrete-laplace"
-    RANDOMISED_RESPONSE = "randomised-response"
-    UNPROTECTED = "unprotected"
-
-
-class Sampling(Enum):
-    """How records are chosen for a release, hidden from whoever looks."""
-
-    NONE = "none"
-    POISSON = "poisson"
-    FIXED_BATCH = "fixed-batch"
-
-
-@dataclass(frozen=True, slots=True)
-class PromisedEpsilon:
-    """(epsilon, delta)-DP."""
-
-    epsilon: float
-    delta: float
-
-    def __post_init__(self) -> None:
-        require_nonnegative("epsilon", self.epsilon)
-        require_open_unit("delta", self.delta)
-
-    @property
-    def claimed(self) -> float:
-        """epsilon."""
-        return self.epsilon
-
-    @property
-    def unit(self) -> str:
-        """Of what is claimed."""
-        return f"epsilon at delta {self.delta:g}"
-
-    @property
-    def quantity(self) -> str:
-        """What is priced."""
-        return "epsilon"
-
-
-@dataclass(frozen=True, slots=True)
-class PromisedRho:
-    """rho-zCDP."""
-
-    rho: float
-    delta: float = _SOME_DELTA
-
-    def __post_init__(self) -> None:
-        require_positive("rho", self.rho)
-
-    @property
-    def claimed(self) -> float:
-        """rho."""
-        return self.rho
-
-    @property
-    def unit(self) -> str:
-        """Of what is claimed."""
-        return "rho"
-
-    @property
-    def quantity(self) -> str:
-        """What is priced."""
-        return "rho"
-
-
-@dataclass(frozen=True, slots=True)
-class PromisedMu:
-    """mu-GDP."""
-
-    mu: float
-    delta: float = _SOME_DELTA
-
-    def __post_init__(self) -> None:
-        require_positive("mu", self.mu)
-
-    @property
-    def claimed(self) -> float:
-        """mu."""
-        return self.mu
-
-    @property
-    def unit(self) -> str:
-        """Of what is claimed."""
-        return "mu"
-
-    @property
-    def quantity(self) -> str:
-        """What is priced."""
-        return "mu"
-
-
-OwnPromise = PromisedEpsilon | PromisedRho | PromisedMu
-
-
-@dataclass(frozen=True, slots=True)
-class StatedRelease:
-    """Releases of one kind, as a claim states them; None is "not stated".
-
-    Args:
-        kind: the mechanism.
-        sensitivity: l2 for Gaussian noise, l1 for Laplace noise; of discrete noise, which hides
-            whole numbers alone, rounded up to a length that whole numbers can have.
-        noise: its standard deviation, Laplace noise's scale; for randomised response, between two
-            answers, the probability of the true one.
-        rounds: how often.
-        sampling: how records are chosen; must be stated where `rate` or `batch` is.
-        rate: of Poisson sampling.
-        batch, records: of a fixed batch.
-        party: whose records; None where a record may be anywhere.
-        name: what was released.
-    """
-
-    kind: MechanismKind
-    sensitivity: float | None = None
-    noise: float | None = None
-    rounds: int | None = None
-    sampling: Sampling | None = None
-    rate: float | None = None
-    batch: int | None = None
-    records: int | None = None
-    party: str | None = None
-    name: str = "release"
-
-    def __post_init__(self) -> None:
-        if self.sampling is Sampling.NONE and (self.rate is not None or self.batch is not None):
-            raise InvalidParameter("sampling", "none", "another scheme where rate or batch stands")
-        if self.sampling is not None and self.kind not in (
-            MechanismKind.GAUSSIAN,
-            MechanismKind.LAPLACE,
-        ):
-            raise InvalidParameter("sampling", self.sampling.value, "with gaussian or laplace only")
-
-    @property
-    def missing(self) -> Iterator[str]:
-        """What is not stated and matters."""
-        if self.kind is MechanismKind.UNPROTECTED:
-            return
-        if self.noise is None:
-            yield "noise"
-        if self.sensitivity is None and self.kind is not MechanismKind.RANDOMISED_RESPONSE:
-            yield "sensitivity"
-        if self.rounds is None:
-            yield "number of rounds"
-        if self.sampling is None and self.sampled:
-            yield "sampling scheme"
-        if self.sampled and self.share is None:
-            yield "sampling rate"
-
-    @property
-    def sampled(self) -> bool:
-        """Whether the claim speaks of a sample at all."""
-        stated = self.rate is not None or self.batch is not None
-        return stated or self.sampling not in (None, Sampling.NONE)
-
-    @property
-    def share(self) -> float | None:
-        """The rate, or batch over records."""
-        if self.rate is not None:
-            return self.rate
-        if self.batch is None or self.records is None:
-            return None
-        return float_up(Fraction(self.batch, self.records))
-
-    @property
-    def priced_sensitivity(self) -> Fraction | None:
-        """The sensitivity; of discrete noise, the least >= it of a vector of whole numbers."""
-        if self.sensitivity is None:
-            return None
-        require_nonnegative("sensitivity", self.sensitivity)
-        stated = Fraction(self.sensitivity)
-        if self.kind is MechanismKind.DISCRETE_LAPLACE:
-            return max(stated, Fraction(ceil(stated / _ROOM)))
-        if self.kind is MechanismKind.DISCRETE_GAUSSIAN:
-            return max(stated, root_up(Fraction(ceil(stated**2 / _ROOM))))
-        return stated
-
-    @property
-    def is_rounded(self) -> bool:
-        """Whether what is priced is more than what is stated."""
-        priced = self.priced_sensitivity
-        return priced is not None and self.sensitivity is not None and priced > self.sensitivity
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,66 +73,36 @@ class _Reading:
             parts.append(f"sampling is {self.sampling.value}")
         return ", ".join(parts) or "as stated"
 
-    def event(self, release: StatedRelease, *, least: bool) -> Event | None:
-        """The release at the least or the most that it may cost; None where that is nothing.
+    def events(self, release: StatedRelease, *, least: bool, fits: int) -> tuple[Event, ...]:
+        """The release at the least or the most that it may cost; nothing where that is nothing.
 
         Without noise or sensitivity the most is a release without protection.
         """
         missing = set(release.missing)
         parties = () if release.party is None else (release.party,)
         context = Context(parties, 1, release.name, Audience.PUBLIC)
-        unknown = missing & {"noise", "sensitivity"}
+        unknown = missing & {"noise", "sensitivity", "epsilon and delta of a step"}
         # an unstated scheme is what this reading says
         scheme = release.sampling or (self.sampling if release.sampled else Sampling.NONE)
         unsampled = scheme is not Sampling.NONE and self._rate_of(release, scheme) is None
         if unknown or ("number of rounds" in missing and not least):
             words = ", ".join(sorted(missing))
-            return None if least else Event(UnprotectedRelease(f"not stated: {words}"), context)
+            unsaid = Event(UnprotectedRelease(f"not stated: {words}"), context)
+            return () if least else (unsaid,)
         if unsampled and least:
-            return None
-        mechanism = self._unsampled(release)
-        if not unsampled and isinstance(mechanism, GaussianStep | LaplaceStep):
-            mechanism = self._sampled(mechanism, release, scheme)
-        return Event(Repeated(mechanism, release.rounds or 1), context)
+            return ()
+        mechanisms = release.mechanisms(
+            self.adjacency,
+            Sampling.NONE if unsampled else scheme,
+            doubled=self.doubled,
+            least=least,
+        )
+        return tuple(Event(Repeated(m, times * fits), context) for m, times in mechanisms)
 
     def _rate_of(self, release: StatedRelease, scheme: Sampling) -> float | None:
         if scheme is Sampling.POISSON:
             return release.share
         return release.share if release.batch is not None and release.records is not None else None
-
-    def _unsampled(self, release: StatedRelease) -> Mechanism:
-        if release.kind is MechanismKind.UNPROTECTED:
-            return UnprotectedRelease(f"{release.name}: without a mechanism, says the claim")
-        assert release.noise is not None
-        if release.kind is MechanismKind.RANDOMISED_RESPONSE:
-            return RandomisedResponse(release.noise)
-        assert release.priced_sensitivity is not None
-        gaussian = release.kind in (MechanismKind.GAUSSIAN, MechanismKind.DISCRETE_GAUSSIAN)
-        size = declared(
-            release.priced_sensitivity,
-            _ROUNDED if release.is_rounded else _REASON,
-            adjacency=self.adjacency,
-            norm=Norm.L2 if gaussian else Norm.L1,
-        )
-        made: Mapping[MechanismKind, Callable[[Sensitivity, float], Mechanism]] = {
-            MechanismKind.GAUSSIAN: GaussianStep,
-            MechanismKind.LAPLACE: LaplaceStep,
-            MechanismKind.DISCRETE_GAUSSIAN: DiscreteGaussianStep,
-            MechanismKind.DISCRETE_LAPLACE: DiscreteLaplaceStep,
-        }
-        return made[release.kind](scaled(size, 2) if self.doubled else size, release.noise)
-
-    def _sampled(
-        self, step: GaussianStep | LaplaceStep, release: StatedRelease, scheme: Sampling
-    ) -> Mechanism:
-        if scheme is Sampling.POISSON:
-            assert release.share is not None
-            return PoissonSampled(step, release.share)
-        if scheme is Sampling.FIXED_BATCH:
-            assert release.batch is not None
-            assert release.records is not None
-            return SampledWithoutReplacement(step, release.batch, release.records)
-        return step
 
 
 def _readings(releases: Sequence[StatedRelease], adjacency: Adjacency | None) -> Iterator[_Reading]:
@@ -372,6 +130,9 @@ def judged(
     promise: OwnPromise,
     *,
     adjacency: Adjacency | None,
+    group: int = 1,
+    fits: int = 1,
+    accountant: ClaimedAccountant | None = None,
 ) -> Finding:
     """Return what the court finds about a promise for releases as somebody states them.
 
@@ -379,28 +140,67 @@ def judged(
         releases: at least one.
         promise: for all of them together.
         adjacency: the relation that promise and sensitivities speak of; None where not stated.
+        group: how many records, of which the sensitivities are, the promised unit has at most.
+        fits: how often all of it ran, as settings were chosen among so many fits.
+        accountant: what the claim says that it was computed by, for comparison.
     """
     if not releases:
         raise InvalidParameter("releases", [], "at least one")
+    require_positive_int("group", group)
+    require_positive_int("fits", fits)
+    private = [r for r in releases if r.kind is MechanismKind.PRIVATE]
+    if private and group > 1:
+        raise InvalidParameter("group", group, "1 where steps are of any mechanism")
     missing = [what for release in releases for what in release.missing]
     if adjacency is None:
         missing.insert(0, "adjacency")
     readings = list(_readings(releases, adjacency))
     lists = [
-        tuple(e for r in releases if (e := reading.event(r, least=least)) is not None)
+        tuple(e for r in releases for e in reading.events(r, least=least, fits=fits))
         for reading in readings
         for least in (True, False)
     ]
+    steps = [(r.step_delta or 0.0, (r.rounds or 1) * fits) for r in private]
+    delta = delta_left(promise.delta, steps)
     # most often the least and the most that a reading costs are the same
     apart = list(dict.fromkeys(lists))
-    found = {each: priced(each, unit=promise.quantity, delta=promise.delta) for each in apart}
+    found = {each: priced(each, unit=promise.quantity, delta=delta, group=group) for each in apart}
     costs = {
         reading.described(releases, adjacency is not None): _between(found[low], found[high])
         for reading, low, high in zip(readings, lists[::2], lists[1::2], strict=True)
     }
-    events = lists[-1]
-    finding = _finding(costs, promise, () if missing else events, tuple(dict.fromkeys(missing)))
-    return replace(finding, argument=(*finding.argument, *_assumed(releases)))
+    plain = not missing and group == 1 and delta == promise.delta
+    finding = _finding(
+        costs,
+        promise,
+        lists[-1] if plain else (),
+        tuple(dict.fromkeys(missing)),
+        met=all(r.kind is MechanismKind.RANDOMISED_RESPONSE for r in releases),
+        rounded=bool(private),
+    )
+    assumed = (*_assumed(releases), *_unsaid_sensitivities(releases, adjacency))
+    finding = replace(finding, argument=(*finding.argument, *assumed))
+    if accountant is None or missing or not isinstance(promise, PromisedEpsilon) or private:
+        return finding
+    said = by_accountant(lists[-1], accountant, delta=promise.delta, group=group)
+    return _with_accountant(finding, accountant, said)
+
+
+def _with_accountant(
+    finding: Finding, accountant: ClaimedAccountant, said: Enclosure | None
+) -> Finding:
+    """Return the finding with what the claimed accountant says; the verdict is by the exact one."""
+    name = accountant.value
+    if said is None:
+        return replace(finding, reason=f"{finding.reason}; by {name} nothing is known of it")
+    figures = {**finding.figures, f"by {name}": said}
+    assert finding.claimed is not None
+    if said <= finding.claimed:
+        return replace(finding, figures=figures)
+    most = shown_up(said.upper_float, digits=6)
+    return replace(
+        finding, figures=figures, reason=f"{finding.reason}; by {name} it would be {most}"
+    )
 
 
 def _assumed(releases: Sequence[StatedRelease]) -> Iterator[str]:
@@ -415,11 +215,25 @@ def _assumed(releases: Sequence[StatedRelease]) -> Iterator[str]:
             )
 
 
+def _unsaid_sensitivities(
+    releases: Sequence[StatedRelease], adjacency: Adjacency | None
+) -> Iterator[str]:
+    """Yield the sensitivities that may be of a record left out where one is replaced."""
+    if adjacency is not Adjacency.REPLACE_ONE:
+        return
+    for release in releases:
+        if release.sensitivity:
+            yield (
+                f"not stated: whether the sensitivity of {release.name} is of a record replaced, "
+                "twice that of one left out; taken to be, as no clip_norm says what it is of"
+            )
+
+
 def judged_events(events: Sequence[Event], promise: OwnPromise) -> Finding:
     """Return what the court finds about a promise for events that a plan or a ledger lists."""
     listed = tuple(events)
     cost = priced(listed, unit=promise.quantity, delta=promise.delta)
-    return _finding({"as listed": cost}, promise, listed, ())
+    return _finding({"as listed": cost}, promise, listed, (), met=all(map(_is_answer, listed)))
 
 
 def _between(least: ClaimPrice, most: ClaimPrice) -> ClaimPrice:
@@ -433,10 +247,24 @@ def _finding(
     promise: OwnPromise,
     events: tuple[Event, ...],
     missing: tuple[str, ...],
+    *,
+    met: bool,
+    rounded: bool = False,
 ) -> Finding:
+    """Return the verdict on prices by reading.
+
+    Args:
+        prices: of each reading.
+        promise: what they are held against.
+        events: those that a certificate would be of; empty where there is none.
+        missing: what is not stated.
+        met: whether data are known that cost the price, which is of upper bounds otherwise.
+        rounded: whether steps of any mechanism were priced, of a probability that was rounded.
+    """
     claimed = Enclosure.of(promise.claimed)
     costs = {name: price.cost for name, price in prices.items()}
-    room = 1 if isinstance(promise, PromisedEpsilon) else _ROOM
+    exact = isinstance(promise, PromisedEpsilon) and promise.delta > 0 and not rounded
+    room = 1 if exact else ROOM
     limit = Enclosure.of(Fraction(promise.claimed) * room).upper
     kept = [cost for cost in costs.values() if cost.upper <= limit]
     broken = [cost for cost in costs.values() if cost.lower > limit]
@@ -446,13 +274,15 @@ def _finding(
     if len(broken) == len(costs):
         # what is stated are upper bounds: more may be charged than any data cost
         # (an answer by randomised response costs what it says)
-        certain = least.lower == inf or (bool(events) and all(map(_is_answer, events)))
+        certain = met or (least.lower == inf and not rounded)
         verdict, true = ClaimVerdict.FAILS if certain else ClaimVerdict.NOT_IMPLIED, least
         limit_text = shown_down(promise.claimed, digits=6)
         reason = f"{promise.unit} is {_told(true)}, above the promised {limit_text}"
     elif len(kept) == len(costs):
         verdict, true = ClaimVerdict.HOLDS, worst
-        most, limit_text = (shown_up(x, digits=6) for x in (true.upper_float, promise.claimed))
+        # within the room of a decimal they are the same number
+        shown = (min(true.upper_float, promise.claimed), promise.claimed)
+        most, limit_text = (shown_up(x, digits=6) for x in shown)
         reason = f"{promise.unit} is at most {most} <= {limit_text}"
     else:
         # what is not stated may be the only open question; what was given up never is
@@ -463,8 +293,8 @@ def _finding(
         reason = f"{what} ({told})"
     if missing and verdict in (ClaimVerdict.HOLDS, ClaimVerdict.FAILS, ClaimVerdict.NOT_IMPLIED):
         reason += f"; so whatever was not stated: {', '.join(missing)}"
-    # what costs infinity has no certificate
-    protected = events if true.upper < inf else ()
+    # what costs infinity has no certificate, and none is of delta 0
+    protected = events if true.upper < inf and promise.delta > 0 else ()
     delta = promise.delta if protected else None
     witness = _violation(protected, promise) if verdict is ClaimVerdict.NOT_IMPLIED else ()
     finding = Finding(

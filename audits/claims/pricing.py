@@ -8,13 +8,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 
-from ...accounting.accountants import RdpAccountant
+from ...accounting.accountants import RdpAccountant, tightest_accountant
 from ...accounting.composition import composed
-from ...accounting.guarantees import Guarantee, guarantee
-from ...accounting.numbers.enclosure import Enclosure
+from ...accounting.guarantees import guarantee
+from ...accounting.numbers.enclosure import Enclosure, ball_of, precision
 from ...accounting.numbers.work import WorkExhausted, limited
+from ...accounting.pure import pure_epsilon
 from ...mechanisms.errors import DpledgerError
 from ...mechanisms.events import Event, GaussianStep, Mechanism, Repeated, UnprotectedRelease
+
+_BITS = 256
 
 UNITS_OF_WORK = 1_000_000
 """For each list of events: about a minute of one core. See `accounting.numbers.work`."""
@@ -33,29 +36,59 @@ class ClaimPrice:
 
 
 def priced(
-    events: Sequence[Event], *, unit: str, delta: float, units_of_work: int = UNITS_OF_WORK
+    events: Sequence[Event],
+    *,
+    unit: str,
+    delta: float | None,
+    group: int = 1,
+    units_of_work: int = UNITS_OF_WORK,
 ) -> ClaimPrice:
     """Return what events cost whose parameters were fixed in advance.
 
     Args:
         events: none cost nothing.
         unit: epsilon (at `delta`), rho or mu.
-        delta: in (0, 1).
+        delta: in [0, 1); None where nothing is left of it, and the price is infinite.
+        group: how many records pay together, all there or all not.
         units_of_work: after so many the exact price is given up, and Rényi divergences may bound
             epsilon with as many again.
     """
+    if delta is None:
+        reason = "the deltas of the steps come to more than is promised"
+        return ClaimPrice(Enclosure.of(inf), reason)
     if not events:
         return ClaimPrice(Enclosure.of(0))
     try:
         with limited(units_of_work):
-            return ClaimPrice(_in_unit(guarantee(events, delta=delta), unit))
+            return ClaimPrice(_in_unit(events, unit, delta, group))
     except WorkExhausted as exhausted:
         highest = Enclosure.of(inf)
         if unit == "epsilon":
-            highest = _by_divergences(events, delta, units_of_work)
+            highest = _by_divergences(events, delta, group, units_of_work)
         return ClaimPrice(Enclosure.hull(Enclosure.of(0), highest), str(exhausted), gave_up=True)
     except (DpledgerError, ArithmeticError) as refused:
         return ClaimPrice(Enclosure.hull(Enclosure.of(0), Enclosure.of(inf)), str(refused))
+
+
+def delta_left(delta: float, steps: Sequence[tuple[float, int]]) -> float | None:
+    """Return the delta that is left for the pure parts of (epsilon, delta)-DP steps, rounded down.
+
+    Each of the steps, `times` of `step_delta`, is dominated by one that tells all with probability
+    `step_delta` and is pure otherwise, so 1 - delta = (1 - left) prod (1 - step_delta)^times. None
+    where that is negative.
+
+    Source: Kairouz, Oh, Viswanath 2015, Theorem 3.3.
+    """
+    steps = [(each, times) for each, times in steps if each > 0]
+    if not steps:
+        return delta
+    if len(steps) == 1 and steps[0][1] == 1 and steps[0][0] == delta:
+        return 0.0
+    with precision(_BITS):
+        kept = sum(times * (-ball_of(each)).log1p() for each, times in steps)
+        left = -((-ball_of(delta)).log1p() - kept).expm1()
+        lower = Enclosure.from_ball(left).lower_float
+    return lower if lower >= 0 else None
 
 
 def has_closed_form(events: Sequence[Event]) -> bool:
@@ -70,14 +103,34 @@ def _innermost(mechanism: Mechanism) -> Mechanism:
     return mechanism
 
 
-def _in_unit(found: Guarantee, unit: str) -> Enclosure:
-    return {"epsilon": found.epsilon, "rho": found.rho, "mu": found.mu}[unit]
+def _in_unit(events: Sequence[Event], unit: str, delta: float, group: int) -> Enclosure:
+    if unit == "epsilon" and delta == 0:
+        return pure_epsilon(events, group=group)
+    if unit == "epsilon" and group > 1:
+        return tightest_accountant(composed(events)).epsilon(delta, group=group)
+    found = guarantee(events, delta=delta)
+    # Dong, Roth, Su 2022, Theorem 2.14; Bun, Steinke 2016, Proposition 1.9
+    value, factor = {
+        "epsilon": (found.epsilon, 1),
+        "rho": (found.rho, group**2),
+        "mu": (found.mu, group),
+    }[unit]
+    return times(value, factor)
 
 
-def _by_divergences(events: Sequence[Event], delta: float, units_of_work: int) -> Enclosure:
+def times(value: Enclosure, factor: int) -> Enclosure:
+    """Return an enclosure of a whole multiple."""
+    with precision(_BITS):
+        ends = Enclosure.from_ball(value.lower * factor), Enclosure.from_ball(value.upper * factor)
+    return value if factor == 1 else Enclosure.hull(*ends)
+
+
+def _by_divergences(
+    events: Sequence[Event], delta: float, group: int, units_of_work: int
+) -> Enclosure:
     """Return an upper bound on epsilon, infinite where that too is too much work."""
     try:
         with limited(units_of_work):
-            return RdpAccountant.over(composed(events)).epsilon(delta)
+            return RdpAccountant.over(composed(events)).epsilon(delta, group=group)
     except (DpledgerError, ArithmeticError):
         return Enclosure.of(inf)

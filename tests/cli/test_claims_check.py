@@ -189,9 +189,9 @@ FAULTS = {
     "an unknown key": (PROMISE + RELEASE + "sigma = 1\n", "unknown field `sigma`"),
     "a misspelt key": (PROMISE + RELEASE.replace("rounds", "round"), "nearest: 'rounds'"),
     "an unknown section": (PROMISE + RELEASE + "[hook]\npath = 'x'\n", "unknown field `hook`"),
-    "a negative delta": (PROMISE.replace("1e-5", "-1e-5") + RELEASE, "`float` > 0.0"),
+    "a negative delta": (PROMISE.replace("1e-5", "-1e-5") + RELEASE, "`float` >= 0.0"),
     "delta 1": (PROMISE.replace("1e-5", "1.0") + RELEASE, "`float` < 1.0"),
-    "delta NaN": (PROMISE.replace("1e-5", "nan") + RELEASE, "`float` > 0.0"),
+    "delta NaN": (PROMISE.replace("1e-5", "nan") + RELEASE, "`float` >= 0.0"),
     "epsilon NaN": (PROMISE.replace("5.0", "nan") + RELEASE, "`float` >= 0.0"),
     "infinite noise": (PROMISE + RELEASE.replace("10.0", "inf"), "`float` <= 1e+30"),
     "a negative noise": (PROMISE + RELEASE.replace("10.0", "-1.0"), "`float` >= 0.0"),
@@ -219,6 +219,18 @@ FAULTS = {
     "no text": ("\x00\x01", "Expected TOML"),
     "noise twice": (PROMISE + RELEASE + "noise_multiplier = 1.0\n", "without noise_std"),
     "a batch of more": (PROMISE + RELEASE + "batch = 9\nrecords = 5\n", "in [1, records=5]"),
+    "a clip norm too": (PROMISE + RELEASE + "clip_norm = 1.0\n", "in place of sensitivity"),
+    "a divisor alone": (PROMISE + RELEASE + "divisor = 9\n", "with averaging"),
+    "a decay of nothing": (
+        PROMISE + RELEASE.replace("noise_std = 10.0", "noise_decay = 0.9"),
+        "noise_decay with rounds",
+    ),
+    "a noise too few": (PROMISE + RELEASE.replace("10.0", "[1.0, 2.0]"), "as many as noises"),
+    "steps half stated": (
+        PROMISE + '[[releases]]\nmechanism = "private"\nepsilon = 1.0\n',
+        "delta with epsilon (0 if it is pure)",
+    ),
+    "fits of nothing": ("fits = 3\n" + PROMISE + RELEASE, "fits with a tuning on the data"),
     "a scheme none": (PROMISE + RELEASE + 'sampling = "none"\nrate = 0.1\n', "another scheme"),
 }
 

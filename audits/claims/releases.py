@@ -1,0 +1,284 @@
+"""Releases as people state them: mechanism, sensitivity or clip norm, noise, rounds, sampling.
+
+`None` is "not stated". A clip norm says what a sensitivity is of, and so what a record moves under
+each relation; a sensitivity by itself is taken as stated.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from math import ceil
+
+from ...accounting.numbers.enclosure import Enclosure, ball_of, precision
+from ...mechanisms.adjacency import Adjacency
+from ...mechanisms.errors import InvalidParameter, require_nonnegative, require_positive
+from ...mechanisms.events import (
+    DiscreteGaussianStep,
+    DiscreteLaplaceStep,
+    GaussianStep,
+    LaplaceStep,
+    Mechanism,
+    PoissonSampled,
+    RandomisedResponse,
+    SampledWithoutReplacement,
+    UnprotectedRelease,
+)
+from ...mechanisms.sensitivity import (
+    Norm,
+    Sensitivity,
+    declared,
+    float_up,
+    mean_of_bounded,
+    root_up,
+    scaled,
+    sum_of_bounded,
+)
+
+__all__ = ["ROOM", "Averaging", "MechanismKind", "Sampling", "StatedRelease"]
+
+ROOM = 1 + Fraction(1, 2**44)
+"""A promised decimal and a computed root of it are the same number."""
+
+_REASON = "the sensitivity that the claim states"
+_ROUNDED = f"{_REASON}, rounded up as for whole numbers, which alone discrete noise hides"
+_OWN_SAMPLE = "the mean of a sample of unknown size moves by a clip norm where it holds one record"
+# beyond this the false answer's probability is too coarse in a double
+_MOST_EPSILON = 30.0
+_BITS = 128
+
+
+class MechanismKind(Enum):
+    """The mechanisms that a claim can name."""
+
+    GAUSSIAN = "gaussian"
+    LAPLACE = "laplace"
+    DISCRETE_GAUSSIAN = "discrete-gaussian"
+    DISCRETE_LAPLACE = "discrete-laplace"
+    RANDOMISED_RESPONSE = "randomised-response"
+    PRIVATE = "private"
+    """Any mechanism that is (epsilon, delta)-DP, of which nothing else is stated."""
+
+    UNPROTECTED = "unprotected"
+
+
+class Sampling(Enum):
+    """How records are chosen for a release, hidden from whoever looks."""
+
+    NONE = "none"
+    POISSON = "poisson"
+    FIXED_BATCH = "fixed-batch"
+
+
+class Averaging(Enum):
+    """What a sum of clipped vectors is divided by before noise is added."""
+
+    SUM = "nothing"
+    PUBLIC = "a public number"
+    OWN = "their own number"
+
+
+_GAUSSIAN = (MechanismKind.GAUSSIAN, MechanismKind.DISCRETE_GAUSSIAN)
+_ADDITIVE = (MechanismKind.GAUSSIAN, MechanismKind.LAPLACE)
+_WITHOUT_SENSITIVITY = (MechanismKind.RANDOMISED_RESPONSE, MechanismKind.PRIVATE)
+
+
+@dataclass(frozen=True, slots=True)
+class StatedRelease:
+    """Releases of one kind, as a claim states them; None is "not stated".
+
+    Args:
+        kind: the mechanism.
+        sensitivity: l2 for Gaussian noise, l1 for Laplace noise; of discrete noise, which hides
+            whole numbers alone, rounded up to a length that whole numbers can have.
+        noise: its standard deviation, Laplace noise's scale; for randomised response, between two
+            answers, the probability of the true one. A tuple has one for each round.
+        rounds: how often.
+        sampling: how records are chosen; must be stated where `rate` or `batch` is.
+        rate: of Poisson sampling.
+        batch, records: of a fixed batch.
+        party: whose records; None where a record may be anywhere.
+        name: what was released.
+        clip_norm: in place of `sensitivity`: of each record's vector, whose sum is released, in the
+            norm of the mechanism.
+        averaging: what the sum is divided by.
+        divisor: that number; of `Averaging.OWN`, the least it may be.
+        step_epsilon, step_delta: of a `MechanismKind.PRIVATE`.
+    """
+
+    kind: MechanismKind
+    sensitivity: float | None = None
+    noise: float | tuple[float, ...] | None = None
+    rounds: int | None = None
+    sampling: Sampling | None = None
+    rate: float | None = None
+    batch: int | None = None
+    records: int | None = None
+    party: str | None = None
+    name: str = "release"
+    clip_norm: float | None = None
+    averaging: Averaging = Averaging.SUM
+    divisor: int | None = None
+    step_epsilon: float | None = None
+    step_delta: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.sampling is Sampling.NONE and (self.rate is not None or self.batch is not None):
+            raise InvalidParameter("sampling", "none", "another scheme where rate or batch stands")
+        if self.sampling is not None and self.kind not in _ADDITIVE:
+            raise InvalidParameter("sampling", self.sampling.value, "with gaussian or laplace only")
+        if self.clip_norm is not None:
+            require_positive("clip_norm", self.clip_norm)
+            if self.sensitivity is not None or self.kind not in _ADDITIVE:
+                allowed = "in place of sensitivity, with gaussian or laplace noise"
+                raise InvalidParameter("clip_norm", self.clip_norm, allowed)
+        if (self.averaging is Averaging.SUM) != (self.divisor is None):
+            raise InvalidParameter("divisor", self.divisor, "stated with averaging, and only there")
+        if self.averaging is not Averaging.SUM and self.clip_norm is None:
+            raise InvalidParameter("averaging", self.averaging.value, "with clip_norm only")
+        if isinstance(self.noise, tuple) and self.rounds != len(self.noise):
+            raise InvalidParameter("rounds", self.rounds, f"{len(self.noise)}: as many as noises")
+        if self.step_epsilon is not None and not 0 <= self.step_epsilon <= _MOST_EPSILON:
+            raise InvalidParameter("epsilon", self.step_epsilon, f"in [0, {_MOST_EPSILON:g}]")
+        if self.step_delta is not None and not 0 <= self.step_delta < 1:
+            raise InvalidParameter("delta", self.step_delta, "in [0, 1)")
+        if self.kind is MechanismKind.PRIVATE and self.party is not None:
+            raise InvalidParameter("party", self.party, "left out where steps are of any mechanism")
+
+    @property
+    def missing(self) -> Iterator[str]:
+        """What is not stated and matters."""
+        if self.kind is MechanismKind.UNPROTECTED:
+            return
+        if self.kind is MechanismKind.PRIVATE:
+            if self.step_epsilon is None or self.step_delta is None:
+                yield "epsilon and delta of a step"
+        elif self.noise is None:
+            yield "noise"
+        measured = self.sensitivity is not None or self.clip_norm is not None
+        if not measured and self.kind not in _WITHOUT_SENSITIVITY:
+            yield "sensitivity"
+        if self.rounds is None:
+            yield "number of rounds"
+        if self.sampling is None and self.sampled:
+            yield "sampling scheme"
+        if self.sampled and self.share is None:
+            yield "sampling rate"
+
+    @property
+    def sampled(self) -> bool:
+        """Whether the claim speaks of a sample at all."""
+        stated = self.rate is not None or self.batch is not None
+        return stated or self.sampling not in (None, Sampling.NONE)
+
+    @property
+    def share(self) -> float | None:
+        """The rate, or batch over records."""
+        if self.rate is not None:
+            return self.rate
+        if self.batch is None or self.records is None:
+            return None
+        return float_up(Fraction(self.batch, self.records))
+
+    @property
+    def priced_sensitivity(self) -> Fraction | None:
+        """The sensitivity; of discrete noise, the least >= it of a vector of whole numbers."""
+        if self.sensitivity is None:
+            return None
+        require_nonnegative("sensitivity", self.sensitivity)
+        stated = Fraction(self.sensitivity)
+        if self.kind is MechanismKind.DISCRETE_LAPLACE:
+            return max(stated, Fraction(ceil(stated / ROOM)))
+        if self.kind is MechanismKind.DISCRETE_GAUSSIAN:
+            return max(stated, root_up(Fraction(ceil(stated**2 / ROOM))))
+        return stated
+
+    @property
+    def is_rounded(self) -> bool:
+        """Whether what is priced is more than what is stated."""
+        priced = self.priced_sensitivity
+        return priced is not None and self.sensitivity is not None and priced > self.sensitivity
+
+    def mechanisms(
+        self, adjacency: Adjacency, scheme: Sampling, *, doubled: bool, least: bool
+    ) -> tuple[tuple[Mechanism, int], ...]:
+        """Return the mechanisms and how often each ran; nothing that they need may be missing.
+
+        Args:
+            adjacency: the relation promised.
+            scheme: how records are chosen; `NONE` where the rate is not stated.
+            doubled: whether a stated sensitivity is of a record left out, and one is replaced.
+            least: whether what must be rounded is rounded to cost less, or more.
+        """
+        if self.kind is MechanismKind.UNPROTECTED:
+            reason = f"{self.name}: without a mechanism, says the claim"
+            return ((UnprotectedRelease(reason), self.rounds or 1),)
+        if self.kind is MechanismKind.PRIVATE:
+            return ((_worst_private(self.step_epsilon, least=least), self.rounds or 1),)
+        assert self.noise is not None
+        if self.kind is MechanismKind.RANDOMISED_RESPONSE:
+            return tuple((RandomisedResponse(p), times) for p, times in self._schedule())
+        size = self._sensitivity(adjacency, scheme)
+        if doubled and self.clip_norm is None:
+            size = scaled(size, 2)
+        made: Mapping[MechanismKind, Callable[[Sensitivity, float], Mechanism]] = {
+            MechanismKind.GAUSSIAN: GaussianStep,
+            MechanismKind.LAPLACE: LaplaceStep,
+            MechanismKind.DISCRETE_GAUSSIAN: DiscreteGaussianStep,
+            MechanismKind.DISCRETE_LAPLACE: DiscreteLaplaceStep,
+        }
+        return tuple(
+            (self._sampled(made[self.kind](size, noise), scheme), times)
+            for noise, times in self._schedule()
+        )
+
+    def _schedule(self) -> Iterator[tuple[float, int]]:
+        if isinstance(self.noise, tuple):
+            yield from Counter(self.noise).items()
+        elif self.noise is not None:
+            yield self.noise, self.rounds or 1
+
+    def _sensitivity(self, adjacency: Adjacency, scheme: Sampling) -> Sensitivity:
+        norm = Norm.L2 if self.kind in _GAUSSIAN else Norm.L1
+        if self.clip_norm is None:
+            assert self.priced_sensitivity is not None
+            reason = _ROUNDED if self.is_rounded else _REASON
+            return declared(self.priced_sensitivity, reason, adjacency=adjacency, norm=norm)
+        if self.averaging is Averaging.OWN and scheme is Sampling.POISSON:
+            return declared(self.clip_norm, _OWN_SAMPLE, adjacency=adjacency, norm=norm)
+        if self.averaging is Averaging.OWN:
+            assert self.divisor is not None
+            size = mean_of_bounded(self.clip_norm, self.divisor, adjacency)
+        else:
+            size = sum_of_bounded(self.clip_norm, adjacency)
+            if self.divisor is not None:
+                size = scaled(size, Fraction(1, self.divisor))
+        if norm is Norm.L2:
+            return size
+        # the same bound by the triangle inequality, in the norm of the clipping
+        return declared(size.root, "a sum of clipped vectors", adjacency=adjacency, norm=norm)
+
+    def _sampled(self, step: Mechanism, scheme: Sampling) -> Mechanism:
+        if not isinstance(step, GaussianStep | LaplaceStep):
+            return step
+        if scheme is Sampling.POISSON:
+            assert self.share is not None
+            return PoissonSampled(step, self.share)
+        if scheme is Sampling.FIXED_BATCH:
+            assert self.batch is not None
+            assert self.records is not None
+            return SampledWithoutReplacement(step, self.batch, self.records)
+        return step
+
+
+def _worst_private(epsilon: float | None, *, least: bool) -> RandomisedResponse:
+    """Return the mechanism that dominates all that are epsilon-DP, its probability rounded.
+
+    Source: Kairouz, Oh, Viswanath 2015, Theorem 3.3: randomised response of probability
+    1 / (1 + e^-epsilon).
+    """
+    assert epsilon is not None
+    with precision(_BITS):
+        truth = Enclosure.from_ball(1 / (1 + (-ball_of(epsilon)).exp()))
+    return RandomisedResponse(truth.lower_float if least else truth.upper_float)

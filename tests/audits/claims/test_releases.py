@@ -1,0 +1,269 @@
+"""Laws of releases as people state them, each against a formula or a sum of its own."""
+
+from itertools import pairwise
+from math import comb, e, exp, expm1, log, sqrt
+
+import pytest
+
+from dpledger.audits.claims import ClaimVerdict, Finding
+from dpledger.audits.claims.own import (
+    Averaging,
+    ClaimedAccountant,
+    MechanismKind,
+    OwnPromise,
+    PromisedEpsilon,
+    PromisedMu,
+    PromisedRho,
+    Sampling,
+    StatedRelease,
+    judged,
+)
+from dpledger.audits.claims.pricing import delta_left
+from dpledger.mechanisms import Adjacency, InvalidParameter
+
+ADD, NULL, REPLACE = (
+    Adjacency.ADD_REMOVE_ONE,
+    Adjacency.ZERO_OUT_ONE,
+    Adjacency.REPLACE_ONE,
+)
+GAUSSIAN, LAPLACE, PRIVATE = (
+    MechanismKind.GAUSSIAN,
+    MechanismKind.LAPLACE,
+    MechanismKind.PRIVATE,
+)
+
+
+def true(finding: Finding) -> float:
+    assert finding.true is not None
+    return finding.true.upper_float
+
+
+def cost(
+    release: StatedRelease, promise: OwnPromise, adjacency: Adjacency, *, group: int = 1
+) -> float:
+    return true(judged([release], promise, adjacency=adjacency, group=group))
+
+
+# --- pure epsilon ------------------------------------------------------------------------------
+
+
+def test_pure_epsilons_add_up() -> None:
+    steps = StatedRelease(LAPLACE, sensitivity=0.5, noise=2.0, rounds=8)
+    answer = StatedRelease(MechanismKind.RANDOMISED_RESPONSE, noise=e / (1 + e), rounds=3)
+    found = judged([steps, answer], PromisedEpsilon(5.0, 0.0), adjacency=REPLACE)
+    assert found.verdict_text == "holds exactly"
+    short = judged([steps, answer], PromisedEpsilon(4.999, 0.0), adjacency=REPLACE)
+    assert short.verdict is ClaimVerdict.NOT_IMPLIED
+
+
+def test_gaussian_noise_is_pure_at_no_epsilon() -> None:
+    for sampling, rate in ((None, None), (Sampling.POISSON, 1e-6)):
+        release = StatedRelease(
+            GAUSSIAN, sensitivity=1.0, noise=1e6, rounds=1, sampling=sampling, rate=rate
+        )
+        found = judged([release], PromisedEpsilon(1e9, 0.0), adjacency=ADD)
+        assert found.verdict is ClaimVerdict.FAILS
+
+
+def test_a_hidden_sample_makes_a_pure_mechanism_better_by_its_rate() -> None:
+    release = StatedRelease(
+        LAPLACE, sensitivity=1.0, noise=0.5, rounds=4, sampling=Sampling.POISSON, rate=0.1
+    )
+    found = cost(release, PromisedEpsilon(9.0, 0.0), ADD)
+    assert found == pytest.approx(4 * log(1 + 0.1 * expm1(2.0)), rel=1e-12)
+
+
+# --- clip norm and averaging -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("adjacency", "clips"), [(ADD, 1), (NULL, 1), (REPLACE, 2)])
+def test_a_clip_norm_moves_twice_where_a_record_is_replaced(
+    adjacency: Adjacency, clips: int
+) -> None:
+    release = StatedRelease(GAUSSIAN, clip_norm=0.3, noise=2.4, rounds=16)
+    assert cost(release, PromisedMu(1.0), adjacency) == pytest.approx(clips * 0.3 / 2.4 * 4)
+    shared = StatedRelease(
+        GAUSSIAN, clip_norm=0.3, noise=0.01, rounds=1, averaging=Averaging.PUBLIC, divisor=60
+    )
+    assert cost(shared, PromisedMu(1.0), adjacency) == pytest.approx(clips * 0.3 / 60 / 0.01)
+
+
+@pytest.mark.parametrize(("adjacency", "clips"), [(ADD, 2), (NULL, 1), (REPLACE, 2)])
+def test_a_mean_over_their_own_number_moves_by_both_its_parts(
+    adjacency: Adjacency, clips: int
+) -> None:
+    release = StatedRelease(
+        GAUSSIAN, clip_norm=1.0, noise=0.05, rounds=1, averaging=Averaging.OWN, divisor=50
+    )
+    assert cost(release, PromisedMu(1.0), adjacency) == pytest.approx(clips / 50 / 0.05)
+
+
+def test_a_mean_over_a_poisson_sample_may_be_of_one_record() -> None:
+    release = StatedRelease(
+        GAUSSIAN,
+        clip_norm=1.0,
+        noise=0.05,
+        rounds=1,
+        averaging=Averaging.OWN,
+        divisor=256,
+        sampling=Sampling.POISSON,
+        rate=0.01,
+    )
+    alone = StatedRelease(
+        GAUSSIAN, sensitivity=1.0, noise=0.05, rounds=1, sampling=Sampling.POISSON, rate=0.01
+    )
+    promise = PromisedEpsilon(1.0, 1e-5)
+    assert cost(release, promise, ADD) == cost(alone, promise, ADD)
+
+
+def test_an_unstated_relation_is_read_with_the_clip_norm_of_each() -> None:
+    release = StatedRelease(GAUSSIAN, clip_norm=1.0, noise=10.0, rounds=100)
+    found = judged([release], PromisedMu(1.5), adjacency=None)
+    assert found.verdict is ClaimVerdict.UNSPECIFIED
+    assert [c.upper_float for c in found.figures.values()] == pytest.approx([1.0, 2.0])
+
+
+def test_a_sensitivity_by_itself_is_not_said_to_be_of_a_record_replaced() -> None:
+    alone = StatedRelease(GAUSSIAN, sensitivity=1.0, noise=10.0, rounds=1)
+    clipped = StatedRelease(GAUSSIAN, clip_norm=0.5, noise=10.0, rounds=1)
+    for release, told in ((alone, 1), (clipped, 0)):
+        found = judged([release], PromisedMu(0.1), adjacency=REPLACE)
+        assert found.verdict is ClaimVerdict.HOLDS
+        assert len([line for line in found.argument if "record replaced" in line]) == told
+
+
+def test_what_a_sensitivity_is_of_is_stated_once() -> None:
+    with pytest.raises(InvalidParameter, match="in place of sensitivity"):
+        StatedRelease(GAUSSIAN, sensitivity=1.0, clip_norm=1.0)
+    with pytest.raises(InvalidParameter, match="clip_norm only"):
+        StatedRelease(GAUSSIAN, sensitivity=1.0, averaging=Averaging.OWN, divisor=3)
+
+
+# --- noise by round ----------------------------------------------------------------------------
+
+
+def test_noise_of_each_round_is_paid_at_its_own_price() -> None:
+    noises = (1.0, 2.0, 4.0, 2.0)
+    release = StatedRelease(GAUSSIAN, sensitivity=3.0, noise=noises, rounds=4)
+    expected = 3.0 * sqrt(sum(1 / noise**2 for noise in noises))
+    assert cost(release, PromisedMu(1.0), NULL) == pytest.approx(expected)
+    release = StatedRelease(LAPLACE, sensitivity=3.0, noise=noises, rounds=4)
+    expected = 3.0 * sum(1 / noise for noise in noises)
+    assert cost(release, PromisedEpsilon(1.0, 0.0), NULL) == pytest.approx(expected)
+
+
+# --- steps of any mechanism --------------------------------------------------------------------
+
+
+def composed_delta(epsilon0: float, delta0: float, steps: int, epsilon: float) -> float:
+    """The total delta by Kairouz, Oh, Viswanath 2015, Theorem 3.3, summed term by term."""
+    pure = sum(
+        comb(steps, k)
+        * max(0.0, exp((steps - k) * epsilon0) - exp(epsilon + k * epsilon0))
+        / (1 + exp(epsilon0)) ** steps
+        for k in range(steps + 1)
+    )
+    return 1 - (1 - delta0) ** steps * (1 - pure)
+
+
+@pytest.mark.parametrize(("step", "delta0"), [(0.1, 0.0), (0.1, 1e-6), (0.7, 1e-4)])
+def test_steps_of_any_mechanism_compose_as_the_theorem_says(step: float, delta0: float) -> None:
+    release = StatedRelease(PRIVATE, step_epsilon=step, step_delta=delta0, rounds=10)
+    for delta in (0.02, 0.1):
+        found = judged([release], PromisedEpsilon(0.0, delta), adjacency=ADD)
+        assert found.true is not None
+        assert found.true.lower_float == pytest.approx(found.true.upper_float, rel=1e-6)
+        at = true(found)
+        assert composed_delta(step, delta0, 10, at) == pytest.approx(delta, rel=1e-6)
+
+
+def test_deltas_of_steps_that_come_to_more_leave_nothing() -> None:
+    assert delta_left(1e-5, [(1e-6, 11)]) is None
+    left = delta_left(1e-5, [(1e-6, 9)])
+    assert left is not None
+    assert left == pytest.approx(1e-6, rel=1e-4)
+    assert 1 - (1 - left) * (1 - 1e-6) ** 9 <= 1e-5 * (1 + 1e-9)
+    assert delta_left(1e-5, [(1e-5, 1)]) == 0.0
+    release = StatedRelease(PRIVATE, step_epsilon=0.1, step_delta=1e-6, rounds=11)
+    found = judged([release], PromisedEpsilon(99.0, 1e-5), adjacency=ADD)
+    # steps may be better than what is stated of them: nothing is refuted
+    assert found.verdict is ClaimVerdict.NOT_IMPLIED
+
+
+def test_one_step_costs_what_is_stated_of_it() -> None:
+    release = StatedRelease(PRIVATE, step_epsilon=0.5, step_delta=1e-5, rounds=1)
+    at = [
+        judged([release], PromisedEpsilon(epsilon, 1e-5), adjacency=ADD).verdict
+        for epsilon in (0.5, 0.4999)
+    ]
+    assert at == [ClaimVerdict.HOLDS, ClaimVerdict.NOT_IMPLIED]
+
+
+# --- unit and tuning ---------------------------------------------------------------------------
+
+
+def test_a_person_of_several_records_pays_for_all_of_them() -> None:
+    release = StatedRelease(GAUSSIAN, sensitivity=1.0, noise=10.0, rounds=25)
+    assert cost(release, PromisedMu(9.0), ADD, group=4) == pytest.approx(2.0)
+    assert cost(release, PromisedRho(9.0), ADD, group=4) == pytest.approx(2.0)
+    four = StatedRelease(GAUSSIAN, sensitivity=4.0, noise=10.0, rounds=25)
+    promise = PromisedEpsilon(9.0, 1e-6)
+    assert cost(release, promise, ADD, group=4) == pytest.approx(cost(four, promise, ADD))
+    pure = StatedRelease(LAPLACE, sensitivity=1.0, noise=10.0, rounds=5)
+    assert cost(pure, PromisedEpsilon(9.0, 0.0), ADD, group=4) == pytest.approx(2.0)
+
+
+def test_every_fit_among_which_was_chosen_is_paid() -> None:
+    release = StatedRelease(GAUSSIAN, sensitivity=1.0, noise=10.0, rounds=25)
+    found = judged([release], PromisedMu(1.0), adjacency=ADD, fits=9)
+    assert found.verdict is ClaimVerdict.NOT_IMPLIED
+    assert true(found) == pytest.approx(1.5)
+
+
+# --- claimed accountants -----------------------------------------------------------------------
+
+LOTS = StatedRelease(
+    GAUSSIAN, clip_norm=1.0, noise=4.0, rounds=10_000, sampling=Sampling.POISSON, rate=0.01
+)
+
+
+def said(accountant: ClaimedAccountant, release: StatedRelease = LOTS) -> float:
+    found = judged([release], PromisedEpsilon(1.26, 1e-5), adjacency=ADD, accountant=accountant)
+    return found.figures[f"by {accountant.value}"].upper_float
+
+
+def test_the_moments_accountant_says_what_its_authors_published() -> None:
+    # Abadi et al. 2016, section 3.1: epsilon about 1.26 for q = 0.01, sigma = 4, T = 10,000
+    assert round(said(ClaimedAccountant.MOMENTS), 2) == 1.26
+
+
+def test_no_accountant_of_the_literature_says_less_than_the_exact_one() -> None:
+    kinds = (
+        ClaimedAccountant.EXACT,
+        ClaimedAccountant.RDP,
+        ClaimedAccountant.MOMENTS,
+        ClaimedAccountant.STRONG,
+        ClaimedAccountant.BASIC,
+    )
+    assert all(first < second for first, second in pairwise(map(said, kinds)))
+
+
+def test_strong_and_basic_composition_are_their_formulas() -> None:
+    release = StatedRelease(LAPLACE, sensitivity=1.0, noise=20.0, rounds=100)
+    # 0.05 is what a step costs at delta 0; at a share of 1e-5 hardly less
+    assert said(ClaimedAccountant.BASIC, release) == pytest.approx(5.0, rel=1e-5)
+    strong = sqrt(200 * log(2e5)) * 0.05 + 100 * 0.05 * expm1(0.05)
+    assert said(ClaimedAccountant.STRONG, release) == pytest.approx(strong, rel=1e-5)
+    zcdp = 0.125 + 2 * sqrt(0.125 * log(1e5))
+    assert said(ClaimedAccountant.ZCDP, release) == pytest.approx(zcdp, rel=1e-9)
+
+
+def test_an_accountant_that_says_more_than_is_promised_is_told_and_decides_nothing() -> None:
+    found = judged(
+        [LOTS],
+        PromisedEpsilon(1.2, 1e-5),
+        adjacency=ADD,
+        accountant=ClaimedAccountant.MOMENTS,
+    )
+    assert found.verdict is ClaimVerdict.HOLDS
+    assert "by moments accountant it would be 1.25" in found.reason

@@ -21,6 +21,7 @@ from ...mechanisms.sensitivity import (
     strongly_convex_argmin,
 )
 from .claim import Case, ClaimVerdict, Counterexample, DerivationEvidence, Finding, S
+from .settings import stated_delta, stated_epsilon
 
 # step sizes are binary64 in the solver and real numbers in the paper
 _BINARY64 = Fraction(1, 2**44)
@@ -97,9 +98,9 @@ class EpsilonPromise(Generic[S]):
     """An epsilon at a delta, as a formula of the parameters.
 
     Args:
-        claimed: the formula.
-        delta: at which delta.
         plan: the events of the published algorithm.
+        claimed: the formula; by default the epsilon among the parameters.
+        delta: at which delta; by default the one among the parameters.
         regime: which of the claim's own conditions the parameters violate; None if none.
         cases: the parameters that the claim names, where it names several.
         quantifier: the parameter that the claim is universal in.
@@ -110,9 +111,9 @@ class EpsilonPromise(Generic[S]):
         argument: in words.
     """
 
-    claimed: Callable[[S], Enclosure]
-    delta: Callable[[S], float]
     plan: Callable[[S], Sequence[Event]]
+    claimed: Callable[[S], Enclosure] = stated_epsilon
+    delta: Callable[[S], float] = stated_delta
     regime: Callable[[S], str | None] = _always
     cases: Callable[[Case[S]], Sequence[S]] = _here
     quantifier: Quantifier | None = None

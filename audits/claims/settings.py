@@ -1,6 +1,7 @@
 """What the settings of papers share: limits that keep the court quick, and a whole run's noise."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from ...accounting.gaussian.exact import mu_from_epsilon_delta
 from ...accounting.numbers.enclosure import Enclosure, ball_of, precision
@@ -8,6 +9,16 @@ from ...mechanisms.errors import InvalidParameter, Number, require_positive, req
 from .claim import Setting
 
 _BITS = 128
+
+
+def stated_epsilon(setting: Any) -> Enclosure:
+    """Return the epsilon among a paper's parameters: what most claims promise."""
+    return Enclosure.of(setting.epsilon)
+
+
+def stated_delta(setting: Any) -> float:
+    """Return the delta among a paper's parameters: at which most claims promise it."""
+    return float(setting.delta)
 
 
 def require_counts(setting: Setting, most: Mapping[str, int]) -> None:

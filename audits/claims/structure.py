@@ -24,6 +24,7 @@ from ...mechanisms.sampling import SimulationSampler
 from ..neighbours import NeighbourPair
 from .auditor import no_argument, no_figures
 from .claim import Case, ClaimVerdict, Counterexample, DerivationEvidence, Finding, S
+from .settings import stated_delta
 
 _SEED = 2026
 _SAME = 1e-9
@@ -151,13 +152,13 @@ class ReadingsPromise(Generic[S]):
 
     Args:
         claimed: the epsilon that the paper states.
-        delta: at which delta.
         readings: the planned events under each reading, by name.
+        delta: at which delta.
     """
 
     claimed: Callable[[S], Enclosure]
-    delta: Callable[[S], float]
     readings: Callable[[S], Mapping[str, Sequence[Event]]]
+    delta: Callable[[S], float] = stated_delta
     argument: Callable[[S], tuple[str, ...]] = no_argument
 
     def judge(self, case: Case[S]) -> Finding:

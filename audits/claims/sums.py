@@ -12,6 +12,7 @@ from ...mechanisms.errors import Number
 from ...mechanisms.events import Event
 from .auditor import no_argument, no_figures
 from .claim import Case, ClaimVerdict, Counterexample, DerivationEvidence, Finding, S
+from .settings import stated_delta
 
 # the plan's noise is a binary64, rounded up; the paper's a real number
 _BINARY64 = Fraction(1, 2**44)
@@ -72,8 +73,8 @@ class RhoPromise(Generic[S]):
     """The zCDP parameter of the planned events, a rational number or infinity."""
 
     claimed: Callable[[S], Number]
-    delta: Callable[[S], float]
     plan: Callable[[S], Sequence[Event]]
+    delta: Callable[[S], float] = stated_delta
     argument: Callable[[S], tuple[str, ...]] = no_argument
 
     def judge(self, case: Case[S]) -> Finding:
@@ -101,8 +102,8 @@ class RhoPromise(Generic[S]):
 class PartiesPromise(Generic[S]):
     """The total over agents is the largest of the agents' own totals."""
 
-    delta: Callable[[S], float]
     plan: Callable[[S], Sequence[Event]]
+    delta: Callable[[S], float] = stated_delta
     argument: Callable[[S], tuple[str, ...]] = no_argument
 
     def judge(self, case: Case[S]) -> Finding:

@@ -4,8 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...accounting.guarantees import guarantee
-from ...accounting.numbers.enclosure import Enclosure
 from ...audits.claims.claim import Paper
+from ...audits.claims.settings import stated_epsilon
 from ...audits.claims.sweep import Sweep
 from .access import MESSAGES, STEP_SIZES
 from .constant import linear_epsilon, necessary_c
@@ -36,7 +36,7 @@ PAPER = Paper(
             "c, the constant of Theorem 2",
             (1, 1.25, 1.5, 2, 2.5, 3, 3.5, 4, 5, 6, 8, 10),
             at=lambda s, c: replace(s, c=c),
-            claimed=lambda s: Enclosure.of(s.epsilon),
+            claimed=stated_epsilon,
             true=lambda s: linear_epsilon(s, 1.0),
             caption="Linear losses alone, whose gradients are not sampled at all: a lower bound on "
             "what other data may cost.",
@@ -48,7 +48,7 @@ PAPER = Paper(
             "claimed epsilon",
             (0.1, 0.5, 1, 2, 3, 4, 5, 6, 7, 7.5, 8, 9, 10, 12),
             at=lambda s, epsilon: replace(s, epsilon=float(epsilon)),
-            claimed=lambda s: Enclosure.of(s.epsilon),
+            claimed=stated_epsilon,
             true=lambda s: guarantee(classical_step(s), delta=s.delta).epsilon,
             caption="One release with Definition 2's noise.",
         ),

@@ -53,8 +53,6 @@ GAUSSIAN = claim(
     "noise sigma >= sqrt(2 ln(1.25/delta)) Delta/epsilon is (epsilon, delta)-DP",
     "Definition 2",
     EpsilonPromise(
-        lambda s: Enclosure.of(s.epsilon),
-        delta=lambda s: s.delta,
         plan=classical_step,
         cases=_epsilons,
         broken=lambda s: f"epsilon > {_breaks(s).upper_float:.6g}",

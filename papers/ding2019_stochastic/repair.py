@@ -75,8 +75,6 @@ REPAIR = claim(
     "sensitivities: the whole run is (epsilon, delta)-DP",
     "ours",
     EpsilonPromise(
-        lambda s: Enclosure.of(s.epsilon),
-        delta=lambda s: s.delta,
         plan=_repaired,
         figures=_repair_figures,
     ),

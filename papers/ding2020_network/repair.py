@@ -41,8 +41,6 @@ REPAIR = claim(
     "(epsilon, delta)-DP",
     "ours",
     EpsilonPromise(
-        lambda s: Enclosure.of(s.epsilon),
-        delta=lambda s: s.delta,
         plan=_repaired,
         figures=lambda s: {"noise multiplier": Enclosure.of(_multiplier(s))},
     ),

@@ -171,7 +171,7 @@ ROUND = claim(
     "one round",
     "a round is rho-zCDP with rho = V²/(2 eta² |V_i|² sigma²)",
     "Theorem 2",
-    RhoPromise(_round_rho, delta=lambda s: s.delta, plan=lambda s: published_run(s)[:1]),
+    RhoPromise(_round_rho, plan=lambda s: published_run(s)[:1]),
     attack=one_message,
 )
 
@@ -216,7 +216,7 @@ AGENTS = claim(
     "total over agents",
     "epsilon = max over agents of epsilon_i",
     "Theorems 3 and 4",
-    PartiesPromise(delta=lambda s: s.delta, plan=published_run),
+    PartiesPromise(plan=published_run),
     attack=_all_agents,
 )
 
@@ -227,8 +227,7 @@ CONVERSION = claim(
     "rho-zCDP gives (rho + 2 sqrt(rho ln(1/delta)), delta)-DP",
     "Lemma 3",
     EpsilonPromise(
-        _conversion,
-        delta=lambda s: s.delta,
+        claimed=_conversion,
         plan=lambda s: published_run(replace(s, convex=False)),
         figures=_periodic_figures,
     ),

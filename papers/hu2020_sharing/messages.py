@@ -138,8 +138,6 @@ FEATURES = claim(
     "(epsilon, delta)-DP",
     "Theorem 1, equation 7",
     EpsilonPromise(
-        lambda s: Enclosure.of(s.epsilon),
-        delta=lambda s: s.delta,
         plan=_scores,
         counterexample=_equal_scores,
         figures=_score_figures,
@@ -153,8 +151,6 @@ LABELS = claim(
     "the messages protect the data, though y is sent to every party",
     "Algorithm 1, line 12",
     EpsilonPromise(
-        lambda s: Enclosure.of(s.epsilon),
-        delta=lambda s: s.delta,
         plan=_duals,
         counterexample=_sign_of_dual,
         figures=lambda s: {

@@ -205,7 +205,7 @@ COMPOSITION = claim(
     "(e^epsilon - 1), T delta + delta')-DP",
     "Corollary 1",
     EpsilonPromise(
-        composed,
+        claimed=composed,
         delta=_total_delta,
         plan=_one_party,
         regime=_composition_regime,
@@ -231,8 +231,6 @@ REPAIR = repaired_claim(
     "sensitivities of noise, public labels: the whole run is (epsilon, delta)-DP",
     "ours",
     EpsilonPromise(
-        lambda s: Enclosure.of(s.epsilon),
-        delta=lambda s: s.delta,
         plan=_repair,
         figures=_repair_figures,
     ),

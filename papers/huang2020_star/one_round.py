@@ -129,8 +129,6 @@ ROUND = claim(
     "epsilon in (0, 1]",
     "Theorem 1",
     EpsilonPromise(
-        lambda s: Enclosure.of(s.epsilon),
-        delta=lambda s: s.delta,
         plan=_one_round,
         regime=in_regime,
         cases=_epsilons,

@@ -160,7 +160,7 @@ def _repair_attack(case: Case[StarSetting]) -> ClaimAttack:
 
 
 _TOTAL: EpsilonPromise[StarSetting] = EpsilonPromise(
-    published_total,
+    claimed=published_total,
     delta=lambda s: s.delta,
     plan=published_run,
     regime=in_regime,
@@ -194,7 +194,7 @@ NOTATION = claim(
     "the distribution of the noise",
     "xi ~ MN(0, sigma² I_d, sigma² I_p), with variance sigma²",
     "Algorithm 3, Theorem 1",
-    ReadingsPromise(published_total, delta=lambda s: s.delta, readings=_readings),
+    ReadingsPromise(published_total, readings=_readings),
     not_attacked="a notation promises nothing: the reading of all proofs is attacked in H-3 and "
     "H-4",
 )
@@ -206,8 +206,6 @@ REPAIR = claim(
     "(epsilon, delta)-DP",
     "ours",
     EpsilonPromise(
-        lambda s: Enclosure.of(s.epsilon),
-        delta=lambda s: s.delta,
         plan=_repaired,
         figures=lambda s: {"noise multiplier": Enclosure.of(_multiplier(s))},
     ),

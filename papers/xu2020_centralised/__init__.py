@@ -7,10 +7,11 @@ from pathlib import Path
 from ...accounting.guarantees import guarantee
 from ...accounting.numbers.enclosure import Enclosure
 from ...audits.claims.claim import Paper
+from ...audits.claims.settings import stated_epsilon
 from ...audits.claims.sweep import Sweep
 from .regime import GRAPH, LINEARISATION, RANK, TUNING
 from .sensitivity import BOUND, MEAN_GRADIENT
-from .setting import CentralisedSetting, gradients, stated
+from .setting import CentralisedSetting, gradients
 from .start import INITIAL_DUAL, split_statistic
 from .whole_run import ACCELERATION, CONVERSION, GRADIENTS, REPAIR, REPLACED
 
@@ -50,7 +51,7 @@ PAPER = Paper(
             f"claimed epsilon, {relation}",
             (0.01, 0.05, 0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0),
             at=partial(_at_epsilon, null),
-            claimed=stated,
+            claimed=stated_epsilon,
             true=_exact,
             caption=f"Theorem 1's noise on the gradients alone, {relation}.",
         )

@@ -5,7 +5,6 @@ from functools import partial
 
 import numpy as np
 
-from ...accounting.numbers.enclosure import Enclosure
 from ...audits.claims.attack import ClaimAttack
 from ...audits.claims.claim import Claim, ThreatModel
 from ...audits.claims.settings import require_counts, require_sizes
@@ -83,10 +82,6 @@ def null(s: CentralisedSetting) -> CentralisedSetting:
 
 def replaced(s: CentralisedSetting) -> CentralisedSetting:
     return replace(s, zero_out=False)
-
-
-def stated(s: CentralisedSetting) -> Enclosure:
-    return Enclosure.of(s.epsilon)
 
 
 def algorithm_of(

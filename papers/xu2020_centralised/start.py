@@ -13,7 +13,7 @@ from ...mechanisms.protocols import EventList, FloatArray
 from ...mechanisms.sampling import SimulationSampler
 from ...solvers.centralised import PublishedCentralisedDpAdmm
 from ...solvers.losses import Logistic
-from .setting import DESIGN, CentralisedSetting, algorithm_of, claim, published_run, stated
+from .setting import DESIGN, CentralisedSetting, algorithm_of, claim, published_run
 from .small_data import FLIPPED, ROW_BOUND, TURNED, records_of
 
 _TRIALS = 1000
@@ -143,8 +143,6 @@ INITIAL_DUAL = claim(
     "Theorem 1 covers (x_T, y_T) of the algorithm, with u_0 = -(1/rho) (Aᵀ)⁺ grad f(x_0)",
     "Algorithms 2 and 3, Theorem 1",
     EpsilonPromise(
-        stated,
-        delta=lambda s: s.delta,
         plan=published_run,
         counterexample=_raw_start,
         figures=_figures,

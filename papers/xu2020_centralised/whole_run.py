@@ -26,7 +26,6 @@ from .setting import (
     gradients,
     null,
     replaced,
-    stated,
     theorem_1,
 )
 
@@ -162,7 +161,7 @@ GRADIENTS = claim(
     "with sigma² = c² alpha T/(2 n² epsilon mu), alpha = ln(1/delta)/((1-mu) epsilon) + 1 "
     "the T noisy gradients are (epsilon, delta)-DP if records are made null",
     "Theorem 1",
-    EpsilonPromise(stated, delta=lambda s: s.delta, plan=_null_gradients, figures=_figures),
+    EpsilonPromise(plan=_null_gradients, figures=_figures),
     adjacency=Adjacency.ZERO_OUT_ONE,
     attack=_gradients_attack,
 )
@@ -174,8 +173,6 @@ REPLACED = claim(
     "data sets that differ in one element",
     "Theorem 1; section II, neighbouring data sets",
     EpsilonPromise(
-        stated,
-        delta=lambda s: s.delta,
         plan=_replaced_gradients,
         cases=_every_epsilon,
         broken=_replaced_breaks,
@@ -189,7 +186,7 @@ CONVERSION = claim(
     "conversion",
     "(alpha, beta)-RDP gives epsilon = beta + ln(1/delta)/(alpha - 1)",
     "Appendix A",
-    EpsilonPromise(_by_orders, delta=lambda s: s.delta, plan=_null_gradients, figures=_figures),
+    EpsilonPromise(claimed=_by_orders, plan=_null_gradients, figures=_figures),
     adjacency=Adjacency.ZERO_OUT_ONE,
     attack=_conversion_attack,
 )
@@ -199,7 +196,7 @@ ACCELERATION = claim(
     "acceleration costs nothing",
     "DP-AccADMM's noisy gradients need the same noise (u_0 apart: DPA-3)",
     "section IV-C",
-    EpsilonPromise(stated, delta=lambda s: s.delta, plan=_accelerated_run),
+    EpsilonPromise(plan=_accelerated_run),
     solver="DP-AccADMM (Algorithm 3)",
     adjacency=Adjacency.ZERO_OUT_ONE,
     attack=_accelerated_attack,
@@ -211,7 +208,7 @@ REPAIR = claim(
     "u_0 = 0, a public A, rows cut to c, noise of sqrt(T)/mu*(epsilon, delta) "
     "sensitivities: the whole run is (epsilon, delta)-DP",
     "ours",
-    EpsilonPromise(stated, delta=lambda s: s.delta, plan=_repaired, figures=_repaired_figures),
+    EpsilonPromise(plan=_repaired, figures=_repaired_figures),
     solver="DP-ADMM, repaired",
     attack=_repair_attack,
 )

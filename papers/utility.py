@@ -17,7 +17,7 @@ from .huang2020_star.experiment import PAPER as STAR
 from .xu2020_centralised.experiment import PAPER as DP_ADMM_CENTRALIZED
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class _Repair:
     """Two lines of a paper's experiment.
 
@@ -47,69 +47,36 @@ class _Repair:
         return middle(self.published, CellKind.PUBLISHED), middle(self.repaired, CellKind.REPAIRED)
 
 
-def _star(name: str, norm: int, published: str, repaired: str) -> _Repair:
-    return _Repair(
-        name=name,
-        paper=STAR,
-        experiment=f"accuracy_l{norm}",
-        published=published,
-        repaired=repaired,
-    )
-
-
-def _pr_admm(name: str) -> _Repair:
-    return _Repair(
-        name=f"PR-ADMM, {name}",
-        paper=PR_ADMM,
-        experiment="accuracy",
-        published=f"{name}: published",
-        repaired=f"{name}: repaired",
-    )
-
-
-def _ps_admm(name: str, repaired: str) -> _Repair:
-    return _Repair(
-        name=f"PS-ADMM, {name}",
-        paper=PS_ADMM,
-        experiment="accuracy",
-        published="published, certified c",
-        repaired=repaired,
-    )
-
-
-def _centralised(name: str) -> _Repair:
-    return _Repair(
-        name=f"centralised {name}",
-        paper=DP_ADMM_CENTRALIZED,
-        experiment="accuracy",
-        published=f"{name}: published",
-        repaired=f"{name}: repaired",
-    )
-
-
-def _sharing(name: str, repaired: str) -> _Repair:
-    return _Repair(
-        name=f"sharing, {name}",
-        paper=ADMM_SHARING,
-        experiment="noise",
-        published="published",
-        repaired=repaired,
-    )
-
-
 _NOISE = "published noise, printed c_w"
+_CERTIFIED = "published, certified c"
 _REPAIRS = (
-    _star("star DP-ADMM, L2", 2, _NOISE, "repaired"),
-    _star("star DP-ADMM, L1", 1, _NOISE, "repaired"),
-    _star("star PVP", 2, "PVP, published noise", "PVP, repaired"),
-    _pr_admm("Per"),
-    _pr_admm("Iter"),
-    _ps_admm("full gradients", "repaired, full gradients"),
-    _ps_admm("sampled corrections", "repaired, sampled corrections"),
-    _centralised("DP-ADMM"),
-    _centralised("DP-AccADMM"),
-    _sharing("no scores exchanged", "repaired, no scores exchanged"),
-    _sharing("20 exchanges", "repaired, 20 exchanges"),
+    _Repair("star DP-ADMM, L2", STAR, "accuracy_l2", _NOISE, "repaired"),
+    _Repair("star DP-ADMM, L1", STAR, "accuracy_l1", _NOISE, "repaired"),
+    _Repair("star PVP", STAR, "accuracy_l2", "PVP, published noise", "PVP, repaired"),
+    *(
+        _Repair(
+            f"PR-ADMM, {decay}", PR_ADMM, "accuracy", f"{decay}: published", f"{decay}: repaired"
+        )
+        for decay in ("Per", "Iter")
+    ),
+    *(
+        _Repair(f"PS-ADMM, {kind}", PS_ADMM, "accuracy", _CERTIFIED, f"repaired, {kind}")
+        for kind in ("full gradients", "sampled corrections")
+    ),
+    *(
+        _Repair(
+            f"centralised {name}",
+            DP_ADMM_CENTRALIZED,
+            "accuracy",
+            f"{name}: published",
+            f"{name}: repaired",
+        )
+        for name in ("DP-ADMM", "DP-AccADMM")
+    ),
+    *(
+        _Repair(f"sharing, {kind}", ADMM_SHARING, "noise", "published", f"repaired, {kind}")
+        for kind in ("no scores exchanged", "20 exchanges")
+    ),
 )
 
 

@@ -21,7 +21,7 @@ from ...solvers import (
     theorem_2_noise_std,
 )
 from ..harness.cell import Cell, CellKind
-from ..harness.experiment import Against, Experiment, Figure, PaperExperiments
+from ..harness.experiment import Experiment, PaperExperiments, over_epsilon, over_rounds
 from ..harness.reference import converged
 from ..harness.sources import Source, SourceRecords
 from ..harness.training import Method, TrainingTask
@@ -146,7 +146,7 @@ PAPER = PaperExperiments(
             source="Figure 2, the loss of the server's model; c = 1",
             runs=20,
             cells=_convergence,
-            figures=(Figure(metric="train_loss", against=Against.ROUND, log_y=True),),
+            figures=(over_rounds("train_loss"),),
         ),
         Experiment(
             name="accuracy",
@@ -154,10 +154,7 @@ PAPER = PaperExperiments(
             source="Figure 3, as accuracy after the last round; c = 1",
             runs=20,
             cells=_accuracy,
-            figures=(
-                Figure(metric="accuracy", against=Against.EPSILON, log_x=True),
-                Figure(metric="excess_loss", against=Against.EPSILON, log_x=True, log_y=True),
-            ),
+            figures=(over_epsilon("accuracy"), over_epsilon("excess_loss", log_y=True)),
         ),
     ),
 )

@@ -25,7 +25,14 @@ from ...solvers import (
     published_noise_multiplier,
 )
 from ..harness.cell import Cell, CellKind
-from ..harness.experiment import Against, Experiment, Figure, PaperExperiments
+from ..harness.experiment import (
+    Experiment,
+    Figure,
+    PaperExperiments,
+    over_epsilon,
+    over_rounds,
+    over_x,
+)
 from ..harness.reference import converged
 from ..harness.sources import Source, SourceRecords
 from ..harness.training import Method, TrainingTask
@@ -186,18 +193,15 @@ def _accuracies(name: str, penalty: float, why: str) -> Experiment:
         runs=10,
         cells=lambda quick: _accuracy(penalty, quick),
         figures=(
-            Figure(metric="accuracy", against=Against.EPSILON, log_x=True),
-            Figure(metric="train_accuracy", against=Against.EPSILON, log_x=True),
-            Figure(metric="excess_loss", against=Against.EPSILON, log_x=True, log_y=True),
+            over_epsilon("accuracy"),
+            over_epsilon("train_accuracy"),
+            over_epsilon("excess_loss", log_y=True),
         ),
     )
 
 
 def _over(label: str, *, log_x: bool) -> tuple[Figure, ...]:
-    def figure(metric: str) -> Figure:
-        return Figure(metric=metric, against=Against.X, label=label, log_x=log_x)
-
-    return figure("accuracy"), figure("train_accuracy")
+    return over_x("accuracy", label, log_x=log_x), over_x("train_accuracy", label, log_x=log_x)
 
 
 PAPER = PaperExperiments(
@@ -212,7 +216,7 @@ PAPER = PaperExperiments(
             source="Figure 4; η = 0.05",
             runs=10,
             cells=_convergence,
-            figures=(Figure(metric="train_loss", against=Against.ROUND, log_y=True),),
+            figures=(over_rounds("train_loss"),),
         ),
         Experiment(
             name="period",

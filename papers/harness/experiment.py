@@ -48,6 +48,21 @@ class Figure:
     log_y: bool = False
 
 
+def over_rounds(metric: str) -> Figure:
+    """Return a metric after every round, on a logarithmic axis."""
+    return Figure(metric=metric, against=Against.ROUND, log_y=True)
+
+
+def over_epsilon(metric: str, *, log_y: bool = False) -> Figure:
+    """Return a metric against epsilon, whose axis is logarithmic."""
+    return Figure(metric=metric, against=Against.EPSILON, log_x=True, log_y=log_y)
+
+
+def over_x(metric: str, label: str, *, log_x: bool = True, log_y: bool = False) -> Figure:
+    """Return a metric against a setting of this name."""
+    return Figure(metric=metric, against=Against.X, label=label, log_x=log_x, log_y=log_y)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experiment:
     """A figure or table of a paper.

@@ -45,7 +45,7 @@ from ...solvers import (
 )
 from ...solvers.planning import plan
 from ..harness.cell import Cell, CellKind, CellPrivacy, Trace
-from ..harness.experiment import Against, Experiment, Figure, PaperExperiments
+from ..harness.experiment import Experiment, PaperExperiments, over_epsilon, over_rounds
 from ..harness.reference import LocalParty, converged
 from ..harness.sources import Source, SourceRecords, measured, optimum
 from ..harness.training import priced
@@ -288,7 +288,7 @@ def _experiments(
             source=f"{place[0]}, the loss of the shared scores; {what}",
             runs=5,
             cells=lambda quick: _cells(source, widths, True, quick),
-            figures=(Figure(metric="train_loss", against=Against.ROUND, log_y=True),),
+            figures=(over_rounds("train_loss"),),
         ),
         Experiment(
             name=f"noise{suffix}",
@@ -296,10 +296,7 @@ def _experiments(
             source=f"{place[1]}; {what}, after 20 rounds",
             runs=5,
             cells=lambda quick: _cells(source, widths, False, quick),
-            figures=(
-                Figure(metric="test_loss", against=Against.EPSILON, log_x=True, log_y=True),
-                Figure(metric="accuracy", against=Against.EPSILON, log_x=True),
-            ),
+            figures=(over_epsilon("test_loss", log_y=True), over_epsilon("accuracy")),
         ),
     )
 

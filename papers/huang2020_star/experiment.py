@@ -26,7 +26,7 @@ from ...solvers import (
     exact_minimiser_epsilon,
 )
 from ..harness.cell import Cell, CellKind
-from ..harness.experiment import Against, Experiment, Figure, PaperExperiments
+from ..harness.experiment import Experiment, PaperExperiments, over_epsilon, over_rounds, over_x
 from ..harness.reference import converged
 from ..harness.sources import Source, SourceRecords
 from ..harness.training import Method, TrainingTask
@@ -215,7 +215,7 @@ def _both(norm: int) -> tuple[Experiment, ...]:
             source=f"Figure {places[0]}; ε = 0.1 a round, δ = 1e-5",
             runs=10,
             cells=lambda quick: _agents(norm, quick),
-            figures=(_over_agents("excess_loss", log_y=True), _over_agents("accuracy")),
+            figures=(over_x("excess_loss", "agents", log_y=True), over_x("accuracy", "agents")),
         ),
         Experiment(
             name=f"convergence_{name}",
@@ -223,7 +223,7 @@ def _both(norm: int) -> tuple[Experiment, ...]:
             source=f"Figure {places[1]}, as loss above the least; 100 agents, δ = 1e-5",
             runs=10,
             cells=lambda quick: _convergence(norm, quick),
-            figures=(Figure(metric="excess_loss", against=Against.ROUND, log_y=True),),
+            figures=(over_rounds("excess_loss"),),
         ),
         Experiment(
             name=f"accuracy_{name}",
@@ -231,16 +231,9 @@ def _both(norm: int) -> tuple[Experiment, ...]:
             source=f"Figure {places[2]}; 100 agents, δ = 1e-5",
             runs=10,
             cells=lambda quick: _accuracy(norm, quick),
-            figures=(
-                Figure(metric="accuracy", against=Against.EPSILON, log_x=True),
-                Figure(metric="excess_loss", against=Against.EPSILON, log_x=True, log_y=True),
-            ),
+            figures=(over_epsilon("accuracy"), over_epsilon("excess_loss", log_y=True)),
         ),
     )
-
-
-def _over_agents(metric: str, *, log_y: bool = False) -> Figure:
-    return Figure(metric=metric, against=Against.X, label="agents", log_x=True, log_y=log_y)
 
 
 PAPER = PaperExperiments(
@@ -255,7 +248,7 @@ PAPER = PaperExperiments(
             source="Figure 6, the part over δ; ε = 0.1 a round",
             runs=10,
             cells=_delta,
-            figures=(Figure(metric="accuracy", against=Against.X, label="δ", log_x=True),),
+            figures=(over_x("accuracy", "δ"),),
         ),
         Experiment(
             name="times",
@@ -263,11 +256,7 @@ PAPER = PaperExperiments(
             source="Table II; 100 agents, δ = 1e-5",
             runs=10,
             cells=_times,
-            figures=(
-                Figure(
-                    metric="seconds", against=Against.X, label="ε a round", log_x=True, log_y=True
-                ),
-            ),
+            figures=(over_x("seconds", "ε a round", log_y=True),),
             timed=True,
         ),
     ),

@@ -17,7 +17,7 @@ from ...solvers import (
     theorem_1_noise_multiplier,
 )
 from ..harness.cell import Cell, CellKind
-from ..harness.experiment import Against, Experiment, Figure, PaperExperiments
+from ..harness.experiment import Experiment, PaperExperiments, over_epsilon, over_rounds
 from ..harness.reference import converged
 from ..harness.sources import Source, SourceRecords
 from ..harness.training import Method, TrainingTask
@@ -110,10 +110,7 @@ def _experiment(name: str, what: str, source: Source, adjacency: Adjacency) -> E
         source=f"Figure 2, {what}; T = 200, under {adjacency.value}",
         runs=10,
         cells=lambda quick: _accuracy(source, adjacency, quick),
-        figures=(
-            Figure(metric="train_loss", against=Against.EPSILON, log_x=True),
-            Figure(metric="accuracy", against=Against.EPSILON, log_x=True),
-        ),
+        figures=(over_epsilon("train_loss"), over_epsilon("accuracy")),
     )
 
 
@@ -127,7 +124,7 @@ PAPER = PaperExperiments(
             source="Figure 1, over rounds in place of seconds",
             runs=10,
             cells=_convergence,
-            figures=(Figure(metric="excess_loss", against=Against.ROUND, log_y=True),),
+            figures=(over_rounds("excess_loss"),),
         ),
         _experiment("accuracy", "binary Adult as a9a", _A9A, Adjacency.REPLACE_ONE),
         _experiment("accuracy_zero_out", "binary Adult as a9a", _A9A, Adjacency.ZERO_OUT_ONE),

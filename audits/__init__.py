@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from .importance_sampling import Tilt as Tilt
     from .importance_sampling import TiltedRuns as TiltedRuns
     from .importance_sampling import epsilon_interval as epsilon_interval
+    from .importance_sampling import pair_interval as pair_interval
     from .importance_sampling import plan_tilt as plan_tilt
-    from .importance_sampling import sandwich as sandwich
     from .importance_sampling import tilted_chunks as tilted_chunks
     from .metrics import RocPoint as RocPoint
     from .metrics import TprAtFpr as TprAtFpr

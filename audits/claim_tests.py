@@ -220,12 +220,12 @@ def _betting(scores: Scores, claimed: Gdp, level: float) -> ClaimTest:
     test = SequentialTest(_bet(claimed), 1 - level)
     found = test.after(Scores(scores.dataset[:each], scores.neighbour[:each]))
     refuted = found.refuted_after is not None
-    told = f"after {found.refuted_after} pairs of runs" if refuted else f"{found.pairs} pairs"
+    words = f"after {found.refuted_after} pairs of runs" if refuted else f"{found.pairs} pairs"
     return ClaimTest(
         name="betting",
         level=level,
         refuted=refuted,
-        detail=f"{told}; p-value {found.p_value:.3g}",
+        detail=f"{words}; p-value {found.p_value:.3g}",
         valid_when="pairs are independent and the bet was fixed before the first",
     )
 
@@ -233,12 +233,12 @@ def _betting(scores: Scores, claimed: Gdp, level: float) -> ClaimTest:
 def _exact_mu(scores: Scores, pair_mu: float, level: float) -> ClaimTest:
     bound = GaussianFamily(1 - level).lower_bound(scores, delta=0.5)
     assert bound.mu is not None
-    told = f"mu >= {bound.mu:.4g} measured, {pair_mu:.4g} exact if the noise is as stated"
+    words = f"mu >= {bound.mu:.4g} measured, {pair_mu:.4g} exact if the noise is as stated"
     return ClaimTest(
         name="exact mu of the pair",
         level=level,
         refuted=bound.mu > pair_mu * (1 + _ROOM),
-        detail=told if bound.conditions_met else f"not tested: {bound.detail}",
+        detail=words if bound.conditions_met else f"not tested: {bound.detail}",
         valid_when="scores are normal with one variance, as those of Gaussian steps are",
     )
 

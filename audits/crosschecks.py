@@ -217,14 +217,14 @@ def _rdp(peer: Any, name: str, lists: list[Counter[Any]], case: _Case) -> PeerCh
     if gap < 0:
         return PeerCheck(name, Status.DISAGREES, theirs, gap, False, "an upper bound below ours")
     if expected is None:
-        told = f"an upper bound, {gap:.2%} above ours; how loose it has to be was not checked"
-        return PeerCheck(name, Status.LOOSER, theirs, gap, True, told)
+        words = f"an upper bound, {gap:.2%} above ours; how loose it has to be was not checked"
+        return PeerCheck(name, Status.LOOSER, theirs, gap, True, words)
     by_us = expected[0]
     if abs(theirs / by_us - 1) <= _AGREEMENT:
-        told = f"RDP conversion is loose by {gap:.2%}; our own makes {by_us:.6g} of our epsilon"
-        return PeerCheck(name, Status.LOOSER, theirs, gap, True, told)
-    told = f"RDP conversion should make {by_us:.6g} of our epsilon"
-    return PeerCheck(name, Status.DISAGREES, theirs, gap, False, told)
+        words = f"RDP conversion is loose by {gap:.2%}; our own makes {by_us:.6g} of our epsilon"
+        return PeerCheck(name, Status.LOOSER, theirs, gap, True, words)
+    words = f"RDP conversion should make {by_us:.6g} of our epsilon"
+    return PeerCheck(name, Status.DISAGREES, theirs, gap, False, words)
 
 
 def _expected_rdp(lists: list[Counter[Any]], peer: Any, case: _Case) -> tuple[float, float] | None:
@@ -253,12 +253,12 @@ def _pld(peer: Any, name: str, lists: list[Counter[Any]], case: _Case) -> PeerCh
     if gap < 0:
         return _below(name, theirs, gap, case)
     if gap <= _AGREEMENT:
-        told = f"pessimistic on a grid of {grid:.1e}: {gap:.1e} above ours"
-        return PeerCheck(name, Status.AGREE, theirs, gap, True, told)
+        words = f"pessimistic on a grid of {grid:.1e}: {gap:.1e} above ours"
+        return PeerCheck(name, Status.AGREE, theirs, gap, True, words)
     cut = _CUT_MASS * max(sum(leaves.values()) for leaves in lists)
     if case.delta <= cut or theirs <= case.price(case.events, float(case.delta) - cut).upper_float:
-        told = f"{gap:.1e} above ours: their cut tails add a mass of up to {cut:.0e} to delta"
-        return PeerCheck(name, Status.LOOSER, theirs, gap, True, told)
+        words = f"{gap:.1e} above ours: their cut tails add a mass of up to {cut:.0e} to delta"
+        return PeerCheck(name, Status.LOOSER, theirs, gap, True, words)
     return _refined(peer, name, lists, case, grid, theirs)
 
 
@@ -274,12 +274,12 @@ def _refined(
         theirs = max(_pld_epsilon(peer, leaves, case.delta, grid) for leaves in lists)
         gap = _gap(theirs, case.ours)
         converges = gap <= coarser / 2
-    told = f"pessimistic on a grid of {grid:.1e}: {gap:.1e} above ours"
+    words = f"pessimistic on a grid of {grid:.1e}: {gap:.1e} above ours"
     if gap <= _AGREEMENT:
-        return PeerCheck(name, Status.AGREE, theirs, gap, True, told)
-    told += f", {first:.1e} on a coarser one" if converges else ", and a finer one does not help"
+        return PeerCheck(name, Status.AGREE, theirs, gap, True, words)
+    words += f", {first:.1e} on a coarser one" if converges else ", and a finer one does not help"
     status = Status.LOOSER if converges else Status.DISAGREES
-    return PeerCheck(name, status, theirs, gap, converges, told)
+    return PeerCheck(name, status, theirs, gap, converges, words)
 
 
 def _pld_epsilon(peer: Any, leaves: Counter[Any], delta: Number, grid: float) -> float:
@@ -304,12 +304,12 @@ def _below(name: str, theirs: float, gap: float, case: _Case) -> PeerCheck:
     """
     eased = float(case.delta) + _ROUNDED_MASS
     explained = eased < 1 and theirs >= case.price(case.events, eased).lower_float
-    told = f"{-gap:.1e} below the exact value"
+    words = f"{-gap:.1e} below the exact value"
     if explained:
-        told += f": their doubles misplace a mass below {_ROUNDED_MASS:.0e}; not ours to follow"
+        words += f": their doubles misplace a mass below {_ROUNDED_MASS:.0e}; not ours to follow"
     agrees = explained and -gap <= _AGREEMENT
     return PeerCheck(
-        name, Status.AGREE if agrees else Status.DISAGREES, theirs, gap, explained, told
+        name, Status.AGREE if agrees else Status.DISAGREES, theirs, gap, explained, words
     )
 
 

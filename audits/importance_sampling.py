@@ -370,7 +370,7 @@ def _moments(
     return mean / ratio.size, square / ratio.size
 
 
-def sandwich(
+def pair_interval(
     solve: Solve,
     dataset: PrivateDataset,
     neighbour: PrivateDataset,

@@ -80,8 +80,8 @@ def opposite_gradients(dataset: PrivateDataset, *, index: int, loss: Loss) -> Ne
     first = dataset.with_record(index, features=row, label=own)
     second = dataset.with_record(index, features=row, label=other)
     share = _share(first, second, loss)
-    told = f"record {index} at full length, label {own:g} or {other:g}"
-    return NeighbourPair(first, second, share, told)
+    words = f"record {index} at full length, label {own:g} or {other:g}"
+    return NeighbourPair(first, second, share, words)
 
 
 def turned_record(

@@ -142,12 +142,12 @@ def noise_tests(runs: Sequence[Sequence[Residual]], *, level: float) -> ClaimTes
     smallest = min(1.0, worst.value * len(found))
     refuted = smallest <= level
     scale = sqrt(float(pooled @ pooled) / count)
-    told = f"{count} numbers, {scale:.4g} of the stated noise; {len(found)} tests"
+    words = f"{count} numbers, {scale:.4g} of the stated noise; {len(found)} tests"
     return ClaimTest(
         name="noise",
         level=level,
         refuted=refuted,
-        detail=f"{told}, the worst {worst.name}, p = {smallest:.3g} together",
+        detail=f"{words}, the worst {worst.name}, p = {smallest:.3g} together",
         valid_when="the values are recomputed on the data and from the messages of the run itself",
     )
 

@@ -48,5 +48,5 @@ def saturated_flip(
         start = [0.0] * dataset.shape.features
         start[metric.column] = _FAR / dataset.shape.row_bound
         solver = replace(solver, start=tuple(start))
-    told = f"{pair.description}, from a public starting point far off"
-    return solver, replace(pair, share=share, description=told)
+    words = f"{pair.description}, from a public starting point far off"
+    return solver, replace(pair, share=share, description=words)

@@ -180,7 +180,11 @@ def experiments(
     if mechanism.epsilon > 0:
         yield "sequential, true claim", True, _refuting(mechanism, trials, confidence)
     if mechanism.gaussian_mu:
-        yield "sandwich, lower end", True, _tilted(mechanism.gaussian_mu, trials, confidence)
+        yield (
+            "importance sampling, lower end",
+            True,
+            _tilted(mechanism.gaussian_mu, trials, confidence),
+        )
     believed = Bayesian(threshold, 2 * confidence - 1)
     yield (
         "Bayesian, lower end",

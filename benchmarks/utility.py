@@ -97,8 +97,8 @@ def grid(splits: int) -> None:
                     for k, d in enumerate(data)
                 ]
                 best = int(np.mean(rival, axis=0).argmax())
-                told = f"DP-SGD, step {steps[best]:g} {shown([r[best] for r in rival])}"
-                print(f"  P {parties:3d} eps {epsilon:4g}  {shown(own):>15s}  {told}", flush=True)
+                words = f"DP-SGD, step {steps[best]:g} {shown([r[best] for r in rival])}"
+                print(f"  P {parties:3d} eps {epsilon:4g}  {shown(own):>15s}  {words}", flush=True)
 
 
 def adult() -> tuple[np.ndarray, np.ndarray]:
@@ -212,12 +212,12 @@ def table(splits: int, first: int, only: str) -> None:
     data = [split(rows, labels, first + k) for k in range(splits)]
     majority = [max(float(np.mean(d[3] > 0)), float(np.mean(d[3] < 0))) for d in data]
     best, norms = zip(*(optimum(d) for d in data), strict=True)
-    told = f"{splits} splits from seed {first}"
-    print(f"{told}, {PARTIES} parties, delta {DELTA}, replace-one")
+    words = f"{splits} splits from seed {first}"
+    print(f"{words}, {PARTIES} parties, delta {DELTA}, replace-one")
     print(f"{'method':36s} {'noise':10s} {'eps':>5s} {'certified':>10s} {'accuracy, %':>15s}")
     print(f"{'majority':36s} {'-':10s} {'-':>5s} {'-':>10s} {shown(majority):>15s}")
-    told = f"converged optimum, |grad| {max(norms):.0e}"
-    print(f"{told:36s} {'-':10s} {'inf':>5s} {'-':>10s} {shown(list(best)):>15s}", flush=True)
+    words = f"converged optimum, |grad| {max(norms):.0e}"
+    print(f"{words:36s} {'-':10s} {'inf':>5s} {'-':>10s} {shown(list(best)):>15s}", flush=True)
     for line in lines():
         if only not in f"{line.method}, {line.trust}, {line.epsilon:g}":
             continue

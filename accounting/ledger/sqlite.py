@@ -219,14 +219,14 @@ class SqliteLedger(Ledger):
             raise TamperedLedger(str(self.path), "text in UTF-8", error) from error
         except sqlite3.Error as error:
             code = _code(error)
-            told = f"at {self.path} instead got: {error}."
+            words = f"at {self.path} instead got: {error}."
             if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-                raise LedgerLocked(f"Expected the file to be free {told}") from error
+                raise LedgerLocked(f"Expected the file to be free {words}") from error
             if code == sqlite3.SQLITE_NOTADB:
-                raise NotALedger(f"Expected a ledger {told}") from error
+                raise NotALedger(f"Expected a ledger {words}") from error
             if code == sqlite3.SQLITE_CORRUPT:
                 raise TamperedLedger(str(self.path), "a sound database", error) from error
-            raise LedgerError(f"Expected to read and write {told}") from error
+            raise LedgerError(f"Expected to read and write {words}") from error
 
 
 def _reopened(path: Path, **settings: Any) -> SqliteLedger:

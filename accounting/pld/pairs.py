@@ -2,7 +2,7 @@
 
 A pair (P, Q) dominates a mechanism when H_γ(M(D)‖M(D')) <= H_γ(P‖Q) for all neighbours D, D' and
 all γ >= 0; pairs compose (Zhu, Dong, Wang 2022, Theorem 10). L = log dP/dQ is the privacy loss.
-This module says what a pair is; `leaves` says which mechanism has which.
+This module says what a pair is; `from_mechanisms` says which mechanism has which.
 
 Under add/remove and zero-out a sampled mechanism has two pairs, one for each order of (D, D'). Each
 order is composed alone, and the maximum is taken last. Under replace-one the two orders of one step

@@ -1,6 +1,6 @@
 """Attacks that confirm a verdict: what fails is exceeded, what holds is not.
 
-An `ClaimAttack` runs the claim's own algorithm on two neighbours with tilted noise (`sandwich`): a
+A `ClaimAttack` runs the claim's own algorithm on two neighbours by importance sampling: a
 certified lower bound on epsilon that small deltas do not blunt. A counterexample's event is counted
 (Clopper, Pearson 1934), or is certain under one data set and impossible under the other; where
 nothing random decides it, it is computed once of each, and there are no trials and no confidence.
@@ -13,7 +13,7 @@ from math import isfinite, log
 from ...accounting.gaussian.exact import epsilon_from_delta
 from ...mechanisms.errors import InvalidParameter, Number
 from ..bounds import largest_rate
-from ..importance_sampling import sandwich
+from ..importance_sampling import pair_interval
 from ..neighbours import NeighbourPair
 from ..replay import Progress, Solve
 
@@ -80,7 +80,7 @@ class ClaimAttack:
         self, *, trials: int, seed: int, confidence: float, progress: Progress | None = None
     ) -> AttackOutcome:
         """Enclose the pair's epsilon by `trials` runs in each direction."""
-        found = sandwich(
+        found = pair_interval(
             self.solve,
             self.pair.dataset,
             self.pair.neighbour,

@@ -61,21 +61,21 @@ class Confirmation:
         """In a sentence."""
         found = self.outcome
         if found.kind is AttackKind.EXACT_EVENT:
-            told = "of one data set only, computed from both"
+            words = "of one data set only, computed from both"
         elif found.kind is AttackKind.CERTAIN_EVENT:
-            told = f"happens under one data set only, in {found.trials} runs of each"
+            words = f"happens under one data set only, in {found.trials} runs of each"
         else:
             assert found.lower is not None
             assert found.confidence is not None
             lower = printed(found.lower, rounding=Direction.DOWN, digits=5)
-            told = f"epsilon >= {lower}"
+            words = f"epsilon >= {lower}"
             if found.upper is not None:
                 upper = printed(found.upper, rounding=Direction.UP, digits=5)
-                told = f"epsilon in [{lower}, {upper}]"
-            told += f" at delta {found.delta:.4g}, promised {found.epsilon:.5g} "
-            told += f"({found.confidence:.1%}, {found.trials} trials)"
+                words = f"epsilon in [{lower}, {upper}]"
+            words += f" at delta {found.delta:.4g}, promised {found.epsilon:.5g} "
+            words += f"({found.confidence:.1%}, {found.trials} trials)"
         word = "exceeded" if found.exceeded else "survived"
-        return f"{word}: {found.kind.value}: {told}; {found.at}"
+        return f"{word}: {found.kind.value}: {words}; {found.at}"
 
 
 def confirm(

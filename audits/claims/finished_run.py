@@ -123,15 +123,15 @@ def _kept(summary: RunSummary) -> tuple[Check, ...]:
     name = f"plan of {summary.run}"
     if summary.planned:
         kept = summary.kept_to_plan
-        told = "the run kept to its plan" if kept else "the run left its plan"
-        plan = Check(name, told, kept)
+        words = "the run kept to its plan" if kept else "the run left its plan"
+        plan = Check(name, words, kept)
     else:
         plan = Check(name, "none: noise may have been adaptive")
     left = summary.reservations - summary.committed
     if not left:
         return (plan,)
-    told = f"{left} reservations without a commit, spent all the same"
-    return plan, Check(summary.run, told)
+    words = f"{left} reservations without a commit, spent all the same"
+    return plan, Check(summary.run, words)
 
 
 def _noise(samplers: set[str], sharing: tuple[str, ...]) -> Check:
@@ -163,7 +163,7 @@ def _crosschecked(events: list[Event], promise: OwnPromise) -> Check:
         found = crosscheck(events, delta=promise.delta)
     except MissingExtra as missing:
         return Check("cross-check", f"not done: {missing}")
-    told = "; ".join(
+    words = "; ".join(
         f"{peer.peer}: {peer.status.value} ({peer.explanation})" for peer in found.peers
     )
-    return Check("cross-check", told, passed=not any(peer.failed for peer in found.peers))
+    return Check("cross-check", words, passed=not any(peer.failed for peer in found.peers))

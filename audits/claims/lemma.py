@@ -85,5 +85,5 @@ class LemmaPromise(Generic[S]):
             first, second, noise_std=found.claimed, datasets=self.described(setting, found)
         )
         gap = event.probability.lower_float - exp(1) * event.neighbour_probability.upper_float
-        told = f"{event.event}: P - e P' = {gap:.6g}, where 1-GDP allows {allowed:.6g}"
-        return replace(event, event=told)
+        words = f"{event.event}: P - e P' = {gap:.6g}, where 1-GDP allows {allowed:.6g}"
+        return replace(event, event=words)

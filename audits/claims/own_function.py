@@ -82,13 +82,13 @@ def judged_function(released: Released, domain: ReplacedRecord, claimed: float) 
             else "none"
             for t in (first, second)
         )
-        told = " against ".join(pairs)
+        words = " against ".join(pairs)
         if domain.count > 1:
-            told += f"; each of {domain.count - 1} others {first.rows[-1].tolist()}, "
-            told += f"label {first.labels[-1]:g}"
+            words += f"; each of {domain.count - 1} others {first.rows[-1].tolist()}, "
+            words += f"label {first.labels[-1]:g}"
         if domain.public:
-            told += f"; public {found.pair.public.tolist()}"
-        return told
+            words += f"; public {found.pair.public.tolist()}"
+        return words
 
     lemma = SensitivityLemma(query, domain, claimed)
     return LemmaPromise(lambda _: lemma, described, samples=_SAMPLES).judge(Case(domain))

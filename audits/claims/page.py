@@ -108,12 +108,12 @@ def _plot(sweep: Sweep[Any], setting: Any) -> Plot:
     y = y_axis("ε", 0.0, _HEADROOM * highest)
     claimed = tuple((x.place(p.value), y.place(p.claimed)) for p in points)
     true = tuple((x.place(p.value), y.place(p.true)) for p in points)
-    edge, told = _edge(points, at_least=sweep.at_least)
-    told = f"{told} {sweep.edges(setting)}".rstrip()
+    edge, words = _edge(points, at_least=sweep.at_least)
+    words = f"{words} {sweep.edges(setting)}".rstrip()
     return Plot(
         name,
         title,
-        f"{sweep.caption} {told}".rstrip(),
+        f"{sweep.caption} {words}".rstrip(),
         x,
         y,
         (PlottedCurve("claimed", Role.FIRST, claimed), PlottedCurve(shown, Role.BOUND, true)),

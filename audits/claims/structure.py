@@ -171,16 +171,16 @@ class ReadingsPromise(Generic[S]):
         worst = max(costs.values(), key=lambda e: e.upper_float)
         least = min(costs.values(), key=lambda e: e.upper_float)
         agree = worst.upper_float <= least.upper_float * (1 + _SAME)
-        told = ", ".join(f"{name}: {e.upper_float:.6g}" for name, e in costs.items())
+        words = ", ".join(f"{name}: {e.upper_float:.6g}" for name, e in costs.items())
         return Finding(
             ClaimVerdict.HOLDS if agree else ClaimVerdict.UNSPECIFIED,
-            f"the readings agree ({told})" if agree else f"the readings differ: {told}",
+            f"the readings agree ({words})" if agree else f"the readings differ: {words}",
             claimed=self.claimed(case.setting),
             true=worst,
             unit=f"epsilon at delta {delta:g}",
             figures=costs,
             argument=self.argument(case.setting),
-            evidence=(DerivationEvidence((told,)),),
+            evidence=(DerivationEvidence((words,)),),
         )
 
 
@@ -268,19 +268,19 @@ class ConstantsPromise(Generic[S]):
     def judge(self, case: Case[S]) -> Finding:
         """Compare what the user fixed with what is needed."""
         setting, needed = case.setting, self.needed(case.setting)
-        told = ", ".join(f"{name} >= {value.upper_float:.6g}" for name, value in needed.items())
+        words = ", ".join(f"{name} >= {value.upper_float:.6g}" for name, value in needed.items())
         missing = [name for name in self.open if case.free(name)]
         short = [n for n, v in needed.items() if not v <= Enclosure.of(getattr(setting, n))]
         if missing:
             verdict = ClaimVerdict.UNSPECIFIED
-            reason = f"{', '.join(missing)} not given" + (f"; needed: {told}" if told else "")
+            reason = f"{', '.join(missing)} not given" + (f"; needed: {words}" if words else "")
         elif short:
             verdict = ClaimVerdict.OUTSIDE_ITS_REGIME
-            reason = f"too small: {', '.join(short)}; needed: {told}"
+            reason = f"too small: {', '.join(short)}; needed: {words}"
         else:
             verdict, reason = (
                 ClaimVerdict.HOLDS,
-                f"all constants are given; needed: {told or 'none'}",
+                f"all constants are given; needed: {words or 'none'}",
             )
         return Finding(
             verdict,

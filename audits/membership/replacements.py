@@ -38,8 +38,8 @@ def replacements(
     found: list[Target] = []
     others = [label for label in classes if label != target.label]
     if others:
-        told = f"the same features with the label {others[0]}"
-        found.append(Target(target.features, others[0], told))
+        words = f"the same features with the label {others[0]}"
+        found.append(Target(target.features, others[0], words))
     otherwise = np.flatnonzero(np.asarray(labels) != target.label)
     distances = np.linalg.norm(np.asarray(rows) - target.features, axis=1)
     places = {int(place): "of another label" for place in otherwise[:1]}

@@ -23,9 +23,9 @@ def classical_step(s: PsSetting) -> list[Event]:
 def _classical_attack(case: Case[PsSetting]) -> ClaimAttack:
     """At a large epsilon, where Definition 2 breaks; at the user's where one is fixed."""
     s = replace(case.at(epsilon=10.0).setting, K=1, S=1, M=4, zero_out=False)
-    told = f"one release of four records with Definition 2's noise for epsilon = {s.epsilon:g}"
+    words = f"one release of four records with Definition 2's noise for epsilon = {s.epsilon:g}"
     solve = PsAdmm(stochastic_rounds(s, 1, 1), _multiplier(s)).solve
-    return ClaimAttack(solve, linear_pair(s), s.epsilon, s.delta, told)
+    return ClaimAttack(solve, linear_pair(s), s.epsilon, s.delta, words)
 
 
 def _slope(s: PsSetting) -> Enclosure:

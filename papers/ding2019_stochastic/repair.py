@@ -26,9 +26,9 @@ def _multiplier(s: PsSetting) -> float:
 def _repaired_attack(case: Case[PsSetting]) -> ClaimAttack:
     """A small run: the noise multiplier follows K S, so that its epsilon is the whole run's."""
     s = replace(case.setting, K=2, S=5, M=4, zero_out=False)
-    told = f"K = {s.K}, S = {s.S}, four records, epsilon = {s.epsilon:g} in all"
+    words = f"K = {s.K}, S = {s.S}, four records, epsilon = {s.epsilon:g} in all"
     solve = PsAdmm(stochastic_rounds(s, s.K, s.S), _multiplier(s)).solve
-    return ClaimAttack(solve, linear_pair(s), s.epsilon, s.delta, told)
+    return ClaimAttack(solve, linear_pair(s), s.epsilon, s.delta, words)
 
 
 def _repaired(s: PsSetting) -> list[Event]:

@@ -189,8 +189,10 @@ def _linear_attack(s: PsSetting) -> ClaimAttack:
     small = _linear_setting(s)
     noise_multiplier = printed_noise(small) / (2 * s.G / small.M)
     solve = PsAdmm(stochastic_rounds(small, 1, small.S), noise_multiplier, PrintedWeights()).solve
-    told = f"K = 1, S = {small.S}, two records of linear loss, c = {s.c:g}, epsilon = {s.epsilon:g}"
-    return ClaimAttack(solve, linear_pair(small, null=s.zero_out), s.epsilon, s.delta, told)
+    words = (
+        f"K = 1, S = {small.S}, two records of linear loss, c = {s.c:g}, epsilon = {s.epsilon:g}"
+    )
+    return ClaimAttack(solve, linear_pair(small, null=s.zero_out), s.epsilon, s.delta, words)
 
 
 CONSTANTS = claim(

@@ -44,8 +44,8 @@ def _tuned(s: PrSetting) -> tuple[Event, ...]:
 def _best_candidate(case: Case[PrSetting]) -> Counterexample | None:
     """Two rounds, where a single record has a gradient."""
     s = case.at(K=2, K_p=1, epsilon=_LEAST_EPSILON).setting
-    told = f"with K = {s.K} and epsilon = {s.epsilon:g} each"
-    return best_fit(_candidates(s), one_each(s), models=told, epsilon=s.epsilon, delta=s.delta)
+    words = f"with K = {s.K} and epsilon = {s.epsilon:g} each"
+    return best_fit(_candidates(s), one_each(s), models=words, epsilon=s.epsilon, delta=s.delta)
 
 
 def _thresholded(s: PrSetting) -> Callable[[PrivateDataset, Curator], object]:
@@ -60,8 +60,8 @@ def _thresholded_rounds(case: Case[PrSetting]) -> ClaimAttack:
     alone = guarantee(
         plan(solve, pair.dataset.shape, ideal=True), delta=s.delta
     ).epsilon.upper_float
-    told = f"{min(s.K, 5)} rounds with the threshold test, against what its noisy messages cost"
-    return ClaimAttack(solve, pair, alone, s.delta, told)
+    words = f"{min(s.K, 5)} rounds with the threshold test, against what its noisy messages cost"
+    return ClaimAttack(solve, pair, alone, s.delta, words)
 
 
 def _cut(rows: FloatArray) -> FloatArray:
@@ -83,8 +83,8 @@ def _preprocessed(case: Case[PrSetting]) -> Counterexample:
     """The mean gradient of a linear loss, of preprocessed rows."""
     s = case.setting
     first, second = (_cut(side).mean(axis=0) for side in _rows(s))
-    told = f"{min(s.D, 1000)} rows of 1, the last of which is 1 or -1000 before preprocessing"
-    return shift_event(first, second, noise_std=_claimed_move(s), datasets=told)
+    words = f"{min(s.D, 1000)} rows of 1, the last of which is 1 or -1000 before preprocessing"
+    return shift_event(first, second, noise_std=_claimed_move(s), datasets=words)
 
 
 TUNING = claim(

@@ -74,8 +74,8 @@ def one_message(case: Case[PrSetting]) -> ClaimAttack:
     """Return the attack on one round with noise of Lemma 5; its total is PR-3's business."""
     s = replace(case.setting, K=1, K_p=1)
     solve = PublishedPrAdmm(algorithm_of(s, 1.0)).solve
-    told = "one round, one record an agent, with noise of Lemma 5, which would make it 1-GDP"
-    return ClaimAttack(solve, one_each(s), promised_by_mu(1, s.delta), s.delta, told)
+    words = "one round, one record an agent, with noise of Lemma 5, which would make it 1-GDP"
+    return ClaimAttack(solve, one_each(s), promised_by_mu(1, s.delta), s.delta, words)
 
 
 def _exact_value(s: PrSetting) -> list[Fraction]:
@@ -118,9 +118,9 @@ def _one_step(case: Case[PrSetting]) -> ClaimAttack | None:
         curator.release(gradient * -step, round=1, release="minimiser", noise_std=noise_std)
 
     pair = turned_record(("agent 0",), each=s.D, row_bound=s.V)
-    told = f"one gradient step that ends at gradient norm tau = {s.tau:g}, with noise as large as "
-    told += "the claimed sensitivity, which would make it 1-GDP"
-    return ClaimAttack(solve, pair, promised_by_mu(1, s.delta), s.delta, told)
+    words = f"one gradient step that ends at gradient norm tau = {s.tau:g}, with noise as large as "
+    words += "the claimed sensitivity, which would make it 1-GDP"
+    return ClaimAttack(solve, pair, promised_by_mu(1, s.delta), s.delta, words)
 
 
 MINIMISER = claim(

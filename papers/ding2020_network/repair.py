@@ -30,8 +30,8 @@ def _repaired(s: PrSetting) -> tuple[Event, ...]:
 
 def _repaired_rounds(case: Case[PrSetting]) -> ClaimAttack:
     s = case.setting
-    told = f"K = {s.K}, K_p = {s.K_p}, one record an agent, tau = {s.tau:g}"
-    return ClaimAttack(_repaired_algorithm(s).solve, one_each(s), s.epsilon, s.delta, told)
+    words = f"K = {s.K}, K_p = {s.K_p}, one record an agent, tau = {s.tau:g}"
+    return ClaimAttack(_repaired_algorithm(s).solve, one_each(s), s.epsilon, s.delta, words)
 
 
 REPAIR = claim(

@@ -105,8 +105,8 @@ def _one_period(case: Case[PrSetting]) -> ClaimAttack | None:
     exact = guarantee(plan(solve, pair.dataset.shape, ideal=True), delta=s.delta).epsilon
     if noise == 0 or exact <= s.epsilon:
         return None
-    told = f"K = {s.K}, K_p = {s.K_p}, epsilon = {s.epsilon:g}, one record an agent"
-    return ClaimAttack(solve, pair, s.epsilon, s.delta, told)
+    words = f"K = {s.K}, K_p = {s.K_p}, epsilon = {s.epsilon:g}, one record an agent"
+    return ClaimAttack(solve, pair, s.epsilon, s.delta, words)
 
 
 def _iteration(s: PrSetting) -> Fraction:
@@ -134,8 +134,8 @@ def _iteration_rounds(case: Case[PrSetting]) -> ClaimAttack:
     noise = published_noise_multiplier(schedule, s.K, epsilon=s.epsilon, delta=s.delta)
     algorithm = replace(algorithm_of(s, noise), schedule=schedule)
     promised = promised_by_mu(_iteration(s) / Fraction(noise) ** 2, s.delta)
-    told = f"K = {s.K}, one record an agent, against the closed form's total"
-    return ClaimAttack(PublishedPrAdmm(algorithm).solve, one_each(s), promised, s.delta, told)
+    words = f"K = {s.K}, one record an agent, against the closed form's total"
+    return ClaimAttack(PublishedPrAdmm(algorithm).solve, one_each(s), promised, s.delta, words)
 
 
 def _conversion(s: PrSetting) -> Enclosure:
@@ -151,8 +151,8 @@ def _whole_run(s: PrSetting, epsilon: float, promise: str) -> ClaimAttack | None
     if noise == 0:
         return None
     algorithm = algorithm_of(s, noise)
-    told = f"K = {s.K}, K_p = {s.K_p}, one record an agent: {promise}"
-    return ClaimAttack(PublishedPrAdmm(algorithm).solve, one_each(s), epsilon, s.delta, told)
+    words = f"K = {s.K}, K_p = {s.K_p}, one record an agent: {promise}"
+    return ClaimAttack(PublishedPrAdmm(algorithm).solve, one_each(s), epsilon, s.delta, words)
 
 
 def _converted_rounds(case: Case[PrSetting]) -> ClaimAttack | None:

@@ -104,9 +104,9 @@ def _unrelated(s: SharingSetting) -> str | None:
     flips = int(s.distance**2 * columns / 4 * (1 + _CLOSE))
     if differing == 1 and length <= s.distance * (1 + _CLOSE):
         return None
-    told = f"at most {flips} signs of a column may flip" if flips else "no neighbour exists"
+    words = f"at most {flips} signs of a column may flip" if flips else "no neighbour exists"
     return (
-        f"rows of {columns} equal entries: {told}; a record turned round differs in {differing} "
+        f"rows of {columns} equal entries: {words}; a record turned round differs in {differing} "
         f"columns by {length:.3g}, beyond {s.distance:g}: nothing is said of records"
     )
 

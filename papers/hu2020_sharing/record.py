@@ -62,9 +62,9 @@ def worst_records(s: SharingSetting) -> NeighbourPair:
         )
 
     last = 0.0 if s.zero_out else -1.0
-    told = f"{1 + _OTHERS} records of one feature a party, the first is 1 or {last:g}, the others "
-    told += f"{others[0, 0]:.6g}; labels 1, -1, 1, ..."
-    return NeighbourPair(side(1.0), side(last), None, told)
+    words = f"{1 + _OTHERS} records of one feature a party, the first is 1 or {last:g}, the others "
+    words += f"{others[0, 0]:.6g}; labels 1, -1, 1, ..."
+    return NeighbourPair(side(1.0), side(last), None, words)
 
 
 def _tight(case: Case[SharingSetting]) -> SharingSetting:
@@ -78,11 +78,11 @@ def _attack(
     s: SharingSetting, noise_multiplier: float, rounds: int, promised: tuple[float, float]
 ) -> ClaimAttack:
     solve: Any = repaired(s, noise_multiplier, rounds).solve
-    told = (
+    words = (
         f"{rounds} rounds of {s.M} part{'y' if s.M == 1 else 'ies'} with noise of "
         f"{noise_multiplier:.6g} sensitivities, lambda = {s.lam_m:g}, B = {s.B:g}, b = {s.b:.6g}"
     )
-    return ClaimAttack(solve, worst_records(s), *promised, told)
+    return ClaimAttack(solve, worst_records(s), *promised, words)
 
 
 # --- one round -----------------------------------------------------------------------------------

@@ -85,9 +85,9 @@ def _normalised_round(case: Case[StarSetting]) -> ClaimAttack:
         )
         for rows in _with_outlier(s)
     )
-    told = f"{s.m} rows of 1, the last of which is 1 or {s.outlier:g} before normalisation"
+    words = f"{s.m} rows of 1, the last of which is 1 or {s.outlier:g} before normalisation"
     solve = replace(algorithm_of(s, 1, noise_multiplier(s)), loss=Logistic()).solve
-    pair = NeighbourPair(first, second, None, told)
+    pair = NeighbourPair(first, second, None, words)
     at = f"the first message of a run with epsilon = {s.epsilon:g} a round"
     return ClaimAttack(solve, pair, s.epsilon, s.delta, at)
 
@@ -133,8 +133,8 @@ def _rounds(s: StarSetting) -> Callable[[PrivateDataset, Curator], StarState]:
 def _all_messages(case: Case[StarSetting]) -> ClaimAttack:
     """Everything that is sent, against what the noisy w̃_i cost."""
     s = small(replace(case.setting, t=min(case.setting.t, 20)))
-    told = f"all messages of {s.t} rounds, against what their noisy parts cost"
-    return ClaimAttack(_rounds(s), turned(s), exact_total(s).upper_float, s.delta, told)
+    words = f"all messages of {s.t} rounds, against what their noisy parts cost"
+    return ClaimAttack(_rounds(s), turned(s), exact_total(s).upper_float, s.delta, words)
 
 
 NORMALISATION = claim(

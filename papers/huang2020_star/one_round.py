@@ -67,8 +67,8 @@ def _lemma_1_figures(s: StarSetting) -> dict[str, Enclosure]:
 
 def _step_attack(case: Case[StarSetting]) -> ClaimAttack:
     s = small(case.setting)
-    told = "one round with noise of Lemma 1's sensitivity, which would make it 1-GDP"
-    return attack_on(s, algorithm_of(s, 1, 1.0), promised_by_mu(1, s.delta), told)
+    words = "one round with noise of Lemma 1's sensitivity, which would make it 1-GDP"
+    return attack_on(s, algorithm_of(s, 1, 1.0), promised_by_mu(1, s.delta), words)
 
 
 def _one_round(s: StarSetting) -> list[Event]:
@@ -108,9 +108,9 @@ def _planned_minimiser(s: StarSetting) -> Sequence[Event]:
 
 def _minimiser_attack(case: Case[StarSetting]) -> ClaimAttack:
     s = small(case.setting)
-    told = "one round with noise of Lemma 4's sensitivity, which would make it 1-GDP"
+    words = "one round with noise of Lemma 4's sensitivity, which would make it 1-GDP"
     algorithm = replace(_minimiser(s), tolerance=_TOLERANCE)
-    return attack_on(s, algorithm, promised_by_mu(1, s.delta), told)
+    return attack_on(s, algorithm, promised_by_mu(1, s.delta), words)
 
 
 FIRST_ORDER_STEP = claim(

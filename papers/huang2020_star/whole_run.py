@@ -116,9 +116,9 @@ def _likelihood(s: StarSetting, claimed: Enclosure) -> Counterexample:
 
 def _published_attack(setting: StarSetting) -> ClaimAttack:
     s = small(setting)
-    told = f"t = {s.t} rounds, epsilon = {s.epsilon:g} a round"
+    words = f"t = {s.t} rounds, epsilon = {s.epsilon:g} a round"
     algorithm = algorithm_of(s, s.t, noise_multiplier(s))
-    return attack_on(s, algorithm, published_total(s).lower_float, told)
+    return attack_on(s, algorithm, published_total(s).lower_float, words)
 
 
 def _total_attack(case: Case[StarSetting]) -> ClaimAttack:
@@ -155,8 +155,8 @@ def _repaired(s: StarSetting) -> list[Event]:
 
 def _repair_attack(case: Case[StarSetting]) -> ClaimAttack:
     s = small(case.setting)
-    told = f"t = {s.t} rounds, epsilon = {s.epsilon:g} in all"
-    return attack_on(s, algorithm_of(s, s.t, _multiplier(s)), s.epsilon, told)
+    words = f"t = {s.t} rounds, epsilon = {s.epsilon:g} in all"
+    return attack_on(s, algorithm_of(s, s.t, _multiplier(s)), s.epsilon, words)
 
 
 _TOTAL: EpsilonPromise[StarSetting] = EpsilonPromise(

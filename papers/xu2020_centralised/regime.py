@@ -65,8 +65,8 @@ def _tuned(s: CentralisedSetting) -> tuple[Event, ...]:
 def _best_candidate(case: Case[CentralisedSetting]) -> Counterexample | None:
     """A few rounds, where a single record of four has a gradient."""
     s = replace(case.at(T=5).setting, zero_out=False)
-    told = f"with T = {s.T} and epsilon = {s.epsilon:g} each"
-    return best_fit(_candidates(s), four_records(s), models=told, epsilon=s.epsilon, delta=s.delta)
+    words = f"with T = {s.T} and epsilon = {s.epsilon:g} each"
+    return best_fit(_candidates(s), four_records(s), models=words, epsilon=s.epsilon, delta=s.delta)
 
 
 RANK = claim(

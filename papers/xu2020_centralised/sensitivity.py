@@ -58,9 +58,9 @@ def _opposite_gradients(s: CentralisedSetting) -> Counterexample:
 
 def _turned_gradient(case: Case[CentralisedSetting]) -> ClaimAttack:
     s = _replaced(case.setting)
-    told = "one noisy gradient with noise of standard deviation c/n, which would make it 1-GDP"
+    words = "one noisy gradient with noise of standard deviation c/n, which would make it 1-GDP"
     return ClaimAttack(
-        _half_noise(s).solve, four_records(s), promised_by_mu(1, s.delta), s.delta, told
+        _half_noise(s).solve, four_records(s), promised_by_mu(1, s.delta), s.delta, words
     )
 
 
@@ -96,10 +96,10 @@ def _raw_gradient(case: Case[CentralisedSetting]) -> ClaimAttack:
     longer = _with_longer_rows(case.setting)
     multiplier = case.setting.c / longer.c
     algorithm = replace(_half_noise(longer), noise_multiplier=multiplier)
-    told = f"one noisy gradient of a row of norm {longer.c:.6g}, with as much noise as would make "
-    told += f"it 1-GDP for rows cut to c = {case.setting.c:g}"
+    words = f"one noisy gradient of a row of norm {longer.c:.6g}, with as much noise as would make "
+    words += f"it 1-GDP for rows cut to c = {case.setting.c:g}"
     promised = promised_by_mu(1, longer.delta)
-    return ClaimAttack(algorithm.solve, four_records(longer), promised, longer.delta, told)
+    return ClaimAttack(algorithm.solve, four_records(longer), promised, longer.delta, words)
 
 
 MEAN_GRADIENT = claim(

@@ -126,8 +126,8 @@ def four_records(s: CentralisedSetting) -> NeighbourPair:
 
 def attack_on(s: CentralisedSetting, algorithm: CentralisedDpAdmm, epsilon: float) -> ClaimAttack:
     """All noisy gradients of four records."""
-    told = f"T = {s.T} noisy gradients of four records, epsilon = {s.epsilon:g}"
-    return ClaimAttack(algorithm.solve, four_records(s), epsilon, s.delta, told)
+    words = f"T = {s.T} noisy gradients of four records, epsilon = {s.epsilon:g}"
+    return ClaimAttack(algorithm.solve, four_records(s), epsilon, s.delta, words)
 
 
 claim = partial(

@@ -88,10 +88,10 @@ def last_model(run: PublicRun) -> FloatArray:
 def messages_of(*parties: int) -> View:
     """Return the view of one who hears these parties' messages only: a neighbour in a network."""
 
-    def heard(run: PublicRun) -> FloatArray:
+    def received(run: PublicRun) -> FloatArray:
         return _flat([message.content[..., list(parties), :] for message in run.messages])
 
-    return heard
+    return received
 
 
 def _flat(parts: Sequence[FloatArray]) -> FloatArray:
@@ -144,8 +144,8 @@ def linear_view(
     weights = left[:, kept] @ (parts / singular[kept] ** 2)
     hidden = np.linalg.norm(gap - left[:, kept] @ parts)
     # a difference that no noise covers is seen with certainty
-    told = hidden > _AFFINE_TOLERANCE * np.linalg.norm(gap)
-    mu = inf if told else float(np.linalg.norm(parts / singular[kept]))
+    words = hidden > _AFFINE_TOLERANCE * np.linalg.norm(gap)
+    mu = inf if words else float(np.linalg.norm(parts / singular[kept]))
     return LinearView(first, second, mu, weights)
 
 

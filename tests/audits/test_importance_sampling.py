@@ -1,4 +1,4 @@
-"""Laws of the sandwich.
+"""Laws of importance sampling.
 
 It encloses the exact epsilon of pairs whose gap is free of the history, within one percent; each
 end is wrong no more often than it may; where the gap depends on the history only the lower end
@@ -18,8 +18,8 @@ from dpledger.audits.importance_sampling import (
     Tilt,
     TiltedRuns,
     epsilon_interval,
+    pair_interval,
     plan_tilt,
-    sandwich,
     tilted_chunks,
 )
 from dpledger.audits.neighbours import flip_label, opposite_gradients, zero_out
@@ -72,7 +72,7 @@ def data(adjacency=Adjacency.REPLACE_ONE):
 
 
 def enclosed(solve, pair, *, trials=20_000, seed=62):
-    return sandwich(
+    return pair_interval(
         solve,
         pair.dataset,
         pair.neighbour,
@@ -241,7 +241,7 @@ def test_the_same_seed_gives_the_same_interval_and_progress_is_told():
     pair, seen = flip_label(data(), index=2, loss=Logistic()), []
     solve = NoisyDescent(Logistic()).solve
     settings = {"delta": DELTA, "confidence": 0.9, "trials": 30, "seed": 68, "chunk": 20}
-    first = sandwich(
+    first = pair_interval(
         solve,
         pair.dataset,
         pair.neighbour,
@@ -249,7 +249,7 @@ def test_the_same_seed_gives_the_same_interval_and_progress_is_told():
         progress=lambda done, total: seen.append((done, total)),
     )
     assert seen == [(20, 60), (30, 60), (50, 60), (60, 60)]
-    assert first == sandwich(solve, pair.dataset, pair.neighbour, **settings)
+    assert first == pair_interval(solve, pair.dataset, pair.neighbour, **settings)
 
 
 def runs_of(**changes):

@@ -201,6 +201,6 @@ def test_a_transcript_of_another_run_is_refused() -> None:
 
 
 def test_without_noise_there_is_nothing_to_test() -> None:
-    told = noise_tests([[]], level=0.1)
-    assert not told.refuted
-    assert "not tested" in told.detail
+    words = noise_tests([[]], level=0.1)
+    assert not words.refuted
+    assert "not tested" in words.detail

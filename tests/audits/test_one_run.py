@@ -227,9 +227,9 @@ def test_a_mechanism_that_discloses_all_with_probability_delta_is_no_finding():
     positive = 0
     for _ in range(300):
         included = generator.random(10) < 0.5
-        told = included if generator.random() < 0.02 else generator.random(10) < 0.5
+        words = included if generator.random() < 0.02 else generator.random(10) < 0.5
         seed = int(generator.integers(2**32))
-        canaries = Canaries(np.where(told, 1.0, -1.0), included, seed)
+        canaries = Canaries(np.where(words, 1.0, -1.0), included, seed)
         positive += bound.lower_bound(canaries, delta=0.02).positive
     assert positive <= 46
 

@@ -302,12 +302,12 @@ def test_progress_is_told_after_every_chunk_and_may_stop_the_attack():
 
 def test_the_result_is_plain_enough_for_json():
     found = attack(NoisyDescent(LinearLoss()).solve, linear_pair(), trials=200)
-    told = json.loads(json.dumps(asdict(found)))
-    assert told["trials"] == 200
-    assert told["bounds"][0]["method"] == "Clopper-Pearson"
-    assert told["null_control"]["confidence"] == pytest.approx(0.995)
-    assert [point["fpr"] for point in told["tpr_at_fpr"]] == [0.1, 0.01]
-    assert told["roc"][-1] == {"fpr": 1.0, "tpr": 1.0}
+    words = json.loads(json.dumps(asdict(found)))
+    assert words["trials"] == 200
+    assert words["bounds"][0]["method"] == "Clopper-Pearson"
+    assert words["null_control"]["confidence"] == pytest.approx(0.995)
+    assert [point["fpr"] for point in words["tpr_at_fpr"]] == [0.1, 0.01]
+    assert words["roc"][-1] == {"fpr": 1.0, "tpr": 1.0}
 
 
 def test_data_sets_of_different_shape_are_refused():

@@ -180,8 +180,8 @@ def laplace_scores(generator, trials, *, step):
 
     def world(centre):
         drawn = generator.laplace(centre, 1.0, trials)
-        told = np.round(drawn / step) * step if step else drawn
-        return np.abs(told) - np.abs(told - 1)
+        words = np.round(drawn / step) * step if step else drawn
+        return np.abs(words) - np.abs(words - 1)
 
     return Scores(world(1.0), world(0.0))
 

@@ -236,8 +236,8 @@ def test_the_bound_comes_close_to_the_truth_where_that_is_known():
 def test_an_approximate_claim_is_held_to_its_delta():
     # one world in twenty says which it is: (0, 0.05)-DP, and nothing less
     def tells(answers, trials, generator):
-        told = generator.random(trials) < 0.05
-        return np.where(told, answers[0], -5.0)[:, None]
+        words = generator.random(trials) < 0.05
+        return np.where(words, answers[0], -5.0)[:, None]
 
     def asked(delta):
         return find_violation(

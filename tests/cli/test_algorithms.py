@@ -49,7 +49,7 @@ def test_a_repaired_algorithm_runs_from_plan_to_verified_certificate(
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "words"),
     [
         (((SOLVER, SOLVER + '\nnetwork = "ring"'),), "network with pr-admm"),
         (((SOLVER, 'algorithm = "pr-admm"\nrounds = 6'),), "network with pr-admm"),
@@ -65,9 +65,9 @@ def test_a_repaired_algorithm_runs_from_plan_to_verified_certificate(
     ],
 )
 def test_a_run_file_that_makes_no_sense_is_a_mistake(
-    call: Call, folder: Path, changes: tuple[tuple[str, str], ...], told: str
+    call: Call, folder: Path, changes: tuple[tuple[str, str], ...], words: str
 ) -> None:
     answer = call("run", edited(folder, *changes), "--out", folder / "out")
     assert answer.status == 2
-    assert told in " ".join(answer.err.split())
+    assert words in " ".join(answer.err.split())
     assert not (folder / "out").exists()

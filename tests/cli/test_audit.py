@@ -42,7 +42,7 @@ def test_scores_that_say_nothing_show_nothing(call: Call, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "words"),
     [
         (("--canaries", 10, "--delta", 1e-5), "epsilon"),
         (("--epsilon", 1, "--delta", 1e-5), "--canaries"),
@@ -52,10 +52,10 @@ def test_scores_that_say_nothing_show_nothing(call: Call, tmp_path: Path) -> Non
     ],
 )
 def test_mistakes_are_named(
-    call: Call, tmp_path: Path, options: tuple[object, ...], told: str
+    call: Call, tmp_path: Path, options: tuple[object, ...], words: str
 ) -> None:
     saved(tmp_path, np.linspace(0, 2, 200), np.ones(200))
     files = [tmp_path / str(x) if str(x).endswith(".npy") else x for x in options]
     answer = call("audit", "one-run", *files)
     assert answer.status == 2
-    assert told in answer.err
+    assert words in answer.err

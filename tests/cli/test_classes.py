@@ -186,9 +186,9 @@ def test_the_example_in_the_documentation_does_what_it_says(
     only = ("--no-attack", "--no-baselines", "--no-crosscheck", "--json")
     answer = call("run", "digits-run.toml", "--out", "digits", *only)
     assert answer.status == 0, answer.err
-    told = re.search(r"noise multiplier of ([\d.]+)", text)
-    assert told is not None
-    assert f"{answer.data['noise_multiplier']:.4f}" == told[1]
+    words = re.search(r"noise multiplier of ([\d.]+)", text)
+    assert words is not None
+    assert f"{answer.data['noise_multiplier']:.4f}" == words[1]
     model = answer.data["models"][0]
     # other linear algebra may turn the last bits, and with them a digit or two
     assert f"| {model['model']} | 83.84 % |" in text

@@ -88,7 +88,7 @@ def test_plan_report_and_certificate_say_what_a_run_takes_for_granted(
         granted = [text.removeprefix("taken for granted: ") for text in proved if "granted" in text]
         granted = [text for text in granted if not text.startswith("row ")]  # of the ledger
         assert granted == sorted(planned)
-        assert all(text.startswith(told) for text, told in zip(granted, stated, strict=True))
+        assert all(text.startswith(words) for text, words in zip(granted, stated, strict=True))
         report = (out / "report.md").read_text()
         assert all(text in report for text in planned)
 
@@ -300,7 +300,7 @@ def test_no_noise_reaches_a_target_for_the_published_variant(call: Call, folder:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "words"),
     [
         ("rounds = 6", "round = 6", "nearest: 'rounds'"),
         ('"dp-admm"', '"dp-adm"', "nearest: 'dp-admm'"),
@@ -319,11 +319,11 @@ def test_no_noise_reaches_a_target_for_the_published_variant(call: Call, folder:
     ],
 )
 def test_a_mistake_is_one_line_with_value_and_range(
-    call: Call, folder: Path, old: str, new: str, told: str
+    call: Call, folder: Path, old: str, new: str, words: str
 ) -> None:
     answer = call("run", edited(folder, (old, new)), "--out", folder / "out", *QUICK)
     assert answer.status == 2
-    assert told in answer.err
+    assert words in answer.err
     assert not (folder / "out" / "ledger.sqlite").exists()
 
 
@@ -352,8 +352,8 @@ def test_a_ledgers_certificate_says_whether_seeds_have_to_be_secret(
     assert call("ledger", "export", ledger, "--certificate", written).status == 0
     verified = call("verify", written, "--ledger", ledger, "--json")
     assert verified.status == 0
-    told = "taken for granted: the seeds of its noise are secret"
-    assert (told in verified.data["assumptions"]) is ("seed" in sampler)
+    words = "taken for granted: the seeds of its noise are secret"
+    assert (words in verified.data["assumptions"]) is ("seed" in sampler)
 
 
 def test_a_crosscheck_of_what_leaks_is_data_as_well(call: Call, folder: Path) -> None:
@@ -379,18 +379,18 @@ def test_crosscheck_and_curve_and_attack_answer(call: Call, folder: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "words"),
     [
         ((('"replace-one"', '"zero-out-one"'),), "made null"),
         ((("trials = 40", 'trials = 40\nneighbour = "opposite"'),), "full length"),
     ],
 )
 def test_attacks_fit_the_relation(
-    call: Call, folder: Path, changes: tuple[tuple[str, str], ...], told: str
+    call: Call, folder: Path, changes: tuple[tuple[str, str], ...], words: str
 ) -> None:
     answer = call("attack", edited(folder, *changes), "--json")
     assert answer.status == 0
-    assert told in answer.data["neighbours"]
+    assert words in answer.data["neighbours"]
 
 
 def test_help_and_version_and_unknown_commands(call: Call) -> None:

@@ -97,11 +97,11 @@ def test_a_model_that_remembers_is_caught(call: Call, own: tuple[Path, Path], ta
     model, records = own
     promise = ("--adjacency", "replace-one", "--epsilon", 1, "--delta", 1e-5, "--target", target)
     sizes = ("--trials", 100, "--shadows", 10)
-    told = ("--records", records, *promise, *sizes)
-    answer = call("membership", "--model", f"{model}:memory", *told)
+    words = ("--records", records, *promise, *sizes)
+    answer = call("membership", "--model", f"{model}:memory", *words)
     assert answer.status == 1
     assert "THE PROMISE IS BROKEN" in " ".join(answer.out.split())
-    assert call("membership", "--model", f"{model}:coin", *told).status == 0
+    assert call("membership", "--model", f"{model}:coin", *words).status == 0
 
 
 def test_a_promise_is_held_to_its_own_relation_only(call: Call, own: tuple[Path, Path]) -> None:
@@ -110,18 +110,18 @@ def test_a_promise_is_held_to_its_own_relation_only(call: Call, own: tuple[Path,
     With pure epsilon, delta = 0. The replacement that differs shows what one like the target hides.
     """
     model, records = own
-    told = ("--model", f"{model}:total", "--records", records, "--delta", 0, "--json")
+    words = ("--model", f"{model}:total", "--records", records, "--delta", 0, "--json")
     sizes = ("--trials", 3000, "--shadows", 40)
-    kept = call("membership", *told, *sizes, "--adjacency", "add-remove-one", "--epsilon", 1)
+    kept = call("membership", *words, *sizes, "--adjacency", "add-remove-one", "--epsilon", 1)
     assert kept.status == 0
     assert kept.data["adjacency"] == "add-remove-one"
     assert kept.data["absent"] == "one record less"
-    broken = call("membership", *told, *sizes, "--adjacency", "replace-one", "--epsilon", 1)
+    broken = call("membership", *words, *sizes, "--adjacency", "replace-one", "--epsilon", 1)
     assert broken.status == 1
     assert broken.data["refutes_promise"]
     assert "with the label" in broken.data["absent"] or "another label" in broken.data["absent"]
     assert any("under replace-one" in line for line in broken.data["verdict"])
-    kept = call("membership", *told, *sizes, "--adjacency", "replace-one", "--epsilon", 2)
+    kept = call("membership", *words, *sizes, "--adjacency", "replace-one", "--epsilon", 2)
     assert kept.status == 0
 
 
@@ -131,8 +131,8 @@ def test_attack_hands_a_model_to_membership(call: Call, own: tuple[Path, Path]) 
         "--records", records, "--adjacency", "add-remove-one", "--epsilon", 1, "--delta", 1e-5,
         "--target", "worst", "--trials", 100, "--shadows", 10, "--json",
     )  # fmt: skip
-    for told in (("--model", f"{model}:memory"), (f"--model={model}:memory",)):
-        first, second = (call(name, *told, *options) for name in ("attack", "membership"))
+    for words in (("--model", f"{model}:memory"), (f"--model={model}:memory",)):
+        first, second = (call(name, *words, *options) for name in ("attack", "membership"))
         assert (first.status, first.data) == (1, second.data)
 
 
@@ -147,7 +147,7 @@ def test_each_help_names_the_other_command(call: Call) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "words"),
     [
         ((), "either CONFIG or --model"),
         (("--model", "{model}:memory"), "--records"),
@@ -178,7 +178,7 @@ def test_each_help_names_the_other_command(call: Call) -> None:
     ],
 )
 def test_what_is_missing_or_wrong_is_named(
-    call: Call, own: tuple[Path, Path], options: tuple[str, ...], told: str
+    call: Call, own: tuple[Path, Path], options: tuple[str, ...], words: str
 ) -> None:
     model, records = own
     promise = (
@@ -192,7 +192,7 @@ def test_what_is_missing_or_wrong_is_named(
         )
     answer = call("membership", *filled)
     assert answer.status == 2
-    assert told in answer.err
+    assert words in answer.err
 
 
 def test_records_of_a_wrong_form_are_refused(call: Call, own: tuple[Path, Path]) -> None:

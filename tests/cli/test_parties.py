@@ -24,8 +24,8 @@ SCALE = 1 / (0.1 + 1 / 0.5)
 def hospitals(folder: Path) -> Path:
     """The folder, every person with a hospital: 32 north, 18 south, 10 west."""
     lines = (folder / "people.csv").read_text().splitlines()
-    homes = np.repeat(HOSPITALS, (32, 18, 10))
-    rows = [f"{line},{home}" for line, home in zip(lines[1:], homes, strict=True)]
+    hospitals = np.repeat(HOSPITALS, (32, 18, 10))
+    rows = [f"{line},{hospital}" for line, hospital in zip(lines[1:], hospitals, strict=True)]
     (folder / "people.csv").write_text("\n".join([lines[0] + ",hospital", *rows]) + "\n")
     column = '    {kind = "party", name = "hospital", parties = ["north", "south", "west"]},\n]'
     (folder / "people.toml").write_text(SCHEMA.rstrip().removesuffix("]") + column)
@@ -74,11 +74,11 @@ def test_a_run_of_unequal_parties_is_what_was_planned(
 def test_a_plan_says_that_homes_of_records_are_public_where_they_are_a_column(
     call: Call, hospitals: Path
 ) -> None:
-    told = "which party holds which record is public, and neighbours agree in it"
+    words = "which party holds which record is public, and neighbours agree in it"
     for changes, stated in (((DEALT, OWN),), True), ((), False):
         planned = call("plan", edited(hospitals, *changes), "--json")
         assert planned.status == 0, planned.err
-        assert (told in planned.data["guarantee"]["assumptions"]) is stated
+        assert (words in planned.data["guarantee"]["assumptions"]) is stated
 
 
 def test_the_attack_on_a_large_party_measures_what_its_own_noise_costs(
@@ -98,7 +98,7 @@ def test_the_attack_on_a_large_party_measures_what_its_own_noise_costs(
 
 
 @pytest.mark.parametrize(
-    ("records", "told"),
+    ("records", "words"),
     [
         ("party_records = 11", "records of party 'west'"),
         ("party_records = [40, 10, 5]", "data.party_records=40 records of party 'north'"),
@@ -109,11 +109,11 @@ def test_the_attack_on_a_large_party_measures_what_its_own_noise_costs(
     ],
 )
 def test_parties_that_are_smaller_than_planned_spend_nothing(
-    call: Call, hospitals: Path, records: str, told: str
+    call: Call, hospitals: Path, records: str, words: str
 ) -> None:
     answer = call("run", edited(hospitals, (DEALT, records)), "--out", hospitals / "out")
     assert answer.status == 2
-    assert told in answer.err
+    assert words in answer.err
     assert not (hospitals / "out").exists()
 
 

@@ -58,7 +58,7 @@ def test_whole_numbers_are_scores_too(call: Call, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "words"),
     [
         ((), "Expected --delta and either --epsilon or --mu"),
         (("--mu", 1), "Expected --delta"),
@@ -69,11 +69,11 @@ def test_whole_numbers_are_scores_too(call: Call, tmp_path: Path) -> None:
     ],
 )
 def test_mistakes_are_one_line(
-    call: Call, files: tuple[Path, Path], options: tuple[object, ...], told: str
+    call: Call, files: tuple[Path, Path], options: tuple[object, ...], words: str
 ) -> None:
     answer = call("attack", "--scores", *files, *options)
     assert answer.status == 2
-    assert told in answer.err
+    assert words in answer.err
 
 
 def test_either_a_configuration_or_scores(call: Call, folder: Path) -> None:

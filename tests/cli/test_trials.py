@@ -71,7 +71,7 @@ def test_the_code_of_scores_is_all_that_they_depend_on(tmp_path: Path, changed: 
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "words"),
     [
         (("--address", "tcp://x:1"), "unless the backend is dask or ray"),
         (("--backend", "loky", "--address", "tcp://x:1"), "unless the backend is dask or ray"),
@@ -81,11 +81,11 @@ def test_the_code_of_scores_is_all_that_they_depend_on(tmp_path: Path, changed: 
     ],
 )
 def test_options_that_contradict_each_other_are_refused(
-    call: Call, folder: Path, options: tuple[object, ...], told: str
+    call: Call, folder: Path, options: tuple[object, ...], words: str
 ) -> None:
     answer = call("attack", folder / "run.toml", *options)
     assert answer.status == 2
-    assert told in " ".join(answer.err.split())
+    assert words in " ".join(answer.err.split())
 
 
 def test_a_store_that_is_something_else_is_refused(call: Call, folder: Path) -> None:

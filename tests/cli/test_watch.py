@@ -105,9 +105,9 @@ def test_an_alarm_that_could_not_be_told_comes_again(call: Call, leaky: Path) ->
     assert failed.status == 2
     assert not leaky.with_name(leaky.name + ".watch.json").exists()
     told = leaky.with_name("told")
-    heard = call("watch", leaky, *OPTIONS, "--alarm", f"cp /dev/stdin {told}")
-    assert heard.status == 1
-    assert json.loads(told.read_bytes())["alarms"] == heard.data["alarms"]
+    answer = call("watch", leaky, *OPTIONS, "--alarm", f"cp /dev/stdin {told}")
+    assert answer.status == 1
+    assert json.loads(told.read_bytes())["alarms"] == answer.data["alarms"]
 
 
 def test_where_memory_cannot_be_written_the_alarm_is_told_and_told_again(

@@ -28,7 +28,7 @@ class Drawing(msgspec.Struct, forbid_unknown_fields=True):
 
 
 @pytest.mark.parametrize(
-    ("document", "told"),
+    ("document", "words"),
     [
         ({"part": []}, "among 'parts', 'named' (nearest: 'parts')"),
         ({"parts": [{"shape": "disk"}]}, "among 'disc', 'box' (nearest: 'disc')"),
@@ -49,7 +49,7 @@ class Drawing(msgspec.Struct, forbid_unknown_fields=True):
         ({}, ""),
     ],
 )
-def test_a_hint_says_what_is_known_at_the_wrong_word(document: object, told: str) -> None:
+def test_a_hint_says_what_is_known_at_the_wrong_word(document: object, words: str) -> None:
     with pytest.raises(msgspec.ValidationError) as caught:
         msgspec.convert(document, Drawing)
-    assert hint(str(caught.value), Drawing, document) == (f", expected {told}" if told else "")
+    assert hint(str(caught.value), Drawing, document) == (f", expected {words}" if words else "")

@@ -548,12 +548,12 @@ def test_assumptions_name_what_a_fit_takes_for_granted() -> None:
     assert [text.split()[1] for text in given] == ["classes", "row", "is"]
     # and so does the certificate, to whoever checks it
     certificate = admm(classes=None).fit(X, Y).certificate_
-    told = check(certificate.to_json_bytes()).assumptions
-    assert {f"taken for granted: {text}" for text in given} <= set(told)
+    words = check(certificate.to_json_bytes()).assumptions
+    assert {f"taken for granted: {text}" for text in given} <= set(words)
     plain = admm(clip=True, random_state=None).fit(X, Y)
-    told = check(plain.certificate_.to_json_bytes()).assumptions
+    words = check(plain.certificate_.to_json_bytes()).assumptions
     row = plain.ledger_.last_row.statement
-    assert [text for text in told if "granted" in text] == [f"taken for granted: {row}"]
+    assert [text for text in words if "granted" in text] == [f"taken for granted: {row}"]
     assert list(admm(classes=None).fit(X, Y).classes_) == ["no", "yes"]
 
 
@@ -564,9 +564,9 @@ def test_labels_may_be_of_one_class_where_classes_are_public() -> None:
 
 def test_one_record_more_does_not_move_the_plan_under_add_remove_one() -> None:
     given = {"adjacency": ADD, "n_min": 900, "parties": ("a", "b")}
-    home = np.arange(len(X)) % 2
-    fewer = admm(**given).fit(X[:-1], Y[:-1], party_of=home[:-1])
-    more = admm(**given).fit(X, Y, party_of=home)
+    party_of = np.arange(len(X)) % 2
+    fewer = admm(**given).fit(X[:-1], Y[:-1], party_of=party_of[:-1])
+    more = admm(**given).fit(X, Y, party_of=party_of)
     assert fewer.certificate_.subject == more.certificate_.subject
     assert set(more.privacy_.by_party[-1].parties) == {"a", "b"}
 

@@ -199,10 +199,10 @@ def unit(angle: float) -> np.ndarray:
 def horizontal(case: Case, adjacency: Adjacency, labels: np.ndarray, point: np.ndarray) -> Any:
     """Two neighbours: record 0 and what becomes of it, among others that are all alike."""
     length = 0.5 - 0.5 * np.cos(point[3])
-    home = np.repeat(np.arange(case.parties), COUNT)
-    rows = np.tile(length * unit(point[2]), (len(home), 1))
+    party_of = np.repeat(np.arange(case.parties), COUNT)
+    rows = np.tile(length * unit(point[2]), (len(party_of), 1))
     rows[0] = unit(point[0])
-    signs = np.full(len(home), labels[2])
+    signs = np.full(len(party_of), labels[2])
     signs[0] = labels[0]
     names = tuple("ab"[: case.parties])
     fixed: dict[str, Any] = {
@@ -211,9 +211,9 @@ def horizontal(case: Case, adjacency: Adjacency, labels: np.ndarray, point: np.n
         "parties": names,
         "n_min": COUNT - 1 if adjacency is ADD else None,
     }
-    one = PrivateDataset(rows, signs, party_of=home, **fixed)
+    one = PrivateDataset(rows, signs, party_of=party_of, **fixed)
     if adjacency is ADD:
-        return one, PrivateDataset(rows[1:], signs[1:], party_of=home[1:], **fixed)
+        return one, PrivateDataset(rows[1:], signs[1:], party_of=party_of[1:], **fixed)
     other = np.zeros(2) if adjacency is ZERO else unit(point[1])
     return one, one.with_record(0, features=other, label=labels[1])
 

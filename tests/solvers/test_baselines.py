@@ -97,13 +97,13 @@ def records() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def private(adjacency: Adjacency = REPLACE) -> PrivateDataset:
-    rows, labels, home = records()
+    rows, labels, party_of = records()
     return PrivateDataset(
         rows,
         labels,
         adjacency=adjacency,
         row_bound=1.0,
-        party_of=home,
+        party_of=party_of,
         parties=PARTIES,
         n_min=COUNT if adjacency is ADD else None,
     )
@@ -261,7 +261,7 @@ def test_poisson_sgd_costs_what_another_accountant_says() -> None:
 
 @pytest.mark.parametrize("scheme", [None, Poisson(0.5)])
 def test_gradients_are_cut_record_by_record(scheme: Poisson | None) -> None:
-    rows, labels, home = records()
+    rows, labels, party_of = records()
     model = np.array([0.5, -1.0, 2.0])
     curator = SamplingCurator(EventList(), SeededSampler(5), record=True)
     solver = DpSgd(1, 0.0, ConstantSteps(1.0), scheme, clip=0.2)
@@ -269,7 +269,7 @@ def test_gradients_are_cut_record_by_record(scheme: Poisson | None) -> None:
     found = curator.release(sensitive, round=1, release="gradient", noise_std=0.0)
     drawn = np.ones(RECORDS) if scheme is None else curator.lotteries[0] <= 0.5
     expected, longest = np.zeros((5, FEATURES)), 0.0
-    for row, label, party, inside in zip(rows, labels, home, drawn, strict=True):
+    for row, label, party, inside in zip(rows, labels, party_of, drawn, strict=True):
         gradient = -label * row / (1 + np.exp(label * (row @ model)))
         size = float(np.linalg.norm(gradient))
         longest = max(longest, size)

@@ -65,14 +65,14 @@ def records() -> tuple[np.ndarray, np.ndarray]:
     return rows, labels
 
 
-def private(home: np.ndarray | None = None, counts: tuple[int, ...] = ()) -> PrivateDataset:
+def private(party_of: np.ndarray | None = None, counts: tuple[int, ...] = ()) -> PrivateDataset:
     rows, labels = records()
     return PrivateDataset(
         rows,
         labels,
         adjacency=Adjacency.REPLACE_ONE,
         row_bound=1.0,
-        party_of=np.arange(RECORDS) % PARTIES if home is None else home,
+        party_of=np.arange(RECORDS) % PARTIES if party_of is None else party_of,
         parties=tuple("abc"),
         party_counts=counts,
     )
@@ -237,9 +237,9 @@ def test_outputs_are_what_they_are_called(name: str) -> None:
 
 @EACH
 def test_with_public_counts_parties_count_by_their_records(name: str) -> None:
-    home = np.repeat([0, 1, 2], [30, 20, 10])
+    party_of = np.repeat([0, 1, 2], [30, 20, 10])
     solver = replace(SOLVERS[name], noise_multiplier=0.0)
-    skewed, _ = run(solver, private(home, (30, 20, 10)))
+    skewed, _ = run(solver, private(party_of, (30, 20, 10)))
     pooled, _ = run(solver, private(np.arange(RECORDS) % PARTIES))
     assert np.abs(skewed.model - pooled.model).max() < 1e-9
 

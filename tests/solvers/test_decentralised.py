@@ -81,7 +81,7 @@ def records() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def private(
     adjacency: Adjacency = Adjacency.REPLACE_ONE, *, unit_rows: bool = False
 ) -> PrivateDataset:
-    rows, labels, home = records()
+    rows, labels, party_of = records()
     if unit_rows:
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     return PrivateDataset(
@@ -89,7 +89,7 @@ def private(
         labels,
         adjacency=adjacency,
         row_bound=1.0,
-        party_of=home,
+        party_of=party_of,
         parties=PARTIES,
         n_min=10 if adjacency is Adjacency.ADD_REMOVE_ONE else None,
     )

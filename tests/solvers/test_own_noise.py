@@ -39,16 +39,16 @@ from dpledger.solvers import (
 
 COUNTS = (30, 10, 20, 40)
 PARTIES = ("hub", "small", "middle", "large")
-HOME = np.repeat(np.arange(4), COUNTS)
+PARTY_OF = np.repeat(np.arange(4), COUNTS)
 SOLVER = PrAdmm(hub(4), 3, 2.0, loss=LinearLoss(), tolerance=1e-9)
 RELATIONS = [Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT_ONE, Adjacency.ADD_REMOVE_ONE]
 
 
 def records() -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(3)
-    rows = rng.normal(size=(len(HOME), 3))
+    rows = rng.normal(size=(len(PARTY_OF), 3))
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    return rows, rng.choice([-1.0, 1.0], len(HOME))
+    return rows, rng.choice([-1.0, 1.0], len(PARTY_OF))
 
 
 def private(
@@ -58,7 +58,7 @@ def private(
         *records(),
         adjacency=adjacency,
         row_bound=1.0,
-        party_of=HOME,
+        party_of=PARTY_OF,
         parties=PARTIES,
         party_counts=party_counts,
     )

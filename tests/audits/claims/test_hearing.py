@@ -10,7 +10,7 @@ from dpledger.audits.claims.confirmations import known
 from dpledger.papers import PAPERS
 
 
-def heard(identifier: str) -> hearing.JudgedClaim:
+def judged_claim(identifier: str) -> hearing.JudgedClaim:
     (judged,) = hearing.judge_claims(
         PAPERS, [identifier], attacks=hearing.Attacks(), progress=lambda _: lambda _done, _all: None
     )
@@ -18,7 +18,7 @@ def heard(identifier: str) -> hearing.JudgedClaim:
 
 
 def test_kept_evidence_of_another_verdict_does_not_confirm(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not heard("H-2").contradicted
+    assert not judged_claim("H-2").contradicted
 
     def before(paper: str, claim: Any, case: Any) -> Any:
         """The evidence as it would be, had the claim been thought to hold."""
@@ -29,6 +29,6 @@ def test_kept_evidence_of_another_verdict_does_not_confirm(monkeypatch: pytest.M
         return replace(kept[0], verdict=other, outcome=outcome), kept[1]
 
     monkeypatch.setattr(hearing, "known", before)
-    judged = heard("H-2")
+    judged = judged_claim("H-2")
     assert judged.contradicted
     assert judged.attacked == "NOT CONFIRMED"

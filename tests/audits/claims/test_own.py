@@ -178,9 +178,9 @@ def test_discrete_noise_is_priced_for_the_next_whole_change(
     assert part.true is not None
     assert full.true is not None
     assert part.true.upper_float == full.true.upper_float > 0.1
-    (told,) = part.argument
-    assert "of whole numbers" in told
-    assert told.endswith(f"sensitivity {stated} rounded up to {whole:g}")
+    (words,) = part.argument
+    assert "of whole numbers" in words
+    assert words.endswith(f"sensitivity {stated} rounded up to {whole:g}")
     assert not full.argument
 
 

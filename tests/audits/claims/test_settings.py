@@ -25,7 +25,7 @@ def test_what_is_in_range_passes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "words"),
     [
         (Given(rounds=0), "rounds=0"),
         (Given(rounds=4), r"rounds=4 must be in \[1, 3\]"),
@@ -34,8 +34,8 @@ def test_what_is_in_range_passes() -> None:
         (Given(penalty=float("inf")), "penalty"),
     ],
 )
-def test_what_is_not_is_refused_by_name(given: Given, told: str) -> None:
-    with pytest.raises(InvalidParameter, match=told):
+def test_what_is_not_is_refused_by_name(given: Given, words: str) -> None:
+    with pytest.raises(InvalidParameter, match=words):
         required(given)
 
 

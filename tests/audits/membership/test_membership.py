@@ -249,8 +249,8 @@ def test_the_replacement_that_tells_most_is_played():
         def answers(self, *, inside, trials, seed):
             return super().answers(inside=not inside, trials=trials, seed=seed)
 
-    told = {id(choice): mu for choice, mu in zip(choices, (0.0, 3.0, 0.5), strict=True)}
-    played = worst_replacement(lambda c: Moved(told[id(c)]), choices, models=40, seed=3)
+    words = {id(choice): mu for choice, mu in zip(choices, (0.0, 3.0, 0.5), strict=True)}
+    played = worst_replacement(lambda c: Moved(words[id(c)]), choices, models=40, seed=3)
     assert played is choices[1]
     with pytest.raises(InvalidParameter, match="population"):
         replacements(target, rows[:0], np.array([]), classes=[1])

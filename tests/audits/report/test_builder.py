@@ -153,8 +153,8 @@ def test_held_out_figures_are_an_access_that_is_not_covered(events):
     score = ModelScore(model="ours", guarantee="none", correct=1, records=2)
     utility = UtilityFacts(metric="accuracy", scores=(score,))
     assert built(events).access.not_covered == ()
-    (told,) = built(events, utility=utility).access.not_covered
-    assert "accuracy" in told
+    (words,) = built(events, utility=utility).access.not_covered
+    assert "accuracy" in words
 
 
 def test_an_attack_keeps_its_numbers(events, attack):

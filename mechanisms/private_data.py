@@ -41,6 +41,7 @@ from .sensitivity import (
     concatenated_disjoint,
     float_up,
     mean_of_bounded,
+    mean_of_nonnegative,
     scaled,
     strongly_convex_argmin,
     sum_of_bounded,
@@ -161,7 +162,9 @@ class PrivateDataset:
     def second_moment(self) -> Sensitive:
         """Return each party's mean of a aᵀ over its rows a, row by row: of shape (P, d²).
 
-        A row of norm at most row_bound gives a matrix of Frobenius norm at most row_bound².
+        A row of norm at most row_bound gives a positive semidefinite matrix of Frobenius norm at
+        most row_bound², and no two such matrices point apart: under replace-one the mean moves by
+        sqrt(2)·row_bound²/n at most (`mean_of_nonnegative`), which orthogonal rows attain.
         """
         shape = self.shape
         bound = Fraction(float(shape.row_bound))
@@ -172,7 +175,7 @@ class PrivateDataset:
             columns = records.mean_gradient(_HalfSquare(bound), units)
             return columns.swapaxes(0, 1).reshape(len(records.counts), -1)
 
-        sensitivity = mean_of_bounded(bound**2, shape.count, shape.adjacency)
+        sensitivity = mean_of_nonnegative(bound**2, shape.count, shape.adjacency)
         rounding = rounded.mean(bound**2, shape.most, shape.features**2)
         return self._sensitive(sensitivity, rounding, shape.features**2, moment)
 

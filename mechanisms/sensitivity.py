@@ -224,6 +224,34 @@ def mean_of_bounded(bound: Number, count: int, adjacency: Adjacency) -> Sensitiv
     )
 
 
+def mean_of_nonnegative(bound: Number, count: int, adjacency: Adjacency) -> Sensitivity:
+    """Return the l2 sensitivity of a mean of vectors no two of which point apart.
+
+        |v_i| <= G,  <v_i, v_j> >= 0 for all records,  n public (add/remove: n_min <= both sizes)
+        -------------------------------------------------------------------  mean-of-nonnegative
+        replace-one sqrt(2) G/n    zero-out G/n    add/remove, renormalised sqrt(2) G/n_min
+
+    Such are vectors of numbers >= 0, and positive semidefinite matrices: <A, B> = tr(AB) is the
+    squared Frobenius norm of sqrt(A) sqrt(B). Proof: a replaced record moves the mean by
+    (v - v')/n, and |v - v'|² = |v|² + |v'|² - 2<v, v'> <= 2G². One more record v moves the mean m
+    of n others by (v - m)/(n + 1), where |m| <= G and <v, m> >= 0 as for each of them. The bound is
+    attained by orthogonal vectors of norm G.
+
+    `count` as for `mean_of_bounded`.
+    """
+    require_nonnegative("bound", bound)
+    require_positive_int("count", count)
+    factor = 1 if _record_adjacency(adjacency) is Adjacency.ZERO_OUT_ONE else 2
+    exact = _exact(bound)
+    return _conclude(
+        "mean-of-nonnegative",
+        Norm.L2,
+        adjacency,
+        factor * (exact / count) ** 2,
+        (("bound", exact), ("count", Fraction(count))),
+    )
+
+
 def sum_of_bounded(bound: Number, adjacency: Adjacency) -> Sensitivity:
     """Return the l2 sensitivity of a sum of vectors of norm at most `bound`, one a record.
 

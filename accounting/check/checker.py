@@ -356,7 +356,8 @@ def require_equal(what: str, got: object, expected: object) -> None:
 
 _RECORD_RELATIONS = ("add-remove-one", "zero-out-one", "replace-one")
 _RELATIONS = (*_RECORD_RELATIONS, "replace-feature-column")
-_MEANS = {"mean-of-bounded", "strongly-convex-argmin"}  # they divide by a number of records
+# they divide by a number of records
+_MEANS = {"mean-of-bounded", "mean-of-nonnegative", "strongly-convex-argmin"}
 
 
 class Sens(NamedTuple):
@@ -411,6 +412,19 @@ def _mean_of_bounded(adjacency: str, bound: Fraction, count: Fraction) -> Fracti
     """
     _require_whole("a count", count)
     return (_doubled(adjacency, "add-remove-one") * bound / count) ** 2
+
+
+def _mean_of_nonnegative(adjacency: str, bound: Fraction, count: Fraction) -> Fraction:
+    """A mean of vectors, one a record, no two of which point apart.
+
+    |v_i| ≤ G    <v_i, v_j> ≥ 0 for all records    n public (add/remove: n ≤ both sizes)
+    -------------------------------------------------------------  mean-of-nonnegative
+    Sens(mean v, 2(G/n)²)    zero-out: (G/n)²
+
+    Source: the square of a difference, expanded; add/remove: from the mean of the others.
+    """
+    _require_whole("a count", count)
+    return _doubled(adjacency, "add-remove-one") * (bound / count) ** 2
 
 
 def _sum_of_bounded(adjacency: str, bound: Fraction) -> Fraction:
@@ -615,6 +629,7 @@ SENSITIVITIES: dict[str, tuple[Callable[..., Fraction], int, tuple[str, ...]]] =
     # name: (function, number of premises, names of its parameters)
     "declared": (_declared, 0, ("value", "reason")),
     "mean-of-bounded": (_mean_of_bounded, 0, ("bound", "count")),
+    "mean-of-nonnegative": (_mean_of_nonnegative, 0, ("bound", "count")),
     "sum-of-bounded": (_sum_of_bounded, 0, ("bound",)),
     "strongly-convex-argmin": (
         _strongly_convex_argmin,

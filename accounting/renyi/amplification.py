@@ -27,7 +27,7 @@ from ..composition import Account, UnpricedMechanism
 HIDDEN_SAMPLE = "samples are drawn afresh, as stated, and stay hidden"
 """What every theorem on amplification by sampling assumes."""
 
-MEANS = frozenset({"mean-of-bounded", "strongly-convex-argmin"})
+MEANS = frozenset({"mean-of-bounded", "mean-of-nonnegative", "strongly-convex-argmin"})
 """Rules of derivations that divide by the number of records."""
 
 _WITHOUT = (Adjacency.ADD_REMOVE_ONE, Adjacency.ZERO_OUT_ONE)

@@ -28,6 +28,7 @@ from dpledger.mechanisms.sensitivity import (
     float_up,
     linearly_mapped,
     mean_of_bounded,
+    mean_of_nonnegative,
     root_up,
     scaled,
     strongly_convex_argmin,
@@ -71,6 +72,29 @@ def test_mean_and_sum_bounds_hold_on_all_neighbours(adjacency: Adjacency, n: int
     derived = mean_of_bounded(bound, n, adjacency).root
     # with n_min = n the larger data set has n + 1 records: 2G/(n + 1) is attained, 2G/n is priced
     assert means == (derived * n / (n + 1) if adjacency is ADD else derived)
+
+
+@pytest.mark.parametrize("adjacency", RECORDS)
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_mean_bound_of_nonnegative_vectors_holds_on_all_neighbours(
+    adjacency: Adjacency, n: int
+) -> None:
+    # the plane's quadrant: corners, a diagonal and 0, with squares that stay rational
+    corners = ((5, 0), (0, 5), (3, 4), (0, 0))
+    squares = []
+    for base in product(corners, repeat=n):
+        if adjacency is REPLACE:
+            others = [(*base[:-1], other) for other in corners]
+        else:
+            others = [(*base[:-1], (0, 0)) if adjacency is ZERO else (*base, c) for c in corners]
+        for other in others:
+            means = [
+                [Fraction(sum(x), len(x)) for x in zip(*d, strict=True)] for d in (base, other)
+            ]
+            squares.append(sum((a - b) ** 2 for a, b in zip(*means, strict=True)))
+    derived = mean_of_nonnegative(5, n, adjacency).squared
+    # with n_min = n the larger data set has n + 1 records
+    assert max(squares) == (derived * Fraction(n, n + 1) ** 2 if adjacency is ADD else derived)
 
 
 @pytest.mark.parametrize("adjacency", RECORDS)

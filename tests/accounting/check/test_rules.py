@@ -31,6 +31,7 @@ from dpledger.mechanisms.sensitivity import (
     clipped,
     concatenated,
     mean_of_bounded,
+    mean_of_nonnegative,
     scaled,
     strongly_convex_argmin,
     sum_of_bounded,
@@ -102,6 +103,15 @@ def test_derivations_prove_their_own_number():
 def test_means_and_sums_move_as_far_as_the_farthest_records(adjacency, mean, total):
     assert derived(mean_of_bounded(1, 10, adjacency)).squared == mean**2
     assert derived(sum_of_bounded(1, adjacency)).squared == total**2
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "squared"),
+    [(REPLACE, Fraction(2, 100)), (ZERO, Fraction(1, 100)), (ADD, Fraction(2, 100))],
+)
+def test_means_of_vectors_that_do_not_point_apart_move_less(adjacency, squared):
+    assert derived(mean_of_nonnegative(1, 10, adjacency)).squared == squared
+    assert mean_of_nonnegative(1, 10, adjacency).squared == squared
 
 
 def lie(rule, squared, parameters=(), premises=(), *, norm=Norm.L2, adjacency=REPLACE):
@@ -358,12 +368,21 @@ PURE = LaplaceStep(declared(1, "x", adjacency=ADD, norm=Norm.L1), 1.0)
     [
         (PoissonSampled(GaussianStep(sum_of_bounded(1, REPLACE), 1.0), 0.1), 2),
         (PoissonSampled(GaussianStep(mean_of_bounded(1, 9, ADD), 1.0), 0.1), 2),
+        (PoissonSampled(GaussianStep(mean_of_nonnegative(1, 9, ADD), 1.0), 0.1), 2),
         (PoissonSampled(GaussianStep(sum_of_bounded(1, ADD), 1.0), 0.1), 1),
         (PoissonSampled(PURE, 0.1), 2),
         (SampledWithoutReplacement(GaussianStep(sum_of_bounded(1, ADD), 1.0), 1, 10), 2),
         (SampledWithoutReplacement(GaussianStep(sum_of_bounded(1, REPLACE), 1.0), 1, 10), 513),
     ],
-    ids=["relation", "renormalised", "order 1", "Laplace", "batch relation", "order 513"],
+    ids=[
+        "relation",
+        "renormalised",
+        "renormalised, nonnegative",
+        "order 1",
+        "Laplace",
+        "batch relation",
+        "order 513",
+    ],
 )
 def test_side_conditions_of_sampling(mechanism, order):
     batch = isinstance(mechanism, SampledWithoutReplacement)

@@ -38,7 +38,7 @@ from .pairs import (
     GaussianShift,
     LaplaceShift,
     RandomisedAnswers,
-    Revealed,
+    RevealedSample,
     Sampled,
 )
 from .profiles import delta_of, lattice_of
@@ -176,7 +176,7 @@ def _closed_form(
 ) -> ClosedForm | None:
     lattices = [(pair, n) for pair, n in counts if isinstance(pair, _Lattice)]
     laplace = [(pair, n) for pair, n in counts if isinstance(pair, LaplaceShift)]
-    profiled = GaussianShift | Sampled | Revealed
+    profiled = GaussianShift | Sampled | RevealedSample
     others = [(pair, n) for pair, n in counts if isinstance(pair, profiled)]
     shifts = sum(n for _, n in laplace)
     if shifts > _MOST_LAPLACE or (others and (laplace or sum(n for _, n in others) > 1)):

@@ -46,7 +46,7 @@ from .pairs import (
     LaplaceShift,
     Order,
     RandomisedAnswers,
-    Revealed,
+    RevealedSample,
     Sampled,
 )
 from .revealed_sample import revealed
@@ -221,7 +221,7 @@ def mixture_pairs(
     bounds the step for every t; see `_split` for the choice. A fixed batch is symmetrised; so is
     zero-out, whose sample may be a fixed batch: another record's message may then stand where the
     record's would, twice as far apart. Where it is not known what a drawn record brings
-    (`hides_sample`), the sample is told: H_γ is jointly convex.
+    (`hides_sample`), the sample is revealed: H_γ is jointly convex.
     """
     constant, sampled, order = _shifts(mechanism, adjacency, order)
     if sampled:
@@ -251,10 +251,10 @@ def _shifts(
 
 
 def _met(base: GaussianShift, rate: Fraction, order: Order | None) -> DominatingPair:
-    """Return the pair of a shift met with a probability, by a sample that is told without order."""
+    """Return the pair of a shift met with a probability, by a revealed sample without order."""
     if rate == 1:
         return base
-    return Revealed(base, rate) if order is None else Sampled(base, rate, order)
+    return RevealedSample(base, rate) if order is None else Sampled(base, rate, order)
 
 
 @lru_cache(maxsize=256)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..numbers.work import spend
 from .nodes import EPS, Nodes, nodes, out_of_reach
-from .pairs import DominatingPair, GaussianShift, LaplaceShift, Order, Revealed, Sampled
+from .pairs import DominatingPair, GaussianShift, LaplaceShift, Order, RevealedSample, Sampled
 from .quadrature import Demand
 
 Floats = npt.NDArray[np.float64]
@@ -37,8 +37,8 @@ class Moments:
     error: Floats
 
 
-def _closed_form(pair: GaussianShift | LaplaceShift | Revealed, z: Complexes) -> Moments:
-    if isinstance(pair, Revealed):
+def _closed_form(pair: GaussianShift | LaplaceShift | RevealedSample, z: Complexes) -> Moments:
+    if isinstance(pair, RevealedSample):
         return _with_probability(float(pair.rate), _closed_form(pair.base, z))
     if isinstance(pair, GaussianShift):
         value = z * (z + 1) * (float(pair.mu_squared) / 2)
@@ -71,7 +71,7 @@ def log_moments(pair: DominatingPair, z: Complexes, demand: Demand) -> Moments:
     Raises nothing; moments whose integrand lies out of reach are infinite.
     Source: Mironov, Talwar, Zhang 2019 for the sampled Gaussian at real orders.
     """
-    if isinstance(pair, GaussianShift | LaplaceShift | Revealed):
+    if isinstance(pair, GaussianShift | LaplaceShift | RevealedSample):
         return _closed_form(pair, z)
     if out_of_reach(pair, demand.order):
         return Moments(np.full(z.shape, complex(inf, 0)), np.zeros(z.shape))
@@ -97,7 +97,7 @@ def log_moments(pair: DominatingPair, z: Complexes, demand: Demand) -> Moments:
 
 def log_real_moments(pair: DominatingPair, orders: Floats) -> Floats:
     """Return log M(1 + c) at rising real orders c > 0; infinity where out of reach."""
-    if isinstance(pair, GaussianShift | LaplaceShift | Revealed):
+    if isinstance(pair, GaussianShift | LaplaceShift | RevealedSample):
         return _closed_form(pair, orders.astype(np.complex128)).log.real
     found = np.full(orders.shape, inf)
     reached = [c for c in orders.tolist() if not out_of_reach(pair, c)]

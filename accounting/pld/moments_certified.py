@@ -23,7 +23,7 @@ from .pairs import (
     LaplaceShift,
     Order,
     RandomisedAnswers,
-    Revealed,
+    RevealedSample,
     Sampled,
 )
 from .profiles import mu_squared_ball
@@ -292,8 +292,8 @@ def nodes_of(pair: DominatingPair, demand: Demand) -> _Nodes:
             raise TypeError(f"Expected a pair without a closed form instead got {pair!r}.")
 
 
-def _closed_form(pair: GaussianShift | LaplaceShift | Revealed, z: acb) -> acb:
-    if isinstance(pair, Revealed):
+def _closed_form(pair: GaussianShift | LaplaceShift | RevealedSample, z: acb) -> acb:
+    if isinstance(pair, RevealedSample):
         return 1 + ball_of(pair.rate) * (_closed_form(pair.base, z) - 1)
     if isinstance(pair, GaussianShift):
         return (z * (z + 1) * mu_squared_ball(pair) / 2).exp()
@@ -309,7 +309,7 @@ def real_moment(pair: DominatingPair, order: float) -> arb:
 def moments_on_line(pair: DominatingPair, step: float, count: int, demand: Demand) -> list[acb]:
     """Return balls that contain M(1 + demand.order + i k step), k = 0..count."""
     c = arb(demand.order)
-    if isinstance(pair, GaussianShift | LaplaceShift | Revealed):
+    if isinstance(pair, GaussianShift | LaplaceShift | RevealedSample):
         return [_closed_form(pair, acb(c, arb(step) * k)) for k in range(count + 1)]
     nodes = nodes_of(pair, demand)
     sums = _turned(nodes.tilted(c), [arb(step) * loss for loss in nodes.loss], count)

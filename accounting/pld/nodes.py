@@ -19,7 +19,7 @@ from .pairs import (
     LaplaceShift,
     Order,
     RandomisedAnswers,
-    Revealed,
+    RevealedSample,
     Sampled,
 )
 from .quadrature import (
@@ -248,7 +248,7 @@ def out_of_reach(pair: DominatingPair, order: float) -> bool:
 def nodes_needed(pair: DominatingPair, demand: Demand) -> int:
     """Return about how many nodes `nodes` would hand out."""
     match pair:
-        case GaussianShift() | LaplaceShift() | Revealed():
+        case GaussianShift() | LaplaceShift() | RevealedSample():
             return 1
         case Sampled(base=GaussianShift() as base) if line := line_of(pair, base, demand):
             return line.last - line.first + 1
@@ -271,7 +271,7 @@ def maximal_loss(pair: DominatingPair) -> float:
             exact = float(pair.rate * pair.shift)
         case RandomisedAnswers():
             exact = _gain(pair)
-        case Revealed():
+        case RevealedSample():
             return maximal_loss(pair.base)
         case Sampled(order=Order.MIXTURE_SECOND):
             exact = -log1p(-float(pair.rate))

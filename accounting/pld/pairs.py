@@ -133,8 +133,8 @@ class Sampled:
 
 
 @dataclass(frozen=True, slots=True)
-class Revealed:
-    """The shift `base` met with probability `rate`, and the adversary is told whether it was.
+class RevealedSample:
+    """The shift `base` met with probability `rate`, and it is revealed whether it was.
 
     Its profile (1-q)(1-γ)⁺ + q H_γ(base) lies above that of `Sampled` in every order, because H_γ
     is jointly convex; and hardly above it where the shift is so long that one sees it anyway.
@@ -154,6 +154,6 @@ DominatingPair = (
     | DiscreteGaussianShift
     | DiscreteLaplaceShift
     | RandomisedAnswers
-    | Revealed
+    | RevealedSample
     | Sampled
 )

@@ -21,7 +21,7 @@ from .pairs import (
     LaplaceShift,
     Order,
     RandomisedAnswers,
-    Revealed,
+    RevealedSample,
     Sampled,
 )
 
@@ -61,7 +61,7 @@ def tails_of(pair: DominatingPair, x: arb) -> Tails:
             return _above(pair, x)
         case Sampled():
             return _sampled(pair, x)
-        case Revealed():
+        case RevealedSample():
             p, q = _above(pair.base, x)
             met, missed = ball_of(pair.rate), _ONE if x < 0 else _ZERO if x >= 0 else _EITHER
             return met * p + (1 - met) * missed, met * q + (1 - met) * missed

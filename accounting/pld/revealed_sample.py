@@ -1,8 +1,8 @@
-"""Shifts so long that one sees them, met with a small probability: the sample is taken as told.
+"""Shifts so long that one sees them, met with a small probability: the sample is taken as revealed.
 
 Inner quadratures of a sampled shift μ take about μ² nodes. Beyond `LONGEST_LOSS` they would cost
-much and gain little: a sample that is told adds log(1/q) at most to a loss of about μ²/2 for each
-step that met the record. So there `Revealed` stands for `Sampled` in every upper bound.
+much and gain little: a revealed sample adds log(1/q) at most to a loss of about μ²/2 for each
+step that met the record. So there `RevealedSample` stands for `Sampled` in every upper bound.
 
 With k_j of n_j steps of each pair j meeting the record, the composition has the profile
 
@@ -19,7 +19,7 @@ from flint import arb
 
 from ..numbers.enclosure import Enclosure, ball_of, precision
 from .closed_form import Curve
-from .pairs import DominatingPair, GaussianShift, Revealed, Sampled
+from .pairs import DominatingPair, GaussianShift, RevealedSample, Sampled
 from .profiles import delta_of, mu_squared_ball
 
 LONGEST_LOSS = 300.0
@@ -37,8 +37,8 @@ def revealed(counts: _Counts) -> dict[DominatingPair, int]:
     found: dict[DominatingPair, int] = {}
     for pair, n in counts.items():
         if isinstance(pair, Sampled) and _loss(pair) > LONGEST_LOSS:
-            told = Revealed(pair.base, pair.rate)
-            found[told] = found.get(told, 0) + n
+            known = RevealedSample(pair.base, pair.rate)
+            found[known] = found.get(known, 0) + n
         else:
             found[pair] = n
     return found
@@ -51,7 +51,7 @@ def _loss(pair: Sampled) -> Fraction:
 
 @dataclass(frozen=True)
 class RevealedForm(Curve):
-    """The profile of told samples of Gaussian shifts: a mean of Gaussian profiles.
+    """The profile of revealed samples of Gaussian shifts: a mean of Gaussian profiles.
 
     `missing` is the probability of numbers of meetings that were left out: anything from none to
     this is infinite.
@@ -96,27 +96,28 @@ def _gaussian(mu_squared: Fraction, slack: Fraction, x: arb) -> arb:
 
 
 def revealed_form(counts: _Counts, delta: float, *, most_terms: int) -> RevealedForm | None:
-    """Return the closed form of Gaussian shifts, told samples of such among them, or None.
+    """Return the closed form of Gaussian shifts, revealed samples of such among them, or None.
 
-    None where no sample is told, something else is composed, or the sum has more than `most_terms`.
+    None where no sample is revealed, something else is composed, or more than `most_terms` are
+    summed.
     """
     plain = [(pair, n) for pair, n in counts.items() if isinstance(pair, GaussianShift)]
-    told = [
+    known = [
         (pair.base, pair.rate, n)
         for pair, n in counts.items()
-        if isinstance(pair, Revealed) and isinstance(pair.base, GaussianShift)
+        if isinstance(pair, RevealedSample) and isinstance(pair.base, GaussianShift)
     ]
-    if not told or len(told) + len(plain) < len(counts):
+    if not known or len(known) + len(plain) < len(counts):
         return None
     mu_squared = sum((n * pair.mu_squared for pair, n in plain), Fraction(0))
     slack = sum((n * pair.slack for pair, n in plain), Fraction(0))
     digits = 48 - log(delta)
     # exp(ε) keeps its digits up to an ε of about all μ² together
-    highest = mu_squared + sum(n * base.mu_squared for base, _, n in told)
+    highest = mu_squared + sum(n * base.mu_squared for base, _, n in known)
     bits = ceil(2 * digits / log(2)) + 2 * int(highest).bit_length() + _GUARD_BITS
     with precision(bits):
         parts = []
-        for base, rate, n in told:
+        for base, rate, n in known:
             kept = _meetings(n, float(rate), digits, most_terms)
             parts.append([(k, _binomial(n, k, rate), base) for k in kept])
             if not kept or prod(len(part) for part in parts) > most_terms:

@@ -226,7 +226,7 @@ def _epsilon_of_one(pair: DominatingPair, delta: float) -> Enclosure:
 
 
 class _Revealed(Route):
-    """Sampled shifts so long that one sees them: above, samples that are told; below, the rest.
+    """Sampled shifts so long that one sees them: above, revealed samples; below, the rest.
 
     A single event has a closed form, however long its shift.
     """
@@ -281,7 +281,7 @@ def _largest(counts: Counts) -> float:
 
 
 class _ClosedForm(Route):
-    """Losses with few values, Laplace noise, told samples: sums without a grid or an integral.
+    """Losses with few values, Laplace noise, revealed samples: sums without a grid or an integral.
 
     The fast grade asks for it where the contour is loose (`_Contour`).
     """

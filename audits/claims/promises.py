@@ -1,18 +1,38 @@
 """What people promise of releases: (epsilon, delta), rho or mu."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ...mechanisms.errors import InvalidParameter, require_nonnegative, require_positive
 
-__all__ = ["OwnPromise", "PromisedEpsilon", "PromisedMu", "PromisedRho"]
+_ANY_DELTA = 1e-6
+"""At which an attack looks at a promise of rho or of mu, which says something at every delta."""
 
-# rho and mu do not depend on it
-_SOME_DELTA = 1e-6
+
+class _Promised:
+    """A promise of one number, which has the name of its quantity."""
+
+    __slots__ = ()
+
+    quantity: ClassVar[str]
+    """What is priced, as `Guarantee` names it."""
+
+    @property
+    def claimed(self) -> float:
+        """The number that is promised."""
+        return float(getattr(self, self.quantity))
+
+    @property
+    def unit(self) -> str:
+        """The unit of that number, with the delta that it is meant at."""
+        return self.quantity
 
 
 @dataclass(frozen=True, slots=True)
-class PromisedEpsilon:
-    """(epsilon, delta)-DP, pure epsilon-DP where delta is 0."""
+class PromisedEpsilon(_Promised):
+    """(epsilon, delta)-DP, pure epsilon-DP where delta is 0; epsilon >= 0, delta in [0, 1)."""
+
+    quantity: ClassVar[str] = "epsilon"
 
     epsilon: float
     delta: float
@@ -23,71 +43,35 @@ class PromisedEpsilon:
             raise InvalidParameter("delta", self.delta, "in [0, 1)")
 
     @property
-    def claimed(self) -> float:
-        """epsilon."""
-        return self.epsilon
-
-    @property
     def unit(self) -> str:
-        """Of what is claimed."""
+        """The unit of epsilon, with its delta."""
         return f"epsilon at delta {self.delta:g}"
-
-    @property
-    def quantity(self) -> str:
-        """What is priced."""
-        return "epsilon"
 
 
 @dataclass(frozen=True, slots=True)
-class PromisedRho:
-    """rho-zCDP."""
+class PromisedRho(_Promised):
+    """rho-zCDP, rho > 0 (Bun, Steinke 2016)."""
+
+    quantity: ClassVar[str] = "rho"
 
     rho: float
-    delta: float = _SOME_DELTA
+    delta: float = _ANY_DELTA
 
     def __post_init__(self) -> None:
         require_positive("rho", self.rho)
 
-    @property
-    def claimed(self) -> float:
-        """rho."""
-        return self.rho
-
-    @property
-    def unit(self) -> str:
-        """Of what is claimed."""
-        return "rho"
-
-    @property
-    def quantity(self) -> str:
-        """What is priced."""
-        return "rho"
-
 
 @dataclass(frozen=True, slots=True)
-class PromisedMu:
-    """mu-GDP."""
+class PromisedMu(_Promised):
+    """mu-GDP, mu > 0 (Dong, Roth, Su 2022)."""
+
+    quantity: ClassVar[str] = "mu"
 
     mu: float
-    delta: float = _SOME_DELTA
+    delta: float = _ANY_DELTA
 
     def __post_init__(self) -> None:
         require_positive("mu", self.mu)
-
-    @property
-    def claimed(self) -> float:
-        """mu."""
-        return self.mu
-
-    @property
-    def unit(self) -> str:
-        """Of what is claimed."""
-        return "mu"
-
-    @property
-    def quantity(self) -> str:
-        """What is priced."""
-        return "mu"
 
 
 OwnPromise = PromisedEpsilon | PromisedRho | PromisedMu

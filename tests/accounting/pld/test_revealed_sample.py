@@ -1,8 +1,8 @@
 """Very long sampled shifts: bounded work, and bounds that lie where they must.
 
-Laws: the profile of a told sample lies above that of a hidden one, in every order and at every ε;
-the closed form is the mean of Gaussian profiles over the numbers of meetings; a fast bound is never
-below the certified lower end; less noise never costs less, also where told samples take over.
+Laws: the profile of a revealed sample lies above that of a hidden one, in every order and at every
+ε; the closed form is the mean of Gaussian profiles over the numbers of meetings; a fast bound is never
+below the certified lower end; less noise never costs less, also where revealed samples take over.
 """
 
 import tracemalloc
@@ -27,7 +27,7 @@ from dpledger.accounting.pld.pairs import (
     GaussianShift,
     LaplaceShift,
     Order,
-    Revealed,
+    RevealedSample,
     Sampled,
 )
 from dpledger.accounting.pld.profiles import delta_of
@@ -68,18 +68,18 @@ def gaussian_delta(mu_squared: float, epsilon: float) -> float:
 def test_a_told_sample_lies_above_a_hidden_one(
     base: GaussianShift | LaplaceShift, order: Order
 ) -> None:
-    hidden, told = Sampled(base, Fraction(1, 5), order), Revealed(base, Fraction(1, 5))
+    hidden, known = Sampled(base, Fraction(1, 5), order), RevealedSample(base, Fraction(1, 5))
     with precision(128):
         for x in np.linspace(-3.1, 3.1, 63):
-            above, below = delta_of(told, arb(float(x))), delta_of(hidden, arb(float(x)))
+            above, below = delta_of(known, arb(float(x))), delta_of(hidden, arb(float(x)))
             assert above.upper() >= below.lower()
-        assert delta_of(told, arb(0.5)) > delta_of(hidden, arb(0.5))
+        assert delta_of(known, arb(0.5)) > delta_of(hidden, arb(0.5))
 
 
 @pytest.mark.parametrize("rate", [1e-9, 0.01, 0.9])
 @pytest.mark.parametrize("mu", [0.01, 3.0, 40.0])
 def test_moments_of_a_told_sample_are_a_mean(rate: float, mu: float) -> None:
-    pair = Revealed(GaussianShift(Fraction(mu) ** 2), Fraction(rate))
+    pair = RevealedSample(GaussianShift(Fraction(mu) ** 2), Fraction(rate))
     step, order = 0.25, 0.75
     z: NDArray[np.complex128] = np.asarray(order + 1j * step * np.arange(40), np.complex128)
     demand = Demand(order, 12.0, 40.0)
@@ -100,8 +100,8 @@ def test_moments_of_a_told_sample_are_a_mean(rate: float, mu: float) -> None:
 
 def test_the_closed_form_is_a_mean_over_the_numbers_of_meetings() -> None:
     counts: dict[DominatingPair, int] = {
-        Revealed(GaussianShift(Fraction(4)), Fraction(1, 10)): 6,
-        Revealed(GaussianShift(Fraction(1)), Fraction(1, 4)): 3,
+        RevealedSample(GaussianShift(Fraction(4)), Fraction(1, 10)): 6,
+        RevealedSample(GaussianShift(Fraction(1)), Fraction(1, 4)): 3,
         GaussianShift(Fraction(1, 2)): 2,
     }
     form = revealed_form(counts, 1e-6, most_terms=1000)
@@ -123,7 +123,7 @@ def test_the_closed_form_is_a_mean_over_the_numbers_of_meetings() -> None:
 
 def test_the_numbers_of_meetings_left_out_are_accounted_for() -> None:
     counts: dict[DominatingPair, int] = {
-        Revealed(GaussianShift(Fraction(900)), Fraction(1, 10)): 4000
+        RevealedSample(GaussianShift(Fraction(900)), Fraction(1, 10)): 4000
     }
     form = revealed_form(counts, 1e-3, most_terms=1000)
     assert form is not None
@@ -136,7 +136,7 @@ def test_short_shifts_stay_as_they_are() -> None:
     counts: dict[DominatingPair, int] = {sampled(20.0, 0.05): 3, GaussianShift(Fraction(10**6)): 1}
     assert revealed(counts) == counts
     assert revealed({sampled(30.0, 0.05): 3}) == {
-        Revealed(GaussianShift(Fraction(900)), Fraction(0.05)): 3
+        RevealedSample(GaussianShift(Fraction(900)), Fraction(0.05)): 3
     }
 
 

@@ -1,8 +1,9 @@
 """Very long sampled shifts: bounded work, and bounds that lie where they must.
 
 Laws: the profile of a revealed sample lies above that of a hidden one, in every order and at every
-ε; the closed form is the mean of Gaussian profiles over the numbers of meetings; a fast bound is never
-below the certified lower end; less noise never costs less, also where revealed samples take over.
+ε; the closed form is the mean of Gaussian profiles over the numbers of meetings; a fast bound is
+never below the certified lower end; less noise never costs less, also where revealed samples take
+over.
 """
 
 import tracemalloc

@@ -65,8 +65,10 @@ __all__ = [
     "TrainingCost",
     "TrainingRun",
     "curve",
+    "epochs_begun",
     "epsilon",
     "noise_multiplier",
+    "require_rule",
     "steps",
 ]
 
@@ -165,8 +167,7 @@ class TrainingRun:
         """
         relation = _named(Adjacency, "adjacency", adjacency, tuple(_MOVES))
         scheme = _named(Sampling, "sampling", sampling, tuple(Sampling))
-        if relation not in _RULES[scheme]:
-            raise InvalidParameter("adjacency", relation.value, _no_rule(scheme, relation))
+        require_rule(scheme, relation)
         for name, value in (("records", records), ("batch", batch), ("steps", steps)):
             if value is not None:
                 require_positive_int(name, value)
@@ -411,14 +412,18 @@ def _named(kind: type[_E], name: str, value: _E | str | None, known: Iterable[_E
     raise InvalidParameter(name, value if isinstance(value, str) else None, f"one of {listed}")
 
 
-def _no_rule(scheme: Sampling, relation: Adjacency) -> str:
+def require_rule(scheme: Sampling, relation: Adjacency) -> None:
+    """Raise `InvalidParameter` where no theorem prices a sampling scheme under a relation."""
+    if relation in _RULES[scheme]:
+        return
     others = " or ".join(r.value for r in _RULES[scheme])
     why = {
         Sampling.POISSON: "no published pair bounds Poisson sampling where a record is replaced",
         Sampling.FIXED_BATCH: "the rule of a fixed batch speaks of a replaced record",
         Sampling.SHUFFLED: "a record more shifts every batch behind its place",
     }[scheme]
-    return f"{others} with sampling={scheme.value!r}: {why}"
+    allowed = f"{others} with sampling={scheme.value!r}: {why}"
+    raise InvalidParameter("adjacency", relation.value, allowed)
 
 
 def _share(
@@ -454,11 +459,16 @@ def _turns(steps: int | None, epochs: Number | None, share: Fraction | None) -> 
     return None if not share else ceil(Fraction(epochs) / share)
 
 
+def epochs_begun(steps: int, share: Fraction) -> int:
+    """Return the epochs that so many steps begin, each on this part of the records, in (0, 1]."""
+    # where what does not fill a batch is dropped, an epoch has fewer steps than records / batch
+    return ceil(Fraction(steps, max(1, int(1 / share))))
+
+
 def _once_an_epoch(turns: int | None, epochs: Number | None, share: Fraction | None) -> int | None:
     """Return in how many steps a record is at most: one in each epoch that was begun."""
     if epochs is not None:
         return ceil(Fraction(epochs))
     if turns is None or not share:
         return None
-    # where what does not fill a batch is dropped, an epoch has fewer steps than records / batch
-    return ceil(Fraction(turns, int(1 / share)))
+    return epochs_begun(turns, share)

@@ -14,9 +14,11 @@
     rounds = 100
     sampling = "none"
 
-Instead of `[[releases]]` a file may say `run = "run.toml"`, a run's configuration, or have a
-section `[function]` about a Python function, whose sensitivity is promised. What is left out is
-"not stated"; the court reads it in every way that it could mean.
+`sampling` is none, poisson (with `rate`), fixed-batch or shuffled (with `batch` and `records`); of
+shuffled epochs `rounds` counts the steps. Instead of `[[releases]]` a file may say
+`run = "run.toml"`, a run's configuration, or have a section `[function]` about a Python function,
+whose sensitivity is promised. What is left out is "not stated"; the court reads it in every way
+that it could mean.
 """
 
 from __future__ import annotations

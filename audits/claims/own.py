@@ -20,6 +20,7 @@ from math import inf
 
 from ...accounting.guarantees import guarantee
 from ...accounting.numbers.enclosure import Enclosure, shown_down, shown_up
+from ...accounting.training import Sampling, require_rule
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.errors import InvalidParameter, require_positive_int
 from ...mechanisms.events import (
@@ -36,7 +37,7 @@ from .claimed_accountant import ClaimedAccountant, by_accountant
 from .gaussian_event import normal_event
 from .pricing import ClaimPrice, delta_left, has_closed_form, priced
 from .promises import OwnPromise, PromisedEpsilon, PromisedMu, PromisedRho
-from .releases import ROOM, Averaging, MechanismKind, Sampling, StatedRelease
+from .releases import ROOM, Averaging, MechanismKind, StatedRelease
 
 __all__ = [
     "Averaging",
@@ -99,17 +100,27 @@ class _Reading:
         )
         return tuple(Event(Repeated(m, times * fits), context) for m, times in mechanisms)
 
-    def _rate_of(self, release: StatedRelease, scheme: Sampling) -> float | None:
-        if scheme is Sampling.POISSON:
+    def _rate_of(self, release: StatedRelease, scheme: Sampling) -> Fraction | None:
+        if scheme is not Sampling.FIXED_BATCH:
             return release.share
         return release.share if release.batch is not None and release.records is not None else None
+
+    def refusal(self, releases: Sequence[StatedRelease]) -> ClaimPrice | None:
+        """Return why no theorem prices the releases by this reading; None where one may."""
+        schemes = {r.sampling or self.sampling for r in releases if r.sampled}
+        try:
+            if Sampling.SHUFFLED in schemes:
+                require_rule(Sampling.SHUFFLED, self.adjacency)
+        except InvalidParameter as none:
+            return ClaimPrice(Enclosure.hull(Enclosure.of(0), Enclosure.of(inf)), str(none))
+        return None
 
 
 def _readings(releases: Sequence[StatedRelease], adjacency: Adjacency | None) -> Iterator[_Reading]:
     unsaid = [r for r in releases if r.sampled and r.sampling is None]
     schemes = [Sampling.NONE]
     if unsaid:
-        schemes.append(Sampling.POISSON)
+        schemes += [Sampling.POISSON, Sampling.SHUFFLED]
     if unsaid and all(r.batch is not None for r in unsaid):
         schemes.append(Sampling.FIXED_BATCH)
     relations = [(Adjacency.ZERO_OUT_ONE, False), (Adjacency.REPLACE_ONE, True)]
@@ -166,7 +177,9 @@ def judged(
     apart = list(dict.fromkeys(lists))
     found = {each: priced(each, unit=promise.quantity, delta=delta, group=group) for each in apart}
     costs = {
-        reading.described(releases, adjacency is not None): _between(found[low], found[high])
+        reading.described(releases, adjacency is not None): (
+            reading.refusal(releases) or _between(found[low], found[high])
+        )
         for reading, low, high in zip(readings, lists[::2], lists[1::2], strict=True)
     }
     plain = not missing and group == 1 and delta == promise.delta
@@ -180,7 +193,9 @@ def judged(
     )
     assumed = (*_assumed(releases), *_unsaid_sensitivities(releases, adjacency))
     finding = replace(finding, argument=(*finding.argument, *assumed))
-    if accountant is None or missing or not isinstance(promise, PromisedEpsilon) or private:
+    refused = any(reading.refusal(releases) for reading in readings)
+    comparable = isinstance(promise, PromisedEpsilon) and not (missing or private or refused)
+    if accountant is None or not comparable:
         return finding
     said = by_accountant(lists[-1], accountant, delta=promise.delta, group=group)
     return _with_accountant(finding, accountant, said)

@@ -12,6 +12,7 @@ from fractions import Fraction
 from math import ceil
 
 from ...accounting.numbers.enclosure import Enclosure, ball_of, precision
+from ...accounting.training import Sampling, epochs_begun
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.errors import InvalidParameter, require_nonnegative, require_positive
 from ...mechanisms.events import (
@@ -36,7 +37,7 @@ from ...mechanisms.sensitivity import (
     sum_of_bounded,
 )
 
-__all__ = ["ROOM", "Averaging", "MechanismKind", "Sampling", "StatedRelease"]
+__all__ = ["ROOM", "Averaging", "MechanismKind", "StatedRelease"]
 
 ROOM = 1 + Fraction(1, 2**44)
 """A promised decimal and a computed root of it are the same number."""
@@ -63,14 +64,6 @@ class MechanismKind(Enum):
     UNPROTECTED = "unprotected"
 
 
-class Sampling(Enum):
-    """How records are chosen for a release, hidden from whoever looks."""
-
-    NONE = "none"
-    POISSON = "poisson"
-    FIXED_BATCH = "fixed-batch"
-
-
 class Averaging(Enum):
     """What a sum of clipped vectors is divided by before noise is added."""
 
@@ -94,10 +87,10 @@ class StatedRelease:
             whole numbers alone, rounded up to a length that whole numbers can have.
         noise: its standard deviation, Laplace noise's scale; for randomised response, between two
             answers, the probability of the true one. A tuple has one for each round.
-        rounds: how often.
+        rounds: how often; of shuffled epochs, the number of steps.
         sampling: how records are chosen; must be stated where `rate` or `batch` is.
-        rate: of Poisson sampling.
-        batch, records: of a fixed batch.
+        rate: of Poisson sampling, or the part of the records that a shuffled batch has.
+        batch, records: of a fixed or a shuffled batch.
         party: whose records; None where a record may be anywhere.
         name: what was released.
         clip_norm: in place of `sensitivity`: of each record's vector, whose sum is released, in the
@@ -173,13 +166,13 @@ class StatedRelease:
         return stated or self.sampling not in (None, Sampling.NONE)
 
     @property
-    def share(self) -> float | None:
+    def share(self) -> Fraction | None:
         """The rate, or batch over records."""
         if self.rate is not None:
-            return self.rate
+            return Fraction(self.rate)
         if self.batch is None or self.records is None:
             return None
-        return float_up(Fraction(self.batch, self.records))
+        return Fraction(self.batch, self.records)
 
     @property
     def priced_sensitivity(self) -> Fraction | None:
@@ -218,7 +211,7 @@ class StatedRelease:
             return ((_worst_private(self.step_epsilon, least=least), self.rounds or 1),)
         assert self.noise is not None
         if self.kind is MechanismKind.RANDOMISED_RESPONSE:
-            return tuple((RandomisedResponse(p), times) for p, times in self._schedule())
+            return tuple((RandomisedResponse(p), times) for p, times in self._schedule(scheme))
         size = self._sensitivity(adjacency, scheme)
         if doubled and self.clip_norm is None:
             size = scaled(size, 2)
@@ -230,14 +223,20 @@ class StatedRelease:
         }
         return tuple(
             (self._sampled(made[self.kind](size, noise), scheme), times)
-            for noise, times in self._schedule()
+            for noise, times in self._schedule(scheme, least=least)
         )
 
-    def _schedule(self) -> Iterator[tuple[float, int]]:
-        if isinstance(self.noise, tuple):
-            yield from Counter(self.noise).items()
-        elif self.noise is not None:
-            yield self.noise, self.rounds or 1
+    def _schedule(self, scheme: Sampling, *, least: bool = False) -> Iterator[tuple[float, int]]:
+        """Yield each noise and in how many releases of it a record may be."""
+        noises = self.noise if isinstance(self.noise, tuple) else (self.noise or 0.0,)
+        if scheme is Sampling.SHUFFLED and self.share:
+            # in one batch of an epoch (see `accounting.training`), of whatever noise that has
+            noise = max(noises) if least else min(noises)
+            yield noise, epochs_begun(self.rounds or 1, self.share)
+        elif isinstance(self.noise, tuple):
+            yield from Counter(noises).items()
+        else:
+            yield noises[0], self.rounds or 1
 
     def _sensitivity(self, adjacency: Adjacency, scheme: Sampling) -> Sensitivity:
         norm = Norm.L2 if self.kind in _GAUSSIAN else Norm.L1
@@ -264,7 +263,7 @@ class StatedRelease:
             return step
         if scheme is Sampling.POISSON:
             assert self.share is not None
-            return PoissonSampled(step, self.share)
+            return PoissonSampled(step, float_up(self.share))
         if scheme is Sampling.FIXED_BATCH:
             assert self.batch is not None
             assert self.records is not None

@@ -72,6 +72,18 @@ def test_what_is_stated_in_full_holds_or_is_not_implied(call: Call, tmp_path: Pa
     assert answer.data["true"]["lower"] == pytest.approx(4.377178, rel=1e-6)
 
 
+@pytest.mark.parametrize(("adjacency", "status"), [("replace-one", 0), ("add-remove-one", 3)])
+def test_shuffled_epochs_are_priced_or_refused(
+    call: Call, tmp_path: Path, adjacency: str, status: int
+) -> None:
+    # ten epochs of ten steps: a record is in ten releases
+    text = STATED.replace("zero-out-one", adjacency) + PROMISE.replace("5.0", "1.27") + RELEASE
+    path = write(tmp_path, text + 'sampling = "shuffled"\nbatch = 6\nrecords = 60\n')
+    answer = call("claims", "check", path, "--json")
+    assert answer.status == status
+    assert ("shifts every batch" in answer.data["reason"]) is (status == 3)
+
+
 @pytest.mark.parametrize(("promise", "kept"), [("rho = 0.5", True), ("mu = 0.99", False)])
 def test_other_units(call: Call, tmp_path: Path, promise: str, kept: bool) -> None:
     text = STATED + f"[promise]\n{promise}\n" + RELEASE

@@ -6,47 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from dpledger.cli import run as entry_point
 
-SCHEMA = """
-row_bound = 1.0
-description = "sixty invented people"
-on_outside = "clip"
-columns = [
-    {kind = "numeric", name = "age", lower = 0, upper = 100},
-    {kind = "categorical", name = "town", categories = ["north", "south", "west"]},
-    {kind = "label", name = "income", positive = ["high"], negative = ["low"]},
-]
-"""
-
-CONFIGURATION = """
-[data]
-files = ["{folder}/people.csv"]
-schema = "{folder}/people.toml"
-train_records = 48
-parties = 4
-
-[privacy]
-adjacency = "replace-one"
-epsilon = 2.0
-delta = 1e-5
-
-[solver]
-algorithm = "dp-admm"
-rounds = 6
-distance = 5.0
-
-[noise]
-sampler = "philox"
-seed = 5
-
-[attack]
-trials = 40
-seed = 2
-"""
+from ..golden.commands import CONFIGURATION, write_people
 
 
 @dataclass(frozen=True)
@@ -85,14 +49,10 @@ def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with people.csv, people.toml and run.toml."""
-    rng = np.random.default_rng(0)
-    towns = rng.choice(["north", "south", "west"], size=60)
-    ages = rng.integers(18, 90, size=60)
-    labels = np.where((ages > 50) ^ (rng.random(60) < 0.1), "high", "low")
-    rows = [f"{a},{t},{y}" for a, t, y in zip(ages, towns, labels, strict=True)]
-    (tmp_path / "people.csv").write_text("age,town,income\n" + "\n".join(rows) + "\n")
-    (tmp_path / "people.toml").write_text(SCHEMA)
-    (tmp_path / "run.toml").write_text(CONFIGURATION.format(folder=tmp_path))
+    write_people(tmp_path)
+    text = CONFIGURATION.replace('"people.', f'"{tmp_path}/people.')
+    text = text.replace("trials = 20", "trials = 40\nseed = 2")
+    (tmp_path / "run.toml").write_text(text)
     return tmp_path
 
 

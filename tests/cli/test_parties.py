@@ -9,7 +9,8 @@ from dpledger.mechanisms import GaussianStep
 from dpledger.runs.configuration import read_configuration
 from dpledger.runs.planning import planned_events
 
-from .conftest import SCHEMA, Call, edited
+from ..golden.commands import SCHEMA
+from .conftest import Call, edited
 
 HOSPITALS = ("north", "south", "west")
 DEALT = "parties = 4"

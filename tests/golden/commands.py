@@ -19,7 +19,15 @@ import numpy as np
 from dpledger.cli import main
 from dpledger.cli import run as entry_point
 
-__all__ = ["CALLS", "called_commands", "every_command", "found"]
+__all__ = [
+    "CALLS",
+    "CONFIGURATION",
+    "SCHEMA",
+    "called_commands",
+    "every_command",
+    "found",
+    "write_people",
+]
 
 SCHEMA = """
 row_bound = 1.0
@@ -212,19 +220,25 @@ CALLS: dict[str, str] = {
 }
 
 
-def _people(folder: Path) -> None:
-    """Write sixty people, their schema, and configurations."""
+def write_people(folder: Path) -> None:
+    """Write the records of sixty invented people, and their schema."""
     rng = np.random.default_rng(0)
     towns = rng.choice(["north", "south", "west"], size=60)
     ages = rng.integers(18, 90, size=60)
     labels = np.where((ages > 50) ^ (rng.random(60) < 0.1), "high", "low")
     rows = [f"{a},{t},{y}" for a, t, y in zip(ages, towns, labels, strict=True)]
+    text = "age,town,income\n" + "\n".join(rows) + "\n"
+    (folder / "people.csv").write_text(text, encoding="utf-8")
+    (folder / "people.toml").write_text(SCHEMA, encoding="utf-8")
+
+
+def _people(folder: Path) -> None:
+    """Write sixty people, their schema, and configurations."""
+    write_people(folder)
     leaky = CONFIGURATION.replace('"dp-admm"', '"dp-admm-published"')
     # what pre-training finds on these records: a run keeps to a plan that guesses it
     leaky = leaky.replace("distance = 5.0", "distance = 13.0")
     for name, text in {
-        "people.csv": "age,town,income\n" + "\n".join(rows) + "\n",
-        "people.toml": SCHEMA,
         "run.toml": CONFIGURATION,
         "published.toml": leaky.replace("epsilon = 2.0", "noise_multiplier = 5.0"),
         "wrong.toml": CONFIGURATION.replace("rounds = 6", "round = 6"),

@@ -46,7 +46,7 @@ class Accountant(ABC):
     """How it gets its answers, for reports."""
     prices: ClassVar[str]
     """The mechanisms it knows, for error messages."""
-    grade: ClassVar[Grade] = Grade.CERTIFIED
+    grade: ClassVar[Grade] = Grade.ENCLOSED
 
     def __init__(self, adjacency: Adjacency | None = None) -> None:
         self._composition = Composition(adjacency)
@@ -134,22 +134,22 @@ class Accountant(ABC):
             raise InvalidParameter("epsilon", epsilon, "in [0, inf]")
         return self._by_party(lambda account: self.delta_of(account, epsilon), group)
 
-    def curve(self, deltas: ArrayLike, *, grade: Grade = Grade.CERTIFIED) -> PrivacyCurve:
+    def curve(self, deltas: ArrayLike, *, grade: Grade = Grade.ENCLOSED) -> PrivacyCurve:
         """Return the curve at `deltas`, array of shape (n,) in (0, 1): epsilons rounded up.
 
         The fast grade is at least that; it differs only where an accountant has a faster way.
         """
         given = np.asarray(deltas, dtype=np.float64)
-        if grade is Grade.CERTIFIED:
+        if grade is Grade.ENCLOSED:
             uppers = np.array([self.epsilon(float(delta)).upper_float for delta in given])
         else:
             uppers = self._fast(lambda account: self.fast_epsilons_of(account, given))
         return PrivacyCurve(grade, uppers, given)
 
-    def curve_at(self, epsilons: ArrayLike, *, grade: Grade = Grade.CERTIFIED) -> PrivacyCurve:
+    def curve_at(self, epsilons: ArrayLike, *, grade: Grade = Grade.ENCLOSED) -> PrivacyCurve:
         """Return the curve at `epsilons`, array of shape (n,) in [0, inf]: deltas rounded up."""
         given = np.asarray(epsilons, dtype=np.float64)
-        if grade is Grade.CERTIFIED:
+        if grade is Grade.ENCLOSED:
             uppers = np.array([self.delta(float(epsilon)).upper_float for epsilon in given])
         else:
             uppers = self._fast(lambda account: self.fast_deltas_of(account, given))

@@ -5,7 +5,7 @@
 >>> events = [Event(step, Context((), t, "mean", Audience.SERVER)) for t in range(1, 101)]
 >>> found = guarantee(events, delta=1e-5)
 >>> found.grade.value, round(found.epsilon.upper_float, 6), found.assumptions
-('certified', 1.0, ('example',))
+('enclosed', 1.0, ('example',))
 
 Gaussian steps have a closed form; other events go to the tightest accountant that knows them all.
 """
@@ -146,12 +146,14 @@ class Guarantee:
     theorems: tuple[Theorem, ...]
     assumptions: tuple[str, ...]
     unprotected: tuple[str, ...]
+    not_proved: str = ""
+    """Why no proof stands behind `epsilon`, where one was looked for."""
 
 
 def guarantee(
     events: Iterable[Event], *, delta: Number, adjacency: Adjacency | None = None
 ) -> Guarantee:
-    """Return the certified guarantee of `events`, whose number and parameters are fixed in advance.
+    """Return the enclosed guarantee of `events`, whose number and parameters are fixed in advance.
 
     What a run spent before it was stopped is no such list: `Ledger.guarantee` says so.
 
@@ -261,14 +263,14 @@ def _mapped(value: Enclosure, growing: Callable[[arb], arb]) -> Enclosure:
 
 
 def epsilons_at(
-    events: Iterable[Event], *, deltas: ArrayLike, grade: Grade = Grade.CERTIFIED
+    events: Iterable[Event], *, deltas: ArrayLike, grade: Grade = Grade.ENCLOSED
 ) -> PrivacyCurve:
     """Return the curve at the given deltas: epsilons rounded up.
 
     Args:
         events: of a plan or of a run.
         deltas: array of shape (n,), in (0, 1); the fast grade wants them >= 1e-300.
-        grade: certified (ball arithmetic) or fast (doubles with an outward allowance).
+        grade: enclosed (ball arithmetic) or fast (doubles with an outward allowance).
 
     Raises as `guarantee` does.
     """
@@ -276,7 +278,7 @@ def epsilons_at(
 
 
 def deltas_at(
-    events: Iterable[Event], *, epsilons: ArrayLike, grade: Grade = Grade.CERTIFIED
+    events: Iterable[Event], *, epsilons: ArrayLike, grade: Grade = Grade.ENCLOSED
 ) -> PrivacyCurve:
     """Return the curve at the given epsilons, array of shape (n,) in [0, inf]: deltas rounded up.
 

@@ -21,18 +21,15 @@ from functools import lru_cache
 from math import exp, inf, isfinite, log, sqrt
 from typing import NamedTuple
 
-from ..mechanisms.adjacency import Adjacency
-from ..mechanisms.curators import noise_std_for
 from ..mechanisms.errors import (
     DpledgerError,
-    InvalidParameter,
     Number,
     require_open_unit,
     require_positive,
     require_positive_int,
 )
-from ..mechanisms.events import Audience, Context, Event, GaussianStep
-from ..mechanisms.sensitivity import declared, float_up
+from ..mechanisms.events import Event
+from ..mechanisms.sensitivity import float_up
 from .composition import UnpricedMechanism, composed
 from .gaussian.exact import mu_from_epsilon_delta
 from .guarantees import Guarantee, epsilons_at, guarantee
@@ -42,11 +39,9 @@ from .numbers.roots import brent
 
 __all__ = [
     "Calibration",
-    "GaussianRounds",
     "RateCalibration",
     "RoundsWithin",
     "UnattainableTarget",
-    "calibrate_gaussian_rounds",
     "calibrate_noise_multiplier",
     "calibrate_sampling_rate",
     "fast_noise_multiplier",
@@ -100,7 +95,7 @@ def calibrate_noise_multiplier(
 
     Args:
         plan: from noise multiplier (noise_std / sensitivity) to events; more must not cost more.
-        target_epsilon: which the upper end of the certified epsilon does not exceed, > 0.
+        target_epsilon: which the upper end of the enclosed epsilon does not exceed, > 0.
         delta: in (0, 1).
 
     Raises:
@@ -126,7 +121,7 @@ def fast_noise_multiplier(
     """Return a noise multiplier that meets the target by the fast grade, near the smallest.
 
     It lies at most 1e-6 (relative) above the smallest. Arguments and errors as for
-    `calibrate_noise_multiplier`, which certifies what it returns; this is for sweeps and plots.
+    `calibrate_noise_multiplier`, which encloses what it returns; this is for sweeps and plots.
     """
     require_positive("target_epsilon", target_epsilon)
     require_open_unit("delta", delta)
@@ -150,7 +145,7 @@ def calibrate_sampling_rate(
 
     Args:
         plan: from sampling rate, in [2^-64, 1], to events; less must not cost more.
-        target_epsilon: which the upper end of the certified epsilon does not exceed, > 0.
+        target_epsilon: which the upper end of the enclosed epsilon does not exceed, > 0.
         delta: in (0, 1).
 
     Raises:
@@ -287,11 +282,11 @@ def rounds_within(
     delta: Number,
     most: int = 1 << 20,
 ) -> RoundsWithin:
-    """Return the largest number of rounds, up to `most`, whose certified epsilon meets the target.
+    """Return the largest number of rounds, up to `most`, whose enclosed epsilon meets the target.
 
     Args:
         plan: from number of rounds (from 1) to events; more rounds must not cost less.
-        target_epsilon: which the upper end of the certified epsilon does not exceed, > 0.
+        target_epsilon: which the upper end of the enclosed epsilon does not exceed, > 0.
         delta: in (0, 1).
         most: where to stop looking.
 
@@ -309,7 +304,7 @@ def rounds_within(
         found = guarantee(plan(rounds), delta=delta)
         return RoundsWithin(rounds, found) if found.epsilon.upper <= target else None
 
-    # near enough by the fast grade, and the last steps certified
+    # near enough by the fast grade, and the last steps enclosed
     last = _last(lambda rounds: _quick_epsilon(plan(rounds), delta) <= target_epsilon, most)
     best = attempt(max(last, 1))
     while best is None and last > 1:
@@ -346,52 +341,3 @@ def _quick_epsilon(events: Sequence[Event], delta: Number) -> float:
         return guarantee(events, delta=delta).epsilon.upper_float
     below = -float_up(-delta)
     return float(epsilons_at(events, deltas=[below], grade=Grade.FAST).epsilon[0])
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class GaussianRounds:
-    """So many Gaussian steps of one noise multiplier, and what they guarantee."""
-
-    rounds: int
-    noise_multiplier: float
-    guarantee: Guarantee
-
-
-def calibrate_gaussian_rounds(
-    *,
-    epsilon: Number,
-    delta: Number,
-    adjacency: Adjacency,
-    rounds: int | None = None,
-    noise_multiplier: float | None = None,
-) -> GaussianRounds:
-    """Return the least noise of so many Gaussian steps, or the most steps of so much noise.
-
-    Args:
-        epsilon: the target, > 0.
-        delta: in (0, 1).
-        adjacency: the relation that the sensitivity speaks of.
-        rounds: number of steps; None asks for it.
-        noise_multiplier: noise_std / sensitivity; None asks for it.
-
-    Raises `InvalidParameter` unless one of the last two is asked for, and `UnattainableTarget`.
-    """
-
-    def steps(number: int, multiplier: float) -> list[Event]:
-        reason = "noise multipliers are noise_std over the sensitivity under the stated relation"
-        unit = declared(1, reason, adjacency=adjacency)
-        step = GaussianStep(unit, noise_std_for(unit, multiplier))
-        contexts = (Context((), k, "release", Audience.PUBLIC) for k in range(1, number + 1))
-        return [Event(step, context) for context in contexts]
-
-    if rounds is not None and noise_multiplier is None:
-        least = calibrate_noise_multiplier(
-            lambda z: steps(rounds, z), target_epsilon=epsilon, delta=delta
-        )
-        return GaussianRounds(rounds, least.noise_multiplier, least.guarantee)
-    if rounds is not None or noise_multiplier is None:
-        raise InvalidParameter("rounds", rounds, "stated, or noise_multiplier, and not both")
-    most = rounds_within(
-        lambda number: steps(number, noise_multiplier), target_epsilon=epsilon, delta=delta
-    )
-    return GaussianRounds(most.rounds, noise_multiplier, most.guarantee)

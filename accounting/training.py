@@ -58,6 +58,8 @@ from ..mechanisms.sensitivity import declared, float_up
 from .accountant import PrivacyCurve
 from .guarantees import Guarantee, epsilons_at, guarantee
 from .planning import calibrate_noise_multiplier, rounds_within
+from .proof.planning import proved_noise_multiplier
+from .proof.proved import Proof, proved_guarantee
 
 __all__ = [
     "AmbiguousRun",
@@ -217,13 +219,15 @@ class TrainingRun:
 class TrainingCost:
     """What a training run costs: `guarantee` in full, and the rest in short.
 
-    `epsilon` is the upper end, rounded up; `warnings` are sentences on the promise itself.
+    `epsilon` is the upper end, rounded up; `warnings` are sentences on the promise itself; `proof`
+    is what was found and checked where it was asked for.
     """
 
     run: TrainingRun
     noise_multiplier: float
     guarantee: Guarantee
     warnings: tuple[str, ...]
+    proof: Proof | None = None
 
     @property
     def epsilon(self) -> float:
@@ -286,12 +290,16 @@ class AmbiguousRun(DpledgerError, ValueError):
         return (type(self), (self.name, self.readings))
 
 
-def epsilon(*, noise_multiplier: Number, delta: Number, **stated: Unpack[_Stated]) -> TrainingCost:
+def epsilon(
+    *, noise_multiplier: Number, delta: Number, proved: bool = False, **stated: Unpack[_Stated]
+) -> TrainingCost:
     """Return epsilon of a training run.
 
     Args:
         noise_multiplier: noise_std / clip norm, >= 0.
         delta: in (0, 1).
+        proved: whether a certificate is to be found and checked, which takes seconds where batches
+            are sampled; the enclosed epsilon without it.
         stated: the run, as for `TrainingRun.of`; `sampling` and `adjacency` are never guessed.
 
     Raises `AmbiguousRun` with the readings side by side where sampling or relation is missing,
@@ -302,18 +310,29 @@ def epsilon(*, noise_multiplier: Number, delta: Number, **stated: Unpack[_Stated
     for name in ("sampling", "adjacency"):
         if stated.get(name) is None:
             raise AmbiguousRun(name, _readings(noise_multiplier, delta, stated))
-    return _cost(TrainingRun.of(**stated), float(noise_multiplier), delta, stated.get("records"))
+    run = TrainingRun.of(**stated)
+    known = proved_guarantee(run.events(noise_multiplier), delta=delta) if proved else None
+    return _cost(run, float(noise_multiplier), delta, stated.get("records"), known)
 
 
-def noise_multiplier(*, epsilon: Number, delta: Number, **stated: Unpack[_Stated]) -> TrainingCost:
+def noise_multiplier(
+    *, epsilon: Number, delta: Number, proved: bool = False, **stated: Unpack[_Stated]
+) -> TrainingCost:
     """Return the least noise multiplier (to 1e-6) whose epsilon meets the target; as `epsilon`.
 
     Raises `UnattainableTarget` where none does.
     """
     require_positive("epsilon", epsilon)
     run = TrainingRun.of(**stated)
-    found = calibrate_noise_multiplier(run.events, target_epsilon=epsilon, delta=delta)
-    return _cost(run, found.noise_multiplier, delta, stated.get("records"), found.guarantee)
+    if proved:
+        least, proof = proved_noise_multiplier(run.events, target_epsilon=epsilon, delta=delta)
+    else:
+        least, proof = (
+            calibrate_noise_multiplier(run.events, target_epsilon=epsilon, delta=delta),
+            None,
+        )
+    known = least.guarantee, proof
+    return _cost(run, least.noise_multiplier, delta, stated.get("records"), known)
 
 
 def steps(
@@ -342,7 +361,7 @@ def steps(
         float(noise_multiplier),
         delta,
         stated.get("records"),
-        found.guarantee,
+        (found.guarantee, None),
     )
 
 
@@ -359,9 +378,11 @@ def _cost(
     multiplier: float,
     delta: Number,
     records: int | None,
-    known: Guarantee | None = None,
+    known: tuple[Guarantee, Proof | None] | None = None,
 ) -> TrainingCost:
-    found = guarantee(run.events(multiplier), delta=delta) if known is None else known
+    if known is None:
+        known = guarantee(run.events(multiplier), delta=delta), None
+    found, proof = known
     upper = found.epsilon.upper_float
     warnings: list[str] = []
     if records is not None and delta * records >= 1:
@@ -378,7 +399,11 @@ def _cost(
             "is noise_std / clip norm."
         )
     return TrainingCost(
-        run=run, noise_multiplier=multiplier, guarantee=found, warnings=tuple(warnings)
+        run=run,
+        noise_multiplier=multiplier,
+        guarantee=found,
+        warnings=tuple(warnings),
+        proof=proof,
     )
 
 

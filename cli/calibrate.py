@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from ..accounting.planning import calibrate_gaussian_rounds
+from ..accounting.proof.planning import calibrate_gaussian_rounds
 from ..mechanisms import Adjacency
 from .inputs import RELATION
-from .output import Outcome, answers, guarantee_data, shown
+from .output import Outcome, answers, grade_rows, guarantee_data, shown
 
 __all__ = ["calibrate"]
 
@@ -33,7 +33,7 @@ def calibrate(
 ) -> Outcome:
     """Find the least noise for a number of Gaussian rounds, or the most rounds for a noise.
 
-    The answer is checked on the planned events: the certified epsilon does not exceed the target.
+    The answer is checked on the planned events: the proved epsilon does not exceed the target.
     """
     if (rounds is None) == (noise_multiplier is None):
         raise click.UsageError("Expected either --rounds or --noise-multiplier.")
@@ -55,6 +55,7 @@ def calibrate(
         rows=(
             ("noise multiplier", f"{found.noise_multiplier:.17g} (noise_std / sensitivity)"),
             ("rounds", str(found.rounds)),
-            ("epsilon", f"{shown(cost.epsilon)} ({cost.grade.value})"),
+            ("epsilon", f"{shown(cost.epsilon)} at delta {delta:g}"),
+            *grade_rows(cost),
         ),
     )

@@ -13,12 +13,15 @@ from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from functools import wraps
 from math import inf
+from pathlib import Path
 from typing import Any, ParamSpec
 
 import click
 
 from ..accounting.guarantees import Guarantee
 from ..accounting.numbers.enclosure import Enclosure, shown_down, shown_up
+from ..accounting.proof.certificate import Uncertifiable
+from ..accounting.proof.proved import Proof
 from ..audits.visible_text import visible
 
 __all__ = [
@@ -27,12 +30,14 @@ __all__ = [
     "Outcome",
     "answers",
     "deliver",
+    "grade_rows",
     "guarantee_data",
     "json_option",
     "shown",
     "shown_down",
     "shown_up",
     "steps",
+    "write_certificate",
 ]
 
 _WIDTH_OF_FILES = 160
@@ -163,7 +168,21 @@ def guarantee_data(found: Guarantee) -> dict[str, Any]:
         "theorems": [f"{t.statement} ({t.source})" for t in found.theorems],
         "assumptions": found.assumptions,
         "unprotected": found.unprotected,
+        "not_proved": found.not_proved or None,
     }
+
+
+def grade_rows(found: Guarantee) -> list[Row]:
+    """Return what stands behind a printed epsilon, and why no proof does where none was found."""
+    missing = [("not proved", found.not_proved)] if found.not_proved else []
+    return [("grade", f"{found.grade.value}: {found.method}"), *missing]
+
+
+def write_certificate(path: Path, proof: Proof | None, found: Guarantee) -> None:
+    """Write the certificate of a guarantee; raise `Uncertifiable` where there is none."""
+    if proof is None:
+        raise Uncertifiable(f"certificate={path} must have a proof: {found.not_proved}.")
+    path.write_bytes(proof.document)
 
 
 def _jsonable(value: object) -> object:

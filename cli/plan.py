@@ -8,10 +8,19 @@ import click
 
 from ..accounting.guarantees import compare_conversions
 from ..mechanisms import GaussianStep
-from ..runs import Plan, certify_events, read_configuration
+from ..runs import Plan, read_configuration
 from ..runs import plan as plan_run
 from .inputs import NEW_FILE, configuration_argument
-from .output import Outcome, Row, answers, guarantee_data, shown, shown_up
+from .output import (
+    Outcome,
+    Row,
+    answers,
+    grade_rows,
+    guarantee_data,
+    shown,
+    shown_up,
+    write_certificate,
+)
 
 __all__ = ["plan"]
 
@@ -21,11 +30,11 @@ __all__ = ["plan"]
 @click.option("--certificate", type=NEW_FILE, help="Write the plan's certificate to this file.")
 @answers
 def plan(configuration_path: Path, certificate: Path | None) -> Outcome:
-    """Plan the run that CONFIG describes: its events, its noise and its certified epsilon."""
+    """Plan the run that CONFIG describes: its events, its noise and its proved epsilon."""
     configuration = read_configuration(configuration_path)
     made = plan_run(configuration)
     if certificate is not None:
-        certificate.write_bytes(certify_events(made.events, configuration.terms).to_json_bytes())
+        write_certificate(certificate, made.proof, made.guarantee)
     by = compare_conversions(made.events, delta=configuration.privacy.delta)
     others = f"RDP {shown(by.rdp)}, zCDP {shown(by.zcdp)}, moments {shown(by.moments)}"
     return Outcome(
@@ -52,7 +61,7 @@ def _rows(made: Plan) -> list[Row]:
     delta = shown_up(float(found.delta))
     rows = [
         ("epsilon", f"{shown(found.epsilon)} at delta {delta} per record, {adjacency}"),
-        ("grade", f"{found.grade.value}: {found.method}"),
+        *grade_rows(found),
         ("mu, rho", f"{shown(found.mu)}, {shown(found.rho)}"),
         ("noise multiplier", f"{made.noise_multiplier:.10g}"),
         ("events", f"{len(made.events)}"),

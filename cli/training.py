@@ -9,9 +9,8 @@ from typing import Any
 import click
 
 from ..accounting import training
-from ..accounting.proof.certificate import certify
 from .inputs import NEW_FILE
-from .output import Outcome, answers, guarantee_data, shown
+from .output import Outcome, answers, grade_rows, guarantee_data, shown, write_certificate
 
 __all__ = ["epsilon", "noise"]
 
@@ -52,7 +51,7 @@ def epsilon(certificate: Path | None, **stated: Any) -> Outcome:
     dpledger epsilon --noise-multiplier 1.1 --records 60000 --batch 256 --epochs 60 \\
         --delta 1e-5 --sampling poisson --adjacency add-remove-one
     """
-    return _outcome(training.epsilon(**stated), certificate)
+    return _outcome(training.epsilon(proved=True, **stated), certificate)
 
 
 @click.command(short_help="The least noise multiplier of a training run for a target epsilon.")
@@ -65,14 +64,13 @@ def noise(certificate: Path | None, **stated: Any) -> Outcome:
     dpledger noise --epsilon 2 --records 60000 --batch 256 --epochs 60 \\
         --delta 1e-5 --sampling poisson --adjacency add-remove-one
     """
-    return _outcome(training.noise_multiplier(**stated), certificate)
+    return _outcome(training.noise_multiplier(proved=True, **stated), certificate)
 
 
 def _outcome(found: training.TrainingCost, certificate: Path | None) -> Outcome:
     run, guarantee = found.run, found.guarantee
     if certificate is not None:
-        certified = certify(run.events(found.noise_multiplier), delta=guarantee.delta)
-        certificate.write_bytes(certified.to_json_bytes())
+        write_certificate(certificate, found.proof, guarantee)
     return Outcome(
         title="Training run",
         data={
@@ -88,7 +86,7 @@ def _outcome(found: training.TrainingCost, certificate: Path | None) -> Outcome:
         },
         rows=(
             ("epsilon", f"{shown(guarantee.epsilon)} at delta {found.delta:g}"),
-            ("grade", f"{guarantee.grade.value}: {guarantee.method}"),
+            *grade_rows(guarantee),
             ("noise multiplier", f"{found.noise_multiplier:.10g} (noise_std / clip norm)"),
             ("relation", run.adjacency.value),
             (

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from .pipeline import Plan as Plan
     from .pipeline import Terms as Terms
     from .pipeline import calibrate as calibrate
-    from .pipeline import calibrate_certified as calibrate_certified
-    from .pipeline import certify_events as certify_events
+    from .pipeline import calibrate_proved as calibrate_proved
     from .pipeline import plan_at as plan_at
     from .planning import plan as plan
 

@@ -36,7 +36,7 @@ from ..mechanisms.extras import MissingExtra
 from .attack import RunAttack, run_attack
 from .configuration import Configuration, read_configuration
 from .narrative import narrative, versions
-from .pipeline import Plan, prove_plan
+from .pipeline import Plan
 from .planning import plan, planned_events
 from .prepaid import PrepaidRun
 from .sections import LossName
@@ -164,7 +164,8 @@ def run(
         path = Path(configuration)
         name, text = options.name or path.stem, path.read_text(encoding="utf-8")
         configuration = read_configuration(path)
-    planned, certificate = prove_plan(plan(configuration), configuration.terms)
+    planned = plan(configuration)
+    certificate = None if planned.proof is None else planned.proof.certificate
     dataset, test = configuration.load()
     if options.ledger is not None:
         with SqliteLedger(options.ledger, anchor=options.anchor) as ledger:
@@ -179,7 +180,14 @@ def run(
     np.save(folder / "model.npy", model)
     if certificate is not None:
         certificate = certificate.given(trained.head.statement)
-        proved(certificate.to_json_bytes(), events=planned.events)
+        proved(
+            certificate.to_json_bytes(),
+            events=planned.events,
+            delta=planned.guarantee.delta,
+            epsilon=certificate.epsilon,
+            adjacency=planned.guarantee.adjacency,
+            group=1,
+        )
         (folder / "certificate.json").write_bytes(certificate.to_json_bytes())
     promised = _promised(planned.guarantee)
     models = [TrainedModel(configuration.solver.label, trained.training, promised)]

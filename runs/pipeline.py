@@ -3,12 +3,11 @@
 An algorithm whose noise is not chosen yet is a function from the noise multiplier to its planned
 events. Of it:
 
-    plan_at, calibrate        the events at a noise, or at the least noise that meets a target, and
-                              what they guarantee
-    calibrate_certified       the same, where a certificate must meet the target as well
+    plan_at, calibrate_proved the events at a noise, or at the least noise that meets a target, and
+                              what is proved of them
+    calibrate                 the same without a proof, for experiments that plan many runs
     run_prepaid, train_on     the algorithm on records, every release through a sink of events;
                               paid for as a whole before any noise is drawn, or as it goes
-    certify_events            a certificate of what was released, checked and compared
 
 Configured runs, scikit-learn estimators and the papers' experiments are built of these.
 """
@@ -17,20 +16,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from math import isfinite
 from typing import TypeVar
 
 from ..accounting.guarantees import Guarantee, guarantee
 from ..accounting.ledger.ledger import Run
-from ..accounting.numbers.enclosure import Enclosure
 from ..accounting.numbers.notions import ApproxDp, Gdp
-from ..accounting.planning import UnattainableTarget, calibrate_noise_multiplier
-from ..accounting.proof.certificate import Certificate, certify
-from ..accounting.proof.proved import proved
+from ..accounting.planning import calibrate_noise_multiplier
+from ..accounting.proof.planning import proved_noise_multiplier
+from ..accounting.proof.proved import Proof, proved_guarantee
 from ..mechanisms.adjacency import Adjacency
 from ..mechanisms.curators import Curator, SamplingCurator
-from ..mechanisms.errors import Number, require_positive
+from ..mechanisms.errors import Number
 from ..mechanisms.events import Event
 from ..mechanisms.protocols import EventSink
 from ..mechanisms.sampling import Sampler
@@ -41,10 +38,8 @@ __all__ = [
     "PlannedEvents",
     "Terms",
     "calibrate",
-    "calibrate_certified",
-    "certify_events",
+    "calibrate_proved",
     "plan_at",
-    "prove_plan",
     "run_prepaid",
     "train_on",
 ]
@@ -54,9 +49,6 @@ T = TypeVar("T")
 
 PlannedEvents = Callable[[float], Sequence[Event]]
 """From a noise multiplier (noise_std / sensitivity) to planned events; more must not cost more."""
-
-_ATTEMPTS = 8
-"""Targets that are tried before no certificate is believed to meet one; two or three are usual."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +73,12 @@ class Terms:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Plan:
-    """What a run will emit, and what that guarantees."""
+    """What a run will emit, what that guarantees, and its proof, where one was found."""
 
     noise_multiplier: float
     events: tuple[Event, ...]
     guarantee: Guarantee
+    proof: Proof | None = None
 
     @property
     def is_finding(self) -> bool:
@@ -102,81 +95,44 @@ class Plan:
 
 
 def plan_at(planned: PlannedEvents, noise_multiplier: float, terms: Terms) -> Plan:
-    """Return the plan at a noise multiplier."""
+    """Return the plan at a noise multiplier, proved where it can be.
+
+    Raises as `proved_guarantee` does.
+    """
     events = tuple(planned(noise_multiplier))
-    return Plan(noise_multiplier, events, terms.guarantee(events))
+    found, proof = proved_guarantee(
+        events, delta=terms.delta, adjacency=terms.adjacency, given=terms.assumptions
+    )
+    return Plan(noise_multiplier, events, found, proof)
 
 
 def calibrate(planned: PlannedEvents, *, epsilon: Number, terms: Terms) -> Plan:
-    """Return the plan at the least noise whose guarantee is at most `epsilon`, > 0.
+    """Return the plan at the least noise whose enclosed guarantee is at most `epsilon`, > 0.
 
     Raises as `calibrate_noise_multiplier` does: `UnattainableTarget` where no noise meets it.
     """
     found = calibrate_noise_multiplier(planned, target_epsilon=epsilon, delta=terms.delta)
-    return plan_at(planned, found.noise_multiplier, terms)
+    events = tuple(planned(found.noise_multiplier))
+    return Plan(found.noise_multiplier, events, terms.guarantee(events))
 
 
-def calibrate_certified(
-    planned: PlannedEvents, *, epsilon: Number, terms: Terms
-) -> tuple[Plan, Certificate]:
-    """Return the plan at about the least noise whose guarantee and certificate are at most epsilon.
+def calibrate_proved(planned: PlannedEvents, *, epsilon: Number, terms: Terms) -> Plan:
+    """Return the plan at about the least noise whose proved guarantee is at most `epsilon`, > 0.
 
-    Gaussian steps have both alike; a certificate of other mechanisms may be a little dearer.
+    Where there is no proof the enclosed guarantee meets it, and says why it is not proved.
 
-    Raises `UnattainableTarget` where no noise meets the target, `Uncertifiable` where no rule leads
-    to a certificate.
+    Raises `UnattainableTarget` where no noise meets the target, and as `proved_guarantee` does.
     """
-    require_positive("epsilon", epsilon)
-    target = Fraction(epsilon)
-    for _ in range(_ATTEMPTS):
-        found = calibrate(planned, epsilon=target, terms=terms)
-        certificate = certify(found.events, delta=terms.delta)
-        if certificate.epsilon <= epsilon:
-            return found, _checked(certificate.given(*terms.assumptions), found.events, terms)
-        target *= (Fraction(epsilon) / Fraction(certificate.epsilon)) ** 2
-    raise UnattainableTarget(
-        f"Expected a certificate of epsilon={epsilon!r} or less instead got none."
-    )
-
-
-def certify_events(events: Sequence[Event], terms: Terms) -> Certificate:
-    """Return a certificate of a run's events, which the independent checker accepts as such.
-
-    Raises `Uncertifiable` where no rule leads from the events to a finite epsilon,
-    `CertificateWrong` if the checker refuses the certificate, and `NotProved` if it proves
-    something else.
-    """
-    certificate = certify(events, delta=terms.delta).given(*terms.assumptions)
-    return _checked(certificate, events, terms)
-
-
-def prove_plan(plan: Plan, terms: Terms) -> tuple[Plan, Certificate | None]:
-    """Return a plan and its certificate, checked: what the plan prints is what is proved.
-
-    Where the certificate is of a little more epsilon than the engine finds, the plan says that. A
-    plan with an unprotected release has no certificate.
-
-    Raises as `certify_events` does.
-    """
-    if plan.guarantee.unprotected:
-        return plan, None
-    certificate = certify_events(plan.events, terms)
-    engine, stated = plan.guarantee.epsilon, Enclosure.of(certificate.epsilon)
-    printed = Enclosure(engine.lower, max(engine.upper, stated.upper))
-    return replace(plan, guarantee=replace(plan.guarantee, epsilon=printed)), certificate
-
-
-def _checked(certificate: Certificate, events: Sequence[Event], terms: Terms) -> Certificate:
-    """Return a certificate that the checker accepts for these very events, delta and epsilon."""
-    proved(
-        certificate.to_json_bytes(),
-        events=events,
+    found, proof = proved_noise_multiplier(
+        planned,
+        target_epsilon=epsilon,
         delta=terms.delta,
-        epsilon=certificate.epsilon,
         adjacency=terms.adjacency,
-        group=1,
+        given=terms.assumptions,
     )
-    return certificate
+    # what was proved is what will run, even if a plan should not be the same each time
+    events = tuple(planned(found.noise_multiplier)) if proof is None else proof.certificate.events
+    return Plan(found.noise_multiplier, events, found.guarantee, proof)
 
 
 def train_on(solve: Callable[[D, Curator], T], private: D, sink: EventSink, sampler: Sampler) -> T:

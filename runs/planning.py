@@ -8,7 +8,7 @@ from ..mechanisms import Event
 from ..solvers import planning
 from ..solvers.solver import ModelSolver
 from .configuration import Configuration, read_configuration
-from .pipeline import Plan, calibrate, plan_at
+from .pipeline import Plan, calibrate_proved, plan_at
 
 __all__ = ["plan", "planned_events"]
 
@@ -19,7 +19,7 @@ def planned_events(configuration: Configuration, solver: ModelSolver) -> tuple[E
 
 
 def plan(configuration: Configuration | Path | str) -> Plan:
-    """Return the plan: at the given noise, or at the least noise that meets the target epsilon.
+    """Return the plan, proved: at the given noise, or the least that meets the target epsilon.
 
     Args:
         configuration: of the run, or the TOML file that it stands in.
@@ -36,4 +36,4 @@ def plan(configuration: Configuration | Path | str) -> Plan:
     if privacy.noise_multiplier is not None:
         return plan_at(planned, privacy.noise_multiplier, terms)
     assert privacy.epsilon is not None
-    return calibrate(planned, epsilon=privacy.epsilon, terms=terms)
+    return calibrate_proved(planned, epsilon=privacy.epsilon, terms=terms)

@@ -77,8 +77,8 @@ def test_the_plan_of_a_solver_is_made_in_one_place() -> None:
     ]
 
 
-def test_a_run_is_calibrated_and_certified_in_one_place() -> None:
-    both = {"calibrate_noise_multiplier", "certify"}
+def test_a_run_is_calibrated_proved_and_trained_in_one_place() -> None:
+    both = {"proved_noise_multiplier", "train_on"}
     makers = [str(p.relative_to(ROOT)) for p in MODULES if both <= names_called(p)]
     assert makers == ["runs/pipeline.py"]
 

@@ -310,7 +310,7 @@ class Ledger(ABC):
         Raises as `accounting.guarantees.guarantee` and `joint_events` do.
         """
         found = guarantee(self.joint_events(run), delta=delta)
-        fixed = self.spent(run).grade is Grade.CERTIFIED
+        fixed = self.spent(run).grade is Grade.ENCLOSED
         return found if fixed else replace(found, grade=Grade.ESTIMATE)
 
     def verify(self, *, expected_head: str | None = None) -> Verification:

@@ -47,7 +47,7 @@ class Odometer:
     is infinite where not only Gaussian steps ran, and then `accounts` are what a record may have
     paid in all.
 
-    `grade` is certified where all events of a plan happened, in whatever order, that stood before
+    `grade` is enclosed where all events of a plan happened, in whatever order, that stood before
     the first reservation: what is still to come is then the same whatever was released. Otherwise
     it is an estimate. That a run kept to its plan so far is not enough: who reads the odometer
     after every event and stops when he likes what came out has a sum at a random time, and no sum
@@ -224,7 +224,7 @@ class LedgerState:
         return Odometer(
             mu_squared=Enclosure.of(inf) if others else _summed(compositions),
             accounts=_worst_accounts(compositions) if others else (),
-            grade=Grade.CERTIFIED if fixed else Grade.ESTIMATE,
+            grade=Grade.ENCLOSED if fixed else Grade.ESTIMATE,
             adjacency=adjacency,
             budget=self.budget,
             unprotected=tuple(dict.fromkeys(reasons)),

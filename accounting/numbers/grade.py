@@ -2,18 +2,27 @@
 
 from enum import Enum
 
+__all__ = ["Grade"]
+
 
 class Grade(Enum):
     """How far a number can be trusted; every printed epsilon says which one it is."""
 
     PROVED = "proved"
-    """A certificate of this very number was checked by the independent checker in this process."""
+    """A certificate of this very number, for these events, this relation, delta and group, was
+    checked by the independent checker in this process."""
 
-    CERTIFIED = "certified"
-    """Rigorous: exact parameters, ball or integer arithmetic, rounded outward."""
+    ENCLOSED = "enclosed"
+    """Rigorous: exact parameters, ball or integer arithmetic, both ends rounded outward; checked
+    by nobody else."""
 
     FAST = "fast"
     """Double precision with an outward allowance for its own rounding: still an upper bound."""
 
     ESTIMATE = "estimate"
     """No guarantee."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> "Grade | None":
+        # what older reports call certified
+        return cls.ENCLOSED if value == "certified" else None

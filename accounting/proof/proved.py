@@ -13,7 +13,7 @@ dpledger.accounting.proof.proved.NotProved: The certificate proves subject=...
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -24,14 +24,25 @@ from ...mechanisms.events import Event
 from ...mechanisms.sensitivity import float_up
 from ..check.checker import Undecided, Verdict
 from ..check.pld_checker import check
+from ..guarantees import Guarantee, guarantee
 from ..ledger.anchor import Head
+from ..numbers.enclosure import Enclosure
 from ..numbers.grade import Grade
-from .certificate import Certificate, certify
+from .certificate import Certificate, Uncertifiable, certify
 
 if TYPE_CHECKING:
     from ..ledger import Ledger
 
-__all__ = ["NotProved", "Proof", "certificate_of", "prove", "proved", "proved_of_ledger"]
+__all__ = [
+    "NotProved",
+    "Proof",
+    "certificate_of",
+    "prove",
+    "proved",
+    "proved_guarantee",
+    "proved_of_ledger",
+    "with_proof",
+]
 
 
 class NotProved(DpledgerError, ValueError):
@@ -120,6 +131,7 @@ def prove(
     delta: Number,
     adjacency: Adjacency | None = None,
     group: int = 1,
+    given: Sequence[str] = (),
 ) -> Proof:
     """Return a checked certificate of the smallest ε found at `delta` for a run or a plan.
 
@@ -131,6 +143,7 @@ def prove(
         delta: in (0, 1).
         adjacency: the relation that it must be proved under; None: that of the events.
         group: how many records neighbours differ in.
+        given: what is taken for granted beside what is written in the events.
 
     Raises:
         InvalidParameter, Uncertifiable: as `certify`.
@@ -139,7 +152,7 @@ def prove(
     """
 
     def checked(tight: bool) -> Proof:
-        made = certify(events, delta=delta, group=group, tight=tight)
+        made = certify(events, delta=delta, group=group, tight=tight).given(*given)
         document = made.to_json_bytes()
         verdict = proved(
             document,
@@ -155,3 +168,38 @@ def prove(
         return checked(tight=True)
     except Undecided:
         return checked(tight=False)
+
+
+def with_proof(found: Guarantee, proof: Proof) -> Guarantee:
+    """Return a guarantee whose epsilon is the one that is proved, with its grade."""
+    stated = Enclosure.of(proof.epsilon)
+    epsilon = Enclosure(min(found.epsilon.lower, stated.lower), stated.upper)
+    return replace(found, epsilon=epsilon, grade=proof.grade)
+
+
+def proved_guarantee(
+    events: Sequence[Event],
+    *,
+    delta: Number,
+    adjacency: Adjacency | None = None,
+    given: Sequence[str] = (),
+) -> tuple[Guarantee, Proof | None]:
+    """Return what `events` guarantee, with the epsilon that is proved, and the proof.
+
+    Where there is none, the guarantee is the enclosed one and says why in `not_proved`.
+
+    Args: as `prove`; without events nothing is proved.
+
+    Raises as `guarantee` does, and `CertificateWrong` if the checker refuses what was found.
+    """
+    found = guarantee(events, delta=delta, adjacency=adjacency)
+    found = replace(found, assumptions=(*found.assumptions, *given))
+    if found.unprotected:
+        return replace(found, not_proved="something leaves without a mechanism"), None
+    if not events:
+        return replace(found, not_proved="there are no events"), None
+    try:
+        proof = prove(events, delta=delta, adjacency=adjacency, given=given)
+    except (Uncertifiable, Undecided) as why:
+        return replace(found, not_proved=str(why)), None
+    return with_proof(found, proof), proof

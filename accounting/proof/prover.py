@@ -329,7 +329,8 @@ def _assumed(mechanism: Mechanism) -> frozenset[str]:
         case PoissonSampled() | SampledWithoutReplacement():
             return _assumed(mechanism.event) | {HIDDEN_SAMPLE}
         case GaussianMixtureStep(constant=constant, sampled=sampled, noise_std=noise_std):
-            _over_noise(constant, noise_std), _over_noise(sampled, noise_std)
+            for shift in (constant, sampled):
+                _over_noise(shift, noise_std)
             return _declared(constant) | _declared(sampled) | {HIDDEN_SAMPLE}
         case RandomisedResponse() if mechanism.truth not in (0, 1):
             return frozenset()

@@ -98,7 +98,7 @@ def judge_ledger(
         _crosschecked(events, promise),
         Check("attack", NOT_ATTACKED) if attack is None else attack(hashes),
     )
-    fixed = ledger.spent(run).grade is Grade.CERTIFIED
+    fixed = ledger.spent(run).grade is Grade.ENCLOSED
     finding = final_verdict(judged_events(events, promise), checks, fixed_in_advance=fixed)
     return JudgedPromise(title, finding, checks, _MISSING)
 

@@ -34,7 +34,7 @@ class HeadlineCheck:
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """`bound` is the certified statement, `meaning` one plain sentence."""
+    """`bound` is the statement, `meaning` one plain sentence."""
 
     bound: str
     delta: str
@@ -105,7 +105,8 @@ def _grade(privacy: PrivacyFacts) -> HeadlineCheck:
     if privacy.epsilon.upper == "infinity":
         return HeadlineCheck("Bound", "no finite ε", Tone.BAD)
     texts = {
-        Grade.CERTIFIED: ("certified: exact parameters, rounded outward", Tone.GOOD),
+        Grade.PROVED: ("proved: a certificate that the independent checker accepts", Tone.GOOD),
+        Grade.ENCLOSED: ("enclosed: exact parameters, rounded outward", Tone.GOOD),
         Grade.FAST: ("fast: an upper bound in double precision", Tone.NEUTRAL),
         Grade.ESTIMATE: ("estimate: no guarantee", Tone.BAD),
     }

@@ -1,4 +1,4 @@
-"""The run of a fit: the least noise that meets a target, paid for in one piece, and certified."""
+"""The run of a fit: the least noise that meets a target, paid for in one piece, and proved."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ import numpy as np
 
 from ...accounting.guarantees import Guarantee
 from ...accounting.ledger import Ledger, MemoryLedger
-from ...accounting.proof.certificate import Certificate
+from ...accounting.proof.certificate import Certificate, Uncertifiable
 from ...mechanisms.curators import Curator
 from ...mechanisms.errors import Number
 from ...mechanisms.events import Event
 from ...mechanisms.protocols import FloatArray
 from ...mechanisms.sampling import Sampler
 from ...solvers.planning import planned_events
-from ..pipeline import Terms, calibrate_certified, run_prepaid
+from ..pipeline import Terms, calibrate_proved, run_prepaid
 
 D = TypeVar("D")
 T = TypeVar("T")
@@ -87,8 +87,7 @@ def paid_run(
         planned: the data's handle without records; noise is calibrated on it.
         private: the records.
         name: of what runs, for the ledger.
-        epsilon: what neither the certified epsilon of the plan nor that of its certificate must
-            exceed, > 0.
+        epsilon: what the proved epsilon of the plan must not exceed, > 0.
         delta: in (0, 1).
         ledger: where the run is written and paid for; None for a fresh one in memory.
         noise: where noise comes from. It is asked for the stream of this plan in this place of the
@@ -96,8 +95,8 @@ def paid_run(
 
     Raises before any noise is drawn, with nothing spent:
         UnattainableTarget: no noise meets the target.
-        Uncertifiable: no certificate of the plan can be written.
-        NotProved, CertificateWrong, Undecided: the checker does not find it proved.
+        Uncertifiable: no proof of the plan is found, or it is more work than the checker allows.
+        NotProved, CertificateWrong: the checker refuses what was found.
         BudgetExceeded: what remains of the ledger's budget does not pay for the plan.
         UnpricedMechanism: its budget is of a kind that cannot pay for a planned mechanism.
         AdjacencyMismatch: its budget is for another relation.
@@ -106,7 +105,10 @@ def paid_run(
     def events(noise_multiplier: float) -> tuple[Event, ...]:
         return planned_events(partial(work, noise_multiplier), planned)
 
-    plan, certificate = calibrate_certified(events, epsilon=epsilon, terms=Terms(delta))
+    plan = calibrate_proved(events, epsilon=epsilon, terms=Terms(delta))
+    if plan.proof is None:
+        raise Uncertifiable(f"the plan must have a proof: {plan.guarantee.not_proved}")
+    certificate = plan.proof.certificate
     book = MemoryLedger() if ledger is None else ledger
     book.require(plan.events)
     run = book.run(

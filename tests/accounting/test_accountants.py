@@ -241,7 +241,7 @@ def test_curves_are_made_of_their_points(kind: type[Accountant]) -> None:
     accountant, deltas = charged(kind, gaussian(2.0), gaussian(5.0)), [1e-3, 1e-6, 1e-9]
     curve = accountant.curve(deltas)
     assert curve.epsilon.tolist() == [accountant.epsilon(d).upper_float for d in deltas]
-    assert curve.grade is Grade.CERTIFIED
+    assert curve.grade is Grade.ENCLOSED
     fast = accountant.curve(deltas, grade=Grade.FAST)
     assert np.all(fast.epsilon >= curve.epsilon * (1 - 1e-12))
     assert np.all(fast.epsilon <= curve.epsilon * (1 + 1e-6))

@@ -65,7 +65,7 @@ def test_the_numbers_are_those_of_the_composed_gaussian() -> None:
     assert found.rho.contains(exact / 2)
     assert isinstance(found.notion, Gdp)
     assert 0 <= found.notion.mu_squared - exact < Fraction(1, 2**500)
-    assert found.grade is Grade.CERTIFIED
+    assert found.grade is Grade.ENCLOSED
 
 
 def test_each_party_has_its_own_cost() -> None:
@@ -121,7 +121,7 @@ def test_every_point_of_the_curve_holds_and_none_is_loose() -> None:
     deltas = np.geomspace(1e-20, 0.4, 9)
     certified = epsilons_at(events, deltas=deltas)
     fast = epsilons_at(events, deltas=deltas, grade=Grade.FAST)
-    assert (certified.grade, fast.grade) == (Grade.CERTIFIED, Grade.FAST)
+    assert (certified.grade, fast.grade) == (Grade.ENCLOSED, Grade.FAST)
     assert np.all(fast.epsilon >= certified.epsilon * (1 - 1e-15))
     np.testing.assert_allclose(fast.epsilon, certified.epsilon, rtol=1e-8, atol=1e-12)
     with mpmath.workdps(50):

@@ -45,7 +45,7 @@ def test_plan_needs_no_records(call: Call, folder: Path) -> None:
     assert answer.status == 0
     assert answer.data["events"] == 6
     assert 1.999999 < answer.data["guarantee"]["epsilon"]["upper"] <= 2.0
-    assert answer.data["guarantee"]["grade"] == "certified"
+    assert answer.data["guarantee"]["grade"] == "proved"
 
 
 def test_run_writes_ledger_certificate_model_and_report(call: Call, folder: Path) -> None:
@@ -248,11 +248,11 @@ def test_a_run_that_the_budget_cannot_pay_spends_nothing_and_leaves_nothing(
 def test_a_certificate_of_something_else_stops_the_run_before_it_spends(
     call: Call, folder: Path, monkeypatch: pytest.MonkeyPatch, forged: dict[str, Any]
 ) -> None:
-    def other(events: Sequence[Event], *, delta: float) -> Certificate:
-        asked = {"delta": delta} | forged
+    def other(events: Sequence[Event], *, delta: float, group: int, tight: bool) -> Certificate:
+        asked: dict[str, Any] = {"delta": delta, "group": group, "tight": tight} | forged
         return certify(events[asked.pop("events", slice(None))], **asked)
 
-    monkeypatch.setattr("dpledger.runs.pipeline.certify", other)
+    monkeypatch.setattr("dpledger.accounting.proof.proved.certify", other)
     answer = call("run", folder / "run.toml", "--out", folder / "out", *QUICK)
     assert answer.status == 2
     assert "The certificate proves" in answer.err

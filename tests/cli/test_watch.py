@@ -249,7 +249,7 @@ def test_a_run_that_left_its_plan_is_a_finding() -> None:
 def test_noise_of_one_seed_in_two_runs_is_a_finding() -> None:
     ledger, summary = summary_of([step(2.0)], plan=[step(2.0)])
     assert audit_run(ledger, summary, delta=1e-5).findings == ()
-    assert audit_run(ledger, summary, delta=1e-5).grade == "certified"
+    assert audit_run(ledger, summary, delta=1e-5).grade == "enclosed"
     another = ledger.run("another", configuration_hash="0" * 64)
     another.reserve((step(9.0),), Provenance("test", 2))
     assert audit_run(ledger, summary, delta=1e-5).findings == ()

@@ -1,7 +1,7 @@
 """Two hundred compositions and what they cost: every mechanism, relation, accountant and grade.
 
 The inputs are written out in `data/compositions.json`, in the short form that `_mechanism` reads;
-`found` computes what they cost. A certified answer is ball arithmetic, rounded outward to doubles:
+`found` computes what they cost. An enclosed answer is ball arithmetic, rounded outward to doubles:
 it is the same on every machine, and pinned to its last bit. A fast one is computed by NumPy and
 SciPy, whose last bits depend on the machine's vector instructions: it is pinned to 1e-12.
 """

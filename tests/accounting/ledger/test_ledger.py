@@ -194,9 +194,9 @@ def test_of_two_plans_one_alone_is_an_estimate_until_the_other_is_done(ledger: L
     runs[0].reserve(plan, NOWHERE)
     # whether the second will run may depend on what the first released
     assert ledger.spent().grade is Grade.ESTIMATE
-    assert runs[0].spent().grade is Grade.CERTIFIED
+    assert runs[0].spent().grade is Grade.ENCLOSED
     runs[1].reserve(plan, NOWHERE)
-    assert ledger.spent().grade is Grade.CERTIFIED
+    assert ledger.spent().grade is Grade.ENCLOSED
 
 
 def test_runs_under_two_relations_have_no_common_total(ledger: Ledger) -> None:
@@ -225,8 +225,8 @@ def test_the_odometer_is_certified_for_whole_plans_and_else_an_estimate(ledger: 
     assert planned.spent().grade is Grade.ESTIMATE
     assert planned.spent().epsilon(1e-6).upper == guarantee(plan[:2], delta=1e-6).epsilon.upper
     planned.reserve(plan[2:], NOWHERE)
-    assert planned.spent().grade is Grade.CERTIFIED
-    assert ledger.spent().grade is Grade.CERTIFIED
+    assert planned.spent().grade is Grade.ENCLOSED
+    assert ledger.spent().grade is Grade.ENCLOSED
     assert planned.spent().epsilon(1e-6).upper == guarantee(plan, delta=1e-6).epsilon.upper
     adaptive.reserve((event(step()),), NOWHERE)
     assert adaptive.spent().grade is Grade.ESTIMATE
@@ -264,9 +264,9 @@ def test_a_stopped_run_guarantees_no_more_than_its_odometer_says(ledger: Ledger)
     assert stopped.epsilon.upper == run.spent().epsilon(1e-6).upper
     run.reserve(plan[2:], NOWHERE)
     whole = run.guarantee(delta=1e-6)
-    assert whole.grade is run.spent().grade is Grade.CERTIFIED
+    assert whole.grade is run.spent().grade is Grade.ENCLOSED
     assert whole.epsilon.upper == guarantee(plan, delta=1e-6).epsilon.upper
-    assert ledger.guarantee(delta=1e-6).grade is Grade.CERTIFIED
+    assert ledger.guarantee(delta=1e-6).grade is Grade.ENCLOSED
 
 
 def test_an_odometer_of_planned_events_in_another_order_is_certified_at_the_end(
@@ -279,7 +279,7 @@ def test_an_odometer_of_planned_events_in_another_order_is_certified_at_the_end(
     for planned in (plan[0], plan[2], plan[1]):
         run.reserve((planned,), NOWHERE)
         grades.append(run.spent().grade)
-    assert grades == [Grade.ESTIMATE, Grade.ESTIMATE, Grade.CERTIFIED]
+    assert grades == [Grade.ESTIMATE, Grade.ESTIMATE, Grade.ENCLOSED]
     assert ledger.runs()[0].kept_to_plan
 
 
@@ -311,7 +311,7 @@ def test_a_plan_made_after_a_release_is_certified_alone_but_not_in_sum(ledger: L
     plan = [event(step())]
     for name in ("first", "second"):
         ledger.run(name, configuration_hash="c", plan=plan).reserve(plan, NOWHERE)
-        assert ledger.spent(name).grade is Grade.CERTIFIED
+        assert ledger.spent(name).grade is Grade.ENCLOSED
     assert ledger.spent().grade is Grade.ESTIMATE
 
 
@@ -553,7 +553,7 @@ def test_a_plan_of_samples_is_paid_for_as_a_whole(ledger: Ledger) -> None:
         with pytest.raises((LedgerError, AdjacencyMismatch)):
             refused.reserve(events, NOWHERE)
     run.reserve(plan[:10], NOWHERE)
-    assert run.spent().grade is Grade.CERTIFIED
+    assert run.spent().grade is Grade.ENCLOSED
     assert run.spent().epsilon(1e-5).upper_float == enough
     assert ledger.verify().reservations == 2
 

@@ -105,7 +105,7 @@ def test_a_sampled_plan_reads_the_same_as_its_accountant() -> None:
     run.reserve(plan, NOWHERE)
     accountant = TightAccountant()
     accountant.extend(plan)
-    assert run.spent().grade is Grade.CERTIFIED
+    assert run.spent().grade is Grade.ENCLOSED
     assert run.spent().epsilon(1e-5).upper == accountant.epsilon(1e-5).upper
     other = ledger.run("second", configuration_hash="c")
     other.reserve(plan, NOWHERE)

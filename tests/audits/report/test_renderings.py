@@ -96,10 +96,10 @@ def another(value):
             return value + 1
         case float():
             return value / 2 if value else 0.25
-        case "certified":
+        case "enclosed":
             return "fast"
         case "fast":
-            return "certified"
+            return "enclosed"
         case "replace-one":
             return "zero-out-one"
         case str():

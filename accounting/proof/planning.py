@@ -1,0 +1,139 @@
+"""Planning on what is proved: the noise, or the rounds, at which a proof meets the target.
+
+Gaussian steps are proved at what is enclosed; of other mechanisms the proved epsilon lies up to
+0.1 % above it, so that the target for the enclosed one is lowered until the proof meets its own.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TypeVar
+
+from ...mechanisms.adjacency import Adjacency
+from ...mechanisms.curators import noise_std_for
+from ...mechanisms.errors import InvalidParameter, Number, require_positive
+from ...mechanisms.events import Audience, Context, Event, GaussianStep
+from ...mechanisms.sensitivity import declared
+from ..guarantees import Guarantee
+from ..planning import (
+    Calibration,
+    RoundsWithin,
+    UnattainableTarget,
+    calibrate_noise_multiplier,
+    rounds_within,
+)
+from .proved import Proof, proved_guarantee
+
+__all__ = [
+    "GaussianRounds",
+    "calibrate_gaussian_rounds",
+    "proved_noise_multiplier",
+    "proved_rounds_within",
+]
+
+_ATTEMPTS = 8
+"""Targets that are tried before no proof is believed to meet one; two or three are usual."""
+
+_Found = TypeVar("_Found", Calibration, RoundsWithin)
+
+
+def proved_noise_multiplier(
+    plan: Callable[[float], Sequence[Event]],
+    *,
+    target_epsilon: Number,
+    delta: Number,
+    adjacency: Adjacency | None = None,
+    given: Sequence[str] = (),
+) -> tuple[Calibration, Proof | None]:
+    """Return about the least noise multiplier whose proved epsilon meets the target, and the proof.
+
+    Arguments and errors as for `calibrate_noise_multiplier` and `proved_guarantee`. Where there is
+    no proof, the enclosed epsilon meets the target, and the guarantee says why it is not proved.
+    """
+
+    def attempt(target: Fraction) -> tuple[Calibration, Proof | None]:
+        found = calibrate_noise_multiplier(plan, target_epsilon=target, delta=delta)
+        events = plan(found.noise_multiplier)
+        told, proof = proved_guarantee(events, delta=delta, adjacency=adjacency, given=given)
+        return replace(found, guarantee=told), proof
+
+    return _meeting(target_epsilon, attempt)
+
+
+def proved_rounds_within(
+    plan: Callable[[int], Sequence[Event]], *, target_epsilon: Number, delta: Number
+) -> tuple[RoundsWithin, Proof | None]:
+    """Return about the most rounds whose proved epsilon meets the target, and the proof.
+
+    Arguments and errors as for `rounds_within`; without a proof as `proved_noise_multiplier`.
+    """
+
+    def attempt(target: Fraction) -> tuple[RoundsWithin, Proof | None]:
+        found = rounds_within(plan, target_epsilon=target, delta=delta)
+        told, proof = proved_guarantee(plan(found.rounds), delta=delta)
+        return replace(found, guarantee=told), proof
+
+    return _meeting(target_epsilon, attempt)
+
+
+def _meeting(
+    epsilon: Number, attempt: Callable[[Fraction], tuple[_Found, Proof | None]]
+) -> tuple[_Found, Proof | None]:
+    """Return what an attempt finds at a target at which the proved epsilon is at most `epsilon`."""
+    require_positive("target_epsilon", epsilon)
+    target = Fraction(epsilon)
+    for _ in range(_ATTEMPTS):
+        found, proof = attempt(target)
+        if proof is None or proof.epsilon <= epsilon:
+            return found, proof
+        target *= (Fraction(epsilon) / Fraction(proof.epsilon)) ** 2
+    raise UnattainableTarget(f"epsilon={epsilon!r} must be at least what a certificate proves.")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class GaussianRounds:
+    """So many Gaussian steps of one noise multiplier, and what is proved of them."""
+
+    rounds: int
+    noise_multiplier: float
+    guarantee: Guarantee
+
+
+def calibrate_gaussian_rounds(
+    *,
+    epsilon: Number,
+    delta: Number,
+    adjacency: Adjacency,
+    rounds: int | None = None,
+    noise_multiplier: float | None = None,
+) -> GaussianRounds:
+    """Return the least noise of so many Gaussian steps, or the most steps of so much noise.
+
+    Args:
+        epsilon: the target, > 0.
+        delta: in (0, 1).
+        adjacency: the relation that the sensitivity speaks of.
+        rounds: number of steps; None asks for it.
+        noise_multiplier: noise_std / sensitivity; None asks for it.
+
+    Raises `InvalidParameter` unless one of the last two is asked for, and `UnattainableTarget`.
+    """
+
+    def steps(number: int, multiplier: float) -> list[Event]:
+        reason = "noise multipliers are noise_std over the sensitivity under the stated relation"
+        unit = declared(1, reason, adjacency=adjacency)
+        step = GaussianStep(unit, noise_std_for(unit, multiplier))
+        contexts = (Context((), k, "release", Audience.PUBLIC) for k in range(1, number + 1))
+        return [Event(step, context) for context in contexts]
+
+    if rounds is not None and noise_multiplier is None:
+        least, _ = proved_noise_multiplier(
+            lambda z: steps(rounds, z), target_epsilon=epsilon, delta=delta
+        )
+        return GaussianRounds(rounds, least.noise_multiplier, least.guarantee)
+    if rounds is not None or noise_multiplier is None:
+        raise InvalidParameter("rounds", rounds, "stated, or noise_multiplier, and not both")
+    most, _ = proved_rounds_within(
+        lambda number: steps(number, noise_multiplier), target_epsilon=epsilon, delta=delta
+    )
+    return GaussianRounds(most.rounds, noise_multiplier, most.guarantee)

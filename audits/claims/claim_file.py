@@ -242,6 +242,7 @@ class ClaimFile(_Section, frozen=True, kw_only=True):
     `unit` is whom the promise is about: sensitivities and clip norms are of it, unless
     `records_per_unit` says of how many records at most, of which they are then. `fits` is among how
     many runs of all releases settings were chosen, and `accountant` how epsilon was computed.
+    `source` and `note` say where it stands, and why it is worth a look; nothing depends on them.
     """
 
     promise: PromiseSection
@@ -253,13 +254,16 @@ class ClaimFile(_Section, frozen=True, kw_only=True):
     fits: Annotated[int, msgspec.Meta(ge=1, le=10**6)] | None = None
     accountant: ClaimedAccountant | None = None
     source: _Reference | None = None
+    note: _Reference | None = None
     preprocessing: _Reference | None = None
     releases: Annotated[tuple[ReleaseSection, ...], msgspec.Meta(max_length=_MOST_RELEASES)] = ()
     run: _Reference | None = None
     function: Function | None = None
 
     def __post_init__(self) -> None:
-        _require_printable(self.title, self.unit, self.preprocessing, self.run, self.source)
+        _require_printable(
+            self.title, self.unit, self.preprocessing, self.run, self.source, self.note
+        )
         if sum((bool(self.releases), self.run is not None, self.function is not None)) != 1:
             raise ValueError("Expected one of [[releases]], run, [function]")
         if (self.promise.sensitivity is None) != (self.function is None):

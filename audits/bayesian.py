@@ -101,6 +101,11 @@ def posterior(epsilon: float, *, false: Beta, missed: Beta, delta: float) -> flo
     They are allowed where no test and no complement of one is too good:
     e^epsilon·FPR + FNR >= 1 - delta, the same with the rates swapped, and both again for 1 - FPR
     and 1 - FNR. One rate is integrated by quadrature over its quantiles, the other in closed form.
+
+    Args:
+        epsilon: >= 0.
+        false, missed: posteriors of the rates of false positives and of misses.
+        delta: in [0, 1).
     """
     grow, shrink = exp(epsilon), exp(-epsilon)
     # where the two straight lines that bound the other rate meet, below and above

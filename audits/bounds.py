@@ -94,6 +94,11 @@ def largest_rate(count: int | FloatArray, trials: int, *, confidence: float) -> 
     """Return the one-sided upper confidence bound on a rate of which `count` of `trials` occurred.
 
     Source: Clopper, Pearson 1934.
+
+    Args:
+        count: how often it occurred, from 0 to `trials`, of any shape.
+        trials: independent ones, at least 1.
+        confidence: of each bound by itself, in (0, 1).
     """
     counts = np.asarray(count, dtype=np.float64)
     below = np.minimum(counts, trials - 1)
@@ -103,7 +108,12 @@ def largest_rate(count: int | FloatArray, trials: int, *, confidence: float) -> 
 
 @lru_cache(maxsize=64)
 def largest_rates(trials: int, *, confidence: float) -> FloatArray:
-    """Return `largest_rate` of every count from 0 to `trials`: a table, read-only."""
+    """Return `largest_rate` of every count from 0 to `trials`: a table, read-only.
+
+    Args:
+        trials: independent ones, at least 1.
+        confidence: of each bound by itself, in (0, 1).
+    """
     table = largest_rate(np.arange(trials + 1.0), trials, confidence=confidence)
     table.setflags(write=False)
     return table
@@ -113,6 +123,11 @@ def epsilon_of_rates(fpr: FloatArray, fnr: FloatArray, delta: float) -> FloatArr
     """Return the least epsilon that allows these error rates, tried both ways round; at least 0.
 
     Source: Kairouz, Oh, Viswanath 2015, Theorem 2.1: FPR·e^epsilon + FNR >= 1 - delta, and swapped.
+
+    Args:
+        fpr, fnr: upper bounds on the rates of false positives and of misses, in [0, 1], of shapes
+            that broadcast.
+        delta: in [0, 1).
     """
     with np.errstate(divide="ignore"):
         ways = [
@@ -171,7 +186,15 @@ class ClopperPearson:
         dataset_trials: int,
         delta: float,
     ) -> LowerBound:
-        """Return the bound at `delta`, in [0, 1), from the errors counted at the threshold."""
+        """Return the bound at `delta`, in [0, 1), from the errors counted at the threshold.
+
+        Args:
+            false_positives: runs on the neighbour that were taken for runs on the data set.
+            neighbour_trials: runs on the neighbour.
+            misses: runs on the data set that were not taken for such.
+            dataset_trials: runs on the data set.
+            delta: where epsilon is bounded.
+        """
         require_delta(delta)
         each = 1 - (1 - self.confidence) / 2
         fpr = largest_rate(false_positives, neighbour_trials, confidence=each)
@@ -194,7 +217,13 @@ class ClopperPearson:
 
 
 def ceiling(*, trials: int, delta: float, confidence: float) -> float:
-    """Return the largest epsilon that counting could have shown: no error in `trials` a world."""
+    """Return the largest epsilon that counting could have shown: no error in `trials` a world.
+
+    Args:
+        trials: in each world, at least 1.
+        delta: in [0, 1).
+        confidence: of the bound, in (0, 1).
+    """
     require_positive_int("trials", trials)
     require_delta(delta)
     require_open_unit("confidence", confidence)
@@ -358,6 +387,12 @@ def outside_the_family(scores: Scores, *, fewest: int = _FEWEST_TRIALS) -> str |
     """Return why scores are not normal with one variance, or None when nothing speaks against it.
 
     Scores from the family are turned away in about one of a thousand cases.
+
+    Args:
+        scores: of at least `fewest` trials in each world; finite.
+        fewest: below so many the tests see nothing, and the bound abstains.
+
+    Source: D'Agostino, Pearson 1973, for the shape; the F test for the variances.
     """
     worlds = (scores.dataset, scores.neighbour)
     if min(world.size for world in worlds) < fewest:

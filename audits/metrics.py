@@ -25,6 +25,10 @@ def allowed_tpr(promise: Promise, fpr: float) -> float:
     """Return the largest true-positive rate that a promise allows at `fpr`, in (0, 1), rounded up.
 
     Source: Dong, Roth, Su 2022, equation (6); Kairouz, Oh, Viswanath 2015, Theorem 2.1.
+
+    Args:
+        promise: mu-GDP, or (epsilon, delta).
+        fpr: false-positive rate.
     """
     require_open_unit("fpr", fpr)
     if isinstance(promise, Gdp):
@@ -61,7 +65,12 @@ class TprAtFpr:
 
 
 def roc(scores: Scores, *, points: int = 200) -> tuple[RocPoint, ...]:
-    """Return at most `points` + 1 points of the ROC curve, evenly spread over log FPR."""
+    """Return at most `points` + 1 points of the ROC curve, evenly spread over log FPR.
+
+    Args:
+        scores: of the trials in both worlds.
+        points: at most so many thresholds besides the one that no score exceeds.
+    """
     require_positive_int("points", points)
     count = scores.neighbour.size
     allowed = np.unique(np.concatenate([[0], np.geomspace(1, count, points).round()]).astype(int))
@@ -75,6 +84,12 @@ def tpr_at_fpr(scores: Scores, fpr: float, *, claimed: Promise, confidence: floa
     """Return the true-positive rate at `fpr`, in (0, 1), with its two-sided interval.
 
     Source of the interval: Clopper, Pearson 1934.
+
+    Args:
+        scores: of the trials in both worlds.
+        fpr: false-positive rate; thresholds are those of the neighbour's trials.
+        claimed: what the guarantee allows at `fpr` is set beside what was found.
+        confidence: of the interval, in (0, 1).
     """
     require_open_unit("fpr", fpr)
     require_open_unit("confidence", confidence)

@@ -57,6 +57,14 @@ def flip_label(dataset: PrivateDataset, *, index: int, loss: Loss) -> NeighbourP
     row ⊗ (e_y - e_y') at all scores, of norm sqrt(2)·‖row‖, and the share is the same.
 
     Raises `InvalidParameter` for another relation or a record without features.
+
+    Args:
+        dataset: under replace-one.
+        index: of the record, from 0.
+        loss: with which the solver trains; it fixes what the other label is worth.
+
+    Raises:
+        InvalidParameter: another relation, or no record of this index.
     """
     _require(dataset, Adjacency.REPLACE_ONE)
     origin = np.zeros(dataset.shape.parameters(loss))
@@ -72,6 +80,14 @@ def opposite_gradients(dataset: PrivateDataset, *, index: int, loss: Loss) -> Ne
     """Return the worst pair: record `index` at full length along the first axis, opposite labels.
 
     With a linear loss the two gradients are ±G·u and the pair attains the full planned mu.
+
+    Args:
+        dataset: under replace-one.
+        index: of the record, from 0.
+        loss: with which the solver trains.
+
+    Raises:
+        InvalidParameter: another relation, or no record of this index.
     """
     _require(dataset, Adjacency.REPLACE_ONE)
     row = np.zeros(dataset.shape.features)
@@ -107,7 +123,16 @@ def turned_record(
 
 
 def zero_out(dataset: PrivateDataset, *, index: int, loss: Loss) -> NeighbourPair:
-    """Return the pair whose record `index` becomes a null record; zero-out-one only."""
+    """Return the pair whose record `index` becomes a null record; zero-out-one only.
+
+    Args:
+        dataset: under zero-out-one.
+        index: of the record, from 0.
+        loss: with which the solver trains.
+
+    Raises:
+        InvalidParameter: another relation, or no record of this index.
+    """
     _require(dataset, Adjacency.ZERO_OUT_ONE)
     neighbour = dataset.with_record(index, features=np.zeros(dataset.shape.features))
     share = _share(dataset, neighbour, loss)

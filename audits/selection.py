@@ -148,7 +148,12 @@ class MultiSplit:
         return ceiling(trials=trials - trials // 2, delta=delta, confidence=self._each)
 
     def lower_bound(self, scores: Scores, *, delta: float) -> LowerBound:
-        """Return the bound at `delta`, in [0, 1). It needs two trials in each world."""
+        """Return the bound at `delta`, in [0, 1). It needs two trials in each world.
+
+        Args:
+            scores: of the trials in both worlds.
+            delta: where epsilon is bounded.
+        """
         middle = _split_bound(
             scores,
             seed=self.seed,

@@ -224,6 +224,10 @@ def implied_delta(claimed: Claim, epsilon: float) -> float:
     """Return the delta that the claim implies at `epsilon` >= 0, rounded up.
 
     Source: Kairouz, Oh, Viswanath 2015, Theorem 3.1, for an (epsilon, delta)-DP claim.
+
+    Args:
+        claimed: mu-GDP, or (epsilon, delta).
+        epsilon: at which.
     """
     if isinstance(claimed, PrivacyProfile):
         return claimed.delta(epsilon).upper_float

@@ -79,7 +79,14 @@ class ClaimAttack:
     def run(
         self, *, trials: int, seed: int, confidence: float, progress: Progress | None = None
     ) -> AttackOutcome:
-        """Enclose the pair's epsilon by `trials` runs in each direction."""
+        """Enclose the pair's epsilon by `trials` runs in each direction.
+
+        Args:
+            trials: runs in each direction, at least 2.
+            seed: of all of them, a whole number >= 0.
+            confidence: of the interval, in (0, 1).
+            progress: called after every chunk with the runs done and all runs.
+        """
         found = pair_interval(
             self.solve,
             self.pair.dataset,
@@ -107,7 +114,12 @@ class ClaimAttack:
 
 
 def promised_by_mu(mu_squared: Number, delta: float) -> float:
-    """Return the epsilon at `delta` that a promise of mu-GDP comes to, rounded up."""
+    """Return the epsilon at `delta` that a promise of mu-GDP comes to, rounded up.
+
+    Args:
+        mu_squared: of the promise, >= 0.
+        delta: in (0, 1).
+    """
     return epsilon_from_delta(mu_squared=mu_squared, delta=delta).upper_float
 
 
@@ -119,6 +131,12 @@ def counted_bound(
     Half of the error probability goes to either rate.
 
     Source: Kairouz, Oh, Viswanath 2015, Theorem 2.1; rates by Clopper, Pearson 1934.
+
+    Args:
+        hits, neighbour_hits: runs in which the event happened, of `trials` under each data set.
+        trials: runs under each.
+        delta: in [0, 1).
+        confidence: in (0, 1).
     """
     for name, value in (("hits", hits), ("neighbour_hits", neighbour_hits)):
         if not 0 <= value <= trials:

@@ -36,6 +36,10 @@ def at_tolerance(sensitivity: Sensitivity, tolerance: Fraction) -> Sensitivity:
     """Return a sensitivity as it were if minimisers were found to another gradient norm.
 
     Weighted blocks are looked through; what is no minimiser's stays as it is.
+
+    Args:
+        sensitivity: of a release, with its derivation.
+        tolerance: gradient norm at which a minimiser is taken for found, >= 0; 0 for exact ones.
     """
     derivation = sensitivity.derivation
     given = dict(derivation.parameters)

@@ -28,7 +28,12 @@ def critical_mu(slope: Enclosure, delta: float) -> Enclosure:
 
 
 def critical_epsilon(slope: Enclosure, delta: float) -> Enclosure:
-    """Return the epsilon up to which epsilon = slope·mu is a guarantee at delta."""
+    """Return the epsilon up to which epsilon = slope·mu is a guarantee at delta.
+
+    Args:
+        slope: in [0.01, 1000] or so.
+        delta: in (0, 1).
+    """
     mu = critical_mu(slope, delta)
     with precision(_BITS):
         return Enclosure.from_ball(ball_of(mu) * ball_of(slope))

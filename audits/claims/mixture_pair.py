@@ -66,7 +66,12 @@ class MixturePair:
             raise InvalidParameter("noise_std", self.noise_std, f">= {shift / _WIDEST:g}")
 
     def delta(self, epsilon: float, *, times: int) -> float:
-        """Return delta at epsilon >= 0 of `times` steps, to about eight digits."""
+        """Return delta at epsilon >= 0 of `times` steps, to about eight digits.
+
+        Args:
+            epsilon: where delta is wanted.
+            times: how many steps are composed, at least 1.
+        """
         require_nonnegative("epsilon", epsilon)
         require_positive_int("times", times)
         c = self._order(epsilon, times)
@@ -82,7 +87,12 @@ class MixturePair:
         raise Undecided(f"Expected to integrate {self} within {_MOST_POINTS} points.")
 
     def epsilon(self, delta: float, *, times: int) -> float:
-        """Return the epsilon at which `delta` is reached, 0 where epsilon 0 needs no more."""
+        """Return the epsilon at which `delta` is reached, 0 where epsilon 0 needs no more.
+
+        Args:
+            delta: in (0, 1).
+            times: how many steps are composed, at least 1.
+        """
         require_open_unit("delta", delta)
         if self.delta(0.0, times=times) <= delta:
             return 0.0

@@ -22,7 +22,12 @@ def stated_delta(setting: Any) -> float:
 
 
 def require_counts(setting: Setting, most: Mapping[str, int]) -> None:
-    """Raise `InvalidParameter` unless each of these parameters is a whole number in [1, most]."""
+    """Raise `InvalidParameter` unless each of these parameters is a whole number in [1, most].
+
+    Args:
+        setting: a paper's parameters.
+        most: by name, the largest number that the court looks at.
+    """
     for name, limit in most.items():
         value = getattr(setting, name)
         require_positive_int(name, value)
@@ -31,7 +36,13 @@ def require_counts(setting: Setting, most: Mapping[str, int]) -> None:
 
 
 def require_sizes(setting: Setting, *names: str, decades: int = 9) -> None:
-    """Raise `InvalidParameter` unless these are positive and within so many decades of 1."""
+    """Raise `InvalidParameter` unless these are positive and within so many decades of 1.
+
+    Args:
+        setting: a paper's parameters.
+        names: of those that are sizes.
+        decades: how many powers of ten they may lie from 1.
+    """
     for name in names:
         value = getattr(setting, name)
         require_positive(name, value)

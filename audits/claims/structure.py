@@ -101,7 +101,11 @@ class MessagesOnlyPromise(Generic[S]):
 
 
 def mean_gradient_moves(first: FloatArray, second: FloatArray) -> float:
-    """Return the change of the mean logistic gradient at 0 if all labels are 1, for rows (n, d)."""
+    """Return the change of the mean logistic gradient at 0 if all labels are 1, for rows (n, d).
+
+    Args:
+        first, second: rows of the two data sets, of one shape, as preprocessing leaves them.
+    """
     return float(np.linalg.norm((first - second).mean(axis=0)) / 2)
 
 

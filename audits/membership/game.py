@@ -60,6 +60,11 @@ class Game(Protocol):
         """Return the answers of `trials` fresh, independent models trained with the target or not.
 
         Different seeds give independent models.
+
+        Args:
+            inside: whether the target is among the training records.
+            trials: models, at least 1.
+            seed: a whole number >= 0.
         """
         ...
 
@@ -194,6 +199,13 @@ def log_probabilities(
     """Return the log-probability that one model, freshly trained, gives to each row's label.
 
     Raises `ModelFailed` where the model does not train or answer.
+
+    Args:
+        train: trains a classifier from features, labels and a seed.
+        features, labels: the training records, shapes (n, d) and (n,).
+        seed: of the training, a whole number below 2³².
+        rows: what the model is asked about, shape (Z, d).
+        asked: the labels whose probabilities are looked at, shape (Z,).
     """
     try:
         model = train(features, labels, seed)

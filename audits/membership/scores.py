@@ -66,7 +66,12 @@ class MembershipScore(Protocol):
     def name(self) -> str: ...
 
     def learn(self, inside: Answers, outside: Answers) -> "Scorer":
-        """Return what scores further models, from shadow models with and without the target."""
+        """Return what scores further models, from shadow models with and without the target.
+
+        Args:
+            inside: answers of shadow models that were trained with the target.
+            outside: answers of shadow models that were trained without it.
+        """
         ...
 
 

@@ -28,7 +28,12 @@ class Target:
 
 
 def random_target(features: FloatArray, labels: Any, *, seed: int) -> Target:
-    """Return one of the records (n, d), each as likely: what an average person faces."""
+    """Return one of the records (n, d), each as likely: what an average person faces.
+
+    Args:
+        features, labels: the records, shapes (n, d) and (n,).
+        seed: of the choice; fix it before looking.
+    """
     index = random_record(len(labels), seed=seed)
     return Target(features[index], labels[index], f"record {index} (at random)", index)
 
@@ -38,6 +43,11 @@ def most_exposed(features: FloatArray, labels: FloatArray, loss: Loss, model: Fl
 
     K is the loss's number of outputs. Finding it looks at private records; it is for whoever holds
     them.
+
+    Args:
+        features, labels: the records, shapes (n, d) and (n,).
+        loss: whose gradient in the model is meant.
+        model: public weights.
     """
     scores = features @ model.reshape(-1, loss.outputs)
     if loss.outputs == 1:
@@ -48,7 +58,13 @@ def most_exposed(features: FloatArray, labels: FloatArray, loss: Loss, model: Fl
 
 
 def worst_off(features: FloatArray, labels: FloatArray, loss: Loss, model: FloatArray) -> Target:
-    """Return the record whose gradient at `model` (d·K,) is longest."""
+    """Return the record whose gradient at `model` (d·K,) is longest.
+
+    Args:
+        features, labels: the records, shapes (n, d) and (n,).
+        loss: whose gradient in the model is meant.
+        model: public weights.
+    """
     index = most_exposed(features, labels, loss, model)
     return Target(features[index], labels[index], f"record {index} (worst off)", index)
 
@@ -72,13 +88,24 @@ def canary(model: FloatArray, *, row_bound: float, index: int, outputs: int = 1)
 
 
 def hardest(features: FloatArray, labels: Any, log_probabilities: FloatArray) -> Target:
-    """Return the record whose label a model finds least likely, from one number a record."""
+    """Return the record whose label a model finds least likely, from one number a record.
+
+    Args:
+        features, labels: the records, shapes (n, d) and (n,).
+        log_probabilities: of each record's own label, shape (n,), by a model that was not trained
+            on it.
+    """
     index = int(np.argmin(log_probabilities))
     return Target(features[index], labels[index], f"record {index} (hardest)", index)
 
 
 def mislabelled(features: FloatArray, labels: Any, *, seed: int) -> Target:
-    """Return a copy of a random record with a wrong label, to stand in that record's place."""
+    """Return a copy of a random record with a wrong label, to stand in that record's place.
+
+    Args:
+        features, labels: the records, shapes (n, d) and (n,), of two classes or more.
+        seed: of record and label; fix it before looking.
+    """
     index = random_record(len(labels), seed=seed)
     wrong = [label for label in np.unique(labels) if label != labels[index]]
     if not wrong:

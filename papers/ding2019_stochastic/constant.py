@@ -128,7 +128,12 @@ def regime_constants(s: PsSetting) -> dict[str, Enclosure]:
 
 
 def full_gradient_c(s: PsSetting, steps: float) -> Enclosure:
-    """Return the least c for linear losses, if `steps` of the K S noises are seen whole."""
+    """Return the least c for linear losses, if `steps` of the K S noises are seen whole.
+
+    Args:
+        s: the parameters.
+        steps: how many of the noises an observer sees one by one.
+    """
     shift = 1 if s.zero_out else 2
     mu = mu_from_epsilon_delta(epsilon=s.epsilon, delta=s.delta)
     with precision(_BITS):
@@ -138,7 +143,12 @@ def full_gradient_c(s: PsSetting, steps: float) -> Enclosure:
 
 
 def linear_epsilon(s: PsSetting, share: float) -> Enclosure:
-    """Return the exact epsilon for linear losses, if a share of what K S steps tell is seen."""
+    """Return the exact epsilon for linear losses, if a share of what K S steps tell is seen.
+
+    Args:
+        s: the parameters.
+        share: of what the steps tell, > 0; 1 for all of it.
+    """
     mu_squared = guarantee(linear_run(s), delta=s.delta).notion.mu_squared
     with precision(_BITS):
         seen = Enclosure.from_ball(ball_of(mu_squared) * ball_of(share))

@@ -66,7 +66,14 @@ class Measured:
 def measure(
     experiment: Experiment, plan: ExperimentPlan, folder: Path, *, progress: Progress | None = None
 ) -> list[Measured]:
-    """Return all cells of an experiment, measured; finished results are taken from `folder`."""
+    """Return all cells of an experiment, measured; finished results are taken from `folder`.
+
+    Args:
+        experiment: whose cells.
+        plan: seed, runs and processes.
+        folder: of finished results, one small file each; made if it is not there.
+        progress: called with the jobs done and all jobs, a job being a run or a cell's price.
+    """
     cells = experiment.cells(plan.quick)
     runs = plan.runs_of(experiment)
     store = Store(folder, seed=plan.seed)

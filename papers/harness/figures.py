@@ -56,7 +56,14 @@ class _Line:
 
 
 def draw(figure: Figure, cells: Sequence[Measured], *, title: str, source: str, path: Path) -> None:
-    """Write one figure; bands and bars are one standard deviation over runs."""
+    """Write one figure; bands and bars are one standard deviation over runs.
+
+    Args:
+        figure: metric and axes.
+        cells: all that are drawn, line by line.
+        title, source: what stands above.
+        path: of the SVG file.
+    """
     with mpl.rc_context(_STYLE):
         canvas = Canvas(figsize=(7.2, 4.2), layout="constrained")
         axes: Any = canvas.subplots()

@@ -48,7 +48,13 @@ class Comparison:
 
 
 def spread(measured: Measured, metric: str, at: int = -1) -> Spread:
-    """Return a metric over runs, at the place `at` among the measured rounds."""
+    """Return a metric over runs, at the place `at` among the measured rounds.
+
+    Args:
+        measured: a cell with its runs.
+        metric: a key of `METRICS`.
+        at: which of the measured rounds; the last by default.
+    """
     if metric == "seconds":
         values = [trace.seconds for trace in measured.traces]
     else:

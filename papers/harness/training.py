@@ -52,7 +52,12 @@ class Method(ABC):
 
     @abstractmethod
     def repaired(self, shape: DataShape, noise_multiplier: float) -> ModelSolver:
-        """Return the repaired algorithm; without privacy for a noise multiplier of 0."""
+        """Return the repaired algorithm; without privacy for a noise multiplier of 0.
+
+        Args:
+            shape: what is public about the records.
+            noise_multiplier: noise over sensitivity, >= 0.
+        """
 
     @abstractmethod
     def published(self, shape: DataShape) -> ModelSolver:
@@ -135,7 +140,13 @@ class TrainingTask:
 
 
 def priced(events: tuple[Event, ...], *, delta: float, nominal: float | None) -> CellPrivacy:
-    """Return what events are worth beside what is promised."""
+    """Return what events are worth beside what is promised.
+
+    Args:
+        events: of a plan.
+        delta: at which epsilon is wanted, in (0, 1).
+        nominal: the promised epsilon, or None.
+    """
     noisy = tuple(event for event in events if _tells(event.mechanism))
     found = guarantee(noisy, delta=delta) if noisy else None
     epsilon = inf if found is None else found.epsilon.upper_float

@@ -94,11 +94,17 @@ class SharingSetting:
 
 
 def known_labels(s: SharingSetting) -> SharingSetting:
+    """Return the setting with labels that everybody knows: then the dual variable costs nothing."""
     return replace(s, public_labels=True)
 
 
 def lemma_1(s: SharingSetting, size: float) -> float:
-    """C, for iterates of at most this norm."""
+    """C, for iterates of at most this norm.
+
+    Args:
+        s: the parameters.
+        size: b_1, the largest norm of an iterate that Assumption 1 has to cover.
+    """
     return lemma_1_bound(
         features=s.d_m, parties=s.M, penalty=s.rho, regularisation=s.lam, curvature=s.c1, size=size
     )
@@ -120,6 +126,13 @@ def published(s: SharingSetting, rounds: int) -> PublishedSharingAdmm:
 
 
 def repaired(s: SharingSetting, noise_multiplier: float, rounds: int) -> SharingAdmm:
+    """Return the repaired algorithm: cut slopes, bounded parameters, noise on D_m x_m.
+
+    Args:
+        s: the parameters; B, b, lam_m and tau are the repair's.
+        noise_multiplier: noise over the sensitivity to a record.
+        rounds: T.
+    """
     return SharingAdmm(
         rounds,
         noise_multiplier,

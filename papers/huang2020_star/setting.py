@@ -77,6 +77,13 @@ def noise_multiplier(s: StarSetting) -> float:
 
 
 def algorithm_of(s: StarSetting, rounds: int, multiplier: float) -> DpAdmm:
+    """Return Algorithm 3 on linear losses, whose gradients meet their bound.
+
+    Args:
+        s: the parameters; steps are Theorem 4's where `s.smooth`, else Theorem 3's.
+        rounds: t.
+        multiplier: noise over the sensitivity of a round.
+    """
     weight = s.lambda_over_n
     steps = (
         SmoothSteps(0.25 + weight, s.c_w)
@@ -92,7 +99,12 @@ def published_run(s: StarSetting) -> list[Event]:
 
 
 def planned_run(s: StarSetting, multiplier: float) -> list[Event]:
-    """The planned events; the costliest of the first rounds, repeated, where there are many."""
+    """The planned events; the costliest of the first rounds, repeated, where there are many.
+
+    Args:
+        s: the parameters.
+        multiplier: noise over the sensitivity of a round.
+    """
     # all rounds have one noise multiplier, so their costs differ by rounding only
     first = _first_rounds(replace(s, t=PLANNED_ROUNDS), multiplier)
     if s.t <= PLANNED_ROUNDS:
@@ -119,6 +131,14 @@ def turned(s: StarSetting) -> NeighbourPair:
 
 
 def attack_on(s: StarSetting, algorithm: DpAdmm | PvpAdmm, epsilon: float, at: str) -> ClaimAttack:
+    """Return the attack on all messages of the pair whose last record turns.
+
+    Args:
+        s: the parameters.
+        algorithm: what is run.
+        epsilon: what is promised of it, at `s.delta`.
+        at: the parameters, in words.
+    """
     return ClaimAttack(algorithm.solve, turned(s), epsilon, s.delta, at)
 
 

@@ -77,16 +77,25 @@ class CentralisedSetting:
 
 
 def null(s: CentralisedSetting) -> CentralisedSetting:
+    """Return the setting in which a record is made null."""
     return replace(s, zero_out=True)
 
 
 def replaced(s: CentralisedSetting) -> CentralisedSetting:
+    """Return the setting in which a record is replaced by any other."""
     return replace(s, zero_out=False)
 
 
 def algorithm_of(
     s: CentralisedSetting, noise_multiplier: float, loss: Loss | None = None
 ) -> CentralisedDpAdmm:
+    """Return Algorithm 2 from u_0 = 0 on the fused lasso of two features.
+
+    Args:
+        s: the parameters.
+        noise_multiplier: noise over the sensitivity of a mean gradient.
+        loss: the linear one by default, whose gradients meet their bound.
+    """
     return CentralisedDpAdmm(
         DESIGN,
         s.T,
@@ -105,6 +114,7 @@ def theorem_1(s: CentralisedSetting) -> float:
 
 
 def published_run(s: CentralisedSetting) -> tuple[Event, ...]:
+    """Return the planned events with Theorem 1's noise and the published first dual variable."""
     return plan(PublishedCentralisedDpAdmm(algorithm_of(s, theorem_1(s))), s.shape, ideal=True)
 
 

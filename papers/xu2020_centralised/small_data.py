@@ -23,6 +23,7 @@ CORRELATED = (_ROWS, np.vstack([_ROWS[:-1], [[0.6, 0.0]]]))
 
 
 def records_of(rows: FloatArray, labels: FloatArray) -> PrivateDataset:
+    """Return a curator's data set of these rows (n, 2) and labels (n,), under replace-one."""
     # a row bound above 1 leaves rows of norm 1 as they are
     return PrivateDataset(
         rows, labels, adjacency=Adjacency.REPLACE_ONE, row_bound=ROW_BOUND, parties=("curator",)

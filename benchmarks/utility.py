@@ -2,8 +2,8 @@
 
     python benchmarks/utility.py                # the table: ten splits, about ten minutes
     python benchmarks/utility.py --splits 2 --only consensus     # a quick look
-    python benchmarks/utility.py --grid         # the defaults over epsilon, parties and data sets,
-                                                # beside DP-SGD whose step the test records chose
+
+The defaults over epsilon, parties and data sets: `utility_grid.py`.
 
 Every line is trained through the estimator, which certifies its epsilon, and tested on records that
 had no part in choosing anything: all settings were tuned on 20,000 development records
@@ -21,10 +21,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 from scipy.stats import t as student
-from sklearn.datasets import load_breast_cancer, load_digits
-from sklearn.model_selection import train_test_split
 
 from dpledger.data import load_adult
 from dpledger.mechanisms import Adjacency, DataShape
@@ -57,48 +54,6 @@ class Line:
     trust: str
     epsilon: float
     fit: Callable[[Rows, int], tuple[float, float]]
-
-
-def small() -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Return the other data sets: two that scikit-learn ships, two that are generated."""
-    cancer: Any = load_breast_cancer()
-    digits: Any = load_digits()
-    rng = np.random.default_rng(5)
-    normal, weights = rng.normal(size=(12_000, 20)), rng.normal(size=20)
-    pull = 2.0 * (normal @ weights) / np.linalg.norm(weights) - 1.0
-    binary, effects = (rng.random((8_000, 200)) < 0.1).astype(float), rng.normal(size=200)
-    return {
-        "breast cancer, 569 x 30": (cancer.data / cancer.data.max(axis=0), cancer.target),
-        "digits, odd or even, 1,797 x 64": (digits.data, digits.target % 2),
-        "normal rows, 12,000 x 20": (normal, rng.random(12_000) < expit(pull)),
-        "binary rows, 8,000 x 200": (binary, rng.random(8_000) < expit(binary @ effects)),
-    }
-
-
-def grid(splits: int) -> None:
-    """Print the defaults beside DP-SGD at its best step of six, and the majority."""
-    steps = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
-    for name, (raw, target) in small().items():
-        rows = raw / np.maximum(np.linalg.norm(raw, axis=1, keepdims=True), 1e-9)
-        labels = np.where(np.asarray(target) > 0, 1.0, -1.0)
-        data: list[Rows] = []
-        for seed in range(splits):
-            a, b, c, d = train_test_split(rows, labels, test_size=0.3, random_state=seed)
-            data.append((a, c, b, d))
-        majority = np.mean([max(np.mean(d[3] > 0), np.mean(d[3] < 0)) for d in data])
-        print(f"{name}: majority {100 * majority:.2f}")
-        for parties in (1, 5, 20):
-            for epsilon in (0.1, 0.3, 1.0, 3.0, 10.0):
-                if len(data[0][0]) < 20 * parties:
-                    continue
-                own = [trained(parties, epsilon)(d, k)[0] for k, d in enumerate(data)]
-                rival = [
-                    [trained(parties, epsilon, algorithm=sgd(s, 20))(d, k)[0] for s in steps]
-                    for k, d in enumerate(data)
-                ]
-                best = int(np.mean(rival, axis=0).argmax())
-                words = f"DP-SGD, step {steps[best]:g} {shown([r[best] for r in rival])}"
-                print(f"  P {parties:3d} eps {epsilon:4g}  {shown(own):>15s}  {words}", flush=True)
 
 
 def adult() -> tuple[np.ndarray, np.ndarray]:
@@ -236,12 +191,8 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=10)
     parser.add_argument("--first", type=int, default=100, help="seed of the first split")
     parser.add_argument("--only", default="", help="a part of 'method, noise, epsilon'")
-    parser.add_argument("--grid", action="store_true")
     given = parser.parse_args()
-    if given.grid:
-        grid(given.splits)
-    else:
-        table(given.splits, given.first, given.only)
+    table(given.splits, given.first, given.only)
 
 
 if __name__ == "__main__":

@@ -47,7 +47,6 @@ from ..mechanisms.curators import Curator
 from ..mechanisms.errors import (
     InvalidParameter,
     require_nonnegative,
-    require_open_unit,
     require_positive,
     require_positive_int,
 )
@@ -81,7 +80,8 @@ class Centring:
         column: index of the column that holds one public number in every row (if it does not, the
             guarantee stands and the model suffers).
         share: of the run's budget (in rho, or in mu²) that the mean row takes, and with it the
-            mean squares, half each; in (0, 1).
+            mean squares, half each; in [0, 1). At 0 nothing is bought, and only the constant, which
+            is known, is taken off.
         radius: to which centred rows are cut, in units of the row bound.
         constant: the public number in the column, in units of the row bound.
         intercept: what stands for it in centred rows, in units of the row bound.
@@ -98,7 +98,8 @@ class Centring:
     def __post_init__(self) -> None:
         if isinstance(self.column, bool) or not isinstance(self.column, int):
             raise InvalidParameter("column", self.column, "an index")
-        require_open_unit("share", self.share)
+        if not 0.0 <= self.share < 1.0 or (self.scaling and self.share == 0.0):
+            raise InvalidParameter("share", self.share, "in [0, 1), and above 0 with scaling")
         require_positive("radius", self.radius)
         require_positive("constant", self.constant)
         require_positive("intercept", self.intercept)
@@ -343,12 +344,18 @@ class ConsensusDpAdmm:
             )
             return _mean(messages, weights)
 
+        rest = (metric.constant - metric.intercept) * bound
+        if metric.share == 0.0:
+            centre = np.zeros(shape.features)
+            centre[metric.column] = rest
+            rows = CentredRows(dataset, centre, radius=metric.radius * bound)
+            return _Centred(rows, centre, np.ones(shape.features), metric.column, known.max())
         # less the constant, which is known, rows are shorter
         others = CentredRows(dataset, known, radius=sqrt(1.0 - metric.constant**2) * bound)
         score = _Score(shape.label_domain)
         mean_row = others.mean_gradient(score, np.zeros_like(known), weights=weights)
         centre = project_to_ball(bought(mean_row, "mean row"), bound)
-        centre[..., metric.column] = (metric.constant - metric.intercept) * bound
+        centre[..., metric.column] = rest
         rows, scale = (
             CentredRows(dataset, centre, radius=metric.radius * bound),
             np.ones(centre.shape),

@@ -16,6 +16,10 @@ m T plain ones; more rounds of smaller steps would cost communication and change
 cut at one half and rows are centred, unless the noise is so small that 300 rounds do not make tau;
 columns are scaled where their mean squares are above the noise that they would be bought with.
 
+The mean row is bought where its noise is shorter than half the row bound. Cut rows show what is
+informative in them by one over their length before the cut: |a - m|² + |noise|² of a row a and the
+mean m, about 1/4 + |noise|², against the 1/2 of rows less the known constant.
+
 Source: the time of early stopping as a regulariser, Yao, Rosasco and Caponnetto (2007); the noise
 of accumulated Gaussian steps is the calculation above.
 
@@ -48,7 +52,7 @@ from .threat_model import PER_PARTY, Summed, ThreatModel, summed_shape
 
 SCORE_NOISE = 1.2
 """Standard deviation of the noise in a score. Between 1 and 2 accuracies differ by less than their
-own deviation in every cell of `benchmarks/utility.py --grid`."""
+own deviation in most cells of `benchmarks/utility_grid.py`."""
 
 _ROUNDS_PER_MEMORY = 3
 """T(1 - momentum): shorter, momentum never comes up to speed; longer, rounds buy nothing."""
@@ -130,7 +134,9 @@ def consensus_defaults(
         mu /= threat_model.total(1.0, parties=len(shape.parties))
         shape = summed_shape(shape)
     metric = None if column is None else Centring(column, constant=constant)
-    if metric is not None and regularisation <= _LARGEST_SCALED and _seen(shape, metric, mu):
+    if metric is not None and _hidden(shape, metric, mu):
+        metric = _unbought(metric)
+    elif metric is not None and regularisation <= _LARGEST_SCALED and _seen(shape, metric, mu):
         metric = replace(metric, scaling=True)
     loss, metric, time = _cut_as_noise_asks(shape, metric, mu)
     radius, left = _radius(shape, metric), 1.0 if metric is None else 1.0 - metric.share
@@ -177,6 +183,19 @@ def _time(shape: DataShape, loss: Loss, metric: Centring | None, mu: float) -> f
     radius, left = _radius(shape, metric), 1.0 if metric is None else 1.0 - metric.share
     bound = Fraction(loss.derivative_bound) * Fraction(float(radius))
     return SCORE_NOISE / (_mean_noise(shape, bound, mu * sqrt(left)) * radius)
+
+
+def _hidden(shape: DataShape, metric: Centring, mu: float) -> bool:
+    """Return whether the noise of a mean row would be longer than half the row bound."""
+    length = sqrt(1.0 - metric.constant**2) * shape.row_bound
+    noise_std = _mean_noise(shape, Fraction(length), mu * sqrt(metric.share))
+    return noise_std * sqrt(shape.features) > 0.5 * shape.row_bound
+
+
+def _unbought(metric: Centring) -> Centring:
+    """Return the metric of the known constant, whose radius cuts no row."""
+    longest = sqrt(1.0 - metric.constant**2 + metric.intercept**2)
+    return replace(metric, share=0.0, radius=longest)
 
 
 def _seen(shape: DataShape, metric: Centring, mu: float) -> bool:

@@ -49,10 +49,12 @@ PARTIES, RECORDS, WIDTH = 3, 60, 4
 CENTRING = Centring(3, share=0.1, radius=0.6, constant=0.5, intercept=0.2)
 PLAIN = ConsensusDpAdmm(6, 3.0, 2.0, momentum=0.7)
 SCALING = replace(CENTRING, scaling=True)
+UNBOUGHT = replace(CENTRING, share=0.0, radius=0.9)
 SOLVERS = {
     "plain": PLAIN,
     "centred": replace(PLAIN, metric=CENTRING),
     "scaled": replace(PLAIN, metric=SCALING),
+    "less the constant": replace(PLAIN, metric=UNBOUGHT),
 }
 EACH = pytest.mark.parametrize("name", SOLVERS)
 
@@ -176,6 +178,15 @@ def test_a_metric_takes_its_share_of_the_budget(share: float) -> None:
     assert total == pytest.approx(rest / (1.0 - share), rel=1e-9)
 
 
+def test_what_is_known_costs_nothing() -> None:
+    plan = PlanningCurator()
+    SOLVERS["less the constant"].solve(PrivateDataset.planned(private().shape), plan)
+    assert [event.context.release for event in plan.events] == ["gradient"] * PLAIN.rounds
+    (step,) = {event.mechanism for event in plan.events}
+    assert isinstance(step, GaussianStep)
+    assert before_lattice(step.sensitivity) == (Fraction(0.9) / (RECORDS // PARTIES)) ** 2
+
+
 def optimum(weight: float) -> np.ndarray:
     rows, labels = records()
 
@@ -185,7 +196,11 @@ def optimum(weight: float) -> np.ndarray:
     return np.asarray(root(gradient, np.zeros(WIDTH), tol=1e-14).x)
 
 
-@pytest.mark.parametrize("metric", [None, replace(CENTRING, radius=1.0)], ids=["plain", "centred"])
+@pytest.mark.parametrize(
+    "metric",
+    [None, replace(CENTRING, radius=1.0), UNBOUGHT],
+    ids=["plain", "centred", "less the constant"],
+)
 @pytest.mark.parametrize("weight", [0.0, 0.01])
 def test_without_noise_it_finds_the_optimum(metric: Centring | None, weight: float) -> None:
     solver = ConsensusDpAdmm(
@@ -278,7 +293,8 @@ def test_bad_settings_are_refused(changed: dict[str, Any], told: str) -> None:
     "changed",
     [
         {"column": -1.5},
-        {"share": 0.0},
+        {"share": -0.1},
+        {"share": 0.0, "scaling": True},
         {"share": 1.0},
         {"radius": 0.0},
         {"constant": 2.0},

@@ -23,8 +23,10 @@ from dpledger.mechanisms import (
     PrivateDataset,
     RealLabels,
 )
+from dpledger.mechanisms.events import GaussianStep
 from dpledger.solvers import (
     PER_PARTY,
+    Centring,
     ClippedLogistic,
     ConsensusDpAdmm,
     Logistic,
@@ -114,6 +116,27 @@ def test_more_noise_means_less_time() -> None:
     assert found == sorted(found)
     assert rounds(SHAPE, 1.0) < rounds(summed_shape(SHAPE), 1.0)
     assert rounds(SHAPE, 1.0) < rounds(replace(SHAPE, count=4000), 1.0)
+
+
+def test_a_mean_row_is_bought_where_its_noise_is_short() -> None:
+    """Half the row bound, as drawn: the root of the mean square of a planned release's noise."""
+    bought: list[bool] = []
+    for count in (50, 100, 200, 400, 800, 1600):
+        shape = replace(SHAPE, count=count)
+        chosen = consensus_defaults(shape, epsilon=1.0, delta=1e-5, column=10)
+        assert chosen.metric is not None
+        forced = replace(chosen, metric=Centring(10))
+        curator = PlanningCurator()
+        forced.solve(PrivateDataset.planned(shape), curator)
+        step = curator.events[0].mechanism
+        assert isinstance(step, GaussianStep)
+        if chosen.metric.share == 0.0:  # what a mean row takes is then missing from its rounds
+            step = replace(step, noise_std=step.noise_std / sqrt(1.0 - Centring(10).share))
+        length = step.noise_std * sqrt(11.0 / 5.0)
+        bought.append(chosen.metric.share > 0.0)
+        assert (length < 0.5) == bought[-1]
+    assert bought == sorted(bought)
+    assert set(bought) == {False, True}
 
 
 def test_a_sum_of_parties_is_one_party_with_all_records() -> None:

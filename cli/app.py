@@ -52,7 +52,7 @@ class _Commands(click.Group):
 def main() -> None:
     """A proof-carrying ledger for differential privacy.
 
-    Every printed epsilon says its grade: certified (rigorous), fast, or estimate.
+    Every printed epsilon says its grade: proved, enclosed, fast, or estimate.
     """
 
 

@@ -11,7 +11,7 @@ from ..audits.claims.claim_file import promise_from_text
 from ..audits.claims.finished_run import JudgedPromise
 from ..audits.claims.hearing import describe
 from ..runs.claims import judge_claim_file, judge_finished_run
-from .findings import finding_data
+from .findings import finding_data, proof_rows
 from .inputs import FILE, refuse
 from .output import Outcome, answers, shown_down, shown_up, steps
 
@@ -71,11 +71,13 @@ def _outcome(judged: JudgedPromise) -> Outcome:
     rows += [("not stated", each.removesuffix(": not stated")) for each in judged.missing]
     rows += [(c.name, f"{'WRONG: ' * (c.passed is False)}{c.text}") for c in judged.checks]
     rows += [("evidence", describe(each)) for each in finding.evidence]
+    data = finding_data(finding)
+    rows += proof_rows(data)
     return Outcome(
         title=f"Claim: {judged.title}",
         data={
             "claim": judged.title,
-            **finding_data(finding),
+            **data,
             "missing": [*finding.argument, *judged.missing],
             "checks": judged.checks,
         },

@@ -20,7 +20,7 @@ __all__ = ["demo"]
 @click.option("--trials", type=click.IntRange(10), help="Of the attack, in each world.")
 @answers
 def demo(out: Path | None, rounds: int | None, trials: int | None) -> Outcome:
-    """Train a private ADMM on UCI Adult: plan, run, certified epsilon, cross-check, attack, report.
+    """Train a private ADMM on UCI Adult: plan, run, proved epsilon, cross-check, attack, report.
 
     100 agents, 36 rounds, epsilon 1 and delta 1e-5 per record; under a minute on two cores.
     """

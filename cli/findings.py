@@ -7,8 +7,9 @@ from typing import Any
 
 from ..audits.claims import DerivationEvidence, Evidence, Finding
 from ..audits.claims.hearing import JudgedClaim
+from .output import Row, shown_up
 
-__all__ = ["finding_data", "judged_data"]
+__all__ = ["finding_data", "judged_data", "proof_rows"]
 
 
 def judged_data(judged: JudgedClaim) -> dict[str, Any]:
@@ -43,14 +44,28 @@ def finding_data(finding: Finding) -> dict[str, Any]:
     }
 
 
+def proof_rows(data: dict[str, Any]) -> list[Row]:
+    """Return what is proved of the events that a finding prices, or why nothing is."""
+    rows: list[Row] = []
+    for found in data["evidence"]:
+        if (epsilon := found.get("proved_epsilon")) is not None:
+            delta = shown_up(float(found["delta"]))
+            rows.append(("proved", f"epsilon {shown_up(epsilon)} at delta {delta}"))
+        elif missing := found.get("not_proved"):
+            rows.append(("not proved", missing))
+    return rows
+
+
 def _evidence_data(evidence: Evidence) -> dict[str, Any]:
     if isinstance(evidence, DerivationEvidence):
-        certified = evidence.certificate()
+        proof, missing = evidence.proof()
         return {
             "kind": "derivation",
             "lines": evidence.lines,
-            "certified_epsilon": None if certified is None else certified.epsilon,
-            "subject": None if certified is None else certified.subject,
+            "proved_epsilon": None if proof is None else proof.epsilon,
+            "delta": evidence.delta,
+            "not_proved": missing or None,
+            "subject": None if proof is None else proof.verdict.subject,
         }
     return {
         "kind": "counterexample",

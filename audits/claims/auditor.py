@@ -142,7 +142,7 @@ class EpsilonPromise(Generic[S]):
         return replace(worst, figures=self.figures(setting), argument=self.argument(setting))
 
     def derived(self, setting: S) -> Guarantee:
-        """Return the certified guarantee of the planned events."""
+        """Return the enclosed guarantee of the planned events."""
         return guarantee(self.plan(setting), delta=self.delta(setting))
 
     def _at(self, setting: S) -> Finding:
@@ -152,7 +152,7 @@ class EpsilonPromise(Generic[S]):
         claimed = promised.upper_float
         verdict, reason = (
             ClaimVerdict.HOLDS,
-            f"certified epsilon {shown_up(high, digits=6)} <= {shown_up(claimed, digits=6)}",
+            f"enclosed epsilon {shown_up(high, digits=6)} <= {shown_up(claimed, digits=6)}",
         )
         outside, witness = self.regime(setting), None
         if truth.unprotected:

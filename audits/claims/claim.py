@@ -15,8 +15,10 @@ from math import inf
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
+from ...accounting.check.checker import Undecided
 from ...accounting.numbers.enclosure import Enclosure
-from ...accounting.proof.certificate import Certificate, Uncertifiable, certify
+from ...accounting.proof.certificate import Uncertifiable
+from ...accounting.proof.proved import Proof, prove
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.errors import DpledgerError, InvalidParameter, Number
 from ...mechanisms.events import Event
@@ -89,14 +91,17 @@ class DerivationEvidence:
     events: tuple[Event, ...] = ()
     delta: Number | None = None
 
-    def certificate(self) -> Certificate | None:
-        """Return the certificate of the events' epsilon; None where no rule leads to one, or the
-        argument is of another kind.
+    def proof(self) -> tuple[Proof | None, str]:
+        """Return the checked proof of the events' epsilon, or None and why there is none.
+
+        An argument of another kind needs none: "".
         """
+        if self.delta is None:
+            return None, ""
         try:
-            return None if self.delta is None else certify(self.events, delta=self.delta)
-        except Uncertifiable:
-            return None
+            return prove(self.events, delta=self.delta), ""
+        except (Uncertifiable, Undecided) as why:
+            return None, str(why)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -94,7 +94,7 @@ def judge_ledger(
         Check("ledger", f"{verified.rows} rows, chain intact; head {verified.head}", passed=True),
         *(check for summary in runs for check in _kept(summary)),
         _noise(samplers, ledger.sharing_noise(run)),
-        _certified(events, promise),
+        _proved(events, promise),
         _crosschecked(events, promise),
         Check("attack", NOT_ATTACKED) if attack is None else attack(hashes),
     )
@@ -141,7 +141,7 @@ def _noise(samplers: set[str], sharing: tuple[str, ...]) -> Check:
     return Check("noise", text)
 
 
-def _certified(events: list[Event], promise: OwnPromise) -> Check:
+def _proved(events: list[Event], promise: OwnPromise) -> Check:
     if promise.delta == 0:
         return Check("certificate", "none: no rule is of delta 0")
     try:
@@ -152,7 +152,7 @@ def _certified(events: list[Event], promise: OwnPromise) -> Check:
     except (CertificateWrong, NotProved) as error:
         return Check("certificate", f"refused: {error}", passed=False)
     delta, epsilon = (shown_up(float_up(value)) for value in verdict.values)
-    text = f"epsilon {epsilon} at delta {delta}, verified in {verdict.steps} steps"
+    text = f"epsilon {epsilon} at delta {delta}, proved in {verdict.steps} steps"
     return Check("certificate", text, passed=True)
 
 

@@ -98,7 +98,7 @@ def _row(each: JudgedClaim) -> _Row:
 
 def _plot(sweep: Sweep[Any], setting: Any) -> Plot:
     points = [p for p in sweep.points(setting) if isfinite(p.claimed) and isfinite(p.true)]
-    shown = f"at least, {sweep.at_least}" if sweep.at_least else "certified"
+    shown = f"at least, {sweep.at_least}" if sweep.at_least else "enclosed"
     name, title = f"sweep-{sweep.claim}", f"{sweep.claim}: ε claimed and {shown}"
     if len(points) < 2:
         return Plot(name, title, "", absent="no finite ε")

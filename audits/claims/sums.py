@@ -87,7 +87,7 @@ class RhoPromise(Generic[S]):
         high = truth.rho.upper_float
         return Finding(
             verdict,
-            f"certified rho {high:.6g} against {float(promised):.6g}",
+            f"enclosed rho {high:.6g} against {float(promised):.6g}",
             claimed=Enclosure.of(promised),
             true=truth.rho,
             unit="rho",

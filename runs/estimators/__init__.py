@@ -1,4 +1,4 @@
-"""scikit-learn estimators whose fit is planned, paid for in a ledger, run, and certified.
+"""scikit-learn estimators whose fit is planned, paid for in a ledger, run, and proved.
 
 This package needs the extra `dpledger[sklearn]`; nothing else in the solvers does. See
 `PrivateAdmmClassifier` for records that live with one party each, and `PrivateSharingClassifier`

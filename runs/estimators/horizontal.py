@@ -27,7 +27,7 @@ IntArray = npt.NDArray[np.integer[Any]]
 class PrivateAdmmClassifier(PrivateLinearClassifier):
     """Logistic regression of two or more classes by a repaired ADMM, private for each record.
 
-    `fit` plans the algorithm on public facts alone, finds the least noise whose certified epsilon
+    `fit` plans the algorithm on public facts alone, finds the least noise whose proved epsilon
     is at most `epsilon`, pays for the whole plan in the ledger, and only then runs. It minimises
     the mean logistic loss plus (regularisation/2)|w|², over rows divided by `row_bound`; with an
     intercept, a constant 1 is added to each row and all is divided by sqrt(2).
@@ -48,7 +48,7 @@ class PrivateAdmmClassifier(PrivateLinearClassifier):
     covered by the guarantee; those that look at one row at a time (a `Normalizer`) are harmless.
 
     Args:
-        epsilon: what the certified epsilon of one fit must not exceed, > 0.
+        epsilon: what the proved epsilon of one fit must not exceed, > 0.
         delta: in (0, 1).
         adjacency: what neighbouring data sets are.
         algorithm: by name, or a function from noise multiplier and public shape to a solver,
@@ -72,7 +72,7 @@ class PrivateAdmmClassifier(PrivateLinearClassifier):
         ledger: where fits are written and paid for; None for a fresh one in memory.
 
     Attributes:
-        privacy_: the certified guarantee of this fit: epsilon (an enclosure), delta, adjacency,
+        privacy_: the proved guarantee of this fit: epsilon (an enclosure), delta, adjacency,
             notion, assumptions.
         certificate_: a derivation for the independent checker, whose epsilon meets the target as
             well. That of a sampled algorithm takes some seconds to write and to check.

@@ -37,7 +37,7 @@ class PrivateSharingClassifier(PrivateLinearClassifier):
     `public_labels` says so. Tuning spends as it does with `PrivateAdmmClassifier`.
 
     Args:
-        epsilon: what the certified epsilon of one fit must not exceed, > 0.
+        epsilon: what the proved epsilon of one fit must not exceed, > 0.
         delta: in (0, 1).
         adjacency: replace-one or zero-out-one.
         parties: the columns of each party by its name, every column once; or a number of parties,

@@ -20,7 +20,7 @@ def test_audit_of_what_holds_has_status_0(call: Call) -> None:
     assert answer.status == 0
     (finding,) = answer.data["findings"]
     assert finding["true"]["upper"] <= finding["claimed"]["lower"]
-    assert finding["evidence"][0]["certified_epsilon"] >= finding["true"]["lower"]
+    assert finding["evidence"][0]["proved_epsilon"] >= finding["true"]["lower"]
 
 
 def test_an_attack_is_shown_as_computed_before_or_run_anew(call: Call) -> None:

@@ -118,7 +118,7 @@ def test_what_costs_nothing_holds_with_a_certificate(call: Call, tmp_path: Path)
     answer = call("claims", "check", write(tmp_path, text), "--json")
     assert answer.status == 0
     assert answer.data["verdict"] == "holds"
-    assert answer.data["evidence"][0]["certified_epsilon"] == 0
+    assert answer.data["evidence"][0]["proved_epsilon"] == 0
 
 
 @pytest.mark.parametrize("left_out", ["sensitivity", "noise_std", "rounds"])

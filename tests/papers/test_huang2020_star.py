@@ -172,8 +172,9 @@ def test_every_epsilon_comes_with_a_certificate_that_the_checker_accepts() -> No
     for identifier in ("H-2", "H-4", "H-R"):
         finding = audit(identifier, ["t=20", "eps=0.2", "delta=1e-4"])
         (derivation,) = [e for e in finding.evidence if isinstance(e, DerivationEvidence)]
-        certificate = derivation.certificate()
-        assert certificate is not None
+        proof, missing = derivation.proof()
+        assert proof is not None, missing
+        certificate = proof.certificate
         assert finding.true is not None
         assert finding.true <= certificate.epsilon
         assert check(certificate.to_json_bytes()).values[1] == certificate.guarantee.epsilon

@@ -115,7 +115,7 @@ def test_a_lower_bound_is_called_so() -> None:
     assert "at least, linear losses" in page
     assert "Broken by linear losses up to 3." in page
     assert "The worst pair of steps breaks it up to c = 2056.86." in page
-    assert "certified" not in page.split("sweep-PS-3")[1].split("</figure>")[0]
+    assert "enclosed" not in page.split("sweep-PS-3")[1].split("</figure>")[0]
     # exactly mu-GDP: both ends of its epsilon are the bound's
     for point in sweep.points(setting)[:2]:
         assert point.true == linear_epsilon(sweep.at(setting, point.value), 1.0).lower_float

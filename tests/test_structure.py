@@ -93,3 +93,13 @@ def test_a_public_class_has_a_name_of_its_own() -> None:
                     places.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
     twice = {name: found for name, found in places.items() if len(found) > 1}
     assert twice == {}
+
+
+def test_no_test_reads_a_clock() -> None:
+    """What is asserted of speed is a count of work, which no load of the machine can change."""
+    clocks = {"monotonic", "perf_counter", "process_time", "thread_time", "time_ns"}
+    for path in (ROOT / "tests").rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
+        names |= {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
+        assert not names & clocks, path

@@ -26,7 +26,8 @@ STEP = GaussianStep(declared(1, "unit", adjacency=Adjacency.REPLACE_ONE), 4.0)
 
 
 def main(path: str, run: str, count: str, released: str) -> int:
-    with SqliteLedger(path) as ledger, open(released, "a") as left:
+    # on a busy machine others may hold the file for long
+    with SqliteLedger(path, timeout=600) as ledger, open(released, "a") as left:
         sink = ledger.run(run, configuration_hash="same")
         done = {event.context.round for event in sink.events()}
         for round in sorted(set(range(1, int(count) + 1)) - done):

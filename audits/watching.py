@@ -1,8 +1,8 @@
 """Watching a ledger: what is new is audited, what is found stays found until somebody says so.
 
-An alarm is told before it is remembered, so that a full disk or a closed pipe can only make it come
-twice; and memory is replaced as a whole, so that no crash leaves half of it. Alarms stay open until
-they are acknowledged, whatever is looked at in between.
+An alarm is delivered before it is remembered, so that a full disk or a closed pipe can only make it
+come twice; and memory is replaced as a whole, so that no crash leaves half of it. Alarms stay open
+until they are acknowledged, whatever is looked at in between.
 """
 
 from __future__ import annotations
@@ -94,14 +94,14 @@ class Look:
         audits: of the runs that are new or have grown.
         waiting: runs left for the next look.
         tampered: how the ledger differs from what was seen; None if it is intact.
-        told: alarms that are new.
-        memory: as it is to be kept once the look has been told.
+        new: alarms that no earlier look has raised.
+        memory: as it is to be kept once the look has been delivered.
     """
 
     audits: tuple[RunAudit, ...]
     waiting: int
     tampered: str | None
-    told: tuple[Alarm, ...]
+    new: tuple[Alarm, ...]
     memory: Memory
 
     @property
@@ -111,8 +111,8 @@ class Look:
 
     @property
     def is_news(self) -> bool:
-        """Whether there is something that no earlier look has told."""
-        return bool(self.audits or self.told or self.tampered)
+        """Whether there is something that no earlier look has raised."""
+        return bool(self.audits or self.new or self.tampered)
 
 
 @dataclass(eq=False, slots=True)
@@ -294,8 +294,8 @@ def _metrics(look: Look) -> bytes:
         ("p_value", "Of a configuration's guarantee.", _labelled("configuration", p_values)),
     ]
     lines: list[str] = []
-    for name, told, values in parts:
-        lines += [f"# HELP dpledger_watch_{name} {told}", f"# TYPE dpledger_watch_{name} gauge"]
+    for name, words, values in parts:
+        lines += [f"# HELP dpledger_watch_{name} {words}", f"# TYPE dpledger_watch_{name} gauge"]
         lines += [f"dpledger_watch_{name}{label} {_number(v)}" for label, v in values.items()]
     return ("\n".join(lines) + "\n").encode()
 

@@ -82,10 +82,10 @@ def one_run(
     plan = plan_guesses(canaries=count, claimed=claimed.claim, delta=delta, confidence=confidence)
     if guesses is not None:
         plan = GuessPlan(*guesses, plan.suspected_mu, plan.expected)
-    told = f"{plan.guessed_in} in, {plan.guessed_out} out of {count} canaries"
+    words = f"{plan.guessed_in} in, {plan.guessed_out} out of {count} canaries"
     rows = [
         ("claimed epsilon", f"{shown_up(claimed.epsilon, digits=6)} at delta {delta:g}"),
-        ("guesses", f"{told}, fixed {'by you' if guesses else 'from the claim'}"),
+        ("guesses", f"{words}, fixed {'by you' if guesses else 'from the claim'}"),
     ]
     if found is None:
         expected = f"{'epsilon' if mu is None else 'mu'} >= {plan.expected:.4g}"

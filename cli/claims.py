@@ -101,7 +101,7 @@ def audit(
         (
             each.claim.identifier,
             each.finding.verdict_text,
-            "" if (told := each.finding.claimed) is None else f"{told.lower_float:.6g}",
+            "" if (claimed := each.finding.claimed) is None else f"{claimed.lower_float:.6g}",
             "" if (true := each.finding.true) is None else shown_up(true.upper_float, digits=6),
             each.finding.breaks_at or "",
             each.attacked,

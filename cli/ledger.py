@@ -103,8 +103,8 @@ def verify(path: Path, head: str | None) -> Outcome:
         with SqliteLedger(path, read_only=True) as opened:
             found = opened.verify(expected_head=head)
     except TamperedLedger as error:
-        told = {"intact": False, "difference": str(error)}
-        return Outcome(title, told, rows=(("TAMPERED", str(error)),), finding=True)
+        data = {"intact": False, "difference": str(error)}
+        return Outcome(title, data, rows=(("TAMPERED", str(error)),), finding=True)
     return Outcome(
         title,
         {"intact": True, **asdict(found)},

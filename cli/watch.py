@@ -117,8 +117,8 @@ def watch(
 
     The test repeats runs of the given configurations on neighbouring data, TRIALS pairs for each
     new run, and adds to the evidence of earlier ones. An alarm stays open, and the exit status 1,
-    until `dpledger watch ack LEDGER`. Alarms are told before they are remembered: what could not be
-    told comes again.
+    until `dpledger watch ack LEDGER`. Alarms are delivered before they are remembered: what could
+    not be delivered comes again.
 
     \b
     dpledger watch ledger.sqlite --config run.toml --every 60 --alarm "mail -s alarm me"
@@ -134,8 +134,8 @@ def watch(
         if every is None or look.is_news:
             deliver(_outcome(ledger_path, look), as_json=as_json)
             sys.stdout.flush()
-        if alarm is not None and look.told:
-            call_alarm(alarm, look.told)
+        if alarm is not None and look.new:
+            call_alarm(alarm, look.new)
 
     while True:
         try:

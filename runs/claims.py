@@ -66,7 +66,7 @@ def judge_finished_run(
         promise: of all of its runs together, or of `run`.
         run: one run's name.
         configuration: of the runs, whose data are at hand: they are attacked by replay.
-        start: called with what is begun; returns what is told how far it has come.
+        start: called with what is begun; returns what is called as it goes on.
 
     Raises `ConfigurationError` for a file that is no ledger, has no such run, or is of another
     configuration.

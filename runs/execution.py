@@ -149,7 +149,7 @@ def run(
     Args:
         configuration: of the run, or the TOML file that it stands in.
         options: what is wanted besides.
-        start: called with each thing that is begun; returns what is told how far it has come.
+        start: called with each thing that is begun; returns what is called as it goes on.
 
     Files stand in a new folder: configuration, ledger, certificate, model, report in three forms.
     The whole plan is proved, and paid for in one piece, before the first release. Raises before
@@ -294,8 +294,8 @@ def _baselines(
         models.append(TrainedModel(name, training, _promised(found)))
     if configuration.solver.loss is LossName.LOGISTIC and configuration.solver.regularisation > 0.0:
         training, norm = converged(configuration)
-        told = f"no privacy; |gradient| ≤ {shown_up(norm, digits=2)}"
-        models.append(TrainedModel("Without privacy, converged", training, told))
+        words = f"no privacy; |gradient| ≤ {shown_up(norm, digits=2)}"
+        models.append(TrainedModel("Without privacy, converged", training, words))
     return models
 
 

@@ -225,8 +225,8 @@ def _game_of_run(
             None,
             chosen.description,
         )
-        told = f"{other.description} in its place"
-        return SolverGame(solve, pair, chosen, loss, others, population.labels, told)
+        words = f"{other.description} in its place"
+        return SolverGame(solve, pair, chosen, loss, others, population.labels, words)
 
     if configuration.privacy.adjacency is Adjacency.ZERO_OUT_ONE:
         choices: tuple[Target, ...] = (

@@ -35,7 +35,7 @@ Progress = Callable[[int, int], None]
 """Called with the number of rounds done and of all rounds."""
 
 StartProgress = Callable[[str], Progress]
-"""Called with what is begun; returns what is told how far it has come."""
+"""Called with what is begun; returns what is called as it goes on."""
 
 
 @dataclass(frozen=True, slots=True)

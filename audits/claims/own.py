@@ -283,7 +283,7 @@ def _finding(
     limit = Enclosure.of(Fraction(promise.claimed) * room).upper
     kept = [cost for cost in costs.values() if cost.upper <= limit]
     broken = [cost for cost in costs.values() if cost.lower > limit]
-    told = "; ".join(f"{name}: {_priced_text(price)}" for name, price in prices.items())
+    words = "; ".join(f"{name}: {_priced_text(price)}" for name, price in prices.items())
     least = min(costs.values(), key=lambda cost: cost.lower_float)
     worst = max(costs.values(), key=lambda cost: cost.upper_float)
     if len(broken) == len(costs):
@@ -292,7 +292,7 @@ def _finding(
         certain = met or (least.lower == inf and not rounded)
         verdict, true = ClaimVerdict.FAILS if certain else ClaimVerdict.NOT_IMPLIED, least
         limit_text = shown_down(promise.claimed, digits=6)
-        reason = f"{promise.unit} is {_told(true)}, above the promised {limit_text}"
+        reason = f"{promise.unit} is {_cost_text(true)}, above the promised {limit_text}"
     elif len(kept) == len(costs):
         verdict, true = ClaimVerdict.HOLDS, worst
         # within the room of a decimal they are the same number
@@ -305,7 +305,7 @@ def _finding(
         verdict = ClaimVerdict.UNDECIDED if open_work else ClaimVerdict.UNSPECIFIED
         true = Enclosure(least.lower, worst.upper)
         what = f"not stated: {', '.join(missing)}" if missing else "it cannot be decided"
-        reason = f"{what} ({told})"
+        reason = f"{what} ({words})"
     if missing and verdict in (ClaimVerdict.HOLDS, ClaimVerdict.FAILS, ClaimVerdict.NOT_IMPLIED):
         reason += f"; so whatever was not stated: {', '.join(missing)}"
     # what costs infinity has no certificate, and none is of delta 0
@@ -319,7 +319,7 @@ def _finding(
         true=true,
         unit=promise.unit,
         figures=costs if len(costs) > 1 else {},
-        evidence=(DerivationEvidence((told,), protected, delta), *witness),
+        evidence=(DerivationEvidence((words,), protected, delta), *witness),
     )
     return replace(finding, argument=tuple(f"not stated: {what}" for what in missing))
 
@@ -340,13 +340,12 @@ def _violation(events: tuple[Event, ...], promise: OwnPromise) -> tuple[Countere
 
 
 def _priced_text(price: ClaimPrice) -> str:
-    if price.refusal and not price.cost.upper.is_finite():
-        return price.refusal.rstrip(".")
-    return (
-        f"{_told(price.cost)}, {price.refusal.rstrip('.')}" if price.refusal else _told(price.cost)
-    )
+    reason = price.refusal.rstrip(".")
+    if reason and not price.cost.upper.is_finite():
+        return reason
+    return f"{_cost_text(price.cost)}, {reason}" if reason else _cost_text(price.cost)
 
 
-def _told(cost: Enclosure) -> str:
+def _cost_text(cost: Enclosure) -> str:
     low, high = shown_down(cost.lower_float, digits=6), shown_up(cost.upper_float, digits=6)
     return high if low == high else f"in [{low}, {high}]"

@@ -48,12 +48,12 @@ def test_a_new_run_is_audited_once(call: Call, ledger: Path) -> None:
 
 def test_evidence_adds_up_from_run_to_run(call: Call, folder: Path) -> None:
     path = edited(folder, ('sampler = "philox"\nseed = 5', 'sampler = "system"'))
-    ledger, told = folder / "ledger.sqlite", ("--config", path, *OPTIONS)
+    ledger, options = folder / "ledger.sqlite", ("--config", path, *OPTIONS)
     once = ("--ledger", ledger, "--no-attack", "--no-baselines", "--no-crosscheck")
     assert call("run", path, "--out", folder / "first", *once).status == 0
-    assert call("watch", ledger, *told).data["runs"][0]["pairs"] == 20
+    assert call("watch", ledger, *options).data["runs"][0]["pairs"] == 20
     assert call("run", path, "--out", folder / "second", *once).status == 0
-    (run,) = call("watch", ledger, *told).data["runs"]
+    (run,) = call("watch", ledger, *options).data["runs"]
     assert run["pairs"] == 40
     assert run["refuted_after"] is None
 
@@ -100,17 +100,17 @@ def leaky(call: Call, folder: Path) -> Path:
     return folder / "bad" / "ledger.sqlite"
 
 
-def test_an_alarm_that_could_not_be_told_comes_again(call: Call, leaky: Path) -> None:
+def test_an_alarm_that_could_not_be_delivered_comes_again(call: Call, leaky: Path) -> None:
     failed = call("watch", leaky, *OPTIONS, "--alarm", "false")
     assert failed.status == 2
     assert not leaky.with_name(leaky.name + ".watch.json").exists()
-    told = leaky.with_name("told")
-    answer = call("watch", leaky, *OPTIONS, "--alarm", f"cp /dev/stdin {told}")
+    received = leaky.with_name("alarm")
+    answer = call("watch", leaky, *OPTIONS, "--alarm", f"cp /dev/stdin {received}")
     assert answer.status == 1
-    assert json.loads(told.read_bytes())["alarms"] == answer.data["alarms"]
+    assert json.loads(received.read_bytes())["alarms"] == answer.data["alarms"]
 
 
-def test_where_memory_cannot_be_written_the_alarm_is_told_and_told_again(
+def test_where_memory_cannot_be_written_the_alarm_is_raised_again_and_again(
     call: Call, leaky: Path
 ) -> None:
     lost = ("--memory", "/proc/nowhere/memory.json")
@@ -143,11 +143,11 @@ def test_an_alarm_that_is_acknowledged_between_two_looks_stays_so(
 ) -> None:
     memory = tmp_path / "memory.json"
     watcher = Watcher(leaky, memory, (), 1e-5, 20)
-    told: list[Look] = []
-    assert watcher.step(told.append).is_finding
+    looks: list[Look] = []
+    assert watcher.step(looks.append).is_finding
     (alarms, left) = acknowledge(memory, ())
-    assert (len(alarms), left) == (len(told[0].told), 0)
-    assert not watcher.step(told.append).is_finding
+    assert (len(alarms), left) == (len(looks[0].new), 0)
+    assert not watcher.step(looks.append).is_finding
 
 
 def test_a_look_audits_so_many_runs_and_says_how_many_wait(call: Call, folder: Path) -> None:

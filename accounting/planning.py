@@ -37,17 +37,6 @@ from .numbers.enclosure import ball_of
 from .numbers.grade import Grade
 from .numbers.roots import brent
 
-__all__ = [
-    "Calibration",
-    "RateCalibration",
-    "RoundsWithin",
-    "UnattainableTarget",
-    "calibrate_noise_multiplier",
-    "calibrate_sampling_rate",
-    "fast_noise_multiplier",
-    "rounds_within",
-]
-
 _TOLERANCE = 1e-7
 _FAST_TOLERANCE = 1e-9
 _LEAST, _GREATEST = 2.0**-64, 2.0**32

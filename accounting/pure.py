@@ -31,8 +31,6 @@ from .numbers.enclosure import Enclosure, ball_of, precision
 from .renyi.amplification import in_groups, require_amplification
 from .renyi.rdp import is_sampled
 
-__all__ = ["pure_epsilon"]
-
 _BITS = 128
 
 

@@ -61,19 +61,6 @@ from .planning import calibrate_noise_multiplier, rounds_within
 from .proof.planning import proved_noise_multiplier
 from .proof.proved import Proof, proved_guarantee
 
-__all__ = [
-    "AmbiguousRun",
-    "Sampling",
-    "TrainingCost",
-    "TrainingRun",
-    "curve",
-    "epochs_begun",
-    "epsilon",
-    "noise_multiplier",
-    "require_rule",
-    "steps",
-]
-
 _NO_PROTECTION = 10.0
 """Above this epsilon a fair guess at membership may be right more than 99.995 % of the time."""
 
@@ -399,11 +386,7 @@ def _cost(
             "is noise_std / clip norm."
         )
     return TrainingCost(
-        run=run,
-        noise_multiplier=multiplier,
-        guarantee=found,
-        warnings=tuple(warnings),
-        proof=proof,
+        run=run, noise_multiplier=multiplier, guarantee=found, warnings=tuple(warnings), proof=proof
     )
 
 
@@ -452,11 +435,7 @@ def require_rule(scheme: Sampling, relation: Adjacency) -> None:
 
 
 def _share(
-    scheme: Sampling,
-    records: int | None,
-    batch: int | None,
-    rate: Number | None,
-    accumulation: int,
+    scheme: Sampling, records: int | None, batch: int | None, rate: Number | None, accumulation: int
 ) -> Fraction | None:
     """Return the (expected) part of all records in one step, exactly; None if it is not stated."""
     if rate is not None:

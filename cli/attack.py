@@ -17,8 +17,6 @@ from .membership import membership
 from .output import Columns, Outcome, answers, shown_down, shown_up, steps
 from .scores import scores_outcome, tests_table
 
-__all__ = ["attack", "attack_outcome"]
-
 
 @click.command(
     cls=Redirected.to(membership, "--model"),

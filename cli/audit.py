@@ -14,8 +14,6 @@ from ..data.files import read_numbers
 from .inputs import FILE
 from .output import Columns, Outcome, answers, shown_down, shown_up
 
-__all__ = ["audit"]
-
 _NOTES = (
     "A bound of 0, or one below the claim, is no evidence of privacy: other canaries or more of "
     "them may show more.",

@@ -9,8 +9,6 @@ from ..mechanisms import Adjacency
 from .inputs import RELATION
 from .output import Outcome, answers, grade_rows, guarantee_data, shown
 
-__all__ = ["calibrate"]
-
 
 @click.command()
 @click.option("--epsilon", type=float, required=True, help="The target, > 0.")

@@ -17,8 +17,6 @@ from .findings import finding_data, judged_data
 from .inputs import FOLDER, NEW_FILE, refuse
 from .output import Columns, Outcome, answers, shown_up, steps
 
-__all__ = ["claims"]
-
 _set_option = click.option(
     "--set",
     "assignments",

@@ -15,8 +15,6 @@ from .findings import finding_data, proof_rows
 from .inputs import FILE, refuse
 from .output import Outcome, answers, shown_down, shown_up, steps
 
-__all__ = ["check"]
-
 
 @click.command()
 @click.argument("claim_path", metavar="[CLAIM]", required=False, type=FILE)

@@ -11,8 +11,6 @@ from ..runs import plan, read_configuration
 from .inputs import configuration_argument
 from .output import Columns, Outcome, answers, shown
 
-__all__ = ["crosscheck"]
-
 
 @click.command()
 @configuration_argument

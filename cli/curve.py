@@ -13,8 +13,6 @@ from ..runs import plan, read_configuration
 from .inputs import configuration_argument
 from .output import Columns, Outcome, answers, grade_rows, guarantee_data, shown, shown_up
 
-__all__ = ["curve"]
-
 
 @click.command()
 @configuration_argument

@@ -11,8 +11,6 @@ from ..runs import run as train
 from .output import Outcome, answers, steps
 from .run import out_option, run_outcome
 
-__all__ = ["demo"]
-
 
 @click.command()
 @out_option

@@ -22,8 +22,6 @@ from ..papers.experiments import (
 from .inputs import NEW_FOLDER
 from .output import Columns, Outcome, answers, shown_up, steps
 
-__all__ = ["experiment"]
-
 _SHOWN = {"accuracy": "accuracy", "majority": "majority", "excess_loss": "excess loss"}
 _CELLS = ("line", "x", "promised ε", "certified ε", "its noise alone", *_SHOWN.values(), "seconds")
 _COMPARED = (

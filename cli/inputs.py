@@ -10,18 +10,6 @@ import click
 
 from ..mechanisms.adjacency import Adjacency
 
-__all__ = [
-    "FILE",
-    "FOLDER",
-    "NEW_FILE",
-    "NEW_FOLDER",
-    "RELATION",
-    "Among",
-    "Redirected",
-    "configuration_argument",
-    "refuse",
-]
-
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 NEW_FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)

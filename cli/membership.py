@@ -22,8 +22,6 @@ from ..runs.membership import (
 from .inputs import FILE, Among, refuse
 from .output import Columns, Outcome, answers, shown_down
 
-__all__ = ["membership"]
-
 
 @click.command(short_help="Membership inference on a run's last model or a model of yours.")
 @click.argument("configuration_path", metavar="[CONFIG]", required=False, type=FILE)

@@ -22,8 +22,6 @@ from .output import (
     write_certificate,
 )
 
-__all__ = ["plan"]
-
 
 @click.command()
 @configuration_argument

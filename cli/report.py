@@ -9,8 +9,6 @@ import click
 from ..audits.report import from_json, to_markdown, write_pages
 from .inputs import FOLDER
 
-__all__ = ["report"]
-
 
 @click.command()
 @click.argument("folder", metavar="DIR", type=FOLDER)

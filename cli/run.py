@@ -13,8 +13,6 @@ from .attack import attack_outcome
 from .inputs import NEW_FILE, NEW_FOLDER, configuration_argument
 from .output import Columns, Outcome, answers, guarantee_data, shown, shown_up, steps
 
-__all__ = ["out_option", "run", "run_outcome"]
-
 out_option = click.option(
     "--out",
     type=NEW_FOLDER,

@@ -9,8 +9,6 @@ from ..audits.claim_tests import ClaimTest
 from ..audits.scores import JudgedScores
 from .output import Columns, Outcome, shown_down, shown_up
 
-__all__ = ["scores_outcome", "tests_table"]
-
 
 def tests_table(tests: Sequence[ClaimTest]) -> Columns:
     """Return the tests of a claim as a table: what each may err, and what it saw."""
@@ -42,10 +40,7 @@ def scores_outcome(found: JudgedScores, *, confidence: float) -> Outcome:
         },
         rows=(
             ("trials", f"{trials['in']} in, {trials['out']} out"),
-            (
-                "claimed epsilon",
-                f"{shown_up(found.claimed.epsilon, digits=6)} at delta {delta:g}",
-            ),
+            ("claimed epsilon", f"{shown_up(found.claimed.epsilon, digits=6)} at delta {delta:g}"),
             ("largest provable", f"{found.ceiling:.4g} with so many trials"),
             ("AUC", f"{found.auc:.4f}"),
             ("verdict", "claim REFUTED" if refuted else "claim not refuted"),

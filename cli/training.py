@@ -12,8 +12,6 @@ from ..accounting import training
 from .inputs import NEW_FILE
 from .output import Outcome, answers, grade_rows, guarantee_data, shown, write_certificate
 
-__all__ = ["epsilon", "noise"]
-
 _OPTIONS = (
     click.option("--sampling", help="How batches are drawn: none, poisson, fixed-batch, shuffled."),
     click.option("--adjacency", help="add-remove-one, zero-out-one or replace-one."),

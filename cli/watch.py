@@ -21,8 +21,6 @@ from ..runs.repeats import RepeatedRuns
 from .inputs import FILE, NEW_FILE, Redirected
 from .output import Outcome, answers, deliver, json_option, shown, shown_up
 
-__all__ = ["watch"]
-
 _TESTS = (
     "the ledger's chain, each run's epsilon, plan and seeds, other libraries' answers; with "
     "--config, the installed code: runs repeated on neighbouring data, and their noise against "

@@ -23,8 +23,6 @@ from .errors import NoRecords, UnreadableFile, WrongColumns
 from .hints import among
 from .schema import IgnoredColumn, Schema
 
-__all__ = ["Cells", "Table", "read_arrays", "read_numbers", "read_table"]
-
 Cells = Sequence[object] | NDArray[Any]
 
 

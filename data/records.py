@@ -26,9 +26,6 @@ from ..mechanisms.labels import SIGNS, LabelDomain
 if TYPE_CHECKING:
     Features = NDArray[np.float64] | sparse.csr_array[Any, tuple[int, int]]
 
-__all__ = ["LabelledRecords", "split_records"]
-
-
 _SHORTER = float(np.sqrt(0.5)) * (1.0 - 2.0**-40)
 """sqrt(1/2), rounded down so far that no rounding makes a row longer than its bound."""
 

@@ -24,8 +24,6 @@ from .configuration import Configuration, read_configuration
 from .planning import plan
 from .training import StartProgress
 
-__all__ = ["judge_claim_file", "judge_finished_run"]
-
 _MOST_RELEASES = 20_000
 _MOST_PARTIES = 10_000
 

@@ -40,17 +40,7 @@ from .pipeline import Plan
 from .planning import plan, planned_events
 from .prepaid import PrepaidRun
 from .sections import LossName
-from .training import (
-    Progress,
-    StartProgress,
-    Training,
-    converged,
-    new_folder,
-    train,
-    weights,
-)
-
-__all__ = ["RunOptions", "RunResult", "TrainedModel", "run"]
+from .training import Progress, StartProgress, Training, converged, new_folder, train, weights
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,8 +13,6 @@ from ..audits.claims.claim_file import read_claim
 from ..data.strict import ConfigurationError
 from .claims import judge_claim_file
 
-__all__ = ["gallery_page"]
-
 _HEAD = """\
 # Claims of well-known runs, judged
 

@@ -19,18 +19,6 @@ from ..solvers.solver import ModelSolver, PublicModel
 from .configuration import Configuration
 from .pipeline import train_on
 
-__all__ = [
-    "Accuracy",
-    "Progress",
-    "StartProgress",
-    "Training",
-    "accuracy",
-    "converged",
-    "new_folder",
-    "train",
-    "weights",
-]
-
 Progress = Callable[[int, int], None]
 """Called with the number of rounds done and of all rounds."""
 

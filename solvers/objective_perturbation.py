@@ -52,12 +52,6 @@ from .dual_perturbation import send_as_found
 from .losses import Logistic
 from .output_perturbation import OutputState
 
-__all__ = [
-    "PublishedObjectivePerturbation",
-    "gaussian_objective_delta",
-    "objective_noise_std",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class PublishedObjectivePerturbation:

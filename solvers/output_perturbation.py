@@ -25,8 +25,6 @@ from ..mechanisms.protocols import FloatArray, Loss
 from .losses import ClippedLogistic
 from .schedules import noise_weights
 
-__all__ = ["OutputPerturbation", "OutputState"]
-
 SCORE_NOISE = 0.6
 """Standard deviation of the noise in a score; of 0.3, 0.6, 1.2 and 2.4 the best or near it on
 development records of Adult, with one party and with 100."""

@@ -36,8 +36,6 @@ _NO_FILTER = (
     "so does (epsilon, delta) for the plan of the ledger's first run)"
 )
 
-__all__ = ["LedgerState", "Odometer", "RunState"]
-
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Odometer:

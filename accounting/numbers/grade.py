@@ -2,8 +2,6 @@
 
 from enum import Enum
 
-__all__ = ["Grade"]
-
 
 class Grade(Enum):
     """How far a number can be trusted; every printed epsilon says which one it is."""

@@ -20,8 +20,6 @@ from .pairs import DominatingPair, GaussianShift, Order, Sampled
 from .profiles import mu_squared_ball
 from .quadrature import Demand, plan_shift
 
-__all__ = ["modulus_beyond"]
-
 
 def modulus_beyond(pair: DominatingPair, order: float, reach: float) -> arb:
     """Return an upper bound on |M(1 + order + it)| for |t| >= reach, as `decay.log_decay`."""

@@ -22,29 +22,7 @@ from .pairs import (
     RevealedSample,
     Sampled,
 )
-from .quadrature import (
-    Demand,
-    Density,
-    Line,
-    Panel,
-    left_reach,
-    plan_line,
-    plan_panels,
-)
-
-__all__ = [
-    "EPS",
-    "Nodes",
-    "line_of",
-    "log_mixture",
-    "maximal_loss",
-    "nodes",
-    "nodes_needed",
-    "out_of_reach",
-    "panels_of",
-    "signed_exponent",
-    "tail_cells",
-]
+from .quadrature import Demand, Density, Line, Panel, left_reach, plan_line, plan_panels
 
 Floats = npt.NDArray[np.float64]
 

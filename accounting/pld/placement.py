@@ -23,16 +23,6 @@ from .saddle import (
     sketch,
 )
 
-__all__ = [
-    "STRAIN",
-    "ContourTarget",
-    "Limits",
-    "Placement",
-    "log_modulus",
-    "place_contour",
-    "strain",
-]
-
 _LEAST_WORK = 1 << 19
 """The (moment, node) pairs of a dominating pair that are always granted."""
 

@@ -25,18 +25,6 @@ from .profiles import delta_of, total_variation
 from .revealed_sample import revealed, revealed_form
 from .saddle import epsilon_by_moments
 
-__all__ = [
-    "ROUTES",
-    "Counts",
-    "Floats",
-    "Route",
-    "at_most",
-    "delta",
-    "deltas_upper",
-    "epsilon",
-    "epsilons_upper",
-]
-
 _WIDEST = 1e-6
 """The relative width of an enclosure at which no further route is tried."""
 

@@ -32,8 +32,6 @@ from ..numbers.notions import ApproxDp, Gdp, Rdp, Zcdp
 from .derivation import NoRule, Parameter, Step, written
 from .prover import Search
 
-__all__ = ["FORMAT", "Certificate", "Uncertifiable", "certify"]
-
 FORMAT = "urn:dpledger:certificate:1"
 
 ALWAYS_ASSUMED = (

@@ -18,8 +18,6 @@ from typing import Any
 from ...mechanisms.errors import DpledgerError
 from ..check.checker import check
 
-__all__ = ["CoqMissing", "CoqVerdict", "NoCoqGoal", "compiled_proofs", "coq_goal", "prove"]
-
 _TIMEOUT = 300
 
 

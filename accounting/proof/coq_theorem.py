@@ -15,8 +15,6 @@ from typing import Any
 from ...mechanisms.errors import DpledgerError
 from ..check.checker import check
 
-__all__ = ["BeyondTheorem", "coq_theorem"]
-
 
 class BeyondTheorem(DpledgerError, ValueError):
     """The checker in Coq does not cover this certificate. It may be right all the same."""

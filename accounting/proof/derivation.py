@@ -15,19 +15,6 @@ from ...mechanisms.errors import DpledgerError
 from ...mechanisms.events import Event, Mechanism
 from ..numbers.notions import ApproxDp, Gdp, Rdp, Zcdp
 
-__all__ = [
-    "AXIOMS",
-    "DISJOINT_RECORDS",
-    "SHIFTS_OF_GROUPS",
-    "Exposure",
-    "NoRule",
-    "Parameter",
-    "PrivacyNotion",
-    "Step",
-    "exposures",
-    "written",
-]
-
 PrivacyNotion = Gdp | Zcdp | Rdp | ApproxDp
 
 Parameter = (

@@ -14,8 +14,6 @@ from pathlib import Path
 from ...mechanisms.errors import DpledgerError
 from ..check.checker import Verdict
 
-__all__ = ["ExtractedMissing", "ExtractedVerdict", "agrees", "extracted_checker", "run_extracted"]
-
 _TIMEOUT = 600
 
 

@@ -40,16 +40,6 @@ from ..pld.pairs import (
 from ..pld.profiles import tails_of
 from ..renyi.amplification import grouped
 
-__all__ = [
-    "MARGIN",
-    "Composed",
-    "DrawnShifts",
-    "LossGrid",
-    "TooFine",
-    "epsilon_upper",
-    "suggested",
-]
-
 MARGIN = Fraction(1, 10_000)
 """The part of δ that is left free, for tails that the checker cuts differently."""
 

@@ -8,8 +8,6 @@ from .coq_goal import CoqMissing, compiled_proofs, coq_goal, prove
 from .coq_theorem import BeyondTheorem, coq_theorem
 from .extracted import ExtractedMissing, agrees, run_extracted
 
-__all__ = ["Opinion", "opinion_of_coq", "opinion_of_extracted"]
-
 
 @dataclass(frozen=True, slots=True)
 class Opinion:

@@ -24,13 +24,6 @@ from ..planning import (
 )
 from .proved import Proof, proved_guarantee
 
-__all__ = [
-    "GaussianRounds",
-    "calibrate_gaussian_rounds",
-    "proved_noise_multiplier",
-    "proved_rounds_within",
-]
-
 _ATTEMPTS = 8
 """Targets that are tried before no proof is believed to meet one; two or three are usual."""
 

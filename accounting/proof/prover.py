@@ -49,8 +49,6 @@ from .derivation import (
 from .losses import Composed, LossGrid, TooFine, epsilon_upper, suggested
 from .sampling import MAX_ORDER, fixed_batch_divergence, poisson_divergence
 
-__all__ = ["Search", "privacy_loss"]
-
 _COST_BITS = 128
 _FEW = 8
 """Sums of more terms than this are of dyadic costs, rounded up: the digits would not end."""

@@ -11,8 +11,6 @@ from flint import arb
 
 from ..numbers.enclosure import Enclosure, ball_of, precision
 
-__all__ = ["MAX_ORDER", "fixed_batch_divergence", "poisson_divergence"]
-
 MAX_ORDER = 512
 """The largest order that the checker expands."""
 

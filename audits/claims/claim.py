@@ -25,23 +25,6 @@ from ...mechanisms.events import Event
 from .attack import ClaimAttack
 from .sweep import Sweep
 
-__all__ = [
-    "Case",
-    "Claim",
-    "ClaimVerdict",
-    "Counterexample",
-    "DerivationEvidence",
-    "Evidence",
-    "Finding",
-    "Paper",
-    "Promise",
-    "Setting",
-    "ThreatModel",
-    "UnknownClaim",
-    "assigned",
-    "has_parameter",
-]
-
 _EXACTLY = 1e-9
 _LONGEST = 40
 _ALIASES = {"eps": "epsilon"}

@@ -47,8 +47,6 @@ from .own import (
     judged,
 )
 
-__all__ = ["ClaimFile", "Function", "Tuning", "beside", "promise_from_text", "read_claim"]
-
 _Positive = Annotated[float, msgspec.Meta(gt=0, le=1e30)]
 _Size = Annotated[float, msgspec.Meta(ge=0, le=1e30)]
 _Share = Annotated[float, msgspec.Meta(ge=0, le=1)]

@@ -20,8 +20,6 @@ from ...mechanisms.events import Event, Repeated
 from ...mechanisms.sensitivity import float_down
 from .pricing import times
 
-__all__ = ["ClaimedAccountant", "by_accountant"]
-
 
 class ClaimedAccountant(Enum):
     """How a claim says that its epsilon was computed."""

@@ -3,23 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ...accounting.check.checker import (
-    CertificateWrong,
-    Undecided,
-)
+from ...accounting.check.checker import CertificateWrong, Undecided
 from ...accounting.ledger import Ledger, TamperedLedger
 from ...accounting.ledger.ledger import RunSummary
-from ...accounting.numbers.enclosure import (
-    shown_down,
-    shown_up,
-)
-from ...accounting.numbers.grade import (
-    Grade,
-)
-from ...accounting.proof.certificate import (
-    Uncertifiable,
-    certify,
-)
+from ...accounting.numbers.enclosure import shown_down, shown_up
+from ...accounting.numbers.grade import Grade
+from ...accounting.proof.certificate import Uncertifiable, certify
 from ...accounting.proof.proved import NotProved, proved
 from ...mechanisms import Event
 from ...mechanisms.errors import InvalidParameter
@@ -31,8 +20,6 @@ from ..crosschecks import crosscheck
 from .claim import ClaimVerdict, Finding
 from .own import OwnPromise, PromisedEpsilon, judged_events
 from .policy import Check, final_verdict
-
-__all__ = ["NOT_ATTACKED", "JudgedPromise", "attack_check", "judge_ledger"]
 
 NOT_ATTACKED = "not done: the data are not at hand"
 _MISSING = (

@@ -10,8 +10,6 @@ from . import cases, find
 from .claim import Claim, DerivationEvidence, Evidence, Finding, Paper
 from .confirmations import SEED, Confirmation, confirm, known, written
 
-__all__ = ["Attacks", "JudgedClaim", "describe", "judge_claims", "save_evidence"]
-
 
 @dataclass(frozen=True, slots=True)
 class Attacks:

@@ -37,8 +37,6 @@ from ...mechanisms.sensitivity import (
     sum_of_bounded,
 )
 
-__all__ = ["ROOM", "Averaging", "MechanismKind", "StatedRelease"]
-
 ROOM = 1 + Fraction(1, 2**44)
 """A promised decimal and a computed root of it are the same number."""
 

@@ -9,8 +9,6 @@ from typing import Any
 from ...mechanisms.errors import InvalidParameter
 from ...mechanisms.protocols import FloatArray
 
-__all__ = ["Train", "load_model", "trainer_of"]
-
 Train = Callable[[FloatArray, Any, int], Any]
 """From features (n, d), labels (n,) and a seed to a fitted classifier with `predict_proba(rows)`
 and `classes_`, as in scikit-learn. Seeds are below 2³²: a `random_state` takes no larger one."""

@@ -24,8 +24,6 @@ from .record import (
     finite_or_word,
 )
 
-__all__ = ["AttackFacts", "ModelScore", "UtilityFacts", "audit_of", "crosschecks_of", "utility_of"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttackFacts:

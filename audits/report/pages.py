@@ -6,8 +6,6 @@ from .html import to_html
 from .markdown import to_markdown
 from .record import Report
 
-__all__ = ["write_pages"]
-
 
 def write_pages(report: Report, folder: Path) -> None:
     """Write the report to `report.html` and `report.md` in a folder."""

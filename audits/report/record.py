@@ -18,49 +18,6 @@ from ...accounting.numbers.grade import Grade
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.errors import DpledgerError
 
-__all__ = [
-    "FORMAT",
-    "Access",
-    "Accounting",
-    "AccuracyFacts",
-    "AttackBound",
-    "AudienceView",
-    "Conversion",
-    "Crosschecks",
-    "CurvePoint",
-    "Direction",
-    "EmpiricalAudit",
-    "Identity",
-    "Interval",
-    "MalformedReport",
-    "MeasuredMu",
-    "MechanismGroup",
-    "NullControlFacts",
-    "Number",
-    "OdometerPoint",
-    "PartyEpsilon",
-    "PeerAnswer",
-    "Preparation",
-    "PrivacyFacts",
-    "PromiseFacts",
-    "Range",
-    "RatePoint",
-    "Releases",
-    "Report",
-    "SamplingFacts",
-    "Skipped",
-    "TheoremUsed",
-    "ThreatFacts",
-    "TruePositives",
-    "UnprotectedGroup",
-    "Utility",
-    "UtilityPoint",
-    "Version",
-    "finite_or_word",
-    "from_json",
-    "to_json",
-]
-
 FORMAT: Final = "urn:dpledger:report:1"
 
 Number = float | Literal["infinity"]

@@ -137,6 +137,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--splits", type=int, default=4)
     parser.add_argument("--only", default="", help="a part of the data set's name")
+    parser.add_argument("--parties", type=int, nargs="+", default=PARTIES)
     given = parser.parse_args()
     passed: list[bool] = []
     for name in (*data_sets(), "Adult, 45,222 x 104"):
@@ -144,7 +145,7 @@ def main() -> None:
             continue
         data = splits_of(name, given.splits)
         print(f"{name}, {given.splits} splits", flush=True)
-        for parties in PARTIES:
+        for parties in given.parties:
             if len(data[0][0]) < LEAST_RECORDS * parties:
                 continue
             for epsilon in EPSILONS:

@@ -140,30 +140,30 @@ def _mixture_price(mechanism: GaussianMixtureStep) -> Price:
 class Account:
     """What one record pays: mu² of Gaussian steps, other mechanisms, reasons for no protection."""
 
-    __slots__ = ("_lower", "_upper", "others", "reasons")
+    __slots__ = ("_lower", "others", "reasons", "units_up")
 
     def __init__(self) -> None:
         self._lower = 0
-        self._upper = 0
+        self.units_up = 0
         self.others: Counter[Mechanism] = Counter()
         """How often each mechanism ran that is no Gaussian step."""
         self.reasons: dict[str, None] = {}
         """Why there is no protection at all; empty if there is."""
 
-    def _charge(self, price: Price, times: int) -> None:
+    def charge(self, price: Price, times: int) -> None:
         if price.reason is not None:
             self.reasons[price.reason] = None
         elif price.other is not None:
             self.others[price.other] += times
         else:
             self._lower += price.lower * times
-            self._upper += price.upper * times
+            self.units_up += price.upper * times
 
     def __add__(self, other: "Account") -> "Account":
         """Return the account of a record that pays both."""
         total = Account()
         total._lower = self._lower + other._lower
-        total._upper = self._upper + other._upper
+        total.units_up = self.units_up + other.units_up
         total.others = self.others + other.others
         total.reasons = self.reasons | other.reasons
         return total
@@ -183,7 +183,7 @@ class Account:
     @property
     def gaussian_mu_squared(self) -> Enclosure:
         """mu² of the Gaussian steps alone, whatever else ran."""
-        return Enclosure(arb((self._lower, -UNIT_BITS)), arb((self._upper, -UNIT_BITS)))
+        return Enclosure(arb((self._lower, -UNIT_BITS)), arb((self.units_up, -UNIT_BITS)))
 
     @property
     def least(self) -> Fraction:
@@ -193,28 +193,28 @@ class Account:
     def in_groups(self, size: int, grouped: Callable[[Mechanism], Mechanism]) -> "Account":
         """Return what `size` records pay together; `grouped` says so of mechanisms but Gaussian."""
         total = Account()
-        total._lower, total._upper = self._lower * size**2, self._upper * size**2
+        total._lower, total.units_up = self._lower * size**2, self.units_up * size**2
         total.reasons = self.reasons
         for mechanism, times in self.others.items():
             inner, repeated = _unrolled(grouped(mechanism), times)
-            total._charge(price_of(inner), repeated)
+            total.charge(price_of(inner), repeated)
         return total
 
     @property
     def most(self) -> Fraction:
         """An upper bound on mu² of the Gaussian steps alone."""
-        return Fraction(self._upper, 1 << UNIT_BITS)
+        return Fraction(self.units_up, 1 << UNIT_BITS)
 
     def covers(self, other: "Account") -> bool:
         """Return whether this is charged for everything that `other` is charged for."""
-        charged = other._upper <= self._upper and other.others <= self.others
+        charged = other.units_up <= self.units_up and other.others <= self.others
         return bool(self.reasons) or (charged and not other.reasons)
 
     @property
     def key(self) -> tuple[object, ...]:
         """Equal for accounts of equal cost."""
         others = frozenset(self.others.items())
-        return (bool(self.reasons), self._lower, self._upper, others)
+        return (bool(self.reasons), self._lower, self.units_up, others)
 
 
 @dataclass(slots=True)
@@ -287,10 +287,10 @@ class Composition:
             self._others = self._others or price.other
             self._unprotected |= price.reason is not None
             if not parties:
-                self._everyone._charge(price, times)
+                self._everyone.charge(price, times)
             for cell in self._cells(parties):
-                cell.account._charge(price, times)
-                self._greatest = max(self._greatest, cell.account._upper)
+                cell.account.charge(price, times)
+                self._greatest = max(self._greatest, cell.account.units_up)
 
     def extend(self, events: Iterable[Event]) -> None:
         """Charge events in order."""
@@ -331,14 +331,14 @@ class Composition:
             raise UnpricedMechanism(other, "for a mu")
         for charge in charges:
             self._cells(charge.parties)  # cells may split here, and from then on stay
-        everyone, added = self._everyone._upper, Counter[int]()
+        everyone, added = self._everyone.units_up, Counter[int]()
         greatest = self._greatest
         for parties, price, times in charges:
             if not parties:
                 everyone += price.upper * times
             for cell in self._cells(parties):
                 added[id(cell)] += price.upper * times
-                greatest = max(greatest, cell.account._upper + added[id(cell)])
+                greatest = max(greatest, cell.account.units_up + added[id(cell)])
         return Fraction(everyone + greatest, 1 << UNIT_BITS)
 
     def check(self, events: Sequence[Event]) -> None:

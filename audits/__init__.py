@@ -27,6 +27,11 @@ if TYPE_CHECKING:
     from .crosschecks import PeerCheck as PeerCheck
     from .crosschecks import Status as Status
     from .crosschecks import crosscheck as crosscheck
+    from .curators import RecordingCurator as RecordingCurator
+    from .curators import ReplayCurator as ReplayCurator
+    from .curators import TranscriptCurator as TranscriptCurator
+    from .datasets import AuditDataset as AuditDataset
+    from .datasets import VerticalAuditDataset as VerticalAuditDataset
     from .dp_events import dp_event_of as dp_event_of
     from .dp_events import mechanism_of as mechanism_of
     from .falsifier import Falsification as Falsification

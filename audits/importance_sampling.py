@@ -29,7 +29,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from ..accounting.gaussian.exact import epsilon_from_delta
-from ..mechanisms.curators import Message, ReplayCurator, SamplingCurator, log_density_of
+from ..mechanisms.curators import Message, Release, SamplingCurator
 from ..mechanisms.errors import (
     InvalidParameter,
     require_finite,
@@ -38,11 +38,10 @@ from ..mechanisms.errors import (
     require_positive,
     require_positive_int,
 )
-from ..mechanisms.events import Event
-from ..mechanisms.private_data import PrivateDataset
 from ..mechanisms.protocols import EventList, FloatArray
 from ..mechanisms.sampling import SimulationSampler
-from ..mechanisms.sensitive import Sensitive
+from .curators import ReplayCurator, TranscriptCurator, log_density_of, shown_value
+from .datasets import AuditDataset
 from .replay import Progress, Solve
 
 
@@ -165,20 +164,13 @@ class _TiltedCurator(SamplingCurator):
         self.log_density: FloatArray = np.zeros(trials)
         self.log_density_tilted: FloatArray = np.zeros(trials)
 
-    def _deliver(
-        self,
-        sensitive: Sensitive,
-        event: Event,
-        noise_std: float,
-        stand_in: FloatArray | None = None,
-    ) -> FloatArray:
+    def _deliver(self, release: Release) -> FloatArray:
+        sensitive, noise_std = release.sensitive, release.scale
         public = sensitive.sensitivity.squared == 0
         if (noise_std == 0.0 and not public) or sensitive.sampled_part is not None:
-            raise InvalidParameter("event", event, "a Gaussian step: only those can be tilted")
-        number = len(self.values)
-        content = super()._deliver(sensitive, event, noise_std, stand_in)
-        value = sensitive._value
-        assert value is not None
+            raise InvalidParameter("event", release.event, "a Gaussian step: only those are tilted")
+        number, value = len(self.values), shown_value(release)
+        content = super()._deliver(release)
         self.values.append(np.asarray(value))
         if noise_std == 0.0:
             return content
@@ -191,30 +183,21 @@ class _TiltedCurator(SamplingCurator):
         return content
 
 
-class _WatchingReplay(ReplayCurator):
-    """A replay that keeps what the data at hand would have said, and the noise it had."""
+class _WatchingReplay(TranscriptCurator):
+    """Keeps what the data at hand would have said, and the noise it had."""
 
     def __init__(self, transcript: list[Message]) -> None:
         super().__init__(transcript)
         self.values: list[FloatArray] = []
         self.noise_stds: list[float] = []
 
-    def _deliver(
-        self,
-        sensitive: Sensitive,
-        event: Event,
-        noise_std: float,
-        stand_in: FloatArray | None = None,
-    ) -> FloatArray:
-        content = super()._deliver(sensitive, event, noise_std, stand_in)
-        assert sensitive._value is not None
-        self.values.append(np.asarray(sensitive._value))
-        self.noise_stds.append(noise_std)
-        return content
+    def _notice(self, release: Release, value: FloatArray, content: FloatArray) -> None:
+        self.values.append(np.asarray(value))
+        self.noise_stds.append(release.scale)
 
 
 def _pilot(
-    solve: Solve, dataset: PrivateDataset, neighbour: PrivateDataset, sampler: SimulationSampler
+    solve: Solve, dataset: AuditDataset, neighbour: AuditDataset, sampler: SimulationSampler
 ) -> tuple[list[FloatArray], float]:
     """Return the gap of each message of one run, and the sum of their (gap / noise_std)²."""
     curator = _TiltedCurator(sampler, trials=1, shifts=None)
@@ -237,8 +220,8 @@ def _pilot(
 
 def tilted_chunks(
     solve: Solve,
-    dataset: PrivateDataset,
-    neighbour: PrivateDataset,
+    dataset: AuditDataset,
+    neighbour: AuditDataset,
     *,
     delta: float,
     trials: int,
@@ -372,8 +355,8 @@ def _moments(
 
 def pair_interval(
     solve: Solve,
-    dataset: PrivateDataset,
-    neighbour: PrivateDataset,
+    dataset: AuditDataset,
+    neighbour: AuditDataset,
     *,
     delta: float,
     confidence: float,

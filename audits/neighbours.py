@@ -18,9 +18,10 @@ from scipy import sparse
 
 from ..mechanisms.adjacency import Adjacency
 from ..mechanisms.errors import InvalidParameter, require_positive_int
-from ..mechanisms.private_data import PrivateDataset
+from ..mechanisms.inside import private_value
 from ..mechanisms.protocols import FloatArray, Loss
 from ..solvers.losses import LinearLoss
+from .datasets import AuditDataset
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +32,8 @@ class NeighbourPair:
     of mean (or sum) gradients plus Gaussian noise; None when the gap depends on the point.
     """
 
-    dataset: PrivateDataset
-    neighbour: PrivateDataset
+    dataset: AuditDataset
+    neighbour: AuditDataset
     share: float | None
     description: str
 
@@ -49,7 +50,7 @@ def random_record(records: int, *, seed: int) -> int:
     return int(np.random.default_rng(seed).integers(records))
 
 
-def flip_label(dataset: PrivateDataset, *, index: int, loss: Loss) -> NeighbourPair:
+def flip_label(dataset: AuditDataset, *, index: int, loss: Loss) -> NeighbourPair:
     """Return the pair whose record `index` has another label; replace-one only.
 
     Logistic loss: the gap is l'(s, 1) - l'(s, -1) = -1 times the row at every score, so the share
@@ -76,7 +77,7 @@ def flip_label(dataset: PrivateDataset, *, index: int, loss: Loss) -> NeighbourP
     raise InvalidParameter("index", index, "a record whose label the loss can see")
 
 
-def opposite_gradients(dataset: PrivateDataset, *, index: int, loss: Loss) -> NeighbourPair:
+def opposite_gradients(dataset: AuditDataset, *, index: int, loss: Loss) -> NeighbourPair:
     """Return the worst pair: record `index` at full length along the first axis, opposite labels.
 
     With a linear loss the two gradients are ±G·u and the pair attains the full planned mu.
@@ -111,7 +112,7 @@ def turned_record(
         row_bound: length of the row of record `index`, which points either way.
     """
     count = each * len(parties)
-    dataset = PrivateDataset(
+    dataset = AuditDataset(
         np.zeros((count, 2)),
         np.ones(count),
         adjacency=Adjacency.REPLACE_ONE,
@@ -122,7 +123,7 @@ def turned_record(
     return opposite_gradients(dataset, index=index, loss=LinearLoss())
 
 
-def zero_out(dataset: PrivateDataset, *, index: int, loss: Loss) -> NeighbourPair:
+def zero_out(dataset: AuditDataset, *, index: int, loss: Loss) -> NeighbourPair:
     """Return the pair whose record `index` becomes a null record; zero-out-one only.
 
     Args:
@@ -139,22 +140,24 @@ def zero_out(dataset: PrivateDataset, *, index: int, loss: Loss) -> NeighbourPai
     return NeighbourPair(dataset, neighbour, share, f"record {index} made null")
 
 
-def _require(dataset: PrivateDataset, adjacency: Adjacency) -> None:
+def _require(dataset: AuditDataset, adjacency: Adjacency) -> None:
     if dataset.shape.adjacency is not adjacency:
         raise InvalidParameter("adjacency", dataset.shape.adjacency, f"equal to {adjacency}")
 
 
 def _gap(
-    dataset: PrivateDataset, neighbour: PrivateDataset, loss: Loss, point: FloatArray
+    dataset: AuditDataset, neighbour: AuditDataset, loss: Loss, point: FloatArray
 ) -> FloatArray:
     """Return the difference of the mean gradients at a point (d·K,), of shape (P, d·K)."""
-    first, second = (side.mean_gradient(loss, point)._value for side in (dataset, neighbour))
+    first, second = (
+        private_value(side.mean_gradient(loss, point)) for side in (dataset, neighbour)
+    )
     if first is None or second is None:
         raise InvalidParameter("dataset", "planned", "with records")
     return second - first
 
 
-def _share(dataset: PrivateDataset, neighbour: PrivateDataset, loss: Loss) -> float | None:
+def _share(dataset: AuditDataset, neighbour: AuditDataset, loss: Loss) -> float | None:
     """Return ‖gap‖ / sensitivity, or None when the gap at two points differs.
 
     Nor is there a share where parties have noise for their own numbers of records: the sensitivity

@@ -23,15 +23,14 @@ import numpy as np
 from scipy.special import chdtr, chdtrc, ndtr, stdtr
 from scipy.stats import kstest
 
-from ..mechanisms.curators import Curator, Message, SamplingCurator
-from ..mechanisms.errors import InvalidParameter, require_open_unit
-from ..mechanisms.events import Event, LaplaceStep
-from ..mechanisms.private_data import PrivateDataset
+from ..mechanisms.curators import Message, Release
+from ..mechanisms.errors import require_open_unit
+from ..mechanisms.events import LaplaceStep
 from ..mechanisms.protocols import EventList, FloatArray
 from ..mechanisms.sampling import Sampler
-from ..mechanisms.sensitive import Sensitive
-from ..mechanisms.subsampling import Draw, Scheme, drawn_by, inside
 from .claim_tests import ClaimTest
+from .curators import RecordingCurator, TranscriptCurator
+from .datasets import AuditDataset
 from .replay import Solve
 
 
@@ -43,44 +42,27 @@ class Residual:
     name: str
 
 
-class _ResidualCurator(Curator):
+class _ResidualCurator(TranscriptCurator):
     """Gives back recorded messages, and notes what is left of them without their values."""
 
-    def __init__(self, transcript: Sequence[Message], lotteries: Sequence[FloatArray]) -> None:
-        self._messages = iter(transcript)
-        self._lotteries = iter(lotteries)
+    def __init__(self, transcript: Sequence[Message], uniforms: Sequence[FloatArray]) -> None:
+        super().__init__(transcript, uniforms=uniforms)
         self.residuals: list[Residual] = []
 
-    def _draw(self, dataset: PrivateDataset, scheme: Scheme) -> Draw:
-        lottery = next(self._lotteries, None)
-        if lottery is None:
-            raise InvalidParameter("lotteries", None, "one for each sample")
-        return drawn_by(self, scheme, inside(scheme, lottery, dataset._home))
-
-    def _deliver(
-        self,
-        sensitive: Sensitive,
-        event: Event,
-        noise_std: float,
-        stand_in: FloatArray | None = None,
-    ) -> FloatArray:
-        found = next(self._messages, None)
-        if found is None or found.event != event or sensitive._value is None:
-            raise InvalidParameter("transcript", found, f"with a message for {event}")
+    def _notice(self, release: Release, value: FloatArray, content: FloatArray) -> None:
         # other noise has another law, which is not tested here
-        if noise_std > 0.0 and not isinstance(event.mechanism, LaplaceStep):
-            left = (found.content - sensitive._value) / noise_std
-            context = event.context
-            self.residuals.append(Residual(left, f"{context.release}, round {context.round}"))
-        return found.content
+        if release.scale > 0.0 and not isinstance(release.event.mechanism, LaplaceStep):
+            context = release.event.context
+            name = f"{context.release}, round {context.round}"
+            self.residuals.append(Residual((content - value) / release.scale, name))
 
 
 def residuals(
     solve: Solve,
-    dataset: PrivateDataset,
+    dataset: AuditDataset,
     transcript: Sequence[Message],
     *,
-    lotteries: Sequence[FloatArray] = (),
+    uniforms: Sequence[FloatArray] = (),
 ) -> list[Residual]:
     """Return what is left of a run's recorded messages when the values on its data are taken away.
 
@@ -88,25 +70,25 @@ def residuals(
         solve: the algorithm that ran.
         dataset: on which it ran.
         transcript: its messages, of one run; the events state the law of the noise.
-        lotteries: of the run, where it sampled.
+        uniforms: that decided its samples, where it sampled.
 
     Raises `InvalidParameter` where the algorithm asks for other releases than were recorded.
     """
-    curator = _ResidualCurator(transcript, lotteries)
+    curator = _ResidualCurator(transcript, uniforms)
     solve(dataset, curator)
     return curator.residuals
 
 
 def noise_test_of_run(
-    solve: Solve, dataset: PrivateDataset, sampler: Sampler, *, level: float
+    solve: Solve, dataset: AuditDataset, sampler: Sampler, *, level: float
 ) -> ClaimTest:
     """Return what a fresh run's noise shows, drawn by `sampler` on the data at hand.
 
     Nothing of the run is released or kept.
     """
-    curator = SamplingCurator(EventList(), sampler, record=True)
+    curator = RecordingCurator(EventList(), sampler)
     solve(dataset, curator)
-    left = residuals(solve, dataset, curator.transcript, lotteries=curator.lotteries)
+    left = residuals(solve, dataset, curator.transcript, uniforms=curator.uniforms)
     return noise_tests([left], level=level)
 
 

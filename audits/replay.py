@@ -9,21 +9,15 @@ at once: the neighbour's state is a function of the same messages.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 import numpy as np
 
 from ..accounting.numbers.notions import Gdp
-from ..mechanisms.curators import (
-    Curator,
-    ReplayCurator,
-    SamplingCurator,
-    log_density_of,
-)
+from ..mechanisms.curators import Curator, Release, SamplingCurator
 from ..mechanisms.errors import InvalidParameter, require_nonnegative, require_positive_int
 from ..mechanisms.events import (
-    Event,
     GaussianMixtureStep,
     PoissonSampled,
     SampledWithoutReplacement,
@@ -35,6 +29,8 @@ from ..mechanisms.sensitive import Sensitive
 from ..solvers.planning import plan
 from .assessment import AttackResult, assess
 from .bounds import Scores
+from .curators import RecordingCurator, ReplayCurator, log_density_of, shown_value
+from .datasets import AuditDataset
 
 __all__ = [
     "Progress",
@@ -74,7 +70,7 @@ class ReplayScores:
 
 
 class _ScoringCurator(SamplingCurator):
-    """Runs on the first of two data sets that lie beside each other, and adds up the log-ratio.
+    """Runs on the first of two paired data sets, and adds up the log-ratio.
 
     Args:
         sampler: where noise comes from.
@@ -87,18 +83,10 @@ class _ScoringCurator(SamplingCurator):
         self._party = party
         self.log_ratio: FloatArray = np.zeros(trials)
 
-    def _deliver(
-        self,
-        sensitive: Sensitive,
-        event: Event,
-        noise_std: float,
-        stand_in: FloatArray | None = None,
-    ) -> FloatArray:
-        pair = sensitive._value
-        if pair is None or pair.shape[0] != 2 or pair.ndim < 4:
-            raise InvalidParameter(
-                "sensitive", sensitive, "computed on data sets beside each other"
-            )
+    def _deliver(self, release: Release) -> FloatArray:
+        sensitive, pair = release.sensitive, shown_value(release)
+        if pair.shape[0] != 2 or pair.ndim < 4:
+            raise InvalidParameter("sensitive", sensitive, "computed on two data sets at once")
         ran = Sensitive(
             sensitive.sensitivity,
             sensitive.rounding,
@@ -106,10 +94,11 @@ class _ScoringCurator(SamplingCurator):
             dimension=sensitive.dimension,
             value=np.broadcast_to(pair[0], (*self._lead, *pair.shape[-2:])),
         )
-        content = super()._deliver(ran, event, noise_std, stand_in)
+        content = super()._deliver(replace(release, sensitive=ran))
         rows = self._moving_rows(sensitive)
         densities = [
-            log_density_of(content[..., rows, :], value[..., rows, :], noise_std) for value in pair
+            log_density_of(content[..., rows, :], value[..., rows, :], release.scale)
+            for value in pair
         ]
         self.log_ratio = self.log_ratio + (densities[0] - densities[1])
         return content
@@ -141,13 +130,18 @@ class ReplayTrials:
     """
 
     solve: Solve
-    dataset: PrivateDataset
-    neighbour: PrivateDataset
+    dataset: AuditDataset
+    neighbour: AuditDataset
     seed: int
     _samples: bool = field(init=False)
 
     def __post_init__(self) -> None:
         require_nonnegative("seed", self.seed)
+        for side in (self.dataset, self.neighbour):
+            if not isinstance(side, AuditDataset):
+                raise InvalidParameter(
+                    "dataset", side, "an AuditDataset, made of the records by whoever holds them"
+                )
         if self.dataset.shape != self.neighbour.shape:
             raise InvalidParameter(
                 "neighbour.shape", self.neighbour.shape, f"equal to {self.dataset.shape}"
@@ -179,33 +173,30 @@ class ReplayTrials:
         return -found if world is _World.NEIGHBOUR else found
 
     def _paired(
-        self, ran: PrivateDataset, other: PrivateDataset, sampler: SimulationSampler, size: int
+        self, ran: AuditDataset, other: AuditDataset, sampler: SimulationSampler, size: int
     ) -> FloatArray:
         """Return the log-ratio by one pass over both data sets."""
-        differing = ran.differing(other)
-        homes = [] if differing is None else np.unique(ran._home[differing]).tolist()
-        party = ran.shape.parties[homes[0]] if len(homes) == 1 else None
-        curator = _ScoringCurator(sampler, trials=size, party=party)
+        curator = _ScoringCurator(sampler, trials=size, party=ran.differing_party(other))
         # glibc hands freed arrays back to the system, and faults the next ones in page by page,
         # until it has seen a large one freed: a fifth of a run's time
         np.empty(2**21)
-        self.solve(ran.beside(other), curator)
+        self.solve(ran.paired_with(other), curator)
         return curator.log_ratio
 
     def _replayed(
-        self, ran: PrivateDataset, other: PrivateDataset, sampler: SimulationSampler, size: int
+        self, ran: AuditDataset, other: AuditDataset, sampler: SimulationSampler, size: int
     ) -> FloatArray:
         """Return the log-ratio by a run and a replay on each data set; holds the transcript."""
-        curator = SamplingCurator(EventList(), sampler, trials=size, record=True)
+        curator = RecordingCurator(EventList(), sampler, trials=size)
         self.solve(ran, curator)
         differing = ran.differing(other)
         if differing is None or len(differing) > 1:
             raise InvalidParameter("neighbour", "several records", "with one record changed")
 
-        def density(side: PrivateDataset) -> FloatArray:
+        def density(side: AuditDataset) -> FloatArray:
             replay = ReplayCurator(
                 curator.transcript,
-                lotteries=curator.lotteries,
+                uniforms=curator.uniforms,
                 differing=int(differing[0]) if len(differing) else 0,
             )
             self.solve(side, replay)
@@ -216,8 +207,8 @@ class ReplayTrials:
 
 def replay_chunks(
     solve: Solve,
-    dataset: PrivateDataset,
-    neighbour: PrivateDataset,
+    dataset: AuditDataset,
+    neighbour: AuditDataset,
     *,
     trials: int,
     seed: int,
@@ -248,8 +239,8 @@ def chunk_sizes(trials: int, chunk: int) -> list[int]:
 
 def replay_attack(
     solve: Solve,
-    dataset: PrivateDataset,
-    neighbour: PrivateDataset,
+    dataset: AuditDataset,
+    neighbour: AuditDataset,
     *,
     trials: int,
     seed: int,

@@ -13,8 +13,8 @@ from math import sqrt
 
 from ..mechanisms.clipping import HEADROOM
 from ..mechanisms.labels import SignLabels
-from ..mechanisms.private_data import PrivateDataset
 from ..solvers.consensus import ConsensusDpAdmm
+from .datasets import AuditDataset
 from .neighbours import NeighbourPair, flip_label
 
 __all__ = ["saturated_flip"]
@@ -24,7 +24,7 @@ _FAR = 1e9
 
 
 def saturated_flip(
-    solver: ConsensusDpAdmm, dataset: PrivateDataset, *, index: int
+    solver: ConsensusDpAdmm, dataset: AuditDataset, *, index: int
 ) -> tuple[ConsensusDpAdmm, NeighbourPair]:
     """Return the solver with a public start far off, and the pair whose record `index` is flipped.
 

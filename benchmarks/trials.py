@@ -16,9 +16,10 @@ from collections.abc import Callable
 import numpy as np
 
 from dpledger.accounting.ledger import MemoryLedger
+from dpledger.audits.datasets import AuditDataset
 from dpledger.audits.neighbours import flip_label
 from dpledger.audits.trials import Attacked, Backend, Loky, Serial, TrialExperiment, trial_scores
-from dpledger.mechanisms import Adjacency, BitGenerator, PrivateDataset, SamplingCurator
+from dpledger.mechanisms import Adjacency, BitGenerator, SamplingCurator
 from dpledger.mechanisms.sampling import SimulationSampler
 from dpledger.solvers import ConstantSteps, DpAdmm, Logistic
 
@@ -33,7 +34,7 @@ def star() -> Attacked:
     generator = np.random.default_rng(0)
     rows = generator.normal(size=(500, 20))
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    dataset = PrivateDataset(
+    dataset = AuditDataset(
         rows,
         np.where(generator.random(500) < 0.5, 1.0, -1.0),
         adjacency=Adjacency.REPLACE_ONE,

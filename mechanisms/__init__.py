@@ -1,7 +1,8 @@
 """What a release is: neighbouring relations, sensitive values, private data, events, curators."""
 
 from .adjacency import Adjacency
-from .curators import Curator, Message, PlanningCurator, ReplayCurator, SamplingCurator
+from .curators import Curator, Message, PlanningCurator, SamplingCurator
+from .data_shape import DataShape
 from .errors import (
     AdjacencyMismatch,
     DpledgerError,
@@ -27,7 +28,7 @@ from .events import (
     UnprotectedRelease,
 )
 from .labels import SIGNS, ClassLabels, LabelDomain, RealLabels, SignLabels
-from .private_data import DataShape, PrivateDataset
+from .private_data import PrivateDataset
 from .protocols import EventList, EventSink, Loss, MarginLoss, Provenance
 from .sample import Sample
 from .sampling import (
@@ -84,7 +85,6 @@ __all__ = [
     "RandomisedResponse",
     "RealLabels",
     "Repeated",
-    "ReplayCurator",
     "Sample",
     "SampledWithoutReplacement",
     "Sampler",

@@ -21,7 +21,7 @@ A row of zeros is nobody's: it is a null record, as everywhere, and adds nothing
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import cast
 
@@ -30,11 +30,13 @@ import numpy as np
 from . import rounding as rounded
 from .clipping import HEADROOM, largest_entry
 from .errors import InvalidParameter, require_positive
-from .private_data import PrivateDataset, _times, _weighted, _weighted_rounding
+from .inside import Inside
+from .private_data import PrivateDataset
 from .protocols import FloatArray, Loss
-from .records import Records, _Dense, _Sparse, _transposed, combined, record_slopes
+from .records import Records, combined, record_slopes
 from .sensitive import Sensitive
 from .sensitivity import Sensitivity, mean_of_bounded
+from .weights import times, weighted, weighted_rounding
 
 __all__ = ["LARGEST_SCALE", "CentredRows"]
 
@@ -54,7 +56,7 @@ def _fixed(array: FloatArray) -> FloatArray:
     return copied
 
 
-class CentredRows:
+class CentredRows(Inside):
     """A data set's rows less a public centre, scaled, cut to a radius; answers as `Sensitive`.
 
     Args:
@@ -122,14 +124,14 @@ class CentredRows:
         if weights is None:
             sensitivity = mean_of_bounded(self.gradient_bound(loss), shape.count, shape.adjacency)
         else:
-            sensitivity = _weighted(self.mean_sensitivities(loss), weights)
+            sensitivity = weighted(self.mean_sensitivities(loss), weights)
 
         def mean(records: Records, rows: slice) -> FloatArray:
             # scores and sums of products are all that gradients ask of records
             view = cast("Records", self._view(records, rows))
             found = combined(view, record_slopes(view, loss, point[..., rows, :]))
             found /= records.counts[:, None]
-            return _times(weights, rows, found)
+            return times(weights, rows, found)
 
         # a record's slope, cut and shrunk as computed, is what the exact mean is about
         slope, length = Fraction(loss.derivative_bound), self._length()
@@ -149,11 +151,11 @@ class CentredRows:
         if weights is None:
             sensitivity = derived[shape.count]
         else:
-            sensitivity = _weighted(tuple(derived[n] for n in shape.counts), weights)
+            sensitivity = weighted(tuple(derived[n] for n in shape.counts), weights)
 
         def mean(records: Records, rows: slice) -> FloatArray:
             found = self._view(records, rows).squares() / records.counts[:, None]
-            return _times(weights, rows, found)
+            return times(weights, rows, found)
 
         # (a - m)² = a² - 2 a m + m², term by term
         length, width = self._length(), shape.features
@@ -178,8 +180,8 @@ class CentredRows:
         width: int,
         mean: Callable[[Records, slice], FloatArray],
     ) -> Sensitive:
-        bounds = _weighted_rounding(rounding, weights, width)
-        return self._dataset._sensitive(sensitivity, bounds, width, mean)
+        bounds = weighted_rounding(rounding, weights, width)
+        return self._answer_of(self._dataset, sensitivity, bounds, width, mean)
 
     def _view(self, records: Records, rows: slice) -> _Centred:
         """Return the records as centred, which is found once for all points."""
@@ -218,7 +220,7 @@ class _Centred:
         """Return <row, w> for each record, w of shape (..., P, d), in the layout."""
         scaled = self.scale * w
         shift = np.einsum("...pd,...pd->...p", self.centre, scaled)
-        found = self.records.scores(scaled) - _spread(self.records, shift)
+        found = self.records.scores(scaled) - self.records.spread(shift)
         found *= self.shrink
         return found
 
@@ -226,50 +228,24 @@ class _Centred:
         """Return each party's sum of slope times row, of shape (..., P, d)."""
         shrunk = slopes * self.shrink
         sums = self.records.combined(shrunk)
-        sums = sums - _gathered(self.records, shrunk)[..., None] * self.centre
+        sums = sums - self.records.gathered(shrunk)[..., None] * self.centre
         return np.asarray(sums * self.scale)
 
     def squares(self) -> FloatArray:
         """Return each party's sum of squared entries, of shape (..., P, d)."""
         weight = self.shrink**2
-        found = _squared(self.records).combined(weight)
+        found = self.records.squared().combined(weight)
         found = found - 2.0 * self.centre * self.records.combined(weight)
-        found = found + self.centre**2 * _gathered(self.records, weight)[..., None]
+        found = found + self.centre**2 * self.records.gathered(weight)[..., None]
         return np.asarray(self.scale**2 * found)
 
 
 def _centred(records: Records, centre: FloatArray, scale: FloatArray, radius: float) -> _Centred:
     squared = scale**2
-    own = _squared(records).scores(np.broadcast_to(squared, centre.shape))
+    own = records.squared().scores(np.broadcast_to(squared, centre.shape))
     inner = records.scores(squared * centre)
     size = np.einsum("...pd,...pd->...p", squared * centre, centre)
-    lengths = np.sqrt(np.maximum(own - 2.0 * inner + _spread(records, size), 0.0))
+    lengths = np.sqrt(np.maximum(own - 2.0 * inner + records.spread(size), 0.0))
     limit = radius * HEADROOM
     shrink = (records.norms > 0.0) * (limit / np.maximum(lengths, limit))
     return _Centred(records, centre, scale, shrink)
-
-
-def _squared(records: Records) -> Records:
-    """Return records whose rows' entries are squared."""
-    if isinstance(records, _Dense):
-        return replace(records, rows=np.square(records.rows))
-    assert isinstance(records, _Sparse)
-    blocks = records.blocks.power(2)
-    return replace(records, blocks=blocks, transposed=_transposed(blocks, records.home))
-
-
-def _spread(records: Records, values: FloatArray) -> FloatArray:
-    """Return a value a party (..., P) as one a record, in the layout."""
-    dense = records.labels.ndim == 2
-    return values[..., None] if dense else values[..., records.home]
-
-
-def _gathered(records: Records, values: FloatArray) -> FloatArray:
-    """Return the sum of values in the layout over each party's records, of shape (..., P)."""
-    # sums along a contiguous axis are pairwise: no number enters more additions than a block's
-    if records.labels.ndim == 2:
-        return np.asarray(np.ascontiguousarray(values).sum(axis=-1))
-    order = np.argsort(records.home, kind="stable")
-    ends = np.cumsum(records.counts)[:-1]
-    parts = np.split(np.take(values, order, axis=-1), ends, axis=-1)
-    return np.stack([np.ascontiguousarray(part).sum(axis=-1) for part in parts], axis=-1)

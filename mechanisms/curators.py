@@ -1,22 +1,22 @@
-"""Curators: the one way out for private data, read in three ways.
+"""Curators: the one way out for private data, read in several ways.
 
 A solver calls `release`; what happens depends on who is reading. The sampling curator reserves the
-event, draws noise and commits; the planning curator only notes the event; the replay curator gives
-back a recorded message and adds up its log-density, which makes the Neyman-Pearson attack.
+event, draws noise and commits; the planning curator only notes the event; those of audits
+(`dpledger.audits.curators`) give back recorded messages and score them.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
 
 from .errors import InvalidParameter, require_nonnegative, require_positive_int
 from .events import Audience, Context, Event, GaussianStep, LaplaceStep, UnprotectedRelease
+from .inside import Inside
 from .lattice import noise_std_on_lattice, on_lattice, require_within_reach
 from .private_data import PrivateDataset
 from .protocols import EventSink, FloatArray
@@ -24,7 +24,7 @@ from .sample import Sample
 from .sampling import ExactSampler, Sampler
 from .sensitive import Sensitive
 from .sensitivity import Sensitivity, float_up
-from .subsampling import Draw, Scheme, alternatives, drawn_by, inside, require_scheme
+from .subsampling import Draw, Scheme, drawn_by, drawn_records, require_scheme
 
 
 class Message(NamedTuple):
@@ -40,27 +40,24 @@ def noise_std_for(sensitivity: Sensitivity, noise_multiplier: float) -> float:
     return float_up(Fraction(noise_multiplier) * sensitivity.root)
 
 
-def log_density_of(content: FloatArray, value: FloatArray, noise_std: float) -> FloatArray:
-    """Return the log-density of messages (..., P, d), one a trial, up to a constant of the noise.
+@dataclass(frozen=True, slots=True, eq=False)
+class Release:
+    """What a curator is about to deliver.
 
-    Without noise a message is equal to the value, or infinitely unlikely.
+    Args:
+        sensitive: the value, of shape (..., P, d).
+        event: that will stand in the ledger.
+        scale: of the noise: its standard deviation, or the scale of Laplace noise; 0 for none.
+        stand_in: what a plan assumes an unprotected message to be.
     """
-    residual = content - value
-    if noise_std == 0.0:
-        return np.where(np.all(residual == 0.0, axis=(-2, -1)), 0.0, -np.inf)
-    squared = np.einsum("...pd,...pd->...", residual, residual)
-    return np.asarray(-squared / (2.0 * noise_std**2))
+
+    sensitive: Sensitive
+    event: Event
+    scale: float
+    stand_in: FloatArray | None = None
 
 
-def _laplace_log_density(content: FloatArray, value: FloatArray, scale: float) -> FloatArray:
-    """Return `log_density_of` messages with Laplace noise."""
-    distance = np.abs(content - value).sum(axis=(-2, -1))
-    if scale == 0.0:
-        return np.where(distance == 0.0, 0.0, -np.inf)
-    return np.asarray(-distance / scale)
-
-
-class Curator(ABC):
+class Curator(Inside, ABC):
     """What stands between private data and the world."""
 
     def sample(self, dataset: PrivateDataset, scheme: Scheme) -> Sample:
@@ -69,7 +66,7 @@ class Curator(ABC):
         Raises `InvalidParameter` where no amplification rule covers the data's relation.
         """
         require_scheme(scheme, dataset.shape.adjacency, dataset.shape.count)
-        return dataset._sampled(self._draw(dataset, scheme))
+        return self._sample_of(dataset, self._draw(dataset, scheme))
 
     def release(
         self,
@@ -118,7 +115,7 @@ class Curator(ABC):
         context = Context(sensitive.parties, round, release, audience)
         if part is not None:
             part.draw.use(self)
-        message = self._deliver(sensitive, Event(mechanism, context), noise_std)
+        message = self._deliver(Release(sensitive, Event(mechanism, context), noise_std))
         message.setflags(write=False)
         return message
 
@@ -147,7 +144,7 @@ class Curator(ABC):
         scale = float(scale)
         mechanism = LaplaceStep(self._price(sensitive, scale)(sensitive.sensitivity), scale)
         context = Context(sensitive.parties, round, release, audience)
-        message = self._deliver(sensitive, Event(mechanism, context), scale)
+        message = self._deliver(Release(sensitive, Event(mechanism, context), scale))
         message.setflags(write=False)
         return message
 
@@ -170,7 +167,7 @@ class Curator(ABC):
             sensitive.sampled_part.draw.use(self)
         context = Context(sensitive.parties, round, release, audience)
         event = Event(UnprotectedRelease(reason), context)
-        message = self._deliver(sensitive, event, 0.0, stand_in)
+        message = self._deliver(Release(sensitive, event, 0.0, stand_in))
         message.setflags(write=False)
         return message
 
@@ -195,14 +192,8 @@ class Curator(ABC):
         """Return a fresh sample of the data set's records."""
 
     @abstractmethod
-    def _deliver(
-        self,
-        sensitive: Sensitive,
-        event: Event,
-        noise_std: float,
-        stand_in: FloatArray | None = None,
-    ) -> FloatArray:
-        """Return the message for `event`, whose noise has the given standard deviation."""
+    def _deliver(self, release: Release) -> FloatArray:
+        """Return the message."""
 
 
 class SamplingCurator(Curator):
@@ -213,7 +204,7 @@ class SamplingCurator(Curator):
         sampler: where noise comes from.
         trials: leading axis of every message for B independent trials; None for a single run.
             B trials release B times what the events price once, so a real release has none.
-        record: whether to keep the transcript, and the lotteries behind hidden samples.
+        record: whether to keep the transcript.
 
     Raises:
         InvalidParameter: trials of noise that nobody can draw again, which only a release needs.
@@ -232,25 +223,20 @@ class SamplingCurator(Curator):
         self._lead = () if trials is None else (trials,)
         self._record = record
         self.transcript: list[Message] = []
-        self.lotteries: list[FloatArray] = []
 
     def _draw(self, dataset: PrivateDataset, scheme: Scheme) -> Draw:
-        home = dataset._home
-        lottery = self._sampler.uniform((*self._lead, len(home)))
-        if self._record:
-            self.lotteries.append(lottery)
-        return drawn_by(self, scheme, inside(scheme, lottery, home))
+        party_of = self._party_of(dataset)
+        uniforms = self._uniforms(len(party_of))
+        return drawn_by(self, scheme, drawn_records(scheme, uniforms, party_of))
 
-    def _deliver(
-        self,
-        sensitive: Sensitive,
-        event: Event,
-        noise_std: float,
-        stand_in: FloatArray | None = None,
-    ) -> FloatArray:
-        value = sensitive._value
+    def _uniforms(self, records: int) -> FloatArray:
+        """Return a uniform number for each record, which decide who is drawn."""
+        return self._sampler.uniform((*self._lead, records))
+
+    def _deliver(self, release: Release) -> FloatArray:
+        value, event, scale = self._value_of(release.sensitive), release.event, release.scale
         if value is None:
-            raise InvalidParameter("sensitive", sensitive, "with a value: plans have none")
+            raise InvalidParameter("sensitive", release.sensitive, "with a value: plans have none")
         shape = (*self._lead, *value.shape[-2:])
         if value.shape[:-2] not in ((), self._lead):
             raise InvalidParameter("trials of the value", value.shape[:-2], f"() or {self._lead}")
@@ -262,7 +248,7 @@ class SamplingCurator(Curator):
         token = self._sink.reserve((event,), self._provenance)
         value = np.broadcast_to(value, shape)
         # adding zero makes -0.0 the same as 0.0: its sign can be a private bit
-        content = value + 0.0 if noise_std == 0.0 else noisy(value, noise_std)
+        content = value + 0.0 if scale == 0.0 else noisy(value, scale)
         self._sink.commit(token)
         if self._record:
             self.transcript.append(Message(event, content))
@@ -295,91 +281,12 @@ class PlanningCurator(Curator):
     def _draw(self, dataset: PrivateDataset, scheme: Scheme) -> Draw:
         return drawn_by(self, scheme)
 
-    def _deliver(
-        self,
-        sensitive: Sensitive,
-        event: Event,
-        noise_std: float,
-        stand_in: FloatArray | None = None,
-    ) -> FloatArray:
+    def _deliver(self, release: Release) -> FloatArray:
+        sensitive = release.sensitive
         if not sensitive.planned:
             raise InvalidParameter("sensitive", sensitive, "planned: a plan must not touch data")
-        self.events.append(event)
+        self.events.append(release.event)
         shape = (sensitive.rows, sensitive.dimension)
-        return np.zeros(shape) if stand_in is None else np.broadcast_to(stand_in, shape).copy()
-
-
-class ReplayCurator(Curator):
-    """Gives back recorded messages and adds up their log-density under the data at hand.
-
-    After a replay `log_density` has one entry a trial, up to a constant that the event list fixes:
-    the difference of two replays of one transcript is the log-likelihood ratio.
-
-    Where samples are hidden it is the ratio for an adversary who knows the other records' part in
-    every sample, and of the record `differing` only the probability to be drawn.
-
-    Args:
-        transcript: of the run.
-        lotteries: of the run; needed where it sampled, and then
-        differing: index of the record in which the two data sets differ, in the order of input.
-    """
-
-    def __init__(
-        self,
-        transcript: Sequence[Message],
-        *,
-        lotteries: Sequence[FloatArray] = (),
-        differing: int | None = None,
-    ) -> None:
-        self._transcript = transcript
-        self._next = 0
-        self._lotteries = iter(lotteries)
-        self._differing = differing
-        self._density: FloatArray = np.zeros(())
-
-    @property
-    def log_density(self) -> FloatArray:
-        """The log-density of the whole transcript.
-
-        Raises `InvalidParameter` while there are messages that the replay did not ask for.
-        """
-        if self._next < len(self._transcript):
-            raise InvalidParameter("transcript", len(self._transcript), f"of length {self._next}")
-        return self._density
-
-    def _draw(self, dataset: PrivateDataset, scheme: Scheme) -> Draw:
-        home, lottery = dataset._home, next(self._lotteries, None)
-        if lottery is None or lottery.shape[-1] != len(home):
-            raise InvalidParameter("lotteries", None, f"one of {len(home)} records for each sample")
-        if self._differing is None or not 0 <= self._differing < len(home):
-            raise InvalidParameter("differing", self._differing, f"in [0, {len(home) - 1}]")
-        return alternatives(self, scheme, lottery, home, self._differing)
-
-    def _deliver(
-        self,
-        sensitive: Sensitive,
-        event: Event,
-        noise_std: float,
-        stand_in: FloatArray | None = None,
-    ) -> FloatArray:
-        value = sensitive._value
-        if value is None:
-            raise InvalidParameter("sensitive", sensitive, "with a value: plans have none")
-        if self._next >= len(self._transcript):
-            raise InvalidParameter("transcript", len(self._transcript), "as long as the replay")
-        recorded, content = self._transcript[self._next]
-        if recorded != event:
-            raise InvalidParameter(f"event {self._next}", event, f"equal to {recorded}")
-        self._next += 1
-        density = (
-            _laplace_log_density(content, value, noise_std)
-            if isinstance(event.mechanism, LaplaceStep)
-            else log_density_of(content, value, noise_std)
-        )
-        part = sensitive.sampled_part
-        weights = None if part is None else part.draw._probabilities
-        if weights is not None:
-            weights = weights.reshape(-1, *(1,) * (density.ndim - 1))
-            density = np.asarray(logsumexp(density, axis=0, b=weights))
-        self._density = self._density + density
-        return content
+        if release.stand_in is None:
+            return np.zeros(shape)
+        return np.broadcast_to(release.stand_in, shape).copy()

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import isqrt
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -25,33 +25,30 @@ from .adjacency import Adjacency
 from .argmin import Bounds, Iteration, minimise, planned_iteration
 from .clipping import cut_bound, cut_slopes, largest_entry
 from .data_shape import DataShape
-from .errors import (
-    InvalidParameter,
-    UnprotectedIteration,
-    UnprotectedSerialisation,
-    require_positive,
-)
+from .errors import InvalidParameter, require_positive
+from .handle import PrivateHandle
 from .labels import SIGNS, LabelDomain
+from .layout import gather_records
 from .protocols import FloatArray, Loss
-from .records import Records, combined, gather_records, record_slopes
+from .records import IntArray, Records, combined, record_slopes
 from .sample import Sample
 from .sensitive import Sensitive
 from .sensitivity import (
     Sensitivity,
-    concatenated_disjoint,
     float_up,
     mean_of_bounded,
     mean_of_nonnegative,
-    scaled,
     strongly_convex_argmin,
     sum_of_bounded,
 )
-from .subsampling import Draw, IntArray
+from .subsampling import Draw
+from .weights import times, weighted, weighted_rounding
 
-__all__ = ["DataShape", "PrivateDataset"]
+Rows = Callable[[Records, slice], FloatArray]
+"""Computes a row a party from records and the slice of rows that are theirs."""
 
 
-class PrivateDataset:
+class PrivateDataset(PrivateHandle[DataShape, Records]):
     """Records of P parties; every function of them is a `Sensitive` of shape (..., P, d).
 
     Args:
@@ -71,7 +68,7 @@ class PrivateDataset:
             empty party, or fewer records than the bounds. Nothing has been spent by then.
     """
 
-    __slots__ = ("_beside", "_records", "_shape")
+    __slots__ = ()
 
     def __init__(
         self,
@@ -112,22 +109,7 @@ class PrivateDataset:
             if adjacency is Adjacency.ADD_REMOVE_ONE or n_max is not None:
                 raise InvalidParameter("n_max", n_max, "a public bound on counts, not below any")
             self._shape = replace(self._shape, n_max=largest)
-        self._records: Records | None = records
-        self._beside: _Neighbour | None = None
-
-    @classmethod
-    def planned(cls, shape: DataShape) -> PrivateDataset:
-        """Return a handle without records: it answers with sensitivities and no values."""
-        handle = cls.__new__(cls)
-        handle._shape = shape
-        handle._records = None
-        handle._beside = None
-        return handle
-
-    @property
-    def shape(self) -> DataShape:
-        """The public facts."""
-        return self._shape
+        self._records = records
 
     def mean_gradient(
         self, loss: Loss, w: FloatArray, *, weights: FloatArray | None = None
@@ -144,19 +126,19 @@ class PrivateDataset:
                 self.shape.gradient_bound(loss), self.shape.count, self.shape.adjacency
             )
         else:
-            sensitivity = _weighted(self.shape.mean_sensitivities(loss), weights)
+            sensitivity = weighted(self.shape.mean_sensitivities(loss), weights)
         width = self.shape.parameters(loss)
         point = self.shape.point("w", w, width)
         rounding = rounded.mean(self.shape.gradient_bound(loss), self.shape.most, width)
 
         def mean(records: Records, rows: slice) -> FloatArray:
-            return _times(weights, rows, records.mean_gradient(loss, point[..., rows, :]))
+            return times(weights, rows, records.mean_gradient(loss, point[..., rows, :]))
 
         def total(records: Records, rows: slice) -> FloatArray:
-            return _times(weights, rows, records.sum_gradient(loss, point[..., rows, :]))
+            return times(weights, rows, records.sum_gradient(loss, point[..., rows, :]))
 
         return self._sensitive(
-            sensitivity, _weighted_rounding(rounding, weights, width), width, mean, total
+            sensitivity, weighted_rounding(rounding, weights, width), width, mean, total
         )
 
     def second_moment(self) -> Sensitive:
@@ -233,7 +215,7 @@ class PrivateDataset:
             )
         else:
             own = self.shape.argmin_sensitivities(loss, modulus=modulus, tolerance=tolerance)
-            sensitivity = _weighted(own, weights)
+            sensitivity = weighted(own, weights)
         width = self.shape.parameters(loss)
         shift, origin = (
             self.shape.point("linear", linear, width),
@@ -249,13 +231,13 @@ class PrivateDataset:
 
             first = origin[..., rows, :]
             first = np.broadcast_to(first, np.broadcast_shapes(first.shape, pull.shape))
-            return _times(weights, rows, minimise(gradient, first, iteration.of(rows)))
+            return times(weights, rows, minimise(gradient, first, iteration.of(rows)))
 
         # priced as computed: the tolerance covers rounding
         pull = _counted_pull(self.shape.gradient_bound(loss), shift)
         rounding = rounded.exact((pull + Fraction(tolerance)) / Fraction(float(moduli.min())))
         return self._sensitive(
-            sensitivity, _weighted_rounding(rounding, weights, width), width, minimiser
+            sensitivity, weighted_rounding(rounding, weights, width), width, minimiser
         )
 
     def _iteration(
@@ -277,110 +259,37 @@ class PrivateDataset:
         ]
         return planned_iteration(bounds, tolerance)
 
-    def with_record(
-        self, index: int, *, features: FloatArray | None = None, label: float | None = None
-    ) -> PrivateDataset:
-        """Return the neighbour whose record `index` has other features (d,) and/or another label.
-
-        For audits, by whoever holds the data: the public facts are unchanged.
-        """
-        if label is not None:
-            self.shape.label_domain.require(np.asarray([label], dtype=np.float64))
-        other = self.planned(self.shape)
-        other._records = self._held().with_record(index, self.shape.row_bound, features, label)
-        return other
-
-    def differing(self, other: PrivateDataset) -> IntArray | None:
-        """Return the indices of records that `other` has otherwise, in the order of input.
-
-        None where they cannot be told: other counts or another layout. For audits, by whoever holds
-        both.
-        """
-        return self._held().differing(other._held())
-
-    def beside(self, neighbour: PrivateDataset) -> PrivateDataset:
-        """Return a handle whose values tell both data sets apart: their shape is (2, ..., P, d).
-
-        For attacks, by whoever holds both: one pass of an algorithm, its messages drawn from the
-        first values, also computes what the neighbour would have said. Parties that hold no
-        differing record would have said the same, and are computed once; of means, only the
-        differing records' part is computed anew. There are no samples.
-
-        Raises `InvalidParameter` when the public facts differ.
-        """
-        if neighbour.shape != self.shape:
-            raise InvalidParameter("neighbour.shape", neighbour.shape, f"equal to {self.shape}")
-        here, there, differing = self._held(), neighbour._held(), self.differing(neighbour)
-        homes = [] if differing is None else np.unique(self._home[differing]).tolist()
-        pair = self.planned(self.shape)
-        pair._records, pair._beside = here, _Neighbour(there, slice(None), None)
-        if differing is not None and len(homes) == 1:
-            party = homes[0]
-            moved = (here.taken(differing), there.taken(differing))
-            rows = slice(party, party + 1)
-            pair._beside = _Neighbour(there.of_party(party), rows, moved)
-        return pair
-
     def _sampled(self, draw: Draw) -> Sample:
         """Return a hidden sample; for curators, who draw it."""
-        if self._beside is not None:
-            raise InvalidParameter("dataset", "two data sets", "one: samples have no neighbours")
-        return Sample(self.shape, self._records, draw)
-
-    @property
-    def _home(self) -> IntArray:
-        """The record-to-party map, of shape (n,), read-only; its length may be private."""
-        return self._held().home
-
-    def _held(self) -> Records:
-        if self._records is None:
-            raise InvalidParameter("dataset", "planned", "with records")
-        return self._records
+        return Sample(self.shape, self._records, draw, auditable=self._auditable)
 
     def _sensitive(
         self,
         sensitivity: Sensitivity,
         rounding: rounded.Rounding,
         width: int,
-        compute: Callable[[Records, slice], FloatArray],
-        total: Callable[[Records, slice], FloatArray] | None = None,
+        compute: Rows,
+        total: Rows | None = None,
     ) -> Sensitive:
         """Return what `compute` makes of records and the slice of rows that are theirs.
 
         If it makes the mean over a party's records, `total` makes the sum.
         """
-        records, beside = self._records, self._beside
-        value = None
-        if records is not None:
-            with np.errstate(all="ignore"):  # an error or a warning would depend on the records
-                value = compute(records, slice(None))
-        if value is not None and not sensitivity.squared:
-            value = np.zeros_like(value)  # exactly public, without the signs of private zeros
-        if value is not None and records is not None and beside is not None:
-            # trials have an axis even where there is one for all, behind that of the data sets
-            lead = value.shape[:-2] or (1,)
-            pair = np.empty((2, *lead, *value.shape[-2:]))
-            pair[:] = value
-            with np.errstate(all="ignore"):
-                if total is None or beside.moved is None:
-                    pair[1, ..., beside.rows, :] = compute(beside.records, beside.rows)
-                else:
-                    before, after = (total(part, beside.rows) for part in beside.moved)
-                    pair[1, ..., beside.rows, :] += (after - before) / records.counts[beside.rows]
-            value = pair
-        return Sensitive(
-            sensitivity, rounding, parties=self.shape.parties, dimension=width, value=value
+        return self._answer(
+            sensitivity,
+            rounding,
+            parties=self.shape.parties,
+            width=width,
+            compute=lambda records: self._computed(sensitivity, records, compute, total),
         )
 
-    def __repr__(self) -> str:
-        """Show the public facts only."""
-        return f"<PrivateDataset: {self.shape}>"
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise UnprotectedSerialisation("pickling would let private records out.")
-
-    def __iter__(self) -> NoReturn:
-        raise UnprotectedIteration("iteration lets records out; use mean_gradient etc.")
+    def _computed(
+        self, sensitivity: Sensitivity, records: Records, compute: Rows, total: Rows | None
+    ) -> FloatArray:
+        """Return the value of shape (..., P, width) that `_sensitive` describes."""
+        value = compute(records, slice(None))
+        # exactly public, without the signs of private zeros
+        return value if sensitivity.squared else np.zeros_like(value)
 
 
 def _public_count(
@@ -409,19 +318,6 @@ def _public_count(
     return n_min
 
 
-def _weighted(own: tuple[Sensitivity, ...], weights: FloatArray) -> Sensitivity:
-    """Return the sensitivity of a block whose rows, one a party, are multiplied by weights."""
-    if weights.shape != (len(own),):
-        raise InvalidParameter("weights.shape", weights.shape, f"({len(own)},)")
-    rows = [s if w == 1.0 else scaled(s, w) for s, w in zip(own, weights.tolist(), strict=True)]
-    # parties with equal bounds are one leaf; pairs keep the derivation shallow
-    parts = list({row.squared: row for row in rows}.values())
-    while len(parts) > 1:
-        pairs = [concatenated_disjoint(a, b) for a, b in zip(parts[::2], parts[1::2], strict=False)]
-        parts = pairs + parts[2 * len(pairs) :]
-    return parts[0]
-
-
 def _longest(points: FloatArray, parties: int) -> list[float]:
     """Return bounds on the norms of each party's public points (..., P, d)."""
     sizes = np.abs(points).max(axis=-1, initial=0.0).reshape(-1, parties).max(axis=0, initial=0.0)
@@ -438,37 +334,6 @@ def _counted_pull(bound: Fraction, linear: FloatArray) -> Fraction:
     while counted < size:
         counted *= 2**8
     return counted
-
-
-def _weighted_rounding(
-    rounding: rounded.Rounding, weights: FloatArray | None, width: int
-) -> rounded.Rounding:
-    if weights is None:
-        return rounding
-    return rounded.scaled(rounding, Fraction(float(np.abs(weights).max())), width=width)
-
-
-def _times(weights: FloatArray | None, rows: slice, found: FloatArray) -> FloatArray:
-    """Return each party's row times its weight; the row of one without weight is exactly 0."""
-    if weights is None:
-        return found
-    own = weights[rows, None]
-    return np.where(own == 0.0, 0.0, found * own)
-
-
-@dataclass(frozen=True, slots=True)
-class _Neighbour:
-    """What a neighbour holds otherwise.
-
-    Args:
-        records: of the parties that may differ.
-        rows: of those parties among all.
-        moved: the differing records of one party, here and there; None where others may differ.
-    """
-
-    records: Records
-    rows: slice
-    moved: tuple[Records, Records] | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from . import rounding as rounded
 from .clipping import cut_bound, cut_slopes
 from .data_shape import DataShape
 from .errors import UnprotectedIteration, UnprotectedSerialisation
+from .inside import Inside
 from .protocols import FloatArray, Loss
 from .records import Records, combined, record_slopes
 from .sensitive import Sensitive
@@ -21,19 +22,22 @@ from .subsampling import Draw, SampledPart
 __all__ = ["Sample"]
 
 
-class Sample:
+class Sample(Inside):
     """Records that a curator drew, for one release; nobody learns which.
 
     Its functions are sums over the drawn records of each party: `Sensitive` values that know how
     they were sampled. Divide them by public numbers only.
     """
 
-    __slots__ = ("_draw", "_records", "_shape")
+    __slots__ = ("_auditable", "_draw", "_records", "_shape")
 
-    def __init__(self, shape: DataShape, records: Records | None, draw: Draw) -> None:
+    def __init__(
+        self, shape: DataShape, records: Records | None, draw: Draw, *, auditable: bool
+    ) -> None:
         self._shape = shape
         self._records = records
         self._draw = draw
+        self._auditable = auditable
 
     def sum_gradient(self, loss: Loss, w: FloatArray, *, radius: float | None = None) -> Sensitive:
         """Return the sum of gradients at the public point w, each cut to `radius`.
@@ -74,7 +78,7 @@ class Sample:
     ) -> Sensitive:
         """Return the drawn records' sum of row ⊗ slope, a vector of norm <= `bound` each."""
         shape, records = self._shape, self._records
-        scheme, inside = self._draw._scheme, self._draw._inside
+        scheme, inside = self._draw.scheme, self._drawn_in(self._draw)
         value = None
         if records is not None and inside is not None:
             with np.errstate(all="ignore"):  # an error or a warning would depend on the records
@@ -91,11 +95,12 @@ class Sample:
             dimension=width,
             value=value,
             sampled_part=SampledPart(None, total, scheme, shape.count, self._draw),
+            auditable=self._auditable,
         )
 
     def __repr__(self) -> str:
         """Show the public facts only."""
-        return f"<Sample: {self._draw._scheme} of {self._shape}>"
+        return f"<Sample: {self._draw.scheme} of {self._shape}>"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise UnprotectedSerialisation("pickling would let a hidden sample out.")

@@ -22,7 +22,7 @@ dpledger.mechanisms.errors.UnprotectedConversion: float() would let a sensitive 
 from collections.abc import Callable
 from fractions import Fraction
 from math import isqrt
-from typing import Any, NoReturn, SupportsIndex, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -126,8 +126,8 @@ def _refuse_ways_out(kind: _Kind) -> _Kind:
         },
     }
     for error, names in ways.items():
-        for name, told in names.items():
-            setattr(kind, name, _refusal(told, error))
+        for name, use in names.items():
+            setattr(kind, name, _refusal(use, error))
     return kind
 
 
@@ -148,13 +148,23 @@ class Sensitive:
         value: array of shape (..., P, d), or None under planning.
         sampled_part: how the value moves if it was computed on a hidden sample; `sensitivity` then
             bounds its move for whoever knows the sample.
+        auditable: whether audits may look at the value (see `inside`): its records are those of
+            whoever audits.
 
     Raises:
         InvalidParameter: rounding errors above a thousandth of the sensitivity, or values that may
             overflow. Both follow from public numbers.
     """
 
-    __slots__ = ("_value", "dimension", "parties", "rounding", "sampled_part", "sensitivity")
+    __slots__ = (
+        "_auditable",
+        "_value",
+        "dimension",
+        "parties",
+        "rounding",
+        "sampled_part",
+        "sensitivity",
+    )
 
     sensitivity: Sensitivity
     rounding: Rounding
@@ -162,6 +172,7 @@ class Sensitive:
     dimension: int
     sampled_part: SampledPart | None
     _value: FloatArray | None
+    _auditable: bool
 
     def __init__(
         self,
@@ -172,6 +183,7 @@ class Sensitive:
         dimension: int,
         value: FloatArray | None = None,
         sampled_part: SampledPart | None = None,
+        auditable: bool = False,
     ) -> None:
         if hasattr(self, "sensitivity"):
             raise AttributeError(
@@ -185,7 +197,7 @@ class Sensitive:
         _require_precise(rounding, _least(sensitivity, sampled_part))
         fields = (("sensitivity", sensitivity), ("parties", parties), ("dimension", dimension))
         more = (("_value", value), ("rounding", rounding), ("sampled_part", sampled_part))
-        for name, content in (*fields, *more):
+        for name, content in (*fields, *more, ("_auditable", auditable)):
             object.__setattr__(self, name, content)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
@@ -262,7 +274,70 @@ class Sensitive:
         return self * (1.0 / number)
 
     def __rmatmul__(self, matrix: FloatArray) -> "Sensitive":
-        return linear_map(matrix, self)
+        public = np.asarray(matrix, dtype=np.float64)
+        if public.ndim != 2 or public.shape[1] != self.dimension:
+            raise InvalidParameter("matrix.shape", public.shape, f"(m, {self.dimension})")
+        bound = operator_norm_up(public, self.sensitivity.norm)
+        height, width = public.shape
+        rounding = rounded.mapped(
+            self.rounding,
+            operator_norm=bound,
+            frobenius=bound * (isqrt(min(height, width) - 1) + 1),
+            width=width,
+            height=height,
+        )
+        return self._derived(
+            lambda sensitivity: linearly_mapped(sensitivity, bound),
+            rounding,
+            lambda value: value @ public.T,
+            dimension=height,
+        )
+
+    def concatenated(self, second: "Sensitive") -> "Sensitive":
+        """Return (f, g) along the last axis, both functions of the same parties' records."""
+        if self.parties != second.parties or self.planned is not second.planned:
+            raise InvalidParameter(
+                "second", second, "of the same parties; see concatenate_disjoint"
+            )
+        return Sensitive(
+            concatenated(self.sensitivity, second.sensitivity),
+            rounded.paired(self.rounding, second.rounding),
+            parties=self.parties,
+            dimension=self.dimension + second.dimension,
+            value=self._stacked(second, axis=-1),
+            sampled_part=_joint_part(self, second, concatenated),
+            auditable=self._auditable and second._auditable,
+        )
+
+    def concatenated_disjoint(self, second: "Sensitive") -> "Sensitive":
+        """Return the rows of two blocks of disjoint parties, one under the other."""
+        named = self.parties and second.parties  # without names, any record may enter both
+        shared = set(self.parties) & set(second.parties)
+        if not named or shared or self.dimension != second.dimension:
+            raise InvalidParameter(
+                "second", second, f"of other parties, dimension {self.dimension}"
+            )
+        if self.planned is not second.planned:
+            raise InvalidParameter("second", second, "planned like the first")
+        if self.sampled_part is not None or second.sampled_part is not None:
+            raise UnprotectedFunction("a sample of some parties' records is released on its own.")
+        return Sensitive(
+            concatenated_disjoint(self.sensitivity, second.sensitivity),
+            rounded.widest(self.rounding, second.rounding),
+            parties=self.parties + second.parties,
+            dimension=self.dimension,
+            value=self._stacked(second, axis=-2),
+            auditable=self._auditable and second._auditable,
+        )
+
+    def _stacked(self, second: "Sensitive", *, axis: int) -> FloatArray | None:
+        """Return both values along an axis."""
+        a, b = self._value, second._value
+        if a is None or b is None:
+            return None
+        lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        blocks = [np.broadcast_to(v, lead + v.shape[-2:]) for v in (a, b)]
+        return np.concatenate(blocks, axis=axis)
 
     def clipped(self, radius: float) -> "Sensitive":
         """Return each party's row projected on the ball of the given radius."""
@@ -319,6 +394,7 @@ class Sensitive:
             dimension=width,
             value=value,
             sampled_part=None if part is None else part.mapped(rule),
+            auditable=self._auditable,
         )
 
     def _plus(self, other: "Sensitive") -> "Sensitive":
@@ -344,6 +420,7 @@ class Sensitive:
             dimension=self.dimension,
             value=value,
             sampled_part=part,
+            auditable=self._auditable and other._auditable,
         )
 
     def _public(self, other: object) -> tuple[FloatArray, Fraction]:
@@ -393,57 +470,17 @@ def linear_map(matrix: FloatArray, sensitive: Sensitive) -> Sensitive:
 
     Raises `InvalidParameter` when the matrix is not a finite (m, d) array.
     """
-    public = np.asarray(matrix, dtype=np.float64)
-    if public.ndim != 2 or public.shape[1] != sensitive.dimension:
-        raise InvalidParameter("matrix.shape", public.shape, f"(m, {sensitive.dimension})")
-    bound = operator_norm_up(public, sensitive.sensitivity.norm)
-    height, width = public.shape
-    rounding = rounded.mapped(
-        sensitive.rounding,
-        operator_norm=bound,
-        frobenius=bound * (isqrt(min(height, width) - 1) + 1),
-        width=width,
-        height=height,
-    )
-    return sensitive._derived(
-        lambda sensitivity: linearly_mapped(sensitivity, bound),
-        rounding,
-        lambda value: value @ public.T,
-        dimension=height,
-    )
+    return sensitive.__rmatmul__(matrix)
 
 
 def concatenate(first: Sensitive, second: Sensitive) -> Sensitive:
     """Return (f, g) along the last axis, both functions of the same parties' records."""
-    if first.parties != second.parties or first.planned is not second.planned:
-        raise InvalidParameter("second", second, "of the same parties; see concatenate_disjoint")
-    return Sensitive(
-        concatenated(first.sensitivity, second.sensitivity),
-        rounded.paired(first.rounding, second.rounding),
-        parties=first.parties,
-        dimension=first.dimension + second.dimension,
-        value=_joined(first, second, axis=-1),
-        sampled_part=_joint_part(first, second, concatenated),
-    )
+    return first.concatenated(second)
 
 
 def concatenate_disjoint(first: Sensitive, second: Sensitive) -> Sensitive:
     """Return the rows of two blocks of disjoint parties, one under the other."""
-    named = first.parties and second.parties  # without names, any record may enter both
-    shared = set(first.parties) & set(second.parties)
-    if not named or shared or first.dimension != second.dimension:
-        raise InvalidParameter("second", second, f"of other parties, dimension {first.dimension}")
-    if first.planned is not second.planned:
-        raise InvalidParameter("second", second, "planned like the first")
-    if first.sampled_part is not None or second.sampled_part is not None:
-        raise UnprotectedFunction("a sample of some parties' records is released on its own.")
-    return Sensitive(
-        concatenated_disjoint(first.sensitivity, second.sensitivity),
-        rounded.widest(first.rounding, second.rounding),
-        parties=first.parties + second.parties,
-        dimension=first.dimension,
-        value=_joined(first, second, axis=-2),
-    )
+    return first.concatenated_disjoint(second)
 
 
 def _least(sensitivity: Sensitivity, part: SampledPart | None) -> Fraction:
@@ -471,16 +508,8 @@ def _joint_part(
     """Return what moves in a joint value; what was computed on all records always moves."""
     one, two = first.sampled_part, second.sampled_part
     if one is None:
-        return None if two is None else two.beside(first.sensitivity, rule)
-    return one.beside(second.sensitivity, rule) if two is None else one.joined(two, rule)
-
-
-def _joined(first: Sensitive, second: Sensitive, *, axis: SupportsIndex) -> FloatArray | None:
-    a, b = first._value, second._value
-    if a is None or b is None:
-        return None
-    lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    return np.concatenate([np.broadcast_to(v, lead + v.shape[-2:]) for v in (a, b)], axis=int(axis))
+        return None if two is None else two.with_constant(first.sensitivity, rule)
+    return one.with_constant(second.sensitivity, rule) if two is None else one.joined(two, rule)
 
 
 def _public_number(value: object) -> float:

@@ -1,16 +1,16 @@
 """Hidden samples: which records a step looks at, when that is itself random.
 
-Every record holds a uniform lottery number, and a scheme says who is drawn. A draw serves one
-release: looking twice at the same sample is no fresh sample, and curators refuse it. Under replay
-the adversary knows the other records' order in the lottery and not the differing record's number:
-the draw then has two alternatives, that record out and in, with their probabilities.
+Every record holds a uniform number, and a scheme says who is drawn. A draw serves one release:
+looking twice at the same sample is no fresh sample, and curators refuse it. Under replay the
+adversary knows the order of the other records' numbers and not the differing record's own: the draw
+then has two alternatives, that record out and in, with their probabilities.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .protocols import FloatArray
+    from .records import IntArray
     from .sensitivity import Sensitivity
 
 __all__ = ["Draw", "FixedBatch", "Poisson", "SampledPart", "Scheme"]
 
-IntArray = np.ndarray[Any, np.dtype[np.integer[Any]]]
 SampledGaussian = PoissonSampled | SampledWithoutReplacement
 
 
@@ -116,10 +116,10 @@ class Draw:
     Who was drawn is nobody's to read or to write: a draw is made by `curator.sample`.
     """
 
-    __slots__ = ("_curator", "_inside", "_probabilities", "_released", "_scheme")
+    __slots__ = ("_curator", "_inside", "_probabilities", "_released", "scheme")
 
     _curator: object
-    _scheme: Scheme
+    scheme: Scheme
     _inside: FloatArray | None
     _probabilities: FloatArray | None
     _released: bool
@@ -157,40 +157,40 @@ def drawn_by(
     if inside is not None:
         inside = inside.copy()
         inside.setflags(write=False)
-    fields = (("_curator", curator), ("_scheme", scheme), ("_released", False))
+    fields = (("_curator", curator), ("scheme", scheme), ("_released", False))
     for name, content in (*fields, ("_inside", inside), ("_probabilities", probabilities)):
         object.__setattr__(draw, name, content)
     return draw
 
 
-def inside(scheme: Scheme, lottery: FloatArray, home: IntArray) -> FloatArray:
+def drawn_records(scheme: Scheme, uniforms: FloatArray, party_of: IntArray) -> FloatArray:
     """Return 1 for drawn records and 0 for others, from numbers (..., n) and parties (n,).
 
     Of a Poisson sample those whose number is at most the rate; of a batch those with the smallest
     numbers of each party.
     """
     if isinstance(scheme, Poisson):
-        return (lottery <= scheme.sampling_rate).astype(np.float64)
-    drawn = np.zeros_like(lottery)
-    for party in np.unique(home):
-        own = np.flatnonzero(home == party)
-        first = np.argpartition(lottery[..., own], scheme.batch - 1, axis=-1)[..., : scheme.batch]
+        return (uniforms <= scheme.sampling_rate).astype(np.float64)
+    drawn = np.zeros_like(uniforms)
+    for party in np.unique(party_of):
+        own = np.flatnonzero(party_of == party)
+        first = np.argpartition(uniforms[..., own], scheme.batch - 1, axis=-1)[..., : scheme.batch]
         np.put_along_axis(drawn, own[first], 1.0, axis=-1)
     return drawn
 
 
 def alternatives(
-    curator: object, scheme: Scheme, lottery: FloatArray, home: IntArray, differing: int
+    curator: object, scheme: Scheme, uniforms: FloatArray, party_of: IntArray, differing: int
 ) -> Draw:
     """Return the draw as who knows all but record `differing`'s number sees it: out, or in.
 
     Given the order of the others' numbers, the differing record is drawn with the scheme's rate;
     numbers above and below everybody's put it out and in.
     """
-    out, drawn = lottery.copy(), lottery.copy()
+    out, drawn = uniforms.copy(), uniforms.copy()
     out[..., differing], drawn[..., differing] = 2.0, 0.0
-    rate = float(scheme.rate(int((home == home[differing]).sum())))
-    both = np.stack([inside(scheme, out, home), inside(scheme, drawn, home)])
+    rate = float(scheme.rate(int((party_of == party_of[differing]).sum())))
+    both = np.stack([drawn_records(scheme, each, party_of) for each in (out, drawn)])
     return drawn_by(curator, scheme, both, np.array([1.0 - rate, rate]))
 
 
@@ -217,7 +217,7 @@ class SampledPart:
         constant = None if self.constant is None else rule(self.constant)
         return self._with(constant, rule(self.sampled))
 
-    def beside(
+    def with_constant(
         self, other: Sensitivity, rule: Callable[[Sensitivity, Sensitivity], Sensitivity]
     ) -> SampledPart:
         """Return what `rule` makes of this and of a value computed on all records."""
@@ -231,7 +231,7 @@ class SampledPart:
         if other.draw is not self.draw:
             raise InvalidParameter("operand", "computed on another sample", "on the same sample")
         both = self._with(self.constant, rule(self.sampled, other.sampled))
-        return both if other.constant is None else both.beside(other.constant, rule)
+        return both if other.constant is None else both.with_constant(other.constant, rule)
 
     def mechanism(self, noise_std: float) -> SampledGaussian | GaussianMixtureStep:
         """Return what a release with that noise is."""

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, isqrt, log2
-from typing import NoReturn, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -27,16 +27,15 @@ from .ball_ridge import BallRidge, require_reachable
 from .clipping import cut_to_bound, largest_entry, longest_up, project_to_ball
 from .errors import (
     InvalidParameter,
-    UnprotectedIteration,
-    UnprotectedSerialisation,
     require_nonnegative,
     require_positive,
     require_positive_int,
 )
+from .handle import PrivateHandle
 from .labels import SIGNS
+from .layout import real_numbers
 from .loss_trial import require_elementwise
 from .protocols import FloatArray, Loss
-from .records import real_numbers
 from .sensitive import Sensitive
 from .sensitivity import (
     Sensitivity,
@@ -139,7 +138,15 @@ class LocalProblem:
         return np.clip(self.pull, -self.slope_bound, self.slope_bound)
 
 
-class VerticalDataset:
+@dataclass(frozen=True, slots=True, eq=False)
+class Columns:
+    """A block of columns for each party, and the labels, of the same N records."""
+
+    blocks: tuple[BallRidge, ...]
+    labels: FloatArray
+
+
+class VerticalDataset(PrivateHandle[VerticalShape, Columns]):
     """Columns of M parties; every function of them is a `Sensitive` of shape (..., 1, N or d_m).
 
     Args:
@@ -154,7 +161,7 @@ class VerticalDataset:
         InvalidParameter: non-finite entries, labels outside ±1, shapes that do not fit.
     """
 
-    __slots__ = ("_blocks", "_labels", "_shape")
+    __slots__ = ()
 
     def __init__(
         self,
@@ -179,21 +186,7 @@ class VerticalDataset:
             held.append(BallRidge(project_to_ball(rows, row_bound), row_bound))
         widths = tuple(block.rows.shape[1] for block in held)
         self._shape = VerticalShape(parties, len(y), widths, row_bound, adjacency, public_labels)
-        self._blocks: tuple[BallRidge, ...] | None = tuple(held)
-        self._labels: FloatArray | None = y
-
-    @classmethod
-    def planned(cls, shape: VerticalShape) -> VerticalDataset:
-        """Return a handle without records: it answers with sensitivities and no values."""
-        handle = cls.__new__(cls)
-        handle._shape = shape
-        handle._blocks = handle._labels = None
-        return handle
-
-    @property
-    def shape(self) -> VerticalShape:
-        """The public facts."""
-        return self._shape
+        self._records = Columns(tuple(held), y)
 
     def predictions(self, party: str, problem: LocalProblem) -> Sensitive:
         """Return D x of shape (..., 1, N), x the party's minimiser of `problem`.
@@ -211,12 +204,12 @@ class VerticalDataset:
         )
         self._require_reachable(party, problem)
         rounding = self._scores_rounding(party, Fraction(problem.radius))
-        block = self._block(party)
-        return self._sensitive(
+        return self._of_party(
+            party,
             sensitivity,
             rounding,
             self.shape.count,
-            None if block is None else (lambda: self._minimiser(block, problem) @ block.rows.T),
+            lambda block: self._minimiser(block, problem) @ block.rows.T,
         )
 
     def minimiser(self, party: str, problem: LocalProblem) -> Sensitive:
@@ -237,13 +230,9 @@ class VerticalDataset:
         )
         self._require_reachable(party, problem)
         rounding = rounded.exact(Fraction(problem.radius))  # the tolerance covers rounding
-        width = shape.features[shape.parties.index(party)]
-        block = self._block(party)
-        return self._sensitive(
-            sensitivity,
-            rounding,
-            width,
-            None if block is None else (lambda: self._minimiser(block, problem)),
+        width = shape.features[self._index(party)]
+        return self._of_party(
+            party, sensitivity, rounding, width, lambda block: self._minimiser(block, problem)
         )
 
     def scores(self, party: str, x: FloatArray) -> Sensitive:
@@ -251,7 +240,7 @@ class VerticalDataset:
 
         A record's own coordinate is all that it moves, by row_bound·|x|.
         """
-        width = self.shape.features[self.shape.parties.index(party)]
+        width = self.shape.features[self._index(party)]
         point = np.asarray(x, dtype=np.float64)
         if point.shape[-1:] != (width,) or not np.all(np.isfinite(point)):
             raise InvalidParameter("x.shape", point.shape, f"finite, (..., {width})")
@@ -260,18 +249,12 @@ class VerticalDataset:
             Fraction(float(self.shape.row_bound)) * longest, self.shape.adjacency
         )
         rounding = self._scores_rounding(party, longest)
-        block = self._block(party)
 
         def scores(held: BallRidge) -> FloatArray:
             # at the origin they are public: private numbers times 0 would show their signs
             return point @ (held.rows.T if longest else np.zeros_like(held.rows.T))
 
-        return self._sensitive(
-            sensitivity,
-            rounding,
-            self.shape.count,
-            None if block is None else (lambda: scores(block)),
-        )
+        return self._of_party(party, sensitivity, rounding, self.shape.count, scores)
 
     def dual(
         self, loss: LabelLoss, target: FloatArray, *, penalty: float, tolerance: float
@@ -306,65 +289,30 @@ class VerticalDataset:
             )
         # the tolerance covers rounding
         rounding = rounded.exact(loss.derivative_bound * _root_up(self.shape.count))
-        labels = self._labels
-        if labels is not None:
+        if self._records is not None:
             _require_dual_reachable(loss, goal, penalty, tolerance)
-        compute = (
-            None if labels is None else (lambda: _dual(loss, labels, goal, penalty, tolerance))
+        return self._answer(
+            sensitivity,
+            rounding,
+            parties=(),
+            width=self.shape.count,
+            compute=lambda held: _dual(loss, held.labels, goal, penalty, tolerance)[..., None, :],
         )
-        return self._sensitive(sensitivity, rounding, self.shape.count, compute)
 
-    def with_record(
-        self,
-        index: int,
-        *,
-        features: Sequence[FloatArray] | None = None,
-        label: float | None = None,
-    ) -> VerticalDataset:
-        """Return the neighbour whose record `index` has other features and/or another label.
-
-        For audits, by whoever holds the data. `features` has one row of shape (d_m,) for each
-        party; label 0 is the null record's, which has no loss.
-        """
-        shape = self.shape
-        if self._blocks is None or self._labels is None:
-            raise InvalidParameter("dataset", "planned", "with records")
-        if not 0 <= index < shape.count:
-            raise InvalidParameter("index", index, f"in [0, {shape.count - 1}]")
-        other = self.planned(shape)
-        labels = self._labels.copy()
-        if label is not None:
-            if label not in (-1.0, 0.0, 1.0) or shape.public_labels:
-                raise InvalidParameter("label", label, "in {-1, 0, +1}, of private labels")
-            labels[index] = label
-        labels.setflags(write=False)
-        other._blocks, other._labels = self._blocks, labels
-        if features is not None:
-            changed: list[BallRidge] = []
-            for block, row in zip(self._blocks, features, strict=True):
-                rows = block.rows.copy()
-                rows[index] = project_to_ball(np.asarray(row, dtype=np.float64), shape.row_bound)
-                if not np.all(np.isfinite(rows[index])):
-                    raise InvalidParameter("features", "NaN or infinity", "with finite entries")
-                changed.append(BallRidge(rows, shape.row_bound))
-            other._blocks = tuple(changed)
-        return other
-
-    def _block(self, party: str) -> BallRidge | None:
+    def _index(self, party: str) -> int:
         if party not in self.shape.parties:
             raise InvalidParameter("party", party, f"in {self.shape.parties}")
-        index = self.shape.parties.index(party)
-        return None if self._blocks is None else self._blocks[index]
+        return self.shape.parties.index(party)
 
     def _require_reachable(self, party: str, problem: LocalProblem) -> None:
         """Raise unless the tolerance is in reach; a plan may ask for any."""
         shape = self.shape
-        if self._block(party) is None:
+        if self._records is None:
             return
         require_reachable(
             problem.tolerance,
             count=shape.count,
-            width=shape.features[shape.parties.index(party)],
+            width=shape.features[self._index(party)],
             row_bound=shape.row_bound,
             sizes=float(np.abs(problem.cut_pull).sum(axis=-1).max(initial=0.0)) * (1.0 + 1e-9),
             penalty=problem.penalty,
@@ -384,32 +332,27 @@ class VerticalDataset:
 
     def _scores_rounding(self, party: str, longest: Fraction) -> rounded.Rounding:
         """Return the bounds of N scores of a party's rows at a point of norm at most `longest`."""
-        width, count = self.shape.features[self.shape.parties.index(party)], self.shape.count
+        width, count = self.shape.features[self._index(party)], self.shape.count
         size = Fraction(float(self.shape.row_bound)) * longest * _root_up(count)
         return rounded.summed(size=size, depth=width + 1, products=width * count)
 
-    def _sensitive(
+    def _of_party(
         self,
+        party: str,
         sensitivity: Sensitivity,
         rounding: rounded.Rounding,
-        dimension: int,
-        compute: Callable[[], FloatArray] | None,
+        width: int,
+        compute: Callable[[BallRidge], FloatArray],
     ) -> Sensitive:
-        block = None
-        if compute is not None:
-            with np.errstate(all="ignore"):  # an error or a warning would depend on the records
-                block = compute()[..., None, :]
-        return Sensitive(sensitivity, rounding, parties=(), dimension=dimension, value=block)
-
-    def __repr__(self) -> str:
-        """Show the public facts only."""
-        return f"<VerticalDataset: {self.shape}>"
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise UnprotectedSerialisation("pickling would let private records out.")
-
-    def __iter__(self) -> NoReturn:
-        raise UnprotectedIteration("iteration lets records out; use predictions etc.")
+        """Return what `compute` makes of a party's rows: an array of shape (..., width)."""
+        index = self._index(party)
+        return self._answer(
+            sensitivity,
+            rounding,
+            parties=(),
+            width=width,
+            compute=lambda held: compute(held.blocks[index])[..., None, :],
+        )
 
 
 def _root_up(count: int) -> int:

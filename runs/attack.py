@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from ..audits.assessment import AttackResult, noise_level
+from ..audits.datasets import AuditDataset
 from ..audits.neighbours import NeighbourPair, flip_label, opposite_gradients, zero_out
 from ..audits.noise_tests import noise_test_of_run
 from ..audits.replay import Progress
@@ -24,7 +25,7 @@ from ..audits.trials import (
     trials_at_once,
 )
 from ..audits.trials.code import code_digest
-from ..mechanisms import Adjacency, InvalidParameter, PrivateDataset
+from ..mechanisms import Adjacency, InvalidParameter
 from ..solvers import ConsensusDpAdmm, ModelSolver
 from .configuration import Configuration
 from .pipeline import Plan
@@ -141,7 +142,7 @@ def attacked(
     return solver, _pair(configuration, dataset, index)
 
 
-def _pair(configuration: Configuration, dataset: PrivateDataset, index: int) -> NeighbourPair:
+def _pair(configuration: Configuration, dataset: AuditDataset, index: int) -> NeighbourPair:
     loss = configuration.solvers.loss
     if configuration.privacy.adjacency is Adjacency.ZERO_OUT_ONE:
         return zero_out(dataset, index=index, loss=loss)

@@ -9,12 +9,14 @@ import json
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 import numpy as np
 from msgspec import structs
 from scipy.sparse import issparse
 
+from ..audits.datasets import AuditDataset
 from ..data import LabelledRecords, Schema, load_adult, load_records, read_schema, split_records
 from ..data.adult import adult_schema
 from ..data.strict import ConfigurationError, read_toml
@@ -23,6 +25,8 @@ from ..mechanisms.sampling import Sampler, SeededSampler, SystemSampler
 from .algorithms import Solvers
 from .pipeline import Terms
 from .sections import Algorithm, Algorithmic, Attack, Data, Noise, Privacy, Section
+
+_Handle = TypeVar("_Handle", bound=PrivateDataset)
 
 __all__ = ["DEMO", "Configuration", "demo_configuration", "read_configuration"]
 
@@ -159,14 +163,14 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
         train, test = self.records()
         return self.private(train), test
 
-    def load_attacked(self) -> tuple[PrivateDataset, int]:
+    def load_attacked(self) -> tuple[AuditDataset, int]:
         """Return the data of the attacked parties, and the index of the longest row of the first.
 
         Raises as `load` does.
         """
         part, _ = self.attacked_records()
         lengths = np.linalg.norm(np.asarray(part.features), axis=1)
-        return self.private(part), int(np.where(part.party_of == 0, lengths, -1.0).argmax())
+        return self.audited(part), int(np.where(part.party_of == 0, lengths, -1.0).argmax())
 
     def attacked_records(self) -> tuple[LabelledRecords, LabelledRecords]:
         """Return the attacked parties' records, as a dense array, and the held-out records."""
@@ -209,9 +213,16 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
         """Return training records behind their handle, some parties' or all; public is what the
         plan knows of them.
         """
+        return self._handle(PrivateDataset, train)
+
+    def audited(self, train: LabelledRecords) -> AuditDataset:
+        """Return the same for audits, which look inside."""
+        return self._handle(AuditDataset, train)
+
+    def _handle(self, kind: type[_Handle], train: LabelledRecords) -> _Handle:
         shape = self.shape
         least = dict(zip(shape.parties, shape.counts, strict=True))
-        return PrivateDataset(
+        return kind(
             train.features,
             train.labels,
             adjacency=shape.adjacency,

@@ -211,7 +211,7 @@ def _game_of_run(
     """Return the game on a run of ours: the attacker sees the last model."""
     loss = configuration.solvers.loss
     train, test = configuration.attacked_records()
-    dataset = configuration.private(train)
+    dataset = configuration.audited(train)
     population = test.take(np.arange(min(_POPULATION, len(test))))
     others = _dense(population.features)
     chosen = _target_of_run(configuration, train, dataset, options)

@@ -20,6 +20,7 @@ from math import inf, log, sqrt
 import numpy as np
 
 from ..mechanisms.curators import Curator
+from ..mechanisms.data_shape import DataShape
 from ..mechanisms.errors import (
     InvalidParameter,
     Number,
@@ -29,7 +30,7 @@ from ..mechanisms.errors import (
     require_positive_int,
 )
 from ..mechanisms.events import Audience
-from ..mechanisms.private_data import DataShape, PrivateDataset
+from ..mechanisms.private_data import PrivateDataset
 from ..mechanisms.protocols import FloatArray, Loss
 from ..mechanisms.sensitive import Sensitive
 from ..mechanisms.sensitivity import float_up

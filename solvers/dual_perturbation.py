@@ -21,9 +21,10 @@ import numpy as np
 
 from ..mechanisms.adjacency import Adjacency
 from ..mechanisms.curators import Curator
+from ..mechanisms.data_shape import DataShape
 from ..mechanisms.errors import InvalidParameter, require_nonnegative, require_positive
 from ..mechanisms.events import Audience
-from ..mechanisms.private_data import DataShape, PrivateDataset
+from ..mechanisms.private_data import PrivateDataset
 from ..mechanisms.protocols import FloatArray, Loss
 from ..mechanisms.sensitive import Sensitive, linear_map
 from ..mechanisms.sensitivity import sum_of_bounded

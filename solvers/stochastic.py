@@ -21,6 +21,7 @@ from typing import Protocol
 import numpy as np
 
 from ..mechanisms.curators import Curator
+from ..mechanisms.data_shape import DataShape
 from ..mechanisms.errors import (
     InvalidParameter,
     require_nonnegative,
@@ -28,7 +29,7 @@ from ..mechanisms.errors import (
     require_positive,
     require_positive_int,
 )
-from ..mechanisms.private_data import DataShape, PrivateDataset
+from ..mechanisms.private_data import PrivateDataset
 from ..mechanisms.protocols import FloatArray, Loss
 from ..mechanisms.subsampling import FixedBatch, Scheme
 from .losses import Logistic

@@ -34,8 +34,8 @@ def exported(ledger: Ledger) -> Iterator[str]:
     # rows first: a row that others append meanwhile may name a document that was not there yet
     rows = list(ledger.rows())
     yield _line({"format": FORMAT})
-    for digest in sorted(ledger._digests()):
-        yield _line({"document": ledger._document(digest)})
+    for digest in sorted(ledger.digests()):
+        yield _line({"document": ledger.document(digest)})
     for row in rows:
         columns = [row.sequence, row.kind.value, row.run, row.body, row.previous, row.hash]
         yield _line({"row": columns})
@@ -57,7 +57,7 @@ def imported(lines: Iterable[str], ledger: Ledger) -> Verification:
     if last is None:
         raise MalformedExport("Expected a line with the head at the end instead got none.")
     found = read.verify(expected_head=last)
-    ledger._adopt(list(read.rows()), read._documents)
+    ledger.adopt(list(read.rows()), read.stored_documents)
     return found
 
 
@@ -78,14 +78,14 @@ def _read_line(into: MemoryLedger, line: str, number: int) -> str | None:
         case {"format": str(form), **rest} if not rest and not begun:
             if form != FORMAT:
                 raise MalformedExport(f"Line {number}: expected {FORMAT} instead got {form!r:.80}.")
-        case {"document": str(text), **rest} if not rest and begun and not into._rows:
-            into._documents[hashlib.sha256(text.encode()).hexdigest()] = text
+        case {"document": str(text), **rest} if not rest and begun and not into.stored_rows:
+            into.stored_documents[hashlib.sha256(text.encode()).hexdigest()] = text
         case {"row": [*columns], **rest} if not rest and begun and len(columns) == 6:
-            into._rows.append(Row.read(*columns))
+            into.stored_rows.append(Row.read(*columns))
         case {"head": str(head), "rows": int(rows), **rest} if not rest and begun:
-            if rows != len(into._rows):
+            if rows != len(into.stored_rows):
                 raise MalformedExport(
-                    f"Line {number}: expected {len(into._rows)} rows instead got {rows}."
+                    f"Line {number}: expected {len(into.stored_rows)} rows instead got {rows}."
                 )
             return head
         case _:

@@ -95,14 +95,14 @@ class Run:
         `InvalidParameter` for no events or a party named twice.
         """
         entry = Reserved(tuple(events), provenance, _now())
-        return self.ledger._append(self.run, entry).sequence
+        return self.ledger.append_entry(self.run, entry).sequence
 
     def commit(self, token: int) -> None:
         """Record that a reservation's messages left.
 
         Raises `InvalidParameter` unless `token` is an open reservation of this run.
         """
-        self.ledger._append(self.run, Committed(token, _now()))
+        self.ledger.append_entry(self.run, Committed(token, _now()))
 
     def events(self) -> list[Event]:
         """Return the run's events, all that were reserved."""
@@ -122,7 +122,7 @@ class Ledger(ABC):
 
     def __init__(self, anchor: FileAnchor | None = None) -> None:
         self._lock = RLock()
-        self._state = LedgerState(Library(self._document))
+        self._state = LedgerState(Library(self.document))
         self._anchor = anchor
         self._seeded: dict[tuple[str, int], object] = {}
         """Which sampler of this process draws from which seed."""
@@ -132,7 +132,7 @@ class Ledger(ABC):
 
         Raises `LedgerError` if there is a budget already, or anything was reserved.
         """
-        self._append("", BudgetSet(budget, _now()))
+        self.append_entry("", BudgetSet(budget, _now()))
 
     def run(self, run: str, *, configuration_hash: str, plan: Sequence[Event] | None = None) -> Run:
         """Open a run, or join it where it is open under the same configuration and plan.
@@ -320,11 +320,11 @@ class Ledger(ABC):
 
         Raises `TamperedLedger` that names the first row or document at fault and what differs.
         """
-        library = Library(self._document)
+        library = Library(self.document)
         state = LedgerState(library)
         for row in self.rows():
             state.apply(row)
-        digests = self._digests()
+        digests = self.digests()
         for digest in digests:
             library.read(digest)
         if expected_head is not None and state.head != expected_head:
@@ -358,7 +358,7 @@ class Ledger(ABC):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _append(self, run: str, entry: Entry) -> Row:
+    def append_entry(self, run: str, entry: Entry) -> Row:
         with self._lock:
             self._catch_up()  # most of it before others have to wait
             with self._writing():
@@ -411,7 +411,7 @@ class Ledger(ABC):
         self._store(row, documents)
         return row
 
-    def _adopt(self, rows: Sequence[Row], documents: Mapping[str, str]) -> None:
+    def adopt(self, rows: Sequence[Row], documents: Mapping[str, str]) -> None:
         """Keep verified rows of another ledger, all or none; this one must be empty."""
         with self._lock:
             with self._writing():
@@ -446,11 +446,11 @@ class Ledger(ABC):
         """Return the next rows after number `sequence`, at most `limit`."""
 
     @abstractmethod
-    def _document(self, digest: str) -> str:
+    def document(self, digest: str) -> str:
         """Return the text kept under a hash; raises `TamperedLedger` if there is none."""
 
     @abstractmethod
-    def _digests(self) -> list[str]:
+    def digests(self) -> list[str]:
         """Return the hash of every document."""
 
 

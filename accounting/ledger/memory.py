@@ -13,8 +13,8 @@ class MemoryLedger(Ledger):
 
     def __init__(self) -> None:
         super().__init__()
-        self._rows: list[Row] = []
-        self._documents: dict[str, str] = {}
+        self.stored_rows: list[Row] = []
+        self.stored_documents: dict[str, str] = {}
         self._process = os.getpid()
 
     def close(self) -> None:
@@ -31,16 +31,16 @@ class MemoryLedger(Ledger):
         yield
 
     def _store(self, row: Row, documents: Mapping[str, str]) -> None:
-        self._documents.update(documents)
-        self._rows.append(row)
+        self.stored_documents.update(documents)
+        self.stored_rows.append(row)
 
     def _rows_after(self, sequence: int, limit: int) -> list[Row]:
-        return self._rows[sequence : sequence + limit]
+        return self.stored_rows[sequence : sequence + limit]
 
-    def _document(self, digest: str) -> str:
-        if digest not in self._documents:
+    def document(self, digest: str) -> str:
+        if digest not in self.stored_documents:
             raise TamperedLedger("Document", f"one of hash {digest}", "none")
-        return self._documents[digest]
+        return self.stored_documents[digest]
 
-    def _digests(self) -> list[str]:
-        return list(self._documents)
+    def digests(self) -> list[str]:
+        return list(self.stored_documents)

@@ -191,13 +191,13 @@ class SqliteLedger(Ledger):
         )
         return [Row.read(*columns) for columns in found]
 
-    def _document(self, digest: str) -> str:
+    def document(self, digest: str) -> str:
         found = self._query("SELECT content FROM documents WHERE hash = ?", (digest,))
         if not found or not isinstance(found[0][0], str):
             raise TamperedLedger("Document", f"one of hash {digest}", "none")
         return found[0][0]
 
-    def _digests(self) -> list[str]:
+    def digests(self) -> list[str]:
         return [str(digest) for (digest,) in self._query("SELECT hash FROM documents")]
 
     def _query(self, sql: str, parameters: tuple[object, ...] = ()) -> list[tuple[object, ...]]:

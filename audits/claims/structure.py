@@ -16,11 +16,12 @@ import numpy as np
 
 from ...accounting.guarantees import guarantee
 from ...accounting.numbers.enclosure import Enclosure, shown_down
-from ...mechanisms.curators import Curator, ReplayCurator, SamplingCurator
+from ...mechanisms.curators import Curator
 from ...mechanisms.events import Event, UnprotectedRelease
 from ...mechanisms.private_data import PrivateDataset
 from ...mechanisms.protocols import EventList, FloatArray
 from ...mechanisms.sampling import SimulationSampler
+from ..curators import RecordingCurator, ReplayCurator
 from ..neighbours import NeighbourPair
 from .auditor import no_argument, no_figures
 from .claim import Case, ClaimVerdict, Counterexample, DerivationEvidence, Finding, S
@@ -74,12 +75,12 @@ class MessagesOnlyPromise(Generic[S]):
         """Run on one data set, replay its messages on the other, and compare the states."""
         solve, pair = self.solve(case.setting), self.pair(case.setting)
         events = EventList()
-        recorder = SamplingCurator(events, SimulationSampler(_SEED), record=True)
+        recorder = RecordingCurator(events, SimulationSampler(_SEED))
         ran = solve(pair.dataset, recorder)
         differing = pair.dataset.differing(pair.neighbour)
         replayer = ReplayCurator(
             recorder.transcript,
-            lotteries=recorder.lotteries,
+            uniforms=recorder.uniforms,
             differing=None if differing is None else int(differing[0]),
         )
         replayed = solve(pair.neighbour, replayer)

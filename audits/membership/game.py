@@ -19,8 +19,8 @@ from ...mechanisms.errors import (
 )
 from ...mechanisms.private_data import PrivateDataset
 from ...mechanisms.protocols import EventList, FloatArray, Loss
+from ...mechanisms.records import IntArray
 from ...mechanisms.sampling import SimulationSampler
-from ...mechanisms.subsampling import IntArray
 from ..assessment import NULL_SHARE
 from ..bounds import LowerBound, Scores, require_delta
 from ..claim_tests import ClaimTest, claimed_epsilon, scores_tests

@@ -8,12 +8,13 @@ for any solver: the closer the reference, the closer to the optimal attack.
 
 from collections.abc import Callable, Iterator
 
-from ...mechanisms.curators import Curator, ReplayCurator, SamplingCurator
+from ...mechanisms.curators import Curator, SamplingCurator
 from ...mechanisms.errors import InvalidParameter, require_nonnegative, require_positive_int
 from ...mechanisms.private_data import PrivateDataset
 from ...mechanisms.protocols import EventList, FloatArray
 from ...mechanisms.sampling import SimulationSampler
 from ..bounds import Scores
+from ..curators import ReplayCurator
 from ..neighbours import NeighbourPair
 
 

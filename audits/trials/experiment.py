@@ -1,10 +1,11 @@
 """Replay trials by the million: on any backend, resumable, in memory of 8 bytes a score.
 
+>>> from dpledger.audits import AuditDataset
 >>> from dpledger.audits.neighbours import opposite_gradients
->>> from dpledger.mechanisms import Adjacency, PrivateDataset
+>>> from dpledger.mechanisms import Adjacency
 >>> from dpledger.solvers import ConstantSteps, DpAdmm, LinearLoss
 >>> def build() -> Attacked:
-...     data = PrivateDataset(
+...     data = AuditDataset(
 ...         np.eye(4), np.ones(4), adjacency=Adjacency.REPLACE_ONE, row_bound=1.0
 ...     )
 ...     pair = opposite_gradients(data, index=0, loss=LinearLoss())
@@ -24,10 +25,10 @@ import numpy as np
 
 from ...accounting.numbers.notions import Gdp
 from ...mechanisms.errors import InvalidParameter, require_nonnegative, require_positive_int
-from ...mechanisms.private_data import PrivateDataset
 from ..assessment import AttackResult, assess
 from ..bounds import Scores
 from ..claim_tests import ClaimTest
+from ..datasets import AuditDataset
 from ..replay import Progress, ReplayScores, ReplayTrials, Solve, chunk_sizes
 from .backends import Backend, Serial
 from .store import ChunkKey, ScoreStore
@@ -38,8 +39,8 @@ class Attacked:
     """An algorithm and the two neighbouring data sets that it shall not tell apart."""
 
     solve: Solve
-    dataset: PrivateDataset
-    neighbour: PrivateDataset
+    dataset: AuditDataset
+    neighbour: AuditDataset
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,10 +17,10 @@ from scipy.stats import norm
 from ...accounting.numbers.enclosure import Enclosure
 from ...audits.claims.attack import countable
 from ...audits.claims.claim import Case, Counterexample
+from ...audits.datasets import AuditDataset
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.curators import SamplingCurator
 from ...mechanisms.labels import SIGNS
-from ...mechanisms.private_data import PrivateDataset
 from ...mechanisms.protocols import EventList, FloatArray
 from ...mechanisms.sampling import SimulationSampler
 from ...solvers.stochastic import PrintedWeights, PublishedPsAdmm, StochasticRounds
@@ -142,7 +142,7 @@ def _event(s: PsSetting, found: FirstMessage) -> Counterexample:
     )
     solve = PublishedPsAdmm(rounds, printed_noise(s)).solve
     labels = -np.ones(s.M)
-    neighbour = PrivateDataset(
+    neighbour = AuditDataset(
         np.full((s.M, 1), s.G),
         labels,
         adjacency=Adjacency.REPLACE_ONE,
@@ -152,7 +152,7 @@ def _event(s: PsSetting, found: FirstMessage) -> Counterexample:
     dataset = neighbour.with_record(0, label=1.0)
     mean, unit = float(message_weights(s).sum()), rounds.step_size * s.G
 
-    def rate(side: PrivateDataset, trials: int, seed: int, world: int) -> float:
+    def rate(side: AuditDataset, trials: int, seed: int, world: int) -> float:
         hits = 0
         for number, start in enumerate(range(0, trials, _CHUNK)):
             size = min(_CHUNK, trials - start)

@@ -11,9 +11,9 @@ from ...audits.claims.claim import Claim, ThreatModel
 from ...audits.claims.settings import require_counts, require_sizes
 from ...audits.neighbours import NeighbourPair, turned_record
 from ...mechanisms.adjacency import Adjacency
+from ...mechanisms.data_shape import DataShape
 from ...mechanisms.errors import InvalidParameter, require_nonnegative, require_open_unit
 from ...mechanisms.events import Event, GaussianStep
-from ...mechanisms.private_data import DataShape
 from ...mechanisms.sensitivity import declared
 from ...solvers.decentralised import PrAdmm, PublishedPrAdmm, published_noise_multiplier
 from ...solvers.losses import LinearLoss

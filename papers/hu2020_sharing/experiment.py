@@ -110,7 +110,7 @@ class Sharing:
     def privacy(self) -> CellPrivacy:
         """Return the promise and the truth, from a plan."""
         nominal = None if self.kind is CellKind.NON_PRIVATE else self.target
-        found = priced(self._plan(self._noise()), delta=self.delta, nominal=nominal)
+        found = priced(self.plan_at(self._noise()), delta=self.delta, nominal=nominal)
         if self.kind is not CellKind.PUBLISHED:
             return found
         # what the paper adds noise to has no bound there: that noise is worth nothing by itself
@@ -193,7 +193,7 @@ class Sharing:
             opening=True,
         )
 
-    def _plan(self, noise: float) -> tuple[Event, ...]:
+    def plan_at(self, noise: float) -> tuple[Event, ...]:
         def solve(dataset: VerticalDataset, curator: Curator) -> None:
             self._solve(dataset, curator, noise, lambda t, state: None)
 
@@ -231,7 +231,7 @@ class Sharing:
 @lru_cache(maxsize=64)
 def _calibrated(task: Sharing) -> float:
     """Return the least noise multiplier that certifies the task's target."""
-    return calibrate(task._plan, epsilon=task.target, terms=Terms(task.delta)).noise_multiplier
+    return calibrate(task.plan_at, epsilon=task.target, terms=Terms(task.delta)).noise_multiplier
 
 
 def _cells(source: Source, widths: tuple[int, ...], history: bool, quick: bool) -> tuple[Cell, ...]:

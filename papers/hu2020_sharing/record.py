@@ -19,11 +19,11 @@ from ...audits.claims.attack import ClaimAttack, promised_by_mu
 from ...audits.claims.auditor import EpsilonPromise, SensitivityPromise
 from ...audits.claims.claim import Case
 from ...audits.claims.settings import multiplier_of
+from ...audits.datasets import VerticalAuditDataset
 from ...audits.neighbours import NeighbourPair
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.events import Event, GaussianStep
 from ...mechanisms.sensitivity import vertical_predictions
-from ...mechanisms.vertical_data import VerticalDataset
 from ...solvers.planning import plan
 from .setting import SharingSetting, claim, costly, known_labels, repaired, repaired_claim
 
@@ -53,7 +53,7 @@ def worst_records(s: SharingSetting) -> NeighbourPair:
     others = np.full((_OTHERS, 1), min(1.0, sqrt(s.lam_m / (s.rho * _OTHERS))))
 
     def side(first: float) -> Any:
-        return VerticalDataset(
+        return VerticalAuditDataset(
             [np.vstack([[first], others])] * s.M,
             np.resize([1.0, -1.0], 1 + _OTHERS),
             adjacency=s.relation,

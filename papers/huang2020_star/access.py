@@ -17,6 +17,7 @@ from ...audits.claims.structure import (
     mean_gradient_moves,
 )
 from ...audits.claims.tuning import Candidate, best_fit, looked_at
+from ...audits.datasets import AuditDataset
 from ...audits.neighbours import NeighbourPair
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.curators import Curator
@@ -76,7 +77,7 @@ def _normalised_round(case: Case[StarSetting]) -> ClaimAttack:
     """One noisy message of logistic loss, on rows as this normalisation leaves them."""
     s = replace(case.setting, d=1)
     first, second = (
-        PrivateDataset(
+        AuditDataset(
             s.c1 * _by_largest_entry(rows),
             np.ones(s.m),
             adjacency=Adjacency.REPLACE_ONE,

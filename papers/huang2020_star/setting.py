@@ -12,9 +12,9 @@ from ...audits.claims.claim import Claim, ThreatModel
 from ...audits.claims.settings import require_counts, require_sizes
 from ...audits.neighbours import NeighbourPair, turned_record
 from ...mechanisms.adjacency import Adjacency
+from ...mechanisms.data_shape import DataShape
 from ...mechanisms.errors import require_nonnegative, require_open_unit
 from ...mechanisms.events import Event, Repeated
-from ...mechanisms.private_data import DataShape
 from ...mechanisms.sensitivity import float_up
 from ...solvers.losses import LinearLoss
 from ...solvers.planning import plan

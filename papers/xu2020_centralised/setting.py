@@ -8,11 +8,12 @@ import numpy as np
 from ...audits.claims.attack import ClaimAttack
 from ...audits.claims.claim import Claim, ThreatModel
 from ...audits.claims.settings import require_counts, require_sizes
+from ...audits.datasets import AuditDataset
 from ...audits.neighbours import NeighbourPair, opposite_gradients, zero_out
 from ...mechanisms.adjacency import Adjacency
+from ...mechanisms.data_shape import DataShape
 from ...mechanisms.errors import require_open_unit
 from ...mechanisms.events import Event, GaussianStep
-from ...mechanisms.private_data import DataShape, PrivateDataset
 from ...mechanisms.protocols import Loss
 from ...solvers.centralised import (
     CentralisedDpAdmm,
@@ -127,7 +128,7 @@ def four_records(s: CentralisedSetting) -> NeighbourPair:
     """Four records, the last of which points either way, or is made null."""
     rows = np.zeros((4, _FEATURES))
     rows[3, 0] = s.c
-    dataset = PrivateDataset(
+    dataset = AuditDataset(
         rows, np.ones(4), adjacency=s.relation, row_bound=s.c, parties=s.shape.parties
     )
     turned = zero_out if s.zero_out else opposite_gradients

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from ...mechanisms.adjacency import Adjacency
+from ...mechanisms.data_shape import DataShape
 from ...mechanisms.errors import InvalidParameter, Number, require_positive, require_positive_int
 from ...mechanisms.labels import ClassLabels
-from ...mechanisms.private_data import DataShape
 from ...mechanisms.subsampling import FixedBatch, Poisson, Scheme
 from ...solvers.centralised import CentralisedDpAdmm
 from ...solvers.consensus import ConsensusDpAdmm

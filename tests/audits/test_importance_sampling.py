@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from dpledger.accounting.gaussian.exact import delta_from_epsilon, epsilon_from_delta
+from dpledger.audits.datasets import AuditDataset
 from dpledger.audits.importance_sampling import (
     Tilt,
     TiltedRuns,
@@ -61,7 +62,7 @@ def data(adjacency=Adjacency.REPLACE_ONE):
     generator = np.random.default_rng(61)
     rows = generator.normal(size=(12, 3))
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    return PrivateDataset(
+    return AuditDataset(
         rows,
         np.where(generator.random(12) < 0.5, -1.0, 1.0),
         adjacency=adjacency,

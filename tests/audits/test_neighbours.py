@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from dpledger.audits.datasets import AuditDataset
 from dpledger.audits.neighbours import (
     flip_label,
     longest_row,
@@ -12,7 +13,7 @@ from dpledger.audits.neighbours import (
     turned_record,
     zero_out,
 )
-from dpledger.mechanisms import Adjacency, InvalidParameter, PrivateDataset
+from dpledger.mechanisms import Adjacency, InvalidParameter
 from dpledger.solvers.losses import LinearLoss, Logistic
 
 BOUND = 2.0
@@ -29,7 +30,7 @@ def rows():
 
 def dataset(adjacency=Adjacency.REPLACE_ONE, layout=np.asarray):
     features, labels = rows()
-    return PrivateDataset(
+    return AuditDataset(
         layout(features),
         labels,
         adjacency=adjacency,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpledger.audits.datasets import AuditDataset
 from dpledger.audits.noise_tests import Residual, noise_test_of_run, noise_tests, residuals
 from dpledger.mechanisms import (
     Adjacency,
@@ -104,7 +105,7 @@ def dataset(name: str) -> PrivateDataset:
     rows /= 1.001 * np.linalg.norm(rows, axis=1, keepdims=True)
     labels = np.where(generator.random(60) < 0.5, -1.0, 1.0)
     parties = PARTIES[:1] if name == "centralised" else PARTIES
-    return PrivateDataset(
+    return AuditDataset(
         rows,
         labels,
         adjacency=Adjacency.REPLACE_ONE,
@@ -196,7 +197,7 @@ def test_a_transcript_of_another_run_is_refused() -> None:
     data, solver = dataset("star"), SOLVERS["star"]
     curator = SamplingCurator(EventList(), SeededSampler(3), record=True)
     solver.solve(data, curator)
-    with pytest.raises(InvalidParameter, match="transcript"):
+    with pytest.raises(InvalidParameter, match="event 0"):
         residuals(SOLVERS["sgd"].solve, data, curator.transcript)
 
 

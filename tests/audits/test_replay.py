@@ -14,6 +14,8 @@ from scipy import sparse
 
 from dpledger.accounting.guarantees import guarantee
 from dpledger.accounting.numbers.notions import Gdp
+from dpledger.audits.curators import RecordingCurator, ReplayCurator
+from dpledger.audits.datasets import AuditDataset
 from dpledger.audits.neighbours import flip_label, opposite_gradients
 from dpledger.audits.replay import ReplayTrials, replay_attack, replay_chunks
 from dpledger.mechanisms import (
@@ -25,10 +27,9 @@ from dpledger.mechanisms import (
     InvalidParameter,
     PlanningCurator,
     PrivateDataset,
-    ReplayCurator,
-    SamplingCurator,
     SimulationSampler,
 )
+from dpledger.mechanisms.inside import party_of
 from dpledger.solvers.losses import LinearLoss, Logistic
 from dpledger.solvers.star import DpAdmm, PvpAdmm
 from dpledger.solvers.steps import ConstantSteps
@@ -77,7 +78,7 @@ def data(records=6, parties=2, features=3, layout="dense"):
     generator = np.random.default_rng(41)
     rows = generator.normal(size=(records * parties, features))
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    return PrivateDataset(
+    return AuditDataset(
         rows if layout == "dense" else sparse.csr_array(rows),
         np.where(generator.random(len(rows)) < 0.5, -1.0, 1.0),
         adjacency=Adjacency.REPLACE_ONE,
@@ -139,11 +140,11 @@ def replayed(solve, pair, *, size, seed=42):
     found = []
     for world, ran in enumerate((pair.dataset, pair.neighbour)):
         sampler = SimulationSampler.stream(seed, world, 0, bits=BitGenerator.SFC64)
-        run = SamplingCurator(EventList(), sampler, trials=size, record=True)
+        run = RecordingCurator(EventList(), sampler, trials=size)
         solve(ran, run)
         densities = []
         for side in (pair.dataset, pair.neighbour):
-            replay = ReplayCurator(run.transcript, lotteries=run.lotteries, differing=pair.index)
+            replay = ReplayCurator(run.transcript, uniforms=run.uniforms, differing=pair.index)
             solve(side, replay)
             densities.append(replay.log_density)
         found.append(densities[0] - densities[1])
@@ -190,7 +191,7 @@ def test_one_pass_over_both_data_sets_scores_like_a_run_and_two_replays(name, la
 def test_neighbours_with_records_of_two_parties_changed_are_scored_whole():
     one = changed(data(), 8)
     both = Pair(one.dataset, one.neighbour.with_record(1, label=1.0).with_record(2, label=1.0), 8)
-    assert len(np.unique(both.dataset._home[both.dataset.differing(both.neighbour)])) == 2
+    assert len(np.unique(party_of(both.dataset)[both.dataset.differing(both.neighbour)])) == 2
     solve = NoisyDescent(Logistic()).solve
     found = ReplayTrials(solve, both.dataset, both.neighbour, seed=42).attack(0, 7)
     slow = replayed(solve, both, size=7)

@@ -15,6 +15,7 @@ import pytest
 from dpledger.accounting.guarantees import guarantee
 from dpledger.accounting.numbers.notions import ApproxDp, Gdp
 from dpledger.audits.bounds import Scores
+from dpledger.audits.datasets import AuditDataset
 from dpledger.audits.neighbours import opposite_gradients
 from dpledger.audits.replay import replay_chunks
 from dpledger.audits.sequential import Bet, SequentialTest, plan_bet
@@ -198,7 +199,7 @@ def pair():
     generator = np.random.default_rng(59)
     rows = generator.normal(size=(12, 3))
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    data = PrivateDataset(
+    data = AuditDataset(
         rows,
         np.where(generator.random(12) < 0.5, -1.0, 1.0),
         adjacency=Adjacency.REPLACE_ONE,

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from dpledger.audits.datasets import AuditDataset
 from dpledger.mechanisms import Adjacency, ClassLabels, InvalidParameter, PrivateDataset
 from dpledger.mechanisms.centred import CentredRows
 from dpledger.mechanisms.labels import SIGNS
@@ -32,7 +33,7 @@ def rows() -> np.ndarray:
 
 def private(layout: str, classes: int = 2, **public: Any) -> PrivateDataset:
     labels = np.random.default_rng(1).integers(0, classes, RECORDS).astype(float)
-    return PrivateDataset(
+    return AuditDataset(
         LAYOUTS[layout](rows()),
         2.0 * labels - 1.0 if classes == 2 else labels,
         adjacency=public.pop("adjacency", Adjacency.REPLACE_ONE),

@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from dpledger.audits.curators import ReplayCurator
+from dpledger.audits.datasets import AuditDataset
 from dpledger.mechanisms import (
     Adjacency,
     Audience,
@@ -22,7 +24,6 @@ from dpledger.mechanisms import (
     PlanningCurator,
     PrivateDataset,
     Provenance,
-    ReplayCurator,
     SamplingCurator,
     SeededSampler,
     Sensitive,
@@ -43,7 +44,7 @@ ROUNDS = 3
 
 def dataset() -> PrivateDataset:
     rng = np.random.default_rng(0)
-    return PrivateDataset(
+    return AuditDataset(
         rng.standard_normal((6, 3)),
         np.array([1.0, -1.0, 1.0, 1.0, -1.0, -1.0]),
         adjacency=REPLACE,
@@ -98,7 +99,9 @@ class Spy:
 def sensitive(value: Any = None, *, bound: float = 0.5) -> Sensitive:
     block = np.arange(6.0).reshape(2, 3) if value is None else value
     unit = declared(bound, "an example", adjacency=REPLACE)
-    return Sensitive(unit, exact(Fraction(2**20)), parties=PARTIES, dimension=3, value=block)
+    return Sensitive(
+        unit, exact(Fraction(2**20)), parties=PARTIES, dimension=3, value=block, auditable=True
+    )
 
 
 def release(curator: Curator, what: Sensitive, **noise: Any) -> np.ndarray:

@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpledger.audits.datasets import AuditDataset, VerticalAuditDataset
 from dpledger.mechanisms import (
     Adjacency,
-    PrivateDataset,
     Sensitive,
-    VerticalDataset,
     concatenate,
     linear_map,
 )
@@ -35,7 +34,7 @@ ROUTES: dict[str, Callable[[Sensitive], Sensitive]] = {
 
 
 def mean(sign: float, **options: Any) -> Sensitive:
-    data = PrivateDataset(
+    data = AuditDataset(
         sign * ROWS, LABELS, adjacency=Adjacency.REPLACE_ONE, row_bound=1.0, **options
     )
     return data.mean_gradient(LinearLoss(), np.zeros(3))
@@ -60,7 +59,7 @@ def test_parties_without_weight_show_nothing() -> None:
     options: dict[str, Any] = {"parties": ("a", "b"), "party_of": np.array([0, 1])}
     found = []
     for sign in (1.0, -1.0):
-        data = PrivateDataset(
+        data = AuditDataset(
             sign * ROWS, LABELS, adjacency=Adjacency.REPLACE_ONE, row_bound=1.0, **options
         )
         found.append(bits(data.mean_gradient(LinearLoss(), np.zeros(3), weights=none)))
@@ -73,7 +72,7 @@ def test_parties_without_weight_show_nothing() -> None:
 def test_scores_at_the_origin_show_nothing() -> None:
     origin = np.array([-0.0, 0.0, -0.0])
     found = [
-        VerticalDataset(
+        VerticalAuditDataset(
             [sign * ROWS],
             LABELS,
             adjacency=Adjacency.REPLACE_ONE,

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from dpledger.audits.datasets import AuditDataset
 from dpledger.mechanisms import (
     SIGNS,
     Adjacency,
@@ -65,7 +66,7 @@ BAD = [
 
 
 def private(domain: LabelDomain, label: float, layout=np.asarray) -> PrivateDataset:
-    return PrivateDataset(
+    return AuditDataset(
         layout(np.eye(3)),
         np.array([domain.filler, label, domain.filler]),
         adjacency=REPLACE,

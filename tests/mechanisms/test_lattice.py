@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpledger.accounting.check import checker
+from dpledger.audits.curators import ReplayCurator
 from dpledger.mechanisms import (
     Adjacency,
     EventList,
@@ -21,7 +22,6 @@ from dpledger.mechanisms import (
     InvalidParameter,
     LaplaceStep,
     PlanningCurator,
-    ReplayCurator,
     SamplingCurator,
     SeededSampler,
     Sensitive,
@@ -79,7 +79,12 @@ def is_message(message: float, scale: float) -> bool:
 def sensitive(value: FloatArray, bound: float = 1.0) -> Sensitive:
     unit = declared(bound, "an example", adjacency=REPLACE)
     return Sensitive(
-        unit, exact(Fraction(1)), parties=("only",), dimension=value.shape[-1], value=value
+        unit,
+        exact(Fraction(1)),
+        parties=("only",),
+        dimension=value.shape[-1],
+        value=value,
+        auditable=True,
     )
 
 
@@ -278,7 +283,9 @@ def test_the_support_attack_would_find_floating_point_noise() -> None:
 
 def counts(value: FloatArray | None) -> Sensitive:
     unit = declared(2, "two counts change by one", adjacency=REPLACE, norm=Norm.L1)
-    return Sensitive(unit, exact(Fraction(100)), parties=("only",), dimension=3, value=value)
+    return Sensitive(
+        unit, exact(Fraction(100)), parties=("only",), dimension=3, value=value, auditable=True
+    )
 
 
 def test_laplace_releases_are_planned_run_and_replayed_alike() -> None:

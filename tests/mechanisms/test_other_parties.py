@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from dpledger.audits.datasets import AuditDataset
 from dpledger.mechanisms import (
     SIGNS,
     Adjacency,
@@ -92,7 +93,7 @@ def rows_and_labels(classes: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarra
 
 
 def dataset(features: Any, labels: np.ndarray, home: np.ndarray, **options: Any) -> PrivateDataset:
-    return PrivateDataset(
+    return AuditDataset(
         features,
         labels,
         adjacency=Adjacency.REPLACE_ONE,

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from dpledger.audits.datasets import AuditDataset
 from dpledger.mechanisms import SIGNS, Adjacency, Loss, Poisson, PrivateDataset
 from dpledger.mechanisms.subsampling import drawn_by
 from dpledger.solvers.losses import Hinge, LinearLoss, Logistic, Multinomial, SmoothedHinge
@@ -35,7 +36,7 @@ def table(rng: np.random.Generator, records: int, width: int, loss: Any) -> tupl
 def held(
     layout: str, rows: np.ndarray, labels: np.ndarray, home: np.ndarray, loss: Any
 ) -> PrivateDataset:
-    return PrivateDataset(
+    return AuditDataset(
         sparse.csr_array(rows) if layout == "sparse" else rows,
         labels,
         adjacency=Adjacency.ADD_REMOVE_ONE,
@@ -119,7 +120,7 @@ def test_a_removed_record_at_the_hinge_takes_no_other_with_it(layout: str) -> No
         bound = 2.0 * float(np.linalg.norm(rows, axis=1).max())
         sums = []
         for some in (np.arange(records), np.arange(1, records)):
-            data = PrivateDataset(
+            data = AuditDataset(
                 sparse.csr_array(rows[some]) if layout == "sparse" else rows[some],
                 np.ones(len(some)),
                 adjacency=Adjacency.ADD_REMOVE_ONE,

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, sparse
 
+from dpledger.audits.datasets import AuditDataset
 from dpledger.mechanisms import (
     Adjacency,
     DataShape,
@@ -20,8 +21,8 @@ from dpledger.mechanisms import (
     InvalidParameter,
     PrivateDataset,
     UnprotectedReleaseError,
+    blocking,
     declared,
-    records,
 )
 from dpledger.mechanisms.clipping import HEADROOM
 from dpledger.mechanisms.loss_trial import require_elementwise
@@ -51,7 +52,7 @@ def dataset(
     seed: int = 0,
 ) -> PrivateDataset:
     features, labels = raw(seed)
-    return PrivateDataset(
+    return AuditDataset(
         layout(features),
         labels,
         adjacency=adjacency,
@@ -89,7 +90,7 @@ def test_gradients_do_not_depend_on_the_blocks_they_are_summed_in(
 ) -> None:
     sizes = {"_BLOCK_SCORES": scores, "_PART_PRODUCTS": products, "_BLOCK_NUMBERS": numbers}
     for name, size in sizes.items():
-        monkeypatch.setattr(records, name, size)
+        monkeypatch.setattr(blocking, name, size)
     w = np.random.default_rng(1).standard_normal((*lead, 3, 4))
     found = dataset()._records.sum_gradient(Logistic(), w)
     expected = [brute_sum(each) for each in w.reshape(-1, 3, 4)]
@@ -103,7 +104,7 @@ def test_data_sets_beside_each_other_say_what_each_would_say(layout: str) -> Non
     assert list(data.differing(other)) == [3]
     assert list(data.differing(data)) == []
     assert data.differing(dataset(layout=LAYOUTS[layout], homes=HOMES[::-1])) is None
-    pair, w = data.beside(other), np.random.default_rng(2).standard_normal((6, 3, 4))
+    pair, w = data.paired_with(other), np.random.default_rng(2).standard_normal((6, 3, 4))
 
     def said(side: PrivateDataset) -> list[Any]:
         argmin = {"modulus": 0.7, "linear": w, "tolerance": 1e-9, "start": np.zeros(4)}
@@ -129,12 +130,12 @@ def test_data_sets_beside_each_other_say_what_each_would_say(layout: str) -> Non
 def test_data_sets_beside_each_other_have_no_samples() -> None:
     data = dataset()
     with pytest.raises(InvalidParameter, match="two data sets"):
-        data.beside(data)._sampled(drawn_by(None, FixedBatch(1)))
+        data.paired_with(data)._sampled(drawn_by(None, FixedBatch(1)))
 
 
 def test_data_sets_of_other_shape_do_not_lie_beside_each_other() -> None:
     with pytest.raises(InvalidParameter, match=r"neighbour\.shape"):
-        dataset().beside(dataset(row_bound=2.0))
+        dataset().paired_with(dataset(row_bound=2.0))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -284,7 +285,7 @@ def test_no_neighbour_attains_more_than_the_argmin_sensitivity(adjacency: Adjace
 
     def moved(parameters: np.ndarray) -> float:
         base[0] = parameters[:2]
-        data = PrivateDataset(base, labels, adjacency=adjacency, row_bound=1.0)
+        data = AuditDataset(base, labels, adjacency=adjacency, row_bound=1.0)
         other = data.with_record(
             0, features=parameters[2:4] if adjacency is REPLACE else np.zeros(2), label=1.0
         )
@@ -317,7 +318,7 @@ def test_no_neighbour_attains_more_than_the_argmin_sensitivity(adjacency: Adjace
 @given(st.floats(-20, 20), st.floats(-20, 20))
 @settings(max_examples=30)
 def test_a_linear_loss_moves_its_argmin_by_exactly_the_price(g: float, h: float) -> None:
-    data = PrivateDataset(np.ones((2, 1)), np.ones(2), adjacency=REPLACE, row_bound=1.0)
+    data = AuditDataset(np.ones((2, 1)), np.ones(2), adjacency=REPLACE, row_bound=1.0)
 
     def solve(d: PrivateDataset) -> Sensitive:
         return d.strongly_convex_argmin(
@@ -337,7 +338,7 @@ def test_a_linear_loss_moves_its_argmin_by_exactly_the_price(g: float, h: float)
 @pytest.mark.parametrize("kind", [np.float64, np.float32, np.int8, np.int64, np.uint8])
 def test_rows_of_every_type_are_cut_to_the_bound(layout: str, kind: type) -> None:
     features = np.array([[100, 20], [0, 1], [3, 4]]).astype(kind)
-    data = PrivateDataset(LAYOUTS[layout](features), np.ones(3), adjacency=REPLACE, row_bound=2.0)
+    data = AuditDataset(LAYOUTS[layout](features), np.ones(3), adjacency=REPLACE, row_bound=2.0)
     for k in range(3):
         # a linear loss' gradient of one record is the row that is held
         gone = data.with_record(k, features=np.zeros(2))
@@ -359,7 +360,7 @@ def test_parties_may_be_numbered_in_any_integer_type(layout: str, kind: type) ->
     w = np.random.default_rng(4).standard_normal((5, 100))
 
     def gradient(where: np.ndarray) -> np.ndarray:
-        data = PrivateDataset(
+        data = AuditDataset(
             LAYOUTS[layout](features),
             np.ones(200),
             adjacency=REPLACE,
@@ -376,7 +377,7 @@ def test_repeated_entries_of_a_sparse_row_count_together() -> None:
     twice = sparse.csr_array(
         (np.array([0.9, 0.9]), np.array([0, 0]), np.array([0, 2])), shape=(1, 2)
     )
-    data = PrivateDataset(twice, np.ones(1), adjacency=REPLACE, row_bound=1.0)
+    data = AuditDataset(twice, np.ones(1), adjacency=REPLACE, row_bound=1.0)
     held = data.sum_gradient(LinearLoss(), np.zeros(2))._value
     np.testing.assert_allclose(held, [[HEADROOM, 0.0]], rtol=1e-15)
 
@@ -385,7 +386,7 @@ def test_repeated_entries_of_a_sparse_row_count_together() -> None:
 def test_later_changes_to_the_callers_arrays_do_not_reach_the_records(layout: str) -> None:
     features, labels = raw()
     held, homes = LAYOUTS[layout](features), HOMES.copy()
-    data = PrivateDataset(
+    data = AuditDataset(
         held, labels, adjacency=REPLACE, row_bound=1.0, party_of=homes, parties=PARTIES
     )
     before = data.sum_gradient(Logistic(), np.ones(4))._value
@@ -441,7 +442,7 @@ def test_impossible_neighbours_are_refused(layout: str, change: dict[str, Any]) 
 
 def test_a_plan_has_no_neighbour() -> None:
     with pytest.raises(InvalidParameter, match="planned"):
-        PrivateDataset.planned(dataset().shape).with_record(0, label=1.0)
+        AuditDataset.planned(dataset().shape).with_record(0, label=1.0)
 
 
 # Public facts ------------------------------------------------------------------------------------
@@ -512,9 +513,9 @@ def test_bad_input_is_refused_by_name(fault: str) -> None:
         "adjacency": REPLACE,
         "row_bound": 1.0,
     }
-    PrivateDataset(**good)
+    AuditDataset(**good)
     with pytest.raises(InvalidParameter, match=f"^{name}.* must "):
-        PrivateDataset(**(good | changes))
+        AuditDataset(**(good | changes))
 
 
 @pytest.mark.parametrize("planned", [False, True])
@@ -582,7 +583,7 @@ def test_nothing_shows_the_records() -> None:
     ):
         with pytest.raises(UnprotectedReleaseError):
             way()
-    assert repr(data) == f"<PrivateDataset: {data.shape}>"
+    assert repr(data) == f"<AuditDataset: {data.shape}>"
 
 
 def test_public_facts_cannot_be_exchanged() -> None:
@@ -599,9 +600,9 @@ def test_masked_and_complex_features_are_refused(
 ) -> None:
     given = values if np.ma.isMaskedArray(values) else layout(values)
     with pytest.raises(InvalidParameter, match="features"):
-        PrivateDataset(given, np.ones(3), adjacency=REPLACE, row_bound=1.0)
+        AuditDataset(given, np.ones(3), adjacency=REPLACE, row_bound=1.0)
     with pytest.raises(InvalidParameter, match="labels"):
-        PrivateDataset(np.eye(3), values[0], adjacency=REPLACE, row_bound=1.0)
+        AuditDataset(np.eye(3), values[0], adjacency=REPLACE, row_bound=1.0)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
@@ -614,7 +615,7 @@ def test_slopes_are_cut_in_float64_whatever_a_loss_returns(dtype: type) -> None:
 
         margin_derivative = None  # type: ignore[assignment]
 
-    data = PrivateDataset(np.eye(3)[:1], np.ones(1), adjacency=REPLACE, row_bound=1.0)
+    data = AuditDataset(np.eye(3)[:1], np.ones(1), adjacency=REPLACE, row_bound=1.0)
     for found in (
         data.mean_gradient(Steep(), np.zeros(3)),
         data.sum_gradient(Steep(), np.zeros(3), radius=2.0),

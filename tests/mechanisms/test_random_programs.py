@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from dpledger.audits.datasets import AuditDataset, VerticalAuditDataset
 from dpledger.mechanisms import (
     Adjacency,
     EventList,
@@ -70,7 +71,7 @@ def horizontal(rng: Rng, reach: float) -> tuple[Any, Any, Program]:
     layout: Any = rng.choice(["dense", "sparse"])
     bound = abs(size(rng, min(reach, 90)))
     here, there = (
-        PrivateDataset(
+        AuditDataset(
             sparse.csr_array(table[some]) if layout == "sparse" else table[some],
             marks[some],
             adjacency=adjacency,
@@ -128,7 +129,7 @@ def vertical(rng: Rng, reach: float) -> tuple[Any, Any, Program]:
     bound = abs(size(rng, min(reach, 20)))
     rows = np.array([vector(rng, reach) for _ in range(WIDTH)])
     labels = rng.choice([-1.0, 1.0], size=WIDTH)
-    here = VerticalDataset(
+    here = VerticalAuditDataset(
         [rows],
         labels,
         adjacency=Adjacency.REPLACE_ONE,
@@ -276,7 +277,7 @@ def test_no_release_of_a_pair_moves_by_more_than_its_event_states() -> None:
         here, there, start = horizontal(rng, 6.0)
         program = composed(start, [operation(rng, 6.0) for _ in range(rng.integers(5))])
         try:
-            both = program(here.beside(there))
+            both = program(here.paired_with(there))
             noise_std = PlanningCurator()._noise_std(both, 10.0)
             bound = priced(both, noise_std)
         except InvalidParameter:

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from dpledger.audits.curators import RecordingCurator
+from dpledger.audits.datasets import AuditDataset
 from dpledger.mechanisms import (
     SIGNS,
     Adjacency,
@@ -18,12 +20,11 @@ from dpledger.mechanisms import (
     Loss,
     PrivateDataset,
     RealLabels,
-    SamplingCurator,
     SeededSampler,
 )
 from dpledger.mechanisms.clipping import HEADROOM
 from dpledger.mechanisms.protocols import EventList, MarginLoss
-from dpledger.mechanisms.subsampling import inside
+from dpledger.mechanisms.subsampling import drawn_records
 from dpledger.solvers import Huber, Logistic, Multinomial, Shifted
 
 HOME = np.array([1, 0, 1, 1, 0, 1])
@@ -44,7 +45,7 @@ def raw(domain: LabelDomain) -> tuple[np.ndarray, np.ndarray]:
 
 def private(domain: LabelDomain, layout: Callable[[np.ndarray], Any]) -> PrivateDataset:
     rows, labels = raw(domain)
-    return PrivateDataset(
+    return AuditDataset(
         layout(rows),
         labels,
         adjacency=Adjacency.REPLACE_ONE,
@@ -89,11 +90,11 @@ def test_corrections_of_a_sample_are_sums_over_drawn_records_cut_to_the_radius(
     rows, labels = raw(domain)
     rng, radius = np.random.default_rng(2), 0.05
     w, anchor = 3.0 * rng.normal(size=(2, 2, 4 * loss.outputs))
-    curator = SamplingCurator(EventList(), SeededSampler(3), record=True)
+    curator = RecordingCurator(EventList(), SeededSampler(3))
     sample = curator.sample(private(domain, layout), FixedBatch(1))
     found = sample.sum_correction(loss, w, anchor=anchor, radius=radius)
     expected, cut = np.zeros_like(w), 0
-    drawn = inside(FixedBatch(1), curator.lotteries[0], HOME)
+    drawn = drawn_records(FixedBatch(1), curator.uniforms[0], HOME)
     for row, label, home, share in zip(rows, labels, HOME, drawn, strict=True):
         move = gradient(loss, row, label, w[home]) - gradient(loss, row, label, anchor[home])
         size = np.linalg.norm(move)
@@ -130,7 +131,7 @@ def test_slopes_are_cut_to_their_bound(layout: Callable[[np.ndarray], Any]) -> N
 @pytest.mark.parametrize("trials", [3, 4, 2_000])
 def test_rows_with_their_signs_give_the_very_gradients_of_rows_and_labels(trials: int) -> None:
     rng = np.random.default_rng(9)
-    data = PrivateDataset(
+    data = AuditDataset(
         rng.normal(size=(90, 4)),
         np.sign(rng.normal(size=90)),
         adjacency=Adjacency.REPLACE_ONE,
@@ -156,7 +157,7 @@ def test_the_gradient_of_a_trial_is_that_of_the_trial_alone(trials: int) -> None
     rng = np.random.default_rng(3)
     rows = rng.normal(size=(400, 104)) / 20
     labels = np.where(rng.random(400) < 0.5, -1.0, 1.0)
-    data = PrivateDataset(
+    data = AuditDataset(
         rows, labels, adjacency=Adjacency.REPLACE_ONE, row_bound=1.0, parties=("one",)
     )
     points, records = rng.normal(size=(trials, 1, 104)), data._held()
@@ -188,7 +189,7 @@ class Steep:
 
 @pytest.mark.parametrize("trials", [1, 50])
 def test_no_loss_leaves_its_bound_by_the_sizes_of_labels(trials: int) -> None:
-    data = PrivateDataset(
+    data = AuditDataset(
         np.array([[1.0, 0.0], [1.0, 0.0]]),
         np.array([5.0, 5.0]),
         adjacency=Adjacency.REPLACE_ONE,
@@ -201,7 +202,7 @@ def test_no_loss_leaves_its_bound_by_the_sizes_of_labels(trials: int) -> None:
 
 @pytest.mark.parametrize("lead", [(), (3,), (2, 3)])
 def test_means_of_one_column_and_several_scores_are_divided(lead: tuple[int, ...]) -> None:
-    data = PrivateDataset(
+    data = AuditDataset(
         np.full((6, 1), 0.5),
         np.array([0.0, 1.0, 2.0, 0.0, 1.0, 0.0]),
         adjacency=Adjacency.REPLACE_ONE,
@@ -248,7 +249,7 @@ def test_slopes_that_are_no_numbers_show_no_record(
     layout: Callable[[np.ndarray], Any], slope: float, outputs: int, trials: int
 ) -> None:
     loss = Undefined(outputs, slope)
-    data = PrivateDataset(
+    data = AuditDataset(
         layout(np.array([[0.9, 0.0], [0.0, 0.9], [0.0, 0.9]])),
         np.array([1.0, -1.0, -1.0] if outputs == 1 else [1.0, 0.0, 0.0]),
         adjacency=Adjacency.REPLACE_ONE,

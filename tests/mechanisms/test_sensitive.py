@@ -28,6 +28,7 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+from dpledger.audits.datasets import AuditDataset
 from dpledger.mechanisms import (
     Adjacency,
     AdjacencyMismatch,
@@ -478,7 +479,7 @@ def neighbouring(draw: st.DrawFn) -> tuple[PrivateDataset, PrivateDataset]:
 
     def dataset(kept: list[Any], where: list[int], *, as_sparse: bool) -> PrivateDataset:
         rows = np.array([r for r, _ in kept])
-        return PrivateDataset(
+        return AuditDataset(
             sparse.csr_array(rows) if as_sparse else rows,
             np.array([label for _, label in kept]),
             adjacency=adjacency,
@@ -596,7 +597,7 @@ def test_blocks_of_disjoint_parties_move_by_the_maximum(
 
 def test_linear_loss_attains_the_whole_sensitivity() -> None:
     rows = np.array([[1.0, 0.0], [0.0, 1.0]])
-    one = PrivateDataset(rows, np.array([1.0, 1.0]), adjacency=REPLACE, row_bound=1.0)
+    one = AuditDataset(rows, np.array([1.0, 1.0]), adjacency=REPLACE, row_bound=1.0)
     other = one.with_record(0, label=-1.0)
     moved, derived = distance(lambda d: d.mean_gradient(LinearLoss(), np.zeros(2)), (one, other))
     assert moved == pytest.approx(HEADROOM * derived.sensitivity.value, rel=1e-8)

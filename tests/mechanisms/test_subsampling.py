@@ -19,6 +19,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from dpledger.audits.curators import RecordingCurator, ReplayCurator
+from dpledger.audits.datasets import AuditDataset
 from dpledger.mechanisms import (
     Adjacency,
     Curator,
@@ -31,7 +33,6 @@ from dpledger.mechanisms import (
     Poisson,
     PoissonSampled,
     PrivateDataset,
-    ReplayCurator,
     SampledWithoutReplacement,
     SamplingCurator,
     Scheme,
@@ -44,7 +45,7 @@ from dpledger.mechanisms import (
 )
 from dpledger.mechanisms.rounding import exact
 from dpledger.mechanisms.sensitivity import Sensitivity, float_up, root_up
-from dpledger.mechanisms.subsampling import Draw, alternatives, inside
+from dpledger.mechanisms.subsampling import Draw, alternatives, drawn_records
 from dpledger.solvers import Logistic
 
 ZERO, REPLACE, ADD = Adjacency.ZERO_OUT_ONE, Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE_ONE
@@ -62,7 +63,7 @@ def raw() -> tuple[np.ndarray, np.ndarray]:
 
 def private(adjacency: Adjacency, *, layout: Callable[[np.ndarray], object] = np.array):
     rows, labels = raw()
-    return PrivateDataset(
+    return AuditDataset(
         layout(rows),  # type: ignore[arg-type]
         labels,
         adjacency=adjacency,
@@ -89,11 +90,11 @@ def test_uniform_numbers_are_on_the_grid_and_never_zero(sampler: SeededSampler) 
 
 def test_poisson_draws_whose_number_is_at_most_the_rate() -> None:
     lottery = np.array([0.3, np.nextafter(0.3, 1), 2.0**-53, 1.0])
-    assert inside(Poisson(0.3), lottery, np.zeros(4, dtype=int)).tolist() == [1, 0, 1, 0]
+    assert drawn_records(Poisson(0.3), lottery, np.zeros(4, dtype=int)).tolist() == [1, 0, 1, 0]
 
 
 def test_a_fixed_batch_has_its_size_in_every_party_and_trial() -> None:
-    drawn = inside(FixedBatch(2), SeededSampler(0).uniform((50, len(HOME))), HOME)
+    drawn = drawn_records(FixedBatch(2), SeededSampler(0).uniform((50, len(HOME))), HOME)
     for party in (0, 1):
         assert (drawn[:, party == HOME].sum(axis=1) == 2).all()
 
@@ -107,7 +108,7 @@ def test_all_batches_are_equally_likely_and_alternatives_give_them_back() -> Non
     for order in permutations(range(1, 6)):
         lottery = np.array(order) / 5
         others = np.argsort(np.delete(lottery, differing)).tobytes()
-        batch = inside(scheme, lottery, home).tobytes()
+        batch = drawn_records(scheme, lottery, home).tobytes()
         batches[batch] += 1
         ran[others, batch] += 5
         draw = alternatives(None, scheme, lottery, home, differing)
@@ -282,9 +283,9 @@ def test_plan_run_and_replay_emit_equal_events(name: str) -> None:
     scheme, adjacency = SCHEMES[name]
     dataset, plan, ran = private(adjacency), PlanningCurator(), EventList()
     step(PrivateDataset.planned(dataset.shape), plan, scheme)
-    run = SamplingCurator(ran, SeededSampler(5), trials=4, record=True)
+    run = RecordingCurator(ran, SeededSampler(5), trials=4)
     last = step(dataset, run, scheme)
-    replay = ReplayCurator(run.transcript, lotteries=run.lotteries, differing=0)
+    replay = ReplayCurator(run.transcript, uniforms=run.uniforms, differing=0)
     assert np.array_equal(step(dataset, replay, scheme), last)
     assert plan.events == ran.events == [message.event for message in run.transcript]
     assert replay.log_density.shape == (4,)
@@ -307,10 +308,10 @@ def test_layouts_agree(name: str) -> None:
 
 def test_one_draw_serves_one_release_of_its_own_curator() -> None:
     dataset = private(ZERO)
-    run = SamplingCurator(EventList(), SeededSampler(5), record=True)
+    run = RecordingCurator(EventList(), SeededSampler(5))
     plan, planned = PlanningCurator(), PrivateDataset.planned(dataset.shape)
     run.sample(dataset, Poisson(0.3))
-    replay = ReplayCurator([], lotteries=run.lotteries, differing=0)
+    replay = ReplayCurator([], uniforms=run.uniforms, differing=0)
     curators: list[tuple[Curator, PrivateDataset]] = [(run, dataset), (plan, planned)]
     for curator, data in curators:
         value = curator.sample(data, Poisson(0.3)).sum_gradient(LOSS, W)
@@ -325,16 +326,16 @@ def test_one_draw_serves_one_release_of_its_own_curator() -> None:
     assert len(plan.events) == 1
 
 
-def test_replay_of_samples_needs_lotteries_and_the_differing_record() -> None:
+def test_replay_of_samples_needs_uniforms_and_the_differing_record() -> None:
     dataset = private(ZERO)
-    run = SamplingCurator(EventList(), SeededSampler(5), record=True)
+    run = RecordingCurator(EventList(), SeededSampler(5))
     step(dataset, run, Poisson(0.3))
     for options, told in (
-        ({}, "lotteries"),
-        ({"lotteries": run.lotteries}, "differing"),
-        ({"lotteries": run.lotteries, "differing": 9}, "differing"),
-        ({"lotteries": run.lotteries[:1], "differing": 0}, "lotteries"),
-        ({"lotteries": [np.ones(3)], "differing": 0}, "lotteries"),
+        ({}, "uniforms"),
+        ({"uniforms": run.uniforms}, "differing"),
+        ({"uniforms": run.uniforms, "differing": 9}, "differing"),
+        ({"uniforms": run.uniforms[:1], "differing": 0}, "uniforms"),
+        ({"uniforms": [np.ones(3)], "differing": 0}, "uniforms"),
     ):
         with pytest.raises(InvalidParameter, match=told):
             step(dataset, ReplayCurator(run.transcript, **options), Poisson(0.3))  # type: ignore[arg-type]
@@ -381,16 +382,16 @@ def test_replayed_log_ratio_is_the_mixtures(name: str, differing: int) -> None:
     other_rows = rows.copy()
     other_rows[differing] = 0.0 if name == "poisson" else [0.6, -0.7]
     neighbour = dataset.with_record(differing, features=other_rows[differing])
-    run = SamplingCurator(EventList(), SeededSampler(8), trials=3, record=True)
+    run = RecordingCurator(EventList(), SeededSampler(8), trials=3)
     step(dataset, run, scheme)
     ratio = np.zeros(3)
     for sign, world in ((1, dataset), (-1, neighbour)):
-        replay = ReplayCurator(run.transcript, lotteries=run.lotteries, differing=differing)
+        replay = ReplayCurator(run.transcript, uniforms=run.uniforms, differing=differing)
         step(world, replay, scheme)
         ratio += sign * replay.log_density
     for trial in range(3):
         messages = [message.content[trial] for message in run.transcript]
-        samples = [known(scheme, lottery[trial], differing) for lottery in run.lotteries]
+        samples = [known(scheme, lottery[trial], differing) for lottery in run.uniforms]
         expected = naive_density(rows, labels, messages, samples) - naive_density(
             other_rows, labels, messages, samples
         )
@@ -405,11 +406,11 @@ def test_runs_follow_the_density_that_replays_compute(name: str) -> None:
     dataset, trials = private(adjacency), 40_000
     row = np.zeros(2) if name == "poisson" else np.array([0.6, -0.7])
     neighbour = dataset.with_record(3, features=row)
-    run = SamplingCurator(EventList(), SeededSampler(21), trials=trials, record=True)
+    run = RecordingCurator(EventList(), SeededSampler(21), trials=trials)
     step(dataset, run, scheme)
     ratio = np.zeros(trials)
     for sign, world in ((1, neighbour), (-1, dataset)):
-        replay = ReplayCurator(run.transcript, lotteries=run.lotteries, differing=3)
+        replay = ReplayCurator(run.transcript, uniforms=run.uniforms, differing=3)
         step(world, replay, scheme)
         ratio += sign * replay.log_density
     terms = np.exp(ratio)
@@ -440,13 +441,13 @@ def test_a_release_without_noise_replays_to_the_mass_of_the_matching_alternative
         sample = curator.sample(data, Poisson(0.3))
         curator.release(sample.sum_gradient(LOSS, W), round=1, release="x", noise_std=0.0)
 
-    run = SamplingCurator(EventList(), SeededSampler(8), trials=200, record=True)
+    run = RecordingCurator(EventList(), SeededSampler(8), trials=200)
     exact(dataset, run)
-    drawn = run.lotteries[0][:, 2] <= 0.3
-    replay = ReplayCurator(run.transcript, lotteries=run.lotteries, differing=2)
+    drawn = run.uniforms[0][:, 2] <= 0.3
+    replay = ReplayCurator(run.transcript, uniforms=run.uniforms, differing=2)
     exact(dataset, replay)
     assert np.allclose(replay.log_density, np.where(drawn, log(0.3), log(0.7)))
-    other = ReplayCurator(run.transcript, lotteries=run.lotteries, differing=2)
+    other = ReplayCurator(run.transcript, uniforms=run.uniforms, differing=2)
     exact(dataset.with_record(2, features=np.zeros(2)), other)
     assert np.allclose(other.log_density, np.where(drawn, -np.inf, 0.0), atol=1e-12)
 
@@ -477,7 +478,7 @@ def test_batch_rates_are_never_rounded_down() -> None:
 class Loaded(Poisson):
     """A scheme of one's own that would draw everybody a million times."""
 
-    def inside(self, lottery: np.ndarray, home: np.ndarray) -> np.ndarray:
+    def drawn_records(self, lottery: np.ndarray, home: np.ndarray) -> np.ndarray:
         return np.full_like(lottery, 1e6)
 
 
@@ -494,7 +495,7 @@ def test_draws_are_made_by_curators_and_show_nothing() -> None:
     part = curator.sample(private(ZERO), Poisson(0.3)).sum_gradient(LOSS, W).sampled_part
     assert part is not None
     shown = [name for name in dir(part.draw) if not name.startswith("_")]
-    assert shown == ["use"]
+    assert shown == ["scheme", "use"]
     for name in ("_inside", "_scheme", "_released", "inside"):
         with pytest.raises(AttributeError):
             setattr(part.draw, name, np.ones(9))

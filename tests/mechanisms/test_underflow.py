@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from dpledger.mechanisms import Adjacency, PrivateDataset, VerticalDataset
+from dpledger.audits.datasets import AuditDataset, VerticalAuditDataset
+from dpledger.mechanisms import Adjacency
 from dpledger.mechanisms.clipping import lengths, longest_up
 from dpledger.mechanisms.errors import InvalidParameter
 from dpledger.mechanisms.sensitivity import root_up
@@ -33,7 +34,7 @@ def test_lengths_are_right_at_every_size(size: float) -> None:
 
 @pytest.mark.parametrize("size", TINY)
 def test_scores_at_a_tiny_point_are_priced_or_refused(size: float) -> None:
-    data = VerticalDataset(
+    data = VerticalAuditDataset(
         [ROW], np.ones(1), adjacency=Adjacency.REPLACE_ONE, parties=("a",), public_labels=True
     )
     point = np.array([1.0, 0.0, 0.0]) * size
@@ -49,7 +50,7 @@ def test_scores_at_a_tiny_point_are_priced_or_refused(size: float) -> None:
 @pytest.mark.parametrize("size", [*TINY, 1e170, 1e307])
 @pytest.mark.parametrize("bound", [1e-180, 1e-100, 1.0, 1e100])
 def test_rows_are_cut_at_every_size(layout: Any, size: float, bound: float) -> None:
-    data = PrivateDataset(
+    data = AuditDataset(
         layout(ROW * size), np.ones(1), adjacency=Adjacency.REPLACE_ONE, row_bound=bound
     )
     held = data._records
@@ -64,7 +65,7 @@ def test_rows_are_cut_at_every_size(layout: Any, size: float, bound: float) -> N
 @pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("size", [1e-110, 1e-60, 1e-20])
 def test_gradients_are_cut_at_every_size(layout: Any, size: float) -> None:
-    data = PrivateDataset(
+    data = AuditDataset(
         layout(ROW * size), np.ones(1), adjacency=Adjacency.REPLACE_ONE, row_bound=1.0
     )
     radius = size / 16
@@ -76,7 +77,7 @@ def test_gradients_are_cut_at_every_size(layout: Any, size: float) -> None:
 def test_repeated_entries_are_cut_together_whatever_the_flags_say() -> None:
     rows = sparse.csr_array((np.full(3, 0.7), np.zeros(3, dtype=int), [0, 3]), shape=(1, 3))
     rows.has_canonical_format = rows.has_sorted_indices = True
-    data = PrivateDataset(rows, np.ones(1), adjacency=Adjacency.REPLACE_ONE, row_bound=1.0)
+    data = AuditDataset(rows, np.ones(1), adjacency=Adjacency.REPLACE_ONE, row_bound=1.0)
     found = data.sum_gradient(LinearLoss(), np.zeros(3))._value
     assert found is not None
     assert exact(found) <= 1

@@ -21,6 +21,7 @@ from scipy.optimize import brentq, minimize
 from scipy.special import expit
 
 from dpledger.accounting.guarantees import guarantee
+from dpledger.audits.datasets import VerticalAuditDataset
 from dpledger.mechanisms import (
     Adjacency,
     EventList,
@@ -55,7 +56,7 @@ def dataset(
     labels: np.ndarray | None = None,
     public_labels: bool = False,
 ) -> VerticalDataset:
-    return VerticalDataset(
+    return VerticalAuditDataset(
         blocks,
         np.ones(len(blocks[0])) if labels is None else labels,
         adjacency=adjacency,

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from dpledger.audits.datasets import AuditDataset, VerticalAuditDataset
 from dpledger.mechanisms import (
     Adjacency,
     Curator,
@@ -23,8 +24,9 @@ from dpledger.mechanisms import (
     Poisson,
     PrivateDataset,
     Sensitive,
-    VerticalDataset,
 )
+from dpledger.mechanisms.curators import Release
+from dpledger.mechanisms.inside import party_of, private_value
 from dpledger.mechanisms.subsampling import Draw, drawn_by
 from dpledger.solvers import (
     CentralisedDpAdmm,
@@ -71,24 +73,19 @@ class NotingCurator(Curator):
         self.noted: list[tuple[Event, Sensitive, np.ndarray]] = []
 
     def _draw(self, dataset: PrivateDataset, scheme: Any) -> Draw:
-        inside = np.zeros(len(dataset._home))
-        for party in np.unique(dataset._home):
+        parties = party_of(dataset)
+        inside = np.zeros(len(parties))
+        for party in np.unique(parties):
             drawn = self.others if party else self.first
-            inside[np.flatnonzero(dataset._home == party)[:drawn]] = 1.0
+            inside[np.flatnonzero(parties == party)[:drawn]] = 1.0
         return drawn_by(self, scheme, inside)
 
-    def _deliver(
-        self,
-        sensitive: Sensitive,
-        event: Event,
-        noise_std: float,
-        stand_in: np.ndarray | None = None,
-    ) -> np.ndarray:
-        value = sensitive._value
+    def _deliver(self, release: Release) -> np.ndarray:
+        value = private_value(release.sensitive)
         assert value is not None
         size = value.size
         places = (len(self.noted) * size + np.arange(size)) % len(self.numbers)
-        self.noted.append((event, sensitive, value))
+        self.noted.append((release.event, release.sensitive, value))
         return self.numbers[places].reshape(value.shape)
 
 
@@ -211,9 +208,9 @@ def horizontal(case: Case, adjacency: Adjacency, labels: np.ndarray, point: np.n
         "parties": names,
         "n_min": COUNT - 1 if adjacency is ADD else None,
     }
-    one = PrivateDataset(rows, signs, party_of=party_of, **fixed)
+    one = AuditDataset(rows, signs, party_of=party_of, **fixed)
     if adjacency is ADD:
-        return one, PrivateDataset(rows[1:], signs[1:], party_of=party_of[1:], **fixed)
+        return one, AuditDataset(rows[1:], signs[1:], party_of=party_of[1:], **fixed)
     other = np.zeros(2) if adjacency is ZERO else unit(point[1])
     return one, one.with_record(0, features=other, label=labels[1])
 
@@ -225,7 +222,7 @@ def vertical(case: Case, adjacency: Adjacency, labels: np.ndarray, point: np.nda
     blocks[0][0], blocks[1][0] = unit(point[0]), unit(point[1])
     signs = np.full(COUNT, labels[2])
     signs[0] = labels[0]
-    one = VerticalDataset(
+    one = VerticalAuditDataset(
         blocks, signs, adjacency=adjacency, parties=("a", "b"), public_labels=False
     )
     if adjacency is ZERO:

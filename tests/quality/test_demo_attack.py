@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import dpledger.runs
+from dpledger.audits.datasets import AuditDataset
 from dpledger.audits.saturation import saturated_flip
-from dpledger.mechanisms import PrivateDataset, SamplingCurator
+from dpledger.mechanisms import SamplingCurator
 from dpledger.mechanisms.events import Event, GaussianStep
 from dpledger.mechanisms.protocols import EventList, FloatArray
 from dpledger.mechanisms.sampling import SimulationSampler
@@ -78,7 +79,7 @@ def test_a_saturated_flip_pays_its_share_in_every_trial() -> None:
     rows[1:, 0] = np.abs(rows[1:, 0])
     rows *= 1.0 / np.maximum(1.0, np.linalg.norm(rows, axis=1, keepdims=True))
     configuration = read_configuration(PATH)
-    data = PrivateDataset(
+    data = AuditDataset(
         rows, rng.choice([-1.0, 1.0], 60), adjacency=configuration.privacy.adjacency, row_bound=1.0
     )
     planned = ConsensusDpAdmm(6, 2.0, 4.0, 0.5, metric=Centring(4))

@@ -12,8 +12,9 @@ import pytest
 
 from dpledger.accounting.gaussian.exact import epsilon_from_delta
 from dpledger.audits.bounds import GaussianFamily, Scores
+from dpledger.audits.datasets import AuditDataset
 from dpledger.audits.replay import replay_chunks
-from dpledger.mechanisms import Adjacency, PrivateDataset
+from dpledger.mechanisms import Adjacency
 from dpledger.mechanisms.errors import InvalidParameter
 from dpledger.solvers import ConstantSteps, DpAdmm, Huber, Logistic, PrAdmm, PvpAdmm, ring
 
@@ -39,7 +40,7 @@ def pair(*, other_row=False):
     rows = generator.normal(size=(60, 4))
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     labels = np.where(generator.random(60) < 0.5, 1.0, -1.0)
-    dataset = PrivateDataset(
+    dataset = AuditDataset(
         rows,
         labels,
         adjacency=Adjacency.REPLACE_ONE,
@@ -74,7 +75,7 @@ def test_the_last_model_follows_its_own_recursion():
     # and gap by the same matrix, so that the last message is the sum of a geometric series
     rows = np.random.default_rng(0).normal(size=(20, 2)) / 4
     labels = np.ones(20)
-    alone = PrivateDataset(rows, labels, adjacency=Adjacency.REPLACE_ONE, row_bound=1.5)
+    alone = AuditDataset(rows, labels, adjacency=Adjacency.REPLACE_ONE, row_bound=1.5)
     other = alone.with_record(3, label=-1.0)
     eta, rho, multiplier = 0.5, 0.5, 0.002
     solver = DpAdmm(

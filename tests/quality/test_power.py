@@ -15,6 +15,7 @@ import pytest
 
 from dpledger.accounting.guarantees import guarantee
 from dpledger.accounting.pld import PrivacyProfile
+from dpledger.audits.datasets import AuditDataset, VerticalAuditDataset
 from dpledger.audits.membership import innovation_scores
 from dpledger.audits.neighbours import NeighbourPair, opposite_gradients
 from dpledger.audits.replay import replay_chunks
@@ -65,7 +66,7 @@ def worst_pair(parties=3):
     generator = np.random.default_rng(59)
     rows = generator.normal(size=(18, 3))
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    data = PrivateDataset(
+    data = AuditDataset(
         rows,
         np.where(generator.random(18) < 0.5, -1.0, 1.0),
         adjacency=Adjacency.REPLACE_ONE,
@@ -140,7 +141,7 @@ def test_a_quarter_of_the_noise_is_found_in_sharing():
     generator = np.random.default_rng(0)
     blocks = [generator.normal(size=(8, 2)) for _ in range(2)]
     labels = np.where(generator.random(8) < 0.5, 1.0, -1.0)
-    there = VerticalDataset(
+    there = VerticalAuditDataset(
         [block / np.linalg.norm(block, axis=1, keepdims=True) for block in blocks],
         labels,
         adjacency=Adjacency.REPLACE_ONE,

@@ -22,6 +22,8 @@ from scipy.optimize import brentq, root
 from dpledger.accounting.accountants import RdpAccountant
 from dpledger.accounting.composition import composed
 from dpledger.accounting.guarantees import guarantee
+from dpledger.audits.curators import RecordingCurator, ReplayCurator
+from dpledger.audits.datasets import AuditDataset
 from dpledger.mechanisms import (
     Adjacency,
     ClassLabels,
@@ -34,7 +36,6 @@ from dpledger.mechanisms import (
     Poisson,
     PoissonSampled,
     PrivateDataset,
-    ReplayCurator,
     SampledWithoutReplacement,
     SamplingCurator,
     SeededSampler,
@@ -98,7 +99,7 @@ def records() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def private(adjacency: Adjacency = REPLACE) -> PrivateDataset:
     rows, labels, party_of = records()
-    return PrivateDataset(
+    return AuditDataset(
         rows,
         labels,
         adjacency=adjacency,
@@ -124,9 +125,9 @@ def test_plan_run_and_replay_emit_equal_events(name: str, adjacency: Adjacency) 
     solver, dataset = ALGORITHMS[name][0], private(adjacency)
     plan, ran = PlanningCurator(), EventList()
     solver.solve(PrivateDataset.planned(dataset.shape), plan)
-    run = SamplingCurator(ran, SeededSampler(3), trials=2, record=True)
+    run = RecordingCurator(ran, SeededSampler(3), trials=2)
     state = solver.solve(dataset, run)
-    replay = ReplayCurator(run.transcript, lotteries=run.lotteries, differing=4)
+    replay = ReplayCurator(run.transcript, uniforms=run.uniforms, differing=4)
     replayed = solver.solve(dataset, replay)
     assert plan.events == ran.events == [message.event for message in run.transcript]
     assert replay.log_density.shape == (2,)
@@ -138,14 +139,14 @@ def test_plan_run_and_replay_emit_equal_events(name: str, adjacency: Adjacency) 
 @pytest.mark.parametrize("name", [name for name in ALGORITHMS if name not in PUBLISHED])
 def test_trials_are_independent_runs_of_one_algorithm(name: str) -> None:
     solver, (adjacency, *_) = ALGORITHMS[name]
-    run = SamplingCurator(EventList(), SeededSampler(3), trials=3, record=True)
+    run = RecordingCurator(EventList(), SeededSampler(3), trials=3)
     together = solver.solve(private(adjacency), run)
     assert len({row.tobytes() for row in together.model}) == 3
     for trial in range(3):
         messages = [m._replace(content=m.content[trial]) for m in run.transcript]
-        lotteries = [lottery[trial] for lottery in run.lotteries]
+        uniforms = [lottery[trial] for lottery in run.uniforms]
         alone = solver.solve(
-            private(adjacency), ReplayCurator(messages, lotteries=lotteries, differing=4)
+            private(adjacency), ReplayCurator(messages, uniforms=uniforms, differing=4)
         )
         assert np.allclose(alone.model, together.model[trial], rtol=1e-12, atol=1e-14)
 
@@ -263,11 +264,11 @@ def test_poisson_sgd_costs_what_another_accountant_says() -> None:
 def test_gradients_are_cut_record_by_record(scheme: Poisson | None) -> None:
     rows, labels, party_of = records()
     model = np.array([0.5, -1.0, 2.0])
-    curator = SamplingCurator(EventList(), SeededSampler(5), record=True)
+    curator = RecordingCurator(EventList(), SeededSampler(5))
     solver = DpSgd(1, 0.0, ConstantSteps(1.0), scheme, clip=0.2)
     sensitive = solver.party_gradients(private(ZERO), curator, model)
     found = curator.release(sensitive, round=1, release="gradient", noise_std=0.0)
-    drawn = np.ones(RECORDS) if scheme is None else curator.lotteries[0] <= 0.5
+    drawn = np.ones(RECORDS) if scheme is None else curator.uniforms[0] <= 0.5
     expected, longest = np.zeros((5, FEATURES)), 0.0
     for row, label, party, inside in zip(rows, labels, party_of, drawn, strict=True):
         gradient = -label * row / (1 + np.exp(label * (row @ model)))
@@ -319,7 +320,7 @@ def test_perturbing_noise_has_the_published_density() -> None:
 
 def test_for_linear_losses_noise_in_front_is_noise_behind() -> None:
     twin = PvpAdmm(1, None, tolerance=1e-10, loss=LinearLoss())
-    run = SamplingCurator(EventList(), SeededSampler(2), record=True)
+    run = RecordingCurator(EventList(), SeededSampler(2))
     perturbed = PublishedDvpAdmm(twin, 0.3).solve(private(), run).messages
     again = ReplayCurator(run.transcript)
     noise = perturbing_noise(private(), again, LinearLoss(), scale=0.3, round=1)

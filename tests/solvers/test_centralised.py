@@ -17,6 +17,8 @@ from scipy.optimize import minimize
 
 from dpledger.accounting.guarantees import guarantee
 from dpledger.accounting.planning import calibrate_noise_multiplier
+from dpledger.audits.curators import ReplayCurator
+from dpledger.audits.datasets import AuditDataset
 from dpledger.mechanisms import (
     Adjacency,
     DataShape,
@@ -26,7 +28,6 @@ from dpledger.mechanisms import (
     InvalidParameter,
     PlanningCurator,
     PrivateDataset,
-    ReplayCurator,
     SamplingCurator,
     SeededSampler,
     UnprotectedRelease,
@@ -69,7 +70,7 @@ def records(n: int = 60, d: int = 4) -> tuple[np.ndarray, np.ndarray]:
 def private(adjacency: Adjacency = Adjacency.REPLACE_ONE) -> PrivateDataset:
     rows, labels = records()
     n_min = 50 if adjacency is Adjacency.ADD_REMOVE_ONE else None
-    return PrivateDataset(rows, labels, adjacency=adjacency, row_bound=1.0, n_min=n_min)
+    return AuditDataset(rows, labels, adjacency=adjacency, row_bound=1.0, n_min=n_min)
 
 
 def planned(
@@ -309,7 +310,7 @@ PUBLISHED = PublishedCentralisedDpAdmm(CentralisedDpAdmm(A3, 1, 0.0, 0.05, gamma
 
 
 def small(rows: list[list[float]], labels: list[float]) -> PrivateDataset:
-    return PrivateDataset(
+    return AuditDataset(
         np.array(rows), np.array(labels), adjacency=Adjacency.REPLACE_ONE, row_bound=2.0
     )
 
@@ -486,7 +487,7 @@ def test_bad_constraints_and_data_are_refused_before_anything_is_spent() -> None
             fused_lasso(2, edges, signs)
     ledger = EventList()
     rows, labels = records()
-    two = PrivateDataset(
+    two = AuditDataset(
         rows,
         labels,
         adjacency=Adjacency.REPLACE_ONE,

@@ -20,6 +20,8 @@ from scipy.optimize import root
 from scipy.special import expit
 
 from dpledger.accounting.composition import composed
+from dpledger.audits.curators import ReplayCurator
+from dpledger.audits.datasets import AuditDataset
 from dpledger.mechanisms import (
     Adjacency,
     DataShape,
@@ -28,7 +30,6 @@ from dpledger.mechanisms import (
     InvalidParameter,
     PlanningCurator,
     PrivateDataset,
-    ReplayCurator,
     SamplingCurator,
     SeededSampler,
     Sensitivity,
@@ -69,7 +70,7 @@ def records() -> tuple[np.ndarray, np.ndarray]:
 
 def private(party_of: np.ndarray | None = None, counts: tuple[int, ...] = ()) -> PrivateDataset:
     rows, labels = records()
-    return PrivateDataset(
+    return AuditDataset(
         rows,
         labels,
         adjacency=Adjacency.REPLACE_ONE,

@@ -17,6 +17,8 @@ from scipy.optimize import root
 
 from dpledger.accounting.gaussian.exact import delta_from_epsilon, epsilon_from_delta
 from dpledger.audits.claims.auditor import at_tolerance
+from dpledger.audits.curators import ReplayCurator
+from dpledger.audits.datasets import AuditDataset
 from dpledger.mechanisms import (
     Adjacency,
     Audience,
@@ -26,7 +28,6 @@ from dpledger.mechanisms import (
     InvalidParameter,
     PlanningCurator,
     PrivateDataset,
-    ReplayCurator,
     SamplingCurator,
     SeededSampler,
 )
@@ -84,7 +85,7 @@ def private(
     rows, labels, party_of = records()
     if unit_rows:
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    return PrivateDataset(
+    return AuditDataset(
         rows,
         labels,
         adjacency=adjacency,

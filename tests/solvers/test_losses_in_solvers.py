@@ -18,6 +18,8 @@ import pytest
 from scipy.optimize import root
 from scipy.special import expit, softmax
 
+from dpledger.audits.curators import ReplayCurator
+from dpledger.audits.datasets import AuditDataset
 from dpledger.mechanisms import (
     SIGNS,
     Adjacency,
@@ -30,7 +32,6 @@ from dpledger.mechanisms import (
     PlanningCurator,
     PrivateDataset,
     RealLabels,
-    ReplayCurator,
     SamplingCurator,
     SeededSampler,
 )
@@ -123,7 +124,7 @@ def records(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
 
 def private(problem: Problem, agents: int = AGENTS) -> PrivateDataset:
     rows, labels = records(problem)
-    return PrivateDataset(
+    return AuditDataset(
         rows,
         labels,
         adjacency=Adjacency.REPLACE_ONE,

@@ -14,6 +14,8 @@ import pytest
 
 from dpledger.accounting.check import checker
 from dpledger.accounting.proof.certificate import certify
+from dpledger.audits.curators import ReplayCurator
+from dpledger.audits.datasets import AuditDataset
 from dpledger.audits.replay import replay_chunks
 from dpledger.mechanisms import (
     Adjacency,
@@ -23,7 +25,6 @@ from dpledger.mechanisms import (
     InvalidParameter,
     PlanningCurator,
     PrivateDataset,
-    ReplayCurator,
     SamplingCurator,
     SeededSampler,
 )
@@ -54,7 +55,7 @@ def records() -> tuple[np.ndarray, np.ndarray]:
 def private(
     adjacency: Adjacency = Adjacency.REPLACE_ONE, party_counts: tuple[int, ...] = COUNTS
 ) -> PrivateDataset:
-    return PrivateDataset(
+    return AuditDataset(
         *records(),
         adjacency=adjacency,
         row_bound=1.0,
@@ -161,7 +162,7 @@ def test_bounds_and_a_common_bound_exclude_each_other() -> None:
     with pytest.raises(InvalidParameter, match="party_counts"):
         DataShape(PARTIES, 11, 3, 1.0, Adjacency.REPLACE_ONE, party_counts=COUNTS)
     with pytest.raises(InvalidParameter, match="n_min=5 must be None beside party_counts"):
-        PrivateDataset(
+        AuditDataset(
             np.eye(3), np.ones(3), adjacency=Adjacency.ADD_REMOVE_ONE, row_bound=1.0, n_min=5,
             party_counts=(3,),
         )  # fmt: skip

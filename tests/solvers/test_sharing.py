@@ -17,6 +17,8 @@ from scipy.optimize import minimize
 
 from dpledger.accounting.guarantees import guarantee
 from dpledger.accounting.planning import calibrate_noise_multiplier
+from dpledger.audits.curators import ReplayCurator
+from dpledger.audits.datasets import VerticalAuditDataset
 from dpledger.mechanisms import (
     Adjacency,
     Event,
@@ -24,7 +26,6 @@ from dpledger.mechanisms import (
     GaussianStep,
     InvalidParameter,
     PlanningCurator,
-    ReplayCurator,
     SamplingCurator,
     SeededSampler,
     UnprotectedRelease,
@@ -65,7 +66,7 @@ def private(
     adjacency: Adjacency = Adjacency.REPLACE_ONE, *, public_labels: bool = True
 ) -> VerticalDataset:
     blocks, labels = records()
-    return VerticalDataset(
+    return VerticalAuditDataset(
         blocks, labels, adjacency=adjacency, parties=PARTIES, public_labels=public_labels
     )
 
@@ -263,7 +264,7 @@ def published_scores(dataset: VerticalDataset) -> tuple[np.ndarray, SamplingCura
 
 
 def test_published_scores_lie_in_the_private_column_space_whatever_the_noise() -> None:
-    there = VerticalDataset(
+    there = VerticalAuditDataset(
         [EQUAL],
         np.ones(4),
         adjacency=Adjacency.REPLACE_ONE,
@@ -345,7 +346,7 @@ def test_lemma_1_is_no_bound() -> None:
     rows = np.zeros((67, 66))
     rows[:3, :2] = EQUAL[:3, :2]
     rows[np.arange(3, 67), np.arange(2, 66)] = 1.0
-    there = VerticalDataset(
+    there = VerticalAuditDataset(
         [rows],
         np.ones(67),
         adjacency=Adjacency.REPLACE_ONE,

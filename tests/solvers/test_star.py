@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from dpledger.audits.curators import ReplayCurator
+from dpledger.audits.datasets import AuditDataset
 from dpledger.mechanisms import (
     Adjacency,
     DataShape,
@@ -21,7 +23,6 @@ from dpledger.mechanisms import (
     GaussianStep,
     PlanningCurator,
     PrivateDataset,
-    ReplayCurator,
     SamplingCurator,
     SeededSampler,
     UnprotectedRelease,
@@ -59,7 +60,7 @@ def records(seed: int = 0, n: int = 60, d: int = 5) -> tuple[np.ndarray, np.ndar
 
 def private(adjacency: Adjacency = Adjacency.REPLACE_ONE) -> PrivateDataset:
     rows, labels = records()
-    return PrivateDataset(
+    return AuditDataset(
         rows,
         labels,
         adjacency=adjacency,

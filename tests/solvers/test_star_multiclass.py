@@ -18,6 +18,8 @@ from scipy import sparse
 from scipy.optimize import minimize
 from scipy.stats import matrix_normal
 
+from dpledger.audits.curators import ReplayCurator, log_density_of
+from dpledger.audits.datasets import AuditDataset
 from dpledger.mechanisms import (
     Adjacency,
     ClassLabels,
@@ -25,11 +27,9 @@ from dpledger.mechanisms import (
     GaussianStep,
     PlanningCurator,
     PrivateDataset,
-    ReplayCurator,
     SamplingCurator,
     SeededSampler,
 )
-from dpledger.mechanisms.curators import log_density_of
 from dpledger.solvers import (
     L1,
     ConstantSteps,
@@ -69,7 +69,7 @@ def private(
     adjacency: Adjacency = Adjacency.REPLACE_ONE, layout: Callable[[np.ndarray], Any] = np.asarray
 ) -> PrivateDataset:
     rows, labels = records()
-    return PrivateDataset(
+    return AuditDataset(
         layout(rows),
         labels,
         adjacency=adjacency,
@@ -127,7 +127,7 @@ def test_sensitivities_are_lemma_1_and_4_with_the_multi_class_gradient_bound(
 
 
 def crowd(rows: np.ndarray, adjacency: Adjacency) -> PrivateDataset:
-    return PrivateDataset(
+    return AuditDataset(
         rows,
         np.zeros(len(rows)),
         adjacency=adjacency,

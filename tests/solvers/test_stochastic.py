@@ -16,6 +16,8 @@ import pytest
 from scipy.optimize import root
 
 from dpledger.accounting.gaussian.exact import epsilon_from_delta, mu_from_epsilon_delta
+from dpledger.audits.curators import RecordingCurator, ReplayCurator
+from dpledger.audits.datasets import AuditDataset
 from dpledger.mechanisms import (
     Adjacency,
     Curator,
@@ -30,7 +32,6 @@ from dpledger.mechanisms import (
     PoissonSampled,
     PrivateDataset,
     RealLabels,
-    ReplayCurator,
     SampledWithoutReplacement,
     SamplingCurator,
     SeededSampler,
@@ -77,7 +78,7 @@ def records() -> tuple[np.ndarray, np.ndarray]:
 
 def private(adjacency: Adjacency) -> PrivateDataset:
     rows, labels = records()
-    return PrivateDataset(
+    return AuditDataset(
         rows,
         labels,
         adjacency=adjacency,
@@ -93,9 +94,9 @@ def test_plan_run_and_replay_emit_equal_events(name: str) -> None:
     solver, adjacency = ALGORITHMS[name]
     dataset, plan, ran = private(adjacency), PlanningCurator(), EventList()
     solver.solve(PrivateDataset.planned(dataset.shape), plan)
-    run = SamplingCurator(ran, SeededSampler(3), trials=2, record=True)
+    run = RecordingCurator(ran, SeededSampler(3), trials=2)
     state = solver.solve(dataset, run)
-    replay = ReplayCurator(run.transcript, lotteries=run.lotteries, differing=4)
+    replay = ReplayCurator(run.transcript, uniforms=run.uniforms, differing=4)
     replayed = solver.solve(dataset, replay)
     assert plan.events == ran.events == [message.event for message in run.transcript]
     assert replay.log_density.shape == (2,)
@@ -106,14 +107,14 @@ def test_plan_run_and_replay_emit_equal_events(name: str) -> None:
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_trials_are_independent_runs_of_one_algorithm(name: str) -> None:
     solver, adjacency = ALGORITHMS[name]
-    run = SamplingCurator(EventList(), SeededSampler(3), trials=3, record=True)
+    run = RecordingCurator(EventList(), SeededSampler(3), trials=3)
     together = solver.solve(private(adjacency), run)
     assert together.model.shape == (3, FEATURES)
     for trial in range(3):
         messages = [m._replace(content=m.content[trial]) for m in run.transcript]
-        lotteries = [lottery[trial] for lottery in run.lotteries]
+        uniforms = [lottery[trial] for lottery in run.uniforms]
         alone = solver.solve(
-            private(adjacency), ReplayCurator(messages, lotteries=lotteries, differing=4)
+            private(adjacency), ReplayCurator(messages, uniforms=uniforms, differing=4)
         )
         assert np.allclose(alone.model, together.model[trial], rtol=1e-12, atol=1e-14)
 
@@ -229,7 +230,7 @@ def test_the_parts_of_the_mixture_are_attained_and_exceed_the_papers_3g() -> Non
     count = 50
     rows = np.zeros((count, 2))
     rows[0] = np.array([1.0, 0.05]) / sqrt(1.0025)
-    dataset = PrivateDataset(
+    dataset = AuditDataset(
         rows, np.zeros(count), adjacency=REPLACE, row_bound=1.001, label_domain=RealLabels(1.0)
     )
     neighbour = dataset.with_record(0, features=rows[0] * [-1, 1])

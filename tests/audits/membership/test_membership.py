@@ -13,6 +13,7 @@ from scipy.stats import norm
 
 from dpledger.accounting.numbers.notions import ApproxDp, Gdp
 from dpledger.audits.bounds import Scores
+from dpledger.audits.datasets import AuditDataset
 from dpledger.audits.membership import (
     Answers,
     Fisher,
@@ -35,7 +36,7 @@ from dpledger.audits.membership import (
 from dpledger.audits.membership.game import _training_seeds
 from dpledger.audits.metrics import allowed_tpr, auc
 from dpledger.audits.neighbours import NeighbourPair, flip_label
-from dpledger.mechanisms import Adjacency, ClassLabels, PrivateDataset
+from dpledger.mechanisms import Adjacency, ClassLabels
 from dpledger.mechanisms.errors import AdjacencyMismatch, InvalidParameter
 from dpledger.solvers import ConstantSteps, DpAdmm, Logistic, Multinomial
 
@@ -173,7 +174,7 @@ def records(n=40, seed=0):
 
 def solver_pair(seed=0):
     rows, labels = records(seed=seed)
-    dataset = PrivateDataset(rows, labels, adjacency=Adjacency.REPLACE_ONE, row_bound=1.01)
+    dataset = AuditDataset(rows, labels, adjacency=Adjacency.REPLACE_ONE, row_bound=1.01)
     return flip_label(dataset, index=5, loss=Logistic()), rows, labels
 
 
@@ -349,7 +350,7 @@ def test_no_record_contradicts_a_model_more_than_its_canary():
 def test_a_game_of_several_classes_asks_for_the_softmax_of_the_label():
     rows, _ = records()
     labels = np.arange(40.0) % 4
-    dataset = PrivateDataset(
+    dataset = AuditDataset(
         rows,
         labels,
         adjacency=Adjacency.REPLACE_ONE,

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dpledger.accounting.numbers.notions import Gdp
+from dpledger.audits.datasets import AuditDataset
 from dpledger.audits.replay import replay_attack, replay_chunks
 from dpledger.audits.trials import (
     Attacked,
@@ -33,11 +34,11 @@ def builder():
         import numpy as np
 
         from dpledger.audits.neighbours import flip_label
-        from dpledger.mechanisms import Adjacency, PrivateDataset
+        from dpledger.mechanisms import Adjacency
         from dpledger.solvers import ConstantSteps, DpAdmm, Logistic
 
         generator = np.random.default_rng(5)
-        data = PrivateDataset(
+        data = AuditDataset(
             generator.normal(size=(60, 4)),
             np.where(generator.random(60) < 0.5, -1.0, 1.0),
             adjacency=Adjacency.REPLACE_ONE,

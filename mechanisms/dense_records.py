@@ -1,0 +1,204 @@
+"""Dense rows: a block of P parties, padded with null rows to (P, n, d).
+
+Null rows have zero gradient under every loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .blocking import BlockSum, blocks, records_at_once
+from .blocking import parts as parts_of
+from .clipping import cut_to_bound, lengths, project_to_ball
+from .errors import InvalidParameter
+from .labels import SIGNS
+from .protocols import FloatArray, Loss
+from .records import (
+    IntArray,
+    Records,
+    checked_row,
+    combined,
+    place_of,
+    places_of,
+    protect,
+    record_slopes,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DenseRecords:
+    """Rows as (P, n, d), labels as (P, n); `slot` maps a record's input index to its place.
+
+    Padded rows are null and carry a label that every loss for these labels allows.
+    """
+
+    rows: FloatArray
+    labels: FloatArray
+    counts: IntArray
+    slot: tuple[IntArray, IntArray]
+    filler: float
+
+    def __post_init__(self) -> None:
+        protect(self.rows, self.labels)
+
+    @property
+    def party_of(self) -> IntArray:
+        return self.slot[0]
+
+    @property
+    def norms(self) -> FloatArray:
+        return lengths(self.rows)
+
+    def of_party(self, party: int) -> DenseRecords:
+        count, one = int(self.counts[party]), slice(party, party + 1)
+        slot = (np.zeros(count, dtype=np.intp), self.slot[1][self.party_of == party])
+        return DenseRecords(self.rows[one], self.labels[one], self.counts[one], slot, self.filler)
+
+    def taken(self, indices: IntArray) -> DenseRecords:
+        party, place = self.slot[0][indices], self.slot[1][indices]
+        slot = (np.zeros(len(indices), dtype=np.intp), np.arange(len(indices)))
+        rows, labels = self.rows[party, place], self.labels[party, place]
+        return DenseRecords(rows[None], labels[None], np.array([len(indices)]), slot, self.filler)
+
+    def drawn(self, inside: FloatArray) -> DenseRecords:
+        some = np.flatnonzero(inside)
+        party_of, own = self.slot[0][some], self.slot[1][some]
+        counts = np.bincount(party_of, minlength=len(self.counts))
+        return _in_blocks(
+            self.rows[party_of, own], self.labels[party_of, own], party_of, counts, self.filler
+        )
+
+    def differing(self, other: Records) -> IntArray | None:
+        if not isinstance(other, DenseRecords) or not np.array_equal(self.party_of, other.party_of):
+            return None
+        moved = np.any(self.rows[self.slot] != other.rows[other.slot], axis=-1)
+        return np.flatnonzero(moved | (self.labels[self.slot] != other.labels[other.slot]))
+
+    def squared(self) -> DenseRecords:
+        return replace(self, rows=np.square(self.rows))
+
+    def spread(self, values: FloatArray) -> FloatArray:
+        return values[..., None]
+
+    def gathered(self, values: FloatArray) -> FloatArray:
+        # sums along a contiguous axis are pairwise: no number enters more additions than a block's
+        return np.asarray(np.ascontiguousarray(values).sum(axis=-1))
+
+    def placed(self, values: FloatArray) -> FloatArray:
+        blocks = np.zeros((*values.shape[:-1], *self.labels.shape))
+        blocks[(..., *self.slot)] = values
+        return blocks
+
+    def scores(self, w: FloatArray) -> FloatArray:
+        if w.ndim == 2:
+            return _one_by_one(self.rows, w)
+        trials = w.reshape(-1, *w.shape[-2:])
+        # matmul over parties: (P, n, d) @ (P, d, B), trials last so that BLAS sees wide matrices
+        scores = self.rows @ trials.transpose(1, 2, 0)
+        return scores.transpose(2, 0, 1).reshape(*w.shape[:-2], *self.labels.shape)
+
+    def combined(self, slopes: FloatArray) -> FloatArray:
+        trials = slopes.reshape(-1, *slopes.shape[-2:]).transpose(1, 0, 2)
+        found = np.zeros((*slopes.shape[:-1], self.rows.shape[-1]))
+        sums = BlockSum(found.reshape(-1, *found.shape[-2:]).transpose(1, 0, 2), trials.shape[-1])
+        for some in records_at_once(trials.shape[-1]):
+            sums.add(trials[..., some] @ self.rows[:, some])
+        sums.close()
+        return found
+
+    def sum_gradient(self, loss: Loss, w: FloatArray) -> FloatArray:
+        if loss.outputs > 1:
+            return combined(self, record_slopes(self, loss, w))
+        bound, width = float(loss.derivative_bound), w.shape[-1]
+        points = w.reshape(-1, *w.shape[-2:]).swapaxes(0, 1)
+        found = np.zeros(w.shape)
+        sums = BlockSum(found.reshape(-1, *w.shape[-2:]).swapaxes(0, 1), self.rows.shape[1])
+        by_margin: Callable[[FloatArray], FloatArray] | None = None
+        # rows times other labels could be longer than the bound on rows
+        if loss.label_domain == SIGNS:
+            # of a `MarginLoss`, whose isinstance takes as long as a block
+            by_margin = getattr(loss, "margin_derivative", None)
+        for parties, some, trials in blocks(points.shape[1], self.rows.shape):
+            rows, labels = self.rows[parties, some], self.labels[parties, some]
+            here = points[parties, trials]
+            # rows times labels, where that is less work than scores times labels
+            signed = by_margin if here.shape[1] >= width else None
+            if signed is not None:
+                rows = rows * labels[..., None]
+            scores = np.empty((*here.shape[:-1], rows.shape[1]))
+            parts = parts_of(scores.shape, width)
+            for part in parts:
+                if w.ndim == 2:
+                    scores[:, 0] = _one_by_one(rows, here[:, 0])
+                else:
+                    np.matmul(here[:, part], rows.swapaxes(1, 2), out=scores[:, part])
+            if signed is not None:
+                slopes = signed(scores)
+            else:
+                slopes = loss.derivative(scores, labels[:, None])
+            slopes = cut_to_bound(slopes, bound)
+            for part in parts:
+                # the last part may end past the block: not past its trials, into the next block
+                begin = trials.start + part.start
+                place = (parties, slice(begin, begin + slopes[:, part].shape[1]))
+                for few in records_at_once(rows.shape[1]):
+                    sums.add(slopes[:, part, few] @ rows[:, few], place)
+        sums.close()
+        return found
+
+    def mean_gradient(self, loss: Loss, w: FloatArray) -> FloatArray:
+        means = np.ascontiguousarray(self.sum_gradient(loss, w))
+        # as many counts as numbers: divided in one sweep, not in one of every short row
+        by_trial = means.reshape(-1, means.shape[-2] * means.shape[-1])
+        by_trial /= self.counts.repeat(means.shape[-1])
+        return means
+
+    def with_record(
+        self, index: int, row_bound: float, features: FloatArray | None, label: float | None
+    ) -> DenseRecords:
+        place = (place_of(self.slot[0], index), place_of(self.slot[1], index))
+        rows, labels = self.rows, self.labels
+        if features is not None:
+            rows = rows.copy()
+            rows[place] = project_to_ball(checked_row(features, rows.shape[-1]), row_bound)
+        if label is not None:
+            labels = labels.copy()
+            labels[place] = label
+        return replace(self, rows=rows, labels=labels)
+
+
+def dense_records(
+    features: FloatArray,
+    labels: FloatArray,
+    row_bound: float,
+    party_of: IntArray,
+    counts: IntArray,
+    filler: float,
+) -> DenseRecords:
+    if not np.all(np.isfinite(features)):
+        raise InvalidParameter("features", "NaN or infinity", "with finite entries")
+    return _in_blocks(project_to_ball(features, row_bound), labels, party_of, counts, filler)
+
+
+def _in_blocks(
+    features: FloatArray, labels: FloatArray, party_of: IntArray, counts: IntArray, filler: float
+) -> DenseRecords:
+    place = places_of(party_of, counts)
+    rows = np.zeros((len(counts), max(1, int(counts.max())), features.shape[1]))
+    padded = np.full(rows.shape[:2], filler)
+    rows[party_of, place] = features
+    padded[party_of, place] = labels
+    return DenseRecords(rows, padded, counts, (party_of, place), filler)
+
+
+def _one_by_one(rows: FloatArray, w: FloatArray) -> FloatArray:
+    """Return <row, w> of shape (P, n) for rows (P, n, d) and w (P, d), every row by the same sums.
+
+    BLAS adds up rows at the edge of a block in another order. Under add-remove-one a record moves
+    others to other places, and no score may depend on that: a slope that jumps there (a hinge's)
+    would move by more than any bound on rounding says.
+    """
+    return np.asarray(np.einsum("pnd,pd->pn", rows, np.ascontiguousarray(w)))

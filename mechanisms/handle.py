@@ -1,0 +1,89 @@
+"""What the handles of private data have in common: public facts, and no way to the records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar, Generic, NoReturn, Self, TypeVar
+
+import numpy as np
+
+from .errors import InvalidParameter, UnprotectedIteration, UnprotectedSerialisation
+from .protocols import FloatArray
+from .rounding import Rounding
+from .sensitive import Sensitive
+from .sensitivity import Sensitivity
+
+ShapeT = TypeVar("ShapeT")
+HeldT = TypeVar("HeldT")
+
+
+class PrivateHandle(Generic[ShapeT, HeldT]):
+    """Private records whose functions are `Sensitive` values; `shape` is all that is public.
+
+    A handle without records, for plans, answers with sensitivities and no values.
+    """
+
+    __slots__ = ("_records", "_shape")
+
+    _shape: ShapeT
+    _records: HeldT | None
+
+    _auditable: ClassVar[bool] = False
+    """Whether audits may look inside: only where their caller made the handle of the records."""
+
+    @classmethod
+    def planned(cls, shape: ShapeT) -> Self:
+        """Return a handle without records: it answers with sensitivities and no values."""
+        handle = cls.__new__(cls)
+        handle._shape = shape
+        handle._records = None
+        return handle
+
+    @property
+    def shape(self) -> ShapeT:
+        """The public facts."""
+        return self._shape
+
+    def _with(self, records: HeldT) -> Self:
+        """Return a handle of the same kind and public facts with other records."""
+        handle = self.planned(self._shape)
+        handle._records = records
+        return handle
+
+    def _held(self) -> HeldT:
+        if self._records is None:
+            raise InvalidParameter("dataset", "planned", "with records")
+        return self._records
+
+    def _answer(
+        self,
+        sensitivity: Sensitivity,
+        rounding: Rounding,
+        *,
+        parties: tuple[str, ...],
+        width: int,
+        compute: Callable[[HeldT], FloatArray],
+    ) -> Sensitive:
+        """Return what `compute` makes of the records: an array of shape (..., rows, width)."""
+        value = None
+        if self._records is not None:
+            with np.errstate(all="ignore"):  # an error or a warning would depend on the records
+                value = compute(self._records)
+        return Sensitive(
+            sensitivity,
+            rounding,
+            parties=parties,
+            dimension=width,
+            value=value,
+            auditable=self._auditable,
+        )
+
+    def __repr__(self) -> str:
+        """Show the public facts only."""
+        return f"<{type(self).__name__}: {self._shape}>"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise UnprotectedSerialisation("pickling would let private records out.")
+
+    def __iter__(self) -> NoReturn:
+        raise UnprotectedIteration("iteration lets records out; use mean_gradient etc.")

@@ -1,0 +1,89 @@
+"""The one door to what is private. Everything else knows sensitivities, and no values.
+
+Two kinds of code pass. Curators, which add noise and write events, and what computes for a handle
+derive from `Inside`: its methods are protected, for subclasses. Audits call `private_value` and
+`party_of`, which answer for handles that their caller made of the raw records
+(`dpledger.audits.AuditDataset`), and refuse for an analyst's.
+
+The type checker allows no other file to name a private attribute of another class.
+"""
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from .errors import UnprotectedReleaseError
+
+if TYPE_CHECKING:
+    from .private_data import PrivateDataset
+    from .protocols import FloatArray
+    from .records import IntArray, Records
+    from .rounding import Rounding
+    from .sample import Sample
+    from .sensitive import Sensitive
+    from .sensitivity import Sensitivity
+    from .subsampling import Draw
+
+
+def private_value(sensitive: Sensitive) -> FloatArray | None:
+    """Return the value itself, for audits; None under planning.
+
+    Raises `UnprotectedReleaseError` for a value computed on an analyst's handle.
+    """
+    if sensitive._value is not None and not sensitive._auditable:
+        raise UnprotectedReleaseError(
+            "an audit looks at private values: it needs a handle made of the records by whoever "
+            "holds them (dpledger.audits.AuditDataset)."
+        )
+    return sensitive._value
+
+
+def party_of(dataset: PrivateDataset) -> IntArray:
+    """Return the party of each record, of shape (N,), for audits; read-only.
+
+    Raises `UnprotectedReleaseError` for an analyst's handle: N may be private.
+    """
+    if not dataset._auditable:
+        raise UnprotectedReleaseError(
+            "an audit looks at the records: it needs a handle made of them by whoever holds them "
+            "(dpledger.audits.AuditDataset)."
+        )
+    return dataset._held().party_of
+
+
+class Inside:
+    """What curators and handles share and nobody else: values, records, and who was drawn."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def _value_of(sensitive: Sensitive) -> FloatArray | None:
+        return sensitive._value
+
+    @staticmethod
+    def _party_of(dataset: PrivateDataset) -> IntArray:
+        return dataset._held().party_of
+
+    @staticmethod
+    def _sample_of(dataset: PrivateDataset, draw: Draw) -> Sample:
+        return dataset._sampled(draw)
+
+    @staticmethod
+    def _drawn_in(draw: Draw) -> FloatArray | None:
+        return draw._inside
+
+    @staticmethod
+    def _probabilities_of(draw: Draw) -> FloatArray | None:
+        return draw._probabilities
+
+    @staticmethod
+    def _answer_of(
+        dataset: PrivateDataset,
+        sensitivity: Sensitivity,
+        rounding: Rounding,
+        width: int,
+        compute: Callable[[Records, slice], FloatArray],
+    ) -> Sensitive:
+        return dataset._sensitive(sensitivity, rounding, width, compute)

@@ -1,0 +1,62 @@
+"""Private records from arrays: checked, copied, cut to the norm bound, in the layout that suits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from .dense_records import dense_records
+from .errors import InvalidParameter
+from .labels import LabelDomain
+from .protocols import FloatArray
+from .records import IntArray, Records
+from .sparse_records import sparse_records
+
+
+def gather_records(
+    features: FloatArray | sparse.csr_array[Any],
+    labels: FloatArray,
+    row_bound: float,
+    party_of: IntArray | None,
+    parties: int,
+    domain: LabelDomain,
+) -> Records:
+    """Return checked records, rows cut to `row_bound`, in the layout that suits them."""
+    if len(features.shape) != 2 or features.shape[0] == 0:
+        raise InvalidParameter("features.shape", features.shape, "(n, d) with n >= 1")
+    # copies: a later change to the caller's arrays must not slip past the checks
+    y = real_numbers("labels", labels).copy()
+    if y.shape != (features.shape[0],):
+        raise InvalidParameter("labels.shape", y.shape, f"({features.shape[0]},)")
+    domain.require(y)
+    party = np.zeros(len(y), dtype=np.intp) if party_of is None else np.asarray(party_of)
+    if party.shape != y.shape or party.dtype.kind not in "iu":
+        raise InvalidParameter("party_of", party.shape, f"whole numbers of shape {y.shape}")
+    if party.min() < 0 or party.max() >= parties:
+        raise InvalidParameter("party_of", (party.min(), party.max()), f"in [0, {parties - 1}]")
+    # narrow integers would wrap around in index arithmetic and in squared norms
+    party = party.astype(np.intp)
+    party.setflags(write=False)
+    counts = np.bincount(party, minlength=parties)
+    if sparse.issparse(features):
+        real_numbers("features", features.data)
+        rows = sparse.csr_array(features).astype(np.float64, copy=True)
+        # entries of one place count together, whatever the caller's flags say of them
+        rows.has_sorted_indices = rows.has_canonical_format = False
+        rows.sum_duplicates()
+        return sparse_records(rows, y, row_bound, party, counts, domain.filler)
+    dense = real_numbers("features", features)
+    return dense_records(dense, y, row_bound, party, counts, domain.filler)
+
+
+def real_numbers(name: str, values: Any) -> FloatArray:
+    """Return an array of binary64, or raise `InvalidParameter` for what would lose a part of it."""
+    if np.ma.isMaskedArray(values):
+        raise InvalidParameter(
+            name, "a masked array", "without a mask: fill or drop what is masked"
+        )
+    if np.iscomplexobj(values):
+        raise InvalidParameter(name, "complex numbers", "real: pass both parts as columns")
+    return np.asarray(values, dtype=np.float64)

@@ -34,6 +34,7 @@ from ..mechanisms.sensitivity import float_up
 from .constraints import Constraint, fused_lasso, inverse_covariance_edges
 from .losses import Logistic
 from .regularisers import L1, ProximalTerm
+from .solver import Observer
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +55,6 @@ class SplitState:
     def model(self) -> FloatArray:
         """The model x, of shape (..., d)."""
         return self.x
-
-
-Observer = Callable[[int, SplitState], None]
-"""Called after every round with its number and the public state; for progress and history."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +100,7 @@ class CentralisedDpAdmm:
         require_nonnegative("regularisation", self.regularisation)
 
     def solve(
-        self, dataset: PrivateDataset, curator: Curator, *, observe: Observer | None = None
+        self, dataset: PrivateDataset, curator: Curator, *, observe: Observer[SplitState] = None
     ) -> SplitState:
         """Run all rounds from x = 0, u = 0 and return the last public state."""
         dual = np.zeros(self.constraint.a.shape[0])
@@ -115,7 +112,7 @@ class CentralisedDpAdmm:
         curator: Curator,
         dual: FloatArray,
         unit: Callable[[Sensitive], Fraction],
-        observe: Observer | None,
+        observe: Observer[SplitState],
     ) -> SplitState:
         """Run all rounds from u_0 = `dual`, with noise in multiples of `unit` of the gradient."""
         self.require_fits(dataset)
@@ -191,7 +188,7 @@ class PublishedCentralisedDpAdmm:
     graph_penalty: float | None = None
 
     def solve(
-        self, dataset: PrivateDataset, curator: Curator, *, observe: Observer | None = None
+        self, dataset: PrivateDataset, curator: Curator, *, observe: Observer[SplitState] = None
     ) -> SplitState:
         """Run all rounds from x = 0 and the published u_0; return the last public state."""
         _require_one_party(dataset)

@@ -32,7 +32,6 @@ gradient times its number of records over the least one's.
 ['mean row', 'gradient', 'gradient', 'gradient']
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
@@ -57,6 +56,7 @@ from ..mechanisms.sensitive import Sensitive
 from .losses import ClippedLogistic
 from .regularisers import L2, Regulariser
 from .schedules import noise_weights
+from .solver import Observer
 
 
 class Output(Enum):
@@ -142,10 +142,6 @@ class ConsensusState:
     average: FloatArray
     tail: FloatArray
     messages: FloatArray
-
-
-ConsensusObserver = Callable[[int, ConsensusState], None]
-"""Called after every round with its number and the public state; for progress and history."""
 
 
 class _Coordinates(Protocol):
@@ -283,7 +279,7 @@ class ConsensusDpAdmm:
             raise InvalidParameter("start", self.start, "a tuple of finite numbers")
 
     def solve(
-        self, dataset: PrivateDataset, curator: Curator, *, observe: ConsensusObserver | None = None
+        self, dataset: PrivateDataset, curator: Curator, *, observe: Observer[ConsensusState] = None
     ) -> ConsensusState:
         """Run all rounds and return the last public state."""
         dataset.shape.gradient_bound(self.loss)  # refuses a loss for other labels

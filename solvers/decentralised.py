@@ -12,7 +12,6 @@ The total over rounds is the ledger's business in both; `published_noise_multipl
 that Theorems 3 and 4 take to be enough.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import inf, log, sqrt
@@ -43,6 +42,7 @@ from .schedules import (
     noise_level,
     noise_weights,
 )
+from .solver import Observer
 from .topologies import Network
 
 
@@ -64,10 +64,6 @@ class NetworkState:
     def model(self) -> FloatArray:
         """The mean of the agents' models, of shape (..., d)."""
         return np.asarray(self.messages.mean(axis=-2))
-
-
-Observer = Callable[[int, NetworkState], None]
-"""Called after every round with its number and the public state; for progress and history."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +109,7 @@ class PrAdmm:
             require_positive(f"variance of round {k}", self.schedule.variance(k))
 
     def solve(
-        self, dataset: PrivateDataset, curator: Curator, *, observe: Observer | None = None
+        self, dataset: PrivateDataset, curator: Curator, *, observe: Observer[NetworkState] = None
     ) -> NetworkState:
         """Run all rounds and return the last public state."""
         return self.run(dataset, curator, None, observe)
@@ -123,7 +119,7 @@ class PrAdmm:
         dataset: PrivateDataset,
         curator: Curator,
         unit: Fraction | None,
-        observe: Observer | None,
+        observe: Observer[NetworkState],
     ) -> NetworkState:
         """Run all rounds, with noise in multiples of `unit`; None for each agent's sensitivity."""
         state = first_state(dataset, self.network, self.loss)
@@ -232,7 +228,7 @@ class PublishedPrAdmm:
     algorithm: PrAdmm
 
     def solve(
-        self, dataset: PrivateDataset, curator: Curator, *, observe: Observer | None = None
+        self, dataset: PrivateDataset, curator: Curator, *, observe: Observer[NetworkState] = None
     ) -> NetworkState:
         """Run all rounds and return the last public state."""
         unit = self.lemma_5(dataset)

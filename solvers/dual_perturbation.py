@@ -28,7 +28,8 @@ from ..mechanisms.private_data import PrivateDataset
 from ..mechanisms.protocols import FloatArray, Loss
 from ..mechanisms.sensitive import Sensitive, linear_map
 from ..mechanisms.sensitivity import sum_of_bounded
-from .star import Observer, PvpAdmm, StarState, agent_duals, server_step
+from .solver import Observer
+from .star import PvpAdmm, StarState, agent_duals, server_step
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class PublishedDvpAdmm:
         require_nonnegative("noise_scale", self.noise_scale)
 
     def solve(
-        self, dataset: PrivateDataset, curator: Curator, *, observe: Observer | None = None
+        self, dataset: PrivateDataset, curator: Curator, *, observe: Observer[StarState] = None
     ) -> StarState:
         """Run all rounds and return the last public state."""
         twin = self.algorithm

@@ -29,7 +29,6 @@ the larger of |<b, p + q>| and |<b, p - q>|: each a normal number of deviation 2
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import exp, inf, log1p
 
@@ -51,6 +50,7 @@ from ..mechanisms.sensitive import linear_map
 from .dual_perturbation import send_as_found
 from .losses import Logistic
 from .output_perturbation import OutputState
+from .solver import Observer
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +75,7 @@ class PublishedObjectivePerturbation:
         require_positive("tolerance", self.tolerance)
 
     def solve(
-        self,
-        dataset: PrivateDataset,
-        curator: Curator,
-        *,
-        observe: Callable[[int, OutputState], None] | None = None,
+        self, dataset: PrivateDataset, curator: Curator, *, observe: Observer[OutputState] = None
     ) -> OutputState:
         """Send every party's minimiser and return their mean."""
         origin = np.zeros(dataset.shape.parameters(self.loss))

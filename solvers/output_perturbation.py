@@ -11,7 +11,6 @@ sensitivity adds z·2G·R/(lambda n sqrt(P)) to the score of a row of length R, 
 makes that `SCORE_NOISE`.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import sqrt
 
@@ -24,6 +23,7 @@ from ..mechanisms.private_data import PrivateDataset
 from ..mechanisms.protocols import FloatArray, Loss
 from .losses import ClippedLogistic
 from .schedules import noise_weights
+from .solver import Observer
 
 SCORE_NOISE = 0.6
 """Standard deviation of the noise in a score; of 0.3, 0.6, 1.2 and 2.4 the best or near it on
@@ -66,11 +66,7 @@ class OutputPerturbation:
             require_positive("regularisation", self.regularisation)
 
     def solve(
-        self,
-        dataset: PrivateDataset,
-        curator: Curator,
-        *,
-        observe: Callable[[int, OutputState], None] | None = None,
+        self, dataset: PrivateDataset, curator: Curator, *, observe: Observer[OutputState] = None
     ) -> OutputState:
         """Release every party's minimiser and return the public state."""
         shape = dataset.shape

@@ -28,8 +28,9 @@ from ..mechanisms.errors import InvalidParameter, require_nonnegative
 from ..mechanisms.events import Audience
 from ..mechanisms.private_data import PrivateDataset
 from ..mechanisms.protocols import FloatArray
-from .decentralised import NetworkState, Observer, PrAdmm, agent_duals, first_state
+from .decentralised import NetworkState, PrAdmm, agent_duals, first_state
 from .dual_perturbation import perturbing_noise, send_as_found
+from .solver import Observer
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class MAdmm:
         self.in_round(self.settings.rounds)
 
     def solve(
-        self, dataset: PrivateDataset, curator: Curator, *, observe: Observer | None = None
+        self, dataset: PrivateDataset, curator: Curator, *, observe: Observer[NetworkState] = None
     ) -> NetworkState:
         """Run all rounds and return the last public state."""
         shape = PrivateDataset.planned(dataset.shape)
@@ -71,7 +72,7 @@ class MAdmm:
         self,
         dataset: PrivateDataset,
         send: Callable[[int, NetworkState], FloatArray],
-        observe: Observer | None,
+        observe: Observer[NetworkState],
     ) -> NetworkState:
         """Run all rounds; `send` returns the messages of round k, given the state before it."""
         network, step = self.settings.network, self.settings.penalty
@@ -106,7 +107,7 @@ class RoundsOfMinimisers(Protocol):
         self,
         dataset: PrivateDataset,
         send: Callable[[int, NetworkState], FloatArray],
-        observe: Observer | None,
+        observe: Observer[NetworkState],
     ) -> NetworkState:
         """Run all rounds; `send` returns the minimisers of round k, given the state before it."""
         ...
@@ -130,7 +131,7 @@ class PerturbedPenalties:
         require_nonnegative("noise_scale", self.noise_scale)
 
     def solve(
-        self, dataset: PrivateDataset, curator: Curator, *, observe: Observer | None = None
+        self, dataset: PrivateDataset, curator: Curator, *, observe: Observer[NetworkState] = None
     ) -> NetworkState:
         """Run all rounds and return the last public state."""
         audience = Audience.NEIGHBOURS

@@ -25,8 +25,9 @@ from ..mechanisms.curators import Curator
 from ..mechanisms.errors import require_positive
 from ..mechanisms.private_data import PrivateDataset
 from ..mechanisms.protocols import FloatArray
-from .decentralised import NetworkState, Observer, PrAdmm, agent_duals, first_state
+from .decentralised import NetworkState, PrAdmm, agent_duals, first_state
 from .penalty_perturbation import PerturbedPenalties, require_no_threshold
+from .solver import Observer
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class RAdmm:
         require_positive("proximity", self.proximity)
 
     def solve(
-        self, dataset: PrivateDataset, curator: Curator, *, observe: Observer | None = None
+        self, dataset: PrivateDataset, curator: Curator, *, observe: Observer[NetworkState] = None
     ) -> NetworkState:
         """Run all rounds and return the last public state."""
 
@@ -60,7 +61,7 @@ class RAdmm:
         self,
         dataset: PrivateDataset,
         send: Callable[[int, NetworkState], FloatArray],
-        observe: Observer | None,
+        observe: Observer[NetworkState],
     ) -> NetworkState:
         """Run all rounds; `send` returns an odd round's messages, given the state before it."""
         network, penalty = self.settings.network, self.settings.penalty

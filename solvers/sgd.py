@@ -7,7 +7,6 @@ is the centralised algorithm. Sums are divided by a public number, so a record t
 moves them by one gradient only. The papers' comparison (Huang et al. 2020) has sampling ratio 1.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import sqrt
 
@@ -21,6 +20,7 @@ from ..mechanisms.sensitive import Sensitive
 from ..mechanisms.subsampling import Scheme
 from .losses import Logistic
 from .regularisers import L2, Regulariser
+from .solver import Observer
 from .steps import Steps
 
 
@@ -35,10 +35,6 @@ class SgdState:
 
     model: FloatArray
     messages: FloatArray
-
-
-SgdObserver = Callable[[int, SgdState], None]
-"""Called after every round with its number and the public state; for progress and history."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +70,7 @@ class DpSgd:
             require_positive("clip", self.clip)
 
     def solve(
-        self, dataset: PrivateDataset, curator: Curator, *, observe: SgdObserver | None = None
+        self, dataset: PrivateDataset, curator: Curator, *, observe: Observer[SgdState] = None
     ) -> SgdState:
         """Run all rounds and return the last public state."""
         parties, width = len(dataset.shape.parties), dataset.shape.parameters(self.loss)

@@ -28,6 +28,7 @@ from ..mechanisms.events import Audience
 from ..mechanisms.protocols import FloatArray
 from ..mechanisms.vertical_data import LabelLoss, LocalProblem, VerticalDataset, require_dual
 from .losses import Logistic
+from .solver import Observer
 
 _STIFF = 2.0**30
 
@@ -52,9 +53,6 @@ class SharingState:
         # once a round: every party's step needs them
         object.__setattr__(self, "scores", self.parts.sum(axis=-2))
 
-
-Observer = Callable[[int, SharingState], None]
-"""Called after every round with its number and the public state; for progress and history."""
 
 Push = Callable[[int, str, LocalProblem], FloatArray]
 """From round, party and problem to p_m of shape (..., N): how a party's part leaves."""
@@ -112,7 +110,7 @@ class SharingAdmm:
         require_dual(self.loss)
 
     def solve(
-        self, dataset: VerticalDataset, curator: Curator, *, observe: Observer | None = None
+        self, dataset: VerticalDataset, curator: Curator, *, observe: Observer[SharingState] = None
     ) -> SharingState:
         """Run all rounds and return the last public state."""
 
@@ -155,7 +153,7 @@ class SharingAdmm:
         dataset: VerticalDataset,
         push: Push,
         answer: Answer,
-        observe: Observer | None,
+        observe: Observer[SharingState],
         *,
         dual: FloatArray | float = 0.0,
     ) -> SharingState:
@@ -228,7 +226,7 @@ class PublishedSharingAdmm:
             raise InvalidParameter("algorithm.opening", True, "False, as published")
 
     def solve(
-        self, dataset: VerticalDataset, curator: Curator, *, observe: Observer | None = None
+        self, dataset: VerticalDataset, curator: Curator, *, observe: Observer[SharingState] = None
     ) -> SharingState:
         """Run all rounds and return the last public state."""
 

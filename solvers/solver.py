@@ -1,11 +1,15 @@
 """What every algorithm on records is to those who run it: releases in, a public model out."""
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from ..mechanisms.curators import Curator
 from ..mechanisms.private_data import PrivateDataset
 from ..mechanisms.protocols import FloatArray
+
+State = TypeVar("State")
+Observer = Callable[[int, State], None] | None
+"""Called after every round with its number and the public state; for progress and history."""
 
 
 class PublicModel(Protocol):
@@ -19,11 +23,13 @@ class ModelSolver(Protocol):
     """An algorithm that releases through a curator only, and ends in a model."""
 
     def solve(
-        self,
-        dataset: PrivateDataset,
-        curator: Curator,
-        *,
-        observe: Callable[[int, Any], None] | None = None,
+        self, dataset: PrivateDataset, curator: Curator, *, observe: Observer[Any] = None
     ) -> PublicModel:
-        """Run all rounds and return the last public state."""
+        """Run all rounds and return the last public state.
+
+        Args:
+            dataset: a handle on the records, or a plan of one.
+            curator: what stands between the records and everybody else.
+            observe: called after every round.
+        """
         ...

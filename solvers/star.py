@@ -30,6 +30,7 @@ from ..mechanisms.sensitive import Sensitive
 from .losses import Logistic
 from .regularisers import L2, Regulariser
 from .schedules import noise_weights
+from .solver import Observer
 from .steps import NonsmoothSteps, SmoothSteps, Steps
 
 
@@ -46,10 +47,6 @@ class StarState:
     model: FloatArray
     messages: FloatArray
     duals: FloatArray
-
-
-Observer = Callable[[int, StarState], None]
-"""Called after every round with its number and the public state; for progress and history."""
 
 
 def server_step(messages: FloatArray, duals: FloatArray, penalty: float) -> FloatArray:
@@ -85,7 +82,7 @@ class _Rounds:
         loss: Loss,
         agent: Callable[[int, StarState], Sensitive],
         send: Callable[[int, Sensitive], FloatArray],
-        observe: Observer | None,
+        observe: Observer[StarState],
     ) -> StarState:
         block = np.zeros((len(dataset.shape.parties), dataset.shape.parameters(loss)))
         state = StarState(model=block[0], messages=block, duals=block)
@@ -137,7 +134,7 @@ class DpAdmm:
         require_nonnegative("regularisation", self.regularisation)
 
     def solve(
-        self, dataset: PrivateDataset, curator: Curator, *, observe: Observer | None = None
+        self, dataset: PrivateDataset, curator: Curator, *, observe: Observer[StarState] = None
     ) -> StarState:
         """Run all rounds and return the last public state."""
         weights = None
@@ -204,7 +201,7 @@ class PublishedDpAdmm:
             raise InvalidParameter("steps", self.algorithm.steps, "SmoothSteps or NonsmoothSteps")
 
     def solve(
-        self, dataset: PrivateDataset, curator: Curator, *, observe: Observer | None = None
+        self, dataset: PrivateDataset, curator: Curator, *, observe: Observer[StarState] = None
     ) -> StarState:
         """Pre-train without privacy, then run all rounds; return the last public state."""
         distance = self.pretrained_distance(dataset, curator)
@@ -303,7 +300,7 @@ class PvpAdmm:
         require_nonnegative("regularisation", self.regularisation)
 
     def solve(
-        self, dataset: PrivateDataset, curator: Curator, *, observe: Observer | None = None
+        self, dataset: PrivateDataset, curator: Curator, *, observe: Observer[StarState] = None
     ) -> StarState:
         """Run all rounds and return the last public state."""
         weights = None

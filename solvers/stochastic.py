@@ -34,7 +34,8 @@ from ..mechanisms.protocols import FloatArray, Loss
 from ..mechanisms.subsampling import FixedBatch, Scheme
 from .losses import Logistic
 from .regularisers import L2, ProximalTerm
-from .star import Observer, StarState
+from .solver import Observer
+from .star import StarState
 
 
 class InnerWeights(Protocol):
@@ -112,7 +113,7 @@ class StochasticRounds:
         shape: DataShape,
         weights: InnerWeights,
         gradient_of: Callable[[int, FloatArray], NoisyGradient],
-        observe: Observer | None,
+        observe: Observer[StarState],
     ) -> StarState:
         """Run all rounds; `gradient_of(k, x)` prepares round k, which starts at x."""
         weight = weights.of_next(self.step_size * self.smoothness(shape))
@@ -174,7 +175,7 @@ class PublishedPsAdmm:
         require_nonnegative("noise_std", self.noise_std)
 
     def solve(
-        self, dataset: PrivateDataset, curator: Curator, *, observe: Observer | None = None
+        self, dataset: PrivateDataset, curator: Curator, *, observe: Observer[StarState] = None
     ) -> StarState:
         """Run all rounds and return the last public state."""
         loss = self.settings.loss
@@ -212,7 +213,7 @@ class PsAdmm:
         require_nonnegative("noise_multiplier", self.noise_multiplier)
 
     def solve(
-        self, dataset: PrivateDataset, curator: Curator, *, observe: Observer | None = None
+        self, dataset: PrivateDataset, curator: Curator, *, observe: Observer[StarState] = None
     ) -> StarState:
         """Run all rounds and return the last public state."""
 
@@ -260,7 +261,7 @@ class SampledPsAdmm:
         require_nonnegative("correction_noise_multiplier", self.correction_noise_multiplier)
 
     def solve(
-        self, dataset: PrivateDataset, curator: Curator, *, observe: Observer | None = None
+        self, dataset: PrivateDataset, curator: Curator, *, observe: Observer[StarState] = None
     ) -> StarState:
         """Run all rounds and return the last public state."""
         loss, count = self.settings.loss, dataset.shape.count

@@ -27,11 +27,9 @@ from ..mechanisms.events import (
     SampledWithoutReplacement,
 )
 from .composition import Account, composed
-from .numbers.enclosure import Enclosure, ball_of, precision
+from .numbers.enclosure import BITS, Enclosure, ball_of, precision
 from .renyi.amplification import in_groups, require_amplification
 from .renyi.rdp import is_sampled
-
-_BITS = 128
 
 
 def pure_epsilon(events: Iterable[Event], *, group: int = 1) -> Enclosure:
@@ -56,7 +54,7 @@ def _of_account(account: Account, group: int) -> Enclosure:
         require_amplification(mechanism)
     if account.reasons or account.most > 0:
         return Enclosure.of(inf)
-    with precision(_BITS):
+    with precision(BITS):
         total = arb(0)
         for mechanism, times in account.others.items():
             total += times * _largest_loss(mechanism)

@@ -13,7 +13,7 @@ from ...accounting.accountants import (
 )
 from ...accounting.composition import composed
 from ...accounting.conversions import advanced_composition, epsilon_from_zcdp
-from ...accounting.numbers.enclosure import Enclosure, precision
+from ...accounting.numbers.enclosure import BITS, Enclosure, precision
 from ...accounting.numbers.work import limited
 from ...mechanisms.errors import DpledgerError
 from ...mechanisms.events import Event, Repeated
@@ -32,7 +32,6 @@ class ClaimedAccountant(Enum):
     BASIC = "basic composition"
 
 
-_BITS = 128
 _UNITS_OF_WORK = 1_000_000
 
 
@@ -103,7 +102,7 @@ def _by_steps(
             epsilon=Enclosure(largest, largest), delta=share, steps=steps, delta_slack=slack
         ).epsilon
     total = Enclosure.of(0)
-    with precision(_BITS):
+    with precision(BITS):
         for repeated, one in zip(counts, ones, strict=True):
             total = Enclosure.from_ball(total.upper + repeated * one.upper)
     return Enclosure(total.upper, total.upper)

@@ -3,9 +3,8 @@
 from fractions import Fraction
 
 from ...accounting.gaussian.exact import delta_from_epsilon
-from ...accounting.numbers.enclosure import Enclosure, ball_of, precision
+from ...accounting.numbers.enclosure import BITS, Enclosure, ball_of, precision
 
-_BITS = 128
 _HALVINGS = 56
 
 
@@ -18,7 +17,7 @@ def critical_mu(slope: Enclosure, delta: float) -> Enclosure:
     sound, broken = Fraction(1, 2**20), Fraction(2**12)
     for _ in range(_HALVINGS):
         middle = (sound + broken) / 2
-        with precision(_BITS):
+        with precision(BITS):
             epsilon = Enclosure.from_ball(ball_of(middle) * ball_of(slope))
         if delta_from_epsilon(mu_squared=middle**2, epsilon=epsilon) <= delta:
             sound = middle
@@ -35,5 +34,5 @@ def critical_epsilon(slope: Enclosure, delta: float) -> Enclosure:
         delta: in (0, 1).
     """
     mu = critical_mu(slope, delta)
-    with precision(_BITS):
+    with precision(BITS):
         return Enclosure.from_ball(ball_of(mu) * ball_of(slope))

@@ -13,7 +13,7 @@ import numpy as np
 from flint import arb
 
 from ...accounting.gaussian.exact import delta_from_epsilon
-from ...accounting.numbers.enclosure import Enclosure, ball_of, precision
+from ...accounting.numbers.enclosure import BITS, Enclosure, ball_of, precision
 from ...mechanisms.curators import Curator
 from ...mechanisms.errors import InvalidParameter
 from ...mechanisms.private_data import PrivateDataset
@@ -22,7 +22,6 @@ from ..neighbours import NeighbourPair
 from ..replay import ReplayTrials, chunk_sizes
 from .claim import Counterexample
 
-_BITS = 128
 _CHUNK = 500
 # a pair's share of the planned mu is measured in doubles
 _MEASURED = Fraction(1, 10**9)
@@ -48,7 +47,7 @@ def likelihood_event(
     """
     if pair.share is None:
         raise InvalidParameter("pair.share", None, "a number: another loss or pair")
-    with precision(_BITS):
+    with precision(BITS):
         share = ball_of(Fraction(pair.share)) * arb(1, float(_MEASURED))
         attained, threshold = ball_of(mu) * share, ball_of(epsilon) / (ball_of(mu) * share)
         probability = Enclosure.from_ball(_normal(attained / 2 - threshold))
@@ -83,7 +82,7 @@ def normal_event(mu: Enclosure, *, epsilon: float, delta: float) -> Counterexamp
         mu: finite and positive: what Gaussian steps compose to where their sensitivities are met.
         epsilon, delta: what the claim allows.
     """
-    with precision(_BITS):
+    with precision(BITS):
         size, threshold = ball_of(mu), ball_of(epsilon) / ball_of(mu)
         probability = Enclosure.from_ball(_normal(size / 2 - threshold))
         neighbour = Enclosure.from_ball(_normal(-size / 2 - threshold))
@@ -117,7 +116,7 @@ def shift_event(
     """
     gap = first - second
     mu = float(np.linalg.norm(gap)) / noise_std
-    with precision(_BITS):
+    with precision(BITS):
         shift = ball_of(mu) * arb(1, float(_MEASURED))
         probability = Enclosure.from_ball(_normal(shift / 2 - 1 / shift))
         neighbour = Enclosure.from_ball(_normal(-shift / 2 - 1 / shift))

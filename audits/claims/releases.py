@@ -11,7 +11,7 @@ from enum import Enum
 from fractions import Fraction
 from math import ceil
 
-from ...accounting.numbers.enclosure import Enclosure, ball_of, precision
+from ...accounting.numbers.enclosure import BITS, Enclosure, ball_of, precision
 from ...accounting.training import Sampling, epochs_begun
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.errors import InvalidParameter, require_nonnegative, require_positive
@@ -45,7 +45,6 @@ _ROUNDED = f"{_REASON}, rounded up as for whole numbers, which alone discrete no
 _OWN_SAMPLE = "the mean of a sample of unknown size moves by a clip norm where it holds one record"
 # beyond this the false answer's probability is too coarse in a double
 _MOST_EPSILON = 30.0
-_BITS = 128
 
 
 class MechanismKind(Enum):
@@ -276,6 +275,6 @@ def _worst_private(epsilon: float | None, *, least: bool) -> RandomisedResponse:
     1 / (1 + e^-epsilon).
     """
     assert epsilon is not None
-    with precision(_BITS):
+    with precision(BITS):
         truth = Enclosure.from_ball(1 / (1 + (-ball_of(epsilon)).exp()))
     return RandomisedResponse(truth.lower_float if least else truth.upper_float)

@@ -4,11 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...accounting.gaussian.exact import mu_from_epsilon_delta
-from ...accounting.numbers.enclosure import Enclosure, ball_of, precision
+from ...accounting.numbers.enclosure import BITS, Enclosure, ball_of, precision
 from ...mechanisms.errors import InvalidParameter, Number, require_positive, require_positive_int
 from .claim import Setting
-
-_BITS = 128
 
 
 def stated_epsilon(setting: Any) -> Enclosure:
@@ -59,5 +57,5 @@ def multiplier_of(cost: Number, *, epsilon: float, delta: float) -> float:
         epsilon, delta: of the whole run.
     """
     mu = mu_from_epsilon_delta(epsilon=epsilon, delta=delta)
-    with precision(_BITS):
+    with precision(BITS):
         return Enclosure.from_ball(ball_of(cost).sqrt() / ball_of(mu)).upper_float

@@ -10,14 +10,13 @@ from scipy.optimize import brentq
 
 from ...accounting.gaussian.exact import epsilon_from_delta, mu_from_epsilon_delta
 from ...accounting.guarantees import guarantee
-from ...accounting.numbers.enclosure import Enclosure, Undecided, ball_of, precision
+from ...accounting.numbers.enclosure import BITS, Enclosure, Undecided, ball_of, precision
 from ...accounting.pld import PrivacyProfile
 from ...accounting.pld.pairs import GaussianShift, Order, Sampled
 from ...audits.claims.critical import critical_epsilon
 from ...audits.claims.mixture_pair import MixturePair
 from .setting import PsSetting, linear_run, noisy_gradient, printed_noise
 
-_BITS = 128
 _MEASURED = 1e-8
 _LEAST_C = 1e-3
 _SHARES = tuple(Fraction(k, 400) for k in (2, 4, 6, 8, 10, 14))
@@ -42,7 +41,7 @@ def worst_pair(s: PsSetting, c: float) -> MixturePair:
 
 def measured(value: float) -> Enclosure:
     """Return a number that was found in doubles, with room for what doubles do."""
-    with precision(_BITS):
+    with precision(BITS):
         return Enclosure.from_ball(ball_of(value) * arb(1, _MEASURED))
 
 
@@ -136,7 +135,7 @@ def full_gradient_c(s: PsSetting, steps: float) -> Enclosure:
     """
     shift = 1 if s.zero_out else 2
     mu = mu_from_epsilon_delta(epsilon=s.epsilon, delta=s.delta)
-    with precision(_BITS):
+    with precision(BITS):
         share = ball_of(Fraction(steps) / s.steps)
         ratio = shift * ball_of(s.epsilon) / ball_of(mu)
         return Enclosure.from_ball(share * ratio**2 / -ball_of(s.delta).log())
@@ -150,14 +149,14 @@ def linear_epsilon(s: PsSetting, share: float) -> Enclosure:
         share: of what the steps tell, > 0; 1 for all of it.
     """
     mu_squared = guarantee(linear_run(s), delta=s.delta).notion.mu_squared
-    with precision(_BITS):
+    with precision(BITS):
         seen = Enclosure.from_ball(ball_of(mu_squared) * ball_of(share))
     return epsilon_from_delta(mu_squared=seen, delta=s.delta)
 
 
 def breaks_at(s: PsSetting) -> Enclosure:
     """Return the epsilon above which c is too small for linear losses, whatever K, S and M."""
-    with precision(_BITS):
+    with precision(BITS):
         slope = (ball_of(s.c) * -ball_of(s.delta).log()).sqrt() / (1 if s.zero_out else 2)
         bounded = Enclosure.from_ball(slope)
     return critical_epsilon(bounded, s.delta)

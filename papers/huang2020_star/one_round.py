@@ -7,7 +7,7 @@ from math import log, sqrt
 
 from ...accounting.conversions import classical_noise_multiplier
 from ...accounting.gaussian.exact import mu_from_epsilon_delta
-from ...accounting.numbers.enclosure import Enclosure, ball_of, precision
+from ...accounting.numbers.enclosure import BITS, Enclosure, ball_of, precision
 from ...audits.claims.attack import ClaimAttack, promised_by_mu
 from ...audits.claims.auditor import EpsilonPromise, SensitivityPromise
 from ...audits.claims.claim import Case
@@ -26,7 +26,6 @@ from .setting import (
     small,
 )
 
-_BITS = 128
 _TOLERANCE = 1e-9
 
 
@@ -82,7 +81,7 @@ def _epsilons(case: Case[StarSetting]) -> list[StarSetting]:
 
 def _round_figures(s: StarSetting) -> dict[str, Enclosure]:
     classical = classical_noise_multiplier(epsilon=1, delta=s.delta)
-    with precision(_BITS):
+    with precision(BITS):
         mu = ball_of(mu_from_epsilon_delta(epsilon=s.epsilon, delta=s.delta))
         ratio = Enclosure.from_ball(ball_of(classical) / ball_of(s.epsilon) * mu)
     return {"noise ratio": ratio}

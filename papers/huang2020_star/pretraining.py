@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...accounting.guarantees import guarantee
-from ...accounting.numbers.enclosure import Enclosure, ball_of, precision
+from ...accounting.numbers.enclosure import BITS, Enclosure, ball_of, precision
 from ...audits.claims.attack import countable
 from ...audits.claims.auditor import gaussian_steps
 from ...audits.claims.claim import Case, Counterexample
@@ -27,7 +27,6 @@ from .setting import (
 )
 from .whole_run import published_total
 
-_BITS = 128
 _ROUNDS = 30
 _DEVIATIONS = 3.0
 
@@ -45,7 +44,7 @@ def _figures(s: StarSetting) -> dict[str, Enclosure]:
     """The divergence of the noise alone, if one record moves c_w by one; and what is accounted."""
     few = replace(s, t=min(s.t, PLANNED_ROUNDS))
     sides = [gaussian_steps(published_run(replace(few, c_w=c_w))) for c_w in (s.c_w, s.c_w + 1)]
-    with precision(_BITS):
+    with precision(BITS):
         total = ball_of(0)
         for first, second in zip(*sides, strict=True):
             ratio = (ball_of(first.noise_std) / ball_of(second.noise_std)) ** 2
@@ -92,7 +91,7 @@ def _size_of_noise(case: Case[StarSetting]) -> Counterexample | None:
     ]
     noises = [gaussian_steps(published_run(replace(s, c_w=c)))[0].noise_std for c in distances]
     threshold, claimed = _DEVIATIONS * noises[1], published_total(s).upper_float
-    with precision(_BITS):
+    with precision(BITS):
         often, rarely = (
             Enclosure.from_ball((ball_of(threshold) / ball_of(noise) / ball_of(2).sqrt()).erfc())
             for noise in noises

@@ -8,7 +8,7 @@ from itertools import product
 from ...accounting.conversions import epsilon_from_moments
 from ...accounting.gaussian.exact import delta_from_epsilon, epsilon_from_delta
 from ...accounting.guarantees import guarantee
-from ...accounting.numbers.enclosure import Enclosure, ball_of, precision
+from ...accounting.numbers.enclosure import BITS, Enclosure, ball_of, precision
 from ...audits.claims.attack import ClaimAttack
 from ...audits.claims.auditor import EpsilonPromise, Quantifier, gaussian_steps
 from ...audits.claims.claim import Case, Counterexample
@@ -32,13 +32,12 @@ from .setting import (
     turned,
 )
 
-_BITS = 128
 _MOST_ORDER = 1999
 
 
 def published_total(s: StarSetting) -> Enclosure:
     """Return Theorem 2's epsilon_bar as its proof derives it, with c_0 spelled out (56)."""
-    with precision(_BITS):
+    with precision(BITS):
         delta = ball_of(s.delta)
         ratio = -delta.log() / (ball_of(Fraction(5, 4)) / delta).log()
         return Enclosure.from_ball((s.t * ratio).sqrt() * ball_of(s.epsilon))
@@ -46,7 +45,7 @@ def published_total(s: StarSetting) -> Enclosure:
 
 def exact_total(s: StarSetting) -> Enclosure:
     """Return the repair of Theorem 2: the exact epsilon of mu = epsilon sqrt(t/(2 ln(1.25/d)))."""
-    with precision(_BITS):
+    with precision(BITS):
         log_term = (ball_of(Fraction(5, 4)) / ball_of(s.delta)).log()
         mu_squared = Enclosure.from_ball(s.t * ball_of(s.epsilon) ** 2 / (2 * log_term))
     return epsilon_from_delta(mu_squared=mu_squared, delta=s.delta)
@@ -54,7 +53,7 @@ def exact_total(s: StarSetting) -> Enclosure:
 
 def _critical(delta: float) -> Enclosure:
     """The mu up to which mu sqrt(2 ln(1/delta)), Theorem 2's formula, is a guarantee."""
-    with precision(_BITS):
+    with precision(BITS):
         slope = Enclosure.from_ball((-2 * ball_of(delta).log()).sqrt())
     return critical_mu(slope, delta)
 
@@ -66,7 +65,7 @@ def _figures(s: StarSetting) -> dict[str, Enclosure]:
         _critical(s.delta),
     )
     moments = epsilon_from_moments(rho=truth.rho, delta=s.delta, max_order=_MOST_ORDER)
-    with precision(_BITS):
+    with precision(BITS):
         side = (-2 * ball_of(s.delta).log()).sqrt()
         log_term = (ball_of(Fraction(5, 4)) / ball_of(s.delta)).log()
         epsilon, mu_c = ball_of(s.epsilon), ball_of(critical)

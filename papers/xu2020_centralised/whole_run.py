@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 from ...accounting.conversions import epsilon_from_rdp_mironov
 from ...accounting.gaussian.exact import mu_from_epsilon_delta
 from ...accounting.guarantees import Guarantee, guarantee
-from ...accounting.numbers.enclosure import Enclosure, ball_of, precision
+from ...accounting.numbers.enclosure import BITS, Enclosure, ball_of, precision
 from ...audits.claims.attack import ClaimAttack
 from ...audits.claims.auditor import EpsilonPromise, gaussian_steps
 from ...audits.claims.claim import Case
@@ -29,7 +29,6 @@ from .setting import (
     theorem_1,
 )
 
-_BITS = 128
 _LARGER = (1.0, 5.0)
 _SMALL = 1e-3
 
@@ -54,7 +53,7 @@ def _figures(s: CentralisedSetting) -> dict[str, Enclosure]:
     best = (1 + a) / (1 + a + sqrt(a * (1 + a)))
     optimal = theorem_1_noise_multiplier(s.T, epsilon=s.epsilon, delta=s.delta, mu=best)
     mu = mu_from_epsilon_delta(epsilon=s.epsilon, delta=s.delta)
-    with precision(_BITS):
+    with precision(BITS):
         noise = ball_of(theorem_1(s))
         against_exact = Enclosure.from_ball(noise * ball_of(mu) / ball_of(s.T).sqrt())
     return {
@@ -69,7 +68,7 @@ def _figures(s: CentralisedSetting) -> dict[str, Enclosure]:
 def _by_orders(s: CentralisedSetting) -> Enclosure:
     """beta + ln(1/delta)/(alpha - 1), with beta = alpha rho of the gradients."""
     order = Fraction(_order(s))
-    with precision(_BITS):
+    with precision(BITS):
         rdp = Enclosure.from_ball(ball_of(_truth(s).rho) * ball_of(order))
     return epsilon_from_rdp_mironov(order=order, rdp=rdp, delta=s.delta)
 
@@ -92,7 +91,7 @@ def _repaired(s: CentralisedSetting) -> tuple[Event, ...]:
 
 def _repaired_figures(s: CentralisedSetting) -> dict[str, Enclosure]:
     (step, *_) = gaussian_steps(_repaired(s))
-    with precision(_BITS):
+    with precision(BITS):
         noise = ball_of(step.noise_std) * s.n / ball_of(s.c) / ball_of(s.T).sqrt()
         return {"sigma n/(c sqrt(T))": Enclosure.from_ball(noise)}
 

@@ -14,7 +14,7 @@ from ..data.files import read_numbers
 from ..runs import RunAttack, read_configuration, run_attack
 from .inputs import FILE, NEW_FILE, Among, Redirected, refuse
 from .membership import membership
-from .output import Columns, Outcome, answers, shown_down, shown_up, steps
+from .output import Outcome, TextColumns, answers, shown_down, shown_up, steps
 from .scores import scores_outcome, tests_table
 
 
@@ -156,8 +156,8 @@ def attack_outcome(attacked: RunAttack) -> Outcome:
         },
         rows=(*rows, *(("note", text) for text in result.not_meant)),
         tables=(
-            Columns(("lower bound on epsilon", *head), proved),
-            Columns(("if scores are normal, an assumption", *head), assumed),
+            TextColumns(("lower bound on epsilon", *head), proved),
+            TextColumns(("if scores are normal, an assumption", *head), assumed),
             tests_table(result.tests),
         ),
         finding=result.is_finding,

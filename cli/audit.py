@@ -12,7 +12,7 @@ from ..audits.one_run_plan import GuessPlan, audit_one_run, plan_guesses
 from ..audits.scores import ClaimedPrivacy
 from ..data.files import read_numbers
 from .inputs import FILE
-from .output import Columns, Outcome, answers, shown_down, shown_up
+from .output import Outcome, TextColumns, answers, shown_down, shown_up
 
 _NOTES = (
     "A bound of 0, or one below the claim, is no evidence of privacy: other canaries or more of "
@@ -110,6 +110,6 @@ def one_run(
             ("verdict", f"claim REFUTED by: {by}" if by else "claim not refuted"),
             *(("note", text) for text in _NOTES),
         ),
-        tables=(Columns(("lower bound", "epsilon", "mu", "how"), texts),),
+        tables=(TextColumns(("lower bound", "epsilon", "mu", "how"), texts),),
         finding=result.is_finding,
     )

@@ -15,7 +15,7 @@ from ..papers import PAPERS, find, find_one
 from .claims_check import check
 from .findings import finding_data, judged_data
 from .inputs import FOLDER, NEW_FILE, refuse
-from .output import Columns, Outcome, answers, shown_up, steps
+from .output import Outcome, TextColumns, answers, shown_up, steps
 
 _set_option = click.option(
     "--set",
@@ -41,7 +41,7 @@ def list_claims(names: tuple[str, ...]) -> Outcome:
     return Outcome(
         title="Claims",
         data={"claims": [{"paper": paper.name, **claim.described} for paper, claim in found]},
-        tables=(Columns(("claim", "paper", "what", "where"), texts),),
+        tables=(TextColumns(("claim", "paper", "what", "where"), texts),),
     )
 
 
@@ -115,7 +115,9 @@ def audit(
         data={"findings": [{"claim": e.claim.identifier, **judged_data(e)} for e in judged]},
         rows=rows,
         tables=(
-            Columns(("claim", "verdict", "claimed", "true", "breaks at", "attack", "why"), texts),
+            TextColumns(
+                ("claim", "verdict", "claimed", "true", "breaks at", "attack", "why"), texts
+            ),
         ),
         finding=any(each.is_finding for each in judged),
     )

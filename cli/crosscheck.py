@@ -9,7 +9,7 @@ import click
 from ..audits.crosschecks import crosscheck as compare
 from ..runs import plan, read_configuration
 from .inputs import configuration_argument
-from .output import Columns, Outcome, answers, shown
+from .output import Outcome, TextColumns, answers, shown
 
 
 @click.command()
@@ -52,6 +52,6 @@ def crosscheck(configuration_path: Path) -> Outcome:
             ],
         },
         rows=(("ours", shown(found.ours)), ("mapping", found.mapping)),
-        tables=(Columns(("peer", "status", "epsilon", "gap", "explanation"), texts),),
+        tables=(TextColumns(("peer", "status", "epsilon", "gap", "explanation"), texts),),
         finding=found.is_finding,
     )

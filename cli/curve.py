@@ -11,7 +11,7 @@ from ..accounting.guarantees import epsilons_at
 from ..accounting.numbers.grade import Grade
 from ..runs import plan, read_configuration
 from .inputs import configuration_argument
-from .output import Columns, Outcome, answers, grade_rows, guarantee_data, shown, shown_up
+from .output import Outcome, TextColumns, answers, grade_rows, guarantee_data, shown, shown_up
 
 
 @click.command()
@@ -52,5 +52,5 @@ def curve(
             ("epsilon", f"{shown(promised.epsilon)} at delta {shown_up(float(promised.delta))}"),
             *grade_rows(promised),
         ),
-        tables=(Columns(("delta", "epsilon"), texts),),
+        tables=(TextColumns(("delta", "epsilon"), texts),),
     )

@@ -20,7 +20,7 @@ from ..papers.experiments import (
     spread,
 )
 from .inputs import NEW_FOLDER
-from .output import Columns, Outcome, answers, shown_up, steps
+from .output import Outcome, TextColumns, answers, shown_up, steps
 
 _SHOWN = {"accuracy": "accuracy", "majority": "majority", "excess_loss": "excess loss"}
 _CELLS = ("line", "x", "promised ε", "certified ε", "its noise alone", *_SHOWN.values(), "seconds")
@@ -78,12 +78,14 @@ def _listed() -> Outcome:
         title="Experiments",
         data={"experiments": [dict(zip(keys, each, strict=True)) for each in listed]},
         tables=(
-            Columns(("name", "what", "in the paper", "runs"), [tuple(map(str, e)) for e in listed]),
+            TextColumns(
+                ("name", "what", "in the paper", "runs"), [tuple(map(str, e)) for e in listed]
+            ),
         ),
     )
 
 
-def _tables(finished: Finished) -> list[Columns]:
+def _tables(finished: Finished) -> list[TextColumns]:
     """Return what was measured and, where there is a repaired cell, what is compared with it."""
     metrics = finished.cells[0].traces[0].values
     cells = [
@@ -116,10 +118,10 @@ def _tables(finished: Finished) -> list[Columns]:
     ]
 
 
-def _filled(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Columns:
+def _filled(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> TextColumns:
     """Return a table without the columns that have nothing in any row."""
     filled = [i for i in range(len(head)) if any(row[i] for row in rows)]
-    return Columns([head[i] for i in filled], [[row[i] for i in filled] for row in rows], title)
+    return TextColumns([head[i] for i in filled], [[row[i] for i in filled] for row in rows], title)
 
 
 def _place(x: float | None) -> str:

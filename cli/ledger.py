@@ -13,7 +13,7 @@ from ..accounting.numbers.notions import ApproxDp
 from ..accounting.proof.proved import certificate_of
 from ..mechanisms import Adjacency
 from .inputs import FILE, NEW_FILE, RELATION
-from .output import Columns, Outcome, answers, shown, shown_up
+from .output import Outcome, TextColumns, answers, shown, shown_up
 
 __all__ = ["ledger"]
 
@@ -87,7 +87,7 @@ def show(path: Path, delta: float) -> Outcome:
             ("head", head),
             *(("UNPROTECTED", reason) for reason in odometer.unprotected),
         ),
-        tables=(Columns(("run", "opened", "events", "committed", "kept to plan"), texts),),
+        tables=(TextColumns(("run", "opened", "events", "committed", "kept to plan"), texts),),
         finding=odometer.is_finding,
     )
 

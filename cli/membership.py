@@ -20,7 +20,7 @@ from ..runs.membership import (
     membership_of_run,
 )
 from .inputs import FILE, Among, refuse
-from .output import Columns, Outcome, answers, shown_down
+from .output import Outcome, TextColumns, answers, shown_down
 
 
 @click.command(short_help="Membership inference on a run's last model or a model of yours.")
@@ -159,6 +159,6 @@ def _outcome(found: MembershipCheck) -> Outcome:
             "refutes_promise": found.refutes_promise,
         },
         rows=[("", line) for line in lines],
-        tables=(Columns(("score", "epsilon at least", "null control", "AUC"), texts),),
+        tables=(TextColumns(("score", "epsilon at least", "null control", "AUC"), texts),),
         finding=found.is_finding,
     )

@@ -26,8 +26,8 @@ from ..audits.visible_text import visible
 
 __all__ = [
     "Advance",
-    "Columns",
     "Outcome",
+    "TextColumns",
     "answers",
     "deliver",
     "grade_rows",
@@ -50,7 +50,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print the re
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class TextColumns:
     """A table for people: the columns' names, rows of as many texts, and a title or none."""
 
     head: Sequence[str]
@@ -68,7 +68,7 @@ class Outcome:
     title: str
     data: dict[str, Any]
     rows: Sequence[Row] = ()
-    tables: Sequence[Columns] = ()
+    tables: Sequence[TextColumns] = ()
     finding: bool = False
     undecided: bool = False
 

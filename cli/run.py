@@ -11,7 +11,7 @@ from ..runs import RunOptions, RunResult
 from ..runs import run as train
 from .attack import attack_outcome
 from .inputs import NEW_FILE, NEW_FOLDER, configuration_argument
-from .output import Columns, Outcome, answers, guarantee_data, shown, shown_up, steps
+from .output import Outcome, TextColumns, answers, guarantee_data, shown, shown_up, steps
 
 out_option = click.option(
     "--out",
@@ -83,7 +83,7 @@ def run_outcome(result: RunResult) -> Outcome:
             ("files", f"{result.folder}/report.html, .md, .json; certificate, ledger, model"),
         ),
         tables=(
-            Columns(("model", "accuracy", "privacy"), models),
+            TextColumns(("model", "accuracy", "privacy"), models),
             *(() if attacked is None else attacked.tables),
         ),
         finding=result.is_finding,

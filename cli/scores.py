@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from ..audits.bounds import LowerBound
 from ..audits.claim_tests import ClaimTest
 from ..audits.scores import JudgedScores
-from .output import Columns, Outcome, shown_down, shown_up
+from .output import Outcome, TextColumns, shown_down, shown_up
 
 
-def tests_table(tests: Sequence[ClaimTest]) -> Columns:
+def tests_table(tests: Sequence[ClaimTest]) -> TextColumns:
     """Return the tests of a claim as a table: what each may err, and what it saw."""
     texts = [(t.name, f"{t.level:.3g}", "YES" if t.refuted else "no", t.detail) for t in tests]
-    return Columns(("test of the claim", "level", "refuted", "what it saw"), texts)
+    return TextColumns(("test of the claim", "level", "refuted", "what it saw"), texts)
 
 
 def scores_outcome(found: JudgedScores, *, confidence: float) -> Outcome:
@@ -51,6 +51,6 @@ def scores_outcome(found: JudgedScores, *, confidence: float) -> Outcome:
     )
 
 
-def _bounds_table(heading: str, bounds: Sequence[LowerBound]) -> Columns:
+def _bounds_table(heading: str, bounds: Sequence[LowerBound]) -> TextColumns:
     texts = [(b.method, shown_down(b.epsilon, digits=4), b.detail) for b in bounds]
-    return Columns((heading, "epsilon", "how"), texts)
+    return TextColumns((heading, "epsilon", "how"), texts)

@@ -47,6 +47,7 @@ def _step_size(_: PsSetting, rows: FloatArray) -> str:
 
 
 def _few_rows(_: PsSetting) -> tuple[FloatArray, FloatArray]:
+    """Return four rows (4, 2) of two data sets, whose last one is (.6, .8) or (.6, 0)."""
     rows = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0], [0.6, 0.8]])
     return rows, np.vstack([rows[:-1], [[0.6, 0.0]]])
 

@@ -73,6 +73,7 @@ def _split_bound(s: PsSetting, share: Fraction) -> float:
 
 
 def _best_share(s: PsSetting) -> Fraction:
+    """Return the share of the noise for which the split bound is least."""
     return min(_SHARES, key=lambda share: _split_bound(s, share))
 
 

@@ -36,6 +36,7 @@ def _gradient(s: PsSetting) -> Callable[[SearchTable, FloatArray], FloatArray]:
 
 
 def _gradient_lemma(s: PsSetting) -> SensitivityLemma:
+    """Return the claim of 3G on one gradient of Algorithm 2, over all histories that are public."""
     # more records than that change nothing but 1/M
     count = min(s.M, 10**4)
     domain = ReplacedRecord(
@@ -64,6 +65,7 @@ def _proved(s: PsSetting) -> tuple[Fraction, tuple[str, ...]]:
 
 
 def _gradient_pair(s: PsSetting, found: Falsification) -> str:
+    """Return a pair that the search found, in words."""
     sides = (found.pair.dataset, found.pair.neighbour)
     first, second = (np.round(side.rows[0], 6).tolist() for side in sides)
     v, anchor = np.round(found.pair.public[: 2 * FEATURES].reshape(2, -1), 6).tolist()
@@ -75,6 +77,7 @@ def _gradient_pair(s: PsSetting, found: Falsification) -> str:
 
 
 def _gradient_argument(s: PsSetting) -> tuple[str, ...]:
+    """Return how far one gradient can move, and where 4G is attained."""
     bound, _ = _proved(s)
     return (
         "Fix the history and the drawn index. If the differing record is not drawn, the gradient "

@@ -39,10 +39,12 @@ def _multiplier(s: PsSetting) -> float:
 
 
 def _breaks(s: PsSetting) -> Enclosure:
+    """Return the epsilon beyond which Definition 2 gives too little noise."""
     return critical_epsilon(_slope(s), s.delta)
 
 
 def _epsilons(case: Case[PsSetting]) -> list[PsSetting]:
+    """Return the setting at five epsilons: the definition is meant for all."""
     grid = (case.setting.epsilon, 0.1, 1.0, 5.0, 10.0)
     return list(dict.fromkeys(case.at(epsilon=epsilon).setting for epsilon in grid))
 

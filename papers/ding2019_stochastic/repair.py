@@ -53,6 +53,7 @@ def _sampled_counts(s: PsSetting) -> dict[Mechanism, int]:
 
 
 def _repair_figures(s: PsSetting) -> dict[str, Enclosure]:
+    """Return the noise of the repair, and both orders of its sampled part."""
     (event,) = _repaired(s)
     assert isinstance(event.mechanism, Repeated)
     assert isinstance(event.mechanism.event, GaussianStep)

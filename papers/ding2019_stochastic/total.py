@@ -38,6 +38,7 @@ _MOST_STEPS = 100
 
 
 def _constant_figures(s: PsSetting) -> dict[str, Enclosure]:
+    """Return what the constants c and c_1 leave open: the noise, in units of the claimed 3G."""
     return {
         "K S/M²": Enclosure.of(Fraction(s.steps, s.M**2)),
         "noise at this c": Enclosure.of(printed_noise(s)),
@@ -47,6 +48,7 @@ def _constant_figures(s: PsSetting) -> dict[str, Enclosure]:
 
 @lru_cache(maxsize=32)
 def _total_figures(s: PsSetting) -> dict[str, Enclosure]:
+    """Return what the run costs linear and Huber losses, and the c that each would need."""
     seen, necessary, shown = effective_steps(s), necessary_c(s), first_message(s, s.c).epsilon
     figures = {
         "mu*": mu_from_epsilon_delta(epsilon=s.epsilon, delta=s.delta),
@@ -136,6 +138,7 @@ class TotalPromise:
 
 
 def _total_argument(s: PsSetting, figures: Mapping[str, Enclosure]) -> tuple[str, ...]:
+    """Return why no constant c serves every epsilon."""
     f = {name: value.upper_float for name, value in figures.items()}
     return (
         "The full gradient enters every step unsampled. With linear losses the sampled correction "

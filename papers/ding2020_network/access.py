@@ -49,6 +49,7 @@ def _best_candidate(case: Case[PrSetting]) -> Counterexample | None:
 
 
 def _thresholded(s: PrSetting) -> Callable[[PrivateDataset, Curator], object]:
+    """Return the published run with its threshold test, shortened to five rounds."""
     few = replace(s, K=min(s.K, 5), K_p=1, D=2)
     return algorithm_of(few, 1.0, threshold=few.V / few.eta).solve
 
@@ -71,11 +72,13 @@ def _cut(rows: FloatArray) -> FloatArray:
 
 
 def _rows(s: PrSetting) -> tuple[FloatArray, FloatArray]:
+    """Return rows (n, 1) of two data sets, whose last one is 1 or -1000."""
     rows = np.ones((min(s.D, 1000), 1))
     return rows, np.vstack([rows[:-1], [[-1000.0]]])
 
 
 def _claimed_move(s: PrSetting) -> float:
+    """Return 2/n, by which the mean of rows of norm 1 may move."""
     return 2 / min(s.D, 1000)
 
 

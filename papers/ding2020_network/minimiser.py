@@ -35,6 +35,8 @@ _MOST_RECORDS = 10**5
 
 
 def _sensitivity_figures(s: PrSetting) -> dict[str, Enclosure]:
+    """Return how far minimisers move under each relation, beside Lemma 5."""
+
     def root(adjacency: Adjacency, count: int) -> Enclosure:
         solve = replace(algorithm_of(s, 1.0), rounds=1).solve
         (step,) = gaussian_steps(plan(solve, s.shape(adjacency, count), ideal=True))
@@ -55,6 +57,7 @@ def _sensitivity_figures(s: PrSetting) -> dict[str, Enclosure]:
 
 
 def _lemma_5_argument(s: PrSetting) -> tuple[str, ...]:
+    """Return where the proof of Lemma 5 loses 1/|D_i|, and for which losses its value is right."""
     f = {name: value.upper_float for name, value in _sensitivity_figures(s).items()}
     return (
         "The proof evaluates both gradients at one point, though the minimisers differ, and loses "
@@ -79,15 +82,18 @@ def one_message(case: Case[PrSetting]) -> ClaimAttack:
 
 
 def _exact_value(s: PrSetting) -> list[Fraction]:
+    """Return 2V/(|D_i| m), the sensitivity of an exact minimiser."""
     return [2 * Fraction(s.V) / (s.D * s.modulus)]
 
 
 def _one_round(s: PrSetting) -> tuple[Event, ...]:
+    """Return the planned events of one round at unit noise multiplier."""
     algorithm = replace(algorithm_of(s, 1.0), rounds=1)
     return plan(algorithm, s.shape(), ideal=True)
 
 
 def _tolerance_figures(s: PrSetting) -> dict[str, Enclosure]:
+    """Return what a gradient norm of tau adds to the sensitivity."""
     (step,) = gaussian_steps(_one_round(s))
     found = at_tolerance(step.sensitivity, Fraction(s.tau)).root
     exact = at_tolerance(step.sensitivity, Fraction(0)).root

@@ -20,15 +20,18 @@ def _multiplier(s: PrSetting) -> float:
 
 
 def _repaired_algorithm(s: PrSetting) -> PrAdmm:
+    """Return PR-ADMM with noise for the exact total, and minimisers found to tau."""
     exact = algorithm_of(s, _multiplier(s))
     return replace(exact, tolerance=s.tau or exact.tolerance)
 
 
 def _repaired(s: PrSetting) -> tuple[Event, ...]:
+    """Return its planned events."""
     return plan(_repaired_algorithm(s), s.shape(), ideal=True)
 
 
 def _repaired_rounds(case: Case[PrSetting]) -> ClaimAttack:
+    """Return the attack on all messages of the repaired run."""
     s = case.setting
     words = f"K = {s.K}, K_p = {s.K_p}, one record an agent, tau = {s.tau:g}"
     return ClaimAttack(_repaired_algorithm(s).solve, one_each(s), s.epsilon, s.delta, words)

@@ -32,6 +32,7 @@ from .setting import (
 
 
 def _round_rho(s: PrSetting) -> Number:
+    """Return rho of one round by Theorem 2, (V/(eta |V_i|))²/(2 sigma²)."""
     (step, *_) = gaussian_steps(published_run(s))
     variance = Fraction(step.noise_std) ** 2
     return lemma_5(s) ** 2 / (2 * variance) if variance else inf
@@ -48,12 +49,14 @@ def exact_periodic(s: PrSetting) -> Fraction:
 
 
 def _small_runs(s: PrSetting) -> Iterator[PrSetting]:
+    """Yield the setting at shorter runs and periods, smallest first."""
     for rounds in range(1, s.K + 1):
         for period in (p for p in range(1, rounds + 1) if rounds % p == 0):
             yield replace(s, K=rounds, K_p=period)
 
 
 def _periodic_figures(s: PrSetting) -> dict[str, Enclosure]:
+    """Return the sum, the closed form, and what the difference does to epsilon."""
     exact, published = exact_periodic(s), published_periodic(s)
     lemma_5 = published_guarantee(replace(s, convex=False))
     return {
@@ -68,6 +71,7 @@ def _periodic_figures(s: PrSetting) -> dict[str, Enclosure]:
 
 
 def _periodic_argument(s: PrSetting) -> tuple[str, ...]:
+    """Return where Theorem 3 has a 1 too many, and what that is worth."""
     f = {name: value.upper_float for name, value in _periodic_figures(s).items()}
     return (
         f"Over K = {s.K} rounds with K_p = {s.K_p} and R_P = {s.R_P:g} the sum of rho_k is "
@@ -110,10 +114,12 @@ def _one_period(case: Case[PrSetting]) -> ClaimAttack | None:
 
 
 def _iteration(s: PrSetting) -> Fraction:
+    """Return Theorem 4's total over rho_1, R_T K (K² - 1)/3 + 1."""
     return IterationDecay(s.R_T).published_cost(s.K)
 
 
 def _iteration_argument(s: PrSetting) -> tuple[str, ...]:
+    """Return how the sum comes about, and that the noise rises before it falls."""
     schedule = IterationDecay(s.R_T)
     rises = float(schedule.variance(2))
     back = next(
@@ -139,6 +145,7 @@ def _iteration_rounds(case: Case[PrSetting]) -> ClaimAttack:
 
 
 def _conversion(s: PrSetting) -> Enclosure:
+    """Return zCDP's epsilon of the run where Lemma 5 is attained."""
     return epsilon_from_zcdp(rho=published_guarantee(replace(s, convex=False)).rho, delta=s.delta)
 
 
@@ -156,11 +163,13 @@ def _whole_run(s: PrSetting, epsilon: float, promise: str) -> ClaimAttack | None
 
 
 def _converted_rounds(case: Case[PrSetting]) -> ClaimAttack | None:
+    """Return the attack on what that conversion promises."""
     s = case.setting
     return _whole_run(s, _conversion(s).upper_float, "zCDP's conversion of the exact total")
 
 
 def _all_agents(case: Case[PrSetting]) -> ClaimAttack | None:
+    """Return the attack on what a record's own agent costs alone."""
     s = case.setting
     own = published_guarantee(replace(s, convex=False)).epsilon.upper_float
     return _whole_run(s, own, "what the record's own agent costs alone")

@@ -22,6 +22,7 @@ def _unbounded(s: SharingSetting) -> float:
 
 
 def _assumed_bound(s: SharingSetting) -> dict[str, Enclosure]:
+    """Return C at the bounds that the analysis assumes."""
     return {"C at this b1 and c1": Enclosure.of(lemma_1(s, s.b1))}
 
 

@@ -56,6 +56,7 @@ def standing_pair() -> Neighbours:
 
 
 def _described(s: SharingSetting, found: Falsification) -> str:
+    """Return a pair that the search found, in words that suffice to build it."""
     sides = [np.round(side.rows, 6).tolist() for side in (found.pair.dataset, found.pair.neighbour)]
     return (
         f"columns 1 and 2 hold {sides[0]} or {sides[1]}, the other {s.d_m - 2} columns one unit "
@@ -65,6 +66,7 @@ def _described(s: SharingSetting, found: Falsification) -> str:
 
 
 def _standing_figures(s: SharingSetting) -> dict[str, Enclosure]:
+    """Return C, b_1 and the change of D x at the standing pair."""
     lemma, pair = _lemma(s), standing_pair()
     change, bound = lemma.change(pair), lemma.bound(pair)
     values = {"C": bound, "b1": _sizes(s, pair), "change": change, "change over C": change / bound}
@@ -72,6 +74,7 @@ def _standing_figures(s: SharingSetting) -> dict[str, Enclosure]:
 
 
 def _figures(s: SharingSetting, found: Falsification) -> dict[str, Enclosure]:
+    """Return the same, and how far the pair that was found exceeds C."""
     moved = float(np.linalg.norm(found.pair.dataset.rows - found.pair.neighbour.rows))
     return {
         **_standing_figures(s),
@@ -82,6 +85,7 @@ def _figures(s: SharingSetting, found: Falsification) -> dict[str, Enclosure]:
 
 
 def _argument(s: SharingSetting) -> tuple[str, ...]:
+    """Return what the proof of Lemma 1 takes for granted, and a pair that breaks it."""
     f = {name: value.upper_float for name, value in _standing_figures(s).items()}
     return (
         "The proof takes |(D^T D)^-1| for 1/d_m; unit rows fix the trace of D^T D only, and its "

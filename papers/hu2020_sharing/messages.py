@@ -32,10 +32,12 @@ def _one_party(
 
 
 def _scores(s: SharingSetting) -> list[Event]:
+    """Return the releases of D_m (x_m + xi) in a published round."""
     return [e for e in planned_round(s) if e.context.release.startswith("scores")]
 
 
 def _duals(s: SharingSetting) -> list[Event]:
+    """Return the release of y in a published round."""
     return [e for e in planned_round(s) if e.context.release == "dual"]
 
 
@@ -64,6 +66,7 @@ def _equal_scores(s: SharingSetting, _: Enclosure) -> Counterexample:
 
 
 def _score_figures(_: SharingSetting) -> dict[str, Enclosure]:
+    """Return v_1 - v_2 as a function of x, under both data sets."""
     pair = standing_pair()
     sides = {"D": pair.dataset, "D'": pair.neighbour}
     return {
@@ -76,6 +79,7 @@ def _score_figures(_: SharingSetting) -> dict[str, Enclosure]:
 
 
 def _score_argument(s: SharingSetting) -> tuple[str, ...]:
+    """Return why noise on x leaves D x without cover in R^N."""
     return (
         "The proof takes D xi for a sample of N(0, sigma²) in R^N. By (7) the noise is added to x, "
         f"in R^{s.d_m}, and D (x + xi) lies in the column space of D, which has at most {s.d_m} of "
@@ -103,6 +107,7 @@ def _dual_of(s: SharingSetting, label: float) -> float:
 
 
 def _sign_of_dual(s: SharingSetting, _: Enclosure) -> Counterexample:
+    """Return the event y_1 < 0, which shows the label of the first record."""
     rows = standing_pair().dataset.rows
 
     def rerun(trials: int, seed: int) -> tuple[float, float]:
@@ -122,6 +127,7 @@ def _sign_of_dual(s: SharingSetting, _: Enclosure) -> Counterexample:
 
 
 def _dual_argument(s: SharingSetting) -> tuple[str, ...]:
+    """Return why the sign of y is the label."""
     positive, negative = _dual_of(s, 1.0), _dual_of(s, -1.0)
     return (
         "By (8) and (9) y = grad l(z). For logistic loss y_i = -Y_i/(1 + exp(Y_i z_i)), whose sign "

@@ -51,10 +51,12 @@ def _lemma_1(s: StarSetting) -> list[Fraction]:
 
 
 def _first_rounds(s: StarSetting) -> list[Event]:
+    """Return the published events of as many rounds as are planned one by one."""
     return published_run(replace(s, t=min(s.t, PLANNED_ROUNDS)))
 
 
 def _lemma_1_figures(s: StarSetting) -> dict[str, Enclosure]:
+    """Return Lemma 1's sensitivity and Theorem 1's sigma in the first and the last round."""
     values, multiplier = _lemma_1(s), Fraction(noise_multiplier(s))
     return {
         "sensitivity in round 1": Enclosure.of(values[0]),
@@ -65,21 +67,25 @@ def _lemma_1_figures(s: StarSetting) -> dict[str, Enclosure]:
 
 
 def _step_attack(case: Case[StarSetting]) -> ClaimAttack:
+    """Return the attack on one round with noise of Lemma 1's sensitivity."""
     s = small(case.setting)
     words = "one round with noise of Lemma 1's sensitivity, which would make it 1-GDP"
     return attack_on(s, algorithm_of(s, 1, 1.0), promised_by_mu(1, s.delta), words)
 
 
 def _one_round(s: StarSetting) -> list[Event]:
+    """Return the published events of one round."""
     return published_run(replace(s, t=1))
 
 
 def _epsilons(case: Case[StarSetting]) -> list[StarSetting]:
+    """Return the setting at seven epsilons: the theorem is meant for all in (0, 1]."""
     grid = (case.setting.epsilon, 0.01, 0.05, 0.1, 0.2, 0.5, 1.0)
     return list(dict.fromkeys(case.at(epsilon=epsilon).setting for epsilon in grid))
 
 
 def _round_figures(s: StarSetting) -> dict[str, Enclosure]:
+    """Return the published noise over the least that (epsilon, delta) needs."""
     classical = classical_noise_multiplier(epsilon=1, delta=s.delta)
     with precision(BITS):
         mu = ball_of(mu_from_epsilon_delta(epsilon=s.epsilon, delta=s.delta))
@@ -88,24 +94,29 @@ def _round_figures(s: StarSetting) -> dict[str, Enclosure]:
 
 
 def _round_attack(case: Case[StarSetting]) -> ClaimAttack:
+    """Return the attack on one round, at epsilon = 1 where it is free."""
     s = small(case.at(epsilon=1.0).setting)
     algorithm = algorithm_of(s, 1, noise_multiplier(s))
     return attack_on(s, algorithm, s.epsilon, f"one round, epsilon = {s.epsilon:g}")
 
 
 def _lemma_4(s: StarSetting) -> list[Fraction]:
+    """Return 2 c1/(m (lambda/n + rho))."""
     return [2 * Fraction(s.c1) / ((Fraction(s.lambda_over_n) + Fraction(s.rho)) * s.m)]
 
 
 def _minimiser(s: StarSetting) -> PvpAdmm:
+    """Return Algorithm 2 for one round, with noise of its sensitivity."""
     return PvpAdmm(1, 1.0, penalty=s.rho, regularisation=s.lambda_over_n, loss=LinearLoss())
 
 
 def _planned_minimiser(s: StarSetting) -> Sequence[Event]:
+    """Return its planned event."""
     return plan(_minimiser(s), s.shape, ideal=True)
 
 
 def _minimiser_attack(case: Case[StarSetting]) -> ClaimAttack:
+    """Return the attack on it."""
     s = small(case.setting)
     words = "one round with noise of Lemma 4's sensitivity, which would make it 1-GDP"
     algorithm = replace(_minimiser(s), tolerance=_TOLERANCE)

@@ -59,6 +59,7 @@ def _critical(delta: float) -> Enclosure:
 
 
 def _figures(s: StarSetting) -> dict[str, Enclosure]:
+    """Return the exact cost, the formula's, and up to where the formula is a guarantee."""
     truth, formula, critical = (
         guarantee(published_run(s), delta=s.delta),
         published_total(s),
@@ -88,6 +89,7 @@ def _figures(s: StarSetting) -> dict[str, Enclosure]:
 
 
 def _argument(s: StarSetting) -> tuple[str, ...]:
+    """Return why the formula cannot hold for all t, and up to which t it does."""
     f = {name: value.upper_float for name, value in _figures(s).items()}
     return (
         f"Each of t = {s.t} rounds adds noise of sqrt(2 ln(1.25/delta))/epsilon = "
@@ -107,6 +109,7 @@ def _argument(s: StarSetting) -> tuple[str, ...]:
 
 
 def _likelihood(s: StarSetting, claimed: Enclosure) -> Counterexample:
+    """Return the likelihood event of a run, where the exact delta exceeds the claimed."""
     plane = replace(s, d=2)
     mu = guarantee(published_run(plane), delta=s.delta).mu
     solve = algorithm_of(plane, s.t, noise_multiplier(s)).solve
@@ -114,6 +117,7 @@ def _likelihood(s: StarSetting, claimed: Enclosure) -> Counterexample:
 
 
 def _published_attack(setting: StarSetting) -> ClaimAttack:
+    """Return the attack on the published run, against what Theorem 2 promises of it."""
     s = small(setting)
     words = f"t = {s.t} rounds, epsilon = {s.epsilon:g} a round"
     algorithm = algorithm_of(s, s.t, noise_multiplier(s))
@@ -126,16 +130,19 @@ def _total_attack(case: Case[StarSetting]) -> ClaimAttack:
 
 
 def _experiments(case: Case[StarSetting]) -> list[StarSetting]:
+    """Return the setting at the epsilons and deltas of section VI."""
     grid = product((0.01, 0.05, 0.1, 0.2), (1e-3, 1e-4, 1e-5, 1e-6))
     settings = (case.at(epsilon=epsilon, delta=delta).setting for epsilon, delta in grid)
     return list(dict.fromkeys(settings))
 
 
 def _experiment_attack(case: Case[StarSetting]) -> ClaimAttack:
+    """Return the attack at the case's own parameters."""
     return _published_attack(case.setting)
 
 
 def _readings(s: StarSetting) -> Mapping[str, Sequence[Event]]:
+    """Return the planned events with sigma² or sigma⁴ for a variance."""
     events = published_run(replace(s, t=min(s.t, PLANNED_ROUNDS)))
     literal = [
         replace(event, mechanism=replace(step, noise_std=step.noise_std**2))
@@ -145,14 +152,17 @@ def _readings(s: StarSetting) -> Mapping[str, Sequence[Event]]:
 
 
 def _multiplier(s: StarSetting) -> float:
+    """Return the noise multiplier of each round by which the whole run is (epsilon, delta)-DP."""
     return multiplier_of(s.t, epsilon=s.epsilon, delta=s.delta)
 
 
 def _repaired(s: StarSetting) -> list[Event]:
+    """Return the planned events with that noise."""
     return planned_run(s, _multiplier(s))
 
 
 def _repair_attack(case: Case[StarSetting]) -> ClaimAttack:
+    """Return the attack on the repaired run."""
     s = small(case.setting)
     words = f"t = {s.t} rounds, epsilon = {s.epsilon:g} in all"
     return attack_on(s, algorithm_of(s, s.t, _multiplier(s)), s.epsilon, words)

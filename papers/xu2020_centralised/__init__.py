@@ -19,10 +19,12 @@ __all__ = ["PAPER", "CentralisedSetting", "split_statistic"]
 
 
 def _at_epsilon(zero_out: bool, s: CentralisedSetting, epsilon: float) -> CentralisedSetting:
+    """Return the setting at this epsilon, under this relation."""
     return replace(s, epsilon=epsilon, zero_out=zero_out)
 
 
 def _exact(s: CentralisedSetting) -> Enclosure:
+    """Return what the noisy gradients cost."""
     return guarantee(gradients(s), delta=s.delta).epsilon
 
 

@@ -20,6 +20,7 @@ from .small_data import CORRELATED, records_of
 
 
 def _rank_missing(_: CentralisedSetting) -> str | None:
+    """Return how A = [W; I] misses Assumption 2, or None."""
     rows, rank = len(DESIGN.a), int(np.linalg.matrix_rank(DESIGN.a))
     if rank == rows:
         return None
@@ -27,6 +28,7 @@ def _rank_missing(_: CentralisedSetting) -> str | None:
 
 
 def _dual_figures(_: CentralisedSetting) -> Mapping[str, Enclosure]:
+    """Return the dual variable of Lemma 4 for a gradient (2, 0)."""
     dual = np.linalg.pinv(DESIGN.a.T) @ np.array([2.0, 0.0])
     return {f"dual of Lemma 4 [{j}]": Enclosure.of(float(v)) for j, v in enumerate(dual)}
 
@@ -40,6 +42,7 @@ def _selected(s: CentralisedSetting, rows: FloatArray) -> str:
 
 
 def _gamma_too_small(s: CentralisedSetting) -> str | None:
+    """Return how gamma misses the condition for convergence, or None."""
     least = s.eta * s.rho * DESIGN.norm_squared + 1
     if s.gamma >= least:
         return None

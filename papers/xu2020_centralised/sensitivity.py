@@ -22,6 +22,7 @@ def _replaced(s: CentralisedSetting) -> CentralisedSetting:
 
 
 def _figures(s: CentralisedSetting) -> dict[str, Enclosure]:
+    """Return what the noisy gradients cost under both relations."""
     relations = {"replace-one": _replaced(s), "zero-out-one": null(s)}
     return {
         f"exact epsilon, {name}": guarantee(gradients(other), delta=s.delta).epsilon
@@ -30,6 +31,7 @@ def _figures(s: CentralisedSetting) -> dict[str, Enclosure]:
 
 
 def _argument(s: CentralisedSetting) -> tuple[str, ...]:
+    """Return for which relation c/n is the sensitivity."""
     f = {name: value.upper_float for name, value in _figures(s).items()}
     return (
         "The paper's neighbours differ in one element of D^n: a record is replaced, and the mean "
@@ -57,6 +59,7 @@ def _opposite_gradients(s: CentralisedSetting) -> Counterexample:
 
 
 def _turned_gradient(case: Case[CentralisedSetting]) -> ClaimAttack:
+    """Return the attack on one noisy gradient with noise of c/n."""
     s = _replaced(case.setting)
     words = "one noisy gradient with noise of standard deviation c/n, which would make it 1-GDP"
     return ClaimAttack(
@@ -80,6 +83,7 @@ def _raw_rows(s: CentralisedSetting) -> list[Event]:
 
 
 def _raw_figures(s: CentralisedSetting) -> dict[str, Enclosure]:
+    """Return the bound on rows that are not cut, and what it makes of epsilon."""
     return {
         "c of rows as they come": Enclosure.of(sqrt(s.ones)),
         "exact epsilon": guarantee(_raw_rows(s), delta=s.delta).epsilon,
@@ -87,6 +91,7 @@ def _raw_figures(s: CentralisedSetting) -> dict[str, Enclosure]:
 
 
 def _mean_of_c(s: CentralisedSetting) -> list[Fraction]:
+    """Return 2c/n, or c/n for a null record, of every round."""
     factor = 1 if s.zero_out else 2
     return [factor * Fraction(s.c) / s.n] * s.T
 

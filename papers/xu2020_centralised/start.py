@@ -107,6 +107,7 @@ def _raw_start(s: CentralisedSetting, _: Enclosure) -> Counterexample | None:
 
 
 def _figures(s: CentralisedSetting) -> dict[str, Enclosure]:
+    """Return what the raw start shows in y_1 and y_2, and how far it moves."""
     few = replace(s, gamma=1.0)
     y = [_observed(replace(few, T=1), side, trials=1, seed=1)[0] for side in (0, 1)]
     duals = [_raw_dual(few, side) for side in (0, 1)]
@@ -125,6 +126,7 @@ def _figures(s: CentralisedSetting) -> dict[str, Enclosure]:
 
 
 def _argument(s: CentralisedSetting) -> tuple[str, ...]:
+    """Return why u_0 shows in the output."""
     return (
         "u_0 = -(1/rho) (Aᵀ)⁺ grad f(x_0) is made of the raw gradient, and "
         f"y_1 = soft(A x_0 + u_0, lambda/rho), lambda/rho = {s.lambda1 / s.rho:g}, is a function "

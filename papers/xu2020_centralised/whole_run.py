@@ -34,10 +34,12 @@ _SMALL = 1e-3
 
 
 def _null_gradients(s: CentralisedSetting) -> list[Event]:
+    """Return the noisy gradients where a record is made null."""
     return gradients(null(s))
 
 
 def _truth(s: CentralisedSetting) -> Guarantee:
+    """Return what they cost."""
     return guarantee(_null_gradients(s), delta=s.delta)
 
 
@@ -47,6 +49,7 @@ def _order(s: CentralisedSetting) -> float:
 
 
 def _figures(s: CentralisedSetting) -> dict[str, Enclosure]:
+    """Return alpha, and the noise over the least that is needed."""
     truth = _truth(s)
     a = -log(s.delta) / s.epsilon
     # the root in (0, 1) of a (2 mu - 1) = (1 - mu)², where alpha/mu is least
@@ -74,22 +77,27 @@ def _by_orders(s: CentralisedSetting) -> Enclosure:
 
 
 def _accelerated(s: CentralisedSetting) -> CentralisedDpAdmm:
+    """Return DP-AccADMM with Theorem 1's noise."""
     return replace(algorithm_of(s, theorem_1(s)), accelerated=True)
 
 
 def _accelerated_run(s: CentralisedSetting) -> tuple[Event, ...]:
+    """Return its planned events, where a record is made null."""
     return plan(_accelerated(s), null(s).shape, ideal=True)
 
 
 def _multiplier(s: CentralisedSetting) -> float:
+    """Return the noise multiplier by which the T gradients are (epsilon, delta)-DP."""
     return multiplier_of(s.T, epsilon=s.epsilon, delta=s.delta)
 
 
 def _repaired(s: CentralisedSetting) -> tuple[Event, ...]:
+    """Return the planned events with that noise, from u_0 = 0."""
     return plan(algorithm_of(s, _multiplier(s)), s.shape, ideal=True)
 
 
 def _repaired_figures(s: CentralisedSetting) -> dict[str, Enclosure]:
+    """Return sigma n/(c sqrt(T)), which depends on none of n, c and T."""
     (step, *_) = gaussian_steps(_repaired(s))
     with precision(BITS):
         noise = ball_of(step.noise_std) * s.n / ball_of(s.c) / ball_of(s.T).sqrt()
@@ -97,21 +105,25 @@ def _repaired_figures(s: CentralisedSetting) -> dict[str, Enclosure]:
 
 
 def _gradients_attack(case: Case[CentralisedSetting]) -> ClaimAttack:
+    """Return the attack on what Theorem 1 promises for null records."""
     s = null(case.setting)
     return attack_on(s, algorithm_of(s, theorem_1(s)), s.epsilon)
 
 
 def _conversion_attack(case: Case[CentralisedSetting]) -> ClaimAttack:
+    """Return the attack on what the conversion promises at alpha."""
     s = null(case.setting)
     return attack_on(s, algorithm_of(s, theorem_1(s)), _by_orders(s).upper_float)
 
 
 def _accelerated_attack(case: Case[CentralisedSetting]) -> ClaimAttack:
+    """Return the attack on the accelerated run."""
     s = null(case.setting)
     return attack_on(s, _accelerated(s), s.epsilon)
 
 
 def _replaced_gradients(s: CentralisedSetting) -> list[Event]:
+    """Return the noisy gradients where a record is replaced."""
     return gradients(replaced(s))
 
 
@@ -133,6 +145,7 @@ def _replaced_breaks(s: CentralisedSetting) -> str:
 
 
 def _replaced_attack(case: Case[CentralisedSetting]) -> ClaimAttack:
+    """Return the attack under replace-one, at an epsilon where the noise is clearly too small."""
     # where the noise is clearly too small
     s = replaced(case.at(epsilon=max(_LARGER)).setting)
     # four records move the gradient by their price, whatever n: noise over sensitivity is half
@@ -140,6 +153,7 @@ def _replaced_attack(case: Case[CentralisedSetting]) -> ClaimAttack:
 
 
 def _replaced_argument(s: CentralisedSetting) -> tuple[str, ...]:
+    """Return by what factor the noise is too small where a record is replaced."""
     truth = guarantee(_replaced_gradients(s), delta=s.delta).epsilon
     return (
         "The paper's neighbours differ in one element: a record is replaced by any other. Then a "
@@ -150,6 +164,7 @@ def _replaced_argument(s: CentralisedSetting) -> tuple[str, ...]:
 
 
 def _repair_attack(case: Case[CentralisedSetting]) -> ClaimAttack:
+    """Return the attack on the repaired run."""
     s = case.setting
     return attack_on(s, algorithm_of(s, _multiplier(s)), s.epsilon)
 

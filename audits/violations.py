@@ -38,8 +38,11 @@ _BINS = 32
 _FEWEST_A_CELL = 16
 _COMMON = 1e-4
 """A value that makes up this part of the runs is a symbol with a cell of its own."""
-# (epsilon, 0)-DP is (epsilon, delta)-DP at every delta; so small a one costs no power
-_PURE_DELTA = 1e-12
+PURE_DELTA = 1e-12
+"""(epsilon, 0)-DP is (epsilon, delta)-DP at every delta; so small a one costs no power."""
+
+FEWEST_RUNS = 100
+"""Of a pair in each world, for a score to be learned from."""
 
 
 class BlackBox(Protocol):
@@ -191,34 +194,63 @@ def find_violation(
     require_open_unit("confidence", confidence)
     if delta != 0:
         require_open_unit("delta", delta)
+    generator = np.random.default_rng(seed)
+    at = delta or PURE_DELTA
+    pair, spent = explored_pair(mechanism, pairs, trials=trials, delta=at, generator=generator)
+    tested = (trials - spent) // 2
+    if tested < FEWEST_RUNS:
+        raise InvalidParameter("trials", trials, f"enough for {FEWEST_RUNS} runs a pair and world")
+    bound = _bound_of(mechanism, pair, tested, confidence, at, generator)
+    return Violation(pair, bound, epsilon, delta)
+
+
+def explored_pair(
+    mechanism: BlackBox,
+    pairs: Sequence[AnswerPair],
+    *,
+    trials: int,
+    delta: float,
+    generator: np.random.Generator,
+) -> tuple[AnswerPair, int]:
+    """Return the pair that looks worst, and how many runs it took to choose it: of one pair, none.
+
+    A fifth of `trials` is spent, alike on all pairs; a coin-flip's confidence ranks them by what
+    they promise, and proves nothing.
+
+    Raises `InvalidParameter` for no pair, or too few trials to explore every one.
+    """
     if not pairs:
         raise InvalidParameter("pairs", pairs, "at least one pair")
-    explored = int(_EXPLORATION * trials) // (2 * len(pairs)) if len(pairs) > 1 else 0
-    tested = trials // 2 - explored * len(pairs)
-    if tested < _FEWEST or (len(pairs) > 1 and explored < _FEWEST):
-        raise InvalidParameter("trials", trials, f"enough for {_FEWEST} runs a pair and world")
-    generator = np.random.default_rng(seed)
-    at = delta or _PURE_DELTA
-
-    def bound_of(pair: AnswerPair, runs: int, level: float) -> LowerBound:
-        scores = _learned_scores(mechanism, pair, runs, generator)
-        return Split(level, int(generator.integers(2**31))).lower_bound(scores, delta=at)
-
-    pair = pairs[0]
-    if len(pairs) > 1:
-        # a coin-flip's confidence ranks the pairs by what they promise; it proves nothing
-        pair = max(pairs, key=lambda pair: bound_of(pair, explored, 0.5).epsilon)
-    return Violation(pair, bound_of(pair, tested, confidence), epsilon, delta)
+    if len(pairs) == 1:
+        return pairs[0], 0
+    explored = int(_EXPLORATION * trials) // (2 * len(pairs))
+    if explored < FEWEST_RUNS:
+        raise InvalidParameter("trials", trials, f"enough for {FEWEST_RUNS} runs a pair and world")
+    chosen = max(
+        pairs, key=lambda p: _bound_of(mechanism, p, explored, 0.5, delta, generator).epsilon
+    )
+    return chosen, 2 * explored * len(pairs)
 
 
-_FEWEST = 100
+def _bound_of(
+    mechanism: BlackBox,
+    pair: AnswerPair,
+    runs: int,
+    level: float,
+    delta: float,
+    generator: np.random.Generator,
+) -> LowerBound:
+    scores = _learned_scores(mechanism, pair, runs, generator)
+    return Split(level, int(generator.integers(2**31))).lower_bound(scores, delta=delta)
 
 
 def _learned_scores(
     mechanism: BlackBox, pair: AnswerPair, runs: int, generator: np.random.Generator
 ) -> Scores:
     """Return scores of fresh runs by a score learned on others; `runs` of each world in all."""
-    worlds = [_outputs(mechanism, side, runs, generator) for side in (pair.dataset, pair.neighbour)]
+    worlds = [
+        outputs_of(mechanism, side, runs, generator) for side in (pair.dataset, pair.neighbour)
+    ]
     if worlds[0].shape != worlds[1].shape:
         raise InvalidParameter("outputs.shape", worlds[1].shape, f"equal to {worlds[0].shape}")
     taught = int(_TEACHING * runs)
@@ -226,9 +258,10 @@ def _learned_scores(
     return Scores(*(score(world[taught:]) for world in worlds))
 
 
-def _outputs(
+def outputs_of(
     mechanism: BlackBox, answers: FloatArray, trials: int, generator: np.random.Generator
 ) -> FloatArray:
+    """Return outputs of `trials` runs, shape (trials, m), or raise `InvalidParameter`."""
     outputs = np.asarray(mechanism(answers, trials, generator), dtype=np.float64)
     if outputs.ndim != 2 or outputs.shape[0] != trials:
         raise InvalidParameter("outputs.shape", outputs.shape, f"({trials}, m)")

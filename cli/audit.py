@@ -11,6 +11,7 @@ from ..audits.one_run import Canaries
 from ..audits.one_run_plan import GuessPlan, audit_one_run, plan_guesses
 from ..audits.scores import ClaimedPrivacy
 from ..data.files import read_numbers
+from . import black_boxes
 from .inputs import FILE
 from .output import Outcome, TextColumns, answers, shown_down, shown_up
 
@@ -25,6 +26,10 @@ _NOTES = (
 @click.group()
 def audit() -> None:
     """Audit what is not a run of ours."""
+
+
+audit.add_command(black_boxes.blackbox)
+audit.add_command(black_boxes.sensitivity)
 
 
 @audit.command("one-run")

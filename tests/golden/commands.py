@@ -104,12 +104,22 @@ def coin(features, labels, seed):
 
 def memory(features, labels, seed):
     return Memory(features, labels)
+
+
+def forgetful(answers, trials, generator):
+    return answers + generator.laplace(size=(trials, answers.size))
+
+
+def mean(rows, labels, public):
+    return rows.mean(axis=0)
 """
 
 NOISE = "--epsilon 1 --delta 1e-5 --adjacency replace-one"
 OWN = (
     "--adjacency add-remove-one --records own.npz --epsilon 1 --delta 1e-5 --trials 60 --shadows 6"
 )
+BOX = "audit blackbox own.py:forgetful --queries 3 --seed 1"
+TABLE = "--records 5 --features 2 --adjacency replace-one"
 PUBLISHED = "--no-attack --no-baselines --no-crosscheck"
 
 CALLS: dict[str, str] = {
@@ -185,6 +195,10 @@ CALLS: dict[str, str] = {
     "membership of nothing": "membership --json",
     "plan of a one-run audit": "audit one-run --canaries 200 --mu 1 --delta 1e-5 --json",
     "one-run audit of nothing": "audit one-run --mu 1 --delta 1e-5",
+    "audit of a black box": f"{BOX} --epsilon 1 --json",
+    "audit of a black box, a bound": f"{BOX} --epsilon 0.1 --delta 1e-5 --bound --json",
+    "audit of a black box of no claim": BOX,
+    "audit of a sensitivity": f"audit sensitivity own.py:mean --claimed 0.2 {TABLE} --json",
     "claims list": "claims list --json",
     "claims list one": "claims list H-3 --json",
     "claims list an unknown one": "claims list H-99 --json",

@@ -1,0 +1,98 @@
+"""`dpledger audit blackbox` and `audit sensitivity`: programs that are only run."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from ..audits.black_boxes import audit_black_box, loaded, pairs_of
+from ..audits.claims import ClaimVerdict
+from ..audits.claims.own_function import judged_function
+from ..audits.falsifier import ReplacedRecord
+from ..audits.scores import ClaimedPrivacy
+from ..mechanisms.adjacency import Adjacency
+from .findings import finding_data
+from .inputs import FILE, RELATION
+from .output import Outcome, answers, shown_up, steps
+
+__all__ = ["blackbox", "sensitivity"]
+
+_program = click.argument("program", metavar="FILE.py:NAME")
+
+
+@click.command()
+@_program
+@click.option("--pairs", type=FILE, help=".npz of `dataset` and `neighbour`, a row a pair.")
+@click.option("--queries", type=click.IntRange(1), help="So many queries of sensitivity 1.")
+@click.option("--epsilon", type=float, help="The claim.")
+@click.option("--mu", type=float, help="The claim, in place of epsilon.")
+@click.option("--delta", type=float, default=0.0, show_default=True, help="0 is pure epsilon-DP.")
+@click.option("--runs", type=click.IntRange(1), default=20_000, show_default=True)
+@click.option("--confidence", type=float, default=0.95, show_default=True)
+@click.option("--seed", type=click.IntRange(0), required=True, help="Fix it before you look.")
+@click.option("--bound", is_flag=True, help="Spend all runs on a lower bound on epsilon.")
+@answers
+def blackbox(
+    program: str,
+    pairs: Path | None,
+    queries: int | None,
+    epsilon: float | None,
+    mu: float | None,
+    delta: float,
+    runs: int,
+    confidence: float,
+    seed: int,
+    bound: bool,
+) -> Outcome:
+    """Bet against the claim of a program until it is refuted or its runs are spent.
+
+    NAME(answers, trials, generator) returns `trials` outputs on the answers of one data set, shape
+    (trials, m); the file is imported. Exit status 1 if the claim is refuted.
+    """
+    claimed = ClaimedPrivacy.of(epsilon=epsilon, mu=mu, delta=delta)
+    known, box = pairs_of(pairs, queries), loaded(program)
+    with steps() as start:
+        found = audit_black_box(
+            box,
+            known,
+            claimed=claimed,
+            runs=runs,
+            confidence=confidence,
+            seed=seed,
+            bound=bound,
+            progress=start("runs"),
+        )
+    rows = [
+        ("claimed epsilon", f"{shown_up(claimed.epsilon, digits=6)} at delta {delta:g}"),
+        ("verdict", f"claim {'REFUTED' if found.refuted else 'not refuted'}"),
+        ("evidence", found.evidence),
+        ("pair", found.pair),
+    ]
+    data = {**asdict(found), "refutes_claim": found.refuted}
+    return Outcome("Audit of a black box", data, rows, finding=found.refuted)
+
+
+@click.command()
+@_program
+@click.option("--claimed", type=float, required=True, help="The l2 sensitivity.")
+@click.option("--adjacency", type=RELATION, required=True)
+@click.option("--records", type=click.IntRange(1), required=True)
+@click.option("--features", type=click.IntRange(1), required=True)
+@answers
+def sensitivity(
+    program: str, claimed: float, adjacency: Adjacency, records: int, features: int
+) -> Outcome:
+    """Search for neighbours that refute a claimed sensitivity of NAME(rows, labels, public).
+
+    Rows have norm 1 at most; the file is imported. Exit status 1 if it is refuted, 3 if it is not,
+    for a search proves nothing. A claim file says more: see `claims check`.
+    """
+    domain = ReplacedRecord(records, features, adjacency)
+    found = judged_function(loaded(program), domain, claimed)
+    rows = [("verdict", found.verdict_text), ("because", found.reason)]
+    refuted = found.verdict is ClaimVerdict.FAILS
+    return Outcome(
+        "Claimed sensitivity", finding_data(found), rows, finding=refuted, undecided=not refuted
+    )

@@ -60,6 +60,7 @@ class Recipe:
         epsilon: the target.
         delta: of the target.
         column: index of a column with the constant sqrt(1/2) in every row; None without one.
+        start: public model that consensus-admm starts from; empty for 0.
     """
 
     given_rounds: int | None
@@ -67,6 +68,7 @@ class Recipe:
     epsilon: Number = 1.0
     delta: Number = 1e-5
     column: int | None = None
+    start: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if self.given_rounds is not None:
@@ -95,7 +97,7 @@ class Recipe:
             rounds=self.given_rounds,
             regularisation=self.given_regularisation or _LEAST_REGULARISATION,
         )
-        return replace(chosen, noise_multiplier=noise_multiplier)
+        return replace(chosen, noise_multiplier=noise_multiplier, start=self.start)
 
     def dp_admm(self, noise_multiplier: float, shape: DataShape) -> DpAdmm:
         """Return the star DP-ADMM of Huang et al. (2020)."""

@@ -127,10 +127,10 @@ class PrivateLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         SeededSampler(int(seed))  # raises for a seed out of range, before anything is spent
         return partial(SeededSampler.stream, int(seed))
 
-    def _note(self, paid: PaidRun[T], *, assuming: str | None = None) -> T:
+    def _note(self, paid: PaidRun[T], *, assuming: Sequence[str] = ()) -> T:
         """Keep a run's promises, with what they rest on, and return its result."""
         given = (
-            *(() if assuming is None else (assuming,)),
+            *assuming,
             *((_CLASSES_ASSUMED,) if self.classes is None else ()),
             *(() if self.clip else (_BOUND_ASSUMED,)),
             *(() if self.random_state is None else (_SEED_ASSUMED,)),

@@ -24,6 +24,9 @@ from .rows import unit_rows, with_constant
 IntArray = npt.NDArray[np.integer[Any]]
 
 
+_START_ASSUMED = "the model that this fit starts from is public: fits before it paid for it"
+
+
 class PrivateAdmmClassifier(PrivateLinearClassifier):
     """Logistic regression of two or more classes by a repaired ADMM, private for each record.
 
@@ -66,6 +69,8 @@ class PrivateAdmmClassifier(PrivateLinearClassifier):
         classes: two (logistic loss) or more (multinomial). Without them they are read off y, and
             that they are public is one of the assumptions in `privacy_`.
         n_min: public lower bound on every party's number of records; add-remove-one only.
+        warm_start: whether a fit starts from the model of the fit before it, which is public: it
+            cost what it cost, and starting from it costs nothing. For the default algorithm.
         random_state: None for noise from the operating system's cryptographic generator. A whole
             number makes a fit reproducible, for experiments: who knows it can subtract the noise.
             Fits on one ledger have noise of their own; those that share only the number may not.
@@ -110,6 +115,7 @@ class PrivateAdmmClassifier(PrivateLinearClassifier):
         regularisation: float | None = None,
         classes: Sequence[Any] | None = None,
         n_min: int | None = None,
+        warm_start: bool = False,
         random_state: int | None = None,
         ledger: Ledger | None = None,
     ) -> None:
@@ -127,6 +133,7 @@ class PrivateAdmmClassifier(PrivateLinearClassifier):
         self.regularisation = regularisation
         self.classes = classes
         self.n_min = n_min
+        self.warm_start = warm_start
         self.random_state = random_state
         self.ledger = ledger
 
@@ -164,7 +171,8 @@ class PrivateAdmmClassifier(PrivateLinearClassifier):
             n_min=least,
             label_domain=SIGNS if len(self.classes_) == 2 else ClassLabels(len(self.classes_)),
         )
-        factory = self._factory()
+        start = self._start()
+        factory = self._factory(start)
 
         def work(
             noise_multiplier: float, dataset: PrivateDataset, curator: Curator
@@ -187,7 +195,9 @@ class PrivateAdmmClassifier(PrivateLinearClassifier):
             ledger=self.ledger,
             noise=self._noise(),
         )
-        state, history = self._note(paid, assuming=self.threat_model.assumption)
+        told = self.threat_model.assumption
+        assuming = (*(() if told is None else (told,)), *((_START_ASSUMED,) if start else ()))
+        state, history = self._note(paid, assuming=assuming)
         self.history_ = tuple(history)
         self.n_iter_ = len(history)
         self._keep_model(state.model)
@@ -201,14 +211,33 @@ class PrivateAdmmClassifier(PrivateLinearClassifier):
         self.coef_ = weights[:, :width] / self.row_bound
         self.intercept_ = weights[:, width] if self.fit_intercept else np.zeros(columns)
 
-    def _factory(self) -> SolverFactory:
+    def _factory(self, start: tuple[float, ...]) -> SolverFactory:
         column = self.n_features_in_ if self.fit_intercept else None
-        recipe = Recipe(self.rounds, self.regularisation, self.epsilon, self.delta, column)
+        recipe = Recipe(self.rounds, self.regularisation, self.epsilon, self.delta, column, start)
         if isinstance(self.algorithm, AdmmAlgorithm):
             return self.algorithm.factory(recipe)
         if not callable(self.algorithm):
             raise InvalidParameter("algorithm", self.algorithm, "an AdmmAlgorithm or a function")
         return self.algorithm
+
+    def _start(self) -> tuple[float, ...]:
+        """Return the model of the fit before, as `_keep_model` was handed it; empty for none."""
+        if not self.warm_start:
+            return ()
+        if self.algorithm is not AdmmAlgorithm.CONSENSUS:
+            raise InvalidParameter(
+                "warm_start", True, f"False with algorithm={self.algorithm}: it starts at 0"
+            )
+        if not hasattr(self, "coef_"):
+            return ()
+        columns = 1 if len(self.classes_) == 2 else len(self.classes_)
+        if self.coef_.shape != (columns, self.n_features_in_):
+            expected = (columns, self.n_features_in_)
+            raise InvalidParameter("coef_.shape", self.coef_.shape, f"{expected} for a warm start")
+        weights = self.coef_ * self.row_bound
+        if self.fit_intercept:
+            weights = np.hstack([weights, self.intercept_[:, None]]) / np.sqrt(0.5)
+        return tuple(weights.T.ravel().tolist())
 
     def _names(self) -> tuple[str, ...]:
         if self.parties is None:

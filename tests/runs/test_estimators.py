@@ -286,6 +286,36 @@ def test_accuracy_is_near_that_of_a_model_without_privacy(algorithm: AdmmAlgorit
     assert model.fit(X, Y).score(X, Y) > plain - 0.05
 
 
+@pytest.mark.parametrize(
+    ("labels", "fit_intercept"),
+    [(Y, True), (np.where(X[:, 0] > 0.5, "unknown", Y), False)],
+    ids=["two classes", "three classes"],
+)
+def test_a_warm_start_goes_on_where_the_fit_before_it_ended(
+    labels: np.ndarray, fit_intercept: bool
+) -> None:
+    """At the optimum a round moves nothing; from 0 it does not come near."""
+    given = {"classes": tuple(np.unique(labels)), "fit_intercept": fit_intercept, "epsilon": 1e9}
+    given |= {"regularisation": 1e-2, "n_parties": 3}
+    model = admm(warm_start=True, rounds=300, **given).fit(X, labels)
+    assert not any("starts from" in each for each in model.privacy_.assumptions)
+    before = model.coef_.copy(), model.intercept_.copy()
+    model.set_params(rounds=1).fit(X, labels)
+    assert any("starts from" in each for each in model.privacy_.assumptions)
+    assert model.coef_ == pytest.approx(before[0], abs=1e-3)
+    assert model.intercept_ == pytest.approx(before[1], abs=1e-3)
+    cold = admm(rounds=1, **given).fit(X, labels)
+    assert np.abs(cold.coef_ - before[0]).max() > 0.1
+
+
+def test_a_warm_start_is_refused_where_it_has_no_place() -> None:
+    with pytest.raises(InvalidParameter, match="warm_start"):
+        admm(warm_start=True, algorithm=AdmmAlgorithm.DP_SGD).fit(X, Y)
+    model = admm(warm_start=True).fit(X, Y)
+    with pytest.raises(InvalidParameter, match="coef_"):
+        model.fit(X[:, :3], Y)
+
+
 def test_a_sum_over_parties_is_said_to_be_a_simulation_and_needs_less_noise() -> None:
     alone, summed = (
         admm(n_parties=3, threat_model=model).fit(X, Y) for model in (PER_PARTY, Summed(1))

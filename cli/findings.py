@@ -63,7 +63,7 @@ def _evidence_data(evidence: Evidence) -> dict[str, Any]:
             "kind": "derivation",
             "lines": evidence.lines,
             "proved_epsilon": None if proof is None else proof.epsilon,
-            "delta": evidence.delta,
+            "delta": None if evidence.delta is None else float(evidence.delta),
             "not_proved": missing or None,
             "subject": None if proof is None else proof.verdict.subject,
         }

@@ -15,8 +15,11 @@ from scipy.optimize import brentq
 
 from dpledger.accounting.check import pld_checker
 from dpledger.accounting.guarantees import guarantee
+from dpledger.accounting.numbers.grade import Grade
 from dpledger.accounting.pld.accountant import TightAccountant
+from dpledger.accounting.proof import proved as proving
 from dpledger.accounting.proof.certificate import certify
+from dpledger.accounting.proof.proved import NotProved, proved, proved_guarantee
 from dpledger.mechanisms import (
     Adjacency,
     Audience,
@@ -34,6 +37,7 @@ from dpledger.mechanisms import (
     SampledWithoutReplacement,
     declared,
 )
+from dpledger.mechanisms.encoding import subject_hash
 from dpledger.mechanisms.sensitivity import scaled, sum_of_bounded
 
 ADD, REPLACE, ZERO = Adjacency.ADD_REMOVE_ONE, Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT_ONE
@@ -67,6 +71,7 @@ def events(*mechanisms, parties=()):
 
 
 RUNS = {
+    "gaussian": events(gaussian(5.0), Repeated(gaussian(9.0), 3)),
     "laplace": events(Repeated(laplace(10.0), 50)),
     "two kinds of laplace": events(Repeated(laplace(10.0), 20), laplace(7.0, length=2)),
     "discrete laplace": events(Repeated(discrete_laplace(6.0, 2), 20)),
@@ -108,10 +113,30 @@ def confirmed(run, delta, group=1):
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_the_proved_epsilon_is_the_exact_one_to_a_thousandth(name):
-    exact = guarantee(RUNS[name], delta=1e-5).epsilon
-    proved = confirmed(RUNS[name], 1e-5)
-    assert exact.lower_float <= proved <= exact.upper_float * 1.001 + 1e-9
+def test_the_proved_epsilon_is_the_exact_one_to_a_thousandth_and_of_these_events(name, monkeypatch):
+    run, exact = RUNS[name], guarantee(RUNS[name], delta=1e-5).epsilon
+    found, proof = proved_guarantee(run, delta=1e-5)
+    verdict = pld_checker.check(proof.document)
+    assert found.grade is Grade.PROVED
+    assert found.epsilon.upper_float == verdict.values[1] == Fraction(proof.epsilon)
+    assert exact.lower_float <= proof.epsilon <= exact.upper_float * 1.001 + 1e-9
+    assert (verdict.subject, verdict.adjacency) == (subject_hash(run), found.adjacency.value)
+    # what follows is about the comparison: the checker's verdict on this document is known
+    monkeypatch.setattr(proving, "check", {proof.document: verdict}.__getitem__)
+    asked = {"events": run, "delta": 1e-5, "epsilon": proof.epsilon, "group": 1}
+    asked |= {"adjacency": found.adjacency}
+    assert proved(proof.document, **asked) == verdict
+    other = next(relation for relation in Adjacency if relation is not found.adjacency)
+    for what, change in (
+        ("subject", {"events": run[:-1]}),
+        ("subject", {"events": [*run, run[0]]}),
+        ("delta", {"delta": 1e-6}),
+        ("adjacency", {"adjacency": other}),
+        ("group", {"group": 2}),
+        ("epsilon", {"epsilon": proof.epsilon * (1 - 1e-15)}),
+    ):
+        with pytest.raises(NotProved, match=f"proves {what}="):
+            proved(proof.document, **(asked | change))
 
 
 @pytest.mark.parametrize("delta", [1e-1, 1e-12, 1e-40])

@@ -7,6 +7,7 @@ From Coq Require Import Reals List.
 From Dpledger Require
   Schedules Conversion Sensitivity Finite Domination Lattice GaussianIntegral Gaussian GaussianDelta
   GaussianConvolution Descent GaussianComposition PoissonSampling Events GaussianSeries Enclosure
+  Losses LossLists LossEnclosures LossComposition SampledLoss
   Checker Soundness Example EndToEnd.
 
 Open Scope R_scope.
@@ -177,6 +178,22 @@ Definition enclosure_theorems := (
   @Enclosure.order_suffices_sound).
 Print enclosure_theorems.
 Print Assumptions enclosure_theorems.
+
+Definition losses_theorems := (
+  @Losses.loss_step,
+  @Losses.loss_filter,
+  @Losses.dots_suffice,
+  @Losses.loss_dp,
+  @LossLists.row_multiply,
+  @LossLists.product_sound,
+  @LossLists.trimmed_sound,
+  @LossLists.doubled_sound,
+  @LossComposition.composed_sound,
+  @SampledLoss.checked_sound,
+  @SampledLoss.step_losses_sound,
+  @SampledLoss.loss_delta_sound).
+Print losses_theorems.
+Print Assumptions losses_theorems.
 
 Definition checker_theorems := (
   @Soundness.derived_sound,

@@ -1,0 +1,702 @@
+(** The loss of one Gaussian step on a Poisson sample, in whole numbers: masses at dots whose profile
+    is above the true one at every dot (connecting the dots). The masses themselves are only
+    proposed; [descend] checks them, and its answer is what is proved. *)
+
+From Coq Require Import Reals QArith Qreals Qround List ZArith Lra Lia Psatz Bool Sorted.
+From Dpledger Require Import Sums Finite Domination GaussianComposition Losses LossLists Enclosure
+  LossEnclosures.
+Import ListNotations.
+Open Scope Z_scope.
+
+(** A dot, descending from the largest loss: its place, its mass in units of 2^-w, and a bound on
+    the profile there in units of 2^-(w + bits). *)
+Record dot := Dot { place : Z; weight : Z; height : Z }.
+
+(** [above] is the mass at larger losses; [shrunk] bounds 2^bits times the sum of their masses, each
+    times exp(z h - loss), for the place z last seen. *)
+Fixpoint descend (bits : Z) (decay : Z -> option Z) (beyond above shrunk z : Z) (dots : list dot) :
+  option Z :=
+  match dots with
+  | [] => Some above
+  | d :: rest =>
+      if (place d <? z) && (0 <=? weight d) then
+        match decay (z - place d) with
+        | Some e =>
+            let shrunk' := shift_up (shrunk * e) bits in
+            if height d <=? (beyond + above) * 2 ^ bits - shrunk'
+            then descend bits decay beyond (above + weight d) (shrunk' + weight d * 2 ^ bits)
+                   (place d) rest
+            else None
+        | None => None
+        end
+      else None
+  end.
+
+(** The same masses, one place after the other. *)
+Fixpoint fill (z : Z) (ascending : list dot) : list Z :=
+  match ascending with
+  | [] => []
+  | d :: rest => repeat 0 (Z.to_nat (place d - z)) ++ weight d :: fill (place d + 1) rest
+  end.
+
+Definition decay (bits : Z) (step : Q) (gap : Z) : option Z :=
+  let q := Z.to_pos (2 * bits + 32) in
+  let p := Mantissa.PtoP q in
+  upper q (I.mul p (I.fromZ p (2 ^ bits)) (I.exp p (I.neg (rational p (inject_Z gap * step))))).
+
+(** The loss of checked dots. *)
+Definition checked (w bits : Z) (step : Q) (beyond : Z) (descending : list dot) :
+  option whole_loss :=
+  match descending with
+  | [] => None
+  | top :: _ =>
+      match descend bits (decay bits step) beyond 0 0 (place top + 1) descending with
+      | Some above =>
+          if (0 <=? beyond) && (2 ^ w <=? beyond + above) then
+            match rev descending with
+            | (bottom :: _) as ascending =>
+                Some {| first := place bottom; masses := fill (place bottom) ascending;
+                        beyond := beyond |}
+            | [] => None
+            end
+          else None
+      | None => None
+      end
+  end.
+
+(** ** Proposals: nothing here needs to be right *)
+
+(** Slopes of the chords give masses: [grown] is 2^bits exp(loss). *)
+Fixpoint proposed (bits full slope : Z) (descending : list (Z * Z * Z)) : list dot :=
+  match descending with
+  | [] => []
+  | (z, grown, f) :: rest =>
+      let next :=
+        match rest with
+        | (_, grown', f') :: _ => (f - f') * 2 ^ bits / Z.max 1 (grown - grown')
+        | [] => (f - full) * 2 ^ bits / Z.max 1 grown
+        end in
+      Dot z (Z.max 0 (shift_up (grown * (slope - next)) (2 * bits))) f
+        :: proposed bits full next rest
+  end.
+
+Definition loss_from (w bits : Z) (step : Q) (descending : list (Z * Z * Z)) : option whole_loss :=
+  match descending with
+  | [] => None
+  | (_, _, f) :: _ =>
+      checked w bits step (Z.max 0 (shift_up f bits) + 2)
+        (proposed bits (2 ^ (w + bits)) 0 descending)
+  end.
+
+(** ** The dots of a step: about what checker.py chooses *)
+
+(** Twice a bound on the profile, in units of 2^-(w + bits): with the record against without it at
+    the place z, and the other way round at -z; between them 2^bits exp(loss). *)
+Definition heights (w bits : Z) (m rate step : Q) (z : Z) : option (Z * Z * Z) :=
+  let q := Z.to_pos bits in
+  let p := Mantissa.PtoP q in
+  let r := Z.to_pos (2 * (w + bits) + 32) in
+  let s := Mantissa.PtoP r in
+  let x := (inject_Z z * step)%Q in
+  match above_removal q m rate x with
+  | Some xi =>
+      let e := I.exp s (I.neg (rational s x)) in
+      let turned := I.add s (I.sub s (I.fromZ s 1) e) (I.mul s e xi) in
+      let scale := I.fromZ s (2 ^ (w + bits)) in
+      match upper r (I.mul s scale xi), upper r (I.mul s scale turned) with
+      | Some f, Some g => Some (f, guess (I.mul s (I.fromZ s (2 ^ bits)) (I.exp s (rational s x))), g)
+      | _, _ => None
+      end
+  | None => None
+  end.
+
+Record known := Known { at_place : Z; grown : Z; removal : Z; addition : Z }.
+
+Definition most_dots : Z := 20000.
+
+Fixpoint walk (fuel : nat) (w bits : Z) (m rate step : Q) (dense tail towards z : Z) :
+  option (list known) :=
+  match fuel with
+  | O => None
+  | S fuel' =>
+      match heights w bits m rate step z with
+      | Some (f, e, g) =>
+          let here := Known z e f g in
+          if negb (z =? 0) && ((if 0 <? towards then f else g) <=? tail * 2 ^ bits)
+          then Some [here]
+          else
+            match walk fuel' w bits m rate step dense tail towards
+                    (z + towards * Z.max 1 (Z.abs z / dense)) with
+            | Some rest => Some (here :: rest)
+            | None => None
+            end
+      | None => None
+      end
+  end.
+
+(** Both orders: with the record against without it, and without it against with it. *)
+Definition step_losses (w bits : Z) (m rate step : Q) (dense tail : Z) :
+  option (whole_loss * whole_loss) :=
+  let walked := walk (Z.to_nat most_dots) w bits m rate step dense tail in
+  match walked 1 0, walked (-1) 0 with
+  | Some up, Some down =>
+      let ascending := rev (tl down) ++ up in
+      let with_it := map (fun k => (at_place k, grown k, removal k)) (rev ascending) in
+      let without := map (fun k => (- at_place k, 2 ^ (2 * bits) / Z.max 1 (grown k), addition k))
+                       ascending in
+      match loss_from w bits step with_it, loss_from w bits step without with
+      | Some l, Some l' => Some (l, l')
+      | _, _ => None
+      end
+  | _, _ => None
+  end.
+
+(** ** Soundness *)
+
+Open Scope R_scope.
+
+Section Checked.
+
+Variables (w bits : Z) (step : Q).
+Hypotheses (Hw : (0 <= w)%Z) (Hbits : (0 <= bits)%Z) (Hstep : 0 < Q2R step).
+
+Notation h := (Q2R step).
+Notation unit := (unit_of w).
+
+Lemma power_pos n : (0 <= n)%Z -> 0 < IZR (2 ^ n).
+Proof. intros H; apply IZR_lt, Z.pow_pos_nonneg; lia. Qed.
+
+Lemma decay_sound gap e :
+  decay bits step gap = Some e -> exp (- (IZR gap * h)) <= IZR e / IZR (2 ^ bits).
+Proof.
+  unfold decay; cbv zeta; intros E.
+  apply upper_sound with (x := IZR (2 ^ bits) * exp (- (IZR gap * h))) in E.
+  - pose proof (power_pos bits Hbits) as P; apply Rmult_le_reg_l with (1 := P).
+    replace (IZR (2 ^ bits) * (IZR e / IZR (2 ^ bits))) with (IZR e) by (field; lra); exact E.
+  - apply encloses_mul; [apply encloses_integer|]; apply encloses_exp, encloses_neg.
+    rewrite <- Q2R_integer, <- Q2R_mult; apply encloses_rational.
+Qed.
+
+Definition atom (d : dot) : R * R := (IZR (place d) * h, IZR (weight d) / unit).
+
+Lemma descend_nonneg dots fade beyond above shrunk z above' :
+  descend bits fade beyond above shrunk z dots = Some above' ->
+  forall d, In d dots -> (0 <= weight d)%Z.
+Proof.
+  revert above shrunk z; induction dots as [|d dots IH]; intros above shrunk z E d' I; [destruct I|].
+  cbn [descend] in E; destruct (_ && _) eqn:G; [|discriminate].
+  apply andb_true_iff in G as [_ G]; apply Z.leb_le in G.
+  destruct (fade _); [|discriminate]; cbv zeta in E; destruct (_ <=? _)%Z; [|discriminate].
+  destruct I as [<-|I]; [exact G|apply (IH _ _ _ E d' I)].
+Qed.
+
+Lemma descend_sound (S : loss) dots above shrunk z (done : list (R * R)) beyond above' :
+  descend bits (decay bits step) beyond above shrunk z dots = Some above' ->
+  (0 <= shrunk)%Z ->
+  lost S = IZR beyond / unit ->
+  (forall f, total (atoms S) f = total (map atom dots) f + total done f) ->
+  (forall xm, In xm done -> 0 <= snd xm) ->
+  total done snd = IZR above / unit ->
+  total done (fun xm => snd xm * exp (IZR z * h - fst xm)) <= IZR shrunk / (IZR (2 ^ bits) * unit) ->
+  (forall d, In d dots -> (place d < z)%Z /\ (0 <= weight d)%Z /\
+     IZR (height d) / (IZR (2 ^ bits) * unit) <= profile S 1 (exp (IZR (place d) * h))) /\
+  StronglySorted (fun a b => (b < a)%Z) (map place dots) /\
+  total (atoms S) snd = IZR above' / unit.
+Proof.
+  pose proof (unit_pos w Hw) as Pu; pose proof (power_pos bits Hbits) as Pb.
+  revert above shrunk z done; induction dots as [|d dots IH];
+    intros above shrunk z done E Hshr Hl Split Pos Mass Shrunk; cbn [descend] in E.
+  - injection E as <-; split; [intros d []|split; [constructor|]].
+    rewrite Split; simpl; rewrite Mass; ring.
+  - destruct (_ && _) eqn:G; [|discriminate]; apply andb_true_iff in G as [Gz Gw].
+    apply Z.ltb_lt in Gz; apply Z.leb_le in Gw.
+    destruct (decay bits step (z - place d)) as [e|] eqn:De; [|discriminate].
+    cbv zeta in E; set (shrunk' := shift_up (shrunk * e) bits) in E.
+    destruct (_ <=? _)%Z eqn:F; [|discriminate]; apply Z.leb_le in F.
+    apply decay_sound in De.
+    assert (He : (0 <= e)%Z).
+    { apply le_IZR; pose proof (exp_pos (- (IZR (z - place d) * h))) as P.
+      apply Rmult_le_reg_r with (/ IZR (2 ^ bits)); [apply Rinv_0_lt_compat, Pb|].
+      unfold Rdiv in De; lra. }
+    assert (Hs' : (0 <= shrunk')%Z) by (apply shift_up_nonneg; nia).
+    pose proof (shift_up_ge (shrunk * e) bits Hbits) as Up; fold shrunk' in Up.
+    rewrite mult_IZR in Up.
+    assert (Le : total done (fun xm => snd xm * exp (IZR (place d) * h - fst xm))
+                 <= IZR shrunk' / (IZR (2 ^ bits) * unit)).
+    { rewrite (total_ext _ _ (fun xm => exp (- (IZR (z - place d) * h))
+                                * (snd xm * exp (IZR z * h - fst xm)))).
+      - rewrite total_scal.
+        eapply Rle_trans; [apply Rmult_le_compat_l; [left; apply exp_pos|exact Shrunk]|].
+        assert (0 <= IZR shrunk / (IZR (2 ^ bits) * unit)).
+        { apply IZR_le in Hshr; apply Rmult_le_pos; [exact Hshr|].
+          left; apply Rinv_0_lt_compat, Rmult_lt_0_compat; assumption. }
+        eapply Rle_trans; [apply Rmult_le_compat_r; [assumption|exact De]|].
+        replace (IZR e / IZR (2 ^ bits) * (IZR shrunk / (IZR (2 ^ bits) * unit)))
+          with (IZR shrunk * IZR e / IZR (2 ^ bits) * / (IZR (2 ^ bits) * unit)) by (field; lra).
+        apply Rmult_le_compat_r; [|exact Up].
+        left; apply Rinv_0_lt_compat, Rmult_lt_0_compat; assumption.
+      - intros xm _; rewrite minus_IZR.
+        rewrite (Rmult_comm (exp _)), Rmult_assoc, <- exp_plus; do 2 f_equal; ring. }
+    assert (Dot : IZR (height d) / (IZR (2 ^ bits) * unit) <= profile S 1 (exp (IZR (place d) * h))).
+    { apply IZR_le in F; rewrite minus_IZR, mult_IZR, plus_IZR in F.
+      apply Rle_trans with (lost S * 1 + total done (loss_term 1 (exp (IZR (place d) * h)))).
+      - apply Rle_trans with (IZR beyond / unit + (IZR above / unit
+                                - IZR shrunk' / (IZR (2 ^ bits) * unit))).
+        + replace (IZR beyond / unit + (IZR above / unit - IZR shrunk' / (IZR (2 ^ bits) * unit)))
+            with (((IZR beyond + IZR above) * IZR (2 ^ bits) - IZR shrunk')
+                  / (IZR (2 ^ bits) * unit)) by (field; lra).
+          apply Rmult_le_compat_r; [|exact F].
+          left; apply Rinv_0_lt_compat, Rmult_lt_0_compat; assumption.
+        + rewrite Hl, Rmult_1_r; apply Rplus_le_compat_l; rewrite <- Mass.
+          apply Rle_trans with (total done snd
+            - total done (fun xm => snd xm * exp (IZR (place d) * h - fst xm))); [lra|].
+          rewrite <- total_minus; apply total_le; intros xm I; unfold loss_term.
+          replace (snd xm - snd xm * exp (IZR (place d) * h - fst xm))
+            with (snd xm * (1 - exp (IZR (place d) * h) * exp (- fst xm))).
+          * apply Rmult_le_compat_l; [apply Pos, I|apply plus_part_ge].
+          * unfold Rminus; rewrite exp_plus; ring.
+      - unfold profile; apply Rplus_le_compat_l; rewrite Split.
+        assert (0 <= total (map atom (d :: dots)) (loss_term 1 (exp (IZR (place d) * h)))); [|lra].
+        rewrite total_map; apply total_nonneg; intros d' I'; apply loss_term_nonneg; simpl.
+        assert (H : (0 <= weight d')%Z).
+        { destruct I' as [<-|I']; [exact Gw|apply (descend_nonneg _ _ _ _ _ _ _ E d' I')]. }
+        apply IZR_le in H; unfold Rdiv; apply Rmult_le_pos;
+          [exact H|left; apply Rinv_0_lt_compat, Pu]. }
+    destruct (IH _ _ _ (atom d :: done) E) as (All & Sorted & Full).
+    + apply Z.add_nonneg_nonneg; [exact Hs'|]; pose proof (Z.pow_nonneg 2 bits); nia.
+    + exact Hl.
+    + intros f; rewrite Split; simpl; ring.
+    + intros xm [<-|I]; [|apply Pos, I]; apply IZR_le in Gw; simpl; unfold Rdiv.
+      apply Rmult_le_pos; [exact Gw|left; apply Rinv_0_lt_compat, Pu].
+    + simpl; rewrite Mass, plus_IZR; field; lra.
+    + cbn [total atom fst snd]; rewrite Rminus_diag_eq, exp_0 by reflexivity.
+      rewrite plus_IZR, mult_IZR.
+      replace ((IZR shrunk' + IZR (weight d) * IZR (2 ^ bits)) / (IZR (2 ^ bits) * unit))
+        with (IZR (weight d) / unit * 1 + IZR shrunk' / (IZR (2 ^ bits) * unit)) by (field; lra).
+      lra.
+    + split; [|split; [|exact Full]].
+      * intros d' [<-|I]; [split; [exact Gz|split; assumption]|].
+        destruct (All d' I) as (H1 & H2 & H3); split; [lia|split; assumption].
+      * simpl; constructor; [exact Sorted|]; rewrite Forall_forall; intros y Iy.
+        apply in_map_iff in Iy as (d' & <- & I); apply (All d' I).
+Qed.
+
+Lemma sorted_snoc {A} (r : A -> A -> Prop) l a :
+  StronglySorted r l -> Forall (fun b => r b a) l -> StronglySorted r (l ++ [a]).
+Proof.
+  induction 1 as [|b l S IH F]; intros G; simpl; [repeat constructor|].
+  inversion G; subst; constructor; auto; apply Forall_app; split; [exact F|repeat constructor; auto].
+Qed.
+
+Lemma sorted_rev {A} (r : A -> A -> Prop) l :
+  StronglySorted r l -> StronglySorted (fun a b => r b a) (rev l).
+Proof.
+  induction 1 as [|a l S IH F]; simpl; [constructor|].
+  apply sorted_snoc; [exact IH|apply Forall_rev, F].
+Qed.
+
+Lemma row_zeros t z n : row t z (repeat 0%Z n) = 0.
+Proof. revert z; induction n as [|n IH]; intros z; simpl; [reflexivity|rewrite IH; ring]. Qed.
+
+Lemma row_fill t z dots :
+  StronglySorted (fun a b => (a < b)%Z) (map place dots) ->
+  (forall d, In d dots -> (z <= place d)%Z) ->
+  row t z (fill z dots) = total dots (fun d => IZR (weight d) * t (place d)).
+Proof.
+  revert z; induction dots as [|d dots IH]; intros z S Above; simpl; [reflexivity|].
+  apply StronglySorted_inv in S as [S F]; rewrite Forall_forall in F.
+  rewrite row_app, row_zeros, repeat_length; pose proof (Above d (or_introl eq_refl)).
+  rewrite Z2Nat.id by lia; replace (z + (place d - z))%Z with (place d) by lia.
+  cbn [row]; rewrite IH; [ring|exact S|].
+  intros d' I; specialize (F (place d') (in_map place _ _ I)); lia.
+Qed.
+
+Lemma fill_nonneg z dots :
+  (forall d, In d dots -> (0 <= weight d)%Z) -> Forall (fun m => 0 <= m)%Z (fill z dots).
+Proof.
+  revert z; induction dots as [|d dots IH]; intros z H; simpl; [constructor|].
+  apply Forall_app; split; [|constructor; [apply H; left; reflexivity|]].
+  - apply Forall_forall; intros m I; apply repeat_spec in I; lia.
+  - apply IH; intros; apply H; right; assumption.
+Qed.
+
+Theorem checked_sound {A} (l : list A) p q beyond dots L :
+  checked w bits step beyond dots = Some L ->
+  distribution l p -> nonneg l q ->
+  (forall d, In d dots -> excess l p q 1 (exp (IZR (place d) * h))
+                          <= IZR (height d) / (IZR (2 ^ bits) * unit)) ->
+  sound_list L /\ below_profile l p q (profile (stands_for h unit L)).
+Proof.
+  pose proof (unit_pos w Hw) as Pu; unfold checked; intros E Dp Nq Heights.
+  destruct dots as [|top others] eqn:Ed; [discriminate|]; rewrite <- Ed in *.
+  destruct (descend _ _ _ _ _ _ dots) as [above|] eqn:D; [|discriminate].
+  destruct (_ && _) eqn:G; [|discriminate]; apply andb_true_iff in G as [Gb Gf].
+  apply Z.leb_le in Gb, Gf.
+  destruct (rev dots) as [|bottom rest] eqn:Er; [discriminate|]; injection E as <-.
+  set (S := Loss (map atom (rev dots)) (IZR beyond / unit)).
+  destruct (descend_sound S dots 0 0 (place top + 1) [] beyond above D) as (All & Sorted & Full).
+  - lia.
+  - reflexivity.
+  - intros f; unfold S; cbn [atoms]; rewrite !total_map; simpl; rewrite Rplus_0_r.
+    clear; induction dots as [|d dots IH]; simpl; [reflexivity|].
+    rewrite total_app, IH; simpl; ring.
+  - intros xm [].
+  - simpl; unfold Rdiv; ring.
+  - simpl; unfold Rdiv; lra.
+  - apply sorted_rev in Sorted; rewrite <- map_rev in Sorted; cbv beta in Sorted.
+    assert (Up : forall d, In d (bottom :: rest) -> (place bottom <= place d)%Z).
+    { rewrite Er in Sorted; simpl in Sorted; apply StronglySorted_inv in Sorted as [_ F].
+      rewrite Forall_forall in F; intros d [<-|I]; [lia|].
+      specialize (F (place d) (in_map place _ _ I)); lia. }
+    assert (Snd : sound_list (WholeLoss (place bottom) (fill (place bottom) (bottom :: rest)) beyond)).
+    { split; [exact Gb|]; cbn [masses]; apply fill_nonneg; rewrite <- Er; intros d I; apply in_rev in I.
+      apply (All d I). }
+    split; [exact Snd|].
+    assert (Same : forall a b, profile (stands_for h unit (WholeLoss (place bottom)
+                       (fill (place bottom) (bottom :: rest)) beyond)) a b = profile S a b).
+    { intros a b; rewrite profile_stands by exact Pu; cbn [first masses LossLists.beyond].
+      rewrite row_fill; [|rewrite <- Er; exact Sorted|exact Up].
+      unfold profile, S; cbn [lost atoms]; rewrite total_map, Er; unfold Rdiv.
+      rewrite Rmult_plus_distr_r, <- total_scal_r; f_equal; [ring|].
+      apply total_ext; intros d _; unfold loss_term, kept, atom; cbn [fst snd]; unfold Rdiv; ring. }
+    intros a b Ha Hb; rewrite Same; revert a b Ha Hb; apply dots_suffice; try assumption.
+    + split.
+      * unfold S; cbn [lost]; apply IZR_le in Gb; apply Rmult_le_pos;
+          [exact Gb|left; apply Rinv_0_lt_compat, Pu].
+      * unfold S; cbn [atoms]; intros xm I; apply in_map_iff in I as (d & <- & I).
+        apply in_rev in I; destruct (All d I) as (_ & H & _); apply IZR_le in H; simpl.
+        apply Rmult_le_pos; [exact H|left; apply Rinv_0_lt_compat, Pu].
+    + unfold S; cbn [atoms]; rewrite map_map; simpl.
+      clear - Sorted Hstep; induction (rev dots) as [|d dots' IH]; simpl in *; [constructor|].
+      apply StronglySorted_inv in Sorted as [Sorted F]; constructor; [apply IH, Sorted|].
+      rewrite Forall_forall in *; intros x I; apply in_map_iff in I as (d' & <- & I).
+      specialize (F (place d') (in_map place _ _ I)); apply IZR_lt in F; nra.
+    + unfold mass, finite_mass; rewrite Full; unfold S; cbn [lost].
+      apply IZR_le in Gf; rewrite plus_IZR in Gf; fold unit in Gf.
+      replace (IZR beyond / unit + IZR above / unit) with ((IZR beyond + IZR above) / unit)
+        by (field; lra).
+      apply Rmult_le_reg_r with (1 := Pu); unfold Rdiv; rewrite Rmult_assoc, Rinv_l by lra; lra.
+    + unfold S at 1; cbn [atoms]; intros xm I; apply in_map_iff in I as (d & <- & I).
+      apply in_rev in I; cbn [atom fst]; eapply Rle_trans; [apply Heights, I|apply (All d I)].
+Qed.
+
+End Checked.
+
+Section Steps.
+
+Variables (w bits : Z) (m rate step : Q).
+Hypotheses (Hw : (0 <= w)%Z) (Hbits : (0 <= bits)%Z) (Hstep : 0 < Q2R step).
+Hypotheses (Hm : 0 < Q2R m) (Hrate : 0 < Q2R rate <= 1).
+
+Notation h := (Q2R step).
+Notation F := (gaussian_profile (sqrt (Q2R m))).
+
+(** What is known of a dot. *)
+Definition removal_below (z f : Z) : Prop :=
+  removal_profile (Q2R rate) F 1 (exp (IZR z * h)) <= IZR f / (IZR (2 ^ bits) * unit_of w).
+Definition addition_below (z g : Z) : Prop :=
+  addition_profile (Q2R rate) F 1 (exp (IZR z * h)) <= IZR g / (IZR (2 ^ bits) * unit_of w).
+
+Lemma scaled_upper r xi v f :
+  encloses xi v ->
+  upper r (I.mul (Mantissa.PtoP r) (I.fromZ (Mantissa.PtoP r) (2 ^ (w + bits))) xi) = Some f ->
+  v <= IZR f / (IZR (2 ^ bits) * unit_of w).
+Proof.
+  intros Ev U; apply upper_sound with (x := IZR (2 ^ (w + bits)) * v) in U.
+  - pose proof (power_pos bits Hbits) as Pb; pose proof (unit_pos w Hw) as Pu.
+    rewrite Z.pow_add_r, mult_IZR in U by assumption; unfold unit_of in *.
+    apply Rmult_le_reg_l with (IZR (2 ^ w) * IZR (2 ^ bits)); [apply Rmult_lt_0_compat; assumption|].
+    eapply Rle_trans; [exact U|right; field; lra].
+  - apply encloses_mul; [apply encloses_integer|exact Ev].
+Qed.
+
+Lemma heights_sound z f e g :
+  heights w bits m rate step z = Some (f, e, g) -> removal_below z f /\ addition_below (- z) g.
+Proof.
+  unfold heights; cbv zeta.
+  set (r := Z.to_pos (2 * (w + bits) + 32)); set (s := Mantissa.PtoP r).
+  set (x := (inject_Z z * step)%Q).
+  destruct (above_removal (Z.to_pos bits) m rate x) as [xi|] eqn:A; [|discriminate].
+  set (down := I.exp s (I.neg (rational s x))).
+  destruct (upper r (I.mul s (I.fromZ s (2 ^ (w + bits))) xi)) as [f'|] eqn:Uf; [|discriminate].
+  destruct (upper r (I.mul s (I.fromZ s (2 ^ (w + bits))) (I.add s _ _))) as [g'|] eqn:Ug; [|discriminate].
+  intros E; assert (f' = f) as -> by congruence; assert (g' = g) as -> by congruence; clear E.
+  destruct (above_removal_sound _ m rate x xi Hm Hrate A) as (v & Ev & Le).
+  assert (Ex : Q2R x = IZR z * h) by (unfold x; rewrite Q2R_mult, Q2R_integer; reflexivity).
+  rewrite Ex in Le.
+  assert (Ed : encloses down (exp (- (IZR z * h)))).
+  { unfold down; rewrite <- Ex; apply encloses_exp, encloses_neg, encloses_rational. }
+  split.
+  - apply Rle_trans with (1 := Le), (scaled_upper r xi v f Ev Uf).
+  - unfold addition_below; rewrite opp_IZR, <- Ropp_mult_distr_l.
+    pose proof (exp_pos (IZR z * h)) as P.
+    replace (exp (- (IZR z * h))) with (/ exp (IZR z * h)) by (symmetry; apply exp_Ropp).
+    rewrite addition_of_removal by (try exact P; lra).
+    apply Rle_trans with (1 - exp (- (IZR z * h)) + exp (- (IZR z * h)) * v).
+    + rewrite exp_Ropp; apply Rplus_le_compat_l, Rmult_le_compat_l; [|exact Le].
+      left; apply Rinv_0_lt_compat, P.
+    + apply (scaled_upper r _ _ g) with (2 := Ug).
+      apply encloses_add; [apply encloses_sub; [apply encloses_integer|exact Ed]|].
+      apply encloses_mul; assumption.
+Qed.
+
+Lemma walk_sound fuel dense tail towards z found :
+  walk fuel w bits m rate step dense tail towards z = Some found ->
+  forall k, In k found ->
+  removal_below (at_place k) (removal k) /\ addition_below (- at_place k) (addition k).
+Proof.
+  revert z found; induction fuel as [|fuel IH]; intros z found; cbn [walk]; [discriminate|].
+  destruct (heights w bits m rate step z) as [[[f e] g]|] eqn:E; [|discriminate].
+  apply heights_sound in E; destruct (_ && _).
+  - intros E'; injection E' as <-; intros k [<-|[]]; exact E.
+  - destruct (walk fuel _ _ _ _ _ _ _ _ _) as [rest|] eqn:W; [|discriminate].
+    intros E'; injection E' as <-; intros k [<-|I]; [exact E|apply (IH _ _ W k I)].
+Qed.
+
+Lemma proposed_in full slope l d :
+  In d (proposed bits full slope l) -> exists e, In (place d, e, height d) l.
+Proof.
+  revert slope; induction l as [|[[z e] f] l IH]; intros slope; cbn [proposed]; [intros []|].
+  intros [<-|I]; [exists e; left; reflexivity|].
+  destruct (IH _ I) as [e' I']; exists e'; right; exact I'.
+Qed.
+
+Lemma loss_from_sound {A} (l : list A) p q G listed L :
+  loss_from w bits step listed = Some L ->
+  distribution l p -> nonneg l q -> below_profile l p q G ->
+  (forall z e f, In (z, e, f) listed ->
+     G 1 (exp (IZR z * h)) <= IZR f / (IZR (2 ^ bits) * unit_of w)) ->
+  sound_list L /\ below_profile l p q (profile (stands_for h (unit_of w) L)).
+Proof.
+  unfold loss_from; intros E Dp Nq HG Known; destruct listed as [|[[z0 e0] f0] rest] eqn:El;
+    [discriminate|]; rewrite <- El in *; clear El z0 e0 rest.
+  apply (checked_sound w bits step Hw Hbits Hstep l p q) in E; try assumption.
+  intros d I; apply proposed_in in I as [e I]; eapply Rle_trans; [|apply (Known _ e _ I)].
+  apply HG; [lra|left; apply exp_pos].
+Qed.
+
+Theorem step_losses_sound dense tail L L' :
+  step_losses w bits m rate step dense tail = Some (L, L') ->
+  forall A (l : list A) p q, distribution l p -> nonneg l q ->
+  (below_profile l p q (removal_profile (Q2R rate) F) ->
+   sound_list L /\ below_profile l p q (profile (stands_for h (unit_of w) L))) /\
+  (below_profile l p q (addition_profile (Q2R rate) F) ->
+   sound_list L' /\ below_profile l p q (profile (stands_for h (unit_of w) L'))).
+Proof.
+  unfold step_losses; cbv zeta.
+  destruct (walk _ _ _ _ _ _ _ _ 1 0) as [up|] eqn:Up; [|discriminate].
+  destruct (walk _ _ _ _ _ _ _ _ (-1) 0) as [down|] eqn:Down; [|discriminate].
+  set (listed := (rev (tl down) ++ up)%list).
+  assert (Known : forall k, In k listed ->
+            removal_below (at_place k) (removal k) /\ addition_below (- at_place k) (addition k)).
+  { intros k I; apply in_app_or in I as [I|I]; [|apply (walk_sound _ _ _ _ _ _ Up k I)].
+    apply (walk_sound _ _ _ _ _ _ Down k); apply in_rev in I.
+    destruct down as [|first rest]; [destruct I|right; exact I]. }
+  destruct (loss_from w bits step _) as [L1|] eqn:E1; [|discriminate].
+  destruct (loss_from w bits step (map (fun k => (- at_place k, _, _)) _)%Z) as [L2|] eqn:E2;
+    [|discriminate].
+  intros E; injection E as <- <-; intros A l p q Dp Nq; split; intros B.
+  - apply (loss_from_sound l p q _ _ _ E1 Dp Nq B); intros z e f I.
+    apply in_map_iff in I as (k & E & I); injection E as <- _ <-; apply in_rev in I.
+    apply (Known k I).
+  - apply (loss_from_sound l p q _ _ _ E2 Dp Nq B); intros z e f I.
+    apply in_map_iff in I as (k & E & I); injection E as <- _ <-; apply (Known k I).
+Qed.
+
+End Steps.
+
+(** ** delta *)
+
+(** Below 2^bits times the sum of m_i exp(- i h). *)
+Fixpoint discounted (bits shrink : Z) (l : list Z) : Z :=
+  match l with
+  | [] => 0
+  | m :: rest => (m * 2 ^ bits + Z.shiftr (shrink * discounted bits shrink rest) bits)%Z
+  end.
+
+Definition lower (q : positive) (xi : I.type) : option Z :=
+  match upper q (I.neg xi) with Some n => Some (- n)%Z | None => None end.
+
+Definition loss_delta_at_most (w bits : Z) (step : Q) (l : whole_loss) (eps delta : Q) : bool :=
+  let q := Z.to_pos (2 * bits + 32) in
+  let p := Mantissa.PtoP q in
+  let scale := I.fromZ p (2 ^ bits) in
+  let skipped := Z.to_nat (Qfloor (eps / step) + 1 - first l) in
+  let start := (first l + Z.of_nat skipped)%Z in
+  let above := skipn skipped (masses l) in
+  let below_eps := (inject_Z (start - 1) * step)%Q in
+  let at_start := (inject_Z start * step)%Q in
+  match lower q (I.mul p scale (I.exp p (I.neg (rational p step)))),
+        lower q (I.mul p scale (I.exp p (rational p (eps - at_start)))) with
+  | Some shrink, Some c =>
+      let kept := Z.shiftr (c * discounted bits (Z.max 0 shrink) above) bits in
+      let delta' := ((beyond l + sum above) * 2 ^ bits - kept)%Z in
+      (0 <=? c)%Z && (0 <=? bits)%Z && Qle_bool eps at_start
+      && ((skipped =? 0)%nat || Qle_bool below_eps eps)
+      && Qle_bool (inject_Z delta') (delta * inject_Z (2 ^ (w + bits)))
+  | _, _ => false
+  end.
+
+Lemma lower_sound q xi x n : lower q xi = Some n -> encloses xi x -> IZR n <= x.
+Proof.
+  unfold lower; destruct (upper q (I.neg xi)) as [m|] eqn:U; [|discriminate]; intros E Hx.
+  injection E as <-; apply encloses_neg in Hx; pose proof (upper_sound _ _ _ _ U Hx) as S.
+  rewrite opp_IZR; lra.
+Qed.
+
+Lemma shiftr_le n bits : (0 <= bits)%Z -> IZR (Z.shiftr n bits) <= IZR n / IZR (2 ^ bits).
+Proof.
+  intros Hb; rewrite Z.shiftr_div_pow2 by exact Hb.
+  assert (P : (0 < 2 ^ bits)%Z) by (apply Z.pow_pos_nonneg; lia).
+  pose proof (Z.mul_div_le n (2 ^ bits) P) as L; apply IZR_le in L; rewrite mult_IZR in L.
+  apply IZR_lt in P; apply Rmult_le_reg_r with (1 := P).
+  unfold Rdiv; rewrite Rmult_assoc, Rinv_l by lra; lra.
+Qed.
+
+Section Delta.
+
+Variables (w bits : Z) (step : Q) (l : whole_loss) (eps : Q).
+Hypotheses (Hw : (0 <= w)%Z) (Hb : (0 <= bits)%Z) (Hstep : 0 < Q2R step) (Hl : sound_list l).
+
+Notation h := (Q2R step).
+
+Lemma discounted_sound shrink z ms :
+  Forall (fun m => 0 <= m)%Z ms -> (0 <= shrink)%Z ->
+  IZR shrink / IZR (2 ^ bits) <= exp (- h) ->
+  (0 <= discounted bits shrink ms)%Z /\
+  IZR (discounted bits shrink ms) / IZR (2 ^ bits)
+    <= row (fun y => exp (- (IZR (y - z) * h))) z ms.
+Proof.
+  intros Fm Hs Hx; assert (P : 0 < IZR (2 ^ bits)) by (apply IZR_lt, Z.pow_pos_nonneg; lia).
+  revert z; induction Fm as [|m ms Hm Fm IH]; intros z; cbn [discounted row].
+  - split; [lia|unfold Rdiv; lra].
+  - destruct (IH (z + 1)%Z) as [N I].
+    assert (N' : (0 <= Z.shiftr (shrink * discounted bits shrink ms) bits)%Z)
+      by (apply Z.shiftr_nonneg; nia).
+    split; [pose proof (Z.pow_nonneg 2 bits); nia|].
+    rewrite Z.sub_diag, Rmult_0_l, Ropp_0, exp_0, Rmult_1_r, plus_IZR, mult_IZR.
+    replace ((IZR m * IZR (2 ^ bits) + IZR (Z.shiftr (shrink * discounted bits shrink ms) bits))
+             / IZR (2 ^ bits))
+      with (IZR m + IZR (Z.shiftr (shrink * discounted bits shrink ms) bits) / IZR (2 ^ bits))
+      by (field; lra).
+    apply Rplus_le_compat_l.
+    rewrite (row_ext _ (fun y => exp (- h) * exp (- (IZR (y - (z + 1)) * h)))).
+    + rewrite row_scal.
+      pose proof (shiftr_le (shrink * discounted bits shrink ms) bits Hb) as S.
+      rewrite mult_IZR in S; apply IZR_le in N, Hs.
+      apply Rle_trans with (IZR shrink / IZR (2 ^ bits)
+                            * (IZR (discounted bits shrink ms) / IZR (2 ^ bits))).
+      * apply Rmult_le_reg_r with (1 := P).
+        unfold Rdiv at 1; rewrite Rmult_assoc, Rinv_l, Rmult_1_r by lra.
+        eapply Rle_trans; [exact S|right; field; lra].
+      * assert (0 <= IZR (discounted bits shrink ms) / IZR (2 ^ bits))
+          by (apply Rmult_le_pos; [exact N|left; apply Rinv_0_lt_compat, P]).
+        pose proof (exp_pos (- h)); apply Rmult_le_compat; try assumption.
+        apply Rmult_le_pos; [exact Hs|left; apply Rinv_0_lt_compat, P].
+    + intros y; rewrite <- exp_plus, !minus_IZR, plus_IZR; f_equal; ring.
+Qed.
+
+Lemma row_zero t z ms :
+  (forall y, (z <= y < z + Z.of_nat (length ms))%Z -> t y = 0) -> row t z ms = 0.
+Proof.
+  revert z; induction ms as [|m ms IH]; intros z H; cbn [row]; [reflexivity|].
+  rewrite H, IH by (try intros y Hy; try apply H; cbn [length] in *; lia); ring.
+Qed.
+
+Lemma row_from t t' z ms :
+  Forall (fun m => 0 <= m)%Z ms -> (forall y, (z <= y)%Z -> t y <= t' y) ->
+  row t z ms <= row t' z ms.
+Proof.
+  intros G; revert z; induction G as [|m ms Hm G IH]; intros z H; cbn [row]; [lra|].
+  apply Rplus_le_compat; [|apply IH; intros; apply H; lia].
+  apply Rmult_le_compat_l; [apply IZR_le, Hm|apply H; lia].
+Qed.
+
+Lemma plus_part_id' x y : x = y -> 0 <= y -> plus_part x = y.
+Proof. intros -> H; apply plus_part_id, H. Qed.
+
+Lemma Forall_skipn {A} (P : A -> Prop) n (k : list A) : Forall P k -> Forall P (skipn n k).
+Proof.
+  intros F; rewrite <- (firstn_skipn n k), Forall_app in F; apply F.
+Qed.
+
+Theorem loss_delta_sound delta :
+  loss_delta_at_most w bits step l eps delta = true ->
+  profile (stands_for h (unit_of w) l) 1 (exp (Q2R eps)) <= Q2R delta.
+Proof.
+  pose proof (unit_pos w Hw) as Pu; destruct Hl as [Bl Ml].
+  assert (P : 0 < IZR (2 ^ bits)) by (apply IZR_lt, Z.pow_pos_nonneg; lia).
+  unfold loss_delta_at_most; cbv zeta.
+  set (q := Z.to_pos (2 * bits + 32)); set (p := Mantissa.PtoP q).
+  set (n := Z.to_nat (Qfloor (eps / step) + 1 - first l)).
+  set (start := (first l + Z.of_nat n)%Z); set (above := skipn n (masses l)).
+  destruct (lower q (I.mul p _ (I.exp p (I.neg _)))) as [shrink|] eqn:Es; [|discriminate].
+  destruct (lower q (I.mul p _ (I.exp p (rational p _)))) as [c|] eqn:Ec; [|discriminate].
+  rewrite !andb_true_iff; intros [[[[Hc _] Start] Below] D].
+  apply Z.leb_le in Hc; apply Qle_bool_R in Start, D.
+  rewrite Q2R_mult, Q2R_integer in Start; rewrite Q2R_mult, !Q2R_integer in D.
+  apply lower_sound with (x := IZR (2 ^ bits) * exp (- h)) in Es.
+  2:{ apply encloses_mul; [apply encloses_integer|apply encloses_exp, encloses_neg, encloses_rational]. }
+  apply lower_sound with (x := IZR (2 ^ bits) * exp (Q2R eps - IZR start * h)) in Ec.
+  2:{ apply encloses_mul; [apply encloses_integer|]; apply encloses_exp.
+      rewrite <- Q2R_integer, <- Q2R_mult, <- Q2R_minus; apply encloses_rational. }
+  assert (Shrink : IZR (Z.max 0 shrink) / IZR (2 ^ bits) <= exp (- h)).
+  { pose proof (exp_pos (- h)); apply Rmult_le_reg_l with (1 := P).
+    replace (IZR (2 ^ bits) * (IZR (Z.max 0 shrink) / IZR (2 ^ bits)))
+      with (IZR (Z.max 0 shrink)) by (field; lra).
+    destruct (Z.max_spec 0 shrink) as [[_ ->]|[_ ->]]; nra. }
+  assert (Ma : Forall (fun m => 0 <= m)%Z above) by (apply Forall_skipn, Ml).
+  destruct (discounted_sound (Z.max 0 shrink) start above Ma ltac:(lia) Shrink) as [N Disc].
+  set (S := discounted bits (Z.max 0 shrink) above) in *.
+  set (t := fun y => exp (- (IZR (y - start) * h))) in *.
+  rewrite profile_stands by exact Pu; rewrite Rmult_1_r.
+  (* no mass at or below eps counts *)
+  assert (Split : row (kept h 1 (exp (Q2R eps))) (first l) (masses l)
+                  = row (kept h 1 (exp (Q2R eps))) start above).
+  { rewrite <- (firstn_skipn n (masses l)) at 1; rewrite row_app, row_zero.
+    - fold above; rewrite firstn_length; destruct (Nat.le_gt_cases n (length (masses l))) as [L|G].
+      + rewrite Nat.min_l by exact L; apply Rplus_0_l.
+      + unfold above; rewrite skipn_all2 by lia; simpl; ring.
+    - intros y [Hy1 Hy2]; rewrite firstn_length in Hy2; unfold kept; apply plus_part_0.
+      apply orb_true_iff in Below as [Z0|Le]; [apply Nat.eqb_eq in Z0; lia|].
+      apply Qle_bool_R in Le; rewrite Q2R_mult, Q2R_integer in Le.
+      assert (Y : (y <= start - 1)%Z) by (unfold start; lia); apply IZR_le in Y.
+      rewrite <- exp_plus; assert (1 <= exp (Q2R eps + - (IZR y * h))); [|lra].
+      rewrite <- exp_0; apply exp_le; nra. }
+  rewrite Split.
+  assert (Kept : row (kept h 1 (exp (Q2R eps))) start above
+                 <= IZR (sum above) - exp (Q2R eps - IZR start * h) * row t start above).
+  { rewrite <- (row_sum start above), <- row_scal.
+    replace (row (fun _ => 1) start above - row (fun y => exp (Q2R eps - IZR start * h) * t y) start above)
+      with (row (fun y => 1 - exp (Q2R eps - IZR start * h) * t y) start above).
+    - apply row_from; [exact Ma|]; intros y Hy; unfold kept; right; apply plus_part_id'.
+      + unfold t; rewrite <- !exp_plus; do 2 f_equal; rewrite minus_IZR; ring.
+      + unfold t; rewrite <- exp_plus, minus_IZR.
+        assert (exp (Q2R eps - IZR start * h + - ((IZR y - IZR start) * h)) <= 1); [|lra].
+        rewrite <- exp_0; apply exp_le; apply IZR_le in Hy; nra.
+    - generalize (exp (Q2R eps - IZR start * h)) as u; generalize start.
+      clear; induction above as [|k rest IH]; intros z u; simpl; [ring|].
+      rewrite IH; ring. }
+  assert (Low : IZR (Z.shiftr (c * S) bits) / IZR (2 ^ bits)
+                <= exp (Q2R eps - IZR start * h) * row t start above).
+  { pose proof (shiftr_le (c * S) bits Hb) as Sh; rewrite mult_IZR in Sh.
+    pose proof (exp_pos (Q2R eps - IZR start * h)) as Pe; apply IZR_le in N, Hc.
+    assert (I : 0 < / IZR (2 ^ bits)) by (apply Rinv_0_lt_compat, P).
+    apply Rle_trans with (IZR c / IZR (2 ^ bits) * (IZR S / IZR (2 ^ bits))).
+    - replace (IZR c / IZR (2 ^ bits) * (IZR S / IZR (2 ^ bits)))
+        with (IZR c * IZR S / IZR (2 ^ bits) * / IZR (2 ^ bits)) by (field; lra).
+      apply Rmult_le_compat_r; lra.
+    - apply Rmult_le_compat; try exact Disc; try (unfold Rdiv; nra).
+      apply Rmult_le_reg_l with (1 := P); eapply Rle_trans; [|exact Ec]; right; field; lra. }
+  rewrite Z.pow_add_r, mult_IZR in D by assumption.
+  rewrite minus_IZR, mult_IZR, plus_IZR in D.
+  apply Rmult_le_reg_r with (1 := Pu); apply Rmult_le_reg_r with (1 := P).
+  unfold Rdiv at 1; rewrite (Rmult_assoc _ (/ unit_of w)), Rinv_l, Rmult_1_r by lra.
+  rewrite Rmult_assoc; unfold unit_of in *.
+  eapply Rle_trans; [|exact D].
+  apply (Rmult_le_compat_r (IZR (2 ^ bits))) in Low; [|lra].
+  unfold Rdiv in Low; rewrite Rmult_assoc, Rinv_l, Rmult_1_r in Low by lra.
+  nra.
+Qed.
+
+End Delta.

@@ -158,7 +158,8 @@ Print Assumptions gaussian_composition_theorems.
 Definition poisson_sampling_theorems := (
   @PoissonSampling.poisson_removal,
   @PoissonSampling.poisson_addition,
-  @PoissonSampling.sampled_gaussians_dp).
+  @PoissonSampling.sampled_gaussians_dp,
+  @PoissonSampling.on_samples_profile).
 Print poisson_sampling_theorems.
 Print Assumptions poisson_sampling_theorems.
 
@@ -199,6 +200,7 @@ Definition checker_theorems := (
   @Soundness.derived_sound,
   @Soundness.run_gdp,
   @Soundness.run_zcdp,
+  @Soundness.run_loss,
   @Soundness.follows_valid,
   @Soundness.check_sound,
   @Soundness.check_dp,

@@ -7,7 +7,7 @@
 From Coq Require Import Reals List QArith Qreals FMapPositive Permutation.
 From Coquelicot Require Import Coquelicot.
 From Dpledger Require Import Sums Finite Gaussian Sensitivity Descent Domination
-  GaussianComposition Events.
+  GaussianComposition PoissonSampling Events.
 Import ListNotations.
 
 (** ** Documents *)
@@ -37,8 +37,12 @@ Inductive derivation :=
   | Unary (rule : unary_rule) (squared : Q) (premise : derivation)
   | Binary (rule : binary_rule) (squared : Q) (left right : derivation).
 
+(** A sampled step is a Gaussian step on a Poisson sample: every record takes part by itself with
+    probability [rate], and who does stays hidden. *)
 Inductive mechanism :=
   | GaussianStep (moved : relation) (squared : Q) (by_rules : derivation) (noise_std : Q)
+  | SampledStep (rate : Q) (moved : relation) (squared : Q) (by_rules : derivation)
+      (noise_std : Q)
   | Repeated (inner times : positive).
 
 (** A release, [times] times; it names the parties whose records enter it, or nobody if everybody's
@@ -68,7 +72,11 @@ Inductive rule :=
   | ReplaceOneRule
   | ZcdpRdp (order : Q)
   | RdpApproxDp (delta epsilon : Q)
-  | GdpApproxDp (delta epsilon : Q).
+  | GdpApproxDp (delta epsilon : Q)
+  (** The loss distribution of a sampled step, composed on a lattice; what the numbers other than
+      [mechanism], [often], [delta] and [epsilon] are decides how fine it is, and nothing else. *)
+  | PrivacyLoss (mechanism often : positive) (step : Q) (doublings : list nat)
+      (dense digits : positive) (cut : Z) (delta epsilon : Q).
 
 Record node := Node { node_rule : rule; node_premises : list positive; node_conclusion : claim }.
 
@@ -169,19 +177,22 @@ End Derivations.
 Definition message := list (Rbar * Rbar).
 Definition history := list message.
 
-(** After each history: which mechanism comes next, whose records it reads, the value that it adds
-    noise to (of so many dimensions), its noise, and the grid that each coordinate is rounded to.
-    All of it may depend on all messages so far. *)
+(** After each history: which mechanism comes next, whose records it reads, whose records it samples
+    and at what rate, the value that it adds noise to (of so many dimensions), its noise, and the
+    grid that each coordinate is rounded to. All of it may depend on all messages so far. *)
 Record execution (X : Type) := Execution {
   rounds : nat;
   next_mechanism : history -> positive;
   reads : history -> nat -> bool;
+  sampled_parties : history -> list nat;
+  sampling_rate : history -> R;
   dimension : history -> nat;
   value : history -> (nat -> list X) -> nat -> R;
   noise_std : history -> R;
   cuts : history -> message -> list R }.
 
 Arguments rounds {X}. Arguments next_mechanism {X}. Arguments reads {X}.
+Arguments sampled_parties {X}. Arguments sampling_rate {X}.
 Arguments dimension {X}. Arguments value {X}. Arguments noise_std {X}. Arguments cuts {X}.
 
 Section Executions.
@@ -191,9 +202,10 @@ Context {X : Type} (r : execution X).
 Definition next_messages (h : history) : list message :=
   vector_outcomes (dimension r h) (cuts r h).
 
-(** The law of the next message: normal noise on every coordinate, then rounding. *)
+(** The law of the next message: a fresh sample, normal noise on every coordinate, then rounding. *)
 Definition next_law (data : nat -> list X) (h : history) : message -> R :=
-  noisy_vector (dimension r h) (value r h) (noise_std r h) data.
+  on_samples (sampling_rate r h) (noisy_vector (dimension r h) (value r h) (noise_std r h))
+    (sampled_parties r h) data.
 
 (** All that is ever seen of a run, and its law. *)
 Definition all_transcripts : list history := transcripts next_messages (rounds r).
@@ -231,17 +243,22 @@ Definition allowed (c : certificate) (j : nat) : list positive :=
     then concat (repeat (steps_of c (event_mechanism e)) (Pos.to_nat (event_times e)))
     else []) (events c).
 
-Definition with_part {X} (data : nat -> list X) (j : nat) (part : list X) : nat -> list X :=
-  fun i => if Nat.eqb i j then part else data i.
+(** Which step a round is. A step that samples does so for every party whose records it reads. *)
+Definition is_step {X} (r : execution X) (h : history) (m : option mechanism)
+  (moved : relation) (squared : Q) (d : derivation) (std : Q) : Prop :=
+  (m = Some (GaussianStep moved squared d std) /\ sampled_parties r h = []) \/
+  (exists rate, m = Some (SampledStep rate moved squared d std) /\
+     sampling_rate r h = Q2R rate /\ NoDup (sampled_parties r h) /\
+     forall j, In j (sampled_parties r h) <-> reads r h j = true).
 
-(** A run satisfies a certificate's event list if every round is a Gaussian step of the list, with
-    a value that is derived as the list says, as a function of each party's records that it reads,
-    and that is independent of the others; and if the records of no party are read by more steps
-    than the list allows, in any transcript and in whatever order. *)
+(** A run satisfies a certificate's event list if every round is a step of the list, with a value
+    that is derived as the list says, as a function of each party's records that it reads, and that
+    is independent of the others; and if the records of no party are read by more steps than the
+    list allows, in any transcript and in whatever order. *)
 Record satisfies {X} (null : X) (c : certificate) (r : execution X) : Prop := Satisfies {
   grids_ascend : forall h h', ascending m_infty (cuts r h h');
   rounds_are_steps : forall h, exists moved squared d std,
-    mechanism_at c (next_mechanism r h) = Some (GaussianStep moved squared d std) /\
+    is_step r h (mechanism_at c (next_mechanism r h)) moved squared d std /\
     noise_std r h = Q2R std /\
     (forall j data, reads r h j = true ->
        derives null moved d (euclidean (dimension r h))

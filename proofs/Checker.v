@@ -3,8 +3,10 @@
     answer is worth is [check_sound] (Soundness.v). [None] says that nothing was decided. *)
 
 From Coq Require Import List Bool QArith Qround PArith ZArith Lia FMapPositive Mergesort Orders.
-From Dpledger Require Import Enclosure Certificate.
+From Dpledger Require Import Enclosure LossLists LossEnclosures LossComposition SampledLoss
+  Certificate.
 Import ListNotations.
+Open Scope Q_scope.
 
 (** ** Arithmetic *)
 
@@ -99,15 +101,26 @@ Definition relation_eqb (r s : relation) : bool :=
   | _, _ => false
   end.
 
-(** A Gaussian step under [r] whose sensitivity follows; repetitions of such a step. *)
+(** A step under [r] whose sensitivity follows; repetitions of such a step. *)
 Definition mechanism_ok (r : relation) (table : PositiveMap.t mechanism) (m : mechanism) : bool :=
   match m with
   | GaussianStep moved squared d std =>
       relation_eqb moved r && positive_number std &&
       match derived r d with Some s => Qeq_bool s squared | None => false end
+  | SampledStep rate moved squared d std =>
+      relation_eqb moved AddRemoveOne && relation_eqb moved r
+      && positive_number rate && Qle_bool rate 1 && positive_number std &&
+      match derived r d with Some s => Qeq_bool s squared | None => false end
   | Repeated inner _ =>
-      match PositiveMap.find inner table with Some (GaussianStep _ _ _ _) => true | _ => false end
+      match PositiveMap.find inner table with
+      | Some (GaussianStep _ _ _ _) | Some (SampledStep _ _ _ _ _) => true
+      | _ => false
+      end
   end.
+
+(** Whether a certificate's mechanisms sample. *)
+Definition samples (m : mechanism) : bool :=
+  match m with SampledStep _ _ _ _ _ => true | _ => false end.
 
 (** ** Exposures: how often which mechanism reads a record; by number, each number once *)
 
@@ -187,7 +200,7 @@ Definition statement_of (j : judgement) : claim :=
 Definition gaussian_cost (m : mechanism) : option Q :=
   match m with
   | GaussianStep _ squared _ std => Some (squared / (std * std))
-  | Repeated _ _ => None
+  | SampledStep _ _ _ _ _ | Repeated _ _ => None
   end.
 
 Definition cost_of_notion (n : notion) : Q :=
@@ -208,6 +221,13 @@ Definition at_cost (c : Q) (n : notion) : notion :=
 Definition same_kind (m n : notion) : bool :=
   match m, n with Gdp _, Gdp _ | Zcdp _, Zcdp _ => true | _, _ => false end.
 
+(** Costs of views in these two notions can be compared. *)
+Definition comparable (m n : notion) : bool :=
+  match m, n with
+  | ApproxDp delta _, ApproxDp delta' _ => Qeq_bool delta delta'
+  | _, _ => same_kind m n
+  end.
+
 Definition notion_eqb (m n : notion) : bool :=
   match m, n with
   | Gdp c, Gdp d | Zcdp c, Zcdp d => Qeq_bool c d
@@ -220,9 +240,39 @@ Definition claim_eqb (c d : claim) : bool :=
   && Pos.eqb (claim_group c) (claim_group d)
   && notion_eqb (claim_notion c) (claim_notion d).
 
+(** ** The loss of a sampled step, composed *)
+
+(** Bits of the masses: as many as [digits] decimal digits take. *)
+Definition mass_bits (digits : positive) : Z := (Z.log2 (10 ^ Zpos digits) + 1)%Z.
+
+(** Bits of everything else: what differences of differences lose at this step, and some. *)
+Definition working_bits (w : Z) (step : Q) : Z :=
+  (w + 2 * Z.max 0 (Z.log2 (Zpos (Qden step)) - Z.log2 (Qnum step)) + 24)%Z.
+
+(** delta at [epsilon] of [n] sampled steps is at most [delta], in either order. *)
+Definition composition_at_most (mu_squared rate : Q) (n : positive) (step : Q)
+  (doublings : list nat) (dense digits : positive) (cut : Z) (delta epsilon : Q) : bool :=
+  let w := mass_bits digits in
+  let bits := working_bits w step in
+  let cut' := (cut * 2 ^ w / 10 ^ Zpos digits)%Z in
+  let tail := Z.max 1 (cut' / (8 * Zpos n))%Z in
+  let small l :=
+    match composed w (Pos.to_nat (Pos.size n) + length doublings + 1)%nat cut' step doublings
+            [(l, n)] with
+    | Some (step', l') => loss_delta_at_most w bits step' l' epsilon delta
+    | None => false
+    end in
+  match step_losses w bits mu_squared rate step (Zpos dense) tail with
+  | Some (l, l') => small l && small l'
+  | None => false
+  end.
+
 Section Nodes.
 
 Variables (table : PositiveMap.t mechanism) (r : relation) (seen : list exposure).
+
+(** No mechanism samples: costs in GDP and zCDP are of steps on all records. *)
+Variable unsampled : bool.
 
 (** A leaf: (sensitivity / noise)^2, or half of it. *)
 Definition leaf (m : positive) (conclude : Q -> notion) : option judgement :=
@@ -266,7 +316,7 @@ Definition composition (counts : list positive) (premises : list judgement) : op
 Definition repeated (m : positive) (premises : list judgement) : option judgement :=
   match PositiveMap.find m table, premises with
   | Some (Repeated inner n), [Part [(i, k)] s] =>
-      guard (Pos.eqb i inner && Pos.eqb k 1)
+      guard (Pos.eqb i inner && Pos.eqb k 1 && same_kind (claim_notion s) (claim_notion s))
         (Part [(m, 1%positive)]
            (Claim r 1 (at_cost (times n (cost_of_notion (claim_notion s))) (claim_notion s))))
   | _, _ => None
@@ -277,7 +327,7 @@ Fixpoint dearest (premises : list judgement) (kind : notion) : option (list expo
   match premises with
   | [] => Some ([], 0)
   | Part e s :: premises' =>
-      if same_kind (claim_notion s) kind then
+      if comparable (claim_notion s) kind then
         match dearest premises' kind with
         | Some (covered, most) =>
             Some (e :: covered, maximum (cost_of_notion (claim_notion s)) most)
@@ -295,7 +345,8 @@ Definition all_events (premises : list judgement) : option judgement :=
       let kind := claim_notion (statement_of first) in
       match dearest premises kind with
       | Some (covered, most) =>
-          guard (forallb (fun v => existsb (exposure_eqb v) covered) seen
+          guard (match kind with Gdp _ | Zcdp _ => unsampled | _ => true end
+                 && forallb (fun v => existsb (exposure_eqb v) covered) seen
                  && forallb (fun e => existsb (exposure_eqb e) seen) covered)
             (Whole (Claim r 1 (at_cost most kind)))
       | None => None
@@ -323,6 +374,29 @@ Definition enlarged (k : positive) (group : positive) (r' : relation) (s : claim
     end
   else None.
 
+(** The step that a mechanism repeats, and how often. *)
+Definition sampled_step (m : positive) : option (positive * positive) :=
+  match PositiveMap.find m table with
+  | Some (SampledStep _ _ _ _ _) => Some (m, 1%positive)
+  | Some (Repeated inner n) => Some (inner, n)
+  | _ => None
+  end.
+
+Definition privacy_loss (m often : positive) (step : Q) (doublings : list nat)
+  (dense digits : positive) (cut : Z) (delta eps : Q) : option judgement :=
+  match sampled_step m with
+  | Some (inner, n) =>
+      match PositiveMap.find inner table with
+      | Some (SampledStep rate _ squared _ std) =>
+          guard (positive_number step && positive_number squared && probability delta
+                 && composition_at_most (squared / (std * std)) rate (often * n) step doublings
+                      dense digits cut delta eps)
+            (Part [(m, often)] (Claim r 1 (ApproxDp delta eps)))
+      | _ => None
+      end
+  | None => None
+  end.
+
 Definition follows (rule : rule) (premises : list judgement) : option judgement :=
   match rule, premises with
   | GaussianGdp m, [] => leaf m Gdp
@@ -346,6 +420,8 @@ Definition follows (rule : rule) (premises : list judgement) : option judgement 
   | GdpApproxDp delta eps, [Whole (Claim r' g (Gdp mu_squared))] =>
       guard (probability delta && gaussian_delta_at_most mu_squared eps delta)
         (Whole (Claim r' g (ApproxDp delta eps)))
+  | PrivacyLoss m often step doublings dense digits cut delta eps, [] =>
+      privacy_loss m often step doublings dense digits cut delta eps
   | _, _ => None
   end.
 
@@ -383,13 +459,16 @@ End Nodes.
 
 (** All mechanisms are about one relation, the first one's. *)
 Definition relation_of (c : certificate) : relation :=
-  match mechanisms c with GaussianStep moved _ _ _ :: _ => moved | _ => ReplaceOne end.
+  match mechanisms c with
+  | GaussianStep moved _ _ _ :: _ | SampledStep _ moved _ _ _ :: _ => moved
+  | _ => ReplaceOne
+  end.
 
 Definition check (c : certificate) : option claim :=
   let table := numbered 1 (mechanisms c) in
   let r := relation_of c in
   if forallb (mechanism_ok r table) (mechanisms c) then
-    match all_nodes table r (views (events c)) (PositiveMap.empty judgement) 1 None (nodes c) with
+    match all_nodes table r (views (events c)) (negb (existsb samples (mechanisms c))) (PositiveMap.empty judgement) 1 None (nodes c) with
     | Some (Whole s) => Some s
     | _ => None
     end

@@ -4,7 +4,7 @@
 From Coq Require Import Reals List Lra Lia QArith Qreals Permutation.
 From Coquelicot Require Import Coquelicot.
 From Dpledger Require Import Sums Finite GaussianIntegral Gaussian GaussianDelta Sensitivity Descent
-  Certificate Checker Soundness.
+  PoissonSampling Certificate Checker Soundness.
 Import ListNotations.
 
 (** One party releases the mean of numbers cut to [-1, 1], divided by 2, with noise 1. *)
@@ -24,6 +24,8 @@ Definition example_run (grid : list R) : execution R := {|
   rounds := 1;
   next_mechanism := fun _ => 1%positive;
   reads := fun _ j => Nat.eqb 1 j;
+  sampled_parties := fun _ => [];
+  sampling_rate := fun _ => 0;
   dimension := fun _ => 1%nat;
   value := fun _ data => mean_over cut_to_1 2 (data 1%nat);
   noise_std := fun _ => 1;
@@ -41,7 +43,7 @@ Proof.
   intros Hg; split.
   - intros h h'; exact Hg.
   - intros h; exists ReplaceOne, 1%Q, (Leaf (MeanOfBounded 1 2) 1), 1%Q.
-    split; [reflexivity|split; [symmetry; apply Q2R_number|split]].
+    split; [left; split; reflexivity|split; [symmetry; apply Q2R_number|split]].
     + intros j data R; apply Nat.eqb_eq in R; subst j.
       apply (derives_mean 0 ReplaceOne 1 2 1 (euclidean 1) cut_to_1); try discriminate.
       intros x; rewrite Q2R_number; apply cut_to_1_bounded.
@@ -71,7 +73,8 @@ Proof.
   etransitivity; [exact (total_transcripts_S (fun _ => cells m_infty grid) 0 _)|].
   cbn [transcripts total]; rewrite Rplus_0_r.
   apply total_ext; intros c _; destruct (event c); [|reflexivity].
-  unfold run_law, next_law, noisy_vector; cbn [run length value noise_std dimension example_run].
+  unfold run_law, next_law; cbn [run length value noise_std dimension sampled_parties on_samples
+    example_run]; unfold noisy_vector; cbn [run length].
   ring.
 Qed.
 

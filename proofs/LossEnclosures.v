@@ -205,18 +205,21 @@ Proof.
     apply encloses_div; [lra|apply encloses_mul; assumption|exact Em].
 Qed.
 
-(** Above the profile of mu^2 at weights a, b > 0 that are enclosed. *)
+(** Above the profile of mu^2 at weights a, b > 0 that are enclosed: where the sign of
+    eps = ln (b / a) is unknown, above what either sign gives. *)
 Definition above_profile (bits : positive) (mi ai bi : I.type) : option I.type :=
   let p := Mantissa.PtoP bits in
   let k := I.ln p (I.div p bi ai) in
-  if surely_at_most_zero (I.neg k) then
-    match above_delta bits mi k with Some d => Some (I.mul p ai d) | None => None end
-  else if surely_at_most_zero k then
+  let rising (_ : unit) :=
+    match above_delta bits mi k with Some d => Some (I.mul p ai d) | None => None end in
+  let falling (_ : unit) :=
     match above_delta bits mi (I.neg k) with
     | Some d => Some (I.add p (I.sub p ai bi) (I.mul p bi d))
     | None => None
-    end
-  else None.
+    end in
+  if surely_at_most_zero (I.neg k) then rising tt
+  else if surely_at_most_zero k then falling tt
+  else match rising tt, falling tt with Some xi, Some yi => Some (I.join xi yi) | _, _ => None end.
 
 Lemma above_profile_sound bits mi ai bi m a b xi :
   0 < m -> 0 < a -> 0 < b -> encloses mi m -> encloses ai a -> encloses bi b ->
@@ -227,27 +230,36 @@ Proof.
   set (p := Mantissa.PtoP bits); set (k := I.ln p (I.div p bi ai)).
   assert (Ek : encloses k (ln (b / a))).
   { apply encloses_ln; [apply Rdiv_lt_0_compat; assumption|apply encloses_div; auto; lra]. }
+  assert (En : encloses (I.neg k) (- ln (b / a))) by (apply encloses_neg, Ek).
   assert (Hs : 0 < sqrt m) by (apply sqrt_lt_R0, Hm).
-  destruct (surely_at_most_zero (I.neg k)) eqn:N.
-  - apply surely_sound with (x := - ln (b / a)) in N; [|apply encloses_neg, Ek].
-    destruct (above_delta bits mi k) as [d|] eqn:D; [|discriminate].
-    intros E; injection E as <-.
-    destruct (above_delta_sound bits mi k m (ln (b / a)) d Hm ltac:(lra) Em Ek D) as (v & Ev & Le).
+  assert (Rising : 0 <= ln (b / a) -> forall d, above_delta bits mi k = Some d ->
+            exists v, encloses (I.mul p ai d) v /\ gaussian_profile (sqrt m) a b <= v).
+  { intros Hk d D; destruct (above_delta_sound bits mi k m _ d Hm Hk Em Ek D) as (v & Ev & Le).
     exists (a * v); split; [apply encloses_mul; assumption|].
-    rewrite profile_delta by assumption; apply Rmult_le_compat_l; lra.
-  - destruct (surely_at_most_zero k) eqn:P; [|discriminate].
-    apply surely_sound with (1 := P) in Ek as Hk.
-    destruct (above_delta bits mi (I.neg k)) as [d|] eqn:D; [|discriminate].
-    intros E; injection E as <-.
-    assert (En : encloses (I.neg k) (- ln (b / a))) by (apply encloses_neg, Ek).
+    rewrite profile_delta by assumption; apply Rmult_le_compat_l; lra. }
+  assert (Falling : ln (b / a) <= 0 -> forall d, above_delta bits mi (I.neg k) = Some d ->
+            exists v, encloses (I.add p (I.sub p ai bi) (I.mul p bi d)) v
+                      /\ gaussian_profile (sqrt m) a b <= v).
+  { intros Hk d D.
     destruct (above_delta_sound bits mi (I.neg k) m (- ln (b / a)) d Hm ltac:(lra) Em En D)
       as (v & Ev & Le).
     exists (a - b + b * v); split.
-    + apply encloses_add; [apply encloses_sub; assumption|apply encloses_mul; assumption].
-    + rewrite profile_parity, profile_delta by lra; apply Rplus_le_compat_l.
+    - apply encloses_add; [apply encloses_sub; assumption|apply encloses_mul; assumption].
+    - rewrite profile_parity, profile_delta by lra; apply Rplus_le_compat_l.
       apply Rmult_le_compat_l; [lra|].
       replace (ln (a / b)) with (- ln (b / a)); [exact Le|].
-      rewrite <- ln_Rinv by (apply Rdiv_lt_0_compat; assumption); f_equal; field; lra.
+      rewrite <- ln_Rinv by (apply Rdiv_lt_0_compat; assumption); f_equal; field; lra. }
+  destruct (above_delta bits mi k) as [d|] eqn:D, (above_delta bits mi (I.neg k)) as [d'|] eqn:D';
+    destruct (surely_at_most_zero (I.neg k)) eqn:N;
+    try (apply surely_sound with (2 := En) in N);
+    try (destruct (surely_at_most_zero k) eqn:P; [apply surely_sound with (2 := Ek) in P|]);
+    intros E; try discriminate; injection E as <-;
+    try (apply (Rising ltac:(lra) d eq_refl)); try (apply (Falling ltac:(lra) d' eq_refl)).
+  destruct (Rle_dec 0 (ln (b / a))) as [Hk|Hk].
+  - destruct (Rising Hk d eq_refl) as (v & Ev & Le); exists v; split; [|exact Le].
+    apply I.join_correct; left; exact Ev.
+  - destruct (Falling ltac:(lra) d' eq_refl) as (v & Ev & Le); exists v; split; [|exact Le].
+    apply I.join_correct; right; exact Ev.
 Qed.
 
 (** Above the profile of a Gaussian step on a Poisson sample, with the record against without it,

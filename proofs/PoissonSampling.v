@@ -2,7 +2,7 @@
     hidden. T adaptive rounds of Gaussian steps on such samples, add/remove one record, through
     loss distributions on a lattice: what the certificate's loss-distribution node claims. *)
 
-From Coq Require Import Reals List ZArith Lra Lia.
+From Coq Require Import Reals List ZArith Lra Lia FunctionalExtensionality.
 From Dpledger Require Import Sums Finite Gaussian Domination Lattice GaussianComposition
   Sensitivity Descent.
 Import ListNotations.
@@ -236,3 +236,125 @@ Proof.
 Qed.
 
 End SampledGaussians.
+
+(** ** Samples of several parties *)
+
+Definition with_part {X} (data : nat -> list X) (j : nat) (part : list X) : nat -> list X :=
+  fun i => if Nat.eqb i j then part else data i.
+
+Lemma with_part_own {X} (data : nat -> list X) j part : with_part data j part j = part.
+Proof. unfold with_part; rewrite Nat.eqb_refl; reflexivity. Qed.
+
+Lemma with_part_other {X} (data : nat -> list X) i j part :
+  i <> j -> with_part data j part i = data i.
+Proof. intros N; unfold with_part; apply Nat.eqb_neq in N; rewrite N; reflexivity. Qed.
+
+Section Parties.
+
+Context {X A : Type} (r : R) (M : (nat -> list X) -> A -> R).
+
+(** The law of a mechanism that sees a sample of each of these parties' records, drawn party by
+    party, and all of the others'. *)
+Fixpoint on_samples (drawn : list nat) (data : nat -> list X) : A -> R :=
+  match drawn with
+  | [] => M data
+  | j :: rest =>
+      on_sample r (fun part => on_samples rest (with_part data j part)) (data j)
+  end.
+
+Hypothesis Hr : 0 <= r <= 1.
+Variable l : list A.
+Hypothesis laws : forall data, distribution l (M data).
+
+Lemma on_samples_distribution drawn data : distribution l (on_samples drawn data).
+Proof.
+  revert data; induction drawn as [|j drawn IH]; intros data; simpl; [apply laws|].
+  apply on_sample_distribution; auto.
+Qed.
+
+Definition same_but (j : nat) (x y : nat -> list X) : Prop := forall i, i <> j -> x i = y i.
+
+Lemma same_but_with_part j k x y part :
+  same_but j x y -> same_but j (with_part x k part) (with_part y k part).
+Proof.
+  intros S i N; destruct (Nat.eq_dec i k) as [->|K].
+  - rewrite !with_part_own; reflexivity.
+  - rewrite !with_part_other by exact K; auto.
+Qed.
+
+(** Nobody's sample differs. *)
+Lemma on_samples_unread drawn j x y :
+  ~ In j drawn -> same_but j x y ->
+  (forall u v, same_but j u v -> u j = x j -> v j = y j -> forall a, M u a = M v a) ->
+  forall a, on_samples drawn x a = on_samples drawn y a.
+Proof.
+  revert x y; induction drawn as [|k drawn IH]; intros x y N S H a; simpl.
+  - apply H; auto.
+  - simpl in N; assert (K : k <> j) by tauto; rewrite (S k K); apply total_ext; intros sw _; f_equal.
+    apply IH; [tauto|apply same_but_with_part, S|].
+    rewrite !with_part_other by auto; exact H.
+Qed.
+
+Section Profiles.
+
+Variables (j : nat) (F : R -> R -> R).
+
+(** One party's part differs, and is not sampled: the draw of the others is a hidden one. *)
+Lemma on_samples_others drawn x y :
+  ~ In j drawn -> same_but j x y ->
+  (forall u v, same_but j u v -> u j = x j -> v j = y j -> below_profile l (M u) (M v) F) ->
+  below_profile l (on_samples drawn x) (on_samples drawn y) F.
+Proof.
+  revert x y; induction drawn as [|k drawn IH]; intros x y N S H; simpl.
+  - apply H; auto.
+  - simpl in N; assert (K : k <> j) by tauto; rewrite <- (S k K).
+    apply (below_profile_mixture (draws r (x k)) snd l (draws_distribution r Hr (x k))
+             (fun sw => on_samples drawn (with_part x k (fst sw)))
+             (fun sw => on_samples drawn (with_part y k (fst sw)))).
+    intros sw _; apply IH; [tauto|apply same_but_with_part, S|].
+    rewrite !with_part_other by auto; exact H.
+Qed.
+
+Hypothesis step : forall u v, same_but j u v -> add_remove_one (u j) (v j) ->
+  below_profile l (M u) (M v) F.
+
+Lemma own_part_below drawn x y s s' :
+  ~ In j drawn -> same_but j x y -> add_remove_one s s' ->
+  below_profile l (on_samples drawn (with_part x j s)) (on_samples drawn (with_part y j s')) F.
+Proof.
+  intros N S H; apply on_samples_others; [exact N| |].
+  - intros i K; rewrite !with_part_other by exact K; auto.
+  - rewrite !with_part_own; intros u v Suv Eu Ev; apply step; [exact Suv|].
+    rewrite Eu, Ev; exact H.
+Qed.
+
+(** One party's part differs, and is sampled: what holds of a sample of its records alone, holds of
+    the samples of all parties. *)
+Theorem on_samples_profile (G : R -> R -> R) drawn x y part part' :
+  NoDup drawn -> In j drawn -> same_but j x y -> x j = part -> y j = part' ->
+  (forall M' : list X -> A -> R,
+     (forall s, distribution l (M' s)) ->
+     (forall s s', add_remove_one s s' -> below_profile l (M' s) (M' s') F) ->
+     below_profile l (on_sample r M' part) (on_sample r M' part') G) ->
+  below_profile l (on_samples drawn x) (on_samples drawn y) G.
+Proof.
+  revert x y; induction drawn as [|k drawn IH]; intros x y U I S Ex Ey Own; [destruct I|].
+  apply NoDup_cons_iff in U as [N U]; simpl; destruct (Nat.eq_dec k j) as [->|K].
+  - assert (E : (fun part => on_samples drawn (with_part y j part))
+                = (fun part => on_samples drawn (with_part x j part))).
+    { extensionality s; f_equal; extensionality i; unfold with_part.
+      destruct (Nat.eqb_spec i j); [reflexivity|symmetry; auto]. }
+    rewrite E, Ex, Ey; apply Own.
+    + intros s; apply on_samples_distribution.
+    + intros s s' H; apply own_part_below; [exact N|intros i _; reflexivity|exact H].
+  - destruct I as [I|I]; [congruence|]; rewrite <- (S k K).
+    apply (below_profile_mixture (draws r (x k)) snd l (draws_distribution r Hr (x k))
+             (fun sw => on_samples drawn (with_part x k (fst sw)))
+             (fun sw => on_samples drawn (with_part y k (fst sw)))).
+    intros sw _; apply IH; auto; try (rewrite with_part_other by auto; assumption).
+    apply same_but_with_part, S.
+Qed.
+
+End Profiles.
+
+End Parties.

@@ -4,7 +4,8 @@ From Coq Require Import Reals List Bool Lia Lra Psatz QArith Qreals PArith ZArit
   Permutation FunctionalExtensionality.
 From Coquelicot Require Import Coquelicot.
 From Dpledger Require Import Sums Conversion Finite Gaussian GaussianDelta Sensitivity Descent
-  Domination GaussianComposition Events Enclosure Certificate Checker.
+  Domination GaussianComposition PoissonSampling Events Enclosure Losses LossLists LossEnclosures
+  LossComposition SampledLoss Certificate Checker.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -412,6 +413,38 @@ Proof.
   destruct (derived r0 d) as [s|]; [|discriminate]; apply Q2R_equal in Hd; eauto.
 Qed.
 
+Lemma sampled_found i rate moved squared d std :
+  mechanism_at c i = Some (SampledStep rate moved squared d std) ->
+  moved = r0 /\ r0 = AddRemoveOne /\ 0 < Q2R rate <= 1 /\ 0 < Q2R std /\
+  exists s, derived r0 d = Some s /\ Q2R s = Q2R squared.
+Proof.
+  intros H; apply mechanism_found in H; cbn in H; rewrite !andb_true_iff in H.
+  destruct H as [[[[[Ha Hr] Hp] H1] Hs] Hd]; apply relation_eqb_eq in Ha, Hr.
+  apply positive_number_R in Hp, Hs; apply Qle_bool_R in H1; rewrite Q2R_number in H1.
+  destruct (derived r0 d) as [s|]; [|discriminate]; apply Q2R_equal in Hd.
+  repeat split; eauto; congruence.
+Qed.
+
+(** All steps of an exposure. *)
+Definition unrolled (e : exposure) : list positive :=
+  flat_map (fun mn => concat (repeat (steps_of c (fst mn)) (Pos.to_nat (snd mn)))) e.
+
+Lemma unrolled_coalesce e : unrolled (coalesce e) = unrolled e.
+Proof.
+  induction e as [|[m n] e IH]; [reflexivity|]; simpl coalesce.
+  transitivity (concat (repeat (steps_of c m) (Pos.to_nat n)) ++ unrolled e); [|reflexivity].
+  rewrite <- IH; destruct (coalesce e) as [|[m' n'] e']; [reflexivity|].
+  destruct (Pos.eqb_spec m m') as [->|N]; [|reflexivity].
+  unfold unrolled; cbn [flat_map fst snd].
+  rewrite Pos2Nat.inj_add, repeat_app, concat_app, app_assoc; reflexivity.
+Qed.
+
+Lemma unrolled_canonical e : Permutation (unrolled (canonical e)) (unrolled e).
+Proof.
+  unfold canonical; rewrite unrolled_coalesce; unfold unrolled.
+  apply Permutation_flat_map, Permutation_sym, SortByNumber.Permuted_sort.
+Qed.
+
 Section Weights.
 
 Hypothesis cost_nonneg : forall i, 0 <= cost i.
@@ -496,35 +529,63 @@ Proof.
     + right; intros p E; rewrite <- E in F; rewrite Pos2Nat.id in F; congruence.
 Qed.
 
-Lemma allowed_in_a_view j :
-  exists v, In v (views (events c)) /\ total (allowed c j) cost <= weight v.
+(** Some view is of all events that concern a party. *)
+Lemma view_of j : exists select : event -> bool,
+  In (canonical (flat_map (fun e =>
+        if select e then [(event_mechanism e, event_times e)] else []) (events c)))
+     (views (events c)) /\
+  forall e, In e (events c) -> concerns e j = true -> select e = true.
 Proof.
-  set (t := parties_of (events c)).
-  assert (Le : forall select,
-            (forall e, In e (events c) -> concerns e j = true -> select e = true) ->
-            total (allowed c j) cost <= weight (canonical (flat_map (fun e =>
-              if select e then [(event_mechanism e, event_times e)] else []) (events c)))).
-  { intros select H; rewrite total_allowed, weight_selected; apply total_le; intros e Ie.
-    assert (0 <= IZR (Zpos (event_times e)) * step_weight (event_mechanism e)).
-    { apply Rmult_le_pos; [left; apply Pos_real|apply step_weight_nonneg]. }
-    destruct (concerns e j) eqn:E; [rewrite (H e Ie E); lra|].
-    destruct (select e); lra. }
-  destruct (named_or_not j) as [(p & Ep & Fp)|Unnamed].
-  - exists (view (events c) p); split.
+  set (t := parties_of (events c)); destruct (named_or_not j) as [(p & Ep & Fp)|Unnamed].
+  - exists (fun e => names e p); split.
     + unfold views; apply PositiveMap.elements_correct in Fp; fold t in Fp |- *.
       destruct (PositiveMap.elements t) as [|x l] eqn:El; [destruct Fp|].
       apply (in_map (fun q => view (events c) (fst q))) in Fp; exact Fp.
-    + apply Le; intros e _ E; rewrite names_concerns, Ep; exact E.
+    + intros e _ E; rewrite names_concerns, Ep; exact E.
   - assert (None' : forall e, In e (events c) -> concerns e j = true -> event_parties e = []).
     { intros e Ie E; destruct (event_parties e) as [|q l] eqn:El; [reflexivity|exfalso].
       unfold concerns in E; rewrite El in E; apply existsb_exists in E as (p & Ip & E).
       apply Nat.eqb_eq in E; apply (Unnamed p E).
       apply parties_of_in with e; [exact Ie|rewrite El; exact Ip]. }
     unfold views; fold t; destruct (PositiveMap.elements t) as [|x l] eqn:El.
-    + exists (common_view (events c)); split; [left; reflexivity|].
-      apply Le; intros e Ie E; unfold common; rewrite (None' e Ie E); reflexivity.
-    + exists (view (events c) (fst x)); split; [left; reflexivity|].
-      apply Le; intros e Ie E; unfold names; rewrite (None' e Ie E); reflexivity.
+    + exists common; split; [left; reflexivity|].
+      intros e Ie E; unfold common; rewrite (None' e Ie E); reflexivity.
+    + exists (fun e => names e (fst x)); split; [left; reflexivity|].
+      intros e Ie E; unfold names; rewrite (None' e Ie E); reflexivity.
+Qed.
+
+Lemma allowed_in_a_view j :
+  exists v, In v (views (events c)) /\ total (allowed c j) cost <= weight v.
+Proof.
+  destruct (view_of j) as (select & I & H); eexists; split; [exact I|].
+  rewrite total_allowed, weight_selected; apply total_le; intros e Ie.
+  assert (0 <= IZR (Zpos (event_times e)) * step_weight (event_mechanism e)).
+  { apply Rmult_le_pos; [left; apply Pos_real|apply step_weight_nonneg]. }
+  destruct (concerns e j) eqn:E; [rewrite (H e Ie E); lra|].
+  destruct (select e); lra.
+Qed.
+
+Lemma allowed_unrolled j :
+  exists v extra, In v (views (events c)) /\ Permutation (allowed c j ++ extra) (unrolled v).
+Proof.
+  destruct (view_of j) as (select & I & H).
+  set (steps := fun e => concat (repeat (steps_of c (event_mechanism e)) (Pos.to_nat (event_times e)))).
+  assert (E : exists extra,
+            Permutation (allowed c j ++ extra)
+              (flat_map (fun e => if select e then steps e else []) (events c))).
+  { unfold allowed; fold steps; revert H; generalize (events c) as es; intros es; clear I.
+    induction es as [|e es IH]; intros H; [exists []; constructor|].
+    destruct IH as [extra P]; [intros; apply H; [right|]; assumption|]; simpl.
+    destruct (concerns e j) eqn:C.
+    - rewrite (H e (or_introl eq_refl) C); exists extra.
+      rewrite <- app_assoc; apply Permutation_app_head, P.
+    - exists ((if select e then steps e else []) ++ extra); simpl.
+      rewrite <- P, !app_assoc; apply Permutation_app_tail, Permutation_app_comm. }
+  destruct E as [extra P]; eexists; exists extra; split; [exact I|].
+  rewrite unrolled_canonical; rewrite P; clear.
+  induction (events c) as [|e es IH]; simpl; [constructor|].
+  unfold unrolled in *; rewrite flat_map_app; destruct (select e); simpl; [|exact IH].
+  rewrite app_nil_r; apply Permutation_app_head, IH.
 Qed.
 
 End Weights.
@@ -544,69 +605,110 @@ Proof.
   extensionality i; unfold with_part; destruct (Nat.eqb_spec i j) as [->|]; reflexivity.
 Qed.
 
-Lemma differ_with_part (x y : nat -> list X) j : differ_at adj j x y -> y = with_part x j (y j).
+Lemma same_with_part (x y : nat -> list X) j : same_but j x y -> y = with_part x j (y j).
 Proof.
-  intros [_ E]; extensionality i; unfold with_part.
+  intros E; extensionality i; unfold with_part.
   destruct (Nat.eqb_spec i j) as [->|N]; [reflexivity|symmetry; apply E, N].
 Qed.
 
+(** Which step a round is, and what that makes its law. *)
+Definition plain_round (h : history) (s : R) : Prop :=
+  (exists moved squared d std,
+     mechanism_at c (mechanism_of h) = Some (GaussianStep moved squared d std)) /\
+  sampled_parties r h = [] /\ cost (mechanism_of h) = s / (noise_std r h * noise_std r h).
+
+Definition sampled_round (h : history) (s : R) : Prop :=
+  exists rate moved squared d std,
+  mechanism_at c (mechanism_of h) = Some (SampledStep rate moved squared d std) /\
+  s = Q2R squared /\ noise_std r h = Q2R std /\
+  sampling_rate r h = Q2R rate /\ 0 < Q2R rate <= 1 /\ r0 = AddRemoveOne /\
+  NoDup (sampled_parties r h) /\ forall j, In j (sampled_parties r h) <-> reads r h j = true.
+
 (** Everything about a round that is used. *)
 Lemma round h : exists s,
-  0 < noise_std r h /\ 0 <= s /\
-  cost (mechanism_of h) = s / (noise_std r h * noise_std r h) /\
+  0 < noise_std r h /\ 0 <= s /\ (plain_round h s \/ sampled_round h s) /\
   (forall j, reads r h j = true ->
      sensitivity (V := euclidean (dimension r h)) (differ_at adj j) (value r h) (sqrt s)) /\
-  (forall j x y, reads r h j = false -> differ_at adj j x y -> value r h x = value r h y).
+  (forall j x y, reads r h j = false -> same_but j x y -> value r h x = value r h y).
 Proof.
   destruct (rounds_are_steps null c r run_satisfies h)
     as (moved & squared & d & std & F & N & Read & Unread).
-  destruct (gaussian_found _ _ _ _ _ F) as (-> & Hs & s & D & E).
-  exists (Q2R squared); rewrite N.
+  assert (Found : moved = r0 /\ 0 < Q2R std /\ exists s, derived r0 d = Some s /\ Q2R s = Q2R squared).
+  { destruct F as [[F _]|(rate & F & _)]; [exact (gaussian_found _ _ _ _ _ F)|].
+    destruct (sampled_found _ _ _ _ _ _ F) as (E & _ & _ & Hs & D); auto. }
+  destruct Found as (-> & Hs & s & D & E).
   assert (Sens : forall j data, reads r h j = true ->
             0 <= Q2R squared /\
             sensitivity (V := euclidean (dimension r h)) adj
               (fun part => value r h (with_part data j part)) (sqrt (Q2R squared))).
   { intros j data R; rewrite <- E.
     exact (derived_sound null r0 d _ _ (Read j data R) s D). }
-  repeat split.
-  - exact Hs.
+  exists (Q2R squared); split; [rewrite N; exact Hs|split; [|split; [|split]]].
   - rewrite <- E; exact (derived_nonneg r0 d s D).
-  - unfold cost; rewrite F; reflexivity.
+  - destruct F as [[F Z]|(rate & F & Er & U & I)]; [left|right].
+    + split; [eauto|split; [exact Z|]]; unfold cost; rewrite F, N; reflexivity.
+    + destruct (sampled_found _ _ _ _ _ _ F) as (_ & Ea & Hr & _).
+      exists rate, r0, squared, d, std; repeat split; try assumption; try apply Hr; apply I.
   - intros j R x y Dxy.
-    pose proof (differ_with_part x y j Dxy) as Ey.
+    pose proof (same_with_part x y j (proj2 Dxy)) as Ey.
     destruct (Sens j x R) as [_ S]; specialize (S (x j) (y j) (proj1 Dxy)); simpl in S.
     rewrite with_own_part, <- Ey in S; exact S.
-  - intros j x y R Dxy; rewrite (differ_with_part x y j Dxy) at 1.
-    symmetry; apply Unread, R.
-Qed.
-
-Lemma cost_of_round_nonneg h : 0 <= cost (mechanism_of h).
-Proof.
-  destruct (round h) as (s & Hs & Ps & -> & _).
-  apply Rmult_le_pos; [exact Ps|left; apply Rinv_0_lt_compat; nra].
+  - intros j x y R Dxy; rewrite (same_with_part x y j Dxy); symmetry; apply Unread, R.
 Qed.
 
 Lemma cost_nonneg i : 0 <= cost i.
 Proof.
-  unfold cost; destruct (mechanism_at c i) as [[moved squared d std|]|] eqn:F; try lra.
+  unfold cost; destruct (mechanism_at c i) as [[moved squared d std| |]|] eqn:F; try lra.
   destruct (gaussian_found _ _ _ _ _ F) as (_ & Hs & s & D & E).
   rewrite <- E; apply Rmult_le_pos; [exact (derived_nonneg r0 d s D)|].
   left; apply Rinv_0_lt_compat; nra.
 Qed.
 
-Lemma laws x h : distribution (next_messages r h) (next_law r x h).
+Lemma noisy_laws h data :
+  distribution (next_messages r h) (noisy_vector (dimension r h) (value r h) (noise_std r h) data).
 Proof.
   destruct (round h) as (s & Hs & _).
   apply (noisy_vector_distribution (dimension r h) (value r h) (noise_std r h) Hs).
   apply (grids_ascend null c r run_satisfies).
 Qed.
 
+Lemma laws x h : distribution (next_messages r h) (next_law r x h).
+Proof.
+  unfold next_law; destruct (round h) as (s & _ & _ & [(_ & -> & _)|S] & _); [apply noisy_laws|].
+  destruct S as (rate & moved & squared & d & std & _ & _ & _ & -> & Hr & _).
+  apply on_samples_distribution; [lra|apply noisy_laws].
+Qed.
+
+Lemma unread_same h j x y :
+  reads r h j = false -> same_but j x y ->
+  forall m, In m (next_messages r h) -> next_law r x h m = next_law r y h m.
+Proof.
+  intros R Dxy m _; destruct (round h) as (s & _ & _ & Kind & _ & Same); unfold next_law.
+  assert (E : forall u v, same_but j u v -> forall a,
+            noisy_vector (dimension r h) (value r h) (noise_std r h) u a
+            = noisy_vector (dimension r h) (value r h) (noise_std r h) v a).
+  { intros u v S a; unfold noisy_vector; rewrite (Same j u v R S); reflexivity. }
+  destruct Kind as [(_ & -> & _)|S]; [apply E, Dxy|].
+  destruct S as (rate & moved & squared & d & std & _ & _ & _ & Er & Hr & _ & _ & I).
+  apply on_samples_unread with (j := j); [rewrite Er; lra|intros J; apply I in J; congruence|exact Dxy|].
+  intros u v S _ _; apply E, S.
+Qed.
+
 Lemma unread h j x y :
   reads r h j = false -> differ_at adj j x y ->
   forall m, In m (next_messages r h) -> next_law r x h m = next_law r y h m.
+Proof. intros R Dxy; apply (unread_same h j x y R (proj2 Dxy)). Qed.
+
+Section Unsampled.
+
+Hypothesis unsampled : negb (existsb samples (mechanisms c)) = true.
+
+Lemma all_rounds_plain h s : plain_round h s \/ sampled_round h s -> plain_round h s.
 Proof.
-  intros R Dxy m _; destruct (round h) as (s & _ & _ & _ & _ & Same).
-  unfold next_law, noisy_vector; rewrite (Same j x y R Dxy); reflexivity.
+  intros [P|S]; [exact P|exfalso].
+  destruct S as (rate & moved & squared & d & std & F & _); apply numbered_in in F.
+  apply negb_true_iff in unsampled; assert (existsb samples (mechanisms c) = true); [|congruence].
+  apply existsb_exists; exists (SampledStep rate moved squared d std); auto.
 Qed.
 
 Lemma round_gdp h j x y :
@@ -614,7 +716,8 @@ Lemma round_gdp h j x y :
   below_profile (next_messages r h) (next_law r x h) (next_law r y h)
     (gaussian_profile (sqrt (cost (mechanism_of h)))).
 Proof.
-  intros R Dxy; destruct (round h) as (s & Hs & Ps & Ec & Sens & _).
+  intros R Dxy; destruct (round h) as (s & Hs & Ps & Kind & Sens & _).
+  apply all_rounds_plain in Kind as (_ & Plain & Ec); unfold next_law; rewrite Plain.
   assert (Er : sqrt (cost (mechanism_of h)) = sqrt s / noise_std r h).
   { rewrite Ec, sqrt_div by (try assumption; nra); rewrite sqrt_square by lra; reflexivity. }
   rewrite Er.
@@ -632,7 +735,8 @@ Lemma round_zcdp h j x y alpha :
   rdp_pair (next_messages r h) (next_law r x h) (next_law r y h) alpha
     (cost (mechanism_of h) / 2 * alpha).
 Proof.
-  intros Ha R Dxy; destruct (round h) as (s & Hs & Ps & Ec & Sens & _).
+  intros Ha R Dxy; destruct (round h) as (s & Hs & Ps & Kind & Sens & _).
+  apply all_rounds_plain in Kind as (_ & Plain & Ec); unfold next_law; rewrite Plain.
   replace (cost (mechanism_of h) / 2 * alpha)
     with (sqrt s * sqrt s / (2 * (noise_std r h * noise_std r h)) * alpha).
   - apply (vector_gaussian_zcdp (differ_at adj j) (dimension r h) (value r h) (sqrt s)
@@ -669,7 +773,7 @@ Theorem run_gdp (most : R) :
 Proof.
   intros H; apply (events_gdp adj (next_messages r) (next_law r) laws (reads r) unread most
                      (fun h => cost (mechanism_of h) * 1) (rounds r)).
-  - intros h; rewrite Rmult_1_r; apply cost_of_round_nonneg.
+  - intros h; rewrite Rmult_1_r; apply cost_nonneg.
   - intros h j x y; rewrite Rmult_1_r; apply round_gdp.
   - apply spent_within; [lra|]; intros v Iv; rewrite Rmult_1_r; auto.
 Qed.
@@ -682,6 +786,83 @@ Proof.
                      (fun h => cost (mechanism_of h) * / 2) (rounds r)).
   - intros h j x y; apply round_zcdp.
   - apply spent_within; [lra|exact H].
+Qed.
+
+End Unsampled.
+
+(** ** Sampled steps, by their losses *)
+
+(** The two orders of data sets that differ by a record: with it against without it, or the other
+    way round. *)
+Definition in_order (with_first : bool) (a b : list X) : Prop :=
+  exists before z after,
+  if with_first then a = before ++ z :: after /\ b = before ++ after
+  else a = before ++ after /\ b = before ++ z :: after.
+
+Definition profile_in_order (with_first : bool) : R -> (R -> R -> R) -> R -> R -> R :=
+  if with_first then removal_profile else addition_profile.
+
+(** A loss that bounds a sampled step, in one of the orders. *)
+Definition bounds_step (with_first : bool) (i : positive) (L : loss) : Prop :=
+  proper L /\ covers L /\
+  exists rate moved squared d std,
+  mechanism_at c i = Some (SampledStep rate moved squared d std) /\
+  forall (l : list message) p q, distribution l p -> nonneg l q ->
+  below_profile l p q (profile_in_order with_first (Q2R rate)
+    (gaussian_profile (sqrt (Q2R squared) / Q2R std))) ->
+  below_profile l p q (profile L).
+
+Lemma round_loss with_first h j x y L :
+  reads r h j = true -> same_but j x y -> in_order with_first (x j) (y j) ->
+  bounds_step with_first (mechanism_of h) L ->
+  below_profile (next_messages r h) (next_law r x h) (next_law r y h) (profile L).
+Proof.
+  intros R Dxy O (_ & _ & rate & moved & squared & d & std & F & Bound).
+  destruct (round h) as (s & Hs & Ps & Kind & Sens & _).
+  destruct Kind as [((moved' & squared' & d' & std' & F') & _)|S]; [congruence|].
+  destruct S as (rate' & moved' & squared' & d' & std' & F' & Es & En & Er & Hr & Ea & U & I).
+  rewrite F' in F; injection F as -> -> -> -> ->.
+  apply Bound; [apply laws|apply laws|]; unfold next_law; rewrite Er.
+  apply (on_samples_profile (Q2R rate) _ ltac:(lra) (next_messages r h) (noisy_laws h) j
+           (gaussian_profile (sqrt (Q2R squared) / Q2R std))) with (part := x j) (part' := y j);
+    auto.
+  - intros u v Suv A; rewrite <- Es, <- En.
+    apply (vector_gaussian_below_profile (differ_at adj j) (dimension r h) (value r h) (sqrt s)
+             (noise_std r h) (cuts r h)).
+    + exact Hs.
+    + apply sqrt_pos.
+    + apply (grids_ascend null c r run_satisfies).
+    + apply Sens, R.
+    + split; [rewrite Ea; exact A|exact Suv].
+  - apply I, R.
+  - intros M' Laws Step; destruct O as (before & z & after & O).
+    destruct with_first, O as [-> ->]; unfold profile_in_order.
+    + apply poisson_removal; [lra|exact Laws|exact Step].
+    + apply poisson_addition; [lra|exact Laws|exact Step].
+Qed.
+
+Theorem run_loss with_first j x y v extra (K : positive -> loss) :
+  same_but j x y -> in_order with_first (x j) (y j) ->
+  Permutation (allowed c j ++ extra) (unrolled v) ->
+  (forall i, In i (unrolled v) -> bounds_step with_first i (K i)) ->
+  below_profile (all_transcripts r) (run_law r x) (run_law r y)
+    (profile (all_of K (unrolled v))).
+Proof.
+  intros Dxy O P B.
+  apply (loss_filter Pos.eq_dec (next_messages r) (next_law r x) (next_law r y)
+           (fun h => laws x h) (fun h => proj1 (laws y h))
+           (fun h => if reads r h j then Some (mechanism_of h) else None) K).
+  - intros h E; destruct (reads r h j) eqn:R; [discriminate|].
+    intros m I; apply unread_same with j; assumption.
+  - intros i I; destruct (B i I) as (P1 & P2 & _); auto.
+  - intros h i E I; destruct (reads r h j) eqn:R; [injection E as <-|discriminate].
+    apply (round_loss with_first h j); auto.
+  - intros h Ih; destruct (steps_are_allowed null c r run_satisfies j h Ih) as [rest Q].
+    exists (rest ++ extra).
+    replace (taken _ h) with (met r j h).
+    + rewrite app_assoc, Q; exact P.
+    + clear; induction h as [|m h IH]; simpl; [reflexivity|].
+      rewrite IH; destruct (reads r h j); reflexivity.
 Qed.
 
 Lemma run_laws x : distribution (all_transcripts r) (run_law r x).
@@ -714,16 +895,25 @@ Definition valid (j : judgement) : Prop :=
   match j with
   | Part e (Claim r' g (Gdp a)) => r' = r0 /\ g = 1%positive /\ weight e <= Q2R a
   | Part e (Claim r' g (Zcdp a)) => r' = r0 /\ g = 1%positive /\ weight e / 2 <= Q2R a
+  | Part e (Claim r' g (ApproxDp delta eps)) =>
+      r' = r0 /\ g = 1%positive /\ r0 = AddRemoveOne /\
+      forall with_first, exists K,
+      (forall i, In i (unrolled e) -> bounds_step with_first i (K i)) /\
+      profile (all_of K (unrolled e)) 1 (exp (Q2R eps)) <= Q2R delta
   | Part _ _ => False
   | Whole (Claim _ _ (Rdp order _) as s) => 1 < Q2R order /\ holds null r s
   | Whole s => holds null r s
   end.
 
-Lemma valid_part e s : valid (Part e s) ->
+Lemma valid_part e s kind : valid (Part e s) -> same_kind (claim_notion s) kind = true ->
   claim_relation s = r0 /\ claim_group s = 1%positive /\
   ((exists a, claim_notion s = Gdp a /\ weight e <= Q2R a)
    \/ (exists a, claim_notion s = Zcdp a /\ weight e / 2 <= Q2R a)).
-Proof. destruct s as [r' g [a|a|o a|o a]]; simpl; intuition eauto. Qed.
+Proof. destruct s as [r' g [a|a|o a|o a]]; simpl; try discriminate; intuition eauto. Qed.
+
+Lemma same_kind_gdp n kind :
+  same_kind n kind = true -> exists a, kind = Gdp a \/ kind = Zcdp a.
+Proof. destruct n, kind; simpl; try discriminate; eauto. Qed.
 
 (** What a cost in a notion may be of a given weight. *)
 Definition within (kind : notion) (w a : R) : Prop :=
@@ -733,13 +923,13 @@ Lemma valid_within e s kind :
   valid (Part e s) -> same_kind (claim_notion s) kind = true ->
   within kind (weight e) (Q2R (cost_of_notion (claim_notion s))).
 Proof.
-  intros V K; destruct (valid_part e s V) as (_ & _ & [(a & E & H)|(a & E & H)]);
+  intros V K; destruct (valid_part e s kind V K) as (_ & _ & [(a & E & H)|(a & E & H)]);
     rewrite E in *; destruct kind; simpl in *; try discriminate; exact H.
 Qed.
 
 Lemma within_valid e kind a :
   within kind (weight e) (Q2R a) -> valid (Part e (Claim r0 1 (at_cost a kind))).
-Proof. destruct kind; simpl; auto. Qed.
+Proof. destruct kind; simpl; tauto. Qed.
 
 Lemma leaf_valid m conclude j :
   (conclude = Gdp \/ conclude = (fun a => Zcdp (a / 2))) ->
@@ -747,7 +937,8 @@ Lemma leaf_valid m conclude j :
 Proof.
   unfold leaf; intros Hc; fold (mechanism_at c m).
   destruct (mechanism_at c m) as [step|] eqn:F; [|discriminate].
-  destruct step as [moved squared d std|inner times']; simpl; [|discriminate].
+  destruct step as [moved squared d std|rate moved squared d std|inner times']; simpl;
+    try discriminate.
   intros H; injection H as <-.
   destruct (gaussian_found _ _ _ _ _ F) as (_ & Hs & _).
   assert (W : weight [(m, 1%positive)] = Q2R (squared / (std * std))).
@@ -775,15 +966,6 @@ Proof.
     destruct kind; simpl in *; try contradiction; nra.
 Qed.
 
-Lemma kind_of_first first premises :
-  (forall j, In j (first :: premises) -> valid j) ->
-  (exists e s, first = Part e s) ->
-  exists a, claim_notion (statement_of first) = Gdp a \/ claim_notion (statement_of first) = Zcdp a.
-Proof.
-  intros V (e & s & ->); destruct (valid_part e s (V _ (or_introl eq_refl)))
-    as (_ & _ & [(a & E & _)|(a & E & _)]); simpl; eauto.
-Qed.
-
 Lemma composition_valid counts premises j :
   (forall j, In j premises -> valid j) -> composition r0 counts premises = Some j -> valid j.
 Proof.
@@ -791,25 +973,28 @@ Proof.
   destruct (composed counts (first :: premises) (claim_notion (statement_of first)))
     as [[e most]|] eqn:C; [|discriminate]; intros H; injection H as <-.
   apply within_valid; rewrite weight_canonical.
+  assert (K : exists a, claim_notion (statement_of first) = Gdp a
+                        \/ claim_notion (statement_of first) = Zcdp a).
+  { destruct counts; [discriminate|]; destruct first as [e1 s1|]; [|discriminate]; simpl in C.
+    destruct (same_kind (claim_notion s1) (claim_notion s1)) eqn:S; [|discriminate].
+    exact (same_kind_gdp _ _ S). }
   apply (composed_within counts (first :: premises)) in C; auto.
-  apply (kind_of_first first premises V).
-  destruct counts; [discriminate|]; destruct first; [eauto|discriminate].
 Qed.
 
 Lemma repeated_valid m premises j :
   (forall j, In j premises -> valid j) -> repeated table r0 m premises = Some j -> valid j.
 Proof.
   intros V; unfold repeated; fold (mechanism_at c m).
-  destruct (mechanism_at c m) as [[|inner n]|] eqn:F; try discriminate.
+  destruct (mechanism_at c m) as [[| |inner n]|] eqn:F; try discriminate.
   destruct premises as [|[[|[i k] [|]] s|] [|]]; try discriminate; intros H.
-  apply guard_some in H as [G <-]; rewrite andb_true_iff, !Pos.eqb_eq in G.
-  destruct G as [-> ->]; specialize (V _ (or_introl eq_refl)).
+  apply guard_some in H as [G <-]; rewrite !andb_true_iff, !Pos.eqb_eq in G.
+  destruct G as [[-> ->] S]; specialize (V _ (or_introl eq_refl)).
   pose proof (mechanism_found _ _ F) as Ok; cbn in Ok; fold (mechanism_at c inner) in Ok.
-  destruct (mechanism_at c inner) as [[moved squared d std|]|] eqn:F'; try discriminate.
   assert (W : weight [(m, 1%positive)] = IZR (Zpos n) * weight [(inner, 1%positive)]).
-  { unfold weight, step_weight, steps_of; cbn [total fst snd]; rewrite F, F'; cbn [total].
-    rewrite total_repeat, INR_positive; ring. }
-  destruct (valid_part _ _ V) as (_ & _ & [(a & E & H)|(a & E & H)]); rewrite E; simpl;
+  { unfold weight, step_weight, steps_of; cbn [total fst snd]; rewrite F.
+    destruct (mechanism_at c inner) as [[moved squared d std|rate moved squared d std|]|];
+      try discriminate; cbn [total]; rewrite total_repeat, INR_positive; ring. }
+  destruct (valid_part _ _ _ V S) as (_ & _ & [(a & E & H)|(a & E & H)]); rewrite E; simpl;
     rewrite W, Q2R_times; pose proof (Pos_real n); repeat split; nra.
 Qed.
 
@@ -821,45 +1006,117 @@ Proof.
   revert covered most; induction premises as [|[e1 s1|s1] premises IH];
     intros covered most V K H; simpl in H; try discriminate.
   - injection H as <- <-; intros e [].
-  - destruct (same_kind (claim_notion s1) kind) eqn:E; [|discriminate].
+  - destruct (comparable (claim_notion s1) kind) eqn:E; [|discriminate].
+    assert (E' : same_kind (claim_notion s1) kind = true)
+      by (destruct K as [k [->| ->]]; destruct (claim_notion s1); exact E).
     destruct (dearest premises kind) as [[covered' most']|] eqn:C; [|discriminate].
     injection H as <- <-.
     pose proof (maximum_ge (cost_of_notion (claim_notion s1)) most') as [M1 M2].
     assert (Up : forall w a b, a <= b -> within kind w a -> within kind w b).
     { intros w a b Hab; destruct kind; simpl; intros; try contradiction; lra. }
     intros e [<-|Ie].
-    + apply Up with (1 := M1), valid_within; [apply V; left; reflexivity|exact E].
+    + apply Up with (1 := M1), valid_within; [apply V; left; reflexivity|exact E'].
     + apply Up with (1 := M2).
       apply (IH covered' most' (fun j I => V j (or_intror I)) K eq_refl e Ie).
 Qed.
 
 Lemma whole_gdp a :
+  negb (existsb samples (mechanisms c)) = true ->
   (forall v, In v (views (events c)) -> weight v <= Q2R a) ->
   valid (Whole (Claim r0 1 (Gdp a))).
-Proof. intros H x y A; apply (run_gdp (Q2R a) H), one_step, A. Qed.
+Proof. intros U H x y A; apply (run_gdp U (Q2R a) H), one_step, A. Qed.
 
 Lemma whole_zcdp a :
+  negb (existsb samples (mechanisms c)) = true ->
   (forall v, In v (views (events c)) -> weight v / 2 <= Q2R a) ->
   valid (Whole (Claim r0 1 (Zcdp a))).
-Proof. intros H alpha Ha x y A; apply (run_zcdp (Q2R a) H alpha Ha), one_step, A. Qed.
+Proof. intros U H alpha Ha x y A; apply (run_zcdp U (Q2R a) H alpha Ha), one_step, A. Qed.
+
+(** A larger eps, a smaller delta. *)
+Lemma profile_weight L b b' : proper L -> b <= b' -> profile L 1 b' <= profile L 1 b.
+Proof.
+  intros [_ Nn] H; unfold profile; apply Rplus_le_compat_l, total_le; intros xm I.
+  apply Rmult_le_compat_l; [apply Nn, I|]; apply plus_part_le.
+  pose proof (exp_pos (- fst xm)); nra.
+Qed.
+
+Lemma whole_approx_dp delta a :
+  r0 = AddRemoveOne ->
+  (forall v, In v (views (events c)) -> forall with_first, exists K,
+     (forall i, In i (unrolled v) -> bounds_step with_first i (K i)) /\
+     profile (all_of K (unrolled v)) 1 (exp (Q2R a)) <= Q2R delta) ->
+  valid (Whole (Claim r0 1 (ApproxDp delta a))).
+Proof.
+  intros Ea H x y A event; cbn [claim_notion] in *; apply one_step in A as (j & Axy & Same).
+  destruct (allowed_unrolled j) as (v & extra & Iv & P).
+  assert (O : exists with_first, in_order with_first (x j) (y j)).
+  { cbn [claim_relation] in Axy; rewrite Ea in Axy.
+    inversion Axy as [before after z E1 E2|before after z E1 E2].
+    - exists true, before, z, after; auto.
+    - exists false, before, z, after; auto. }
+  destruct O as [with_first O]; destruct (H v Iv with_first) as (K & B & D).
+  assert (S : same_but j x y) by (intros i N; apply Same, N).
+  apply (loss_dp _ _ _ _ (Q2R a) (Q2R delta) event
+           (run_loss with_first j x y v extra K S O P B) D).
+Qed.
+
+Lemma dearest_losses premises delta a covered most :
+  (forall j, In j premises -> valid j) ->
+  dearest premises (ApproxDp delta a) = Some (covered, most) ->
+  forall e, In e covered -> r0 = AddRemoveOne /\
+  forall with_first, exists K,
+  (forall i, In i (unrolled e) -> bounds_step with_first i (K i)) /\
+  profile (all_of K (unrolled e)) 1 (exp (Q2R most)) <= Q2R delta.
+Proof.
+  revert covered most; induction premises as [|[e1 s1|s1] premises IH];
+    intros covered most V H; simpl in H; try discriminate.
+  - injection H as <- <-; intros e [].
+  - destruct (comparable (claim_notion s1) (ApproxDp delta a)) eqn:E; [|discriminate].
+    destruct (dearest premises (ApproxDp delta a)) as [[covered' most']|] eqn:C; [|discriminate].
+    injection H as <- <-.
+    pose proof (maximum_ge (cost_of_notion (claim_notion s1)) most') as [M1 M2].
+    assert (Up : forall e b d, b <= Q2R (maximum (cost_of_notion (claim_notion s1)) most') ->
+              (forall with_first, exists K,
+                 (forall i, In i (unrolled e) -> bounds_step with_first i (K i)) /\
+                 profile (all_of K (unrolled e)) 1 (exp b) <= d) ->
+              forall with_first, exists K,
+                (forall i, In i (unrolled e) -> bounds_step with_first i (K i)) /\
+                profile (all_of K (unrolled e)) 1
+                  (exp (Q2R (maximum (cost_of_notion (claim_notion s1)) most'))) <= d).
+    { intros e b d Hb H o; destruct (H o) as (K & B & D); exists K; split; [exact B|].
+      eapply Rle_trans; [|exact D]; apply profile_weight; [|apply exp_le, Hb].
+      apply all_of_proper; intros i I; apply (B i I). }
+    intros e [<-|Ie].
+    + specialize (V _ (or_introl eq_refl)).
+      destruct s1 as [r' g [b|b|o b|o b]]; simpl in E; try discriminate.
+      apply Q2R_equal in E; destruct V as (_ & _ & Ea & V); split; [exact Ea|].
+      rewrite <- E; apply Up with (1 := M1), V.
+    + destruct (IH covered' most' (fun j I => V j (or_intror I)) eq_refl e Ie) as [Ea H].
+      split; [exact Ea|apply Up with (1 := M2), H].
+Qed.
 
 Lemma all_events_valid premises j :
   (forall j, In j premises -> valid j) ->
-  all_events r0 (views (events c)) premises = Some j -> valid j.
+  all_events r0 (views (events c)) (negb (existsb samples (mechanisms c))) premises = Some j ->
+  valid j.
 Proof.
   intros V; unfold all_events; destruct premises as [|first premises]; [discriminate|].
   destruct (dearest (first :: premises) (claim_notion (statement_of first)))
     as [[covered most]|] eqn:C; [|discriminate]; intros H.
-  apply guard_some in H as [G <-]; rewrite andb_true_iff in G; destruct G as [G _].
-  assert (K : exists a, claim_notion (statement_of first) = Gdp a
-                        \/ claim_notion (statement_of first) = Zcdp a).
-  { apply (kind_of_first first premises V); destruct first; [eauto|discriminate]. }
-  pose proof (dearest_within _ _ _ _ V K C) as W.
-  assert (Views : forall v, In v (views (events c)) ->
-            within (claim_notion (statement_of first)) (weight v) (Q2R most)).
+  apply guard_some in H as [G <-]; rewrite !andb_true_iff in G; destruct G as [[U G] G'].
+  assert (Covered : forall v, In v (views (events c)) -> In v covered).
   { intros v Iv; rewrite forallb_forall in G; specialize (G v Iv).
-    apply existsb_exists in G as (e & Ie & E); apply exposure_eqb_eq in E; subst e; auto. }
-  destruct K as [a [E|E]]; rewrite E in *; [apply whole_gdp|apply whole_zcdp]; exact Views.
+    apply existsb_exists in G as (e & Ie & E); apply exposure_eqb_eq in E; subst e; exact Ie. }
+  destruct first as [e1 s1|s1]; [|discriminate]; cbn [statement_of] in *.
+  destruct (claim_notion s1) as [k|k|k k'|delta k] eqn:N.
+  - pose proof (dearest_within _ _ _ _ V (ex_intro _ k (or_introl eq_refl)) C) as W.
+    apply whole_gdp; [exact U|]; intros v Iv; apply (W v), Covered, Iv.
+  - pose proof (dearest_within _ _ _ _ V (ex_intro _ k (or_intror eq_refl)) C) as W.
+    apply whole_zcdp; [exact U|]; intros v Iv; apply (W v), Covered, Iv.
+  - simpl in C; rewrite N in C; discriminate.
+  - pose proof (dearest_losses _ _ _ _ _ V C) as W.
+    specialize (V _ (or_introl eq_refl)); destruct s1 as [r' g n]; cbn in N; subst n.
+    apply whole_approx_dp; [apply V|]; intros v Iv; apply (W v), Covered, Iv.
 Qed.
 
 Lemma profile_larger mu mu' a b :
@@ -889,6 +1146,10 @@ Proof.
   unfold weaken; cbv zeta; intros V H; apply guard_some in H as [Le <-]; apply Qle_bool_R in Le.
   destruct j as [e [r' g [b|b|o b|o b]]|[r' g [b|b|o b|o b]]]; simpl in *; try contradiction;
     try (intuition lra).
+  - destruct V as (Er & Eg & Ea & V); split; [exact Er|split; [exact Eg|split; [exact Ea|]]].
+    intros with_first; destruct (V with_first) as (K & B & D); exists K; split; [exact B|].
+    eapply Rle_trans; [|exact D]; apply profile_weight; [|apply exp_le, Le].
+    apply all_of_proper; intros i I; apply (B i I).
   - intros x y A; apply below_profile_weaken with (2 := V x y A); intros; apply profile_larger;
       try assumption; split; [apply sqrt_pos|apply sqrt_le_1_alt, Le].
   - intros alpha Ha x y A; apply rdp_pair_weaken with (3 := V alpha Ha x y A); [exact Ha|nra].
@@ -976,12 +1237,131 @@ Proof.
   apply profile_dp; [apply sqrt_lt_R0, Ha|exact V].
 Qed.
 
+Lemma sampled_step_unrolled m often inner n :
+  sampled_step table m = Some (inner, n) ->
+  (forall rate moved squared d std,
+     mechanism_at c inner = Some (SampledStep rate moved squared d std) ->
+   unrolled [(m, often)] = repeat inner (Pos.to_nat (often * n))).
+Proof.
+  unfold sampled_step; fold (mechanism_at c m); intros H rate moved squared d std F.
+  unfold unrolled; cbn [flat_map fst snd]; rewrite app_nil_r.
+  assert (One : forall k, concat (repeat [inner] k) = repeat inner k)
+    by (induction k; simpl; congruence).
+  destruct (mechanism_at c m) as [[|rate' moved' squared' d' std'|inner' n']|] eqn:M;
+    try discriminate; injection H as <- <-.
+  - unfold steps_of; rewrite M, Pos.mul_1_r; apply One.
+  - unfold steps_of; rewrite M, Pos2Nat.inj_mul.
+    generalize (Pos.to_nat often) as k; induction k as [|k IH]; simpl; [reflexivity|].
+    rewrite IH, <- repeat_app; reflexivity.
+Qed.
+
+(** Nothing below asks what these compute. *)
+Strategy opaque [step_losses LossComposition.composed loss_delta_at_most].
+
+Lemma privacy_loss_valid m often step doublings dense digits cut delta eps j :
+  privacy_loss table r0 m often step doublings dense digits cut delta eps = Some j -> valid j.
+Proof.
+  unfold privacy_loss; destruct (sampled_step table m) as [[inner n]|] eqn:St; [|discriminate].
+  fold (mechanism_at c inner).
+  destruct (mechanism_at c inner) as [[|rate moved squared d std|]|] eqn:F; try discriminate.
+  intros H; apply guard_some in H as [G <-]; rewrite !andb_true_iff in G.
+  destruct G as [[[Gs Gq] Gd] G]; apply positive_number_R in Gs, Gq.
+  destruct (sampled_found _ _ _ _ _ _ F) as (_ & Ea & Hr & Hs & _).
+  pose proof (sampled_step_unrolled m often inner n St _ _ _ _ _ F) as Un.
+  split; [reflexivity|split; [reflexivity|split; [exact Ea|]]]; rewrite Un; clear Un St.
+  unfold composition_at_most in G; cbv zeta in G.
+  set (w := mass_bits digits) in *; set (bits := working_bits w step) in *.
+  set (count := (often * n)%positive) in *; set (fuel := (_ + _ + 1)%nat) in *.
+  destruct (step_losses w bits (squared / (std * std)) rate step (Zpos dense) _)
+    as [[l l']|] eqn:E; [|discriminate].
+  assert (Hw : (0 <= w)%Z).
+  { unfold w, mass_bits; pose proof (Z.log2_nonneg (10 ^ Zpos digits)); lia. }
+  assert (Hb : (0 <= bits)%Z) by (unfold bits, working_bits; lia).
+  assert (Em : Q2R (squared / (std * std)) = Q2R squared / (Q2R std * Q2R std))
+    by (rewrite Q2R_div, Q2R_mult by (rewrite Q2R_mult; nra); reflexivity).
+  assert (Hm : 0 < Q2R (squared / (std * std)))
+    by (rewrite Em; apply Rdiv_lt_0_compat; [exact Gq|nra]).
+  assert (Eroot : sqrt (Q2R (squared / (std * std))) = sqrt (Q2R squared) / Q2R std).
+  { rewrite Em, sqrt_div by nra; rewrite sqrt_square by lra; reflexivity. }
+  pose proof (step_losses_sound w bits _ rate step Hw Hb Gs Hm Hr _ _ _ _ E) as Sound.
+  rewrite Eroot in Sound; apply andb_true_iff in G as [G G'].
+  assert (Pu : 0 < unit_of w) by (apply unit_pos, Hw).
+  assert (Each : forall with_first : bool, exists k,
+            sound_list k /\ covers (stands_for (Q2R step) (unit_of w) k) /\
+            (forall (o : list message) p q, distribution o p -> nonneg o q ->
+               below_profile o p q (profile_in_order with_first (Q2R rate)
+                 (gaussian_profile (sqrt (Q2R squared) / Q2R std))) ->
+               below_profile o p q (profile (stands_for (Q2R step) (unit_of w) k))) /\
+            match LossComposition.composed w fuel (cut * 2 ^ w / 10 ^ Zpos digits)%Z step doublings
+                    [(k, count)] with
+            | Some (step', k') => loss_delta_at_most w bits step' k' eps delta
+            | None => false
+            end = true).
+  { assert (One : distribution [tt] (fun _ : unit => 1)).
+    { split; [intros u _; lra|simpl; ring]. }
+    assert (Diag : forall with_first : bool, below_profile [tt] (fun _ => 1) (fun _ => 1)
+              (profile_in_order with_first (Q2R rate)
+                 (gaussian_profile (sqrt (Q2R squared) / Q2R std)))).
+    { intros with_first a b Ha Hb'; rewrite excess_diag by exact One.
+      assert (P : forall u v, 0 <= u -> 0 <= v ->
+                plus_part (u - v) <= gaussian_profile (sqrt (Q2R squared) / Q2R std) u v)
+        by (intros; apply profile_ge; assumption).
+      unfold profile_in_order; destruct with_first; [unfold removal_profile|unfold addition_profile].
+      - destruct (Rle_dec (a * (1 - Q2R rate)) b) as [L|L].
+        + eapply Rle_trans; [|apply P; nra]; right; f_equal; ring.
+        + assert (0 <= a * (1 - Q2R rate) <= a) by nra; rewrite plus_part_id; lra.
+      - destruct (Rle_dec (b * (1 - Q2R rate)) a) as [L|L].
+        + eapply Rle_trans; [|apply P; nra]; right; f_equal; ring.
+        + assert (0 <= b * (1 - Q2R rate) <= b) by nra; rewrite plus_part_0; lra. }
+    assert (Cover : forall (o : bool) k,
+              (below_profile [tt] (fun _ => 1) (fun _ => 1) (profile_in_order o (Q2R rate)
+                 (gaussian_profile (sqrt (Q2R squared) / Q2R std))) ->
+               sound_list k /\ below_profile [tt] (fun _ => 1) (fun _ => 1)
+                 (profile (stands_for (Q2R step) (unit_of w) k))) ->
+              sound_list k /\ covers (stands_for (Q2R step) (unit_of w) k)).
+    { intros o k H; destruct (H (Diag o)) as [S B]; split; [exact S|].
+      intros a b Ha Hb'; specialize (B a b Ha Hb'); rewrite excess_diag in B by exact One; exact B. }
+    destruct (Sound unit [tt] (fun _ => 1) (fun _ => 1) One (proj1 One)) as [S1 S2].
+    destruct (Cover true l S1) as [A1 A2]; destruct (Cover false l' S2) as [B1 B2].
+    intros [|].
+    - exists l; split; [exact A1|split; [exact A2|split; [|exact G]]].
+      intros o p q Dp Nq; apply (Sound message o p q Dp Nq).
+    - exists l'; split; [exact B1|split; [exact B2|split; [|exact G']]].
+      intros o p q Dp Nq; apply (Sound message o p q Dp Nq). }
+  intros with_first; destruct (Each with_first) as (k & Sk & Ck & Bk & D).
+  exists (fun _ => stands_for (Q2R step) (unit_of w) k); split.
+  - intros i I; apply repeat_spec in I as ->.
+    split; [apply stands_proper; assumption|split; [exact Ck|]].
+    exists rate, moved, squared, d, std; split; [exact F|].
+    intros o p q; apply Bk.
+  - destruct (LossComposition.composed w fuel _ step doublings [(k, count)]) as [[step' k']|] eqn:C;
+      [|discriminate].
+    assert (Si : sound_items [(k, count)]).
+    { intros u I; cbn [expanded] in I; rewrite app_nil_r in I; apply repeat_spec in I as ->.
+      exact Sk. }
+    destruct (composed_sound w Hw _ _ _ _ _ _ _ Gs Si C) as (Hs' & Sk' & Le).
+    assert (Same : all_of (fun _ : positive => stands_for (Q2R step) (unit_of w) k)
+                     (repeat inner (Pos.to_nat count))
+                   = all_of (stands_for (Q2R step) (unit_of w)) (expanded [(k, count)])).
+    { cbn [expanded]; rewrite app_nil_r; clear.
+      generalize (Pos.to_nat count) as m'; induction m' as [|m' IH]; [reflexivity|].
+      cbn [repeat all_of]; rewrite IH; reflexivity. }
+    rewrite Same; apply Rle_trans with (profile (stands_for (Q2R step') (unit_of w) k') 1 (exp (Q2R eps))).
+    + apply Le; [lra|left; apply exp_pos].
+    + exact (loss_delta_sound w bits step' k' eps Hw Hb Hs' Sk' delta D).
+Qed.
+
+Strategy transparent [step_losses LossComposition.composed loss_delta_at_most].
+
 (** Every rule. *)
 Theorem follows_valid rule premises j :
   (forall i, In i premises -> valid i) ->
-  follows table r0 (views (events c)) rule premises = Some j -> valid j.
+  follows table r0 (views (events c)) (negb (existsb samples (mechanisms c))) rule premises = Some j ->
+  valid j.
 Proof.
-  intros V H; destruct rule as [m|m|counts|m| |a| |size| |order|delta eps|delta eps]; simpl in H.
+  intros V H;
+    destruct rule as [m|m|counts|m| |a| |size| |order|delta eps|delta eps
+                     |m often step doublings dense digits cut delta eps]; cbn [follows] in H.
   - destruct premises; [|discriminate]; apply leaf_valid with (2 := H); auto.
   - destruct premises; [|discriminate]; apply leaf_valid with (2 := H); auto.
   - apply composition_valid with (2 := H), V.
@@ -1005,6 +1385,7 @@ Proof.
   - destruct premises as [|[e s|[r' g [a|a|o a|o a]]] [|]]; try discriminate.
     apply guard_some in H as [G <-]; rewrite !andb_true_iff in G; destruct G as [_ G].
     apply gdp_to_approx_dp with a; [|exact G]; apply V; left; reflexivity.
+  - destruct premises; [|discriminate]; apply privacy_loss_valid with (1 := H).
 Qed.
 
 Lemma at_places_valid known places premises :
@@ -1021,12 +1402,13 @@ Qed.
 Lemma all_nodes_valid todo known next last j :
   (forall i j, PositiveMap.find i known = Some j -> valid j) ->
   (forall j, last = Some j -> valid j) ->
-  all_nodes table r0 (views (events c)) known next last todo = Some j -> valid j.
+  all_nodes table r0 (views (events c)) (negb (existsb samples (mechanisms c))) known next last todo
+    = Some j -> valid j.
 Proof.
   revert known next last; induction todo as [|n todo IH]; simpl; intros known next last V L H.
   - apply L, H.
   - destruct (at_places known (node_premises n)) as [premises|] eqn:P; [|discriminate].
-    destruct (follows _ _ _ (node_rule n) premises) as [j'|] eqn:F; [|discriminate].
+    destruct (follows _ _ _ _ (node_rule n) premises) as [j'|] eqn:F; [|discriminate].
     destruct (claim_eqb (statement_of j') (node_conclusion n)); [|discriminate].
     assert (V' : valid j').
     { apply follows_valid with (2 := F); apply (at_places_valid known _ _ V P). }
@@ -1048,7 +1430,7 @@ Theorem check_sound (c : certificate) (s : claim) :
 Proof.
   unfold check; cbv zeta; intros H X null r Sat.
   destruct (forallb _ (mechanisms c)) eqn:Ok; [|discriminate].
-  destruct (all_nodes _ _ _ _ _ _ _) as [[e s'|s']|] eqn:N; try discriminate; injection H as ->.
+  destruct (all_nodes _ _ _ _ _ _ _ _) as [[e s'|s']|] eqn:N; try discriminate; injection H as ->.
   apply (all_nodes_valid c Ok null r Sat) in N.
   - destruct s as [r' g [a|a|o a|o a]]; simpl in N; [exact N|exact N|apply N|exact N].
   - intros i j E; rewrite PositiveMap.gempty in E; discriminate.

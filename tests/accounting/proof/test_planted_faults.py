@@ -18,10 +18,13 @@ pytestmark = [
         reason="coqc or the compiled proofs are not here (make -C proofs)",
     ),
 ]
-SOURCES = ("Enclosure", "Certificate", "Checker", "Soundness", "Example")
+SOURCES = (
+    *("Enclosure", "LossEnclosures", "LossComposition", "SampledLoss"),
+    *("Certificate", "Checker", "Soundness", "Example"),
+)
 RULES = {
     "factor 2 forgotten": ("Checker", "ReplaceOne => 2 | _ => 1", "ReplaceOne => 1 | _ => 1"),
-    "noise not squared": ("Checker", "(squared / (std * std))", "(squared / std)"),
+    "noise not squared": ("Checker", "Some (squared / (std * std))", "Some (squared / std)"),
     "zCDP of half the cost": ("Checker", "Zcdp (c / 2)", "Zcdp (c / 4)"),
     "how often, forgotten": (
         "Checker",
@@ -54,6 +57,14 @@ RULES = {
         "forallb (mechanism_ok r table) (mechanisms c)",
         "true",
     ),
+    "one order of the data sets": ("Checker", "small l && small l'", "small l"),
+    "sampled steps without their cost": (
+        "Checker",
+        "match kind with Gdp _ | Zcdp _ => unsampled | _ => true end",
+        "true",
+    ),
+    "samples under any relation": ("Checker", "relation_eqb moved AddRemoveOne && ", ""),
+    "repetitions of a sampled step": ("Checker", "rate (often * n) step", "rate often step"),
     "delta and epsilon swapped": (
         "Checker",
         "gaussian_delta_at_most mu_squared eps delta",

@@ -29,6 +29,7 @@ MAX_BYTES = 16 << 20  # of a document
 MAX_ITEMS = 500_000  # brackets and commas: bounds memory before anything is parsed
 MAX_DEPTH = 64  # of derivations
 MAX_EVENTS = 1_000_000
+MOST = 10**18  # of whole numbers
 MAX_WORK = 1 << 25  # units of about 0.2 microseconds
 WORK_A_BYTE = 256  # more of a longer document, so that long lists can be checked
 MOST_WORK = 1 << 28
@@ -253,8 +254,8 @@ def _no_float(text: str) -> Any:
 
 
 def _whole(text: str) -> int:
-    if len(text) > 18:
-        raise CertificateWrong(f"expected whole numbers of up to 18 digits, got {text[:20]}...")
+    if len(text) > 19 or int(text) > MOST:
+        raise CertificateWrong(f"expected whole numbers of up to 10^18 instead got {text[:20]}")
     return int(text)
 
 

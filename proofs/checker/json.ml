@@ -55,6 +55,7 @@ let utf_8 source at =
 
 (* Brackets deeper than this are refused: no certificate comes near. *)
 let most_depth = 512
+let most = Z.of_string "1000000000000000000"
 
 let parse source =
   let length = String.length source in
@@ -113,10 +114,12 @@ let parse source =
     while !at < length && source.[!at] >= '0' && source.[!at] <= '9' do incr at done;
     let digits = !at - first in
     if digits = 0 || (digits > 1 && source.[first] = '0') then fail "number at byte %d" start;
-    if !at - start > 18 then fail "expected whole numbers of up to 18 digits";
+    let written = String.sub source start (!at - start) in
+    if String.length written > 19 || Z.gt (Z.of_string written) most then
+      fail "expected whole numbers of up to 10^18";
     if !at < length && (match source.[!at] with '.' | 'e' | 'E' -> true | _ -> false) then
       fail "expected exact numbers at byte %d" start;
-    Int (Z.of_string (String.sub source start (!at - start))) in
+    Int (Z.of_string written) in
   let rec value depth =
     if depth > most_depth then fail "expected shallow JSON";
     blank ();

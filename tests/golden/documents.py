@@ -6,6 +6,8 @@ some version wrote, must be able to verify it for ever. A later format adds file
 
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -32,18 +34,21 @@ from dpledger.mechanisms import (
     DiscreteGaussianStep,
     DiscreteLaplaceStep,
     Event,
+    GaussianMixtureStep,
     GaussianStep,
     LaplaceStep,
     Norm,
     Parties,
     PoissonSampled,
     Provenance,
+    RandomisedResponse,
     Repeated,
     SampledWithoutReplacement,
     UnprotectedRelease,
     declared,
 )
 from dpledger.mechanisms.encoding import subject_hash
+from dpledger.mechanisms.sensitivity import rounded_to_lattice, scaled, sum_of_bounded
 
 __all__ = ["FOLDER", "certificate", "found", "ledger", "read_export", "write"]
 
@@ -60,8 +65,21 @@ def _step(noise_std: float, value: float = 1.0, adjacency: Adjacency = REPLACE) 
     return GaussianStep(declared(value, "pinned", adjacency=adjacency), noise_std)
 
 
-def _laplace(scale: float) -> LaplaceStep:
-    return LaplaceStep(declared(1.0, "pinned", adjacency=REPLACE, norm=Norm.L1), scale)
+def _laplace(scale: float, adjacency: Adjacency = REPLACE) -> LaplaceStep:
+    return LaplaceStep(declared(1.0, "pinned", adjacency=adjacency, norm=Norm.L1), scale)
+
+
+def _answer() -> RandomisedResponse:
+    return RandomisedResponse(0.75, 4)
+
+
+def _mixture() -> GaussianMixtureStep:
+    one = sum_of_bounded(1, REPLACE)
+    return GaussianMixtureStep(scaled(one, 0.25), one, 0.01, 4.0)
+
+
+def _on_lattice(step: Any) -> Any:
+    return replace(step, sensitivity=rounded_to_lattice(step.sensitivity, Fraction(1, 1 << 40), 3))
 
 
 def _discrete() -> list[Event]:
@@ -96,6 +114,12 @@ def _certificates(plan: Callable[[str], Sequence[Event]]) -> dict[str, Certifica
         "network": certify(plan("network, iteration decay, hub"), delta=1e-5),
         "stochastic": certify(plan("stochastic, Poisson, add-remove-one"), delta=1e-5),
         "columns": certify(plan("columns, private labels, zero-out-one"), delta=1e-5),
+        "privacy-loss": certify([_event(SAMPLED), _event(_laplace(9.0, ADD), 2)], delta=1e-5),
+        "privacy-loss-batch": certify([_event(BATCH), _event(_answer(), 2)], delta=1e-6),
+        "privacy-loss-group": certify([_event(SAMPLED)], delta=1e-5, group=2),
+        "privacy-loss-mixture": certify([_event(_mixture(), k) for k in (1, 2)], delta=1e-5),
+        "lattice": certify([_event(_on_lattice(_step(20.0)), k) for k in (1, 2)], delta=1e-5),
+        "lattice-l1": certify([_event(_on_lattice(_laplace(8.0)))], delta=1e-5, tight=False),
     }
 
 

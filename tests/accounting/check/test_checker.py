@@ -294,7 +294,7 @@ SYNTAX = {
     "too many items": (b"[" + b"1," * 600_000 + b"1]", "items"),
     "too many bytes": (b'"' + b"x" * (17 << 20) + b'"', "bytes"),
     "a gigabyte number in three bytes": (b"[1e999999999]", "exact numbers"),
-    "a long whole number": (b"[" + b"9" * 5000 + b"]", "18 digits"),
+    "a long whole number": (b"[" + b"9" * 5000 + b"]", r"up to 10\^18"),
 }
 
 

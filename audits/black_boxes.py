@@ -8,9 +8,9 @@ false-alarm rate holds whenever the test stops (see `sequential`).
 >>> def laplace(answers, trials, generator):
 ...     return answers + generator.laplace(scale=1.0, size=(trials, answers.size))
 >>> promised = ClaimedPrivacy.of(epsilon=1.0, mu=None, delta=0.0)
->>> told = audit_black_box(
+>>> found = audit_black_box(
 ...     laplace, query_patterns(3), claimed=promised, runs=20_000, confidence=0.99, seed=1)
->>> told.refuted  # the claim forgets that there are three answers
+>>> found.refuted  # the claim forgets that there are three answers
 True
 """
 

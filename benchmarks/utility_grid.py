@@ -124,12 +124,12 @@ def cell(data: list[Rows], parties: int, epsilon: float) -> tuple[str, bool]:
     lost, below = found[best] - own, majority - own
     passes = lost.mean() <= max(WITHIN, 2.0 * error(lost))
     passes &= below.mean() <= 2.0 * error(below)
-    told = (
+    words = (
         f"P {parties:4d} eps {epsilon:4g}  {100 * own.mean():6.2f}  majority "
         f"{100 * majority.mean():6.2f}  best {100 * found[best].mean():6.2f} ({best})  "
         f"lost {100 * lost.mean():+.2f} ± {100 * error(lost):.2f}"
     )
-    return told, bool(passes)
+    return words, bool(passes)
 
 
 def main() -> None:
@@ -149,8 +149,8 @@ def main() -> None:
             if len(data[0][0]) < LEAST_RECORDS * parties:
                 continue
             for epsilon in EPSILONS:
-                told, passes = cell(data, parties, epsilon)
-                print(f"  {told}{'' if passes else '  FAILS'}", flush=True)
+                words, passes = cell(data, parties, epsilon)
+                print(f"  {words}{'' if passes else '  FAILS'}", flush=True)
                 passed.append(passes)
     print(f"{sum(passed)} of {len(passed)} cells pass")
 

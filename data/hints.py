@@ -24,8 +24,8 @@ def among(word: str, known: Iterable[str]) -> str:
     words = list(known)
     more = f", ... ({len(words)} in all)" if len(words) > _MOST_SHOWN else ""
     near = difflib.get_close_matches(word, words, n=1)
-    told = f" (nearest: {near[0]!r})" if near else ""
-    return f"among {', '.join(map(repr, words[:_MOST_SHOWN]))}{more}{told}"
+    nearest = f" (nearest: {near[0]!r})" if near else ""
+    return f"among {', '.join(map(repr, words[:_MOST_SHOWN]))}{more}{nearest}"
 
 
 def hint(message: str, kind: type[msgspec.Struct], document: object) -> str:

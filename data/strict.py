@@ -62,5 +62,5 @@ def converted(
     try:
         return msgspec.convert(values, kind, strict=not texts)
     except msgspec.ValidationError as error:
-        told = f"{error}{hint(str(error), kind, values)}."
-        raise ConfigurationError(f"{source}: {told[:_SHOWN]}") from error
+        words = f"{error}{hint(str(error), kind, values)}."
+        raise ConfigurationError(f"{source}: {words[:_SHOWN]}") from error

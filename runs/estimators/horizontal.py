@@ -155,18 +155,18 @@ class PrivateAdmmClassifier(PrivateLinearClassifier):
         if self.fit_intercept:
             rows = with_constant(rows)
         names = self._names()
-        home = self._home(party_of, len(labels), len(names))
+        holders = self._holders(party_of, len(labels), len(names))
         least = self.n_min
         if isinstance(self.threat_model, Summed):
             self.threat_model.share(0.0, parties=len(names))  # refuses more colluders than parties
             least = None if least is None else least * len(names)
-            home, names = np.zeros_like(home), (summed_name(len(names)),)
+            holders, names = np.zeros_like(holders), (summed_name(len(names)),)
         private = PrivateDataset(
             rows,
             labels,
             adjacency=self.adjacency,
             row_bound=1.0,
-            party_of=home,
+            party_of=holders,
             parties=names,
             n_min=least,
             label_domain=SIGNS if len(self.classes_) == 2 else ClassLabels(len(self.classes_)),
@@ -249,12 +249,12 @@ class PrivateAdmmClassifier(PrivateLinearClassifier):
             raise InvalidParameter("n_parties", self.n_parties, f"None or {len(names)}")
         return names
 
-    def _home(self, party_of: Any, count: int, parties: int) -> IntArray:
+    def _holders(self, party_of: Any, count: int, parties: int) -> IntArray:
         if party_of is not None:
-            home: IntArray = column_or_1d(party_of)
-            if len(home) != count:
-                raise InvalidParameter("party_of.shape", home.shape, f"({count},)")
-            return home
+            holders: IntArray = column_or_1d(party_of)
+            if len(holders) != count:
+                raise InvalidParameter("party_of.shape", holders.shape, f"({count},)")
+            return holders
         if parties > 1 and self.adjacency is Adjacency.ADD_REMOVE_ONE:
             raise InvalidParameter("party_of", None, "an array: dealing in turn moves records")
         return np.arange(count) % parties

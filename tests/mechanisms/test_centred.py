@@ -20,7 +20,7 @@ from dpledger.mechanisms.labels import SIGNS
 from dpledger.solvers import Logistic, Multinomial
 
 RECORDS, WIDTH, RADIUS = 50, 4, 0.6
-HOME = np.random.default_rng(2).integers(0, 3, RECORDS)
+HOLDER = np.random.default_rng(2).integers(0, 3, RECORDS)
 LAYOUTS: dict[str, Any] = {"dense": np.asarray, "sparse": sparse.csr_array}
 
 
@@ -38,7 +38,7 @@ def private(layout: str, classes: int = 2, **public: Any) -> PrivateDataset:
         2.0 * labels - 1.0 if classes == 2 else labels,
         adjacency=public.pop("adjacency", Adjacency.REPLACE_ONE),
         row_bound=1.0,
-        party_of=HOME,
+        party_of=HOLDER,
         parties=("a", "b", "c"),
         label_domain=SIGNS if classes == 2 else ClassLabels(classes),
         **public,
@@ -56,12 +56,12 @@ def naive(
 ) -> np.ndarray:
     """Mean gradients of one trial, of shape (P, d·K), record by record."""
     found = np.zeros((3, WIDTH, loss.outputs))
-    for row, label, party in zip(rows(), labels, HOME, strict=True):
+    for row, label, party in zip(rows(), labels, HOLDER, strict=True):
         here = moved(row, centre, scale)
         scores = (here @ w[party].reshape(WIDTH, -1))[None]
         shaped = scores if loss.outputs > 1 else scores[0]
         slope = loss.derivative(shaped, np.array([label])).reshape(-1)
-        found[party] += np.outer(here, slope) / (party == HOME).sum()
+        found[party] += np.outer(here, slope) / (party == HOLDER).sum()
     return found.reshape(3, -1)
 
 
@@ -84,7 +84,7 @@ def test_gradients_are_those_of_rows_centred_one_by_one(layout: str, classes: in
         assert np.abs(found._value[trial] - expected).max() < 2e-6
         entries = np.array([moved(row, centres[trial], scales[trial]) for row in rows()]) ** 2
         for party in range(3):
-            mean = entries[party == HOME].mean(axis=0)
+            mean = entries[party == HOLDER].mean(axis=0)
             assert np.abs(squares._value[trial, party] - mean).max() < 2e-6
 
 
@@ -98,9 +98,9 @@ def test_a_record_zeroed_out_adds_nothing(layout: str) -> None:
     assert values[1]._value is not None
     change = values[0]._value - values[1]._value
     row = moved(rows()[7], centre, np.ones(WIDTH))
-    party = HOME[7]
+    party = HOLDER[7]
     labels = 2.0 * np.random.default_rng(1).integers(0, 2, RECORDS) - 1.0
-    own = row * loss.derivative(np.array([row @ w]), labels[[7]])[0] / (party == HOME).sum()
+    own = row * loss.derivative(np.array([row @ w]), labels[[7]])[0] / (party == HOLDER).sum()
     assert np.abs(change[party] - own).max() < 2e-6
     assert np.linalg.norm(change) <= values[0].sensitivity.value
 
@@ -109,7 +109,7 @@ def test_a_record_zeroed_out_adds_nothing(layout: str) -> None:
     ("adjacency", "factor"), [(Adjacency.REPLACE_ONE, 2), (Adjacency.ZERO_OUT_ONE, 1)]
 )
 def test_sensitivities_are_those_of_the_smaller_radius(adjacency: Adjacency, factor: int) -> None:
-    counts = tuple(np.bincount(HOME).tolist())
+    counts = tuple(np.bincount(HOLDER).tolist())
     data = private("dense", adjacency=adjacency, party_counts=counts)
     centred = CentredRows(data, np.zeros(WIDTH), radius=0.5)
     sensitivities = centred.mean_sensitivities(Logistic())
@@ -122,7 +122,7 @@ def test_sensitivities_are_those_of_the_smaller_radius(adjacency: Adjacency, fac
 
 
 @pytest.mark.parametrize(
-    ("centre", "radius", "told"),
+    ("centre", "radius", "words"),
     [
         (np.zeros(WIDTH), 0.0, "radius"),
         (np.zeros(WIDTH), 0.01, "row_bound/64"),
@@ -131,8 +131,8 @@ def test_sensitivities_are_those_of_the_smaller_radius(adjacency: Adjacency, fac
         (np.full(WIDTH, np.nan), 0.5, "centre"),
     ],
 )
-def test_bad_centres_and_radii_are_refused(centre: np.ndarray, radius: float, told: str) -> None:
-    with pytest.raises(InvalidParameter, match=told):
+def test_bad_centres_and_radii_are_refused(centre: np.ndarray, radius: float, words: str) -> None:
+    with pytest.raises(InvalidParameter, match=words):
         CentredRows(private("dense"), centre, radius=radius)
 
 

@@ -304,14 +304,14 @@ def test_the_replays_difference_is_the_log_likelihood_ratio() -> None:
 
 def test_an_unprotected_release_replays_to_certainty() -> None:
     sampling = SamplingCurator(EventList(), SeededSampler(0), trials=3, record=True)
-    told = {"reason": "a test", "round": 1, "release": "x"}
-    content = sampling.release_unprotected(sensitive(), **told)
+    options = {"reason": "a test", "round": 1, "release": "x"}
+    content = sampling.release_unprotected(sensitive(), **options)
     np.testing.assert_array_equal(content, np.broadcast_to(sensitive()._value, (3, 2, 3)))
     assert sampling.transcript[0].event.mechanism == UnprotectedRelease("a test")
     moved = sensitive()._value + np.array([0.0, 0.0, 1e-12])
     for value, expected in ((None, 0.0), (moved, -np.inf)):
         replay = ReplayCurator(sampling.transcript)
-        replay.release_unprotected(sensitive(value), **told)
+        replay.release_unprotected(sensitive(value), **options)
         np.testing.assert_array_equal(replay.log_density, np.full(3, expected))
 
 
@@ -319,10 +319,10 @@ def test_a_plan_of_an_unprotected_release_answers_with_its_stand_in() -> None:
     planned = Sensitive(
         sensitive().sensitivity, exact(Fraction(2**20)), parties=PARTIES, dimension=3
     )
-    told: dict[str, Any] = {"reason": "a test", "round": 1, "release": "x"}
+    options: dict[str, Any] = {"reason": "a test", "round": 1, "release": "x"}
     plan = PlanningCurator()
-    np.testing.assert_array_equal(plan.release_unprotected(planned, **told), np.zeros((2, 3)))
-    guess = plan.release_unprotected(planned, stand_in=np.ones(3), **told)
+    np.testing.assert_array_equal(plan.release_unprotected(planned, **options), np.zeros((2, 3)))
+    guess = plan.release_unprotected(planned, stand_in=np.ones(3), **options)
     np.testing.assert_array_equal(guess, np.ones((2, 3)))
     assert plan.events[0] == plan.events[1]
 
@@ -334,7 +334,7 @@ def test_another_event_list_is_refused(fault: str) -> None:
     sampling = SamplingCurator(EventList(), SeededSampler(0), record=True)
     release(sampling, sensitive(), noise_std=1.0)
     replay = ReplayCurator(sampling.transcript)
-    told: dict[str, Any] = {"round": 1, "release": "x", "noise_std": 1.0}
+    options: dict[str, Any] = {"round": 1, "release": "x", "noise_std": 1.0}
     what = sensitive(bound=0.25) if fault == "sensitivity" else sensitive()
     changes: dict[str, dict[str, Any]] = {
         "noise": {"noise_std": 2.0},
@@ -343,12 +343,15 @@ def test_another_event_list_is_refused(fault: str) -> None:
         "audience": {"audience": Audience.PUBLIC},
     }
     if fault == "length":
-        replay.release(what, **told)
+        replay.release(what, **options)
     again = replay.release
     if fault == "kind":
-        again, told = replay.release_unprotected, {"reason": "a test", "round": 1, "release": "x"}
+        again, options = (
+            replay.release_unprotected,
+            {"reason": "a test", "round": 1, "release": "x"},
+        )
     with pytest.raises(InvalidParameter, match=r"event 0|transcript"):
-        again(what, **(told | changes.get(fault, {})))
+        again(what, **(options | changes.get(fault, {})))
     if fault != "length":
         with pytest.raises(InvalidParameter, match=r"transcript"):
             _ = replay.log_density

@@ -75,16 +75,16 @@ def private(domain: LabelDomain, label: float, layout=np.asarray) -> PrivateData
     )
 
 
-@pytest.mark.parametrize(("domain", "label", "told"), BAD)
+@pytest.mark.parametrize(("domain", "label", "words"), BAD)
 @pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
 def test_labels_outside_the_public_domain_are_refused(
-    domain: LabelDomain, label: float, told: str, layout: object
+    domain: LabelDomain, label: float, words: str, layout: object
 ) -> None:
-    with pytest.raises(InvalidParameter, match=f"'that of record 1' must be {told}") as caught:
+    with pytest.raises(InvalidParameter, match=f"'that of record 1' must be {words}") as caught:
         private(domain, label, layout)
     # loggers keep messages: where it is, never what it is
     assert str(label) not in str(caught.value)
-    with pytest.raises(InvalidParameter, match=told):
+    with pytest.raises(InvalidParameter, match=words):
         private(domain, domain.filler, layout).with_record(0, label=label)
 
 

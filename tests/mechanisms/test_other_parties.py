@@ -85,20 +85,24 @@ PRIMITIVES: dict[str, Callable[[PrivateDataset], Sensitive]] = {
 
 def rows_and_labels(classes: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(5)
-    home = rng.permutation(np.repeat(np.arange(4), [7, 40, 9, 1100]))
-    features = rng.normal(size=(len(home), 5)) * 10.0 ** rng.integers(-6, 2, size=(len(home), 1))
+    holder = rng.permutation(np.repeat(np.arange(4), [7, 40, 9, 1100]))
+    features = rng.normal(size=(len(holder), 5)) * 10.0 ** rng.integers(
+        -6, 2, size=(len(holder), 1)
+    )
     if classes:
-        return features, rng.integers(0, classes, size=len(home)).astype(float), home
-    return features, rng.choice([-1.0, 1.0], size=len(home)), home
+        return features, rng.integers(0, classes, size=len(holder)).astype(float), holder
+    return features, rng.choice([-1.0, 1.0], size=len(holder)), holder
 
 
-def dataset(features: Any, labels: np.ndarray, home: np.ndarray, **options: Any) -> PrivateDataset:
+def dataset(
+    features: Any, labels: np.ndarray, holder: np.ndarray, **options: Any
+) -> PrivateDataset:
     return AuditDataset(
         features,
         labels,
         adjacency=Adjacency.REPLACE_ONE,
         row_bound=1.0,
-        party_of=home,
+        party_of=holder,
         parties=PARTIES,
         **options,
     )
@@ -117,32 +121,32 @@ def moved(here: Sensitive, there: Sensitive) -> list[int]:
 def test_a_record_moves_no_other_partys_row(
     layout: Callable[[np.ndarray], Any], primitive: str, party: int
 ) -> None:
-    features, labels, home = rows_and_labels()
+    features, labels, holder = rows_and_labels()
     compute = PRIMITIVES[primitive]
-    here = compute(dataset(layout(features), labels, home))
-    index = int(np.flatnonzero(home == party)[3])
+    here = compute(dataset(layout(features), labels, holder))
+    index = int(np.flatnonzero(holder == party)[3])
     for row in (np.zeros(5), np.full(5, 1e300), np.eye(5)[2] * 1e-300, -features[index]):
         changed, flipped = features.copy(), labels.copy()
         changed[index], flipped[index] = row, -labels[index]
-        assert set(moved(here, compute(dataset(layout(changed), flipped, home)))) <= {party}
+        assert set(moved(here, compute(dataset(layout(changed), flipped, holder)))) <= {party}
 
 
 def test_a_record_moves_no_other_partys_row_of_a_multinomial_gradient() -> None:
-    features, labels, home = rows_and_labels(classes=3)
+    features, labels, holder = rows_and_labels(classes=3)
     loss, w = Multinomial(3), points(outputs=3)
     options = {"label_domain": ClassLabels(3)}
-    here = dataset(features, labels, home, **options).mean_gradient(loss, w)
-    index = int(np.flatnonzero(home == 1)[0])
+    here = dataset(features, labels, holder, **options).mean_gradient(loss, w)
+    index = int(np.flatnonzero(holder == 1)[0])
     changed = features.copy()
     changed[index] = 1e200
-    assert moved(here, dataset(changed, labels, home, **options).mean_gradient(loss, w)) == [1]
+    assert moved(here, dataset(changed, labels, holder, **options).mean_gradient(loss, w)) == [1]
 
 
 @pytest.mark.parametrize("loss", [Logistic(), Hinge(), SmoothedHinge(0.5), Undefined()])
 def test_no_floating_point_error_tells_of_a_record(loss: Any) -> None:
-    features, labels, home = rows_and_labels()
+    features, labels, holder = rows_and_labels()
     features[3] = [0.9, 0.0, 0.0, 0.0, 0.0]
-    data = dataset(features, labels, home)
+    data = dataset(features, labels, holder)
     with np.errstate(all="raise"):
         for size in (1e-300, 1.0, 1e5, 1e99):
             w = np.array([size, 0.0, -size, 0.0, 0.0])

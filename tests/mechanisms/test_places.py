@@ -34,14 +34,14 @@ def table(rng: np.random.Generator, records: int, width: int, loss: Any) -> tupl
 
 
 def held(
-    layout: str, rows: np.ndarray, labels: np.ndarray, home: np.ndarray, loss: Any
+    layout: str, rows: np.ndarray, labels: np.ndarray, holder: np.ndarray, loss: Any
 ) -> PrivateDataset:
     return AuditDataset(
         sparse.csr_array(rows) if layout == "sparse" else rows,
         labels,
         adjacency=Adjacency.ADD_REMOVE_ONE,
         row_bound=2.0,
-        party_of=home,
+        party_of=holder,
         parties=("a", "b"),
         n_min=1,
         n_max=10**4,
@@ -75,17 +75,20 @@ def test_a_record_that_is_not_drawn_moves_no_bit_of_a_sampled_sum(layout: str, l
     counted = 0
     for _ in range(60):
         records, width = int(rng.integers(4, 80)), int(rng.integers(1, 20))
-        rows, labels, home = table(rng, records, width, loss)
+        rows, labels, holder = table(rng, records, width, loss)
         inside = (rng.random(records) < rng.choice([0.1, 0.5, 0.9])).astype(float)
         gone = int(rng.integers(records))
         inside[gone] = 0.0
         others = np.delete(np.arange(records), gone)
-        if len(np.unique(home[others])) < 2:
+        if len(np.unique(holder[others])) < 2:
             continue
         w = rng.normal(size=width * loss.outputs)
-        with_it = sampled_sums(held(layout, rows, labels, home, loss), loss, inside, w)
+        with_it = sampled_sums(held(layout, rows, labels, holder, loss), loss, inside, w)
         without = sampled_sums(
-            held(layout, rows[others], labels[others], home[others], loss), loss, inside[others], w
+            held(layout, rows[others], labels[others], holder[others], loss),
+            loss,
+            inside[others],
+            w,
         )
         assert with_it == without
         counted += 1
@@ -96,13 +99,13 @@ def test_a_record_that_is_not_drawn_moves_no_bit_of_a_sampled_sum(layout: str, l
 def test_a_score_is_the_same_number_wherever_its_record_stands(layout: str) -> None:
     rng = np.random.default_rng(23)
     for records, width in ((2, 1), (7, 3), (33, 5), (60, 14), (1030, 8), (2060, 104)):
-        rows, labels, home = table(rng, records, width, Logistic())
+        rows, labels, holder = table(rng, records, width, Logistic())
         w = rng.normal(size=(2, width))
         scores = [
             np.asarray(one._held().scores(w))
             for one in (
-                held(layout, rows, labels, home, Logistic()),
-                held(layout, rows[::-1], labels[::-1], home[::-1], Logistic()),
+                held(layout, rows, labels, holder, Logistic()),
+                held(layout, rows[::-1], labels[::-1], holder[::-1], Logistic()),
             )
         ]
         # every record's own score, and zeros of the padding

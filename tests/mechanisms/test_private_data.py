@@ -33,13 +33,13 @@ from dpledger.solvers.losses import LinearLoss, Logistic
 
 REPLACE, ZERO, ADD = Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT_ONE, Adjacency.ADD_REMOVE_ONE
 PARTIES = ("a", "b", "c")
-HOMES = np.array([2, 0, 1, 0, 0, 2, 1, 0])
+HOLDERS = np.array([2, 0, 1, 0, 0, 2, 1, 0])
 
 
 def raw(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
-    features = rng.standard_normal((len(HOMES), 4)) * (rng.random((len(HOMES), 4)) < 0.6)
-    return features, rng.choice([-1.0, 1.0], len(HOMES))
+    features = rng.standard_normal((len(HOLDERS), 4)) * (rng.random((len(HOLDERS), 4)) < 0.6)
+    return features, rng.choice([-1.0, 1.0], len(HOLDERS))
 
 
 def dataset(
@@ -48,7 +48,7 @@ def dataset(
     adjacency: Adjacency = REPLACE,
     n_min: int | None = None,
     row_bound: float = 1.0,
-    homes: np.ndarray = HOMES,
+    holders: np.ndarray = HOLDERS,
     seed: int = 0,
 ) -> PrivateDataset:
     features, labels = raw(seed)
@@ -57,7 +57,7 @@ def dataset(
         labels,
         adjacency=adjacency,
         row_bound=row_bound,
-        party_of=homes,
+        party_of=holders,
         parties=PARTIES,
         n_min=n_min,
     )
@@ -66,10 +66,10 @@ def dataset(
 def brute_sum(w: np.ndarray, seed: int = 0) -> np.ndarray:
     """Return sums of clipped records' logistic gradients for one trial's w of shape (P, d)."""
     sums = np.zeros((len(PARTIES), 4))
-    for x, y, home in zip(*raw(seed), HOMES, strict=True):
+    for x, y, holder in zip(*raw(seed), HOLDERS, strict=True):
         length = float(np.sqrt(sum(v * v for v in x)))
         x = x * min(1.0, HEADROOM / length) if length else x
-        sums[home] += -y * x / (1.0 + np.exp(y * (x @ w[home])))
+        sums[holder] += -y * x / (1.0 + np.exp(y * (x @ w[holder])))
     return sums
 
 
@@ -103,7 +103,7 @@ def test_data_sets_beside_each_other_say_what_each_would_say(layout: str) -> Non
     other = data.with_record(3, features=np.array([0.1, -0.4, 0.3, 0.2]), label=-1.0)
     assert list(data.differing(other)) == [3]
     assert list(data.differing(data)) == []
-    assert data.differing(dataset(layout=LAYOUTS[layout], homes=HOMES[::-1])) is None
+    assert data.differing(dataset(layout=LAYOUTS[layout], holders=HOLDERS[::-1])) is None
     pair, w = data.paired_with(other), np.random.default_rng(2).standard_normal((6, 3, 4))
 
     def said(side: PrivateDataset) -> list[Any]:
@@ -146,7 +146,7 @@ def test_gradients_agree_with_a_loop_over_records(layout: str, lead: tuple[int, 
     flat = w.reshape(-1, 3, 4)
     sums = np.array([brute_sum(one) for one in flat]).reshape(w.shape)
     np.testing.assert_allclose(data.sum_gradient(Logistic(), w)._value, sums, atol=1e-14)
-    means = sums / np.bincount(HOMES)[:, None]
+    means = sums / np.bincount(HOLDERS)[:, None]
     np.testing.assert_allclose(data.mean_gradient(Logistic(), w)._value, means, atol=1e-14)
 
 
@@ -164,10 +164,10 @@ def test_one_point_serves_all_parties(layout: str) -> None:
 def test_second_moments_agree_with_a_loop_over_records(layout: str) -> None:
     moment = dataset(layout=LAYOUTS[layout]).second_moment()
     sums = np.zeros((len(PARTIES), 4, 4))
-    for x, home in zip(raw()[0], HOMES, strict=True):
+    for x, holder in zip(raw()[0], HOLDERS, strict=True):
         x = x * min(1.0, HEADROOM / max(float(np.sqrt(x @ x)), 1e-300))
-        sums[home] += np.outer(x, x)
-    means = sums / np.bincount(HOMES)[:, None, None]
+        sums[holder] += np.outer(x, x)
+    means = sums / np.bincount(HOLDERS)[:, None, None]
     assert moment._value is not None
     assert np.allclose(moment._value, means.reshape(3, 16), rtol=1e-13, atol=1e-15)
 
@@ -206,7 +206,7 @@ def test_argmin_agrees_with_an_independent_optimiser(layout: str, lead: tuple[in
     features, labels = raw()
     features = features * np.minimum(1.0, HEADROOM / np.linalg.norm(features, axis=1))[:, None]
     for place in np.ndindex(*lead, 3):
-        x, y = features[place[-1] == HOMES], labels[place[-1] == HOMES]
+        x, y = features[place[-1] == HOLDERS], labels[place[-1] == HOLDERS]
 
         def objective(v: np.ndarray, x=x, y=y, place=place) -> float:
             return np.logaddexp(0, -y * (x @ v)).mean() + 0.15 * v @ v + linear[place] @ v
@@ -356,7 +356,7 @@ def test_rows_of_every_type_are_cut_to_the_bound(layout: str, kind: type) -> Non
 @pytest.mark.parametrize("kind", [np.uint8, np.int8, np.int32, np.uint64])
 def test_parties_may_be_numbered_in_any_integer_type(layout: str, kind: type) -> None:
     features = np.eye(200, 100) + np.eye(200, 100, -100)
-    homes = np.arange(200) % 5
+    holders = np.arange(200) % 5
     w = np.random.default_rng(4).standard_normal((5, 100))
 
     def gradient(where: np.ndarray) -> np.ndarray:
@@ -370,7 +370,7 @@ def test_parties_may_be_numbered_in_any_integer_type(layout: str, kind: type) ->
         )
         return data.mean_gradient(Logistic(), w)._value
 
-    np.testing.assert_array_equal(gradient(homes.astype(kind)), gradient(homes))
+    np.testing.assert_array_equal(gradient(holders.astype(kind)), gradient(holders))
 
 
 def test_repeated_entries_of_a_sparse_row_count_together() -> None:
@@ -385,13 +385,13 @@ def test_repeated_entries_of_a_sparse_row_count_together() -> None:
 @pytest.mark.parametrize("layout", ["dense", "csr"])
 def test_later_changes_to_the_callers_arrays_do_not_reach_the_records(layout: str) -> None:
     features, labels = raw()
-    held, homes = LAYOUTS[layout](features), HOMES.copy()
+    held, holders = LAYOUTS[layout](features), HOLDERS.copy()
     data = AuditDataset(
-        held, labels, adjacency=REPLACE, row_bound=1.0, party_of=homes, parties=PARTIES
+        held, labels, adjacency=REPLACE, row_bound=1.0, party_of=holders, parties=PARTIES
     )
     before = data.sum_gradient(Logistic(), np.ones(4))._value
     labels *= -7.0
-    homes[:] = 0
+    holders[:] = 0
     if layout == "csr":
         held.data *= 100.0
         held.eliminate_zeros()
@@ -405,7 +405,7 @@ def test_later_changes_to_the_callers_arrays_do_not_reach_the_records(layout: st
 # Neighbours --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("index", range(len(HOMES)))
+@pytest.mark.parametrize("index", range(len(HOLDERS)))
 def test_neighbours_agree_across_layouts_and_differ_in_one_party(index: int) -> None:
     row, w = np.array([2.0, 0.0, -1.0, 0.5]), np.ones((2, 3, 4))
     results = []
@@ -416,7 +416,7 @@ def test_neighbours_agree_across_layouts_and_differ_in_one_party(index: int) -> 
         after = other.sum_gradient(Logistic(), w)._value
         np.testing.assert_array_equal(data.sum_gradient(Logistic(), w)._value, before)
         different = np.any(np.abs(after - before) > 1e-12, axis=(0, 2))
-        np.testing.assert_array_equal(different, np.arange(3) == HOMES[index])
+        np.testing.assert_array_equal(different, np.arange(3) == HOLDERS[index])
         results.append(after)
     np.testing.assert_allclose(results[0], results[1], atol=1e-14)
 

@@ -56,7 +56,7 @@ def vector(rng: Rng, reach: float, length: int = WIDTH) -> np.ndarray:
 def horizontal(rng: Rng, reach: float) -> tuple[Any, Any, Program]:
     """Return two neighbours, and what is computed first on either."""
     rows = np.array([vector(rng, reach) for _ in range(RECORDS)])
-    labels, home = rng.choice([-1.0, 1.0], size=RECORDS), np.arange(RECORDS) % 2
+    labels, holder = rng.choice([-1.0, 1.0], size=RECORDS), np.arange(RECORDS) % 2
     adjacency = rng.choice(
         np.array([Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT_ONE, Adjacency.ADD_REMOVE_ONE])
     )
@@ -76,7 +76,7 @@ def horizontal(rng: Rng, reach: float) -> tuple[Any, Any, Program]:
             marks[some],
             adjacency=adjacency,
             row_bound=bound,
-            party_of=home[some],
+            party_of=holder[some],
             parties=("a", "b"),
             n_min=4 if removed else None,
         )
@@ -245,9 +245,9 @@ def test_no_release_moves_by_more_than_its_event_states(kind: Any, reach: float)
     for _ in range(PROGRAMS):
         here, there, start = kind(rng, reach)
         program = composed(start, [operation(rng, reach) for _ in range(rng.integers(5))])
-        one, told = outcome(program, here)
+        one, words = outcome(program, here)
         other, told_other = outcome(program, there)
-        assert (one is None, told) == (other is None, told_other)
+        assert (one is None, words) == (other is None, told_other)
         if one is None or other is None:
             refused += 1
             continue

@@ -27,7 +27,7 @@ from dpledger.mechanisms.protocols import EventList, MarginLoss
 from dpledger.mechanisms.subsampling import drawn_records
 from dpledger.solvers import Huber, Logistic, Multinomial, Shifted
 
-HOME = np.array([1, 0, 1, 1, 0, 1])
+HOLDER = np.array([1, 0, 1, 1, 0, 1])
 LAYOUTS = pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
 LOSSES = pytest.mark.parametrize(
     ("loss", "domain"),
@@ -50,7 +50,7 @@ def private(domain: LabelDomain, layout: Callable[[np.ndarray], Any]) -> Private
         labels,
         adjacency=Adjacency.REPLACE_ONE,
         row_bound=1.0,
-        party_of=HOME,
+        party_of=HOLDER,
         parties=("a", "b"),
         label_domain=domain,
     )
@@ -73,8 +73,8 @@ def test_gradients_are_sums_over_records(
     w = 3.0 * np.random.default_rng(1).normal(size=(*lead, 2, 4 * loss.outputs))
     expected = np.zeros_like(w)
     for index in np.ndindex(lead):
-        for row, label, home in zip(rows, labels, HOME, strict=True):
-            expected[(*index, home)] += gradient(loss, row, label, w[(*index, home)])
+        for row, label, holder in zip(rows, labels, HOLDER, strict=True):
+            expected[(*index, holder)] += gradient(loss, row, label, w[(*index, holder)])
     dataset, counts = private(domain, layout), np.array([[2.0], [4.0]])
     assert np.allclose(dataset.sum_gradient(loss, w)._value, expected, rtol=1e-12, atol=1e-14)
     mean = dataset.mean_gradient(loss, w)
@@ -94,12 +94,12 @@ def test_corrections_of_a_sample_are_sums_over_drawn_records_cut_to_the_radius(
     sample = curator.sample(private(domain, layout), FixedBatch(1))
     found = sample.sum_correction(loss, w, anchor=anchor, radius=radius)
     expected, cut = np.zeros_like(w), 0
-    drawn = drawn_records(FixedBatch(1), curator.uniforms[0], HOME)
-    for row, label, home, share in zip(rows, labels, HOME, drawn, strict=True):
-        move = gradient(loss, row, label, w[home]) - gradient(loss, row, label, anchor[home])
+    drawn = drawn_records(FixedBatch(1), curator.uniforms[0], HOLDER)
+    for row, label, holder, share in zip(rows, labels, HOLDER, drawn, strict=True):
+        move = gradient(loss, row, label, w[holder]) - gradient(loss, row, label, anchor[holder])
         size = np.linalg.norm(move)
         cut += int(share and size > radius)
-        expected[home] += share * move * min(1.0, radius * HEADROOM / max(size, 1e-9))
+        expected[holder] += share * move * min(1.0, radius * HEADROOM / max(size, 1e-9))
     assert cut > 0
     assert np.allclose(found._value, expected, rtol=1e-12, atol=1e-15)
 
@@ -123,7 +123,7 @@ def test_slopes_are_cut_to_their_bound(layout: Callable[[np.ndarray], Any]) -> N
     rows, _ = raw(ClassLabels(3))
     found = dataset.sum_gradient(Overstated(), np.zeros(12))
     for party in (0, 1):
-        total = rows[np.equal(HOME, party)].sum(axis=0)
+        total = rows[np.equal(HOLDER, party)].sum(axis=0)
         slopes = np.full(3, np.sqrt(2 / 3))
         assert np.allclose(found._value[party], np.outer(total, slopes).ravel(), rtol=1e-12)
 
@@ -207,7 +207,7 @@ def test_means_of_one_column_and_several_scores_are_divided(lead: tuple[int, ...
         np.array([0.0, 1.0, 2.0, 0.0, 1.0, 0.0]),
         adjacency=Adjacency.REPLACE_ONE,
         row_bound=1.0,
-        party_of=HOME,
+        party_of=HOLDER,
         parties=("a", "b"),
         label_domain=ClassLabels(3),
     )

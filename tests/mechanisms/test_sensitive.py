@@ -464,17 +464,17 @@ SLACK = 1e-12
 def neighbouring(draw: st.DrawFn) -> tuple[PrivateDataset, PrivateDataset]:
     adjacency = draw(st.sampled_from([REPLACE, Adjacency.ZERO_OUT_ONE, Adjacency.ADD_REMOVE_ONE]))
     records = draw(st.lists(record, min_size=3, max_size=7))
-    homes = [0, 1, *(draw(st.integers(0, 1)) for _ in records[2:])]
+    holders = [0, 1, *(draw(st.integers(0, 1)) for _ in records[2:])]
     changed = list(records)
     gone = draw(st.integers(2, len(records) - 1))
-    counts = np.bincount(homes, minlength=2)
+    counts = np.bincount(holders, minlength=2)
     n_min = None
     if adjacency is REPLACE:
         changed[gone] = draw(record)
     elif adjacency is Adjacency.ZERO_OUT_ONE:
         changed[gone] = ([0.0] * FEATURES, 1.0)
     else:
-        counts = np.bincount([h for k, h in enumerate(homes) if k != gone], minlength=2)
+        counts = np.bincount([h for k, h in enumerate(holders) if k != gone], minlength=2)
         n_min = draw(st.integers(1, int(counts.min())))
 
     def dataset(kept: list[Any], where: list[int], *, as_sparse: bool) -> PrivateDataset:
@@ -492,12 +492,12 @@ def neighbouring(draw: st.DrawFn) -> tuple[PrivateDataset, PrivateDataset]:
     as_sparse = draw(st.booleans())
     if n_min is not None:
         fewer = [r for k, r in enumerate(records) if k != gone]
-        rest = [h for k, h in enumerate(homes) if k != gone]
-        return dataset(records, homes, as_sparse=as_sparse), dataset(
+        rest = [h for k, h in enumerate(holders) if k != gone]
+        return dataset(records, holders, as_sparse=as_sparse), dataset(
             fewer, rest, as_sparse=as_sparse
         )
-    return dataset(records, homes, as_sparse=as_sparse), dataset(
-        changed, homes, as_sparse=as_sparse
+    return dataset(records, holders, as_sparse=as_sparse), dataset(
+        changed, holders, as_sparse=as_sparse
     )
 
 

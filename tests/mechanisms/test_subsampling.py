@@ -49,16 +49,16 @@ from dpledger.mechanisms.subsampling import Draw, alternatives, drawn_records
 from dpledger.solvers import Logistic
 
 ZERO, REPLACE, ADD = Adjacency.ZERO_OUT_ONE, Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE_ONE
-HOME = np.array([0, 1, 0, 1, 0, 0, 1, 1, 0])
+HOLDER = np.array([0, 1, 0, 1, 0, 0, 1, 1, 0])
 LOSS = Logistic()
 W, ANCHOR = np.array([[0.5, -1.0], [2.0, 0.3]]), np.array([[-1.0, 0.2], [0.0, 1.0]])
 
 
 def raw() -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(2)
-    rows = rng.normal(size=(len(HOME), 2))
+    rows = rng.normal(size=(len(HOLDER), 2))
     rows /= np.maximum(1.0, 1.001 * np.linalg.norm(rows, axis=1, keepdims=True))
-    return rows, rng.choice([-1.0, 1.0], len(HOME))
+    return rows, rng.choice([-1.0, 1.0], len(HOLDER))
 
 
 def private(adjacency: Adjacency, *, layout: Callable[[np.ndarray], object] = np.array):
@@ -68,7 +68,7 @@ def private(adjacency: Adjacency, *, layout: Callable[[np.ndarray], object] = np
         labels,
         adjacency=adjacency,
         row_bound=1.0,
-        party_of=HOME,
+        party_of=HOLDER,
         parties=("a", "b"),
         n_min=3 if adjacency is ADD else None,
     )
@@ -89,29 +89,29 @@ def test_uniform_numbers_are_on_the_grid_and_never_zero(sampler: SeededSampler) 
 
 
 def test_poisson_draws_whose_number_is_at_most_the_rate() -> None:
-    lottery = np.array([0.3, np.nextafter(0.3, 1), 2.0**-53, 1.0])
-    assert drawn_records(Poisson(0.3), lottery, np.zeros(4, dtype=int)).tolist() == [1, 0, 1, 0]
+    uniform = np.array([0.3, np.nextafter(0.3, 1), 2.0**-53, 1.0])
+    assert drawn_records(Poisson(0.3), uniform, np.zeros(4, dtype=int)).tolist() == [1, 0, 1, 0]
 
 
 def test_a_fixed_batch_has_its_size_in_every_party_and_trial() -> None:
-    drawn = drawn_records(FixedBatch(2), SeededSampler(0).uniform((50, len(HOME))), HOME)
+    drawn = drawn_records(FixedBatch(2), SeededSampler(0).uniform((50, len(HOLDER))), HOLDER)
     for party in (0, 1):
-        assert (drawn[:, party == HOME].sum(axis=1) == 2).all()
+        assert (drawn[:, party == HOLDER].sum(axis=1) == 2).all()
 
 
 def test_all_batches_are_equally_likely_and_alternatives_give_them_back() -> None:
     # exhaustive: every order of five numbers in one party, batches of two, record 3 differs
-    home, scheme, differing = np.zeros(5, dtype=np.intp), FixedBatch(2), 3
+    holder, scheme, differing = np.zeros(5, dtype=np.intp), FixedBatch(2), 3
     batches: Counter[bytes] = Counter()
     mixed: Counter[tuple[bytes, bytes]] = Counter()
     ran: Counter[tuple[bytes, bytes]] = Counter()
     for order in permutations(range(1, 6)):
-        lottery = np.array(order) / 5
-        others = np.argsort(np.delete(lottery, differing)).tobytes()
-        batch = drawn_records(scheme, lottery, home).tobytes()
+        uniform = np.array(order) / 5
+        others = np.argsort(np.delete(uniform, differing)).tobytes()
+        batch = drawn_records(scheme, uniform, holder).tobytes()
         batches[batch] += 1
         ran[others, batch] += 5
-        draw = alternatives(None, scheme, lottery, home, differing)
+        draw = alternatives(None, scheme, uniform, holder, differing)
         assert draw._inside is not None
         assert draw._probabilities is not None
         for probability, one in zip(draw._probabilities, draw._inside, strict=True):
@@ -122,14 +122,14 @@ def test_all_batches_are_equally_likely_and_alternatives_give_them_back() -> Non
 
 
 def test_poisson_alternatives_change_the_differing_record_only() -> None:
-    lottery = SeededSampler(3).uniform((4, len(HOME)))
-    draw = alternatives(None, Poisson(0.3), lottery, HOME, 5)
+    uniform = SeededSampler(3).uniform((4, len(HOLDER)))
+    draw = alternatives(None, Poisson(0.3), uniform, HOLDER, 5)
     assert draw._inside is not None
     assert draw._probabilities is not None
     assert draw._inside[:, :, 5].tolist() == [[0] * 4, [1] * 4]
     kept = np.delete(draw._inside, 5, axis=-1)
     assert np.array_equal(kept[0], kept[1])
-    assert np.array_equal(kept[0], np.delete(lottery <= 0.3, 5, axis=-1))
+    assert np.array_equal(kept[0], np.delete(uniform <= 0.3, 5, axis=-1))
     assert draw._probabilities.tolist() == [1 - 0.3, 0.3]
 
 
@@ -330,14 +330,14 @@ def test_replay_of_samples_needs_uniforms_and_the_differing_record() -> None:
     dataset = private(ZERO)
     run = RecordingCurator(EventList(), SeededSampler(5))
     step(dataset, run, Poisson(0.3))
-    for options, told in (
+    for options, words in (
         ({}, "uniforms"),
         ({"uniforms": run.uniforms}, "differing"),
         ({"uniforms": run.uniforms, "differing": 9}, "differing"),
         ({"uniforms": run.uniforms[:1], "differing": 0}, "uniforms"),
         ({"uniforms": [np.ones(3)], "differing": 0}, "uniforms"),
     ):
-        with pytest.raises(InvalidParameter, match=told):
+        with pytest.raises(InvalidParameter, match=words):
             step(dataset, ReplayCurator(run.transcript, **options), Poisson(0.3))  # type: ignore[arg-type]
 
 
@@ -358,9 +358,9 @@ def naive_density(
         density = 0.0
         for probability, among in mixture:
             mean = np.zeros((2, 2))
-            for i, (row, label, party) in enumerate(zip(rows, labels, HOME, strict=True)):
+            for i, (row, label, party) in enumerate(zip(rows, labels, HOLDER, strict=True)):
                 if k == 1:
-                    mean[party] += gradient(row, label, ANCHOR[party]) / (party == HOME).sum()
+                    mean[party] += gradient(row, label, ANCHOR[party]) / (party == HOLDER).sum()
                 if i in among:
                     term = gradient(row, label, points[k][party])
                     if k == 1:
@@ -391,7 +391,7 @@ def test_replayed_log_ratio_is_the_mixtures(name: str, differing: int) -> None:
         ratio += sign * replay.log_density
     for trial in range(3):
         messages = [message.content[trial] for message in run.transcript]
-        samples = [known(scheme, lottery[trial], differing) for lottery in run.uniforms]
+        samples = [known(scheme, uniform[trial], differing) for uniform in run.uniforms]
         expected = naive_density(rows, labels, messages, samples) - naive_density(
             other_rows, labels, messages, samples
         )
@@ -419,18 +419,18 @@ def test_runs_follow_the_density_that_replays_compute(name: str) -> None:
     assert abs(terms.mean() - 1) < 5 * terms.std() / np.sqrt(trials)
 
 
-def known(scheme: Scheme, lottery: np.ndarray, differing: int) -> list[tuple[float, set[int]]]:
+def known(scheme: Scheme, uniform: np.ndarray, differing: int) -> list[tuple[float, set[int]]]:
     """What the adversary thinks of a sample, record by record."""
-    others = [i for i in range(len(HOME)) if i != differing]
+    others = [i for i in range(len(HOLDER)) if i != differing]
     if isinstance(scheme, Poisson):
-        drawn = {i for i in others if lottery[i] <= scheme.sampling_rate}
+        drawn = {i for i in others if uniform[i] <= scheme.sampling_rate}
         return [(1 - scheme.sampling_rate, drawn), (scheme.sampling_rate, drawn | {differing})]
     out, drawn = set[int](), {differing}
     for party in (0, 1):
-        order = sorted((i for i in others if HOME[i] == party), key=lambda i: lottery[i])
+        order = sorted((i for i in others if HOLDER[i] == party), key=lambda i: uniform[i])
         out |= set(order[:2])
-        drawn |= set(order[: 1 if HOME[differing] == party else 2])
-    rate = 2 / (HOME[differing] == HOME).sum()
+        drawn |= set(order[: 1 if HOLDER[differing] == party else 2])
+    rate = 2 / (HOLDER[differing] == HOLDER).sum()
     return [(1 - rate, out), (rate, drawn)]
 
 
@@ -478,8 +478,8 @@ def test_batch_rates_are_never_rounded_down() -> None:
 class Loaded(Poisson):
     """A scheme of one's own that would draw everybody a million times."""
 
-    def drawn_records(self, lottery: np.ndarray, home: np.ndarray) -> np.ndarray:
-        return np.full_like(lottery, 1e6)
+    def drawn_records(self, uniform: np.ndarray, holder: np.ndarray) -> np.ndarray:
+        return np.full_like(uniform, 1e6)
 
 
 def test_schemes_of_ones_own_are_refused() -> None:

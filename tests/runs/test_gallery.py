@@ -37,8 +37,8 @@ def test_a_figure_that_is_not_implied_is_exceeded_by_independent_accountants(nam
     (events,) = [e.events for e in finding.evidence if isinstance(e, DerivationEvidence)]
     found = crosscheck(events, delta=promise.delta)
     assert not any(peer.failed for peer in found.peers)
-    told = [peer.theirs for peer in found.peers if peer.theirs is not None]
-    assert all(epsilon > promise.claimed for epsilon in told)
+    words = [peer.theirs for peer in found.peers if peer.theirs is not None]
+    assert all(epsilon > promise.claimed for epsilon in words)
     # the tightest of them agrees with the price, of which the promise is further away
-    assert min(told) == pytest.approx(found.ours.upper_float, rel=1e-3)
+    assert min(words) == pytest.approx(found.ours.upper_float, rel=1e-3)
     assert promise.claimed < found.ours.lower_float * (1 - 1e-2)

@@ -144,7 +144,7 @@ def test_trials_are_independent_runs_of_one_algorithm(name: str) -> None:
     assert len({row.tobytes() for row in together.model}) == 3
     for trial in range(3):
         messages = [m._replace(content=m.content[trial]) for m in run.transcript]
-        uniforms = [lottery[trial] for lottery in run.uniforms]
+        uniforms = [uniform[trial] for uniform in run.uniforms]
         alone = solver.solve(
             private(adjacency), ReplayCurator(messages, uniforms=uniforms, differing=4)
         )
@@ -388,10 +388,10 @@ def test_an_even_round_of_r_admm_linearises_at_the_true_gradient() -> None:
     state = solver.solve(private(), quiet(), observe=lambda _, public: history.append(public))
     x, duals = history[0].messages, history[0].duals
     gradient = private().mean_gradient(Logistic(), x)
-    told = quiet().release(gradient, round=1, release="check", noise_std=0.0) + 2 * 0.3 / 5 * x
+    words = quiet().release(gradient, round=1, release="check", noise_std=0.0) + 2 * 0.3 / 5 * x
     network, weights = settings.network, 2 * 0.5 * settings.network.degrees[:, None]
     near = network.degrees[:, None] * x + network.matrix @ x
-    expected = (0.7 * x + 0.5 * near - duals - told) / (0.7 + weights)
+    expected = (0.7 * x + 0.5 * near - duals - words) / (0.7 + weights)
     assert np.allclose(state.messages, expected, rtol=0, atol=1e-9)
 
 
@@ -469,7 +469,7 @@ def test_decreasing_steps_keep_the_theorem_s_bound_on_average() -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "told"),
+    ("make", "words"),
     [
         (lambda: MAdmm(NETWORK, 0.9), "growth"),
         (lambda: MAdmm(NETWORK, float("nan")), "growth"),
@@ -487,13 +487,13 @@ def test_decreasing_steps_keep_the_theorem_s_bound_on_average() -> None:
         (lambda: DpSgd(1, 1.0, ConstantSteps(1.0), regularisation=-1.0), "regularisation"),
     ],
 )
-def test_bad_settings_are_refused(make: Any, told: str) -> None:
-    with pytest.raises(InvalidParameter, match=told):
+def test_bad_settings_are_refused(make: Any, words: str) -> None:
+    with pytest.raises(InvalidParameter, match=words):
         make()
 
 
 @pytest.mark.parametrize(
-    ("solver", "adjacency", "told"),
+    ("solver", "adjacency", "words"),
     [
         (MAdmm(replace(NETWORK, network=ring(4)), 1.0), REPLACE, "number of parties, 5"),
         (PublishedMAdmm(MAdmm(replace(NETWORK, network=ring(4)), 1.0), 1.0), REPLACE, "parties, 5"),
@@ -504,10 +504,10 @@ def test_bad_settings_are_refused(make: Any, told: str) -> None:
     ],
 )
 def test_what_does_not_fit_the_data_is_refused_before_anything_is_spent(
-    solver: Any, adjacency: Adjacency, told: str
+    solver: Any, adjacency: Adjacency, words: str
 ) -> None:
     events = EventList()
-    with pytest.raises(InvalidParameter, match=told):
+    with pytest.raises(InvalidParameter, match=words):
         solver.solve(private(adjacency), SamplingCurator(events, SeededSampler(0)))
     assert events.events == []
 

@@ -273,7 +273,7 @@ def test_with_public_counts_each_party_pays_for_its_own_sensitivity(name: str) -
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "words"),
     [
         ({"rounds": 0}, "rounds"),
         ({"noise_multiplier": -1.0}, "noise_multiplier"),
@@ -285,8 +285,8 @@ def test_with_public_counts_each_party_pays_for_its_own_sensitivity(name: str) -
         ({"start": (float("inf"),)}, "start"),
     ],
 )
-def test_bad_settings_are_refused(changed: dict[str, Any], told: str) -> None:
-    with pytest.raises(InvalidParameter, match=told):
+def test_bad_settings_are_refused(changed: dict[str, Any], words: str) -> None:
+    with pytest.raises(InvalidParameter, match=words):
         replace(PLAIN, **changed)
 
 

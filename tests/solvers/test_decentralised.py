@@ -388,7 +388,7 @@ def test_dual_variables_add_up_to_zero() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "words"),
     [
         ({"rounds": 0}, "rounds"),
         ({"noise_multiplier": -1.0}, "noise_multiplier"),
@@ -401,8 +401,8 @@ def test_dual_variables_add_up_to_zero() -> None:
         ({"schedule": TABLE, "rounds": 6}, "round=6"),
     ],
 )
-def test_bad_settings_are_refused(change: dict[str, object], told: str) -> None:
-    with pytest.raises(InvalidParameter, match=told):
+def test_bad_settings_are_refused(change: dict[str, object], words: str) -> None:
+    with pytest.raises(InvalidParameter, match=words):
         replace(ALGORITHMS["constant"], **change)
 
 

@@ -324,10 +324,10 @@ def test_plan_run_and_replay_emit_equal_events(name: str) -> None:
         assert plan.events == ran.events == [message.event for message in run.transcript]
 
 
-def refused(solve: Callable[[Curator], object], told: str) -> None:
+def refused(solve: Callable[[Curator], object], words: str) -> None:
     """Running and planning raise, and nothing was spent."""
     ran = EventList()
-    with pytest.raises(InvalidParameter, match=told):
+    with pytest.raises(InvalidParameter, match=words):
         solve(SamplingCurator(ran, SeededSampler(0)))
     assert ran.events == []
 

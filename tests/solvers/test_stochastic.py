@@ -112,7 +112,7 @@ def test_trials_are_independent_runs_of_one_algorithm(name: str) -> None:
     assert together.model.shape == (3, FEATURES)
     for trial in range(3):
         messages = [m._replace(content=m.content[trial]) for m in run.transcript]
-        uniforms = [lottery[trial] for lottery in run.uniforms]
+        uniforms = [uniform[trial] for uniform in run.uniforms]
         alone = solver.solve(
             private(adjacency), ReplayCurator(messages, uniforms=uniforms, differing=4)
         )
@@ -350,7 +350,7 @@ def test_printed_weights_diverge_at_an_admissible_step_where_convex_ones_converg
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "words"),
     [
         ({"rounds": 0}, "rounds"),
         ({"inner_steps": 0}, "inner_steps"),
@@ -360,13 +360,13 @@ def test_printed_weights_diverge_at_an_admissible_step_where_convex_ones_converg
         ({"regularisation": -1.0}, "regularisation"),
     ],
 )
-def test_bad_settings_are_refused(change: dict[str, float], told: str) -> None:
-    with pytest.raises(InvalidParameter, match=told):
+def test_bad_settings_are_refused(change: dict[str, float], words: str) -> None:
+    with pytest.raises(InvalidParameter, match=words):
         replace(SETTINGS, **change)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    ("solver", "adjacency", "told"),
+    ("solver", "adjacency", "words"),
     [
         (PublishedPsAdmm(SETTINGS, 1.0), ZERO, "replace-one"),
         (SampledPsAdmm(SETTINGS, Poisson(0.2), 0.5, 5.0, 1.5), REPLACE, "zero-out"),
@@ -376,9 +376,9 @@ def test_bad_settings_are_refused(change: dict[str, float], told: str) -> None:
     ],
 )
 def test_what_has_no_rule_or_no_average_is_refused(
-    solver: ModelSolver, adjacency: Adjacency, told: str
+    solver: ModelSolver, adjacency: Adjacency, words: str
 ) -> None:
-    with pytest.raises(InvalidParameter, match=told):
+    with pytest.raises(InvalidParameter, match=words):
         solver.solve(private(adjacency), SamplingCurator(EventList(), SeededSampler(0)))
 
 

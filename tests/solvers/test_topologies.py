@@ -41,7 +41,7 @@ def test_random_geometric_joins_exactly_the_near_points_and_is_seeded() -> None:
 
 
 @pytest.mark.parametrize(
-    ("agents", "edges", "told"),
+    ("agents", "edges", "words"),
     [
         (1, (), "agents=1"),
         (2, (), "connected"),
@@ -54,9 +54,9 @@ def test_random_geometric_joins_exactly_the_near_points_and_is_seeded() -> None:
     ],
 )
 def test_what_is_no_connected_graph_is_refused(
-    agents: int, edges: tuple[tuple[int, int], ...], told: str
+    agents: int, edges: tuple[tuple[int, int], ...], words: str
 ) -> None:
-    with pytest.raises(InvalidParameter, match=told):
+    with pytest.raises(InvalidParameter, match=words):
         Network(agents, edges)
 
 

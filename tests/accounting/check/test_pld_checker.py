@@ -119,7 +119,7 @@ PAIRS = {
     "laplace": one_step.LaplaceShift(Fraction(3, 2)),
     "sampled gaussian": one_step.Sampled(one_step.GaussianShift(Fraction(1)), Fraction(1, 10)),
     "sampled laplace": one_step.Sampled(one_step.LaplaceShift(Fraction(1)), Fraction(1, 10)),
-    "a told sample": one_step.Revealed(one_step.GaussianShift(Fraction(1)), Fraction(1, 10)),
+    "a revealed sample": one_step.Revealed(one_step.GaussianShift(Fraction(1)), Fraction(1, 10)),
     "a drawn group": one_step.DrawnShifts(Fraction(1, 4), Fraction(1, 10), 3),
     "answers": one_step.RandomisedAnswers(Fraction(3, 4), 3),
     "unlikely answers": one_step.RandomisedAnswers(Fraction(1, 10), 3),

@@ -252,8 +252,8 @@ def test_a_budget_pays_for_releases_only(kind: type, trials: int | None) -> None
             kind is SimulationSampler,
         )
         assert found.provenance.is_release is is_release
-        told = [text for text in book.circumstances() if "simulation" in text]
-        assert bool(told) is not is_release
+        words = [text for text in book.circumstances() if "simulation" in text]
+        assert bool(words) is not is_release
         book.verify()
 
 

@@ -26,8 +26,8 @@ def test_it_visits_the_points_of_scipys_brentq_bit_for_bit() -> None:
             ours: list[float] = []
             theirs: list[float] = []
             root = brent(lambda x, s=ours: s.append(x) or wave(x), low, high, **options)
-            told = brentq(lambda x, s=theirs: s.append(x) or wave(x), low, high, **options)
-            assert root == told
+            words = brentq(lambda x, s=theirs: s.append(x) or wave(x), low, high, **options)
+            assert root == words
             assert ours == theirs
     assert functions > 500
 

@@ -126,10 +126,10 @@ def test_an_unstated_relation_is_read_with_the_clip_norm_of_each() -> None:
 def test_a_sensitivity_by_itself_is_not_said_to_be_of_a_record_replaced() -> None:
     alone = StatedRelease(GAUSSIAN, sensitivity=1.0, noise=10.0, rounds=1)
     clipped = StatedRelease(GAUSSIAN, clip_norm=0.5, noise=10.0, rounds=1)
-    for release, told in ((alone, 1), (clipped, 0)):
+    for release, words in ((alone, 1), (clipped, 0)):
         found = judged([release], PromisedMu(0.1), adjacency=REPLACE)
         assert found.verdict is ClaimVerdict.HOLDS
-        assert len([line for line in found.argument if "record replaced" in line]) == told
+        assert len([line for line in found.argument if "record replaced" in line]) == words
 
 
 def test_what_a_sensitivity_is_of_is_stated_once() -> None:

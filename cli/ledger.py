@@ -9,8 +9,8 @@ import click
 
 from ..accounting.ledger import FileAnchor, RolledBack, SqliteLedger, TamperedLedger, exported
 from ..accounting.ledger.budget import Budget
+from ..accounting.ledger.proofs import certificate_of
 from ..accounting.numbers.notions import ApproxDp
-from ..accounting.proof.proved import certificate_of
 from ..mechanisms import Adjacency
 from .inputs import FILE, NEW_FILE, RELATION
 from .output import Outcome, TextColumns, answers, shown, shown_up

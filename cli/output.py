@@ -7,11 +7,13 @@ Results go to standard output, progress to standard error and only to a terminal
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from functools import wraps
+from itertools import zip_longest
 from math import inf
 from pathlib import Path
 from typing import Any, ParamSpec
@@ -39,8 +41,6 @@ __all__ = [
     "steps",
     "write_certificate",
 ]
-
-_WIDTH_OF_FILES = 160
 
 P = ParamSpec("P")
 Advance = Callable[[int, int], None]
@@ -100,6 +100,31 @@ def deliver(outcome: Outcome, *, as_json: bool) -> None:
 
 
 def _print(outcome: Outcome) -> None:
+    if sys.stdout.isatty():
+        _draw(outcome)
+        return
+    # a file or a pipe has no width: tables keep their columns whole
+    lines = [outcome.title, *_lines(outcome.rows)]
+    for table in outcome.tables:
+        title = [] if table.title is None else [table.title]
+        lines += ["", *title, *_lines([table.head, *table.rows])]
+    click.echo("\n".join(map(visible, lines)))
+
+
+def _lines(rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return the lines of a table, whose cells may have several."""
+    cells = [[text.split("\n") for text in row] for row in rows]
+    widths = [
+        max(len(line) for cell in column for line in cell) for column in zip(*cells, strict=True)
+    ]
+    return [
+        "  ".join(map(str.ljust, each, widths)).rstrip()
+        for row in cells
+        for each in zip_longest(*row, fillvalue="")
+    ]
+
+
+def _draw(outcome: Outcome) -> None:
     from rich import table as rich
     from rich.console import Console
     from rich.text import Text
@@ -109,9 +134,6 @@ def _print(outcome: Outcome) -> None:
         return Text(visible(text))
 
     console = Console()
-    if not console.is_terminal:
-        # a file or a pipe has no width: tables keep their columns whole
-        console.width = max(console.width, _WIDTH_OF_FILES)
     first = rich.Table(title=cell(outcome.title), title_justify="left", show_header=False, box=None)
     first.add_column(style="bold", no_wrap=True)
     first.add_column(overflow="fold")

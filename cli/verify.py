@@ -9,9 +9,10 @@ import click
 from ..accounting.check.checker import CertificateWrong, Undecided, report
 from ..accounting.check.pld_checker import check
 from ..accounting.ledger import RolledBack, SqliteLedger, TamperedLedger
+from ..accounting.ledger.proofs import proved_of_ledger
 from ..accounting.numbers.grade import Grade
 from ..accounting.proof.opinions import opinion_of_coq, opinion_of_extracted
-from ..accounting.proof.proved import NotProved, proved_of_ledger
+from ..accounting.proof.proved import NotProved
 from .inputs import FILE
 from .output import Outcome, answers
 

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isnan
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy  # whose submodules are loaded at their first use
 from numpy.typing import NDArray
-from scipy import sparse
 
 from ..mechanisms.clipping import project_to_ball
 from .errors import BadValue, EmptyParty, NoRecords
@@ -22,6 +22,9 @@ from .files import Cells, Table, read_table
 from .hints import among
 from .records import LabelledRecords
 from .schema import NumericColumn, OnOutside, Schema
+
+if TYPE_CHECKING:
+    import scipy.sparse
 
 
 def load_records(paths: str | Path | Sequence[str | Path], *, schema: Schema) -> LabelledRecords:
@@ -205,13 +208,13 @@ def _scalars(cells: Cells) -> Sequence[object]:
 
 def _features(
     rows: NDArray[np.float64], positions: NDArray[np.intp], schema: Schema
-) -> NDArray[np.float64] | sparse.csr_array[Any, tuple[int, int]]:
+) -> NDArray[np.float64] | scipy.sparse.csr_array[Any, tuple[int, int]]:
     if all(isinstance(column, NumericColumn) for column in schema.features):
         return rows
     n, k = rows.shape
     index = np.int32 if n * k < 2**31 else np.int64
     starts = np.arange(0, n * k + 1, k, dtype=index)
-    features: sparse.csr_array[Any, tuple[int, int]] = sparse.csr_array(
+    features: scipy.sparse.csr_array[Any, tuple[int, int]] = scipy.sparse.csr_array(
         (rows.ravel(), positions.astype(index).ravel(), starts),
         shape=(n, len(schema.feature_names)),
     )

@@ -17,14 +17,16 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy  # whose submodules are loaded at their first use
 from numpy.typing import NDArray
-from scipy import sparse
 
 from ..mechanisms.errors import InvalidParameter, require_positive
 from ..mechanisms.labels import SIGNS, LabelDomain
 
 if TYPE_CHECKING:
-    Features = NDArray[np.float64] | sparse.csr_array[Any, tuple[int, int]]
+    import scipy.sparse
+
+    Features = NDArray[np.float64] | scipy.sparse.csr_array[Any, tuple[int, int]]
 
 _SHORTER = float(np.sqrt(0.5)) * (1.0 - 2.0**-40)
 """sqrt(1/2), rounded down so far that no rounding makes a row longer than its bound."""
@@ -109,8 +111,8 @@ class LabelledRecords:
         if isinstance(self.features, np.ndarray):
             joined = np.hstack([self.features, ones])
         else:
-            columns = [self.features, sparse.csr_array(ones)]
-            joined = sparse.csr_array(sparse.hstack(columns, format="csr"))
+            columns = [self.features, scipy.sparse.csr_array(ones)]
+            joined = scipy.sparse.csr_array(scipy.sparse.hstack(columns, format="csr"))
         return replace(
             self, features=joined * _SHORTER, feature_names=(*self.feature_names, "constant")
         )
@@ -136,5 +138,7 @@ def split_records(
 
 
 def _longest_row(features: Features) -> float:
-    squares = features.multiply(features) if sparse.issparse(features) else features * features
+    squares = (
+        features.multiply(features) if scipy.sparse.issparse(features) else features * features
+    )
     return float(np.sqrt(np.max(squares.sum(axis=1), initial=0.0)))

@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+import scipy  # whose submodules are loaded at their first use
 
 from .dense_records import dense_records
 from .errors import InvalidParameter
 from .labels import LabelDomain
 from .protocols import FloatArray
 from .records import IntArray, Records
-from .sparse_records import sparse_records
 
 
 def gather_records(
-    features: FloatArray | sparse.csr_array[Any],
+    features: FloatArray | scipy.sparse.csr_array[Any],
     labels: FloatArray,
     row_bound: float,
     party_of: IntArray | None,
@@ -40,9 +39,11 @@ def gather_records(
     party = party.astype(np.intp)
     party.setflags(write=False)
     counts = np.bincount(party, minlength=parties)
-    if sparse.issparse(features):
+    if scipy.sparse.issparse(features):
+        from .sparse_records import sparse_records
+
         real_numbers("features", features.data)
-        rows = sparse.csr_array(features).astype(np.float64, copy=True)
+        rows = scipy.sparse.csr_array(features).astype(np.float64, copy=True)
         # entries of one place count together, whatever the caller's flags say of them
         rows.has_sorted_indices = rows.has_canonical_format = False
         rows.sum_duplicates()

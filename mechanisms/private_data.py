@@ -15,10 +15,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import isqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
 
 from . import rounding as rounded
 from .adjacency import Adjacency
@@ -43,6 +42,9 @@ from .sensitivity import (
 )
 from .subsampling import Draw
 from .weights import times, weighted, weighted_rounding
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 Rows = Callable[[Records, slice], FloatArray]
 """Computes a row a party from records and the slice of rows that are theirs."""

@@ -20,6 +20,7 @@ True
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from .sensitivity import Derivation
 
@@ -65,6 +66,7 @@ def exact(magnitude: Fraction) -> Rounding:
     return _concluded("float-exact", magnitude, Fraction(0), (), ())
 
 
+@lru_cache(maxsize=256)
 def summed(*, size: Fraction, depth: int, products: int) -> Rounding:
     """Return the bounds of sums of products of numbers that are given exactly.
 

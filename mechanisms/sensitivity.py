@@ -16,6 +16,7 @@ a root is taken once, rounded up, at the edge.
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
+from functools import lru_cache
 from math import inf, isqrt, nextafter
 
 from .adjacency import Adjacency, require_same_adjacency
@@ -136,6 +137,7 @@ def float_down(value: Number) -> float:
     return -float_up(-_exact(value))
 
 
+@lru_cache(maxsize=1024)
 def root_up(squared: Fraction) -> Fraction:
     """Return a rational r with r² >= `squared`: exact for squares, else within 2**-95 relative."""
     numerator, denominator = squared.numerator, squared.denominator
@@ -213,8 +215,13 @@ def mean_of_bounded(bound: Number, count: int, adjacency: Adjacency) -> Sensitiv
     """
     require_nonnegative("bound", bound)
     require_positive_int("count", count)
+    return _mean_of_bounded(_exact(bound), count, adjacency)
+
+
+@lru_cache(maxsize=256)
+def _mean_of_bounded(exact: Fraction, count: int, adjacency: Adjacency) -> Sensitivity:
+    """Return the sensitivity that a solver asks for in every round, and a calibration again."""
     factor = 1 if _record_adjacency(adjacency) is Adjacency.ZERO_OUT_ONE else 2
-    exact = _exact(bound)
     return _conclude(
         "mean-of-bounded",
         Norm.L2,

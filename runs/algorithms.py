@@ -3,34 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
+from .. import solvers  # each algorithm's module is loaded when it is asked for
 from ..data.strict import ConfigurationError
 from ..mechanisms import ClassLabels, DataShape, Loss
-from ..solvers import (
-    L1,
-    L2,
-    CentralisedDpAdmm,
-    ConsensusDpAdmm,
-    ConstantSteps,
-    DpAdmm,
-    LinearLoss,
-    Logistic,
-    ModelSolver,
-    Multinomial,
-    NonsmoothSteps,
-    PrAdmm,
-    PsAdmm,
-    PublishedDpAdmm,
-    PvpAdmm,
-    SmoothSteps,
-    Steps,
-    StochasticRounds,
-    complete,
-    consensus_defaults,
-    fused_lasso,
-    hub,
-    ring,
-)
 from .sections import (
     Algorithm,
     Algorithmic,
@@ -40,8 +17,6 @@ from .sections import (
     RegulariserName,
     StepsName,
 )
-
-_NETWORKS = {NetworkName.COMPLETE: complete, NetworkName.RING: ring, NetworkName.HUB: hub}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +44,15 @@ class Solvers:
                 "schema has a class column, and only there."
             )
         if isinstance(labels, ClassLabels):
-            return Multinomial(labels.classes)
-        return Logistic() if self.made.loss is LossName.LOGISTIC else LinearLoss()
+            return solvers.Multinomial(labels.classes)
+        return solvers.Logistic() if self.made.loss is LossName.LOGISTIC else solvers.LinearLoss()
 
     @property
-    def regulariser(self) -> L1 | L2:
+    def regulariser(self) -> solvers.L1 | solvers.L2:
         """R."""
-        return L2() if self.made.regulariser is RegulariserName.L2 else L1()
+        return solvers.L2() if self.made.regulariser is RegulariserName.L2 else solvers.L1()
 
-    def noisy(self, noise_multiplier: float) -> ModelSolver:
+    def noisy(self, noise_multiplier: float) -> solvers.ModelSolver:
         """Return the algorithm with a noise multiplier (which `admm` has no use for)."""
         made = self.made
         if made.network is not None:
@@ -92,7 +67,7 @@ class Solvers:
             return self.exact(noise_multiplier)
         if made.algorithm is Algorithm.ADMM:
             return self.exact(None)
-        repaired = DpAdmm(
+        repaired = solvers.DpAdmm(
             made.rounds,
             noise_multiplier,
             self._steps(),
@@ -103,9 +78,9 @@ class Solvers:
         )
         if made.algorithm is Algorithm.DP_ADMM:
             return repaired
-        return PublishedDpAdmm(repaired, made.pretraining_rounds, made.distance)
+        return solvers.PublishedDpAdmm(repaired, made.pretraining_rounds, made.distance)
 
-    def consensus(self, noise_multiplier: float) -> ConsensusDpAdmm:
+    def consensus(self, noise_multiplier: float) -> solvers.ConsensusDpAdmm:
         """Return ADMM at the consensus with the settings that `consensus_defaults` derives."""
         made, privacy = self.made, self.privacy
         if privacy.epsilon is None:
@@ -113,20 +88,13 @@ class Solvers:
                 "privacy.epsilon must be given with consensus-admm: its settings follow from it."
             )
         self.loss  # noqa: B018 - refuses a loss for other labels
-        chosen = consensus_defaults(
-            self.shape,
-            epsilon=privacy.epsilon,
-            delta=privacy.delta,
-            column=self.shape.features - 1 if made.intercept else None,
-            rounds=made.rounds,
-            regularisation=made.regularisation,
-        )
+        chosen = _defaults(made, self.shape, privacy)
         return replace(chosen, noise_multiplier=noise_multiplier)
 
-    def exact(self, noise_multiplier: float | None) -> PvpAdmm:
+    def exact(self, noise_multiplier: float | None) -> solvers.PvpAdmm:
         """Return ADMM with exact minimisers: PVP at a noise multiplier, or without privacy."""
         made = self.made
-        return PvpAdmm(
+        return solvers.PvpAdmm(
             made.rounds,
             noise_multiplier,
             tolerance=made.tolerance,
@@ -135,10 +103,15 @@ class Solvers:
             loss=self.loss,
         )
 
-    def _on_network(self, name: NetworkName, noise_multiplier: float) -> PrAdmm:
+    def _on_network(self, name: NetworkName, noise_multiplier: float) -> solvers.PrAdmm:
         made, agents = self.made, len(self.shape.parties)
-        return PrAdmm(
-            _NETWORKS[name](agents),
+        networks = {
+            NetworkName.COMPLETE: solvers.complete,
+            NetworkName.RING: solvers.ring,
+            NetworkName.HUB: solvers.hub,
+        }
+        return solvers.PrAdmm(
+            networks[name](agents),
             made.rounds,
             noise_multiplier,
             penalty=made.penalty,
@@ -147,10 +120,10 @@ class Solvers:
             loss=self.loss,
         )
 
-    def _with_inner_steps(self, inner_steps: int, noise_multiplier: float) -> PsAdmm:
+    def _with_inner_steps(self, inner_steps: int, noise_multiplier: float) -> solvers.PsAdmm:
         made = self.made
         assert made.step_size is not None
-        rounds = StochasticRounds(
+        rounds = solvers.StochasticRounds(
             made.rounds,
             inner_steps,
             made.step_size,
@@ -159,13 +132,13 @@ class Solvers:
             regulariser=self.regulariser,
             loss=self.loss,
         )
-        return PsAdmm(rounds, noise_multiplier)
+        return solvers.PsAdmm(rounds, noise_multiplier)
 
-    def _centralised(self, noise_multiplier: float) -> CentralisedDpAdmm:
+    def _centralised(self, noise_multiplier: float) -> solvers.CentralisedDpAdmm:
         made = self.made
         assert made.step_size is not None
-        return CentralisedDpAdmm(
-            fused_lasso(self.shape.parameters(self.loss), ()),
+        return solvers.CentralisedDpAdmm(
+            solvers.fused_lasso(self.shape.parameters(self.loss), ()),
             made.rounds,
             noise_multiplier,
             made.step_size,
@@ -176,20 +149,34 @@ class Solvers:
             loss=self.loss,
         )
 
-    def _steps(self) -> Steps:
+    def _steps(self) -> solvers.Steps:
         made, shape, loss, regulariser = self.made, self.shape, self.loss, self.regulariser
         if made.step_size is not None:
-            return ConstantSteps(made.step_size)
+            return solvers.ConstantSteps(made.step_size)
         if made.steps is StepsName.SMOOTH:
             if loss.curvature_bound is None or regulariser.curvature is None:
                 raise ConfigurationError("Expected steps = 'nonsmooth' for a loss or R with kinks.")
             smoothness = float(loss.curvature_bound) * shape.row_bound**2
-            return SmoothSteps(
+            return solvers.SmoothSteps(
                 smoothness + made.regularisation * regulariser.curvature, made.distance
             )
         bound = regulariser.gradient_bound(shape.parameters(loss))
         if bound is None:
             raise ConfigurationError("Expected regulariser = 'l1' with steps = 'nonsmooth'.")
-        return NonsmoothSteps(
+        return solvers.NonsmoothSteps(
             float(shape.gradient_bound(loss)) + made.regularisation * bound, made.distance
         )
+
+
+@lru_cache(maxsize=8)
+def _defaults(made: Algorithmic, shape: DataShape, privacy: Privacy) -> solvers.ConsensusDpAdmm:
+    """Return the settings for a section; a search for noise asks for them at every try."""
+    assert privacy.epsilon is not None
+    return solvers.consensus_defaults(
+        shape,
+        epsilon=privacy.epsilon,
+        delta=privacy.delta,
+        column=shape.features - 1 if made.intercept else None,
+        rounds=made.rounds,
+        regularisation=made.regularisation,
+    )

@@ -14,7 +14,6 @@ from typing import TypeVar
 import msgspec
 import numpy as np
 from msgspec import structs
-from scipy.sparse import issparse
 
 from ..audits.datasets import AuditDataset
 from ..data import LabelledRecords, Schema, load_adult, load_records, read_schema, split_records
@@ -177,7 +176,9 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
         train, test = self.records()
         parties = train.parties[: self.attack.parties]
         part = train.take(np.flatnonzero(train.party_of < len(parties)))
-        dense = np.asarray(part.features.toarray() if issparse(part.features) else part.features)
+        dense = np.asarray(
+            part.features if isinstance(part.features, np.ndarray) else part.features.toarray()
+        )
         return replace(part, features=dense, parties=parties), test
 
     def records(self) -> tuple[LabelledRecords, LabelledRecords]:

@@ -17,10 +17,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ..accounting.guarantees import Guarantee, guarantee
-from ..accounting.ledger.ledger import Run
 from ..accounting.numbers.notions import ApproxDp, Gdp
 from ..accounting.planning import calibrate_noise_multiplier
 from ..accounting.proof.planning import proved_noise_multiplier
@@ -32,6 +31,9 @@ from ..mechanisms.events import Event
 from ..mechanisms.protocols import EventSink
 from ..mechanisms.sampling import Sampler
 from .prepaid import PrepaidRun
+
+if TYPE_CHECKING:
+    from ..accounting.ledger import Run
 
 __all__ = [
     "Plan",

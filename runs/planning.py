@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 
 from ..mechanisms import Event
@@ -30,6 +31,7 @@ def plan(configuration: Configuration | Path | str) -> Plan:
         configuration = read_configuration(Path(configuration))
     privacy, terms = configuration.privacy, configuration.terms
 
+    @lru_cache
     def planned(noise_multiplier: float) -> tuple[Event, ...]:
         return planned_events(configuration, configuration.solvers.noisy(noise_multiplier))
 

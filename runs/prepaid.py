@@ -4,12 +4,17 @@ A budget that cannot pay for all of a plan pays for nothing, also when several r
 What was reserved counts as spent even if the run breaks off.
 """
 
-from collections.abc import Sequence
+from __future__ import annotations
 
-from ..accounting.ledger import Run
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from ..mechanisms.errors import InvalidParameter
 from ..mechanisms.events import Event
 from ..mechanisms.protocols import Provenance
+
+if TYPE_CHECKING:
+    from ..accounting.ledger import Run
 
 
 class PrepaidRun:

@@ -14,6 +14,11 @@ From the bottom:
 The modules named `…_certified` do the same in ball arithmetic with proven error terms.
 """
 
-from .privacy_profile import PrivacyProfile
+from typing import TYPE_CHECKING
 
-__all__ = ["PrivacyProfile"]
+from ...mechanisms.lazy import names_from
+
+if TYPE_CHECKING:
+    from .privacy_profile import PrivacyProfile as PrivacyProfile
+
+__getattr__, __dir__ = names_from(__name__)

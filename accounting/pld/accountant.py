@@ -4,6 +4,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 from math import inf
+from typing import TYPE_CHECKING
 
 import numpy as np
 from flint import arb
@@ -13,13 +14,16 @@ from ...mechanisms.errors import Number
 from ...mechanisms.events import Mechanism, adjacencies
 from ...mechanisms.protocols import FloatArray
 from ...mechanisms.sensitivity import float_up
+from .. import pld  # whose engine is loaded by the first event that needs it
 from ..accountant import Accountant
 from ..composition import Account
 from ..numbers.enclosure import Enclosure, intersection
 from ..renyi.accountant import RdpAccountant
-from . import PrivacyProfile
 from .from_mechanisms import NoDominatingPair, orders_of, pairs_of
 from .pairs import DominatingPair, GaussianShift, Order
+
+if TYPE_CHECKING:
+    from .privacy_profile import PrivacyProfile
 
 _LEAST_DELTA = 1e-300
 _WIDE = 1e-3
@@ -71,11 +75,13 @@ class TightAccountant(Accountant):
         self._asked_renyi = True
         return RdpAccountant()
 
-    def _profile(self, account: Account) -> PrivacyProfile:
+    def _profile(self, account: Account) -> "PrivacyProfile":
         relations = (found for mechanism in account.others for found in adjacencies(mechanism))
         relation = next(relations, Adjacency.REPLACE_ONE)
-        orders = [_pairs(account, relation, order) for order in orders_of(relation)]
-        return PrivacyProfile.of_pairs(*(c for i, c in enumerate(orders) if c not in orders[:i]))
+        orders = [_pairs(account, relation, each) for each in orders_of(relation)]
+        return pld.PrivacyProfile.of_pairs(
+            *(c for i, c in enumerate(orders) if c not in orders[:i])
+        )
 
 
 def _pairs(account: Account, relation: Adjacency, order: Order) -> dict[DominatingPair, int]:

@@ -49,8 +49,6 @@ from .pairs import (
     RevealedSample,
     Sampled,
 )
-from .revealed_sample import revealed
-from .saddle import epsilon_by_moments
 
 _SHARES = (
     *(Fraction(odd, 2**k) for k in range(14, 1, -1) for odd in (2, 3)),
@@ -266,6 +264,10 @@ def _split(
     Every share is valid; the choice is made for so many runs at δ = 1e-5. A symmetrised pair costs
     about what that with the mixture first does, whose moments are far cheaper.
     """
+    # one function needs the engine of moments, everybody else a table of pairs
+    from .revealed_sample import revealed
+    from .saddle import epsilon_by_moments
+
     order = Order.MIXTURE_FIRST if order is Order.SYMMETRISED else order
 
     def cost(share: Fraction) -> float:

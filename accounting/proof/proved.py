@@ -15,7 +15,6 @@ dpledger.accounting.proof.proved.NotProved: The certificate proves subject=...
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.encoding import subject_hash
@@ -25,22 +24,16 @@ from ...mechanisms.sensitivity import float_up
 from ..check.checker import Undecided, Verdict
 from ..check.pld_checker import check
 from ..guarantees import Guarantee, guarantee
-from ..ledger.anchor import Head
 from ..numbers.enclosure import Enclosure
 from ..numbers.grade import Grade
 from .certificate import Certificate, Uncertifiable, certify
 
-if TYPE_CHECKING:
-    from ..ledger import Ledger
-
 __all__ = [
     "NotProved",
     "Proof",
-    "certificate_of",
     "prove",
     "proved",
     "proved_guarantee",
-    "proved_of_ledger",
     "with_proof",
 ]
 
@@ -89,25 +82,6 @@ def proved(
     if epsilon is not None and verdict.values[1] > epsilon:
         raise NotProved("epsilon", float_up(verdict.values[1]), f"{epsilon} or less")
     return verdict
-
-
-def proved_of_ledger(document: bytes, ledger: "Ledger", run: str | None = None) -> Verdict:
-    """Return the verdict on a certificate of a ledger's events, of one run or of all.
-
-    Raises as `proved`; `TamperedLedger` for a chain that was changed, `RolledBack` for a ledger
-    that lacks a row which the certificate names.
-    """
-    ledger.verify()
-    verdict = proved(document, events=ledger.joint_events(run))
-    for head in Head.stated(verdict.assumptions):
-        ledger.require_row(head)
-    return verdict
-
-
-def certificate_of(ledger: "Ledger", *, delta: Number, run: str | None = None) -> Certificate:
-    """Return a certificate of a ledger's events, of one run or of all; raises as `certify`."""
-    certificate = certify(ledger.joint_events(run), delta=delta)
-    return certificate.given(*ledger.circumstances(run))
 
 
 @dataclass(frozen=True, slots=True)

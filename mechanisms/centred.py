@@ -31,6 +31,7 @@ from . import rounding as rounded
 from .clipping import HEADROOM, largest_entry
 from .errors import InvalidParameter, require_positive
 from .inside import Inside
+from .loss_trial import stated
 from .private_data import PrivateDataset
 from .protocols import FloatArray, Loss
 from .records import Records, combined, record_slopes
@@ -99,8 +100,9 @@ class CentredRows(Inside):
 
     def gradient_bound(self, loss: Loss) -> Fraction:
         """Return G: no centred record's gradient of `loss` is longer."""
+        loss = stated(loss)
         self._dataset.shape.gradient_bound(loss)  # refuses a loss for other labels
-        return Fraction(loss.derivative_bound) * Fraction(float(self._radius))
+        return loss.derivative_bound * Fraction(float(self._radius))
 
     def mean_sensitivities(self, loss: Loss) -> tuple[Sensitivity, ...]:
         """Return each party's own sensitivity of `mean_gradient`."""
@@ -118,7 +120,7 @@ class CentredRows(Inside):
             w: of shape (..., P, d·K) or (d·K,), as of `PrivateDataset.mean_gradient`.
             weights: public, of shape (P,): each party's mean is multiplied by its own.
         """
-        shape = self._dataset.shape
+        loss, shape = stated(loss), self._dataset.shape
         width = shape.parameters(loss)
         point = shape.point("w", w, width)
         if weights is None:
@@ -134,7 +136,7 @@ class CentredRows(Inside):
             return times(weights, rows, found)
 
         # a record's slope, cut and shrunk as computed, is what the exact mean is about
-        slope, length = Fraction(loss.derivative_bound), self._length()
+        slope, length = loss.derivative_bound, self._length()
         shift = rounded.scaled(
             rounded.mean(slope, shape.most, loss.outputs), 2 * length, width=width
         )

@@ -15,7 +15,7 @@ from .adjacency import Adjacency
 from .clipping import largest_entry
 from .errors import InvalidParameter, require_positive, require_positive_int
 from .labels import SIGNS, LabelDomain
-from .loss_trial import require_elementwise
+from .loss_trial import require_convex, stated
 from .protocols import FloatArray, Loss
 from .sensitivity import Sensitivity, mean_of_bounded, strongly_convex_argmin
 
@@ -92,10 +92,10 @@ class DataShape:
         Raises `InvalidParameter` for a loss that is not defined for all labels of the domain, or
         whose slopes depend on more than one record.
         """
-        if not loss.label_domain.contains(self.label_domain):
+        read = stated(loss)
+        if not read.label_domain.contains(self.label_domain):
             raise InvalidParameter("loss", loss, f"defined for {self.label_domain}")
-        require_elementwise(loss)
-        return Fraction(loss.derivative_bound) * Fraction(float(self.row_bound))
+        return read.derivative_bound * Fraction(float(self.row_bound))
 
     def point(self, name: str, point: FloatArray, width: int) -> FloatArray:
         """Return a public point as an array of shape (..., P, width), a row for each party.
@@ -132,6 +132,8 @@ class DataShape:
         self, loss: Loss, *, modulus: float | FloatArray, tolerance: float
     ) -> tuple[Sensitivity, ...]:
         """Return each party's own sensitivity of `PrivateDataset.strongly_convex_argmin`."""
+        loss = stated(loss)
+        require_convex(loss)
         bound = self.gradient_bound(loss)
         kinds = list(zip(self.moduli(modulus).tolist(), self.counts, strict=True))
         derived = {

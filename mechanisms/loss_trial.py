@@ -1,37 +1,98 @@
 """A loss is tried before it is believed: on random scores, never on data.
 
-Sensitivities take a loss at its word that a record's slope depends on that record's score and label
-alone: a slope that also depends on other records moves with each of them. A loss that random scores
-refute is refused with the counterexample; one that passes may still break its word elsewhere, which
-is an assumption, named in docs/trusted.md.
+Sensitivities take a loss at its word: that a record's slope depends on that record's score and
+label alone; of minimisers, that slopes grow with scores, at most as fast as stated; of labels held
+apart, how far two labels' slopes lie from each other. A loss that random scores refute is refused
+with the counterexample; one that passes may still break its word elsewhere, which is an assumption,
+named in docs/trusted.md. What a loss states is read once, so that what is priced is what is cut.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from .errors import InvalidParameter
-from .protocols import FloatArray, Loss, MarginLoss
+from .labels import LabelDomain
+from .protocols import FloatArray, Loss
 
 _SCORES = 64
 _SLACK = 1e-9
 _tried: set[tuple[object, ...]] = set()
-"""Types and fields of frozen losses that passed: they cannot change, so that once is enough."""
+"""Types and fields of frozen losses that passed, and the trial: they cannot change, so that once is
+enough."""
+
+Derivative = Callable[[FloatArray, FloatArray], FloatArray]
 
 
-def require_elementwise(loss: Loss) -> None:
-    """Raise `InvalidParameter` for a loss that random scores refute.
+@dataclass(frozen=True, slots=True, eq=False)
+class StatedLoss:
+    """A loss that passed its trial, with what it stated when it was read. Made by `stated`."""
+
+    loss: Loss
+    outputs: int
+    label_domain: LabelDomain
+    derivative_bound: Fraction
+    curvature_bound: Fraction | None
+    label_gap_bound: Fraction | None
+    value: Derivative
+    derivative: Derivative
+    margin_derivative: Callable[[FloatArray], FloatArray] | None
+
+    def __repr__(self) -> str:
+        """Show the loss itself."""
+        return repr(self.loss)
+
+
+def stated(loss: Loss) -> StatedLoss:
+    """Return a loss as it states itself now, tried: its slopes are elementwise, on random scores.
 
     A frozen dataclass is tried once for its type and fields, whatever it says it equals; any other
     loss may have changed since, and is tried every time.
+
+    Raises `InvalidParameter` for a loss that random scores refute.
     """
-    key = _identity(loss)
+    if isinstance(loss, StatedLoss):
+        return loss
+    gap = getattr(loss, "label_gap_bound", None)
+    margin = getattr(loss, "margin_derivative", None)
+    bend = loss.curvature_bound
+    read = StatedLoss(
+        loss,
+        int(loss.outputs),
+        loss.label_domain,
+        Fraction(loss.derivative_bound),
+        None if bend is None else Fraction(bend),
+        None if gap is None else Fraction(gap),
+        loss.value,
+        loss.derivative,
+        margin,
+    )
+    _once("elementwise", read, _try_elementwise)
+    return read
+
+
+def require_convex(loss: StatedLoss) -> None:
+    """Raise `InvalidParameter` where slopes fall along a line, or exceed what is stated of them."""
+    _once("convex", loss, _try_convex)
+
+
+def require_label_gap(loss: StatedLoss) -> None:
+    """Raise `InvalidParameter` where two labels' slopes are further apart than is stated."""
+    _once("label gap", loss, _try_label_gap)
+
+
+def _once(trial: str, loss: StatedLoss, tried: Callable[[StatedLoss], None]) -> None:
+    key = _identity(loss.loss)
     if key is None:
-        _try(loss)
-    elif key not in _tried:
-        _try(loss)
-        _tried.add(key)
+        tried(loss)
+    elif (trial, *key) not in _tried:
+        tried(loss)
+        _tried.add((trial, *key))
 
 
 def _identity(loss: Loss) -> tuple[object, ...] | None:
@@ -44,36 +105,105 @@ def _identity(loss: Loss) -> tuple[object, ...] | None:
     return key if plain else None
 
 
-def _try(loss: Loss) -> None:
+def _drawn(loss: StatedLoss) -> tuple[FloatArray, FloatArray]:
+    """Return random scores of all magnitudes, and labels."""
     rng = np.random.default_rng(0)
     tail = () if loss.outputs == 1 else (loss.outputs,)
     sizes = 10.0 ** rng.uniform(-3, 3, size=(_SCORES, *(1 for _ in tail)))
     scores = rng.normal(size=(_SCORES, *tail)) * sizes
     low, high = loss.label_domain.extremes
-    labels = np.where(rng.random(_SCORES) < 0.5, low, high)
+    return scores, np.where(rng.random(_SCORES) < 0.5, low, high)
+
+
+def _try_elementwise(loss: StatedLoss) -> None:
+    scores, labels = _drawn(loss)
     with np.errstate(all="ignore"):
         _compare(loss, scores, labels, lambda k: _slopes(loss, scores[k], labels[k]))
-        if isinstance(loss, MarginLoss):
+        if loss.margin_derivative is not None:
             margins = scores * labels
             _compare(loss, margins, labels, lambda k: _margin_slopes(loss, margins[k]))
 
 
+def _try_convex(loss: StatedLoss) -> None:
+    """Compare slopes at two points of random lines, far apart and close together."""
+    (start, labels), rng = _drawn(loss), np.random.default_rng(1)
+    reach = 10.0 ** rng.uniform(-3, 2, size=(_SCORES, *(1,) * (start.ndim - 1)))
+    for centre in (np.zeros_like(start), start):
+        end = centre + rng.normal(size=start.shape) * reach
+        with np.errstate(all="ignore"):
+            first, second = (_slopes(loss, point, labels) for point in (centre, end))
+        along = (end - centre).reshape(_SCORES, -1)
+        length = np.sqrt(np.square(along).sum(axis=-1))
+        moved = (second - first).reshape(_SCORES, -1)
+        rise = (moved * along).sum(axis=-1) / length
+        far = np.sqrt(np.square(moved).sum(axis=-1))
+        slack = _SLACK * float(loss.derivative_bound)
+        size = np.sqrt(np.square(second.reshape(_SCORES, -1)).sum(axis=-1))
+        steep = f"one whose slopes are at most derivative_bound={loss.derivative_bound}"
+        over = size > float(loss.derivative_bound) + slack
+        _refuse(loss, over, (centre, end, labels), (first, second), steep)
+        _refuse(loss, rise < -slack, (centre, end, labels), (first, second), "convex in the score")
+        if loss.curvature_bound is not None:
+            most = float(loss.curvature_bound) * length * (1.0 + _SLACK) + slack
+            words = (
+                f"one whose slopes move by at most curvature_bound={loss.curvature_bound} a unit"
+            )
+            _refuse(loss, far > most, (centre, end, labels), (first, second), words)
+
+
+def _try_label_gap(loss: StatedLoss) -> None:
+    (scores, _), (low, high) = _drawn(loss), loss.label_domain.extremes
+    gap = loss.label_gap_bound
+    if gap is None:
+        raise InvalidParameter("loss", loss, "with a label_gap_bound")
+    below, above = np.full(_SCORES, low), np.full(_SCORES, high)
+    with np.errstate(all="ignore"):
+        first, second = (_slopes(loss, scores, labels) for labels in (below, above))
+    wide = np.abs(first - second) > float(gap) * (1.0 + _SLACK)
+    words = f"one whose slopes at two labels differ by at most label_gap_bound={gap}"
+    _refuse(loss, wide, (scores, scores, above), (first, second), words)
+
+
+def _refuse(
+    loss: StatedLoss,
+    where: Any,
+    at: tuple[FloatArray, ...],
+    slopes: tuple[FloatArray, ...],
+    words: str,
+) -> None:
+    """Raise `InvalidParameter` with the first counterexample, if there is one."""
+    found = np.flatnonzero(where)
+    if not found.size:
+        return
+    k, (start, end, labels), (first, second) = int(found[0]), at, slopes
+    raise InvalidParameter(
+        "loss",
+        loss,
+        f"{words}: the slope is {first[k]} at score {start[k]} and {second[k]} at {end[k]}, label "
+        f"{labels[k]}",
+    )
+
+
 def _compare(
-    loss: Loss, scores: FloatArray, labels: FloatArray, slopes: Callable[[slice], FloatArray]
+    loss: StatedLoss,
+    scores: FloatArray,
+    labels: FloatArray,
+    slopes: Callable[[slice], FloatArray],
 ) -> None:
     together = slopes(slice(None))
     apart = np.concatenate([slopes(slice(k, k + 1)) for k in range(_SCORES)])
     _require_elementwise(loss, scores, labels, together, apart)
 
 
-def _margin_slopes(loss: MarginLoss, margins: FloatArray) -> FloatArray:
+def _margin_slopes(loss: StatedLoss, margins: FloatArray) -> FloatArray:
+    assert loss.margin_derivative is not None
     found = loss.margin_derivative(margins.copy())
     if np.shape(found) != margins.shape:
         raise InvalidParameter("loss", loss, f"one whose margin_derivative keeps {margins.shape}")
     return np.asarray(found, dtype=np.float64)
 
 
-def _slopes(loss: Loss, scores: FloatArray, labels: FloatArray) -> FloatArray:
+def _slopes(loss: StatedLoss, scores: FloatArray, labels: FloatArray) -> FloatArray:
     found = loss.derivative(scores.copy(), labels.copy())
     if np.shape(found) != scores.shape:
         raise InvalidParameter(
@@ -83,7 +213,11 @@ def _slopes(loss: Loss, scores: FloatArray, labels: FloatArray) -> FloatArray:
 
 
 def _require_elementwise(
-    loss: Loss, scores: FloatArray, labels: FloatArray, together: FloatArray, apart: FloatArray
+    loss: StatedLoss,
+    scores: FloatArray,
+    labels: FloatArray,
+    together: FloatArray,
+    apart: FloatArray,
 ) -> None:
     bound = float(loss.derivative_bound)
     gaps = np.abs(together - apart).reshape(_SCORES, -1).max(axis=-1)

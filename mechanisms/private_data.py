@@ -28,6 +28,7 @@ from .errors import InvalidParameter, require_positive
 from .handle import PrivateHandle
 from .labels import SIGNS, LabelDomain
 from .layout import gather_records
+from .loss_trial import require_convex, stated
 from .protocols import FloatArray, Loss
 from .records import IntArray, Records, combined, record_slopes
 from .sample import Sample
@@ -122,6 +123,7 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
         `weights` of shape (P,) each party's mean is multiplied by its own, and its own sensitivity
         (`DataShape.mean_sensitivities`) is what the weight multiplies.
         """
+        loss = stated(loss)
         weights = None if weights is None else np.array(weights, dtype=np.float64)
         if weights is None:
             sensitivity = mean_of_bounded(
@@ -165,7 +167,7 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
 
     def sum_gradient(self, loss: Loss, w: FloatArray, *, radius: float | None = None) -> Sensitive:
         """Return each party's sum of gradients at the public point w, each cut to `radius`."""
-        radius = None if radius is None else float(radius)  # one number for price and cut
+        loss, radius = stated(loss), None if radius is None else float(radius)
         bound = cut_bound(self.shape.gradient_bound(loss), radius)
         width = self.shape.parameters(loss)
         point = self.shape.point("w", w, width)
@@ -202,6 +204,8 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
         `InvalidParameter`, without a look at the records, for a loss without a curvature bound and
         for a tolerance that double precision does not reach.
         """
+        loss = stated(loss)
+        require_convex(loss)
         moduli = self.shape.moduli(modulus)[:, None]
         require_positive("tolerance", tolerance)
         if loss.curvature_bound is None:

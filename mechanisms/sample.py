@@ -13,6 +13,7 @@ from .clipping import cut_bound, cut_slopes
 from .data_shape import DataShape
 from .errors import UnprotectedIteration, UnprotectedSerialisation
 from .inside import Inside
+from .loss_trial import stated
 from .protocols import FloatArray, Loss
 from .records import Records, combined, record_slopes
 from .sensitive import Sensitive
@@ -44,7 +45,7 @@ class Sample(Inside):
 
         The point has shape (..., P, d·K) or (d·K,).
         """
-        width = self._shape.parameters(loss)
+        loss, width = stated(loss), self._shape.parameters(loss)
         radius = None if radius is None else float(radius)  # one number for price and cut
         bound = cut_bound(self._shape.gradient_bound(loss), radius)
         point = self._shape.point("w", w, width)
@@ -61,7 +62,7 @@ class Sample(Inside):
 
         Both points are public, of shape (..., P, d·K) or (d·K,).
         """
-        width = self._shape.parameters(loss)
+        loss, width = stated(loss), self._shape.parameters(loss)
         radius = float(radius)  # one number for price and cut
         bound = cut_bound(2 * self._shape.gradient_bound(loss), radius)
         point = self._shape.point("w", w, width)

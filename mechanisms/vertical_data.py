@@ -34,7 +34,7 @@ from .errors import (
 from .handle import PrivateHandle
 from .labels import SIGNS
 from .layout import real_numbers
-from .loss_trial import require_elementwise
+from .loss_trial import StatedLoss, require_convex, require_label_gap, stated
 from .protocols import FloatArray, Loss
 from .sensitive import Sensitive
 from .sensitivity import (
@@ -59,13 +59,18 @@ class LabelLoss(Loss, Protocol):
     def label_gap_bound(self) -> Fraction: ...
 
 
-def require_dual(loss: Loss) -> None:
-    """Raise `InvalidParameter` unless the centre's step exists: a smooth loss for labels ±1."""
-    if loss.curvature_bound is None:
+def require_dual(loss: Loss) -> StatedLoss:
+    """Return a loss as stated, tried for what the centre's step needs: smooth, for labels ±1.
+
+    Raises `InvalidParameter` for another loss, or one that random scores refute.
+    """
+    read = stated(loss)
+    if read.curvature_bound is None:
         raise InvalidParameter("loss", loss, "with a curvature bound (smooth)")
-    if not loss.label_domain.contains(SIGNS):
+    if not read.label_domain.contains(SIGNS):
         raise InvalidParameter("loss", loss, f"defined for {SIGNS}")
-    require_elementwise(loss)
+    require_convex(read)
+    return read
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +131,10 @@ class LocalProblem:
     def __post_init__(self) -> None:
         if not isinstance(self.pull, np.ndarray) or not np.all(np.isfinite(self.pull)):
             raise InvalidParameter("pull", type(self.pull).__name__, "a finite public array")
+        # a copy, and plain numbers: what is priced is what is computed with
+        pull = np.array(self.pull, dtype=np.float64)
+        pull.setflags(write=False)
+        object.__setattr__(self, "pull", pull)
         require_positive("penalty", self.penalty)
         require_positive("modulus", self.modulus)
         require_positive("slope_bound", self.slope_bound)
@@ -277,26 +286,28 @@ class VerticalDataset(PrivateHandle[VerticalShape, Columns]):
         goal = np.asarray(target, dtype=np.float64)
         if goal.shape[-1:] != (self.shape.count,) or not np.all(np.isfinite(goal)):
             raise InvalidParameter("target.shape", goal.shape, f"finite, (..., {self.shape.count})")
-        require_dual(loss)
+        read = require_dual(loss)
         if self.shape.public_labels:
             sensitivity = declared(0, "labels are public", adjacency=self.shape.adjacency)
         else:
+            require_label_gap(read)
+            assert read.label_gap_bound is not None
             sensitivity = label_dual(
-                derivative_bound=loss.derivative_bound,
-                label_gap=loss.label_gap_bound,
+                derivative_bound=read.derivative_bound,
+                label_gap=read.label_gap_bound,
                 tolerance=tolerance,
                 adjacency=self.shape.adjacency,
             )
         # the tolerance covers rounding
-        rounding = rounded.exact(loss.derivative_bound * _root_up(self.shape.count))
+        rounding = rounded.exact(read.derivative_bound * _root_up(self.shape.count))
         if self._records is not None:
-            _require_dual_reachable(loss, goal, penalty, tolerance)
+            _require_dual_reachable(read, goal, penalty, tolerance)
         return self._answer(
             sensitivity,
             rounding,
             parties=(),
             width=self.shape.count,
-            compute=lambda held: _dual(loss, held.labels, goal, penalty, tolerance)[..., None, :],
+            compute=lambda held: _dual(read, held.labels, goal, penalty, tolerance)[..., None, :],
         )
 
     def _index(self, party: str) -> int:
@@ -360,7 +371,7 @@ def _root_up(count: int) -> int:
 
 
 def _dual(
-    loss: LabelLoss, labels: FloatArray, target: FloatArray, penalty: float, tolerance: float
+    loss: StatedLoss, labels: FloatArray, target: FloatArray, penalty: float, tolerance: float
 ) -> FloatArray:
     """Return y, a block of records after another: each stays in the caches for all its steps."""
     y = np.empty(target.shape)
@@ -373,7 +384,7 @@ def _dual(
 
 
 def _dual_block(
-    loss: LabelLoss, labels: FloatArray, target: FloatArray, penalty: float, tolerance: float
+    loss: StatedLoss, labels: FloatArray, target: FloatArray, penalty: float, tolerance: float
 ) -> FloatArray:
     """Return y by enclosing z, with a number of steps that depends on nothing private.
 
@@ -395,7 +406,7 @@ def _dual_block(
 
 
 def _require_dual_reachable(
-    loss: LabelLoss, target: FloatArray, penalty: float, tolerance: float
+    loss: StatedLoss, target: FloatArray, penalty: float, tolerance: float
 ) -> None:
     """Raise `InvalidParameter` unless doubles reach the tolerance for every data set.
 

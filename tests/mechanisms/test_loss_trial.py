@@ -1,10 +1,23 @@
 """Losses that are not what sensitivities take them for are refused on random scores."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
-from dpledger.mechanisms import Adjacency, DataShape, InvalidParameter, Loss, PrivateDataset
-from dpledger.mechanisms.loss_trial import require_elementwise
+from dpledger.audits.datasets import AuditDataset
+from dpledger.mechanisms import (
+    SIGNS,
+    Adjacency,
+    DataShape,
+    InvalidParameter,
+    Loss,
+    PrivateDataset,
+    VerticalDataset,
+    VerticalShape,
+)
+from dpledger.mechanisms.inside import private_value
+from dpledger.mechanisms.loss_trial import require_convex, stated
 from dpledger.solvers.losses import (
     Hinge,
     Huber,
@@ -43,7 +56,7 @@ class Centred(Logistic):
 
 @pytest.mark.parametrize("loss", SHIPPED, ids=lambda loss: type(loss).__name__)
 def test_losses_that_come_with_the_program_pass(loss: Loss) -> None:
-    require_elementwise(loss)
+    stated(loss)
 
 
 @pytest.mark.parametrize("loss", [Majority(), Centred()], ids=["majority", "centred"])
@@ -51,3 +64,93 @@ def test_a_loss_of_several_records_is_refused_when_a_plan_is_made(loss: Loss) ->
     shape = DataShape(("a",), 9, 2, 1.0, Adjacency.REPLACE_ONE)
     with pytest.raises(InvalidParameter, match=r"alone and .* among 64 records"):
         PrivateDataset.planned(shape).mean_gradient(loss, np.zeros(2))
+
+
+class Falling(Logistic):
+    """Slopes that fall: minus the logistic loss."""
+
+    def derivative(self, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        return -super().derivative(scores, labels)
+
+
+class Steep(Logistic):
+    """Slopes of three times the stated bound."""
+
+    def derivative(self, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        return 3.0 * super().derivative(scores, labels)
+
+
+class Bent(Logistic):
+    """A slope that jumps, of a loss that states a curvature."""
+
+    def derivative(self, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        return -labels * (labels * scores < 0.0)
+
+
+class Apart(Logistic):
+    """States that labels move slopes by half of what they do."""
+
+    @property
+    def label_gap_bound(self) -> Fraction:
+        return Fraction(1, 2)
+
+
+@pytest.mark.parametrize(
+    ("loss", "words"),
+    [
+        (Falling(), "convex in the score"),
+        (Steep(), "derivative_bound"),
+        (Bent(), "curvature_bound"),
+    ],
+)
+def test_a_minimiser_of_a_loss_that_is_not_as_stated_is_refused_with_a_counterexample(
+    loss: Loss, words: str
+) -> None:
+    shape = DataShape(("a",), 9, 2, 1.0, Adjacency.REPLACE_ONE)
+    with pytest.raises(InvalidParameter, match=rf"{words}.* at score .* label"):
+        PrivateDataset.planned(shape).strongly_convex_argmin(
+            loss, modulus=0.1, linear=np.zeros(2), tolerance=1e-6, start=np.zeros(2)
+        )
+
+
+@pytest.mark.parametrize("loss", SHIPPED, ids=lambda loss: type(loss).__name__)
+def test_losses_that_come_with_the_program_are_convex_as_stated(loss: Loss) -> None:
+    require_convex(stated(loss))
+
+
+def test_labels_further_apart_than_stated_are_refused_where_labels_are_private() -> None:
+    shape = VerticalShape(("a",), 4, (2,), 1.0, Adjacency.REPLACE_ONE, public_labels=False)
+    data = VerticalDataset.planned(shape)
+    with pytest.raises(InvalidParameter, match="label_gap_bound"):
+        data.dual(Apart(), np.zeros(4), penalty=1.0, tolerance=1e-6)
+    data.dual(Logistic(), np.zeros(4), penalty=1.0, tolerance=1e-6)
+
+
+def test_what_a_loss_states_is_read_once_for_price_and_cut() -> None:
+    """A bound that is small when it is priced and large when slopes are cut."""
+
+    class Changing:
+        outputs = 1
+        label_domain = SIGNS
+        curvature_bound = None
+        readings = 0
+
+        @property
+        def derivative_bound(self) -> Fraction:
+            self.readings += 1
+            return Fraction(1 if self.readings == 1 else 1000)
+
+        def value(self, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
+            return -500.0 * labels * scores
+
+        def derivative(self, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
+            return -500.0 * labels * np.ones_like(scores)
+
+    loss = Changing()
+    data = AuditDataset(
+        np.ones((4, 1)), -np.ones(4), adjacency=Adjacency.REPLACE_ONE, row_bound=1.0
+    )
+    total = data.sum_gradient(loss, np.full(1, 100.0))
+    found = private_value(total)
+    assert found is not None
+    assert np.abs(found).max() <= 4.0 * total.sensitivity.value / 2

@@ -25,7 +25,7 @@ from dpledger.mechanisms import (
     declared,
 )
 from dpledger.mechanisms.clipping import HEADROOM
-from dpledger.mechanisms.loss_trial import require_elementwise
+from dpledger.mechanisms.loss_trial import require_convex, stated
 from dpledger.mechanisms.rounding import exact
 from dpledger.mechanisms.sensitive import Sensitive
 from dpledger.mechanisms.subsampling import drawn_by
@@ -266,7 +266,7 @@ def test_the_number_of_steps_does_not_depend_on_the_records(modulus: float) -> N
             return super().derivative(scores, labels)
 
     calls = set()
-    require_elementwise(Counting())  # tried once, on random scores
+    require_convex(stated(Counting()))  # tried once, on random scores
     for seed in range(4):
         Counting.calls = 0
         dataset(seed=seed).strongly_convex_argmin(

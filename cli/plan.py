@@ -34,7 +34,7 @@ def plan(configuration_path: Path, certificate: Path | None) -> Outcome:
     if certificate is not None:
         write_certificate(certificate, made.proof, made.guarantee)
     by = compare_conversions(made.events, delta=configuration.privacy.delta)
-    others = f"RDP {shown(by.rdp)}, zCDP {shown(by.zcdp)}, moments {shown(by.moments)}"
+    others = f"RDP {shown(by.rdp)}, zCDP {shown(by.zcdp)}, moments {shown(by.moments)} (enclosed)"
     return Outcome(
         title=f"Plan of {configuration_path.name}",
         data={

@@ -1,5 +1,6 @@
 """Law: every printed epsilon has a grade, and what is *proved* is the checker's own number."""
 
+import re
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -66,6 +67,14 @@ def accepted(monkeypatch: pytest.MonkeyPatch) -> list[Fraction]:
 
     monkeypatch.setattr(proving, "check", noted)
     return found
+
+
+def test_the_readme_names_these_commands() -> None:
+    text = " ".join((Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8").split())
+    meaning = text.split("**What a printed ε means.**")[1].split("print what is proved")[0]
+    listed = meaning.rsplit("no guarantee.", 1)[1]
+    named = {name.removeprefix("dpledger ") for name in re.findall(r"`([^`]+)`", listed)}
+    assert named == {name.removesuffix(" noise").removesuffix(" rounds") for name in COMMANDS}
 
 
 def guarantees(data: Any) -> Iterator[dict[str, Any]]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..accounting.ledger import SqliteLedger
 from ..audits.claims import Finding
-from ..audits.claims.claim_file import ClaimFile, Function, Tuning, beside, read_claim
+from ..audits.claims.claim_file import ClaimFile, Function, Tuning, file_beside, read_claim
 from ..audits.claims.finished_run import NOT_ATTACKED, JudgedPromise, attack_check, judge_ledger
 from ..audits.claims.own import OwnPromise, judged_events
 from ..audits.claims.own_function import judged_function, load_function, reference
@@ -41,7 +41,7 @@ def judge_claim_file(path: Path, *, run_code: bool = False) -> JudgedPromise:
     if claim.function is not None:
         finding = _of_function(path, claim, claim.function, run_code=run_code)
     elif claim.run is not None:
-        finding = _of_plan(beside(path, claim.run), claim)
+        finding = _of_plan(file_beside(path, claim.run), claim)
     else:
         finding = claim.judged()
     accounted = claim.tuning is not Tuning.UNACCOUNTED
@@ -106,7 +106,7 @@ def _of_function(path: Path, claim: ClaimFile, function: Function, *, run_code: 
         public_bound=function.public_bound,
     )
     assert claim.promise.sensitivity is not None
-    released = load_function(beside(path, file), name)
+    released = load_function(file_beside(path, file), name)
     return judged_function(released, domain, claim.promise.sensitivity)
 
 

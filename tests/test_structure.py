@@ -1,7 +1,9 @@
 """The plan of the house: no cycles, no room too large, and each of two things written once."""
 
 import ast
+import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from .test_architecture import ALLOWED, MODULES, ROOT
@@ -9,10 +11,15 @@ from .test_architecture import ALLOWED, MODULES, ROOT
 LINES = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
 
 
+@cache
+def tree(path: Path) -> ast.Module:
+    """Return a module's syntax."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def names_called(path: Path) -> set[str]:
     """Return the names of the functions that a module calls, without what stands before a dot."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    functions = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    functions = [node.func for node in ast.walk(tree(path)) if isinstance(node, ast.Call)]
     named = {f.id for f in functions if isinstance(f, ast.Name)}
     return named | {f.attr for f in functions if isinstance(f, ast.Attribute)}
 
@@ -32,7 +39,7 @@ def graph() -> dict[Path, set[Path]]:
     found: dict[Path, set[Path]] = {path: set() for path in MODULES}
     for path in MODULES:
         package = path.relative_to(ROOT).parts[:-1]
-        for node in loaded_at_once(ast.parse(path.read_text(encoding="utf-8")).body):
+        for node in loaded_at_once(tree(path).body):
             base = package[: len(package) - node.level + 1]
             base += tuple(node.module.split(".")) if node.module else ()
             for alias in node.names:
@@ -88,7 +95,7 @@ def test_a_public_class_has_a_name_of_its_own() -> None:
     places: dict[str, list[str]] = {}
     for path in MODULES:
         if path.parent != ROOT / "accounting" / "check":
-            for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            for node in tree(path).body:
                 if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                     places.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
     twice = {name: found for name, found in places.items() if len(found) > 1}
@@ -99,7 +106,29 @@ def test_no_test_reads_a_clock() -> None:
     """What is asserted of speed is a count of work, which no load of the machine can change."""
     clocks = {"monotonic", "perf_counter", "process_time", "thread_time", "time_ns"}
     for path in (ROOT / "tests").rglob("*.py"):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
-        names |= {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
+        names = {n.id for n in ast.walk(tree(path)) if isinstance(n, ast.Name)}
+        names |= {n.attr for n in ast.walk(tree(path)) if isinstance(n, ast.Attribute)}
         assert not names & clocks, path
+
+
+def test_the_glossary_speaks_of_names_that_exist() -> None:
+    defined: set[str] = set()
+    for path in MODULES:
+        defined |= {path.stem, *path.relative_to(ROOT).parts}
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.ClassDef | ast.FunctionDef):
+                defined.add(node.name)
+            elif isinstance(node, ast.arg):
+                defined.add(node.arg)
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                defined.add(node.id)
+    rows = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8").splitlines()
+    ours = [row.split("|")[2] for row in rows if row.startswith("|")]
+    names = {
+        word
+        for cell in ours
+        for code in re.findall(r"`([^`]+)`", cell)
+        for word in re.findall(r"[A-Za-z_]+", code.removesuffix(".py"))
+    }
+    assert len(names) > 40
+    assert names <= defined, names - defined

@@ -320,7 +320,7 @@ def promise_from_text(text: str) -> OwnPromise:
     return converted(values, PromiseSection, source="--promise", texts=True).made()
 
 
-def beside(claim: Path, name: str) -> Path:
+def file_beside(claim: Path, name: str) -> Path:
     """Return the file that a claim names: beside the claim or below, never elsewhere.
 
     Raises `ConfigurationError`.

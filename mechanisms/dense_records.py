@@ -67,8 +67,9 @@ class DenseRecords:
         some = np.flatnonzero(inside)
         party_of, own = self.slot[0][some], self.slot[1][some]
         counts = np.bincount(party_of, minlength=len(self.counts))
+        rows, labels = self.rows[party_of, own], self.labels[party_of, own]
         return _in_blocks(
-            self.rows[party_of, own], self.labels[party_of, own], party_of, counts, self.filler
+            lambda few: rows[few], rows.shape[-1], labels, party_of, counts, self.filler
         )
 
     def differing(self, other: Records) -> IntArray | None:
@@ -178,18 +179,35 @@ def dense_records(
     counts: IntArray,
     filler: float,
 ) -> DenseRecords:
-    if not np.all(np.isfinite(features)):
-        raise InvalidParameter("features", "NaN or infinity", "with finite entries")
-    return _in_blocks(project_to_ball(features, row_bound), labels, party_of, counts, filler)
+    """Return checked records in blocks, rows cut to `row_bound`: one copy of the caller's."""
+
+    def cut(some: slice) -> FloatArray:
+        part = features[some]
+        if not np.all(np.isfinite(part)):
+            raise InvalidParameter("features", "NaN or infinity", "with finite entries")
+        return project_to_ball(part, row_bound)
+
+    return _in_blocks(cut, features.shape[1], labels, party_of, counts, filler)
+
+
+_AT_ONCE = 2**11
+"""Records that are cut and placed together: their numbers stay in the caches."""
 
 
 def _in_blocks(
-    features: FloatArray, labels: FloatArray, party_of: IntArray, counts: IntArray, filler: float
+    features: Callable[[slice], FloatArray],
+    width: int,
+    labels: FloatArray,
+    party_of: IntArray,
+    counts: IntArray,
+    filler: float,
 ) -> DenseRecords:
     place = places_of(party_of, counts)
-    rows = np.zeros((len(counts), max(1, int(counts.max())), features.shape[1]))
+    rows = np.zeros((len(counts), max(1, int(counts.max())), width))
     padded = np.full(rows.shape[:2], filler)
-    rows[party_of, place] = features
+    for k in range(0, len(party_of), _AT_ONCE):
+        some = slice(k, k + _AT_ONCE)
+        rows[party_of[some], place[some]] = features(some)
     padded[party_of, place] = labels
     return DenseRecords(rows, padded, counts, (party_of, place), filler)
 

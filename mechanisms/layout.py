@@ -13,6 +13,9 @@ from .labels import LabelDomain
 from .protocols import FloatArray
 from .records import IntArray, Records
 
+_MOST_PADDING = 4
+"""Times the records: sparse rows take three times the memory and the time of dense ones."""
+
 
 def gather_records(
     features: FloatArray | scipy.sparse.csr_array[Any],
@@ -21,8 +24,16 @@ def gather_records(
     party_of: IntArray | None,
     parties: int,
     domain: LabelDomain,
+    *,
+    public_counts: bool = False,
 ) -> Records:
-    """Return checked records, rows cut to `row_bound`, in the layout that suits them."""
+    """Return checked records, rows cut to `row_bound`, in the layout that suits them.
+
+    A block of dense rows is as long as the largest party. Where parties are so unequal that most of
+    it would be padding, dense rows are kept as sparse ones, which cost what the records cost. That
+    is a choice by the parties' numbers of records, and the layouts round differently: it is made
+    with `public_counts` only.
+    """
     if len(features.shape) != 2 or features.shape[0] == 0:
         raise InvalidParameter("features.shape", features.shape, "(n, d) with n >= 1")
     # copies: a later change to the caller's arrays must not slip past the checks
@@ -49,6 +60,11 @@ def gather_records(
         rows.sum_duplicates()
         return sparse_records(rows, y, row_bound, party, counts, domain.filler)
     dense = real_numbers("features", features)
+    if public_counts and parties * int(counts.max()) > _MOST_PADDING * len(y):
+        from .sparse_records import sparse_records
+
+        rows = scipy.sparse.csr_array(dense)
+        return sparse_records(rows, y, row_bound, party, counts, domain.filler)
     return dense_records(dense, y, row_bound, party, counts, domain.filler)
 
 

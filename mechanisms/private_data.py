@@ -91,7 +91,15 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
             raise InvalidParameter("adjacency", adjacency, "an Adjacency")
         require_positive("row_bound", row_bound)
         row_bound = float(row_bound)  # one number for price and cut
-        records = gather_records(features, labels, row_bound, party_of, len(parties), label_domain)
+        records = gather_records(
+            features,
+            labels,
+            row_bound,
+            party_of,
+            len(parties),
+            label_domain,
+            public_counts=adjacency is not Adjacency.ADD_REMOVE_ONE,
+        )
         smallest = int(records.counts.min())
         if smallest == 0:
             raise InvalidParameter(

@@ -1,6 +1,7 @@
 """The house keeps its order: every import is read, none runs against the arrows."""
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -130,3 +131,44 @@ def test_the_checker_stands_on_the_standard_library_alone() -> None:
 def test_a_bare_import_of_a_room_is_refused() -> None:
     with pytest.raises(ImportError, match=r"Expected import dpledger\.accounting"):
         __import__("accounting")
+
+
+# --- the two walks of ARCHITECTURE.md ----------------------------------------------------------
+
+WALKS = [
+    re.findall(r"^\d\. `([^`]+)` `([^`]+)`:", part, re.M)
+    for part in (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").split("\nFrom ")[1:]
+]
+
+
+def defined(tree: ast.AST, name: str) -> bool:
+    """Return whether a dotted name is of a function, a class or a field here, or handed on."""
+    first, _, rest = name.partition(".")
+    imported = (n.names for n in ast.walk(tree) if isinstance(n, ast.ImportFrom))
+    if any(name == (alias.asname or alias.name) for names in imported for alias in names):
+        return True
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == first:
+            return not rest or defined(node, rest)
+        if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == name:
+            return True
+    return False
+
+
+def words(text: str) -> set[str]:
+    """Return the identifiers in a text."""
+    return set(re.findall(r"\w+", text))
+
+
+def test_each_walk_leads_from_file_to_file_and_has_six_at_most() -> None:
+    assert len(WALKS) == 2
+    for walk in WALKS:
+        assert 3 <= len(walk) <= 6
+        seen: set[str] = set()
+        for path, name in walk:
+            source = (ROOT / path).read_text(encoding="utf-8")
+            if path.endswith(".py"):
+                assert defined(ast.parse(source), name), f"{path} has no {name}"
+            # the reader comes by a name: one that was met before, or that is met here again
+            assert not seen or seen & words(name), f"nothing leads to {name} in {path}"
+            seen |= words(source)

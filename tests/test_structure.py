@@ -77,6 +77,27 @@ def test_no_room_has_more_than_three_tenths_of_the_lines() -> None:
     assert {room: share for room, share in shares.items() if share > 0.3} == {}
 
 
+def test_the_command_line_stays_small() -> None:
+    assert sum(n for path, n in LINES.items() if path.is_relative_to(ROOT / "cli")) <= 2_500
+
+
+def test_a_command_weighs_no_quantities() -> None:
+    """What exceeds a promise, and what is a finding, a library says; a command prints it."""
+    weighed = [
+        (path.name, ast.unparse(node))
+        for path in MODULES
+        if path.is_relative_to(ROOT / "cli")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Compare)
+        and any(isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for op in node.ops)
+    ]
+    assert weighed == [
+        ("curve.py", "0 < smallest < largest < 1"),  # the range of two options
+        ("experiment.py", "runs > 1"),  # a plural
+        ("output.py", "value > 0"),  # the sign of an infinity
+    ]
+
+
 def test_the_plan_of_a_solver_is_made_in_one_place() -> None:
     makers = [str(p.relative_to(ROOT)) for p in MODULES if "PlanningCurator" in names_called(p)]
     assert [name for name in makers if not name.startswith("mechanisms/")] == [

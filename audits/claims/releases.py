@@ -205,7 +205,8 @@ class StatedRelease:
             reason = f"{self.name}: without a mechanism, says the claim"
             return ((UnprotectedRelease(reason), self.rounds or 1),)
         if self.kind is MechanismKind.PRIVATE:
-            return ((_worst_private(self.step_epsilon, least=least), self.rounds or 1),)
+            assert self.step_epsilon is not None
+            return ((worst_private(self.step_epsilon, least=least), self.rounds or 1),)
         assert self.noise is not None
         if self.kind is MechanismKind.RANDOMISED_RESPONSE:
             return tuple((RandomisedResponse(p), times) for p, times in self._schedule(scheme))
@@ -268,13 +269,12 @@ class StatedRelease:
         return step
 
 
-def _worst_private(epsilon: float | None, *, least: bool) -> RandomisedResponse:
+def worst_private(epsilon: float, *, least: bool) -> RandomisedResponse:
     """Return the mechanism that dominates all that are epsilon-DP, its probability rounded.
 
     Source: Kairouz, Oh, Viswanath 2015, Theorem 3.3: randomised response of probability
     1 / (1 + e^-epsilon).
     """
-    assert epsilon is not None
     with precision(BITS):
         truth = Enclosure.from_ball(1 / (1 + (-ball_of(epsilon)).exp()))
     return RandomisedResponse(truth.lower_float if least else truth.upper_float)

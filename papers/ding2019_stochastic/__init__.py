@@ -8,6 +8,7 @@ from ...audits.claims.claim import Paper
 from ...audits.claims.settings import stated_epsilon
 from ...audits.claims.sweep import Sweep
 from .access import MESSAGES, STEP_SIZES
+from .comparison import COMPARISON
 from .constant import linear_epsilon, necessary_c
 from .gradient import GRADIENT
 from .loop import AVERAGE, LOOP, LoopPromise, WeightsPromise
@@ -29,7 +30,18 @@ PAPER = Paper(
     title="Ding, Errapotu, Zhang, Gong, Pan, Han 2019: PS-ADMM with stochastic steps",
     setting=PsSetting(),
     evidence=Path(__file__).with_name("evidence.json"),
-    claims=(GRADIENT, CONSTANTS, WHOLE_RUN, AVERAGE, LOOP, MESSAGES, GAUSSIAN, STEP_SIZES, REPAIR),
+    claims=(
+        GRADIENT,
+        CONSTANTS,
+        WHOLE_RUN,
+        AVERAGE,
+        LOOP,
+        MESSAGES,
+        GAUSSIAN,
+        STEP_SIZES,
+        COMPARISON,
+        REPAIR,
+    ),
     sweeps=(
         Sweep(
             "PS-3",

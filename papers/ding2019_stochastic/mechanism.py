@@ -2,45 +2,33 @@
 
 from dataclasses import replace
 
-from ...accounting.conversions import classical_noise_multiplier
 from ...accounting.numbers.enclosure import Enclosure
 from ...audits.claims.attack import ClaimAttack
 from ...audits.claims.auditor import EpsilonPromise
 from ...audits.claims.claim import Case
-from ...audits.claims.critical import critical_epsilon
-from ...mechanisms.events import Event, GaussianStep
-from ...mechanisms.sensitivity import declared
+from ...audits.claims.classical import breaks_beyond, classical_multiplier, classical_release
+from ...mechanisms.events import Event
 from ...solvers.stochastic import PsAdmm
 from .setting import PsSetting, claim, linear_pair, linear_run, stochastic_rounds
 
 
 def classical_step(s: PsSetting) -> list[Event]:
     """Return one release by Definition 2: noise of sqrt(2 ln(1.25/delta))/epsilon sensitivities."""
-    unit = declared(1, "the unit of noise", adjacency=s.relation)
-    return [replace(linear_run(s)[0], mechanism=GaussianStep(unit, _multiplier(s)))]
+    return classical_release(linear_run(s), s.relation, epsilon=s.epsilon, delta=s.delta)
 
 
 def _classical_attack(case: Case[PsSetting]) -> ClaimAttack:
     """At a large epsilon, where Definition 2 breaks; at the user's where one is fixed."""
     s = replace(case.at(epsilon=10.0).setting, K=1, S=1, M=4, zero_out=False)
     words = f"one release of four records with Definition 2's noise for epsilon = {s.epsilon:g}"
-    solve = PsAdmm(stochastic_rounds(s, 1, 1), _multiplier(s)).solve
+    noise = classical_multiplier(epsilon=s.epsilon, delta=s.delta)
+    solve = PsAdmm(stochastic_rounds(s, 1, 1), noise).solve
     return ClaimAttack(solve, linear_pair(s), s.epsilon, s.delta, words)
-
-
-def _slope(s: PsSetting) -> Enclosure:
-    """sqrt(2 ln(1.25/delta)), by which Definition 2 multiplies mu."""
-    return classical_noise_multiplier(epsilon=1, delta=s.delta)
-
-
-def _multiplier(s: PsSetting) -> float:
-    """Definition 2's noise over the sensitivity."""
-    return _slope(s).upper_float / s.epsilon
 
 
 def _breaks(s: PsSetting) -> Enclosure:
     """Return the epsilon beyond which Definition 2 gives too little noise."""
-    return critical_epsilon(_slope(s), s.delta)
+    return breaks_beyond(s.delta)
 
 
 def _epsilons(case: Case[PsSetting]) -> list[PsSetting]:

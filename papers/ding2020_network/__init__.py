@@ -9,6 +9,7 @@ from ...audits.claims.sweep import Sweep
 from .access import PREPROCESSING, THRESHOLD, TUNING
 from .minimiser import EXACTNESS, MINIMISER
 from .repair import REPAIR
+from .sentences import GAUSSIAN, INTERMEDIATE, TIGHT
 from .setting import PrSetting, published_guarantee
 from .totals import (
     AGENTS,
@@ -39,6 +40,9 @@ PAPER = Paper(
         THRESHOLD,
         EXACTNESS,
         PREPROCESSING,
+        GAUSSIAN,
+        TIGHT,
+        INTERMEDIATE,
         REPAIR,
     ),
     sweeps=(

@@ -31,7 +31,7 @@ from .setting import (
 )
 
 
-def _round_rho(s: PrSetting) -> Number:
+def round_rho(s: PrSetting) -> Number:
     """Return rho of one round by Theorem 2, (V/(eta |V_i|))²/(2 sigma²)."""
     (step, *_) = gaussian_steps(published_run(s))
     variance = Fraction(step.noise_std) ** 2
@@ -180,7 +180,7 @@ ROUND = claim(
     "one round",
     "a round is rho-zCDP with rho = V²/(2 eta² |V_i|² sigma²)",
     "Theorem 2",
-    RhoPromise(_round_rho, plan=lambda s: published_run(s)[:1]),
+    RhoPromise(round_rho, plan=lambda s: published_run(s)[:1]),
     attack=one_message,
 )
 

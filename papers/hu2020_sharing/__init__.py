@@ -8,7 +8,7 @@ from ...audits.claims.sweep import Sweep
 from .assumptions import BOUNDED_ITERATES, EXPERIMENTS
 from .column import RELATION, standing_pair
 from .column import SENSITIVITY as COLUMN_SENSITIVITY
-from .messages import FEATURES, LABELS
+from .messages import FEATURES, LABELS, SHARING
 from .record import COMPOSITION, REPAIR, composed, composed_exactly, worst_records
 from .record import SENSITIVITY as RECORD_SENSITIVITY
 from .setting import SharingSetting
@@ -29,6 +29,7 @@ PAPER = Paper(
         LABELS,
         RECORD_SENSITIVITY,
         EXPERIMENTS,
+        SHARING,
         REPAIR,
     ),
     sweeps=(

@@ -5,6 +5,7 @@ import numpy as np
 from ...accounting.numbers.enclosure import Enclosure
 from ...audits.claims.auditor import EpsilonPromise
 from ...audits.claims.claim import Counterexample
+from ...audits.claims.structure import AccessPromise
 from ...mechanisms.curators import SamplingCurator
 from ...mechanisms.events import Event
 from ...mechanisms.protocols import EventList, FloatArray
@@ -137,6 +138,15 @@ def _dual_argument(s: SharingSetting) -> tuple[str, ...]:
     )
 
 
+def _sharing_argument(s: SharingSetting) -> tuple[str, ...]:
+    """Return what the shared numbers tell."""
+    return (
+        f"D_m x_m of {s.d_m} rounds with independent x_m spans the column space of D_m: all inner "
+        f"products of its {s.N} rows are then known up to one invertible map of {s.d_m} "
+        "dimensions, and whether two rows are equal is known after one round.",
+    )
+
+
 FEATURES = claim(
     "S-3",
     "noise in parameter space",
@@ -166,4 +176,13 @@ LABELS = claim(
         argument=_dual_argument,
     ),
     adjacency=None,
+)
+
+SHARING = claim(
+    "S-9",
+    "sharing without noise",
+    "one number a sample and round is shared, no feature: the risk of leakage is minimised",
+    "abstract",
+    AccessPromise(_scores, argument=_sharing_argument),
+    attack=lambda case: _equal_scores(case.setting, Enclosure.of(0)),
 )

@@ -9,6 +9,7 @@ from ...accounting.numbers.enclosure import Enclosure
 from ...audits.claims.claim import Paper
 from ...audits.claims.settings import stated_epsilon
 from ...audits.claims.sweep import Sweep
+from .mechanism import GAUSSIAN
 from .regime import GRAPH, LINEARISATION, RANK, TUNING
 from .sensitivity import BOUND, MEAN_GRADIENT
 from .setting import CentralisedSetting, gradients
@@ -45,6 +46,7 @@ PAPER = Paper(
         TUNING,
         BOUND,
         REPLACED,
+        GAUSSIAN,
         REPAIR,
     ),
     sweeps=tuple(

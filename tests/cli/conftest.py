@@ -51,7 +51,9 @@ def folder(tmp_path: Path) -> Path:
     """A folder with people.csv, people.toml and run.toml."""
     write_people(tmp_path)
     text = CONFIGURATION.replace('"people.', f'"{tmp_path}/people.')
-    text = text.replace("trials = 20", "trials = 40\nseed = 2")
+    # noise that is right is accused with probability 1e-6, so that no seed is chosen: at 0.95 it
+    # was for 37 of 1,800 seeds, where 90 are allowed
+    text = text.replace("trials = 20", "trials = 40\nconfidence = 0.999999")
     (tmp_path / "run.toml").write_text(text)
     return tmp_path
 

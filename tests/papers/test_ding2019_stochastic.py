@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from functools import cache
-from math import exp, log, sqrt
+from math import comb, exp, log, sqrt
 from typing import Any
 
 import numpy as np
@@ -324,3 +324,20 @@ def test_ps6_both_providers_messages_cost_what_one_providers_gradients_do() -> N
     found = shown(event, 2000)
     # of 1-GDP; half as many gradients would cost less than is shown
     assert epsilon_from_delta(mu_squared=0.5, delta=event.allowed[1]) < found <= 1.0
+
+
+def test_ps9_a_guarantee_of_each_iteration_is_another_than_one_of_the_run() -> None:
+    found = audit("PS-9", ["K=10", "epsilon=0.4", "delta=0.01"])
+    assert found.verdict is ClaimVerdict.UNSPECIFIED
+    run, iterations = (cost.upper_float for cost in found.figures.values())
+    assert run == pytest.approx(0.4, rel=1e-9)
+    # ten steps of 0.4 by Kairouz, Oh, Viswanath 2015, Theorem 3.3, term by term
+    delta = sum(
+        comb(10, k)
+        * max(0.0, exp((10 - k) * 0.4) - exp(iterations + k * 0.4))
+        / (1 + exp(0.4)) ** 10
+        for k in range(11)
+    )
+    assert delta == pytest.approx(0.01, rel=1e-6)
+    # one iteration is all of the run: no more is known of it than of the run, and no delta
+    assert audit("PS-9", ["K=1"]).verdict is ClaimVerdict.UNSPECIFIED

@@ -91,13 +91,28 @@ def test_the_verdicts_at_the_papers_own_parameters() -> None:
     assert found.pop("PR-3") is ClaimVerdict.FAILS
     assert found.pop("PR-7") is ClaimVerdict.UNACCOUNTED_ACCESS
     assert found.pop("PR-9") is ClaimVerdict.UNENFORCED_ASSUMPTION
+    assert found.pop("PR-12") is ClaimVerdict.FAILS
     assert set(found.values()) == {ClaimVerdict.HOLDS}
-    assert len(found) == 8
+    assert len(found) == 10
 
 
 def test_pr1_is_tight_without_convexity() -> None:
     assert audit("PR-1", ["convex=false"]).verdict_text == "holds exactly"
     assert audit("PR-2", ["convex=false"]).verdict_text == "holds exactly"
+
+
+def test_pr12_is_tight_only_where_a_record_tips_the_balance() -> None:
+    assert audit("PR-12", ["convex=false"]).verdict_text == "holds exactly"
+    # rho grows with the square of what a record moves: one of 8,000 or all
+    for records in (10, 8000):
+        loose = audit("PR-12", [f"D={records}"])
+        assert loose.verdict is ClaimVerdict.FAILS
+        assert loose.factor == pytest.approx(records**2, rel=1e-6)
+
+
+def test_pr11_holds_below_one_and_is_outside_its_regime_above() -> None:
+    assert audit("PR-11", ["epsilon=0.999"]).verdict is ClaimVerdict.HOLDS
+    assert audit("PR-11", ["epsilon=1"]).verdict is ClaimVerdict.OUTSIDE_ITS_REGIME
 
 
 def test_pr1_a_record_tips_a_minimiser_by_all_of_lemma_5() -> None:

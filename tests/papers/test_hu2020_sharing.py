@@ -125,6 +125,7 @@ def test_the_verdicts_at_the_papers_own_parameters() -> None:
         ClaimVerdict.OUTSIDE_ITS_REGIME: {"S-2"},
         ClaimVerdict.UNENFORCED_ASSUMPTION: {"S-5"},
         ClaimVerdict.UNSPECIFIED: {"S-8"},
+        ClaimVerdict.UNACCOUNTED_ACCESS: {"S-9"},
         ClaimVerdict.HOLDS: {"S-4", "S-7", "S-R"},
     }
     for verdict, identifiers in expected.items():
@@ -134,6 +135,16 @@ def test_the_verdicts_at_the_papers_own_parameters() -> None:
 def test_s2_a_relation_that_contains_a_replaced_record() -> None:
     assert audit("S-2", ["d_m=1", "distance=2"]).verdict is ClaimVerdict.HOLDS
     assert "no neighbour exists" in audit("S-2", ["ones=3"]).reason
+
+
+def test_s9_a_few_shared_vectors_tell_which_rows_are_alike() -> None:
+    rng = np.random.default_rng(5)
+    features, rounds = rng.standard_normal((40, 3)), rng.standard_normal((3, 3))
+    shared = features @ rounds
+    # the projection on the column space is a function of what is shared
+    (seen, _), (true, _) = np.linalg.qr(shared), np.linalg.qr(features)
+    assert np.allclose(seen @ seen.T, true @ true.T, atol=1e-9)
+    assert "column space" in " ".join(audit("S-9").argument)
 
 
 def test_s3_equal_rows_show_through_any_noise() -> None:

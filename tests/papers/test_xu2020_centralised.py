@@ -1,11 +1,13 @@
 """Centralised DP-ADMM in court: figures from parameters, verdicts that follow a change."""
 
 from dataclasses import replace
-from math import exp, sqrt
+from math import exp, log, sqrt
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
+from scipy.stats import norm
 
 from dpledger.audits.claims import ClaimVerdict, Counterexample
 from dpledger.audits.claims.confirmations import confirm
@@ -70,7 +72,7 @@ def test_the_verdicts_at_the_papers_own_parameters() -> None:
         c.identifier: c.promise.judge(p.case()).verdict for p, c in find(["xu2020_centralised"])
     }
     expected = {
-        ClaimVerdict.FAILS: {"DPA-1", "DPA-3", "DPA-11"},
+        ClaimVerdict.FAILS: {"DPA-1", "DPA-3", "DPA-11", "DPA-12"},
         ClaimVerdict.OUTSIDE_ITS_REGIME: {"DPA-4", "DPA-6"},
         ClaimVerdict.UNACCOUNTED_ACCESS: {"DPA-5", "DPA-9"},
         ClaimVerdict.UNENFORCED_ASSUMPTION: {"DPA-10"},
@@ -78,6 +80,24 @@ def test_the_verdicts_at_the_papers_own_parameters() -> None:
     }
     for verdict, identifiers in expected.items():
         assert {name for name, other in found.items() if other is verdict} == identifiers
+
+
+def test_dpa12_breaks_where_the_exact_delta_passes_the_stated_one() -> None:
+    delta = PAPER.setting.delta
+    slope = sqrt(2 * log(1.25 / delta))
+
+    def excess(epsilon: float) -> float:
+        mu = epsilon / slope
+        exact = norm.cdf(mu / 2 - epsilon / mu) - exp(epsilon) * norm.cdf(-mu / 2 - epsilon / mu)
+        return float(exact - delta)
+
+    breaks = audit("DPA-12").breaks_at
+    assert breaks is not None
+    assert float(breaks.removeprefix("epsilon > ")) == pytest.approx(
+        brentq(excess, 1, 20), rel=1e-5
+    )
+    assert audit("DPA-12", ["epsilon=7"]).verdict is ClaimVerdict.HOLDS
+    assert audit("DPA-12", ["epsilon=8"]).verdict is ClaimVerdict.FAILS
 
 
 def test_dpa1_holds_where_records_are_made_null() -> None:

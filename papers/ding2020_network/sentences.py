@@ -1,0 +1,99 @@
+"""PR-11 to PR-13: the Gaussian mechanism below 1, what is called tight, and what lookers-on see."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from ...accounting.guarantees import guarantee
+from ...audits.claims.attack import ClaimAttack
+from ...audits.claims.auditor import EpsilonPromise
+from ...audits.claims.claim import Case
+from ...audits.claims.classical import breaks_beyond, classical_multiplier, classical_release
+from ...audits.claims.structure import MessagesOnlyPromise
+from ...audits.claims.sums import RhoPromise
+from ...audits.claims.tightness import TightPromise
+from ...mechanisms.adjacency import Adjacency
+from ...mechanisms.curators import Curator
+from ...mechanisms.events import Event
+from ...mechanisms.private_data import PrivateDataset
+from ...solvers.decentralised import PublishedPrAdmm
+from ...solvers.planning import plan
+from .setting import PrSetting, algorithm_of, claim, one_each, published_run, two_each
+from .totals import round_rho
+
+_BELOW_ONE = 0.99
+
+
+def _below_one(case: Case[PrSetting]) -> list[PrSetting]:
+    """The theorem is for epsilon in (0, 1): at the largest, and smaller."""
+    grid = (_BELOW_ONE, 0.5, 0.1)
+    return list(dict.fromkeys(case.at(epsilon=epsilon).setting for epsilon in grid))
+
+
+def _one_release(s: PrSetting) -> list[Event]:
+    """Return one message with the theorem's noise."""
+    return classical_release(
+        published_run(s), Adjacency.REPLACE_ONE, epsilon=s.epsilon, delta=s.delta
+    )
+
+
+def _regime(s: PrSetting) -> str | None:
+    return None if s.epsilon < 1 else f"Theorem 1 asks for epsilon={s.epsilon:g} in (0, 1)"
+
+
+def _one_message(case: Case[PrSetting]) -> ClaimAttack:
+    """One round of one record an agent, which attains Lemma 5."""
+    s = replace(case.at(epsilon=_BELOW_ONE).setting, K=1, K_p=1)
+    noise = classical_multiplier(epsilon=s.epsilon, delta=s.delta)
+    words = f"one round of one record an agent, noise for epsilon = {s.epsilon:g}"
+    solve = PublishedPrAdmm(algorithm_of(s, noise)).solve
+    return ClaimAttack(solve, one_each(s), s.epsilon, s.delta, words)
+
+
+def _rounds(s: PrSetting) -> Callable[[PrivateDataset, Curator], object]:
+    """Return the published run, shortened to five rounds."""
+    few = replace(s, K=min(s.K, 5), K_p=1)
+    return PublishedPrAdmm(algorithm_of(few, 1.0)).solve
+
+
+def _all_messages(case: Case[PrSetting]) -> ClaimAttack:
+    """All messages of those rounds, against what their noise costs."""
+    s = case.setting
+    solve, pair = _rounds(s), two_each(s)
+    planned = plan(solve, pair.dataset.shape, ideal=True)
+    alone = guarantee(planned, delta=s.delta).epsilon.upper_float
+    words = f"all messages of {min(s.K, 5)} rounds, against what the noisy ones cost"
+    return ClaimAttack(solve, pair, alone, s.delta, words)
+
+
+GAUSSIAN = claim(
+    "PR-11",
+    "the Gaussian mechanism below 1",
+    "for epsilon in (0, 1) noise sigma >= sqrt(2 ln(1.25/delta)) Delta/epsilon is "
+    "(epsilon, delta)-DP",
+    "Theorem 1",
+    EpsilonPromise(
+        plan=_one_release,
+        cases=_below_one,
+        regime=_regime,
+        figures=lambda s: {"epsilon at which it breaks": breaks_beyond(s.delta)},
+    ),
+    attack=_one_message,
+)
+
+TIGHT = claim(
+    "PR-12",
+    "a tight bound",
+    "zero-concentrated differential privacy gives a tight bound on the privacy loss of a round",
+    "introduction",
+    TightPromise(RhoPromise(round_rho, plan=lambda s: published_run(s)[:1])),
+    not_attacked="no run shows that less is lost than is said: what is lost at most is proved",
+)
+
+INTERMEDIATE = claim(
+    "PR-13",
+    "intermediate results",
+    "adversaries cannot obtain additional information by observing the intermediate results",
+    "after Definition 4",
+    MessagesOnlyPromise(_rounds, pair=two_each),
+    attack=_all_messages,
+)

@@ -56,8 +56,8 @@ class Loky:
 
 
 @dataclass(frozen=True, slots=True)
-class Dask:
-    """A Dask cluster; needs the extra `dask`.
+class _Cluster:
+    """Other machines.
 
     Args:
         address: of the scheduler; None for processes of this machine, for the length of the call.
@@ -70,38 +70,33 @@ class Dask:
     def __post_init__(self) -> None:
         require_positive_int("jobs", self.jobs)
 
+    def options(self, **local: object) -> dict[str, Any]:
+        """Return the address, or what starts processes here."""
+        return local if self.address is None else {"address": self.address}
+
+
+@dataclass(frozen=True, slots=True)
+class Dask(_Cluster):
+    """A Dask cluster, or Dask's processes on this machine; needs the extra `dask`."""
+
     def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
         """Yield the results in order; raises `MissingExtra` where Dask is not installed."""
         distributed = import_extra("distributed", "dask")
-        local = {"n_workers": self.jobs, "threads_per_worker": 1, "dashboard_address": None}
-        with distributed.Client(
-            **(local if self.address is None else {"address": self.address})
-        ) as client:
+        options = self.options(n_workers=self.jobs, threads_per_worker=1, dashboard_address=None)
+        with distributed.Client(**options) as client:
             for future in client.map(function, list(tasks), pure=False):
                 yield future.result()
                 future.release()
 
 
 @dataclass(frozen=True, slots=True)
-class Ray:
-    """A Ray cluster; needs the extra `ray`.
-
-    Args:
-        address: of the cluster; None for processes of this machine, for the length of the call.
-        jobs: number of processes without an address.
-    """
-
-    address: str | None = None
-    jobs: int = 1
-
-    def __post_init__(self) -> None:
-        require_positive_int("jobs", self.jobs)
+class Ray(_Cluster):
+    """A Ray cluster, or Ray's processes on this machine; needs the extra `ray`."""
 
     def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
         """Yield the results in order; raises `MissingExtra` where Ray is not installed."""
         ray = import_extra("ray", "ray")
-        local = {"num_cpus": self.jobs, "include_dashboard": False}
-        with ray.init(**(local if self.address is None else {"address": self.address})):
+        with ray.init(**self.options(num_cpus=self.jobs, include_dashboard=False)):
             remote = ray.remote(lambda task: function(task))
             for reference in [remote.remote(task) for task in tasks]:
                 yield ray.get(reference)

@@ -17,6 +17,7 @@ guessed by a fair choice, or not at all; see `Canaries`.
 1.54
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -104,15 +105,6 @@ class Canaries:
         return float(self.scores[order[place]]) if 0 <= place < order.size else nan
 
 
-def _require_guesses(confidence: float, guessed_in: int, guessed_out: int) -> None:
-    require_open_unit("confidence", confidence)
-    for name, count in (("guessed_in", guessed_in), ("guessed_out", guessed_out)):
-        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-            raise InvalidParameter(name, count, "a whole number in [0, inf)")
-    if guessed_in + guessed_out == 0:
-        raise InvalidParameter("guesses", 0, "at least 1")
-
-
 _VALID_WHEN = (
     "one canary more or less is what the claim is about, coins are independent and fair, and the "
     "numbers of guesses were fixed before the run"
@@ -120,7 +112,52 @@ _VALID_WHEN = (
 
 
 @dataclass(frozen=True, slots=True)
-class OneRun:
+class _Guesses(ABC):
+    """Bounds by the number of right guesses among the ends of the scores; see `OneRun`."""
+
+    METHOD: ClassVar[str]
+    THEOREM: ClassVar[str]
+
+    confidence: float
+    guessed_in: int
+    guessed_out: int
+
+    def __post_init__(self) -> None:
+        require_open_unit("confidence", self.confidence)
+        counts = {"guessed_in": self.guessed_in, "guessed_out": self.guessed_out}
+        for name, count in counts.items():
+            if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+                raise InvalidParameter(name, count, "a whole number in [0, inf)")
+        if not any(counts.values()):
+            raise InvalidParameter("guesses", 0, "at least 1")
+
+    def lower_bound(self, canaries: Canaries, *, delta: float) -> LowerBound:
+        """Return the bound on epsilon at `delta`, in (0, 1), and on mu where the method has one."""
+        require_open_unit("delta", delta)
+        guesses, total = self.guessed_in + self.guessed_out, canaries.scores.size
+        right = canaries.right_guesses(guessed_in=self.guessed_in, guessed_out=self.guessed_out)
+        epsilon, mu = self._bounds(right, guesses, total, delta)
+        return LowerBound(
+            method=self.METHOD,
+            theorem=self.THEOREM,
+            valid_when=_VALID_WHEN,
+            epsilon=epsilon,
+            mu=mu,
+            delta=delta,
+            confidence=self.confidence,
+            conditions_met=True,
+            detail=f"{right} of {guesses} guesses right, {total - guesses} abstentions",
+        )
+
+    @abstractmethod
+    def _bounds(
+        self, right: int, guesses: int, total: int, delta: float
+    ) -> tuple[float, float | None]:
+        """Return the bounds on epsilon and mu from so many right guesses among `total` canaries."""
+
+
+@dataclass(frozen=True, slots=True)
+class OneRun(_Guesses):
     """Bounds epsilon by the number of right guesses, which randomised response hardly beats.
 
     Under (epsilon, delta)-DP, of r guesses among m canaries at least v are right with probability
@@ -136,35 +173,16 @@ class OneRun:
     """
 
     METHOD: ClassVar[str] = "one run"
+    THEOREM: ClassVar[str] = "Steinke, Nasr, Jagielski 2023"
 
-    confidence: float
-    guessed_in: int
-    guessed_out: int
-
-    def __post_init__(self) -> None:
-        _require_guesses(self.confidence, self.guessed_in, self.guessed_out)
-
-    def lower_bound(self, canaries: Canaries, *, delta: float) -> LowerBound:
-        """Return the bound at `delta`, in (0, 1)."""
-        require_open_unit("delta", delta)
-        guesses, total = self.guessed_in + self.guessed_out, canaries.scores.size
-        right = canaries.right_guesses(guessed_in=self.guessed_in, guessed_out=self.guessed_out)
-
-        return LowerBound(
-            method=self.METHOD,
-            theorem="Steinke, Nasr, Jagielski 2023",
-            valid_when=_VALID_WHEN,
-            epsilon=_by_chance(right, guesses, total, self.confidence, delta),
-            mu=None,
-            delta=delta,
-            confidence=self.confidence,
-            conditions_met=True,
-            detail=f"{right} of {guesses} guesses right, {total - guesses} abstentions",
-        )
+    def _bounds(
+        self, right: int, guesses: int, total: int, delta: float
+    ) -> tuple[float, float | None]:
+        return _by_chance(right, guesses, total, self.confidence, delta), None
 
 
 @dataclass(frozen=True, slots=True)
-class OneRunTradeOff:
+class OneRunTradeOff(_Guesses):
     """Bounds epsilon and mu by the number of right guesses, by way of trade-off functions.
 
     Let p_i be the probability of i right guesses of c among m canaries, and f the trade-off
@@ -184,31 +202,12 @@ class OneRunTradeOff:
     """
 
     METHOD: ClassVar[str] = "one run, trade-off function"
+    THEOREM: ClassVar[str] = "Mahloujifar, Melis, Chaudhuri 2024"
 
-    confidence: float
-    guessed_in: int
-    guessed_out: int
-
-    def __post_init__(self) -> None:
-        _require_guesses(self.confidence, self.guessed_in, self.guessed_out)
-
-    def lower_bound(self, canaries: Canaries, *, delta: float) -> LowerBound:
-        """Return the bounds: epsilon at `delta`, in (0, 1), and mu."""
-        require_open_unit("delta", delta)
-        guesses, total = self.guessed_in + self.guessed_out, canaries.scores.size
-        right = canaries.right_guesses(guessed_in=self.guessed_in, guessed_out=self.guessed_out)
-        epsilon, mu = _by_trade_off(right, guesses, total, self.confidence, delta)
-        return LowerBound(
-            method=self.METHOD,
-            theorem="Mahloujifar, Melis, Chaudhuri 2024",
-            valid_when=_VALID_WHEN,
-            epsilon=epsilon,
-            mu=mu,
-            delta=delta,
-            confidence=self.confidence,
-            conditions_met=True,
-            detail=f"{right} of {guesses} guesses right, {total - guesses} abstentions",
-        )
+    def _bounds(
+        self, right: int, guesses: int, total: int, delta: float
+    ) -> tuple[float, float | None]:
+        return _by_trade_off(right, guesses, total, self.confidence, delta)
 
 
 # relative, for the rounding of probabilities

@@ -127,13 +127,15 @@ Inductive derives : derivation -> forall V : Space, (list X -> V) -> Prop :=
   | derives_sum_of bound squared (V : Space) (f : X -> V) :
       (forall x, norm (f x) <= Q2R bound) -> (r = ZeroOutOne -> f null = zero) ->
       derives (Leaf (SumOfBounded bound) squared) V (vsum f)
+  (** Within tolerance / modulus of the exact minimiser. *)
   | derives_argmin lipschitz modulus tolerance count squared (V : Space)
-      (loss : X -> V -> R) (regulariser : V -> R) (solve : list X -> V) :
+      (loss : X -> V -> R) (regulariser : V -> R) (minimiser solve : list X -> V) :
       r <> AddRemoveOne ->
       (forall x y y', loss x y - loss x y' <= Q2R lipschitz * norm (sub y y')) ->
       (r = ZeroOutOne -> forall y, loss null y = 0) ->
-      (forall data, near_minimum (Q2R modulus) (Q2R tolerance)
-                      (objective loss regulariser (IZR (Zpos count)) data) (solve data)) ->
+      (forall data, near_minimum (Q2R modulus) 0
+                      (objective loss regulariser (IZR (Zpos count)) data) (minimiser data)) ->
+      (forall data, norm (sub (solve data) (minimiser data)) <= Q2R tolerance / Q2R modulus) ->
       derives (Leaf (StronglyConvexArgmin lipschitz modulus tolerance count) squared) V solve
   | derives_scaled factor squared d (V : Space) (q : list X -> V) :
       derives d V q ->

@@ -164,21 +164,28 @@ Proof.
 Qed.
 
 Lemma argmin_sensitivity lipschitz modulus tolerance count (V : Space) (loss : X -> V -> R)
-  (regulariser : V -> R) (solve : list X -> V) :
-  r <> AddRemoveOne -> 0 <= lipschitz -> 0 < modulus -> 0 <= tolerance ->
+  (regulariser : V -> R) (minimiser solve : list X -> V) :
+  r <> AddRemoveOne -> 0 <= lipschitz -> 0 < modulus ->
   (forall x y y', loss x y - loss x y' <= lipschitz * norm (sub y y')) ->
   (r = ZeroOutOne -> forall y, loss null y = 0) ->
-  (forall data, near_minimum modulus tolerance
-                  (objective loss regulariser (IZR (Zpos count)) data) (solve data)) ->
+  (forall data, near_minimum modulus 0
+                  (objective loss regulariser (IZR (Zpos count)) data) (minimiser data)) ->
+  (forall data, norm (sub (solve data) (minimiser data)) <= tolerance / modulus) ->
   sensitivity (neighbours null r) solve
     (match r with ReplaceOne => 2 | _ => 1 end * lipschitz / (modulus * IZR (Zpos count))
      + 2 * tolerance / modulus).
 Proof.
-  intros Hr Hl Hm Ht Hlip Hz N; pose proof (Pos_real count); destruct r; simpl in *;
-    [| |congruence].
-  - apply argmin_sensitivity_replace with (loss := loss) (reg := regulariser); assumption.
-  - rewrite Rmult_1_l.
-    apply argmin_sensitivity_zero_out with (loss := loss) (reg := regulariser); auto.
+  intros Hr Hl Hm Hlip Hz N Near; pose proof (Pos_real count).
+  apply sensitivity_weaken
+    with (match r with ReplaceOne => 2 | _ => 1 end * lipschitz / (modulus * IZR (Zpos count))
+          + 2 * (tolerance / modulus)); [|right; field; lra].
+  apply sensitivity_rounding with minimiser; [exact Near|].
+  assert (T : forall a, a + 2 * 0 / modulus = a) by (intros; field; lra).
+  destruct r; simpl in *; [| |congruence].
+  - rewrite <- T.
+    apply argmin_sensitivity_replace with (loss := loss) (reg := regulariser); auto; lra.
+  - rewrite Rmult_1_l, <- T.
+    apply argmin_sensitivity_zero_out with (loss := loss) (reg := regulariser); auto; lra.
 Qed.
 
 Theorem derived_sound d (V : Space) (q : list X -> V) :
@@ -193,7 +200,7 @@ Proof.
     [ value squared V q Hq
     | bound count squared V f Hr Hf Hz
     | bound squared V f Hf Hz
-    | lipschitz modulus tolerance count squared V loss regulariser solve Hr Hlip Hz N
+    | lipschitz modulus tolerance count squared V loss regulariser minimiser solve Hr Hlip Hz N Near
     | factor squared d V q H IH
     | bound squared d V W q f H IH Lin Bd
     | radius squared d V q H IH
@@ -222,7 +229,8 @@ Proof.
   - apply stated_some in Hs as [-> (least & E & Le)]; cbn in E; cbv zeta in E.
     apply guard_some in E as [G <-]; rewrite !andb_true_iff in G.
     destruct G as [[[Gl Gm] Gt] _]; apply nonnegative_R in Gl, Gt; apply positive_number_R in Gm.
-    pose proof (argmin_sensitivity _ _ _ count V loss regulariser solve Hr Gl Gm Gt Hlip Hz N) as S.
+    pose proof (argmin_sensitivity _ _ _ count V loss regulariser minimiser solve Hr Gl Gm Hlip Hz N
+                  Near) as S.
     eapply Square in Le; [|apply Q2R_mult].
     assert (0 < Q2R (modulus * integer count)).
     { rewrite Q2R_mult, Q2R_integer_positive; apply Rmult_lt_0_compat; [exact Gm|apply Pos_real]. }

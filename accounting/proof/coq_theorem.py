@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from ...mechanisms.errors import DpledgerError
-from ..check.checker import check
+from ..check.pld_checker import check
 
 
 class BeyondTheorem(DpledgerError, ValueError):
@@ -146,18 +146,31 @@ def _written(value: object) -> str:
 def _mechanisms(listed: Sequence[Mapping[str, Any]]) -> list[str]:
     places = {_written(mechanism): i for i, mechanism in enumerate(listed, start=1)}
     terms: list[str] = []
+    relations: set[str] = set()
     for mechanism in listed:
         match mechanism:
             case {"kind": "gaussian", "noise_std": noise, "sensitivity": sensitivity}:
-                terms.append(f"{_sensitivity(sensitivity)} {_rational(_dyadic(noise))}")
+                relations.add(sensitivity["adjacency"])
+                step = f"{_sensitivity(sensitivity)} {_rational(_dyadic(noise))}"
+                terms.append(f"GaussianStep {step}")
+            case {"kind": "poisson-sampled", "rate": rate, "event": {"kind": "gaussian"} as event}:
+                relations.add(event["sensitivity"]["adjacency"])
+                step = (
+                    f"{_sensitivity(event['sensitivity'])} {_rational(_dyadic(event['noise_std']))}"
+                )
+                terms.append(f"SampledStep {_rational(_dyadic(rate))} {step}")
             case {"kind": "repeated", "event": inner, "times": times} if _written(inner) in places:
                 terms.append(f"Repeated {places[_written(inner)]} {times}")
             case {"kind": kind}:
-                raise BeyondTheorem(f"kind={kind} must be gaussian, or repeated and listed.")
+                raise BeyondTheorem(
+                    f"kind={kind} must be gaussian, such a step sampled, or repeated and listed."
+                )
             case _:
                 raise AssertionError("the checker has accepted this document")
-    if len({term.split()[1] for term in terms if term.startswith("GaussianStep")}) != 1:
+    if len(relations) != 1:
         raise BeyondTheorem("adjacency must be the same for all mechanisms, at least one Gaussian.")
+    if any(term.startswith("SampledStep") for term in terms) and relations != {"add-remove-one"}:
+        raise BeyondTheorem("adjacency of sampled steps must be add-remove-one.")
     return terms
 
 
@@ -166,7 +179,7 @@ def _sensitivity(stated: Mapping[str, Any]) -> str:
     if not relation:
         raise BeyondTheorem(f"adjacency={stated['adjacency']} must be in {sorted(_RELATIONS)}.")
     squared = _rational(Fraction(stated["squared"]))
-    return f"GaussianStep {relation} {squared} {_derivation(stated['derivation'], relation)}"
+    return f"{relation} {squared} {_derivation(stated['derivation'], relation)}"
 
 
 def _derivation(tree: Mapping[str, Any], relation: str) -> str:
@@ -219,6 +232,20 @@ def _place(parameters: Mapping[str, Any]) -> str:
     return str(parameters["mechanism"] + 1)
 
 
+def _privacy_loss(parameters: Mapping[str, Any]) -> str:
+    parts, shares, group = (parameters[name] for name in ("parts", "shares", "group"))
+    if len(parts) != 1 or parts[0][2] != 0 or shares or group != 1:
+        raise BeyondTheorem("parts must be one sampled step that enters at level 0, group=1.")
+    ((place, often, _),) = parts
+    doublings = "; ".join(map(str, parameters["doublings"]))
+    terms = (
+        *(str(place + 1), str(often), _number(parameters, "step"), f"[{doublings}]%nat"),
+        *(str(parameters["dense"]), str(parameters["digits"]), f"{parameters['cut']}%Z"),
+        *(_number(parameters, "delta"), _number(parameters, "epsilon")),
+    )
+    return f"(PrivacyLoss {' '.join(terms)})"
+
+
 _RULES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "gaussian-gdp": lambda p: f"(GaussianGdp {_place(p)})",
     "gaussian-zcdp": lambda p: f"(GaussianZcdp {_place(p)})",
@@ -232,6 +259,7 @@ _RULES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "replace-one": lambda p: "ReplaceOneRule",
     "zcdp-rdp": lambda p: f"(ZcdpRdp {_number(p, 'order')})",
     "rdp-approx-dp": lambda p: f"(RdpApproxDp {_number(p, 'delta')} {_number(p, 'epsilon')})",
+    "privacy-loss": _privacy_loss,
     "gdp-approx-dp": lambda p: f"(GdpApproxDp {_number(p, 'delta')} {_number(p, 'epsilon')})",
 }
 _NOTIONS = {

@@ -166,23 +166,41 @@ let places texts =
     texts;
   table
 
-let mechanism table value : Kernel.mechanism * Texts.t =
+(* The relation, the squared sensitivity, its derivation and the noise; the reasons. *)
+let gaussian value =
+  match fields [ "kind"; "sensitivity"; "noise_std" ] value with
+  | [ _; sensitivity; noise ] -> (
+      match fields [ "norm"; "adjacency"; "squared"; "derivation" ] sensitivity with
+      | [ norm; adjacency; squared; tree ] ->
+        if text norm <> "l2" then unsupported "norm %s" (text norm);
+        let tree, reasons = derivation 0 tree in
+        (relation adjacency, rational squared, tree, dyadic noise, reasons)
+      | _ -> assert false)
+  | _ -> assert false
+
+type steps = { read : Kernel.mechanism; reasons : Texts.t; hidden : bool }
+
+let mechanism table value : steps =
   match kind_of value with
-  | "gaussian" -> (
-      match fields [ "kind"; "sensitivity"; "noise_std" ] value with
-      | [ _; sensitivity; noise ] -> (
-          match fields [ "norm"; "adjacency"; "squared"; "derivation" ] sensitivity with
-          | [ norm; adjacency; squared; tree ] ->
-            if text norm <> "l2" then unsupported "norm %s" (text norm);
-            let tree, reasons = derivation 0 tree in
-            (GaussianStep (relation adjacency, rational squared, tree, dyadic noise), reasons)
-          | _ -> assert false)
+  | "gaussian" ->
+    let moved, squared, tree, noise, reasons = gaussian value in
+    { read = GaussianStep (moved, squared, tree, noise); reasons; hidden = false }
+  | "poisson-sampled" -> (
+      match fields [ "kind"; "event"; "rate" ] value with
+      | [ _; event; rate ] ->
+        if kind_of event <> "gaussian" then unsupported "sampled mechanism %s" (kind_of event);
+        let moved, squared, tree, noise, reasons = gaussian event in
+        let rate = dyadic rate in
+        if Z.gt rate.qnum rate.qden then wrong "expected a rate in [0, 1]";
+        if moved <> AddRemoveOne then unsupported "samples under another relation";
+        { read = SampledStep (rate, moved, squared, tree, noise); reasons; hidden = true }
       | _ -> assert false)
   | "repeated" -> (
       match fields [ "kind"; "event"; "times" ] value with
       | [ _; inner; times ] -> (
           match Hashtbl.find_opt table (Json.canonical inner) with
-          | Some i -> (Repeated (i, count times), Texts.empty)
+          | Some i ->
+            { read = Repeated (i, count times); reasons = Texts.empty; hidden = false }
           | None -> wrong "expected a listed mechanism")
       | _ -> assert false)
   | kind -> unsupported "mechanism %s" kind
@@ -273,8 +291,39 @@ let probability value : Kernel.q =
 (* What a node takes on trust, in the words of the document. *)
 type trust = { used : Z.t option; statements : Texts.t }
 
+let nothing = { used = None; statements = Texts.empty }
+
+(* As far as the checker knows it: one sampled step, alone or repeated. *)
+let privacy_loss parameters : Kernel.rule * trust =
+  let names =
+    [ "parts"; "shares"; "group"; "step"; "doublings"; "dense"; "digits"; "cut"; "delta";
+      "epsilon" ] in
+  match fields names parameters with
+  | [ parts; shares; group; step; doublings; dense; digits; cut; delta; epsilon ] -> (
+      let cut = nonnegative (rational cut) and dense = at_least 4 dense in
+      let digits = count digits and step = rational step in
+      let doublings = List.map (at_least 0) (list doublings) in
+      let often = List.fold_left Z.add Z.zero doublings in
+      if Z.sign step.qnum <= 0
+         || Z.gt step.qnum (Z.mul (Z.of_int 512) step.qden)
+         || Z.numbits step.qden > 1024
+         || Z.gt digits (Z.of_int 400) || Z.gt dense (Z.of_int 4096)
+         || List.length doublings > 128 || Z.gt often (Z.of_int 128) then
+        wrong "expected a grid within the limits";
+      match (list parts, list shares, Z.to_int (count group)) with
+      | [ part ], [], 1 -> (
+          match list part with
+          | [ m; times; level ] when Z.equal (at_least 0 level) Z.zero ->
+            let m = place m in
+            ( PrivacyLoss
+                ( m, count times, step, List.map Z.to_int doublings, dense, digits,
+                  Z.div cut.qnum cut.qden, probability delta, nonnegative (rational epsilon) ),
+              { nothing with used = Some m } )
+          | _ -> unsupported "levels of parts")
+      | _ -> unsupported "several parts, shares or groups")
+  | _ -> assert false
+
 let rule name parameters : Kernel.rule * trust =
-  let nothing = { used = None; statements = Texts.empty } in
   let saying s = { nothing with statements = Texts.singleton s } in
   let one field = List.hd (fields [ field ] parameters) in
   let two a b =
@@ -303,7 +352,11 @@ let rule name parameters : Kernel.rule * trust =
   | "gdp-approx-dp" ->
     let delta, epsilon = two "delta" "epsilon" in
     (GdpApproxDp (probability delta, nonnegative (rational epsilon)), nothing)
+  | "privacy-loss" -> privacy_loss parameters
   | other -> unsupported "rule %s" other
+
+(* Listed since a later version. *)
+let parallel = "McSherry 2009, Theorem 4 (parallel composition)"
 
 (* Published theorems that certificates name, by rule and notion. *)
 let axiom rule (conclusion : Kernel.claim) =
@@ -313,6 +366,9 @@ let axiom rule (conclusion : Kernel.claim) =
     [ "Dong, Roth, Su 2022, Corollary 3.3 (composition of GDP)" ]
   | ("group" | "replace-one"), Gdp _ -> [ "Dong, Roth, Su 2022, Theorem 2.14 (GDP of groups)" ]
   | "gdp-approx-dp", ApproxDp _ -> [ "Balle, Wang 2018, Theorem 8 (delta of GDP)" ]
+  | "privacy-loss", ApproxDp _ ->
+    [ "Zhu, Dong, Wang 2022, Theorems 10 and 11 (dominating pairs)" ]
+  | "events", ApproxDp _ -> [ parallel ]
   | _ -> []
 
 let always = [
@@ -325,13 +381,16 @@ let stopping =
   "the number of events and the time of stopping do not depend on what was released, or all of \
    the plan is in the list"
 
+let samples_hidden = "samples are drawn afresh, as stated, and stay hidden"
+
 let by_party = "every record belongs to one party, and who holds which record is public and fixed"
 
 type t = { certificate : Kernel.certificate; hash : string }
 
 let same what stated expected =
   let stated = List.map text (list stated) in
-  if stated <> Texts.elements expected && stated <> Texts.(elements (remove stopping expected)) then
+  let earlier = Texts.(remove stopping (remove parallel expected)) in
+  if stated <> Texts.elements expected && stated <> Texts.elements earlier then
     wrong "expected other %s" what
 
 let read source =
@@ -347,7 +406,10 @@ let read source =
     let events = read_events texts events in
     if text subject <> events.subject then wrong "expected subject %s" events.subject;
     let mechanisms = List.map (mechanism table) mechanisms in
-    let reasons = Array.of_list (List.map snd mechanisms) in
+    let steps = Array.of_list mechanisms in
+    let rec step_of m =
+      let found = steps.(Z.to_int m - 1) in
+      match found.read with Repeated (inner, _) -> step_of inner | _ -> found in
     let common = stopping :: (if events.parties then by_party :: always else always) in
     let trusted = ref (Texts.of_list common) in
     let published = ref Texts.empty in
@@ -359,8 +421,10 @@ let read source =
         trusted := Texts.union !trusted trust.statements;
         Option.iter
           (fun m ->
-             if Z.gt m (Z.of_int (Array.length reasons)) then wrong "expected a listed mechanism";
-             let declared = Texts.map (fun r -> "declared: " ^ r) reasons.(Z.to_int m - 1) in
+             if Z.gt m (Z.of_int (Array.length steps)) then wrong "expected a listed mechanism";
+             let used = step_of m in
+             let declared = Texts.map (fun r -> "declared: " ^ r) used.reasons in
+             if used.hidden then trusted := Texts.add samples_hidden !trusted;
              trusted := Texts.union !trusted declared)
           trust.used;
         published := Texts.union !published (Texts.of_list (axiom (text name) stated));
@@ -371,6 +435,6 @@ let read source =
     let nodes = List.map node (list nodes) in
     same "assumptions" assumptions !trusted;
     same "axioms" axioms !published;
-    { certificate = { mechanisms = List.map fst mechanisms; events = events.listed; nodes };
+    { certificate = { mechanisms = List.map (fun m -> m.read) mechanisms; events = events.listed; nodes };
       hash = events.subject }
   | _ -> assert false

@@ -3,12 +3,24 @@
 import json
 import re
 import shutil
+from fractions import Fraction
 
 import pytest
 
 from dpledger.accounting.check.checker import CertificateWrong
+from dpledger.accounting.proof.certificate import certify
 from dpledger.accounting.proof.coq_goal import compiled_proofs, prove
 from dpledger.accounting.proof.coq_theorem import BeyondTheorem, coq_theorem
+from dpledger.mechanisms import (
+    Adjacency,
+    Audience,
+    Context,
+    Event,
+    GaussianStep,
+    PoissonSampled,
+    Repeated,
+)
+from dpledger.mechanisms.sensitivity import sum_of_bounded
 
 needs_proofs = pytest.mark.skipif(
     shutil.which("coqc") is None or compiled_proofs() is None,
@@ -19,9 +31,39 @@ BEYOND = {
     "parties inside": "kind=parties",
     "vertical": "rule=vertical-predictions",
     "every noise": "kind=laplace",
-    "Poisson samples": "kind=poisson-sampled",
+    "Poisson samples": "rule=poisson-rdp",
     "fixed batches": "kind=sampled-without-replacement",
 }
+
+
+def sampled_run(step: Fraction, dense: int, epsilon: Fraction) -> bytes:
+    """Ten steps on Poisson samples, on a coarse grid: a larger epsilon, but soon computed."""
+    gaussian = GaussianStep(sum_of_bounded(1, Adjacency.ADD_REMOVE_ONE), 2.0)
+    steps = Event(
+        Repeated(PoissonSampled(gaussian, 1 / 8), 10), Context((), 1, "model", Audience.SERVER)
+    )
+    document = json.loads(certify([steps], delta=1e-5).to_json_bytes())
+    loss, events = document["nodes"]
+    loss["parameters"] |= {"step": str(step), "dense": dense, "doublings": [0, 0, 1]}
+    for stated in (loss["parameters"], loss["conclusion"], events["conclusion"]):
+        stated["epsilon"] = str(epsilon)
+    return json.dumps(document).encode()
+
+
+def test_a_sampled_run_becomes_a_term():
+    goal = coq_theorem(sampled_run(Fraction(1, 32), 8, Fraction(3)))
+    assert "SampledStep (1 # 8) AddRemoveOne (1 # 1)" in goal
+    assert "(PrivacyLoss 2 1 (1 # 32) [0; 0; 1]%nat 8 " in goal
+    assert "dp (one_part add_remove_one)" in goal
+
+
+@needs_proofs
+@pytest.mark.slow
+def test_the_kernel_proves_a_sampled_run_private_and_no_smaller_epsilon():
+    goal = coq_theorem(sampled_run(Fraction(1, 32), 8, Fraction(3)))
+    assert prove(goal, proofs=compiled_proofs(), timeout=1200).proved
+    small = goal.replace("(3 # 1)", "(1 # 2)")
+    assert not prove(small, proofs=compiled_proofs(), timeout=1200).proved
 
 
 @needs_proofs

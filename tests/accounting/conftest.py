@@ -92,7 +92,7 @@ def _converted_by_hand() -> Certificate:
     return Certificate(events, root)
 
 
-def _examples() -> dict[str, Callable[[], Certificate]]:
+def examples() -> dict[str, Callable[[], Certificate]]:
     gaussian = GaussianStep(sum_of_bounded(1, ADD), 1.0)
     pure = declared(1, "counts", adjacency=REPLACE, norm=Norm.L1)
     mean = GaussianStep(mean_of_bounded(1, 400, REPLACE), 0.01)
@@ -142,4 +142,4 @@ def _examples() -> dict[str, Callable[[], Certificate]]:
 @pytest.fixture(scope="session")
 def certificates() -> dict[str, Certificate]:
     """A certificate for each kind of run; together they use every rule."""
-    return {name: make() for name, make in _examples().items()}
+    return {name: make() for name, make in examples().items()}

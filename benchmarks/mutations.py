@@ -1,0 +1,58 @@
+"""Bent certificates before the checker, many thousand: is anything false accepted?
+
+Usage: python benchmarks/mutations.py STORE.jsonl [--batches N] [--minutes M]
+
+A batch bends the suite's certificates 1,000 times from a seed of its own, and judges what the
+checker accepts by another route (`tests/accounting/proof/test_mutation.py`). Each finished batch is
+a line of STORE; a run goes on where another ended. By default 100 batches; after M minutes no
+further one is begun. Exit status 1 if something false was accepted, with its seed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import mpmath
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from tests.accounting.conftest import examples
+from tests.accounting.proof.test_mutation import mutate
+
+BATCH = 1_000
+FIRST_SEED = 2026_000
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("store", type=Path)
+    parser.add_argument("--batches", type=int, default=100)
+    parser.add_argument("--minutes", type=float, default=float("inf"))
+    options = parser.parse_args()
+    begun = time.monotonic()
+    lines = options.store.read_text().splitlines() if options.store.exists() else []
+    done = {found["seed"]: Counter(found["accepted"]) for found in map(json.loads, lines)}
+    certificates = {name: make() for name, make in examples().items()}
+    for seed in range(FIRST_SEED, FIRST_SEED + options.batches):
+        if seed in done or time.monotonic() - begun > 60 * options.minutes:
+            continue
+        try:
+            with mpmath.workdps(50):
+                done[seed] = mutate(certificates, BATCH, seed)
+        except AssertionError as error:
+            print(f"seed {seed}: {error}")
+            return 1
+        with options.store.open("a") as store:
+            store.write(json.dumps({"seed": seed, "accepted": done[seed]}) + "\n")
+    accepted = sum(done.values(), Counter[str]())
+    print(f"{len(done) * BATCH:,} bent, {accepted.total():,} accepted, nothing false: {accepted}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -23,9 +23,9 @@ from .inputs import NEW_FOLDER
 from .output import Outcome, TextColumns, answers, shown_up, steps
 
 _SHOWN = {"accuracy": "accuracy", "majority": "majority", "excess_loss": "excess loss"}
-_CELLS = ("line", "x", "promised ε", "certified ε", "its noise alone", *_SHOWN.values(), "seconds")
+_CELLS = ("line", "x", "promised ε", "enclosed ε", "its noise alone", *_SHOWN.values(), "seconds")
 _COMPARED = (
-    "published", "x", "promised ε", "certified ε", "noise ÷ repaired", "excess loss ÷ repaired",
+    "published", "x", "promised ε", "enclosed ε", "noise ÷ repaired", "excess loss ÷ repaired",
     "accuracy − repaired",
 )  # fmt: skip
 
@@ -158,7 +158,7 @@ def _data(finished: Finished) -> dict[str, Any]:
                 "x": each.cell.x,
                 "delta": each.privacy.delta,
                 "promised_epsilon": each.privacy.nominal,
-                "certified_epsilon": each.privacy.certified_epsilon,
+                "enclosed_epsilon": each.privacy.certified_epsilon,
                 "unprotected": each.privacy.unprotected,
                 "runs": len(each.traces),
                 "means": {metric: spread(each, metric).mean for metric in each.traces[0].values},

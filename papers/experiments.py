@@ -1,4 +1,4 @@
-"""experiments: the papers' figures and tables, with what is certified beside what is promised."""
+"""experiments: the papers' figures and tables, with what is enclosed beside what is promised."""
 
 from . import utility
 from .ding2019_stochastic import experiment as ps_admm

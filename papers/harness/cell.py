@@ -23,7 +23,7 @@ class CellKind(Enum):
     REPAIRED = "repaired"
     """The repaired algorithm, the least noise that certifies the nominal epsilon."""
     BASELINE = "baseline"
-    """An algorithm that the paper compares with, at a certified epsilon like the repaired one."""
+    """An algorithm that the paper compares with, at an enclosed epsilon like the repaired one."""
     NON_PRIVATE = "non-private"
     """The same algorithm without noise."""
 
@@ -42,7 +42,7 @@ class CellPrivacy:
         noise_std: of the first noisy release, in its units; 0 without noise.
         noise_multiplier: the same in units of that release's sensitivity; None where it has not one
             but two of them (a sampled and a constant shift), or no noise.
-        method: how the certified epsilon was found.
+        method: how the enclosed epsilon was found.
         unprotected: why there is no finite epsilon, in sentences.
     """
 

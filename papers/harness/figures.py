@@ -120,7 +120,7 @@ def _x_label(figure: Figure, cells: Sequence[Measured]) -> str:
         return figure.label
     deltas = sorted({measured.privacy.delta for measured in cells})
     at = ", ".join(f"{delta:g}" for delta in deltas)
-    return f"ε at δ = {at} (hollow: promised by the paper, filled: certified)"
+    return f"ε at δ = {at} (hollow: promised by the paper, filled: enclosed)"
 
 
 def _against_round(axes: Any, line: _Line, metric: str) -> None:
@@ -164,7 +164,7 @@ def _against_epsilon(axes: Any, line: _Line, metric: str) -> None:
         alone = any(p.noisy_part for p in privacies)
         name += "\n(ε = ∞; filled: its noise alone)" if alone else "\n(ε = ∞)"
     if any(e == 0.0 for e in true):
-        name += "\n(certified ε = 0 where not filled)"
+        name += "\n(enclosed ε = 0 where not filled)"
     if line.kind is CellKind.PUBLISHED:
         promised = [p.nominal for p in privacies]
         joined = "--" if not any(true) else "none"

@@ -10,7 +10,7 @@ from .cell import CellKind
 from .engine import Measured
 
 _HEAD = ("line", "kind", "x")
-_PROMISE = ("delta", "nominal_epsilon", "certified_epsilon", "noisy_part_epsilon", "noise_std")
+_PROMISE = ("delta", "nominal_epsilon", "enclosed_epsilon", "noisy_part_epsilon", "noise_std")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Comparison:
         line: of the published cell.
         x: where both stand, if anywhere.
         delta, nominal: the promise.
-        published, repaired: certified epsilons; infinity where there is none.
+        published, repaired: enclosed epsilons; infinity where there is none.
         noise_ratio: the published noise over the repaired one, in units of the sensitivity where it
             is one number.
         excess_loss: published and repaired means.

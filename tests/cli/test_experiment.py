@@ -69,9 +69,9 @@ def test_tables_keep_their_words_whole_and_leave_out_what_is_empty(
     monkeypatch.setattr(command, "PAPERS", (TINY,))
     printed = call("experiment", "tiny", "--out", tmp_path, "--runs", 1).out
     for head in (
-        "promised ε  certified ε  its noise alone  accuracy",
+        "promised ε  enclosed ε  its noise alone  accuracy",
         "majority  excess loss",
-        "promised ε  certified ε  noise ÷ repaired  excess loss ÷ repaired",
+        "promised ε  enclosed ε  noise ÷ repaired  excess loss ÷ repaired",
     ):
         assert head in printed
     assert "…" not in printed
@@ -93,8 +93,8 @@ def test_an_experiment_leaves_files_and_prints_what_epsilons_are_worth(
     assert answer.status == 0, answer.err
     (only,) = answer.data["experiments"]
     published, repaired = only["cells"]
-    assert published["certified_epsilon"] == "infinity"
-    assert repaired["certified_epsilon"] <= published["promised_epsilon"]
+    assert published["enclosed_epsilon"] == "infinity"
+    assert repaired["enclosed_epsilon"] <= published["promised_epsilon"]
     assert published["runs"] == 2
     (comparison,) = only["comparisons"]
     assert comparison["noise_ratio"] > 1

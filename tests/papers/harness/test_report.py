@@ -112,7 +112,7 @@ def test_published_cells_stand_beside_the_repaired_ones_of_their_promise(
     ("metric", "words"),
     [
         ("excess-loss", ("round", "training loss above the least, mean ± deviation of 2 runs")),
-        ("accuracy", ("ε at δ = 1e-05 (hollow: promised by the paper, filled: certified)",)),
+        ("accuracy", ("ε at δ = 1e-05 (hollow: promised by the paper, filled: enclosed)",)),
         ("test-loss", ("what", "test loss, mean ± deviation of 2 runs")),
     ],
 )

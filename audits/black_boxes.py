@@ -17,7 +17,6 @@ True
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -26,7 +25,6 @@ from ..accounting.numbers.notions import ApproxDp
 from ..data.files import read_arrays
 from ..mechanisms.errors import InvalidParameter, require_nonnegative, require_open_unit
 from .bounds import LowerBound, Scores
-from .claims.own_function import load_function
 from .replay import Progress
 from .scores import ClaimedPrivacy
 from .sequential import Claim, SequentialTest, plan_bet
@@ -162,17 +160,6 @@ def _testable(claimed: ClaimedPrivacy) -> Claim:
     if isinstance(claimed.claim, ApproxDp) and claimed.claim.delta == 0:
         return ApproxDp(claimed.claim.epsilon, PURE_DELTA)
     return claimed.claim
-
-
-def loaded(program: str) -> Any:
-    """Return the function of "FILE.py:NAME", for which the file is run.
-
-    Raises `InvalidParameter` where there is none.
-    """
-    path, _, name = program.rpartition(":")
-    if not path.endswith(".py") or not Path(path).is_file():
-        raise InvalidParameter("program", program, "as FILE.py:NAME, a file that exists")
-    return load_function(Path(path), name)
 
 
 def pairs_of(path: Path | None, queries: int | None) -> tuple[AnswerPair, ...]:

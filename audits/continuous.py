@@ -18,8 +18,9 @@ from ..mechanisms.extras import MissingExtra
 from .crosschecks import Crosscheck, crosscheck
 from .sequential import Evidence
 
-MoreEvidence = Callable[[Evidence], Evidence]
-"""Repeats a run some more times on neighbouring data and returns the evidence after that."""
+MoreEvidence = Callable[[list[str]], Evidence | None]
+"""Repeats a run some more times on neighbouring data; adds what is wrong to a list, and returns the
+evidence so far, None where nothing is promised."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +82,8 @@ def audit_run(
     if isinstance(checked, Crosscheck):
         findings += [f"{peer.peer}: {peer.explanation}" for peer in checked.peers if peer.failed]
     if more is not None and not found.unprotected:
-        evidence = more(evidence or Evidence())
-        if evidence.refuted_after is not None:
+        evidence = more(findings) or evidence
+        if evidence is not None and evidence.refuted_after is not None:
             findings.append(f"guarantee refuted after {evidence.refuted_after} pairs of runs")
     return RunAudit(
         run=summary.run,

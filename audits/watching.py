@@ -14,8 +14,9 @@ import shlex
 import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from math import inf, isfinite
 from pathlib import Path
 from typing import Protocol
@@ -172,19 +173,14 @@ class Watcher:
     def _audit(self, ledger: Ledger, summary: RunSummary, memory: Memory) -> RunAudit:
         keyed = ((repeats, repeats.key(summary, ledger)) for repeats in self.repeats)
         repeats, key = next(((r, k) for r, k in keyed if k is not None), (None, None))
-        wrong: list[str] = []
         before = None if key is None else memory.evidence.get(key)
-        found = audit_run(ledger, summary, delta=self.delta, evidence=before)
-        if repeats is not None and key is not None and not _unprotected(found):
-            evidence = repeats.more(memory, key, wrong)
-            if evidence is not None:
-                memory.evidence[key] = evidence
-                if evidence.refuted_after is not None:
-                    wrong.append(f"guarantee refuted after {evidence.refuted_after} pairs of runs")
-                found = replace(found, evidence=evidence)
+        more = None if repeats is None or key is None else partial(repeats.more, memory, key)
+        found = audit_run(ledger, summary, delta=self.delta, evidence=before, more=more)
+        if key is not None and found.evidence is not None:
+            memory.evidence[key] = found.evidence
         epsilon = found.epsilon.upper_float
         memory.epsilons[summary.run] = epsilon if isfinite(epsilon) else None
-        return replace(found, findings=(*found.findings, *wrong))
+        return found
 
     def _verify(self, ledger: SqliteLedger, memory: Memory) -> None:
         """Recompute the chain; it must go on from where it was last seen."""
@@ -197,10 +193,6 @@ class Watcher:
             if seen.hash != memory.head:
                 raise TamperedLedger(f"Hash of row {memory.rows}", memory.head, seen.hash)
         memory.rows, memory.head = found.rows, found.head
-
-
-def _unprotected(audit: RunAudit) -> bool:
-    return any(text.startswith("unprotected") for text in audit.findings)
 
 
 def _now() -> str:

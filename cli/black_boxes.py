@@ -7,10 +7,11 @@ from pathlib import Path
 
 import click
 
-from ..audits.black_boxes import audit_black_box, loaded, pairs_of
+from ..audits.black_boxes import audit_black_box, pairs_of
 from ..audits.claims import ClaimVerdict
 from ..audits.claims.own_function import judged_function
 from ..audits.falsifier import ReplacedRecord
+from ..audits.programs import load_program
 from ..audits.scores import ClaimedPrivacy
 from ..mechanisms.adjacency import Adjacency
 from .findings import finding_data
@@ -52,7 +53,7 @@ def blackbox(
     (trials, m); the file is imported. Exit status 1 if the claim is refuted.
     """
     claimed = ClaimedPrivacy.of(epsilon=epsilon, mu=mu, delta=delta)
-    known, box = pairs_of(pairs, queries), loaded(program)
+    known, box = pairs_of(pairs, queries), load_program(program)
     with steps() as start:
         found = audit_black_box(
             box,
@@ -90,7 +91,7 @@ def sensitivity(
     for a search proves nothing. A claim file says more: see `claims check`.
     """
     domain = ReplacedRecord(records, features, adjacency)
-    found = judged_function(loaded(program), domain, claimed)
+    found = judged_function(load_program(program), domain, claimed)
     rows = [("verdict", found.verdict_text), ("because", found.reason)]
     refuted = found.verdict is ClaimVerdict.FAILS
     return Outcome(

@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from ..audits.membership import MembershipCheck, load_model, verdict
+from ..audits.membership import MembershipCheck, verdict
+from ..audits.programs import load_program
 from ..audits.scores import ClaimedPrivacy
 from ..mechanisms import Adjacency
 from ..runs import read_configuration
@@ -128,7 +129,7 @@ def membership(
             "that the promise speaks of."
         )
     found = membership_of_model(
-        load_model(model),
+        load_program(model),
         MembershipRecords.read(records),
         options,
         promise=ClaimedPrivacy.of(epsilon=epsilon, mu=mu, delta=delta).claim,

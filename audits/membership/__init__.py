@@ -7,7 +7,7 @@ against them: a sanity check that the promise is kept, and a look at how far it 
 that people run.
 """
 
-from .adapters import Train, load_model, trainer_of
+from .adapters import Train, trainer_of
 from .game import (
     Game,
     MembershipCheck,
@@ -44,7 +44,6 @@ __all__ = [
     "check_membership",
     "hardest",
     "innovation_scores",
-    "load_model",
     "log_probabilities",
     "mislabelled",
     "most_exposed",

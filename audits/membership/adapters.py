@@ -1,9 +1,6 @@
 """Models of a user's own as players of the membership game."""
 
-import importlib
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from ...mechanisms.errors import InvalidParameter
@@ -12,26 +9,6 @@ from ...mechanisms.protocols import FloatArray
 Train = Callable[[FloatArray, Any, int], Any]
 """From features (n, d), labels (n,) and a seed to a fitted classifier with `predict_proba(rows)`
 and `classes_`, as in scikit-learn. Seeds are below 2³²: a `random_state` takes no larger one."""
-
-
-def load_model(text: str) -> object:
-    """Return what NAME is in the Python file of "FILE.py:NAME", which is run for it.
-
-    The file is imported under its own name, so that other processes find it. Raises
-    `InvalidParameter` where there is no such file or name, or the file raises.
-    """
-    path, _, name = text.rpartition(":")
-    if not path.endswith(".py") or not Path(path).is_file():
-        raise InvalidParameter("model", text, "as FILE.py:NAME, a file that exists")
-    sys.path.insert(0, str(Path(path).resolve().parent))
-    try:
-        module = importlib.import_module(Path(path).stem)
-    except Exception as error:
-        allowed = f"in a file that imports; it raised {type(error).__name__}: {error}"
-        raise InvalidParameter("model", text, allowed) from error
-    if not hasattr(module, name):
-        raise InvalidParameter("model", text, f"a name in {path}")
-    return getattr(module, name)
 
 
 def trainer_of(model: object) -> Train:

@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpledger.audits.black_boxes import audit_black_box, loaded, pairs_of
+from dpledger.audits.black_boxes import audit_black_box, pairs_of
+from dpledger.audits.programs import load_program
 from dpledger.audits.scores import ClaimedPrivacy
 from dpledger.audits.violations import BlackBox, query_patterns
 from dpledger.mechanisms import InvalidParameter
@@ -122,6 +123,6 @@ def test_only_a_function_of_a_file_is_a_program(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("box.py").write_text("def run(answers, trials, generator):\n    return answers\n")
-    assert callable(loaded("box.py:run"))
+    assert callable(load_program("box.py:run"))
     with pytest.raises(InvalidParameter, match="must"):
-        loaded(program)
+        load_program(program)

@@ -233,12 +233,15 @@ def test_a_refuted_guarantee_is_a_finding() -> None:
     ledger, summary = summary_of([step(2.0)], plan=[step(2.0)])
     known = Evidence(pairs=10)
 
-    def more(evidence: Evidence) -> Evidence:
-        assert evidence is known
+    def more(findings: list[str]) -> Evidence:
+        findings.append("noise is not as stated")
         return Evidence(pairs=13, refuted_after=13)
 
     found = audit_run(ledger, summary, delta=1e-5, evidence=known, more=more)
-    assert found.findings == ("guarantee refuted after 13 pairs of runs",)
+    wrong = ("noise is not as stated", "guarantee refuted after 13 pairs of runs")
+    assert found.findings == wrong
+    nothing = audit_run(ledger, summary, delta=1e-5, evidence=known, more=lambda findings: None)
+    assert (nothing.findings, nothing.evidence) == ((), known)
 
 
 def test_a_run_that_left_its_plan_is_a_finding() -> None:
@@ -271,7 +274,7 @@ def test_an_unprotected_release_is_a_finding_and_is_not_tested() -> None:
     event = Event(UnprotectedRelease("a test"), Context((), 1, "mean", Audience.SERVER))
     ledger, summary = summary_of([event], plan=[event])
 
-    def never(evidence: Evidence) -> Evidence:
+    def never(findings: list[str]) -> Evidence:
         raise AssertionError("nothing is left to test")
 
     found = audit_run(ledger, summary, delta=1e-5, more=never)

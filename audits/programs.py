@@ -1,0 +1,30 @@
+"""Python programs of a user's own, named as FILE.py:NAME; to load one runs its file."""
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+from ..mechanisms.errors import InvalidParameter
+
+__all__ = ["load_program"]
+
+
+def load_program(text: str) -> Any:
+    """Return what NAME is in the Python file of "FILE.py:NAME".
+
+    The file is imported under its own name, so that other processes find it. Raises
+    `InvalidParameter` where there is no such file or name, or the file raises.
+    """
+    path, _, name = text.rpartition(":")
+    if not path.endswith(".py") or not Path(path).is_file():
+        raise InvalidParameter("program", text, "as FILE.py:NAME, a file that exists")
+    sys.path.insert(0, str(Path(path).resolve().parent))
+    try:
+        module = importlib.import_module(Path(path).stem)
+    except Exception as error:
+        allowed = f"in a file that imports; it raised {type(error).__name__}: {error}"
+        raise InvalidParameter("program", text, allowed) from error
+    if not hasattr(module, name):
+        raise InvalidParameter("program", text, f"a name in {path}")
+    return getattr(module, name)

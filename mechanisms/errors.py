@@ -52,6 +52,10 @@ class InvalidParameter(DpledgerError, ValueError):
         return (type(self), (self.name, self.value, self.allowed))
 
 
+class RepeatableNoise(UserWarning):
+    """Noise was drawn from a seed: whoever knows it subtracts the noise. An experiment's."""
+
+
 class MalformedEvent(DpledgerError, ValueError):
     """A serialised event is not one of ours; nothing was read from it."""
 

@@ -289,6 +289,14 @@ def _baselines(
     return models
 
 
+def _shown(configuration: Configuration) -> str:
+    """Return a configuration for readers, who learn no seed of noise: it could be subtracted."""
+    fields = msgspec.to_builtins(configuration)
+    if fields["noise"].get("seed") is not None:
+        fields["noise"]["seed"] = "kept by the data's holder"
+    return msgspec.json.format(msgspec.json.encode(fields)).decode()
+
+
 def _promised(found: Guarantee) -> str:
     if found.unprotected:
         return "no privacy"
@@ -326,7 +334,7 @@ def _report(
         attack=_attack_facts(configuration, options, result.attack),
         utility=_utility(result.models),
         run=RunFacts(
-            configuration=msgspec.json.format(msgspec.json.encode(configuration)).decode(),
+            configuration=_shown(configuration),
             configuration_sha256=configuration.sha256,
             ledger=ledger,
             ledger_head_sha256=result.ledger_head,

@@ -34,6 +34,8 @@ from .groups import (
 )
 from .record import (
     FORMAT,
+    REPEATABLE,
+    SIMULATED,
     Access,
     Accounting,
     AudienceView,
@@ -347,8 +349,8 @@ def _noise_source(provenance: Provenance | None) -> str | None:
     if provenance is None:
         return None
     seeded = provenance.seed is not None
-    kind = "" if provenance.is_release else "a simulation: "
-    return f"{kind}{provenance.sampler}, {'a recorded seed' if seeded else 'not repeatable'}"
+    kind = "" if provenance.is_release else SIMULATED
+    return f"{kind}{provenance.sampler}, {REPEATABLE if seeded else 'not repeatable'}"
 
 
 def _limitations(

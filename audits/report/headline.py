@@ -1,6 +1,6 @@
 """The first lines of a report: the bound, what it means in one sentence, and what was checked."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from math import exp
 
@@ -9,7 +9,15 @@ from ...accounting.numbers.grade import Grade
 from ...mechanisms.adjacency import Adjacency
 from ..visible_text import visible
 from .numerals import printed, printed_percent_up
-from .record import Direction, EmpiricalAudit, PrivacyFacts, Report, Skipped
+from .record import (
+    REPEATABLE,
+    SIMULATED,
+    Direction,
+    EmpiricalAudit,
+    PrivacyFacts,
+    Report,
+    Skipped,
+)
 
 _DIGITS = 5
 _LARGEST_EXPONENT = 700.0
@@ -54,13 +62,23 @@ def headline(report: Report) -> Headline:
         delta=f"δ = {printed(privacy.delta, rounding=Direction.UP, digits=_DIGITS)}",
         meaning=_meaning(report),
         promised=promised,
-        verdicts=(
-            _grade(privacy),
-            _accesses(report),
-            _crosschecks(report),
-            *_attack(report.audit, privacy),
-        ),
+        verdicts=_verdicts(report),
     )
+
+
+def _verdicts(report: Report) -> tuple[HeadlineCheck, ...]:
+    noise = _noise(report)
+    found = (
+        _grade(report.privacy),
+        _accesses(report),
+        _crosschecks(report),
+        *_attack(report.audit, report.privacy),
+    )
+    if not noise:
+        return found
+    # nothing about a run whose noise others may know is shown in green
+    muted = (replace(v, tone=Tone.NEUTRAL) if v.tone is Tone.GOOD else v for v in found)
+    return (*noise, *muted)
 
 
 def _meaning(report: Report) -> str:
@@ -99,6 +117,18 @@ def _best_guess(privacy: PrivacyFacts) -> float:
     if isinstance(mu, float):
         rates.append(0.5 + float(advantage_upper(mu_squared=mu * mu * (1 + 1e-15))) / 2 + 1e-15)
     return min(rates)
+
+
+def _noise(report: Report) -> tuple[HeadlineCheck, ...]:
+    """Return what is wrong with the run's noise for a release, if anything."""
+    source = report.sampling.noise_source or ""
+    if source.startswith(SIMULATED):
+        text = "simulation: the bound is about one ideal release of each event, not about this run"
+        return (HeadlineCheck("Noise", text, Tone.BAD),)
+    if source.endswith(REPEATABLE):
+        text = "experiment: repeatable noise, which whoever knows the seed can subtract"
+        return (HeadlineCheck("Noise", text, Tone.BAD),)
+    return ()
 
 
 def _grade(privacy: PrivacyFacts) -> HeadlineCheck:

@@ -224,6 +224,13 @@ class MechanismGroup(_Part, frozen=True, kw_only=True):
     sampling: str
 
 
+REPEATABLE = "a recorded seed"
+"""In a noise source: whoever knows the seed can draw the noise again, and subtract it."""
+
+SIMULATED = "a simulation: "
+"""Begins a noise source: many trials, or noise that only resembles the mechanism's."""
+
+
 class SamplingFacts(_Part, frozen=True, kw_only=True):
     """How records were sampled, by the claim and by the run; and where noise came from."""
 

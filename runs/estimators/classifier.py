@@ -1,5 +1,6 @@
 """What private linear classifiers share: labels, scores, promises, and how they are copied."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -16,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ...accounting.guarantees import Guarantee
 from ...accounting.ledger import Ledger, MemoryLedger, exported, imported
 from ...accounting.proof.certificate import Certificate
-from ...mechanisms.errors import InvalidParameter
+from ...mechanisms.errors import InvalidParameter, RepeatableNoise
 from ...mechanisms.protocols import FloatArray
 from ...mechanisms.sampling import SeededSampler, SystemSampler
 from .paid_run import NoiseStream, PaidRun, PublicRound
@@ -81,8 +82,15 @@ class PrivateLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         return tags
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is pickled; the ledger that a fit made for itself goes along as text."""
+        """Return what is pickled; the ledger that a fit made for itself goes along as text.
+
+        A fitted model's seed of noise stays behind, and so does a ledger whose rows hold it: who
+        is given the model could subtract the noise.
+        """
         state: dict[str, Any] = {**cast("dict[str, Any]", super().__getstate__())}
+        if "coef_" in state and state["random_state"] is not None:
+            state["random_state"] = None
+            state.pop("ledger_", None)
         if "ledger_" in state and state["ledger_"] is not self.ledger:
             state["ledger_"] = list(exported(state["ledger_"]))
         return state
@@ -125,6 +133,12 @@ class PrivateLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         if isinstance(seed, bool) or not isinstance(seed, Integral):
             raise InvalidParameter("random_state", seed, "None or a whole number")
         SeededSampler(int(seed))  # raises for a seed out of range, before anything is spent
+        warnings.warn(
+            "experiment: repeatable noise. Whoever knows random_state subtracts the noise of this "
+            "fit; pass random_state=None for a release.",
+            RepeatableNoise,
+            stacklevel=3,
+        )
         return partial(SeededSampler.stream, int(seed))
 
     def _note(self, paid: PaidRun[T], *, assuming: Sequence[str] = ()) -> T:

@@ -72,7 +72,8 @@ class PrivateAdmmClassifier(PrivateLinearClassifier):
         warm_start: whether a fit starts from the model of the fit before it, which is public: it
             cost what it cost, and starting from it costs nothing. For the default algorithm.
         random_state: None for noise from the operating system's cryptographic generator. A whole
-            number makes a fit reproducible, for experiments: who knows it can subtract the noise.
+            number makes a fit reproducible, for experiments, with a warning: who knows it can
+            subtract the noise. A fitted model's pickle does not hold it.
             Fits on one ledger have noise of their own; those that share only the number may not.
         ledger: where fits are written and paid for; None for a fresh one in memory.
 

@@ -9,13 +9,14 @@ import pytest
 from dpledger.audits.claims import ClaimVerdict, Counterexample
 from dpledger.audits.claims.attack import ClaimAttack, promised_by_mu
 from dpledger.audits.claims.confirmations import known
+from dpledger.audits.datasets import VerticalAuditDataset
 from dpledger.audits.falsifier import ReplacedRecord, SearchTable, SensitivityLemma, falsify
 from dpledger.audits.neighbours import NeighbourPair
 from dpledger.mechanisms import Adjacency, SamplingCurator, SimulationSampler
 from dpledger.mechanisms.ball_ridge import BallRidge
 from dpledger.mechanisms.protocols import EventList, FloatArray
 from dpledger.mechanisms.sensitivity import vertical_predictions
-from dpledger.mechanisms.vertical_data import LocalProblem, VerticalDataset
+from dpledger.mechanisms.vertical_data import LocalProblem
 from dpledger.papers import audit, find
 from dpledger.papers.hu2020_sharing import PAPER, SharingSetting, standing_pair, worst_records
 from dpledger.solvers import SharingAdmm
@@ -271,7 +272,7 @@ def test_the_attack_on_records_comes_close_to_what_is_certified(
 def test_a_label_moves_its_dual_variable_by_all_of_its_bound() -> None:
     # with a large penalty z hardly depends on the label, and the slopes are 1 apart everywhere
     def side(first: float) -> Any:
-        return VerticalDataset(
+        return VerticalAuditDataset(
             [np.zeros((2, 1))],
             np.array([first, 1.0]),
             adjacency=Adjacency.REPLACE_ONE,

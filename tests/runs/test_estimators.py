@@ -13,6 +13,7 @@
 import pickle
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
@@ -42,6 +43,7 @@ from dpledger.mechanisms import (
     PrivateDataset,
     SystemSampler,
 )
+from dpledger.mechanisms.errors import RepeatableNoise
 from dpledger.solvers import ConstantSteps, DpAdmm, StarState
 from dpledger.solvers.threat_model import PER_PARTY, Summed
 
@@ -487,13 +489,35 @@ def test_a_budget_in_renyi_divergence_pays_for_a_fit() -> None:
 
 @pytest.mark.parametrize("make", [admm, sharing])
 def test_a_fitted_estimator_survives_pickling(make: Callable[..., Any]) -> None:
-    model = make().fit(X, Y)
+    model = make(random_state=None).fit(X, Y)
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
     assert again.certificate_.to_json_bytes() == model.certificate_.to_json_bytes()
     assert again.privacy_.epsilon.upper == model.privacy_.epsilon.upper
     assert again.ledger_.verify(expected_head=model.ledger_.head).reservations == 1
     assert len(again.fit(X, Y).ledger_.runs()) == 1
+
+
+@pytest.mark.parametrize("make", [admm, sharing])
+def test_a_fitted_models_pickle_holds_no_seed_of_its_noise(make: Callable[..., Any]) -> None:
+    seed = 3141592653589793
+    with pytest.warns(RepeatableNoise, match="repeatable noise"):
+        model = make(random_state=seed).fit(X, Y)
+    document = pickle.dumps(model)
+    again = pickle.loads(document)
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert again.random_state is None
+    assert not hasattr(again, "ledger_")
+    assert str(seed).encode() not in document
+    assert seed.to_bytes(7, "little") not in document
+    # an estimator that is yet to be fitted is a setting: workers of a search need all of it
+    assert pickle.loads(pickle.dumps(make(random_state=seed))).random_state == seed
+
+
+def test_noise_of_the_operating_system_is_fitted_without_a_warning() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RepeatableNoise)
+        admm(random_state=None).fit(X, Y)
 
 
 # 4. bad input

@@ -14,6 +14,34 @@ from dpledger.audits.report.record import Interval
 from dpledger.mechanisms import Adjacency
 
 
+def drawn_by(report, source):
+    return structs.replace(report, sampling=structs.replace(report.sampling, noise_source=source))
+
+
+@pytest.fixture
+def report(report):
+    """A report of a release: its noise cannot be drawn again."""
+    return drawn_by(report, "exact-system-entropy, not repeatable")
+
+
+@pytest.mark.parametrize(
+    ("source", "word"),
+    [
+        ("exact-philox, a recorded seed", "experiment: repeatable noise"),
+        ("a simulation: numpy-philox, a recorded seed", "simulation"),
+    ],
+)
+def test_nothing_is_green_of_a_run_whose_noise_others_may_know(report, source, word):
+    assert "Noise" not in tones(report)
+    assert Tone.GOOD in tones(report).values()
+    first = headline(drawn_by(report, source)).verdicts[0]
+    assert (first.label, first.tone) == ("Noise", Tone.BAD)
+    assert first.text.startswith(word)
+    assert Tone.GOOD not in tones(drawn_by(report, source)).values()
+    assert word in to_html(drawn_by(report, source))
+    assert word in to_markdown(drawn_by(report, source))
+
+
 def with_privacy(report, **changes):
     return structs.replace(report, privacy=structs.replace(report.privacy, **changes))
 

@@ -179,6 +179,9 @@ def hostile(report):
 
 
 def test_texts_are_shown_in_html_and_never_obeyed(report):
+    report = changed(
+        report, ("sampling", "noise_source"), "the system"
+    )  # no word of the headline's
     attacked = hostile(report)
     assert attacked.preparation.data == HOSTILE
     plain, page = Page(to_html(report)), Page(to_html(attacked))

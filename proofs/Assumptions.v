@@ -197,6 +197,7 @@ Print losses_theorems.
 Print Assumptions losses_theorems.
 
 Definition checker_theorems := (
+  @Soundness.minimiser_within,
   @Soundness.derived_sound,
   @Soundness.run_gdp,
   @Soundness.run_zcdp,

@@ -163,6 +163,20 @@ Proof.
   - apply sum_sensitivity_add_remove; assumption.
 Qed.
 
+(** A gradient of norm at most tau, as a solver measures it ([near_minimum_of_subgradient]), is
+    within tau / lambda of the minimiser, as certificates say. *)
+Theorem minimiser_within {V : Space} lambda tau (F : V -> R) x m :
+  0 < lambda -> 0 <= tau -> near_minimum lambda tau F x -> near_minimum lambda 0 F m ->
+  norm (sub x m) <= tau / lambda.
+Proof.
+  intros Hl Ht Hx Hm; specialize (Hx m); specialize (Hm x).
+  rewrite (norm_sub_comm m x) in Hx; pose proof (norm_pos (sub x m)) as Hn.
+  set (n := norm (sub x m)) in *; apply Rmult_le_reg_l with (1 := Hl).
+  replace (lambda * (tau / lambda)) with tau by (field; lra).
+  destruct Hn as [Hn|E]; [|rewrite <- E; lra].
+  apply Rmult_le_reg_r with (1 := Hn); lra.
+Qed.
+
 Lemma argmin_sensitivity lipschitz modulus tolerance count (V : Space) (loss : X -> V -> R)
   (regulariser : V -> R) (minimiser solve : list X -> V) :
   r <> AddRemoveOne -> 0 <= lipschitz -> 0 < modulus ->

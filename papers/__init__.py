@@ -14,6 +14,7 @@ from ..audits.claims import Claim, Finding, Paper
 from ..audits.claims import find as find_in
 from ..mechanisms.errors import InvalidParameter
 from . import (
+    abadi2016_sgd,
     ding2019_stochastic,
     ding2020_network,
     hu2020_sharing,
@@ -29,6 +30,7 @@ PAPERS: tuple[Paper[Any], ...] = (
     xu2020_centralised.PAPER,
     huang2020_star.PAPER,
     hu2020_sharing.PAPER,
+    abadi2016_sgd.PAPER,
 )
 """All papers, in the order in which they are listed."""
 

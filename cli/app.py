@@ -16,7 +16,7 @@ _COMMANDS = {
     "claims": "claims",
     "crosscheck": "crosscheck",
     "curve": "curve",
-    "demo": "demo",
+    "demo": "run",
     "epsilon": "training",
     "experiment": "experiment",
     "ledger": "ledger",
@@ -47,7 +47,9 @@ class _Commands(click.Group):
         return command
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "show_default": True}
+)
 @click.version_option(package_name="dpledger", prog_name="dpledger")
 def main() -> None:
     """A proof-carrying ledger for differential privacy.

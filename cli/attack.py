@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 
-from ..audits.bounds import ClopperPearson, Scores
-from ..audits.scores import ClaimedPrivacy, judge_scores
+from ..audits.bounds import ClopperPearson, LowerBound, Scores
+from ..audits.claim_tests import ClaimTest
+from ..audits.scores import ClaimedPrivacy, JudgedScores, judge_scores
 from ..audits.trials import BackendName, backend_of
 from ..data.files import read_numbers
 from ..runs import RunAttack, read_configuration, run_attack
 from .inputs import FILE, NEW_FILE, Among, Redirected, refuse
 from .membership import membership
 from .output import Outcome, TextColumns, answers, shown_down, shown_up, steps
-from .scores import scores_outcome, tests_table
 
 
 @click.command(
@@ -102,7 +103,7 @@ def attack(
         claim = ClaimedPrivacy.of(epsilon=epsilon, mu=mu, delta=delta)
         scores = Scores(*(read_numbers(path).astype(float) for path in score_paths))
         found = judge_scores(scores, claim, confidence=confidence)
-        return scores_outcome(found, confidence=confidence)
+        return _scores_outcome(found, confidence=confidence)
     refuse("--epsilon, --mu and --delta only with --scores", epsilon, mu, delta)
     assert configuration_path is not None
     where = backend_of(backend, jobs=jobs, address=address)
@@ -158,7 +159,53 @@ def attack_outcome(attacked: RunAttack) -> Outcome:
         tables=(
             TextColumns(("lower bound on epsilon", *head), proved),
             TextColumns(("if scores are normal, an assumption", *head), assumed),
-            tests_table(result.tests),
+            _tests_table(result.tests),
         ),
         finding=result.is_finding,
     )
+
+
+def _tests_table(tests: Sequence[ClaimTest]) -> TextColumns:
+    """Return the tests of a claim as a table: what each may err, and what it saw."""
+    texts = [(t.name, f"{t.level:.3g}", "YES" if t.refuted else "no", t.detail) for t in tests]
+    return TextColumns(("test of the claim", "level", "refuted", "what it saw"), texts)
+
+
+def _scores_outcome(found: JudgedScores, *, confidence: float) -> Outcome:
+    """Return what scores show; a finding if they refute the claim."""
+    scores, refuted, delta = found.scores, found.refutes_claim, found.claimed.delta
+    trials = {"in": scores.dataset.size, "out": scores.neighbour.size}
+    tables = [_bounds_table("lower bound on epsilon", [found.bound])]
+    if found.if_normal:
+        tables.append(_bounds_table("if scores are normal, an assumption", found.if_normal))
+    return Outcome(
+        title="Attack by scores",
+        data={
+            "claimed_epsilon": found.claimed.epsilon,
+            "delta": delta,
+            "confidence": confidence,
+            "trials": trials,
+            "bounds": [found.bound],
+            "if_normal": found.if_normal,
+            "tests": found.tests,
+            "ceiling": found.ceiling,
+            "auc": found.auc,
+            "refutes_claim": refuted,
+            "not_meant": found.not_meant,
+        },
+        rows=(
+            ("trials", f"{trials['in']} in, {trials['out']} out"),
+            ("claimed epsilon", f"{shown_up(found.claimed.epsilon, digits=6)} at delta {delta:g}"),
+            ("largest provable", f"{found.ceiling:.4g} with so many trials"),
+            ("AUC", f"{found.auc:.4f}"),
+            ("verdict", "claim REFUTED" if refuted else "claim not refuted"),
+            *(("note", text) for text in found.not_meant),
+        ),
+        tables=(*tables, _tests_table(found.tests)),
+        finding=refuted,
+    )
+
+
+def _bounds_table(heading: str, bounds: Sequence[LowerBound]) -> TextColumns:
+    texts = [(b.method, shown_down(b.epsilon, digits=4), b.detail) for b in bounds]
+    return TextColumns((heading, "epsilon", "how"), texts)

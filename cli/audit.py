@@ -39,7 +39,7 @@ audit.add_command(black_boxes.sensitivity)
 @click.option("--epsilon", type=float, help="The claim, under add-remove-one.")
 @click.option("--mu", type=float, help="The claim, under add-remove-one.")
 @click.option("--delta", type=float, required=True, help="Of the claim and of the bounds.")
-@click.option("--confidence", type=float, default=0.95, show_default=True)
+@click.option("--confidence", type=float, default=0.95)
 @click.option(
     "--guesses",
     nargs=2,

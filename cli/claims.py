@@ -154,7 +154,7 @@ def explain(identifier: str, assignments: tuple[str, ...]) -> Outcome:
         ("claim", f"{claim.statement} ({claim.place})"),
         ("verdict", finding.verdict_text),
         ("because", finding.reason),
-        ("breaks at", finding.breaks_at or ""),
+        ("breaks at", finding.breaks_at),
         *(("argument", text) for text in finding.argument),
         *((name, f"{value.upper_float:.10g}") for name, value in finding.figures.items()),
         *(("evidence", describe(each)) for each in finding.evidence),
@@ -167,7 +167,7 @@ def explain(identifier: str, assignments: tuple[str, ...]) -> Outcome:
             **finding_data(finding),
             "not_attacked": claim.not_attacked,
         },
-        rows=[row for row in rows if row[1]],
+        rows=rows,
     )
 
 

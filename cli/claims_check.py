@@ -13,7 +13,7 @@ from ..audits.claims.hearing import describe
 from ..runs.claims import judge_claim_file, judge_finished_run
 from .findings import finding_data, proof_rows
 from .inputs import FILE, refuse
-from .output import Outcome, answers, shown_down, shown_up, steps
+from .output import Outcome, Row, answers, shown_down, shown_up, steps
 
 
 @click.command()
@@ -61,9 +61,12 @@ def check(
 
 def _outcome(judged: JudgedPromise) -> Outcome:
     finding = judged.finding
-    rows = [("verdict", finding.verdict_text), ("because", finding.reason)]
-    if finding.claimed is not None:
-        rows.append(("claimed", f"{finding.claimed.lower_float:.10g} {finding.unit}"))
+    told = finding.claimed
+    rows: list[Row] = [
+        ("verdict", finding.verdict_text),
+        ("because", finding.reason),
+        ("claimed", None if told is None else f"{told.lower_float:.10g} {finding.unit}"),
+    ]
     rows += [("reading", f"{name}: {_range(cost)}") for name, cost in finding.figures.items()]
     rows += [("not stated", each.removeprefix("not stated: ")) for each in finding.argument]
     rows += [("not stated", each.removesuffix(": not stated")) for each in judged.missing]

@@ -36,13 +36,12 @@ _COMPARED = (
     "--out",
     type=NEW_FOLDER,
     default=Path("dpledger-runs/experiments"),
-    show_default=True,
     help="Folder for figures, tables and finished runs.",
 )
 @click.option("--runs", type=click.IntRange(1), help="Runs of each cell; by default the paper's.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--seed", type=click.IntRange(0), default=0)
 @click.option("--quick", is_flag=True, help="Fewer cells and two runs, for a look.")
-@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Processes.")
+@click.option("--jobs", type=click.IntRange(1), default=1, help="Processes.")
 @answers
 def experiment(name: str, out: Path, **plan: Any) -> Outcome:
     """Run experiment NAME: `list` shows all, `star/delta` is one, `star` means all of a paper's.

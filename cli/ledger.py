@@ -42,7 +42,7 @@ def create(path: Path, epsilon: float, delta: float, adjacency: Adjacency) -> No
 
 @ledger.command()
 @_path
-@click.option("--delta", type=float, default=1e-5, show_default=True, help="In (0, 1).")
+@click.option("--delta", type=float, default=1e-5, help="In (0, 1).")
 @answers
 def show(path: Path, delta: float) -> Outcome:
     """Show a ledger's runs and what has been spent."""
@@ -155,7 +155,7 @@ def anchor(path: Path, anchor_path: Path | None) -> Outcome | None:
     help="Write a certificate of all events to this file instead of the rows.",
 )
 @click.option("--run", help="Of this run only.")
-@click.option("--delta", type=float, default=1e-5, show_default=True, help="For the certificate.")
+@click.option("--delta", type=float, default=1e-5, help="For the certificate.")
 def export(path: Path, certificate: Path | None, run: str | None, delta: float) -> None:
     """Write a ledger as JSON lines to standard output, or its certificate to a file."""
     with SqliteLedger(path, read_only=True) as opened:

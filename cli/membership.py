@@ -30,31 +30,25 @@ from .output import Outcome, TextColumns, answers, shown_down
     "--target",
     type=Among(TargetName),
     default=TargetName.CANARY.value,
-    show_default=True,
     help="The record: any; the one that a model is most wrong about; or one made to be remembered.",
 )
 @click.option(
     "--trials",
     type=click.IntRange(2),
     default=1000,
-    show_default=True,
     help="Models to judge, with the record and as many without.",
 )
 @click.option(
     "--shadows",
     type=click.IntRange(2),
     default=200,
-    show_default=True,
     help="Further models, with it and without, that attacks learn from.",
 )
-@click.option(
-    "--confidence", type=float, default=0.95, show_default=True, help="Of all bounds together."
-)
+@click.option("--confidence", type=float, default=0.95, help="Of all bounds together.")
 @click.option(
     "--seed",
     type=click.IntRange(0),
     default=1,
-    show_default=True,
     help="Of all that is random; choose it before you look.",
 )
 @click.option(
@@ -80,7 +74,7 @@ from .output import Outcome, TextColumns, answers, shown_down
     type=float,
     help="With --model: of the promise and of the bounds; 0 for pure differential privacy.",
 )
-@click.option("--jobs", type=int, default=1, show_default=True, help="With --model: processes.")
+@click.option("--jobs", type=int, default=1, help="With --model: processes.")
 @answers
 def membership(
     configuration_path: Path | None,

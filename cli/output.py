@@ -44,7 +44,7 @@ __all__ = [
 
 P = ParamSpec("P")
 Advance = Callable[[int, int], None]
-Row = tuple[str, str]
+Row = tuple[str, str | None]
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 
@@ -62,7 +62,8 @@ class TextColumns:
 class Outcome:
     """What a command found: `data` for machines, `rows` (name, text) and `tables` for people.
 
-    `finding`: exit status 1. `undecided`: exit status 3, no finding and no all-clear.
+    Rows without a text are left out. `finding`: exit status 1. `undecided`: exit status 3, no
+    finding and no all-clear.
     """
 
     title: str
@@ -104,11 +105,15 @@ def _print(outcome: Outcome) -> None:
         _draw(outcome)
         return
     # a file or a pipe has no width: tables keep their columns whole
-    lines = [outcome.title, *_lines(outcome.rows)]
+    lines = [outcome.title, *_lines(_said(outcome))]
     for table in outcome.tables:
         title = [] if table.title is None else [table.title]
         lines += ["", *title, *_lines([table.head, *table.rows])]
     click.echo("\n".join(map(visible, lines)))
+
+
+def _said(outcome: Outcome) -> list[tuple[str, str]]:
+    return [(name, text) for name, text in outcome.rows if text]
 
 
 def _lines(rows: Iterable[Sequence[str]]) -> list[str]:
@@ -137,7 +142,7 @@ def _draw(outcome: Outcome) -> None:
     first = rich.Table(title=cell(outcome.title), title_justify="left", show_header=False, box=None)
     first.add_column(style="bold", no_wrap=True)
     first.add_column(overflow="fold")
-    for row in outcome.rows:
+    for row in _said(outcome):
         first.add_row(*map(cell, row))
     console.print(first)
     for table in outcome.tables:
@@ -196,8 +201,7 @@ def guarantee_data(found: Guarantee) -> dict[str, Any]:
 
 def grade_rows(found: Guarantee) -> list[Row]:
     """Return what stands behind a printed epsilon, and why no proof does where none was found."""
-    missing = [("not proved", found.not_proved)] if found.not_proved else []
-    return [("grade", f"{found.grade.value}: {found.method}"), *missing]
+    return [("grade", f"{found.grade.value}: {found.method}"), ("not proved", found.not_proved)]
 
 
 def write_certificate(path: Path, proof: Proof | None, found: Guarantee) -> None:

@@ -47,7 +47,7 @@ def plan(configuration_path: Path, certificate: Path | None) -> Outcome:
         rows=(
             *_rows(made),
             ("by other conversions", others),
-            *((("certificate", str(certificate)),) if certificate else ()),
+            ("certificate", str(certificate) if certificate else None),
         ),
         finding=made.is_finding,
     )

@@ -17,7 +17,6 @@ from .inputs import FOLDER
     "form",
     type=click.Choice(["files", "markdown", "json"]),
     default="files",
-    show_default=True,
     help="Write report.html and report.md into DIR, or print one to standard output.",
 )
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")

@@ -66,8 +66,8 @@ def verify(
         answer = "undecided" if isinstance(error, Undecided) else "refused"
         data = {"verdict": answer, "reason": str(error)}
         return Outcome(title, data, rows=((answer.upper(), str(error)),), finding=True)
-    others = {"coq": gold, "extracted": second}
-    opinions = {name: opinion.text for name, opinion in others.items() if opinion is not None}
+    asked = {"coq": gold, "extracted": second}
+    opinions = {name: each for name, each in asked.items() if each is not None}
     return Outcome(
         title,
         data={
@@ -83,13 +83,13 @@ def verify(
             "ledger": "events and chain agree" if grade else None,
             "ledger_grade": grade,
             "coq": None,
-            **opinions,
+            **{name: each.text for name, each in opinions.items()},
         },
         rows=(
             ("proved", report(verdict)),
-            *((("ledger", "chain intact, events are the certificate's"),) if grade else ()),
-            *((("but", _ADAPTIVE),) if grade is Grade.ESTIMATE else ()),
-            *opinions.items(),
+            ("ledger", "chain intact, events are the certificate's" if grade else None),
+            ("but", _ADAPTIVE if grade is Grade.ESTIMATE else None),
+            *((name, each.text) for name, each in opinions.items()),
         ),
-        finding=any(opinion is not None and opinion.against for opinion in others.values()),
+        finding=any(each.against for each in opinions.values()),
     )

@@ -69,9 +69,9 @@ def ack(ledger_path: Path, identifiers: Sequence[str], memory: Path | None) -> O
     help="Repeat and attack the runs of this configuration, whatever their seeds; may be given "
     "several times.",
 )
-@click.option("--trials", type=click.IntRange(1), default=200, show_default=True, help="A run.")
-@click.option("--confidence", type=float, default=0.99, show_default=True)
-@click.option("--delta", type=float, default=1e-5, show_default=True, help="In (0, 1).")
+@click.option("--trials", type=click.IntRange(1), default=200, help="A run.")
+@click.option("--confidence", type=float, default=0.99)
+@click.option("--delta", type=float, default=1e-5, help="In (0, 1).")
 @click.option(
     "--every",
     type=click.FloatRange(min=0.1),
@@ -82,7 +82,6 @@ def ack(ledger_path: Path, identifiers: Sequence[str], memory: Path | None) -> O
     "--most-runs",
     type=click.IntRange(1),
     default=20,
-    show_default=True,
     help="Audited in one look; the others wait for the next.",
 )
 @_memory_option

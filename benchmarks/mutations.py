@@ -29,7 +29,7 @@ FIRST_SEED = 2026_000
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="Bent certificates before the checker.")
     parser.add_argument("store", type=Path)
     parser.add_argument("--batches", type=int, default=100)
     parser.add_argument("--minutes", type=float, default=float("inf"))

@@ -5,7 +5,7 @@ as an enclosure or as an upper bound in doubles (fast, on arrays). What a route 
 passes on by None; the last one answers everything.
 """
 
-from math import inf, log
+from math import ceil, inf, log, log2
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -190,14 +190,16 @@ def _single(counts: Counts) -> DominatingPair | None:
 
 def _epsilon_of_one(pair: DominatingPair, delta: float) -> Enclosure:
     """Return ε(δ) of one event, by bisection on its profile in balls."""
-    with precision(160):
+    with precision(160 + 2 * ceil(-log2(delta))):
         target = ball_of(delta)
         if delta_of(pair, arb(0)) <= target:
             return Enclosure.of(0)
         low, high = 0.0, min(maximal_loss(pair), 1.0)
-        while not delta_of(pair, arb(high)) <= target:
-            low, high = high, min(2 * high, maximal_loss(pair))
-            if high in (low, inf):
+        while not (value := delta_of(pair, arb(high))) <= target:
+            # what cannot be decided is no lower end
+            low = high if value > target else low
+            tried, high = high, min(2 * high, maximal_loss(pair))
+            if high in (tried, inf):
                 return Enclosure(arb(low), arb(high))
         for _ in range(1100):
             middle = (low + high) / 2 if low else high / 2

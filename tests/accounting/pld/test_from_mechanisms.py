@@ -6,6 +6,7 @@ from itertools import product
 from math import exp, prod
 from statistics import NormalDist
 
+import mpmath
 import pytest
 
 from dpledger.accounting.pld import PrivacyProfile
@@ -261,3 +262,20 @@ def test_the_fixed_batch_figure() -> None:
     found = PrivacyProfile.of({step: 20_000}, REPLACE).epsilon(1e-5)
     assert found.relative_width < 1e-6
     assert found.upper_float == pytest.approx(0.0306, abs=5e-5)
+
+
+@pytest.mark.parametrize("delta", [1e-20, 1e-100, 1e-250])
+def test_one_discrete_gaussian_step_is_enclosed_at_tiny_deltas(delta: float) -> None:
+    step = DiscreteGaussianStep(declared(1, "a test", adjacency=ADD), 5.0)
+    found = PrivacyProfile.of({step: 1}, ADD).epsilon(delta)
+
+    def exact(epsilon: float) -> mpmath.mpf:
+        # the loss at k is (1 - 2k) / (2σ²): the probabilities of both laws, term by term
+        weight = [mpmath.exp(-mpmath.mpf(k * k) / 50) for k in range(-400, 401)]
+        total, grown = mpmath.fsum(weight), mpmath.exp(mpmath.mpf(epsilon))
+        both = zip(weight[1:], weight[:-1], strict=True)
+        return mpmath.fsum(max(p - grown * q, 0) for p, q in both) / total
+
+    with mpmath.workdps(320):
+        assert exact(found.upper_float) <= delta <= exact(found.lower_float)
+    assert found.upper_float <= found.lower_float * (1 + 1e-9)

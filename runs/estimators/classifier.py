@@ -90,7 +90,8 @@ class PrivateLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         state: dict[str, Any] = {**cast("dict[str, Any]", super().__getstate__())}
         if "coef_" in state and state["random_state"] is not None:
             state["random_state"] = None
-            state.pop("ledger_", None)
+            if state["ledger_"] is not self.ledger:
+                del state["ledger_"]
         if "ledger_" in state and state["ledger_"] is not self.ledger:
             state["ledger_"] = list(exported(state["ledger_"]))
         return state

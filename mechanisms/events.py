@@ -123,7 +123,7 @@ class GaussianMixtureStep:
     `sampled`, whatever the others' messages; a record in both data sets that brings more would show
     whether it was drawn. What says so is the derivation: a sum of bounded vectors, one a drawn
     record, scaled and mapped by public numbers. An event made by hand, whose `sampled` is declared,
-    does not say so, and costs what it costs if the sample is told.
+    does not say so, and costs what it costs if the sample is shown.
     """
 
     constant: Sensitivity

@@ -22,7 +22,7 @@ dpledger.mechanisms.errors.UnprotectedConversion: float() would let a sensitive 
 from collections.abc import Callable
 from fractions import Fraction
 from math import isqrt
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -30,15 +30,11 @@ from . import rounding as rounded
 from .clipping import largest_entry, project_to_ball
 from .errors import (
     InvalidParameter,
-    UnprotectedComparison,
-    UnprotectedConversion,
     UnprotectedFunction,
-    UnprotectedIteration,
-    UnprotectedReleaseError,
-    UnprotectedSerialisation,
 )
 from .operator_norm import operator_norm_up
 from .protocols import FloatArray
+from .refusals import ADVICE, refuse_ways_out
 from .rounding import Rounding
 from .sensitivity import (
     Norm,
@@ -54,7 +50,6 @@ from .subsampling import SampledPart
 
 __all__ = ["Sensitive", "concatenate", "concatenate_disjoint", "linear_map"]
 
-_ADVICE = "release it through a curator (curator.release(...)) and work with the noisy message"
 
 _LARGEST_ERROR = Fraction(1, 2**11)
 """A rounding error may be this fraction of the sensitivity: it moves the value by twice as much."""
@@ -67,71 +62,9 @@ _PUBLIC_STEP, _PUBLIC_FLOOR = 2**8, 2**24
 know them yet, and a run agree on what rounding costs."""
 
 Public = float | int | np.floating[Any] | np.integer[Any] | FloatArray
-_Kind = TypeVar("_Kind", bound=type)
 
 
-def _refusal(name: str, error: type[UnprotectedReleaseError]) -> Callable[..., NoReturn]:
-    def refuse(self: object, *_: object, **__: object) -> NoReturn:
-        raise error(f"{name} would let a sensitive value out of its protection; {_ADVICE}.")
-
-    return refuse
-
-
-def _refuse_ways_out(kind: _Kind) -> _Kind:
-    """Make every special method that could show the value raise, with advice."""
-    ways: dict[type[UnprotectedReleaseError], dict[str, str]] = {
-        UnprotectedConversion: {
-            "__float__": "float()",
-            "__int__": "int()",
-            "__complex__": "complex()",
-            "__index__": "use as an index",
-            "__round__": "round()",
-            "__trunc__": "truncation",
-            "__floor__": "floor()",
-            "__ceil__": "ceil()",
-            "__array__": "conversion to an array",
-            "__bytes__": "bytes()",
-            "__dlpack__": "export to another library",
-            "__dlpack_device__": "export to another library",
-            "__format__": "formatting",
-        },
-        UnprotectedComparison: {
-            **dict.fromkeys(
-                ("__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__"), "comparison"
-            ),
-            "__bool__": "use as a truth value",
-        },
-        UnprotectedIteration: {
-            "__iter__": "iteration",
-            "__reversed__": "iteration",
-            "__len__": "len()",
-            "__getitem__": "indexing",
-            "__contains__": "a membership test",
-        },
-        UnprotectedFunction: {
-            **dict.fromkeys(("__pow__", "__rpow__"), "a power"),
-            **dict.fromkeys(("__mod__", "__rmod__", "__divmod__", "__rdivmod__"), "a remainder"),
-            **dict.fromkeys(("__floordiv__", "__rfloordiv__"), "floor division"),
-            **dict.fromkeys(("__rtruediv__",), "division by it"),
-            "__abs__": "abs()",
-            "__matmul__": "a matrix product from the left",
-        },
-        UnprotectedSerialisation: {
-            "__reduce_ex__": "pickling or copying",
-            "__reduce__": "pickling or copying",
-            "__getstate__": "pickling or copying",
-            "__copy__": "copying",
-            "__deepcopy__": "copying",
-            "__hash__": "hashing",
-        },
-    }
-    for error, names in ways.items():
-        for name, use in names.items():
-            setattr(kind, name, _refusal(use, error))
-    return kind
-
-
-@_refuse_ways_out
+@refuse_ways_out
 class Sensitive:
     """A private array of shape (..., P, d) with the l2 sensitivity that its making derived.
 
@@ -359,14 +292,14 @@ class Sensitive:
         rule = _DEFERRED.get(ufunc)
         if rule is None or method != "__call__" or options or inputs[1] is not self:
             raise UnprotectedFunction(
-                f"numpy.{ufunc.__name__} has no sensitivity rule here; {_ADVICE}, or use + - * / "
+                f"numpy.{ufunc.__name__} has no sensitivity rule here; {ADVICE}, or use + - * / "
                 "with public numbers, linear_map or clipped."
             )
         return rule(self, inputs[0])
 
     def __array_function__(self, func: Callable[..., Any], *_: object) -> NoReturn:
         raise UnprotectedFunction(
-            f"numpy.{func.__name__} has no sensitivity rule; {_ADVICE}, or use concatenate, "
+            f"numpy.{func.__name__} has no sensitivity rule; {ADVICE}, or use concatenate, "
             "linear_map or clipped of dpledger.mechanisms."
         )
 

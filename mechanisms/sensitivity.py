@@ -62,8 +62,8 @@ class Derivation:
 
     def lines(self, indent: int = 0) -> list[str]:
         """Return the tree as indented lines of text, conclusion first."""
-        told = ", ".join(f"{name}={_short(value)}" for name, value in self.parameters)
-        head = f"{'  ' * indent}{self.rule}({told}): {float_up(root_up(self.squared)):.6g}"
+        given = ", ".join(f"{name}={_short(value)}" for name, value in self.parameters)
+        head = f"{'  ' * indent}{self.rule}({given}): {float_up(root_up(self.squared)):.6g}"
         return [head, *(line for p in self.premises for line in p.lines(indent + 1))]
 
     def assumptions(self) -> tuple[str, ...]:

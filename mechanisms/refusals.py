@@ -1,0 +1,78 @@
+"""Special methods of Python that would show a private value: each refuses, and says what to do."""
+
+from collections.abc import Callable
+from typing import NoReturn, TypeVar
+
+from .errors import (
+    UnprotectedComparison,
+    UnprotectedConversion,
+    UnprotectedFunction,
+    UnprotectedIteration,
+    UnprotectedReleaseError,
+    UnprotectedSerialisation,
+)
+
+ADVICE = "release it through a curator (curator.release(...)) and work with the noisy message"
+
+_Kind = TypeVar("_Kind", bound=type)
+
+
+def _refusal(name: str, error: type[UnprotectedReleaseError]) -> Callable[..., NoReturn]:
+    def refuse(self: object, *_: object, **__: object) -> NoReturn:
+        raise error(f"{name} would let a sensitive value out of its protection; {ADVICE}.")
+
+    return refuse
+
+
+def refuse_ways_out(kind: _Kind) -> _Kind:
+    """Make every special method that could show the value raise, with advice."""
+    ways: dict[type[UnprotectedReleaseError], dict[str, str]] = {
+        UnprotectedConversion: {
+            "__float__": "float()",
+            "__int__": "int()",
+            "__complex__": "complex()",
+            "__index__": "use as an index",
+            "__round__": "round()",
+            "__trunc__": "truncation",
+            "__floor__": "floor()",
+            "__ceil__": "ceil()",
+            "__array__": "conversion to an array",
+            "__bytes__": "bytes()",
+            "__dlpack__": "export to another library",
+            "__dlpack_device__": "export to another library",
+            "__format__": "formatting",
+        },
+        UnprotectedComparison: {
+            **dict.fromkeys(
+                ("__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__"), "comparison"
+            ),
+            "__bool__": "use as a truth value",
+        },
+        UnprotectedIteration: {
+            "__iter__": "iteration",
+            "__reversed__": "iteration",
+            "__len__": "len()",
+            "__getitem__": "indexing",
+            "__contains__": "a membership test",
+        },
+        UnprotectedFunction: {
+            **dict.fromkeys(("__pow__", "__rpow__"), "a power"),
+            **dict.fromkeys(("__mod__", "__rmod__", "__divmod__", "__rdivmod__"), "a remainder"),
+            **dict.fromkeys(("__floordiv__", "__rfloordiv__"), "floor division"),
+            **dict.fromkeys(("__rtruediv__",), "division by it"),
+            "__abs__": "abs()",
+            "__matmul__": "a matrix product from the left",
+        },
+        UnprotectedSerialisation: {
+            "__reduce_ex__": "pickling or copying",
+            "__reduce__": "pickling or copying",
+            "__getstate__": "pickling or copying",
+            "__copy__": "copying",
+            "__deepcopy__": "copying",
+            "__hash__": "hashing",
+        },
+    }
+    for error, names in ways.items():
+        for name, use in names.items():
+            setattr(kind, name, _refusal(use, error))
+    return kind

@@ -55,6 +55,14 @@ def _points(placement: Placement) -> Complexes:
     return np.asarray(placement.order + 1j * t, dtype=np.complex128)
 
 
+class Sum(NamedTuple):
+    """A number, its derivative, and a bound on the error of the number."""
+
+    value: float
+    slope: float
+    error: float
+
+
 @dataclass(frozen=True, slots=True)
 class Contour:
     """The integrand of (1) on a placed contour, and bounds on its errors, for ε <= highest.
@@ -121,6 +129,18 @@ class Contour:
         tail = np.exp(np.minimum(self.log_tail - c * epsilons, 700.0)) * (1 + 1e-9)
         upper = scale * (value + self.allowance) * (1 + 4 * EPS) + tail
         return np.where(exponent <= 600.0, upper, inf), scale * slope
+
+    def delta(self, epsilon: float) -> Sum:
+        """Return about δ(ε), its derivative and a bound on the error of the former."""
+        upper, slope = self.deltas_and_slopes(np.array([epsilon]))
+        tail = self.log_tail - self.placement.order * epsilon
+        scale = self.log_scale + self.placement.order * (self.highest - epsilon)
+        error = np.exp(min(tail, 700.0)) + np.exp(min(scale, 700.0)) * self.allowance
+        return Sum(float(upper[0]) - float(error), float(slope[0]), float(error))
+
+    def epsilon(self, delta: float, low: float, high: float) -> float:
+        """Return the least ε found up to `high` whose bound is <= δ; `high` if none is."""
+        return float(self.roots_above(np.array([delta]), np.zeros(1), np.array([high]))[0])
 
     def roots_above(self, deltas: Floats, low: Floats, high: Floats) -> Floats:
         """Return the least ε found in [low, high] whose bound is <= δ; `high` if none is."""

@@ -9,6 +9,7 @@ bounded here: rounding by the balls; the inner quadratures by `quadrature`; alia
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, isqrt, log
+from typing import Protocol
 
 import numpy as np
 from flint import acb, acb_mat, arb
@@ -32,7 +33,8 @@ _DIGITS = 20.0
 """Natural-log digits of aliasing and cut-off relative to δ: 2e-9, for 1e-6 of ε with room."""
 
 
-def _power(base: acb, exponent: int) -> acb:
+def power(base: acb, exponent: int) -> acb:
+    """Return a whole power of a ball."""
     # exp(n log x) keeps the ball of a high power from growing with every multiplication
     return base**exponent if exponent < 64 or base.contains(0) else (exponent * base.log()).exp()
 
@@ -80,7 +82,7 @@ class CertifiedContour:
         demand = placement.demand(counts, _DIGITS)
         for pair, n in counts.items():
             moments = moments_on_line(pair, step, count, demand)
-            values = [f * _power(m, n) for f, m in zip(values, moments, strict=True)]
+            values = [f * power(m, n) for f, m in zip(values, moments, strict=True)]
             cut_off *= _real_power(modulus_beyond(pair, c, placement.reach), n)
         beyond = placement.order_beyond(counts, epsilon)
         values[0] /= 2
@@ -139,17 +141,23 @@ def epsilon_enclosure(counts: Counts, delta: float) -> Enclosure:
         contour = CertifiedContour.of(counts, placement, guess)
         if contour.delta(0.0).upper <= target:
             return Enclosure.of(0)
-        upper = _certified_end(contour, target, guess, 1)
-        lower = _certified_end(contour, target, guess, -1)
+        upper = certified_end(contour, target, guess, 1)
+        lower = certified_end(contour, target, guess, -1)
         ceiling = epsilon_ceiling(counts, delta) if upper is None else arb(upper)
         return Enclosure(arb(0) if lower is None else arb(lower), ceiling)
 
 
-def _certified_end(contour: CertifiedContour, target: arb, guess: float, sign: int) -> float | None:
+class _Profile(Protocol):
+    """What encloses δ(ε)."""
+
+    def delta(self, epsilon: float) -> Enclosure: ...
+
+
+def certified_end(curve: _Profile, target: arb, guess: float, sign: int) -> float | None:
     """Return the first ε, ever further from `guess`, that δ(ε) proves to be an end, or None."""
     for doubling in range(38):
         epsilon = guess * (1 + sign * 2.0 ** (doubling - 38))
-        found = contour.delta(epsilon)
+        found = curve.delta(epsilon)
         if found.upper <= target if sign > 0 else found.lower > target:
             return epsilon
     return None

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..gaussian import exact as gaussian
 from ..gaussian import fast as gaussian_fast
 from ..numbers.enclosure import Enclosure, ball_of, intersection, precision
-from . import contour, contour_certified
+from . import contour, contour_certified, few_steps, ray_certified
 from .closed_form import MOST_KNOTS, Curve, closed_form
 from .discretisation import MassRounding
 from .distribution import LossDistribution, compose, delta_by_pld, epsilon_by_pld
@@ -28,6 +28,9 @@ from .saddle import epsilon_by_moments
 _WIDEST = 1e-6
 """The relative width of an enclosure at which no further route is tried."""
 
+_NARROW = 1e-5
+"""The relative width up to which a ray's enclosure is good enough: grids would be wider."""
+
 _FINEST = 1 << 17
 """The points of the finest grid, of very few steps: many multiply longer."""
 
@@ -35,6 +38,9 @@ _GRIDS = (1 << 13, _FINEST)
 _FAST_GRID = 1 << 12
 _LOOSE = 1e-4
 """The share of δ that the cut-off of a fast contour may take before the grid is tried."""
+
+_MOST_POINTS = 64
+"""Points of a fast curve, at most, that are worth a ray of their own."""
 
 _FEW_KNOTS = 1 << 10
 """The most knots of a closed form, times deltas asked for, in the fast grade."""
@@ -303,35 +309,88 @@ def _closed(counts: Counts, delta: float, *, most_terms: int = MOST_KNOTS) -> Cu
     )
 
 
+class _FewSteps(Route):
+    """Sampled Gaussian steps for which a contour placed by moments is no good: a ray.
+
+    In the fast grade points of `_Contour` that are loose are asked for one by one.
+    """
+
+    name = "few steps"
+
+    def epsilon(self, counts: Counts, delta: float, known: arb) -> Enclosure | None:
+        _, shares = contour.epsilons_upper(counts, np.array([delta]), np.zeros(1))
+        return _ray_epsilon(counts, delta) if shares[0] > few_steps.NEGLIGIBLE else None
+
+    def delta(self, counts: Counts, epsilon: float) -> Enclosure | None:
+        _, shares = contour.deltas_upper(counts, np.array([epsilon]), np.zeros(1))
+        return _ray_delta(counts, epsilon) if shares[0] > few_steps.NEGLIGIBLE else None
+
+    def epsilons_upper(self, counts: Counts, deltas: Floats, least: Floats) -> Floats | None:
+        return None
+
+    def deltas_upper(self, counts: Counts, epsilons: Floats, least: Floats) -> Floats | None:
+        return None
+
+
+def _ray_epsilon(counts: Counts, delta: float) -> Enclosure | None:
+    found = ray_certified.epsilon_enclosure(counts, delta)
+    return found if found is not None and found.relative_width <= _NARROW else None
+
+
+def _ray_delta(counts: Counts, epsilon: float) -> Enclosure | None:
+    found = ray_certified.delta_enclosure(counts, epsilon)
+    return found if found is not None and found.relative_width <= _NARROW else None
+
+
 class _Contour(Route):
     """Anything: moments multiplied on a contour; where it leaves much open, exact integer grids."""
 
     name = "contour"
 
     def epsilon(self, counts: Counts, delta: float, known: arb) -> Enclosure:
-        return _narrowed(contour_certified.epsilon_enclosure(counts, delta), counts, delta, known)
+        found = contour_certified.epsilon_enclosure(counts, delta)
+        if found.relative_width > _WIDEST and (ray := _ray_epsilon(counts, delta)) is not None:
+            return ray
+        return _narrowed(found, counts, delta, known)
 
     def delta(self, counts: Counts, epsilon: float) -> Enclosure:
-        return _delta_narrowed(contour_certified.delta_enclosure(counts, epsilon), counts, epsilon)
+        found = contour_certified.delta_enclosure(counts, epsilon)
+        if found.relative_width > _WIDEST and (ray := _ray_delta(counts, epsilon)) is not None:
+            return ray
+        return _delta_narrowed(found, counts, epsilon)
 
     def epsilons_upper(self, counts: Counts, deltas: Floats, least: Floats) -> Floats:
         found, shares = contour.epsilons_upper(counts, deltas, least)
+        for k in np.nonzero(found > least)[0][:_MOST_POINTS]:
+            delta = float(deltas[k])
+            if few_steps.doubtful(counts, delta, float(found[k]), float(shares[k])):
+                better = few_steps.epsilon_upper(counts, delta)
+                if better is not None:
+                    found[k] = np.clip(better.value, least[k], found[k])
+                    shares[k] = 0.0
         loose = np.nonzero(shares > _LOOSE)[0]
         if loose.size:
-            better = _better_than_contour(counts, float(np.min(deltas[loose])), loose.size)
-            if better is not None:
-                exact = [better.epsilon(float(deltas[k])).upper_float for k in loose]
+            grid = _better_than_contour(counts, float(np.min(deltas[loose])), loose.size)
+            if grid is not None:
+                exact = [grid.epsilon(float(deltas[k])).upper_float for k in loose]
                 found[loose] = np.clip(exact, least[loose], found[loose])
         return found
 
     def deltas_upper(self, counts: Counts, epsilons: Floats, least: Floats) -> Floats:
         found, shares = contour.deltas_upper(counts, epsilons, least)
+        for k in np.nonzero(found > least)[0][:_MOST_POINTS]:
+            epsilon = float(epsilons[k])
+            if few_steps.doubtful(counts, float(found[k]), epsilon, float(shares[k])):
+                better = few_steps.delta_upper(counts, epsilon)
+                if better is not None:
+                    found[k] = np.clip(better.value, least[k], found[k])
+                    shares[k] = 0.0
         loose = np.nonzero(shares > _LOOSE)[0]
         smallest = float(np.min(found[loose], initial=0.5))
         if loose.size and smallest >= _LEAST_DELTA:
-            better = _better_than_contour(counts, smallest, loose.size)
-            if better is not None:
-                exact = [better.delta(float(epsilons[k])).upper_float for k in loose]
+            grid = _better_than_contour(counts, smallest, loose.size)
+            if grid is not None:
+                exact = [grid.delta(float(epsilons[k])).upper_float for k in loose]
                 found[loose] = np.clip(exact, least[loose], found[loose])
         return found
 
@@ -411,6 +470,7 @@ ROUTES: tuple[Route, ...] = (
     _OneEvent(),
     _Revealed(),
     _ClosedForm(),
+    _FewSteps(),
     _Contour(),
 )
 """The table: what is asked first is exact and costs least; each row's class says when and why."""

@@ -1,0 +1,208 @@
+"""Few steps: the inversion integral on a ray that leaves the saddle at an angle, in doubles.
+
+On a vertical line the integrand of (1) in `contour` falls as slowly as the loss has fine structure:
+losses of small rates are piled up on a scale of q, so that few of them need heights of thousands.
+But δ(ε) is asked far above that pile, and e^{-zε} falls to the right. M is entire, so (1) may run
+along z = c + s e^{iθ}, s >= 0, instead, and its mirror image: δ(ε) = (1/π) Im ∫ f dz, f(z) =
+Π_i M_i(1+z)^{n_i} e^{-zε} / (z(z+1)). Along it e^{-zε} falls exponentially, and some hundred nodes
+suffice whatever n and q. Where that fails (ε within the pile) there is no ray.
+
+*Inner integral.* M(1+z) = ∫ φ(u) r(u)^{1+z} du, r as in `quadrature`. On real u the modulus
+explodes as z moves to the right, so u moves, too: on real u at first; gently up to u + iY, μY < π,
+where |r^{iy}| = exp(-y arg r) beats the growth; right past the zeros of r, at Im u = π/μ; and on at
+45 degrees, where r is nearly q e^v and the modulus falls exponentially if y > x or so. (For
+heights near the start, the last corner lies further right.) Gauss-Legendre panels on this path, of
+points u_j, make it a finite sum
+
+    M(1+z) ≈ Σ_j m_j e^{z b_j},   b_j = log r(u_j),   modulus at most B(z) = Σ_j |m_j| e^{Re z b_j}.
+
+B is log-convex in z, as a sum of exponentials of linear functions: on a polygon it is largest at a
+corner. The error of a panel is bounded on a box around its ellipse by |φ| and |r|^{1+x} e^{-y arg
+r}, each at the worst corner of that box: log-convex as well, E(z) say, together with what the path
+leaves out at its ends. A symmetrised pair starts at u = μ/2 and has, besides, its mirror image
+r^{-z} on real u and an atom at zero. A Gaussian shift has M in closed form, with |M| bounded by
+-y² <= y₀² - 2 y y₀ near height y₀.
+
+*Outer integral.* Gauss-Legendre panels of the ray. Of the finite sums they err by what stands in
+`quadrature`, the modulus at the corners of a rectangle around the ellipse. Taking the sums for M
+errs by Σ_i n_i E_i/(B_i+E_i) · Π_i (B_i+E_i)^{n_i} at most, at the ends of each panel. From the
+last point z_S on the path is vertical, where ∫ |φ r^{1+z}| |du| falls with height: what is beyond
+is at most its value at z_S (from boxes around short pieces of the path) times 1/(π Im z_S).
+"""
+
+from dataclasses import dataclass
+from math import exp, inf, isfinite, log, pi
+
+import numpy as np
+import numpy.typing as npt
+
+from ..numbers.work import spend
+from .contour import Sum
+from .nodes import EPS
+from .pairs import GaussianShift, Sampled
+from .ray_placement import (
+    OUTER,
+    RayPlacement,
+    Stretch,
+    corners_of,
+    log_product,
+    quadrature_error,
+    sums_of,
+)
+from .ray_sums import ExponentialSum, PairSum, rule
+from .saddle import Counts
+
+Floats = npt.NDArray[np.float64]
+Complexes = npt.NDArray[np.complex128]
+
+_NEGLIGIBLE = -75.0
+"""Natural logarithm of terms of an inner sum that may be left out."""
+
+_SETTLED = 2.0**-44
+"""The relative Newton step at which a root is settled: any ε with bound <= δ is valid."""
+
+_STEEP = 500.0
+"""The rise of a term over half a panel above which two factors of it might over- and underflow."""
+
+
+@dataclass(frozen=True, slots=True)
+class RayIntegral:
+    """The integrand on a ray and bounds on its errors, all but e^{-zε}."""
+
+    z: Complexes
+    values: Complexes
+    """Logarithms of weight · f e^{zε} / π at the nodes z."""
+    rounding: Floats
+    bounds: ExponentialSum
+    """Terms e^{g - ε b} of a bound on the error, of any ε."""
+
+    @classmethod
+    def of(cls, counts: Counts, ray: RayPlacement) -> "RayIntegral":
+        """Return the integral of a composition."""
+        parts = [cls._of_stretch(counts, stretch) for stretch in ray.stretches]
+        last, sums = ray.stretches[-1].ends[-1:], sums_of(ray.above)
+        above = log_product(counts, lambda pair: sums[pair].above, last) - np.log(pi * last.imag)
+        bounds = ExponentialSum.real(above, last.real)
+        for part in parts:
+            bounds += part.bounds
+        return cls(
+            np.concatenate([part.z for part in parts]),
+            np.concatenate([part.values for part in parts]),
+            np.concatenate([part.rounding for part in parts]),
+            bounds,
+        )
+
+    @classmethod
+    @np.errstate(divide="ignore")
+    def _of_stretch(cls, counts: Counts, stretch: Stretch) -> "RayIntegral":
+        ends = stretch.ends
+        middles, halves = (ends[1:] + ends[:-1]) / 2, stretch.unit * np.diff(stretch.places) / 2
+        x, w = rule(OUTER)
+        z = middles[:, None] + halves[:, None] * x
+        corners = corners_of(middles, halves)
+        total = -np.log(z) - np.log1p(z)
+        error = 4 * EPS * (1 + np.abs(total))
+        sums = {pair: PairSum.of(pair, path).kept(ends) for pair, path in stretch.paths.items()}
+        share = np.zeros(ends.size)
+        whole = log_product(counts, lambda pair: sums[pair].terms + sums[pair].error, ends)
+        for pair, n in counts.items():
+            if isinstance(pair, Sampled):
+                value, blur, missed = _sampled_values(sums[pair], z, ends)
+                total, error = total + n * value, error + n * blur
+                share += n * missed
+            else:
+                assert isinstance(pair, GaussianShift)
+                value = z * (z + 1) * (float(pair.mu_squared) / 2)
+                total, error = total + n * value, error + n * 8 * EPS * np.abs(value)
+        outer = log_product(counts, lambda pair: sums[pair].terms, corners, middles.imag[:, None])
+        # |z| grows along the ray; the integrand is largest at one of both ends of each panel
+        length = np.log(2 * np.abs(halves) / pi) - np.log(np.abs(ends * (ends + 1)))[:-1]
+        inner = whole + np.log(share)
+        g = [
+            quadrature_error(corners, outer, halves).ravel(),
+            inner[:-1] + length,
+            inner[1:] + length,
+        ]
+        b = [corners.real.ravel(), ends.real[:-1], ends.real[1:]]
+        return cls(
+            z.ravel(),
+            (total + np.log(halves[:, None] * w / pi)).ravel(),
+            np.minimum(error, 300.0).ravel(),
+            ExponentialSum.real(np.concatenate(g), np.concatenate(b)),
+        )
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def delta(self, epsilon: float) -> Sum:
+        """Return δ(ε), its derivative and a bound on the error of the former."""
+        exponent = self.values - epsilon * self.z
+        top = float(np.max(exponent.real))
+        terms: Complexes = np.asarray(np.exp(exponent - top), np.complex128)
+        blur = np.expm1(self.rounding + EPS * (16 + np.abs(exponent)))
+        scale = exp(min(top, 600.0))
+        value, slope = float(np.sum(terms.imag)), -float(np.sum((self.z * terms).imag))
+        rest = float(self.bounds.log_sum(np.array([-epsilon + 0j]))[0])
+        error = scale * float(np.abs(terms) @ blur) + exp(min(rest, 600.0)) * (1 + 1e-9)
+        error += 4 * EPS * scale * abs(value)
+        if not (top < 600.0 and isfinite(error) and isfinite(value)):
+            return Sum(0.0, 0.0, inf)
+        return Sum(scale * value, scale * slope, error)
+
+    def epsilon(self, delta: float, low: float, high: float) -> float:
+        """Return the least ε found in [low, high] whose bound is <= δ; `high` if none is."""
+        here, low = low, 0.0
+        for _ in range(80):
+            found = self.delta(here)
+            upper = found.value + found.error
+            if upper <= delta:
+                high = here
+            else:
+                low = here
+            # Newton on log δ, a hair to the right so that both ends of the bracket move
+            usable = 0 < upper < inf and found.slope < 0
+            step = log(upper / delta) * upper / found.slope if usable else inf
+            if upper <= delta and abs(step) <= _SETTLED * here:
+                break
+            new = here - step + 2 * EPS * here
+            here = new if low < new < high else (low + high) / 2
+            if not low < here < high or high - low <= 8 * EPS * high:
+                break
+        return high
+
+
+def _sampled_values(
+    sums: PairSum, z: Complexes, ends: Complexes
+) -> tuple[Complexes, Floats, Floats]:
+    """Return log M at z, shape (panels, points), its rounding errors, and E / (B + E) at the ends.
+
+    Terms that are negligible at both ends of a panel are so between them (log-convexity).
+    """
+    terms = sums.terms
+    size = terms.g.real + np.multiply.outer(ends.real, terms.b.real)
+    size -= np.multiply.outer(ends.imag, terms.b.imag)
+    # log-convex: largest at one of both ends
+    kept = np.maximum(size[1:], size[:-1]) > _NEGLIGIBLE
+    found = np.empty(z.shape, np.complex128)
+    middles, halves = (ends[1:] + ends[:-1]) / 2, np.diff(ends) / 2
+    x, _ = rule(OUTER)
+    widths = np.round(np.log2(np.abs(halves)), 6)
+    for width in np.unique(widths):
+        alike = np.nonzero(widths == width)[0]
+        some = kept[alike].any(axis=0)
+        g, b = terms.g[some], terms.b[some]
+        turns: Complexes = np.asarray(np.multiply.outer(halves[alike[0]] * x, b), np.complex128)
+        spend((alike.size * x.size * b.size) >> 14)
+        if np.max(np.abs(turns.real)) < _STEEP:
+            at_middle = np.exp(g + np.multiply.outer(middles[alike], b))
+            # not by matrix product: its threads cost more than they save on a busy machine
+            found[alike] = np.einsum("pj,kj->pk", at_middle, np.exp(turns))
+        else:
+            for k in alike:
+                exponent = terms.g[kept[k]] + np.multiply.outer(z[k], terms.b[kept[k]])
+                found[k] = np.sum(np.exp(exponent), axis=1)
+    at_ends, missed = terms.log_sum(ends), sums.error.log_sum(ends)
+    # a sum of terms rounds by ulps of their moduli, more where they turn
+    moduli = np.maximum(at_ends[1:], at_ends[:-1])[:, None] - np.log(np.abs(found))
+    turn = 64 + 2 * float(np.max(np.abs(terms.b))) * np.abs(z)
+    dropped = np.exp(_NEGLIGIBLE) * terms.g.size / np.abs(found)
+    blur = EPS * turn * np.exp(np.minimum(moduli, 300.0)) + dropped
+    return np.log(found), blur, np.exp(missed - np.logaddexp(at_ends, missed))

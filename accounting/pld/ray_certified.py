@@ -1,0 +1,216 @@
+"""The inversion integral on a ray, in balls: the counterpart of `ray`, an enclosure with a proof.
+
+The finite sums, their powers, weights and phases are balls. The bounds on errors are those of
+`ray`: sums of positive terms, in which nothing cancels and of which six digits would do. They are
+evaluated in doubles and doubled.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from math import exp, inf, isfinite, log
+
+import numpy as np
+from flint import acb, acb_mat, arb
+
+from ..numbers.enclosure import Enclosure, ball_of, precision
+from ..numbers.work import spend
+from .contour_certified import CertifiedContour, certified_end, power
+from .few_steps import delta_upper, epsilon_upper
+from .pairs import GaussianShift, Sampled
+from .placement import Placement
+from .profiles import mu_squared_ball
+from .ray import RayIntegral
+from .ray_placement import OUTER, RayPlacement, Stretch
+from .ray_sums import INNER, ExponentialSum, PairSum, Path
+from .saddle import Counts
+
+_BITS = 128
+
+
+@lru_cache(maxsize=8)
+def _rule(points: int) -> list[tuple[arb, arb]]:
+    """Return nodes and weights of Gauss-Legendre, rising."""
+    found = [arb.legendre_p_root(points, k, weight=True) for k in range(points)]
+    return sorted(found, key=lambda node: float(node[0]))
+
+
+def _exact(z: complex) -> acb:
+    return acb(arb(z.real), arb(z.imag))
+
+
+def _log_ratio(u: acb, mu: arb, q: arb) -> acb:
+    """Return log r(u), continued as `ray_sums.log_ratio`."""
+    v = mu * u - mu * mu / 2
+    rest = (1 - q) / q * (-v).exp()
+    if abs(rest) < 0.75:
+        return v + q.log() + (1 + rest).log()
+    return (1 + q * (v.exp() - 1)).log()
+
+
+def _terms(pair: Sampled, path: Path, kept: list[int]) -> tuple[list[acb], list[acb]]:
+    """Return the kept terms m e^{z b} of the sum for a pair, in the order of `ray_sums`."""
+    assert isinstance(pair.base, GaussianShift)
+    mu, q = ball_of(pair.base.mu_squared).sqrt(), ball_of(pair.rate)
+    density = 1 / (2 * arb.pi()).sqrt()
+    along = (len(path.ends) - 1) * INNER
+    mirrored = (len(path.mirror) - 1) * INNER if path.mirror else 0
+    masses, losses = [], []
+    for k in kept:
+        if k == along + mirrored:
+            masses.append(acb((1 - q) * (mu / 2 / arb(2).sqrt()).erf()))
+            losses.append(acb(0))
+            continue
+        ends, place = (path.ends, k) if k < along else (path.mirror, k - along)
+        x, w = _rule(INNER)[place % INNER]
+        low, high = _exact(ends[place // INNER]), _exact(ends[place // INNER + 1])
+        half = (high - low) / 2
+        u = (high + low) / 2 + half * x
+        b = _log_ratio(u, mu, q)
+        m = half * w * density * (-u * u / 2).exp()
+        masses.append(m * b.exp() if k < along else m)
+        losses.append(b if k < along else -b)
+    return masses, losses
+
+
+def _middles(stretch: Stretch) -> tuple[list[acb], list[acb]]:
+    """Return the middles and halves of the panels, exactly."""
+    unit, start, places = _exact(stretch.unit), arb(stretch.start), stretch.places.tolist()
+    ends = list(pairwise(places))
+    return [start + unit * (a + b) / 2 for a, b in ends], [unit * (b - a) / 2 for a, b in ends]
+
+
+def _values(pair: Sampled, stretch: Stretch, masses: list[acb], losses: list[acb]) -> list[acb]:
+    """Return the sums at all nodes of a stretch: two factors a term, a product of matrices."""
+    middles, halves = _middles(stretch)
+    lengths = np.diff(stretch.places)
+    found: dict[int, list[acb]] = {}
+    nodes = [x for x, _ in _rule(OUTER)]
+    shortest = int(np.min(lengths))
+    first = halves[int(np.argmin(lengths))]
+    turns = [[(first * x * b).exp() for x in nodes[OUTER // 2 :]] for b in losses]
+    length = shortest
+    while length <= int(np.max(lengths)):
+        alike = np.nonzero(lengths == length)[0].tolist()
+        if alike:
+            right = acb_mat([[*(1 / t for t in reversed(row)), *row] for row in turns])
+            left = [
+                [m * (middles[k] * b).exp() for m, b in zip(masses, losses, strict=True)]
+                for k in alike
+            ]
+            spend(len(alike) * len(losses) >> 4)
+            product = (acb_mat(left) * right).tolist()
+            found.update(zip(alike, product, strict=True))
+        turns = [[t * t for t in row] for row in turns]
+        length *= 2
+    return [value for k in range(len(middles)) for value in found[k]]
+
+
+@dataclass(frozen=True, slots=True)
+class CertifiedRay:
+    """Weight · f e^{zε} / π at the nodes z of a ray, and bounds on what that misses."""
+
+    z: list[acb]
+    values: list[acb]
+    bounds: ExponentialSum
+
+    @classmethod
+    def of(cls, counts: Counts, ray: RayPlacement) -> "CertifiedRay":
+        """Return the integral of a composition."""
+        z: list[acb] = []
+        values: list[acb] = []
+        for stretch in ray.stretches:
+            here, weighted = _nodes(stretch)
+            for pair, n in counts.items():
+                if isinstance(pair, Sampled):
+                    path = stretch.paths[pair]
+                    kept = np.nonzero(PairSum.of(pair, path).keeps(stretch.ends))[0].tolist()
+                    moments = _values(pair, stretch, *_terms(pair, path, kept))
+                else:
+                    assert isinstance(pair, GaussianShift)
+                    mu_squared = mu_squared_ball(pair)
+                    moments = [(x * (x + 1) * mu_squared / 2).exp() for x in here]
+                weighted = [f * power(m, n) for f, m in zip(weighted, moments, strict=True)]
+            z, values = z + here, values + weighted
+        return cls(z, values, RayIntegral.of(counts, ray).bounds)
+
+    def delta(self, epsilon: float) -> Enclosure:
+        """Return an enclosure of δ(ε), ε > 0."""
+        point = arb(epsilon)
+        total = acb(0)
+        for x, value in zip(self.z, self.values, strict=True):
+            total += value * (-x * point).exp()
+        log_rest = float(self.bounds.log_sum(np.array([-epsilon + 0j]))[0])
+        rest = arb(2 * exp(log_rest)) if log_rest < 700 else arb(1)
+        if log_rest < -700:
+            rest = arb(log_rest + 1).exp()
+        lower, upper = (total.imag - rest).lower(), (total.imag + rest).upper()
+        if not (lower.is_finite() and upper.is_finite()):
+            return Enclosure(arb(0), arb(1))
+        return Enclosure(lower.max(arb(0)).lower(), upper.max(arb(0)).min(arb(1)).upper())
+
+
+def _nodes(stretch: Stretch) -> tuple[list[acb], list[acb]]:
+    """Return the nodes z of a stretch and weight / (π z (z + 1))."""
+    z, weighted = [], []
+    for middle, half in zip(*_middles(stretch), strict=True):
+        for x, w in _rule(OUTER):
+            point = middle + half * x
+            z.append(point)
+            weighted.append(half * w / (arb.pi() * point * (point + 1)))
+    return z, weighted
+
+
+def epsilon_enclosure(counts: Counts, delta: float) -> Enclosure | None:
+    """Return an enclosure of ε(δ) of few steps, 0 < δ < 1; None where `few_steps` has none."""
+    found = epsilon_upper(counts, delta)
+    if found is None:
+        return None
+    with precision(_BITS):
+        target = ball_of(delta)
+        contour = _certified(counts, found.path, found.value)
+        guess = _settled(contour, delta, found.value)
+        upper = certified_end(contour, target, guess, 1)
+        lower = certified_end(contour, target, guess, -1)
+        if upper is None or lower is None:
+            return None
+        return Enclosure(arb(lower), arb(upper))
+
+
+def _settled(contour: CertifiedContour | CertifiedRay, delta: float, guess: float) -> float:
+    """Return ε after a few secant steps on log δ: doubles err more where digits cancel."""
+    before, slope = guess * (1 - 2.0**-12), 0.0
+    values = [_log_middle(contour, x) for x in (before, guess)]
+    for _ in range(3):
+        if guess == before or values[0] == values[1] or not isfinite(sum(values)):
+            break
+        slope = (values[1] - values[0]) / (guess - before)
+        step = (log(delta) - values[1]) / slope
+        if not abs(step) < guess / 64:
+            break
+        before, guess = guess, guess + step
+        values = [values[1], _log_middle(contour, guess)]
+    return guess
+
+
+def _log_middle(contour: CertifiedContour | CertifiedRay, epsilon: float) -> float:
+    found = contour.delta(epsilon)
+    middle = (found.lower + found.upper) / 2
+    return float(middle.log()) if middle > 0 else -inf
+
+
+def delta_enclosure(counts: Counts, epsilon: float) -> Enclosure | None:
+    """Return an enclosure of δ(ε) of few steps; None where `few_steps` has none."""
+    found = delta_upper(counts, epsilon)
+    if found is None:
+        return None
+    with precision(_BITS):
+        return _certified(counts, found.path, epsilon).delta(epsilon)
+
+
+def _certified(
+    counts: Counts, path: Placement | RayPlacement, epsilon: float
+) -> CertifiedContour | CertifiedRay:
+    if isinstance(path, Placement):
+        return CertifiedContour.of(counts, path, epsilon)
+    return CertifiedRay.of(counts, path)

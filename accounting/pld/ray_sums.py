@@ -1,0 +1,310 @@
+"""Moment functions of sampled Gaussian pairs as finite sums on a path of complex u, for `ray`.
+
+The derivation stands in `ray`; names and numbers of equations are those there.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from math import ceil, erf, exp, inf, log, pi, sqrt
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import roots_legendre
+
+from .pairs import GaussianShift, Order, Sampled
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+Complexes = npt.NDArray[np.complex128]
+
+INNER = 24
+"""Points of a panel of the inner integral."""
+
+INNER_ELLIPSE = 3.5
+"""Parameter of the Bernstein ellipses of inner panels: 24 points keep e^-57."""
+
+MOST_INNER = 160
+"""Panels of a path above which a ray is no good."""
+
+_HIGHEST_LIFT = 3.5
+_NEGLIGIBLE = -75.0
+_PIECES = 12
+"""Pieces of a panel on which the integrand is bounded from the corners of a box."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExponentialSum:
+    """Terms e^{g + z b}: in doubles those of a sum, or of a bound on moduli (then g is real)."""
+
+    g: Complexes
+    b: Complexes
+
+    @classmethod
+    def real(cls, g: Floats, b: Floats) -> "ExponentialSum":
+        """Return terms of real exponents at real z."""
+        return cls(g.astype(np.complex128), b.astype(np.complex128))
+
+    def log_sum(self, z: Complexes) -> Floats:
+        """Return log Σ |e^{g + z b}| at points z, any shape."""
+        if not self.g.size:
+            return np.full(z.shape, -inf)
+        real, imaginary = (
+            np.multiply.outer(z.real, self.b.real),
+            np.multiply.outer(z.imag, self.b.imag),
+        )
+        exponent = self.g.real + real - imaginary
+        top = np.max(exponent, axis=-1, keepdims=True)
+        return np.asarray(np.log(np.sum(np.exp(exponent - top), axis=-1)) + top[..., 0])
+
+    def __add__(self, other: "ExponentialSum") -> "ExponentialSum":
+        return ExponentialSum(np.concatenate([self.g, other.g]), np.concatenate([self.b, other.b]))
+
+
+_NOTHING = ExponentialSum(np.zeros(0, np.complex128), np.zeros(0, np.complex128))
+
+
+class Path(NamedTuple):
+    """Ends of panels of the path of u of a sampled pair, and of those of r^{-z} if symmetrised."""
+
+    ends: tuple[complex, ...]
+    mirror: tuple[float, ...]
+
+    @property
+    def real(self) -> int:
+        """How many of the panels lie on the real axis."""
+        return sum(1 for end in self.ends[1:] if not end.imag)
+
+
+def scale_and_rate(pair: Sampled) -> tuple[float, float]:
+    """Return μ and q of a sampled Gaussian shift."""
+    if not isinstance(pair.base, GaussianShift):
+        raise TypeError(f"Expected a sampled Gaussian shift instead got {pair!r}.")
+    return sqrt(pair.base.mu_squared), float(pair.rate)
+
+
+def log_ratio(u: Complexes, mu: float, q: float) -> Complexes:
+    """Return log r(u) where Im u < π/μ or q |e^v| > 1 - q, continued from real u."""
+    v = mu * u - mu * mu / 2
+    far = (1 - q) / q * np.exp(-np.clip(v.real, -700.0, 700.0)) < 0.75
+    near = np.log1p(q * np.expm1(np.where(far, 0, v)))
+    beyond = v + log(q) + np.log1p((1 - q) / q * np.exp(-np.where(far, v, 700.0)))
+    return np.asarray(np.where(far, beyond, near), np.complex128)
+
+
+class Shape(NamedTuple):
+    """Where a path leaves the real axis: height μY, rise per unit of u, tail of N(0, 1) beyond."""
+
+    lift: float
+    slope: float
+    met: float
+
+
+SHAPES = (
+    Shape(1.3, 0.3, 4.0),
+    Shape(1.3, 0.15, 4.0),
+    Shape(1.3, 0.5, 0.5),
+    Shape(1.3, 0.3, inf),
+    Shape(1.3, 0.15, inf),
+    Shape(1.3, 0.6, inf),
+)
+
+
+def path_of(pair: Sampled, steps: int, shape: Shape, first: complex) -> Path | None:
+    """Return a path in few panels for a ray from `first` on; None where it would be too long."""
+    mu, q = scale_and_rate(pair)
+    height = min(shape.lift / mu, _HIGHEST_LIFT)
+    symmetrised = pair.order is Order.SYMMETRISED
+    low = mu / 2 if symmetrised else -9.5
+    turn = max(sqrt(2 * log(max((steps + 1) / shape.met, 1.0))), low)
+    lifted = turn + height / shape.slope
+    # beyond, r is nearly q e^v, and falls along 45 degrees for every z from the first on
+    zero = (log((1 - q) / q) + 1.0) / mu + mu / 2
+    gain = (1 + first.real - first.imag) * mu + height
+    ramp = max(lifted + 0.2, zero, gain + 3.0)
+    # at the end r'/r is within a fiftieth of its limit μ
+    length = max(min(42.0 / (ramp - gain), 14.0), zero + 3.0 / mu - ramp)
+    end = complex(ramp + length, height + length)
+    width = 0.85 * min(1.0, (pi / mu - height) / 1.6, pi / mu / 1.6)
+    ends = [complex(low)]
+    for corner in (complex(turn), complex(lifted, height), complex(ramp, height), end):
+        cuts = ceil(abs(corner - ends[-1]) / (2 * width))
+        if len(ends) + cuts > MOST_INNER:
+            return None
+        here = ends[-1]
+        ends += [here + (corner - here) * (k + 1) / cuts for k in range(cuts)]
+    if not symmetrised:
+        return Path(tuple(ends), ())
+    last = max(12.0, mu / 2 + 1)
+    # so narrow that r keeps a positive real part on the ellipses
+    cuts = ceil((last - mu / 2) / (2 * min(0.8, 0.27 * pi / mu)))
+    return Path(tuple(ends), tuple(np.linspace(mu / 2, last, cuts + 1).tolist()))
+
+
+class Boxes(NamedTuple):
+    """Boxes of u that hold ellipses, or segments, of panels: least and largest real, imaginary."""
+
+    left: Floats
+    right: Floats
+    low: Floats
+    high: Floats
+
+    @classmethod
+    def around(cls, ends: Complexes, rho: float) -> "Boxes":
+        """Return boxes around the ellipses of parameter `rho` >= 1 of panels."""
+        middle, half = (ends[1:] + ends[:-1]) / 2, np.diff(ends) / 2
+        along, across = half * (rho + 1 / rho) / 2, half * (rho - 1 / rho) / 2
+        x = np.hypot(along.real, across.imag)
+        y = np.hypot(along.imag, across.real)
+        return cls(middle.real - x, middle.real + x, middle.imag - y, middle.imag + y)
+
+
+def rising(boxes: Boxes, mu: float, q: float) -> ExponentialSum:
+    """Return bounds on |φ r^{1+z}| over boxes, Im z >= 0; infinite where a box is no good.
+
+    Where q |e^v| >= 2 (1-q), r = q e^v (1 + η e^{-v}) has an argument of at least Im v - asin(η
+    |e^{-v}|), η = (1-q)/q, at any height; elsewhere heights stay below π/μ and (iii) holds.
+    """
+    nearest = np.maximum(np.maximum(boxes.left, -boxes.right), 0.0)
+    farthest = np.maximum(np.abs(boxes.low), np.abs(boxes.high))
+    size = log_ratio(boxes.right.astype(np.complex128), mu, q).real
+    ratio = (1 - q) / q * np.exp(np.minimum(mu * mu / 2 - mu * boxes.left, 700.0))
+    far = ratio < 0.5
+    low = np.where(far, 0.0, boxes.low)
+    corner = np.where(low < 0, boxes.right, boxes.left) + 1j * np.abs(low)
+    turn = np.sign(low) * log_ratio(corner, mu, q).imag
+    turn = np.where(far, mu * boxes.low - np.arcsin(np.where(far, ratio, 0.0)), turn)
+    density = (farthest**2 - nearest**2 - log(2 * pi)) / 2
+    good = far | (farthest < 0.98 * pi / mu)
+    return ExponentialSum(np.where(good, density + size, inf) + 0j, size + 1j * turn)
+
+
+def falling(boxes: Boxes, mu: float, q: float) -> ExponentialSum:
+    """Return bounds on |φ r^{-z}| over boxes around real u, μ |Im u| < π/2, Im z >= 0."""
+    grown = q * np.exp(np.minimum(mu * boxes.left - mu * mu / 2, 600.0)) * np.cos(mu * boxes.high)
+    turn = log_ratio(boxes.right + 1j * boxes.high, mu, q).imag
+    nearest = np.maximum(boxes.left, 0.0)
+    density = (boxes.high**2 - nearest**2 - log(2 * pi)) / 2
+    b = np.asarray(-(np.log(1 - q + grown) + 1j * turn), np.complex128)
+    return ExponentialSum(density.astype(np.complex128), b)
+
+
+def panel_error(half: Floats, rho: float, points: int) -> Floats:
+    """Return log of (64/15) w ρ^{2-2n} / (1 - ρ^{-2}) (Trefethen 2013, Theorem 19.3)."""
+    return np.asarray(
+        np.log(64 / 15 * half) + (2 - 2 * points) * log(rho) - log(1 - rho**-2), np.float64
+    )
+
+
+@lru_cache(maxsize=8)
+def rule(points: int) -> tuple[Floats, Floats]:
+    x, w = roots_legendre(points)
+    return x, w
+
+
+def placed(ends: Complexes) -> tuple[Complexes, Complexes]:
+    """Return nodes and (complex) weights of panels."""
+    x, w = rule(INNER)
+    half = np.diff(ends) / 2
+    nodes = (ends[1:] + ends[:-1])[:, None] / 2 + half[:, None] * x
+    return nodes.ravel(), (half[:, None] * w).ravel()
+
+
+def pieces(ends: Complexes) -> Complexes:
+    """Return the ends of many short pieces of a path."""
+    shares = np.arange(_PIECES) / _PIECES
+    inner = ends[:-1, None] + np.diff(ends)[:, None] * shares
+    return np.append(inner.ravel(), ends[-1])
+
+
+@dataclass(frozen=True, slots=True)
+class PairSum:
+    """M(1+z) of a sampled pair as a finite sum, a bound on its error, and on M above the end."""
+
+    terms: ExponentialSum
+    error: ExponentialSum
+    above: ExponentialSum
+
+    @classmethod
+    def of(cls, pair: Sampled, path: Path) -> "PairSum":
+        """Return the sum of a pair on a path."""
+        mu, q = scale_and_rate(pair)
+        ends = np.array(path.ends)
+        u, w = placed(ends)
+        a = log_ratio(u, mu, q)
+        g = np.asarray(np.log(w) - u * u / 2 - log(2 * pi) / 2 + a, np.complex128)
+        half = np.abs(np.diff(ends)) / 2
+        error = rising(Boxes.around(ends, INNER_ELLIPSE), mu, q)
+        error = ExponentialSum(error.g + panel_error(half, INNER_ELLIPSE, INNER), error.b)
+        tail, real = beyond(path, mu, q), path.real
+        cut = pieces(ends[real:])
+        segments = rising(Boxes.around(cut, 1.0), mu, q)
+        # at height zero the real part of the path has its own moduli as integrand
+        above = ExponentialSum(g[: real * INNER], a[: real * INNER])
+        above += ExponentialSum.real(error.g[:real].real, error.b[:real].real)
+        above += ExponentialSum(segments.g + np.log(np.abs(np.diff(cut))), segments.b) + tail
+        sums, error = ExponentialSum(g, a), error + tail
+        if pair.order is Order.SYMMETRISED:
+            mirrored, missed = mirror(path, mu, q)
+            sums, error = sums + mirrored, error + missed
+            above += ExponentialSum.real(mirrored.g.real, mirrored.b.real)
+            above += ExponentialSum.real(missed.g.real, missed.b.real)
+        return cls(sums, error, above)
+
+    def keeps(self, ends: Complexes) -> Bools:
+        """Return which terms are not negligible everywhere on a stretch with these ends."""
+        size = (self.terms.g + ends[:, None] * self.terms.b).real.max(axis=0)
+        return np.asarray(size > _NEGLIGIBLE)
+
+    def kept(self, ends: Complexes) -> "PairSum":
+        """Return the sum without terms that are negligible everywhere, which join the error."""
+        keep = self.keeps(ends)
+        rest = ExponentialSum(self.terms.g[~keep].real.astype(np.complex128), self.terms.b[~keep])
+        return PairSum(
+            ExponentialSum(self.terms.g[keep], self.terms.b[keep]), self.error + rest, self.above
+        )
+
+
+def beyond(path: Path, mu: float, q: float) -> ExponentialSum:
+    """Return bounds on what both ends of the path leave out."""
+    last = np.array([path.ends[-1]])
+    r = log_ratio(last, mu, q)
+    # along 45 degrees |φ r^{1+z}| falls by a factor of e a unit at least (`falls`)
+    square: Complexes = np.asarray(last * last, np.complex128)
+    g = -square.real / 2 - log(2 * pi) / 2 + log(2) / 2 + r.real
+    tails = ExponentialSum(np.asarray(g, np.complex128), r)
+    if path.mirror:
+        return tails
+    # r <= 1 on the left of μ/2, and a tail of N(0, 1) is at most its density there
+    low = path.ends[0].real
+    return tails + ExponentialSum(np.array([-low * low / 2 + 0j]), np.zeros(1, np.complex128))
+
+
+def falls(path: Path, mu: float, q: float, z: Complexes) -> bool:
+    """Return whether |φ r^{1+z}| falls along 45 degrees beyond the path, for z between those given.
+
+    The slope of its logarithm is at most Im u - Re u + μ (1+x) (1+2κ) - μ y (1-2κ), as r'/r =
+    μ/(1 + η e^{-v}) differs from μ by at most κ μ: linear in z.
+    """
+    last = path.ends[-1]
+    ratio = (1 - q) / q * exp(min(mu * mu / 2 - mu * last.real, 0.0))
+    if not ratio < 0.25:
+        return False
+    kappa = ratio / (1 - ratio)
+    slope = last.imag - last.real + mu * (1 + z.real) * (1 + 2 * kappa)
+    return bool(np.max(slope - mu * z.imag * (1 - 2 * kappa)) < -1)
+
+
+def mirror(path: Path, mu: float, q: float) -> tuple[ExponentialSum, ExponentialSum]:
+    """Return the terms of r^{-z} on u >= μ/2 and of the atom at zero, and bounds on their error."""
+    ends = np.array(path.mirror, np.complex128)
+    u, w = placed(ends)
+    g = np.log(w) - u * u / 2 - log(2 * pi) / 2
+    atom = ExponentialSum(
+        np.array([log((1 - q) * erf(mu / 2 / sqrt(2))) + 0j]), np.zeros(1, np.complex128)
+    )
+    error = falling(Boxes.around(ends, INNER_ELLIPSE), mu, q)
+    half = np.abs(np.diff(ends)) / 2
+    missed = ExponentialSum(error.g + panel_error(half, INNER_ELLIPSE, INNER), error.b)
+    tail = ExponentialSum(np.array([-(path.mirror[-1] ** 2) / 2 + 0j]), np.zeros(1, np.complex128))
+    return ExponentialSum(g, -log_ratio(u, mu, q)) + atom, missed + tail

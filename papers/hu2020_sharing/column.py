@@ -1,12 +1,16 @@
 """S-1 and S-2: neighbours that differ in a column, and how far scores move between them."""
 
 from math import sqrt
+from typing import Any, cast
 
 import numpy as np
 
 from ...accounting.numbers.enclosure import Enclosure
+from ...audits.claims.attack import ClaimAttack, promised_by_mu
+from ...audits.claims.claim import Case
 from ...audits.claims.lemma import LemmaPromise
 from ...audits.claims.structure import RegimePromise
+from ...audits.datasets import VerticalAuditDataset
 from ...audits.falsifier import (
     Falsification,
     FlippedColumn,
@@ -14,12 +18,20 @@ from ...audits.falsifier import (
     SearchTable,
     SensitivityLemma,
 )
+from ...audits.neighbours import NeighbourPair
+from ...audits.replay import Solve
+from ...mechanisms.adjacency import Adjacency
+from ...mechanisms.curators import Curator
 from ...mechanisms.protocols import FloatArray
+from ...mechanisms.vertical_data import LocalProblem, VerticalDataset
 from .setting import SharingSetting, claim, lemma_1
 
 _MOVING = 3
 _CLOSE = 1e-9
 _WIDEST = 1000
+# a ball and a slope that no step of the pair comes near
+_NEVER_MET = 100.0
+_STEP_TOLERANCE = 1e-6
 
 
 def _step(s: SharingSetting, table: SearchTable, z: FloatArray) -> FloatArray:
@@ -115,6 +127,50 @@ def _unrelated(s: SharingSetting) -> str | None:
     )
 
 
+def _scores_of_the_solver(case: Case[SharingSetting]) -> ClaimAttack | None:
+    """The scores D x of the solver's own step (6) at the standing pair, with noise of C.
+
+    The pair is one record, and one column, of two. None where C is no smaller than the change.
+    """
+    s = case.setting
+    lemma, pair = _lemma(s), standing_pair()
+    claimed = lemma.bound(pair)
+    if lemma.change(pair) <= claimed:
+        return None
+    problem = LocalProblem(
+        pull=-s.rho * pair.public,
+        penalty=s.rho,
+        modulus=s.lam,
+        slope_bound=_NEVER_MET * s.rho,
+        radius=_NEVER_MET,
+        tolerance=_STEP_TOLERANCE,
+    )
+
+    def solve(dataset: VerticalDataset, curator: Curator) -> None:
+        scores = dataset.predictions("party 0", problem)
+        curator.release(scores, round=1, release="scores", noise_std=claimed)
+
+    first, second = (
+        VerticalAuditDataset(
+            [side.rows],
+            side.labels,
+            adjacency=Adjacency.REPLACE_ONE,
+            parties=("party 0",),
+            public_labels=True,
+        )
+        for side in (pair.dataset, pair.neighbour)
+    )
+    words = "rows (√3/2, ±1/2), (√3/2, 1/2), (1, 0): one sign of one column flips"
+    return ClaimAttack(
+        cast("Solve", solve),
+        NeighbourPair(cast("Any", first), cast("Any", second), None, words),
+        promised_by_mu(1, s.delta),
+        s.delta,
+        f"the scores of the solver's step (6) at z = (1, 1, 0), with noise of C = {claimed:.6g}, "
+        "which would make them 1-GDP",
+    )
+
+
 SENSITIVITY = claim(
     "S-1",
     "sensitivity of the scores",
@@ -122,6 +178,7 @@ SENSITIVITY = claim(
     "differs, |D - D'| <= 1, and rows have norm 1",
     "Lemma 1, section 7.1",
     LemmaPromise(_lemma, described=_described, figures=_figures, argument=_argument),
+    attack=_scores_of_the_solver,
 )
 
 RELATION = claim(

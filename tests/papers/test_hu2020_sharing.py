@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpledger.accounting.gaussian.exact import epsilon_from_delta
 from dpledger.audits.claims import ClaimVerdict, Counterexample
-from dpledger.audits.claims.attack import ClaimAttack, promised_by_mu
+from dpledger.audits.claims.attack import AttackKind, ClaimAttack, promised_by_mu
 from dpledger.audits.claims.confirmations import known
 from dpledger.audits.datasets import VerticalAuditDataset
 from dpledger.audits.falsifier import ReplacedRecord, SearchTable, SensitivityLemma, falsify
@@ -136,6 +137,21 @@ def test_the_verdicts_at_the_papers_own_parameters() -> None:
 def test_s2_a_relation_that_contains_a_replaced_record() -> None:
     assert audit("S-2", ["d_m=1", "distance=2"]).verdict is ClaimVerdict.HOLDS
     assert "no neighbour exists" in audit("S-2", ["ones=3"]).reason
+
+
+def test_s1_is_exceeded_by_the_scores_that_the_solver_itself_computes() -> None:
+    ((paper, claim),) = find(["S-1"])
+    kept = known(paper, claim, paper.case())
+    assert kept is not None
+    found = kept[0].outcome
+    assert found.kind is AttackKind.TILTED_REPLAY
+    assert "the solver's step" in found.at
+    # as far as the pair moves D x by the closed form of step (6), in units of C
+    moved = audit("S-1").figures["change over C"].upper_float
+    exact = epsilon_from_delta(mu_squared=moved**2, delta=found.delta).upper_float
+    assert found.lower is not None
+    assert found.upper is not None
+    assert found.lower < exact < found.upper
 
 
 def test_s9_a_few_shared_vectors_tell_which_rows_are_alike() -> None:

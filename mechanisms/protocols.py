@@ -113,11 +113,11 @@ class Loss(Protocol):
     @property
     def curvature_bound(self) -> Fraction | None: ...
 
-    def value(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
+    def value(self, scores: FloatArray, labels: FloatArray, /) -> FloatArray:
         """Return l, elementwise over scores (..., n) or (..., n, K), and labels (n,)."""
         ...
 
-    def derivative(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
+    def derivative(self, scores: FloatArray, labels: FloatArray, /) -> FloatArray:
         """Return ∂l/∂score in a new array of the scores' shape."""
         ...
 

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 import dpledger.runs
+from dpledger.audits.curators import shown_value
 from dpledger.audits.datasets import AuditDataset
 from dpledger.audits.saturation import saturated_flip
 from dpledger.mechanisms import SamplingCurator
-from dpledger.mechanisms.events import Event, GaussianStep
+from dpledger.mechanisms.curators import Release
+from dpledger.mechanisms.events import GaussianStep
 from dpledger.mechanisms.protocols import EventList, FloatArray
 from dpledger.mechanisms.sampling import SimulationSampler
-from dpledger.mechanisms.sensitive import Sensitive
 from dpledger.runs.attack import run_attack
 from dpledger.runs.configuration import read_configuration
 from dpledger.runs.planning import plan
@@ -53,19 +54,12 @@ class _NotingCurator(SamplingCurator):
         super().__init__(EventList(), SimulationSampler(seed), trials=trials)
         self.noted, self.sent, self._handed = _Messages(), _Messages(), handed
 
-    def _deliver(
-        self,
-        sensitive: Sensitive,
-        event: Event,
-        noise_std: float,
-        stand_in: FloatArray | None = None,
-    ) -> FloatArray:
-        sent = super()._deliver(sensitive, event, noise_std, stand_in)
-        assert sensitive._value is not None
+    def _deliver(self, release: Release) -> FloatArray:
+        sent = super()._deliver(release)
         if self._handed is not None:  # the neighbour's state is a function of the same messages
-            sent = self._handed.values[len(self.sent.values)]
-        self.noted.values.append(np.broadcast_to(sensitive._value, sent.shape))
-        self.noted.noise.append(noise_std)
+            sent = self._handed.values[len(self.sent.values)].copy()
+        self.noted.values.append(np.broadcast_to(shown_value(release), sent.shape))
+        self.noted.noise.append(release.scale)
         self.sent.values.append(sent)
         return sent
 

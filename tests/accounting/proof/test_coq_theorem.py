@@ -8,9 +8,11 @@ from fractions import Fraction
 import pytest
 
 from dpledger.accounting.check.checker import CertificateWrong
+from dpledger.accounting.check.pld_checker import check
 from dpledger.accounting.proof.certificate import certify
 from dpledger.accounting.proof.coq_goal import compiled_proofs, prove
 from dpledger.accounting.proof.coq_theorem import BeyondTheorem, coq_theorem
+from dpledger.accounting.proof.extracted import agrees, extracted_checker, run_extracted
 from dpledger.mechanisms import (
     Adjacency,
     Audience,
@@ -64,6 +66,19 @@ def test_the_kernel_proves_a_sampled_run_private_and_no_smaller_epsilon():
     assert prove(goal, proofs=compiled_proofs(), timeout=1200).proved
     small = goal.replace("(3 # 1)", "(1 # 2)")
     assert not prove(small, proofs=compiled_proofs(), timeout=1200).proved
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(extracted_checker() is None, reason="make -C proofs checker")
+def test_the_extracted_checker_proves_a_sampled_run_and_no_smaller_epsilon(tmp_path):
+    paths = [tmp_path / "enough.json", tmp_path / "too-small.json"]
+    for path, epsilon in zip(paths, (Fraction(3), Fraction(1, 2)), strict=True):
+        path.write_bytes(sampled_run(Fraction(1, 32), 8, epsilon))
+    enough, too_small = run_extracted(paths)
+    assert agrees(enough, check(paths[0].read_bytes())), enough.line
+    assert too_small.word == "undecided"
+    with pytest.raises(CertificateWrong):
+        check(paths[1].read_bytes())
 
 
 @needs_proofs

@@ -60,8 +60,8 @@ RULES = {
     "one order of the data sets": ("Checker", "small l && small l'", "small l"),
     "sampled steps without their cost": (
         "Checker",
-        "match kind with Gdp _ | Zcdp _ => unsampled | _ => true end",
-        "true",
+        "Zcdp _ => unsampled | _ => true end",
+        "Zcdp _ => unsampled || true | _ => true end",
     ),
     "samples under any relation": ("Checker", "relation_eqb moved AddRemoveOne && ", ""),
     "repetitions of a sampled step": ("Checker", "rate (often * n) step", "rate often step"),

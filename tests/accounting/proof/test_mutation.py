@@ -122,6 +122,8 @@ def moved_squared(sensitivity: Sensitivity) -> Fraction:
                 return value["value"] ** 2
             case "mean-of-bounded":
                 return ((1 + (both or resized)) * value["bound"] / value["count"]) ** 2
+            case "mean-of-nonnegative":
+                return (1 + (both or resized)) * (value["bound"] / value["count"]) ** 2
             case "sum-of-bounded":
                 return ((1 + both) * value["bound"]) ** 2
             case "strongly-convex-argmin":

@@ -74,8 +74,17 @@ def epsilon_upper(counts: Counts, delta: float) -> Found | None:
             if path is None:
                 break
             integral = _integral(counts, path, most)
-            epsilon = integral.epsilon(delta, epsilon, most)
-            error = integral.delta(epsilon).error
+            root = integral.epsilon(delta, epsilon, most)
+            error = integral.delta(root).error
+            if not error < _USEFUL * delta and isinstance(path, Placement):
+                # so far up the line that the moments are lost
+                path = _ray(counts, epsilon, log(delta))
+                if path is None:
+                    break
+                integral = _integral(counts, path, most)
+                root = integral.epsilon(delta, epsilon, most)
+                error = integral.delta(root).error
+            epsilon = root
             if error < least:
                 best, least = Found(epsilon * (1 + 4 * EPS), path), error
             if error <= _TIGHT * delta:
@@ -122,7 +131,12 @@ def _line_or_ray(
         and line.share_beyond(counts, target) < NEGLIGIBLE
     ):
         return line
+    return _ray(counts, epsilon, log_delta)
+
+
+def _ray(counts: Counts, epsilon: float, log_delta: float) -> RayPlacement | None:
     # a little to the left of the saddle, beyond which there may be a cliff
+    grade = chernoff_delta(counts, epsilon)[1]
     return place_ray(counts, epsilon, log_delta, order_of(grade - 1))
 
 

@@ -166,6 +166,15 @@ def test_a_guess_from_above_the_cliff_does_not_stand() -> None:
     assert PrivacyProfile.of_pairs({drawn(0.05, 2.8718): 3}).epsilon_upper(1e-6) < 0.170255
 
 
+def test_a_line_so_long_that_its_moments_are_lost_gives_way_to_a_ray() -> None:
+    # such a line left 0.2291 between 0.1685 and 0.1588
+    found = [
+        PrivacyProfile.of_pairs({drawn(0.05, z): 3}).epsilon_upper(1e-6) for z in (2.89, 2.95, 3.0)
+    ]
+    assert found[0] > found[1] > found[2]
+    assert found[1] == pytest.approx(0.16305130, rel=1e-6)
+
+
 def test_where_the_right_guess_will_do_a_vertical_line_is_taken() -> None:
     found = few_steps.epsilon_upper({drawn(1e-3, 0.8): 300}, 1e-6)
     assert found is not None

@@ -26,8 +26,6 @@ _tried: set[tuple[object, ...]] = set()
 """Types and fields of frozen losses that passed, and the trial: they cannot change, so that once is
 enough."""
 
-Derivative = Callable[[FloatArray, FloatArray], FloatArray]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StatedLoss:
@@ -39,9 +37,15 @@ class StatedLoss:
     derivative_bound: Fraction
     curvature_bound: Fraction | None
     label_gap_bound: Fraction | None
-    value: Derivative
-    derivative: Derivative
     margin_derivative: Callable[[FloatArray], FloatArray] | None
+
+    def value(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
+        """Return l, as the loss computes it."""
+        return self.loss.value(scores, labels)
+
+    def derivative(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
+        """Return ∂l/∂score, as the loss computes it."""
+        return self.loss.derivative(scores, labels)
 
     def __repr__(self) -> str:
         """Show the loss itself."""
@@ -68,8 +72,6 @@ def stated(loss: Loss) -> StatedLoss:
         Fraction(loss.derivative_bound),
         None if bend is None else Fraction(bend),
         None if gap is None else Fraction(gap),
-        loss.value,
-        loss.derivative,
         margin,
     )
     _once("elementwise", read, _try_elementwise)

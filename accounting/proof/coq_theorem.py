@@ -40,6 +40,8 @@ _INNER = {
     "concatenation": "Binary Concatenation",
     "disjoint": "Binary Disjoint",
 }
+_FINEST = Fraction(1, 512)
+"""Finer lattices have lists whose products take the kernel hours."""
 _RENORMALISED = ("mean-of-bounded", "strongly-convex-argmin")
 
 
@@ -236,6 +238,10 @@ def _privacy_loss(parameters: Mapping[str, Any]) -> str:
     parts, shares, group = (parameters[name] for name in ("parts", "shares", "group"))
     if len(parts) != 1 or parts[0][2] != 0 or shares or group != 1:
         raise BeyondTheorem("parts must be one sampled step that enters at level 0, group=1.")
+    if Fraction(parameters["step"]) < _FINEST:
+        raise BeyondTheorem(
+            f"step={parameters['step']} must be at least {_FINEST}; a finer one is slow."
+        )
     ((place, often, _),) = parts
     doublings = "; ".join(map(str, parameters["doublings"]))
     terms = (

@@ -61,11 +61,11 @@ def check(
 
 def _outcome(judged: JudgedPromise) -> Outcome:
     finding = judged.finding
-    told = finding.claimed
+    claimed = finding.claimed
     rows: list[Row] = [
         ("verdict", finding.verdict_text),
         ("because", finding.reason),
-        ("claimed", None if told is None else f"{told.lower_float:.10g} {finding.unit}"),
+        ("claimed", None if claimed is None else f"{claimed.lower_float:.10g} {finding.unit}"),
     ]
     rows += [("reading", f"{name}: {_range(cost)}") for name, cost in finding.figures.items()]
     rows += [("not stated", each.removeprefix("not stated: ")) for each in finding.argument]

@@ -23,8 +23,8 @@ def judged_data(judged: JudgedClaim) -> dict[str, Any]:
             "command": judged.command,
             "sha256": confirmation.sha256,
         }
-    told = {"attack": attack, "not_attacked": judged.claim.not_attacked}
-    return {**finding_data(judged.finding), **told}
+    attacked = {"attack": attack, "not_attacked": judged.claim.not_attacked}
+    return {**finding_data(judged.finding), **attacked}
 
 
 def finding_data(finding: Finding) -> dict[str, Any]:

@@ -538,7 +538,7 @@ class Dots:
         spend(pair.work)
         least = (tail << self.p) // self.unit
 
-        def walk(towards: int, done: Callable[[Dot], bool]) -> Iterator[Dot]:
+        def places(towards: int, done: Callable[[Dot], bool]) -> Iterator[Dot]:
             place = 0
             while True:
                 spend(pair.evaluations * (64 + self.p * self.p // 256))
@@ -549,8 +549,8 @@ class Dots:
                     return
                 place += towards * max(1, abs(place) // self.dense)
 
-        up = list(walk(1, lambda dot: (1 << self.p) - dot.first[0] <= least))
-        down = list(walk(-1, lambda dot: dot.second[1] <= least))
+        up = list(places(1, lambda dot: (1 << self.p) - dot.first[0] <= least))
+        down = list(places(-1, lambda dot: dot.second[1] <= least))
         return [*down[:0:-1], *up]
 
     def removed(self, dots: list[Dot]) -> Loss:

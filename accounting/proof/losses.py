@@ -210,7 +210,7 @@ _Dot = tuple[int, arb, arb]
 def _dots(pair: _Pair, step: Fraction, grid: LossGrid, tail: arb) -> list[_Dot]:
     """Return dots between which the loss lies under both laws, but for `tail`."""
 
-    def walk(towards: int, done: Callable[[_Dot], bool]) -> Iterator[_Dot]:
+    def places(towards: int, done: Callable[[_Dot], bool]) -> Iterator[_Dot]:
         place = 0
         while True:
             dot = (place, *_tails(pair, ball_of(place * step)))
@@ -221,8 +221,8 @@ def _dots(pair: _Pair, step: Fraction, grid: LossGrid, tail: arb) -> list[_Dot]:
             if abs(place) > _CELLS or place * step > 2 * _MOST_LOSS:
                 raise TooFine(f"Expected the loss to lie within {_CELLS} steps of {step}.")
 
-    up = list(walk(1, lambda dot: bool(dot[1] <= tail)))
-    down = list(walk(-1, lambda dot: bool(1 - dot[2] <= tail)))
+    up = list(places(1, lambda dot: bool(dot[1] <= tail)))
+    down = list(places(-1, lambda dot: bool(1 - dot[2] <= tail)))
     return [*down[:0:-1], *up]
 
 

@@ -47,8 +47,8 @@ def proved_noise_multiplier(
     def attempt(target: Fraction) -> tuple[Calibration, Proof | None]:
         found = calibrate_noise_multiplier(plan, target_epsilon=target, delta=delta)
         events = plan(found.noise_multiplier)
-        told, proof = proved_guarantee(events, delta=delta, adjacency=adjacency, given=given)
-        return replace(found, guarantee=told), proof
+        guaranteed, proof = proved_guarantee(events, delta=delta, adjacency=adjacency, given=given)
+        return replace(found, guarantee=guaranteed), proof
 
     return _meeting(target_epsilon, attempt)
 
@@ -63,8 +63,8 @@ def proved_rounds_within(
 
     def attempt(target: Fraction) -> tuple[RoundsWithin, Proof | None]:
         found = rounds_within(plan, target_epsilon=target, delta=delta)
-        told, proof = proved_guarantee(plan(found.rounds), delta=delta)
-        return replace(found, guarantee=told), proof
+        guaranteed, proof = proved_guarantee(plan(found.rounds), delta=delta)
+        return replace(found, guarantee=guaranteed), proof
 
     return _meeting(target_epsilon, attempt)
 

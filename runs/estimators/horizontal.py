@@ -196,8 +196,8 @@ class PrivateAdmmClassifier(PrivateLinearClassifier):
             ledger=self.ledger,
             noise=self._noise(),
         )
-        told = self.threat_model.assumption
-        assuming = (*(() if told is None else (told,)), *((_START_ASSUMED,) if start else ()))
+        trust = self.threat_model.assumption
+        assuming = (*(() if trust is None else (trust,)), *((_START_ASSUMED,) if start else ()))
         state, history = self._note(paid, assuming=assuming)
         self.history_ = tuple(history)
         self.n_iter_ = len(history)

@@ -149,6 +149,12 @@ class Guarantee:
     not_proved: str = ""
     """Why no proof stands behind `epsilon`, where one was looked for."""
 
+    @property
+    def graded(self) -> str:
+        """The grade of `epsilon`, and why it is not proved where a proof was looked for."""
+        grade = self.grade.value
+        return f"{grade}, not proved: {self.not_proved}" if self.not_proved else grade
+
 
 def guarantee(
     events: Iterable[Event], *, delta: Number, adjacency: Adjacency | None = None

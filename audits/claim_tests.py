@@ -19,6 +19,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from ..accounting.gaussian.exact import epsilon_from_delta
+from ..accounting.numbers.grade import Grade
 from ..accounting.numbers.notions import ApproxDp, Gdp
 from ..mechanisms.errors import InvalidParameter, require_nonnegative, require_open_unit
 from ..mechanisms.sensitivity import float_up
@@ -102,6 +103,14 @@ def claimed_epsilon(claimed: Claim, delta: float) -> float:
     if isinstance(claimed, Gdp):
         return epsilon_from_delta(mu_squared=claimed.mu_squared, delta=delta).upper_float
     return claimed.epsilon(delta).upper_float
+
+
+def claim_grade(claimed: Claim) -> str:
+    """Return what stands behind `claimed_epsilon`: "stated" if the claim is one of epsilon itself.
+
+    From any other claim it is computed in ball arithmetic: the grade "enclosed".
+    """
+    return "stated" if isinstance(claimed, ApproxDp) else Grade.ENCLOSED.value
 
 
 def claim_tests(

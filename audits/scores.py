@@ -6,7 +6,7 @@ from fractions import Fraction
 from ..accounting.numbers.notions import ApproxDp, Gdp
 from ..mechanisms.errors import InvalidParameter, require_nonnegative
 from .bounds import GaussianFamily, LowerBound, Scores, require_delta
-from .claim_tests import ClaimTest, claimed_epsilon, scores_tests
+from .claim_tests import ClaimTest, claim_grade, claimed_epsilon, scores_tests
 from .metrics import auc
 from .selection import MultiSplit
 
@@ -51,6 +51,11 @@ class ClaimedPrivacy:
     def epsilon(self) -> float:
         """The claimed epsilon at `delta`, rounded up."""
         return claimed_epsilon(self.claim, self.delta)
+
+    @property
+    def grade(self) -> str:
+        """What stands behind `epsilon`: "stated", or the grade of a conversion from mu."""
+        return claim_grade(self.claim)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from ..accounting.numbers.grade import Grade
 from ..audits.bounds import ClopperPearson, LowerBound, Scores
 from ..audits.claim_tests import ClaimTest
 from ..audits.scores import ClaimedPrivacy, JudgedScores, judge_scores
@@ -16,7 +17,7 @@ from ..data.files import read_numbers
 from ..runs import RunAttack, read_configuration, run_attack
 from .inputs import FILE, NEW_FILE, Among, Redirected, refuse
 from .membership import membership
-from .output import Outcome, TextColumns, answers, shown_down, shown_up, steps
+from .output import Outcome, TextColumns, answers, claimed_text, shown_down, shown_up, steps
 
 
 @click.command(
@@ -127,7 +128,8 @@ def attack_outcome(attacked: RunAttack) -> Outcome:
         ("trials", f"{result.trials} in each world, confidence {result.confidence:g} a bound"),
         (
             "claimed epsilon",
-            f"{shown_up(result.claimed_epsilon, digits=6)} at delta {result.delta:g}",
+            f"{shown_up(result.claimed_epsilon, digits=6)} at delta {result.delta:g}, "
+            f"{Grade.ENCLOSED.value}",
         ),
         ("largest provable", f"{result.ceiling:.4g} with so many trials"),
     ]
@@ -195,7 +197,7 @@ def _scores_outcome(found: JudgedScores, *, confidence: float) -> Outcome:
         },
         rows=(
             ("trials", f"{trials['in']} in, {trials['out']} out"),
-            ("claimed epsilon", f"{shown_up(found.claimed.epsilon, digits=6)} at delta {delta:g}"),
+            ("claimed epsilon", claimed_text(found.claimed)),
             ("largest provable", f"{found.ceiling:.4g} with so many trials"),
             ("AUC", f"{found.auc:.4f}"),
             ("verdict", "claim REFUTED" if refuted else "claim not refuted"),

@@ -13,7 +13,7 @@ from ..audits.scores import ClaimedPrivacy
 from ..data.files import read_numbers
 from . import black_boxes
 from .inputs import FILE
-from .output import Outcome, TextColumns, answers, shown_down, shown_up
+from .output import Outcome, TextColumns, answers, claimed_text, shown_down
 
 _NOTES = (
     "A bound of 0, or one below the claim, is no evidence of privacy: other canaries or more of "
@@ -87,7 +87,7 @@ def one_run(
         plan = GuessPlan(*guesses, plan.suspected_mu, plan.expected)
     words = f"{plan.guessed_in} in, {plan.guessed_out} out of {count} canaries"
     rows = [
-        ("claimed epsilon", f"{shown_up(claimed.epsilon, digits=6)} at delta {delta:g}"),
+        ("claimed epsilon", claimed_text(claimed)),
         ("guesses", f"{words}, fixed {'by you' if guesses else 'from the claim'}"),
     ]
     if found is None:

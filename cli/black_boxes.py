@@ -16,7 +16,7 @@ from ..audits.scores import ClaimedPrivacy
 from ..mechanisms.adjacency import Adjacency
 from .findings import finding_data
 from .inputs import FILE, RELATION
-from .output import Outcome, answers, shown_up, steps
+from .output import Outcome, answers, claimed_text, steps
 
 __all__ = ["blackbox", "sensitivity"]
 
@@ -66,7 +66,7 @@ def blackbox(
             progress=start("runs"),
         )
     rows = [
-        ("claimed epsilon", f"{shown_up(claimed.epsilon, digits=6)} at delta {delta:g}"),
+        ("claimed epsilon", claimed_text(claimed)),
         ("verdict", f"claim {'REFUTED' if found.refuted else 'not refuted'}"),
         ("evidence", found.evidence),
         ("pair", found.pair),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from ..accounting.numbers.grade import Grade
 from ..audits.crosschecks import crosscheck as compare
 from ..runs import plan, read_configuration
 from .inputs import configuration_argument
@@ -51,7 +52,7 @@ def crosscheck(configuration_path: Path) -> Outcome:
                 for peer in found.peers
             ],
         },
-        rows=(("ours", shown(found.ours)), ("mapping", found.mapping)),
+        rows=(("ours", f"{shown(found.ours)}, {Grade.ENCLOSED.value}"), ("mapping", found.mapping)),
         tables=(TextColumns(("peer", "status", "epsilon", "gap", "explanation"), texts),),
         finding=found.is_finding,
     )

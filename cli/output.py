@@ -24,6 +24,7 @@ from ..accounting.guarantees import Guarantee
 from ..accounting.numbers.enclosure import Enclosure, shown_down, shown_up
 from ..accounting.proof.certificate import Uncertifiable
 from ..accounting.proof.proved import Proof
+from ..audits.scores import ClaimedPrivacy
 from ..audits.visible_text import visible
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "Outcome",
     "TextColumns",
     "answers",
+    "claimed_text",
     "deliver",
     "grade_rows",
     "guarantee_data",
@@ -182,6 +184,11 @@ def shown(value: Enclosure) -> str:
     return f"[{shown_down(low, digits=12)}, {shown_up(high, digits=12)}]"
 
 
+def claimed_text(claimed: ClaimedPrivacy) -> str:
+    """Return a claim under attack as text: epsilon rounded up, its delta, what stands behind it."""
+    return f"{shown_up(claimed.epsilon, digits=6)} at delta {claimed.delta:g}, {claimed.grade}"
+
+
 def guarantee_data(found: Guarantee) -> dict[str, Any]:
     """Return a guarantee as plain values."""
     return {
@@ -200,8 +207,8 @@ def guarantee_data(found: Guarantee) -> dict[str, Any]:
 
 
 def grade_rows(found: Guarantee) -> list[Row]:
-    """Return what stands behind a printed epsilon, and why no proof does where none was found."""
-    return [("grade", f"{found.grade.value}: {found.method}"), ("not proved", found.not_proved)]
+    """Return the grade of a printed epsilon, with why it is not proved, and how it was found."""
+    return [("grade", found.graded), ("method", found.method)]
 
 
 def write_certificate(path: Path, proof: Proof | None, found: Guarantee) -> None:

@@ -2,6 +2,7 @@
 
 from ...accounting.numbers.enclosure import shown_down, shown_up
 from ...accounting.numbers.notions import Gdp
+from ..claim_tests import claim_grade
 from .game import MembershipCheck, ScoreResult
 
 _NOT_MEANT = (
@@ -62,6 +63,7 @@ def _shown(check: MembershipCheck) -> str:
 def _promised(check: MembershipCheck) -> str:
     promise = check.promise
     words = f"epsilon {shown_up(check.claimed_epsilon, digits=4)} at delta {check.delta:g}"
+    words += f", {claim_grade(promise)}"
     if isinstance(promise, Gdp):
         words = f"{float(promise.mu_squared) ** 0.5:.4g}-GDP, that is {words}"
     return f"The promise: {words}, under {check.adjacency}."

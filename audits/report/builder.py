@@ -244,6 +244,7 @@ def _privacy(events: Sequence[Event], guarantee: Guarantee) -> PrivacyFacts:
         curve=curve,
         odometer_grade=None if odometer is None else Grade.FAST,
         odometer=odometer,
+        not_proved=guarantee.not_proved or None,
     )
 
 

@@ -140,7 +140,9 @@ def _grade(privacy: PrivacyFacts) -> HeadlineCheck:
         Grade.FAST: ("fast: an upper bound in double precision", Tone.NEUTRAL),
         Grade.ESTIMATE: ("estimate: no guarantee", Tone.BAD),
     }
-    return HeadlineCheck("Bound", *texts[privacy.grade])
+    text, tone = texts[privacy.grade]
+    missing = "" if privacy.not_proved is None else f"; not proved: {visible(privacy.not_proved)}"
+    return HeadlineCheck("Bound", text + missing, tone)
 
 
 def _accesses(report: Report) -> HeadlineCheck:

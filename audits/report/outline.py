@@ -132,7 +132,14 @@ def _items(part: msgspec.Struct) -> tuple[Item, ...]:
     return tuple(
         _item(_label(name, style), getattr(part, name), style)
         for name, style in _styles(type(part)).items()
+        if not (getattr(part, name) is None and name in _later(type(part)))
     )
+
+
+def _later(kind: type[msgspec.Struct]) -> tuple[str, ...]:
+    """Return the fields that older records lack: they have a default."""
+    count = len(kind.__struct_defaults__)
+    return kind.__struct_fields__[-count:] if count else ()
 
 
 def _label(name: str, style: _Style) -> str:

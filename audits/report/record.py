@@ -2,7 +2,8 @@
 
 HTML and Markdown are renderings of a `Report` and add no facts. A record has no defaults: what is
 not known is written down as None and printed as "not stated"; what was not done is a `Skipped` with
-its reason. Numbers are exact binary64; infinity is the word `"infinity"`, which JSON lacks.
+its reason. A field that older records lack is the exception: it is left out
+where it is None. Numbers are exact binary64; infinity is the word `"infinity"`, which JSON lacks.
 
 Field metadata say how a number is rounded when it is printed: an upper bound up, a lower bound
 down, an `Interval` outward.
@@ -142,8 +143,11 @@ class Conversion(_Part, frozen=True, kw_only=True):
     source: str
 
 
-class PrivacyFacts(_Part, frozen=True, kw_only=True):
-    """The numbers. `epsilon` encloses the tight value at `delta`; its upper end is the bound."""
+class PrivacyFacts(_Part, frozen=True, kw_only=True, omit_defaults=True):
+    """The numbers. `epsilon` encloses the tight value at `delta`; its upper end is the bound.
+
+    `not_proved`: why, where a proof was looked for; older records lack it.
+    """
 
     epsilon: Annotated[Interval, msgspec.Meta(extra={"digits": 13})]
     delta: LargestProbability
@@ -156,6 +160,7 @@ class PrivacyFacts(_Part, frozen=True, kw_only=True):
     curve: Annotated[tuple[CurvePoint, ...] | None, msgspec.Meta(extra={"plot": True})]
     odometer_grade: Grade | None
     odometer: Annotated[tuple[OdometerPoint, ...] | None, msgspec.Meta(extra={"plot": True})]
+    not_proved: str | None = None
 
 
 class AudienceView(_Part, frozen=True, kw_only=True):

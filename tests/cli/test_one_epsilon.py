@@ -131,6 +131,61 @@ def test_what_cannot_be_proved_says_why(
     assert "gave up after 10 units" in call(*COMMANDS["epsilon"](asked)).out
 
 
+GRADED: dict[str, tuple[str, Callable[[Path], tuple[object, ...]]]] = {
+    "attack": ("claimed epsilon", lambda f: ("attack", f / "run.toml", "--trials", "10")),
+    "attack --scores": (
+        "claimed epsilon",
+        lambda f: (
+            *("attack", "--scores", f / "in.npy", f / "out.npy"),
+            *("--epsilon", "1", "--delta", "1e-5"),
+        ),
+    ),
+    "membership": (
+        "The promise:",
+        lambda f: ("membership", f / "run.toml", "--trials", "2", "--shadows", "2"),
+    ),
+    "audit one-run": (
+        "claimed epsilon",
+        lambda _: ("audit", "one-run", "--canaries", "100", "--mu", "1", "--delta", "1e-5"),
+    ),
+    "crosscheck": ("ours", lambda f: ("crosscheck", f / "run.toml")),
+    "ledger show": ("spent", lambda f: ("ledger", "show", f / "out" / "ledger.sqlite")),
+    "watch": ("epsilon [0-9[]", lambda f: ("watch", f / "out" / "ledger.sqlite")),
+}
+
+
+@pytest.mark.parametrize("name", GRADED)
+def test_a_grade_stands_in_the_line_of_an_epsilon(name: str, call: Call, asked: Path) -> None:
+    for score in ("in", "out"):
+        np.save(asked / f"{score}.npy", np.linspace(0, 1, 20))
+    if "out" in str(GRADED[name][1](Path("."))):
+        call(*COMMANDS["run"](asked))
+    start, arguments = GRADED[name]
+    answer = call(*arguments(asked))
+    assert answer.status == 0, answer.err
+    (line,) = (line for line in answer.out.splitlines() if re.search(start, line))
+    words = {grade.value for grade in Grade} | {"stated"}
+    assert words & set(re.findall(r"[a-z]+", line)), line
+
+
+def test_a_run_that_cannot_be_proved_says_why_in_its_text_and_its_report(
+    call: Call, asked: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dpledger.accounting.check.checker.MAX_WORK", 10)
+    monkeypatch.setattr("dpledger.accounting.check.checker.WORK_A_BYTE", 0)
+    for name in ("run", "plan", "epsilon"):
+        assert re.search("enclosed, not proved: .*gave up after 10 units", _text(call, name, asked))
+    for kind in ("html", "md"):
+        text = (asked / "out" / f"report.{kind}").read_text(encoding="utf-8")
+        assert re.search("enclosed: .*; not proved: .*gave up after 10 units", text)
+
+
+def _text(call: Call, name: str, folder: Path) -> str:
+    answer = call(*COMMANDS[name](folder))
+    assert answer.status == 0, answer.err
+    return answer.out
+
+
 FORGED: dict[str, dict[str, Any]] = {
     "events": {"events": 1},
     "delta": {"delta": 0.5},

@@ -31,7 +31,7 @@ from . import rounding as rounded
 from .clipping import HEADROOM, largest_entry
 from .errors import InvalidParameter, require_positive
 from .inside import Inside
-from .loss_trial import stated
+from .loss_trial import assuming, stated
 from .private_data import PrivateDataset
 from .protocols import FloatArray, Loss
 from .records import Records, combined, record_slopes
@@ -106,8 +106,11 @@ class CentredRows(Inside):
 
     def mean_sensitivities(self, loss: Loss) -> tuple[Sensitivity, ...]:
         """Return each party's own sensitivity of `mean_gradient`."""
-        shape, bound = self._dataset.shape, self.gradient_bound(loss)
-        derived = {n: mean_of_bounded(bound, n, shape.adjacency) for n in set(shape.counts)}
+        loss, shape = stated(loss), self._dataset.shape
+        bound = self.gradient_bound(loss)
+        derived = {
+            n: assuming(loss, mean_of_bounded(bound, n, shape.adjacency)) for n in set(shape.counts)
+        }
         return tuple(derived[n] for n in shape.counts)
 
     def mean_gradient(
@@ -125,6 +128,7 @@ class CentredRows(Inside):
         point = shape.point("w", w, width)
         if weights is None:
             sensitivity = mean_of_bounded(self.gradient_bound(loss), shape.count, shape.adjacency)
+            sensitivity = assuming(loss, sensitivity)
         else:
             sensitivity = weighted(self.mean_sensitivities(loss), weights)
 

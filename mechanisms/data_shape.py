@@ -15,7 +15,7 @@ from .adjacency import Adjacency
 from .clipping import largest_entry
 from .errors import InvalidParameter, require_positive, require_positive_int
 from .labels import SIGNS, LabelDomain
-from .loss_trial import require_convex, stated
+from .loss_trial import assuming, require_convex, stated
 from .protocols import FloatArray, Loss
 from .sensitivity import Sensitivity, mean_of_bounded, strongly_convex_argmin
 
@@ -124,8 +124,11 @@ class DataShape:
 
     def mean_sensitivities(self, loss: Loss) -> tuple[Sensitivity, ...]:
         """Return each party's own sensitivity of `PrivateDataset.mean_gradient`."""
+        loss = stated(loss)
         bound = self.gradient_bound(loss)
-        derived = {n: mean_of_bounded(bound, n, self.adjacency) for n in set(self.counts)}
+        derived = {
+            n: assuming(loss, mean_of_bounded(bound, n, self.adjacency)) for n in set(self.counts)
+        }
         return tuple(derived[n] for n in self.counts)
 
     def argmin_sensitivities(
@@ -137,7 +140,11 @@ class DataShape:
         bound = self.gradient_bound(loss)
         kinds = list(zip(self.moduli(modulus).tolist(), self.counts, strict=True))
         derived = {
-            (m, n): strongly_convex_argmin(bound, m, tolerance, n, self.adjacency)
+            (m, n): assuming(
+                loss,
+                strongly_convex_argmin(bound, m, tolerance, n, self.adjacency),
+                minimised=True,
+            )
             for m, n in set(kinds)
         }
         return tuple(derived[kind] for kind in kinds)

@@ -3,8 +3,9 @@
 Sensitivities take a loss at its word: that a record's slope depends on that record's score and
 label alone; of minimisers, that slopes grow with scores, at most as fast as stated; of labels held
 apart, how far two labels' slopes lie from each other. A loss that random scores refute is refused
-with the counterexample; one that passes may still break its word elsewhere, which is an assumption,
-named in docs/trusted.md. What a loss states is read once, so that what is priced is what is cut.
+with the counterexample; one that passes may still break its word elsewhere, which is an assumption:
+events of a loss that does not come with the program name it (`assuming`). What a loss states is
+read once, so that what is priced is what is cut.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ import numpy as np
 from .errors import InvalidParameter
 from .labels import LabelDomain
 from .protocols import FloatArray, Loss
+from .sensitivity import Sensitivity, concatenated, declared
 
+_PACKAGE = __name__.partition(".")[0]
 _SCORES = 64
 _SLACK = 1e-9
 _tried: set[tuple[object, ...]] = set()
@@ -76,6 +79,34 @@ def stated(loss: Loss) -> StatedLoss:
     )
     _once("elementwise", read, _try_elementwise)
     return read
+
+
+def assuming(loss: StatedLoss, sensitivity: Sensitivity, *, minimised: bool = False) -> Sensitivity:
+    """Return a sensitivity of the same bound that names what is assumed of a loss of the caller's.
+
+    The losses that come with the program are tested for what they state, and nothing is added; of
+    any other loss random scores are tried, and the rest is a declared 0 in the derivation: what
+    the loss does beyond its word.
+
+    Args:
+        loss: that the sensitivity rests on.
+        sensitivity: in the l2 norm.
+        minimised: whether it is a minimiser's, which needs convexity and the curvature as well.
+    """
+    own = [kind for kind in _kinds(loss.loss) if kind.__module__.partition(".")[0] != _PACKAGE]
+    if not own:
+        return sensitivity
+    word = "convex, its slope and curvature bounded as it states" if minimised else "elementwise"
+    names = " in ".join(f"{kind.__module__}.{kind.__qualname__}" for kind in reversed(own))
+    reason = f"the loss {names} is {word}: tried on random scores, not proved"
+    return concatenated(sensitivity, declared(0, reason, adjacency=sensitivity.adjacency))
+
+
+def _kinds(loss: object) -> list[type]:
+    """Return a loss's class, and those of the losses that it is made of."""
+    parts = [getattr(loss, field.name) for field in fields(loss)] if is_dataclass(loss) else []
+    inner = [part for part in parts if hasattr(part, "derivative_bound")]
+    return [type(loss), *(kind for part in inner for kind in _kinds(part))]
 
 
 def require_convex(loss: StatedLoss) -> None:

@@ -28,7 +28,7 @@ from .errors import InvalidParameter, require_positive
 from .handle import PrivateHandle
 from .labels import SIGNS, LabelDomain
 from .layout import gather_records
-from .loss_trial import require_convex, stated
+from .loss_trial import assuming, require_convex, stated
 from .protocols import FloatArray, Loss
 from .records import IntArray, Records, combined, record_slopes
 from .sample import Sample
@@ -134,9 +134,9 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
         loss = stated(loss)
         weights = None if weights is None else np.array(weights, dtype=np.float64)
         if weights is None:
-            sensitivity = mean_of_bounded(
-                self.shape.gradient_bound(loss), self.shape.count, self.shape.adjacency
-            )
+            bound = self.shape.gradient_bound(loss)
+            sensitivity = mean_of_bounded(bound, self.shape.count, self.shape.adjacency)
+            sensitivity = assuming(loss, sensitivity)
         else:
             sensitivity = weighted(self.shape.mean_sensitivities(loss), weights)
         width = self.shape.parameters(loss)
@@ -187,7 +187,8 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
             return combined(records, cut_slopes(slopes, records.norms, radius))
 
         rounding = rounded.total(bound, self.shape.most, width)
-        return self._sensitive(sum_of_bounded(bound, self.shape.adjacency), rounding, width, total)
+        sensitivity = assuming(loss, sum_of_bounded(bound, self.shape.adjacency))
+        return self._sensitive(sensitivity, rounding, width, total)
 
     def strongly_convex_argmin(
         self,
@@ -227,6 +228,7 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
                 self.shape.count,
                 self.shape.adjacency,
             )
+            sensitivity = assuming(loss, sensitivity, minimised=True)
         else:
             own = self.shape.argmin_sensitivities(loss, modulus=modulus, tolerance=tolerance)
             sensitivity = weighted(own, weights)

@@ -34,7 +34,7 @@ from .errors import (
 from .handle import PrivateHandle
 from .labels import SIGNS
 from .layout import real_numbers
-from .loss_trial import StatedLoss, require_convex, require_label_gap, stated
+from .loss_trial import StatedLoss, assuming, require_convex, require_label_gap, stated
 from .protocols import FloatArray, Loss
 from .sensitive import Sensitive
 from .sensitivity import (
@@ -298,6 +298,7 @@ class VerticalDataset(PrivateHandle[VerticalShape, Columns]):
                 tolerance=tolerance,
                 adjacency=self.shape.adjacency,
             )
+            sensitivity = assuming(read, sensitivity, minimised=True)
         # the tolerance covers rounding
         rounding = rounded.exact(read.derivative_bound * _root_up(self.shape.count))
         if self._records is not None:

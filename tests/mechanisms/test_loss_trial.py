@@ -1,23 +1,35 @@
 """Losses that are not what sensitivities take them for are refused on random scores."""
 
+import re
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from dpledger.accounting.check.checker import check
+from dpledger.accounting.guarantees import guarantee
+from dpledger.accounting.proof.certificate import certify
 from dpledger.audits.datasets import AuditDataset
 from dpledger.mechanisms import (
     SIGNS,
     Adjacency,
+    Audience,
+    Context,
     DataShape,
+    Event,
+    GaussianStep,
     InvalidParameter,
     Loss,
     PrivateDataset,
+    Sensitive,
     VerticalDataset,
     VerticalShape,
 )
+from dpledger.mechanisms.centred import CentredRows
 from dpledger.mechanisms.inside import private_value
-from dpledger.mechanisms.loss_trial import require_convex, stated
+from dpledger.mechanisms.loss_trial import assuming, require_convex, stated
+from dpledger.mechanisms.sensitivity import mean_of_bounded
 from dpledger.solvers.losses import (
     Hinge,
     Huber,
@@ -124,6 +136,45 @@ def test_labels_further_apart_than_stated_are_refused_where_labels_are_private()
     with pytest.raises(InvalidParameter, match="label_gap_bound"):
         data.dual(Apart(), np.zeros(4), penalty=1.0, tolerance=1e-6)
     data.dual(Logistic(), np.zeros(4), penalty=1.0, tolerance=1e-6)
+
+
+class Mine(Logistic):
+    """A logistic loss that does not come with the program."""
+
+
+POINT = np.zeros(2)
+RELEASES: dict[str, Callable[[PrivateDataset, Loss], Sensitive]] = {
+    "mean": lambda data, loss: data.mean_gradient(loss, POINT),
+    "weighted mean": lambda data, loss: data.mean_gradient(loss, POINT, weights=np.array([0.5])),
+    "centred mean": lambda data, loss: CentredRows(data, POINT, radius=1.0).mean_gradient(
+        loss, POINT
+    ),
+    "sum": lambda data, loss: data.sum_gradient(loss, POINT),
+    "minimiser": lambda data, loss: data.strongly_convex_argmin(
+        loss, modulus=0.1, linear=POINT, tolerance=1e-6, start=POINT
+    ),
+}
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("loss", [Mine(), Shifted(Mine(), 0.5)], ids=["own", "shifted"])
+def test_what_is_assumed_of_a_loss_of_ones_own_is_named_by_certificate_and_guarantee(
+    loss: Loss, release: str
+) -> None:
+    data = PrivateDataset.planned(DataShape(("a",), 9, 2, 1.0, Adjacency.REPLACE_ONE))
+    own, shipped = (RELEASES[release](data, each).sensitivity for each in (loss, Logistic()))
+    assert (own, shipped.assumptions) == (shipped, ())
+    events = [Event(GaussianStep(own, 9.0), Context((), 1, "model", Audience.PUBLIC))]
+    (given,) = guarantee(events, delta=1e-5).assumptions
+    word = "convex" if release == "minimiser" else "elementwise"
+    assert re.search(rf"the loss .*Mine is {word}.*: tried on random scores, not proved", given)
+    assert f"declared: {given}" in check(certify(events, delta=1e-5).to_json_bytes()).assumptions
+
+
+@pytest.mark.parametrize("loss", SHIPPED, ids=lambda loss: type(loss).__name__)
+def test_nothing_is_assumed_of_losses_that_come_with_the_program(loss: Loss) -> None:
+    bound = mean_of_bounded(1, 9, Adjacency.REPLACE_ONE)
+    assert assuming(stated(loss), bound, minimised=True) is bound
 
 
 def test_what_a_loss_states_is_read_once_for_price_and_cut() -> None:

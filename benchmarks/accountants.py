@@ -6,7 +6,7 @@ Every (accountant, workload) runs in a process of its own: `cold` is its first a
 `warm` the median of the next ones (the first, where the timeout leaves no time for more), both in
 processor time, which a busy machine blurs little; `peak` is the process's largest resident memory.
 `gap` is (epsilon - reference) / reference: the reference is a published value to 12 digits where
-there is one, else the upper end of our certified enclosure. A negative gap beyond rounding is an
+there is one, else the upper end of our enclosure. A negative gap beyond rounding is an
 epsilon below the truth. Calibration is by each library's own function where it has one. Peers that
 are not installed, do not know an event or need more processor time than the timeout say so.
 Peers: dp-accounting (PLD and RDP), prv-accountant, autodp.
@@ -77,7 +77,7 @@ DELTAS = np.geomspace(1e-10, 1e-2, 200)
 
 
 class Interval(Protocol):
-    """A certified enclosure."""
+    """An enclosure."""
 
     @property
     def upper_float(self) -> float: ...
@@ -88,8 +88,8 @@ class Interval(Protocol):
 Answer = Callable[[], float | Interval]
 
 
-def ours(workload: Workload, *, certified: bool) -> Answer:
-    """Return our answer to a workload: the fast grade's bound, or the certified enclosure."""
+def ours(workload: Workload, *, enclosed: bool) -> Answer:
+    """Return our answer to a workload: the fast grade's bound, or the enclosure."""
     from dpledger.accounting.planning import calibrate_noise_multiplier, fast_noise_multiplier
     from dpledger.accounting.pld import PrivacyProfile
     from dpledger.mechanisms import (
@@ -121,7 +121,7 @@ def ours(workload: Workload, *, certified: bool) -> Answer:
 
     def epsilon() -> float | Interval:
         found = profile()
-        asked = found.epsilon if certified else found.epsilon_upper
+        asked = found.epsilon if enclosed else found.epsilon_upper
         return asked(workload.delta)
 
     def plan(z: float) -> list[Event]:
@@ -129,14 +129,14 @@ def ours(workload: Workload, *, certified: bool) -> Answer:
         return [Event(Repeated(mechanism(s, z), s.steps), context) for s in workload.steps]
 
     def noise() -> float:
-        if certified:
+        if enclosed:
             found = calibrate_noise_multiplier(plan, target_epsilon=TARGET, delta=workload.delta)
             return found.noise_multiplier
         return fast_noise_multiplier(plan, target_epsilon=TARGET, delta=workload.delta)
 
     def curve() -> float | Interval:
         found = profile()
-        if certified:
+        if enclosed:
             return [found.epsilon(float(d)) for d in DELTAS][-1]
         return float(found.epsilons_upper(DELTAS)[-1])
 
@@ -257,8 +257,8 @@ def _asked(
 
 
 ACCOUNTANTS: dict[str, Callable[[Workload], Answer]] = {
-    "dpledger fast": lambda w: ours(w, certified=False),
-    "dpledger certified": lambda w: ours(w, certified=True),
+    "dpledger fast": lambda w: ours(w, enclosed=False),
+    "dpledger enclosed": lambda w: ours(w, enclosed=True),
     "dp-accounting PLD": lambda w: dp_accounting(w, pld=True),
     "dp-accounting RDP": lambda w: dp_accounting(w, pld=False),
     "prv-accountant": prv,
@@ -333,8 +333,8 @@ def compare(workload: str, timeout: int, accountants: list[str]) -> None:
             found[name] = {"error": f"more than {timeout} s" if late else "crashed"}
         except (IndexError, json.JSONDecodeError):
             found[name] = {"error": "crashed"}
-    certified = found.get("dpledger certified", {}).get("value")
-    reference = settings.reference or (certified if isinstance(certified, float) else None)
+    enclosed = found.get("dpledger enclosed", {}).get("value")
+    reference = settings.reference or (enclosed if isinstance(enclosed, float) else None)
     base = found.get("dpledger fast", {}).get("warm")
     for name, row in found.items():
         if "error" in row:

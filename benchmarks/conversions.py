@@ -1,4 +1,4 @@
-"""Conversions per second: certified and fast, beside dp-accounting's and a plain double formula.
+"""Conversions per second: enclosed and fast, beside dp-accounting's and a plain double formula.
 
 Usage: python benchmarks/conversions.py
 
@@ -42,7 +42,7 @@ def textbook(mu: float, delta: float) -> float:
 
 
 def main() -> None:
-    """Print rates, and ratios to the certified one."""
+    """Print rates, and ratios to the enclosed one."""
     rng = np.random.default_rng(0)
     mus = rng.uniform(0.2, 3.0, size=PAIRS)
     deltas = 10.0 ** rng.uniform(-10, -4, size=PAIRS)
@@ -53,17 +53,17 @@ def main() -> None:
             distribution = pld.from_gaussian_mechanism(1 / mu)
             distribution.get_epsilon_for_delta(delta)
 
-    certified = rate(
+    enclosed = rate(
         lambda: [epsilon_from_delta(mu_squared=mu * mu, delta=delta) for mu, delta in pairs], PAIRS
     )
     rows = (
-        ("certified (ball arithmetic)", certified),
+        ("enclosed (ball arithmetic)", enclosed),
         ("fast (one array)", rate(lambda: epsilon_upper(mu_squared=mus**2, delta=deltas), PAIRS)),
         ("textbook doubles (scipy root)", rate(lambda: [textbook(m, d) for m, d in pairs], PAIRS)),
         ("dp-accounting PLD", rate(peer, 10)),
     )
     for name, found in rows:
-        print(f"{name:32s} {found:12.0f} /s   {found / certified:10.3g} x certified")
+        print(f"{name:32s} {found:12.0f} /s   {found / enclosed:10.3g} x enclosed")
 
 
 if __name__ == "__main__":

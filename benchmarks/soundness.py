@@ -7,9 +7,9 @@ Every seed is one composition of one to three pairs (rates, multipliers and numb
 many powers of ten, δ from 1e-2 to 1e-30), so a run goes on where another ended: `--first`. After M
 minutes no further seed is begun. `--only-epsilon` leaves the questions about δ(ε) out, which are
 half of the work.
-Reported are answers on the wrong side and late answers (each with its seed), how near the certified
+Reported are answers on the wrong side and late answers (each with its seed), how near the enclosed
 upper end comes to the grid's lower one, the slowest answers (processor time) and the widths of the
-certified enclosures.
+enclosures.
 Exit status 1 if an answer was on the wrong side or late. One line a hundred seeds goes to stderr.
 """
 
@@ -90,7 +90,7 @@ class Findings:
     """What one seed showed.
 
     Answers on the wrong side, late answers, seconds by question, the relative width of ε, and how
-    far the certified upper end lies above the lower end of the grid, relative to it (None where the
+    far the enclosed upper end lies above the lower end of the grid, relative to it (None where the
     grid has none).
     """
 
@@ -217,7 +217,7 @@ def summarise(findings: list[Findings]) -> None:
     if rooms:
         least, seed = rooms[0]
         print(
-            f"certified upper end over the grid's lower end, on {len(rooms)}: "
+            f"enclosed upper end over the grid's lower end, on {len(rooms)}: "
             f"least {least:+.1e} (seed {seed}), median {rooms[len(rooms) // 2][0]:+.1e}"
         )
     for question in ("fast epsilon", "epsilon", "fast delta", "delta"):

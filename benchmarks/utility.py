@@ -1,4 +1,4 @@
-"""How accurate a model is at a certified epsilon: UCI Adult, 100 parties, delta 1e-5, replace-one.
+"""How accurate a model is at an enclosed epsilon: UCI Adult, 100 parties, delta 1e-5, replace-one.
 
     python benchmarks/utility.py                # the table: ten splits, about ten minutes
     python benchmarks/utility.py --splits 2 --only consensus     # a quick look
@@ -62,7 +62,7 @@ Rows = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class Line:
-    """A method at an epsilon: from rows and a seed to accuracy and certified epsilon."""
+    """A method at an epsilon: from rows and a seed to accuracy and enclosed epsilon."""
 
     method: str
     trust: str
@@ -261,7 +261,7 @@ def table(splits: int, first: int, only: str) -> None:
     best, norms = zip(*(optimum(d) for d in data), strict=True)
     words = f"{splits} splits from seed {first}"
     print(f"{words}, {PARTIES} parties, delta {DELTA}, replace-one")
-    print(f"{'method':36s} {'noise':10s} {'eps':>5s} {'certified':>10s} {'accuracy, %':>15s}")
+    print(f"{'method':36s} {'noise':10s} {'eps':>5s} {'enclosed':>10s} {'accuracy, %':>15s}")
     print(f"{'majority':36s} {'-':10s} {'-':>5s} {'-':>10s} {shown(majority):>15s}")
     words = f"converged optimum, |grad| {max(norms):.0e}"
     print(f"{words:36s} {'-':10s} {'inf':>5s} {'-':>10s} {shown(list(best)):>15s}", flush=True)
@@ -269,9 +269,9 @@ def table(splits: int, first: int, only: str) -> None:
         if only not in f"{line.method}, {line.trust}, {line.epsilon:g}":
             continue
         start = perf_counter()
-        found, certified = zip(*(line.fit(d, k) for k, d in enumerate(data)), strict=True)
+        found, enclosed = zip(*(line.fit(d, k) for k, d in enumerate(data)), strict=True)
         print(
-            f"{line.method:36s} {line.trust:10s} {line.epsilon:5g} {max(certified):10.6f} "
+            f"{line.method:36s} {line.trust:10s} {line.epsilon:5g} {max(enclosed):10.6f} "
             f"{shown(list(found)):>15s}   {(perf_counter() - start) / splits:.1f} s a fit",
             flush=True,
         )

@@ -5,7 +5,7 @@ Any composition of Gaussian steps is exactly mu-GDP, mu² the sum of (sensitivit
     delta(epsilon) = Phi(-epsilon/mu + mu/2) - e^epsilon Phi(-epsilon/mu - mu/2)
 
 (Balle, Wang 2018, Theorem 8; Dong, Roth, Su 2022, Corollary 1). It falls in epsilon and grows in
-mu. The functions here are of the certified grade: an `Enclosure` of the exact value.
+mu. The functions here are of the grade enclosed: an `Enclosure` of the exact value.
 
 >>> epsilon_from_delta(mu_squared=1, delta=1e-5)
 Enclosure([4.3771780956812245, 4.377178095681225])
@@ -131,7 +131,7 @@ def _refined(attempt: Callable[[], Enclosure | None]) -> Enclosure:
     raise Undecided(f"Expected an answer within {_CAP_BITS} bits of precision.")
 
 
-def _certified_root(excess: Callable[[arb], arb], root: arb) -> Enclosure | None:
+def _enclosed_root(excess: Callable[[arb], arb], root: arb) -> Enclosure | None:
     """An enclosure of the root of a falling function, proved by two signs; None if not proved."""
     lower, upper = (root - root * _MARGIN).lower(), (root + root * _MARGIN).upper()
     return Enclosure(lower, upper) if excess(lower) > 0 > excess(upper) else None
@@ -178,7 +178,7 @@ def _epsilon(mu_squared: Real, delta: Number) -> Enclosure:
             root = (root + step).mid()
             if abs(step) < root.min(mu) * _STEP:
                 break
-        return _certified_root(lambda point: _curve(mu, point)[0] - target, root)
+        return _enclosed_root(lambda point: _curve(mu, point)[0] - target, root)
 
     return _refined(attempt)
 
@@ -205,6 +205,6 @@ def _mu(epsilon: Real, delta: Number) -> Enclosure:
             root = (root + step).mid()
             if abs(step) < root.min(arb(1)) * _STEP:
                 break
-        return _certified_root(lambda point: target - _curve(point, exact_epsilon)[0], root)
+        return _enclosed_root(lambda point: target - _curve(point, exact_epsilon)[0], root)
 
     return _refined(attempt)

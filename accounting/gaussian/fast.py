@@ -143,7 +143,7 @@ def epsilon_upper(*, mu_squared: Real | ArrayLike, delta: ArrayLike) -> _Array:
     proper = (mu > 0) & (mu < inf)
     mu_proper = np.where(proper, mu, 1.0)
     log_target = np.log(target)
-    # Newton as in the certified grade; what it returns is checked, not trusted
+    # Newton as in the grade enclosed; what it returns is checked, not trusted
     epsilon = mu_proper * mu_proper / 2 + mu_proper * np.sqrt(-2 * log_target)
     for _ in range(_NEWTON_STEPS):
         value, length = _curve_upper(mu_proper, epsilon)

@@ -11,7 +11,8 @@ From the bottom:
 | `discretisation`, `distribution` | loss distributions on a lattice, composed in exact integers |
 | `routes`, `privacy_profile`, `accountant` | which of these answers; the curve; the accountant |
 
-The modules named `…_certified` do the same in ball arithmetic with proven error terms.
+The modules named `…_certified` do the same in ball arithmetic with proven error terms; "certified"
+means there that the bound is *enclosed*, not that a certificate of it was checked.
 """
 
 from typing import TYPE_CHECKING

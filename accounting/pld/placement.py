@@ -1,6 +1,6 @@
 """Where a contour runs: its line, the step along it, and its length, in doubles.
 
-Equations are those of `contour`. Nothing here is trusted by a certified bound: a bad place makes it
+Equations are those of `contour`. Nothing here is trusted by an enclosure: a bad place makes it
 wide, not wrong.
 """
 

@@ -57,7 +57,7 @@ class PrivacyProfile:
         return cls(tuple(counts for i, counts in enumerate(orders) if counts not in orders[:i]))
 
     def epsilon(self, delta: float) -> Enclosure:
-        """Return a certified enclosure of ε(δ), 0 < δ < 1."""
+        """Return an enclosure of ε(δ), 0 < δ < 1."""
         require_open_unit("delta", delta)
         if self.unprotected:
             return Enclosure.of(inf)
@@ -72,7 +72,7 @@ class PrivacyProfile:
         return float(self.epsilons_upper(delta))
 
     def delta(self, epsilon: float) -> Enclosure:
-        """Return a certified enclosure of δ(ε), ε >= 0."""
+        """Return an enclosure of δ(ε), ε >= 0."""
         require_nonnegative("epsilon", epsilon)
         if self.unprotected:
             return Enclosure.of(1)

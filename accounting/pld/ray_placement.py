@@ -61,7 +61,7 @@ class Stretch:
     """A part of a ray: panels between `start` + `unit` · places, and the path of each sampled pair.
 
     The lengths of panels, in units, are powers of two; start and unit are exact, so that what the
-    certified grade takes for the ends is exact, too.
+    grade enclosed takes for the ends is exact, too.
     """
 
     start: float

@@ -1,4 +1,4 @@
-"""Rényi divergences: what one run of a mechanism costs at an order, as a certified upper bound.
+"""Rényi divergences: what one run of a mechanism costs at an order, as a rigorous upper bound.
 
 Everything is said of the log moment K(α) = (α - 1) D_α, the larger of both directions, which adds
 up in compositions and is convex in α. Whole orders of sampled mechanisms are closed forms;

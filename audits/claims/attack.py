@@ -1,7 +1,7 @@
 """Attacks that confirm a verdict: what fails is exceeded, what holds is not.
 
 A `ClaimAttack` runs the claim's own algorithm on two neighbours by importance sampling: a
-certified lower bound on epsilon that small deltas do not blunt. A counterexample's event is counted
+rigorous lower bound on epsilon that small deltas do not blunt. A counterexample's event is counted
 (Clopper, Pearson 1934), or is certain under one data set and impossible under the other; where
 nothing random decides it, it is computed once of each, and there are no trials and no confidence.
 """

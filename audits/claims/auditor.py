@@ -1,7 +1,7 @@
 """The auditor: promises of an epsilon and of a sensitivity, and how to derive what is true.
 
 It runs the published solver under the planning curator and looks at the events: what left, with
-which derived sensitivity and how much noise. An `EpsilonPromise` composes them with the certified
+which derived sensitivity and how much noise. An `EpsilonPromise` composes them with the enclosed
 engine, a `SensitivityPromise` compares exactly. Comparisons that enclosures cannot decide raise.
 """
 

@@ -3,7 +3,7 @@
 The paper prints neither K nor S nor the constant c of its Theorem 2; here K = 50, S = 10, c = 1.
 The step size and the penalty are not printed either. The printed weights of inner iterates are no
 average and diverge; so the published algorithm is also run with the corrected ones, and once more
-with a constant c at which the promise is certified.
+with a constant c at which the promise is enclosed.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ _PARTIES = 5
 _DELTA = 1e-3
 _EPSILONS = (0.05, 0.1, 0.5)
 _CERTIFYING = {0.05: 211.0, 0.1: 602.0, 0.5: 8160.0}
-"""By epsilon: about the least constant c at which that epsilon is certified."""
+"""By epsilon: about the least constant c at which the enclosed epsilon is that one."""
 
 
 class Weights(Enum):

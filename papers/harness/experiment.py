@@ -36,7 +36,7 @@ class Figure:
     Args:
         metric: the vertical axis, a key of `METRICS`.
         against: the horizontal axis. Against epsilon a published cell stands twice: hollow at what
-            its paper promises, filled at what is certified.
+            its paper promises, filled at what is enclosed.
         label: of the horizontal axis, where it is neither rounds nor epsilon.
         log_x, log_y: logarithmic axes.
     """

@@ -2,7 +2,7 @@
 
 "Without noise" after some rounds is an algorithm that was stopped; "converged" is the optimum of
 the objective, with the norm of its gradient in the record. A party that does not cooperate trains
-on its own columns at the same certified epsilon.
+on its own columns at the same enclosed epsilon.
 """
 
 from dataclasses import dataclass, replace
@@ -72,7 +72,7 @@ class LocalParty:
     Args:
         source: of the records.
         columns: the number of first columns, which are its own.
-        epsilon: certified.
+        epsilon: enclosed.
         delta: of the guarantee.
     """
 

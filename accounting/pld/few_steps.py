@@ -107,6 +107,11 @@ def delta_upper(counts: Counts, epsilon: float) -> Found | None:
             if path is None:
                 break
             found = _integral(counts, path, epsilon).delta(epsilon)
+            if not found.error < _USEFUL * found.value and isinstance(path, Placement):
+                path = _ray(counts, epsilon, log_delta)
+                if path is None:
+                    break
+                found = _integral(counts, path, epsilon).delta(epsilon)
             upper = found.value + found.error
             if found.error < min(error, _USEFUL * found.value):
                 best, error = Found(upper, path), found.error

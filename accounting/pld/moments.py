@@ -44,7 +44,7 @@ def _closed_form(pair: GaussianShift | LaplaceShift | RevealedSample, z: Complex
         value = z * (z + 1) * (float(pair.mu_squared) / 2)
         return Moments(value, 8 * EPS * np.abs(value))
     e = float(pair.epsilon)
-    value = z * e + _log1p(z / (1 + 2 * z) * np.expm1(-(1 + 2 * z) * e))
+    value = z * e + log1p_complex(z / (1 + 2 * z) * np.expm1(-(1 + 2 * z) * e))
     return Moments(value, 16 * EPS * (np.abs(value) + np.abs(z) * e))
 
 
@@ -58,7 +58,7 @@ def _with_probability(q: float, base: Moments) -> Moments:
     rest: Complexes = np.asarray((1 - q) * np.exp(-np.where(large, shifted, 30)), np.complex128)
     excess: Complexes = np.asarray(np.where(few, near, far), np.complex128)
     value: Complexes = np.asarray(
-        np.where(large, shifted + _log1p(rest), _log1p(excess)), np.complex128
+        np.where(large, shifted + log1p_complex(rest), log1p_complex(excess)), np.complex128
     )
     # how much the error of log M weighs: |q M / (1 - q + q M)|
     share = np.exp(np.minimum(shifted.real - value.real, 700.0))
@@ -83,7 +83,7 @@ def log_moments(pair: DominatingPair, z: Complexes, demand: Demand) -> Moments:
         mass = np.exp(n.log_mass)
         weights = mass * np.exp(tilt)
         moment_less_one = float(mass @ np.expm1(tilt)) + _turned(z.imag, n.loss, weights)
-        value, modulus = _log1p(moment_less_one), np.abs(1 + moment_less_one)
+        value, modulus = log1p_complex(moment_less_one), np.abs(1 + moment_less_one)
         slack = float(np.maximum(mass, weights) @ blur) * np.abs(z)
     else:
         exponent = n.log_mass + tilt
@@ -149,7 +149,8 @@ def _turned(t: Floats, loss: Floats, weights: Floats) -> Complexes:
     return np.concatenate(parts)
 
 
-def _log1p(x: Complexes) -> Complexes:
+def log1p_complex(x: Complexes) -> Complexes:
+    """Return log(1 + x), to a few ulps of itself also where x is small."""
     # NumPy's takes log|1 + x| of a rounded 1 + x, and loses a small real part
     small = np.abs(x) < 0.5
     near: Complexes = np.asarray(np.where(small, x, 0), dtype=np.complex128)

@@ -30,6 +30,7 @@ last point z_S on the path is vertical, where ∫ |φ r^{1+z}| |du| falls with h
 is at most its value at z_S (from boxes around short pieces of the path) times 1/(π Im z_S).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import exp, inf, isfinite, log, pi
 
@@ -49,7 +50,7 @@ from .ray_placement import (
     quadrature_error,
     sums_of,
 )
-from .ray_sums import ExponentialSum, PairSum, rule
+from .ray_sums import ExponentialSum, PairSum, Ulps, rule
 from .saddle import Counts
 
 Floats = npt.NDArray[np.float64]
@@ -60,6 +61,9 @@ _NEGLIGIBLE = -75.0
 
 _SETTLED = 2.0**-44
 """The relative Newton step at which a root is settled: any ε with bound <= δ is valid."""
+
+_UNDERFLOW = 2.0**-1040
+"""More than what some thousand terms lose that are smaller than the least double."""
 
 _STEEP = 500.0
 """The rise of a term over half a panel above which two factors of it might over- and underflow."""
@@ -75,12 +79,15 @@ class RayIntegral:
     rounding: Floats
     bounds: ExponentialSum
     """Terms e^{g - ε b} of a bound on the error, of any ε."""
+    blur: float
+    """How much the roundings of doubles may have taken off the exponents g of `bounds`."""
 
     @classmethod
     def of(cls, counts: Counts, ray: RayPlacement) -> "RayIntegral":
         """Return the integral of a composition."""
-        parts = [cls._of_stretch(counts, stretch) for stretch in ray.stretches]
+        parts = [cls.of_stretch(counts, stretch) for stretch in ray.stretches]
         last, sums = ray.stretches[-1].ends[-1:], sums_of(ray.above)
+        blur = _blur(counts, lambda pair: sums[pair].most, float(np.abs(last[0])))
         above = log_product(counts, lambda pair: sums[pair].above, last) - np.log(pi * last.imag)
         bounds = ExponentialSum.real(above, last.real)
         for part in parts:
@@ -90,11 +97,13 @@ class RayIntegral:
             np.concatenate([part.values for part in parts]),
             np.concatenate([part.rounding for part in parts]),
             bounds,
+            max(blur, *(part.blur for part in parts)),
         )
 
     @classmethod
     @np.errstate(divide="ignore")
-    def _of_stretch(cls, counts: Counts, stretch: Stretch) -> "RayIntegral":
+    def of_stretch(cls, counts: Counts, stretch: Stretch) -> "RayIntegral":
+        """Return the integral along a part of a ray."""
         ends = stretch.ends
         middles, halves = (ends[1:] + ends[:-1]) / 2, stretch.unit * np.diff(stretch.places) / 2
         x, w = rule(OUTER)
@@ -103,33 +112,50 @@ class RayIntegral:
         total = -np.log(z) - np.log1p(z)
         error = 4 * EPS * (1 + np.abs(total))
         sums = {pair: PairSum.of(pair, path).kept(ends) for pair, path in stretch.paths.items()}
-        share = np.zeros(ends.size)
+        share = np.full(ends.size, -inf)
+        bend = np.zeros(halves.size)
         whole = log_product(counts, lambda pair: sums[pair].terms + sums[pair].error, ends)
         for pair, n in counts.items():
             if isinstance(pair, Sampled):
                 value, blur, missed = _sampled_values(sums[pair], z, ends)
                 total, error = total + n * value, error + n * blur
-                share += n * missed
+                share = np.logaddexp(share, log(n) + missed)
             else:
                 assert isinstance(pair, GaussianShift)
                 value = z * (z + 1) * (float(pair.mu_squared) / 2)
                 total, error = total + n * value, error + n * 8 * EPS * np.abs(value)
+                # log |M| is not convex along the ray; at most this above the larger of its ends
+                bend += n * float(pair.mu_squared) / 2 * halves.imag**2
         outer = log_product(counts, lambda pair: sums[pair].terms, corners, middles.imag[:, None])
         # |z| grows along the ray; the integrand is largest at one of both ends of each panel
         length = np.log(2 * np.abs(halves) / pi) - np.log(np.abs(ends * (ends + 1)))[:-1]
-        inner = whole + np.log(share)
+        inner = whole + share
         g = [
             quadrature_error(corners, outer, halves).ravel(),
-            inner[:-1] + length,
-            inner[1:] + length,
+            inner[:-1] + bend + length,
+            inner[1:] + bend + length,
         ]
         b = [corners.real.ravel(), ends.real[:-1], ends.real[1:]]
         return cls(
             z.ravel(),
             (total + np.log(halves[:, None] * w / pi)).ravel(),
-            np.minimum(error, 300.0).ravel(),
+            np.minimum(error + 4 * EPS * np.abs(total), 300.0).ravel(),
             ExponentialSum.real(np.concatenate(g), np.concatenate(b)),
+            _blur(counts, lambda pair: sums[pair].most, float(np.max(np.abs(corners)))),
         )
+
+    def log_rest(self, epsilon: float) -> float:
+        """Return the logarithm of a bound on the error of the sum at ε, up to doubles' last digits.
+
+        Infinite where a bound is. Terms e^{g - ε b} that underflow are smaller than the largest by
+        e^700; their sum rounds by less than their number, some thousands, times 2^-52.
+        """
+        g, b = self.bounds.g.real, self.bounds.b.real
+        if not np.all(g < inf):
+            return inf
+        size = np.max(np.abs(g[g > -inf]), initial=0.0) + epsilon * np.max(np.abs(b))
+        found = float(self.bounds.log_sum(np.array([-epsilon + 0j]))[0])
+        return found + self.blur + float(8 * EPS * size) + 2.0**-30
 
     @np.errstate(over="ignore", invalid="ignore")
     def delta(self, epsilon: float) -> Sum:
@@ -137,12 +163,12 @@ class RayIntegral:
         exponent = self.values - epsilon * self.z
         top = float(np.max(exponent.real))
         terms: Complexes = np.asarray(np.exp(exponent - top), np.complex128)
-        blur = np.expm1(self.rounding + EPS * (16 + np.abs(exponent)))
+        blur = self.rounding + EPS * (16 + np.abs(exponent) + 4 * epsilon * np.abs(self.z))
         scale = exp(min(top, 600.0))
         value, slope = float(np.sum(terms.imag)), -float(np.sum((self.z * terms).imag))
-        rest = float(self.bounds.log_sum(np.array([-epsilon + 0j]))[0])
-        error = scale * float(np.abs(terms) @ blur) + exp(min(rest, 600.0)) * (1 + 1e-9)
-        error += 4 * EPS * scale * abs(value)
+        lost = float(np.abs(terms) @ np.expm1(blur))
+        error = exp(min(top + log(lost), 600.0)) + exp(min(self.log_rest(epsilon), 600.0))
+        error += 4 * EPS * scale * abs(value) + _UNDERFLOW
         if not (top < 600.0 and isfinite(error) and isfinite(value)):
             return Sum(0.0, 0.0, inf)
         return Sum(scale * value, scale * slope, error)
@@ -169,10 +195,24 @@ class RayIntegral:
         return high
 
 
+def _blur(counts: Counts, most: Callable[[Sampled], Ulps], size: float) -> float:
+    """Return how much logarithms of bounds on Π |M|^n may err by rounding where |z| <= size."""
+    total = 16 * EPS
+    for pair, n in counts.items():
+        if isinstance(pair, Sampled):
+            ulps = most(pair)
+            total += n * EPS * float(ulps.fixed[0] + size * ulps.turning[0])
+        else:
+            assert isinstance(pair, GaussianShift)
+            loose = 16 * EPS * float(pair.mu_squared) + float(pair.slack)
+            total += n * loose * (4 * size * size + size)
+    return total
+
+
 def _sampled_values(
     sums: PairSum, z: Complexes, ends: Complexes
 ) -> tuple[Complexes, Floats, Floats]:
-    """Return log M at z, shape (panels, points), its rounding errors, and E / (B + E) at the ends.
+    """Return log M at z, shape (panels, points), its rounding errors, log E / (B + E) at the ends.
 
     Terms that are negligible at both ends of a panel are so between them (log-convexity).
     """
@@ -199,10 +239,19 @@ def _sampled_values(
             for k in alike:
                 exponent = terms.g[kept[k]] + np.multiply.outer(z[k], terms.b[kept[k]])
                 found[k] = np.sum(np.exp(exponent), axis=1)
-    at_ends, missed = terms.log_sum(ends), sums.error.log_sum(ends)
-    # a sum of terms rounds by ulps of their moduli, more where they turn
-    moduli = np.maximum(at_ends[1:], at_ends[:-1])[:, None] - np.log(np.abs(found))
-    turn = 64 + 2 * float(np.max(np.abs(terms.b))) * np.abs(z)
+    missed = sums.error.log_sum(ends)
+    # a sum of terms rounds by ulps of their moduli, more where they turn: log-convex as well
+    top = np.max(size, axis=1, keepdims=True)
+    moduli = np.exp(size - top)
+    at_ends = np.log(np.sum(moduli, axis=1)) + top[:, 0]
+    fixed = np.einsum("pj,j->p", moduli, sums.ulps.fixed + terms.g.size / 2)
+    turning = np.einsum("pj,j->p", moduli, sums.ulps.turning)
+    # |z| is largest at the later end of a panel
+    late, size = np.abs(ends[1:]), top[:, 0]
+    lost = np.maximum(
+        np.log(fixed[1:] + late * turning[1:]) + size[1:],
+        np.log(fixed[:-1] + late * turning[:-1]) + size[:-1],
+    )
     dropped = np.exp(_NEGLIGIBLE) * terms.g.size / np.abs(found)
-    blur = EPS * turn * np.exp(np.minimum(moduli, 300.0)) + dropped
-    return np.log(found), blur, np.exp(missed - np.logaddexp(at_ends, missed))
+    blur = EPS * np.exp(np.minimum(lost[:, None] - np.log(np.abs(found)), 300.0)) + dropped
+    return np.log(found), blur, missed - np.logaddexp(at_ends, missed)

@@ -5,6 +5,7 @@ A bad choice makes the bounds of `ray` wide, not wrong.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from math import inf, log, pi
 from typing import NamedTuple
@@ -52,6 +53,9 @@ _DIGITS = 19.0
 _MOST_STRAIN = 22.0
 """Natural-log digits of cancellation above which a ray is no good."""
 
+_LEAST_RATE, _HIGHEST_RATE = Fraction(1, 2**60), 1 - Fraction(1, 2**20)
+"""Rates whose 1 - q, and (1-q)/q, doubles know well."""
+
 _MOST_PANELS = 160
 _MOST_CUTS = 7
 
@@ -83,13 +87,14 @@ class RayPlacement(NamedTuple):
 
 
 def reaches(counts: Counts) -> bool:
-    """Return whether all moment functions are entire and fall along a ray."""
+    """Return whether all moment functions are entire, fall along a ray, and are known well."""
     return all(
         isinstance(pair, GaussianShift)
         or (
             isinstance(pair, Sampled)
             and isinstance(pair.base, GaussianShift)
             and pair.order is not Order.MIXTURE_SECOND
+            and _LEAST_RATE <= pair.rate <= _HIGHEST_RATE
         )
         for pair in counts
     )

@@ -3,7 +3,7 @@
 The derivation stands in `ray`; names and numbers of equations are those there.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import ceil, erf, exp, inf, log, pi, sqrt
 from typing import NamedTuple
@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import roots_legendre
 
+from .moments import log1p_complex
 from .pairs import GaussianShift, Order, Sampled
 
 Floats = npt.NDArray[np.float64]
@@ -87,8 +88,9 @@ def log_ratio(u: Complexes, mu: float, q: float) -> Complexes:
     """Return log r(u) where Im u < π/μ or q |e^v| > 1 - q, continued from real u."""
     v = mu * u - mu * mu / 2
     far = (1 - q) / q * np.exp(-np.clip(v.real, -700.0, 700.0)) < 0.75
-    near = np.log1p(q * np.expm1(np.where(far, 0, v)))
-    beyond = v + log(q) + np.log1p((1 - q) / q * np.exp(-np.where(far, v, 700.0)))
+    odds: Complexes = np.asarray(q * np.expm1(np.where(far, 0, v)), np.complex128)
+    rest: Complexes = np.asarray((1 - q) / q * np.exp(-np.where(far, v, 700.0)), np.complex128)
+    near, beyond = log1p_complex(odds), v + log(q) + log1p_complex(rest)
     return np.asarray(np.where(far, beyond, near), np.complex128)
 
 
@@ -185,8 +187,8 @@ def falling(boxes: Boxes, mu: float, q: float) -> ExponentialSum:
     turn = log_ratio(boxes.right + 1j * boxes.high, mu, q).imag
     nearest = np.maximum(boxes.left, 0.0)
     density = (boxes.high**2 - nearest**2 - log(2 * pi)) / 2
-    b = np.asarray(-(np.log(1 - q + grown) + 1j * turn), np.complex128)
-    return ExponentialSum(density.astype(np.complex128), b)
+    b = np.asarray(-(np.log(1 - q + np.maximum(grown, 0.0)) + 1j * turn), np.complex128)
+    return ExponentialSum(np.where(mu * boxes.high < 0.49 * pi, density, inf) + 0j, b)
 
 
 def panel_error(half: Floats, rho: float, points: int) -> Floats:
@@ -217,6 +219,37 @@ def pieces(ends: Complexes) -> Complexes:
     return np.append(inner.ravel(), ends[-1])
 
 
+class Ulps(NamedTuple):
+    """Rounding errors of terms e^{g + z b}, in EPS: at most `fixed` + |z| · `turning`."""
+
+    fixed: Floats
+    turning: Floats
+
+    @classmethod
+    def of(cls, u: Complexes, g: Complexes, log_r: Complexes, mu: float, q: float) -> "Ulps":
+        """Return those of terms with b = ±log r(u) at nodes u.
+
+        v errs by μ, u and the difference: 4 μ|u| + 2 μ² ulps. log r = log(1 + q (e^v - 1)) errs by
+        a share p = |q e^v / r| of that, by its own ulps, and by those of q and 1 - q.
+        """
+        p = np.exp(mu * u.real - mu * mu / 2 + log(q) - log_r.real)
+        turning = (4 * np.abs(log_r) + p * (16 + 8 * mu * np.abs(u) + 8 * mu * mu)) / (1 - q)
+        fixed = 32 + 4 * np.abs(g) + 8 * np.abs(u) ** 2 + turning
+        return cls(np.asarray(fixed), np.asarray(turning))
+
+    @classmethod
+    def most(cls, path: Path, sums: ExponentialSum, mu: float, q: float) -> "Ulps":
+        """Return bounds for all terms whose boxes lie around a path, p <= 1 / cos(0.49 π) < 32."""
+        u = 2 * max(map(abs, path.ends + path.mirror)) + 4
+        size = np.max(np.abs(sums.b))
+        turning = np.array([(4 * size + 32 * (16 + 8 * mu * u + 8 * mu * mu)) / (1 - q)])
+        known = np.abs(sums.g[np.isfinite(sums.g)])
+        return cls(32 + 4 * np.max(known) + 16 * u * u + turning, turning)
+
+    def __or__(self, other: "Ulps") -> "Ulps":
+        return Ulps(np.append(self.fixed, other.fixed), np.append(self.turning, other.turning))
+
+
 @dataclass(frozen=True, slots=True)
 class PairSum:
     """M(1+z) of a sampled pair as a finite sum, a bound on its error, and on M above the end."""
@@ -224,6 +257,10 @@ class PairSum:
     terms: ExponentialSum
     error: ExponentialSum
     above: ExponentialSum
+    ulps: Ulps
+    """Of each of the `terms`."""
+    most: Ulps
+    """Of every term of the three sums."""
 
     @classmethod
     def of(cls, pair: Sampled, path: Path) -> "PairSum":
@@ -243,25 +280,32 @@ class PairSum:
         above = ExponentialSum(g[: real * INNER], a[: real * INNER])
         above += ExponentialSum.real(error.g[:real].real, error.b[:real].real)
         above += ExponentialSum(segments.g + np.log(np.abs(np.diff(cut))), segments.b) + tail
-        sums, error = ExponentialSum(g, a), error + tail
+        sums, error, ulps = ExponentialSum(g, a), error + tail, Ulps.of(u, g, a, mu, q)
         if pair.order is Order.SYMMETRISED:
-            mirrored, missed = mirror(path, mu, q)
-            sums, error = sums + mirrored, error + missed
+            mirrored, missed, more = mirror(path, mu, q)
+            sums, error, ulps = sums + mirrored, error + missed, ulps | more
             above += ExponentialSum.real(mirrored.g.real, mirrored.b.real)
             above += ExponentialSum.real(missed.g.real, missed.b.real)
-        return cls(sums, error, above)
+        return cls(sums, error, above, ulps, Ulps.most(path, sums + error + above, mu, q))
 
     def keeps(self, ends: Complexes) -> Bools:
         """Return which terms are not negligible everywhere on a stretch with these ends."""
-        size = (self.terms.g + ends[:, None] * self.terms.b).real.max(axis=0)
-        return np.asarray(size > _NEGLIGIBLE)
+        return np.asarray(self._largest(ends) > _NEGLIGIBLE)
+
+    def _largest(self, ends: Complexes) -> Floats:
+        return np.asarray((self.terms.g + ends[:, None] * self.terms.b).real.max(axis=0))
 
     def kept(self, ends: Complexes) -> "PairSum":
         """Return the sum without terms that are negligible everywhere, which join the error."""
         keep = self.keeps(ends)
-        rest = ExponentialSum(self.terms.g[~keep].real.astype(np.complex128), self.terms.b[~keep])
-        return PairSum(
-            ExponentialSum(self.terms.g[keep], self.terms.b[keep]), self.error + rest, self.above
+        # whoever asks `keeps` again may find another last digit: what is close is in both
+        drop = self._largest(ends) < _NEGLIGIBLE + 2.0**-10
+        rest = ExponentialSum(self.terms.g[drop].real.astype(np.complex128), self.terms.b[drop])
+        return replace(
+            self,
+            terms=ExponentialSum(self.terms.g[keep], self.terms.b[keep]),
+            error=self.error + rest,
+            ulps=Ulps(self.ulps.fixed[keep], self.ulps.turning[keep]),
         )
 
 
@@ -287,7 +331,7 @@ def falls(path: Path, mu: float, q: float, z: Complexes) -> bool:
     μ/(1 + η e^{-v}) differs from μ by at most κ μ: linear in z.
     """
     last = path.ends[-1]
-    ratio = (1 - q) / q * exp(min(mu * mu / 2 - mu * last.real, 0.0))
+    ratio = (1 - q) / q * exp(min(mu * mu / 2 - mu * last.real, 300.0))
     if not ratio < 0.25:
         return False
     kappa = ratio / (1 - ratio)
@@ -295,11 +339,12 @@ def falls(path: Path, mu: float, q: float, z: Complexes) -> bool:
     return bool(np.max(slope - mu * z.imag * (1 - 2 * kappa)) < -1)
 
 
-def mirror(path: Path, mu: float, q: float) -> tuple[ExponentialSum, ExponentialSum]:
-    """Return the terms of r^{-z} on u >= μ/2 and of the atom at zero, and bounds on their error."""
+def mirror(path: Path, mu: float, q: float) -> tuple[ExponentialSum, ExponentialSum, Ulps]:
+    """Return the terms of r^{-z} on u >= μ/2 and of the atom at zero, their errors and ulps."""
     ends = np.array(path.mirror, np.complex128)
     u, w = placed(ends)
-    g = np.log(w) - u * u / 2 - log(2 * pi) / 2
+    g = np.asarray(np.log(w) - u * u / 2 - log(2 * pi) / 2, np.complex128)
+    log_r = log_ratio(u, mu, q)
     atom = ExponentialSum(
         np.array([log((1 - q) * erf(mu / 2 / sqrt(2))) + 0j]), np.zeros(1, np.complex128)
     )
@@ -307,4 +352,5 @@ def mirror(path: Path, mu: float, q: float) -> tuple[ExponentialSum, Exponential
     half = np.abs(np.diff(ends)) / 2
     missed = ExponentialSum(error.g + panel_error(half, INNER_ELLIPSE, INNER), error.b)
     tail = ExponentialSum(np.array([-(path.mirror[-1] ** 2) / 2 + 0j]), np.zeros(1, np.complex128))
-    return ExponentialSum(g, -log_ratio(u, mu, q)) + atom, missed + tail
+    ulps = Ulps.of(u, g, log_r, mu, q) | Ulps(64 + 4 * np.abs(atom.g) / (1 - q), np.zeros(1))
+    return ExponentialSum(g, -log_r) + atom, missed + tail, ulps

@@ -1,22 +1,23 @@
 """Few steps: rays against exact integrals, against grids, and the laws of a bound."""
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from math import erf, exp, log, log1p, pi, sqrt
 
 import numpy as np
 import pytest
-from flint import acb
+from flint import acb, arb
 from scipy.special import ndtr
 
 from dpledger.accounting.numbers.enclosure import precision
-from dpledger.accounting.pld import PrivacyProfile, few_steps, ray_certified
+from dpledger.accounting.pld import PrivacyProfile, few_steps, ray_certified, ray_placement
 from dpledger.accounting.pld.distribution import epsilon_by_pld
 from dpledger.accounting.pld.pairs import GaussianShift, Order, Sampled
 from dpledger.accounting.pld.placement import Placement
 from dpledger.accounting.pld.profiles import delta_of
 from dpledger.accounting.pld.ray import RayIntegral
-from dpledger.accounting.pld.ray_placement import RayPlacement, place_ray
+from dpledger.accounting.pld.ray_placement import RayPlacement, log_gaussian, place_ray
 from dpledger.accounting.pld.ray_sums import PairSum
 from dpledger.accounting.pld.saddle import Counts, chernoff_delta, order_of
 
@@ -179,3 +180,99 @@ def test_where_the_right_guess_will_do_a_vertical_line_is_taken() -> None:
     found = few_steps.epsilon_upper({drawn(1e-3, 0.8): 300}, 1e-6)
     assert found is not None
     assert isinstance(found.path, Placement)
+
+
+CORNERS = [
+    (1e-5, 0.8, FIRST, 1e-9),
+    (1e-3, 0.4, SYMMETRISED, 1e-9),
+    (0.3, 2.0, FIRST, 1e-2),
+    (0.05, 1.5, SYMMETRISED, 1e-6),
+]
+
+
+@pytest.mark.parametrize("digits", [3.0, 8.0])
+@pytest.mark.parametrize(("rate", "multiplier", "order", "delta"), CORNERS)
+def test_coarse_rays_from_anywhere_enclose_the_exact_profile_of_one_step(
+    rate: float,
+    multiplier: float,
+    order: Order,
+    delta: float,
+    digits: float,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # so coarse that the bounds on errors are what is tested, not the sums
+    monkeypatch.setattr(ray_placement, "_DIGITS", digits)
+    pair = drawn(rate, multiplier, order)
+    epsilon = epsilon_of_one(pair, delta)
+    grade = chernoff_delta({pair: 1}, epsilon)[1]
+    rays = [place_ray({pair: 1}, epsilon, log(delta), order_of(grade - k)) for k in (1, 3, 5)]
+    found = [ray for ray in rays if ray is not None]
+    assert found
+    for ray in found:
+        value, _, error = RayIntegral.of({pair: 1}, ray).delta(epsilon)
+        with precision(128):
+            exact = delta_of(pair, arb(epsilon))
+            ball = ray_certified.CertifiedRay.of({pair: 1}, ray).delta(epsilon)
+            assert ball.lower < exact < ball.upper
+            assert abs(value - exact) <= error
+
+
+def epsilon_of_one(pair: Sampled, delta: float) -> float:
+    low, high = 0.0, 100.0
+    for _ in range(50):
+        middle = (low + high) / 2 if low else high / 8
+        with precision(200):
+            above = delta_of(pair, arb(middle)) > delta
+        low, high = (middle, high) if above else (low, middle)
+    return high
+
+
+def test_errors_of_inner_sums_are_bounded_between_the_ends_of_panels_with_a_gaussian_beside() -> (
+    None
+):
+    pair, shift = drawn(0.01, 0.9), GaussianShift(Fraction(2))
+    counts: Counts = {pair: 3, shift: 1}
+    ray = ray_for(counts, 3.0, 0.05)
+    for stretch in ray.stretches:
+        sums = PairSum.of(pair, stretch.paths[pair]).kept(stretch.ends)
+        part = RayIntegral.of_stretch(counts, stretch)
+        ends = stretch.ends
+        inner = part.bounds.g.real[4 * (ends.size - 1) :].reshape(2, -1)
+        for k, share in [(k, s) for k in range(ends.size - 1) for s in (0.25, 0.5, 0.75)]:
+            z = ends[k : k + 1] * (1 - share) + ends[k + 1 : k + 2] * share
+            size, missed = sums.terms.log_sum(z), sums.error.log_sum(z)
+            both = np.logaddexp(size, missed)
+            here = 3 * both + log(3) + missed - both + log_gaussian(shift, z)
+            here += np.log(abs(ends[k + 1] - ends[k]) / pi / abs(z * (z + 1)))
+            assert here <= np.logaddexp(inner[0, k], inner[1, k]) + 1e-9
+
+
+@pytest.mark.parametrize(
+    "rate", [Fraction(1, 10**400), Fraction(1, 10**320), 1 - Fraction(1, 10**20)]
+)
+@pytest.mark.parametrize("order", [FIRST, SYMMETRISED])
+def test_rates_that_doubles_do_not_know_have_no_ray(rate: Fraction, order: Order) -> None:
+    counts: Counts = {Sampled(GaussianShift(Fraction(1)), rate, order): 3}
+    assert few_steps.epsilon_upper(counts, 1e-6) is None
+    assert few_steps.delta_upper(counts, 0.1) is None
+
+
+def test_where_a_bound_is_infinite_nothing_is_enclosed() -> None:
+    pair = drawn(1e-3, 0.8)
+    ray = ray_for({pair: 3}, 0.0902, 1e-6)
+    with precision(128):
+        found = ray_certified.CertifiedRay.of({pair: 3}, ray)
+        for lost in (np.inf, np.nan, 1e4):
+            errors = replace(found.errors, blur=lost)
+            hopeless = replace(found, errors=errors).delta(0.0902)
+            assert (hopeless.lower, hopeless.upper) == (0, 1)
+            assert errors.delta(0.0902).error > 1
+
+
+@pytest.mark.parametrize("multiplier", [2.89, 2.95, 3.0])
+def test_delta_has_a_ray_where_a_line_loses_its_moments(multiplier: float) -> None:
+    counts: Counts = {drawn(0.05, multiplier): 3}
+    epsilon = PrivacyProfile.of_pairs(counts).epsilon_upper(1e-6)
+    found = few_steps.delta_upper(counts, epsilon)
+    assert found is not None
+    assert found.value == pytest.approx(1e-6, rel=1e-5)

@@ -17,7 +17,7 @@ from dpledger.accounting.pld.pairs import GaussianShift, Order, Sampled
 from dpledger.accounting.pld.placement import Placement
 from dpledger.accounting.pld.profiles import delta_of
 from dpledger.accounting.pld.ray import RayIntegral
-from dpledger.accounting.pld.ray_placement import RayPlacement, log_gaussian, place_ray
+from dpledger.accounting.pld.ray_placement import RayPlacement, place_ray
 from dpledger.accounting.pld.ray_sums import PairSum
 from dpledger.accounting.pld.saddle import Counts, chernoff_delta, order_of
 
@@ -225,26 +225,6 @@ def epsilon_of_one(pair: Sampled, delta: float) -> float:
             above = delta_of(pair, arb(middle)) > delta
         low, high = (middle, high) if above else (low, middle)
     return high
-
-
-def test_errors_of_inner_sums_are_bounded_between_the_ends_of_panels_with_a_gaussian_beside() -> (
-    None
-):
-    pair, shift = drawn(0.01, 0.9), GaussianShift(Fraction(2))
-    counts: Counts = {pair: 3, shift: 1}
-    ray = ray_for(counts, 3.0, 0.05)
-    for stretch in ray.stretches:
-        sums = PairSum.of(pair, stretch.paths[pair]).kept(stretch.ends)
-        part = RayIntegral.of_stretch(counts, stretch)
-        ends = stretch.ends
-        inner = part.bounds.g.real[4 * (ends.size - 1) :].reshape(2, -1)
-        for k, share in [(k, s) for k in range(ends.size - 1) for s in (0.25, 0.5, 0.75)]:
-            z = ends[k : k + 1] * (1 - share) + ends[k + 1 : k + 2] * share
-            size, missed = sums.terms.log_sum(z), sums.error.log_sum(z)
-            both = np.logaddexp(size, missed)
-            here = 3 * both + log(3) + missed - both + log_gaussian(shift, z)
-            here += np.log(abs(ends[k + 1] - ends[k]) / pi / abs(z * (z + 1)))
-            assert here <= np.logaddexp(inner[0, k], inner[1, k]) + 1e-9
 
 
 @pytest.mark.parametrize(

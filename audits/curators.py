@@ -65,6 +65,10 @@ class RecordingCurator(SamplingCurator):
         super().__init__(sink, sampler, trials=trials, record=True)
         self.uniforms: list[FloatArray] = []
 
+    def _draw(self, dataset: PrivateDataset, scheme: Scheme) -> Draw:
+        party_of(dataset)  # refuses an analyst's handle: how many and who was drawn is recorded
+        return super()._draw(dataset, scheme)
+
     def _uniforms(self, records: int) -> FloatArray:
         found = super()._uniforms(records)
         self.uniforms.append(found)

@@ -16,6 +16,7 @@ import numpy as np
 from ..mechanisms.ball_ridge import BallRidge
 from ..mechanisms.clipping import project_to_ball
 from ..mechanisms.errors import InvalidParameter
+from ..mechanisms.inside import records_of
 from ..mechanisms.private_data import PrivateDataset, Rows
 from ..mechanisms.protocols import FloatArray
 from ..mechanisms.records import IntArray, Records
@@ -48,7 +49,7 @@ class AuditDataset(PrivateDataset):
 
         None where they cannot be matched: other counts or another layout.
         """
-        return self._held().differing(other._held())
+        return records_of(self).differing(records_of(other))
 
     def differing_party(self, other: AuditDataset) -> str | None:
         """Return the party of all records that differ, None where there is no single one."""
@@ -67,7 +68,7 @@ class AuditDataset(PrivateDataset):
         """
         if neighbour.shape != self.shape:
             raise InvalidParameter("neighbour.shape", neighbour.shape, f"equal to {self.shape}")
-        here, there = self._held(), neighbour._held()
+        here, there = records_of(self), records_of(neighbour)
         differing, party = here.differing(there), self._differing_row(neighbour)
         if differing is None or party is None:
             return PairedDataset.of(self, _Neighbour(there, slice(None), None))
@@ -109,7 +110,7 @@ class PairedDataset(AuditDataset):
     def of(cls, dataset: AuditDataset, neighbour: _Neighbour) -> PairedDataset:
         """Return a data set and what its neighbour holds otherwise."""
         pair = cls.planned(dataset.shape)
-        pair._records, pair._neighbour = dataset._held(), neighbour
+        pair._records, pair._neighbour = records_of(dataset), neighbour
         return pair
 
     def _sampled(self, draw: Draw) -> Sample:

@@ -40,17 +40,25 @@ def private_value(sensitive: Sensitive) -> FloatArray | None:
     return sensitive._value
 
 
-def party_of(dataset: PrivateDataset) -> IntArray:
-    """Return the party of each record, of shape (N,), for audits; read-only.
+def records_of(dataset: PrivateDataset) -> Records:
+    """Return the records themselves, for audits.
 
-    Raises `UnprotectedReleaseError` for an analyst's handle: N may be private.
+    Raises `UnprotectedReleaseError` for an analyst's handle.
     """
     if not dataset._auditable:
         raise UnprotectedReleaseError(
             "an audit looks at the records: it needs a handle made of them by whoever holds them "
             "(dpledger.audits.AuditDataset)."
         )
-    return dataset._held().party_of
+    return dataset._held()
+
+
+def party_of(dataset: PrivateDataset) -> IntArray:
+    """Return the party of each record, of shape (N,), for audits; read-only.
+
+    Raises `UnprotectedReleaseError` for an analyst's handle: N may be private.
+    """
+    return records_of(dataset).party_of
 
 
 class Inside:

@@ -6,6 +6,7 @@ What was reserved counts as spent even if the run breaks off.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,8 @@ class PrepaidRun:
 
     def __init__(self, run: Run, plan: Sequence[Event], provenance: Provenance) -> None:
         self._run, self._plan, self._provenance = run, tuple(plan), provenance
-        self._released = 0
+        self._released, self._lock = 0, threading.Lock()
+        self._source: object = None
         self._token = run.reserve(self._plan, provenance)
 
     @property
@@ -36,16 +38,22 @@ class PrepaidRun:
     def reserve(self, events: Sequence[Event], provenance: Provenance) -> int:
         """Return a token.
 
-        Raises `InvalidParameter` for an event that is not the next planned, or for noise of another
-        source, or of more trials, than was paid for.
+        Raises `InvalidParameter` for an event that is not the next planned, for noise of another
+        source, or of more trials, than was paid for, and for a second sampler: of the same seed it
+        would repeat the noise of the first.
         """
         if provenance != self._provenance:
             raise InvalidParameter("provenance", provenance, f"as paid for: {self._provenance}")
-        for event in events:
-            planned = self._plan[self._released] if self._released < len(self._plan) else None
-            if event != planned:
-                raise InvalidParameter("event", event, f"as planned: {planned}")
-            self._released += 1
+        with self._lock:
+            if self._source is None:
+                self._source = provenance.source
+            elif provenance.source is not self._source:
+                raise InvalidParameter("sampler", provenance, "the one of the run's first release")
+            for event in events:
+                planned = self._plan[self._released] if self._released < len(self._plan) else None
+                if event != planned:
+                    raise InvalidParameter("event", event, f"as planned: {planned}")
+                self._released += 1
         return self._token
 
     def commit(self, token: int) -> None:

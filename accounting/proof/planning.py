@@ -27,6 +27,9 @@ from .proved import Proof, proved_guarantee
 _ATTEMPTS = 8
 """Targets that are tried before no proof is believed to meet one; two or three are usual."""
 
+MOST_ROUNDS = 10**6
+"""Rounds of a plan whose events are listed one by one; more would fill the memory."""
+
 _Found = TypeVar("_Found", Calibration, RoundsWithin)
 
 
@@ -120,6 +123,8 @@ def calibrate_gaussian_rounds(
         return [Event(step, context) for context in contexts]
 
     if rounds is not None and noise_multiplier is None:
+        if not 1 <= rounds <= MOST_ROUNDS:
+            raise InvalidParameter("rounds", rounds, f"a whole number in [1, {MOST_ROUNDS}]")
         least, _ = proved_noise_multiplier(
             lambda z: steps(rounds, z), target_epsilon=epsilon, delta=delta
         )

@@ -253,8 +253,11 @@ def _require_elementwise(
     apart: FloatArray,
 ) -> None:
     bound = float(loss.derivative_bound)
-    gaps = np.abs(together - apart).reshape(_SCORES, -1).max(axis=-1)
-    worst = int(np.argmax(np.where(np.isnan(gaps), -1.0, gaps)))
+    # NaN in one of the two alone is a difference; NaN, or one infinity, in both is none
+    alike = (together == apart) | (np.isnan(together) & np.isnan(apart))
+    gaps = np.where(alike, 0.0, np.nan_to_num(np.abs(together - apart), nan=np.inf))
+    gaps = gaps.reshape(_SCORES, -1).max(axis=-1)
+    worst = int(np.argmax(gaps))
     if gaps[worst] > _SLACK * bound:
         raise InvalidParameter(
             "loss",

@@ -16,7 +16,7 @@ from functools import wraps
 from itertools import zip_longest
 from math import inf
 from pathlib import Path
-from typing import Any, ParamSpec
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import click
 
@@ -24,8 +24,10 @@ from ..accounting.guarantees import Guarantee
 from ..accounting.numbers.enclosure import Enclosure, shown_down, shown_up
 from ..accounting.proof.certificate import Uncertifiable
 from ..accounting.proof.proved import Proof
-from ..audits.scores import ClaimedPrivacy
 from ..audits.visible_text import visible
+
+if TYPE_CHECKING:
+    from ..audits.scores import ClaimedPrivacy
 
 __all__ = [
     "Advance",

@@ -19,6 +19,8 @@ _COMMANDS = {
     "demo": "run",
     "epsilon": "training",
     "experiment": "experiment",
+    "explain": "init",
+    "init": "init",
     "ledger": "ledger",
     "membership": "membership",
     "noise": "training",

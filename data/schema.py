@@ -40,11 +40,23 @@ _MOST_BYTES = 1 << 22
 
 
 class _Column(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A column of the file.
+
+    Args:
+        name: as the header spells it.
+    """
+
     name: str
 
 
 class NumericColumn(_Column, frozen=True, kw_only=True, tag_field="kind", tag="numeric"):
-    """A number with public bounds; becomes one feature, mapped affinely onto [0, 1]."""
+    """A number with public bounds; becomes one feature, mapped affinely onto [0, 1].
+
+    Args:
+        lower: public, from the documentation of the data.
+        upper: public, likewise.
+        on_outside: what happens to a number outside, in this column.
+    """
 
     lower: float
     upper: float
@@ -56,7 +68,11 @@ class NumericColumn(_Column, frozen=True, kw_only=True, tag_field="kind", tag="n
 
 
 class CategoricalColumn(_Column, frozen=True, kw_only=True, tag_field="kind", tag="categorical"):
-    """One of several public categories; becomes one 0/1 feature per category."""
+    """One of several public categories; becomes one 0/1 feature per category.
+
+    Args:
+        categories: all that may occur, public.
+    """
 
     categories: tuple[str, ...]
 
@@ -65,7 +81,12 @@ class CategoricalColumn(_Column, frozen=True, kw_only=True, tag_field="kind", ta
 
 
 class LabelColumn(_Column, frozen=True, kw_only=True, tag_field="kind", tag="label"):
-    """The label: the spellings of the positive class (+1) and of the negative class (-1)."""
+    """The label of two classes.
+
+    Args:
+        positive: the spellings of the class +1.
+        negative: the spellings of the class -1.
+    """
 
     positive: tuple[str, ...]
     negative: tuple[str, ...]
@@ -87,7 +108,11 @@ class LabelColumn(_Column, frozen=True, kw_only=True, tag_field="kind", tag="lab
 
 
 class ClassColumn(_Column, frozen=True, kw_only=True, tag_field="kind", tag="class"):
-    """The label, one of two or more public classes, which become 0, 1, ... in their order."""
+    """The label, one of two or more public classes.
+
+    Args:
+        classes: all that may occur, public; they become 0, 1, ... in this order.
+    """
 
     classes: tuple[str, ...]
 
@@ -108,7 +133,11 @@ class ClassColumn(_Column, frozen=True, kw_only=True, tag_field="kind", tag="cla
 
 
 class PartyColumn(_Column, frozen=True, kw_only=True, tag_field="kind", tag="party"):
-    """The data provider that holds the record, one of several public names."""
+    """The data provider that holds the record.
+
+    Args:
+        parties: all that there are, public.
+    """
 
     parties: tuple[str, ...]
 
@@ -121,7 +150,19 @@ class IgnoredColumn(_Column, frozen=True, kw_only=True, tag_field="kind", tag="i
 
 
 class Schema(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Everything public about a file: its columns in order, its bounds, how it is written."""
+    """Everything public about a file: its columns in order, its bounds, how it is written.
+
+    Args:
+        columns: one table a column of the file.
+        row_bound: public bound on the l2 norm of a row of features; longer rows are scaled down.
+        description: of the data, for reports.
+        on_outside: what happens to numbers outside their bounds: clip them, or refuse the file.
+        missing: spellings of a missing value.
+        drop_missing: whether records with missing values are left out (else they are refused).
+        header: whether the first line of a text file names the columns.
+        delimiter: between the cells of a text file.
+        comment: lines of a text file that begin so are skipped.
+    """
 
     columns: tuple[
         NumericColumn | CategoricalColumn | LabelColumn | ClassColumn | PartyColumn | IgnoredColumn,

@@ -37,7 +37,15 @@ _ADDED = (("solver", "intercept", False),)
 
 
 class Configuration(Section, frozen=True, kw_only=True, dict=True):
-    """A run: data, promise, solver, noise, and the audit of it."""
+    """A run: one section each.
+
+    Args:
+        data: where records come from.
+        privacy: what is promised.
+        solver: who releases.
+        noise: where noise comes from.
+        attack: the empirical audit.
+    """
 
     data: Data
     privacy: Privacy

@@ -18,11 +18,18 @@ class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class Data(Section, frozen=True, kw_only=True):
     """Where records come from, and what is public about them.
 
-    `files` and `schema` name the user's own; without them the shipped UCI Adult is read. Of all
-    records `train_records` are trained on, the rest are held out. They are dealt to `parties`
-    parties in turn, or stay with those of the schema's party column. Then `party_records` says how
-    many records a party has at least, publicly: one number, or one for each party, who then gets
-    noise for its own number.
+    Without `files` and `schema` the shipped UCI Adult is read. Parties are either dealt their
+    records (`parties`) or those of the schema's party column (`party_records`), who then get noise
+    for their own numbers.
+
+    Args:
+        train_records: records to train on; the others of the file are held out.
+        files: your own files, read in order as one; without them the shipped UCI Adult.
+        schema: the TOML file with everything that is public about those files.
+        split_seed: public seed of the split into training and held-out records.
+        parties: number of parties that the training records are dealt to in turn.
+        party_records: public lower bound on the records of a party of the schema's party column:
+            one number, or one for each party.
     """
 
     train_records: int
@@ -58,6 +65,12 @@ class Privacy(Section, frozen=True, kw_only=True):
     Files are split and dealt to parties by position, which is public under replace-one and
     zero-out-one. One record more or less would move all others, so a run of a file cannot promise
     anything under add-remove-one; the Python interface can, for records assigned one by one.
+
+    Args:
+        adjacency: what neighbouring data sets are; replace-one or zero-out-one.
+        delta: probability mass that may escape epsilon; below one over the number of records.
+        epsilon: the target: noise is calibrated so that the proved epsilon is at most this.
+        noise_multiplier: in place of epsilon: standard deviation of the noise over the sensitivity.
     """
 
     adjacency: Adjacency
@@ -131,15 +144,26 @@ class StepsName(Enum):
 class Algorithmic(Section, frozen=True, kw_only=True):
     """The solver: everything here is public.
 
-    `distance` is c_w, a public guess of the size of the solution (the published variant finds it by
-    pre-training and plans with this one); `step_size` is for constant steps, which ps-admm and
-    centralised take. `regularisation` weighs R in the mean over parties; pr-admm takes R = l2 and
-    needs a `network`, ps-admm `inner_steps`; `accelerated` is for centralised. Where the
-    schema has a class column, `loss` is multinomial. consensus-admm takes its step size, momentum,
-    cut of the slopes and, with an `intercept`, its metric from `solvers.defaults`, for a target
-    epsilon.
+    consensus-admm takes its step size, momentum, cut of the slopes and, with an `intercept`, its
+    metric from `solvers.defaults`, for a target epsilon.
 
-    With `intercept` a public constant is appended to every row: (row, row_bound)/sqrt(2).
+    Args:
+        algorithm: which ADMM; only those marked so are as published, the others are repaired.
+        rounds: number of rounds; every party releases once in each.
+        steps: schedule of step sizes: Theorem 4's (smooth), Theorem 3's (nonsmooth), or constant.
+        distance: c_w, a public guess of the size of the solution (the published variant finds it by
+            pre-training and plans with this one).
+        step_size: of constant steps.
+        penalty: the augmented Lagrangian's parameter.
+        regularisation: weight of the regulariser in the mean over parties.
+        regulariser: of the model.
+        loss: of one record; multinomial where the schema has a class column.
+        tolerance: to which inner problems are solved; what is left of the error is priced.
+        pretraining_rounds: rounds without noise by which the published variant finds its distance.
+        network: who is whose neighbour; of pr-admm.
+        inner_steps: gradient steps a round; of ps-admm.
+        accelerated: whether steps have Nesterov's momentum; of centralised.
+        intercept: whether a public constant is appended to every row: (row, row_bound)/sqrt(2).
     """
 
     algorithm: Algorithm
@@ -204,7 +228,12 @@ class SamplerName(Enum):
 
 
 class Noise(Section, frozen=True, kw_only=True):
-    """The sampler: `system` for real releases, a seed for experiments that must be repeatable."""
+    """The sampler: `system` for real releases, a seed for experiments that must be repeatable.
+
+    Args:
+        sampler: system for a real release; philox or pcg64 for an experiment that can be repeated.
+        seed: of philox and pcg64, secret, of one run only: whoever knows it can subtract the noise.
+    """
 
     sampler: SamplerName
     seed: int | None = None
@@ -227,8 +256,17 @@ class NeighbourName(Enum):
 class Attack(Section, frozen=True, kw_only=True):
     """The empirical audit: trials in each world, and how sure its lower bounds are.
 
-    It runs among the first `parties` parties only: each party's mechanism is the same as in the
-    whole federation, and a thousand runs of the whole would take an hour.
+    It runs among the first `parties` only: a thousand runs of the whole federation would take an
+    hour.
+
+    Args:
+        trials: runs of the mechanism in each of the two worlds.
+        parties: attack among the first so many only: the mechanism of each is that of the whole
+            run.
+        confidence: of each bound, and of the verdict.
+        seed: of the simulated noise.
+        neighbour: how the attacked neighbour differs: a real record's label flipped, or the worst
+            record.
     """
 
     trials: int = 1000

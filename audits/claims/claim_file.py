@@ -76,7 +76,12 @@ class Tuning(Enum):
 class PromiseSection(_Section, frozen=True, kw_only=True):
     """What is promised: epsilon with delta, or rho, or mu, or (of a function) a sensitivity.
 
-    `delta = 0` is pure epsilon-DP; it must be said.
+    Args:
+        epsilon: of (epsilon, delta)-DP.
+        delta: with epsilon; 0 is pure epsilon-DP, and must be said.
+        rho: of zero-concentrated DP (Bun, Steinke 2016).
+        mu: of Gaussian DP (Dong, Roth, Su 2022).
+        sensitivity: of the file's function, in the l2 norm.
     """
 
     epsilon: _Size | None = None
@@ -104,14 +109,30 @@ class PromiseSection(_Section, frozen=True, kw_only=True):
 
 
 class ReleaseSection(_Section, frozen=True, kw_only=True):
-    """One kind of release, `rounds` times; `noise_multiplier` is noise_std over the sensitivity.
+    """One kind of release, `rounds` times.
 
-    `clip_norm` may stand in place of `sensitivity`: then `noise_multiplier` is noise_std of the sum
-    over the clip norm, as in DP-SGD, and what a record moves follows from `adjacency`. `averaging`
-    says what the sum is divided by, `divisor` how much that is (at least, of "their own number");
-    noise_std and scale are of what is released. Noise is a number, or a list with one a round, or
-    `noise_decay` times that of the round before. Steps of the mechanism "private" are
-    (epsilon, delta)-DP, whatever they are.
+    Args:
+        mechanism: what adds the noise; private is any that is (epsilon, delta)-DP.
+        name: of the release, in the verdict.
+        sensitivity: of what is released, in the norm of the noise.
+        clip_norm: in place of sensitivity: what a record moves then follows from the adjacency.
+        averaging: what the sum of clipped terms is divided by.
+        divisor: how much that is; of their own number, at least.
+        noise_std: standard deviation of gaussian noise in what is released: a number, or one a
+            round.
+        noise_multiplier: in place of noise_std: over the sensitivity, or over the clip norm as in
+            DP-SGD.
+        scale: of laplace noise in what is released: a number, or one a round.
+        noise_decay: each round's noise over that of the round before.
+        truth: probability of the true answer, of randomised-response.
+        epsilon: of one private release.
+        delta: of one private release; 0 is pure epsilon-DP.
+        rounds: how often; of shuffled batches the number of steps.
+        sampling: who takes part in a round.
+        rate: probability that a record takes part, of poisson.
+        batch: records that take part, of fixed-batch and shuffled.
+        records: of all, of fixed-batch and shuffled.
+        party: who releases it, where records are of one party each.
     """
 
     mechanism: MechanismKind
@@ -219,10 +240,16 @@ def _decaying(first: float, factor: float, rounds: int) -> tuple[float, ...]:
 
 
 class Function(_Section, frozen=True, kw_only=True):
-    """A function of the user's own, `code = "mine.py:name"`: f(rows, labels, public) -> array.
+    """A function of the user's own: f(rows, labels, public) -> array.
 
-    `count` records of `features` entries, rows cut to `row_bound`; `public` numbers in
-    [-public_bound, public_bound] at which both data sets are looked at.
+    Args:
+        code: "mine.py:name"; executed only where that is asked for.
+        count: number of records.
+        features: entries of a row.
+        row_bound: l2 norm that rows are cut to.
+        labels: those that a record can have.
+        public: how many public numbers the function is given.
+        public_bound: largest size of each.
     """
 
     code: _Reference
@@ -237,10 +264,21 @@ class Function(_Section, frozen=True, kw_only=True):
 class ClaimFile(_Section, frozen=True, kw_only=True):
     """A claim: what is promised, of what, and what else is stated.
 
-    `unit` is whom the promise is about: sensitivities and clip norms are of it, unless
-    `records_per_unit` says of how many records at most, of which they are then. `fits` is among how
-    many runs of all releases settings were chosen, and `accountant` how epsilon was computed.
-    `source` and `note` say where it stands, and why it is worth a look; nothing depends on them.
+    Args:
+        promise: what is claimed.
+        title: of the claim, in the verdict.
+        adjacency: what neighbouring data sets are.
+        unit: whom the promise is about; sensitivities and clip norms are of it.
+        records_per_unit: records that a unit has at most; sensitivities are then of one record.
+        tuning: how settings were chosen.
+        fits: among how many runs of all releases they were chosen.
+        accountant: how epsilon was computed.
+        source: where the claim stands; nothing depends on it.
+        note: why it is worth a look; nothing depends on it.
+        preprocessing: what was done to the records before.
+        releases: what was released.
+        run: in place of releases: the configuration of a run of ours.
+        function: in place of releases: whose sensitivity is promised.
     """
 
     promise: PromiseSection

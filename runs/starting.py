@@ -1,0 +1,126 @@
+"""First files for a table of one's own: a schema and a run, commented, from a header and answers.
+
+Of the table only its first line is read. Bounds, categories and counts are public facts that its
+holder must know from elsewhere: they are asked for, never taken from the records.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ..data import Schema
+from ..data.errors import SchemaError
+from ..data.strict import ConfigurationError, converted
+from .configuration import Configuration
+from .documents import documented
+
+UNSAID = "?"
+"""A column's kind in a template: refused until it is filled in, with the kinds that there are."""
+
+_LONGEST_HEADER = 1 << 17
+_TEXT_COLUMN = 30
+
+
+def column_names(path: Path, *, delimiter: str = ",") -> tuple[str, ...]:
+    """Return the names in the first line of a text file; nothing below it is read.
+
+    Raises `SchemaError` if the line is not text, or is 128 KiB long.
+    """
+    if len(delimiter) != 1:
+        raise SchemaError(f"delimiter={delimiter!r} must be one character")
+    with path.open("rb") as file:
+        line = file.readline(_LONGEST_HEADER)
+    try:
+        text = line.decode("utf-8-sig").strip("\r\n")
+    except UnicodeDecodeError as error:
+        raise SchemaError(f"{path}: the header must be UTF-8 text ({error.reason})") from error
+    names: tuple[str, ...] = ()
+    if len(line) < _LONGEST_HEADER:
+        names = tuple(name.strip() for name in next(csv.reader([text], delimiter=delimiter), []))
+    if not any(names):
+        raise SchemaError(f"{path}: the first line must name the columns, divided by {delimiter!r}")
+    return names
+
+
+def schema_text(columns: Sequence[Mapping[str, Any]], values: Mapping[str, Any]) -> str:
+    """Return a schema as a commented TOML file.
+
+    Args:
+        columns: what each column's table says; of kind `UNSAID` where nobody has said.
+        values: what the file says besides.
+
+    Raises `ConfigurationError` if it is no schema; templates are not looked at.
+    """
+    if all(column["kind"] != UNSAID for column in columns):
+        converted({**values, "columns": [*columns]}, Schema, source="schema")
+    kinds = "numeric (lower, upper), categorical (categories), label (positive, negative),"
+    return "\n\n".join(
+        [
+            "# What is public about the table. Write bounds and categories from the documentation\n"
+            "# of the data, never from the records: one read off the records is a release.\n"
+            f"# A column is one of: {kinds}\n"
+            "# class (classes), party (parties), ignored. One is a label or a class.",
+            _commented(Schema, values),
+            *("[[columns]]\n" + _lines(column) for column in columns),
+        ]
+    )
+
+
+def run_text(sections: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return a run's configuration as a commented TOML file, from what its sections say.
+
+    Keys that are left out stand as comments, with their defaults. Raises `ConfigurationError` if a
+    value is not allowed.
+    """
+    converted(
+        {name: dict(values) for name, values in sections.items()}, Configuration, source="run"
+    )
+    kinds = {field.name: field.type for field in msgspec.structs.fields(Configuration)}
+    return "\n\n".join(
+        [
+            "# A run. `dpledger plan` prices it before any record is read, `dpledger run` trains.",
+            *(
+                f"[{name}]\n{_commented(kind, sections.get(name, {}))}"
+                for name, kind in kinds.items()
+            ),
+        ]
+    )
+
+
+def write_new(path: Path, text: str) -> None:
+    """Write a file that does not exist yet; raise `ConfigurationError` if it does."""
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError as error:
+        raise ConfigurationError(f"{path} must not exist: nothing is written over") from error
+
+
+def _commented(kind: type[msgspec.Struct], values: Mapping[str, Any]) -> str:
+    """Return the lines of a section: what is said, and in comments what could be."""
+    meaning = documented(kind)[1]
+    lines: list[str] = []
+    for field in msgspec.structs.fields(kind):
+        said = field.name in values
+        default = None if field.required else field.default
+        shown = values[field.name] if said else msgspec.to_builtins(default)
+        if isinstance(shown, Sequence) and not isinstance(shown, str) and field.name == "columns":
+            continue
+        text = f"{field.name} = {'' if shown is None else _toml(shown)}"
+        lines.append(f"{'' if said else '# '}{text:<{_TEXT_COLUMN}} # {meaning[field.name]}")
+    return "\n".join(lines) + "\n"
+
+
+def _lines(values: Mapping[str, Any]) -> str:
+    return "".join(f"{key} = {_toml(value)}\n" for key, value in values.items())
+
+
+def _toml(value: Any) -> str:
+    # what JSON writes of texts, numbers, truth values and lists of them is TOML
+    return json.dumps(value, ensure_ascii=False)

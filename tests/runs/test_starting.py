@@ -1,0 +1,73 @@
+"""First files for one's own table: only its header is read, and what is written can be run."""
+
+from pathlib import Path
+
+import pytest
+
+from dpledger.data import read_schema
+from dpledger.data.errors import SchemaError
+from dpledger.data.strict import ConfigurationError, read_toml
+from dpledger.runs.configuration import Configuration
+from dpledger.runs.starting import column_names, run_text, schema_text, write_new
+
+COLUMNS = (
+    {"name": "age", "kind": "numeric", "lower": 17.0, "upper": 99.0},
+    {"name": "tøwn", "kind": "categorical", "categories": ["north", 'the "old" south']},
+    {"name": "income", "kind": "label", "positive": ["high"], "negative": ["low"]},
+)
+
+
+def test_only_the_first_line_of_a_table_is_read(tmp_path: Path) -> None:
+    table = tmp_path / "people.csv"
+    # what follows is no text at all: whoever read it would fail
+    table.write_bytes(b'\xef\xbb\xbfage,"town, or city",income\r\n' + b"\xff\xfe" * 1000)
+    assert column_names(table) == ("age", "town, or city", "income")
+
+
+@pytest.mark.parametrize("content", [b"", b"\n1,2\n", b"\xff\xfe,a\n", b"a" * (1 << 18)])
+def test_a_header_that_names_nothing_is_refused(tmp_path: Path, content: bytes) -> None:
+    table = tmp_path / "people.csv"
+    table.write_bytes(content)
+    with pytest.raises(SchemaError, match=r"people\.csv"):
+        column_names(table)
+
+
+def test_a_written_schema_says_what_was_answered(tmp_path: Path) -> None:
+    path = tmp_path / "people.schema.toml"
+    write_new(path, schema_text(COLUMNS, {"row_bound": 2.0, "delimiter": ";"}))
+    schema = read_schema(path)
+    assert schema.feature_names == ("age", "tøwn=north", 'tøwn=the "old" south')
+    assert (schema.row_bound, schema.delimiter, schema.header) == (2.0, ";", True)
+
+
+def test_answers_that_make_no_schema_are_refused_before_anything_is_written() -> None:
+    backwards = [{**COLUMNS[0], "lower": 99.0, "upper": 17.0}, *COLUMNS[1:]]
+    with pytest.raises(ConfigurationError, match="lower=99"):
+        schema_text(backwards, {"row_bound": 1.0})
+
+
+def test_a_written_run_is_read_as_it_was_said_and_its_comments_are_the_defaults(
+    tmp_path: Path,
+) -> None:
+    sections = {
+        "data": {"train_records": 48, "parties": 4},
+        "privacy": {"adjacency": "replace-one", "epsilon": 2.0, "delta": 1e-5},
+        "solver": {"algorithm": "dp-admm", "rounds": 6},
+        "noise": {"sampler": "system"},
+    }
+    text = run_text(sections)
+    path = tmp_path / "run.toml"
+    write_new(path, text)
+    found = read_toml(path, Configuration)
+    # a default that is written out is the default
+    assert "\n# penalty = 0.1 " in text
+    path.write_text(text.replace("# penalty = 0.1 ", "penalty = 0.1 "))
+    assert read_toml(path, Configuration) == found
+
+
+def test_nothing_is_written_over(tmp_path: Path) -> None:
+    path = tmp_path / "run.toml"
+    path.write_text("mine")
+    with pytest.raises(ConfigurationError, match="must not exist"):
+        write_new(path, "theirs")
+    assert path.read_text() == "mine"

@@ -53,6 +53,11 @@ class ClaimedPrivacy:
         return claimed_epsilon(self.claim, self.delta)
 
     @property
+    def unit(self) -> str:
+        """What the claim is a number of: "epsilon" or "mu"."""
+        return "mu" if isinstance(self.claim, Gdp) else "epsilon"
+
+    @property
     def grade(self) -> str:
         """What stands behind `epsilon`: "stated", or the grade of a conversion from mu."""
         return claim_grade(self.claim)

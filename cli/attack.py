@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 import click
 
-from ..accounting.numbers.grade import Grade
-from ..audits.bounds import ClopperPearson, LowerBound, Scores
-from ..audits.claim_tests import ClaimTest
-from ..audits.scores import ClaimedPrivacy, JudgedScores, judge_scores
+from ..audits.bounds import Scores
+from ..audits.outcome import Outcome
+from ..audits.outcomes.attacks import attack_outcome, scores_outcome
+from ..audits.scores import ClaimedPrivacy, judge_scores
 from ..audits.trials import BackendName, backend_of
 from ..data.files import read_numbers
-from ..runs import RunAttack, read_configuration, run_attack
-from .inputs import FILE, NEW_FILE, Among, Redirected, refuse
+from ..runs import read_configuration, run_attack
+from .inputs import (
+    FILE,
+    NEW_FILE,
+    Among,
+    Redirected,
+    claim_options,
+    confidence_option,
+    refuse,
+)
 from .membership import membership
-from .output import Outcome, TextColumns, answers, claimed_text, shown_down, shown_up, steps
+from .output import answers, steps
 
 
 @click.command(
@@ -53,12 +59,11 @@ from .output import Outcome, TextColumns, answers, claimed_text, shown_down, sho
     expose_value=False,
     help="Attack a model of your own: see `dpledger membership`, which has the other options.",
 )
-@click.option("--epsilon", type=float, help="With --scores: the claim under attack.")
-@click.option("--mu", type=float, help="With --scores: the claim under attack.")
+@claim_options("With --scores: the claim under attack.")
 @click.option(
     "--delta", type=float, help="With --scores: of the claim and of the bounds; may be 0."
 )
-@click.option("--confidence", type=float, default=0.95, help="With --scores: of each bound.")
+@confidence_option("With --scores: of each bound.")
 @answers
 def attack(
     configuration_path: Path | None,
@@ -104,7 +109,7 @@ def attack(
         claim = ClaimedPrivacy.of(epsilon=epsilon, mu=mu, delta=delta)
         scores = Scores(*(read_numbers(path).astype(float) for path in score_paths))
         found = judge_scores(scores, claim, confidence=confidence)
-        return _scores_outcome(found, confidence=confidence)
+        return scores_outcome(found, confidence=confidence)
     refuse("--epsilon, --mu and --delta only with --scores", epsilon, mu, delta)
     assert configuration_path is not None
     where = backend_of(backend, jobs=jobs, address=address)
@@ -117,97 +122,4 @@ def attack(
             store=store,
             progress=start("attack"),
         )
-    return attack_outcome(attacked)
-
-
-def attack_outcome(attacked: RunAttack) -> Outcome:
-    """Return what an attack says: a finding if it refutes the claim or its null control fails."""
-    pair, result = attacked.pair, attacked.result
-    rows = [
-        ("neighbours", pair.description),
-        ("trials", f"{result.trials} in each world, confidence {result.confidence:g} a bound"),
-        (
-            "claimed epsilon",
-            f"{shown_up(result.claimed_epsilon, digits=6)} at delta {result.delta:g}, "
-            f"{Grade.ENCLOSED.value}",
-        ),
-        ("largest provable", f"{result.ceiling:.4g} with so many trials"),
-    ]
-    if (measured := result.measured_mu) is not None:
-        rows.append(("measured mu", f"[{measured.lower:.4f}, {measured.upper:.4f}] (99 %)"))
-        if pair.share is not None:
-            expected = f"{pair.share * result.claimed_mu:.4f} ({pair.share:.3f} x planned)"
-            rows.append(("exact mu of pair", expected))
-    rows.append(("verdict", result.verdict))
-    found = {b.method: shown_down(b.epsilon, digits=4) for b in result.bounds}
-    texts = [
-        (null.method, found.get(null.method, "none"), shown_down(null.epsilon, digits=4))
-        for null in result.null_control.bounds
-    ]
-    proved = [row for row in texts if row[0] == ClopperPearson.METHOD]
-    assumed = [row for row in texts if row[0] != ClopperPearson.METHOD]
-    head = ("attack", "null control")
-    return Outcome(
-        title="Replay attack",
-        data={
-            "neighbours": pair.description,
-            "share": pair.share,
-            **asdict(result),
-            "verdict": result.verdict,
-            "refutes_claim": result.refutes_claim,
-            "null_control_failed": result.null_control.positive,
-        },
-        rows=(*rows, *(("note", text) for text in result.not_meant)),
-        tables=(
-            TextColumns(("lower bound on epsilon", *head), proved),
-            TextColumns(("if scores are normal, an assumption", *head), assumed),
-            _tests_table(result.tests),
-        ),
-        finding=result.is_finding,
-    )
-
-
-def _tests_table(tests: Sequence[ClaimTest]) -> TextColumns:
-    """Return the tests of a claim as a table: what each may err, and what it saw."""
-    texts = [(t.name, f"{t.level:.3g}", "YES" if t.refuted else "no", t.detail) for t in tests]
-    return TextColumns(("test of the claim", "level", "refuted", "what it saw"), texts)
-
-
-def _scores_outcome(found: JudgedScores, *, confidence: float) -> Outcome:
-    """Return what scores show; a finding if they refute the claim."""
-    scores, refuted, delta = found.scores, found.refutes_claim, found.claimed.delta
-    trials = {"in": scores.dataset.size, "out": scores.neighbour.size}
-    tables = [_bounds_table("lower bound on epsilon", [found.bound])]
-    if found.if_normal:
-        tables.append(_bounds_table("if scores are normal, an assumption", found.if_normal))
-    return Outcome(
-        title="Attack by scores",
-        data={
-            "claimed_epsilon": found.claimed.epsilon,
-            "delta": delta,
-            "confidence": confidence,
-            "trials": trials,
-            "bounds": [found.bound],
-            "if_normal": found.if_normal,
-            "tests": found.tests,
-            "ceiling": found.ceiling,
-            "auc": found.auc,
-            "refutes_claim": refuted,
-            "not_meant": found.not_meant,
-        },
-        rows=(
-            ("trials", f"{trials['in']} in, {trials['out']} out"),
-            ("claimed epsilon", claimed_text(found.claimed)),
-            ("largest provable", f"{found.ceiling:.4g} with so many trials"),
-            ("AUC", f"{found.auc:.4f}"),
-            ("verdict", "claim REFUTED" if refuted else "claim not refuted"),
-            *(("note", text) for text in found.not_meant),
-        ),
-        tables=(*tables, _tests_table(found.tests)),
-        finding=refuted,
-    )
-
-
-def _bounds_table(heading: str, bounds: Sequence[LowerBound]) -> TextColumns:
-    texts = [(b.method, shown_down(b.epsilon, digits=4), b.detail) for b in bounds]
-    return TextColumns((heading, "epsilon", "how"), texts)
+    return attack_outcome(attacked.pair, attacked.result)

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 
 import click
 
 from ..audits.one_run import Canaries
 from ..audits.one_run_plan import GuessPlan, audit_one_run, plan_guesses
+from ..audits.outcome import Outcome
+from ..audits.outcomes.attacks import one_run_outcome
 from ..audits.scores import ClaimedPrivacy
 from ..data.files import read_numbers
 from . import black_boxes
-from .inputs import FILE
-from .output import Outcome, TextColumns, answers, claimed_text, shown_down
-
-_NOTES = (
-    "A bound of 0, or one below the claim, is no evidence of privacy: other canaries or more of "
-    "them may show more.",
-    "It holds for independent fair coins, canaries that share nothing, a claim about adding or "
-    "removing one of them, and numbers of guesses fixed before the scores were seen.",
-)
+from .inputs import FILE, claim_options, confidence_option
+from .output import answers
 
 
 @click.group()
@@ -36,10 +30,9 @@ audit.add_command(black_boxes.sensitivity)
 @click.option("--scores", type=FILE, help=".npy of one number a canary, larger if it looks in.")
 @click.option("--included", type=FILE, help=".npy of whether each was in: 0/1 or booleans.")
 @click.option("--canaries", type=click.IntRange(2), help="Only plan, for so many canaries.")
-@click.option("--epsilon", type=float, help="The claim, under add-remove-one.")
-@click.option("--mu", type=float, help="The claim, under add-remove-one.")
+@claim_options("The claim, under add-remove-one.")
 @click.option("--delta", type=float, required=True, help="Of the claim and of the bounds.")
-@click.option("--confidence", type=float, default=0.95)
+@confidence_option()
 @click.option(
     "--guesses",
     nargs=2,
@@ -85,36 +78,9 @@ def one_run(
     plan = plan_guesses(canaries=count, claimed=claimed.claim, delta=delta, confidence=confidence)
     if guesses is not None:
         plan = GuessPlan(*guesses, plan.suspected_mu, plan.expected)
-    words = f"{plan.guessed_in} in, {plan.guessed_out} out of {count} canaries"
-    rows = [
-        ("claimed epsilon", claimed_text(claimed)),
-        ("guesses", f"{words}, fixed {'by you' if guesses else 'from the claim'}"),
-    ]
-    if found is None:
-        expected = f"{'epsilon' if mu is None else 'mu'} >= {plan.expected:.4g}"
-        rows.append(("to expect", f"{expected} if mu is truly {plan.suspected_mu:.4g}"))
-        return Outcome("Plan of a one-run audit", asdict(plan), rows)
-    result = audit_one_run(
-        found, claimed=claimed.claim, delta=delta, confidence=confidence, plan=plan
-    )
-    by = ", ".join(result.refuted_by)
-    texts = [
-        (
-            bound.method,
-            shown_down(bound.epsilon, digits=4),
-            "" if bound.mu is None else shown_down(bound.mu, digits=4),
-            bound.detail,
+    result = None
+    if found is not None:
+        result = audit_one_run(
+            found, claimed=claimed.claim, delta=delta, confidence=confidence, plan=plan
         )
-        for bound in result.bounds
-    ]
-    return Outcome(
-        title="One-run audit",
-        data={**asdict(result), "refutes_claim": result.is_finding, "not_meant": _NOTES},
-        rows=(
-            *rows,
-            ("verdict", f"claim REFUTED by: {by}" if by else "claim not refuted"),
-            *(("note", text) for text in _NOTES),
-        ),
-        tables=(TextColumns(("lower bound", "epsilon", "mu", "how"), texts),),
-        finding=result.is_finding,
-    )
+    return one_run_outcome(claimed, plan, result, canaries=count, planned=guesses is None)

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 
 import click
 
 from ..audits.black_boxes import audit_black_box, pairs_of
-from ..audits.claims import ClaimVerdict
 from ..audits.claims.own_function import judged_function
 from ..audits.falsifier import ReplacedRecord
+from ..audits.outcome import Outcome
+from ..audits.outcomes.attacks import black_box_outcome
+from ..audits.outcomes.claims import sensitivity_outcome
 from ..audits.programs import load_program
 from ..audits.scores import ClaimedPrivacy
 from ..mechanisms.adjacency import Adjacency
-from .findings import finding_data
-from .inputs import FILE, RELATION
-from .output import Outcome, answers, claimed_text, steps
+from .inputs import FILE, adjacency_option, claim_options, confidence_option
+from .output import answers, steps
 
 __all__ = ["blackbox", "sensitivity"]
 
@@ -27,11 +27,10 @@ _program = click.argument("program", metavar="FILE.py:NAME")
 @_program
 @click.option("--pairs", type=FILE, help=".npz of `dataset` and `neighbour`, a row a pair.")
 @click.option("--queries", type=click.IntRange(1), help="So many queries of sensitivity 1.")
-@click.option("--epsilon", type=float, help="The claim.")
-@click.option("--mu", type=float, help="The claim, in place of epsilon.")
+@claim_options("The claim: either of both.")
 @click.option("--delta", type=float, default=0.0, help="0 is pure epsilon-DP.")
 @click.option("--runs", type=click.IntRange(1), default=20_000)
-@click.option("--confidence", type=float, default=0.95)
+@confidence_option()
 @click.option("--seed", type=click.IntRange(0), required=True, help="Fix it before you look.")
 @click.option("--bound", is_flag=True, help="Spend all runs on a lower bound on epsilon.")
 @answers
@@ -65,20 +64,13 @@ def blackbox(
             bound=bound,
             progress=start("runs"),
         )
-    rows = [
-        ("claimed epsilon", claimed_text(claimed)),
-        ("verdict", f"claim {'REFUTED' if found.refuted else 'not refuted'}"),
-        ("evidence", found.evidence),
-        ("pair", found.pair),
-    ]
-    data = {**asdict(found), "refutes_claim": found.refuted}
-    return Outcome("Audit of a black box", data, rows, finding=found.refuted)
+    return black_box_outcome(claimed, found)
 
 
 @click.command()
 @_program
 @click.option("--claimed", type=float, required=True, help="The l2 sensitivity.")
-@click.option("--adjacency", type=RELATION, required=True)
+@adjacency_option
 @click.option("--records", type=click.IntRange(1), required=True)
 @click.option("--features", type=click.IntRange(1), required=True)
 @answers
@@ -91,9 +83,4 @@ def sensitivity(
     for a search proves nothing. A claim file says more: see `claims check`.
     """
     domain = ReplacedRecord(records, features, adjacency)
-    found = judged_function(load_program(program), domain, claimed)
-    rows = [("verdict", found.verdict_text), ("because", found.reason)]
-    refuted = found.verdict is ClaimVerdict.FAILS
-    return Outcome(
-        "Claimed sensitivity", finding_data(found), rows, finding=refuted, undecided=not refuted
-    )
+    return sensitivity_outcome(judged_function(load_program(program), domain, claimed))

@@ -5,9 +5,11 @@ from __future__ import annotations
 import click
 
 from ..accounting.proof.planning import calibrate_gaussian_rounds
+from ..audits.outcome import Outcome
 from ..mechanisms import Adjacency
+from ..runs.outcomes.plans import rounds_outcome
 from .inputs import RELATION
-from .output import Outcome, answers, grade_rows, guarantee_data, shown
+from .output import answers
 
 
 @click.command()
@@ -42,18 +44,4 @@ def calibrate(
         rounds=rounds,
         noise_multiplier=noise_multiplier,
     )
-    cost = found.guarantee
-    return Outcome(
-        title=f"Gaussian steps for epsilon {epsilon:g}, delta {delta:g}, {adjacency.value}",
-        data={
-            "noise_multiplier": found.noise_multiplier,
-            "rounds": found.rounds,
-            "guarantee": guarantee_data(cost),
-        },
-        rows=(
-            ("noise multiplier", f"{found.noise_multiplier:.17g} (noise_std / sensitivity)"),
-            ("rounds", str(found.rounds)),
-            ("epsilon", f"{shown(cost.epsilon)} at delta {delta:g}"),
-            *grade_rows(cost),
-        ),
-    )
+    return rounds_outcome(found, epsilon=epsilon, delta=delta, adjacency=adjacency)

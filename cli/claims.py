@@ -6,16 +6,17 @@ from pathlib import Path
 
 import click
 
-from ..audits.claims import Finding, cases
+from ..audits.claims import cases
 from ..audits.claims.confirmations import SEED
-from ..audits.claims.hearing import Attacks, describe, judge_claims, save_evidence
+from ..audits.claims.hearing import Attacks, judge_claims, save_evidence
 from ..audits.claims.page import claims_page
+from ..audits.outcome import Outcome, TextColumns
+from ..audits.outcomes.claims import audit_outcome, explanation_outcome
 from ..audits.visible_text import visible
 from ..papers import PAPERS, find, find_one
 from .claims_check import check
-from .findings import finding_data, judged_data
 from .inputs import FOLDER, NEW_FILE, refuse
-from .output import Outcome, TextColumns, answers, shown_up, steps
+from .output import answers, steps
 
 _set_option = click.option(
     "--set",
@@ -95,32 +96,7 @@ def audit(
         judged = judge_claims(PAPERS, names, assignments, attacks=attacks, progress=start)
     if folder is not None:
         save_evidence(judged, folder)
-    texts = [
-        (
-            each.claim.identifier,
-            each.finding.verdict_text,
-            "" if (claimed := each.finding.claimed) is None else f"{claimed.lower_float:.6g}",
-            "" if (true := each.finding.true) is None else shown_up(true.upper_float, digits=6),
-            each.finding.breaks_at or "",
-            each.attacked,
-            each.finding.reason,
-        )
-        for each in judged
-    ]
-    rows = [(each.claim.identifier, each.attack_text) for each in judged if each.attack_text]
-    if any(each.command is not None for each in judged):
-        rows.append(("attacks", "as computed before; --rerun computes them anew"))
-    return Outcome(
-        title="Audit of claims",
-        data={"findings": [{"claim": e.claim.identifier, **judged_data(e)} for e in judged]},
-        rows=rows,
-        tables=(
-            TextColumns(
-                ("claim", "verdict", "claimed", "true", "breaks at", "attack", "why"), texts
-            ),
-        ),
-        finding=any(each.is_finding for each in judged),
-    )
+    return audit_outcome(judged)
 
 
 @claims.command()
@@ -149,26 +125,8 @@ def page(names: tuple[str, ...], assignments: tuple[str, ...], out: Path) -> Non
 def explain(identifier: str, assignments: tuple[str, ...]) -> Outcome:
     """Explain the verdict on one claim, with the numbers of the given parameters."""
     paper, claim = find_one(identifier)
-    finding: Finding = claim.promise.judge(cases([paper], assignments)[paper.name])
-    rows = [
-        ("claim", f"{claim.statement} ({claim.place})"),
-        ("verdict", finding.verdict_text),
-        ("because", finding.reason),
-        ("breaks at", finding.breaks_at),
-        *(("argument", text) for text in finding.argument),
-        *((name, f"{value.upper_float:.10g}") for name, value in finding.figures.items()),
-        *(("evidence", describe(each)) for each in finding.evidence),
-        ("not attacked", claim.not_attacked),
-    ]
-    return Outcome(
-        title=f"{claim.identifier}: {claim.title}",
-        data={
-            "claim": claim.identifier,
-            **finding_data(finding),
-            "not_attacked": claim.not_attacked,
-        },
-        rows=rows,
-    )
+    case = cases([paper], assignments)[paper.name]
+    return explanation_outcome(claim, claim.promise.judge(case))
 
 
 claims.add_command(check)

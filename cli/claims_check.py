@@ -6,14 +6,12 @@ from pathlib import Path
 
 import click
 
-from ..accounting.numbers.enclosure import Enclosure
 from ..audits.claims.claim_file import promise_from_text
-from ..audits.claims.finished_run import JudgedPromise
-from ..audits.claims.hearing import describe
+from ..audits.outcome import Outcome
+from ..audits.outcomes.claims import promise_outcome
 from ..runs.claims import judge_claim_file, judge_finished_run
-from .findings import finding_data, proof_rows
 from .inputs import FILE, refuse
-from .output import Outcome, Row, answers, shown_down, shown_up, steps
+from .output import answers, steps
 
 
 @click.command()
@@ -48,45 +46,12 @@ def check(
     if claim_path is not None:
         rule = "--promise, --run and --config with --ledger only"
         refuse(rule, promise, run, configuration)
-        return _outcome(judge_claim_file(claim_path, run_code=run_code))
+        return promise_outcome(judge_claim_file(claim_path, run_code=run_code))
     if promise is None or run_code:
         raise click.UsageError("Expected --promise, and no --run-code, with --ledger.")
     assert ledger is not None
     promised = promise_from_text(promise)
     with steps() as start:
-        return _outcome(
+        return promise_outcome(
             judge_finished_run(ledger, promised, run=run, configuration=configuration, start=start)
         )
-
-
-def _outcome(judged: JudgedPromise) -> Outcome:
-    finding = judged.finding
-    claimed = finding.claimed
-    rows: list[Row] = [
-        ("verdict", finding.verdict_text),
-        ("because", finding.reason),
-        ("claimed", None if claimed is None else f"{claimed.lower_float:.10g} {finding.unit}"),
-    ]
-    rows += [("reading", f"{name}: {_range(cost)}") for name, cost in finding.figures.items()]
-    rows += [("not stated", each.removeprefix("not stated: ")) for each in finding.argument]
-    rows += [("not stated", each.removesuffix(": not stated")) for each in judged.missing]
-    rows += [(c.name, f"{'WRONG: ' * (c.passed is False)}{c.text}") for c in judged.checks]
-    rows += [("evidence", describe(each)) for each in finding.evidence]
-    data = finding_data(finding)
-    rows += proof_rows(data)
-    return Outcome(
-        title=f"Claim: {judged.title}",
-        data={
-            "claim": judged.title,
-            **data,
-            "missing": [*finding.argument, *judged.missing],
-            "checks": judged.checks,
-        },
-        rows=rows,
-        finding=finding.is_finding,
-        undecided=finding.is_undecided,
-    )
-
-
-def _range(cost: Enclosure) -> str:
-    return f"[{shown_down(cost.lower_float, digits=6)}, {shown_up(cost.upper_float, digits=6)}]"

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import click
 
-from ..accounting.numbers.grade import Grade
 from ..audits.crosschecks import crosscheck as compare
+from ..audits.outcome import Outcome
+from ..audits.outcomes.attacks import crosscheck_outcome
 from ..runs import plan, read_configuration
 from .inputs import configuration_argument
-from .output import Outcome, TextColumns, answers, shown
+from .output import answers
 
 
 @click.command()
@@ -23,36 +24,4 @@ def crosscheck(configuration_path: Path) -> Outcome:
     """
     configuration = read_configuration(configuration_path)
     found = compare(plan(configuration).events, delta=configuration.privacy.delta)
-    texts = [
-        (
-            peer.peer,
-            peer.status.value,
-            "" if peer.theirs is None else f"{peer.theirs:.8g}",
-            "" if peer.relative_gap is None else f"{peer.relative_gap:+.2e}",
-            peer.explanation,
-        )
-        for peer in found.peers
-    ]
-    return Outcome(
-        title="Cross-check",
-        data={
-            "delta": float(found.delta),
-            "ours": found.ours,
-            "mapping": found.mapping,
-            "agrees": found.agrees,
-            "peers": [
-                {
-                    "peer": peer.peer,
-                    "status": peer.status,
-                    "epsilon": peer.theirs,
-                    "relative_gap": peer.relative_gap,
-                    "explained": peer.explained,
-                    "explanation": peer.explanation,
-                }
-                for peer in found.peers
-            ],
-        },
-        rows=(("ours", f"{shown(found.ours)}, {Grade.ENCLOSED.value}"), ("mapping", found.mapping)),
-        tables=(TextColumns(("peer", "status", "epsilon", "gap", "explanation"), texts),),
-        finding=found.is_finding,
-    )
+    return crosscheck_outcome(found)

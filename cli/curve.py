@@ -9,9 +9,11 @@ import numpy as np
 
 from ..accounting.guarantees import epsilons_at
 from ..accounting.numbers.grade import Grade
+from ..audits.outcome import Outcome
 from ..runs import plan, read_configuration
+from ..runs.outcomes.plans import curve_outcome
 from .inputs import configuration_argument
-from .output import Outcome, TextColumns, answers, grade_rows, guarantee_data, shown, shown_up
+from .output import answers
 
 
 @click.command()
@@ -37,20 +39,5 @@ def curve(
         raise click.UsageError(f"Expected 0 < --from={smallest} < --to={largest} < 1.")
     deltas = np.geomspace(smallest, largest, points)
     made = plan(read_configuration(configuration_path))
-    found, promised = epsilons_at(made.events, deltas=deltas, grade=Grade(grade)), made.guarantee
-    delta, epsilon = found.delta.tolist(), found.epsilon.tolist()
-    texts = [(shown_up(d, digits=3), shown_up(e)) for d, e in zip(delta, epsilon, strict=True)]
-    return Outcome(
-        title=f"Privacy curve of {configuration_path.name} ({found.grade.value})",
-        data={
-            "grade": found.grade,
-            "delta": delta,
-            "epsilon": epsilon,
-            "promised": guarantee_data(promised),
-        },
-        rows=(
-            ("epsilon", f"{shown(promised.epsilon)} at delta {shown_up(float(promised.delta))}"),
-            *grade_rows(promised),
-        ),
-        tables=(TextColumns(("delta", "epsilon"), texts),),
-    )
+    found = epsilons_at(made.events, deltas=deltas, grade=Grade(grade))
+    return curve_outcome(configuration_path.name, found, made.guarantee)

@@ -8,10 +8,11 @@ from typing import Any
 
 import click
 
+from ..audits.outcome import Outcome, TextColumns
 from ..runs.documents import FILES, Key, all_keys, explained, json_schema
 from ..runs.starting import UNSAID, column_names, run_text, schema_text, write_new
 from .inputs import FILE
-from .output import Outcome, TextColumns, answers
+from .output import answers
 
 _LISTS = ("categories", "positive", "negative", "classes", "parties")
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import click
 
 from ..mechanisms.adjacency import Adjacency
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 NEW_FILE = click.Path(dir_okay=False, path_type=Path)
@@ -31,6 +34,36 @@ class Among(click.Choice[str]):
 RELATION = Among(Adjacency)
 
 configuration_argument = click.argument("configuration_path", metavar="CONFIG", type=FILE)
+adjacency_option = click.option("--adjacency", type=RELATION, required=True)
+certificate_option = click.option(
+    "--certificate",
+    type=NEW_FILE,
+    help="Write a certificate to this file: `dpledger verify` checks it.",
+)
+
+
+def options(*each: Callable[[F], F]) -> Callable[[F], F]:
+    """Return several options as one decorator, in the order of the help page."""
+
+    def decorate(command: F) -> F:
+        for option in reversed(each):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def claim_options(words: str) -> Callable[[F], F]:
+    """Return the options --epsilon and --mu, of which a claim states one, with this help."""
+    return options(
+        click.option("--epsilon", type=float, help=words),
+        click.option("--mu", type=float, help=words),
+    )
+
+
+def confidence_option(words: str | None = None) -> Callable[[F], F]:
+    """Return the option --confidence, 0.95 by default, with this help."""
+    return click.option("--confidence", type=float, default=0.95, help=words)
 
 
 def refuse(rule: str, *options: object) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ..audits.membership import MembershipCheck, verdict
+from ..audits.outcome import Outcome
+from ..audits.outcomes.attacks import membership_outcome
 from ..audits.programs import load_program
 from ..audits.scores import ClaimedPrivacy
 from ..mechanisms import Adjacency
@@ -20,8 +20,8 @@ from ..runs.membership import (
     membership_of_model,
     membership_of_run,
 )
-from .inputs import FILE, Among, refuse
-from .output import Outcome, TextColumns, answers, shown_down
+from .inputs import FILE, Among, claim_options, confidence_option, refuse
+from .output import answers
 
 
 @click.command(short_help="Membership inference on a run's last model or a model of yours.")
@@ -44,7 +44,7 @@ from .output import Outcome, TextColumns, answers, shown_down
     default=200,
     help="Further models, with it and without, that attacks learn from.",
 )
-@click.option("--confidence", type=float, default=0.95, help="Of all bounds together.")
+@confidence_option("Of all bounds together.")
 @click.option(
     "--seed",
     type=click.IntRange(0),
@@ -67,8 +67,7 @@ from .output import Outcome, TextColumns, answers, shown_down
     "libraries promise add-remove-one: trained with the record or with one record less. "
     "replace-one: with the record or another in its place, the worst of three public choices.",
 )
-@click.option("--epsilon", type=float, help="With --model: the promise.")
-@click.option("--mu", type=float, help="With --model: the promise.")
+@claim_options("With --model: the promise.")
 @click.option(
     "--delta",
     type=float,
@@ -111,7 +110,9 @@ def membership(
     if configuration_path is not None:
         rule = "--records, --adjacency, --epsilon, --mu and --delta only with --model"
         refuse(rule, records, adjacency, epsilon, mu, delta)
-        return _outcome(membership_of_run(read_configuration(configuration_path), options))
+        return membership_outcome(
+            membership_of_run(read_configuration(configuration_path), options)
+        )
     assert model is not None
     if records is None or delta is None or (epsilon is None) == (mu is None):
         raise click.UsageError(
@@ -130,30 +131,4 @@ def membership(
         adjacency=Adjacency(adjacency),
         delta=delta,
     )
-    return _outcome(found)
-
-
-def _outcome(found: MembershipCheck) -> Outcome:
-    """Return the verdict, and a row for each score."""
-    texts = [
-        (
-            result.name,
-            "none" if result.bound is None else shown_down(result.bound.epsilon, digits=4),
-            shown_down(result.null.epsilon, digits=4),
-            f"{result.auc:.4f}",
-        )
-        for result in found.results
-    ]
-    lines = verdict(found)
-    return Outcome(
-        title="Membership inference",
-        data={
-            **asdict(found),
-            "promise": str(found.promise),
-            "verdict": lines,
-            "refutes_promise": found.refutes_promise,
-        },
-        rows=[("", line) for line in lines],
-        tables=(TextColumns(("score", "epsilon at least", "null control", "AUC"), texts),),
-        finding=found.is_finding,
-    )
+    return membership_outcome(found)

@@ -7,11 +7,12 @@ from typing import Any
 
 import click
 
-from ..runs import RunOptions, RunResult, demo_configuration
+from ..audits.outcome import Outcome
+from ..runs import RunOptions, demo_configuration
 from ..runs import run as train
-from .attack import attack_outcome
+from ..runs.outcomes.executed import run_outcome
 from .inputs import NEW_FILE, NEW_FOLDER, configuration_argument
-from .output import Outcome, TextColumns, answers, guarantee_data, shown, shown_up, steps
+from .output import answers, steps
 
 _out_option = click.option(
     "--out",
@@ -60,46 +61,3 @@ def demo(out: Path | None, rounds: int | None, trials: int | None) -> Outcome:
     configuration = demo_configuration(rounds=rounds, trials=trials)
     with steps() as start:
         return run_outcome(train(configuration, RunOptions(name="demo", out=out), start))
-
-
-def run_outcome(result: RunResult) -> Outcome:
-    """Return what a run says; a finding if anything is wrong with it."""
-    found, agrees = result.guarantee, result.crosschecks_agree
-    attacked = None if result.attack is None else attack_outcome(result.attack)
-    delta = shown_up(float(found.delta))
-    models = [(m.name, f"{m.training.accuracy.share:.2%}", m.guarantee) for m in result.models]
-    return Outcome(
-        title=result.title,
-        data={
-            "run": result.name,
-            "folder": str(result.folder),
-            "guarantee": guarantee_data(found),
-            "noise_multiplier": result.plan.noise_multiplier,
-            "plan_equals_run": result.kept_to_plan,
-            "ledger_head": result.ledger_head,
-            "models": [
-                {
-                    "model": model.name,
-                    "guarantee": model.guarantee,
-                    "right": model.training.accuracy.right,
-                    "records": model.training.accuracy.total,
-                    "accuracy": model.training.accuracy.share,
-                }
-                for model in result.models
-            ],
-            "crosschecks_agree": agrees,
-            "attack": None if attacked is None else attacked.data,
-        },
-        rows=(
-            ("epsilon", f"{shown(found.epsilon)} at delta {delta}, {found.graded}"),
-            ("plan = run", "yes" if result.kept_to_plan else "NO"),
-            ("cross-check", "skipped" if agrees is None else "agrees" if agrees else "DISAGREES"),
-            *(() if attacked is None else (r for r in attacked.rows if r[0] != "note")),
-            ("files", f"{result.folder}/report.html, .md, .json; certificate, ledger, model"),
-        ),
-        tables=(
-            TextColumns(("model", "accuracy", "privacy"), models),
-            *(() if attacked is None else attacked.tables),
-        ),
-        finding=result.is_finding,
-    )

@@ -6,30 +6,17 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
-import msgspec
 
-from ..audits.continuous import RunAudit
-from ..audits.crosschecks import Crosscheck
-from ..audits.sequential import Evidence
+from ..audits.outcome import Outcome
+from ..audits.outcomes.watching import acknowledged_outcome, look_outcome
 from ..audits.watching import Look, Watcher, acknowledge, call_alarm
 from ..mechanisms.errors import DpledgerError
 from ..runs import read_configuration
 from ..runs.repeats import RepeatedRuns
 from .inputs import FILE, NEW_FILE, Redirected
-from .output import Outcome, answers, deliver, json_option, shown, shown_up
-
-_TESTS = (
-    "the ledger's chain, each run's epsilon, plan and seeds, other libraries' answers; with "
-    "--config, the installed code: runs repeated on neighbouring data, and their noise against "
-    "what their events state"
-)
-_TESTS_NOT = (
-    "the production run itself: its data, its machine, what its noise was; nor what left it "
-    "without an entry in the ledger"
-)
+from .output import answers, json_option, show
 
 _memory_option = click.option(
     "--memory",
@@ -47,11 +34,7 @@ _memory_option = click.option(
 def ack(ledger_path: Path, identifiers: Sequence[str], memory: Path | None) -> Outcome:
     """Acknowledge open alarms of LEDGER, all of them or those named; they are kept as known."""
     chosen, left = acknowledge(memory or _memory_of(ledger_path), identifiers)
-    return Outcome(
-        f"{len(chosen)} alarms acknowledged, {left} open",
-        {"acknowledged": msgspec.to_builtins(chosen), "open": left},
-        [(each.identifier, f"{each.run}: {each.text}") for each in chosen],
-    )
+    return acknowledged_outcome(chosen, left)
 
 
 # a ledger of the name `ack` is `./ack`
@@ -129,7 +112,7 @@ def watch(
 
     def tell(look: Look) -> None:
         if every is None or look.is_news:
-            deliver(_outcome(ledger_path, look), as_json=as_json)
+            show(look_outcome(ledger_path.name, look), as_json=as_json)
             sys.stdout.flush()
         if alarm is not None and look.new:
             call_alarm(alarm, look.new)
@@ -149,64 +132,3 @@ def watch(
 
 def _memory_of(ledger: Path) -> Path:
     return ledger.with_name(ledger.name + ".watch.json")
-
-
-def _outcome(path: Path, look: Look) -> Outcome:
-    """Return what a look found; whether that is a finding, the last line of `watch` says."""
-    alarms = look.memory.open_alarms
-    rows: list[tuple[str, str]] = []
-    for audit in look.audits:
-        epsilon = f"epsilon {shown(audit.epsilon)} at delta {shown_up(float(audit.delta))}"
-        rows += [
-            (audit.run, f"{epsilon}, {audit.grade}"),
-            ("", _checked(audit)),
-            ("", _tested(audit.evidence)),
-            *(("note", text) for text in audit.remarks),
-        ]
-    if look.tampered is not None:
-        rows.append(("TAMPERED", look.tampered))
-    rows += [(f"WRONG {a.identifier}", f"{a.run}: {a.text} (since {a.since})") for a in alarms]
-    if look.waiting:
-        rows.append(("waiting", f"{look.waiting} runs, for the next look"))
-    return Outcome(
-        title=f"Ledger {path.name}: {len(look.audits) or 'no'} new runs, {len(alarms)} open alarms",
-        data={
-            "intact": look.tampered is None,
-            "difference": look.tampered,
-            "runs": [_data(audit) for audit in look.audits],
-            "waiting": look.waiting,
-            "alarms": msgspec.to_builtins(alarms),
-            "tested": _TESTS,
-            "not_tested": _TESTS_NOT,
-        },
-        rows=[*rows, ("tested", _TESTS), ("not tested", _TESTS_NOT)],
-    )
-
-
-def _checked(audit: RunAudit) -> str:
-    found = audit.crosscheck
-    if isinstance(found, str):
-        return f"cross-check skipped: {found}"
-    return "cross-check agrees" if found.agrees else "cross-check: see findings"
-
-
-def _tested(evidence: Evidence | None) -> str:
-    if evidence is None:
-        return "not repeated: no configuration was given for it"
-    return f"sequential test: {evidence.pairs} pairs of runs so far, p-value {evidence.p_value:.3g}"
-
-
-def _data(audit: RunAudit) -> dict[str, Any]:
-    checked, evidence = audit.crosscheck, audit.evidence
-    return {
-        "run": audit.run,
-        "epsilon": audit.epsilon,
-        "delta": float(audit.delta),
-        "grade": audit.grade,
-        "crosscheck_agrees": checked.agrees if isinstance(checked, Crosscheck) else None,
-        "pairs": None if evidence is None else evidence.pairs,
-        "p_value": None if evidence is None else evidence.p_value,
-        "refuted_after": None if evidence is None else evidence.refuted_after,
-        "findings": audit.findings,
-        "remarks": audit.remarks,
-    }

@@ -10,8 +10,7 @@ from dpledger.accounting.numbers.notions import (
     Gdp,
 )
 from dpledger.audits import AttackResult, NeighbourPair, Scores, assess
-from dpledger.cli.attack import attack_outcome
-from dpledger.runs.attack import RunAttack
+from dpledger.audits.outcomes.attacks import attack_outcome
 
 
 def assessed(scores: Scores, null: Scores, confidence: float = 0.95) -> AttackResult:
@@ -30,7 +29,7 @@ def test_a_null_control_that_fails_is_a_finding_and_no_bound_stands() -> None:
     assert found.bounds == ()
     assert found.measured_mu is None
     pair = NeighbourPair(None, None, None, "pair")  # type: ignore[arg-type]
-    outcome = attack_outcome(RunAttack(pair, found))
+    outcome = attack_outcome(pair, found)
     assert outcome.finding
     assert dict(outcome.rows)["verdict"].startswith("NULL CONTROL FAILED")
     assert outcome.data["bounds"] == ()

@@ -6,7 +6,7 @@ import pytest
 from flint import arb
 
 from dpledger.accounting.numbers.enclosure import Enclosure
-from dpledger.cli.output import shown, shown_up
+from dpledger.audits.outcome import shown, shown_up
 
 
 @pytest.mark.parametrize(

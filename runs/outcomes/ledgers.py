@@ -1,0 +1,186 @@
+"""Ledgers and certificates as outcomes: what was spent, what is intact, what is proved."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+from ...accounting.check.checker import CertificateWrong, Undecided, report
+from ...accounting.check.pld_checker import check
+from ...accounting.ledger import FileAnchor, RolledBack, SqliteLedger, TamperedLedger
+from ...accounting.ledger.proofs import proved_of_ledger
+from ...accounting.numbers.enclosure import shown_up
+from ...accounting.numbers.grade import Grade
+from ...accounting.proof.opinions import opinion_of_coq, opinion_of_extracted
+from ...accounting.proof.proved import NotProved
+from ...audits.outcome import Outcome, TextColumns, shown
+
+_ADAPTIVE = (
+    "an estimate: no plan, or not all of it, so that what ran, or when it ended, may depend on "
+    "what was released"
+)
+
+
+def spent_outcome(path: Path, *, delta: float) -> Outcome:
+    """Return a ledger's runs and what they spent; a finding if a release is unprotected.
+
+    Args:
+        path: the ledger.
+        delta: in (0, 1), where epsilon is shown.
+    """
+    with SqliteLedger(path, read_only=True) as ledger:
+        odometer, runs, head = ledger.spent(), ledger.runs(), ledger.head
+        epsilon = odometer.epsilon(delta)
+    texts = [
+        (
+            run.run,
+            run.opened,
+            str(run.events),
+            f"{run.committed}/{run.reservations}",
+            "yes" if run.kept_to_plan else "no",
+        )
+        for run in runs
+    ]
+    spent = f"epsilon {shown(epsilon)} at delta {shown_up(delta)} ({odometer.grade.value})"
+    return Outcome(
+        title=f"Ledger {path.name}",
+        data={
+            "head": head,
+            "delta": delta,
+            "epsilon": epsilon,
+            "grade": odometer.grade,
+            "adjacency": odometer.adjacency,
+            "unprotected": odometer.unprotected,
+            "runs": [
+                {
+                    "run": run.run,
+                    "opened": run.opened,
+                    "configuration_sha256": run.configuration_hash,
+                    "events": run.events,
+                    "reservations": run.reservations,
+                    "committed": run.committed,
+                    "kept_to_plan": run.kept_to_plan,
+                }
+                for run in runs
+            ],
+        },
+        rows=(
+            ("spent", spent),
+            ("head", head),
+            *(("UNPROTECTED", reason) for reason in odometer.unprotected),
+        ),
+        tables=(TextColumns(("run", "opened", "events", "committed", "kept to plan"), texts),),
+        finding=odometer.is_finding,
+    )
+
+
+def chain_outcome(path: Path, *, head: str | None = None) -> Outcome:
+    """Return whether a ledger's hash chain is intact; a finding if anything was changed.
+
+    Args:
+        path: the ledger.
+        head: the hash that its last row must have, as known from somewhere else.
+    """
+    title = f"Ledger {path.name}"
+    try:
+        with SqliteLedger(path, read_only=True) as ledger:
+            found = ledger.verify(expected_head=head)
+    except TamperedLedger as error:
+        data = {"intact": False, "difference": str(error)}
+        return Outcome(title, data, rows=(("TAMPERED", str(error)),), finding=True)
+    return Outcome(
+        title,
+        {"intact": True, **asdict(found)},
+        rows=(
+            ("intact", f"{found.rows} rows, {found.reservations} reservations"),
+            ("without commit", f"{len(found.open)} (spent all the same)"),
+            ("head", found.head),
+        ),
+    )
+
+
+def anchored_outcome(path: Path, anchor: Path) -> Outcome:
+    """Append a ledger's last row to an anchor file, and return whether the two agree.
+
+    A finding, and nothing is appended, if the ledger lacks the row that the file names last.
+
+    Args:
+        path: the ledger.
+        anchor: the file, new or with lines of this ledger.
+
+    Raises `TamperedLedger` for a chain that was changed.
+    """
+    with SqliteLedger(path, read_only=True) as ledger:
+        ledger.verify()
+        head = ledger.last_row
+        data = {"row": head.row, "hash": head.hash, "anchored": True}
+        row, refused = ("anchored", f"{anchor}: row {head.row}"), False
+        try:
+            ledger.add_to(FileAnchor(anchor))
+        except RolledBack as error:
+            data["anchored"] = False
+            row, refused = ("BEHIND", str(error)), True
+    return Outcome(f"Ledger {path.name}", data, rows=(row,), finding=refused)
+
+
+def verified_outcome(
+    certificate: Path,
+    *,
+    ledger: Path | None = None,
+    run: str | None = None,
+    coq: bool = False,
+    extracted: bool = False,
+) -> Outcome:
+    """Re-verify a certificate, and return the verdict; a finding if it is refused or undecided.
+
+    Args:
+        certificate: the file.
+        ledger: whose events, chain and named row the certificate must agree with.
+        run: of the ledger, whose events alone are compared.
+        coq: whether to write, and with coqc to prove, the theorem for Coq beside the file.
+        extracted: whether to ask the checker that was extracted from Coq, too.
+    """
+    title = f"Certificate {certificate.name}"
+    grade = None
+    try:
+        document = certificate.read_bytes()
+        if ledger is None:
+            verdict = check(document)
+        else:
+            with SqliteLedger(ledger, read_only=True) as opened:
+                verdict = proved_of_ledger(document, opened, run)
+                grade = opened.spent(run).grade
+        asked = {
+            "coq": opinion_of_coq(certificate) if coq else None,
+            "extracted": opinion_of_extracted(certificate, verdict) if extracted else None,
+        }
+    except (CertificateWrong, NotProved, Undecided, TamperedLedger, RolledBack) as error:
+        answer = "undecided" if isinstance(error, Undecided) else "refused"
+        data = {"verdict": answer, "reason": str(error)}
+        return Outcome(title, data, rows=((answer.upper(), str(error)),), finding=True)
+    opinions = {name: each for name, each in asked.items() if each is not None}
+    return Outcome(
+        title,
+        data={
+            "verdict": "proved",
+            "notion": verdict.notion,
+            "values": [str(value) for value in verdict.values],
+            "adjacency": verdict.adjacency,
+            "group": verdict.group,
+            "subject": verdict.subject,
+            "steps": verdict.steps,
+            "assumptions": verdict.assumptions,
+            "axioms": verdict.axioms,
+            "ledger": "events and chain agree" if grade else None,
+            "ledger_grade": grade,
+            "coq": None,
+            **{name: each.text for name, each in opinions.items()},
+        },
+        rows=(
+            ("proved", report(verdict)),
+            ("ledger", "chain intact, events are the certificate's" if grade else None),
+            ("but", _ADAPTIVE if grade is Grade.ESTIMATE else None),
+            *((name, each.text) for name, each in opinions.items()),
+        ),
+        finding=any(each.against for each in opinions.values()),
+    )

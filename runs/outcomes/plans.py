@@ -1,0 +1,151 @@
+"""Planned events, calibrated noise and privacy curves as outcomes; nothing here reads data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...accounting.guarantees import compare_conversions
+from ...accounting.numbers.enclosure import shown_up
+from ...audits.outcome import Outcome, Row, TextColumns, grade_rows, guarantee_data, shown
+from ...mechanisms.events import GaussianStep
+
+if TYPE_CHECKING:
+    from ...accounting.accountant import PrivacyCurve
+    from ...accounting.guarantees import Guarantee
+    from ...accounting.proof.planning import GaussianRounds
+    from ...accounting.training import TrainingCost
+    from ...mechanisms.adjacency import Adjacency
+    from ..configuration import Configuration
+    from ..pipeline import Plan
+
+
+def plan_outcome(
+    name: str, configuration: Configuration, planned: Plan, certificate: Path | None = None
+) -> Outcome:
+    """Return a plan's events, noise and epsilon; a finding if a release is unprotected.
+
+    Args:
+        name: of the configuration.
+        configuration: of the run.
+        planned: its plan.
+        certificate: where its certificate was written, if it was.
+    """
+    by = compare_conversions(planned.events, delta=configuration.privacy.delta)
+    others = f"RDP {shown(by.rdp)}, zCDP {shown(by.zcdp)}, moments {shown(by.moments)} (enclosed)"
+    return Outcome(
+        title=f"Plan of {name}",
+        data={
+            "configuration_sha256": configuration.sha256,
+            "noise_multiplier": planned.noise_multiplier,
+            "events": len(planned.events),
+            "guarantee": guarantee_data(planned.guarantee),
+            "other_conversions": {"rdp": by.rdp, "zcdp": by.zcdp, "moments": by.moments},
+        },
+        rows=(
+            *_plan_rows(planned),
+            ("by other conversions", others),
+            ("certificate", str(certificate) if certificate else None),
+        ),
+        finding=planned.is_finding,
+    )
+
+
+def _plan_rows(planned: Plan) -> list[Row]:
+    found = planned.guarantee
+    adjacency = "none" if found.adjacency is None else found.adjacency.value
+    delta = shown_up(float(found.delta))
+    rows = [
+        ("epsilon", f"{shown(found.epsilon)} at delta {delta} per record, {adjacency}"),
+        *grade_rows(found),
+        ("mu, rho", f"{shown(found.mu)}, {shown(found.rho)}"),
+        ("noise multiplier", f"{planned.noise_multiplier:.10g}"),
+        ("events", f"{len(planned.events)}"),
+    ]
+    steps = [e.mechanism for e in planned.events if isinstance(e.mechanism, GaussianStep)]
+    if steps:
+        rows += [
+            ("noise_std", f"{steps[0].noise_std:.6g} (first) to {steps[-1].noise_std:.6g} (last)"),
+            ("sensitivity", "\n".join(steps[0].sensitivity.derivation.lines())),
+        ]
+    rows += [("UNPROTECTED", reason) for reason in found.unprotected]
+    return [*rows, *(("assumption", text) for text in found.assumptions)]
+
+
+def training_outcome(found: TrainingCost, certificate: Path | None = None) -> Outcome:
+    """Return the epsilon, or the noise, of a training run that was stated by its parameters.
+
+    Args:
+        found: the run and what it costs.
+        certificate: where its certificate was written, if it was.
+    """
+    run, guarantee = found.run, found.guarantee
+    return Outcome(
+        title="Training run",
+        data={
+            "guarantee": guarantee_data(guarantee),
+            "noise_multiplier": found.noise_multiplier,
+            "sampling": run.sampling,
+            "rate": run.rate,
+            "steps": run.steps,
+            "releases": run.releases,
+            "meaning": found.meaning,
+            "warnings": found.warnings,
+            "certificate": None if certificate is None else str(certificate),
+        },
+        rows=(
+            ("epsilon", f"{shown(guarantee.epsilon)} at delta {found.delta:g}"),
+            *grade_rows(guarantee),
+            ("noise multiplier", f"{found.noise_multiplier:.10g} (noise_std / clip norm)"),
+            ("relation", run.adjacency.value),
+            (
+                "sampling",
+                run.sampling.value if run.rate is None else f"poisson, rate {run.rate:.10g}",
+            ),
+            ("releases", f"{run.releases} that a given record may be in"),
+            ("meaning", found.meaning),
+            *(("WARNING", text) for text in found.warnings),
+            *(("assumption", text) for text in guarantee.assumptions),
+        ),
+    )
+
+
+def rounds_outcome(
+    found: GaussianRounds, *, epsilon: float, delta: float, adjacency: Adjacency
+) -> Outcome:
+    """Return a noise multiplier and a number of Gaussian rounds that meet a target together."""
+    cost = found.guarantee
+    return Outcome(
+        title=f"Gaussian steps for epsilon {epsilon:g}, delta {delta:g}, {adjacency.value}",
+        data={
+            "noise_multiplier": found.noise_multiplier,
+            "rounds": found.rounds,
+            "guarantee": guarantee_data(cost),
+        },
+        rows=(
+            ("noise multiplier", f"{found.noise_multiplier:.17g} (noise_std / sensitivity)"),
+            ("rounds", str(found.rounds)),
+            ("epsilon", f"{shown(cost.epsilon)} at delta {delta:g}"),
+            *grade_rows(cost),
+        ),
+    )
+
+
+def curve_outcome(name: str, found: PrivacyCurve, promised: Guarantee) -> Outcome:
+    """Return epsilons, rounded up, over deltas, and the guarantee at the delta of the promise."""
+    delta, epsilon = found.delta.tolist(), found.epsilon.tolist()
+    texts = [(shown_up(d, digits=3), shown_up(e)) for d, e in zip(delta, epsilon, strict=True)]
+    return Outcome(
+        title=f"Privacy curve of {name} ({found.grade.value})",
+        data={
+            "grade": found.grade,
+            "delta": delta,
+            "epsilon": epsilon,
+            "promised": guarantee_data(promised),
+        },
+        rows=(
+            ("epsilon", f"{shown(promised.epsilon)} at delta {shown_up(float(promised.delta))}"),
+            *grade_rows(promised),
+        ),
+        tables=(TextColumns(("delta", "epsilon"), texts),),
+    )

@@ -31,12 +31,13 @@ from . import rounding as rounded
 from .clipping import HEADROOM, largest_entry
 from .errors import InvalidParameter, require_positive
 from .inside import Inside
-from .loss_trial import assuming, stated
+from .loss_trial import stated
 from .private_data import PrivateDataset
 from .protocols import FloatArray, Loss
 from .records import Records, combined, record_slopes
 from .sensitive import Sensitive
 from .sensitivity import Sensitivity, mean_of_bounded
+from .stated_loss import assuming
 from .weights import times, weighted, weighted_rounding
 
 __all__ = ["LARGEST_SCALE", "CentredRows"]

@@ -15,9 +15,10 @@ from .adjacency import Adjacency
 from .clipping import largest_entry
 from .errors import InvalidParameter, require_positive, require_positive_int
 from .labels import SIGNS, LabelDomain
-from .loss_trial import assuming, require_convex, stated
+from .loss_trial import require_convex, stated
 from .protocols import FloatArray, Loss
 from .sensitivity import Sensitivity, mean_of_bounded, strongly_convex_argmin
+from .stated_loss import assuming
 
 
 @dataclass(frozen=True, slots=True)

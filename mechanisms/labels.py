@@ -30,6 +30,10 @@ class SignLabels:
         """Two labels, as far from each other as any two."""
         return (-1.0, 1.0)
 
+    def some(self, most: int) -> _Labels:
+        """Return labels to try a loss with, at most `most` of them: both."""
+        return np.array([-1.0, 1.0])
+
     def contains(self, other: "LabelDomain") -> bool:
         """Return whether every label of `other` is one of these, with the same meaning."""
         return isinstance(other, SignLabels)
@@ -59,6 +63,11 @@ class ClassLabels:
         """Two labels, as far from each other as any two."""
         return (0.0, 1.0)
 
+    def some(self, most: int) -> _Labels:
+        """Return labels to try a loss with: all, or at most `most` from the first to the last."""
+        last = self.classes - 1
+        return np.unique(np.round(np.linspace(0.0, last, min(most, self.classes))))
+
     def contains(self, other: "LabelDomain") -> bool:
         """Return whether `other` has the same classes."""
         return self == other
@@ -87,6 +96,12 @@ class RealLabels:
     def extremes(self) -> tuple[float, float]:
         """Two labels, as far from each other as any two."""
         return (-self.bound, self.bound)
+
+    def some(self, most: int) -> _Labels:
+        """Return labels to try a loss with: the largest, 0, some between, and whole numbers."""
+        shares = np.array([-1.0, -0.7, -0.1, 0.0, 0.3, 1.0]) * self.bound
+        whole = np.array([-2.0, -1.0, 1.0, 2.0, 3.0])
+        return np.unique(np.concatenate([shares, whole[np.abs(whole) <= self.bound]]))
 
     def contains(self, other: "LabelDomain") -> bool:
         """Return whether every label of `other` is one of these; classes are no numbers."""

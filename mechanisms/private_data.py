@@ -28,7 +28,7 @@ from .errors import InvalidParameter, require_positive
 from .handle import PrivateHandle
 from .labels import SIGNS, LabelDomain
 from .layout import gather_records
-from .loss_trial import assuming, require_convex, stated
+from .loss_trial import require_convex, stated
 from .protocols import FloatArray, Loss
 from .records import IntArray, Records, combined, record_slopes
 from .sample import Sample
@@ -41,6 +41,7 @@ from .sensitivity import (
     strongly_convex_argmin,
     sum_of_bounded,
 )
+from .stated_loss import assuming
 from .subsampling import Draw
 from .weights import times, weighted, weighted_rounding
 

@@ -98,7 +98,12 @@ class Loss(Protocol):
     A null record (row 0) must have zero gradient, which any such loss has.
 
     Slopes are cut to `derivative_bound`, so that no sensitivity rests on its being true. Taken at
-    its word is that l is convex in the score, on which sensitivities of minimisers rest.
+    its word is that a record's slope depends on its own score and label only, and that l is convex
+    in the score, on which sensitivities of minimisers rest. `stated` tries both on random scores.
+
+    A loss that does not come with the program is called with all records in a row: read-only scores
+    of shape (m,), or (m, K), and labels (m,). Where it raises, or answers in another shape, slopes
+    are 0 (see `StatedLoss`).
     """
 
     @property
@@ -127,7 +132,8 @@ class MarginLoss(Protocol):
     """What a loss l(score, label) = phi(label·score) of labels ±1 may have for speed.
 
     Where many trials share the rows, these are multiplied by their labels once, and slopes are
-    functions of one array, written over it. `derivative` is label·phi'(label·score) all the same.
+    functions of one array, written over it. `derivative` is label·phi'(label·score) all the same,
+    and all that is asked of a loss that does not come with the program.
     """
 
     def margin_derivative(self, margins: FloatArray) -> FloatArray:

@@ -34,7 +34,7 @@ from .errors import (
 from .handle import PrivateHandle
 from .labels import SIGNS
 from .layout import real_numbers
-from .loss_trial import StatedLoss, assuming, require_convex, require_label_gap, stated
+from .loss_trial import require_convex, require_label_gap, stated
 from .protocols import FloatArray, Loss
 from .sensitive import Sensitive
 from .sensitivity import (
@@ -45,6 +45,7 @@ from .sensitivity import (
     sum_of_bounded,
     vertical_predictions,
 )
+from .stated_loss import StatedLoss, assuming
 
 __all__ = ["LabelLoss", "LocalProblem", "VerticalDataset", "VerticalShape", "require_dual"]
 

@@ -129,9 +129,9 @@ def test_label_loss_that_mixes_records_is_refused_for_vertical_data():
     require_hidden(made)
 
 
-def test_margin_derivative_is_tried_as_well():
-    """Only `derivative` is tried on random scores; where there are as many trials as columns
-    `margin_derivative` is what runs."""
+def test_no_margin_derivative_runs_but_that_of_a_loss_of_the_program():
+    """Only `derivative` is tried on random scores; where there were as many trials as columns
+    `margin_derivative` was what ran."""
 
     class Margin(Loss):
         def margin_derivative(self, margins):

@@ -124,3 +124,17 @@ def test_labels_of_classes_are_public_facts_of_the_shape() -> None:
     assert shape == DataShape(("all",), 3, 3, 1.0, REPLACE, ClassLabels(3))
     assert shape != DataShape(("all",), 3, 3, 1.0, REPLACE, ClassLabels(4))
     assert shape.parameters(Multinomial(3)) == 9
+
+
+@pytest.mark.parametrize("domain", [*DOMAINS, ClassLabels(5000), RealLabels(1e-9), RealLabels(1e9)])
+def test_labels_to_try_a_loss_with_are_of_the_domain_and_are_all_where_they_are_few(
+    domain: LabelDomain,
+) -> None:
+    some = domain.some(1024)
+    domain.require(some)
+    assert len(np.unique(some)) == len(some) <= 1024
+    if isinstance(domain, ClassLabels):
+        assert len(some) == min(domain.classes, 1024)
+        assert (some.min(), some.max()) == (0, domain.classes - 1)
+    else:
+        assert {*domain.extremes} <= {*some.tolist()}

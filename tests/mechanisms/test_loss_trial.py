@@ -28,8 +28,9 @@ from dpledger.mechanisms import (
 )
 from dpledger.mechanisms.centred import CentredRows
 from dpledger.mechanisms.inside import private_value
-from dpledger.mechanisms.loss_trial import assuming, require_convex, stated
+from dpledger.mechanisms.loss_trial import require_convex, stated
 from dpledger.mechanisms.sensitivity import mean_of_bounded
+from dpledger.mechanisms.stated_loss import assuming
 from dpledger.solvers.losses import (
     Hinge,
     Huber,

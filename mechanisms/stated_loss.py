@@ -1,0 +1,128 @@
+"""Losses as they state themselves, and how a loss of the caller's is evaluated on private numbers.
+
+Sensitivities rest on one thing about slopes: a record's is a function of its own score and label.
+So a loss that does not come with the program is called in one layout only, at its trial and on
+data alike: scores of shape (m,), or (m, K) for K outputs, with labels (m,), read-only. What it
+answers is a new array of that shape, of real numbers. A record for which it answers otherwise, or
+raises, has slope 0: that too is a function of its own score and label, so that nothing fails
+because of the data, and no error carries a private number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from .labels import LabelDomain
+from .protocols import FloatArray, Loss
+from .sensitivity import Sensitivity, concatenated, declared
+
+_PACKAGE = __name__.partition(".")[0]
+
+
+class WrongSlopes(Exception):
+    """A loss answered with something else than one slope for each score."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class StatedLoss:
+    """A loss that passed its trial, with what it stated when it was read. Made by `stated`."""
+
+    loss: Loss
+    outputs: int
+    label_domain: LabelDomain
+    derivative_bound: Fraction
+    curvature_bound: Fraction | None
+    label_gap_bound: Fraction | None
+
+    @property
+    def margin_derivative(self) -> Callable[[FloatArray], FloatArray] | None:
+        """What a `MarginLoss` that comes with the program has; else None."""
+        return None if self.foreign else getattr(self.loss, "margin_derivative", None)
+
+    @property
+    def foreign(self) -> bool:
+        """Whether it, or a part of it, does not come with the program."""
+        return bool(_foreign_kinds(self.loss))
+
+    def value(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
+        """Return l, as the loss computes it."""
+        return self.loss.value(scores, labels)
+
+    def derivative(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
+        """Return ∂l/∂score, an array of the scores' shape (..., n) or (..., n, K); never raises."""
+        if not self.foreign:
+            return self.loss.derivative(scores, labels)
+        tail = () if self.outputs == 1 else (self.outputs,)
+        flat = scores.reshape(-1, *tail)
+        each = np.broadcast_to(labels, scores.shape[: scores.ndim - len(tail)]).reshape(-1)
+        found = np.zeros(flat.shape)
+        parts = [slice(0, len(flat))]
+        while parts:
+            part = parts.pop()
+            try:
+                found[part] = self.slopes(flat[part], each[part])
+            except Exception:  # for all records of a part: which of them it was is found by halving
+                middle = (part.start + part.stop) // 2
+                if part.start < middle:
+                    parts += [slice(part.start, middle), slice(middle, part.stop)]
+        return found.reshape(scores.shape)
+
+    def slopes(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
+        """Return what the loss itself answers, as a new array.
+
+        Args:
+            scores: of shape (m,), or (m, K) for K outputs; the loss sees them read-only.
+            labels: of shape (m,), as well.
+
+        Raises `WrongSlopes`, which names no number, and whatever the loss raises.
+        """
+        scores, labels = scores.view(), labels.view()
+        scores.setflags(write=False)
+        labels.setflags(write=False)
+        found = np.asanyarray(self.loss.derivative(scores, labels))
+        if found.shape != scores.shape:
+            raise WrongSlopes(f"slopes of shape {found.shape} for scores of shape {scores.shape}")
+        if found.dtype.kind not in "fiub" or np.ma.isMaskedArray(found):
+            raise WrongSlopes(f"an array of {found.dtype} that is none of plain real numbers")
+        return np.array(found, dtype=np.float64, subok=False)
+
+    def __repr__(self) -> str:
+        """Show the loss itself."""
+        return repr(self.loss)
+
+
+def assuming(loss: StatedLoss, sensitivity: Sensitivity, *, minimised: bool = False) -> Sensitivity:
+    """Return a sensitivity of the same bound that names what is assumed of a loss of the caller's.
+
+    The losses that come with the program are tested for what they state, and nothing is added; of
+    any other loss random scores are tried, and the rest is a declared 0 in the derivation: what
+    the loss does beyond its word.
+
+    Args:
+        loss: that the sensitivity rests on.
+        sensitivity: in the l2 norm.
+        minimised: whether it is a minimiser's, which needs convexity and the curvature as well.
+    """
+    own = _foreign_kinds(loss.loss)
+    if not own:
+        return sensitivity
+    word = "convex, its slope and curvature bounded as it states" if minimised else "elementwise"
+    names = " in ".join(f"{kind.__module__}.{kind.__qualname__}" for kind in reversed(own))
+    reason = f"the loss {names} is {word}: tried on random scores, not proved"
+    return concatenated(sensitivity, declared(0, reason, adjacency=sensitivity.adjacency))
+
+
+def _foreign_kinds(loss: object) -> list[type]:
+    """Return the classes of a loss and its parts that do not come with the program."""
+    return [kind for kind in _kinds(loss) if kind.__module__.partition(".")[0] != _PACKAGE]
+
+
+def _kinds(loss: object) -> list[type]:
+    """Return a loss's class, and those of the losses that it is made of."""
+    parts = [getattr(loss, field.name) for field in fields(loss)] if is_dataclass(loss) else []
+    inner = [part for part in parts if hasattr(part, "derivative_bound")]
+    return [type(loss), *(kind for part in inner for kind in _kinds(part))]

@@ -4,7 +4,17 @@ from pathlib import Path
 
 from setuptools import setup
 
-ROOMS = ("mechanisms", "accounting", "solvers", "audits", "runs", "papers", "cli", "data")
+ROOMS = (
+    "mechanisms",
+    "accounting",
+    "interop",
+    "solvers",
+    "audits",
+    "runs",
+    "papers",
+    "cli",
+    "data",
+)
 PACKAGE = Path(__file__).parent / "src" / "dpledger"
 missing = [room for room in ROOMS if not (PACKAGE / room / "__init__.py").is_file()]
 if missing:

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from .curators import TranscriptCurator as TranscriptCurator
     from .datasets import AuditDataset as AuditDataset
     from .datasets import VerticalAuditDataset as VerticalAuditDataset
-    from .dp_events import dp_event_of as dp_event_of
-    from .dp_events import mechanism_of as mechanism_of
     from .falsifier import Falsification as Falsification
     from .falsifier import FlippedColumn as FlippedColumn
     from .falsifier import Neighbours as Neighbours

@@ -3,11 +3,11 @@
 Their RDP accountant is loose by its conversion; their PLD accountant is pessimistic on a grid, but
 computes in doubles. Every difference is explained by a check of its own, or the cross-check fails.
 
-What is passed to them: see `dp_events`. Two properties of theirs are stepped around. Their PLD
-accountant doubles a Gaussian's sensitivity under replace-one, which ours hold already: where a list
-also has events that exist under replace-one only, the noise multiplier is doubled with it. And in
-version 0.6.0 it composes repeated randomised response once only, so that such events are passed one
-by one.
+What is passed to them: see `interop.dp_events`. Two properties of theirs are stepped around. Their
+PLD accountant doubles a Gaussian's sensitivity under replace-one, which ours hold already: where a
+list also has events that exist under replace-one only, the noise multiplier is doubled with it. And
+in version 0.6.0 it composes repeated randomised response once only, so that such events are passed
+one by one.
 """
 
 from collections import Counter
@@ -22,10 +22,10 @@ from ..accounting.conversions import epsilon_from_zcdp_by_orders
 from ..accounting.gaussian.exact import mu_from_epsilon_delta
 from ..accounting.guarantees import guarantee
 from ..accounting.numbers.enclosure import Enclosure
+from ..interop.dp_events import Untranslatable, dp_accounting, dp_event_of
 from ..mechanisms.errors import Number, require_open_unit
 from ..mechanisms.events import Event, Mechanism, Parties, Repeated
 from ..mechanisms.extras import MissingExtra
-from .dp_events import Untranslatable, dp_accounting, dp_event_of
 
 __all__ = ["Crosscheck", "MissingExtra", "PeerCheck", "Price", "Status", "crosscheck"]
 

@@ -15,7 +15,7 @@ from fractions import Fraction
 from dpledger.accounting.check import losses, pld_checker
 from dpledger.accounting.guarantees import guarantee
 from dpledger.accounting.proof.certificate import certify
-from dpledger.audits.dp_events import dp_event_of
+from dpledger.interop.dp_events import dp_event_of
 from dpledger.mechanisms import (
     Adjacency,
     Audience,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 ROOMS = frozenset(
-    {"mechanisms", "accounting", "solvers", "audits", "runs", "papers", "cli", "data"}
+    {"mechanisms", "accounting", "interop", "solvers", "audits", "runs", "papers", "cli", "data"}
 )
 
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dpledger.audits.dp_events import Untranslatable, dp_event_of, mechanism_of
+from dpledger.interop.dp_events import Untranslatable, dp_event_of, mechanism_of
 from dpledger.mechanisms import (
     Adjacency,
     DiscreteGaussianStep,

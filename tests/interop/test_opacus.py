@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from dpledger.accounting.accountants import RdpAccountant
-from dpledger.accounting.interchange import (
+from dpledger.interop.opacus import (
     MalformedHistory,
     mechanisms_of_opacus,
     mechanisms_of_opacus_state,

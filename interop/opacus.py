@@ -3,7 +3,7 @@
 An Opacus accountant keeps what it was told as (noise_multiplier, sample_rate, num_steps), one entry
 for each run of equal steps: Poisson-sampled sums of gradients clipped to norm 1 (in units of
 `max_grad_norm`), the noise's standard deviation being the multiplier. Events of dp-accounting and
-of jax_privacy, which uses the same, are read by `dpledger.audits.dp_events`.
+of jax_privacy, which uses the same, are read by `dpledger.interop.dp_events`.
 
 >>> history = [(1.0, 0.01, 1000), (1.5, 0.01, 500)]
 >>> [m.times for m in mechanisms_of_opacus(history, adjacency=Adjacency.ADD_REMOVE_ONE)]

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from dpledger.audits.dp_event_documents import dp_event_of_document
-from dpledger.audits.dp_events import Untranslatable, mechanism_of
+from dpledger.interop.dp_event_documents import dp_event_of_document
+from dpledger.interop.dp_events import Untranslatable, mechanism_of
 from dpledger.mechanisms import Adjacency, Repeated
 
 peer = pytest.importorskip("dp_accounting")

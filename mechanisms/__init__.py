@@ -1,6 +1,7 @@
 """What a release is: neighbouring relations, sensitive values, private data, events, curators."""
 
 from .adjacency import Adjacency
+from .collectives import Collectives
 from .curators import Curator, Message, PlanningCurator, SamplingCurator
 from .data_shape import DataShape
 from .errors import (
@@ -28,6 +29,7 @@ from .events import (
     UnprotectedRelease,
 )
 from .labels import SIGNS, ClassLabels, LabelDomain, RealLabels, SignLabels
+from .local_data import LocalDataset
 from .private_data import PrivateDataset
 from .protocols import EventList, EventSink, Loss, MarginLoss, Provenance
 from .sample import Sample
@@ -51,6 +53,7 @@ __all__ = [
     "Audience",
     "BitGenerator",
     "ClassLabels",
+    "Collectives",
     "Context",
     "Curator",
     "DataShape",
@@ -69,6 +72,7 @@ __all__ = [
     "LabelDomain",
     "LabelLoss",
     "LaplaceStep",
+    "LocalDataset",
     "LocalProblem",
     "Loss",
     "MalformedEvent",

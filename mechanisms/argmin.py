@@ -59,15 +59,18 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Iteration:
-    """How to minimise: steps and momenta of shape (P, 1), one a party, and the number of steps."""
+    """How to minimise: steps, momenta and numbers of steps of shape (P, 1), one a party.
+
+    A party's are functions of its own bounds: they are the same whoever the others are.
+    """
 
     step: FloatArray
     momentum: FloatArray
-    count: int
+    counts: FloatArray
 
     def of(self, parties: slice) -> "Iteration":
         """Return the same for some of the parties."""
-        return Iteration(self.step[parties], self.momentum[parties], self.count)
+        return Iteration(self.step[parties], self.momentum[parties], self.counts[parties])
 
 
 def planned_iteration(parties: list[Bounds], tolerance: float) -> Iteration:
@@ -84,16 +87,20 @@ def planned_iteration(parties: list[Bounds], tolerance: float) -> Iteration:
         for b in parties
     ]
     steps, momenta, counts = zip(*planned, strict=True)
-    return Iteration(np.array(steps)[:, None], np.array(momenta)[:, None], max(counts))
+    columns = (np.array(column, dtype=np.float64)[:, None] for column in (steps, momenta, counts))
+    return Iteration(*columns)
 
 
 def minimise(
     gradient: Callable[[FloatArray], FloatArray], start: FloatArray, iteration: Iteration
 ) -> FloatArray:
-    """Return v of shape (..., P, d) after the planned steps from `start`, gradient and all."""
+    """Return v of shape (..., P, d) after each party's planned steps from `start`."""
     v = ahead = start
-    for _ in range(iteration.count):
+    fewest, most = int(iteration.counts.min()), int(iteration.counts.max())
+    for k in range(most):
         before, v = v, ahead - iteration.step * gradient(ahead)
+        if k >= fewest:  # parties that are done stay where they are
+            v = np.where(k < iteration.counts, v, before)
         ahead = v + iteration.momentum * (v - before)
     return v
 

@@ -126,19 +126,21 @@ class CentredRows(Inside):
         """
         loss, shape = stated(loss), self._dataset.shape
         width = shape.parameters(loss)
-        point = shape.point("w", w, width)
+        point = shape.point("w", w, width, rows=self._dataset.rows)
         if weights is None:
             sensitivity = mean_of_bounded(self.gradient_bound(loss), shape.count, shape.adjacency)
             sensitivity = assuming(loss, sensitivity)
         else:
             sensitivity = weighted(self.mean_sensitivities(loss), weights)
 
+        own = None if weights is None else self._dataset.own(weights)
+
         def mean(records: Records, rows: slice) -> FloatArray:
             # scores and sums of products are all that gradients ask of records
             view = cast("Records", self._view(records, rows))
             found = combined(view, record_slopes(view, loss, point[..., rows, :]))
             found /= records.counts[:, None]
-            return times(weights, rows, found)
+            return times(own, rows, found)
 
         # a record's slope, cut and shrunk as computed, is what the exact mean is about
         slope, length = loss.derivative_bound, self._length()
@@ -160,9 +162,11 @@ class CentredRows(Inside):
         else:
             sensitivity = weighted(tuple(derived[n] for n in shape.counts), weights)
 
+        own = None if weights is None else self._dataset.own(weights)
+
         def mean(records: Records, rows: slice) -> FloatArray:
             found = self._view(records, rows).squares() / records.counts[:, None]
-            return times(weights, rows, found)
+            return times(own, rows, found)
 
         # (a - m)² = a² - 2 a m + m², term by term
         length, width = self._length(), shape.features
@@ -195,9 +199,10 @@ class CentredRows(Inside):
         key = (id(records), rows.start)
         if key not in self._views:
             shape = self._dataset.shape
-            centre = shape.point("centre", self._centre[..., None, :], shape.features)
+            own, width = self._dataset.rows, shape.features
+            centre = shape.point("centre", self._centre[..., None, :], width, rows=own)
             scale = np.ones(shape.features) if self._scale is None else self._scale
-            spread = shape.point("scale", scale[..., None, :], shape.features)
+            spread = shape.point("scale", scale[..., None, :], width, rows=own)
             view = _centred(records, centre[..., rows, :], spread[..., rows, :], self._radius)
             self._views[key] = (records, view)
         return self._views[key][1]

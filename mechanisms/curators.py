@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .collectives import ONE_PROCESS, Collectives
 from .errors import InvalidParameter, require_nonnegative, require_positive_int
 from .events import Audience, Context, Event, GaussianStep, LaplaceStep, UnprotectedRelease
 from .inside import Inside
@@ -58,7 +59,9 @@ class Release:
 
 
 class Curator(Inside, ABC):
-    """What stands between private data and the world."""
+    """What stands between private data and the world, and between a party and the others."""
+
+    collectives: Collectives = ONE_PROCESS
 
     def sample(self, dataset: PrivateDataset, scheme: Scheme) -> Sample:
         """Return a hidden sample of the records, for one release by this curator.

@@ -98,19 +98,23 @@ class DataShape:
             raise InvalidParameter("loss", loss, f"defined for {self.label_domain}")
         return read.derivative_bound * Fraction(float(self.row_bound))
 
-    def point(self, name: str, point: FloatArray, width: int) -> FloatArray:
+    def point(
+        self, name: str, point: FloatArray, width: int, *, rows: int | None = None
+    ) -> FloatArray:
         """Return a public point as an array of shape (..., P, width), a row for each party.
+
+        With `rows`, as many rows as parties whose records are at hand, in place of P.
 
         Raises `InvalidParameter`, calling it `name`, for another shape or an entry above 1e100; a
         `Sensitive` refuses by itself.
         """
         array = np.asarray(point, dtype=np.float64)
-        block = (len(self.parties), width)
+        block = (len(self.parties) if rows is None else rows, width)
         # far below overflow: an infinite or undefined score would show a record's signs
         if not largest_entry(array) <= 1e100:
             raise InvalidParameter(name, "NaN or above 1e100", "with entries of at most 1e100")
-        rows = array.shape[-2] if array.ndim > 1 else 1
-        if array.shape[-1:] != block[1:] or rows not in (1, block[0]):
+        found = array.shape[-2] if array.ndim > 1 else 1
+        if array.shape[-1:] != block[1:] or found not in (1, block[0]):
             raise InvalidParameter(f"{name}.shape", array.shape, f"broadcastable to {block}")
         return np.broadcast_to(array, array.shape[:-2] + block)
 

@@ -63,8 +63,12 @@ class PrivateHandle(Generic[ShapeT, HeldT]):
         parties: tuple[str, ...],
         width: int,
         compute: Callable[[HeldT], FloatArray],
+        held: int | None = None,
     ) -> Sensitive:
-        """Return what `compute` makes of the records: an array of shape (..., rows, width)."""
+        """Return what `compute` makes of the records: an array of shape (..., rows, width).
+
+        With `held` it has so many rows, fewer than there are parties.
+        """
         value = None
         if self._records is not None:
             with np.errstate(all="ignore"):  # an error or a warning would depend on the records
@@ -75,6 +79,7 @@ class PrivateHandle(Generic[ShapeT, HeldT]):
             parties=parties,
             dimension=width,
             value=value,
+            held=held,
             auditable=self._auditable,
         )
 

@@ -123,6 +123,18 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
             self._shape = replace(self._shape, n_max=largest)
         self._records = records
 
+    @property
+    def rows(self) -> int:
+        """The number of parties whose records are here: of rows of values, points and messages.
+
+        All of them; of some parties' data where these are (`LocalDataset`), theirs.
+        """
+        return len(self.shape.parties)
+
+    def own(self, values: FloatArray) -> FloatArray:
+        """Return the entries of the parties whose records are here, of public values (P, ...)."""
+        return values
+
     def mean_gradient(
         self, loss: Loss, w: FloatArray, *, weights: FloatArray | None = None
     ) -> Sensitive:
@@ -141,14 +153,15 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
         else:
             sensitivity = weighted(self.shape.mean_sensitivities(loss), weights)
         width = self.shape.parameters(loss)
-        point = self.shape.point("w", w, width)
+        point = self.shape.point("w", w, width, rows=self.rows)
+        own = None if weights is None else self.own(weights)
         rounding = rounded.mean(self.shape.gradient_bound(loss), self.shape.most, width)
 
         def mean(records: Records, rows: slice) -> FloatArray:
-            return times(weights, rows, records.mean_gradient(loss, point[..., rows, :]))
+            return times(own, rows, records.mean_gradient(loss, point[..., rows, :]))
 
         def total(records: Records, rows: slice) -> FloatArray:
-            return times(weights, rows, records.sum_gradient(loss, point[..., rows, :]))
+            return times(own, rows, records.sum_gradient(loss, point[..., rows, :]))
 
         return self._sensitive(
             sensitivity, weighted_rounding(rounding, weights, width), width, mean, total
@@ -179,7 +192,7 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
         loss, radius = stated(loss), None if radius is None else float(radius)
         bound = cut_bound(self.shape.gradient_bound(loss), radius)
         width = self.shape.parameters(loss)
-        point = self.shape.point("w", w, width)
+        point = self.shape.point("w", w, width, rows=self.rows)
 
         def total(records: Records, rows: slice) -> FloatArray:
             if radius is None:  # the records are read once
@@ -231,24 +244,26 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
             )
             sensitivity = assuming(loss, sensitivity, minimised=True)
         else:
-            own = self.shape.argmin_sensitivities(loss, modulus=modulus, tolerance=tolerance)
-            sensitivity = weighted(own, weights)
+            parts = self.shape.argmin_sensitivities(loss, modulus=modulus, tolerance=tolerance)
+            sensitivity = weighted(parts, weights)
         width = self.shape.parameters(loss)
         shift, origin = (
-            self.shape.point("linear", linear, width),
-            self.shape.point("start", start, width),
+            self.shape.point(name, at, width, rows=self.rows)
+            for name, at in (("linear", linear), ("start", start))
         )
-        iteration = self._iteration(loss, moduli, shift, origin, tolerance)
+        own = self.own(moduli)
+        factors = None if weights is None else self.own(weights)
+        iteration = self._iteration(loss, own, shift, origin, tolerance)
 
         def minimiser(records: Records, rows: slice) -> FloatArray:
-            own, pull = moduli[rows], shift[..., rows, :]
+            modulus, pull = own[rows], shift[..., rows, :]
 
             def gradient(v: FloatArray) -> FloatArray:
-                return records.mean_gradient(loss, v) + own * v + pull
+                return records.mean_gradient(loss, v) + modulus * v + pull
 
             first = origin[..., rows, :]
             first = np.broadcast_to(first, np.broadcast_shapes(first.shape, pull.shape))
-            return times(weights, rows, minimise(gradient, first, iteration.of(rows)))
+            return times(factors, rows, minimise(gradient, first, iteration.of(rows)))
 
         # priced as computed: the tolerance covers rounding
         pull = _counted_pull(self.shape.gradient_bound(loss), shift)
@@ -268,7 +283,7 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
         """Return how every party's minimiser is found, from public facts only."""
         shape, bound = self.shape, float_up(self.shape.gradient_bound(loss))
         curved = Fraction(loss.curvature_bound or 0) * Fraction(float(shape.row_bound)) ** 2
-        pulls, starts = (_longest(rows, len(shape.parties)) for rows in (linear, start))
+        pulls, starts = (_longest(points, self.rows) for points in (linear, start))
         bounds = [
             Bounds(m, float_up(curved + Fraction(m)), bound + pull, first, operations)
             for m, pull, first in zip(moduli.ravel().tolist(), pulls, starts, strict=True)
@@ -278,7 +293,7 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
 
     def _sampled(self, draw: Draw) -> Sample:
         """Return a hidden sample; for curators, who draw it."""
-        return Sample(self.shape, self._records, draw, auditable=self._auditable)
+        return Sample(self.shape, self._records, draw, rows=self.rows, auditable=self._auditable)
 
     def _sensitive(
         self,
@@ -298,6 +313,7 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
             parties=self.shape.parties,
             width=width,
             compute=lambda records: self._computed(sensitivity, records, compute, total),
+            held=self.rows,
         )
 
     def _computed(

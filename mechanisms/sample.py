@@ -30,12 +30,13 @@ class Sample(Inside):
     they were sampled. Divide them by public numbers only.
     """
 
-    __slots__ = ("_auditable", "_draw", "_records", "_shape")
+    __slots__ = ("_auditable", "_draw", "_records", "_rows", "_shape")
 
     def __init__(
-        self, shape: DataShape, records: Records | None, draw: Draw, *, auditable: bool
+        self, shape: DataShape, records: Records | None, draw: Draw, *, rows: int, auditable: bool
     ) -> None:
         self._shape = shape
+        self._rows = rows
         self._records = records
         self._draw = draw
         self._auditable = auditable
@@ -48,7 +49,7 @@ class Sample(Inside):
         loss, width = stated(loss), self._shape.parameters(loss)
         radius = None if radius is None else float(radius)  # one number for price and cut
         bound = cut_bound(self._shape.gradient_bound(loss), radius)
-        point = self._shape.point("w", w, width)
+        point = self._shape.point("w", w, width, rows=self._rows)
         return self._summed(
             bound,
             width,
@@ -65,8 +66,8 @@ class Sample(Inside):
         loss, width = stated(loss), self._shape.parameters(loss)
         radius = float(radius)  # one number for price and cut
         bound = cut_bound(2 * self._shape.gradient_bound(loss), radius)
-        point = self._shape.point("w", w, width)
-        origin = self._shape.point("anchor", anchor, width)
+        point = self._shape.point("w", w, width, rows=self._rows)
+        origin = self._shape.point("anchor", anchor, width, rows=self._rows)
 
         def moved(held: Records) -> FloatArray:
             slopes = record_slopes(held, loss, point) - record_slopes(held, loss, origin)
@@ -95,6 +96,7 @@ class Sample(Inside):
             parties=shape.parties,
             dimension=width,
             value=value,
+            held=self._rows,
             sampled_part=SampledPart(None, total, scheme, shape.count, self._draw),
             auditable=self._auditable,
         )

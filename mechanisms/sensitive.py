@@ -79,6 +79,8 @@ class Sensitive:
             everything, as in vertically held data: then there is one row.
         dimension: d.
         value: array of shape (..., P, d), or None under planning.
+        held: number of rows of `value`, and of public operands: P, or fewer where only some of the
+            parties' data are (`LocalDataset`).
         sampled_part: how the value moves if it was computed on a hidden sample; `sensitivity` then
             bounds its move for whoever knows the sample.
         auditable: whether audits may look at the value (see `inside`): its records are those of
@@ -93,6 +95,7 @@ class Sensitive:
         "_auditable",
         "_value",
         "dimension",
+        "held",
         "parties",
         "rounding",
         "sampled_part",
@@ -103,6 +106,7 @@ class Sensitive:
     rounding: Rounding
     parties: tuple[str, ...]
     dimension: int
+    held: int
     sampled_part: SampledPart | None
     _value: FloatArray | None
     _auditable: bool
@@ -115,6 +119,7 @@ class Sensitive:
         parties: tuple[str, ...],
         dimension: int,
         value: FloatArray | None = None,
+        held: int | None = None,
         sampled_part: SampledPart | None = None,
         auditable: bool = False,
     ) -> None:
@@ -122,15 +127,15 @@ class Sensitive:
             raise AttributeError(
                 "Expected no second __init__: a Sensitive is made once, by a rule."
             )
-        rows = max(1, len(parties))
-        if value is not None and value.shape[-2:] != (rows, dimension):
-            raise InvalidParameter("value.shape", value.shape, f"(..., {rows}, {dimension})")
+        held = max(1, len(parties)) if held is None else held
+        if value is not None and value.shape[-2:] != (held, dimension):
+            raise InvalidParameter("value.shape", value.shape, f"(..., {held}, {dimension})")
         if sensitivity.squared == 0 and rounding.error:
             rounding = rounded.exact(rounding.magnitude)  # public: it is what was computed
         _require_precise(rounding, _least(sensitivity, sampled_part))
         fields = (("sensitivity", sensitivity), ("parties", parties), ("dimension", dimension))
         more = (("_value", value), ("rounding", rounding), ("sampled_part", sampled_part))
-        for name, content in (*fields, *more, ("_auditable", auditable)):
+        for name, content in (*fields, *more, ("held", held), ("_auditable", auditable)):
             object.__setattr__(self, name, content)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
@@ -141,7 +146,7 @@ class Sensitive:
 
     @property
     def rows(self) -> int:
-        """The number of rows of one trial's block."""
+        """The number of rows of one trial's block, wherever they are: what is priced."""
         return max(1, len(self.parties))
 
     @property
@@ -238,6 +243,7 @@ class Sensitive:
             parties=self.parties,
             dimension=self.dimension + second.dimension,
             value=self._stacked(second, axis=-1),
+            held=self.held,
             sampled_part=_joint_part(self, second, concatenated),
             auditable=self._auditable and second._auditable,
         )
@@ -252,6 +258,8 @@ class Sensitive:
             )
         if self.planned is not second.planned:
             raise InvalidParameter("second", second, "planned like the first")
+        if (self.held, second.held) != (self.rows, second.rows):
+            raise InvalidParameter("second", second, "held, as the first, with all parties' rows")
         if self.sampled_part is not None or second.sampled_part is not None:
             raise UnprotectedFunction("a sample of some parties' records is released on its own.")
         return Sensitive(
@@ -326,6 +334,7 @@ class Sensitive:
             parties=self.parties,
             dimension=width,
             value=value,
+            held=self.held,
             sampled_part=None if part is None else part.mapped(rule),
             auditable=self._auditable,
         )
@@ -352,6 +361,7 @@ class Sensitive:
             parties=self.parties,
             dimension=self.dimension,
             value=value,
+            held=self.held,
             sampled_part=part,
             auditable=self._auditable and other._auditable,
         )
@@ -362,7 +372,7 @@ class Sensitive:
         size = largest_entry(array)
         if not np.isfinite(size):
             raise InvalidParameter("public operand", "NaN or infinity", "with finite entries")
-        block = (self.rows, self.dimension)
+        block = (self.held, self.dimension)
         try:
             fits = np.broadcast_shapes(array.shape[-2:], block) == block
         except ValueError:
@@ -385,8 +395,8 @@ class Sensitive:
             raise InvalidParameter(
                 "operand", other, f"with the same parties and dimension {self.dimension}"
             )
-        if other.planned is not self.planned:
-            raise InvalidParameter("operand", other, "planned like the other one")
+        if other.planned is not self.planned or other.held != self.held:
+            raise InvalidParameter("operand", other, "planned, or held, like the other one")
 
 
 _DEFERRED: dict[np.ufunc, Callable[[Sensitive, Any], Sensitive]] = {

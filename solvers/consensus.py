@@ -298,7 +298,8 @@ class ConsensusDpAdmm:
                 noise_multiplier=self.noise_multiplier,
             )
             pull = self.regulariser.gradient(space.model(ahead))
-            slope = _mean(messages, weights) + self.regularisation * space.pulled(pull)
+            slope = curator.collectives.mean(messages, weights)
+            slope = slope + self.regularisation * space.pulled(pull)
             before, here = here, ahead - self.step_size * slope
             state = self._after(k, state, space.model(here), messages)
             if observe is not None:
@@ -338,7 +339,7 @@ class ConsensusDpAdmm:
             messages = curator.release(
                 sensitive, round=0, release=release, noise_multiplier=multiplier
             )
-            return _mean(messages, weights)
+            return curator.collectives.mean(messages, weights)
 
         rest = (metric.constant - metric.intercept) * bound
         if metric.share == 0.0:
@@ -371,12 +372,6 @@ class ConsensusDpAdmm:
         total = parties if weights is None else float(weights.sum())
         multiplier = metric.noise_multiplier(self.noise_multiplier, self.rounds)
         return multiplier * sensitive.sensitivity.value * sqrt(parties) / total
-
-
-def _mean(messages: FloatArray, weights: FloatArray | None) -> FloatArray:
-    """Return the mean over parties of messages (..., P, d); they are multiplied by the weights."""
-    total = np.einsum("...pd->...d", messages)
-    return np.asarray(total / (messages.shape[-2] if weights is None else float(weights.sum())))
 
 
 @dataclass(frozen=True, slots=True)

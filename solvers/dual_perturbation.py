@@ -61,7 +61,7 @@ class PublishedDvpAdmm:
             noise = perturbing_noise(dataset, curator, twin.loss, scale=self.noise_scale, round=k)
             local = twin.agent_step(dataset, replace(state, duals=state.duals + noise))
             messages = send_as_found(curator, local, round=k)
-            model = server_step(messages, state.duals, twin.penalty)
+            model = server_step(curator.collectives, messages, state.duals, twin.penalty)
             duals = agent_duals(messages, state.duals, model, twin.penalty)
             state = StarState(model, messages, duals)
             if observe is not None:

@@ -94,7 +94,7 @@ class PublishedObjectivePerturbation:
             start=origin,
         )
         messages = send_as_found(curator, local, round=1)
-        state = OutputState(np.asarray(messages.mean(axis=-2)), messages)
+        state = OutputState(curator.collectives.mean(messages), messages)
         if observe is not None:
             observe(1, state)
         return state

@@ -89,9 +89,7 @@ class OutputPerturbation:
         messages = curator.release(
             local, round=1, release="minimiser", noise_multiplier=self.noise_multiplier
         )
-        total = np.einsum("...pd->...d", messages)
-        parties = len(shape.parties) if weights is None else float(weights.sum())
-        state = OutputState(np.asarray(total / parties), messages)
+        state = OutputState(curator.collectives.mean(messages, weights), messages)
         if observe is not None:
             observe(1, state)
         return state

@@ -74,7 +74,7 @@ class DpSgd:
     ) -> SgdState:
         """Run all rounds and return the last public state."""
         parties, width = len(dataset.shape.parties), dataset.shape.parameters(self.loss)
-        state = SgdState(np.zeros(width), np.zeros((parties, width)))
+        state = SgdState(np.zeros(width), np.zeros((dataset.rows, width)))
         for k in range(1, self.rounds + 1):
             gradient = self.party_gradients(dataset, curator, state.model)
             noise_std = self.noise_multiplier * gradient.sensitivity.value / sqrt(parties)
@@ -83,7 +83,8 @@ class DpSgd:
                 gradient, round=k, release="gradient", noise_multiplier=self.noise_multiplier
             )
             pull = self.regularisation * self.regulariser.gradient(state.model)
-            state = SgdState(state.model - size * (messages.mean(axis=-2) + pull), messages)
+            slope = curator.collectives.mean(messages) + pull
+            state = SgdState(state.model - size * slope, messages)
             if observe is not None:
                 observe(k, state)
         return state

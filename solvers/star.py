@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from ..mechanisms.collectives import Collectives
 from ..mechanisms.curators import Curator
 from ..mechanisms.errors import (
     InvalidParameter,
@@ -49,10 +50,11 @@ class StarState:
     duals: FloatArray
 
 
-def server_step(messages: FloatArray, duals: FloatArray, penalty: float) -> FloatArray:
+def server_step(
+    collectives: Collectives, messages: FloatArray, duals: FloatArray, penalty: float
+) -> FloatArray:
     """Return w of shape (..., d): the mean over agents of w̃_i - gamma_i/rho (equation 10c)."""
-    # `mean` over so few and short rows needs thrice the time
-    return np.asarray(np.einsum("...pd->...d", messages - duals / penalty) / messages.shape[-2])
+    return collectives.mean(messages - duals / penalty)
 
 
 def agent_duals(
@@ -79,18 +81,20 @@ class _Rounds:
     def run(
         self,
         dataset: PrivateDataset,
+        collectives: Collectives,
         loss: Loss,
         agent: Callable[[int, StarState], Sensitive],
         send: Callable[[int, Sensitive], FloatArray],
         observe: Observer[StarState],
     ) -> StarState:
-        block = np.zeros((len(dataset.shape.parties), dataset.shape.parameters(loss)))
+        weights = None if self.weights is None else dataset.own(self.weights)[:, None]
+        block = np.zeros((dataset.rows, dataset.shape.parameters(loss)))
         state = StarState(model=block[0], messages=block, duals=block)
         for k in range(1, self.count + 1):
             messages = send(k, agent(k, state))
-            if self.weights is not None:
-                messages = messages / self.weights[:, None]
-            model = server_step(messages, state.duals, self.penalty)
+            if weights is not None:
+                messages = messages / weights
+            model = server_step(collectives, messages, state.duals, self.penalty)
             duals = agent_duals(messages, state.duals, model, self.penalty)
             state = StarState(model, messages, duals)
             if observe is not None:
@@ -150,7 +154,7 @@ class DpAdmm:
             return self.agent_step(dataset, k, state, weights)
 
         rounds = _Rounds(self.rounds, self.penalty, weights)
-        return rounds.run(dataset, self.loss, agent, send, observe)
+        return rounds.run(dataset, curator.collectives, self.loss, agent, send, observe)
 
     def agent_step(
         self, dataset: PrivateDataset, k: int, state: StarState, weights: FloatArray | None = None
@@ -171,7 +175,7 @@ class DpAdmm:
         public += self.penalty * state.model[..., None, :]
         public -= self.regularisation * self.regulariser.gradient(state.messages)
         if weights is not None:
-            public *= weights[:, None]
+            public *= dataset.own(weights)[:, None]
         return (public - gradient) * (1.0 / (self.penalty + 1.0 / eta))
 
 
@@ -235,7 +239,8 @@ class PublishedDpAdmm:
             pull = algorithm.regularisation * algorithm.regulariser.gradient(ahead)
             gradient = dataset.mean_gradient(algorithm.loss, ahead[..., None, :])
             local = (ahead - step * pull)[..., None, :] - step * gradient
-            before, here = here, self._unprotected(dataset, curator, k, local).mean(axis=-2)
+            sent = self._unprotected(dataset, curator, k, local)
+            before, here = here, curator.collectives.mean(sent)
             turned = np.einsum("...d,...d->...", ahead - here, here - before) > 0.0
             since = np.where(turned, 0.0, since + 1.0)
         return here
@@ -250,7 +255,8 @@ class PublishedDpAdmm:
             return noiseless.agent_step(dataset, k, state)
 
         rounds = _Rounds(self.pretraining_rounds, noiseless.penalty)
-        return rounds.run(dataset, noiseless.loss, agent, send, None).model
+        collectives = curator.collectives
+        return rounds.run(dataset, collectives, noiseless.loss, agent, send, None).model
 
     def _unprotected(
         self, dataset: PrivateDataset, curator: Curator, k: int, local: Sensitive
@@ -324,7 +330,7 @@ class PvpAdmm:
             )
 
         rounds = _Rounds(self.rounds, self.penalty, weights)
-        return rounds.run(dataset, self.loss, agent, send, observe)
+        return rounds.run(dataset, curator.collectives, self.loss, agent, send, observe)
 
     @property
     def modulus(self) -> float:

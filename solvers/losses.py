@@ -10,6 +10,7 @@ first axis, and slopes that saturate with one sign. Only where the label alone d
 R·label_gap_bound.
 
 >>> import numpy as np
+import scipy  # whose submodules are loaded at their first use
 >>> Logistic().derivative(np.array([0.0]), np.array([1.0]))
 array([-0.5])
 >>> bounded_squared(score_bound=1.0, label_bound=2.0).derivative_bound
@@ -22,7 +23,7 @@ from math import isfinite, log, log1p
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import logsumexp, softmax
+import scipy  # whose submodules are loaded at their first use
 
 from ..mechanisms.errors import InvalidParameter, require_open_unit, require_positive
 from ..mechanisms.labels import SIGNS, ClassLabels, LabelDomain, RealLabels
@@ -356,11 +357,11 @@ class Multinomial:
     def value(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
         """Return the loss of shape (..., n), for scores (..., n, K)."""
         own = np.where(self._one_hot(labels), scores, 0.0).sum(axis=-1)
-        return np.asarray(logsumexp(scores, axis=-1) - own)
+        return np.asarray(scipy.special.logsumexp(scores, axis=-1) - own)
 
     def derivative(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
         """Return softmax(s) - e_y, of the scores' shape."""
-        slopes = np.asarray(softmax(scores, axis=-1))
+        slopes = np.asarray(scipy.special.softmax(scores, axis=-1))
         slopes -= self._one_hot(labels)
         return slopes
 

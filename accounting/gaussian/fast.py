@@ -10,8 +10,8 @@ from fractions import Fraction
 from math import inf, nextafter, pi, sqrt
 
 import numpy as np
+import scipy  # whose submodules are loaded at their first use
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import erfcx, ndtri
 
 from ...mechanisms.errors import InvalidParameter
 from ..numbers.enclosure import Enclosure, Real
@@ -49,7 +49,7 @@ _Array = NDArray[np.float64]
 
 
 def _mills(x: _Array) -> _Array:
-    return np.asarray(sqrt(pi / 2) * erfcx(x / sqrt(2)))
+    return np.asarray(sqrt(pi / 2) * scipy.special.erfcx(x / sqrt(2)))
 
 
 def _density(x: _Array) -> _Array:
@@ -209,7 +209,7 @@ def _score_above(
 ) -> tuple[_Array, _Array, _Array]:
     """level, mu, and Phi^-1(level) + mu rounded up; the last is arbitrary at level 0 and 1."""
     mu, given = np.broadcast_arrays(_mu_above(mu_squared), _array(name, level, least=0.0, most=1.0))
-    quantile = ndtri(np.where((given > 0) & (given < 1), given, 0.5))
+    quantile = scipy.special.ndtri(np.where((given > 0) & (given < 1), given, 0.5))
     above = quantile + _QUANTILE_ERROR * (1 + np.abs(quantile))
     return given, mu, np.nextafter(above + mu, inf)
 

@@ -9,7 +9,7 @@ from math import ceil, copysign, erf, exp, expm1, inf, log, log1p, pi, sqrt
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import roots_legendre
+import scipy  # whose submodules are loaded at their first use
 
 from .pairs import (
     DiscreteGaussianShift,
@@ -85,7 +85,7 @@ def _legendre(panels: tuple[Panel, ...]) -> tuple[Floats, Floats]:
 
 @lru_cache(maxsize=256)
 def _roots(points: int) -> tuple[Floats, Floats]:
-    x, w = roots_legendre(points)
+    x, w = scipy.special.roots_legendre(points)
     return x, w
 
 

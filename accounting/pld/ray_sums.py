@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import roots_legendre
+import scipy  # whose submodules are loaded at their first use
 
 from .moments import log1p_complex
 from .pairs import GaussianShift, Order, Sampled
@@ -200,7 +200,7 @@ def panel_error(half: Floats, rho: float, points: int) -> Floats:
 
 @lru_cache(maxsize=8)
 def rule(points: int) -> tuple[Floats, Floats]:
-    x, w = roots_legendre(points)
+    x, w = scipy.special.roots_legendre(points)
     return x, w
 
 

@@ -47,6 +47,9 @@ from .numbers.notions import Gdp
 from .renyi.amplification import HIDDEN_SAMPLE
 from .renyi.rdp import is_sampled
 
+NO_PROTECTION = 10.0
+"""Above this epsilon a fair guess at membership may be right more than 99.995 % of the time."""
+
 
 @dataclass(frozen=True, slots=True)
 class Theorem:
@@ -194,6 +197,26 @@ def guarantee(
         assumptions=_assumptions(listed, composition),
         unprotected=composition.unprotected,
     )
+
+
+def weaknesses(epsilon: float, delta: Number, records: int | None) -> tuple[str, ...]:
+    """Return what is weak about a promise whatever its proof, a sentence each.
+
+    Args:
+        epsilon: its upper end; infinity is allowed.
+        delta: in (0, 1).
+        records: public number of units at least; None if it is not known.
+    """
+    found: list[str] = []
+    if records is not None and delta * records >= 1:
+        found.append(
+            f"delta={float(delta):g} is at least 1 / records: a mechanism that publishes one whole "
+            "record would keep it."
+        )
+    if epsilon > NO_PROTECTION:
+        number = "infinite" if epsilon == inf else f"{epsilon:.4g}"
+        found.append(f"epsilon is {number}: this is no protection.")
+    return tuple(found)
 
 
 def _by_party(

@@ -29,7 +29,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
-from math import ceil, exp, isinf
+from math import ceil, exp
 from typing import TypedDict, TypeVar, Unpack, cast
 
 from numpy.typing import ArrayLike
@@ -56,13 +56,10 @@ from ..mechanisms.events import (
 )
 from ..mechanisms.sensitivity import declared, float_up
 from .accountant import PrivacyCurve
-from .guarantees import Guarantee, epsilons_at, guarantee
+from .guarantees import Guarantee, epsilons_at, guarantee, weaknesses
 from .planning import calibrate_noise_multiplier, rounds_within
 from .proof.planning import proved_noise_multiplier
 from .proof.proved import Proof, proved_guarantee
-
-_NO_PROTECTION = 10.0
-"""Above this epsilon a fair guess at membership may be right more than 99.995 % of the time."""
 
 
 class Sampling(Enum):
@@ -370,16 +367,7 @@ def _cost(
     if known is None:
         known = guarantee(run.events(multiplier), delta=delta), None
     found, proof = known
-    upper = found.epsilon.upper_float
-    warnings: list[str] = []
-    if records is not None and delta * records >= 1:
-        warnings.append(
-            f"delta={float(delta):g} is at least 1 / records: a mechanism that publishes one whole "
-            "record would keep it."
-        )
-    if upper > _NO_PROTECTION:
-        number = "infinite" if isinf(upper) else f"{upper:.4g}"
-        warnings.append(f"epsilon is {number}: this is no protection.")
+    warnings = list(weaknesses(found.epsilon.upper_float, delta, records))
     if run.adjacency is Adjacency.REPLACE_ONE:
         warnings.append(
             "Under replace-one a record moves the sum by up to 2 clip norms; the noise multiplier "

@@ -17,7 +17,7 @@ from .inputs import FOLDER
     "form",
     type=click.Choice(["files", "markdown", "json"]),
     default="files",
-    help="Write report.html and report.md into DIR, or print one to standard output.",
+    help="Write report.html, report.md and public.html into DIR, or print to standard output.",
 )
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 def report(folder: Path, form: str, as_json: bool) -> None:
@@ -30,4 +30,5 @@ def report(folder: Path, form: str, as_json: bool) -> None:
         click.echo(to_markdown(record))
     else:
         write_pages(record, folder)
-        click.echo(f"{folder / 'report.html'}\n{folder / 'report.md'}")
+        for name in ("report.html", "report.md", "public.html"):
+            click.echo(folder / name)

@@ -23,7 +23,16 @@ from ..mechanisms import BitGenerator, DataShape, PrivateDataset
 from ..mechanisms.sampling import Sampler, SeededSampler, SystemSampler
 from .algorithms import Solvers
 from .pipeline import Terms
-from .sections import Algorithm, Algorithmic, Attack, Data, Noise, Privacy, Section
+from .sections import (
+    Algorithm,
+    Algorithmic,
+    Attack,
+    Data,
+    Noise,
+    Privacy,
+    Section,
+    Statement,
+)
 
 _Handle = TypeVar("_Handle", bound=PrivateDataset)
 
@@ -45,6 +54,7 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
         solver: who releases.
         noise: where noise comes from.
         attack: the empirical audit.
+        statement: what only the holder of the data knows, for the report.
     """
 
     data: Data
@@ -52,6 +62,7 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
     solver: Algorithmic
     noise: Noise
     attack: Attack = Attack()
+    statement: Statement = Statement()
 
     def __post_init__(self) -> None:
         if self.solver.algorithm is Algorithm.CENTRALISED and self.data.parties != 1:
@@ -59,8 +70,12 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
 
     @property
     def sha256(self) -> str:
-        """Hash of the canonical JSON of all values, defaults included but those in `_ADDED`."""
+        """Hash of the canonical JSON of what is run, defaults included but those in `_ADDED`.
+
+        What the holder states besides changes nothing that is run, and is not in it.
+        """
         values = msgspec.json.decode(msgspec.json.encode(self, order="deterministic"))
+        del values["statement"]
         for section, key, default in _ADDED:
             if values[section][key] == default:
                 del values[section][key]

@@ -35,7 +35,7 @@ from ..mechanisms import Event, EventList, PrivateDataset
 from ..mechanisms.extras import MissingExtra
 from .attack import RunAttack, run_attack
 from .configuration import Configuration, read_configuration
-from .narrative import narrative, versions
+from .narrative import narrative, statement, versions
 from .pipeline import Plan
 from .planning import plan, planned_events
 from .prepaid import PrepaidRun
@@ -344,7 +344,9 @@ def _report(
             certificate=None if result.certificate is None else "certificate.json",
             versions=versions(),
         ),
+        records=sum(configuration.shape.counts),
         narrative=narrative(configuration, description=description, demo=name == "demo"),
+        statement=statement(configuration),
     )
 
 

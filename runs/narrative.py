@@ -6,7 +6,10 @@ from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError, version
 
-from ..audits.report import Narrative
+import msgspec
+
+from ..audits.report import Narrative, StatementFacts
+from ..data.schema import OnOutside
 from .configuration import Configuration
 from .sections import Algorithm
 
@@ -25,6 +28,8 @@ def narrative(configuration: Configuration, *, description: str, demo: bool) -> 
         if demo
         else None
     )
+    if tuned is None and configuration.statement.tuning is not None:
+        tuned = "as the holder of the data states, below"
     algorithm = configuration.solver.algorithm
     return Narrative(
         assumes="The server follows the protocol and reads everything it is sent; agents keep "
@@ -33,9 +38,7 @@ def narrative(configuration: Configuration, *, description: str, demo: bool) -> 
         "the models of all rounds",
         sampling_claimed="none" if algorithm is Algorithm.ADMM else _ALL_RECORDS,
         data=description,
-        preprocessing="Record by record, by the public schema: bounds and categories come from "
-        "documentation, rows with missing values are dropped, longer rows are scaled down to the "
-        "norm bound. One record changes one row.",
+        preprocessing=_preprocessing(configuration),
         tuning=tuned,
         post_processing="The server's averages, momentum and the dual variables are functions of "
         "messages.",
@@ -43,6 +46,23 @@ def narrative(configuration: Configuration, *, description: str, demo: bool) -> 
             "baselines and attack trials in this report are experiments of the data's holder; "
             "they are not in the ledger and must not be published beside a real release",
         ),
+    )
+
+
+def statement(configuration: Configuration) -> StatementFacts:
+    """Return what the holder of the data states."""
+    return StatementFacts(**msgspec.structs.asdict(configuration.statement))
+
+
+def _preprocessing(configuration: Configuration) -> str:
+    """Return what the program does to the records that it reads."""
+    schema = configuration.schema
+    outside = "moved to the nearest bound" if schema.on_outside is OnOutside.CLIP else "refused"
+    missing = "dropped" if schema.drop_missing else "refused"
+    return (
+        f"Record by record, by the public schema: numbers outside their bounds are {outside} "
+        f"(unless a column says otherwise), records with missing values are {missing}, longer rows "
+        "are scaled down to the norm bound. One record changes one row."
     )
 
 

@@ -10,6 +10,8 @@ import msgspec
 
 from ..mechanisms import Adjacency
 
+_LONGEST_STATEMENT = 1000
+
 
 class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Known keys only."""
@@ -251,6 +253,42 @@ class NeighbourName(Enum):
 
     LABEL_FLIP = "label-flip"
     OPPOSITE = "opposite"
+
+
+class Statement(Section, frozen=True, kw_only=True):
+    """What only the data's holder knows, in a sentence each; the report prints it as theirs.
+
+    What is left out is printed as "not stated". Nothing is computed from it.
+
+    Args:
+        purpose: what the model is for.
+        contact: who answers for the data.
+        unit: whom one record belongs to; the promise is per record.
+        bounds: where the bounds and categories of the schema come from.
+        preprocessing: what was done to the records before the files were written.
+        tuning: how settings were chosen, and whether these records were looked at for it.
+        retention: how long records, ledger and model are kept.
+        refresh: when the same records will be used again.
+    """
+
+    purpose: str | None = None
+    contact: str | None = None
+    unit: str | None = None
+    bounds: str | None = None
+    preprocessing: str | None = None
+    tuning: str | None = None
+    retention: str | None = None
+    refresh: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            text = getattr(self, name)
+            if text is not None and not (
+                0 < len(text) <= _LONGEST_STATEMENT and text.isprintable()
+            ):
+                raise ValueError(
+                    f"{name} must be 1 to {_LONGEST_STATEMENT} printable characters on one line"
+                )
 
 
 class Attack(Section, frozen=True, kw_only=True):

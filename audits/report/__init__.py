@@ -10,7 +10,16 @@ from .evidence import AttackFacts, ModelScore, UtilityFacts, crosschecks_of
 from .html import to_html
 from .markdown import to_markdown
 from .pages import write_pages
-from .record import Crosschecks, MalformedReport, Report, Skipped, from_json, to_json
+from .public import public
+from .record import (
+    Crosschecks,
+    MalformedReport,
+    Report,
+    Skipped,
+    StatementFacts,
+    from_json,
+    to_json,
+)
 
 __all__ = [
     "AttackFacts",
@@ -21,10 +30,12 @@ __all__ = [
     "Report",
     "RunFacts",
     "Skipped",
+    "StatementFacts",
     "UtilityFacts",
     "build_report",
     "crosschecks_of",
     "from_json",
+    "public",
     "to_html",
     "to_json",
     "to_markdown",

@@ -53,6 +53,7 @@ from .record import (
     Report,
     SamplingFacts,
     Skipped,
+    StatementFacts,
     TheoremUsed,
     ThreatFacts,
     UnprotectedGroup,
@@ -150,8 +151,10 @@ def build_report(
     attack: AttackFacts | Skipped,
     utility: UtilityFacts | Skipped,
     unit: str = "record",
+    records: int | None = None,
     run: RunFacts = RunFacts(),
     narrative: Narrative = Narrative(),
+    statement: StatementFacts | None = None,
 ) -> Report:
     """Return the record of a report.
 
@@ -163,15 +166,17 @@ def build_report(
         attack: on the run, or why there is none.
         utility: of the models, or why there is none.
         unit: of privacy, in a word or two: "record", "user with at most 5 records".
+        records: public number of them, at least; None if it is not known.
         run: which run.
         narrative: what events cannot tell.
+        statement: what the holder of the data states; None where nobody was asked.
     """
     listed = tuple(events)
     kinds = tuple(message_kinds(listed))
     views = audience_views(kinds)
     unprotected = unprotected_groups(kinds)
     return Report(
-        promise=_promise(guarantee, unit),
+        promise=_promise(guarantee, unit, records),
         privacy=_privacy(listed, guarantee),
         threat_model=ThreatFacts(
             server=seen_by(views, Audience.SERVER),
@@ -218,14 +223,19 @@ def build_report(
             versions=tuple(Version(package=p, version=v) for p, v in run.versions),
             configuration=run.configuration,
         ),
+        statement=statement,
     )
 
 
-def _promise(guarantee: Guarantee, unit: str) -> PromiseFacts:
+def _promise(guarantee: Guarantee, unit: str, records: int | None) -> PromiseFacts:
     adjacency = guarantee.adjacency
     neighbours = "no event speaks of neighbours" if adjacency is None else _NEIGHBOURS[adjacency]
     return PromiseFacts(
-        notion="(ε, δ)-differential privacy", unit=unit, adjacency=adjacency, neighbours=neighbours
+        notion="(ε, δ)-differential privacy",
+        unit=unit,
+        adjacency=adjacency,
+        neighbours=neighbours,
+        records=records,
     )
 
 

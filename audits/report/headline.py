@@ -5,6 +5,7 @@ from enum import Enum
 from math import exp
 
 from ...accounting.gaussian.fast import advantage_upper
+from ...accounting.guarantees import weaknesses
 from ...accounting.numbers.grade import Grade
 from ...mechanisms.adjacency import Adjacency
 from ..visible_text import visible
@@ -55,28 +56,30 @@ def headline(report: Report) -> Headline:
     """Return the first lines of a report."""
     privacy = report.privacy
     epsilon = privacy.epsilon.upper
-    promised = epsilon != "infinity" and privacy.grade is not Grade.ESTIMATE
+    certain = epsilon != "infinity" and privacy.grade is not Grade.ESTIMATE
     relation = "≈" if privacy.grade is Grade.ESTIMATE else "=" if epsilon == "infinity" else "≤"
     return Headline(
         bound=f"ε {relation} {printed(epsilon, rounding=Direction.UP, digits=_DIGITS)}",
         delta=f"δ = {printed(privacy.delta, rounding=Direction.UP, digits=_DIGITS)}",
         meaning=_meaning(report),
-        promised=promised,
+        promised=certain and not _weaknesses(report),
         verdicts=_verdicts(report),
     )
 
 
 def _verdicts(report: Report) -> tuple[HeadlineCheck, ...]:
     noise = _noise(report)
+    weak = _weaknesses(report)
     found = (
+        *weak,
         _grade(report.privacy),
         _accesses(report),
         _crosschecks(report),
         *_attack(report.audit, report.privacy),
     )
-    if not noise:
+    if not noise and not weak:
         return found
-    # nothing about a run whose noise others may know is shown in green
+    # nothing is shown in green of a promise that protects nobody, or of noise that others may know
     muted = (replace(v, tone=Tone.NEUTRAL) if v.tone is Tone.GOOD else v for v in found)
     return (*noise, *muted)
 
@@ -129,6 +132,15 @@ def _noise(report: Report) -> tuple[HeadlineCheck, ...]:
         text = "experiment: repeatable noise, which whoever knows the seed can subtract"
         return (HeadlineCheck("Noise", text, Tone.BAD),)
     return ()
+
+
+def _weaknesses(report: Report) -> tuple[HeadlineCheck, ...]:
+    """Return what is weak about the promise itself, however well it is proved."""
+    privacy = report.privacy
+    if not isinstance(privacy.epsilon.upper, float):
+        return ()
+    found = weaknesses(privacy.epsilon.upper, privacy.delta, report.promise.records)
+    return tuple(HeadlineCheck("Promise", text, Tone.BAD) for text in found)
 
 
 def _grade(privacy: PrivacyFacts) -> HeadlineCheck:

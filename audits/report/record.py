@@ -104,13 +104,14 @@ class Identity(_Part, frozen=True, kw_only=True):
     configuration: Code | None
 
 
-class PromiseFacts(_Part, frozen=True, kw_only=True):
-    """What is promised, to whom."""
+class PromiseFacts(_Part, frozen=True, kw_only=True, omit_defaults=True):
+    """What is promised, to whom. `records`: publicly at least; older records lack it."""
 
     notion: str
     unit: str
     adjacency: Adjacency | None
     neighbours: str
+    records: Annotated[Count | None, msgspec.Meta(title="Records (public, at least)")] = None
 
 
 class CurvePoint(_Part, frozen=True, kw_only=True):
@@ -291,6 +292,19 @@ class Preparation(_Part, frozen=True, kw_only=True):
     post_processing: Annotated[str | None, msgspec.Meta(title="Post-processing")]
 
 
+class StatementFacts(_Part, frozen=True, kw_only=True):
+    """What the holder of the data states, and nobody has checked."""
+
+    purpose: str | None
+    contact: str | None
+    unit: Annotated[str | None, msgspec.Meta(title="Whom one record belongs to")]
+    bounds: Annotated[str | None, msgspec.Meta(title="Where bounds and categories come from")]
+    preprocessing: str | None
+    tuning: str | None
+    retention: str | None
+    refresh: Annotated[str | None, msgspec.Meta(title="Next use of the same records")]
+
+
 class RatePoint(_Part, frozen=True, kw_only=True):
     """Rates of false and of true positives at one threshold."""
 
@@ -399,8 +413,11 @@ class Utility(_Part, frozen=True, kw_only=True, tag_field="status", tag="done"):
     history: Annotated[tuple[UtilityPoint, ...], msgspec.Meta(extra={"plot": True})]
 
 
-class Report(_Part, frozen=True, kw_only=True):
-    """Everything that a report says, in the order in which it is read."""
+class Report(_Part, frozen=True, kw_only=True, omit_defaults=True):
+    """Everything that a report says, in the order in which it is read.
+
+    `statement`: the holder's; older records lack it.
+    """
 
     promise: PromiseFacts
     privacy: PrivacyFacts
@@ -418,6 +435,9 @@ class Report(_Part, frozen=True, kw_only=True):
     ]
     limitations: tuple[str, ...]
     identity: Identity
+    statement: Annotated[
+        StatementFacts | None, msgspec.Meta(title="Stated by the holder of the data")
+    ] = None
 
 
 def to_json(report: Report) -> bytes:

@@ -15,6 +15,7 @@ from dpledger.audits.report import (
     Narrative,
     Report,
     RunFacts,
+    StatementFacts,
     UtilityFacts,
     build_report,
 )
@@ -119,6 +120,17 @@ def report(events: tuple[Event, ...], attack: AttackFacts, crosschecks: Crossche
             post_processing="averages of messages",
             not_covered=("a look at the data",),
             limitations=("it is small",),
+        ),
+        records=120,
+        statement=StatementFacts(
+            purpose="an example of a report",
+            contact="privacy@example.org",
+            unit="a visitor with one visit",
+            bounds="the survey's questionnaire",
+            preprocessing="names were removed",
+            tuning="settings of an earlier survey",
+            retention="two years",
+            refresh="never",
         ),
     )
     leaked = UnprotectedGroup(release="warm start", messages=3, reason="no noise")

@@ -54,6 +54,30 @@ def said_rate(report):
     return float(headline(report).meaning.split("at most ")[1].split(" %")[0]) / 100
 
 
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "records", "weak"),
+    [
+        (1.0, 1e-5, 99_999, 0),
+        (1.0, 1e-5, 100_000, 1),
+        (1.0, 0.1, None, 0),
+        (10.0, 1e-5, 120, 0),
+        (1000.0, 1e-5, 120, 1),
+        (1000.0, 0.1, 2000, 2),
+    ],
+)
+def test_no_promise_that_protects_nobody_is_green(report, epsilon, delta, records, weak):
+    promise = structs.replace(report.promise, records=records)
+    made = structs.replace(
+        with_privacy(report, epsilon=Interval(lower=0.0, upper=epsilon), delta=delta),
+        promise=promise,
+        access=structs.replace(report.access, unprotected=(), not_covered=()),
+    )
+    found = [v for v in headline(made).verdicts if v.label == "Promise"]
+    assert len(found) == weak
+    assert (Tone.GOOD in tones(made).values()) == (weak == 0)
+    assert headline(made).promised == (weak == 0)
+
+
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0, 4.0, 40.0, 5000.0])
 @pytest.mark.parametrize("delta", [0.0, 1e-5, 0.2])
 def test_the_sentence_is_the_best_guess_that_epsilon_and_delta_allow(report, epsilon, delta):

@@ -22,6 +22,8 @@ from markdown_it import MarkdownIt
 
 from dpledger.audits.report import Report, Skipped, from_json, to_html, to_json, to_markdown
 
+from .test_record import YOUNGER
+
 VOID = {"meta", "br", "hr", "img", "input", "link", "source", "base", "embed"}
 ACTIVE = {"script", "iframe", "object", "embed", "link", "img", "base", "form", "audio", "video"}
 
@@ -130,6 +132,9 @@ def test_what_is_missing_is_called_missing(report):
     for render in (to_html, to_markdown):
         before = sum(map(render(report).count, missing))
         for path, other in optional:
+            if path in YOUNGER:
+                assert len(render(other)) < len(render(report)), path
+                continue
             assert sum(map(render(other).count, missing)) > before, path
 
 

@@ -8,6 +8,7 @@
 ('enclosed', 1.0, ('example',))
 
 Gaussian steps have a closed form; other events go to the tightest accountant that knows them all.
+At delta 0, pure differential privacy, the largest privacy losses add up.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,7 +19,7 @@ from flint import arb
 from numpy.typing import ArrayLike
 
 from ..mechanisms.adjacency import Adjacency
-from ..mechanisms.errors import Number, require_open_unit
+from ..mechanisms.errors import Number, require_delta
 from ..mechanisms.events import (
     DiscreteGaussianStep,
     Event,
@@ -44,6 +45,7 @@ from .conversions import epsilon_from_zcdp
 from .numbers.enclosure import BITS, Enclosure, maximum, precision
 from .numbers.grade import Grade
 from .numbers.notions import Gdp
+from .pure import pure_by_party
 from .renyi.amplification import HIDDEN_SAMPLE
 from .renyi.rdp import is_sampled
 
@@ -65,6 +67,11 @@ _PARTIES = Theorem("a record pays only for the party it lives with", "McSherry 2
 _CONVERSION = Theorem("the (epsilon, delta) curve of mu-GDP", "Balle, Wang 2018, Theorem 8")
 _RENYI = Theorem("Rényi divergences of one order add up", "Mironov 2017, Proposition 1")
 _FROM_RENYI = Theorem("RDP to (epsilon, delta)", "Canonne, Kamath, Steinke 2020, Proposition 12")
+_PURE = (
+    Theorem("the largest losses of mechanisms add up", "Dwork, Roth 2014, Theorem 3.14"),
+    Theorem("pure DP under sampling", "Balle, Barthe, Gaboardi 2018, Theorems 8 and 9"),
+)
+_PURE_METHOD = "the largest privacy losses, added up"
 _BY_ACCOUNTANT: dict[type[Accountant], tuple[Theorem, ...]] = {
     GdpAccountant: (_GAUSSIAN, _COMPOSITION, _CONVERSION),
     TightAccountant: (Theorem("dominating pairs compose", "Zhu, Dong, Wang 2022, Theorem 10"),),
@@ -168,7 +175,7 @@ def guarantee(
 
     Args:
         events: of a plan or of a run.
-        delta: in (0, 1).
+        delta: in [0, 1); 0 is pure differential privacy.
         adjacency: the relation the events are expected to speak of.
 
     Raises:
@@ -176,12 +183,18 @@ def guarantee(
         AdjacencyMismatch: the events speak of several relations, or of another one.
         UnpricedMechanism: no accountant knows a mechanism under this relation.
     """
-    require_open_unit("delta", delta)
+    require_delta(delta)
     listed = tuple(events)
     composition = composed(listed, adjacency=adjacency)
-    accountant = tightest_accountant(composition)
     gaussian_only = not any(account.others for _, account in composition.accounts)
-    by_party = _by_party(composition, accountant, delta)
+    if delta == 0:
+        by_party = _by_party(composition, pure_by_party(composition))
+        grade, method, theorems = Grade.ENCLOSED, _PURE_METHOD, _pure_theorems(composition)
+    else:
+        accountant = tightest_accountant(composition)
+        by_party = _by_party(composition, accountant.epsilon_by_party(delta))
+        grade, method = accountant.grade, accountant.method
+        theorems = _theorems(composition, accountant)
     total = maximum([cost.mu_squared for cost in by_party])
     return Guarantee(
         adjacency=composition.adjacency,
@@ -191,9 +204,9 @@ def guarantee(
         mu=_mapped(total, arb.sqrt),
         rho=_rho(composition, total, gaussian_only=gaussian_only),
         by_party=by_party,
-        grade=accountant.grade,
-        method=accountant.method,
-        theorems=_theorems(composition, accountant, split=len(by_party) > 1),
+        grade=grade,
+        method=method,
+        theorems=(*theorems, _PARTIES) if len(by_party) > 1 else theorems,
         assumptions=_assumptions(listed, composition),
         unprotected=composition.unprotected,
     )
@@ -220,7 +233,7 @@ def weaknesses(epsilon: float, delta: Number, records: int | None) -> tuple[str,
 
 
 def _by_party(
-    composition: Composition, accountant: Accountant, delta: Number
+    composition: Composition, epsilons: Sequence[tuple[tuple[str, ...], Enclosure]]
 ) -> tuple[PartyCost, ...]:
     known: dict[tuple[object, ...], Enclosure] = {}
     for _, account in composition.accounts:
@@ -231,9 +244,9 @@ def _by_party(
             elif account.others:
                 total = Enclosure(total.lower, arb(inf))
             known[account.key] = total
-    epsilons = dict(accountant.epsilon_by_party(delta))
+    found = dict(epsilons)
     return tuple(
-        PartyCost(parties, known[account.key], epsilons[parties])
+        PartyCost(parties, known[account.key], found[parties])
         for parties, account in composition.accounts
     )
 
@@ -250,15 +263,22 @@ def _rho(composition: Composition, mu_squared: Enclosure, *, gaussian_only: bool
     return Enclosure(halved.lower, upper)
 
 
-def _theorems(
-    composition: Composition, accountant: Accountant, *, split: bool
-) -> tuple[Theorem, ...]:
-    kinds = {type(m) for _, account in composition.accounts for m in account.others}
+def _kinds(composition: Composition) -> set[type[Mechanism]]:
+    return {type(m) for _, account in composition.accounts for m in account.others}
+
+
+def _pure_theorems(composition: Composition) -> tuple[Theorem, ...]:
+    sampled = _kinds(composition) & {PoissonSampled, SampledWithoutReplacement}
+    return _PURE if sampled else _PURE[:1]
+
+
+def _theorems(composition: Composition, accountant: Accountant) -> tuple[Theorem, ...]:
+    kinds = _kinds(composition)
     found: dict[Theorem, None] = {}
     for consulted in accountant.consulted:
         by_kind = (theorem for kind, theorem in _BY_KIND[consulted].items() if kind in kinds)
         found |= dict.fromkeys((*_BY_ACCOUNTANT[consulted], *by_kind))
-    return (*found, _PARTIES) if split else tuple(found)
+    return tuple(found)
 
 
 def _assumptions(events: Sequence[Event], composition: Composition) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from typing import NamedTuple
 from ..mechanisms.errors import (
     DpledgerError,
     Number,
-    require_open_unit,
+    require_delta,
     require_positive,
     require_positive_int,
 )
@@ -85,7 +85,7 @@ def calibrate_noise_multiplier(
     Args:
         plan: from noise multiplier (noise_std / sensitivity) to events; more must not cost more.
         target_epsilon: which the upper end of the enclosed epsilon does not exceed, > 0.
-        delta: in (0, 1).
+        delta: in [0, 1).
 
     Raises:
         UnattainableTarget: no multiplier in [2^-64, 2^32] does it, for instance where the plan lets
@@ -93,7 +93,7 @@ def calibrate_noise_multiplier(
         UnpricedMechanism: the plan holds a mechanism that cannot be priced.
     """
     require_positive("target_epsilon", target_epsilon)
-    require_open_unit("delta", delta)
+    require_delta(delta)
     found = _smallest(plan, least=_LEAST, target=target_epsilon, delta=delta)
     if found is None:
         raise UnattainableTarget(
@@ -113,7 +113,7 @@ def fast_noise_multiplier(
     `calibrate_noise_multiplier`, which encloses what it returns; this is for sweeps and plots.
     """
     require_positive("target_epsilon", target_epsilon)
-    require_open_unit("delta", delta)
+    require_delta(delta)
     found, step = _fast_start(plan, _LEAST, target_epsilon, delta), _FAST_TOLERANCE
     while _quick_epsilon(plan(found), delta) > target_epsilon:
         if found >= _GREATEST:
@@ -135,14 +135,14 @@ def calibrate_sampling_rate(
     Args:
         plan: from sampling rate, in [2^-64, 1], to events; less must not cost more.
         target_epsilon: which the upper end of the enclosed epsilon does not exceed, > 0.
-        delta: in (0, 1).
+        delta: in [0, 1).
 
     Raises:
         UnattainableTarget: no rate in [2^-32, 1] does it.
         UnpricedMechanism: the plan holds a mechanism that cannot be priced.
     """
     require_positive("target_epsilon", target_epsilon)
-    require_open_unit("delta", delta)
+    require_delta(delta)
     found = _smallest(lambda x: plan(1 / x), least=1.0, target=target_epsilon, delta=delta)
     if found is None:
         raise UnattainableTarget(
@@ -214,6 +214,8 @@ def _start(
     plan: Callable[[float], Sequence[Event]], least: float, target: Number, delta: Number
 ) -> tuple[float, float]:
     """Return where to look first, and how far from there (relatively) to look next."""
+    if delta == 0:
+        return _fast_start(plan, least, target, delta), 2.0**-52
     try:
         at_one = composed(plan(1.0)).mu_squared.upper_float
     except UnpricedMechanism:
@@ -276,7 +278,7 @@ def rounds_within(
     Args:
         plan: from number of rounds (from 1) to events; more rounds must not cost less.
         target_epsilon: which the upper end of the enclosed epsilon does not exceed, > 0.
-        delta: in (0, 1).
+        delta: in [0, 1).
         most: where to stop looking.
 
     Raises:
@@ -284,7 +286,7 @@ def rounds_within(
         UnpricedMechanism: the plan holds a mechanism that cannot be priced.
     """
     require_positive("target_epsilon", target_epsilon)
-    require_open_unit("delta", delta)
+    require_delta(delta)
     require_positive_int("most", most)
 
     target = ball_of(target_epsilon)

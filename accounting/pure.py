@@ -12,7 +12,7 @@ loss of a composition is the sum of the largest losses. Gaussian noise has no fi
 
 from collections.abc import Iterable
 from fractions import Fraction
-from math import inf
+from math import inf, isqrt
 
 from flint import arb
 
@@ -26,10 +26,9 @@ from ..mechanisms.events import (
     RandomisedResponse,
     SampledWithoutReplacement,
 )
-from .composition import Account, composed
-from .numbers.enclosure import BITS, Enclosure, ball_of, precision
-from .renyi.amplification import in_groups, require_amplification
-from .renyi.rdp import is_sampled
+from .composition import Account, Composition, composed
+from .numbers.enclosure import BITS, Enclosure, ball_of, maximum, precision
+from .renyi.amplification import require_amplification
 
 
 def pure_epsilon(events: Iterable[Event], *, group: int = 1) -> Enclosure:
@@ -40,13 +39,18 @@ def pure_epsilon(events: Iterable[Event], *, group: int = 1) -> Enclosure:
         group: how many records neighbours differ in, all there or all not.
 
     Raises as `guarantee` does.
-    Source: Dwork, Roth 2014, Theorem 3.14 (composition); Balle, Barthe, Gaboardi 2018, Theorems 8
-    and 9 (sampling).
+    Source: Dwork, Roth 2014, Theorems 2.2 (groups) and 3.14 (composition); Balle, Barthe, Gaboardi
+    2018, Theorems 8 and 9 (sampling).
     """
     require_positive_int("group", group)
-    accounts = composed(events).accounts
-    found = [_of_account(in_groups(account, group), group) for _, account in accounts]
-    return Enclosure(max(e.lower for e in found), max(e.upper for e in found))
+    return maximum([found for _, found in pure_by_party(composed(events), group=group)])
+
+
+def pure_by_party(
+    composition: Composition, *, group: int = 1
+) -> tuple[tuple[tuple[str, ...], Enclosure], ...]:
+    """Return `pure_epsilon` for each set of parties that pay alike; () is a record of none."""
+    return tuple((names, _of_account(account, group)) for names, account in composition.accounts)
 
 
 def _of_account(account: Account, group: int) -> Enclosure:
@@ -54,29 +58,47 @@ def _of_account(account: Account, group: int) -> Enclosure:
         require_amplification(mechanism)
     if account.reasons or account.most > 0:
         return Enclosure.of(inf)
+    exact = Fraction(0)
     with precision(BITS):
         total = arb(0)
         for mechanism, times in account.others.items():
-            total += times * _largest_loss(mechanism)
-        found = Enclosure.from_ball(total)
-    # the rule for groups counts every drawn group as all drawn: no lower end
-    drawn = group > 1 and any(map(is_sampled, account.others))
-    return Enclosure(arb(0), found.upper) if drawn else found
+            match largest_loss(mechanism):
+                case Fraction() as loss:
+                    exact += times * loss
+                case loss:
+                    total += times * loss
+        found = Enclosure.from_ball(group * (total + ball_of(exact)))
+    # of a fixed batch not all of a group may be drawn
+    few = group > 1 and any(isinstance(m, SampledWithoutReplacement) for m in account.others)
+    return Enclosure(arb(0), found.upper) if few else found
 
 
-def _largest_loss(mechanism: Mechanism) -> arb:
+def largest_loss(mechanism: Mechanism) -> Fraction | arb:
+    """Return the pure epsilon of one mechanism that costs something, infinite where it has none.
+
+    Exact where it is rational, else a ball at the precision in force.
+    """
     match mechanism:
-        case (
-            LaplaceStep(sensitivity=sensitivity, scale=scale)
-            | DiscreteLaplaceStep(sensitivity=sensitivity, scale=scale)
-        ):
-            return ball_of(sensitivity.squared).sqrt() / ball_of(scale)
+        case LaplaceStep(sensitivity=sensitivity, scale=scale):
+            squared = sensitivity.squared / Fraction(scale) ** 2
+            root = Fraction(isqrt(squared.numerator), isqrt(squared.denominator))
+            return root if root**2 == squared else ball_of(squared).sqrt()
+        case DiscreteLaplaceStep(sensitivity=sensitivity, scale=scale):
+            return isqrt(int(sensitivity.squared)) / Fraction(scale)
         case RandomisedResponse(truth=truth, categories=categories):
             odds = Fraction(truth) * (categories - 1) / (1 - Fraction(truth))
             return abs(ball_of(odds).log())
         case PoissonSampled(event=LaplaceStep() as event, rate=rate):
-            return (ball_of(rate) * _largest_loss(event).expm1()).log1p()
+            return _amplified(event, Fraction(rate))
         case SampledWithoutReplacement(event=LaplaceStep() as event, batch=batch, records=records):
-            return (ball_of(Fraction(batch, records)) * _largest_loss(event).expm1()).log1p()
+            return _amplified(event, Fraction(batch, records))
         case _:
             return arb(inf)
+
+
+def _amplified(event: LaplaceStep, rate: Fraction) -> Fraction | arb:
+    loss = largest_loss(event)
+    if rate == 1:
+        return loss
+    grown = (ball_of(loss) if isinstance(loss, Fraction) else loss).expm1()
+    return (ball_of(rate) * grown).log1p()

@@ -27,9 +27,9 @@ from ..accounting.gaussian.exact import epsilon_from_delta
 from ..accounting.numbers.notions import Gdp
 from ..mechanisms.errors import (
     InvalidParameter,
+    require_delta,
     require_open_unit,
     require_positive_int,
-    require_rate,
 )
 from ..mechanisms.protocols import FloatArray
 
@@ -135,13 +135,6 @@ def epsilon_of_rates(fpr: FloatArray, fnr: FloatArray, delta: float) -> FloatArr
             for false, missed in ((fpr, fnr), (fnr, fpr))
         ]
     return np.asarray(np.maximum(np.maximum(*ways), 0.0))
-
-
-def require_delta(delta: float) -> None:
-    """Raise `InvalidParameter` unless `delta` is in [0, 1); 0 is pure differential privacy."""
-    require_rate("delta", delta)
-    if delta == 1:
-        raise InvalidParameter("delta", delta, "in [0, 1); with 1 everything is private")
 
 
 @dataclass(frozen=True, slots=True)

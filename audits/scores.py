@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ..accounting.numbers.notions import ApproxDp, Gdp
-from ..mechanisms.errors import InvalidParameter, require_nonnegative
-from .bounds import GaussianFamily, LowerBound, Scores, require_delta
+from ..mechanisms.errors import InvalidParameter, require_delta, require_nonnegative
+from .bounds import GaussianFamily, LowerBound, Scores
 from .claim_tests import ClaimTest, claim_grade, claimed_epsilon, scores_tests
 from .metrics import auc
 from .selection import MultiSplit

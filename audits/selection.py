@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from ..mechanisms.errors import (
     InvalidParameter,
+    require_delta,
     require_nonnegative,
     require_open_unit,
     require_positive_int,
@@ -37,7 +38,6 @@ from .bounds import (
     ceiling,
     epsilon_of_rates,
     largest_rates,
-    require_delta,
 )
 
 # candidates spread over each tail of the scores; more find hardly better thresholds

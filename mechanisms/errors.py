@@ -127,6 +127,13 @@ def require_open_unit(name: str, value: Number) -> None:
         raise InvalidParameter(name, value, "in (0, 1)")
 
 
+def require_delta(value: Number) -> None:
+    """Raise `InvalidParameter` unless 0 <= `value` < 1; 0 is pure differential privacy."""
+    _require_number("delta", value, "in [0, 1)")
+    if not 0 <= value < 1:
+        raise InvalidParameter("delta", value, "in [0, 1), where 0 is pure differential privacy")
+
+
 def require_rate(name: str, value: Number) -> None:
     """Raise `InvalidParameter` unless 0 <= `value` <= 1."""
     _require_number(name, value, "in [0, 1]")

@@ -711,8 +711,11 @@ _NOTIONS = {  # in every notion a larger last value is the weaker statement
     "zcdp": ("rho",),
     "rdp": ("order", "epsilon"),
     "approx-dp": ("delta", "epsilon"),
+    "pure-dp": ("epsilon",),
 }
 _PURE = "Bun, Steinke 2016, Proposition 1.4 (pure DP is zCDP)"
+_PURE_SUM = "Dwork, Roth 2014, Theorem 3.14 (composition of pure DP)"
+_PURE_GROUP = "Dwork, Roth 2014, Theorem 2.2 (pure DP of groups)"
 _GDP_SUM = "Dong, Roth, Su 2022, Corollary 3.3 (composition of GDP)"
 _GDP_GROUP = "Dong, Roth, Su 2022, Theorem 2.14 (GDP of groups)"
 _PAIRS = "Zhu, Dong, Wang 2022, Theorems 10 and 11 (dominating pairs)"
@@ -726,6 +729,20 @@ AXIOMS = {  # (rule, notion): the published theorem, for what the Coq proofs do 
     ("gdp-approx-dp", "approx-dp"): "Balle, Wang 2018, Theorem 8 (delta of GDP)",
     ("parties", "approx-dp"): _PARALLEL,
     ("events", "approx-dp"): _PARALLEL,
+    ("laplace-pure", "pure-dp"): "Dwork, Roth 2014, Theorem 3.6 (Laplace noise)",
+    ("discrete-laplace-pure", "pure-dp"): (
+        "Ghosh, Roughgarden, Sundararajan 2012 (discrete Laplace noise)"
+    ),
+    ("poisson-pure", "pure-dp"): "Balle, Barthe, Gaboardi 2018, Theorem 8 (Poisson sampling)",
+    ("fixed-batch-pure", "pure-dp"): (
+        "Balle, Barthe, Gaboardi 2018, Theorem 9 (sampling a fixed batch)"
+    ),
+    ("composition", "pure-dp"): _PURE_SUM,
+    ("repeated", "pure-dp"): _PURE_SUM,
+    ("group", "pure-dp"): _PURE_GROUP,
+    ("replace-one", "pure-dp"): _PURE_GROUP,
+    ("parties", "pure-dp"): _PARALLEL,
+    ("events", "pure-dp"): _PARALLEL,
     ("laplace-zcdp", "zcdp"): _PURE,
     ("discrete-laplace-zcdp", "zcdp"): _PURE,
     ("discrete-gaussian-zcdp", "zcdp"): (
@@ -1064,15 +1081,136 @@ def _fixed_batch_rdp(run: Run, place: Any, order: Any, epsilon: Any) -> Priv:
     return Priv({place: 1}, sens.adjacency, 1, "rdp", (Fraction(a), bound))
 
 
+def root_up(square: Fraction) -> Fraction:
+    """A rational at or above the root: exact for squares, else within 2^-128 relatively."""
+    n, d = square.numerator, square.denominator
+    if isqrt(n) ** 2 == n and isqrt(d) ** 2 == d:
+        return Fraction(isqrt(n), isqrt(d))
+    shift = max(0, 128 - (n * d).bit_length() // 2)
+    return Fraction(isqrt(n * d << 2 * shift) + 1, d << shift)
+
+
+def _laplace_pure(run: Run, place: Any, epsilon: Any) -> Priv:
+    """Laplace noise; ε is a witness.
+
+    Sens(f, Δ²)    l1 norm    b > 0 fixed before the data are seen    noise fresh    ε² ≥ Δ²/b²
+    -------------------------------------------------------------------------------  laplace-pure
+    Priv(f + Lap(b), PureDp(ε))
+
+    Source: Dwork, Roth 2014, Theorem 3.6.
+    """
+    sens, ratio = run.noise(run.at(place), "laplace", "scale", "l1")
+    bound = read_above(epsilon, 0, False)
+    require_least("epsilon²", bound**2, ratio)
+    return Priv({place: 1}, sens.adjacency, 1, "pure-dp", (bound,))
+
+
+def _discrete_laplace_pure(run: Run, place: Any, epsilon: Any) -> Priv:
+    """Discrete Laplace noise on whole numbers, which move by whole numbers; ε is a witness.
+
+    Sens(f, Δ²)    l1 norm    b > 0 fixed before the data are seen    noise fresh    ε ≥ floor(Δ)/b
+    ----------------------------------------------------------------  discrete-laplace-pure
+    Priv(f + Lap_Z(b), PureDp(ε))
+
+    Source: Ghosh, Roughgarden, Sundararajan 2012: masses fall by e^(-1/b) a step.
+    """
+    mechanism = run.at(place)
+    sens, ratio = run.noise(mechanism, "discrete-laplace", "scale", "l1")
+    bound, whole = read_above(epsilon, 0, False), isqrt(int(sens.squared))
+    if whole:
+        require_least("epsilon²", bound**2, whole**2 * ratio / sens.squared)
+    return Priv({place: 1}, sens.adjacency, 1, "pure-dp", (bound,))
+
+
+def randomised_truth(mechanism: Any) -> tuple[Fraction, int]:
+    """The probability of the true answer, in (0, 1), and the number of answers."""
+    truth, categories = read_kind(mechanism, "randomised-response", "truth", "categories")
+    share = read_dyadic(truth, Fraction(1))
+    if share in (0, 1):
+        raise CertificateWrong("expected answers that exclude no other, got one that does")
+    return share, read_count(categories, 2)
+
+
+def _randomised_response_pure(run: Run, place: Any, epsilon: Any) -> Priv:
+    """The true one of k answers with probability p, else any other of them; ε is a witness.
+
+    0 < p < 1    r = p(k-1)/(1-p)    e^ε ≥ r    e^ε ≥ 1/r
+    ------------------------------------------------------  randomised-response-pure
+    Priv(RandomisedResponse(p, k), PureDp(ε)) under replace-one
+
+    Source: Warner 1965: the ratio of the probabilities of an answer.
+    """
+    truth, categories = randomised_truth(run.at(place))
+    odds, bound = truth * (categories - 1) / (1 - truth), read_above(epsilon, 0, False)
+    _require_exponential("odds", [(max(odds, 1 / odds), Fraction(0))], bound, run.spend)
+    return Priv({place: 1}, "replace-one", 1, "pure-dp", (bound,))
+
+
+def _require_exponential(
+    what: str, terms: list[tuple[Fraction, Fraction]], bound: Fraction, spend: Callable[[int], None]
+) -> None:
+    """Raise unless the sum of c e^x over all terms (c, x), c >= 0, is at most e^bound."""
+    if all(x <= bound for c, x in terms if c) and sum(c for c, _ in terms) <= 1:
+        return
+
+    def enclose(p: int) -> Interval:
+        ends = [(c, exp_bounds(x - bound, p)) for c, x in terms]
+        return floor(sum(c * low for c, (low, _) in ends)), ceil(
+            sum(c * high for c, (_, high) in ends)
+        )
+
+    spend(int(max([Fraction(0), *(x - bound for _, x in terms)])) ** 2 // 256)
+    _require(f"{what} / e^epsilon", enclose, Fraction(1), spend)
+
+
+def _amplified(run: Run, place: int, sens: Sens, ratio: Fraction, q: Fraction, stated: Any) -> Priv:
+    bound = read_above(stated, 0, False)
+    terms = [(q, root_up(ratio)), (1 - q, Fraction(0))]
+    _require_exponential("1 - q + q e^ε", terms, bound, run.spend)
+    return Priv({place: 1}, sens.adjacency, 1, "pure-dp", (bound,))
+
+
+def _poisson_pure(run: Run, place: Any, epsilon: Any) -> Priv:
+    """A Laplace step on a Poisson sample; ε is a witness.
+
+    Sens(f, Δ²)    l1 norm    add/remove or zero-out    sample hidden, drawn with rate q
+    under add/remove f divides by public numbers only    e^ε ≥ 1 - q + q e^(Δ/b)
+    ------------------------------------------------------------------------------  poisson-pure
+    Priv(PoissonSampled(f + Lap(b), q), PureDp(ε))
+
+    Source: Balle, Barthe, Gaboardi 2018, Theorem 8.
+    """
+    event, rate = poisson_rate(run.at(place))
+    sens, ratio = run.noise(event, "laplace", "scale", "l1")
+    require_poisson(run, sens)
+    return _amplified(run, place, sens, ratio, rate, epsilon)
+
+
+def _fixed_batch_pure(run: Run, place: Any, epsilon: Any) -> Priv:
+    """A Laplace step on a batch of fixed size, γ = batch / records; ε is a witness.
+
+    Sens(f, Δ²)    l1 norm    replace-one    batch hidden, uniform    e^ε ≥ 1 - γ + γ e^(Δ/b)
+    -----------------------------------------------------------------------  fixed-batch-pure
+    Priv(SampledWithoutReplacement(f + Lap(b), batch, records), PureDp(ε))
+
+    Source: Balle, Barthe, Gaboardi 2018, Theorem 9.
+    """
+    event, share = fixed_batch_share(run.at(place))
+    sens, ratio = run.noise(event, "laplace", "scale", "l1")
+    require_fixed_batch(run, sens)
+    return _amplified(run, place, sens, ratio, share, epsilon)
+
+
 def _composition(run: Run, times: Any, *premises: Priv) -> Priv:
     """Costs add up, adaptively too; `times` says how often each premise is used.
 
-    Priv(m₁, N(c₁))  ...  Priv(m_k, N(c_k))    N in zCDP, GDP, RDP at one order    noise fresh
+    Priv(m₁, N(c₁))  ...  Priv(m_k, N(c_k))    noise fresh
+    N in zCDP, GDP, pure DP, RDP at one order
     ------------------------------------------------------------------------------  composition
     Priv(n₁·m₁ + ... + n_k·m_k, N(n₁c₁ + ... + n_kc_k))
 
     Source: zCDP: Bun, Steinke 2016, Lemma 2.3; RDP: Mironov 2017, Proposition 1; GDP: Dong,
-    Roth, Su 2022, Corollary 3.3.
+    Roth, Su 2022, Corollary 3.3; pure DP: Dwork, Roth 2014, Theorem 3.14.
     Coq: adaptive_composition, profile_step, gaussian_filter.
     """
     counts = [read_count(n) for n in read_list(times)]
@@ -1197,38 +1335,40 @@ def _given(run: Run, statement: Any, premise: Priv) -> Priv:
     return premise
 
 
-def _enlarged(run: Run, premise: Priv, size: int) -> Priv:
-    if premise.notion not in ("gdp", "zcdp") or premise.group != 1:
-        raise CertificateWrong(f"expected GDP or zCDP of one record, got {premise.notion}")
-    return premise._replace(group=size, values=(premise.values[0] * size**2,))
+def _enlarged(premise: Priv, size: int) -> Priv:
+    factors = {"gdp": size**2, "zcdp": size**2, "pure-dp": size}
+    if premise.notion not in factors or premise.group != 1:
+        raise CertificateWrong(f"expected GDP, zCDP or pure DP of one record, got {premise.notion}")
+    return premise._replace(group=size, values=(premise.values[0] * factors[premise.notion],))
 
 
 def _group(run: Run, size: Any, premise: Priv) -> Priv:
     """Data sets that differ in k records.
 
-    Priv(m, N(c)) for one record    N in zCDP, GDP
+    Priv(m, N(c)) for one record    N in zCDP, GDP, pure DP
     -------------------------------------------------  group
-    Priv(m, N(k²c)) for groups of k
+    Priv(m, N(k²c)) for groups of k    pure DP: N(kc)
 
-    Source: zCDP: Bun, Steinke 2016, Proposition 1.9; GDP: Dong, Roth, Su 2022, Theorem 2.14.
+    Source: zCDP: Bun, Steinke 2016, Proposition 1.9; GDP: Dong, Roth, Su 2022, Theorem 2.14;
+    pure DP: Dwork, Roth 2014, Theorem 2.2.
     Coq: group_privacy, gdp_group.
     """
-    return _enlarged(run, premise, read_count(size))
+    return _enlarged(premise, read_count(size))
 
 
 def _replace_one(run: Run, premise: Priv) -> Priv:
     """Replacing a record is removing (or zeroing) one and adding another.
 
-    Priv(m, N(c)) under add/remove or zero-out    N in zCDP, GDP
-    ---------------------------------------------------------------  replace-one
-    Priv(m, N(4c)) under replace-one
+    Priv(m, N(c)) under add/remove or zero-out    N in zCDP, GDP, pure DP
+    ------------------------------------------------------------------------  replace-one
+    Priv(m, N(4c)) under replace-one    pure DP: N(2c)
 
     Source: a group of two: remove one record, add another.
     Coq: group_privacy, gdp_group.
     """
     if premise.adjacency not in ("add-remove-one", "zero-out-one"):
         raise CertificateWrong(f"expected add/remove or zero-out instead got {premise.adjacency}")
-    return _enlarged(run, premise, 2)._replace(adjacency="replace-one", group=1)
+    return _enlarged(premise, 2)._replace(adjacency="replace-one", group=1)
 
 
 def _zcdp_rdp(run: Run, order: Any, premise: Priv) -> Priv:
@@ -1243,6 +1383,19 @@ def _zcdp_rdp(run: Run, order: Any, premise: Priv) -> Priv:
     require_equal("notion", premise.notion, "zcdp")
     alpha = read_above(order, 1)
     return premise._replace(notion="rdp", values=(alpha, alpha * premise.values[0]))
+
+
+def _pure_approx(run: Run, delta: Any, premise: Priv) -> Priv:
+    """Pure DP at any δ.
+
+    Priv(m, PureDp(ε))    0 < δ < 1
+    ---------------------------------  pure-approx-dp
+    Priv(m, ApproxDp(ε, δ))
+
+    Source: the definition; a larger δ says less.
+    """
+    require_equal("notion", premise.notion, "pure-dp")
+    return premise._replace(notion="approx-dp", values=(read_delta(delta), *premise.values))
 
 
 def _rdp_approx(run: Run, delta: Any, epsilon: Any, premise: Priv) -> Priv:
@@ -1294,6 +1447,11 @@ RULES: Rules = {
     "discrete-gaussian-zcdp": (_discrete_gaussian_zcdp, ("mechanism",), 0),
     "laplace-zcdp": (_laplace_zcdp, ("mechanism",), 0),
     "discrete-laplace-zcdp": (_discrete_laplace_zcdp, ("mechanism",), 0),
+    "laplace-pure": (_laplace_pure, ("mechanism", "epsilon"), 0),
+    "discrete-laplace-pure": (_discrete_laplace_pure, ("mechanism", "epsilon"), 0),
+    "randomised-response-pure": (_randomised_response_pure, ("mechanism", "epsilon"), 0),
+    "poisson-pure": (_poisson_pure, ("mechanism", "epsilon"), 0),
+    "fixed-batch-pure": (_fixed_batch_pure, ("mechanism", "epsilon"), 0),
     "poisson-rdp": (_poisson_rdp, ("mechanism", "order", "epsilon"), 0),
     "fixed-batch-rdp": (_fixed_batch_rdp, ("mechanism", "order", "epsilon"), 0),
     "composition": (_composition, ("times",), -1),
@@ -1306,6 +1464,7 @@ RULES: Rules = {
     "group": (_group, ("size",), 1),
     "replace-one": (_replace_one, (), 1),
     "zcdp-rdp": (_zcdp_rdp, ("order",), 1),
+    "pure-approx-dp": (_pure_approx, ("delta",), 1),
     "rdp-approx-dp": (_rdp_approx, ("delta", "epsilon"), 1),
     "gdp-approx-dp": (_gdp_approx, ("delta", "epsilon"), 1),
 }

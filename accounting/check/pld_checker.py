@@ -67,21 +67,12 @@ def _unrepeated(run: checker.Run, place: int) -> tuple[Any, int]:
     return mechanism, times
 
 
-def _root_up(square: Fraction) -> Fraction:
-    """A rational at or above the root: exact for squares, else within 2^-128 relatively."""
-    n, d = square.numerator, square.denominator
-    if isqrt(n) ** 2 == n and isqrt(d) ** 2 == d:
-        return Fraction(isqrt(n), isqrt(d))
-    shift = max(0, 128 - (n * d).bit_length() // 2)
-    return Fraction(isqrt(n * d << 2 * shift) + 1, d << shift)
-
-
 def _base(run: checker.Run, event: Any, size: int) -> tuple[checker.Sens, one_step.Base | None]:
     """The sensitivity of a step with continuous noise, and its pair; none if it costs nothing."""
     kind = event.get("kind") if isinstance(event, dict) else None
     if kind == "laplace":
         sens, ratio = run.noise(event, "laplace", "scale", "l1")
-        return sens, one_step.LaplaceShift(size * _root_up(ratio)) if ratio else None
+        return sens, one_step.LaplaceShift(size * checker.root_up(ratio)) if ratio else None
     sens, ratio = run.noise(event, "gaussian", "noise_std", "l2")
     return sens, one_step.GaussianShift(ratio * size**2) if ratio else None
 
@@ -110,12 +101,9 @@ def _discrete(
 
 
 def _answers(mechanism: Any) -> list[one_step.Pair]:
-    truth, categories = checker.read_kind(mechanism, "randomised-response", "truth", "categories")
-    share = checker.read_dyadic(truth, Fraction(1))
-    if share in (0, 1):
-        raise checker.CertificateWrong("expected answers that exclude no other, got one that does")
-    even = share * checker.read_count(categories, 2) == 1
-    return [] if even else [one_step.RandomisedAnswers(share, categories)]
+    truth, categories = checker.randomised_truth(mechanism)
+    even = truth * categories == 1
+    return [] if even else [one_step.RandomisedAnswers(truth, categories)]
 
 
 _LINEAR = {"scaled", "linear-map", "sum", "concatenation", "disjoint", "sum-of-bounded"}

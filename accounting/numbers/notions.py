@@ -74,7 +74,7 @@ class Gdp:
 
 @dataclass(frozen=True, init=False, slots=True)
 class ApproxDp:
-    """(epsilon, delta)-DP; delta in [0, 1].
+    """(epsilon, delta)-DP; delta in [0, 1], 0 for pure DP.
 
     Source: Dwork, Kenthapadi, McSherry, Mironov, Naor 2006, Definition 1.
     """

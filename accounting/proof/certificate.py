@@ -23,7 +23,7 @@ from ...mechanisms.errors import (
     DpledgerError,
     InvalidParameter,
     Number,
-    require_open_unit,
+    require_delta,
     require_positive_int,
 )
 from ...mechanisms.events import Event, Mechanism, Parties, Repeated
@@ -179,7 +179,8 @@ def _node_to_json(step: Step, numbers: dict[int, int], places: dict[str, int]) -
             conclusion |= {"notion": "rdp", "order": rational(Fraction(order))}
             conclusion["epsilon"] = rational(step.cost)
         case ApproxDp(delta=delta):
-            conclusion |= {"notion": "approx-dp", "delta": rational(Fraction(delta))}
+            conclusion |= {"notion": "approx-dp" if delta else "pure-dp"}
+            conclusion |= {"delta": rational(Fraction(delta))} if delta else {}
             conclusion["epsilon"] = rational(step.cost)
     return {
         "rule": step.rule,
@@ -195,21 +196,21 @@ def certify(
     """Return a certificate of the smallest ε found at `delta` for a run or a plan.
 
     Gaussian steps alone go by GDP, without loss; whatever else has a dominating pair by the
-    distribution of its privacy loss, about 0.1 % above the exact ε; the rest by zCDP or, sampled,
-    by Rényi DP at the best whole order.
+    distribution of its privacy loss, about 0.1 % above the exact ε; the rest by zCDP, pure DP or,
+    sampled, by Rényi DP at the best whole order. At delta 0 pure DP is proved.
 
     Args:
         events: what was, or will be, released; at least one.
-        delta: in (0, 1).
+        delta: in [0, 1).
         group: how many records neighbours differ in.
-        tight: False: by GDP, zCDP or Rényi DP, whatever is sampled or not; quick to find and to
-            check, by `checker` alone, and up to three times the exact ε.
+        tight: False: by GDP, zCDP, pure DP or Rényi DP, whatever is sampled or not; quick to find
+            and to check, by `checker` alone, and up to three times the exact ε.
 
     Raises:
         InvalidParameter: `delta` or `group` out of range, or no events.
         Uncertifiable: an unprotected release, no noise, or a mechanism without a rule.
     """
-    require_open_unit("delta", delta)
+    require_delta(delta)
     require_positive_int("group", group)
     if not events:
         raise InvalidParameter("events", [], "with at least one event")

@@ -34,6 +34,8 @@ DISJOINT_RECORDS = (
 SHIFTS_OF_GROUPS = "Choquette-Choo, Ganesh, Steinke, Thakurta 2023 (mixtures of Gaussian shifts)"
 
 _PURE = "Bun, Steinke 2016, Proposition 1.4 (pure DP is zCDP)"
+_PURE_COMPOSITION = "Dwork, Roth 2014, Theorem 3.14 (composition of pure DP)"
+_PURE_GROUP = "Dwork, Roth 2014, Theorem 2.2 (pure DP of groups)"
 _GDP_COMPOSITION = "Dong, Roth, Su 2022, Corollary 3.3 (composition of GDP)"
 _GDP_GROUP = "Dong, Roth, Su 2022, Theorem 2.14 (GDP of groups)"
 _PARALLEL = "McSherry 2009, Theorem 4 (parallel composition)"
@@ -46,6 +48,18 @@ AXIOMS: dict[tuple[str, type[PrivacyNotion]], str] = {
     ("gdp-approx-dp", ApproxDp): "Balle, Wang 2018, Theorem 8 (delta of GDP)",
     ("parties", ApproxDp): _PARALLEL,
     ("events", ApproxDp): _PARALLEL,
+    ("laplace-pure", ApproxDp): "Dwork, Roth 2014, Theorem 3.6 (Laplace noise)",
+    ("discrete-laplace-pure", ApproxDp): (
+        "Ghosh, Roughgarden, Sundararajan 2012 (discrete Laplace noise)"
+    ),
+    ("poisson-pure", ApproxDp): "Balle, Barthe, Gaboardi 2018, Theorem 8 (Poisson sampling)",
+    ("fixed-batch-pure", ApproxDp): (
+        "Balle, Barthe, Gaboardi 2018, Theorem 9 (sampling a fixed batch)"
+    ),
+    ("composition", ApproxDp): _PURE_COMPOSITION,
+    ("repeated", ApproxDp): _PURE_COMPOSITION,
+    ("group", ApproxDp): _PURE_GROUP,
+    ("replace-one", ApproxDp): _PURE_GROUP,
     ("laplace-zcdp", Zcdp): _PURE,
     ("discrete-laplace-zcdp", Zcdp): _PURE,
     ("discrete-gaussian-zcdp", Zcdp): (

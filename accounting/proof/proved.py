@@ -31,6 +31,7 @@ from .certificate import Certificate, Uncertifiable, certify
 __all__ = [
     "NotProved",
     "Proof",
+    "delta_and_epsilon",
     "prove",
     "proved",
     "proved_guarantee",
@@ -68,20 +69,33 @@ def proved(
     """
     verdict = check(document)
     numbers = delta is not None or epsilon is not None
-    if numbers and verdict.notion != "approx-dp":
+    stated = delta_and_epsilon(verdict)
+    if numbers and stated is None:
         raise NotProved("notion", verdict.notion, "approx-dp")
+    found_delta, found_epsilon = stated or (None, Fraction(0))
     compared: tuple[tuple[str, object, object], ...] = (
         ("subject", verdict.subject, subject_hash(events)),
         ("adjacency", verdict.adjacency, adjacency and adjacency.value),
         ("group", verdict.group, group),
-        ("delta", verdict.values[0], None if delta is None else Fraction(delta)),
+        ("delta", found_delta, None if delta is None else Fraction(delta)),
     )
     for what, found, expected in compared:
         if expected is not None and found != expected:
             raise NotProved(what, found, expected)
-    if epsilon is not None and verdict.values[1] > epsilon:
-        raise NotProved("epsilon", float_up(verdict.values[1]), f"{epsilon} or less")
+    if epsilon is not None and found_epsilon > epsilon:
+        raise NotProved("epsilon", float_up(found_epsilon), f"{epsilon} or less")
     return verdict
+
+
+def delta_and_epsilon(verdict: Verdict) -> tuple[Fraction, Fraction] | None:
+    """Return the δ and ε of a verdict, δ = 0 for pure DP; None where it is of another notion."""
+    match verdict.notion, verdict.values:
+        case "approx-dp", (delta, epsilon):
+            return delta, epsilon
+        case "pure-dp", (epsilon,):
+            return Fraction(0), epsilon
+        case _:
+            return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +128,7 @@ def prove(
 
     Args:
         events: what was, or will be, released; at least one.
-        delta: in (0, 1).
+        delta: in [0, 1); 0 asks for pure differential privacy.
         adjacency: the relation that it must be proved under; None: that of the events.
         group: how many records neighbours differ in.
         given: what is taken for granted beside what is written in the events.

@@ -27,14 +27,16 @@ from ...mechanisms.events import (
     SampledWithoutReplacement,
     adjacencies,
 )
-from ...mechanisms.sensitivity import Sensitivity
+from ...mechanisms.sensitivity import Sensitivity, float_up
 from ..composition import UnpricedMechanism
 from ..conversions import epsilon_from_rdp, epsilon_from_zcdp_by_orders
 from ..gaussian.exact import epsilon_from_delta
-from ..numbers.enclosure import Enclosure, Undecided
+from ..numbers.enclosure import BITS, Enclosure, Undecided, precision
 from ..numbers.notions import ApproxDp, Gdp, Rdp, Zcdp
 from ..pld.from_mechanisms import NoDominatingPair
+from ..pure import largest_loss
 from ..renyi.amplification import HIDDEN_SAMPLE, require_amplification
+from ..renyi.rdp import is_sampled
 from .derivation import (
     DISJOINT_RECORDS,
     SHIFTS_OF_GROUPS,
@@ -62,7 +64,8 @@ losses are then near to normal, and what a grid adds to their variance is known 
 
 _SHORT = 8
 
-_Family = Gdp | Zcdp | Rdp
+_Family = Gdp | Zcdp | Rdp | ApproxDp
+_PURE = ApproxDp(0, 0)
 _Noisy = GaussianStep | LaplaceStep | DiscreteGaussianStep | DiscreteLaplaceStep
 
 
@@ -86,12 +89,21 @@ class Search:
         self._short: dict[int, Step] = {}
 
     def best(self) -> Step:
-        """Return a derivation by GDP, zCDP or Rényi DP."""
+        """Return a derivation by GDP, zCDP, pure DP or Rényi DP."""
+        if self._delta == 0:
+            return _in_doubles(self.whole(_PURE))
         if all(isinstance(m, GaussianStep) for m in self._leaves):
             return self._by_gdp()
-        if any(isinstance(m, PoissonSampled | SampledWithoutReplacement) for m in self._leaves):
-            return self._by_rdp()
-        return self._by_zcdp()
+        sampled = any(map(is_sampled, self._leaves))
+        try:
+            return self._by_rdp() if sampled else self._by_zcdp()
+        except NoRule as why:
+            try:
+                pure = _in_doubles(self.whole(_PURE))
+            except NoRule:
+                raise why from None
+            notion = ApproxDp(pure.cost, self._delta)
+            return pure.then("pure-approx-dp", notion, delta=self._delta)
 
     def _by_gdp(self) -> Step:
         whole = self.whole(Gdp(0))
@@ -130,7 +142,7 @@ class Search:
 
     def tightest(self) -> Step:
         """Return a derivation by loss distributions where they help, else the best other one."""
-        if all(isinstance(m, GaussianStep) for m in self._leaves):
+        if self._delta == 0 or all(isinstance(m, GaussianStep) for m in self._leaves):
             return self.best()
         try:
             parts = [self._by_losses(exposure) for exposure in self._exposures]
@@ -166,7 +178,8 @@ class Search:
         whole = self.run([self._composed(exposure, family) for exposure in self._exposures])
         if self._group == 1:
             return whole
-        larger = whole.then("group", whole.at_cost(self._group**2 * whole.cost), size=self._group)
+        factor = self._group if isinstance(family, ApproxDp) else self._group**2
+        larger = whole.then("group", whole.at_cost(factor * whole.cost), size=self._group)
         return replace(larger, group=self._group)
 
     def run(self, views: Sequence[Step]) -> Step:
@@ -235,8 +248,31 @@ class Search:
                 )
             case PoissonSampled() | SampledWithoutReplacement() if isinstance(family, Rdp):
                 return self._sampled(mechanism, int(family.order))
+            case _ if isinstance(family, ApproxDp):
+                return self._pure(mechanism)
             case _:
                 return self._plain(mechanism, family)
+
+    def _pure(self, mechanism: Mechanism) -> Step:
+        assumed = _assumed(mechanism)
+        match mechanism:
+            case LaplaceStep():
+                rule = "laplace-pure"
+            case DiscreteLaplaceStep():
+                rule = "discrete-laplace-pure"
+            case RandomisedResponse():
+                rule = "randomised-response-pure"
+            case PoissonSampled(event=LaplaceStep()):
+                rule = "poisson-pure"
+            case SampledWithoutReplacement(event=LaplaceStep()):
+                rule = "fixed-batch-pure"
+            case _:
+                raise NoRule(f"no epsilon is finite at delta 0 with a {type(mechanism).__name__}.")
+        with precision(BITS):
+            loss = largest_loss(mechanism)
+            epsilon = loss if isinstance(loss, Fraction) else _witness(Enclosure.from_ball(loss))
+        leaf = self._leaf(rule, mechanism, ApproxDp(epsilon, 0), assumed)
+        return replace(leaf, parameters=(*leaf.parameters, ("epsilon", epsilon)))
 
     def _plain(self, mechanism: Mechanism, family: _Family) -> Step:
         if isinstance(family, Rdp):
@@ -370,6 +406,12 @@ def privacy_loss(
         assumptions=assumptions,
         theorems=frozenset({SHIFTS_OF_GROUPS} if composed.draws_shifts else ()),
     )
+
+
+def _in_doubles(step: Step) -> Step:
+    """Return the step with its cost rounded up to a binary64."""
+    value = Fraction(float_up(step.cost))
+    return step if value == step.cost else step.then("weaken", step.at_cost(value), value=value)
 
 
 def _at_order(whole: Step, order: Fraction) -> Step:

@@ -9,7 +9,7 @@ from ...accounting.ledger.ledger import RunSummary
 from ...accounting.numbers.enclosure import shown_down, shown_up
 from ...accounting.numbers.grade import Grade
 from ...accounting.proof.certificate import Uncertifiable, certify
-from ...accounting.proof.proved import NotProved, proved
+from ...accounting.proof.proved import NotProved, delta_and_epsilon, proved
 from ...mechanisms import Event
 from ...mechanisms.errors import InvalidParameter
 from ...mechanisms.extras import MissingExtra
@@ -129,8 +129,6 @@ def _noise(samplers: set[str], sharing: tuple[str, ...]) -> Check:
 
 
 def _proved(events: list[Event], promise: OwnPromise) -> Check:
-    if promise.delta == 0:
-        return Check("certificate", "none: no rule is of delta 0")
     try:
         document = certify(events, delta=promise.delta).to_json_bytes()
         verdict = proved(document, events=events, delta=promise.delta, group=1)
@@ -138,7 +136,7 @@ def _proved(events: list[Event], promise: OwnPromise) -> Check:
         return Check("certificate", f"none: {error}")
     except (CertificateWrong, NotProved) as error:
         return Check("certificate", f"refused: {error}", passed=False)
-    delta, epsilon = (shown_up(float_up(value)) for value in verdict.values)
+    delta, epsilon = (shown_up(float_up(n)) for n in delta_and_epsilon(verdict) or ())
     text = f"epsilon {epsilon} at delta {delta}, proved in {verdict.steps} steps"
     return Check("certificate", text, passed=True)
 

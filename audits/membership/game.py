@@ -13,6 +13,7 @@ from ...mechanisms.errors import (
     AdjacencyMismatch,
     DpledgerError,
     InvalidParameter,
+    require_delta,
     require_nonnegative,
     require_open_unit,
     require_positive_int,
@@ -22,7 +23,7 @@ from ...mechanisms.protocols import EventList, FloatArray, Loss
 from ...mechanisms.records import IntArray
 from ...mechanisms.sampling import SimulationSampler
 from ..assessment import NULL_SHARE
-from ..bounds import LowerBound, Scores, require_delta
+from ..bounds import LowerBound, Scores
 from ..claim_tests import ClaimTest, claimed_epsilon, scores_tests
 from ..metrics import Promise, TprAtFpr, auc, tpr_at_fpr
 from ..neighbours import NeighbourPair

@@ -21,6 +21,7 @@ from dpledger.mechanisms import (
     Norm,
     Parties,
     PoissonSampled,
+    RandomisedResponse,
     Repeated,
     SampledWithoutReplacement,
     Sensitivity,
@@ -96,6 +97,7 @@ def _converted_by_hand() -> Certificate:
 def examples() -> dict[str, Callable[[], Certificate]]:
     gaussian = GaussianStep(sum_of_bounded(1, ADD), 1.0)
     pure = declared(1, "counts", adjacency=REPLACE, norm=Norm.L1)
+    noisy_count = LaplaceStep(declared(1, "counts", adjacency=ADD, norm=Norm.L1), 2.0)
     mean = GaussianStep(mean_of_bounded(1, 400, REPLACE), 0.01)
     schedule = [
         event(GaussianStep(every_rule(REPLACE), 2.0 * 1.25**k), parties=(party,), round=k)
@@ -137,6 +139,18 @@ def examples() -> dict[str, Callable[[], Certificate]]:
             tight=False,
         ),
         "fixed batches": lambda: certify([event(Repeated(batch, 300))], delta=1e-6, tight=False),
+        "pure": lambda: certify(
+            [
+                event(LaplaceStep(pure, 8.0)),
+                event(DiscreteLaplaceStep(pure, 5.0)),
+                event(RandomisedResponse(0.75, 3)),
+                event(SampledWithoutReplacement(LaplaceStep(pure, 8.0), 3, 99)),
+            ],
+            delta=0,
+        ),
+        "pure samples": lambda: certify(
+            [event(Repeated(PoissonSampled(noisy_count, 0.01), 9))], delta=1e-5, tight=False
+        ),
         "by hand": _converted_by_hand,
     }
 

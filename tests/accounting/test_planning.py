@@ -117,7 +117,7 @@ def test_a_plan_with_a_fixed_part_beyond_the_target_cannot_be_calibrated() -> No
         )
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), [(0, 0.1), (-1, 0.1), (1, 0), (1, 1)])
+@pytest.mark.parametrize(("epsilon", "delta"), [(0, 0.1), (-1, 0.1), (1, -1), (1, 1)])
 def test_targets_out_of_range_are_refused(epsilon: float, delta: float) -> None:
     with pytest.raises(InvalidParameter):
         calibrate_noise_multiplier(equal_rounds(1), target_epsilon=epsilon, delta=delta)

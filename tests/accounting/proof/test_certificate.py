@@ -8,6 +8,7 @@ import pytest
 from dpledger.accounting.check import checker
 from dpledger.accounting.gaussian.exact import epsilon_from_delta
 from dpledger.accounting.proof.certificate import FORMAT, Uncertifiable, certify
+from dpledger.accounting.proof.proved import delta_and_epsilon
 from dpledger.mechanisms import (
     Adjacency,
     AdjacencyMismatch,
@@ -41,11 +42,9 @@ def test_the_checker_reads_what_the_certificate_says(certificates):
     for name, certificate in certificates.items():
         verdict = checker.check(certificate.to_json_bytes())
         assert verdict.subject == subject_hash(certificate.events), name
-        assert verdict.notion == "approx-dp"
-        assert dict(zip(("delta", "epsilon"), verdict.values, strict=True)) == {
-            "delta": certificate.guarantee.delta,
-            "epsilon": certificate.guarantee.epsilon,
-        }
+        assert verdict.notion == ("pure-dp" if name == "pure" else "approx-dp")
+        stated = certificate.guarantee
+        assert delta_and_epsilon(verdict) == (stated.delta, stated.epsilon)
         assert verdict.adjacency == certificate.root.adjacency.value
         assert verdict.group == certificate.root.group
         assert verdict.assumptions == certificate.assumptions
@@ -119,7 +118,7 @@ def test_mixed_relations_are_refused():
         certify([*unit_steps(1), event(other)], delta=1e-5)
 
 
-@pytest.mark.parametrize("options", [{"delta": 0.0}, {"delta": 1.0}, {"delta": 0.1, "group": 0}])
+@pytest.mark.parametrize("options", [{"delta": -1e-9}, {"delta": 1.0}, {"delta": 0.1, "group": 0}])
 def test_parameters_out_of_range_are_named(options):
     with pytest.raises(InvalidParameter):
         certify(unit_steps(1), **options)

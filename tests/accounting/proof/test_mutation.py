@@ -30,6 +30,7 @@ from dpledger.mechanisms import (
     Norm,
     Parties,
     PoissonSampled,
+    RandomisedResponse,
     Repeated,
     SampledWithoutReplacement,
     Sensitivity,
@@ -47,11 +48,13 @@ SLACK = mpmath.mpf(10) ** -25
 
 @dataclass(frozen=True)
 class Cost:
-    """What is known of a mechanism: mu² and rho where defined, Rényi divergence at whole orders."""
+    """What is known of a mechanism: mu² and rho where defined, Rényi divergence at whole orders,
+    and the largest privacy loss, infinite where there is none."""
 
     mu_squared: Fraction | None
     rho: Fraction | None
     rdp: Callable[[int], mpmath.mpf]
+    pure: mpmath.mpf = mpmath.inf
 
     def __add__(self, other: "Cost") -> "Cost":
         def both(a, b):
@@ -61,13 +64,19 @@ class Cost:
             both(self.mu_squared, other.mu_squared),
             both(self.rho, other.rho),
             lambda order: self.rdp(order) + other.rdp(order),
+            self.pure + other.pure,
         )
 
     def times(self, n: int) -> "Cost":
         def scaled(a):
             return None if a is None else n * a
 
-        return Cost(scaled(self.mu_squared), scaled(self.rho), lambda order: n * self.rdp(order))
+        return Cost(
+            scaled(self.mu_squared),
+            scaled(self.rho),
+            lambda order: n * self.rdp(order),
+            n * self.pure,
+        )
 
 
 def largest(costs: list[Cost]) -> Cost:
@@ -78,18 +87,24 @@ def largest(costs: list[Cost]) -> Cost:
         most([c.mu_squared for c in costs]),
         most([c.rho for c in costs]),
         lambda order: max(c.rdp(order) for c in costs),
+        max(c.pure for c in costs),
     )
 
 
-NOTHING = Cost(Fraction(0), Fraction(0), lambda order: mpmath.mpf(0))
+NOTHING = Cost(Fraction(0), Fraction(0), lambda order: mpmath.mpf(0), mpmath.mpf(0))
 
 
 def real(x: Fraction) -> mpmath.mpf:
     return mpmath.mpf(x.numerator) / x.denominator
 
 
-def by_rho(mu_squared: Fraction | None, rho: Fraction) -> Cost:
-    return Cost(mu_squared, rho, lambda order: order * real(rho))
+def by_rho(mu_squared: Fraction | None, rho: Fraction, pure=mpmath.inf) -> Cost:
+    return Cost(mu_squared, rho, lambda order: order * real(rho), pure)
+
+
+def by_ratio(first, second) -> Cost:
+    """Of a mechanism whose probabilities differ at most by first / second, or its inverse."""
+    return Cost(None, None, lambda order: mpmath.inf, abs(mpmath.log(first / second)))
 
 
 class NoTruth(ValueError):
@@ -227,8 +242,22 @@ def cost(mechanism: Mechanism) -> Cost:
     match mechanism:
         case GaussianStep():
             return by_rho(ratio(mechanism), ratio(mechanism) / 2)
-        case DiscreteGaussianStep() | LaplaceStep() | DiscreteLaplaceStep():
+        case DiscreteGaussianStep():
             return by_rho(None, ratio(mechanism) / 2)
+        case LaplaceStep():
+            return by_rho(None, ratio(mechanism) / 2, mpmath.sqrt(real(ratio(mechanism))))
+        case DiscreteLaplaceStep():
+            whole = mpmath.floor(mpmath.sqrt(real(moved_squared(mechanism.sensitivity))))
+            return by_rho(None, ratio(mechanism) / 2, whole / mechanism.scale)
+        case RandomisedResponse():
+            truth = mpmath.mpf(mechanism.truth)
+            return by_ratio(truth, (1 - truth) / (mechanism.categories - 1))
+        case PoissonSampled(event=LaplaceStep() as step, rate=rate):
+            return by_ratio(1 - rate + rate * mpmath.exp(mpmath.sqrt(real(ratio(step)))), 1)
+        case SampledWithoutReplacement(event=LaplaceStep() as step, batch=batch, records=records):
+            kept = mpmath.mpf(records - batch)
+            drawn = batch * mpmath.exp(mpmath.sqrt(real(ratio(step))))
+            return by_ratio(kept + drawn, records)
         case PoissonSampled():
             return poisson(ratio(mechanism.event), mechanism.rate)
         case SampledWithoutReplacement():
@@ -248,6 +277,8 @@ def relation(mechanism: Mechanism) -> str:
             return relation(mechanism.event)
         case Parties():
             return relation(mechanism.parts[0][1][0])
+        case RandomisedResponse():
+            return "replace-one"
         case _:
             return mechanism.sensitivity.adjacency.value
 
@@ -295,8 +326,15 @@ class Truth:
                 if self.cost.rho is not None:
                     return value >= grown * order * self.cost.rho
                 return grown == 1 and real(value) >= self.cost.rdp(int(order)) * (1 - SLACK)
+            case "pure-dp":
+                return self.by_pure(value, grown)
         delta = verdict.values[0]
+        if self.by_pure(value, grown):
+            return True
         return self.by_gdp(delta, value, grown) or self.by_orders(real(delta), real(value), grown)
+
+    def by_pure(self, epsilon: Fraction, grown: int) -> bool:
+        return real(epsilon) >= mpmath.sqrt(grown) * self.cost.pure * (1 - SLACK)
 
     def by_gdp(self, delta: Fraction, epsilon: Fraction, grown: int) -> bool:
         if self.cost.mu_squared is None:
@@ -444,6 +482,9 @@ def change_cunningly(doc, rng):
     for share in (Fraction(1, 2), Fraction(99, 100), Fraction(999_999, 1_000_000), Fraction(1)):
         asked = copy.deepcopy(doc)
         last = asked["nodes"][-1]["parameters"]
+        if "epsilon" not in last:  # pure DP: the witness of a mechanism
+            leaves = [n["parameters"] for n in asked["nodes"] if "epsilon" in n["parameters"]]
+            last = rng.choice(leaves)
         last["epsilon"] = str(Fraction(last["epsilon"]) * share)
         try:
             make_fit(asked)
@@ -536,9 +577,9 @@ def test_the_judge_admits_the_originals_and_nothing_a_percent_smaller(certificat
         assert truth.admits(verdict)
         # the certificate made by hand is far from tight
         share = Fraction(99, 100) if "hand" not in str(verdict.assumptions) else Fraction(1, 3)
-        delta, epsilon = verdict.values
+        *others, epsilon = verdict.values
         if certificate.root.rule != "rdp-approx-dp" or verdict.group == 1:
-            assert not truth.admits(verdict._replace(values=(delta, epsilon * share)))
+            assert not truth.admits(verdict._replace(values=(*others, epsilon * share)))
 
 
 def test_bent_certificates_prove_nothing_false(certificates):

@@ -43,9 +43,7 @@ if TYPE_CHECKING:
     from .output_perturbation import OutputPerturbation as OutputPerturbation
     from .output_perturbation import OutputState as OutputState
     from .penalty_perturbation import MAdmm as MAdmm
-    from .penalty_perturbation import PublishedMAdmm as PublishedMAdmm
     from .planning import plan as plan
-    from .recycled import PublishedRAdmm as PublishedRAdmm
     from .recycled import RAdmm as RAdmm
     from .regularisers import L1 as L1
     from .regularisers import L2 as L2

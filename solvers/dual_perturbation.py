@@ -23,7 +23,6 @@ from ..mechanisms.adjacency import Adjacency
 from ..mechanisms.curators import Curator
 from ..mechanisms.data_shape import DataShape
 from ..mechanisms.errors import InvalidParameter, require_nonnegative, require_positive
-from ..mechanisms.events import Audience
 from ..mechanisms.private_data import PrivateDataset
 from ..mechanisms.protocols import FloatArray, Loss
 from ..mechanisms.sensitive import Sensitive, linear_map
@@ -76,7 +75,6 @@ def perturbing_noise(
     *,
     scale: float,
     round: int,
-    audience: Audience = Audience.SERVER,
 ) -> FloatArray:
     """Return one vector a party of density ∝ exp(-|b|/scale), of shape (..., P, d).
 
@@ -85,25 +83,20 @@ def perturbing_noise(
     """
     width = dataset.shape.parameters(loss)
     nothing = linear_map(np.zeros((3 * width, width)), dataset.mean_gradient(loss, np.zeros(width)))
-    normal = curator.release(
-        nothing, round=round, release="perturbation", audience=audience, noise_std=1.0
-    )
+    normal = curator.release(nothing, round=round, release="perturbation", noise_std=1.0)
     lengths = 0.5 * scale * (normal[..., : 2 * width] ** 2).sum(axis=-1, keepdims=True)
     direction = normal[..., 2 * width :]
     sizes = np.linalg.norm(direction, axis=-1, keepdims=True)
     return np.asarray(lengths * direction / np.where(sizes > 0.0, sizes, 1.0))
 
 
-def send_as_found(
-    curator: Curator, local: Sensitive, *, round: int, audience: Audience = Audience.SERVER
-) -> FloatArray:
+def send_as_found(curator: Curator, local: Sensitive, *, round: int) -> FloatArray:
     """Return minimisers of perturbed objectives, of shape (..., P, d), sent without a mechanism."""
     return curator.release_unprotected(
         local,
         reason="objective perturbation is proved for exact minimisers, not for what a solver found",
         round=round,
         release="primal",
-        audience=audience,
     )
 
 

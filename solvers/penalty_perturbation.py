@@ -10,26 +10,20 @@ with the penalty. A growth of 1 is dual variable perturbation on a network. Ding
 Huang et al. (2020) name the method and print no formula: this is the reading in which the penalty
 is what is perturbed, and larger penalties tell less.
 
-Two algorithms:
-  `MAdmm`           repaired: noise behind the minimiser, the same in every round by default;
-  `PublishedMAdmm`  as published: noise in the penalty, minimisers sent as found (for why that has
-                    no price see `dual_perturbation`).
+`MAdmm` is the repaired algorithm, a baseline of Ding et al.'s experiments: noise behind the
+minimiser, the same in every round by default. Noise in the penalty, as published, has no price for
+the reason that `dual_perturbation` gives.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Protocol
 
 import numpy as np
 
 from ..mechanisms.curators import Curator
-from ..mechanisms.errors import InvalidParameter, require_nonnegative
-from ..mechanisms.events import Audience
+from ..mechanisms.errors import InvalidParameter
 from ..mechanisms.private_data import PrivateDataset
-from ..mechanisms.protocols import FloatArray
 from .decentralised import NetworkState, PrAdmm, agent_duals, first_state
-from .dual_perturbation import perturbing_noise, send_as_found
 from .solver import Observer
 
 
@@ -58,27 +52,22 @@ class MAdmm:
     def solve(
         self, dataset: PrivateDataset, curator: Curator, *, observe: Observer[NetworkState] = None
     ) -> NetworkState:
-        """Run all rounds and return the last public state."""
-        shape = PrivateDataset.planned(dataset.shape)
-        first = self.settings.agent_step(shape, self.first_state(dataset))
+        """Run all rounds and return the last public state.
 
-        def send(k: int, state: NetworkState) -> FloatArray:
-            local = self.in_round(k).agent_step(dataset, state)
-            return self.settings.send(curator, local, k, first.sensitivity.root)
+        Args:
+            dataset: the agents' records, as many parties as the network has agents.
+            curator: releases one message an agent and round.
+            observe: called with each round and the public state after it.
 
-        return self.run(dataset, send, observe)
-
-    def run(
-        self,
-        dataset: PrivateDataset,
-        send: Callable[[int, NetworkState], FloatArray],
-        observe: Observer[NetworkState],
-    ) -> NetworkState:
-        """Run all rounds; `send` returns the messages of round k, given the state before it."""
+        Raises `InvalidParameter` for another number of parties, before anything is released.
+        """
         network, step = self.settings.network, self.settings.penalty
         state = self.first_state(dataset)
+        shape = PrivateDataset.planned(dataset.shape)
+        first = self.settings.agent_step(shape, state)
         for k in range(1, self.settings.rounds + 1):
-            messages = send(k, state)
+            local = self.in_round(k).agent_step(dataset, state)
+            messages = self.settings.send(curator, local, k, first.sensitivity.root)
             duals = agent_duals(messages, state.duals, network, step)
             state = replace(state, messages=messages, duals=duals)
             if observe is not None:
@@ -94,64 +83,6 @@ class MAdmm:
         with np.errstate(over="ignore"):
             penalty = self.settings.penalty * float(np.float64(self.growth) ** (round - 1))
         return replace(self.settings, penalty=penalty)
-
-
-class RoundsOfMinimisers(Protocol):
-    """An algorithm on a network in which agents send minimisers, in all rounds or in some."""
-
-    def in_round(self, round: int) -> PrAdmm:
-        """Return the settings of round k."""
-        ...
-
-    def run(
-        self,
-        dataset: PrivateDataset,
-        send: Callable[[int, NetworkState], FloatArray],
-        observe: Observer[NetworkState],
-    ) -> NetworkState:
-        """Run all rounds; `send` returns the minimisers of round k, given the state before it."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class PerturbedPenalties:
-    """Noise xi of density ∝ e^(-|xi|/s) in the penalty of each minimiser, which is sent as found.
-
-    The transcript shows xi, which the papers' agents keep.
-
-    Args:
-        algorithm: the repaired twin; its own noise is not used.
-        noise_scale: s, in units of the model; 0 for no noise.
-    """
-
-    algorithm: RoundsOfMinimisers
-    noise_scale: float
-
-    def __post_init__(self) -> None:
-        require_nonnegative("noise_scale", self.noise_scale)
-
-    def solve(
-        self, dataset: PrivateDataset, curator: Curator, *, observe: Observer[NetworkState] = None
-    ) -> NetworkState:
-        """Run all rounds and return the last public state."""
-        audience = Audience.NEIGHBOURS
-
-        def send(k: int, state: NetworkState) -> FloatArray:
-            settings = self.algorithm.in_round(k)
-            noise = perturbing_noise(
-                dataset, curator, settings.loss, scale=self.noise_scale, round=k, audience=audience
-            )
-            pull = 2.0 * settings.penalty * settings.network.degrees[:, None] * noise
-            local = settings.agent_step(dataset, replace(state, duals=state.duals + pull))
-            return send_as_found(curator, local, round=k, audience=audience)
-
-        return self.algorithm.run(dataset, send, observe)
-
-
-class PublishedMAdmm(PerturbedPenalties):
-    """M-ADMM as published: noise in the penalties of all rounds."""
-
-    __slots__ = ()
 
 
 def require_no_threshold(settings: PrAdmm) -> None:

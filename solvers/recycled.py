@@ -10,13 +10,11 @@ x̃ the gradient is noisy too; either way an even round costs nothing. Ding et a
 al. (2020) name the method and print no formula: this form is our reading, in which what is recycled
 is the gradient that a message implies.
 
-Two algorithms:
-  `RAdmm`           repaired: noise behind the minimisers of odd rounds;
-  `PublishedRAdmm`  as published: noise in the penalty, minimisers sent as found (see
-                    `penalty_perturbation`).
+`RAdmm` is the repaired algorithm, a baseline of Ding et al.'s experiments and an estimator's: noise
+behind the minimisers of odd rounds. Noise in the penalty, as published, has no price for the reason
+that `dual_perturbation` gives.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,7 +24,7 @@ from ..mechanisms.errors import require_positive
 from ..mechanisms.private_data import PrivateDataset
 from ..mechanisms.protocols import FloatArray
 from .decentralised import NetworkState, PrAdmm, agent_duals, first_state
-from .penalty_perturbation import PerturbedPenalties, require_no_threshold
+from .penalty_perturbation import require_no_threshold
 from .solver import Observer
 
 
@@ -49,34 +47,28 @@ class RAdmm:
     def solve(
         self, dataset: PrivateDataset, curator: Curator, *, observe: Observer[NetworkState] = None
     ) -> NetworkState:
-        """Run all rounds and return the last public state."""
+        """Run all rounds and return the last public state.
 
-        def send(k: int, state: NetworkState) -> FloatArray:
-            local = self.settings.agent_step(dataset, state)
-            return self.settings.send(curator, local, k, local.sensitivity.root)
+        Args:
+            dataset: the agents' records, as many parties as the network has agents.
+            curator: releases one message an agent and odd round; even rounds release nothing.
+            observe: called with each round and the public state after it.
 
-        return self.run(dataset, send, observe)
-
-    def run(
-        self,
-        dataset: PrivateDataset,
-        send: Callable[[int, NetworkState], FloatArray],
-        observe: Observer[NetworkState],
-    ) -> NetworkState:
-        """Run all rounds; `send` returns an odd round's messages, given the state before it."""
+        Raises `InvalidParameter` for another number of parties, before anything is released.
+        """
         network, penalty = self.settings.network, self.settings.penalty
         before = state = first_state(dataset, network, self.settings.loss)
         for k in range(1, self.settings.rounds + 1):
-            messages = send(k, state) if k % 2 else self.recycled(before, state)
+            if k % 2:
+                local = self.settings.agent_step(dataset, state)
+                messages = self.settings.send(curator, local, k, local.sensitivity.root)
+            else:
+                messages = self.recycled(before, state)
             duals = agent_duals(messages, state.duals, network, penalty)
             before, state = state, replace(state, messages=messages, duals=duals)
             if observe is not None:
                 observe(k, state)
         return state
-
-    def in_round(self, round: int) -> PrAdmm:
-        """Return the settings, which are those of every odd round."""
-        return self.settings
 
     def recycled(self, before: NetworkState, state: NetworkState) -> FloatArray:
         """Return the points of an even round, of shape (..., P, d), from two public states."""
@@ -90,9 +82,3 @@ class RAdmm:
         gradient = pull(before) - weights * state.messages
         kept = self.proximity * state.messages
         return np.asarray((kept + pull(state) - gradient) / (self.proximity + weights))
-
-
-class PublishedRAdmm(PerturbedPenalties):
-    """R-ADMM as published: noise in the penalties of odd rounds."""
-
-    __slots__ = ()

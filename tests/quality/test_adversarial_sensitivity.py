@@ -42,10 +42,8 @@ from dpledger.solvers import (
     PrAdmm,
     PsAdmm,
     PublishedDvpAdmm,
-    PublishedMAdmm,
     PublishedPrAdmm,
     PublishedPsAdmm,
-    PublishedRAdmm,
     PublishedSharingAdmm,
     PvpAdmm,
     RAdmm,
@@ -133,9 +131,7 @@ def horizontal_cases(loss: Loss) -> dict[str, Case]:
         "pr": Case(pair, PRIMAL),
         "pr, published noise": Case(PublishedPrAdmm(pair), PRIMAL, (REPLACE,)),
         "m-admm": Case(MAdmm(pair, 1.5), PRIMAL),
-        "m-admm, published": Case(PublishedMAdmm(MAdmm(pair, 1.5), 0.1), PRIMAL, (REPLACE,)),
         "r-admm": Case(recycled, PRIMAL),
-        "r-admm, published": Case(PublishedRAdmm(recycled, 0.1), PRIMAL, (REPLACE,)),
         "ps, full gradients": Case(PsAdmm(stochastic, 1.0), GRADIENT),
         "ps, published": Case(
             PublishedPsAdmm(stochastic, 1.0), {"gradient": 0.0}, (REPLACE,), drawn=1

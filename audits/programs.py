@@ -13,8 +13,12 @@ __all__ = ["load_program"]
 def load_program(text: str) -> Any:
     """Return what NAME is in the Python file of "FILE.py:NAME".
 
-    The file is imported under its own name, so that other processes find it. Raises
-    `InvalidParameter` where there is no such file or name, or the file raises.
+    The file is imported under its own name, by which worker processes find it again: its folder
+    goes to the front of `sys.path`. (The court loads a claim's function without a name, since it
+    runs in this process alone; see `audits.claims.own_function`.)
+
+    Raises `InvalidParameter` where there is no such file or name, the file raises, or another
+    module of that name is loaded already: what is audited would be that one.
     """
     path, _, name = text.rpartition(":")
     if not path.endswith(".py") or not Path(path).is_file():
@@ -25,6 +29,10 @@ def load_program(text: str) -> Any:
     except Exception as error:
         allowed = f"in a file that imports; it raised {type(error).__name__}: {error}"
         raise InvalidParameter("program", text, allowed) from error
+    loaded = getattr(module, "__file__", None)
+    if loaded is None or Path(loaded).resolve() != Path(path).resolve():
+        allowed = f"in a file whose name no other module has; {module.__name__} is {loaded}"
+        raise InvalidParameter("program", text, allowed)
     if not hasattr(module, name):
         raise InvalidParameter("program", text, f"a name in {path}")
     return getattr(module, name)

@@ -1,5 +1,6 @@
 """Laws of the sequential audit of black boxes."""
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -122,7 +123,18 @@ def test_only_a_function_of_a_file_is_a_program(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "box", raising=False)
     Path("box.py").write_text("def run(answers, trials, generator):\n    return answers\n")
     assert callable(load_program("box.py:run"))
     with pytest.raises(InvalidParameter, match="must"):
         load_program(program)
+
+
+def test_a_file_is_never_taken_for_a_module_of_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    Path("random.py").write_text("def gauss(answers, trials, generator):\n    return answers\n")
+    with pytest.raises(InvalidParameter, match="whose name no other module has; random is"):
+        load_program("random.py:gauss")

@@ -1,11 +1,19 @@
 """What the settings of papers share: limits that keep the court quick, and a whole run's noise."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...accounting.gaussian.exact import mu_from_epsilon_delta
 from ...accounting.numbers.enclosure import BITS, Enclosure, ball_of, precision
-from ...mechanisms.errors import InvalidParameter, Number, require_positive, require_positive_int
+from ...mechanisms.adjacency import Adjacency
+from ...mechanisms.errors import (
+    InvalidParameter,
+    Number,
+    require_nonnegative,
+    require_open_unit,
+    require_positive,
+    require_positive_int,
+)
 from .claim import Setting
 
 
@@ -19,33 +27,44 @@ def stated_delta(setting: Any) -> float:
     return float(setting.delta)
 
 
-def require_counts(setting: Setting, most: Mapping[str, int]) -> None:
-    """Raise `InvalidParameter` unless each of these parameters is a whole number in [1, most].
+def require_ranges(
+    setting: Setting,
+    *,
+    counts: Mapping[str, int],
+    sizes: Sequence[str] = (),
+    nonnegative: Sequence[str] = (),
+    shares: Sequence[str] = ("delta",),
+    decades: int = 9,
+) -> None:
+    """Raise `InvalidParameter` for the first of a paper's parameters that is out of range.
 
     Args:
-        setting: a paper's parameters.
-        most: by name, the largest number that the court looks at.
+        setting: the parameters.
+        counts: names of whole numbers, with the largest that the court looks at; each at least 1.
+        sizes: names of positive numbers.
+        nonnegative: names of numbers that may also be 0.
+        shares: names of numbers strictly between 0 and 1.
+        decades: how many powers of ten sizes may lie from 1.
     """
-    for name, limit in most.items():
+    for name, limit in counts.items():
         value = getattr(setting, name)
         require_positive_int(name, value)
         if value > limit:
             raise InvalidParameter(name, value, f"in [1, {limit}]")
-
-
-def require_sizes(setting: Setting, *names: str, decades: int = 9) -> None:
-    """Raise `InvalidParameter` unless these are positive and within so many decades of 1.
-
-    Args:
-        setting: a paper's parameters.
-        names: of those that are sizes.
-        decades: how many powers of ten they may lie from 1.
-    """
-    for name in names:
+    for name in shares:
+        require_open_unit(name, getattr(setting, name))
+    for name in sizes:
         value = getattr(setting, name)
         require_positive(name, value)
         if not 10.0**-decades <= value <= 10.0**decades:
             raise InvalidParameter(name, value, f"in [1e-{decades}, 1e{decades}]")
+    for name in nonnegative:
+        require_nonnegative(name, getattr(setting, name))
+
+
+def replaced_or_nulled(*, nulled: bool) -> Adjacency:
+    """Return the relation of a paper whose neighbours replace a record by any other, or by null."""
+    return Adjacency.ZERO_OUT_ONE if nulled else Adjacency.REPLACE_ONE
 
 
 def multiplier_of(cost: Number, *, epsilon: float, delta: float) -> float:

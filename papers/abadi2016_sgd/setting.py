@@ -4,10 +4,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from ...audits.claims.claim import Claim, ThreatModel
-from ...audits.claims.settings import require_counts, require_sizes
+from ...audits.claims.settings import require_ranges
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.data_shape import DataShape
-from ...mechanisms.errors import require_open_unit
 from ...mechanisms.events import Event
 from ...mechanisms.subsampling import Poisson
 from ...solvers.losses import LinearLoss
@@ -44,10 +43,8 @@ class SgdSetting:
     c2: float = 1.0
 
     def __post_init__(self) -> None:
-        require_counts(self, _MOST)
-        require_open_unit("q", self.q)
-        require_open_unit("delta", self.delta)
-        require_sizes(self, "sigma", "epsilon", "C", "c1", "c2")
+        sizes = ("sigma", "epsilon", "C", "c1", "c2")
+        require_ranges(self, counts=_MOST, shares=("q", "delta"), sizes=sizes)
 
     @property
     def shape(self) -> DataShape:

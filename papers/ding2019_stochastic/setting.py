@@ -6,11 +6,11 @@ from functools import partial
 import numpy as np
 
 from ...audits.claims.claim import Claim, ThreatModel
-from ...audits.claims.settings import require_counts, require_sizes
+from ...audits.claims.settings import replaced_or_nulled, require_ranges
 from ...audits.neighbours import NeighbourPair, turned_record
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.data_shape import DataShape
-from ...mechanisms.errors import InvalidParameter, require_open_unit
+from ...mechanisms.errors import InvalidParameter
 from ...mechanisms.events import Event, GaussianMixtureStep, GaussianStep, Repeated
 from ...mechanisms.sensitivity import mean_of_bounded, sum_of_bounded
 from ...solvers.losses import LinearLoss
@@ -56,21 +56,19 @@ class PsSetting:
     sigma_u: float = 2e-3
 
     def __post_init__(self) -> None:
-        require_counts(self, _MOST)
+        sizes = ("epsilon", "c", "c1", "G", "z", "sigma_u")
+        require_ranges(self, counts=_MOST, shares=("delta", "q"), sizes=sizes)
         if self.M < 2:
             raise InvalidParameter("M", self.M, f"in [2, {_MOST['M']}]")
         if not 0 <= self.first_step <= _MOST["S"]:
             raise InvalidParameter("first_step", self.first_step, f"in [0, {_MOST['S']}]")
-        require_open_unit("delta", self.delta)
-        require_open_unit("q", self.q)
-        require_sizes(self, "epsilon", "c", "c1", "G", "z", "sigma_u")
         if not 0 < self.eta_nu < 0.5:
             raise InvalidParameter("eta_nu", self.eta_nu, "in (0, 1/2)")
 
     @property
     def relation(self) -> Adjacency:
         """What neighbours are."""
-        return Adjacency.ZERO_OUT_ONE if self.zero_out else Adjacency.REPLACE_ONE
+        return replaced_or_nulled(nulled=self.zero_out)
 
     @property
     def shape(self) -> DataShape:

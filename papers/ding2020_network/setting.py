@@ -8,11 +8,11 @@ from math import inf
 from ...accounting.guarantees import Guarantee, guarantee
 from ...audits.claims.auditor import at_tolerance, gaussian_steps
 from ...audits.claims.claim import Claim, ThreatModel
-from ...audits.claims.settings import require_counts, require_sizes
+from ...audits.claims.settings import require_ranges
 from ...audits.neighbours import NeighbourPair, turned_record
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.data_shape import DataShape
-from ...mechanisms.errors import InvalidParameter, require_nonnegative, require_open_unit
+from ...mechanisms.errors import InvalidParameter
 from ...mechanisms.events import Event, GaussianStep
 from ...mechanisms.sensitivity import declared
 from ...solvers.decentralised import PrAdmm, PublishedPrAdmm, published_noise_multiplier
@@ -63,18 +63,19 @@ class PrSetting:
     convex: bool = True
 
     def __post_init__(self) -> None:
-        require_counts(self, _MOST)
+        require_ranges(
+            self,
+            counts=_MOST,
+            shares=("delta", "R_P"),
+            sizes=("R_T", "epsilon", "eta", "V"),
+            nonnegative=("Lambda", "tau"),
+        )
         if self.N < 2:
             raise InvalidParameter("N", self.N, f"in [2, {_MOST['N']}]")
         if self.K % self.K_p:
             raise InvalidParameter("K", self.K, f"divisible by K_p={self.K_p}")
         if not self.neighbours < self.N:
             raise InvalidParameter("neighbours", self.neighbours, f"in [1, {self.N - 1}]")
-        require_open_unit("delta", self.delta)
-        require_open_unit("R_P", self.R_P)
-        require_sizes(self, "R_T", "epsilon", "eta", "V")
-        require_nonnegative("Lambda", self.Lambda)
-        require_nonnegative("tau", self.tau)
 
     @property
     def schedule(self) -> PeriodicDecay:

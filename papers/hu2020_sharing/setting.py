@@ -6,9 +6,9 @@ from functools import partial
 
 from ...audits.claims.auditor import gaussian_steps
 from ...audits.claims.claim import Claim, ThreatModel
-from ...audits.claims.settings import require_counts, require_sizes
+from ...audits.claims.settings import replaced_or_nulled, require_ranges
 from ...mechanisms.adjacency import Adjacency
-from ...mechanisms.errors import InvalidParameter, require_nonnegative, require_open_unit
+from ...mechanisms.errors import InvalidParameter, require_nonnegative
 from ...mechanisms.events import Event
 from ...mechanisms.vertical_data import VerticalShape
 from ...solvers.planning import plan
@@ -68,10 +68,8 @@ class SharingSetting:
     zero_out: bool = False
 
     def __post_init__(self) -> None:
-        require_counts(self, _MOST)
-        require_open_unit("delta", self.delta)
-        require_open_unit("delta_prime", self.delta_prime)
-        require_sizes(self, *_SIZES, decades=12)
+        shares = ("delta", "delta_prime")
+        require_ranges(self, counts=_MOST, shares=shares, sizes=_SIZES, decades=12)
         require_nonnegative("size of u", abs(self.u))
         if not abs(self.u) <= _LARGE:
             raise InvalidParameter("u", self.u, f"in [-{_LARGE:g}, {_LARGE:g}]")
@@ -79,7 +77,7 @@ class SharingSetting:
     @property
     def relation(self) -> Adjacency:
         """The record-level relation of S-7 and S-R."""
-        return Adjacency.ZERO_OUT_ONE if self.zero_out else Adjacency.REPLACE_ONE
+        return replaced_or_nulled(nulled=self.zero_out)
 
     @property
     def parties(self) -> tuple[str, ...]:

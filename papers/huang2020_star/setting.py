@@ -9,11 +9,10 @@ from ...accounting.conversions import classical_noise_multiplier
 from ...audits.claims.attack import ClaimAttack
 from ...audits.claims.auditor import gaussian_steps
 from ...audits.claims.claim import Claim, ThreatModel
-from ...audits.claims.settings import require_counts, require_sizes
+from ...audits.claims.settings import require_ranges
 from ...audits.neighbours import NeighbourPair, turned_record
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.data_shape import DataShape
-from ...mechanisms.errors import require_nonnegative, require_open_unit
 from ...mechanisms.events import Event, Repeated
 from ...mechanisms.sensitivity import float_up
 from ...solvers.losses import LinearLoss
@@ -58,11 +57,8 @@ class StarSetting:
     outlier: float = 1000.0
 
     def __post_init__(self) -> None:
-        require_open_unit("delta", self.delta)
-        require_counts(self, _MOST)
-        require_sizes(self, "epsilon", "rho", "c1", "c_w", "outlier")
-        for name in ("lambda_over_n", "tau"):
-            require_nonnegative(name, getattr(self, name))
+        sizes = ("epsilon", "rho", "c1", "c_w", "outlier")
+        require_ranges(self, counts=_MOST, sizes=sizes, nonnegative=("lambda_over_n", "tau"))
 
     @property
     def shape(self) -> DataShape:

@@ -7,12 +7,11 @@ import numpy as np
 
 from ...audits.claims.attack import ClaimAttack
 from ...audits.claims.claim import Claim, ThreatModel
-from ...audits.claims.settings import require_counts, require_sizes
+from ...audits.claims.settings import replaced_or_nulled, require_ranges
 from ...audits.datasets import AuditDataset
 from ...audits.neighbours import NeighbourPair, opposite_gradients, zero_out
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.data_shape import DataShape
-from ...mechanisms.errors import require_open_unit
 from ...mechanisms.events import Event, GaussianStep
 from ...mechanisms.protocols import Loss
 from ...solvers.centralised import (
@@ -61,15 +60,13 @@ class CentralisedSetting:
     zero_out: bool = False
 
     def __post_init__(self) -> None:
-        require_counts(self, _MOST)
-        require_open_unit("delta", self.delta)
-        require_open_unit("mu", self.mu)
-        require_sizes(self, "epsilon", "c", "rho", "gamma", "eta", "lambda1", "alpha")
+        sizes = ("epsilon", "c", "rho", "gamma", "eta", "lambda1", "alpha")
+        require_ranges(self, counts=_MOST, shares=("delta", "mu"), sizes=sizes)
 
     @property
     def relation(self) -> Adjacency:
         """What neighbours are."""
-        return Adjacency.ZERO_OUT_ONE if self.zero_out else Adjacency.REPLACE_ONE
+        return replaced_or_nulled(nulled=self.zero_out)
 
     @property
     def shape(self) -> DataShape:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from dpledger.accounting.gaussian.exact import epsilon_from_delta
-from dpledger.audits.claims.settings import multiplier_of, require_counts, require_sizes
+from dpledger.audits.claims.settings import multiplier_of, require_ranges
 from dpledger.mechanisms import InvalidParameter
 
 
@@ -13,11 +13,14 @@ from dpledger.mechanisms import InvalidParameter
 class Given:
     rounds: int = 3
     penalty: float = 0.5
+    delta: float = 0.1
+    weight: float = 0.0
 
 
 def required(given: Given) -> None:
-    require_counts(given, {"rounds": 3})
-    require_sizes(given, "penalty", decades=1)
+    require_ranges(
+        given, counts={"rounds": 3}, sizes=("penalty",), nonnegative=("weight",), decades=1
+    )
 
 
 def test_what_is_in_range_passes() -> None:
@@ -32,6 +35,9 @@ def test_what_is_in_range_passes() -> None:
         (Given(penalty=0.0), "penalty"),
         (Given(penalty=20.0), r"penalty=20.0 must be in \[1e-1, 1e1\]"),
         (Given(penalty=float("inf")), "penalty"),
+        (Given(delta=0.0), "delta"),
+        (Given(delta=1.0), "delta"),
+        (Given(weight=-1.0), "weight"),
     ],
 )
 def test_what_is_not_is_refused_by_name(given: Given, words: str) -> None:

@@ -65,7 +65,7 @@ def load_records(paths: str | Path | Sequence[str | Path], *, schema: Schema) ->
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class _Encoded:
     """The complete records of one file; k = number of feature columns, one entry in each.
 

@@ -30,7 +30,7 @@ from math import ceil, log2, sqrt
 
 import numpy as np
 
-from .clipping import HEADROOM
+from .clipping import HEADROOM, lengths
 from .errors import InvalidParameter
 from .protocols import FloatArray
 
@@ -62,7 +62,8 @@ def require_reachable(
     # sums over records err by their number, products with V and DᵀD by the number of columns
     size = pull + penalty * gram * radius
     units = count + 2 * width + 16 + 2 * _STABLE * (width + 16)
-    residual = _UNIT * units * (size + modulus * radius)
+    # beside them, every product may underflow
+    residual = _UNIT * units * (size + modulus * radius) + count * width * 2.0**-1074
     gap = 4.0 * _UNIT * (width + 8) * radius + residual / modulus
     reach = residual + 2.0 * gap * sqrt(modulus * (penalty * gram + modulus + shift))
     reach *= 1.0 + 1e-9
@@ -74,19 +75,20 @@ def require_reachable(
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class BallRidge:
     """The problem's private part: rows D of shape (N, d), each of norm at most `row_bound`."""
 
     rows: FloatArray
     row_bound: float
-    _gram: FloatArray = field(init=False, repr=False)
-    _values: FloatArray = field(init=False, repr=False)
-    _vectors: FloatArray = field(init=False, repr=False)
+    _gram: FloatArray = field(init=False)
+    _values: FloatArray = field(init=False)
+    _vectors: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
-        gram = self.rows.T @ self.rows
-        values, vectors = np.linalg.eigh(gram)
+        with np.errstate(all="ignore"):  # a warning would tell of the rows
+            gram = self.rows.T @ self.rows
+            values, vectors = np.linalg.eigh(gram)
         object.__setattr__(self, "_gram", gram)
         object.__setattr__(self, "_values", np.maximum(values, 0.0))
         object.__setattr__(self, "_vectors", vectors)
@@ -108,8 +110,8 @@ class BallRidge:
         largest = float(np.abs(pull).max(initial=0.0)) * count * self.row_bound / inside
         x = turned / (curvatures + _boundary_shift(turned, curvatures, inside, largest, modulus))
         x = x @ self._vectors.T
-        lengths = np.linalg.norm(x, axis=-1, keepdims=True)
-        return np.asarray(x * np.minimum(1.0, inside / np.maximum(lengths, inside)))
+        longest = np.maximum(lengths(x), inside)[..., None]
+        return np.asarray(x * (inside / longest))
 
 
 def _boundary_shift(
@@ -124,10 +126,6 @@ def _boundary_shift(
     high = np.full_like(low, largest)
     for _ in range(ceil(52 + max(0.0, log2(largest / modulus) if largest else 0.0))):
         middle = 0.5 * (low + high)
-        long = _lengths(turned, curvatures + middle) > radius
+        long = lengths(turned / (curvatures + middle))[..., None] > radius
         low, high = np.where(long, middle, low), np.where(long, high, middle)
-    return np.where(_lengths(turned, curvatures) > radius, high, 0.0)
-
-
-def _lengths(turned: FloatArray, divisors: FloatArray) -> FloatArray:
-    return np.asarray(np.linalg.norm(turned / divisors, axis=-1, keepdims=True))
+    return np.where(lengths(turned / curvatures)[..., None] > radius, high, 0.0)

@@ -28,8 +28,8 @@ from typing import cast
 import numpy as np
 
 from . import rounding as rounded
-from .clipping import HEADROOM, largest_entry
-from .errors import InvalidParameter, require_positive
+from .clipping import HEADROOM, SQUARE_EXPONENT, largest_entry
+from .errors import InvalidParameter, require_magnitude
 from .inside import Inside
 from .loss_trial import stated
 from .private_data import PrivateDataset
@@ -62,7 +62,7 @@ class CentredRows(Inside):
     """A data set's rows less a public centre, scaled, cut to a radius; answers as `Sensitive`.
 
     Args:
-        dataset: the records.
+        dataset: the records; their row bound is within 2^-230 and 2^230.
         centre: public, of shape (..., d), no longer than twice the row bound.
         radius: l2 bound on a centred row, at least a 64th of the row bound.
         scale: public factors of the columns, of shape (..., d), in (0, 64·radius/row_bound].
@@ -79,12 +79,14 @@ class CentredRows(Inside):
         scale: FloatArray | None = None,
     ) -> None:
         bound, features = dataset.shape.row_bound, dataset.shape.features
-        require_positive("radius", radius)
+        require_magnitude("row_bound", bound, SQUARE_EXPONENT)
+        require_magnitude("radius", radius, SQUARE_EXPONENT)
         if radius < bound * _LEAST_RADIUS:
             raise InvalidParameter("radius", radius, f"at least row_bound/64={bound / 64}")
         if centre.shape[-1:] != (features,):
             raise InvalidParameter("centre.shape", centre.shape, f"(..., {features})")
-        longest = largest_entry(np.linalg.norm(centre, axis=-1))
+        with np.errstate(all="ignore"):
+            longest = largest_entry(np.linalg.norm(centre, axis=-1))
         if not longest <= 2.0 * bound:
             raise InvalidParameter("|centre|", longest, f"at most 2·row_bound={2.0 * bound}")
         if scale is not None:
@@ -208,7 +210,7 @@ class CentredRows(Inside):
         return self._views[key][1]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class _Centred:
     """Records whose row a is shrink·scale·(a - centre): what scores and sums of products need.
 

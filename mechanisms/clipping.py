@@ -4,13 +4,23 @@ from fractions import Fraction
 
 import numpy as np
 
-from .errors import require_positive
+from .errors import require_magnitude
 from .protocols import FloatArray
 
 HEADROOM = 1.0 - 2.0**-20
 """Norms are cut at this fraction of the bound, so that rounding errors of later sums stay inside
 the sensitivity that the exact bound prices: measured, sums over 10^6 records of a party err by 1e-8
 of one record's bound. The headroom is 1e-6 of it."""
+
+LENGTH_EXPONENT = 900
+"""Norms are cut to bounds within 2^-900 and 2^900: nearer to the smallest double rounding is larger
+than the headroom."""
+
+SQUARE_EXPONENT = 230
+"""Bounds that are squared, and multiplied by squares of scales, lie within 2^-230 and 2^230."""
+
+_LEAST_FACTOR = 2.0**-960
+"""A smaller slope, or factor of one, counts as 0: rounded up it could be twice as large."""
 
 _SQUARES_FIT = (1e-140, 1e140)
 """Lengths whose squares neither overflow nor lose digits."""
@@ -49,21 +59,21 @@ def longest_up(vectors: FloatArray) -> Fraction:
 
 def project_to_ball(vectors: FloatArray, radius: float) -> FloatArray:
     """Return vectors of shape (..., d), those longer than `radius`·HEADROOM scaled down to it."""
-    # measured in units of the largest entry, so that no square under- or overflows
-    largest = np.max(np.abs(vectors), axis=-1, keepdims=True, initial=0.0)
-    units = vectors / np.where(largest > 0.0, largest, 1.0)
-    lengths = np.linalg.norm(units, axis=-1, keepdims=True)
     limit = radius * HEADROOM
-    with np.errstate(over="ignore"):
+    with np.errstate(all="ignore"):  # a warning would tell of the rows
+        # measured in units of the largest entry, so that no square under- or overflows
+        largest = np.max(np.abs(vectors), axis=-1, keepdims=True, initial=0.0)
+        units = vectors / np.where(largest > 0.0, largest, 1.0)
+        lengths = np.linalg.norm(units, axis=-1, keepdims=True)
         long = lengths * largest > limit
-    return np.where(long, units * (limit / np.maximum(lengths, 1.0)), vectors)
+        return np.where(long, units * (limit / np.maximum(lengths, 1.0)), vectors)
 
 
 def cut_bound(longest: Fraction, radius: float | None) -> Fraction:
     """Return the bound of vectors no longer than `longest` that are cut to `radius`."""
     if radius is None:
         return longest
-    require_positive("radius", radius)
+    require_magnitude("radius", radius, LENGTH_EXPONENT)
     return min(Fraction(float(radius)), longest)
 
 
@@ -73,7 +83,9 @@ def cut_slopes(slopes: FloatArray, norms: FloatArray, radius: float | None) -> F
         return slopes
     longest = lengths(slopes) * norms
     shrunk = np.minimum(1.0, radius * HEADROOM / np.maximum(longest, 1e-300))
-    return np.asarray(slopes * shrunk[..., None])
+    found = slopes * np.where(shrunk < _LEAST_FACTOR, 0.0, shrunk)[..., None]
+    found[np.abs(found) < _LEAST_FACTOR] = 0.0
+    return found
 
 
 def cut_to_bound(slopes: FloatArray, bound: float, outputs: int = 1) -> FloatArray:
@@ -87,6 +99,5 @@ def cut_to_bound(slopes: FloatArray, bound: float, outputs: int = 1) -> FloatArr
         np.fmax(slopes, -bound, out=slopes)
         return np.fmin(slopes, bound, out=slopes)
     with np.errstate(all="ignore"):
-        lengths = np.linalg.norm(slopes, axis=-1, keepdims=True)
-        slopes = slopes * (bound / np.maximum(lengths, bound))
+        slopes = slopes * (bound / np.maximum(lengths(slopes), bound))[..., None]
     return np.nan_to_num(slopes, copy=False)

@@ -237,25 +237,37 @@ class SamplingCurator(Curator):
         return self._sampler.uniform((*self._lead, records))
 
     def _deliver(self, release: Release) -> FloatArray:
-        value, event, scale = self._value_of(release.sensitive), release.event, release.scale
-        if value is None:
-            raise InvalidParameter("sensitive", release.sensitive, "with a value: plans have none")
-        shape = (*self._lead, *value.shape[-2:])
-        if value.shape[:-2] not in ((), self._lead):
-            raise InvalidParameter("trials of the value", value.shape[:-2], f"() or {self._lead}")
+        sensitive, event = release.sensitive, release.event
+        if sensitive.planned:
+            raise InvalidParameter("sensitive", sensitive, "with a value: plans have none")
+        lead = self._shape_of(sensitive)[:-2]
+        if lead not in ((), self._lead):
+            raise InvalidParameter("trials of the value", lead, f"() or {self._lead}")
         noisy: Callable[[FloatArray, float], FloatArray] = self._sampler.gaussian
         if isinstance(event.mechanism, LaplaceStep):
             if not isinstance(self._sampler, ExactSampler):
                 raise InvalidParameter("sampler", type(self._sampler).__name__, "an ExactSampler")
             noisy = self._sampler.laplace
         token = self._sink.reserve((event,), self._provenance)
-        value = np.broadcast_to(value, shape)
-        # adding zero makes -0.0 the same as 0.0: its sign can be a private bit
-        content = value + 0.0 if scale == 0.0 else noisy(value, scale)
+        content = self._noisy(release, noisy)
         self._sink.commit(token)
         if self._record:
             self.transcript.append(Message(event, content))
         return content
+
+    def _noisy(
+        self, release: Release, noise: Callable[[FloatArray, float], FloatArray]
+    ) -> FloatArray:
+        """Return the message, once it is paid for.
+
+        Here alone the private value has a name: a traceback of what the sink raises, printed with
+        the frames' variables, does not show it.
+        """
+        value = self._value_of(release.sensitive)
+        assert value is not None
+        value = np.broadcast_to(value, (*self._lead, *value.shape[-2:]))
+        # adding zero makes -0.0 the same as 0.0: its sign can be a private bit
+        return value + 0.0 if release.scale == 0.0 else noise(value, release.scale)
 
 
 class PlanningCurator(Curator):

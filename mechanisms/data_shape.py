@@ -12,8 +12,8 @@ from fractions import Fraction
 import numpy as np
 
 from .adjacency import Adjacency
-from .clipping import largest_entry
-from .errors import InvalidParameter, require_positive, require_positive_int
+from .clipping import LENGTH_EXPONENT, largest_entry
+from .errors import InvalidParameter, require_magnitude, require_positive, require_positive_int
 from .labels import SIGNS, LabelDomain
 from .loss_trial import require_convex, stated
 from .protocols import FloatArray, Loss
@@ -30,7 +30,7 @@ class DataShape:
         count: public lower bound on the number of records of each party; under replace-one and
             zero-out-one the numbers themselves are public, under add-remove-one only this bound is.
         features: dimension d of a row.
-        row_bound: l2 bound that every row is cut to.
+        row_bound: l2 bound that every row is cut to, within 2^-900 and 2^900.
         adjacency: the neighbouring relation that sensitivities are derived for.
         label_domain: which labels there may be.
         party_counts: public lower bounds on each party's own number of records, `count` the least
@@ -56,7 +56,7 @@ class DataShape:
             raise InvalidParameter("parties", self.parties, "at least one party, each named once")
         require_positive_int("count", self.count)
         require_positive_int("features", self.features)
-        require_positive("row_bound", self.row_bound)
+        require_magnitude("row_bound", self.row_bound, LENGTH_EXPONENT)
         if not isinstance(self.adjacency, Adjacency):
             raise InvalidParameter("adjacency", self.adjacency, "an Adjacency")
         if self.adjacency is Adjacency.REPLACE_FEATURE_COLUMN:

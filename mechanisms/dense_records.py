@@ -28,7 +28,7 @@ from .records import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class DenseRecords:
     """Rows as (P, n, d), labels as (P, n); `slot` maps a record's input index to its place.
 

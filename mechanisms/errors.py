@@ -120,6 +120,17 @@ def require_positive(name: str, value: Number) -> None:
         raise InvalidParameter(name, value, "in (0, inf)")
 
 
+def require_magnitude(name: str, value: Number, exponent: int) -> None:
+    """Raise `InvalidParameter` unless 2^-exponent <= `value` <= 2^exponent.
+
+    What a sensitivity rests on is kept away from both ends of the doubles, where products lose
+    digits or overflow.
+    """
+    require_positive(name, value)
+    if not Fraction(1, 2**exponent) <= Fraction(value) <= 2**exponent:
+        raise InvalidParameter(name, value, f"in [2^-{exponent}, 2^{exponent}]; scale the columns")
+
+
 def require_open_unit(name: str, value: Number) -> None:
     """Raise `InvalidParameter` unless 0 < `value` < 1."""
     _require_number(name, value, "in (0, 1)")

@@ -71,6 +71,10 @@ class Inside:
         return sensitive._value
 
     @staticmethod
+    def _shape_of(sensitive: Sensitive) -> tuple[int, ...]:
+        return () if sensitive._value is None else sensitive._value.shape
+
+    @staticmethod
     def _party_of(dataset: PrivateDataset) -> IntArray:
         return dataset._held().party_of
 

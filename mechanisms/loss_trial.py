@@ -21,8 +21,8 @@ from weakref import WeakSet
 
 import numpy as np
 
-from .clipping import cut_to_bound
-from .errors import InvalidParameter
+from .clipping import SQUARE_EXPONENT, cut_to_bound
+from .errors import InvalidParameter, require_magnitude
 from .protocols import FloatArray, Loss
 from .records import IntArray
 from .stated_loss import StatedLoss
@@ -49,6 +49,7 @@ def stated(loss: Loss) -> StatedLoss:
         if loss in _made:
             return loss
         loss = loss.loss
+    require_magnitude("loss.derivative_bound", Fraction(loss.derivative_bound), SQUARE_EXPONENT)
     gap = getattr(loss, "label_gap_bound", None)
     bend = loss.curvature_bound
     read = StatedLoss(

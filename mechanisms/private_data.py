@@ -22,9 +22,9 @@ import numpy as np
 from . import rounding as rounded
 from .adjacency import Adjacency
 from .argmin import Bounds, Iteration, minimise, planned_iteration
-from .clipping import cut_bound, cut_slopes, largest_entry
+from .clipping import LENGTH_EXPONENT, cut_bound, cut_slopes, largest_entry
 from .data_shape import DataShape
-from .errors import InvalidParameter, require_positive
+from .errors import InvalidParameter, require_magnitude, require_positive
 from .handle import PrivateHandle
 from .labels import SIGNS, LabelDomain
 from .layout import gather_records
@@ -59,7 +59,7 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
         features: dense or sparse array of shape (n, d), one row a record.
         labels: array of shape (n,), each in `label_domain`.
         adjacency: the neighbouring relation.
-        row_bound: l2 bound; longer rows are scaled down to it.
+        row_bound: l2 bound, within 2^-900 and 2^900; longer rows are scaled down to it.
         party_of: array of shape (n,) of indices into `parties`, or None for a single party.
         parties: names of the parties; the record-to-party map must be public and fixed.
         n_min: under add-remove-one, and only there: public lower bound on every party's count.
@@ -90,7 +90,7 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
     ) -> None:
         if not isinstance(adjacency, Adjacency):
             raise InvalidParameter("adjacency", adjacency, "an Adjacency")
-        require_positive("row_bound", row_bound)
+        require_magnitude("row_bound", row_bound, LENGTH_EXPONENT)
         row_bound = float(row_bound)  # one number for price and cut
         records = gather_records(
             features,

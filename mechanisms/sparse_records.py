@@ -29,7 +29,7 @@ from .records import (
 from .rounding import BLOCK_RECORDS
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class SparseRecords:
     """All parties' rows in one block-diagonal CSR matrix (N, P·d), and its transpose in CSR.
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from threading import Lock
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from .sensitivity import Sensitivity
 
 __all__ = ["Draw", "FixedBatch", "Poisson", "SampledPart", "Scheme"]
+
+_USE = Lock()  # threads that release one draw at once
 
 SampledGaussian = PoissonSampled | SampledWithoutReplacement
 
@@ -134,9 +137,11 @@ class Draw:
         """Note that `curator` releases what was computed on this draw, or refuse a second time."""
         if self._curator is not curator:
             raise InvalidParameter("sample", "drawn by another curator", "drawn by this curator")
-        if self._released:
+        with _USE:
+            before = self._released
+            object.__setattr__(self, "_released", True)
+        if before:
             raise InvalidParameter("sample", "released before", "fresh: draw one for each release")
-        object.__setattr__(self, "_released", True)
 
 
 def drawn_by(

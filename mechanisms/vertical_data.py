@@ -24,9 +24,10 @@ import numpy as np
 from . import rounding as rounded
 from .adjacency import Adjacency
 from .ball_ridge import BallRidge, require_reachable
-from .clipping import cut_to_bound, largest_entry, longest_up, project_to_ball
+from .clipping import SQUARE_EXPONENT, cut_to_bound, largest_entry, longest_up, project_to_ball
 from .errors import (
     InvalidParameter,
+    require_magnitude,
     require_nonnegative,
     require_positive,
     require_positive_int,
@@ -82,7 +83,8 @@ class VerticalShape:
         parties: names of the holders of columns, in order.
         count: the number of records N, public.
         features: the number of columns of each party.
-        row_bound: l2 bound that every party's part of a record is cut to.
+        row_bound: l2 bound that every party's part of a record is cut to, within 2^-230 and 2^230
+            as all positive parameters here.
         adjacency: replace-one or zero-out-one; N is a dimension, so it cannot change.
         public_labels: whether labels are public; then it is an assumption of every guarantee.
     """
@@ -102,7 +104,7 @@ class VerticalShape:
             raise InvalidParameter("features", self.features, "one number for each party")
         for width in self.features:
             require_positive_int("features", width)
-        require_positive("row_bound", self.row_bound)
+        require_magnitude("row_bound", self.row_bound, SQUARE_EXPONENT)
         if self.adjacency not in (Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT_ONE):
             raise InvalidParameter(
                 "adjacency", self.adjacency, "REPLACE_ONE or ZERO_OUT_ONE: N is public"
@@ -136,10 +138,8 @@ class LocalProblem:
         pull = np.array(self.pull, dtype=np.float64)
         pull.setflags(write=False)
         object.__setattr__(self, "pull", pull)
-        require_positive("penalty", self.penalty)
-        require_positive("modulus", self.modulus)
-        require_positive("slope_bound", self.slope_bound)
-        require_positive("radius", self.radius)
+        for name in ("penalty", "modulus", "slope_bound", "radius"):
+            require_magnitude(name, getattr(self, name), SQUARE_EXPONENT)
         require_nonnegative("tolerance", self.tolerance)
 
     @property
@@ -148,7 +148,7 @@ class LocalProblem:
         return np.clip(self.pull, -self.slope_bound, self.slope_bound)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Columns:
     """A block of columns for each party, and the labels, of the same N records."""
 
@@ -183,7 +183,7 @@ class VerticalDataset(PrivateHandle[VerticalShape, Columns]):
         public_labels: bool,
         row_bound: float = 1.0,
     ) -> None:
-        require_positive("row_bound", row_bound)
+        require_magnitude("row_bound", row_bound, SQUARE_EXPONENT)
         y = real_numbers("labels", labels).copy()
         y.setflags(write=False)
         if y.ndim != 1 or not np.all(np.abs(y) == 1.0):
@@ -282,7 +282,7 @@ class VerticalDataset(PrivateHandle[VerticalShape, Columns]):
         Raises:
             InvalidParameter: double precision does not reach the tolerance, for these targets.
         """
-        require_positive("penalty", penalty)
+        require_magnitude("penalty", penalty, SQUARE_EXPONENT)
         require_positive("tolerance", tolerance)
         goal = np.asarray(target, dtype=np.float64)
         if goal.shape[-1:] != (self.shape.count,) or not np.all(np.isfinite(goal)):

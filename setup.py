@@ -9,6 +9,7 @@ ROOMS = (
     "accounting",
     "interop",
     "solvers",
+    "federation",
     "audits",
     "runs",
     "papers",

@@ -41,6 +41,18 @@ class OneProcess:
         return mean_of(sum_in_order(messages), messages.shape[-2], weights)
 
 
+class Noted(OneProcess):
+    """Those of a plan: notes how many numbers a party sends to each, in `widths`."""
+
+    def __init__(self) -> None:
+        self.widths: list[int] = []
+
+    def mean(self, messages: FloatArray, weights: FloatArray | None = None) -> FloatArray:
+        """Return the mean of what a plan knows; see `Collectives.mean`."""
+        self.widths.append(messages.shape[-1])
+        return super().mean(messages, weights)
+
+
 ONE_PROCESS = OneProcess()
 
 

@@ -243,17 +243,20 @@ class SamplingCurator(Curator):
         lead = self._shape_of(sensitive)[:-2]
         if lead not in ((), self._lead):
             raise InvalidParameter("trials of the value", lead, f"() or {self._lead}")
-        noisy: Callable[[FloatArray, float], FloatArray] = self._sampler.gaussian
-        if isinstance(event.mechanism, LaplaceStep):
-            if not isinstance(self._sampler, ExactSampler):
-                raise InvalidParameter("sampler", type(self._sampler).__name__, "an ExactSampler")
-            noisy = self._sampler.laplace
+        noise = self._noise(release)
         token = self._sink.reserve((event,), self._provenance)
-        content = self._noisy(release, noisy)
+        content = self._noisy(release, noise)
+        self._keep(Message(event, content))
         self._sink.commit(token)
-        if self._record:
-            self.transcript.append(Message(event, content))
         return content
+
+    def _noise(self, release: Release) -> Callable[[FloatArray, float], FloatArray]:
+        """Return what adds the release's noise, of a given scale, to a value."""
+        if not isinstance(release.event.mechanism, LaplaceStep):
+            return self._sampler.gaussian
+        if not isinstance(self._sampler, ExactSampler):
+            raise InvalidParameter("sampler", type(self._sampler).__name__, "an ExactSampler")
+        return self._sampler.laplace
 
     def _noisy(
         self, release: Release, noise: Callable[[FloatArray, float], FloatArray]
@@ -268,6 +271,11 @@ class SamplingCurator(Curator):
         value = np.broadcast_to(value, (*self._lead, *value.shape[-2:]))
         # adding zero makes -0.0 the same as 0.0: its sign can be a private bit
         return value + 0.0 if release.scale == 0.0 else noise(value, release.scale)
+
+    def _keep(self, message: Message) -> None:
+        """Take note of a message whose noise is drawn, before it leaves."""
+        if self._record:
+            self.transcript.append(message)
 
 
 class PlanningCurator(Curator):

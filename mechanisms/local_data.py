@@ -86,6 +86,11 @@ class LocalDataset(PrivateDataset):
         self._first, self._parties = first, len(parties)
 
     @property
+    def parties(self) -> tuple[str, ...]:
+        """The names of the parties whose records are here."""
+        return self.shape.parties[self._first : self._first + self._parties]
+
+    @property
     def rows(self) -> int:
         """The number of parties whose records are here."""
         return self._parties

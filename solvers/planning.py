@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Protocol, TypeVar, cast, overload
 
+from ..mechanisms.collectives import Noted
 from ..mechanisms.curators import Curator, PlanningCurator
 from ..mechanisms.data_shape import DataShape
 from ..mechanisms.events import Event
@@ -50,6 +51,16 @@ def plan(
     if isinstance(shape, VerticalShape):
         return planned_events(solve, VerticalDataset.planned(shape), ideal=ideal)
     return planned_events(solve, PrivateDataset.planned(shape), ideal=ideal)
+
+
+def plan_across_parties(
+    solver: Solves[PrivateDataset], shape: DataShape
+) -> tuple[tuple[Event, ...], tuple[int, ...]]:
+    """Return the events of `plan`, and how many numbers a party sends to each mean over parties."""
+    curator = PlanningCurator()
+    curator.collectives = noted = Noted()
+    solver.solve(PrivateDataset.planned(shape), curator)
+    return tuple(curator.events), tuple(noted.widths)
 
 
 def planned_events(

@@ -10,7 +10,18 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 ROOMS = frozenset(
-    {"mechanisms", "accounting", "interop", "solvers", "audits", "runs", "papers", "cli", "data"}
+    [
+        "mechanisms",
+        "accounting",
+        "interop",
+        "solvers",
+        "federation",
+        "audits",
+        "runs",
+        "papers",
+        "cli",
+        "data",
+    ]
 )
 
 

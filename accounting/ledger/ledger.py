@@ -97,6 +97,15 @@ class Run:
         entry = Reserved(tuple(events), provenance, _now())
         return self.ledger.append_entry(self.run, entry).sequence
 
+    def reserve_each(self, events: Sequence[Event], provenance: Provenance) -> tuple[int, ...]:
+        """Record each of `events` in a reservation of its own, all or none; return their tokens.
+
+        So a plan is paid for at once, and each of its messages is seen to leave. Raises as
+        `reserve`, with nothing recorded.
+        """
+        entry = Reserved(tuple(events), provenance, _now())
+        return self.ledger.append_each(self.run, entry)
+
     def commit(self, token: int) -> None:
         """Record that a reservation's messages left.
 
@@ -371,6 +380,27 @@ class Ledger(ABC):
             if isinstance(entry, Reserved):
                 self._note(entry.provenance, Head(row.sequence, row.hash))
             return row
+
+    def append_each(self, run: str, entry: Reserved) -> tuple[int, ...]:
+        """Append a reservation's events in rows of their own, in one transaction."""
+        single = [replace(entry, events=(event,)) for event in entry.events]
+        with self._lock:
+            rows: list[Row] = []
+            with self._writing():
+                self._catch_up()
+                self._require_anchored()
+                self._require_fresh(entry.provenance)
+                self._state.check(run, entry)  # of all of them together
+                sequence, head = self._state.sequence, self._state.head
+                for each in single:
+                    kind, body, documents = encoded(each)
+                    rows.append(Row.following(sequence, head, kind=kind, run=run, body=body))
+                    self._store(rows[-1], documents)
+                    sequence, head = rows[-1].sequence, rows[-1].hash
+            for row, each in zip(rows, single, strict=True):
+                self._state.take(row, each)
+            self._note(entry.provenance, Head(sequence, head))
+            return tuple(row.sequence for row in rows)
 
     def _require_anchored(self) -> None:
         """Raise `RolledBack` if the ledger is behind its anchor."""

@@ -1,0 +1,184 @@
+"""The coordinator: gathers every step's parts, adds them in the parties' order, answers everybody.
+
+It needs no trust for privacy and keeps no secret. Its journal makes a restart harmless: a step that
+was answered is answered the same again, and parts of the step that was not are sent again by the
+parties. A run ends for all parties in the same sentence, which names the party at fault.
+"""
+
+import secrets
+import threading
+import time
+
+from ..mechanisms.errors import require_positive
+from .journal import Journal
+from .plan import PROTOCOL, FederatedPlan, StepKind
+from .protocol import (
+    Answer,
+    Ask,
+    Ended,
+    Hello,
+    Reply,
+    Request,
+    Welcome,
+    combined,
+    fault,
+    shown_step,
+)
+
+__all__ = ["Coordinator"]
+
+_RUN, _RESULT, _ENDED, _PART = "run", "result", "ended", "part"
+
+
+class Coordinator:
+    """Answers the requests of all parties of one run; safe to share between threads.
+
+    Args:
+        plan: as the coordinator derives it.
+        journal: of this run; the same one goes on with it.
+        patience: seconds that parties wait for the last one of them in a step, > 0.
+    """
+
+    def __init__(self, plan: FederatedPlan, journal: Journal, *, patience: float) -> None:
+        require_positive("patience", patience)
+        self.plan, self.patience = plan, patience
+        self._journal = journal
+        self._changed = threading.Condition()
+        found = journal.get(plan.subject, _RUN, 0)
+        if found is None:
+            found = secrets.token_hex(16).encode()
+            journal.keep(plan.subject, _RUN, 0, found)
+        self.run = found.decode()
+        done = range(journal.count(self.run, _RESULT))
+        self._results = [journal.get(self.run, _RESULT, k) or b"" for k in done]
+        ended = journal.get(self.run, _ENDED, 0)
+        self._ended = None if ended is None else ended.decode()
+        self._parts: dict[str, bytes] = {}
+        self._since = time.monotonic()
+        self._told: set[str] = set()
+
+    @property
+    def ended(self) -> str | None:
+        """Why the run is over before its time, in a sentence."""
+        return self._ended
+
+    @property
+    def finished(self) -> bool:
+        """Whether all steps are done."""
+        return len(self._results) == len(self.plan.steps)
+
+    def handed_in(self) -> dict[str, bytes]:
+        """Return what the parties handed in at the end, by name."""
+        kept = (self._journal.get(self.run, _PART, i) for i in range(len(self.plan.parties)))
+        parts = zip(self.plan.parties, kept, strict=True)
+        return {name: part for name, part in parts if part is not None}
+
+    def reply(self, request: Request) -> Reply:
+        """Return the answer to a request; of an `Ask`, once all parties' parts are there."""
+        if request.party not in self.plan.parties:
+            return Ended(f"Party {request.party!r} is not in the plan.")
+        if isinstance(request, Hello):
+            return self._welcome(request)
+        if request.run != self.run:
+            return Ended(f"Party {request.party!r} asks about another run.")
+        with self._changed:
+            return self._answered(request)
+
+    def wait(self) -> None:
+        """Return when everybody was told the end, or nobody asked any more for `patience`."""
+        while True:
+            with self._changed:
+                over = self.finished or self._ended is not None
+                if over and self._told >= set(self.plan.parties):
+                    return
+                self._changed.wait(self._left())
+                if self._left() <= 0.0:
+                    if self.finished or self._ended is not None:
+                        return
+                    self._give_up()
+
+    def _welcome(self, hello: Hello) -> Reply:
+        plan = self.plan
+        if hello.protocol != PROTOCOL:
+            return Ended(f"Party {hello.party!r} speaks protocol {hello.protocol}, not {PROTOCOL}.")
+        if hello.subject != plan.subject:
+            reason = (
+                f"Party {hello.party!r} has another plan: subject {hello.subject[:16]}, "
+                f"not {plan.subject[:16]}."
+            )
+            with self._changed:
+                # once all have agreed, who comes with another plan is a stranger
+                if not self._results:
+                    self._end(reason)
+            return Ended(reason)
+        return Welcome(self.run)
+
+    def _answered(self, ask: Ask) -> Reply:
+        plan, number = self.plan, ask.step
+        if not 0 <= number < len(plan.steps):
+            return Ended(f"Party {ask.party!r} asks for step {number}, which the plan has not.")
+        if number == len(self._results) and self._ended is None:
+            self._take(ask)
+        while number >= len(self._results) and self._ended is None:
+            if number > len(self._results):
+                # it was answered a step that is not done here: this journal is an older copy
+                self._end(f"Party {ask.party!r} is ahead of the coordinator at step {number + 1}.")
+                break
+            self._changed.wait(self._left())
+            if self._left() <= 0.0 and number >= len(self._results):
+                self._give_up()
+        if number < len(self._results):
+            if number == len(plan.steps) - 1:
+                self._told.add(ask.party)
+                self._changed.notify_all()
+            return Answer(number, self._results[number])
+        self._told.add(ask.party)
+        self._changed.notify_all()
+        assert self._ended is not None
+        return Ended(self._ended)
+
+    def _take(self, ask: Ask) -> None:
+        """Take in a part of the step that is next; with the last one the step is done."""
+        step = self.plan.steps[ask.step]
+        before = self._parts.get(ask.party)
+        wrong = fault(step, ask.part)
+        if before is not None and before != ask.part:
+            wrong = "sent two different messages"
+        if wrong is not None:
+            self._end(f"Party {ask.party!r} {wrong} ({shown_step(self.plan, ask.step)}).")
+            return
+        if before is not None:
+            return
+        self._parts[ask.party] = ask.part
+        self._since = time.monotonic()
+        if len(self._parts) < len(self.plan.parties):
+            return
+        parts = [self._parts[name] for name in self.plan.parties]
+        if step.kind is StepKind.FINISH:
+            for i, part in enumerate(parts):
+                if self._journal.get(self.run, _PART, i) is None:
+                    self._journal.keep(self.run, _PART, i, part)
+        result = combined(self.plan, ask.step, parts)
+        self._journal.keep(self.run, _RESULT, ask.step, result)
+        self._results.append(result)
+        self._parts = {}
+        self._changed.notify_all()
+
+    def _left(self) -> float:
+        """Return the seconds that are left of the patience with the step that is next."""
+        return max(0.0, self._since + self.patience - time.monotonic())
+
+    def _give_up(self) -> None:
+        """End the run, naming whose part is missing."""
+        missing = [name for name in self.plan.parties if name not in self._parts]
+        who = ("Party " if len(missing) == 1 else "Parties ") + ", ".join(map(repr, missing))
+        step = shown_step(self.plan, len(self._results))
+        self._end(f"{who} sent nothing for {self.patience:g} s ({step}).")
+
+    def _end(self, reason: str) -> None:
+        if self._ended is None and not self.finished:
+            self._journal.keep(self.run, _ENDED, 0, reason.encode())
+            self._ended = reason
+        # who has yet to be told has the patience once more
+        self._since = time.monotonic()
+        self._changed.notify_all()

@@ -1,0 +1,195 @@
+"""A federation's guarantee: every party's certificate about its own records, and the one of all.
+
+Where records live with one party each, a record pays for its own party's releases only: the joint
+event list names the party of each, and composition takes the maximum over parties. Where every
+party holds a part of every record (vertical data), all releases add up.
+
+A folder holds what a stranger needs to check it all:
+
+    federation.json          parties, subject, event lists
+    PARTY.certificate.json   a certificate a party
+    certificate.json         the federation's
+    model.npy                the public model, where all parties have the same
+
+>>> from dpledger.mechanisms import Adjacency, Audience, Context, GaussianStep, declared
+>>> step = GaussianStep(declared(1, "example", adjacency=Adjacency.ZERO_OUT_ONE), noise_std=2.0)
+>>> sent = Event(step, Context(("north", "south"), 1, "model", Audience.PUBLIC))
+>>> joint = joint_events(Held.BY_PARTY, {"north": [sent, sent], "south": [sent]})
+>>> [event.context.parties for event in joint]
+[('north',), ('north',), ('south',)]
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ..accounting.check.checker import Verdict
+from ..accounting.proof.certificate import certify
+from ..accounting.proof.proved import NotProved, proved
+from ..mechanisms.encoding import event_from_json, event_to_json
+from ..mechanisms.errors import InvalidParameter
+from ..mechanisms.events import Event
+from .plan import FederatedPlan
+from .protocol import HandedIn, decoded_row
+
+__all__ = ["FederationVerdict", "Held", "joint_events", "verify_federation", "write_federation"]
+
+FORMAT = "urn:dpledger:federation:1"
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}")
+_MOST_BYTES = 1 << 28
+
+
+class Held(Enum):
+    """Where the records of one person are."""
+
+    BY_PARTY = "by-party"
+    """With one party, wholly."""
+    SHARED = "shared"
+    """A part of each with every party."""
+
+
+class _Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`federation.json`; `lists` are event lists, `parties` says which is whose."""
+
+    format: str
+    run: str
+    subject: str
+    held: Held
+    lists: list[list[Any]]
+    parties: dict[str, int]
+    models: dict[str, str]
+    """SHA-256 of each party's public model."""
+
+
+@dataclass(frozen=True, slots=True)
+class FederationVerdict:
+    """What the independent checker says of all certificates, all of which it accepted.
+
+    Args:
+        run: of the federation.
+        subject: of its plan.
+        parties: the verdict on each party's certificate.
+        joint: the verdict on the federation's.
+        same_model: whether all parties ended with the same public model.
+    """
+
+    run: str
+    subject: str
+    parties: dict[str, Verdict]
+    joint: Verdict
+    same_model: bool
+
+
+def joint_events(held: Held, sent: Mapping[str, Sequence[Event]]) -> list[Event]:
+    """Return what the federation released, as one list.
+
+    Args:
+        held: where records are.
+        sent: each party's own event list, as in its ledger.
+
+    Raises `InvalidParameter` for an event of records that live with one party that is not about the
+    party whose list it is in.
+    """
+    if held is Held.SHARED:
+        return [event for events in sent.values() for event in events]
+    found: list[Event] = []
+    for party, events in sent.items():
+        for event in events:
+            if party not in event.context.parties:
+                raise InvalidParameter("event", event.context, f"about {party!r}")
+            # a change of this party's record moves its own row of the message alone
+            found.append(replace(event, context=replace(event.context, parties=(party,))))
+    return found
+
+
+def require_file_names(parties: Sequence[str]) -> None:
+    """Raise `InvalidParameter` for a party whose name cannot be part of a file's."""
+    for name in parties:
+        if not _NAME.fullmatch(name):
+            raise InvalidParameter("party", name, "of letters, digits, spaces and . _ -")
+
+
+def write_federation(
+    folder: Path, plan: FederatedPlan, run: str, handed_in: Mapping[str, bytes]
+) -> None:
+    """Write what the parties handed in, and the federation's certificate, to a folder.
+
+    Nothing of it is taken on trust: `verify_federation` derives it anew.
+    """
+    require_file_names(plan.parties)
+    parts = {name: msgspec.msgpack.decode(handed_in[name], type=HandedIn) for name in plan.parties}
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, part in parts.items():
+        (folder / f"{name}.certificate.json").write_bytes(part.certificate)
+    events = joint_events(Held.BY_PARTY, dict.fromkeys(plan.parties, plan.events))
+    certificate = certify(events, delta=plan.delta)
+    (folder / "certificate.json").write_bytes(certificate.to_json_bytes())
+    models = {name: hashlib.sha256(part.model).hexdigest() for name, part in parts.items()}
+    if len(set(models.values())) == 1:
+        np.save(folder / "model.npy", decoded_row(parts[plan.parties[0]].model)[0])
+    manifest = _Manifest(
+        format=FORMAT,
+        run=run,
+        subject=plan.subject,
+        held=Held.BY_PARTY,
+        lists=[[event_to_json(event) for event in plan.events]],
+        parties=dict.fromkeys(plan.parties, 0),
+        models=models,
+    )
+    (folder / "federation.json").write_bytes(msgspec.json.encode(manifest))
+
+
+def verify_federation(folder: Path) -> FederationVerdict:
+    """Return the checker's verdicts on a federation's certificates.
+
+    Raises:
+        NotProved: a certificate is right, and about other events than the folder says, or about
+            another adjacency or delta than the federation's.
+        CertificateWrong, Undecided: the checker's.
+        InvalidParameter: the folder is none of a federation.
+    """
+    manifest = _read(folder / "federation.json")
+    require_file_names(list(manifest.parties))
+    lists = [[event_from_json(each) for each in events] for events in manifest.lists]
+    sent = {name: lists[number] for name, number in manifest.parties.items()}
+    events = joint_events(manifest.held, sent)
+    joint = proved((folder / "certificate.json").read_bytes(), events=events)
+    parties: dict[str, Verdict] = {}
+    for name, own in sent.items():
+        document = (folder / f"{name}.certificate.json").read_bytes()
+        parties[name] = verdict = proved(document, events=own)
+        for what, found, expected in (
+            ("notion", verdict.notion, joint.notion),
+            ("adjacency", verdict.adjacency, joint.adjacency),
+            ("group", verdict.group, joint.group),
+            ("delta", verdict.values[0], joint.values[0]),
+        ):
+            if found != expected:
+                raise NotProved(f"{what} of {name!r}", found, expected)
+    same = len(set(manifest.models.values())) == 1
+    return FederationVerdict(manifest.run, manifest.subject, parties, joint, same)
+
+
+def _read(path: Path) -> _Manifest:
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise ValueError(f"more than {_MOST_BYTES} bytes")
+        manifest = msgspec.json.decode(path.read_bytes(), type=_Manifest)
+        if manifest.format != FORMAT:
+            raise ValueError(f"format {manifest.format!r:.100}")
+        if not manifest.parties:
+            raise ValueError("no parties")
+        for name, number in manifest.parties.items():
+            if not 0 <= number < len(manifest.lists):
+                raise ValueError(f"no event list of {name!r}")
+    except (OSError, ValueError) as error:
+        raise InvalidParameter("folder", str(path.parent), f"of a federation ({error})") from error
+    return manifest

@@ -1,0 +1,281 @@
+"""A party takes part: the solver that one process would run, on its own rows, through its ledger.
+
+Before the first round the party decides by its own policy and pays for the whole plan. Then, for
+every release: reserve, draw from its own sampler, record, commit, send. What it is asked never
+enters: it releases what the plan says, in the plan's order, whatever comes back.
+
+After a crash the same call goes on where it broke off. Messages that were recorded are sent again
+as they were; the ledger's commits say how many left, and a journal that knows fewer is refused.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import msgspec
+import numpy as np
+
+from ..accounting.ledger import Ledger
+from ..accounting.ledger import Run as LedgerRun
+from ..accounting.ledger.proofs import certificate_of
+from ..mechanisms.collectives import mean_of
+from ..mechanisms.curators import Message, Release, SamplingCurator
+from ..mechanisms.encoding import subject_hash
+from ..mechanisms.errors import DpledgerError, InvalidParameter
+from ..mechanisms.events import Event
+from ..mechanisms.local_data import LocalDataset
+from ..mechanisms.protocols import FloatArray, Provenance
+from ..mechanisms.sampling import Sampler
+from ..solvers.solver import PublicModel
+from .journal import Journal, JournalError
+from .plan import PROTOCOL, FederatedPlan
+from .policy import Policy, unaffordable
+from .protocol import (
+    Answer,
+    Ask,
+    Ended,
+    FederationEnded,
+    HandedIn,
+    Hello,
+    Reply,
+    Request,
+    Welcome,
+    checked_result,
+    decoded_row,
+    encoded_row,
+)
+
+__all__ = ["Link", "Party", "TookPart", "take_part"]
+
+_MESSAGE, _RESULT, _FINISH = "message", "result", "finish"
+
+
+class Link(Protocol):
+    """A party's way to the coordinator."""
+
+    def send(self, request: Request) -> Reply:
+        """Return the answer, however often the request has to be sent; it may take long.
+
+        Raises `FederationEnded` where the coordinator is gone.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Party:
+    """Who takes part.
+
+    Args:
+        name: in the plan.
+        dataset: its records, under the plan's shape.
+        sampler: of its noise; after a crash of a seeded run, a fresh one of the same seed.
+        ledger: that pays.
+        journal: what it sent and received.
+        policy: what it takes part in.
+    """
+
+    name: str
+    dataset: LocalDataset
+    sampler: Sampler
+    ledger: Ledger
+    journal: Journal
+    policy: Policy
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TookPart:
+    """What came of it: the run's name in the ledger, the public state, the certificate."""
+
+    run: str
+    state: PublicModel
+    certificate: bytes
+
+
+def take_part(
+    party: Party,
+    plan: FederatedPlan,
+    link: Link,
+    *,
+    observe: Callable[[int, Any], None] | None = None,
+) -> TookPart:
+    """Run a party's part of a plan to its end and return what came of it.
+
+    Args:
+        party: who.
+        plan: as the party derives it.
+        link: to the coordinator.
+        observe: called after every round with its number and the public state.
+
+    Raises `FederationEnded` with the sentence that all parties get; `JournalError` before anything
+    is sent where the journal and the ledger disagree; what the ledger raises.
+    """
+    if party.dataset.shape != plan.shape or party.dataset.parties != (party.name,):
+        raise InvalidParameter(
+            "dataset", party.dataset.parties, f"that of {party.name!r}, under the plan's shape"
+        )
+    run = _welcomed(link.send(Hello(PROTOCOL, party.name, plan.subject)))
+    name = f"federation {run}"
+    steps = _Steps(party, plan, link, run)
+    known = any(found.run == name for found in party.ledger.runs())
+    steps.agree(None if known else _objection(party, plan))
+    paid = steps.paid(name, plan)
+    curator = PartyCurator(paid, party, run, Means(steps))
+    state = plan.solver.solve(party.dataset, curator, observe=observe)
+    handed_in = party.journal.get(run, _FINISH, 0)
+    if handed_in is None:  # once: a ledger that goes on with other runs has another head
+        certificate = certificate_of(party.ledger, delta=plan.delta, run=name).to_json_bytes()
+        handed_in = msgspec.msgpack.encode(HandedIn(certificate, encoded_row(state.model)))
+        party.journal.keep(run, _FINISH, 0, handed_in)
+    steps.ask(handed_in)
+    return TookPart(name, state, msgspec.msgpack.decode(handed_in, type=HandedIn).certificate)
+
+
+def _objection(party: Party, plan: FederatedPlan) -> str | None:
+    return party.policy.objection(plan) or unaffordable(plan, party.ledger)
+
+
+def _welcomed(reply: Reply) -> str:
+    match reply:
+        case Welcome(run=run):
+            return run
+        case Ended(reason=reason):
+            raise FederationEnded(reason)
+        case _:
+            raise FederationEnded("The coordinator did not answer a greeting with a run.")
+
+
+class _Steps:
+    """A party's walk through the steps of a run; a step that was answered is not asked again."""
+
+    def __init__(self, party: Party, plan: FederatedPlan, link: Link, run: str) -> None:
+        self.party, self.plan, self.run = party, plan, run
+        self._link, self._next = link, 0
+
+    def agree(self, objection: str | None) -> None:
+        """Say yes, or a reason; return once everybody said yes."""
+        self.ask((objection or "").encode())
+
+    def paid(self, name: str, plan: FederatedPlan) -> "PaidPlan":
+        """Pay, and return the sink that was paid for once everybody has."""
+        ledger, provenance = self.party.ledger, self.party.sampler.provenance
+        try:
+            run = ledger.run(name, configuration_hash=plan.subject, plan=plan.events)
+            paid = PaidPlan(run, plan.events, provenance)
+        except DpledgerError as error:
+            # the others learn that it did not, and not what the ledger holds
+            self.ask(f"its ledger refused ({type(error).__name__})".encode())
+            raise
+        recorded = self.party.journal.count(self.run, _MESSAGE)
+        if not paid.left <= recorded <= paid.left + 1:
+            raise JournalError(
+                f"journal={str(self.party.journal.path)!r} must hold the {paid.left} messages that "
+                f"left by the ledger, or one more; it holds {recorded}. Nothing was sent: one of "
+                "the two files is an older copy."
+            )
+        self.ask(b"")
+        return paid
+
+    def ask(self, part: bytes) -> bytes:
+        """Return what the next step comes to, from the journal if it was answered before."""
+        number, journal = self._next, self.party.journal
+        self._next += 1
+        kept = journal.get(self.run, _RESULT, number)
+        if kept is not None:
+            return kept
+        match self._link.send(Ask(self.run, self.party.name, number, part)):
+            case Answer(step=step, result=result) if step == number:
+                journal.keep(self.run, _RESULT, number, checked_result(self.plan, number, result))
+                return result
+            case Ended(reason=reason):
+                raise FederationEnded(reason)
+            case _:
+                raise FederationEnded(f"The coordinator answered another step than {number}.")
+
+
+class Means:
+    """The collectives of a federation: a row goes out, a sum over all parties comes back."""
+
+    def __init__(self, steps: _Steps) -> None:
+        self._steps = steps
+
+    def mean(self, messages: FloatArray, weights: FloatArray | None = None) -> FloatArray:
+        """Return the mean over all parties; see `Collectives.mean`."""
+        total = decoded_row(self._steps.ask(encoded_row(messages)))[0]
+        return mean_of(total, len(self._steps.plan.parties), weights)
+
+
+class PaidPlan:
+    """The sink of a plan that is paid for, one reservation a release: its events, in their order.
+
+    Raises, with nothing recorded, what `Run.reserve_each` raises; `InvalidParameter` for a run that
+    was paid for with other noise.
+    """
+
+    def __init__(self, run: LedgerRun, plan: Sequence[Event], provenance: Provenance) -> None:
+        self._run, self._plan, self._provenance = run, tuple(plan), provenance
+        found = list(run.ledger.reservations(run.run))
+        if found:
+            reserved = [event for each in found for event in each.events]
+            if subject_hash(reserved) != subject_hash(self._plan) or len(found) != len(self._plan):
+                raise InvalidParameter("run", run.run, "paid for release by release")
+            for each in found:
+                if each.provenance != provenance:
+                    raise InvalidParameter("sampler", provenance, f"as paid: {each.provenance}")
+            self._tokens = tuple(each.sequence for each in found)
+        else:
+            self._tokens = run.reserve_each(self._plan, provenance)
+        committed = [each.committed for each in found]
+        self.left = sum(committed)
+        """Messages that have left, by the ledger."""
+        if not all(committed[: self.left]):
+            raise InvalidParameter("run", run.run, "with messages that left in order")
+        self._released = 0
+
+    def reserve(self, events: Sequence[Event], provenance: Provenance) -> int:
+        """Return the token of the release that is next; raises unless `events` are it."""
+        k = self._released
+        planned = self._plan[k : k + 1]
+        if tuple(events) != planned:
+            raise InvalidParameter("event", events, f"as planned: {planned}")
+        if provenance.source is not self._provenance.source:
+            raise InvalidParameter("sampler", provenance, "the one that was paid for")
+        self._released += 1
+        return self._tokens[k]
+
+    def commit(self, token: int) -> None:
+        """Record that a release's message leaves now; once, however often it is sent."""
+        if self._tokens.index(token) >= self.left:
+            self._run.commit(token)
+            self.left += 1
+
+
+class PartyCurator(SamplingCurator):
+    """Releases the party's own rows; each message is recorded before it is committed and sent.
+
+    A message that was recorded is given back as it was, without new noise. A seeded sampler draws
+    the old noise once more and drops it, so that the next release has the noise it would have had.
+    """
+
+    def __init__(self, paid: PaidPlan, party: Party, run: str, collectives: Means) -> None:
+        super().__init__(paid, party.sampler)
+        self.collectives = collectives
+        self._journal, self._name, self._count = party.journal, run, 0
+
+    def _deliver(self, release: Release) -> FloatArray:
+        recorded = self._journal.get(self._name, _MESSAGE, self._count)
+        if recorded is None:
+            return super()._deliver(release)
+        self._count += 1
+        sensitive = release.sensitive
+        shape = (sensitive.held, sensitive.dimension)
+        if len(recorded) != 8 * shape[0] * shape[1]:
+            raise JournalError(f"Message {self._count} of {self._name} must be of shape {shape}.")
+        token = self._sink.reserve((release.event,), self._provenance)
+        if release.scale != 0.0 and self._provenance.seed is not None:
+            self._noise(release)(np.zeros(shape), release.scale)
+        self._sink.commit(token)
+        return np.frombuffer(recorded, dtype="<f8").astype(np.float64).reshape(shape)
+
+    def _keep(self, message: Message) -> None:
+        self._journal.keep(self._name, _MESSAGE, self._count, encoded_row(message.content))
+        self._count += 1

@@ -1,0 +1,128 @@
+"""What all parties of a federation agree on before the first round, and its subject.
+
+Every party derives the plan itself, from its own copy of the configuration and its own installed
+software: events with their sensitivities, and how many numbers it sends to each collective. Equal
+subjects mean that all derived the same. A coordinator compares subjects and has no say in them.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from enum import Enum
+from importlib.metadata import PackageNotFoundError, version
+from typing import NamedTuple
+
+from ..mechanisms.data_shape import DataShape
+from ..mechanisms.encoding import Json, canonical_json, subject_hash
+from ..mechanisms.errors import InvalidParameter, Number, require_open_unit
+from ..mechanisms.events import Event, UnprotectedRelease
+from ..solvers.planning import plan_across_parties
+from ..solvers.solver import ModelSolver
+
+__all__ = ["FederatedPlan", "RunStep", "StepKind", "federated_plan"]
+
+PROTOCOL = 1
+"""Of the messages: parties and coordinator speak the same one."""
+
+_MOST_WIDTH = 1 << 20
+"""Numbers of a message: 8 MiB, half of what a frame holds."""
+
+
+class StepKind(Enum):
+    """What the parties do together in a step."""
+
+    AGREE = "agree"
+    """Everybody says yes to the plan, or a reason."""
+    PAY = "pay"
+    """Everybody has paid for the whole plan, or says a reason."""
+    MEAN = "mean"
+    """Rows are added, in the parties' order."""
+    FINISH = "finish"
+    """Everybody hands in a certificate."""
+
+
+class RunStep(NamedTuple):
+    """One step of a run: its kind, and the numbers that each party sends (0: texts)."""
+
+    kind: StepKind
+    width: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FederatedPlan:
+    """What is agreed on. Made by `federated_plan`.
+
+    Args:
+        solver: the algorithm, with its noise.
+        shape: the public facts about all parties' data.
+        delta: at which certificates state epsilon.
+        algorithm: its name, as policies write it.
+        configuration: SHA-256 of the configuration, schema included, as every party has it.
+        events: what will be released, by every party of its own rows.
+        steps: of the run, in order.
+    """
+
+    solver: ModelSolver
+    shape: DataShape
+    delta: Number
+    algorithm: str
+    configuration: str
+    events: tuple[Event, ...]
+    steps: tuple[RunStep, ...]
+
+    @property
+    def parties(self) -> tuple[str, ...]:
+        """Their names, in the order in which rows are added."""
+        return self.shape.parties
+
+    @property
+    def subject(self) -> str:
+        """The SHA-256 of all that parties must have in common."""
+        parts: dict[str, Json] = {
+            "protocol": PROTOCOL,
+            "software": software(),
+            "events": subject_hash(self.events),
+            "parties": [*self.parties],
+            "configuration": self.configuration,
+            "algorithm": self.algorithm,
+            "threat_model": "per-party",
+            "delta": str(self.delta),
+            "steps": [[step.kind.value, step.width] for step in self.steps],
+        }
+        return hashlib.sha256(canonical_json(parts)).hexdigest()
+
+
+def software() -> str:
+    """Return the name and version of what runs here: sensitivities are as this version derives."""
+    try:
+        return f"dpledger {version('dpledger')}"
+    except PackageNotFoundError:
+        return "dpledger, not installed"
+
+
+def federated_plan(
+    solver: ModelSolver,
+    shape: DataShape,
+    *,
+    delta: Number,
+    algorithm: str,
+    configuration: str,
+) -> FederatedPlan:
+    """Return the plan of a solver on data of a public shape; no record is read.
+
+    Raises `InvalidParameter` for a solver that releases something without a mechanism, or whose
+    messages are longer than an engine carries.
+    """
+    require_open_unit("delta", delta)
+    events, widths = plan_across_parties(solver, shape)
+    for event in events:
+        if isinstance(event.mechanism, UnprotectedRelease):
+            raise InvalidParameter("solver", algorithm, "one that protects all it releases")
+    if max(widths, default=0) > _MOST_WIDTH:
+        raise InvalidParameter("model", max(widths), f"of at most {_MOST_WIDTH} numbers")
+    steps = (
+        RunStep(StepKind.AGREE, 0),
+        RunStep(StepKind.PAY, 0),
+        *(RunStep(StepKind.MEAN, width) for width in widths),
+        RunStep(StepKind.FINISH, 0),
+    )
+    return FederatedPlan(solver, shape, delta, algorithm, configuration, events, steps)

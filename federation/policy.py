@@ -1,0 +1,81 @@
+"""What a party takes part in: its own decision, from its own reading of the plan.
+
+>>> from dpledger.mechanisms import Adjacency
+>>> policy = Policy(epsilon=1.0, delta=1e-5, adjacency=Adjacency.REPLACE_ONE,
+...                 algorithms=("dp-admm",))
+>>> policy.unit, policy.threat_models
+('record', ('per-party',))
+"""
+
+from dataclasses import dataclass
+
+from ..accounting.guarantees import guarantee
+from ..accounting.ledger import Ledger
+from ..accounting.ledger.rows import LedgerError
+from ..mechanisms.adjacency import Adjacency
+from ..mechanisms.errors import DpledgerError, InvalidParameter, Number, require_open_unit
+from .plan import FederatedPlan
+
+__all__ = ["Policy"]
+
+UNIT, THREAT_MODEL = "record", "per-party"
+"""What plans are about: one record, and an adversary who sees every party's messages."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """Limits on plans, beside the ledger's budget.
+
+    Args:
+        epsilon: the most that one plan may cost, at
+        delta: in (0, 1), the party's own.
+        adjacency: the neighbouring relation that plans must speak of.
+        algorithms: the names of those that it runs.
+        unit: of privacy; plans are about a record.
+        threat_models: those under which it takes part; plans are per party.
+    """
+
+    epsilon: Number
+    delta: Number
+    adjacency: Adjacency
+    algorithms: tuple[str, ...]
+    unit: str = UNIT
+    threat_models: tuple[str, ...] = (THREAT_MODEL,)
+
+    def __post_init__(self) -> None:
+        require_open_unit("delta", self.delta)
+        if not self.epsilon > 0:
+            raise InvalidParameter("epsilon", self.epsilon, "in (0, inf]")
+
+    def objection(self, plan: FederatedPlan) -> str | None:
+        """Return why a party with this policy says no, in a sentence; None where it says yes."""
+        if self.unit != UNIT:
+            return f"its unit of privacy is the {self.unit}, the plan's is the {UNIT}"
+        if THREAT_MODEL not in self.threat_models:
+            return f"the threat model {THREAT_MODEL} is not among those that it accepts"
+        if plan.algorithm not in self.algorithms:
+            return f"the algorithm {plan.algorithm} is not among those that it runs"
+        if plan.shape.adjacency is not self.adjacency:
+            relation = plan.shape.adjacency.value
+            return f"the plan speaks of {relation}, its policy of {self.adjacency.value}"
+        try:
+            cost = guarantee(plan.events, delta=self.delta, adjacency=self.adjacency)
+        except DpledgerError as error:
+            return f"no price was found for the plan ({type(error).__name__})"
+        if not cost.epsilon.upper_float <= float(self.epsilon):
+            return (
+                f"the plan costs epsilon {cost.epsilon.upper_float:.6g} at delta "
+                f"{float(self.delta):g}, more than the {float(self.epsilon):g} of its policy"
+            )
+        return None
+
+
+def unaffordable(plan: FederatedPlan, ledger: Ledger) -> str | None:
+    """Return why a ledger's budget does not pay for a plan, in a sentence that shows no balance."""
+    try:
+        ledger.require(plan.events)
+    except LedgerError:
+        return "its ledger does not take the plan"
+    except DpledgerError:
+        return "its budget does not pay for the plan"
+    return None

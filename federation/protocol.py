@@ -1,0 +1,139 @@
+"""What parties and coordinator say to each other, and what a step makes of all parties' parts.
+
+A party asks, the coordinator answers. An `Ask` carries the party's part of one step and is answered
+once all parts are there. Asking again is harmless: a step's answer never changes.
+"""
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from ..mechanisms.collectives import sum_in_order
+from ..mechanisms.errors import DpledgerError
+from ..mechanisms.protocols import FloatArray
+from .plan import FederatedPlan, RunStep, StepKind
+
+__all__ = [
+    "Answer",
+    "Ask",
+    "Ended",
+    "FederationEnded",
+    "HandedIn",
+    "Hello",
+    "Reply",
+    "Request",
+    "Welcome",
+]
+
+_LONGEST_REASON = 300
+
+
+class FederationEnded(DpledgerError):
+    """The run is over before its time, for the reason given. What was paid for stays paid."""
+
+
+class Hello(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
+    """A party is here, and has this plan."""
+
+    protocol: int
+    party: str
+    subject: str
+
+
+class Ask(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
+    """A party's part of a step of a run."""
+
+    run: str
+    party: str
+    step: int
+    part: bytes
+
+
+class Welcome(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
+    """The run that a party takes part in, new or begun before."""
+
+    run: str
+
+
+class Answer(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
+    """What a step came to, the same for all parties."""
+
+    step: int
+    result: bytes
+
+
+class Ended(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
+    """The run is over, or was never this party's; in a sentence."""
+
+    reason: str
+
+
+class HandedIn(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
+    """What a party hands in at the end: its certificate, and its public model."""
+
+    certificate: bytes
+    model: bytes
+
+
+Request = Hello | Ask
+Reply = Welcome | Answer | Ended
+
+
+def encoded_row(row: FloatArray) -> bytes:
+    """Return numbers as bytes, little-endian binary64."""
+    return np.ascontiguousarray(row, dtype="<f8").tobytes()
+
+
+def decoded_row(part: bytes) -> FloatArray:
+    """Return the numbers of `encoded_row`, of shape (1, width)."""
+    return np.frombuffer(part, dtype="<f8").astype(np.float64)[None, :]
+
+
+def fault(step: RunStep, part: bytes) -> str | None:
+    """Return what is wrong with a party's part of a step, as what the party did; or None."""
+    match step.kind:
+        case StepKind.AGREE:
+            if part:
+                return f"does not take part: {_reason(part)}"
+        case StepKind.PAY:
+            if part:
+                return f"did not pay: {_reason(part)}"
+        case StepKind.MEAN:
+            if len(part) != 8 * step.width:
+                return f"sent {len(part)} bytes where {8 * step.width} were due"
+            if not np.isfinite(decoded_row(part)).all():
+                return "sent numbers that are not finite"
+        case StepKind.FINISH:
+            try:
+                msgspec.msgpack.decode(part, type=HandedIn)
+            except msgspec.MsgspecError:
+                return "handed in no certificate"
+    return None
+
+
+def combined(plan: FederatedPlan, number: int, parts: Sequence[bytes]) -> bytes:
+    """Return what a step makes of faultless parts, one a party, in the parties' order."""
+    if plan.steps[number].kind is not StepKind.MEAN:
+        return b""
+    return encoded_row(sum_in_order(np.concatenate([decoded_row(part) for part in parts])))
+
+
+def checked_result(plan: FederatedPlan, number: int, result: bytes) -> bytes:
+    """Return a step's result, or raise `FederationEnded` where it cannot be one."""
+    if len(result) != 8 * plan.steps[number].width:
+        raise FederationEnded(f"The coordinator answered step {number} with {len(result)} bytes.")
+    if not all(map(math.isfinite, np.frombuffer(result, dtype="<f8").tolist())):
+        raise FederationEnded(f"The coordinator answered step {number} with no finite numbers.")
+    return result
+
+
+def shown_step(plan: FederatedPlan, number: int) -> str:
+    """Return a step for readers."""
+    return f"step {number + 1} of {len(plan.steps)}, {plan.steps[number].kind.value}"
+
+
+def _reason(part: bytes) -> str:
+    text = part[:_LONGEST_REASON].decode("utf-8", "replace")
+    return "".join(c if c.isprintable() else "?" for c in text)

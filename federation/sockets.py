@@ -1,0 +1,173 @@
+"""The engine "sockets": a process a party, and a coordinator's, over TCP; nothing to install.
+
+A party connects to the coordinator, never the other way. Where a connection breaks, or an answer
+does not come, the party connects again and asks again; asking twice is harmless.
+"""
+
+import socket
+import threading
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+
+import msgspec
+
+from ..mechanisms.errors import InvalidParameter, require_positive
+from .channel import Channel, ChannelBroken, WrongToken
+from .coordinator import Coordinator
+from .protocol import Ended, FederationEnded, Reply, Request
+
+__all__ = ["SocketLink", "address_of", "serve"]
+
+_READY = b"ready"
+_GREETING_S = 5.0
+"""Seconds for a stranger to greet and to ask: connections without a token do not stay."""
+
+_MOST_CONNECTIONS = 4
+"""A party, at one time: its own, and those that it gave up and that still wait for an answer."""
+
+_WRONG_TOKENS = 3
+"""In a row: one may be a damaged frame."""
+
+_SHORTEST_RETRY, _LONGEST_RETRY = 0.02, 1.0
+
+
+def address_of(text: str) -> tuple[str, int]:
+    """Return host and port of "host:port"."""
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdigit() or int(port) > 65535:
+        raise InvalidParameter("address", text, "host:port")
+    return host.strip("[]"), int(port)
+
+
+@contextmanager
+def serve(
+    coordinator: Coordinator, address: tuple[str, int], token: bytes
+) -> Generator[tuple[str, int]]:
+    """Answer parties that connect to `address` while the block runs; yields where it listens.
+
+    Port 0 is any free one.
+    """
+    family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+    listening = socket.create_server(address, family=family)
+    room = threading.BoundedSemaphore(_MOST_CONNECTIONS * len(coordinator.plan.parties))
+    thread = threading.Thread(
+        target=_accept, args=(listening, coordinator, token, room), daemon=True
+    )
+    thread.start()
+    try:
+        yield listening.getsockname()[:2]
+    finally:
+        with suppress(OSError):
+            listening.shutdown(socket.SHUT_RDWR)
+        listening.close()
+        thread.join()
+
+
+def _accept(
+    listening: socket.socket,
+    coordinator: Coordinator,
+    token: bytes,
+    room: threading.BoundedSemaphore,
+) -> None:
+    while True:
+        try:
+            connection, _ = listening.accept()
+        except OSError:
+            return
+        if not room.acquire(blocking=False):
+            connection.close()
+            continue
+        threading.Thread(
+            target=_converse, args=(connection, coordinator, token, room), daemon=True
+        ).start()
+
+
+def _converse(
+    connection: socket.socket,
+    coordinator: Coordinator,
+    token: bytes,
+    room: threading.BoundedSemaphore,
+) -> None:
+    """Answer one connection until it ends; what is no request ends it."""
+    try:
+        with connection, suppress(OSError, msgspec.MsgspecError):
+            connection.settimeout(_GREETING_S)
+            channel = Channel(connection, token, accepts=True)
+            channel.send(_READY)
+            while True:
+                request: Request = msgspec.msgpack.decode(channel.receive(), type=Request)
+                connection.settimeout(2.0 * coordinator.patience)
+                channel.send(msgspec.msgpack.encode(coordinator.reply(request)))
+    finally:
+        room.release()
+
+
+class SocketLink:
+    """A party's way to a coordinator elsewhere.
+
+    Args:
+        address: host and port of the coordinator.
+        token: that the coordinator knows.
+        patience: seconds to try to reach a coordinator that is gone, > 0.
+        resend: seconds after which a request without answer is sent again, > 0.
+    """
+
+    def __init__(
+        self,
+        address: tuple[str, int],
+        token: bytes,
+        *,
+        patience: float,
+        resend: float = 10.0,
+    ) -> None:
+        require_positive("patience", patience)
+        require_positive("resend", resend)
+        self._address, self._token = address, token
+        self._patience, self._resend = patience, resend
+        self._channel: Channel | None = None
+
+    def send(self, request: Request) -> Reply:
+        """Return the answer; raises `FederationEnded` where the coordinator stays unreachable."""
+        content = msgspec.msgpack.encode(request)
+        last_seen, pause, strange = time.monotonic(), _SHORTEST_RETRY, 0
+        while True:
+            try:
+                channel = self._connected()
+                last_seen, pause = time.monotonic(), _SHORTEST_RETRY
+                channel.send(content)
+                reply: Reply = msgspec.msgpack.decode(channel.receive(), type=Reply)
+                return reply
+            except (OSError, msgspec.MsgspecError) as error:
+                self.close()
+                strange = strange + 1 if isinstance(error, WrongToken) else 0
+                if strange == _WRONG_TOKENS:
+                    return Ended("The coordinator has another token.")
+                if time.monotonic() - last_seen > self._patience:
+                    host, port = self._address
+                    raise FederationEnded(
+                        f"The coordinator at {host}:{port} was not reached for "
+                        f"{self._patience:g} s ({error}); start again to go on where this ended."
+                    ) from error
+                time.sleep(pause)
+                pause = min(2.0 * pause, _LONGEST_RETRY)
+
+    def close(self) -> None:
+        """End the connection, if there is one."""
+        if self._channel is not None:
+            self._channel.close()
+            self._channel = None
+
+    def _connected(self) -> Channel:
+        """Return the open channel, or a new one, after the coordinator's first frame."""
+        if self._channel is None:
+            connection = socket.create_connection(self._address, timeout=self._resend)
+            try:
+                channel = Channel(connection, self._token, accepts=False)
+                if channel.receive() != _READY:
+                    raise ChannelBroken("no coordinator answered")
+            except BaseException:
+                connection.close()
+                raise
+            self._channel = channel
+        return self._channel

@@ -1,0 +1,186 @@
+"""All engines run the same federation: equal bits, equal events, ledgers and certificates right."""
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpledger.accounting.ledger import SqliteLedger
+from dpledger.accounting.ledger.proofs import proved_of_ledger
+from dpledger.federation import (
+    Coordinator,
+    FederatedPlan,
+    FederationEnded,
+    Journal,
+    Policy,
+    SocketLink,
+    run_in_process,
+    serve,
+    take_part,
+    verify_federation,
+    write_federation,
+)
+from dpledger.federation.party import TookPart
+from dpledger.mechanisms import Adjacency, EventList
+
+from .federations import NAMES, POLICY, one_process, party_in, plan_of, solver
+
+TOKEN = b"t" * 32
+
+
+def in_process(folder: Path, plan: FederatedPlan) -> tuple[TookPart, ...]:
+    parties = [party_in(folder, number) for number in range(len(NAMES))]
+    with Journal(folder / "coordinator.sqlite") as journal:
+        coordinator = Coordinator(plan, journal, patience=20.0)
+        found = run_in_process(parties, plan, coordinator)
+        write_federation(folder / "out", plan, found[0].run, coordinator.handed_in())
+    closed(parties)
+    return found
+
+
+def over_sockets(folder: Path, plan: FederatedPlan) -> tuple[TookPart, ...]:
+    parties = [party_in(folder, number) for number in range(len(NAMES))]
+    found: dict[str, TookPart] = {}
+
+    def part(number: int, address: tuple[str, int]) -> None:
+        link = SocketLink(address, TOKEN, patience=20.0)
+        found[NAMES[number]] = take_part(parties[number], plan, link)
+        link.close()
+
+    with Journal(folder / "coordinator.sqlite") as journal:
+        coordinator = Coordinator(plan, journal, patience=20.0)
+        with serve(coordinator, ("127.0.0.1", 0), TOKEN) as address:
+            threads = [threading.Thread(target=part, args=(k, address)) for k in range(len(NAMES))]
+            for thread in threads:
+                thread.start()
+            coordinator.wait()
+            for thread in threads:
+                thread.join()
+        write_federation(folder / "out", plan, found[NAMES[0]].run, coordinator.handed_in())
+    closed(parties)
+    return tuple(found[name] for name in NAMES)
+
+
+def closed(parties: list) -> None:  # type: ignore[type-arg]
+    for party in parties:
+        party.ledger.close()
+        party.journal.close()
+
+
+ENGINES = {"in-process": in_process, "sockets": over_sockets}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_engine_comes_to_the_bits_of_one_process(engine: str, tmp_path: Path) -> None:
+    plan = plan_of()
+    alone = one_process(solver(), EventList())
+    parts = ENGINES[engine](tmp_path, plan)
+    for number, part in enumerate(parts):
+        assert part.state.model.tobytes() == alone.model.tobytes()
+        own = part.state.messages  # type: ignore[attr-defined]
+        assert own.tobytes() == alone.messages[number : number + 1].tobytes()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_ledger_holds_the_plan_and_every_certificate_verifies(
+    engine: str, tmp_path: Path
+) -> None:
+    plan = plan_of()
+    parts = ENGINES[engine](tmp_path, plan)
+    for name, part in zip(NAMES, parts, strict=True):
+        with SqliteLedger(tmp_path / name / "ledger.sqlite", read_only=True) as ledger:
+            assert tuple(ledger.events()) == plan.events
+            assert ledger.verify().open == ()
+            assert [run.kept_to_plan for run in ledger.runs()] == [True]
+            verdict = proved_of_ledger(part.certificate, ledger, part.run)
+    found = verify_federation(tmp_path / "out")
+    assert set(found.parties) == set(NAMES)
+    # records live with one party each: all of them together cost what one does
+    assert found.joint.values == verdict.values == found.parties["west"].values
+    assert found.same_model
+    assert np.load(tmp_path / "out" / "model.npy").tobytes() == parts[0].state.model.tobytes()
+
+
+def test_a_run_that_is_over_is_answered_from_the_journals(tmp_path: Path) -> None:
+    plan = plan_of()
+    first = in_process(tmp_path, plan)
+    again = in_process(tmp_path, plan)
+    for one, two in zip(first, again, strict=True):
+        assert (one.run, one.certificate) == (two.run, two.certificate)
+        assert one.state.model.tobytes() == two.state.model.tobytes()
+
+
+REFUSALS = {
+    "epsilon": (Policy(epsilon=0.5, delta=1e-5, adjacency=Adjacency.REPLACE_ONE,
+                       algorithms=("consensus-admm",)), "more than the 0.5 of its policy"),
+    "adjacency": (Policy(epsilon=9.0, delta=1e-5, adjacency=Adjacency.ZERO_OUT_ONE,
+                         algorithms=("consensus-admm",)), "the plan speaks of replace-one"),
+    "algorithm": (Policy(epsilon=9.0, delta=1e-5, adjacency=Adjacency.REPLACE_ONE,
+                         algorithms=("dp-admm",)), "not among those that it runs"),
+    "unit": (Policy(epsilon=9.0, delta=1e-5, adjacency=Adjacency.REPLACE_ONE,
+                    algorithms=("consensus-admm",), unit="person"), "its unit of privacy"),
+    "threat model": (Policy(epsilon=9.0, delta=1e-5, adjacency=Adjacency.REPLACE_ONE,
+                            algorithms=("consensus-admm",), threat_models=("summed",)),
+                     "the threat model per-party"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("limit", REFUSALS)
+def test_a_party_says_no_by_its_own_policy_and_nobody_pays(limit: str, tmp_path: Path) -> None:
+    plan = plan_of()
+    policy, words = REFUSALS[limit]
+    parties = [
+        party_in(tmp_path, number, policy=policy if NAMES[number] == "south" else POLICY)
+        for number in range(len(NAMES))
+    ]
+    with Journal(tmp_path / "coordinator.sqlite") as journal:
+        coordinator = Coordinator(plan, journal, patience=20.0)
+        with pytest.raises(FederationEnded, match=f"'south' does not take part: .*{words}"):
+            run_in_process(parties, plan, coordinator)
+    assert [party.ledger.events() for party in parties] == [[]] * 4
+    closed(parties)
+
+
+def test_a_budget_that_runs_out_at_one_party_stops_all_before_anything_is_sent(
+    tmp_path: Path,
+) -> None:
+    plan = plan_of()
+    parties = [
+        party_in(tmp_path, number, mu_squared=0.25 if NAMES[number] == "east" else None)
+        for number in range(len(NAMES))
+    ]
+    with Journal(tmp_path / "coordinator.sqlite") as journal:
+        coordinator = Coordinator(plan, journal, patience=20.0)
+        with pytest.raises(FederationEnded, match="'east' does not take part: its budget"):
+            run_in_process(parties, plan, coordinator)
+    assert all(party.ledger.events() == [] for party in parties)
+    closed(parties)
+
+
+def test_a_party_with_another_plan_is_named(tmp_path: Path) -> None:
+    plan, other = plan_of(), plan_of(configuration="d" * 64)
+    parties = [party_in(tmp_path, number) for number in range(len(NAMES))]
+    with Journal(tmp_path / "coordinator.sqlite") as journal:
+        coordinator = Coordinator(plan, journal, patience=20.0)
+        with (
+            serve(coordinator, ("127.0.0.1", 0), TOKEN) as address,
+            pytest.raises(FederationEnded, match="Party 'east' has another plan"),
+        ):
+            take_part(parties[1], other, SocketLink(address, TOKEN, patience=5.0))
+        assert coordinator.ended is not None
+    closed(parties)
+
+
+def test_a_wrong_token_is_turned_away_and_ends_nothing(tmp_path: Path) -> None:
+    plan = plan_of()
+    party = party_in(tmp_path, 0)
+    with Journal(tmp_path / "coordinator.sqlite") as journal:
+        coordinator = Coordinator(plan, journal, patience=20.0)
+        with (
+            serve(coordinator, ("127.0.0.1", 0), TOKEN) as address,
+            pytest.raises(FederationEnded, match="another token"),
+        ):
+            take_part(party, plan, SocketLink(address, b"s" * 32, patience=5.0))
+        assert coordinator.ended is None
+    closed([party])

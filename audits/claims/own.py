@@ -308,8 +308,8 @@ def _finding(
         reason = f"{what} ({words})"
     if missing and verdict in (ClaimVerdict.HOLDS, ClaimVerdict.FAILS, ClaimVerdict.NOT_IMPLIED):
         reason += f"; so whatever was not stated: {', '.join(missing)}"
-    # what costs infinity has no certificate, and none is of delta 0
-    protected = events if true.upper < inf and promise.delta > 0 else ()
+    # what costs infinity has no certificate
+    protected = events if true.upper < inf else ()
     delta = promise.delta if protected else None
     witness = _violation(protected, promise) if verdict is ClaimVerdict.NOT_IMPLIED else ()
     finding = Finding(

@@ -121,6 +121,15 @@ def test_what_costs_nothing_holds_with_a_certificate(call: Call, tmp_path: Path)
     assert answer.data["evidence"][0]["proved_epsilon"] == 0
 
 
+def test_pure_epsilon_holds_with_a_certificate_of_delta_0(call: Call, tmp_path: Path) -> None:
+    laplace = '[[releases]]\nmechanism = "laplace"\nsensitivity = 1.0\nscale = 4.0\nrounds = 8\n'
+    promise = PROMISE.replace("1e-5", "0.0")
+    answer = call("claims", "check", write(tmp_path, STATED + promise + laplace), "--json")
+    assert (answer.status, answer.data["verdict"]) == (0, "holds")
+    evidence = answer.data["evidence"][0]
+    assert (evidence["proved_epsilon"], evidence["delta"]) == (2.0, 0.0)
+
+
 @pytest.mark.parametrize("left_out", ["sensitivity", "noise_std", "rounds"])
 def test_a_number_that_is_not_stated_decides(call: Call, tmp_path: Path, left_out: str) -> None:
     lines = [line for line in RELEASE.splitlines() if not line.startswith(left_out)]

@@ -214,7 +214,7 @@ def delta_bounds(mu_squared: Fraction, epsilon: Fraction, p: int) -> Interval:
     return first[0] - second[1], first[1] - second[0]
 
 
-def _require(
+def require_at_most(
     what: str,
     enclose: Callable[[int], Interval],
     bound: Fraction,
@@ -754,6 +754,7 @@ AXIOMS = {  # (rule, notion): the published theorem, for what the Coq proofs do 
     ),
     ("loss-distribution", "approx-dp"): _PAIRS,
     ("privacy-loss", "approx-dp"): _PAIRS,
+    ("laplace-losses", "approx-dp"): _PAIRS,
 }
 _ALWAYS = (
     "the event list is complete and says what happened",
@@ -991,7 +992,7 @@ def _require_moment(
             low, high = low + c * ends[c < 0] // over, high - (-c * ends[c >= 0] // over)
         return low, high
 
-    _require("moment / e^((order - 1) epsilon)", enclose, Fraction(1), run.spend)
+    require_at_most("moment / e^((order - 1) epsilon)", enclose, Fraction(1), run.spend)
 
 
 def require_poisson(run: Run, sens: Sens) -> None:
@@ -1160,7 +1161,7 @@ def _require_exponential(
         )
 
     spend(int(max([Fraction(0), *(x - bound for _, x in terms)])) ** 2 // 256)
-    _require(f"{what} / e^epsilon", enclose, Fraction(1), spend)
+    require_at_most(f"{what} / e^epsilon", enclose, Fraction(1), spend)
 
 
 def _amplified(run: Run, place: int, sens: Sens, ratio: Fraction, q: Fraction, stated: Any) -> Priv:
@@ -1416,7 +1417,7 @@ def _rdp_approx(run: Run, delta: Any, epsilon: Any, premise: Priv) -> Priv:
         middle = [n * (alpha - 1) for n in log_bounds(1 - 1 / alpha, p)]
         return first[0] + floor(middle[0]) - last[1], first[1] + ceil(middle[1]) - last[0]
 
-    _require("ln(1/δ) + (α-1) ln(1-1/α) - ln α", enclose, (alpha - 1) * (e - rdp), run.spend)
+    require_at_most("ln(1/δ) + (α-1) ln(1-1/α) - ln α", enclose, (alpha - 1) * (e - rdp), run.spend)
     return premise._replace(notion="approx-dp", values=(d, e))
 
 
@@ -1435,7 +1436,7 @@ def _gdp_approx(run: Run, delta: Any, epsilon: Any, premise: Priv) -> Priv:
     if mu_squared > 0:
         bits = 64 + d.denominator.bit_length() - d.numerator.bit_length()
         enclose = partial(delta_bounds, mu_squared, e)
-        _require("delta at epsilon", enclose, d, run.spend, max(bits, 128))
+        require_at_most("delta at epsilon", enclose, d, run.spend, max(bits, 128))
     return premise._replace(notion="approx-dp", values=(d, e))
 
 
@@ -1474,7 +1475,9 @@ def _step(run: Run, node: Any, earlier: list[Priv], rules: Rules = RULES) -> Pri
     rule, parameters, premises, conclusion = read_fields(
         node, "rule", "parameters", "premises", "conclusion"
     )
-    if read_text(rule) in ("loss-distribution", "privacy-loss") and rule not in rules:
+    if read_text(rule) in ("loss-distribution", "privacy-loss", "laplace-losses") and (
+        rule not in rules
+    ):
         raise Undecided("loss distributions are recomputed by pld_checker.py")
     if rule not in rules:
         raise CertificateWrong(f"expected one of {sorted(rules)} instead got {rule!r:.80}")

@@ -23,6 +23,7 @@ Parameter = (
     | int
     | str
     | tuple[int, ...]
+    | tuple[tuple[Mechanism, int], ...]
     | tuple[tuple[Mechanism, int, int], ...]
     | tuple[tuple[Mechanism, Fraction], ...]
 )
@@ -37,6 +38,7 @@ _PURE = "Bun, Steinke 2016, Proposition 1.4 (pure DP is zCDP)"
 _PURE_COMPOSITION = "Dwork, Roth 2014, Theorem 3.14 (composition of pure DP)"
 _PURE_GROUP = "Dwork, Roth 2014, Theorem 2.2 (pure DP of groups)"
 _GDP_COMPOSITION = "Dong, Roth, Su 2022, Corollary 3.3 (composition of GDP)"
+_PAIRS = "Zhu, Dong, Wang 2022, Theorems 10 and 11 (dominating pairs)"
 _GDP_GROUP = "Dong, Roth, Su 2022, Theorem 2.14 (GDP of groups)"
 _PARALLEL = "McSherry 2009, Theorem 4 (parallel composition)"
 AXIOMS: dict[tuple[str, type[PrivacyNotion]], str] = {
@@ -69,7 +71,8 @@ AXIOMS: dict[tuple[str, type[PrivacyNotion]], str] = {
     ("fixed-batch-rdp", Rdp): (
         "Wang, Balle, Kasiviswanathan 2019, Theorem 9 (sampling a fixed batch)"
     ),
-    ("privacy-loss", ApproxDp): "Zhu, Dong, Wang 2022, Theorems 10 and 11 (dominating pairs)",
+    ("privacy-loss", ApproxDp): _PAIRS,
+    ("laplace-losses", ApproxDp): _PAIRS,
 }
 """The published theorem behind a rule's conclusion in a notion, where Coq proves none."""
 

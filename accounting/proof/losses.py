@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
-from math import ceil, comb, exp, expm1, floor, inf, log, log2, log10, nextafter, sqrt
+from math import ceil, comb, exp, expm1, floor, inf, log, log2, log10, nextafter, prod, sqrt
 
 from flint import arb, arb_poly, ctx, fmpz_poly
 
@@ -22,11 +22,13 @@ from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.events import (
     GaussianMixtureStep,
     GaussianStep,
+    LaplaceStep,
     Mechanism,
     PoissonSampled,
     Repeated,
 )
-from ..numbers.enclosure import ball_of, precision
+from ...mechanisms.sensitivity import float_up
+from ..numbers.enclosure import Enclosure, ball_of, precision
 from ..pld.from_mechanisms import mixture_pairs, mixture_share, orders_of, pairs_of
 from ..pld.pairs import (
     DiscreteGaussianShift,
@@ -37,6 +39,7 @@ from ..pld.pairs import (
     Order,
     RandomisedAnswers,
 )
+from ..pld.privacy_profile import PrivacyProfile
 from ..pld.profiles import tails_of
 from ..renyi.amplification import grouped
 
@@ -57,6 +60,9 @@ _CHEAP = 6000
 """Points of a lattice that take no time to speak of."""
 _FINEST = 1 / 32
 _DEAR = 85_000
+_MOST_KNOTS = 1 << 25
+"""Units of work, of the 2^25 that a checker does for any document, half of which are not needed."""
+_MOST_SCALES = 64
 
 
 class TooFine(ArithmeticError):
@@ -380,6 +386,29 @@ def epsilon_upper(composed: Composed, grid: LossGrid, delta: Fraction) -> Fracti
             low, high = (middle, high) if lost + above > 1 else (low, middle)
         greatest = max(greatest, high)
     return Fraction(nextafter(greatest * (1 + 2.0**-40), inf) if greatest > 2.0**-40 else greatest)
+
+
+# --- Laplace noise alone ------------------------------------------------------------------------
+
+
+def laplace_epsilon(
+    counts: Mapping[Mechanism, int], adjacency: Adjacency, delta: Fraction, group: int
+) -> Enclosure | None:
+    """Return the ε of Laplace noise alone, if its closed form is little work to check."""
+    shifts: Counter[DominatingPair] = Counter()
+    for mechanism, times in counts.items():
+        while isinstance(mechanism, Repeated):
+            times, mechanism = times * mechanism.times, mechanism.event
+        if not isinstance(mechanism, LaplaceStep):
+            return None
+        larger = mechanism if group == 1 else grouped(mechanism, group)
+        for pair, n in pairs_of({larger: times}, adjacency, _FIRST).items():
+            shifts[pair] += n
+    number = shifts.total()
+    knots = prod(n + 1 for n in shifts.values())
+    if knots * number * (16 + number // 16) > _MOST_KNOTS or len(shifts) > _MOST_SCALES:
+        return None
+    return PrivacyProfile.of_pairs(dict(shifts)).epsilon(-float_up(-delta))
 
 
 # --- the choice of a grid ---------------------------------------------------------------------

@@ -48,7 +48,7 @@ from .derivation import (
     exposures,
     written,
 )
-from .losses import Composed, LossGrid, TooFine, epsilon_upper, suggested
+from .losses import Composed, LossGrid, TooFine, epsilon_upper, laplace_epsilon, suggested
 from .sampling import MAX_ORDER, fixed_batch_divergence, poisson_divergence
 
 _COST_BITS = 128
@@ -153,6 +153,9 @@ class Search:
     def _by_losses(self, exposure: Exposure) -> Step:
         counts = {self._mechanisms[text]: n for text, n in sorted(exposure.counts)}
         assumptions = frozenset[str]().union(*map(_assumed, counts))
+        closed = laplace_epsilon(counts, self._adjacency, self._delta, self._group)
+        if closed is not None:
+            return self._by_laplace(exposure, counts, closed, assumptions)
         best: tuple[Fraction, Composed, LossGrid] | None = None
         for fineness in _FINENESS:
             composed, grid = suggested(
@@ -172,6 +175,30 @@ class Search:
         if best is None:
             raise TooFine("Expected losses that fit on a grid.")
         return privacy_loss(exposure, *best, self._delta, assumptions)
+
+    def _by_laplace(
+        self,
+        exposure: Exposure,
+        counts: dict[Mechanism, int],
+        epsilon: Enclosure,
+        assumptions: frozenset[str],
+    ) -> Step:
+        witness = _witness(epsilon)
+        parameters: dict[str, Parameter] = {
+            "parts": tuple(counts.items()),
+            "group": self._group,
+            "delta": self._delta,
+            "epsilon": witness,
+        }
+        return Step(
+            exposure,
+            self._adjacency,
+            ApproxDp(witness, self._delta),
+            "laplace-losses",
+            tuple(parameters.items()),
+            group=self._group,
+            assumptions=assumptions,
+        )
 
     def whole(self, family: _Family) -> Step:
         """Return what the run costs in a notion, whatever numbers `family` has."""

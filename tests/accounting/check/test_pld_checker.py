@@ -5,6 +5,7 @@ import random
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from fractions import Fraction
 from math import exp
 from pathlib import Path
@@ -29,9 +30,12 @@ from dpledger.mechanisms import (
     Context,
     Event,
     GaussianStep,
+    LaplaceStep,
+    Norm,
     PoissonSampled,
     Repeated,
     SampledWithoutReplacement,
+    declared,
 )
 from dpledger.mechanisms.events import adjacencies
 from dpledger.mechanisms.sensitivity import mean_of_bounded, sum_of_bounded
@@ -152,6 +156,43 @@ def test_the_normal_distribution_is_enclosed_everywhere():
         assert low <= exact <= high <= low + 20
 
 
+def laplace_delta_by_quadrature(shifts, epsilon):
+    """δ of Laplace noise of scale 1 shifted by these, one integral over the loss of each."""
+    if not shifts:
+        return max(1 - mpmath.exp(epsilon), 0)
+    e, *rest = shifts
+    ends = sorted({-e, e, *(x for x in (epsilon - sum(rest), epsilon + sum(rest)) if abs(x) < e)})
+    inside = mpmath.quad(
+        lambda v: mpmath.exp((v - e) / 2) / 4 * laplace_delta_by_quadrature(rest, epsilon - v), ends
+    )
+    edges = laplace_delta_by_quadrature(rest, epsilon - e)
+    edges += mpmath.exp(-e) * laplace_delta_by_quadrature(rest, epsilon + e)
+    return inside + edges / 2
+
+
+@pytest.mark.parametrize(
+    ("shifts", "epsilon"),
+    [((1,), 0.25), ((0.5, 0.5), 0.75), ((0.5, 2), 1), ((3, 0.25), 0)],
+)
+def test_the_closed_form_of_laplace_noise_is_what_integrals_say(shifts, epsilon):
+    counts = sorted(Counter(map(Fraction, shifts)).items())
+    low, high = pld_checker.laplace_delta(counts, Fraction(epsilon), free, 200)
+    assert 0 <= high - low <= 8
+    with mpmath.workdps(15):
+        exact = laplace_delta_by_quadrature([mpmath.mpf(x) for x in shifts], mpmath.mpf(epsilon))
+    assert low / 2**200 == pytest.approx(float(exact), rel=1e-6)
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10**6), Fraction(1), Fraction(2)])
+def test_the_closed_form_of_laplace_noise_is_that_of_the_lattice(epsilon):
+    low, _ = pld_checker.laplace_delta([(Fraction(1, 10), 40)], epsilon, free, 200)
+    grid = grid_of(Fraction(1, 160), dense=4096, digits=30)
+    step = Step(one_step.LaplaceShift(Fraction(1, 10)), False, 40, 0)
+    ((loss, width),) = pld_checker.compositions([step], "add-remove-one", grid, free)
+    above = pld_checker.delta_upper(loss, width, epsilon, grid.plan.unit)
+    assert 0 <= above / Fraction(low, 2**200) - 1 <= Fraction(1, 1000)
+
+
 # --- certificates ------------------------------------------------------------------------------
 
 
@@ -222,6 +263,38 @@ def test_noise_of_any_size_ends_in_a_verdict(poisson, noise_std):
             pld_checker.check(written)
     else:  # more noise than the epsilon was found for
         assert pld_checker.check(written).values == (DELTA, Fraction(4))
+
+
+def laplace_certificate():
+    noise = LaplaceStep(declared(1, "l1", adjacency=Adjacency.REPLACE_ONE, norm=Norm.L1), 4.0)
+    run = [event(Repeated(noise, 9)), event(noise)]
+    return json.loads(certify(run, delta=DELTA).to_json_bytes())
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"epsilon": Fraction(999_999_999, 10**9)}, "expected delta <="),
+        ({"delta": Fraction(999_999, 10**6)}, "expected delta <="),
+        ({"group": 2}, "expected delta <="),
+        ({"parts": [[0, 1], [1, 0]]}, "whole number"),
+        ({"parts": [[0, 9]]}, "things a record can be exposed to"),
+        ({"parts": []}, "one relation"),
+    ],
+)
+def test_laplace_noise_costs_no_less_than_its_closed_form_says(change, reason):
+    document = laplace_certificate()
+    assert pld_checker.check(json.dumps(document).encode()).notion == "approx-dp"
+    with pytest.raises(Undecided, match="pld_checker"):
+        checker.check(json.dumps(document).encode())
+    parameters = document["nodes"][0]["parameters"]
+    for name, value in change.items():
+        bent = str(Fraction(parameters[name]) * value) if isinstance(value, Fraction) else value
+        parameters[name] = bent
+        for node in document["nodes"]:
+            node["conclusion"] |= {name: bent} if name in node["conclusion"] else {}
+    with pytest.raises(CertificateWrong, match=reason):
+        pld_checker.check(json.dumps(document).encode())
 
 
 def forged(rng, document):

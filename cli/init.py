@@ -31,6 +31,7 @@ def init(table: Path, delimiter: str, template: bool) -> Outcome:
     names = column_names(table, delimiter=delimiter)
     columns = [{"name": name, **({"kind": UNSAID} if template else _asked(name))} for name in names]
     public = {"row_bound": 1.0, "on_outside": "clip", "delimiter": delimiter}
+    # beside the run, which is where its paths start
     data = {"files": [table.name], "schema": schema.name}
     texts = schema_text(columns, public), run_text(_sections(data, columns, ask=not template))
     for path, text in zip((schema, run), texts, strict=True):

@@ -171,7 +171,7 @@ def _fingerprint(configuration: Configuration, noise_multiplier: float) -> str:
     attack = Attack(parties=settings.parties, neighbour=settings.neighbour)
     same = msgspec.structs.replace(configuration, attack=attack)
     data = configuration.data
-    files = [Path(name) for name in (*data.files, *(() if data.schema is None else (data.schema,)))]
+    files = [*data.paths, *(() if data.schema_path is None else (data.schema_path,))]
     contents = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
     parts = (code_digest(ROOMS_OF_SCORES), same.sha256, noise_multiplier.hex(), *contents)
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()

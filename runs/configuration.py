@@ -9,7 +9,7 @@ import json
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -72,14 +72,34 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
     def sha256(self) -> str:
         """Hash of the canonical JSON of what is run, defaults included but those in `_ADDED`.
 
-        What the holder states besides changes nothing that is run, and is not in it.
+        What the holder states besides changes nothing that is run, and is not in it. Of a schema it
+        has what the schema says, of files the names: wherever they lie, and whatever comments say.
         """
-        values = msgspec.json.decode(msgspec.json.encode(self, order="deterministic"))
-        del values["statement"]
+        values = self._values
+        if self.data.schema is not None:
+            said = msgspec.json.encode(self.schema, order="deterministic")
+            values["data"]["schema"] = hashlib.sha256(said).hexdigest()
+            values["data"]["files"] = [Path(file).name for file in self.data.files]
+        return hashlib.sha256(msgspec.json.encode(values)).hexdigest()
+
+    @property
+    def known_as(self) -> frozenset[str]:
+        """`sha256`, and what it was in ledgers written before it covered what a schema says."""
+        return frozenset(
+            {self.sha256, hashlib.sha256(msgspec.json.encode(self._values)).hexdigest()}
+        )
+
+    @property
+    def _values(self) -> dict[str, Any]:
+        """What is run, as JSON, without what was added after hashes were and is at its default."""
+        values: dict[str, Any] = msgspec.json.decode(
+            msgspec.json.encode(self, order="deterministic")
+        )
+        del values["statement"], values["data"]["folder"]
         for section, key, default in _ADDED:
             if values[section][key] == default:
                 del values[section][key]
-        return hashlib.sha256(msgspec.json.encode(values)).hexdigest()
+        return values
 
     @property
     def toml(self) -> str:
@@ -98,7 +118,8 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
     @cached_property
     def schema(self) -> Schema:
         """The public schema of the data; read once, so that plan and run cannot differ in it."""
-        return adult_schema() if self.data.schema is None else read_schema(self.data.schema)
+        path = self.data.schema_path
+        return adult_schema() if path is None else read_schema(path)
 
     @cached_property
     def shape(self) -> DataShape:
@@ -213,7 +234,7 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
         if data.schema is None:
             records = load_adult()
         else:
-            records = load_records(data.files, schema=self.schema)
+            records = load_records(data.paths, schema=self.schema)
         if self.solver.intercept:
             records = records.with_constant()
         if data.train_records >= len(records):
@@ -266,8 +287,14 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
 
 
 def read_configuration(path: Path) -> Configuration:
-    """Return the configuration in a TOML file, or raise `ConfigurationError`."""
-    return read_toml(path, Configuration)
+    """Return the configuration in a TOML file, or raise `ConfigurationError`.
+
+    Paths in it that are not absolute start at its folder.
+    """
+    found = read_toml(path, Configuration)
+    if found.data.folder is not None:
+        return found
+    return structs.replace(found, data=structs.replace(found.data, folder=str(path.parent)))
 
 
 def demo_configuration(*, rounds: int | None = None, trials: int | None = None) -> Configuration:

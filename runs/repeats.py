@@ -49,12 +49,12 @@ class RepeatedRuns:
 
         A run with another seed has another hash; its seed stands in the ledger.
         """
-        hashes = {self.configuration.sha256: None}
+        hashes = set(self.configuration.known_as)
         seeds = {r.provenance.seed for r in ledger.reservations(summary.run)}
         for seed in seeds - {None}:
             for sampler in (SamplerName.PHILOX, SamplerName.PCG64):
-                hashes[self._with(Noise(sampler=sampler, seed=seed)).sha256] = None
-        hashes[self._with(Noise(sampler=SamplerName.SYSTEM)).sha256] = None
+                hashes |= self._with(Noise(sampler=sampler, seed=seed)).known_as
+        hashes |= self._with(Noise(sampler=SamplerName.SYSTEM)).known_as
         if summary.configuration_hash not in hashes:
             return None
         return self._with(Noise(sampler=SamplerName.SYSTEM)).sha256

@@ -5,6 +5,7 @@ Everything here is public. `demo.toml` beside this file is the example of every 
 
 from enum import Enum
 from math import inf
+from pathlib import Path
 
 import msgspec
 
@@ -28,6 +29,7 @@ class Data(Section, frozen=True, kw_only=True):
         train_records: records to train on; the others of the file are held out.
         files: your own files, read in order as one; without them the shipped UCI Adult.
         schema: the TOML file with everything that is public about those files.
+        folder: where paths of files and schema start; at the folder of this file without it.
         split_seed: public seed of the split into training and held-out records.
         parties: number of parties that the training records are dealt to in turn.
         party_records: public lower bound on the records of a party of the schema's party column:
@@ -37,6 +39,7 @@ class Data(Section, frozen=True, kw_only=True):
     train_records: int
     files: tuple[str, ...] = ()
     schema: str | None = None
+    folder: str | None = None
     split_seed: int = 0
     parties: int | None = None
     party_records: int | tuple[int, ...] | None = None
@@ -59,6 +62,16 @@ class Data(Section, frozen=True, kw_only=True):
                     raise ValueError(f"{name}={value} must be in [1, inf)")
         if self.parties is not None and self.parties > self.train_records:
             raise ValueError(f"parties={self.parties} must be in [1, {self.train_records}]")
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Where the files are."""
+        return tuple(Path(self.folder or "", file) for file in self.files)
+
+    @property
+    def schema_path(self) -> Path | None:
+        """Where the schema is; None for the shipped data."""
+        return None if self.schema is None else Path(self.folder or "", self.schema)
 
 
 class Privacy(Section, frozen=True, kw_only=True):

@@ -36,6 +36,7 @@ from ..mechanisms.events import (
     Mechanism,
     Parties,
     PoissonSampled,
+    PureStep,
     RandomisedResponse,
     Repeated,
     SampledWithoutReplacement,
@@ -86,11 +87,13 @@ def price_of(mechanism: Mechanism) -> Price:
             return Price(reason=mechanism.reason)
         case GaussianStep() | DiscreteGaussianStep() if mechanism.sensitivity.squared == 0:
             return FREE
-        case LaplaceStep() | DiscreteLaplaceStep() if mechanism.sensitivity.squared == 0:
+        case LaplaceStep() | DiscreteLaplaceStep() | PureStep() if (
+            mechanism.sensitivity.squared == 0
+        ):
             return FREE
         case GaussianStep() | DiscreteGaussianStep() if mechanism.noise_std == 0:
             return Price(reason=f"{type(mechanism).__name__} with noise_std=0")
-        case LaplaceStep() | DiscreteLaplaceStep() if mechanism.scale == 0:
+        case LaplaceStep() | DiscreteLaplaceStep() | PureStep() if mechanism.scale == 0:
             return Price(reason=f"{type(mechanism).__name__} with scale=0")
         case GaussianStep():
             squared = mechanism.sensitivity.squared

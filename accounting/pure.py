@@ -23,6 +23,7 @@ from ..mechanisms.events import (
     LaplaceStep,
     Mechanism,
     PoissonSampled,
+    PureStep,
     RandomisedResponse,
     SampledWithoutReplacement,
 )
@@ -79,7 +80,10 @@ def largest_loss(mechanism: Mechanism) -> Fraction | arb:
     Exact where it is rational, else a ball at the precision in force.
     """
     match mechanism:
-        case LaplaceStep(sensitivity=sensitivity, scale=scale):
+        case (
+            LaplaceStep(sensitivity=sensitivity, scale=scale)
+            | PureStep(sensitivity=sensitivity, scale=scale)
+        ):
             squared = sensitivity.squared / Fraction(scale) ** 2
             root = Fraction(isqrt(squared.numerator), isqrt(squared.denominator))
             return root if root**2 == squared else ball_of(squared).sqrt()

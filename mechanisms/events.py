@@ -94,6 +94,29 @@ class DiscreteLaplaceStep:
 
 
 @dataclass(frozen=True, slots=True)
+class PureStep:
+    """A mechanism of which only its largest privacy loss is known: sensitivity / scale.
+
+    Whatever the output, its log-density moves by at most sensitivity / scale between neighbours, so
+    that it is (sensitivity / scale, 0)-differentially private. Among these are the exponential
+    mechanism (McSherry, Talwar 2007), permute-and-flip (McKenna, Sheldon 2020), noise of density
+    ∝ exp(-‖v‖₂ / scale) on a vector of that l2 sensitivity (Chaudhuri, Monteleoni, Sarwate 2011;
+    Zhang, Zhu 2017), and any mechanism whose epsilon is stated and no more. What dominates all of
+    them is randomised response between two answers (Kairouz, Oh, Viswanath 2015, Theorem 3.3).
+
+    The sensitivity is of a log-density, a number, so that its norm is l1.
+    """
+
+    sensitivity: Sensitivity
+    scale: float
+
+    def __post_init__(self) -> None:
+        _require_norm(self.sensitivity, Norm.L1)
+        require_nonnegative("scale", self.scale)
+        _store_exact(self, "scale")
+
+
+@dataclass(frozen=True, slots=True)
 class RandomisedResponse:
     """One of `categories` answers: the true one with probability `truth`, else any other alike.
 
@@ -235,6 +258,7 @@ Mechanism = (
     | LaplaceStep
     | DiscreteGaussianStep
     | DiscreteLaplaceStep
+    | PureStep
     | RandomisedResponse
     | GaussianMixtureStep
     | PoissonSampled

@@ -71,6 +71,12 @@ def _unrepeated(run: checker.Run, place: int) -> tuple[Any, int]:
     return mechanism, times
 
 
+def _pure(run: checker.Run, mechanism: Any, size: int) -> tuple[checker.Sens, list[one_step.Pair]]:
+    """Losses of ±ε: discrete noise of rate ε moved by one; groups have `size` times the loss."""
+    sens, ratio = run.noise(mechanism, "pure", "scale", "l1")
+    return sens, [one_step.DiscreteLaplaceShift(size * checker.root_up(ratio), 1)] if ratio else []
+
+
 def _base(run: checker.Run, event: Any, size: int) -> tuple[checker.Sens, one_step.Base | None]:
     """The sensitivity of a step with continuous noise, and its pair; none if it costs nothing."""
     kind = event.get("kind") if isinstance(event, dict) else None
@@ -167,6 +173,9 @@ def _pairs(run: checker.Run, mechanism: Any, share: Fraction, size: int) -> tupl
         return "replace-one", [(pair, False) for pair in _answers(mechanism)] * size
     if kind in ("discrete-laplace", "discrete-gaussian"):
         sens, lattices = _discrete(run, mechanism, size)
+        return sens.adjacency, [(pair, False) for pair in lattices]
+    if kind == "pure":
+        sens, lattices = _pure(run, mechanism, size)
         return sens.adjacency, [(pair, False) for pair in lattices]
     if kind == "gaussian-mixture":
         return _mixture(run, mechanism, share, size)

@@ -33,6 +33,7 @@ from ...mechanisms.events import (
     LaplaceStep,
     Mechanism,
     PoissonSampled,
+    PureStep,
     RandomisedResponse,
     Repeated,
     SampledWithoutReplacement,
@@ -116,6 +117,8 @@ def _pairs(
             yield from _shift(mechanism)
         case DiscreteGaussianStep() | DiscreteLaplaceStep():
             yield from _discrete_shift(mechanism)
+        case PureStep():
+            yield from _pure(mechanism)
         case RandomisedResponse():
             yield from _randomised(mechanism)
         case PoissonSampled():
@@ -172,6 +175,15 @@ def _discrete_shift(
     # a shift of one by each coordinate that can move; moving fewer is post-processing of this
     for _ in range(floor(squared)):
         yield DiscreteGaussianShift(Fraction(mechanism.noise_std) ** 2)
+
+
+def _pure(mechanism: PureStep) -> Iterator[DiscreteLaplaceShift]:
+    # noise of mass ∝ e^(-ε|k|) moved by one has the losses ±ε of randomised response, exactly
+    if mechanism.sensitivity.squared == 0:
+        return
+    if mechanism.scale == 0:
+        raise Unprotected("PureStep without noise")
+    yield DiscreteLaplaceShift(mechanism.sensitivity.root / Fraction(mechanism.scale), 1)
 
 
 def _randomised(mechanism: RandomisedResponse) -> Iterator[RandomisedAnswers]:

@@ -22,6 +22,7 @@ from ...mechanisms.events import (
     Mechanism,
     Parties,
     PoissonSampled,
+    PureStep,
     RandomisedResponse,
     Repeated,
     SampledWithoutReplacement,
@@ -66,7 +67,7 @@ _SHORT = 8
 
 _Family = Gdp | Zcdp | Rdp | ApproxDp
 _PURE = ApproxDp(0, 0)
-_Noisy = GaussianStep | LaplaceStep | DiscreteGaussianStep | DiscreteLaplaceStep
+_Noisy = GaussianStep | LaplaceStep | DiscreteGaussianStep | DiscreteLaplaceStep | PureStep
 
 
 class Search:
@@ -395,7 +396,13 @@ def _assumed(mechanism: Mechanism) -> frozenset[str]:
             return _declared(constant) | _declared(sampled) | {HIDDEN_SAMPLE}
         case RandomisedResponse() if mechanism.truth not in (0, 1):
             return frozenset()
-        case GaussianStep() | LaplaceStep() | DiscreteGaussianStep() | DiscreteLaplaceStep():
+        case (
+            GaussianStep()
+            | LaplaceStep()
+            | DiscreteGaussianStep()
+            | DiscreteLaplaceStep()
+            | PureStep()
+        ):
             _ratio_squared(mechanism)
             return _declared(mechanism.sensitivity)
         case _:

@@ -19,6 +19,7 @@ from ...mechanisms.events import (
     DiscreteLaplaceStep,
     LaplaceStep,
     Mechanism,
+    PureStep,
     RandomisedResponse,
 )
 from ..accountant import Accountant
@@ -159,7 +160,7 @@ class ZcdpAccountant(_LogMomentAccountant):
         return _least(objective, Fraction)
 
 
-_ZCDP = DiscreteGaussianStep | LaplaceStep | DiscreteLaplaceStep | RandomisedResponse
+_ZCDP = DiscreteGaussianStep | LaplaceStep | DiscreteLaplaceStep | PureStep | RandomisedResponse
 
 
 def _rho(mechanism: Mechanism) -> arb:
@@ -167,6 +168,7 @@ def _rho(mechanism: Mechanism) -> arb:
         case DiscreteGaussianStep(sensitivity=sensitivity, noise_std=scale) | (
             LaplaceStep(sensitivity=sensitivity, scale=scale)
             | DiscreteLaplaceStep(sensitivity=sensitivity, scale=scale)
+            | PureStep(sensitivity=sensitivity, scale=scale)
         ):
             return ball_of(sensitivity.squared / Fraction(scale) ** 2) / 2
         case RandomisedResponse(truth=truth, categories=categories):

@@ -17,6 +17,7 @@ from ...mechanisms.events import (
     LaplaceStep,
     Mechanism,
     PoissonSampled,
+    PureStep,
     RandomisedResponse,
     Repeated,
     SampledWithoutReplacement,
@@ -74,7 +75,8 @@ def in_groups(account: Account, size: int) -> Account:
     All of them are added, all removed, all zeroed or all replaced. Data sets that differ by adding
     some records and removing others are not covered where a Poisson sample is drawn.
 
-    Additive noise meets `size` times the shift, randomised response as many answers. Of a Poisson
+    Additive noise meets `size` times the shift, a pure step so many times the loss, randomised
+    response as many answers. Of a Poisson
     sample of rate q some of the group is part with probability p = 1 - (1-q)^size. Given the part
     of all others, the release without the group is Q, the noise alone, and with it (1-p) Q + p R,
     where R is a mixture of the noise shifted by vectors v of length <= `size` Δ. Then
@@ -109,6 +111,8 @@ def grouped(mechanism: Mechanism, size: int) -> Mechanism:
             return DiscreteGaussianStep(scaled(one, size), noise_std)
         case DiscreteLaplaceStep(sensitivity=one, scale=scale):
             return DiscreteLaplaceStep(scaled(one, size), scale)
+        case PureStep(sensitivity=one, scale=scale):
+            return PureStep(scaled(one, size), scale)
         case RandomisedResponse():
             return Repeated(mechanism, size)
         case PoissonSampled(event=event, rate=rate):

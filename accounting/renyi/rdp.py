@@ -31,6 +31,7 @@ from ...mechanisms.events import (
     LaplaceStep,
     Mechanism,
     PoissonSampled,
+    PureStep,
     RandomisedResponse,
     SampledWithoutReplacement,
 )
@@ -98,7 +99,13 @@ def _log_moment(mechanism: Mechanism, order: Fraction) -> arb:
         case LaplaceStep():
             return _Laplace(_ratio(mechanism.sensitivity, mechanism.scale)).excess(order).log1p()
         case DiscreteLaplaceStep():
-            return _discrete_laplace(mechanism, ball_of(order))
+            shift = isqrt(int(mechanism.sensitivity.squared))
+            return _discrete_laplace(1 / ball_of(mechanism.scale), shift, ball_of(order))
+        case PureStep():
+            # randomised response between two answers: discrete Laplace noise moved by one
+            return _discrete_laplace(
+                _ratio(mechanism.sensitivity, mechanism.scale), 1, ball_of(order)
+            )
         case RandomisedResponse():
             return _randomised_response(mechanism, ball_of(order))
         case PoissonSampled():
@@ -120,14 +127,13 @@ def _ratio(sensitivity: Sensitivity, scale: float) -> arb:
     return ball_of(sensitivity.squared).sqrt() / ball_of(scale)
 
 
-def _discrete_laplace(mechanism: DiscreteLaplaceStep, order: arb) -> arb:
+def _discrete_laplace(b: arb, shift: int, order: arb) -> arb:
     """K of mass ∝ e^(-b|k|) moved by s, with y = e^(b(2α-1)).
 
     e^K = c (A e^((α-1)bs) + B e^(-αbs)), c = tanh(b/2), A = 1/(1-e^(-b)) + 1/(y-1) and
     B = 1/(1-e^(-b)) - y/(y-1) >= 0: log-convex in s and 1 at s = 0, so that among integer vectors
     of the same l1 length a single moved coordinate is the worst.
     """
-    b, shift = 1 / ball_of(mechanism.scale), isqrt(int(mechanism.sensitivity.squared))
     if shift == 0:
         return arb(0)
     tail, y = -1 / (-b).expm1(), (b * (2 * order - 1)).expm1()

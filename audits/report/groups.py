@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from math import exp, inf, sqrt
 
 from ...mechanisms.events import (
@@ -15,12 +16,13 @@ from ...mechanisms.events import (
     Mechanism,
     Parties,
     PoissonSampled,
+    PureStep,
     RandomisedResponse,
     Repeated,
     SampledWithoutReplacement,
     UnprotectedRelease,
 )
-from ...mechanisms.sensitivity import Derivation, Sensitivity, added
+from ...mechanisms.sensitivity import Derivation, Sensitivity, added, float_up
 from .record import AudienceView, MechanismGroup, Range, UnprotectedGroup, finite_or_word
 
 _EVERY_RECORD = "none: every record enters"
@@ -132,6 +134,15 @@ def _unwrapped(kind: MessageKind, mechanism: Mechanism) -> Iterator[MessageKind]
             yield from _unwrapped(replace(kind, sampling=scheme), mechanism.event)
         case UnprotectedRelease():
             yield replace(kind, reason=mechanism.reason)
+        case PureStep(sensitivity=sensitivity, scale=scale):
+            bare = scale == 0 and sensitivity.squared > 0
+            loss = inf if bare else float_up(sensitivity.root / (Fraction(scale) or 1))
+            yield replace(
+                kind,
+                mechanism=f"privacy loss of at most {loss:.6g}",
+                sensitivity=sensitivity,
+                reason="a pure mechanism without noise" if bare else None,
+            )
         case RandomisedResponse():
             words = f"randomised response, {mechanism.categories} answers, "
             yield replace(kind, mechanism=f"{words}truth with probability {mechanism.truth:.6g}")

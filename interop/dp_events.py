@@ -1,4 +1,4 @@
-"""Our mechanisms as Google's `DpEvent`s and back, for the kinds that both know.
+"""Our mechanisms as Google's `DpEvent`s and back, where both have a word and a rule for it.
 
 A `DpEvent` knows a noise multiplier only: no units, no relation. Ours goes out as noise_std /
 sensitivity, and the sensitivity holds the factor of replace-one already. So what goes out is to be
@@ -7,50 +7,66 @@ replace-one, their PLD accountant would double a Gaussian's sensitivity a second
 accountant would not.) Kinds that are about replacing a record, randomised response and sampling
 without replacement, stay under replace-one.
 
-What a binary64 cannot hold is rounded towards more epsilon, both ways: noise and lies down, truth
-and noise parameters (the inverse of a scale) up.
-
-Outside data become a `DpEvent` here by type alone; `DpEvent.from_named_tuple` imports whatever
-module the data name, and is never called.
+What a binary64 cannot hold is rounded towards more epsilon, both ways: noise and lies down, truth,
+rates and losses up. What comes in and has no step of its own is priced by one that dominates it;
+the reason of its declared sensitivity says which theorem says so.
 """
 
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from math import inf
 from numbers import Integral
 from typing import Any
 
+from ..accounting.numbers.enclosure import BITS, Enclosure, ball_of, precision
+from ..accounting.pure import pure_epsilon
 from ..mechanisms.adjacency import Adjacency
 from ..mechanisms.errors import (
-    DpledgerError,
     Number,
+    require_nonnegative,
     require_positive,
     require_positive_int,
     require_rate,
+    shown_value,
 )
 from ..mechanisms.events import (
+    Audience,
+    Context,
     DiscreteGaussianStep,
     DiscreteLaplaceStep,
+    Event,
     GaussianMixtureStep,
     GaussianStep,
     LaplaceStep,
     Mechanism,
     Parties,
     PoissonSampled,
+    PureStep,
     RandomisedResponse,
     Repeated,
     SampledWithoutReplacement,
     UnprotectedRelease,
 )
 from ..mechanisms.extras import import_extra
-from ..mechanisms.sensitivity import Norm, Sensitivity, declared, float_down, float_up
+from ..mechanisms.sensitivity import Norm, Sensitivity, declared, float_down, float_up, root_up
+from .event_trees import EventTree, Untranslatable, event_of_tree, tree_of_event
 
-
-class Untranslatable(DpledgerError, ValueError):
-    """One library has no word for what the other means. This says nothing about privacy."""
+__all__ = [
+    "Untranslatable",
+    "dp_accounting",
+    "dp_event_of",
+    "mechanism_of",
+    "mechanisms_of_tree",
+    "tree_of_mechanism",
+]
 
 
 def dp_accounting() -> Any:
     """Return the module, or raise `MissingExtra` naming the extra that installs it."""
     return import_extra("dp_accounting", "crosscheck")
+
+
+# --- out ---------------------------------------------------------------------------------------
 
 
 def dp_event_of(mechanism: Mechanism) -> Any:
@@ -60,46 +76,68 @@ def dp_event_of(mechanism: Mechanism) -> Any:
         Untranslatable: they have no such event.
         MissingExtra: dp-accounting is not installed.
     """
-    peer = dp_accounting()
+    return event_of_tree(tree_of_mechanism(mechanism))
+
+
+def tree_of_mechanism(mechanism: Mechanism) -> EventTree:
+    """Return a mechanism as an event of theirs, for which dp_accounting need not be installed.
+
+    Raises `Untranslatable` as `dp_event_of` does.
+    """
     match mechanism:
-        case Repeated():
-            return peer.SelfComposedDpEvent(dp_event_of(mechanism.event), mechanism.times)
+        case Repeated(event=event, times=times):
+            return _tree("SelfComposedDpEvent", event=tree_of_mechanism(event), count=times)
         case UnprotectedRelease():
-            return peer.NonPrivateDpEvent()
-        case PoissonSampled():
-            return peer.PoissonSampledDpEvent(mechanism.rate, dp_event_of(mechanism.event))
-        case SampledWithoutReplacement():
-            return peer.SampledWithoutReplacementDpEvent(
-                mechanism.records, mechanism.batch, dp_event_of(mechanism.event)
+            return _tree("NonPrivateDpEvent")
+        case PoissonSampled(event=event, rate=rate):
+            inner = tree_of_mechanism(event)
+            return _tree("PoissonSampledDpEvent", sampling_probability=rate, event=inner)
+        case SampledWithoutReplacement(event=event, batch=batch, records=records):
+            return _tree(
+                "SampledWithoutReplacementDpEvent",
+                source_dataset_size=records,
+                sample_size=batch,
+                event=tree_of_mechanism(event),
             )
         case RandomisedResponse():
-            return _randomised_response(peer, mechanism)
-        case GaussianStep() | LaplaceStep() | DiscreteLaplaceStep():
-            return _additive(peer, mechanism)
+            return _tree_of_response(mechanism)
+        case GaussianStep() | LaplaceStep() | DiscreteLaplaceStep() | PureStep():
+            return _tree_of_noise(mechanism)
         case DiscreteGaussianStep() | GaussianMixtureStep() | Parties():
             raise Untranslatable(
-                f"Expected a kind that both know instead got {type(mechanism).__name__}."
+                f"{type(mechanism).__name__} must be a kind that dp_accounting knows too."
             )
 
 
-def _additive(peer: Any, mechanism: GaussianStep | LaplaceStep | DiscreteLaplaceStep) -> Any:
+def _tree(name: str, **fields: Any) -> EventTree:
+    return EventTree(name, fields)
+
+
+def _tree_of_noise(
+    mechanism: GaussianStep | LaplaceStep | DiscreteLaplaceStep | PureStep,
+) -> EventTree:
     size = mechanism.sensitivity.root
-    if size == 0:
-        return peer.NoOpDpEvent()
     noise = mechanism.noise_std if isinstance(mechanism, GaussianStep) else mechanism.scale
+    if size == 0:
+        return _tree("NoOpDpEvent")
     if noise == 0:
-        return peer.NonPrivateDpEvent()
+        return _tree("NonPrivateDpEvent")
     multiplier = float_down(Fraction(noise) / size)
     if isinstance(mechanism, GaussianStep):
-        return peer.GaussianDpEvent(multiplier)
+        return _tree("GaussianDpEvent", noise_multiplier=multiplier)
     if isinstance(mechanism, LaplaceStep):
-        return peer.LaplaceDpEvent(multiplier)
+        return _tree("LaplaceDpEvent", noise_multiplier=multiplier)
+    if isinstance(mechanism, PureStep):
+        # losses of ±ε, which dominate every ε-DP mechanism: all versions have this event
+        loss = float_up(size / Fraction(noise))
+        return _tree("DiscreteLaplaceDpEvent", noise_parameter=loss, sensitivity=1)
     if size.denominator != 1:
         raise Untranslatable(f"sensitivity={size} must be of integer vectors a whole number.")
-    return peer.dp_event.DiscreteLaplaceDpEvent(float_up(1 / Fraction(noise)), int(size))
+    rate = float_up(1 / Fraction(noise))
+    return _tree("DiscreteLaplaceDpEvent", noise_parameter=rate, sensitivity=int(size))
 
 
-def _randomised_response(peer: Any, mechanism: RandomisedResponse) -> Any:
+def _tree_of_response(mechanism: RandomisedResponse) -> EventTree:
     # theirs draws uniformly, the true answer included, with probability p: truth = 1 - p + p/k
     categories, lie = mechanism.categories, 1 - Fraction(mechanism.truth)
     uniform = lie * categories / (categories - 1)
@@ -108,8 +146,13 @@ def _randomised_response(peer: Any, mechanism: RandomisedResponse) -> Any:
             f"truth={mechanism.truth} must be in [1/{categories}, 1]; theirs never lies more."
         )
     if uniform == 1:
-        return peer.NoOpDpEvent()
-    return peer.RandomizedResponseDpEvent(float_down(uniform), categories)
+        return _tree("NoOpDpEvent")
+    return _tree(
+        "RandomizedResponseDpEvent", noise_parameter=float_down(uniform), num_buckets=categories
+    )
+
+
+# --- in ----------------------------------------------------------------------------------------
 
 
 def mechanism_of(event: Any, *, adjacency: Adjacency, sensitivity: Number) -> tuple[Mechanism, ...]:
@@ -126,73 +169,305 @@ def mechanism_of(event: Any, *, adjacency: Adjacency, sensitivity: Number) -> tu
             multiplier was stated against the whole sensitivity (as `dp_event_of` states it): 1.
 
     Raises:
-        Untranslatable: an event that has no meaning here, or a count that is no whole number.
+        Untranslatable: an event that has no rule here, or a count that is no whole number.
         InvalidParameter: a number outside its range.
-        MissingExtra: dp-accounting is not installed.
     """
+    return mechanisms_of_tree(tree_of_event(event), adjacency=adjacency, sensitivity=sensitivity)
+
+
+def mechanisms_of_tree(
+    tree: EventTree, *, adjacency: Adjacency, sensitivity: Number
+) -> tuple[Mechanism, ...]:
+    """Return the mechanisms of an event of theirs; as `mechanism_of`."""
     require_positive("sensitivity", sensitivity)
-    size = declared(
-        sensitivity, "a DpEvent's noise multiplier is stated against this", adjacency=adjacency
-    )
-    return tuple(_mechanisms(dp_accounting(), event, size))
+    reason = "a DpEvent's noise multiplier is stated against this"
+    return tuple(_mechanisms(tree, declared(sensitivity, reason, adjacency=adjacency)))
 
 
-def _mechanisms(peer: Any, event: Any, size: Sensitivity) -> list[Mechanism]:
-    kind = type(event)
-    if kind is peer.NoOpDpEvent:
-        return []
-    if kind is peer.ComposedDpEvent:
-        return [found for part in event.events for found in _mechanisms(peer, part, size)]
-    if kind is peer.SelfComposedDpEvent:
-        inner, count = _mechanisms(peer, event.event, size), _whole("count", event.count)
-        return [Repeated(found, count) for found in inner] if count else []
-    if kind is peer.NonPrivateDpEvent:
-        return [UnprotectedRelease("a NonPrivateDpEvent")]
-    if kind is peer.GaussianDpEvent or kind is peer.LaplaceDpEvent:
-        return [_noise_step(peer, event, size)]
-    if kind is peer.dp_event.DiscreteLaplaceDpEvent:
-        require_positive("noise_parameter", event.noise_parameter)
-        sensitivity = _l1(size, _whole("sensitivity", event.sensitivity))
-        return [DiscreteLaplaceStep(sensitivity, float_down(1 / Fraction(event.noise_parameter)))]
-    if kind is peer.RandomizedResponseDpEvent:
-        return [_mechanism_of_response(event)]
-    if kind is peer.PoissonSampledDpEvent:
-        return [PoissonSampled(_noise_step(peer, event.event, size), event.sampling_probability)]
-    if kind is peer.SampledWithoutReplacementDpEvent:
-        batch, records = (
-            _whole(n, getattr(event, n)) for n in ("sample_size", "source_dataset_size")
-        )
-        return [SampledWithoutReplacement(_noise_step(peer, event.event, size), batch, records)]
-    raise Untranslatable(f"Expected a kind that both know instead got {kind.__name__}.")
+def _mechanisms(tree: EventTree, size: Sensitivity) -> list[Mechanism]:
+    if tree.name not in _RULES:
+        raise Untranslatable(f"{tree.name} must be an event with a rule here; it has none yet.")
+    return _RULES[tree.name](tree.fields, size)
 
 
-def _mechanism_of_response(event: Any) -> RandomisedResponse:
-    categories, uniform = _whole("num_buckets", event.num_buckets), event.noise_parameter
+_Fields = Mapping[str, Any]
+
+
+def _composed(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
+    return [found for part in fields["events"] for found in _mechanisms(part, size)]
+
+
+def _self_composed(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
+    inner, count = _mechanisms(fields["event"], size), _whole("count", fields["count"])
+    return [Repeated(found, count) for found in inner] if count else []
+
+
+def _gaussian(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
+    return [GaussianStep(size, fields["noise_multiplier"])]
+
+
+def _laplace(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
+    return [LaplaceStep(_l1(size, 1), fields["noise_multiplier"])]
+
+
+def _discrete_laplace(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
+    require_nonnegative("noise_parameter", fields["noise_parameter"])
+    if fields["noise_parameter"] == 0:
+        return [UnprotectedRelease("a DiscreteLaplaceDpEvent of parameter 0, no noise to them")]
+    sensitivity = _l1(size, _whole("sensitivity", fields["sensitivity"]))
+    return [DiscreteLaplaceStep(sensitivity, float_down(1 / Fraction(fields["noise_parameter"])))]
+
+
+def _discrete_gaussian(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
+    require_nonnegative("sensitivity", fields["sensitivity"])
+    reason = "a DiscreteGaussianDpEvent's sensitivity, of vectors of whole numbers"
+    root = size.root * Fraction(fields["sensitivity"])
+    return [DiscreteGaussianStep(_declared(root, reason, size, Norm.L2), fields["sigma"])]
+
+
+def _randomised_response(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
+    categories, uniform = _whole("num_buckets", fields["num_buckets"]), fields["noise_parameter"]
     require_rate("noise_parameter", uniform)
     require_positive_int("num_buckets", categories)
+    if categories == 1:
+        return []
     # epsilon is ln(truth·(k - 1)/lie): more truth and less lie cost more
-    return RandomisedResponse(
-        float_up(1 - Fraction(uniform) * (categories - 1) / categories), categories
-    )
+    truth = float_up(1 - Fraction(uniform) * (categories - 1) / categories)
+    answer = RandomisedResponse(truth, categories)
+    if size.adjacency is Adjacency.REPLACE_ONE:
+        return [answer]
+    if size.adjacency is not Adjacency.ZERO_OUT_ONE:
+        raise Untranslatable("RandomizedResponseDpEvent must be read under replace-one: a record")
+    # whatever a null record answers is a mixture of answers, and no loss grows by mixing
+    return _of_loss(_loss([answer]), "randomised response; a null record answers anything", size)
+
+
+def _stated(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
+    delta = fields["delta"]
+    require_rate("delta", delta)
+    if delta > 0:
+        raise Untranslatable(
+            f"EpsilonDeltaDpEvent with delta={delta!r} must have delta 0 to be an event here; "
+            "`dpledger claims check` takes (epsilon, delta) steps in a claim."
+        )
+    return _of_stated_loss(fields["epsilon"], "a stated epsilon, at delta 0", size)
+
+
+def _selection(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
+    reason = "a selection of this epsilon (McSherry, Talwar 2007; McKenna, Sheldon 2020)"
+    return _of_stated_loss(fields["epsilon"], reason, size)
+
+
+def _mixture_of_gaussians(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
+    """N(0, σ²) against a mixture of N(c_i, σ²), c_i >= 0: no more than one of N(0) and N(max c_i).
+
+    The likelihood ratio grows with the output, so that the best tests are half-lines, whose
+    probability under the mixture each c_i moves one way: larger shifts dominate in both orders.
+    """
+    noise, shifts = fields["standard_deviation"], fields["sensitivities"]
+    chances = fields["sampling_probs"]
+    if len(shifts) != len(chances) or not shifts:
+        raise Untranslatable("sensitivities and sampling_probs must be as many, at least one.")
+    if size.adjacency is Adjacency.REPLACE_ONE:
+        raise Untranslatable("MixtureOfGaussiansDpEvent must be read under add/remove or zero-out.")
+    for shift, chance in zip(shifts, chances, strict=True):
+        require_nonnegative("sensitivities", shift)
+        require_rate("sampling_probs", chance)
+    total = sum(map(Fraction, chances), Fraction(0))
+    if abs(total - 1) > Fraction(1, 10**9):
+        raise Untranslatable(f"sampling_probs must add up to 1, not {float(total)}.")
+    # what is missing in the sum of doubles counts as drawn
+    drawn = [Fraction(c) for shift, c in zip(shifts, chances, strict=True) if shift > 0]
+    moving = sum(drawn, Fraction(0))
+    idle = total - moving
+    rate = min(1.0, float_up(max(moving, 1 - idle) if moving else Fraction(0)))
+    reason = "the largest shift of a MixtureOfGaussiansDpEvent"
+    moved = _declared(size.root * Fraction(max(shifts)), reason, size, Norm.L2)
+    return [PoissonSampled(GaussianStep(moved, noise), rate)] if moving and max(shifts) else []
+
+
+def _tree_aggregation(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
+    """Sums in the nodes of binary trees, each record in one leaf of one tree.
+
+    It enters the nodes above its leaf that are complete: as many as the number of steps has binary
+    digits, at most (Kairouz et al. 2021, arXiv:2103.00039, appendix D).
+    """
+    counts = fields["step_counts"]
+    listed = counts if isinstance(counts, Sequence) else [counts]
+    nodes = max((_whole("step_counts", c).bit_length() for c in listed), default=0)
+    reason = f"a record enters at most {nodes} nodes of a tree"
+    return [GaussianStep(_joint(size, nodes, reason), fields["noise_multiplier"])] if nodes else []
+
+
+def _repeat_and_select(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
+    """The best of a random number of runs of an ε-DP mechanism, of shape η: (2 + η)ε.
+
+    Source: Papernot, Steinke 2022, Theorem 2 as both orders go to infinity (truncated negative
+    binomial; η = 0 logarithmic, η = 1 geometric). Poisson numbers have no pure rule.
+    """
+    shape = fields["shape"]
+    require_positive("mean", fields["mean"])
+    if not 0 <= shape < inf:
+        raise Untranslatable(
+            f"RepeatAndSelectDpEvent with shape={shape!r} must have it in [0, inf)."
+        )
+    one = _loss(_mechanisms(fields["event"], size))
+    if one == inf:
+        raise Untranslatable("RepeatAndSelectDpEvent must be of an event with a pure epsilon.")
+    return _of_loss((2 + Fraction(shape)) * Fraction(one), "the best of several pure runs", size)
+
+
+def _poisson(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
+    rate, inner = fields["sampling_probability"], fields["event"]
+    require_rate("sampling_probability", rate)
+    if inner.name == "PoissonSampledDpEvent":
+        # a sample of a sample is a sample of the product of the rates
+        require_rate("sampling_probability", inner.fields["sampling_probability"])
+        both = float_up(Fraction(rate) * Fraction(inner.fields["sampling_probability"]))
+        return _poisson({"sampling_probability": both, "event": inner.fields["event"]}, size)
+
+    def amplified(step: GaussianStep | LaplaceStep) -> Mechanism:
+        return PoissonSampled(step, rate)
+
+    return _sampled("PoissonSampledDpEvent", inner, Fraction(rate), size, amplified)
+
+
+def _without_replacement(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
+    names = ("sample_size", "source_dataset_size")
+    batch, records = (_whole(name, fields[name]) for name in names)
+    if batch == 0:
+        return []
+    require_positive_int("source_dataset_size", records)
+
+    def amplified(step: GaussianStep | LaplaceStep) -> Mechanism:
+        return SampledWithoutReplacement(step, batch, records)
+
+    name = "SampledWithoutReplacementDpEvent"
+    return _sampled(name, fields["event"], Fraction(batch, records), size, amplified)
+
+
+def _sampled(
+    name: str,
+    inner: EventTree,
+    share: Fraction,
+    size: Sensitivity,
+    amplified: Callable[[GaussianStep | LaplaceStep], Mechanism],
+) -> list[Mechanism]:
+    """What runs on one hidden sample: Gaussians are one, pure mechanisms are amplified together.
+
+    log(1 + q (e^ε - 1)) for an ε-DP mechanism on a share q of the records: Balle, Barthe, Gaboardi
+    2018, Theorems 8 (Poisson) and 9 (without replacement).
+    """
+    steps = _unrolled(_mechanisms(inner, size))
+    bare = [step for step, _ in steps if isinstance(step, UnprotectedRelease)]
+    if not steps or share == 0:
+        return []
+    if bare:
+        return [bare[0]]
+    first, times = steps[0]
+    if len(steps) == times == 1 and isinstance(first, GaussianStep | LaplaceStep):
+        return [amplified(first)]
+    gaussians = [(step, n) for step, n in steps if isinstance(step, GaussianStep)]
+    if len(gaussians) == len(steps):
+        joint = _one_gaussian(gaussians, size)
+        return [joint if isinstance(joint, UnprotectedRelease) else amplified(joint)]
+    loss = _loss([Repeated(step, times) for step, times in steps])
+    if loss == inf or any(
+        isinstance(s, PoissonSampled | SampledWithoutReplacement) for s, _ in steps
+    ):
+        raise Untranslatable(f"the event of a {name} must be Gaussian or pure to have a rule here.")
+    relation = Adjacency.REPLACE_ONE if name.startswith("SampledWithout") else None
+    if (size.adjacency is Adjacency.REPLACE_ONE) != (relation is Adjacency.REPLACE_ONE):
+        raise Untranslatable(f"{name} has no rule here under {size.adjacency.value}.")
+    with precision(BITS):
+        amplified_loss = (ball_of(share) * ball_of(loss).expm1()).log1p()
+        most = Enclosure.from_ball(amplified_loss).upper_float
+    return _of_loss(most, "a pure mechanism on a hidden sample", size)
+
+
+def _one_gaussian(
+    steps: Sequence[tuple[GaussianStep, int]], size: Sensitivity
+) -> GaussianStep | UnprotectedRelease:
+    """Return the Gaussian that releases of one batch are together: 1/σ² adds up."""
+    if any(step.noise_std == 0 for step, _ in steps):
+        return UnprotectedRelease("a Gaussian without noise")
+    precise = sum(n * step.sensitivity.squared / Fraction(step.noise_std) ** 2 for step, n in steps)
+    # of the sensitivity of one, and noise that makes the same ratio
+    return GaussianStep(size, float_down(size.root / root_up(precise)))
+
+
+def _unrolled(mechanisms: Sequence[Mechanism]) -> list[tuple[Mechanism, int]]:
+    found: list[tuple[Mechanism, int]] = []
+    for each in mechanisms:
+        if isinstance(each, Repeated):
+            found += [(inner, each.times * n) for inner, n in _unrolled([each.event])]
+        else:
+            found.append((each, 1))
+    return found
+
+
+def _unprotected(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
+    return [UnprotectedRelease("a NonPrivateDpEvent")]
+
+
+def _nothing(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
+    return []
+
+
+_RULES: dict[str, Callable[[_Fields, Sensitivity], list[Mechanism]]] = {
+    "NoOpDpEvent": _nothing,
+    "NonPrivateDpEvent": _unprotected,
+    "ComposedDpEvent": _composed,
+    "SelfComposedDpEvent": _self_composed,
+    "GaussianDpEvent": _gaussian,
+    "LaplaceDpEvent": _laplace,
+    "DiscreteLaplaceDpEvent": _discrete_laplace,
+    "DiscreteGaussianDpEvent": _discrete_gaussian,
+    "RandomizedResponseDpEvent": _randomised_response,
+    "EpsilonDeltaDpEvent": _stated,
+    "ExponentialMechanismDpEvent": _selection,
+    "PermuteAndFlipDpEvent": _selection,
+    "MixtureOfGaussiansDpEvent": _mixture_of_gaussians,
+    "SingleEpochTreeAggregationDpEvent": _tree_aggregation,
+    "RepeatAndSelectDpEvent": _repeat_and_select,
+    "PoissonSampledDpEvent": _poisson,
+    "SampledWithoutReplacementDpEvent": _without_replacement,
+}
+"""The events that have a rule here. Without one: ZCDpEvent, SampledWithReplacementDpEvent,
+TruncatedSubsampledGaussianDpEvent, UnsupportedDpEvent."""
 
 
 def _whole(name: str, value: Any) -> int:
     """Return a count as it stands: one cut down to a whole number would cost less than what ran."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
-        raise Untranslatable(f"{name}={value!r:.80} must be a whole number in [0, inf).")
+        raise Untranslatable(f"{name}={shown_value(value)} must be a whole number in [0, inf).")
     return int(value)
 
 
-def _noise_step(peer: Any, event: Any, size: Sensitivity) -> GaussianStep | LaplaceStep:
-    if type(event) is peer.GaussianDpEvent:
-        return GaussianStep(size, event.noise_multiplier)
-    if type(event) is peer.LaplaceDpEvent:
-        return LaplaceStep(_l1(size, 1), event.noise_multiplier)
-    raise Untranslatable(
-        f"Expected a Gaussian or Laplace event to be sampled instead got {type(event).__name__}."
-    )
+def _declared(bound: Number, reason: str, size: Sensitivity, norm: Norm) -> Sensitivity:
+    return declared(bound, reason, adjacency=size.adjacency, norm=norm)
 
 
 def _l1(size: Sensitivity, factor: int) -> Sensitivity:
-    reason = size.assumptions[0]
-    return declared(size.root * factor, reason, adjacency=size.adjacency, norm=Norm.L1)
+    return _declared(size.root * factor, size.assumptions[0], size, Norm.L1)
+
+
+def _joint(size: Sensitivity, times: int, reason: str) -> Sensitivity:
+    return _declared(root_up(size.squared * times), reason, size, Norm.L2)
+
+
+def _loss(mechanisms: Sequence[Mechanism]) -> float:
+    """Return an upper bound on the largest loss of mechanisms together."""
+    context = Context((), 1, "a pure event", Audience.PUBLIC)
+    return pure_epsilon([Event(m, context) for m in mechanisms]).upper_float
+
+
+def _of_stated_loss(epsilon: Any, reason: str, size: Sensitivity) -> list[Mechanism]:
+    if epsilon == inf:
+        return [UnprotectedRelease(f"{reason}, which is infinite")]
+    require_nonnegative("epsilon", epsilon)
+    return _of_loss(epsilon, reason, size)
+
+
+def _of_loss(epsilon: Number, reason: str, size: Sensitivity) -> list[Mechanism]:
+    return [PureStep(_declared(epsilon, reason, size, Norm.L1), 1.0)]

@@ -1123,6 +1123,21 @@ def _discrete_laplace_pure(run: Run, place: Any, epsilon: Any) -> Priv:
     return Priv({place: 1}, sens.adjacency, 1, "pure-dp", (bound,))
 
 
+def _pure_step(run: Run, place: Any, epsilon: Any) -> Priv:
+    """A mechanism whose log-density moves by at most Δ/b, whatever it is; ε is a witness.
+
+    Sens(log-density, (Δ/b)²)    b > 0 fixed before the data are seen    ε² ≥ Δ²/b²
+    --------------------------------------------------------------------------------  pure-step
+    Priv(m, PureDp(ε))
+
+    Source: the definition of pure differential privacy.
+    """
+    sens, ratio = run.noise(run.at(place), "pure", "scale", "l1")
+    bound = read_above(epsilon, 0, False)
+    require_least("epsilon²", bound**2, ratio)
+    return Priv({place: 1}, sens.adjacency, 1, "pure-dp", (bound,))
+
+
 def randomised_truth(mechanism: Any) -> tuple[Fraction, int]:
     """The probability of the true answer, in (0, 1), and the number of answers."""
     truth, categories = read_kind(mechanism, "randomised-response", "truth", "categories")
@@ -1449,6 +1464,7 @@ RULES: Rules = {
     "laplace-zcdp": (_laplace_zcdp, ("mechanism",), 0),
     "discrete-laplace-zcdp": (_discrete_laplace_zcdp, ("mechanism",), 0),
     "laplace-pure": (_laplace_pure, ("mechanism", "epsilon"), 0),
+    "pure-step": (_pure_step, ("mechanism", "epsilon"), 0),
     "discrete-laplace-pure": (_discrete_laplace_pure, ("mechanism", "epsilon"), 0),
     "randomised-response-pure": (_randomised_response_pure, ("mechanism", "epsilon"), 0),
     "poisson-pure": (_poisson_pure, ("mechanism", "epsilon"), 0),

@@ -286,6 +286,8 @@ class Search:
         match mechanism:
             case LaplaceStep():
                 rule = "laplace-pure"
+            case PureStep():
+                rule = "pure-step"
             case DiscreteLaplaceStep():
                 rule = "discrete-laplace-pure"
             case RandomisedResponse():

@@ -21,6 +21,7 @@ from dpledger.mechanisms import (
     Norm,
     Parties,
     PoissonSampled,
+    PureStep,
     RandomisedResponse,
     Repeated,
     SampledWithoutReplacement,
@@ -143,6 +144,7 @@ def examples() -> dict[str, Callable[[], Certificate]]:
             [
                 event(LaplaceStep(pure, 8.0)),
                 event(DiscreteLaplaceStep(pure, 5.0)),
+                event(PureStep(pure, 4.0)),
                 event(RandomisedResponse(0.75, 3)),
                 event(SampledWithoutReplacement(LaplaceStep(pure, 8.0), 3, 99)),
             ],

@@ -115,6 +115,12 @@ def test_a_certificate_of_a_group_charges_the_whole_loss(group):
     assert float(verdict.values[1]) == pytest.approx(0.3 * group, rel=1e-3)
 
 
+def test_a_certificate_at_delta_zero_adds_up_losses():
+    events = [pure(0.25), pure(0.5, 2)]
+    verdict = verify(certify(events, delta=0).to_json_bytes())
+    assert [float(value) for value in verdict.values][-1] == 1.25
+
+
 def test_its_written_form_is_read_again():
     step = PureStep(size(0.5), 2.0)
     assert mechanism_from_json(mechanism_to_json(step)) == step

@@ -30,6 +30,7 @@ from dpledger.mechanisms import (
     Norm,
     Parties,
     PoissonSampled,
+    PureStep,
     RandomisedResponse,
     Repeated,
     SampledWithoutReplacement,
@@ -244,7 +245,7 @@ def cost(mechanism: Mechanism) -> Cost:
             return by_rho(ratio(mechanism), ratio(mechanism) / 2)
         case DiscreteGaussianStep():
             return by_rho(None, ratio(mechanism) / 2)
-        case LaplaceStep():
+        case LaplaceStep() | PureStep():
             return by_rho(None, ratio(mechanism) / 2, mpmath.sqrt(real(ratio(mechanism))))
         case DiscreteLaplaceStep():
             whole = mpmath.floor(mpmath.sqrt(real(moved_squared(mechanism.sensitivity))))

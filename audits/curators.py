@@ -16,7 +16,7 @@ from scipy.special import logsumexp
 
 from ..mechanisms.curators import Curator, Message, Release, SamplingCurator
 from ..mechanisms.errors import InvalidParameter
-from ..mechanisms.events import LaplaceStep
+from ..mechanisms.events import DiscreteLaplaceStep, LaplaceStep, RandomisedResponse
 from ..mechanisms.inside import party_of, private_value
 from ..mechanisms.private_data import PrivateDataset
 from ..mechanisms.protocols import EventSink, FloatArray
@@ -36,12 +36,21 @@ def log_density_of(content: FloatArray, value: FloatArray, scale: float) -> Floa
     return np.asarray(-squared / (2.0 * scale**2))
 
 
-def _laplace_log_density(content: FloatArray, value: FloatArray, scale: float) -> FloatArray:
-    """Return `log_density_of` messages with Laplace noise."""
-    distance = np.abs(content - value).sum(axis=(-2, -1))
-    if scale == 0.0:
-        return np.where(distance == 0.0, 0.0, -np.inf)
-    return np.asarray(-distance / scale)
+def log_density(release: Release, content: FloatArray, value: FloatArray) -> FloatArray:
+    """Return the log-density of messages (..., P, d) of a release, had its value been `value`.
+
+    One a trial, up to a constant of the noise. On whole numbers the discrete laws have the same
+    density as the others, up to that constant.
+    """
+    match release.event.mechanism:
+        case RandomisedResponse(truth=truth, categories=categories):
+            with np.errstate(divide="ignore"):
+                true, other = np.log([truth, (1.0 - truth) / (categories - 1)])
+            return np.asarray(np.where(content == value, true, other).sum(axis=(-2, -1)))
+        case LaplaceStep() | DiscreteLaplaceStep() if release.scale > 0.0:
+            return np.asarray(-np.abs(content - value).sum(axis=(-2, -1)) / release.scale)
+        case _:
+            return log_density_of(content, value, release.scale)
 
 
 def shown_value(release: Release) -> FloatArray:
@@ -162,11 +171,7 @@ class ReplayCurator(TranscriptCurator):
         return alternatives(self, scheme, uniforms, parties, self._differing)
 
     def _notice(self, release: Release, value: FloatArray, content: FloatArray) -> None:
-        density = (
-            _laplace_log_density(content, value, release.scale)
-            if isinstance(release.event.mechanism, LaplaceStep)
-            else log_density_of(content, value, release.scale)
-        )
+        density = log_density(release, content, value)
         part = release.sensitive.sampled_part
         weights = None if part is None else self._probabilities_of(part.draw)
         if weights is not None:

@@ -25,7 +25,12 @@ from scipy.stats import kstest
 
 from ..mechanisms.curators import Message, Release
 from ..mechanisms.errors import require_open_unit
-from ..mechanisms.events import LaplaceStep
+from ..mechanisms.events import (
+    GaussianMixtureStep,
+    GaussianStep,
+    PoissonSampled,
+    SampledWithoutReplacement,
+)
 from ..mechanisms.protocols import EventList, FloatArray
 from ..mechanisms.sampling import Sampler
 from .claim_tests import ClaimTest
@@ -42,6 +47,9 @@ class Residual:
     name: str
 
 
+_NORMAL = (GaussianStep, GaussianMixtureStep, PoissonSampled, SampledWithoutReplacement)
+
+
 class _ResidualCurator(TranscriptCurator):
     """Gives back recorded messages, and notes what is left of them without their values."""
 
@@ -51,7 +59,7 @@ class _ResidualCurator(TranscriptCurator):
 
     def _notice(self, release: Release, value: FloatArray, content: FloatArray) -> None:
         # other noise has another law, which is not tested here
-        if release.scale > 0.0 and not isinstance(release.event.mechanism, LaplaceStep):
+        if release.scale > 0.0 and isinstance(release.event.mechanism, _NORMAL):
             context = release.event.context
             name = f"{context.release}, round {context.round}"
             self.residuals.append(Residual((content - value) / release.scale, name))

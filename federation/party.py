@@ -271,8 +271,8 @@ class PartyCurator(SamplingCurator):
         if len(recorded) != 8 * shape[0] * shape[1]:
             raise JournalError(f"Message {self._count} of {self._name} must be of shape {shape}.")
         token = self._sink.reserve((release.event,), self._provenance)
-        if release.scale != 0.0 and self._provenance.seed is not None:
-            self._noise(release)(np.zeros(shape), release.scale)
+        if self._provenance.seed is not None:
+            self._noise(release)(np.zeros(shape))
         self._sink.commit(token)
         return np.frombuffer(recorded, dtype="<f8").astype(np.float64).reshape(shape)
 

@@ -31,6 +31,7 @@ from .events import (
 )
 from .labels import SIGNS, ClassLabels, LabelDomain, RealLabels, SignLabels
 from .local_data import LocalDataset
+from .noise import DiscreteGaussianNoise, DiscreteLaplaceNoise, LaplaceNoise
 from .private_data import PrivateDataset
 from .protocols import EventList, EventSink, Loss, MarginLoss, Provenance
 from .sample import Sample
@@ -59,7 +60,9 @@ __all__ = [
     "Curator",
     "DataShape",
     "Derivation",
+    "DiscreteGaussianNoise",
     "DiscreteGaussianStep",
+    "DiscreteLaplaceNoise",
     "DiscreteLaplaceStep",
     "DpledgerError",
     "Event",
@@ -72,6 +75,7 @@ __all__ = [
     "InvalidParameter",
     "LabelDomain",
     "LabelLoss",
+    "LaplaceNoise",
     "LaplaceStep",
     "LocalDataset",
     "LocalProblem",

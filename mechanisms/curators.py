@@ -16,9 +16,20 @@ import numpy as np
 
 from .collectives import ONE_PROCESS, Collectives
 from .errors import InvalidParameter, require_nonnegative, require_positive_int
-from .events import Audience, Context, Event, GaussianStep, LaplaceStep, UnprotectedRelease
+from .events import (
+    Audience,
+    Context,
+    DiscreteGaussianStep,
+    DiscreteLaplaceStep,
+    Event,
+    GaussianStep,
+    LaplaceStep,
+    RandomisedResponse,
+    UnprotectedRelease,
+)
 from .inside import Inside
 from .lattice import noise_std_on_lattice, on_lattice, require_within_reach
+from .noise import Noise, noisy_step
 from .private_data import PrivateDataset
 from .protocols import EventSink, FloatArray
 from .sample import Sample
@@ -48,7 +59,8 @@ class Release:
     Args:
         sensitive: the value, of shape (..., P, d).
         event: that will stand in the ledger.
-        scale: of the noise: its standard deviation, or the scale of Laplace noise; 0 for none.
+        scale: of noise that is added: its standard deviation, or the scale of Laplace noise; 0
+            where none is.
         stand_in: what a plan assumes an unprotected message to be.
     """
 
@@ -80,8 +92,11 @@ class Curator(Inside, ABC):
         audience: Audience = Audience.SERVER,
         noise_std: float | None = None,
         noise_multiplier: float | None = None,
+        mechanism: Noise | None = None,
     ) -> FloatArray:
-        """Return the message of shape (..., P, d): `sensitive` plus independent normal noise.
+        """Return the message of shape (..., P, d): `sensitive` plus independent noise.
+
+        The noise is normal, or that of `mechanism`.
 
         Exact samplers round the value to a lattice 2^-50 as fine as the noise and add an exactly
         rounded normal deviate: the Gaussian mechanism itself, see `lattice`. The event's
@@ -95,59 +110,28 @@ class Curator(Inside, ABC):
             release: what this is, in a word.
             audience: who sees it.
             noise_std: in units of the released quantity; or else
-            noise_multiplier: noise_std / the event's sensitivity (exactly one of the two).
+            noise_multiplier: noise_std / the event's sensitivity; or else
+            mechanism: another mechanism (exactly one of the three). Laplace noise asks for an l1
+                sensitivity, discrete noise for whole numbers, which it keeps whole, and
+                randomised response for one answer a record (see `noise`).
 
         Raises:
-            InvalidParameter: noise out of range; a sample that was released before.
+            InvalidParameter: noise out of range; a sample that was released before; a value that is
+                not what its mechanism asks for.
             BudgetExceeded: from the ledger, before any noise is drawn.
         """
-        if (noise_std is None) == (noise_multiplier is None):
+        given = (noise_std, noise_multiplier, mechanism)
+        if sum(one is not None for one in given) != 1:
             raise InvalidParameter(
-                "noise", (noise_std, noise_multiplier), "one of noise_std and noise_multiplier"
+                "noise", given, "one of noise_std, noise_multiplier and mechanism"
             )
-        if noise_std is None:
-            assert noise_multiplier is not None
-            noise_std = self._noise_std(sensitive, noise_multiplier)
-        noise_std, part = float(noise_std), sensitive.sampled_part
-        price = self._price(sensitive, noise_std)
-        mechanism = (
-            GaussianStep(price(sensitive.sensitivity), noise_std)
-            if part is None
-            else part.mapped(price).mechanism(noise_std)
-        )
+        if mechanism is None:
+            return self._release_gaussian(
+                sensitive, noise_std, noise_multiplier, (round, release, audience)
+            )
         context = Context(sensitive.parties, round, release, audience)
-        if part is not None:
-            part.draw.use(self)
-        message = self._deliver(Release(sensitive, Event(mechanism, context), noise_std))
-        message.setflags(write=False)
-        return message
-
-    def release_laplace(
-        self,
-        sensitive: Sensitive,
-        *,
-        scale: float,
-        round: int,
-        release: str,
-        audience: Audience = Audience.SERVER,
-    ) -> FloatArray:
-        """Return the message of shape (..., P, d): `sensitive` plus independent Laplace noise.
-
-        As `release`, on the lattice of `scale`; samplers are exact ones.
-
-        Args:
-            sensitive: what to release, of known l1 sensitivity, computed on no sample.
-            scale: of the noise, in units of the released quantity: its mean absolute value.
-            round, release, audience: as for `release`.
-
-        Raises what `release` raises.
-        """
-        if sensitive.sampled_part is not None:
-            raise InvalidParameter("sensitive", sensitive, "computed on all records")
-        scale = float(scale)
-        mechanism = LaplaceStep(self._price(sensitive, scale)(sensitive.sensitivity), scale)
-        context = Context(sensitive.parties, round, release, audience)
-        message = self._deliver(Release(sensitive, Event(mechanism, context), scale))
+        step, scale = noisy_step(sensitive, mechanism, partial(self._price, sensitive))
+        message = self._deliver(Release(sensitive, Event(step, context), scale))
         message.setflags(write=False)
         return message
 
@@ -171,6 +155,30 @@ class Curator(Inside, ABC):
         context = Context(sensitive.parties, round, release, audience)
         event = Event(UnprotectedRelease(reason), context)
         message = self._deliver(Release(sensitive, event, 0.0, stand_in))
+        message.setflags(write=False)
+        return message
+
+    def _release_gaussian(
+        self,
+        sensitive: Sensitive,
+        noise_std: float | None,
+        noise_multiplier: float | None,
+        where: tuple[int, str, Audience],
+    ) -> FloatArray:
+        if noise_std is None:
+            assert noise_multiplier is not None
+            noise_std = self._noise_std(sensitive, noise_multiplier)
+        noise_std, part = float(noise_std), sensitive.sampled_part
+        price = self._price(sensitive, noise_std)
+        mechanism = (
+            GaussianStep(price(sensitive.sensitivity), noise_std)
+            if part is None
+            else part.mapped(price).mechanism(noise_std)
+        )
+        context = Context(sensitive.parties, *where)
+        if part is not None:
+            part.draw.use(self)
+        message = self._deliver(Release(sensitive, Event(mechanism, context), noise_std))
         message.setflags(write=False)
         return message
 
@@ -243,24 +251,39 @@ class SamplingCurator(Curator):
         lead = self._shape_of(sensitive)[:-2]
         if lead not in ((), self._lead):
             raise InvalidParameter("trials of the value", lead, f"() or {self._lead}")
-        noise = self._noise(release)
+        noisy = self._noise(release)
         token = self._sink.reserve((event,), self._provenance)
-        content = self._noisy(release, noise)
+        content = self._noisy(release, noisy)
         self._keep(Message(event, content))
         self._sink.commit(token)
         return content
 
-    def _noise(self, release: Release) -> Callable[[FloatArray, float], FloatArray]:
-        """Return what adds the release's noise, of a given scale, to a value."""
-        if not isinstance(release.event.mechanism, LaplaceStep):
-            return self._sampler.gaussian
-        if not isinstance(self._sampler, ExactSampler):
-            raise InvalidParameter("sampler", type(self._sampler).__name__, "an ExactSampler")
-        return self._sampler.laplace
+    def _noise(self, release: Release) -> Callable[[FloatArray], FloatArray]:
+        """Return what makes a message of a value; raise `InvalidParameter` if the sampler cannot.
 
-    def _noisy(
-        self, release: Release, noise: Callable[[FloatArray, float], FloatArray]
-    ) -> FloatArray:
+        It draws as many bits whatever the value is.
+        """
+        mechanism, scale, sampler = release.event.mechanism, release.scale, self._sampler
+        discrete = DiscreteLaplaceStep | DiscreteGaussianStep | RandomisedResponse
+        if not isinstance(mechanism, discrete):
+            if scale == 0.0:
+                # adding zero makes -0.0 the same as 0.0: its sign can be a private bit
+                return lambda value: value + 0.0
+            if not isinstance(mechanism, LaplaceStep):
+                return lambda value: sampler.gaussian(value, scale)
+        if not isinstance(sampler, ExactSampler):
+            raise InvalidParameter("sampler", type(sampler).__name__, "an ExactSampler")
+        match mechanism:
+            case RandomisedResponse(truth=truth, categories=categories):
+                return lambda value: sampler.randomised_response(value, truth, categories)
+            case DiscreteLaplaceStep():
+                return lambda value: sampler.discrete_laplace(value, scale)
+            case DiscreteGaussianStep():
+                return lambda value: sampler.discrete_gaussian(value, scale)
+            case _:
+                return lambda value: sampler.laplace(value, scale)
+
+    def _noisy(self, release: Release, noisy: Callable[[FloatArray], FloatArray]) -> FloatArray:
         """Return the message, once it is paid for.
 
         Here alone the private value has a name: a traceback of what the sink raises, printed with
@@ -268,9 +291,7 @@ class SamplingCurator(Curator):
         """
         value = self._value_of(release.sensitive)
         assert value is not None
-        value = np.broadcast_to(value, (*self._lead, *value.shape[-2:]))
-        # adding zero makes -0.0 the same as 0.0: its sign can be a private bit
-        return value + 0.0 if release.scale == 0.0 else noise(value, release.scale)
+        return noisy(np.broadcast_to(value, (*self._lead, *value.shape[-2:])))
 
     def _keep(self, message: Message) -> None:
         """Take note of a message whose noise is drawn, before it leaves."""

@@ -93,6 +93,9 @@ class DenseRecords:
         blocks[(..., *self.slot)] = values
         return blocks
 
+    def in_order(self, values: FloatArray) -> FloatArray:
+        return np.asarray(values[(..., *self.slot)])
+
     def scores(self, w: FloatArray) -> FloatArray:
         if w.ndim == 2:
             return _one_by_one(self.rows, w)

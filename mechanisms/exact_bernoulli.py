@@ -70,6 +70,24 @@ class UniformReal:
             digits += 20
 
 
+class KnownReal(UniformReal):
+    """A rational number in [0, 1), all of which is known."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Fraction) -> None:
+        super().__init__(0, 0)
+        self.value = value
+
+    @property
+    def interval(self) -> Interval:
+        """The number itself, twice."""
+        return self.value, self.value
+
+    def refine(self, words: WordSource) -> None:
+        """Draw nothing."""
+
+
 def exp_minus_bounds(gamma: Interval, digits: int) -> Interval:
     """Enclose e^-γ for all γ in an interval of numbers >= 0.
 

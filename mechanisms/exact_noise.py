@@ -22,6 +22,7 @@ bit by bit and accepted by exact coins: Karney 2016, Sampling exactly from the n
 array([...])
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
@@ -152,15 +153,45 @@ def _accepted(law: Law, attempts: int, shift: int, words: WordSource) -> Integer
     """Return the rounded deviates of those attempts that are accepted, in order."""
     raw = words(2 * attempts)
     fractions, others = raw[:attempts], raw[attempts:]
-    choosing = (others >> np.uint64(32)).astype(np.uint32)
-    accepting = others.astype(np.uint32)
-    thresholds = law.thresholds
-    whole = np.zeros(attempts, dtype=np.uint8)
-    for threshold in thresholds[:-1]:
-        whole += choosing > threshold
     # the lowest bit is the sign, the others are the fraction's
     x = (fractions >> np.uint64(11)).view(np.int64).astype(np.float64)
     x *= 2.0**-53
+    whole, accepted = whole_parts(
+        law,
+        x,
+        others,
+        words,
+        real=lambda i: UniformReal(int(fractions[i]) >> 1, 63),
+        most=_LARGEST_INTEGER >> shift,
+    )
+    return _rounded(whole[accepted], fractions[accepted], shift)
+
+
+def whole_parts(
+    law: Law,
+    x: Floats,
+    others: Words,
+    words: WordSource,
+    *,
+    real: Callable[[int], UniformReal],
+    most: int,
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, np.dtype[np.bool_]]]:
+    """Return a whole part k for each fraction x, and whether (k, x) is accepted: steps 1 and 3.
+
+    Args:
+        law: of which e^-L(k) and e^-(L(k+x) - L(k)) are the probabilities.
+        x: the fractions in doubles, at most 2^-53 off; array of shape (n,).
+        others: a word for each.
+        words: where further bits come from, as far as decisions need them.
+        real: gives the fraction with that index itself.
+        most: whole parts saturate here.
+    """
+    choosing = (others >> np.uint64(32)).astype(np.uint32)
+    accepting = others.astype(np.uint32)
+    thresholds = law.thresholds
+    whole: np.ndarray[Any, Any] = np.zeros(len(x), dtype=np.uint8)
+    for threshold in thresholds[:-1]:
+        whole += choosing > threshold
     probability = exp_minus(law.exponent(whole.astype(np.float64), x))
     # accept where U < e^-t; U is in [u, u+1)·2^-32, so that U's centre decides but near by
     probability -= accepting * 2.0**-32
@@ -173,10 +204,10 @@ def _accepted(law: Law, attempts: int, shift: int, words: WordSource) -> Integer
     if len(where):
         whole = whole.astype(np.int64)
         for i in where:
-            whole[i], accepted[i] = _decide(
-                law, (int(choosing[i]), int(fractions[i]) >> 1, int(accepting[i])), shift, words
-            )
-    return _rounded(whole[accepted], fractions[accepted], shift)
+            drawn = int(choosing[i]), int(accepting[i])
+            k, accepted[i] = _decide(law, drawn, real(int(i)), words)
+            whole[i] = min(k, most)
+    return whole, accepted
 
 
 _DOUBT = 2.0**-33 + EXP_ERROR + 2.0**-44
@@ -185,14 +216,14 @@ fraction's 53 bits: a change dt <= (k+1)·2^-53 + 3 roundings of t moves e^-t by
 
 
 def _decide(
-    law: Law, drawn: tuple[int, int, int], shift: int, words: WordSource
+    law: Law, drawn: tuple[int, int], x: UniformReal, words: WordSource
 ) -> tuple[int, bool]:
     """Return the whole part and whether it is accepted, with as many more bits as that takes."""
-    choosing, fraction, accepting = drawn
+    choosing, accepting = drawn
     chooser, k = UniformReal(choosing, 32), 0
     while not chooser.is_below(partial(law.below, k), words):
         k += 1
-    x, at_k = UniformReal(fraction, 63), law.cost(Fraction(k))
+    at_k = law.cost(Fraction(k))
 
     def probability(digits: int) -> Interval:
         if digits > 40:
@@ -200,8 +231,7 @@ def _decide(
         low, high = x.interval
         return exp_minus_bounds((law.cost(k + low) - at_k, law.cost(k + high) - at_k), digits)
 
-    accepted = UniformReal(accepting, 32).is_below(probability, words)
-    return min(k, _LARGEST_INTEGER >> shift), accepted
+    return k, UniformReal(accepting, 32).is_below(probability, words)
 
 
 def _rounded(whole: np.ndarray[Any, Any], fractions: Words, shift: int) -> Integers:

@@ -64,6 +64,7 @@ class PrivateHandle(Generic[ShapeT, HeldT]):
         width: int,
         compute: Callable[[HeldT], FloatArray],
         held: int | None = None,
+        categories: int = 0,
     ) -> Sensitive:
         """Return what `compute` makes of the records: an array of shape (..., rows, width).
 
@@ -80,6 +81,7 @@ class PrivateHandle(Generic[ShapeT, HeldT]):
             dimension=width,
             value=value,
             held=held,
+            categories=categories,
             auditable=self._auditable,
         )
 

@@ -11,7 +11,7 @@ cut to the public norm bound, so every bound on a gradient is enforced, not assu
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import isqrt
@@ -26,7 +26,7 @@ from .clipping import LENGTH_EXPONENT, cut_bound, cut_slopes, largest_entry
 from .data_shape import DataShape
 from .errors import InvalidParameter, require_magnitude, require_positive
 from .handle import PrivateHandle
-from .labels import SIGNS, LabelDomain
+from .labels import SIGNS, ClassLabels, LabelDomain, RealLabels, SignLabels
 from .layout import gather_records
 from .loss_trial import require_convex, stated
 from .protocols import FloatArray, Loss
@@ -34,8 +34,10 @@ from .records import IntArray, Records, combined, record_slopes
 from .sample import Sample
 from .sensitive import Sensitive
 from .sensitivity import (
+    Norm,
     Sensitivity,
     float_up,
+    histogram,
     mean_of_bounded,
     mean_of_nonnegative,
     strongly_convex_argmin,
@@ -204,6 +206,71 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
         sensitivity = assuming(loss, sum_of_bounded(bound, self.shape.adjacency))
         return self._sensitive(sensitivity, rounding, width, total)
 
+    def histogram(
+        self, edges: Sequence[float], *, column: int | None = None, norm: Norm = Norm.L2
+    ) -> Sensitive:
+        """Return how many of each party's records lie in each of K + 1 cells: of shape (P, K + 1).
+
+        Whole numbers, to which a curator can add discrete noise. No edges: the number of records.
+
+        Args:
+            edges: K public numbers, increasing; cell k holds what is in [edges[k-1], edges[k]).
+            column: of the features, as cut to the row bound; the labels without it.
+            norm: of the sensitivity: l2 for (discrete) Gaussian noise, l1 for (discrete) Laplace.
+
+        Raises `InvalidParameter` for edges out of order, or a column that there is not.
+        """
+        shape, bounds = self.shape, np.array(edges, dtype=np.float64)
+        if bounds.ndim != 1 or not np.all(np.isfinite(bounds)) or np.any(np.diff(bounds) <= 0.0):
+            raise InvalidParameter("edges", edges, "finite numbers in increasing order")
+        if column is not None and not 0 <= column < shape.features:
+            raise InvalidParameter("column", column, f"None or in [0, {shape.features - 1}]")
+        width = len(bounds) + 1
+
+        def counts(records: Records, rows: slice) -> FloatArray:
+            parties, values = len(records.counts), records.labels
+            if column is not None:
+                unit = np.zeros((parties, shape.features))
+                unit[:, column] = 1.0
+                values = records.scores(unit)
+            cells = np.searchsorted(bounds, records.in_order(values), side="right")
+            found = np.bincount(records.party_of * width + cells, minlength=parties * width)
+            return found.reshape(parties, width).astype(np.float64)
+
+        sensitivity = histogram(shape.adjacency, norm)
+        return self._sensitive(sensitivity, rounded.counted(shape.most), width, counts)
+
+    def answers(self) -> Sensitive:
+        """Return each record's label as one of 0, ..., K - 1: of shape (P, n), in order of input.
+
+        For randomised response, in which every record answers for itself.
+
+        Raises `InvalidParameter` unless labels are signs or classes, the relation is replace-one,
+        and all parties have as many records.
+        """
+        shape = self.shape
+        domain, n = shape.label_domain, shape.count
+        if isinstance(domain, RealLabels):
+            raise InvalidParameter("label_domain", domain, "SignLabels or ClassLabels")
+        if shape.adjacency is not Adjacency.REPLACE_ONE:
+            raise InvalidParameter("adjacency", shape.adjacency, "replace-one")
+        if set(shape.counts) != {n}:
+            raise InvalidParameter("party_counts", shape.counts, "the same for all parties")
+        signs = isinstance(domain, SignLabels)
+        categories = domain.classes if isinstance(domain, ClassLabels) else 2
+
+        def answered(records: Records, rows: slice) -> FloatArray:
+            if np.any(records.counts != n):  # public under replace-one
+                raise InvalidParameter("party_counts", records.counts, f"all equal to {n}")
+            labels = records.in_order(records.labels)
+            labels = labels[np.argsort(records.party_of, kind="stable")].reshape(-1, n)
+            return (labels + 1.0) / 2.0 if signs else labels
+
+        # a sum of vectors, one a record: its answer at its own place
+        sensitivity = sum_of_bounded(categories - 1, shape.adjacency)
+        rounding = rounded.counted(n * (categories - 1))
+        return self._sensitive(sensitivity, rounding, n, answered, categories=categories)
+
     def strongly_convex_argmin(
         self,
         loss: Loss,
@@ -302,6 +369,8 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
         width: int,
         compute: Rows,
         total: Rows | None = None,
+        *,
+        categories: int = 0,
     ) -> Sensitive:
         """Return what `compute` makes of records and the slice of rows that are theirs.
 
@@ -314,6 +383,7 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
             width=width,
             compute=lambda records: self._computed(sensitivity, records, compute, total),
             held=self.rows,
+            categories=categories,
         )
 
     def _computed(

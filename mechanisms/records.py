@@ -74,6 +74,10 @@ class Records(Protocol):
         """Return one value a record, of shape (..., N) in the order of input, in this layout."""
         ...
 
+    def in_order(self, values: FloatArray) -> FloatArray:
+        """Return values in this layout as (..., N), in the order of input."""
+        ...
+
     def scores(self, w: FloatArray) -> FloatArray:
         """Return <row, w> for each record, w of shape (..., P, d), in this layout.
 

@@ -18,10 +18,11 @@ Source: Higham (2002), Accuracy and Stability of Numerical Algorithms, sections 
 True
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 
+from .errors import InvalidParameter
 from .sensitivity import Derivation
 
 UNIT = Fraction(1, 2**53)
@@ -29,6 +30,9 @@ UNIT = Fraction(1, 2**53)
 
 TINY = Fraction(1, 2**1074)
 """The smallest positive binary64: no underflow loses as much."""
+
+MOST_COUNTED = 2**53
+"""Every whole number up to here is a binary64."""
 
 BLOCK_RECORDS = 2**10
 """Records whose terms are added in any order; the blocks' sums are added with compensation."""
@@ -44,11 +48,13 @@ class Rounding:
         magnitude: bound on the l2 norm of a computed row.
         error: bound on the l2 distance of a computed row from the exact one.
         derivation: the operations that these bounds follow from; `squared` is the error's square.
+        whole: whether every number is known to be a whole one, exactly: discrete noise asks for it.
     """
 
     magnitude: Fraction
     error: Fraction
     derivation: Derivation
+    whole: bool = False
 
 
 def gamma(terms: int) -> Fraction:
@@ -64,6 +70,18 @@ def exact(magnitude: Fraction) -> Rounding:
     |f̂| <= M,  f̂ = f  ⊢  Round(f̂, M, 0)
     """
     return _concluded("float-exact", magnitude, Fraction(0), (), ())
+
+
+def counted(most: int) -> Rounding:
+    """Return the bounds of a row of counts of at most `most` records together.
+
+    f_i whole,  Σ f_i <= n <= 2^53  ⊢  Round(f̂, n, 0), whole
+
+    Sums of zeros and ones below 2^53 are exact in any order. Raises `InvalidParameter` above.
+    """
+    if most > MOST_COUNTED:
+        raise InvalidParameter("n_max", most, "at most 2**53: doubles count no further")
+    return replace(exact(Fraction(most)), whole=True)
 
 
 @lru_cache(maxsize=256)
@@ -138,9 +156,12 @@ def paired(first: Rounding, second: Rounding) -> Rounding:
     """Return the bounds of rows (f, g).
 
     Round(f̂, M, r)    Round(ĝ, N, s)  ⊢  Round((f̂, ĝ), M + N, r + s)
+
+    Whole numbers stay whole.
     """
     magnitude, error = first.magnitude + second.magnitude, first.error + second.error
-    return _concluded("float-pair", magnitude, error, (), (first, second))
+    pair = _concluded("float-pair", magnitude, error, (), (first, second))
+    return replace(pair, whole=first.whole and second.whole)
 
 
 def widest(first: Rounding, second: Rounding) -> Rounding:

@@ -15,6 +15,7 @@ from typing import Protocol, Self
 
 import numpy as np
 
+from .discrete_noise import discrete_gaussian, discrete_laplace, randomised_response
 from .errors import InvalidParameter
 from .exact_bernoulli import Words
 from .exact_noise import LAPLACE, NORMAL
@@ -74,6 +75,21 @@ class ExactSampler(ABC):
     def laplace(self, value: FloatArray, scale: float) -> FloatArray:
         """Return `value` on the noise's lattice plus exactly rounded Laplace noise."""
         return release_on_lattice(value, scale=scale, law=LAPLACE, words=self.words)
+
+    def discrete_laplace(self, value: FloatArray, scale: float) -> FloatArray:
+        """Return `value`, whole numbers, plus exact discrete Laplace noise."""
+        drawn = discrete_laplace(scale, value.size, self.words)
+        return np.asarray(value.astype(np.int64) + drawn.reshape(value.shape), dtype=np.float64)
+
+    def discrete_gaussian(self, value: FloatArray, noise_std: float) -> FloatArray:
+        """Return `value`, whole numbers, plus exact discrete Gaussian noise."""
+        drawn = discrete_gaussian(noise_std, value.size, self.words)
+        return np.asarray(value.astype(np.int64) + drawn.reshape(value.shape), dtype=np.float64)
+
+    def randomised_response(self, value: FloatArray, truth: float, categories: int) -> FloatArray:
+        """Return answers 0, ..., categories - 1, each true with exactly the probability `truth`."""
+        answers = randomised_response(value.astype(np.int64), truth, categories, self.words)
+        return answers.astype(np.float64)
 
     def uniform(self, shape: tuple[int, ...]) -> FloatArray:
         """Return independent uniform values in (0, 1]."""

@@ -83,6 +83,8 @@ class Sensitive:
             parties' data are (`LocalDataset`).
         sampled_part: how the value moves if it was computed on a hidden sample; `sensitivity` then
             bounds its move for whoever knows the sample.
+        categories: where coordinate i of a row is the answer of its party's record i alone, one of
+            0, ..., categories - 1: how many these are. No rule keeps it.
         auditable: whether audits may look at the value (see `inside`): its records are those of
             whoever audits.
 
@@ -94,6 +96,7 @@ class Sensitive:
     __slots__ = (
         "_auditable",
         "_value",
+        "categories",
         "dimension",
         "held",
         "parties",
@@ -108,6 +111,7 @@ class Sensitive:
     dimension: int
     held: int
     sampled_part: SampledPart | None
+    categories: int
     _value: FloatArray | None
     _auditable: bool
 
@@ -121,6 +125,7 @@ class Sensitive:
         value: FloatArray | None = None,
         held: int | None = None,
         sampled_part: SampledPart | None = None,
+        categories: int = 0,
         auditable: bool = False,
     ) -> None:
         if hasattr(self, "sensitivity"):
@@ -135,7 +140,8 @@ class Sensitive:
         _require_precise(rounding, _least(sensitivity, sampled_part))
         fields = (("sensitivity", sensitivity), ("parties", parties), ("dimension", dimension))
         more = (("_value", value), ("rounding", rounding), ("sampled_part", sampled_part))
-        for name, content in (*fields, *more, ("held", held), ("_auditable", auditable)):
+        last = (("held", held), ("categories", categories), ("_auditable", auditable))
+        for name, content in (*fields, *more, *last):
             object.__setattr__(self, name, content)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:

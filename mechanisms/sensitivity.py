@@ -274,6 +274,21 @@ def sum_of_bounded(bound: Number, adjacency: Adjacency) -> Sensitivity:
     )
 
 
+def histogram(adjacency: Adjacency, norm: Norm = Norm.L2) -> Sensitivity:
+    """Return the sensitivity of how many records lie in each of several cells.
+
+    every record lies in one cell, which depends on the record alone
+    ----------------------------------------------------------------  histogram (l2), histogram-l1
+    replace-one, zero-out: sqrt(2), in l1 2    add/remove: 1
+
+    A replaced record leaves one cell for another. A null record lies in a cell as any other does.
+    """
+    moved = 1 if _record_adjacency(adjacency) is Adjacency.ADD_REMOVE_ONE else 2
+    l1 = norm is Norm.L1
+    squared = Fraction(moved**2 if l1 else moved)
+    return _conclude("histogram-l1" if l1 else "histogram", norm, adjacency, squared, ())
+
+
 def strongly_convex_argmin(
     lipschitz: Number, modulus: Number, tolerance: Number, count: int, adjacency: Adjacency
 ) -> Sensitivity:

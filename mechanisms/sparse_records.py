@@ -103,6 +103,9 @@ class SparseRecords:
     def placed(self, values: FloatArray) -> FloatArray:
         return values
 
+    def in_order(self, values: FloatArray) -> FloatArray:
+        return values
+
     def scores(self, w: FloatArray) -> FloatArray:
         flat = w.reshape(-1, w.shape[-2] * w.shape[-1])
         # a product with one vector needs half the time of one with a matrix of one column

@@ -441,6 +441,32 @@ def _sum_of_bounded(adjacency: str, bound: Fraction) -> Fraction:
     return (_doubled(adjacency) * bound) ** 2
 
 
+def _histogram(adjacency: str) -> Fraction:
+    """How many records lie in each cell, in l2.
+
+    every record lies in one cell, by itself
+    -----------------------------------------  histogram
+    Sens(counts, 2)    add/remove: 1
+
+    Source: two counts move by one, under add/remove one.
+    """
+    return Fraction(_doubled(adjacency, "zero-out-one"))
+
+
+def _histogram_l1(adjacency: str) -> Fraction:
+    """How many records lie in each cell, in any norm up to l1.
+
+    every record lies in one cell, by itself
+    -----------------------------------------  histogram-l1
+    Sens(counts, 2²)    add/remove: 1
+
+    Source: two counts move by one, under add/remove one.
+    """
+    if adjacency not in _RECORD_RELATIONS:
+        raise CertificateWrong(f"expected a relation between records instead got {adjacency}")
+    return Fraction(_doubled(adjacency, "zero-out-one") ** 2)
+
+
 def _strongly_convex_argmin(
     adjacency: str, lipschitz: Fraction, modulus: Fraction, tolerance: Fraction, count: Fraction
 ) -> Fraction:
@@ -632,6 +658,8 @@ SENSITIVITIES: dict[str, tuple[Callable[..., Fraction], int, tuple[str, ...]]] =
     "mean-of-bounded": (_mean_of_bounded, 0, ("bound", "count")),
     "mean-of-nonnegative": (_mean_of_nonnegative, 0, ("bound", "count")),
     "sum-of-bounded": (_sum_of_bounded, 0, ("bound",)),
+    "histogram": (_histogram, 0, ()),
+    "histogram-l1": (_histogram_l1, 0, ()),
     "strongly-convex-argmin": (
         _strongly_convex_argmin,
         0,
@@ -657,6 +685,7 @@ SENSITIVITIES: dict[str, tuple[Callable[..., Fraction], int, tuple[str, ...]]] =
 }
 _OF_RECORDS_IN_L2 = _MEANS | {
     *("vertical-predictions", "label-dual", "sum-of-bounded", "clip", "concatenation"),
+    "histogram",
 }
 
 

@@ -20,6 +20,7 @@ from dpledger.mechanisms import (
     EventList,
     GaussianStep,
     InvalidParameter,
+    LaplaceNoise,
     LaplaceStep,
     PlanningCurator,
     SamplingCurator,
@@ -289,12 +290,12 @@ def counts(value: FloatArray | None) -> Sensitive:
 
 
 def test_laplace_releases_are_planned_run_and_replayed_alike() -> None:
-    given = {"scale": 4.0, "round": 1, "release": "counts"}
+    given = {"mechanism": LaplaceNoise(4.0), "round": 1, "release": "counts"}
     plan, sink = PlanningCurator(), EventList()
-    plan.release_laplace(counts(None), **given)
+    plan.release(counts(None), **given)
     run = SamplingCurator(sink, SeededSampler(3), trials=2000, record=True)
     values = np.array([[10.0, 20.0, 30.0]]), np.array([[11.0, 20.0, 29.0]])
-    message = run.release_laplace(counts(values[0]), **given)
+    message = run.release(counts(values[0]), **given)
     assert plan.events == sink.events
     step = sink.events[0].mechanism
     assert isinstance(step, LaplaceStep)
@@ -304,7 +305,7 @@ def test_laplace_releases_are_planned_run_and_replayed_alike() -> None:
     densities = []
     for value in values:
         replay = ReplayCurator(run.transcript)
-        replay.release_laplace(counts(value), **given)
+        replay.release(counts(value), **given)
         densities.append(replay.log_density)
     expected = [stats.laplace.logpdf(message, value, 4.0).sum(axis=(-2, -1)) for value in values]
     ratio = densities[0] - densities[1]
@@ -314,13 +315,11 @@ def test_laplace_releases_are_planned_run_and_replayed_alike() -> None:
 
 
 def test_laplace_releases_ask_for_exact_noise_and_an_l1_sensitivity() -> None:
-    given = {"scale": 4.0, "round": 1, "release": "counts"}
+    given = {"mechanism": LaplaceNoise(4.0), "round": 1, "release": "counts"}
     sink = EventList()
     curator = SamplingCurator(sink, SimulationSampler(3))
     with pytest.raises(InvalidParameter, match="ExactSampler"):
-        curator.release_laplace(counts(np.zeros((1, 3))), **given)
+        curator.release(counts(np.zeros((1, 3))), **given)
     with pytest.raises(InvalidParameter, match="norm"):
-        SamplingCurator(sink, SeededSampler(3)).release_laplace(
-            sensitive(np.zeros((1, 3))), **given
-        )
+        SamplingCurator(sink, SeededSampler(3)).release(sensitive(np.zeros((1, 3))), **given)
     assert not sink.events

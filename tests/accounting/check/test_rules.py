@@ -156,6 +156,13 @@ def test_rounding_to_a_lattice_moves_as_its_rules_say():
         assert derived(right).squared == right.squared
 
 
+def test_histograms_move_as_their_rules_say():
+    for adjacency, moved in ((ADD, 1), (ZERO, 2), (REPLACE, 2)):
+        assert derived(lie("histogram", moved, adjacency=adjacency)).squared == moved
+        l1 = lie("histogram-l1", moved**2, adjacency=adjacency, norm=Norm.L1)
+        assert derived(l1).squared == moved**2
+
+
 def test_vertical_data_move_as_their_rules_say():
     assert derived(lie("vertical-predictions", 9, VERTICAL)).squared == 9
     halved = lie("vertical-predictions", Fraction(9, 4), VERTICAL, adjacency=ZERO)
@@ -174,6 +181,13 @@ def test_vertical_data_move_as_their_rules_say():
         lie("mean-of-bounded", 1, (G, N), adjacency=Adjacency.REPLACE_FEATURE_COLUMN),
         lie("sum-of-bounded", 3, (G,)),
         lie("sum-of-bounded", 4, (("bound", Fraction(-1)),)),
+        lie("histogram", Fraction(3, 2)),
+        lie("histogram", Fraction(1, 2), adjacency=ADD),
+        lie("histogram", 1, adjacency=ZERO),
+        lie("histogram", 4, norm=Norm.L1),
+        lie("histogram", 2, adjacency=Adjacency.REPLACE_FEATURE_COLUMN),
+        lie("histogram-l1", 3, norm=Norm.L1),
+        lie("histogram-l1", 4, adjacency=Adjacency.REPLACE_FEATURE_COLUMN),
         lie("declared", Fraction(1, 2), ONE.parameters),
         lie("scaled", 3, (("factor", Fraction(2)),), (ONE,)),
         lie("sum", 2, (("u", Fraction(1)), ("v", Fraction(1))), (ONE, ONE)),

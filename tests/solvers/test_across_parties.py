@@ -72,9 +72,9 @@ class Seat:
 
     def mean(self, messages: FloatArray, weights: FloatArray | None = None) -> FloatArray:
         self.meeting.rows[self.me] = messages.copy()
-        self.meeting.barrier.wait(30)
+        self.meeting.barrier.wait(600)
         total = sum_in_order(np.concatenate(self.meeting.rows, axis=-2))
-        self.meeting.barrier.wait(30)
+        self.meeting.barrier.wait(600)
         return mean_of(total, len(self.meeting.rows), weights)
 
 

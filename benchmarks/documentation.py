@@ -20,10 +20,12 @@ def counts(path: Path) -> tuple[int, int]:
     lines = source.splitlines()
     explained = {i for i, line in enumerate(lines, 1) if line.lstrip().startswith("#")}
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+        match node:
             # a string that stands alone is a docstring, or the explanation of a constant
-            if isinstance(node.value.value, str):
+            case ast.Expr(value=ast.Constant(value=str())):
                 explained |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+            case _:
+                pass
     filled = {i for i, line in enumerate(lines, 1) if line.strip()}
     return len(explained & filled), len(filled - explained)
 

@@ -18,8 +18,13 @@ from ..mechanisms.extras import import_extra
 from .records import LabelledRecords
 
 _GREATEST = 16.0
+"""The darkest value of a pixel, by the documentation of the images."""
+
 _PIXELS = 64
+"""Of an 8×8 image."""
+
 _SHARE_OF_PROBES = 0.3
+"""Of all features: what is drawn without a look at any image."""
 
 
 def load_digits_with_probes(*, features: int = 5000, seed: int = 0) -> LabelledRecords:

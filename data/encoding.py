@@ -2,6 +2,10 @@
 
 A record's features depend on that record and the schema only, never on other records. So the
 encoding is 1-stable: changing one record changes one row, and the encoding costs no privacy.
+
+In come the paths of files and a `Schema`; out goes one `LabelledRecords`, which configured runs,
+estimators and experiments turn into a private data set. Cells are read by `files`; what they mean
+is decided here.
 """
 
 from __future__ import annotations
@@ -31,8 +35,13 @@ def load_records(paths: str | Path | Sequence[str | Path], *, schema: Schema) ->
     """The records of one file, or of several in turn, encoded by `schema`.
 
     Numbers are mapped from their public bounds onto [0, 1], a category becomes one 1 among 0s, and
-    a row longer than `schema.row_bound` is scaled down to it. The features are a CSR array
-    when there is a categorical column, else a dense array.
+    a row longer than `schema.row_bound` is scaled down to it. The features are a CSR array when
+    there is a categorical column, else a dense array.
+
+    Args:
+        paths: one file or several, all of them with the columns of the schema; records keep the
+            order of the files and of their lines.
+        schema: what is public about the columns.
 
     Raises:
         DataError: in one of its kinds, naming file, row, column, value and what is allowed.
@@ -83,6 +92,11 @@ class _Encoded:
 
 
 def _encode(table: Table, schema: Schema) -> _Encoded:
+    """Return a file's complete records with one number and one feature index a column.
+
+    A numeric column stands at its own feature; a categorical one at the feature of the record's
+    category, where its entry is 1. That is CSR's layout, made without a dense block of 0s.
+    """
     table = _complete(table, schema)
     n, k = len(table), len(schema.features)
     entries, positions = np.ones((n, k)), np.zeros((n, k), dtype=np.intp)
@@ -109,7 +123,11 @@ def _encode(table: Table, schema: Schema) -> _Encoded:
 
 
 def _complete(table: Table, schema: Schema) -> Table:
-    """The records of `table` without a missing value, in the same order."""
+    """The records of `table` without a missing value, in the same order.
+
+    Whether a record is left out depends on that record alone. Raises `BadValue` for the first gap
+    where the schema does not allow to skip.
+    """
     incomplete = np.zeros(len(table), dtype=np.bool_)
     for name, cells in table.columns.items():
         gaps = _gaps(cells, schema.missing)
@@ -146,7 +164,11 @@ def _gaps(cells: Cells, missing: Sequence[str]) -> NDArray[np.bool_]:
 
 
 def _unit_interval(table: Table, column: NumericColumn, rule: OnOutside) -> NDArray[np.float64]:
-    """The numbers of a column, mapped affinely from [lower, upper] onto [0, 1]."""
+    """The numbers of a column, mapped affinely from [lower, upper] onto [0, 1], of shape (n,).
+
+    A cell that is no finite number is refused under either rule: there is no place to clip it to.
+    The second clip catches what rounding of the quotient adds to an end.
+    """
     cells = table.columns[column.name]
     if isinstance(cells, np.ndarray) and cells.dtype.kind in "fiu":
         numbers = cells.astype(np.float64)
@@ -169,7 +191,11 @@ def _unit_interval(table: Table, column: NumericColumn, rule: OnOutside) -> NDAr
 
 
 def _codes(table: Table, name: str, words: Sequence[str]) -> NDArray[np.intp]:
-    """For each cell of a column, the position in `words` of the word it holds."""
+    """For each cell of a column, the position in `words` of the word it holds, of shape (n,).
+
+    Each different cell is looked up once: columns have few of them. Raises `BadValue` for the first
+    cell that is none of the words.
+    """
     cells = _scalars(table.columns[name])
     position = {word: code for code, word in enumerate(words)}
     code_of = {cell: position.get(_text(cell), -1) for cell in set(cells)}
@@ -209,6 +235,13 @@ def _scalars(cells: Cells) -> Sequence[object]:
 def _features(
     rows: NDArray[np.float64], positions: NDArray[np.intp], schema: Schema
 ) -> NDArray[np.float64] | scipy.sparse.csr_array[Any, tuple[int, int]]:
+    """Return rows as they are where all columns are numeric, else as CSR of shape (n, features).
+
+    Args:
+        rows: the entries, of shape (n, k), cut to the row bound.
+        positions: their features, of shape (n, k).
+        schema: whose feature names say how many features there are.
+    """
     if all(isinstance(column, NumericColumn) for column in schema.features):
         return rows
     n, k = rows.shape

@@ -24,6 +24,8 @@ from .hints import among
 from .schema import IgnoredColumn, Schema
 
 Cells = Sequence[object] | NDArray[Any]
+"""The cells of a column: texts of a text file, Python values of Parquet, or an array of shape (n,).
+"""
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,10 @@ class Table:
 def read_table(path: str | Path, schema: Schema) -> Table:
     """The columns of the file `path` that `schema` uses.
 
+    Args:
+        path: its suffix chooses the reader.
+        schema: names the columns, says which are ignored, and how a text file is written.
+
     Raises:
         UnreadableFile: the file is missing, damaged or of another kind than its name says.
         WrongColumns: a column is missing, unknown to the schema, or there twice; a line is ragged.
@@ -75,9 +81,15 @@ _DECOMPRESSORS: dict[str, Callable[..., IO[str]]] = {
     ".bz2": bz2.open,
     ".xz": lzma.open,
 }
+"""Suffix of a compressed text file -> what opens it as text."""
 
 
 def _read_text(path: Path, schema: Schema) -> Table:
+    """Return the table in a delimited text file, compressed or not.
+
+    Without a header the columns are the schema's in order. A byte-order mark is skipped, and blanks
+    after a delimiter; quotes are read strictly, since a stray one would join lines silently.
+    """
     opener = _DECOMPRESSORS.get(path.suffix.lower(), open)
     with opener(path, mode="rt", encoding="utf-8-sig", newline="") as stream:
         reader = csv.reader(
@@ -109,6 +121,7 @@ def _without_comments(lines: Iterator[str] | IO[str], comment: str | None) -> It
 
 
 def _read_parquet(path: Path, schema: Schema) -> Table:
+    """Return the table in a Parquet file; every cell becomes Python's own number, text or None."""
     parquet = import_extra("pyarrow.parquet", "parquet")
     invalid = import_extra("pyarrow", "parquet").ArrowInvalid
     try:
@@ -147,6 +160,11 @@ def read_numbers(path: Path, *, kinds: str = "fiu") -> NDArray[Any]:
 
 
 def _read_numpy(path: Path, schema: Schema) -> Table:
+    """Return the table in an .npy or .npz file.
+
+    An array with named fields and an .npz name their columns; a plain array of shape (n, k) has the
+    schema's columns in order. Raises `WrongColumns` where lengths or numbers of columns disagree.
+    """
     members = read_arrays(path)
     array = members.get("")
     if array is None:
@@ -168,6 +186,11 @@ def _read_numpy(path: Path, schema: Schema) -> Table:
 
 
 def _npz_columns(path: Path, members: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return the columns of an .npz file: an array of shape (n,) is one, of shape (n, k) is k of
+    them.
+
+    Column j of the array `name` is called `name[j]`. Raises `WrongColumns` for other shapes.
+    """
     columns: dict[str, NDArray[Any]] = {}
     for name, array in members.items():
         if array.ndim == 1:
@@ -186,12 +209,22 @@ _READERS: dict[str, Callable[[Path, Schema], Table]] = {
     ".npy": _read_numpy,
     ".npz": _read_numpy,
 }
+"""Suffix of a file that is no text -> its reader; every other file is delimited text."""
 
 
 def _used(
     path: Path, names: Sequence[str], cells: Sequence[Cells], schema: Schema
 ) -> dict[str, Cells]:
-    """The columns that the schema uses, after a check that file and schema name the same ones."""
+    """The columns that the schema uses, after a check that file and schema name the same ones.
+
+    Args:
+        path: for messages.
+        names: the columns of the file, in its order.
+        cells: their cells, in the same order.
+        schema: names the columns that must be there, and those to be skipped.
+
+    Raises `WrongColumns` for a column that is missing, unknown or there twice.
+    """
     known = [column.name for column in schema.columns]
     for position, name in enumerate(names):
         if name in names[:position]:

@@ -17,10 +17,16 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import msgspec
 
 _MOST_SHOWN = 20
+"""Words listed in a message; of more, only their number and the nearest."""
 
 
 def among(word: str, known: Iterable[str]) -> str:
-    """The tail of an error message: what `word` could have been, and which of these is nearest."""
+    """The tail of an error message: what `word` could have been, and which of these is nearest.
+
+    Args:
+        word: what was written.
+        known: what is allowed; the first twenty are listed, and how many there are.
+    """
     words = list(known)
     more = f", ... ({len(words)} in all)" if len(words) > _MOST_SHOWN else ""
     near = difflib.get_close_matches(word, words, n=1)
@@ -29,7 +35,17 @@ def among(word: str, known: Iterable[str]) -> str:
 
 
 def hint(message: str, kind: type[msgspec.Struct], document: object) -> str:
-    """What to add to msgspec's `message` about a `document` that is no `kind`; often nothing."""
+    """What to add to msgspec's `message` about a `document` that is no `kind`; often nothing.
+
+    The message names the path of the fault, such as `$.columns[2].kind`. It is followed through the
+    types and the document side by side, since the tag in a document decides which struct of a union
+    is meant.
+
+    Args:
+        message: of a `msgspec.ValidationError`.
+        kind: the struct that the document was to be.
+        document: as the TOML parser returned it.
+    """
     word = re.search(r"unknown field `([^`]*)`|Invalid (?:enum )?value '([^']*)'", message)
     if word is None:
         return ""

@@ -1,7 +1,8 @@
 """Strict TOML: every key known, every value in range, and the nearest known word when not.
 
 A file from a stranger is read within limits: a large or deeply nested one would keep the parser
-busy for minutes.
+busy for minutes. Run files, schemas and claim files all come through here; what goes out is a
+frozen struct whose own checks have run.
 """
 
 import tomllib
@@ -14,9 +15,14 @@ from ..mechanisms.errors import DpledgerError
 from .hints import hint
 
 _MOST_BYTES = 1 << 16
+"""Of a configuration: a thousand lines, far above any of ours, parsed in milliseconds."""
+
 # the parser's time grows with the square of a dotted name's length
 _MOST_DOTS = 200
+"""In one line: the parser's time grows with the square of a dotted name's length."""
+
 _SHOWN = 500
+"""Characters of a parser's complaint that a message repeats; it may quote the whole file."""
 
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
@@ -26,7 +32,14 @@ class ConfigurationError(DpledgerError, ValueError):
 
 
 def read_toml(path: Path, kind: type[_Struct]) -> _Struct:
-    """Return the configuration in a TOML file, or raise `ConfigurationError`."""
+    """Return the configuration in a TOML file.
+
+    Args:
+        path: of the file, at most 64 KiB of UTF-8.
+        kind: the struct that it is read as; unknown keys are refused.
+
+    Raises `ConfigurationError` for a file that cannot be read, is no TOML, or is not of the kind.
+    """
     try:
         text = toml_text(path, _MOST_BYTES)
     except (OSError, UnicodeDecodeError) as error:
@@ -35,7 +48,15 @@ def read_toml(path: Path, kind: type[_Struct]) -> _Struct:
 
 
 def parse_toml(text: str, kind: type[_Struct], *, source: str) -> _Struct:
-    """Return the configuration in TOML `text`; `source` is what messages call it."""
+    """Return the configuration in TOML `text`.
+
+    Args:
+        text: the document.
+        kind: the struct that it is read as.
+        source: what messages call the document.
+
+    Raises `ConfigurationError` as `read_toml` does.
+    """
     if max(line.count(".") for line in text.split("\n")) > _MOST_DOTS:
         raise ConfigurationError(f"{source}: Expected at most {_MOST_DOTS} dots in a line.")
     try:
@@ -47,7 +68,14 @@ def parse_toml(text: str, kind: type[_Struct], *, source: str) -> _Struct:
 
 
 def toml_text(path: Path, most_bytes: int) -> str:
-    """Return the text of a TOML file; raises `ConfigurationError` if it is longer than that."""
+    """Return the text of a TOML file.
+
+    Args:
+        path: of the file.
+        most_bytes: what is read at most: a larger file is refused unread.
+
+    Raises `ConfigurationError` if it is larger, `OSError` and `UnicodeDecodeError` as reading does.
+    """
     with path.open("rb") as file:
         content = file.read(most_bytes + 1)
     if len(content) > most_bytes:
@@ -58,7 +86,16 @@ def toml_text(path: Path, most_bytes: int) -> str:
 def converted(
     values: dict[str, Any], kind: type[_Struct], *, source: str, texts: bool = False
 ) -> _Struct:
-    """Return `values` as a configuration; with `texts`, numbers may be written as texts."""
+    """Return `values` as a configuration.
+
+    Args:
+        values: keys and values as the TOML parser returned them.
+        kind: the struct that they must fit.
+        source: what messages call the document.
+        texts: whether numbers may be written as texts, as in a command's argument.
+
+    Raises `ConfigurationError` with the place of the fault and the nearest known word.
+    """
     try:
         return msgspec.convert(values, kind, strict=not texts)
     except msgspec.ValidationError as error:

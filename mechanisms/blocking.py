@@ -18,7 +18,12 @@ from .rounding import BLOCK_RECORDS
 class BlockSum:
     """A sum of blocks' sums: plain where there are few blocks, else compensated.
 
-    The rounding errors of the additions are added up beside the sum (Ogita, Rump, Oishi 2005).
+    The rounding errors of the additions are added up beside the sum (Ogita, Rump, Oishi 2005,
+    TwoSum), so that its error grows with the size of a block and not with the number of records.
+
+    Args:
+        into: array that the sum is added to, of any shape.
+        records: how many records a party has at most.
     """
 
     def __init__(self, into: FloatArray, records: int) -> None:
@@ -43,9 +48,11 @@ class BlockSum:
 
 
 _PLAIN_BLOCKS = 32
+"""Up to so many blocks plain additions keep within the error that is priced."""
 
 
 def records_at_once(records: int) -> list[slice]:
+    """Return the blocks of `BLOCK_RECORDS` records that a sum over `records` is made of."""
     return [slice(k, k + BLOCK_RECORDS) for k in range(0, records, BLOCK_RECORDS)]
 
 
@@ -56,7 +63,12 @@ machine's number of threads."""
 
 
 def blocks(trials: int, shape: tuple[int, ...]) -> Iterator[tuple[slice, slice, slice]]:
-    """Yield blocks of parties, records and trials for rows of shape (P, n, d)."""
+    """Yield blocks of parties, records and trials for rows of shape (P, n, d).
+
+    Args:
+        trials: B, the points at which all rows are evaluated.
+        shape: (P, n, d).
+    """
     parties, records, width = shape
     some = records if records * width <= 2 * _BLOCK_NUMBERS else max(1, _BLOCK_NUMBERS // width)
     pairs = max(1, _BLOCK_SCORES // some)
@@ -72,7 +84,12 @@ def blocks(trials: int, shape: tuple[int, ...]) -> Iterator[tuple[slice, slice, 
 
 
 def parts(shape: tuple[int, ...], width: int) -> list[slice]:
-    """Return parts of a block's trials for products with rows of that width."""
+    """Return parts of a block's trials for products with rows of that width.
+
+    Args:
+        shape: of the block's slopes, (parties, trials, records).
+        width: d.
+    """
     _, trials, records = shape
     some = _evenly(trials, max(1, _PART_PRODUCTS // (records * width)))
     return [slice(trial, trial + some) for trial in range(0, trials, some)]

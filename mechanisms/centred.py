@@ -102,7 +102,12 @@ class CentredRows(Inside):
         self._views: dict[tuple[int, int | None], tuple[Records, _Centred]] = {}
 
     def gradient_bound(self, loss: Loss) -> Fraction:
-        """Return G: no centred record's gradient of `loss` is longer."""
+        """Return G, exactly: no centred record's gradient of `loss` is longer in l2.
+
+        A gradient is a slope times a row, so G is the loss's slope bound times the radius.
+
+        Raises `InvalidParameter` for a loss of other labels than the data's.
+        """
         loss = stated(loss)
         self._dataset.shape.gradient_bound(loss)  # refuses a loss for other labels
         return loss.derivative_bound * Fraction(float(self._radius))
@@ -153,9 +158,13 @@ class CentredRows(Inside):
         return self._sensitive(sensitivity, rounding, weights, width, mean)
 
     def mean_squares(self, *, weights: FloatArray | None = None) -> Sensitive:
-        """Return each party's mean of squared entries of rows, of shape (P, d).
+        """Return each party's mean of squared entries of centred rows, of shape (P, d).
 
-        A row's squares are a vector no longer than the radius squared.
+        A row's squares are a vector no longer than the radius squared. Scales of columns are found
+        by it.
+
+        Args:
+            weights: public, of shape (P,): each party's mean is multiplied by its own.
         """
         shape, bound = self._dataset.shape, Fraction(float(self._radius)) ** 2
         derived = {n: mean_of_bounded(bound, n, shape.adjacency) for n in set(shape.counts)}
@@ -193,6 +202,7 @@ class CentredRows(Inside):
         width: int,
         mean: Callable[[Records, slice], FloatArray],
     ) -> Sensitive:
+        """Return the answer, its bounds those of rows times weights."""
         bounds = weighted_rounding(rounding, weights, width)
         return self._answer_of(self._dataset, sensitivity, bounds, width, mean)
 
@@ -255,6 +265,17 @@ class _Centred:
 
 
 def _centred(records: Records, centre: FloatArray, scale: FloatArray, radius: float) -> _Centred:
+    """Return records as seen from a centre, each shrunk to the radius where it is longer.
+
+    The squared length of scale·(a - m) is <s², a²> - 2 <s² m, a> + <s² m, m>: three products that a
+    layout has, so that no centred row is ever written out.
+
+    Args:
+        records: as held.
+        centre: m, of shape (..., P, d).
+        scale: s, of shape (..., P, d).
+        radius: l2 bound.
+    """
     squared = scale**2
     own = records.squared().scores(np.broadcast_to(squared, centre.shape))
     inner = records.scores(squared * centre)

@@ -48,7 +48,10 @@ def lengths(vectors: FloatArray) -> FloatArray:
 
 
 def longest_up(vectors: FloatArray) -> Fraction:
-    """Return an upper bound on the l2 norms of finite vectors of shape (..., d), 0 for zeros."""
+    """Return an upper bound on the l2 norms of finite vectors of shape (..., d), 0 for zeros.
+
+    The sum of d squares and the root err relatively by at most (d + 8) units in the last place.
+    """
     largest = largest_entry(vectors)
     if largest == 0.0:
         return Fraction(0)
@@ -58,7 +61,10 @@ def longest_up(vectors: FloatArray) -> Fraction:
 
 
 def project_to_ball(vectors: FloatArray, radius: float) -> FloatArray:
-    """Return vectors of shape (..., d), those longer than `radius`·HEADROOM scaled down to it."""
+    """Return vectors of shape (..., d), those longer than `radius`·HEADROOM scaled down to it.
+
+    The l2 projection on a ball around 0, one vector at a time: no vector depends on another's.
+    """
     limit = radius * HEADROOM
     with np.errstate(all="ignore"):  # a warning would tell of the rows
         # measured in units of the largest entry, so that no square under- or overflows
@@ -70,7 +76,10 @@ def project_to_ball(vectors: FloatArray, radius: float) -> FloatArray:
 
 
 def cut_bound(longest: Fraction, radius: float | None) -> Fraction:
-    """Return the bound of vectors no longer than `longest` that are cut to `radius`."""
+    """Return the bound of vectors no longer than `longest` that are cut to `radius`, exactly.
+
+    Raises `InvalidParameter` for a radius that is not positive, or out of range.
+    """
     if radius is None:
         return longest
     require_magnitude("radius", radius, LENGTH_EXPONENT)
@@ -78,7 +87,16 @@ def cut_bound(longest: Fraction, radius: float | None) -> Fraction:
 
 
 def cut_slopes(slopes: FloatArray, norms: FloatArray, radius: float | None) -> FloatArray:
-    """Return slopes (..., K) of row ⊗ slope, those of products longer than `radius` scaled down."""
+    """Return slopes (..., K) of row ⊗ slope, those of products longer than `radius` scaled down.
+
+    |row ⊗ slope| = |row|·|slope|, so that a gradient is cut without being written out: per-example
+    clipping as in DP-SGD (Abadi et al. 2016).
+
+    Args:
+        slopes: of shape (..., K), a record's last.
+        norms: the rows' l2 norms, of shape (...).
+        radius: l2 bound; None for slopes as they are.
+    """
     if radius is None:
         return slopes
     longest = lengths(slopes) * norms
@@ -91,8 +109,12 @@ def cut_slopes(slopes: FloatArray, norms: FloatArray, radius: float | None) -> F
 def cut_to_bound(slopes: FloatArray, bound: float, outputs: int = 1) -> FloatArray:
     """Return slopes no longer than the bound, in float64 whatever they were computed in.
 
-    What is no number would show its record through any noise: it is cut as well. Slopes of several
-    outputs have them last.
+    NaNs are clipped too: a NaN would reveal the record whatever the noise.
+
+    Args:
+        slopes: of shape (...), or (..., K) for K > 1 outputs.
+        bound: on their absolute value, or their l2 norm.
+        outputs: K.
     """
     slopes = np.asarray(slopes, dtype=np.float64)
     if outputs == 1:

@@ -2,7 +2,12 @@
 
 A solver calls `release`; what happens depends on who is reading. The sampling curator reserves the
 event, draws noise and commits; the planning curator only notes the event; those of audits
-(`dpledger.audits.curators`) give back recorded messages and score them.
+(`dpledger.audits.curators`) give back recorded messages and score them. So plan, run and replay are
+one algorithm, and their events are equal by construction: tests compare them.
+
+In comes a `Sensitive` and the noise that the solver asks for; out goes a read-only array that
+anybody may see. What a release is priced at is computed before the noise is drawn, from public
+numbers only.
 """
 
 from abc import ABC, abstractmethod
@@ -147,8 +152,13 @@ class Curator(Inside, ABC):
     ) -> FloatArray:
         """Return `sensitive` as it is: the event says why, and epsilon becomes infinite.
 
-        What follows may depend on the released numbers, which a plan cannot know: `stand_in`, of
-        shape (P, d), is what a plan assumes them to be (zeros without it).
+        What follows may depend on the released numbers, which a plan cannot know.
+
+        Args:
+            sensitive: what to release; one message a party.
+            reason: why it is released so, in a sentence for the ledger and the report.
+            round, release, audience: as for `release`.
+            stand_in: of shape (P, d): what a plan assumes the numbers to be; zeros without it.
         """
         if sensitive.sampled_part is not None:
             sensitive.sampled_part.draw.use(self)
@@ -204,7 +214,9 @@ class Curator(Inside, ABC):
 
     @abstractmethod
     def _deliver(self, release: Release) -> FloatArray:
-        """Return the message."""
+        """Return the message of shape (..., P, d); what a curator is differs here and in `_draw`
+        only.
+        """
 
 
 class SamplingCurator(Curator):

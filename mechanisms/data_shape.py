@@ -119,7 +119,10 @@ class DataShape:
         return np.broadcast_to(array, array.shape[:-2] + block)
 
     def moduli(self, modulus: float | FloatArray) -> FloatArray:
-        """Return a positive modulus for each party, of shape (P,), from one number or (P,)."""
+        """Return a modulus for each party, of shape (P,), from one number or (P,).
+
+        Raises `InvalidParameter` for another shape or a modulus that is not positive.
+        """
         array = np.asarray(modulus, dtype=np.float64)
         if array.shape not in ((), (len(self.parties),)):
             raise InvalidParameter("modulus.shape", array.shape, f"() or ({len(self.parties)},)")
@@ -128,7 +131,10 @@ class DataShape:
         return np.broadcast_to(array, (len(self.parties),))
 
     def mean_sensitivities(self, loss: Loss) -> tuple[Sensitivity, ...]:
-        """Return each party's own sensitivity of `PrivateDataset.mean_gradient`."""
+        """Return each party's own sensitivity of `PrivateDataset.mean_gradient`, one a party.
+
+        Raises `InvalidParameter` as `gradient_bound` does.
+        """
         loss = stated(loss)
         bound = self.gradient_bound(loss)
         derived = {

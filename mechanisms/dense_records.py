@@ -1,6 +1,8 @@
 """Dense rows: a block of P parties, padded with null rows to (P, n, d).
 
-Null rows have zero gradient under every loss.
+Null rows have zero gradient under every loss, so that a padded party's sums are those of its own
+records. Products run over all parties at once, in blocks that fit in the caches (`blocking`). The
+methods are those of `Records`, where they are described; made by `dense_records`, for `layout`.
 """
 
 from __future__ import annotations
@@ -30,9 +32,15 @@ from .records import (
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DenseRecords:
-    """Rows as (P, n, d), labels as (P, n); `slot` maps a record's input index to its place.
+    """Rows of P parties in one padded block.
 
-    Padded rows are null and carry a label that every loss for these labels allows.
+    Args:
+        rows: array of shape (P, n, d), n the largest party's number of records; null where padded.
+        labels: array of shape (P, n); `filler` where padded.
+        counts: array of shape (P,), records of each party.
+        slot: the party and the place within it of each record, two arrays of shape (N,) in the
+            order of input.
+        filler: a label that every loss for these labels allows.
     """
 
     rows: FloatArray

@@ -4,6 +4,11 @@ A binary64 is written as `"<mantissa>p<exponent>"`, mantissa odd (or `"0p0"`), s
 `"3p-2"`; a rational as `"<numerator>/<denominator>"`. Keys are sorted, there is no white space, so
 equal events with equal derivations have equal bytes and one SHA-256.
 
+Ledgers store these bytes, certificates speak of their hash, and the checker, which shares no code
+with this module, parses them. What was written once is read for ever: tests/golden pins the bytes.
+Reading is strict, since a document may come from a stranger: every field must be there, none may be
+unknown, depth and digits are bounded, and every number must be written in its one lowest form.
+
 >>> dyadic(0.75)
 '3p-2'
 >>> from_dyadic('3p-2')
@@ -43,6 +48,7 @@ from .events import (
 from .sensitivity import Derivation, Norm, Sensitivity
 
 Json = None | bool | int | str | list["Json"] | dict[str, "Json"]
+"""What JSON can hold, but for fractional numbers, which are written as texts."""
 
 _T = TypeVar("_T")
 
@@ -60,11 +66,18 @@ _KINDS: dict[str, type[Mechanism]] = {
     "repeated": Repeated,
     "parties": Parties,
 }
+"""The name of each mechanism in documents; a name never changes its meaning."""
+
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 
 _DYADIC = re.compile(r"(-?[0-9]{1,16})p(-?[0-9]{1,4})")
+"""Sixteen digits hold the 53 bits of a mantissa, four those of an exponent."""
+
 _RATIONAL = re.compile(r"(-?[0-9]{1,4096})(?:/([0-9]{1,4096}))?")
+"""Digits are capped: reading a whole number takes time quadratic in them."""
+
 _DEPTH = 64
+"""Of nested mechanisms and derivations: far above ours, below Python's recursion limit."""
 
 
 def dyadic(value: float) -> str:
@@ -75,7 +88,10 @@ def dyadic(value: float) -> str:
 
 
 def from_dyadic(text: object) -> float:
-    """Return the binary64 that `text` names, or raise `MalformedEvent` if there is none."""
+    """Return the binary64 that `text` names.
+
+    Raises `MalformedEvent` for another text, a number beyond binary64, or one not in lowest terms.
+    """
     found = _DYADIC.fullmatch(text) if isinstance(text, str) else None
     if found is None:
         raise MalformedEvent(f"Expected a number such as '3p-2' instead got {text!r:.80}.")
@@ -111,7 +127,10 @@ def canonical_json(value: Json) -> bytes:
 
 
 def subject_hash(events: Sequence[Event]) -> str:
-    """Return the SHA-256 of the canonical JSON of an event list: what a certificate speaks of."""
+    """Return the SHA-256 of the canonical JSON of an event list, in hexadecimal: its *subject*.
+
+    A certificate states an epsilon of a subject, so that a ledger can be held against it.
+    """
     return hashlib.sha256(canonical_json([event_to_json(e) for e in events])).hexdigest()
 
 
@@ -129,7 +148,14 @@ def event_to_json(event: Event) -> dict[str, Json]:
 
 
 def event_from_json(value: object) -> Event:
-    """Return the event that a written form names; unknown fields are refused."""
+    """Return the event that a written form names.
+
+    Args:
+        value: as `json.loads` returned it.
+
+    Raises `MalformedEvent` for unknown or missing fields, another schema, or parameters out of
+    range.
+    """
     keys = ("schema", "mechanism", "parties", "round", "release", "audience")
     found = _object(value, keys)
     if _int(found["schema"]) != SCHEMA_VERSION:
@@ -144,7 +170,14 @@ def event_from_json(value: object) -> Event:
 
 
 def mechanism_to_json(mechanism: Mechanism, *, depth: int = 0) -> dict[str, Json]:
-    """Return the written form of a mechanism; what could not be read back is refused."""
+    """Return the written form of a mechanism.
+
+    Args:
+        mechanism: at most `_DEPTH` deep.
+        depth: how deep it stands.
+
+    Raises `InvalidParameter` for a deeper one, which could not be read back.
+    """
     _require_depth("mechanism", depth)
     written: dict[str, Json] = {"kind": _NAMES[type(mechanism)]}
     if isinstance(mechanism, Parties):
@@ -158,7 +191,14 @@ def mechanism_to_json(mechanism: Mechanism, *, depth: int = 0) -> dict[str, Json
 
 
 def mechanism_from_json(value: object, *, depth: int = 0) -> Mechanism:
-    """Return the mechanism that a written form names; unknown kinds and fields are refused."""
+    """Return the mechanism that a written form names.
+
+    Args:
+        value: as `json.loads` returned it.
+        depth: how deep it stands.
+
+    Raises `MalformedEvent` for unknown kinds and fields, and as the mechanism's own checks do.
+    """
     if depth > _DEPTH:
         raise MalformedEvent(f"Expected mechanisms nested at most {_DEPTH} deep.")
     name = _as_object(value).get("kind")

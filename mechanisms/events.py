@@ -16,6 +16,7 @@ from .errors import InvalidParameter, require_nonnegative, require_positive_int,
 from .sensitivity import Derivation, Norm, Sensitivity
 
 SCHEMA_VERSION = 1
+"""Of the written form (`encoding`); a reader refuses any other."""
 
 MOST_TIMES = 10**18
 """The most runs of one `Repeated`, nested ones multiplied; accountants answer at once up to it."""
@@ -38,8 +39,14 @@ def _store_exact(mechanism: object, name: str) -> None:
 class GaussianStep:
     """A quantity of known l2 sensitivity plus independent normal noise on every coordinate.
 
-    `noise_std` is the standard deviation of the noise in units of the released quantity; zero noise
-    is an exact release and costs infinity (unless the sensitivity is zero).
+    Zero noise is an exact release and costs infinity, unless the sensitivity is zero. For
+    sensitivity Δ and noise σ the step is (Δ/σ)-GDP (Dong, Roth, Su 2022, Theorem 2.7).
+
+    Args:
+        sensitivity: of the whole released block, in l2.
+        noise_std: standard deviation σ >= 0 of each coordinate's noise, in units of the quantity.
+
+    Raises `InvalidParameter` for a sensitivity in another norm, or a number that no binary64 holds.
     """
 
     sensitivity: Sensitivity
@@ -53,7 +60,16 @@ class GaussianStep:
 
 @dataclass(frozen=True, slots=True)
 class LaplaceStep:
-    """A quantity of known l1 sensitivity plus independent Laplace(scale) noise, coordinatewise."""
+    """A quantity of known l1 sensitivity plus independent Laplace noise on every coordinate.
+
+    For sensitivity Δ and scale b the step is (Δ/b)-DP (Dwork, McSherry, Nissim, Smith 2006).
+
+    Args:
+        sensitivity: of the whole released block, in l1.
+        scale: b >= 0, the mean absolute value of the noise, in units of the quantity.
+
+    Raises `InvalidParameter` as `GaussianStep` does.
+    """
 
     sensitivity: Sensitivity
     scale: float
@@ -66,9 +82,16 @@ class LaplaceStep:
 
 @dataclass(frozen=True, slots=True)
 class DiscreteGaussianStep:
-    """An integer vector of known l2 sensitivity plus discrete Gaussian noise (Canonne et al. 2020).
+    """An integer vector of known l2 sensitivity plus discrete Gaussian noise.
 
-    `noise_std` is the parameter sigma of the mass function proportional to exp(-k²/(2 sigma²)).
+    Source: Canonne, Kamath, Steinke 2020.
+
+    Args:
+        sensitivity: of the vector, in l2.
+        noise_std: the parameter σ >= 0 of the mass function proportional to exp(-k²/(2 σ²)); the
+            standard deviation is slightly less.
+
+    Raises `InvalidParameter` as `GaussianStep` does.
     """
 
     sensitivity: Sensitivity
@@ -82,7 +105,14 @@ class DiscreteGaussianStep:
 
 @dataclass(frozen=True, slots=True)
 class DiscreteLaplaceStep:
-    """An integer vector of known l1 sensitivity plus noise of mass ∝ exp(-|k|/scale)."""
+    """An integer vector of known l1 sensitivity plus noise of mass ∝ exp(-|k|/scale).
+
+    Args:
+        sensitivity: of the vector, in l1.
+        scale: >= 0, in the vector's whole units.
+
+    Raises `InvalidParameter` as `GaussianStep` does.
+    """
 
     sensitivity: Sensitivity
     scale: float
@@ -121,6 +151,10 @@ class RandomisedResponse:
     """One of `categories` answers: the true one with probability `truth`, else any other alike.
 
     A record is one person's answer, so the relation is `REPLACE_ONE`.
+
+    Args:
+        truth: in [0, 1].
+        categories: at least 2.
     """
 
     truth: float
@@ -139,14 +173,22 @@ class GaussianMixtureStep:
     """A Gaussian step whose shift has an always-present part and a part of a sampled record.
 
     Between neighbours the released mean moves by `constant` always and by `sampled` more when the
-    differing record is drawn, which happens with probability `rate` (batch/records for a fixed
-    batch); the sample stays hidden. Both parts are l2 sensitivities in units of the release.
+    differing record is drawn; the sample stays hidden.
 
     Hiding the sample helps under replace-one only if a drawn record moves the mean by at most
     `sampled`, whatever the others' messages; a record in both data sets that brings more would show
     whether it was drawn. What says so is the derivation: a sum of bounded vectors, one a drawn
     record, scaled and mapped by public numbers. An event made by hand, whose `sampled` is declared,
     does not say so, and costs what it costs if the sample is shown.
+
+    Args:
+        constant: the part that always moves, in l2, in units of the release.
+        sampled: what a drawn record adds, likewise.
+        rate: probability that the differing record is drawn; batch/records for a fixed batch.
+        noise_std: standard deviation of each coordinate's noise.
+
+    Raises `InvalidParameter` as `GaussianStep` does, `AdjacencyMismatch` for parts that speak of
+    different relations.
     """
 
     constant: Sensitivity
@@ -174,6 +216,9 @@ class GaussianMixtureStep:
 
 
 _LINEAR = ("scaled", "linear-map", "sum", "concatenation", "disjoint", "lattice")
+"""Rules of a derivation that map, scale or join what stands above them, and bring nothing of their
+own.
+"""
 
 
 def _sums_records(derivation: Derivation) -> bool:
@@ -185,7 +230,12 @@ def _sums_records(derivation: Derivation) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PoissonSampled:
-    """A mechanism on a hidden sample: each record independently with probability `rate`."""
+    """A mechanism on a hidden sample: each record independently with probability `rate`.
+
+    Args:
+        event: the mechanism, with its sensitivity to a record that was drawn.
+        rate: in [0, 1].
+    """
 
     event: GaussianStep | LaplaceStep
     rate: float
@@ -198,7 +248,13 @@ class PoissonSampled:
 
 @dataclass(frozen=True, slots=True)
 class SampledWithoutReplacement:
-    """A mechanism on a hidden uniform subset of exactly `batch` of `records` records."""
+    """A mechanism on a hidden uniform subset of exactly `batch` of `records` records.
+
+    Args:
+        event: the mechanism, with its sensitivity to a record that was drawn.
+        batch: in [1, records].
+        records: of the whole data set, public.
+    """
 
     event: GaussianStep | LaplaceStep
     batch: int
@@ -214,7 +270,11 @@ class SampledWithoutReplacement:
 
 @dataclass(frozen=True, slots=True)
 class UnprotectedRelease:
-    """A function of private data released without a mechanism: the cost is infinite."""
+    """A function of private data released without a mechanism: the cost is infinite.
+
+    Args:
+        reason: a sentence that says what was released, for the ledger and the report.
+    """
 
     reason: str
 
@@ -225,7 +285,12 @@ class UnprotectedRelease:
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """The same mechanism, with fresh randomness, `times` times; at most `MOST_TIMES` in all."""
+    """The same mechanism, with fresh randomness, `times` times; at most `MOST_TIMES` in all.
+
+    Args:
+        event: the mechanism, which may be another `Repeated`.
+        times: at least 1.
+    """
 
     event: "Mechanism"
     times: int
@@ -243,7 +308,13 @@ class Repeated:
 
 @dataclass(frozen=True, slots=True)
 class Parties:
-    """Mechanisms of data holders with disjoint records: a record pays for its own party's only."""
+    """Mechanisms of data holders with disjoint records: a record pays for its own party's only.
+
+    Parallel composition (McSherry 2009, Theorem 4): the cost of all is that of the costliest party.
+
+    Args:
+        parts: a party's name and its mechanisms, each party once.
+    """
 
     parts: tuple[tuple[str, tuple["Mechanism", ...]], ...]
 
@@ -267,6 +338,7 @@ Mechanism = (
     | Repeated
     | Parties
 )
+"""Every mechanism that an accountant can be asked about."""
 
 
 def _require_kind(name: str, value: object, kinds: tuple[type, ...]) -> None:
@@ -284,11 +356,14 @@ class Audience(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Where a release happened.
+    """Where a release happened; it costs nothing and changes no price, but parties decide who pays.
 
-    `parties` names the holders of disjoint records whose data entered, one message each; the empty
-    tuple means that any record may have entered. `round` counts from 1. `release` says in a word
-    what was released.
+    Args:
+        parties: names of the holders of disjoint records whose data entered, one message each; the
+            empty tuple means that any record may have entered.
+        round: of the algorithm, from 1; 0 for what happens before the first.
+        release: what was released, in a word.
+        audience: who saw it.
     """
 
     parties: tuple[str, ...]
@@ -315,7 +390,10 @@ class Event:
 
 
 def adjacencies(mechanism: Mechanism) -> Iterator[Adjacency]:
-    """Yield every neighbouring relation that a mechanism speaks of; unprotected ones have none."""
+    """Yield every neighbouring relation that a mechanism speaks of; unprotected ones have none.
+
+    Composition requires that all events of a list yield one and the same.
+    """
     match mechanism:
         case GaussianMixtureStep():
             yield mechanism.constant.adjacency

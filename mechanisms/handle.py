@@ -1,4 +1,8 @@
-"""What the handles of private data have in common: public facts, and no way to the records."""
+"""What the handles of private data have in common: public facts, and no way to the records.
+
+`PrivateDataset`, `LocalDataset` and `VerticalDataset` derive from it, and the auditor's handles
+from these. A handle is not pickled, not iterated over, and prints its public facts only.
+"""
 
 from __future__ import annotations
 
@@ -51,6 +55,7 @@ class PrivateHandle(Generic[ShapeT, HeldT]):
         return handle
 
     def _held(self) -> HeldT:
+        """Return the records; raise `InvalidParameter` for a handle that is planned."""
         if self._records is None:
             raise InvalidParameter("dataset", "planned", "with records")
         return self._records
@@ -66,9 +71,15 @@ class PrivateHandle(Generic[ShapeT, HeldT]):
         held: int | None = None,
         categories: int = 0,
     ) -> Sensitive:
-        """Return what `compute` makes of the records: an array of shape (..., rows, width).
+        """Return what `compute` makes of the records, as a `Sensitive`.
 
-        With `held` it has so many rows, fewer than there are parties.
+        Args:
+            sensitivity: of the whole block, between neighbours.
+            rounding: public bounds on a row's size and rounding error.
+            parties: whose records enter, a row each; empty for a single row that all may enter.
+            width: numbers in a row.
+            compute: returns an array of shape (..., rows, width); not called under planning.
+            held: number of rows that are computed here; None for all of them.
         """
         value = None
         if self._records is not None:

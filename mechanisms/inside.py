@@ -62,12 +62,17 @@ def party_of(dataset: PrivateDataset) -> IntArray:
 
 
 class Inside:
-    """What curators and handles share and nobody else: values, records, and who was drawn."""
+    """What curators and handles share and nobody else: values, records, and who was drawn.
+
+    Protected static methods, so that only a subclass can call them: each is one look through the
+    wall, and a reader finds all of them here.
+    """
 
     __slots__ = ()
 
     @staticmethod
     def _value_of(sensitive: Sensitive) -> FloatArray | None:
+        """Return the value of shape (..., P, d); None under planning."""
         return sensitive._value
 
     @staticmethod
@@ -76,18 +81,22 @@ class Inside:
 
     @staticmethod
     def _party_of(dataset: PrivateDataset) -> IntArray:
+        """Return the party of each record, of shape (N,)."""
         return dataset._held().party_of
 
     @staticmethod
     def _sample_of(dataset: PrivateDataset, draw: Draw) -> Sample:
+        """Return the records that a draw chose, as a handle."""
         return dataset._sampled(draw)
 
     @staticmethod
     def _drawn_in(draw: Draw) -> FloatArray | None:
+        """Return who was drawn, 1 or 0 in shape (..., N); None under planning."""
         return draw._inside
 
     @staticmethod
     def _probabilities_of(draw: Draw) -> FloatArray | None:
+        """Return the weights of the alternatives of a replayed draw; None of any other."""
         return draw._probabilities
 
     @staticmethod
@@ -98,4 +107,7 @@ class Inside:
         width: int,
         compute: Callable[[Records, slice], FloatArray],
     ) -> Sensitive:
+        """Return what `compute` makes of a data set's records, as a `Sensitive`; see
+        `PrivateHandle`.
+        """
         return dataset._sensitive(sensitivity, rounding, width, compute)

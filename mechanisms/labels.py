@@ -1,5 +1,9 @@
 """Label domains: which labels records may carry, publicly; others are refused before anything runs.
 
+A loss states the domain that its bounds hold for, and a data set the domain of its labels; the
+first must contain the second. Otherwise a label out of range would have a gradient longer than the
+sensitivity says.
+
 >>> RealLabels(2.0).contains(SignLabels())
 True
 >>> ClassLabels(3).contains(SignLabels())
@@ -115,11 +119,14 @@ class RealLabels:
 
 
 LabelDomain = SignLabels | ClassLabels | RealLabels
+"""What a data set or a loss may state of labels."""
 
 SIGNS = SignLabels()
+"""The usual two classes."""
 
 
 def _require(allowed: npt.NDArray[np.bool_], domain: str) -> None:
+    """Raise `InvalidParameter` naming the first record that is not allowed, never its label."""
     wrong = np.flatnonzero(~allowed)
     if wrong.size:
         # where it is, for the data's owner; what it is would stay in logs

@@ -33,6 +33,18 @@ def gather_records(
     it would be padding, dense rows are kept as sparse ones, which cost what the records cost. That
     is a choice by the parties' numbers of records, and the layouts round differently: it is made
     with `public_counts` only.
+
+    Args:
+        features: dense or CSR array of shape (n, d); copied.
+        labels: array of shape (n,); copied.
+        row_bound: l2 bound; longer rows are scaled down.
+        party_of: array of shape (n,) of indices below `parties`; None for a single party.
+        parties: their number P.
+        domain: of the labels.
+        public_counts: whether the parties' numbers of records are public.
+
+    Raises `InvalidParameter` for shapes that do not fit, entries that are not finite, labels
+    outside the domain, and indices of no party.
     """
     if len(features.shape) != 2 or features.shape[0] == 0:
         raise InvalidParameter("features.shape", features.shape, "(n, d) with n >= 1")

@@ -1,4 +1,8 @@
-"""Packages whose names are loaded when they are asked for: a command pays for what it uses."""
+"""Packages whose names are loaded when they are asked for: a command pays for what it uses.
+
+`dpledger --version` would otherwise import numpy, and a plan the statistics of audits; what it
+costs, benchmarks/startup.py measures. Every room's `__init__.py` ends with a call of `names_from`.
+"""
 
 import ast
 import sys

@@ -29,6 +29,8 @@ from .stated_loss import StatedLoss
 
 _LEAST_SCORES, _MOST_LABELS = 64, 1024
 _SLACK = 1e-9
+"""Relative to the stated bound: what rounding may add to a slope that keeps its word."""
+
 _tried: set[tuple[object, ...]] = set()
 """Types and fields of frozen losses that passed, and the trial: they cannot change, so that once is
 enough."""
@@ -66,16 +68,31 @@ def stated(loss: Loss) -> StatedLoss:
 
 
 def require_convex(loss: StatedLoss) -> None:
-    """Raise `InvalidParameter` where slopes fall along a line, or exceed what is stated of them."""
+    """Raise `InvalidParameter` where slopes fall along a line, or exceed what is stated of them.
+
+    Strong convexity of a minimised objective, and so the sensitivity of its minimiser, rests on it.
+    The trial compares slopes at the two ends of random segments of scores: convexity is <s(y) -
+    s(x), y - x> >= 0, and the curvature bound is |s(y) - s(x)| <= bound · |y - x|.
+
+    Args:
+        loss: as `stated` returned it.
+    """
     _once("convex", loss, _try_convex)
 
 
 def require_label_gap(loss: StatedLoss) -> None:
-    """Raise `InvalidParameter` where two labels' slopes are further apart than is stated."""
+    """Raise `InvalidParameter` where two labels' slopes are further apart than is stated.
+
+    Where labels are held apart from features, a record's label moves the slope by the gap only.
+
+    Args:
+        loss: of labels -1 and +1, as `stated` returned it.
+    """
     _once("label gap", loss, _try_label_gap)
 
 
 def _once(trial: str, loss: StatedLoss, tried: Callable[[StatedLoss], None]) -> None:
+    """Run a trial; of a loss that cannot change, once only."""
     key = _identity(loss.loss)
     if key is None:
         tried(loss)

@@ -142,9 +142,16 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
     ) -> Sensitive:
         """Return each party's mean gradient at the public point w.
 
-        The point has shape (..., P, d·K) or (d·K,), K the loss's number of outputs. With public
-        `weights` of shape (P,) each party's mean is multiplied by its own, and its own sensitivity
-        (`DataShape.mean_sensitivities`) is what the weight multiplies.
+        The sum is divided by the party's number of records; under add-remove-one, where that is
+        private, the bound allows for it (`sensitivity.mean_of_bounded`).
+
+        Args:
+            loss: stated and tried as `loss_trial.stated` does, K outputs.
+            w: public, of shape (..., P, d·K) or (d·K,).
+            weights: public, of shape (P,): each party's mean is multiplied by its own, and its own
+                sensitivity (`DataShape.mean_sensitivities`) is what the weight multiplies.
+
+        Raises `InvalidParameter` for a loss that random scores refute, or for other shapes.
         """
         loss = stated(loss)
         weights = None if weights is None else np.array(weights, dtype=np.float64)
@@ -190,7 +197,15 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
         return self._sensitive(sensitivity, rounding, shape.features**2, moment)
 
     def sum_gradient(self, loss: Loss, w: FloatArray, *, radius: float | None = None) -> Sensitive:
-        """Return each party's sum of gradients at the public point w, each cut to `radius`."""
+        """Return each party's sum of gradients at the public point w, each cut to `radius`.
+
+        Args:
+            loss: stated and tried as `loss_trial.stated` does, K outputs.
+            w: public, of shape (..., P, d·K) or (d·K,).
+            radius: l2 bound on a record's gradient; None for the loss's own bound.
+
+        Raises `InvalidParameter` for a loss that random scores refute, or a point of another shape.
+        """
         loss, radius = stated(loss), None if radius is None else float(radius)
         bound = cut_bound(self.shape.gradient_bound(loss), radius)
         width = self.shape.parameters(loss)
@@ -285,14 +300,20 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
 
         The result lies within tolerance/modulus of the minimiser, after a number of steps that
         public constants fix (see `argmin`); the tolerance is declared beforehand and priced
-        (2·tolerance/modulus). `linear` and `start` are public, broadcastable to (..., P, d·K).
-        `modulus` is one number, or one for each party in shape (P,): then the smallest is priced,
-        since the differing record may be in any party.
+        (2·tolerance/modulus).
 
-        With public `weights` of shape (P,) each party's minimiser is multiplied by its own, and its
-        own sensitivity (`DataShape.argmin_sensitivities`) is what the weight multiplies. Raises
-        `InvalidParameter`, without a look at the records, for a loss without a curvature bound and
-        for a tolerance that double precision does not reach.
+        Args:
+            loss: convex and smooth, K outputs; tried on random scores.
+            modulus: > 0, one number, or one for each party in shape (P,): then the smallest is
+                priced, since the differing record may be in any party.
+            linear: public, broadcastable to (..., P, d·K).
+            tolerance: > 0, of the gradient's norm at the result.
+            start: public, broadcastable to (..., P, d·K): where the iteration begins.
+            weights: public, of shape (P,): each party's minimiser is multiplied by its own, and its
+                own sensitivity (`DataShape.argmin_sensitivities`) is what the weight multiplies.
+
+        Raises `InvalidParameter`, without a look at the records, for a loss without a curvature
+        bound and for a tolerance that double precision does not reach.
         """
         loss = stated(loss)
         require_convex(loss)
@@ -398,7 +419,16 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
 def _public_count(
     counts: IntArray, adjacency: Adjacency, n_min: int | None, party_counts: tuple[int, ...]
 ) -> int:
-    """Return the public lower bound on every party's count, or raise."""
+    """Return the public lower bound on every party's count.
+
+    Args:
+        counts: array of shape (P,), private under add-remove-one.
+        adjacency: under it `n_min` is asked for, under others it must not be stated.
+        n_min: the caller's bound.
+        party_counts: the caller's bounds, one a party.
+
+    Raises `InvalidParameter` where a bound is missing, superfluous, or above a party's count.
+    """
     smallest = int(counts.min())
     if party_counts:
         if n_min is not None:
@@ -441,7 +471,7 @@ def _counted_pull(bound: Fraction, linear: FloatArray) -> Fraction:
 
 @dataclass(frozen=True, slots=True)
 class _HalfSquare:
-    """s²/2, at scores within the bound."""
+    """s²/2 of scores within the bound: its gradient at a unit vector is a column of a aᵀ."""
 
     derivative_bound: Fraction
     curvature_bound: Fraction | None = Fraction(1)

@@ -1,7 +1,9 @@
 """Private records of several parties, as arithmetic sees them, whatever their layout in memory.
 
 Nothing here knows about privacy; `PrivateDataset` wraps it. Layouts are `DenseRecords` and
-`SparseRecords`; `layout` chooses.
+`SparseRecords`; `layout` chooses. Gradients of a loss l of K scores are products row ⊗ slope of a
+record's row with its slope ∂l/∂score, so a layout only has to know two products: rows times weights
+(`scores`) and slopes times rows (`combined`).
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from .errors import InvalidParameter
 from .protocols import FloatArray, Loss
 
 IntArray = np.ndarray[Any, np.dtype[np.integer[Any]]]
+"""Indices, counts and places."""
 
 
 class Records(Protocol):
@@ -105,7 +108,13 @@ class Records(Protocol):
 
 
 def record_slopes(records: Records, loss: Loss, w: FloatArray) -> FloatArray:
-    """Return each record's ∂l/∂score at w of shape (..., P, d·K), in the layout, with K last."""
+    """Return each record's ∂l/∂score, cut to the loss's bound, in the layout, with K last.
+
+    Args:
+        records: of P parties.
+        loss: with K outputs.
+        w: points of shape (..., P, d·K), one for each party.
+    """
     width, outputs = w.shape[-1] // loss.outputs, loss.outputs
     # the K columns of the matrices w are so many more trials for the layout
     columns = np.moveaxis(w.reshape(*w.shape[:-1], width, outputs), -1, 0)
@@ -121,7 +130,12 @@ def record_slopes(records: Records, loss: Loss, w: FloatArray) -> FloatArray:
 
 
 def combined(records: Records, slopes: FloatArray) -> FloatArray:
-    """Return each party's sum of row ⊗ slope, of shape (..., P, d·K), K slopes a record, last."""
+    """Return each party's sum of row ⊗ slope, of shape (..., P, d·K).
+
+    Args:
+        records: of P parties.
+        slopes: in the layout, with K last, as `record_slopes` returns them.
+    """
     sums = np.moveaxis(records.combined(np.moveaxis(slopes, -1, 0)), 0, -1)
     return sums.reshape(*sums.shape[:-2], -1)
 
@@ -132,7 +146,13 @@ def slopes_at(records: Records, loss: Loss, w: FloatArray) -> FloatArray:
 
 
 def slopes_of(loss: Loss, scores: FloatArray, labels: FloatArray) -> FloatArray:
-    """Return ∂l/∂score per record, cut to the loss's own bound: the sensitivity rests on it."""
+    """Return ∂l/∂score per record, cut to the loss's own bound: the sensitivity rests on it.
+
+    Args:
+        loss: its `derivative` is called, which may be a user's own code.
+        scores: in the layout, with K last where K > 1.
+        labels: in the layout.
+    """
     return cut_to_bound(loss.derivative(scores, labels), float(loss.derivative_bound), loss.outputs)
 
 
@@ -152,12 +172,14 @@ def places_of(party_of: IntArray, counts: IntArray) -> IntArray:
 
 
 def place_of(places: IntArray, index: int) -> int:
+    """Return a record's entry of `places`; raise `InvalidParameter` for an index that is none."""
     if not 0 <= index < len(places):
         raise InvalidParameter("index", index, f"in [0, {len(places) - 1}]")
     return int(places[index])
 
 
 def checked_row(features: FloatArray, width: int) -> FloatArray:
+    """Return a row as binary64; raise `InvalidParameter` unless it is finite, of shape (width,)."""
     row = np.asarray(features, dtype=np.float64)
     if row.shape != (width,) or not np.all(np.isfinite(row)):
         raise InvalidParameter("features", row.shape, f"a finite row of shape ({width},)")

@@ -1,4 +1,10 @@
-"""Special methods of Python that would show a private value: each refuses, and says what to do."""
+"""Special methods of Python that would show a private value: each refuses, and says what to do.
+
+`Sensitive` carries them. A conversion, a comparison, an iteration, a copy would hand out the number
+or one bit of it without noise; and a function without a rule of sensitivity would hand out a number
+that nothing prices. Each kind of way out has an error of its own, all of them
+`UnprotectedReleaseError`, so that a caller sees at once which rule is missing.
+"""
 
 from collections.abc import Callable
 from typing import NoReturn, TypeVar
@@ -13,11 +19,14 @@ from .errors import (
 )
 
 ADVICE = "release it through a curator (curator.release(...)) and work with the noisy message"
+"""What every refusal ends with: the one way out."""
 
 _Kind = TypeVar("_Kind", bound=type)
 
 
 def _refusal(name: str, error: type[UnprotectedReleaseError]) -> Callable[..., NoReturn]:
+    """Return a method that raises `error`, whose message begins with `name`, the use it refuses."""
+
     def refuse(self: object, *_: object, **__: object) -> NoReturn:
         raise error(f"{name} would let a sensitive value out of its protection; {ADVICE}.")
 
@@ -25,7 +34,15 @@ def _refusal(name: str, error: type[UnprotectedReleaseError]) -> Callable[..., N
 
 
 def refuse_ways_out(kind: _Kind) -> _Kind:
-    """Make every special method that could show the value raise, with advice."""
+    """Make every special method that could show the value raise, with advice.
+
+    Powers, remainders and products from the left have no rule of sensitivity; absolute values have
+    one that nothing here needs. Hashing and equality are refused because they would decide by the
+    value.
+
+    Args:
+        kind: the class, which is changed and returned: a decorator.
+    """
     ways: dict[type[UnprotectedReleaseError], dict[str, str]] = {
         UnprotectedConversion: {
             "__float__": "float()",

@@ -1,4 +1,9 @@
-"""Hidden samples: records that a curator drew, behind a handle as private data are."""
+"""Hidden samples: records that a curator drew, behind a handle as private data are.
+
+`curator.sample(dataset, scheme)` returns one; DP-SGD and PS-ADMM sum gradients over it. Its values
+carry two sensitivities: what a record moves if it is drawn, and what moves whether it is or not.
+Amplification by sampling is priced from the two, and holds while nobody learns who was drawn.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +32,14 @@ class Sample(Inside):
     """Records that a curator drew, for one release; nobody learns which.
 
     Its functions are sums over the drawn records of each party: `Sensitive` values that know how
-    they were sampled. Divide them by public numbers only.
+    they were sampled. Divide them by public numbers only: the number of drawn records is private.
+
+    Args:
+        shape: what is public about the data.
+        records: those of the parties whose data are here; None under planning.
+        draw: the scheme and, hidden in it, who was drawn.
+        rows: the number of parties whose records are here.
+        auditable: whether audits may look at values (see `inside`).
     """
 
     __slots__ = ("_auditable", "_draw", "_records", "_rows", "_shape")
@@ -42,9 +54,15 @@ class Sample(Inside):
         self._auditable = auditable
 
     def sum_gradient(self, loss: Loss, w: FloatArray, *, radius: float | None = None) -> Sensitive:
-        """Return the sum of gradients at the public point w, each cut to `radius`.
+        """Return each party's sum of drawn gradients at the public point w, each cut to `radius`.
 
-        The point has shape (..., P, d·K) or (d·K,).
+        Args:
+            loss: stated and tried as `loss_trial.stated` does.
+            w: public, of shape (..., P, d·K) or (d·K,).
+            radius: l2 bound on a record's gradient; None for the loss's own bound.
+
+        Raises `InvalidParameter` for a loss that random scores refute, a point of another shape, or
+        a radius that is not positive.
         """
         loss, width = stated(loss), self._shape.parameters(loss)
         radius = None if radius is None else float(radius)  # one number for price and cut
@@ -59,9 +77,19 @@ class Sample(Inside):
     def sum_correction(
         self, loss: Loss, w: FloatArray, *, anchor: FloatArray, radius: float
     ) -> Sensitive:
-        """Return the sum of each record's gradient at w less that at `anchor`, cut to `radius`.
+        """Return each party's sum of drawn records' gradients at w less those at `anchor`, each
+        cut.
 
-        Both points are public, of shape (..., P, d·K) or (d·K,).
+        The correction of variance-reduced gradients (SVRG): near the anchor it is small, and so is
+        what the cut loses.
+
+        Args:
+            loss: as for `sum_gradient`.
+            w: public, of shape (..., P, d·K) or (d·K,).
+            anchor: public, likewise.
+            radius: l2 bound on a record's difference.
+
+        Raises `InvalidParameter` as `sum_gradient` does.
         """
         loss, width = stated(loss), self._shape.parameters(loss)
         radius = float(radius)  # one number for price and cut
@@ -78,7 +106,13 @@ class Sample(Inside):
     def _summed(
         self, bound: Fraction, width: int, slopes: Callable[[Records], FloatArray]
     ) -> Sensitive:
-        """Return the drawn records' sum of row ⊗ slope, a vector of norm <= `bound` each."""
+        """Return the drawn records' sum of row ⊗ slope, a vector of norm <= `bound` each.
+
+        Args:
+            bound: on each record's product, in l2.
+            width: d·K.
+            slopes: computes a record's slopes, which are cut so that the bound holds.
+        """
         shape, records = self._shape, self._records
         scheme, inside = self._draw.scheme, self._drawn_in(self._draw)
         value = None

@@ -62,6 +62,7 @@ _PUBLIC_STEP, _PUBLIC_FLOOR = 2**8, 2**24
 know them yet, and a run agree on what rounding costs."""
 
 Public = float | int | np.floating[Any] | np.integer[Any] | FloatArray
+"""What a `Sensitive` may be combined with: numbers and arrays that anybody may know."""
 
 
 @refuse_ways_out
@@ -169,6 +170,7 @@ class Sensitive:
         )
 
     def __add__(self, other: "Sensitive | Public") -> "Sensitive":
+        """Return the sum: of two private values, or with public numbers, which move nothing."""
         if isinstance(other, Sensitive):
             return self._plus(other)
         public, size = self._public(other)
@@ -200,6 +202,7 @@ class Sensitive:
         return self
 
     def __mul__(self, factor: float) -> "Sensitive":
+        """Return the product with a public number, which scales the sensitivity by its size."""
         number = _public_number(factor)
         return self._derived(
             lambda sensitivity: scaled(sensitivity, number),
@@ -211,6 +214,7 @@ class Sensitive:
         return self * factor
 
     def __truediv__(self, divisor: float) -> "Sensitive":
+        """Return the quotient by a public number other than 0."""
         number = _public_number(divisor)
         if number == 0:
             raise InvalidParameter("divisor", divisor, "a finite number other than 0")
@@ -218,6 +222,7 @@ class Sensitive:
         return self * (1.0 / number)
 
     def __rmatmul__(self, matrix: FloatArray) -> "Sensitive":
+        """Return A·x for each row x; see `linear_map`."""
         public = np.asarray(matrix, dtype=np.float64)
         if public.ndim != 2 or public.shape[1] != self.dimension:
             raise InvalidParameter("matrix.shape", public.shape, f"(m, {self.dimension})")
@@ -287,7 +292,16 @@ class Sensitive:
         return np.concatenate(blocks, axis=axis)
 
     def clipped(self, radius: float) -> "Sensitive":
-        """Return each party's row projected on the ball of the given radius."""
+        """Return each party's row projected on the l2 ball of the given radius around 0.
+
+        A projection on a convex set brings no two points further apart, and all rows within twice
+        the radius: the sensitivity is the smaller of both bounds.
+
+        Args:
+            radius: > 0, in units of the value.
+
+        Raises `UnprotectedFunction` for what was computed on a hidden sample.
+        """
         radius = float(radius)  # one number for price and cut
         if self.sampled_part is not None:
             raise UnprotectedFunction(
@@ -346,6 +360,11 @@ class Sensitive:
         )
 
     def _plus(self, other: "Sensitive") -> "Sensitive":
+        """Return the sum of two private values of the same parties; l2 sensitivities add up.
+
+        A record may move both in one direction, so no more is known. Where one of both is public,
+        its size counts as a public operand's does, in the bounds on rounding.
+        """
         self._require_aligned(other)
         mine, its = self._value, other._value
         value = None
@@ -397,6 +416,9 @@ class Sensitive:
         return step if least else size
 
     def _require_aligned(self, other: "Sensitive") -> None:
+        """Raise `InvalidParameter` unless the other value has the same parties, dimension and rows,
+        and is planned where this one is.
+        """
         if other.parties != self.parties or other.dimension != self.dimension:
             raise InvalidParameter(
                 "operand", other, f"with the same parties and dimension {self.dimension}"
@@ -415,7 +437,13 @@ _DEFERRED: dict[np.ufunc, Callable[[Sensitive, Any], Sensitive]] = {
 
 
 def linear_map(matrix: FloatArray, sensitive: Sensitive) -> Sensitive:
-    """Return A·x for each row x; the operator norm of A, of shape (m, d), is certified.
+    """Return A·x for each row x of a sensitive value, of shape (..., P, m).
+
+    The sensitivity is multiplied by a certified upper bound on A's operator norm (`operator_norm`).
+
+    Args:
+        matrix: A, public, of shape (m, d), finite.
+        sensitive: of dimension d.
 
     Raises `InvalidParameter` when the matrix is not a finite (m, d) array.
     """
@@ -423,12 +451,31 @@ def linear_map(matrix: FloatArray, sensitive: Sensitive) -> Sensitive:
 
 
 def concatenate(first: Sensitive, second: Sensitive) -> Sensitive:
-    """Return (f, g) along the last axis, both functions of the same parties' records."""
+    """Return (f, g) along the last axis, both functions of the same parties' records.
+
+    A record may move both, so that squared l2 sensitivities add up.
+
+    Args:
+        first: f, of dimension d.
+        second: g, of dimension d', of the same parties in the same order.
+
+    Raises `InvalidParameter` for other parties, or where one is planned and the other is not.
+    """
     return first.concatenated(second)
 
 
 def concatenate_disjoint(first: Sensitive, second: Sensitive) -> Sensitive:
-    """Return the rows of two blocks of disjoint parties, one under the other."""
+    """Return the rows of two blocks of disjoint parties, one under the other.
+
+    A record is in one of both, so that the larger sensitivity is that of all rows.
+
+    Args:
+        first: of some parties.
+        second: of others, of the same dimension.
+
+    Raises `InvalidParameter` for a shared party or another dimension, `UnprotectedFunction` for
+    values computed on hidden samples.
+    """
     return first.concatenated_disjoint(second)
 
 
@@ -440,6 +487,12 @@ def _least(sensitivity: Sensitivity, part: SampledPart | None) -> Fraction:
 
 
 def _require_precise(rounding: Rounding, least: Fraction) -> None:
+    """Raise `InvalidParameter` where rounding could move a value by as much as a record does.
+
+    Args:
+        rounding: public bounds on the size and the rounding error of each row.
+        least: the least of the sensitivities that a release is priced by; 0 for a public value.
+    """
     if rounding.magnitude > _LARGEST_VALUE:
         raise InvalidParameter("bound on the value", "above 2**1000", "in [0, 2**1000]")
     if rounding.error > least * _LARGEST_ERROR:
@@ -462,6 +515,11 @@ def _joint_part(
 
 
 def _public_number(value: object) -> float:
+    """Return a scalar operand as binary64.
+
+    Raises `UnprotectedFunction` for an array or another private value, whose product has no rule,
+    `InvalidParameter` for NaN and infinity.
+    """
     array = np.asarray(None if isinstance(value, Sensitive) else value)
     if array.ndim != 0 or array.dtype.kind not in "iuf":
         raise UnprotectedFunction(

@@ -1,6 +1,8 @@
 """Sparse rows (one-hot data): all parties' in one block-diagonal matrix of shape (N, P·d).
 
-So all parties' scores are one product.
+So all parties' scores are one product, and a row costs the numbers that it holds. The transpose is
+kept too: a sum of gradients is a product with it, and CSR is fast from the left only. The methods
+are those of `Records`, where they are described; made by `sparse_records`, for `layout`.
 """
 
 from __future__ import annotations
@@ -31,10 +33,17 @@ from .rounding import BLOCK_RECORDS
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SparseRecords:
-    """All parties' rows in one block-diagonal CSR matrix (N, P·d), and its transpose in CSR.
+    """All parties' rows in one block-diagonal CSR matrix, and its transpose in CSR.
 
-    `transposed` has one part for each block of records of every party, and says which these are.
-    `filler` is a label that every loss for these labels allows.
+    Args:
+        blocks: of shape (N, P·d): record i stands in row i and in its party's d columns.
+        transposed: one part for each block of `BLOCK_RECORDS` records of every party, with the
+            indices of these records: sums are priced for blocks of that size
+            (`rounding.sum_depth`).
+        labels: array of shape (N,), in the order of input.
+        counts: array of shape (P,), records of each party.
+        party_of: array of shape (N,), the party of each record.
+        filler: a label that every loss for these labels allows, for a null record.
     """
 
     blocks: sparse.csr_array[Any]
@@ -162,6 +171,18 @@ def sparse_records(
     counts: IntArray,
     filler: float,
 ) -> SparseRecords:
+    """Return sparse records with rows cut to the bound, in the parties' columns.
+
+    Args:
+        features: CSR array of shape (N, d), finite.
+        labels: array of shape (N,), checked by the caller.
+        row_bound: l2 bound; a longer row is scaled down to `HEADROOM` of it.
+        party_of: array of shape (N,), the party of each record.
+        counts: array of shape (P,), records of each party.
+        filler: as for `SparseRecords`.
+
+    Raises `InvalidParameter` for entries that are not finite.
+    """
     if not np.all(np.isfinite(features.data)):
         raise InvalidParameter("features", "NaN or infinity", "with finite entries")
     records, width = features.shape

@@ -51,11 +51,18 @@ from .stated_loss import StatedLoss, assuming
 __all__ = ["LabelLoss", "LocalProblem", "VerticalDataset", "VerticalShape", "require_dual"]
 
 _EPS = 2.0**-52
+"""The spacing of doubles at 1."""
+
 _BLOCK_NUMBERS = 2**13
+"""Numbers of a block that stays in the caches for all steps of the centre's minimiser."""
 
 
 class LabelLoss(Loss, Protocol):
-    """A loss that states sup over scores of |l'(s, +1) - l'(s, -1)|."""
+    """A loss that states how far two labels' slopes lie apart: sup over scores of |l'(s, 1) - l'(s,
+    -1)|.
+
+    Where labels are private and features are other parties', that gap is all that a label moves.
+    """
 
     @property
     def label_gap_bound(self) -> Fraction: ...
@@ -150,7 +157,12 @@ class LocalProblem:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Columns:
-    """A block of columns for each party, and the labels, of the same N records."""
+    """A block of columns for each party, and the labels, of the same N records.
+
+    Args:
+        blocks: rows of shape (N, d_m) each, cut to the row bound, with what their minimisers need.
+        labels: array of shape (N,), each -1 or +1.
+    """
 
     blocks: tuple[BallRidge, ...]
     labels: FloatArray
@@ -201,6 +213,13 @@ class VerticalDataset(PrivateHandle[VerticalShape, Columns]):
     def predictions(self, party: str, problem: LocalProblem) -> Sensitive:
         """Return D x of shape (..., 1, N), x the party's minimiser of `problem`.
 
+        A record moves its own coordinate by its row, and all others through x;
+        `vertical_predictions` derives the bound on both.
+
+        Args:
+            party: whose columns D are.
+            problem: what x minimises, with a public pull of shape (..., N).
+
         Raises `InvalidParameter`, without a look at the rows, for a tolerance out of reach.
         """
         sensitivity = vertical_predictions(
@@ -227,6 +246,12 @@ class VerticalDataset(PrivateHandle[VerticalShape, Columns]):
 
         On the ball a record's term <c_i, D_i x> + (penalty/2)(D_i x)² has gradients of norm at most
         row_bound (slope_bound + penalty row_bound radius).
+
+        Args:
+            party: whose columns D are.
+            problem: what x minimises, with a public pull of shape (..., N).
+
+        Raises `InvalidParameter` as `predictions` does.
         """
         shape = self.shape
         rows, penalty = Fraction(float(shape.row_bound)), Fraction(problem.penalty)
@@ -246,9 +271,15 @@ class VerticalDataset(PrivateHandle[VerticalShape, Columns]):
         )
 
     def scores(self, party: str, x: FloatArray) -> Sensitive:
-        """Return D x of shape (..., 1, N) for a public x of shape (..., d_m).
+        """Return D x of shape (..., 1, N).
 
         A record's own coordinate is all that it moves, by row_bound·|x|.
+
+        Args:
+            party: whose columns D are.
+            x: public, of shape (..., d_m), finite.
+
+        Raises `InvalidParameter` for another shape.
         """
         width = self.shape.features[self._index(party)]
         point = np.asarray(x, dtype=np.float64)
@@ -369,13 +400,17 @@ class VerticalDataset(PrivateHandle[VerticalShape, Columns]):
 
 
 def _root_up(count: int) -> int:
+    """Return the least whole number that is at least sqrt(count)."""
     return isqrt(count - 1) + 1
 
 
 def _dual(
     loss: StatedLoss, labels: FloatArray, target: FloatArray, penalty: float, tolerance: float
 ) -> FloatArray:
-    """Return y, a block of records after another: each stays in the caches for all its steps."""
+    """Return y of shape (..., N), one block of records after another.
+
+    Each block stays in the caches for all its steps. See `_dual_block`.
+    """
     y = np.empty(target.shape)
     records = target.shape[-1]
     some = max(1, _BLOCK_NUMBERS * records // max(1, target.size))

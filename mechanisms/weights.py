@@ -1,4 +1,8 @@
-"""Public weights, one a party, that rows of a private block are multiplied by."""
+"""Public weights, one a party, that rows of a private block are multiplied by.
+
+Parties of unequal size are weighted by their public numbers of records: a row's sensitivity then is
+its party's own, times its weight. Called by `PrivateDataset` for means and minimisers.
+"""
 
 from fractions import Fraction
 
@@ -12,7 +16,16 @@ from .sensitivity import Sensitivity, concatenated_disjoint, scaled
 
 
 def weighted(own: tuple[Sensitivity, ...], weights: FloatArray) -> Sensitivity:
-    """Return the sensitivity of a block whose rows, one a party, are multiplied by weights."""
+    """Return the sensitivity of a block whose rows, one a party, are multiplied by weights.
+
+    A record belongs to one party, so the block's bound is the largest of the rows'.
+
+    Args:
+        own: each party's own sensitivity.
+        weights: array of shape (P,), public.
+
+    Raises `InvalidParameter` for another number of weights.
+    """
     if weights.shape != (len(own),):
         raise InvalidParameter("weights.shape", weights.shape, f"({len(own)},)")
     rows = [s if w == 1.0 else scaled(s, w) for s, w in zip(own, weights.tolist(), strict=True)]
@@ -25,14 +38,26 @@ def weighted(own: tuple[Sensitivity, ...], weights: FloatArray) -> Sensitivity:
 
 
 def weighted_rounding(rounding: Rounding, weights: FloatArray | None, width: int) -> Rounding:
-    """Return the bounds of rows times weights, or of the rows themselves."""
+    """Return the bounds of rows times weights, or of the rows themselves.
+
+    Args:
+        rounding: of the rows.
+        weights: array of shape (P,), or None for rows as they are.
+        width: numbers in a row.
+    """
     if weights is None:
         return rounding
     return rounded.scaled(rounding, Fraction(float(np.abs(weights).max())), width=width)
 
 
 def times(weights: FloatArray | None, rows: slice, found: FloatArray) -> FloatArray:
-    """Return each party's row times its weight; the row of one without weight is exactly 0."""
+    """Return each party's row times its weight; the row of one without weight is exactly 0.
+
+    Args:
+        weights: of the parties whose records are here, or None.
+        rows: which of these parties the rows are of.
+        found: array of shape (..., rows, width).
+    """
     if weights is None:
         return found
     own = weights[rows, None]

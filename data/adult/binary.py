@@ -54,6 +54,7 @@ CUTS: Mapping[str, tuple[float, ...]] = {
 """The largest value in each bin but the last."""
 
 _FOLDER = Path(__file__).parent
+"""Where the shipped files and their schema are."""
 
 
 def load_adult_binary() -> LabelledRecords:
@@ -94,6 +95,13 @@ def _bins(schema: Schema) -> dict[str, list[str]]:
 
 
 def _ones(table: Table, names: Mapping[str, Sequence[str]], width: int) -> Rows:
+    """Return a file's records as 0/1 rows of shape (n, width) in CSR, a 1 for each known value.
+
+    Args:
+        table: the file.
+        names: of the binary features that each column becomes, in the order of the features.
+        width: number of features in all.
+    """
     rows: list[NDArray[np.intp]] = []
     columns: list[NDArray[np.intp]] = []
     start = 0

@@ -10,7 +10,6 @@ first axis, and slopes that saturate with one sign. Only where the label alone d
 R·label_gap_bound.
 
 >>> import numpy as np
-import scipy  # whose submodules are loaded at their first use
 >>> Logistic().derivative(np.array([0.0]), np.array([1.0]))
 array([-0.5])
 >>> bounded_squared(score_bound=1.0, label_bound=2.0).derivative_bound

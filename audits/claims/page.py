@@ -7,7 +7,7 @@ from typing import Any
 
 from ...accounting.numbers.enclosure import shown_up
 from ..report.html import environment
-from ..report.plots import HEIGHT, WIDTH, Mark, Plot, PlottedCurve, Role, x_axis, y_axis
+from ..report.plots import HEIGHT, WIDTH, Mark, Plot, Role, drawn, x_axis, y_axis
 from .claim import Case, Claim, ClaimVerdict, Finding, Paper
 from .hearing import JudgedClaim, describe
 from .sweep import Sweep, SweepPoint
@@ -106,8 +106,8 @@ def _plot(sweep: Sweep[Any], setting: Any) -> Plot:
     highest = max(max(p.claimed, p.true) for p in points)
     x = x_axis(sweep.parameter, min(values), max(values), logarithmic=sweep.logarithmic)
     y = y_axis("ε", 0.0, _HEADROOM * highest)
-    claimed = tuple((x.place(p.value), y.place(p.claimed)) for p in points)
-    true = tuple((x.place(p.value), y.place(p.true)) for p in points)
+    claimed = drawn("claimed", Role.FIRST, [(p.value, p.claimed) for p in points], x, y)
+    true = drawn(shown, Role.BOUND, [(p.value, p.true) for p in points], x, y)
     edge, words = _edge(points, at_least=sweep.at_least)
     words = f"{words} {sweep.edges(setting)}".rstrip()
     return Plot(
@@ -116,8 +116,8 @@ def _plot(sweep: Sweep[Any], setting: Any) -> Plot:
         f"{sweep.caption} {words}".rstrip(),
         x,
         y,
-        (PlottedCurve("claimed", Role.FIRST, claimed), PlottedCurve(shown, Role.BOUND, true)),
-        mark=None if edge is None else Mark("breaks", *true[edge]),
+        (claimed, true),
+        mark=None if edge is None else Mark("breaks", *true.places[edge]),
     )
 
 

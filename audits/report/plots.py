@@ -19,6 +19,7 @@ from .record import EmpiricalAudit, PrivacyFacts, RatePoint, Report, Skipped, Ut
 WIDTH, HEIGHT = 460, 310
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 14, 14, 46
 _MOST_TICKS = 6
+_END_DIGITS = 3
 
 Point = tuple[float, float]
 
@@ -79,11 +80,12 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class PlottedCurve:
-    """A named line through points in pixels."""
+    """A named line through points in pixels; `ends` says in words from where to where."""
 
     name: str
     role: Role
     places: tuple[Point, ...]
+    ends: str
 
     @property
     def path(self) -> str:
@@ -147,7 +149,7 @@ def _privacy_curve(privacy: PrivacyFacts) -> Plot:
         mark = Mark("the promise", x.place(epsilon), y.place(delta))
     grade = "" if privacy.curve_grade is None else f" Grade: {privacy.curve_grade.value}."
     caption = f"(ε, δ)-privacy holds at every point on the curve and above it.{grade}"
-    return Plot(name, title, caption, x, y, (_curve("δ(ε)", Role.BOUND, points, x, y),), mark=mark)
+    return Plot(name, title, caption, x, y, (drawn("δ(ε)", Role.BOUND, points, x, y),), mark=mark)
 
 
 def _no_curve(privacy: PrivacyFacts) -> str:
@@ -167,9 +169,9 @@ def _odometer(privacy: PrivacyFacts) -> Plot:
     most = max([e for _, e in points] + ([promise] if isinstance(promise, float) else []))
     x = x_axis("round", 0.0, max(k for k, _ in points))
     y = y_axis(f"ε spent, at δ = {printed(privacy.delta, digits=4)}", 0.0, most * 1.08)
-    curves = [_curve("spent so far", Role.FIRST, points, x, y)]
+    curves = [drawn("spent so far", Role.FIRST, points, x, y)]
     if isinstance(promise, float):
-        curves.append(_curve("promised", Role.BOUND, [(x.low, promise), (x.high, promise)], x, y))
+        curves.append(drawn("promised", Role.BOUND, [(x.low, promise), (x.high, promise)], x, y))
     grade = "" if privacy.odometer_grade is None else f" Grade: {privacy.odometer_grade.value}."
     caption = f"What all messages up to a round cost together.{grade}"
     return Plot(name, title, caption, x, y, tuple(curves))
@@ -185,11 +187,11 @@ def _roc(audit: EmpiricalAudit | Skipped, privacy: PrivacyFacts) -> Plot:
     y = y_axis("true-positive rate", least, 1.0, logarithmic=True)
     grid = [float(rate) for rate in np.geomspace(least, 1.0, 97)]
     curves = [
-        _curve("measured", Role.FIRST, _shown(audit.roc), x, y),
-        _curve("a coin", Role.REFERENCE, [(least, least), (1.0, 1.0)], x, y),
+        drawn("measured", Role.FIRST, _shown(audit.roc), x, y),
+        drawn("a coin", Role.REFERENCE, [(least, least), (1.0, 1.0)], x, y),
     ]
     for bound, role, points in _allowed(privacy, grid):
-        curves.append(_curve(bound, role, points, x, y))
+        curves.append(drawn(bound, role, points, x, y))
     caption = (
         f"{audit.trials:,} trials in each world. The shaded part is ruled out by the promise for "
         "every attack, up to chance, which is large at the left end."
@@ -238,7 +240,7 @@ def _utility(utility: Utility | Skipped) -> Plot:
     x = x_axis("round", 0.0, float(max(point.round for point in utility.history)))
     y = y_axis(visible(utility.metric), min(values) - 0.05 * spread, max(values) + 0.08 * spread)
     curves = [
-        _curve(visible(model), _SERIES[i % len(_SERIES)], points, x, y)
+        drawn(visible(model), _SERIES[i % len(_SERIES)], points, x, y)
         for i, (model, points) in enumerate(series.items())
     ]
     return Plot(name, title, "After each round.", x, y, tuple(curves))
@@ -254,8 +256,14 @@ def y_axis(label: str, low: float, high: float, *, logarithmic: bool = False) ->
     return Axis(label, low, high if high > low else low + 1, HEIGHT - _BOTTOM, _TOP, logarithmic)
 
 
-def _curve(name: str, role: Role, points: Sequence[Point], x: Axis, y: Axis) -> PlottedCurve:
-    return PlottedCurve(name, role, tuple((x.place(a), y.place(b)) for a, b in points))
+def drawn(name: str, role: Role, points: Sequence[Point], x: Axis, y: Axis) -> PlottedCurve:
+    """Return a curve through points (x, y), in the units of the axes."""
+    places = tuple((x.place(a), y.place(b)) for a, b in points)
+    ends = [
+        f"{printed(b, digits=_END_DIGITS)} at {x.label} {printed(a, digits=_END_DIGITS)}"
+        for a, b in (*points[:1], *points[-1:])
+    ]
+    return PlottedCurve(name, role, places, f"{name}: from {' to '.join(ends)}")
 
 
 def _round_step(least: float) -> float:

@@ -150,7 +150,12 @@ def test_the_page_runs_nothing_and_fetches_nothing(report):
     html = to_html(report)
     page = Page(html)
     assert not ACTIVE & set(page.tags)
-    assert not [a for _, a, _ in page.attributes if a.startswith("on") or a in ("src", "href")]
+    assert not [a for _, a, _ in page.attributes if a.startswith("on") or a == "src"]
+    ids = {value for _, a, value in page.attributes if a == "id"}
+    links = [value for _, a, value in page.attributes if a == "href"]
+    # the contents, all of which lead to a place on the page
+    assert len(links) >= 15
+    assert {f"#{name}" for name in ids} >= set(links)
     assert "url(" not in html
     assert "@import" not in html
     assert "://" not in html
@@ -169,6 +174,9 @@ def test_plots_are_well_formed_and_named(report):
         title = svg.find("title")
         assert title.get("id") == svg.get("aria-labelledby")
         assert title.text
+        shown = svg.find("desc")
+        assert shown.get("id") == svg.get("aria-describedby")
+        assert " at " in shown.text
         assert svg.findall("path")
     ids = [value for _, name, value in Page(html).attributes if name == "id"]
     assert len(ids) == len(set(ids))

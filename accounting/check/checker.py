@@ -891,11 +891,33 @@ class Run:
         self.assumptions |= {f"declared: {reason}" for reason in found.reasons}
         return found
 
-    def views(self) -> list[dict[int, int]]:
-        """What a record of each party is exposed to, equal views once."""
-        own = {frozenset(counts.items()) for counts in self.own.values()} or {frozenset()}
-        self.spend(len(own) * (len(self.common) + 1))
-        return [dict(self.common + Counter(dict(counts))) for counts in own]
+    def views(self, split: bool = False) -> list[dict[int, int]]:
+        """What a record of each party is exposed to, equal views once.
+
+        `split`: of mechanisms that are made of parts by party, to its party's part alone.
+        """
+        common, of_party = self._split() if split else (self.common, self.own)
+        own = {frozenset(counts.items()) for counts in of_party.values()} or {frozenset()}
+        self.spend(len(own) * (len(common) + 1))
+        return [dict(common + Counter(dict(counts))) for counts in own]
+
+    def _split(self) -> tuple[Counter[int], dict[str, Counter[int]]]:
+        common: Counter[int] = Counter()
+        own = {name: Counter(counts) for name, counts in self.own.items()}
+        for place, often in self.common.items():
+            mechanism = self.mechanisms[place]
+            while isinstance(mechanism, dict) and mechanism.get("kind") == "repeated":
+                mechanism, n = read_kind(mechanism, "repeated", "event", "times")
+                often *= read_count(n)
+            if not isinstance(mechanism, dict) or mechanism.get("kind") != "parties":
+                common[place] += self.common[place]
+                continue
+            self.assumptions.add(_PARTIES)
+            for name, held in parts_by_party(mechanism):
+                counts = own.setdefault(name, Counter())
+                for part in held:
+                    counts[self.place(part)] += often
+        return common, own
 
     def noise(self, mechanism: Any, kind: str, scale: str, norm: str) -> tuple[Sens, Fraction]:
         """The sensitivity of a mechanism with noise, and (sensitivity / scale)²."""
@@ -1299,6 +1321,15 @@ def _largest(premises: tuple[Priv, ...]) -> tuple[Fraction, ...]:
     return max(premise.values for premise in premises)
 
 
+def parts_by_party(mechanism: Any) -> list[tuple[str, list[Any]]]:
+    """The names of parties, each once, and the mechanisms that each runs."""
+    (parts,) = read_kind(mechanism, "parties", "parts")
+    found = [(read_text(name), read_list(held)) for name, held in map(read_pair, read_list(parts))]
+    if len({name for name, _ in found}) < len(found):
+        raise CertificateWrong("expected each party once")
+    return found
+
+
 def _parties(run: Run, place: Any, *premises: Priv) -> Priv:
     """Data holders with disjoint records; one premise for each party that releases anything.
 
@@ -1309,11 +1340,10 @@ def _parties(run: Run, place: Any, *premises: Priv) -> Priv:
     Source: a record meets its own party's part.
     Coq: parallel_composition, events_rdp, events_zcdp, events_gdp.
     """
-    (parts,) = read_kind(run.at(place), "parties", "parts")
-    pairs = [read_pair(part) for part in read_list(parts)]
-    if not premises or len({read_text(name) for name, _ in pairs}) < len(pairs):
-        raise CertificateWrong("expected premises, one a party, and each party once")
-    exposures = [dict(Counter(map(run.place, held))) for _, held in pairs if read_list(held)]
+    parts = parts_by_party(run.at(place))
+    if not premises:
+        raise CertificateWrong("expected premises, one a party")
+    exposures = [dict(Counter(map(run.place, held))) for _, held in parts if held]
     require_equal("exposures", [premise.exposure for premise in premises], exposures)
     run.assumptions.add(_PARTIES)
     return premises[0]._replace(exposure={place: 1}, values=_largest(premises))
@@ -1326,11 +1356,15 @@ def _events(run: Run, *premises: Priv) -> Priv:
     ----------------------------------------------------------------------------------------  events
     Priv(event list, N(max c_i))
 
+    Mechanisms made of parts by party may count as one, or as the parts of the record's own party.
+
     Source: a record meets its own party's events.
     Coq: parallel_composition, events_rdp, events_zcdp, events_gdp.
     """
-    views = {frozenset(view.items()) for view in run.views()}
     covered = {frozenset((premise.exposure or {}).items()) for premise in premises}
+    views = {frozenset(view.items()) for view in run.views()}
+    if views != covered:
+        views = {frozenset(view.items()) for view in run.views(split=True)}
     if not premises or views != covered:
         raise CertificateWrong(
             f"expected premises for the {len(views)} things a record can be exposed to, "

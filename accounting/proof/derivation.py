@@ -12,7 +12,7 @@ from fractions import Fraction
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.encoding import canonical_json, mechanism_to_json
 from ...mechanisms.errors import DpledgerError
-from ...mechanisms.events import Event, Mechanism
+from ...mechanisms.events import Event, Mechanism, Parties, Repeated
 from ..numbers.notions import ApproxDp, Gdp, Rdp, Zcdp
 
 PrivacyNotion = Gdp | Zcdp | Rdp | ApproxDp
@@ -86,6 +86,14 @@ def written(mechanism: Mechanism) -> str:
     return canonical_json(mechanism_to_json(mechanism)).decode()
 
 
+def unrepeated(mechanism: Mechanism) -> tuple[Mechanism, int]:
+    """Return what a mechanism repeats, and how often."""
+    times = 1
+    while isinstance(mechanism, Repeated):
+        times, mechanism = times * mechanism.times, mechanism.event
+    return mechanism, times
+
+
 @dataclass(frozen=True, slots=True)
 class Exposure:
     """What one record meets: mechanisms, by their canonical text, and how often each."""
@@ -105,12 +113,19 @@ class Exposure:
 def exposures(events: Sequence[Event]) -> set[Exposure]:
     """Return what a record can be exposed to by a run, over all parties it could belong to.
 
-    An event names the parties whose records enter it; an event without parties concerns everybody.
+    An event names the parties whose records enter it, or its mechanism does, part by part; an event
+    without parties concerns everybody.
     """
     common: Counter[str] = Counter()
     own: dict[str, Counter[str]] = {}
     texts: dict[int, str] = {}
     for event in events:
+        split, times = unrepeated(event.mechanism)
+        if isinstance(split, Parties):
+            for party, parts in split.parts:
+                counts = own.setdefault(party, Counter())
+                counts.update({text: times * n for text, n in Counter(map(written, parts)).items()})
+            continue
         # equal mechanisms are mostly one object, and writing one down is the slow part
         text = texts.setdefault(id(event.mechanism), "") or written(event.mechanism)
         texts[id(event.mechanism)] = text

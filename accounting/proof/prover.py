@@ -4,7 +4,6 @@ Nothing here is trusted: the checker admits or refuses what is found, and a refu
 that a mistake can cause.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -213,7 +212,8 @@ class Search:
     def run(self, views: Sequence[Step]) -> Step:
         """Return what the whole run costs, from what records of each party pay."""
         dearest = max(views, key=lambda view: view.cost)
-        named = any(event.context.parties for event in self._events)
+        split = any(isinstance(m, Parties) for m in self._mechanisms.values())
+        named = split or any(event.context.parties for event in self._events)
         return Step(
             subject_hash(self._events),
             self._adjacency,
@@ -262,17 +262,6 @@ class Search:
                 return replace(
                     once.then("repeated", notion, mechanism=mechanism),
                     subject=Exposure.of({written(mechanism): 1}),
-                )
-            case Parties():
-                parts = [
-                    self._composed(Exposure.of(Counter(map(written, listed))), family)
-                    for _, listed in mechanism.parts
-                    if listed
-                ]
-                notion = max(parts, key=lambda part: part.cost).notion
-                return replace(
-                    self._leaf("parties", mechanism, notion, frozenset({DISJOINT_RECORDS})),
-                    premises=tuple(parts),
                 )
             case PoissonSampled() | SampledWithoutReplacement() if isinstance(family, Rdp):
                 return self._sampled(mechanism, int(family.order))

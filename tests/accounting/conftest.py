@@ -8,6 +8,7 @@ import pytest
 
 from dpledger.accounting.numbers.notions import ApproxDp, Rdp, Zcdp
 from dpledger.accounting.proof.certificate import Certificate, certify
+from dpledger.accounting.proof.derivation import DISJOINT_RECORDS, Exposure, Step, written
 from dpledger.accounting.proof.prover import Search
 from dpledger.mechanisms import (
     Adjacency,
@@ -28,6 +29,7 @@ from dpledger.mechanisms import (
     Sensitivity,
     declared,
 )
+from dpledger.mechanisms.encoding import subject_hash
 from dpledger.mechanisms.events import DiscreteLaplaceStep
 from dpledger.mechanisms.sensitivity import (
     added,
@@ -95,6 +97,29 @@ def _converted_by_hand() -> Certificate:
     return Certificate(events, root)
 
 
+def _by_largest_part() -> Certificate:
+    """A mechanism of parts by party, priced as one; `certify` prices each party's own."""
+    mean = GaussianStep(mean_of_bounded(1, 400, REPLACE), 0.01)
+    split = Parties((("a", (mean,)), ("b", (mean,))))
+    delta = Fraction(1, 10**5)
+    alone = certify([event(mean)], delta=delta)
+    gdp, *_ = alone.steps
+    events = (event(split),)
+    whole = Step(
+        Exposure.of({written(split): 1}),
+        REPLACE,
+        gdp.notion,
+        "parties",
+        (("mechanism", split),),
+        premises=(gdp, gdp),
+        assumptions=frozenset({DISJOINT_RECORDS}),
+    )
+    run = Step(subject_hash(events), REPLACE, gdp.notion, "events", premises=(whole,))
+    epsilon = alone.guarantee.epsilon
+    notion = ApproxDp(epsilon, delta)
+    return Certificate(events, run.then("gdp-approx-dp", notion, delta=delta, epsilon=epsilon))
+
+
 def examples() -> dict[str, Callable[[], Certificate]]:
     gaussian = GaussianStep(sum_of_bounded(1, ADD), 1.0)
     pure = declared(1, "counts", adjacency=REPLACE, norm=Norm.L1)
@@ -110,8 +135,10 @@ def examples() -> dict[str, Callable[[], Certificate]]:
         "one Gaussian step": lambda: certify([event(mean)], delta=1e-5),
         "schedule of two parties": lambda: certify(schedule, delta=1e-6),
         "parties inside": lambda: certify(
-            [event(Parties((("a", (mean,)), ("b", (mean, mean)))))], delta=1e-5
+            [event(Parties((("a", (mean,)), ("b", (mean, mean))))), event(mean, parties=("a",))],
+            delta=1e-5,
         ),
+        "parties by hand": _by_largest_part,
         "vertical": lambda: certify([event(GaussianStep(vertical(ZERO), 40.0))], delta=1e-5),
         "repeated": lambda: certify([event(Repeated(mean, 7)), event(mean)], delta=1e-9),
         "group": lambda: certify([event(mean)], delta=1e-5, group=3),

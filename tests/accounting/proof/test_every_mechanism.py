@@ -10,8 +10,10 @@ from itertools import product
 from math import comb, exp, log
 
 import mpmath
+import numpy as np
 import pytest
 from scipy.optimize import brentq
+from scipy.stats import binom, hypergeom, norm
 
 from dpledger.accounting.check import pld_checker
 from dpledger.accounting.guarantees import guarantee
@@ -31,6 +33,7 @@ from dpledger.mechanisms import (
     GaussianStep,
     LaplaceStep,
     Norm,
+    Parties,
     PoissonSampled,
     RandomisedResponse,
     Repeated,
@@ -97,6 +100,20 @@ RUNS = {
         *events(*[PoissonSampled(gaussian(1.0), 0.03)] * 5, parties=("south",)),
         *events(gaussian(9.0)),
     ],
+    "parties inside": events(
+        Repeated(
+            Parties(
+                (
+                    ("north", (PoissonSampled(gaussian(1.0), 0.01),) * 2),
+                    ("south", (laplace(9.0), PoissonSampled(gaussian(1.0), 0.02))),
+                    ("west", ()),
+                )
+            ),
+            10,
+        ),
+        Parties((("north", (laplace(9.0),)), ("east", (gaussian(9.0),)))),
+        gaussian(12.0),
+    ),
     "no cost to speak of": events(Repeated(PoissonSampled(gaussian(1.0), 1e-12), 10**4)),
     "hardly any noise": events(PoissonSampled(gaussian(0.2), 0.5)),
     "sampled almost always": events(Repeated(PoissonSampled(gaussian(4.0), 0.999), 9)),
@@ -197,6 +214,48 @@ def test_groups_pay_more_and_no_more_than_in_the_engine(run):
     accountant.extend(run)
     alone, found = confirmed(run, 1e-6), confirmed(run, 1e-6, group=2)
     assert alone < found <= accountant.epsilon(1e-6, group=2).upper_float * 1.001
+
+
+def normal_mixture_epsilon(first, second, noise_std, delta):
+    """ε of mixtures {mean: weight} of normal laws against each other, in the dearer order."""
+    points = np.linspace(-12 * noise_std, 12 * noise_std + 8, 400_001)
+
+    def density(mixture):
+        return sum(w * norm.pdf(points, mean, noise_std) for mean, w in mixture.items())
+
+    p, q, width = density(first), density(second), points[1] - points[0]
+
+    def excess(epsilon):
+        over = [np.maximum(a - exp(epsilon) * b, 0).sum() * width for a, b in ((p, q), (q, p))]
+        return max(over) - delta
+
+    return brentq(excess, 0, 60, xtol=1e-10) if excess(0) > 0 else 0.0
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+@pytest.mark.parametrize("signs", [(0, 1), (-0.5, 0.5)], ids=["zero to one", "half to half"])
+def test_a_group_in_a_fixed_batch_pays_at_least_for_those_that_are_drawn(size, signs):
+    batch, records, noise_std = 3, 12, 2.0
+    drawn = hypergeom(records, size, batch).pmf(np.arange(size + 1))
+    old, new = ({j * sign: float(w) for j, w in enumerate(drawn)} for sign in signs)
+    old = {0.0: 1.0} if signs[0] == 0 else old
+    exact = normal_mixture_epsilon(old, new, noise_std, 1e-3)
+    step = GaussianStep(declared(1, "moved", adjacency=REPLACE), noise_std)
+    found = confirmed(events(SampledWithoutReplacement(step, batch, records)), 1e-3, group=size)
+    assert exact * (1 - 1e-6) <= found
+    if size == 1 and signs[0] == 0:
+        assert found <= exact * 1.001
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_a_group_in_a_mixture_step_pays_at_least_for_those_that_are_drawn(size):
+    constant, rate, noise_std = 0.125, 0.25, 2.0
+    drawn = binom(size, rate).pmf(np.arange(size + 1))
+    with_it = {size * constant + j: float(w) for j, w in enumerate(drawn)}
+    exact = normal_mixture_epsilon(with_it, {0.0: 1.0}, noise_std, 1e-3)
+    one = sum_of_bounded(1, ADD)
+    mechanism = GaussianMixtureStep(scaled(one, constant), one, rate, noise_std)
+    assert exact * (1 - 1e-6) <= confirmed(events(mechanism), 1e-3, group=size)
 
 
 def exact_discrete_epsilon(masses, times, delta):

@@ -130,7 +130,7 @@ def moved_squared(sensitivity: Sensitivity) -> Fraction:
 
     def leaf(rule, value):
         _require(
-            rule == "declared"
+            rule in ("declared", "histogram-l1")
             or (norm is Norm.L2 and relation is not Adjacency.REPLACE_FEATURE_COLUMN)
         )
         match rule:
@@ -140,6 +140,10 @@ def moved_squared(sensitivity: Sensitivity) -> Fraction:
                 return ((1 + (both or resized)) * value["bound"] / value["count"]) ** 2
             case "mean-of-nonnegative":
                 return (1 + (both or resized)) * (value["bound"] / value["count"]) ** 2
+            case "histogram" | "histogram-l1":
+                _require(relation is not Adjacency.REPLACE_FEATURE_COLUMN)
+                cells = 1 if resized else 2
+                return Fraction(cells if rule == "histogram" else cells**2)
             case "sum-of-bounded":
                 return ((1 + both) * value["bound"]) ** 2
             case "strongly-convex-argmin":

@@ -41,6 +41,9 @@ __all__ = ["DEMO", "Configuration", "demo_configuration", "read_configuration"]
 DEMO = Path(__file__).with_name("demo.toml")
 """The demo's configuration, an example of every section."""
 
+KEPT_SEED = "kept by the data's holder"
+"""What readers are shown of a seed of noise, which they could subtract the noise with."""
+
 _ADDED = (("solver", "intercept", False),)
 """Keys younger than the hash, with their defaults: a file without them keeps the hash it had."""
 
@@ -104,16 +107,15 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
     @property
     def toml(self) -> str:
         """The configuration as a file would say it, defaults included."""
-        sections = {
-            name: "".join(
-                # what JSON writes of texts, numbers, truth values and lists of them is TOML
-                f"{key} = {json.dumps(value)}\n"
-                for key, value in section.items()
-                if value is not None
-            )
-            for name, section in msgspec.to_builtins(self).items()
-        }
-        return "\n".join(f"[{name}]\n{lines}" for name, lines in sections.items())
+        return _as_toml(msgspec.to_builtins(self))
+
+    @property
+    def public_toml(self) -> str:
+        """The same for readers, who learn no seed of noise; to be run it needs one."""
+        sections = msgspec.to_builtins(self)
+        if sections["noise"].pop("seed", None) is None:
+            return self.toml
+        return f"# noise.seed: {KEPT_SEED}\n{_as_toml(sections)}"
 
     @cached_property
     def schema(self) -> Schema:
@@ -284,6 +286,19 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
         if self.noise.seed is None:
             return SystemSampler()
         return SeededSampler(self.noise.seed, bits=BitGenerator(self.noise.sampler.value))
+
+
+def _as_toml(sections: dict[str, dict[str, object]]) -> str:
+    lines = {
+        name: "".join(
+            # what JSON writes of texts, numbers, truth values and lists of them is TOML
+            f"{key} = {json.dumps(value)}\n"
+            for key, value in section.items()
+            if value is not None
+        )
+        for name, section in sections.items()
+    }
+    return "\n".join(f"[{name}]\n{text}" for name, text in lines.items())
 
 
 def read_configuration(path: Path) -> Configuration:

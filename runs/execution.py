@@ -34,7 +34,7 @@ from ..data.strict import ConfigurationError
 from ..mechanisms import Event, EventList, PrivateDataset
 from ..mechanisms.extras import MissingExtra
 from .attack import RunAttack, run_attack
-from .configuration import Configuration, read_configuration
+from .configuration import KEPT_SEED, Configuration, read_configuration
 from .narrative import narrative, statement, versions
 from .pipeline import Plan
 from .planning import plan, planned_events
@@ -142,6 +142,8 @@ def run(
         start: called with each thing that is begun; returns what is called as it goes on.
 
     Files stand in a new folder: configuration, ledger, certificate, model, report in three forms.
+    A seed of noise stands in the ledger and in `configuration.holder.toml` only, which stay with
+    the data's holder.
     The whole plan is proved, and paid for in one piece, before the first release. Raises before
     anything is spent if the plan, its proof, the data or the budget do not allow the run; of runs
     that start at once on one budget, those that it does not pay for are refused.
@@ -162,7 +164,7 @@ def run(
             _require_fresh_noise(configuration, ledger)
             ledger.require(planned.events)
     folder = new_folder(options.out, name)
-    (folder / "configuration.toml").write_text(text, encoding="utf-8")
+    _write_configuration(configuration, text, folder)
     ledger_path = options.ledger or folder / "ledger.sqlite"
     with SqliteLedger(ledger_path, anchor=options.anchor) as ledger:
         trained = _train(configuration, planned, dataset, test, ledger, name, start)
@@ -232,13 +234,13 @@ def _train(
     name = f"{name} {datetime.now(UTC).isoformat(timespec='microseconds')}"
     run = ledger.run(name, configuration_hash=configuration.sha256, plan=planned.events)
     solver = configuration.solvers.noisy(planned.noise_multiplier)
-    progress = start(configuration.solver.label)
+    progress, sampler = start(configuration.solver.label), configuration.build_sampler()
     if planned.is_finding:
-        training = train(configuration, solver, dataset, test, run, progress=progress)
+        training = train(configuration, solver, dataset, test, run, sampler, progress=progress)
         events = tuple(run.events())
     else:
-        paid = PrepaidRun(run, planned.events, configuration.build_sampler().provenance)
-        training = train(configuration, solver, dataset, test, paid, progress=progress)
+        paid = PrepaidRun(run, planned.events, sampler.provenance)
+        training = train(configuration, solver, dataset, test, paid, sampler, progress=progress)
         paid.close()
         events = paid.released
     return _Trained(name, training, events, ledger.last_row)
@@ -278,8 +280,9 @@ def _baselines(
         solver = configuration.solvers.exact(multiplier)
         events = planned_events(configuration, solver)
         found = configuration.terms.guarantee(events)
+        sampler, progress = configuration.build_sampler(), start(f"baseline: {name}")
         training = train(
-            configuration, solver, dataset, test, EventList(), progress=start(f"baseline: {name}")
+            configuration, solver, dataset, test, EventList(), sampler, progress=progress
         )
         models.append(TrainedModel(name, training, _promised(found)))
     if configuration.solver.loss is LossName.LOGISTIC and configuration.solver.regularisation > 0.0:
@@ -289,11 +292,21 @@ def _baselines(
     return models
 
 
+def _write_configuration(configuration: Configuration, text: str, folder: Path) -> None:
+    """Write what ran, for its readers; what has a seed of noise, in full for the holder alone."""
+    if configuration.noise.seed is not None:
+        own = folder / "configuration.holder.toml"
+        own.touch(mode=0o600)
+        own.write_text(text, encoding="utf-8")
+        text = configuration.public_toml
+    (folder / "configuration.toml").write_text(text, encoding="utf-8")
+
+
 def _shown(configuration: Configuration) -> str:
     """Return a configuration for readers, who learn no seed of noise: it could be subtracted."""
     fields = msgspec.to_builtins(configuration)
     if fields["noise"].get("seed") is not None:
-        fields["noise"]["seed"] = "kept by the data's holder"
+        fields["noise"]["seed"] = KEPT_SEED
     return msgspec.json.format(msgspec.json.encode(fields)).decode()
 
 

@@ -21,13 +21,17 @@ if TYPE_CHECKING:
 class PrepaidRun:
     """The sink of a run that has paid: events must be the planned ones, in their order.
 
+    Args:
+        run: that pays.
+        plan: all of its events.
+        provenance: of the one sampler that the run will draw its noise from.
+
     Raises, with nothing recorded and before anything is drawn, what `Run.reserve` raises.
     """
 
     def __init__(self, run: Run, plan: Sequence[Event], provenance: Provenance) -> None:
         self._run, self._plan, self._provenance = run, tuple(plan), provenance
         self._released, self._lock = 0, threading.Lock()
-        self._source: object = None
         self._token = run.reserve(self._plan, provenance)
 
     @property
@@ -44,11 +48,9 @@ class PrepaidRun:
         """
         if provenance != self._provenance:
             raise InvalidParameter("provenance", provenance, f"as paid for: {self._provenance}")
+        if provenance.source is not self._provenance.source:
+            raise InvalidParameter("sampler", provenance, "the one that the plan was paid with")
         with self._lock:
-            if self._source is None:
-                self._source = provenance.source
-            elif provenance.source is not self._source:
-                raise InvalidParameter("sampler", provenance, "the one of the run's first release")
             for event in events:
                 planned = self._plan[self._released] if self._released < len(self._plan) else None
                 if event != planned:

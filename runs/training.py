@@ -14,6 +14,7 @@ import numpy as np
 from ..data import LabelledRecords
 from ..mechanisms import ClassLabels, EventSink, LabelDomain, PrivateDataset
 from ..mechanisms.protocols import FloatArray
+from ..mechanisms.sampling import Sampler
 from ..solvers.optimum import logistic_optimum
 from ..solvers.solver import ModelSolver, PublicModel
 from .configuration import Configuration
@@ -77,10 +78,14 @@ def train(
     dataset: PrivateDataset,
     test: LabelledRecords,
     sink: EventSink,
+    sampler: Sampler,
     *,
     progress: Progress | None = None,
 ) -> Training:
-    """Run a solver once, every release through `sink`; return the model and its accuracies."""
+    """Run a solver once, every release through `sink`; return the model and its accuracies.
+
+    A sink that was paid beforehand takes the noise of the sampler that it was paid with.
+    """
     rounds = configuration.solver.rounds
     history: list[Accuracy] = []
 
@@ -90,7 +95,7 @@ def train(
             progress(k, rounds)
 
     solve = partial(solver.solve, observe=observe)
-    state = train_on(solve, dataset, sink, configuration.build_sampler())
+    state = train_on(solve, dataset, sink, sampler)
     return Training(state, tuple(history))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from numbers import Integral
-from typing import Any, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -80,6 +80,25 @@ class PrivateLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """Return the parameters as scikit-learn shows them, a seed of noise kept back."""
+        return str(super(PrivateLinearClassifier, self._without_seed()).__repr__(N_CHAR_MAX))
+
+    def _repr_html_inner(self) -> str:
+        return str(super(PrivateLinearClassifier, self._without_seed())._repr_html_inner())
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        shown: Any = super(PrivateLinearClassifier, self._without_seed())
+        return cast("dict[str, str]", shown._repr_mimebundle_(**options))
+
+    def _without_seed(self) -> Self:
+        """Return what is shown of this: notebooks and logs are read by others."""
+        if self.random_state is None:
+            return self
+        shown = object.__new__(type(self))
+        shown.__dict__.update(self.__dict__, random_state="kept")
+        return shown
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is pickled; the ledger that a fit made for itself goes along as text.

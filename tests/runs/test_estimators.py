@@ -514,6 +514,24 @@ def test_a_fitted_models_pickle_holds_no_seed_of_its_noise(make: Callable[..., A
     assert pickle.loads(pickle.dumps(make(random_state=seed))).random_state == seed
 
 
+@pytest.mark.parametrize("make", [admm, sharing])
+@pytest.mark.parametrize("fitted", [False, True])
+def test_no_estimator_shows_the_seed_of_its_noise(make: Callable[..., Any], fitted: bool) -> None:
+    seed = 3141592653589793
+    model = make(random_state=seed)
+    if fitted:
+        with pytest.warns(RepeatableNoise):
+            model.fit(X, Y)
+    shown = [repr(model), str(model), model._repr_html_(), *model._repr_mimebundle_().values()]
+    for text in shown:
+        assert "random_state" in text
+        assert "kept" in text
+        assert str(seed) not in text
+    assert model.get_params()["random_state"] == model.random_state == seed
+    # what has no seed is shown as scikit-learn shows it
+    assert "kept" not in repr(make(random_state=None))
+
+
 def test_noise_of_the_operating_system_is_fitted_without_a_warning() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", RepeatableNoise)

@@ -3,9 +3,15 @@
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 import dpledger as dp
+from dpledger.accounting import MemoryLedger
+from dpledger.mechanisms import InvalidParameter, SeededSampler
 from dpledger.runs import RunOptions, demo_configuration, read_configuration
+from dpledger.runs.planning import plan
+from dpledger.runs.prepaid import PrepaidRun
+from dpledger.runs.sections import Noise, SamplerName
 
 from ..golden.commands import CONFIGURATION, SCHEMA, write_people
 
@@ -32,7 +38,7 @@ def test_a_run_of_a_file_is_that_of_its_configuration(tmp_path: Path) -> None:
     assert first.name.startswith("short ")
     assert first.kept_to_plan
     for result in results:
-        kept = read_configuration(result.folder / "configuration.toml")
+        kept = read_configuration(result.folder / "configuration.holder.toml")
         assert kept.sha256 == configuration.sha256
     models = [(result.folder / "model.npy").read_bytes() for result in results]
     assert models[0] == models[1]
@@ -67,3 +73,45 @@ def test_paths_start_at_the_folder_of_the_configuration(
     assert sum(len(part) for part in configuration.records()) == 60
     monkeypatch.chdir(tmp_path)
     assert read_configuration(Path("run.toml")).sha256 == configuration.sha256
+
+
+@pytest.mark.parametrize("sampler", [SamplerName.SYSTEM, SamplerName.PHILOX])
+def test_a_seed_of_noise_stands_in_the_holders_files_only(
+    tmp_path: Path, sampler: SamplerName
+) -> None:
+    seed = None if sampler is SamplerName.SYSTEM else 314159265358979323
+    noise = Noise(sampler=sampler, seed=seed)
+    configuration = structs.replace(demo_configuration(rounds=1), noise=noise)
+    given = tmp_path / "given.toml"
+    given.write_text(f"# mine\n{configuration.toml}", encoding="utf-8")
+    options = RunOptions(out=tmp_path / "run", attack=False, baselines=False, crosscheck=False)
+    folder = dp.run(given, options).folder
+    files = {path.name for path in folder.iterdir() if str(seed).encode() in path.read_bytes()}
+    written = (folder / "configuration.toml").read_text(encoding="utf-8")
+    if seed is None:
+        assert written == given.read_text(encoding="utf-8")
+        assert not (folder / "configuration.holder.toml").exists()
+        return
+    assert {name.removesuffix("-wal") for name in files} == {
+        "configuration.holder.toml",
+        "ledger.sqlite",
+    }
+    own = folder / "configuration.holder.toml"
+    assert own.read_text(encoding="utf-8") == given.read_text(encoding="utf-8")
+    assert own.stat().st_mode & 0o077 == 0
+    assert "kept by the data's holder" in written
+    again = tmp_path / "again.toml"
+    again.write_text(written.replace("[noise]", f"[noise]\nseed = {seed}"), encoding="utf-8")
+    assert read_configuration(again).sha256 == configuration.sha256
+
+
+def test_the_plan_is_paid_with_the_sampler_that_draws() -> None:
+    """A second sampler of the same seed would draw the same noise, which subtracts."""
+    events = plan(demo_configuration(rounds=2)).events
+    samplers = [SeededSampler(7), SeededSampler(7)]
+    run = MemoryLedger().run("a", configuration_hash="c")
+    paid = PrepaidRun(run, events, samplers[0].provenance)
+    with pytest.raises(InvalidParameter, match="paid with"):
+        paid.reserve(events[:1], samplers[1].provenance)
+    paid.reserve(events[:1], samplers[0].provenance)
+    assert paid.released == events[:1]

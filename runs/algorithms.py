@@ -1,4 +1,9 @@
-"""From the solver section of a run file to solvers, for data of a public shape."""
+"""From the solver section of a run file to solvers, for data of a public shape.
+
+In come the section, the `DataShape` and the target; out goes a solver that takes a noise
+multiplier. Calibration asks for one at every multiplier that it tries, and the run for one at the
+multiplier that was found: both from here, so that plan and run cannot differ in a setting.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +41,10 @@ class Solvers:
 
     @property
     def loss(self) -> Loss:
-        """The loss, if the data's labels are those it is for."""
+        """The loss, if the data's labels are those it is for.
+
+        Raises `ConfigurationError` where classes meet a loss of two labels, or the other way round.
+        """
         labels, multinomial = self.shape.label_domain, self.made.loss is LossName.MULTINOMIAL
         if isinstance(labels, ClassLabels) != multinomial:
             raise ConfigurationError(
@@ -53,7 +61,13 @@ class Solvers:
         return solvers.L2() if self.made.regulariser is RegulariserName.L2 else solvers.L1()
 
     def noisy(self, noise_multiplier: float) -> solvers.ModelSolver:
-        """Return the algorithm with a noise multiplier (which `admm` has no use for)."""
+        """Return the algorithm with a noise multiplier (which `admm` has no use for).
+
+        Args:
+            noise_multiplier: noise_std over the sensitivity of a release.
+
+        Raises `ConfigurationError` for settings that the algorithm cannot have.
+        """
         made = self.made
         if made.network is not None:
             return self._on_network(made.network, noise_multiplier)
@@ -81,7 +95,13 @@ class Solvers:
         return solvers.PublishedDpAdmm(repaired, made.pretraining_rounds, made.distance)
 
     def consensus(self, noise_multiplier: float) -> solvers.ConsensusDpAdmm:
-        """Return ADMM at the consensus with the settings that `consensus_defaults` derives."""
+        """Return ADMM at the consensus with the settings that `consensus_defaults` derives.
+
+        Args:
+            noise_multiplier: takes the place of the one that the settings were derived for.
+
+        Raises `ConfigurationError` without a target epsilon.
+        """
         made, privacy = self.made, self.privacy
         if privacy.epsilon is None:
             raise ConfigurationError(
@@ -92,7 +112,12 @@ class Solvers:
         return replace(chosen, noise_multiplier=noise_multiplier)
 
     def exact(self, noise_multiplier: float | None) -> solvers.PvpAdmm:
-        """Return ADMM with exact minimisers: PVP at a noise multiplier, or without privacy."""
+        """Return ADMM with exact minimisers: PVP at a noise multiplier, or without privacy.
+
+        Args:
+            noise_multiplier: noise_std over the sensitivity of a minimiser; None for no noise,
+                whose messages are unprotected.
+        """
         made = self.made
         return solvers.PvpAdmm(
             made.rounds,
@@ -104,6 +129,11 @@ class Solvers:
         )
 
     def _on_network(self, name: NetworkName, noise_multiplier: float) -> solvers.PrAdmm:
+        """Return PR-ADMM on a named network of as many agents as there are parties.
+
+        The section's weight is of |w|²/2 beside the mean loss; PR-ADMM's is of |w|² in the sum over
+        agents.
+        """
         made, agents = self.made, len(self.shape.parties)
         networks = {
             NetworkName.COMPLETE: solvers.complete,
@@ -121,6 +151,10 @@ class Solvers:
         )
 
     def _with_inner_steps(self, inner_steps: int, noise_multiplier: float) -> solvers.PsAdmm:
+        """Return PS-ADMM with full gradients, so many steps in each round.
+
+        The section's weight is beside the mean loss; PS-ADMM's is in the sum over agents.
+        """
         made = self.made
         assert made.step_size is not None
         rounds = solvers.StochasticRounds(
@@ -135,6 +169,7 @@ class Solvers:
         return solvers.PsAdmm(rounds, noise_multiplier)
 
     def _centralised(self, noise_multiplier: float) -> solvers.CentralisedDpAdmm:
+        """Return DP-ADMM, or DP-AccADMM, for the constraint y = x, which every model meets."""
         made = self.made
         assert made.step_size is not None
         return solvers.CentralisedDpAdmm(
@@ -150,6 +185,13 @@ class Solvers:
         )
 
     def _steps(self) -> solvers.Steps:
+        """Return step sizes: constant ones, or those of a theorem of Huang et al. (2020).
+
+        Theorem 4's want a smooth objective and its smoothness, Theorem 3's a bound on its
+        gradients; both want a bound on the distance to the optimum.
+
+        Raises `ConfigurationError` where the loss or the regulariser has none.
+        """
         made, shape, loss, regulariser = self.made, self.shape, self.loss, self.regulariser
         if made.step_size is not None:
             return solvers.ConstantSteps(made.step_size)

@@ -1,4 +1,10 @@
-"""The replay attack on a configured run: its neighbours, its trials, and what they show."""
+"""The replay attack on a configured run: its neighbours, its trials, and what they show.
+
+In comes a configuration with its plan; out goes an `AttackResult`, whose statistics are those of
+`audits.assessment`. The attacked data are the first parties' real records, behind an auditor's
+handle; what is released here is thrown away and never leaves the holder. A stored score is believed
+only while code, configuration and data files are byte for byte those that made it.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +53,12 @@ ROOMS_OF_SCORES = ("mechanisms", "accounting", "solvers", "data", "audits", "run
 
 @dataclass(frozen=True, eq=False, slots=True)
 class RunAttack:
-    """The neighbours that were attacked, and what the attack shows."""
+    """The neighbours that were attacked, and what the attack shows.
+
+    Args:
+        pair: two data sets that differ in one record, and how far apart a run brings them.
+        result: bounds, tests and null control.
+    """
 
     pair: NeighbourPair
     result: AttackResult
@@ -129,6 +140,10 @@ def attacked(
     """Return the solver and the neighbouring data sets that the configuration's audit tells apart.
 
     The solver is the run's, but for a public starting point where that makes the pair's mu known.
+
+    Args:
+        configuration: of the run.
+        noise_multiplier: of its plan.
     """
     solver = configuration.solvers.noisy(noise_multiplier)
     dataset, index = configuration.load_attacked()
@@ -143,6 +158,14 @@ def attacked(
 
 
 def _pair(configuration: Configuration, dataset: AuditDataset, index: int) -> NeighbourPair:
+    """Return the data set and its neighbour: the record nulled, its label flipped, or its gradient
+    turned.
+
+    Args:
+        configuration: its relation and `attack.neighbour` choose.
+        dataset: of the attacked parties.
+        index: of the differing record, the longest row of the first party.
+    """
     loss = configuration.solvers.loss
     if configuration.privacy.adjacency is Adjacency.ZERO_OUT_ONE:
         return zero_out(dataset, index=index, loss=loss)
@@ -152,7 +175,11 @@ def _pair(configuration: Configuration, dataset: AuditDataset, index: int) -> Ne
 
 
 def experiment_of(configuration: Configuration, planned: Plan) -> TrialExperiment:
-    """Return the trials of the replay attack on a planned run."""
+    """Return the trials of the replay attack on a planned run.
+
+    A chunk holds as many trials as fit in memory at once; chunks are seeded one by one, so that any
+    process can compute any of them.
+    """
     return TrialExperiment(
         _ConfiguredAttack(configuration, planned.noise_multiplier),
         _fingerprint(configuration, planned.noise_multiplier),

@@ -25,7 +25,10 @@ from .planning import plan
 from .training import StartProgress
 
 _MOST_RELEASES = 20_000
+"""Rounds of a configuration that a claim names: its plan lists every release, in bounded time."""
+
 _MOST_PARTIES = 10_000
+"""Of such a configuration, likewise."""
 
 
 def judge_claim_file(path: Path, *, run_code: bool = False) -> JudgedPromise:
@@ -86,6 +89,11 @@ def judge_finished_run(
 
 
 def _of_function(path: Path, claim: ClaimFile, function: Function, *, run_code: bool) -> Finding:
+    """Return what the falsifier finds about a promised sensitivity of the code that a claim names.
+
+    Raises `ConfigurationError`, before anything runs, where the relation or leave to run is
+    missing.
+    """
     file, name = reference(function.code)
     if claim.adjacency is None:
         raise ConfigurationError(
@@ -123,6 +131,7 @@ def _of_plan(path: Path, claim: ClaimFile) -> Finding:
 
 
 def _require_small(path: Path, configuration: Configuration) -> None:
+    """Raise `ConfigurationError` for a plan that would keep the court busy for minutes."""
     solver, data = configuration.solver, configuration.data
     if solver.rounds * (solver.inner_steps or 1) > _MOST_RELEASES:
         raise ConfigurationError(f"{path}: Expected at most {_MOST_RELEASES} rounds.")

@@ -166,6 +166,7 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
         return column.parties, counts
 
     def _require_network(self, agents: int) -> None:
+        """Raise `ConfigurationError` for fewer than two agents, or an attack on some of them."""
         if agents < 2:
             raise ConfigurationError(
                 f"Expected 2 parties or more with pr-admm instead got {agents}."
@@ -257,16 +258,23 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
         return train, test
 
     def private(self, train: LabelledRecords) -> PrivateDataset:
-        """Return training records behind their handle, some parties' or all; public is what the
-        plan knows of them.
+        """Return training records behind their handle, some parties' or all.
+
+        Public is what the plan knows of them: their numbers stay within its bounds.
         """
         return self._handle(PrivateDataset, train)
 
     def audited(self, train: LabelledRecords) -> AuditDataset:
-        """Return the same for audits, which look inside."""
+        """Return the same behind an auditor's handle, which has neighbours and replays."""
         return self._handle(AuditDataset, train)
 
     def _handle(self, kind: type[_Handle], train: LabelledRecords) -> _Handle:
+        """Return some parties' records behind a handle of this kind.
+
+        Args:
+            kind: an analyst's or an auditor's.
+            train: their records; bounds on their numbers are those of the plan.
+        """
         shape = self.shape
         least = dict(zip(shape.parties, shape.counts, strict=True))
         return kind(
@@ -282,7 +290,11 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
         )
 
     def build_sampler(self) -> Sampler:
-        """Return a fresh sampler of noise."""
+        """Return a fresh sampler of noise: the operating system's, or one of the seed.
+
+        A seed is for experiments: equal seeds are equal noise, and two releases with it can be
+        subtracted.
+        """
         if self.noise.seed is None:
             return SystemSampler()
         return SeededSampler(self.noise.seed, bits=BitGenerator(self.noise.sampler.value))
@@ -302,9 +314,14 @@ def _as_toml(sections: dict[str, dict[str, object]]) -> str:
 
 
 def read_configuration(path: Path) -> Configuration:
-    """Return the configuration in a TOML file, or raise `ConfigurationError`.
+    """Return the configuration in a TOML file.
 
     Paths in it that are not absolute start at its folder.
+
+    Args:
+        path: of the file.
+
+    Raises `ConfigurationError` for an unknown key or a value that is not allowed, with its place.
     """
     found = read_toml(path, Configuration)
     if found.data.folder is not None:
@@ -313,7 +330,12 @@ def read_configuration(path: Path) -> Configuration:
 
 
 def demo_configuration(*, rounds: int | None = None, trials: int | None = None) -> Configuration:
-    """Return the demo's configuration, with other rounds or trials of the attack."""
+    """Return the demo's configuration, with other rounds or trials of the attack.
+
+    Args:
+        rounds: of ADMM; the file's by default.
+        trials: in each world; the file's by default.
+    """
     found = read_configuration(DEMO)
     solver = found.solver if rounds is None else structs.replace(found.solver, rounds=rounds)
     attack = found.attack if trials is None else structs.replace(found.attack, trials=trials)

@@ -33,6 +33,7 @@ FILES: Mapping[str, type[msgspec.Struct]] = MappingProxyType(
 """What a file is called -> its sections and keys. The first three are TOML, a report is JSON."""
 
 _WRITTEN = ("run", "schema", "claim")
+"""Of these, the kinds that people write by hand; a report is written by a run."""
 
 
 class UnknownKey(DpledgerError, LookupError):
@@ -59,9 +60,12 @@ class Key:
 
 
 def json_schema(file: str) -> dict[str, Any]:
-    """Return the JSON schema (draft 2020-12) of a kind of file, one of `FILES`.
+    """Return the JSON schema (draft 2020-12) of a kind of file, with a description of every key.
 
     TOML files are checked against it as what their parser returns.
+
+    Args:
+        file: one of `FILES`.
     """
     kind = FILES[file]
     made = msgspec.json.schema(kind)
@@ -77,7 +81,10 @@ def json_schema(file: str) -> dict[str, Any]:
 
 
 def explained(name: str) -> tuple[Key, ...]:
-    """Return the keys of that name, or of that path such as "privacy.delta"; raise `UnknownKey`."""
+    """Return the keys of that name, or of that path such as "privacy.delta", of all files.
+
+    Raises `UnknownKey`, with the nearest known one.
+    """
     found = tuple(
         key for key in all_keys() if key.path == name or key.path.rpartition(".")[2] == name
     )
@@ -94,7 +101,11 @@ def all_keys() -> tuple[Key, ...]:
 
 
 def documented(kind: type[msgspec.Struct]) -> tuple[str, dict[str, str]]:
-    """Return what a section is, and what its keys mean, from its docstring and its bases'."""
+    """Return what a section is, and what its keys mean, from its docstring and its bases'.
+
+    Args:
+        kind: a struct whose docstring lists its fields under `Args:`.
+    """
     keys: dict[str, str] = {}
     for each in reversed(kind.__mro__):
         doc = inspect.cleandoc(each.__doc__ or "")
@@ -109,6 +120,13 @@ def documented(kind: type[msgspec.Struct]) -> tuple[str, dict[str, str]]:
 
 
 def _keys(file: str, kind: type[msgspec.Struct], prefix: str) -> Iterator[Key]:
+    """Yield the keys of a section and of the sections in it.
+
+    Args:
+        file: that they stand in.
+        kind: the section.
+        prefix: its path, with a dot; empty at the top.
+    """
     meaning = documented(kind)[1]
     hints = get_type_hints(kind)
     for field in msgspec.structs.fields(kind):
@@ -147,4 +165,5 @@ def _types(hint: Any) -> list[Any]:
 
 
 def _is_struct(kind: Any) -> bool:
+    """Whether a type is a section."""
     return isinstance(kind, type) and issubclass(kind, msgspec.Struct)

@@ -1,4 +1,10 @@
-"""A configured run from plan to report: what `dpledger run` and the demo do, as a library call."""
+"""A configured run from plan to report: what `dpledger run` and the demo do, as a library call.
+
+In comes a configuration; out go a trained model, a ledger with every release, a certificate, and a
+report with cross-checks and an attack. The order is the promise: plan, prove, reserve the whole
+plan, and only then draw noise. What is a finding is said here (`RunResult.is_finding`); rows and
+JSON for people are made by `runs.outcomes`.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +74,13 @@ class RunOptions:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class TrainedModel:
-    """A trained model, how well it does, and how private it is in words."""
+    """A trained model, how well it does, and how private it is in words.
+
+    Args:
+        name: of the algorithm.
+        training: the last public state, and the accuracy after every round.
+        guarantee: an epsilon with its grade, or why there is none.
+    """
 
     name: str
     training: Training
@@ -209,7 +221,14 @@ def run(
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Trained:
-    """A training that the ledger has paid for: its name and last row there, what it released."""
+    """A training that the ledger has paid for.
+
+    Args:
+        name: of the run in the ledger.
+        training: what came of it.
+        events: what it released.
+        head: the ledger's last row after it.
+    """
 
     name: str
     training: Training
@@ -247,6 +266,7 @@ def _train(
 
 
 def _silent(description: str) -> Progress:
+    """Open a report of progress that says nothing."""
     return lambda done, total: None
 
 
@@ -311,6 +331,7 @@ def _shown(configuration: Configuration) -> str:
 
 
 def _promised(found: Guarantee) -> str:
+    """Return a guarantee as a text: epsilon rounded up, delta, grade; or that there is none."""
     if found.unprotected:
         return "no privacy"
     epsilon = shown_up(found.epsilon.upper_float, digits=6)
@@ -320,6 +341,7 @@ def _promised(found: Guarantee) -> str:
 def _crosschecks(
     planned: Plan, configuration: Configuration, options: RunOptions
 ) -> Crosschecks | Skipped:
+    """Return what dp-accounting says of the plan, or why it was not asked."""
     if not options.crosscheck:
         return Skipped(reason="not asked for")
     try:
@@ -339,6 +361,16 @@ def _report(
     description: str,
     ledger: str,
 ) -> Report:
+    """Return the report's record: facts of the run, and sentences that events cannot tell.
+
+    Args:
+        configuration: shown to readers without its seed.
+        options: say which parts were left out on purpose.
+        result: of the run.
+        name: of the run, in the title.
+        description: of the records.
+        ledger: the file's name.
+    """
     return build_report(
         title=f"{configuration.solver.label}: {name}",
         events=result.events,
@@ -366,6 +398,7 @@ def _report(
 def _attack_facts(
     configuration: Configuration, options: RunOptions, attack: RunAttack | None
 ) -> AttackFacts | Skipped:
+    """Return the attack for the report, or why there was none."""
     if not options.attack:
         return Skipped(reason="not asked for")
     if attack is None:
@@ -381,6 +414,7 @@ def _attack_facts(
 
 
 def _utility(models: Sequence[TrainedModel]) -> UtilityFacts:
+    """Return held-out accuracies for the report: of the final models, and after every round."""
     return UtilityFacts(
         metric="accuracy on held-out records",
         scores=tuple(

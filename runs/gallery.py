@@ -58,6 +58,7 @@ def gallery_page(folder: Path) -> str:
 
 
 def _true(finding: Finding) -> str:
+    """Return what the releases cost as stated, a cost for each reading where there are several."""
     readings = {n: cost for n, cost in finding.figures.items() if not n.startswith("by ")}
     if readings:
         return "; ".join(f"{name}: {_cost(cost)}" for name, cost in readings.items())
@@ -65,6 +66,7 @@ def _true(finding: Finding) -> str:
 
 
 def _cost(cost: Enclosure) -> str:
+    """Return a cost as a text, rounded up; both ends where they differ in the fifth digit."""
     low, high = cost.lower_float, cost.upper_float
     if high == inf:
         return "infinite" if low == inf else "no rule"
@@ -75,6 +77,7 @@ def _cost(cost: Enclosure) -> str:
 
 
 def _said(finding: Finding) -> str:
+    """Return what the claim's own accountant says of the releases, rounded up; often nothing."""
     said = [value for name, value in finding.figures.items() if name.startswith("by ")]
     return shown_up(said[0].upper_float, digits=4) if said else ""
 

@@ -189,6 +189,16 @@ def _check(
     delta: float,
     options: MembershipOptions,
 ) -> MembershipCheck:
+    """Return what the scores find in a game, with this experiment's sizes and seed.
+
+    Args:
+        game: trains models with the target and without.
+        scores: that the attacker may use.
+        promise: what is held against.
+        adjacency: the relation of game and promise.
+        delta: of the bounds.
+        options: sizes, confidence and seed.
+    """
     return check_membership(
         game,
         scores,
@@ -244,6 +254,11 @@ def _target_of_run(
     dataset: PrivateDataset,
     options: MembershipOptions,
 ) -> Target:
+    """Return the record that is looked for.
+
+    The worst is found with a model without noise, which is for choosing only: the trials that judge
+    it are others.
+    """
     loss = configuration.solvers.loss
     rows, labels = np.asarray(train.features), train.labels
     if options.target is TargetName.RANDOM:
@@ -264,7 +279,11 @@ def _target_of_run(
 def _game_of_model(
     train: Train, records: MembershipRecords, adjacency: Adjacency, options: MembershipOptions
 ) -> ModelGame:
-    """Return the game on a model of the user's own, under the relation of its promise."""
+    """Return the game on a model of the user's own, under the relation of its promise.
+
+    Under add-remove-one the other world has one record less. Under replace-one another record
+    stands in its place: several public ones are tried on shadow models, and the worst is used.
+    """
     features, labels = np.asarray(records.features, dtype=np.float64), records.labels
     target = _target_of_model(train, features, labels, options)
     kept = np.arange(len(labels)) != target.index
@@ -286,6 +305,7 @@ def _game_of_model(
 def _target_of_model(
     train: Train, features: Any, labels: Any, options: MembershipOptions
 ) -> Target:
+    """Return the record that is looked for: any, a mislabelled one, or the hardest to fit."""
     if options.target is TargetName.RANDOM:
         return random_target(features, labels, seed=options.seed)
     if options.target is TargetName.CANARY:
@@ -298,4 +318,5 @@ def _target_of_model(
 
 
 def _dense(rows: Any) -> Any:
+    """Return rows as a dense array."""
     return np.asarray(rows if isinstance(rows, np.ndarray) else rows.toarray())

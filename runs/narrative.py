@@ -1,5 +1,7 @@
-"""What a report says that events cannot tell, drawn from the configuration; sentences, no numbers
-but the configuration's own.
+"""What a report says that events cannot tell, drawn from the configuration.
+
+Sentences, no numbers but the configuration's own: who reads what, what was done to the records,
+what no epsilon covers. Called by `runs.execution` for the report.
 """
 
 from __future__ import annotations
@@ -14,13 +16,22 @@ from .configuration import Configuration
 from .sections import Algorithm
 
 _PACKAGES = ("dpledger", "numpy", "scipy", "python-flint", "dp-accounting")
+"""Whose versions a report states: a number may depend on each of them."""
 
 _READERS = {Algorithm.PR_ADMM: "the neighbours", Algorithm.CENTRALISED: "everybody"}
+"""Who reads the messages of an algorithm, where it is not the server."""
+
 _ALL_RECORDS = "none: every agent uses all of its records in every round"
 
 
 def narrative(configuration: Configuration, *, description: str, demo: bool) -> Narrative:
-    """Return the sentences for a run on records that `description` describes."""
+    """Return the sentences for a run.
+
+    Args:
+        configuration: of the run.
+        description: of the records.
+        demo: whether it is the demo, whose settings were tuned on the very data set.
+    """
     tuned = (
         "The rule that derives this demonstration's settings was tuned on 20,000 records of this "
         "very data set (docs/utility.md), some of which it trains on and tests with: that is an "
@@ -67,7 +78,9 @@ def _preprocessing(configuration: Configuration) -> str:
 
 
 def versions() -> tuple[tuple[str, str], ...]:
-    """Return (package, version) of this project and of what its numbers depend on."""
+    """Return (package, version) of what a run's numbers depend on; those not installed are left
+    out.
+    """
     found: list[tuple[str, str]] = []
     for package in _PACKAGES:
         try:

@@ -1,4 +1,8 @@
-"""The plan of a configured run, before any data are read."""
+"""The plan of a configured run, before any data are read.
+
+In comes a configuration, of which the public shape of the data follows; out goes a `Plan`: events,
+noise, guarantee and proof. Called by every command that needs an epsilon, and by the run itself.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,12 @@ __all__ = ["plan", "planned_events"]
 
 
 def planned_events(configuration: Configuration, solver: ModelSolver) -> tuple[Event, ...]:
-    """Return the events that a solver will emit on data of the configured shape."""
+    """Return the events that a solver will emit on data of the configured shape.
+
+    Args:
+        configuration: of the run.
+        solver: with its noise multiplier; it runs on a handle without records.
+    """
     return planning.plan(solver, configuration.shape)
 
 

@@ -1,4 +1,15 @@
-"""Repeating a configured run for a watcher: on neighbouring data, with a control, and its noise."""
+"""Repeating a configured run for a watcher: on neighbouring data, with a control, and its noise.
+
+A production run happens once, on data that nobody may audit. What can be repeated is its
+configuration: the installed code, on the holder's records and on a neighbour of them. A sequential
+test (`audits.sequential`) adds up the evidence of all repetitions and may be looked at after each;
+a control of runs that do not differ tells a broken test from a broken promise. Called by `dpledger
+watch` through `audits.watching.Repeats`.
+
+The allowed error 1 - confidence is divided beforehand (`ERROR_SHARES`) between the test, its
+control, and the tests of the noise, of which there is one at every look: the k-th has the share
+6/(pi k)², and these add up to 1.
+"""
 
 from __future__ import annotations
 
@@ -42,12 +53,19 @@ class RepeatedRuns:
 
     @cached_property
     def _plan(self) -> Plan:
+        """The plan, made once: the promise and the noise multiplier of every repetition."""
         return plan(self.configuration)
 
     def key(self, summary: RunSummary, ledger: Ledger) -> str | None:
-        """Return the hash of the configuration without its seed, if the run's differs in no more.
+        """Return what evidence about a run of a ledger is filed under; None for another
+        configuration's.
 
-        A run with another seed has another hash; its seed stands in the ledger.
+        That is the hash of the configuration without its seed. A run with another seed has another
+        hash; its seed stands in the ledger.
+
+        Args:
+            summary: of the run.
+            ledger: that it stands in.
         """
         hashes = set(self.configuration.known_as)
         seeds = {r.provenance.seed for r in ledger.reservations(summary.run)}
@@ -60,10 +78,17 @@ class RepeatedRuns:
         return self._with(Noise(sampler=SamplerName.SYSTEM)).sha256
 
     def _with(self, noise: Noise) -> Configuration:
+        """Return the configuration with another section of noise."""
         return msgspec.structs.replace(self.configuration, noise=noise)
 
     def more(self, memory: Memory, key: str, findings: list[str]) -> Evidence | None:
-        """Return the evidence after `trials` pairs more; None if nothing is promised."""
+        """Return the evidence after `trials` pairs more; None if nothing is promised.
+
+        Args:
+            memory: what the watcher knows; evidence of control and noise is kept in it.
+            key: what the evidence is filed under, from `key`.
+            findings: texts are added to it where noise is not as stated or the control fails.
+        """
         configuration, planned = self.configuration, self._plan
         if planned.guarantee.unprotected:
             return None

@@ -24,13 +24,20 @@ UNSAID = "?"
 """A column's kind in a template: refused until it is filled in, with the kinds that there are."""
 
 _LONGEST_HEADER = 1 << 17
+"""Bytes: thousands of columns; a file without line breaks is not read to its end."""
+
 _TEXT_COLUMN = 30
+"""Where comments begin, in characters: most keys and values are shorter."""
 
 
 def column_names(path: Path, *, delimiter: str = ",") -> tuple[str, ...]:
     """Return the names in the first line of a text file; nothing below it is read.
 
-    Raises `SchemaError` if the line is not text, or is 128 KiB long.
+    Args:
+        path: of the file, UTF-8.
+        delimiter: one character.
+
+    Raises `SchemaError` if the line is not text, is empty, or is 128 KiB long.
     """
     if len(delimiter) != 1:
         raise SchemaError(f"delimiter={delimiter!r} must be one character")
@@ -118,9 +125,11 @@ def _commented(kind: type[msgspec.Struct], values: Mapping[str, Any]) -> str:
 
 
 def _lines(values: Mapping[str, Any]) -> str:
+    """Return keys and values as lines of TOML."""
     return "".join(f"{key} = {_toml(value)}\n" for key, value in values.items())
 
 
 def _toml(value: Any) -> str:
+    """Return a value as TOML."""
     # what JSON writes of texts, numbers, truth values and lists of them is TOML
     return json.dumps(value, ensure_ascii=False)

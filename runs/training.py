@@ -1,4 +1,8 @@
-"""Training a configured run: the solver on records, and how well its public models do."""
+"""Training a configured run: the solver on records, and how well its public models do.
+
+Accuracies are measured on held-out records with models that were released, so they cost the
+training records nothing; the held-out records' own privacy is not covered, and a report says so.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,12 @@ StartProgress = Callable[[str], Progress]
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """Share of held-out records that a model classifies rightly: `right` of `total`."""
+    """How many held-out records a model classifies rightly.
+
+    Args:
+        right: their number.
+        total: of all held-out records.
+    """
 
     right: int
     total: int
@@ -42,7 +51,12 @@ class Accuracy:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Training:
-    """A finished run: the last public state and the accuracy after every round."""
+    """A finished run.
+
+    Args:
+        state: the last public state, with the model.
+        history: the accuracy after every round.
+    """
 
     state: PublicModel
     history: tuple[Accuracy, ...]
@@ -62,6 +76,10 @@ def accuracy(model: FloatArray, records: LabelledRecords) -> Accuracy:
     """Return how many records a model classifies rightly; ties count as wrong.
 
     Of labels ±1 the sign of the score is chosen, of classes the one with the largest score.
+
+    Args:
+        model: of shape (d,), or (d·K,) of K classes.
+        records: held out, n rows of d features.
     """
     scores = records.features @ weights(model, records.label_domain)
     if scores.ndim == 1:
@@ -84,7 +102,13 @@ def train(
 ) -> Training:
     """Run a solver once, every release through `sink`; return the model and its accuracies.
 
-    A sink that was paid beforehand takes the noise of the sampler that it was paid with.
+    Args:
+        configuration: of the run; its noise is drawn here.
+        solver: with its noise multiplier.
+        dataset: the training records behind their handle.
+        test: held-out records.
+        sink: reserves every event before its noise: a ledger's run, or a list of events.
+        progress: called with the rounds done and all rounds.
     """
     rounds = configuration.solver.rounds
     history: list[Accuracy] = []

@@ -35,12 +35,17 @@ _EXACT_PENALTY, _STEP_PENALTY = 0.1, 0.01
 _NETWORK_PENALTY = 0.02
 """eta times an agent's number of neighbours."""
 _INNER_STEPS = 5
+"""Of PS-ADMM in a round: each is a release, and more of them each have more noise."""
+
 _REGULARISATION = 1e-4
+"""lambda of algorithms without a rule of their own, for rows of norm at most 1."""
+
 _LEAST_REGULARISATION = 1e-7
 """Where stopping in time regularises, lambda only keeps the optimum finite."""
 _ROUNDS = 100
 """Of algorithms without a rule of their own for the number of rounds."""
 _SAMPLING_RATE = 0.1
+"""Share of the records in a sample of PS-ADMM's corrections."""
 
 
 SolverFactory = Callable[[float, DataShape], ModelSolver]
@@ -131,7 +136,10 @@ class Recipe:
         )
 
     def pr_admm(self, noise_multiplier: float, shape: DataShape) -> PrAdmm:
-        """Return PR-ADMM of Ding et al. (2020), in which everybody talks to everybody."""
+        """Return PR-ADMM of Ding et al. (2020), in which everybody talks to everybody.
+
+        Raises `InvalidParameter` for a single agent.
+        """
         agents = len(shape.parties)
         if agents < 2:
             raise InvalidParameter("n_parties", agents, "at least 2 agents of a network")
@@ -153,7 +161,10 @@ class Recipe:
         return PsAdmm(self._inner(shape), noise_multiplier)
 
     def sampled_ps_admm(self, noise_multiplier: float, shape: DataShape) -> SampledPsAdmm:
-        """Return PS-ADMM of Ding et al. (2019) with corrections of a hidden tenth."""
+        """Return PS-ADMM of Ding et al. (2019) with corrections of a hidden tenth.
+
+        Poisson samples, but batches of fixed size under replace-one, where only they amplify.
+        """
         scheme: Scheme = Poisson(_SAMPLING_RATE)
         if shape.adjacency is Adjacency.REPLACE_ONE:
             scheme = FixedBatch(max(1, int(_SAMPLING_RATE * shape.count)))
@@ -180,9 +191,11 @@ class Recipe:
         )
 
     def _steps(self, shape: DataShape) -> SmoothSteps:
+        """Return Theorem 4's steps of Huang et al. (2020), for a smooth objective."""
         return SmoothSteps(_smoothness(shape) + self.regularisation, _DISTANCE)
 
     def _inner(self, shape: DataShape) -> StochasticRounds:
+        """Return PS-ADMM's rounds; step sizes are 1 over the subproblem's smoothness."""
         return StochasticRounds(
             self.rounds,
             _INNER_STEPS,
@@ -200,6 +213,7 @@ def _loss(shape: DataShape) -> Logistic | Multinomial:
 
 
 def _smoothness(shape: DataShape) -> float:
+    """Return the smoothness of the mean loss over rows of norm at most 1: l'' at most."""
     return float(_loss(shape).curvature_bound or 0)
 
 

@@ -1,4 +1,9 @@
-"""What private linear classifiers share: labels, scores, promises, and how they are copied."""
+"""What private linear classifiers share: labels, scores, promises, and how they are copied.
+
+The base of `PrivateAdmmClassifier` and `PrivateSharingClassifier`: scikit-learn's conventions on
+the outside (`fit` elsewhere, `predict`, `predict_proba`, pickling), the ledger and the certificate
+of a fit on the inside.
+"""
 
 import warnings
 from collections.abc import Sequence
@@ -25,8 +30,13 @@ from .paid_run import NoiseStream, PaidRun, PublicRound
 T = TypeVar("T")
 
 _CLASSES_ASSUMED = "the classes are public (they were read off y)"
+"""An assumption of the promise where the caller did not name the classes."""
+
 _BOUND_ASSUMED = "every row there could be is within row_bound (a longer one is refused aloud)"
+"""Where rows are refused instead of clipped: a refusal tells of a record."""
+
 _SEED_ASSUMED = "random_state is secret and served one fit only (who knows it subtracts the noise)"
+"""Where noise is repeatable."""
 
 
 class PrivateLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -147,6 +157,11 @@ class PrivateLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         return 2.0 * places - 1.0 if len(classes) == 2 else places
 
     def _noise(self) -> NoiseStream:
+        """Return where a fit's noise comes from; warn of noise that can be repeated.
+
+        Raises `InvalidParameter` for a seed that is no whole number in range, before anything is
+        spent.
+        """
         seed = self.random_state
         if seed is None:
             return lambda *_: SystemSampler()
@@ -162,7 +177,12 @@ class PrivateLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         return partial(SeededSampler.stream, int(seed))
 
     def _note(self, paid: PaidRun[T], *, assuming: Sequence[str] = ()) -> T:
-        """Keep a run's promises, with what they rest on, and return its result."""
+        """Keep a run's promises, with what they rest on, and return its result.
+
+        Args:
+            paid: a run that the ledger has paid for.
+            assuming: what is taken for granted besides what all classifiers do.
+        """
         given = (
             *assuming,
             *((_CLASSES_ASSUMED,) if self.classes is None else ()),

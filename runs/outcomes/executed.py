@@ -1,4 +1,7 @@
-"""An executed run as an outcome: its guarantee, its models, its cross-checks and its attack."""
+"""An executed run as an outcome: its guarantee, its models, its cross-checks and its attack.
+
+What comes in is a `RunResult`; what goes out is printed by `dpledger run` and `dpledger demo`.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,12 @@ from ..execution import RunResult
 
 
 def run_outcome(result: RunResult) -> Outcome:
-    """Return what a run says; a finding if anything is wrong with it."""
+    """Return what a run says; a finding if anything is wrong with it (`RunResult.is_finding`).
+
+    Args:
+        result: of the run; its attack's rows and tables are those of `attack_outcome`, without
+            notes.
+    """
     found, agrees = result.guarantee, result.crosschecks_agree
     attack = result.attack
     attacked = None if attack is None else attack_outcome(attack.pair, attack.result)

@@ -52,6 +52,9 @@ def plan_outcome(
 
 
 def _plan_rows(planned: Plan) -> list[Row]:
+    """Return rows for people: epsilon and grade first, then what it rests on, leaks and
+    assumptions.
+    """
     found = planned.guarantee
     adjacency = "none" if found.adjacency is None else found.adjacency.value
     delta = shown_up(float(found.delta))
@@ -113,7 +116,13 @@ def training_outcome(found: TrainingCost, certificate: Path | None = None) -> Ou
 def rounds_outcome(
     found: GaussianRounds, *, epsilon: float, delta: float, adjacency: Adjacency
 ) -> Outcome:
-    """Return a noise multiplier and a number of Gaussian rounds that meet a target together."""
+    """Return a noise multiplier and a number of Gaussian rounds that meet a target together.
+
+    Args:
+        found: both, and what is proved of them.
+        epsilon, delta: the target.
+        adjacency: the relation of the sensitivity.
+    """
     cost = found.guarantee
     return Outcome(
         title=f"Gaussian steps for epsilon {epsilon:g}, delta {delta:g}, {adjacency.value}",
@@ -132,7 +141,13 @@ def rounds_outcome(
 
 
 def curve_outcome(name: str, found: PrivacyCurve, promised: Guarantee) -> Outcome:
-    """Return epsilons, rounded up, over deltas, and the guarantee at the delta of the promise."""
+    """Return epsilons, rounded up, over deltas, and the guarantee at the delta of the promise.
+
+    Args:
+        name: of the configuration.
+        found: the curve.
+        promised: the plan's guarantee.
+    """
     delta, epsilon = found.delta.tolist(), found.epsilon.tolist()
     texts = [(shown_up(d, digits=3), shown_up(e)) for d, e in zip(delta, epsilon, strict=True)]
     return Outcome(

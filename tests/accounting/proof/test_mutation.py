@@ -270,8 +270,6 @@ def cost(mechanism: Mechanism) -> Cost:
             return fixed_batch(ratio(mechanism.event), share)
         case Repeated():
             return cost(mechanism.event).times(mechanism.times)
-        case Parties():
-            return largest([sum(map(cost, part), NOTHING) for _, part in mechanism.parts])
         case _:
             raise NoTruth("no cost known")
 
@@ -288,6 +286,21 @@ def relation(mechanism: Mechanism) -> str:
             return mechanism.sensitivity.adjacency.value
 
 
+def of_parties(event: Event):
+    """The mechanisms of an event, each with the parties whose records it meets; none: all."""
+    split, times = event.mechanism, 1
+    while isinstance(split, Repeated):
+        split, times = split.event, times * split.times
+    if not isinstance(split, Parties):
+        yield event.mechanism, event.context.parties
+        return
+    if event.context.parties:
+        raise NoTruth("parties of parties")
+    for name, part in split.parts:
+        for mechanism in part:
+            yield Repeated(mechanism, times), (name,)
+
+
 class Truth:
     """What the events of a document cost."""
 
@@ -301,7 +314,7 @@ class Truth:
 
     @cached_property
     def cost(self) -> Cost:
-        counts = Counter((e.mechanism, e.context.parties) for e in self.events)
+        counts = Counter((m, parties) for e in self.events for m, parties in of_parties(e))
         costs = [(cost(m).times(n), parties) for (m, parties), n in counts.items()]
         names = {name for _, parties in costs for name in parties} or {"anybody"}
         return largest(

@@ -65,10 +65,12 @@ class UnpricedMechanism(DpledgerError, ValueError):
 
 
 class Price(NamedTuple):
-    """What one run of a mechanism costs.
+    """What one run of a mechanism costs: mu², or a mechanism without one, or no protection.
 
-    mu² in units of 2^-512, rounded down and up; or a mechanism that has none, brought to its
-    simplest form; or the reason why it costs everything.
+    Args:
+        lower, upper: mu² in units of 2^-512, rounded down and up.
+        other: a mechanism that has no mu, brought to its simplest form.
+        reason: why it costs everything.
     """
 
     lower: int = 0
@@ -78,10 +80,16 @@ class Price(NamedTuple):
 
 
 FREE = Price()
+"""The price of what moves nothing."""
 
 
 def price_of(mechanism: Mechanism) -> Price:
-    """Return what one run of a single mechanism costs."""
+    """Return what one run of a single mechanism costs.
+
+    A Gaussian step costs Δ²/σ² (Dong, Roth, Su 2022, Theorem 2.7), as an integer division of exact
+    numbers. Mechanisms that are others in disguise are priced as these: a sample of everybody, a
+    sample of nobody, an answer that is a fair guess.
+    """
     match mechanism:
         case UnprotectedRelease():
             return Price(reason=mechanism.reason)
@@ -117,6 +125,7 @@ def price_of(mechanism: Mechanism) -> Price:
 
 
 def _sampled_price(mechanism: PoissonSampled | SampledWithoutReplacement) -> Price:
+    """Return the price of a sampled step: free for nobody, the step's own for everybody."""
     if isinstance(mechanism, PoissonSampled):
         never, always = mechanism.rate == 0, mechanism.rate == 1
     else:
@@ -130,6 +139,7 @@ def _sampled_price(mechanism: PoissonSampled | SampledWithoutReplacement) -> Pri
 
 
 def _mixture_price(mechanism: GaussianMixtureStep) -> Price:
+    """Return the price of a mixture: a Gaussian step's, where its sample is nobody or everybody."""
     constant, sampled = mechanism.constant, mechanism.sampled
     if mechanism.rate == 0 or sampled.squared == 0:
         return price_of(GaussianStep(constant, mechanism.noise_std))
@@ -154,6 +164,12 @@ class Account:
         """Why there is no protection at all; empty if there is."""
 
     def charge(self, price: Price, times: int) -> None:
+        """Add a price, so many times.
+
+        Args:
+            price: of one run.
+            times: how often it ran.
+        """
         if price.reason is not None:
             self.reasons[price.reason] = None
         elif price.other is not None:
@@ -194,7 +210,14 @@ class Account:
         return Fraction(self._lower, 1 << UNIT_BITS)
 
     def in_groups(self, size: int, grouped: Callable[[Mechanism], Mechanism]) -> "Account":
-        """Return what `size` records pay together; `grouped` says so of mechanisms but Gaussian."""
+        """Return what `size` records pay together.
+
+        mu of a group is `size` times mu (Dong, Roth, Su 2022, Theorem 2.14).
+
+        Args:
+            size: records of the group.
+            grouped: a mechanism that is no Gaussian step -> the same for a group of that size.
+        """
         total = Account()
         total._lower, total.units_up = self._lower * size**2, self.units_up * size**2
         total.reasons = self.reasons
@@ -229,12 +252,20 @@ class _Cell:
 
 
 class _Charge(NamedTuple):
+    """A price that the records of some parties pay, so many times; of all parties where none is
+    named.
+    """
+
     parties: tuple[str, ...]
     price: Price
     times: int
 
 
 def _charges(event: Event, price: Callable[[Mechanism], Price] = price_of) -> Iterator[_Charge]:
+    """Yield what an event charges to whom, by a notion's price.
+
+    Raises `InvalidParameter` for a party named twice, or parties split into parties.
+    """
     mechanism, times = _unrolled(event.mechanism, 1)
     parties = event.context.parties
     if not isinstance(mechanism, Parties):
@@ -253,6 +284,7 @@ def _charges(event: Event, price: Callable[[Mechanism], Price] = price_of) -> It
 
 
 def _unrolled(mechanism: Mechanism, times: int) -> tuple[Mechanism, int]:
+    """Return the innermost mechanism that is repeated, and how often it runs in all."""
     while isinstance(mechanism, Repeated):
         times *= mechanism.times
         mechanism = mechanism.event
@@ -262,8 +294,12 @@ def _unrolled(mechanism: Mechanism, times: int) -> tuple[Mechanism, int]:
 class Composition:
     """What records pay for events, party by party; it only grows.
 
-    `adjacency` is the one relation that all events speak of; None leaves it to the first event.
-    `price` says what is added up: mu², unless another notion's price is given.
+    Parties that always appear together share a cell and one account, so that ten thousand agents
+    who send in every round cost what one does. A cell that an event names only in part is split.
+
+    Args:
+        adjacency: the one relation that all events speak of; None leaves it to the first event.
+        price: says what is added up: mu², unless another notion's price is given.
     """
 
     def __init__(
@@ -323,6 +359,9 @@ class Composition:
 
     def spent_after(self, events: Sequence[Event]) -> Exact:
         """Return what `spent` would be after `events`, which are checked but not charged.
+
+        Args:
+            events: that a filter is asked about.
 
         Raises as `add` does; `UnpricedMechanism` if anything but Gaussian steps ran or would run.
         """
@@ -406,7 +445,14 @@ def costly_mechanisms(event: Event) -> Iterator[Mechanism]:
 
 
 def composed(events: Iterable[Event], *, adjacency: Adjacency | None = None) -> Composition:
-    """Return what records pay for `events`; raises as `Composition.add` does."""
+    """Return what records pay for `events`.
+
+    Args:
+        events: of a plan or a run.
+        adjacency: their relation; None leaves it to the first event.
+
+    Raises as `Composition.add` does.
+    """
     composition = Composition(adjacency)
     composition.extend(events)
     return composition

@@ -25,11 +25,17 @@ from .numbers.notions import exact_nonnegative
 from .numbers.roots import brent
 
 _LAST_ORDER = 1e100
+"""Cap of the search: what the conversion adds there, ln(1/delta)/order, is next to nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class OrderBound:
-    """An epsilon and its witness: the order at which the formula gives it."""
+    """An epsilon and its witness: the order at which the formula gives it.
+
+    Args:
+        epsilon: of the formula at that order.
+        order: Rényi order, or lambda of log moments; infinity is pure differential privacy.
+    """
 
     epsilon: Enclosure
     order: Number
@@ -262,10 +268,12 @@ def advanced_composition(
 
 
 def _classical_product(delta: Number) -> arb:
+    """Return sqrt(2 ln(1.25/delta)): noise times epsilon over sensitivity."""
     return (2 * (arb(1.25) / ball_of(delta)).log()).sqrt()
 
 
 def _log_inverse(delta: Number) -> float:
+    """Return ln(1/delta) as a double, for searches only."""
     with precision(BITS):
         return float(-ball_of(delta).log())
 

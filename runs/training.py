@@ -1,7 +1,7 @@
 """Training a configured run: the solver on records, and how well its public models do.
 
 Accuracies are measured on held-out records with models that were released, so they cost the
-training records nothing; the held-out records' own privacy is not covered, and a report says so.
+training records nothing; the held-out records' own privacy is not covered by the epsilon.
 """
 
 from __future__ import annotations
@@ -103,12 +103,14 @@ def train(
     """Run a solver once, every release through `sink`; return the model and its accuracies.
 
     Args:
-        configuration: of the run; its noise is drawn here.
+        configuration: of the run.
         solver: with its noise multiplier.
         dataset: the training records behind their handle.
         test: held-out records.
         sink: reserves every event before its noise: a ledger's run, or a list of events.
         progress: called with the rounds done and all rounds.
+
+    A sink that was paid beforehand takes the noise of the sampler that it was paid with.
     """
     rounds = configuration.solver.rounds
     history: list[Accuracy] = []

@@ -31,7 +31,12 @@ class RolledBack(LedgerError):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Head:
-    """The number of a row and its hash, which binds all rows up to it."""
+    """The number of a row and its hash, which binds all rows up to it.
+
+    Args:
+        row: its number, from 1.
+        hash: 64 hexadecimal digits.
+    """
 
     row: int
     hash: str
@@ -91,7 +96,10 @@ class FileAnchor:
         return max(found)
 
     def append(self, head: Head) -> None:
-        """Add a head, and return once it is on the disk."""
+        """Add a head, and return once it is on the disk.
+
+        Raises `LedgerError` where the file cannot be written: then nothing may be released.
+        """
         try:
             with self.path.open("a+b") as file:
                 if file.tell():

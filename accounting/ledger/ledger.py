@@ -3,6 +3,10 @@
 Reserve before the noise is drawn, commit after the message left; a reservation without a commit
 counts as spent. Checking and appending are one transaction, so that writers together cannot cross a
 budget that each alone would keep.
+
+In come events, from curators through a `Run`; out come an odometer, a guarantee and events for a
+certificate. `MemoryLedger` keeps rows in this process, `SqliteLedger` in a file; both only store
+and fetch, and everything that is decided is decided here and in `state`.
 """
 
 from abc import ABC, abstractmethod
@@ -37,13 +41,23 @@ from .rows import (
 from .state import LedgerState, Odometer
 
 _PAGE = 1000
+"""Rows fetched at once, so that a long ledger need not fit in memory."""
 
 __all__ = ["Ledger", "Reservation", "Run", "RunSummary", "Verification"]
 
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """Events that a run reserved together; `sequence` is the row's number and the token."""
+    """Events that a run reserved together.
+
+    Args:
+        sequence: the row's number, which is the token for `Run.commit`.
+        run: its name.
+        events: at least one.
+        provenance: the sampler that their noise was to come from.
+        time: in UTC, ISO 8601.
+        committed: whether their messages are known to have left; spent they are in any case.
+    """
 
     sequence: int
     run: str
@@ -55,7 +69,16 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """A run in numbers; `kept_to_plan` is False also where there was no plan."""
+    """A run in numbers.
+
+    Args:
+        run: its name.
+        configuration_hash: of what determines it.
+        opened: when, in UTC, ISO 8601.
+        planned: whether it said beforehand what it would emit.
+        kept_to_plan: whether every event so far was planned; False also where there was no plan.
+        events, reservations, committed: how many of each.
+    """
 
     run: str
     configuration_hash: str
@@ -69,7 +92,13 @@ class RunSummary:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What was recomputed and found right; `open` are reservations without a commit, all spent."""
+    """What was recomputed and found right.
+
+    Args:
+        rows, documents, reservations: how many of each.
+        open: rows of reservations without a commit, all of them spent.
+        head: hash of the last row.
+    """
 
     rows: int
     documents: int
@@ -79,7 +108,12 @@ class Verification:
 
 
 class Run:
-    """The sink of one run: an `EventSink` for its curator."""
+    """The sink of one run: an `EventSink` for its curator.
+
+    Args:
+        ledger: that the run was opened in.
+        run: its name.
+    """
 
     def __init__(self, ledger: "Ledger", run: str) -> None:
         self.ledger = ledger

@@ -4,6 +4,10 @@ A row's hash is the SHA-256 of the canonical JSON of [sequence, kind, run, body,
 body is canonical JSON itself, kept as text, so that every byte of it counts. Mechanisms, lists of
 parties and plans are documents: kept once each, under the SHA-256 of their text, which stands in
 bodies in their place.
+
+`encoded` and `decoded` are inverse to each other: entries go in as typed values and come back
+equal, and a row that `encoded` could not have written is `TamperedLedger`. Ledgers of every earlier
+version are read for ever, so a field may be added to a body, and never change its meaning.
 """
 
 import hashlib
@@ -38,7 +42,13 @@ class LedgerError(DpledgerError):
 
 
 class TamperedLedger(LedgerError):
-    """What the ledger holds is not what was written: two things differ that should be equal."""
+    """What the ledger holds is not what was written: two things differ that should be equal.
+
+    Args:
+        where: the row, document or part of the file.
+        expected: what should stand there.
+        found: what does.
+    """
 
     def __init__(self, where: str, expected: object, found: object) -> None:
         super().__init__(f"{where}: expected {expected} instead got {found}.")
@@ -49,7 +59,7 @@ class TamperedLedger(LedgerError):
 
 
 class RowKind(Enum):
-    """What a row says."""
+    """What a row says; the texts are part of the format."""
 
     BUDGET = "budget"
     OPEN_RUN = "open-run"
@@ -59,7 +69,16 @@ class RowKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row as it is kept; `run` is empty for what concerns the whole ledger."""
+    """A row as it is kept.
+
+    Args:
+        sequence: its number, from 1.
+        kind: what it says.
+        run: whose it is; empty for what concerns the whole ledger.
+        body: canonical JSON.
+        previous: the hash of the row before, `GENESIS` for the first.
+        hash: of all of these, in hexadecimal.
+    """
 
     sequence: int
     kind: RowKind
@@ -70,14 +89,23 @@ class Row:
 
     @classmethod
     def following(cls, sequence: int, head: str, *, kind: RowKind, run: str, body: str) -> "Row":
-        """Return the row that stands after row number `sequence`, whose hash is `head`."""
+        """Return the row that stands after another one.
+
+        Args:
+            sequence: number of the row before, 0 for none.
+            head: its hash.
+            kind, run, body: of the new row.
+        """
         return cls(
             sequence + 1, kind, run, body, head, _row_hash(sequence + 1, kind, run, body, head)
         )
 
     @classmethod
     def read(cls, *columns: object) -> "Row":
-        """Return the row of these columns; raises `TamperedLedger` if they cannot be one."""
+        """Return the row of six columns as a database returns them.
+
+        Raises `TamperedLedger` if they cannot be one: another type, or an unknown kind.
+        """
         sequence, kind, run, body, previous, digest = columns
         where = f"Row {sequence}"
         if isinstance(sequence, bool) or not isinstance(sequence, int):
@@ -91,7 +119,9 @@ class Row:
         return cls(sequence, kinds[str(kind)], str(run), str(body), str(previous), str(digest))
 
     def require_after(self, sequence: int, head: str) -> None:
-        """Raise `TamperedLedger` unless this is the whole row after number `sequence`."""
+        """Raise `TamperedLedger` unless this is the whole row after number `sequence`, whose hash
+        is `head`.
+        """
         where = f"Row {self.sequence}"
         if self.sequence != sequence + 1:
             raise TamperedLedger(where, f"row {sequence + 1}", f"row {self.sequence}")
@@ -112,7 +142,12 @@ def _digest(content: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BudgetSet:
-    """The ledger got a budget."""
+    """The ledger got a budget.
+
+    Args:
+        budget: what may be spent in all.
+        time: in UTC, ISO 8601; of every entry, for people: no decision rests on it.
+    """
 
     budget: Budget
     time: str
@@ -120,7 +155,13 @@ class BudgetSet:
 
 @dataclass(frozen=True, slots=True)
 class RunOpened:
-    """A run began; `plan` is what it said beforehand it would emit."""
+    """A run began.
+
+    Args:
+        configuration_hash: of what determines it.
+        plan: what it said beforehand it would emit; None if it said nothing.
+        time: as of `BudgetSet`.
+    """
 
     configuration_hash: str
     plan: tuple[Event, ...] | None
@@ -133,7 +174,13 @@ class RunOpened:
 
 @dataclass(frozen=True, slots=True)
 class Reserved:
-    """Events were about to happen."""
+    """Events were about to happen; from here on they count as spent.
+
+    Args:
+        events: at least one.
+        provenance: the sampler that their noise was to come from.
+        time: as of `BudgetSet`.
+    """
 
     events: tuple[Event, ...]
     provenance: Provenance
@@ -142,13 +189,19 @@ class Reserved:
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """The messages of a reservation left; `reservation` is its row's number."""
+    """The messages of a reservation left.
+
+    Args:
+        reservation: the number of its row.
+        time: as of `BudgetSet`.
+    """
 
     reservation: int
     time: str
 
 
 Entry = BudgetSet | RunOpened | Reserved | Committed
+"""What a row can say."""
 
 _KINDS: dict[type[Entry], RowKind] = {
     BudgetSet: RowKind.BUDGET,
@@ -162,7 +215,13 @@ NewDocuments = dict[str, str]
 
 
 def encoded(entry: Entry) -> tuple[RowKind, str, NewDocuments]:
-    """Return an entry's kind, body and documents."""
+    """Return an entry's kind, its body as canonical JSON, and the documents that the body names.
+
+    Args:
+        entry: what the row is to say.
+
+    Raises `InvalidParameter` for a budget that is not finite, or events too deep to be written.
+    """
     new: NewDocuments = {}
     body: dict[str, Json]
     match entry:
@@ -191,6 +250,7 @@ def encoded(entry: Entry) -> tuple[RowKind, str, NewDocuments]:
 
 
 def _filed(value: Json, new: NewDocuments) -> str:
+    """File a value among new documents, and return the hash that stands for it."""
     content = canonical_json(value)
     digest = _digest(content)
     new[digest] = content.decode()
@@ -198,6 +258,7 @@ def _filed(value: Json, new: NewDocuments) -> str:
 
 
 def _reference(event: Event, new: NewDocuments) -> Json:
+    """Return an event with hashes in place of its mechanism and parties."""
     context = event.context
     return {
         "schema": SCHEMA_VERSION,
@@ -212,7 +273,11 @@ def _reference(event: Event, new: NewDocuments) -> Json:
 class Library:
     """Documents by hash, each read, checked and decoded once.
 
-    `load` returns the text kept under a hash; what it raises passes through.
+    A mechanism is decoded once however many rows name it, which is what makes a ledger of a million
+    events readable.
+
+    Args:
+        load: returns the text kept under a hash; what it raises passes through.
     """
 
     def __init__(self, load: Callable[[str], str]) -> None:
@@ -279,12 +344,14 @@ def _decoded(kind: RowKind, body: Any, library: Library) -> Entry:
 
 
 def _take(body: dict[str, Any], *names: str) -> tuple[Any, ...]:
+    """Return the fields of these names; raise `ValueError` unless they are all that there are."""
     if set(body) != set(names):
         raise ValueError(f"fields {sorted(body)} are not {sorted(names)}")
     return tuple(body[name] for name in names)
 
 
 def _typed(value: Any, kind: type) -> Any:
+    """Return a value of exactly this type; raise `ValueError` for another, True for 1 included."""
     if type(value) is not kind:
         raise ValueError(f"{value!r:.80} is no {kind.__name__}")
     return value
@@ -295,6 +362,7 @@ def _events(references: Any, library: Library) -> tuple[Event, ...]:
 
 
 def _event(reference: Any, library: Library) -> Event:
+    """Return the event of a reference; raise `ValueError` where it is none."""
     schema, mechanism, parties, round, release, audience = _take(
         reference, "schema", "mechanism", "parties", "round", "release", "audience"
     )
@@ -307,6 +375,7 @@ def _event(reference: Any, library: Library) -> Event:
 
 
 def _budget_to_json(budget: Budget) -> dict[str, Json]:
+    """Return a budget with exact rationals; raise `InvalidParameter` for an infinite one."""
     match budget.notion:
         case Gdp(mu_squared=mu_squared):
             notion: dict[str, Json] = {"mu_squared": _written(mu_squared)}
@@ -320,6 +389,7 @@ def _budget_to_json(budget: Budget) -> dict[str, Json]:
 
 
 def _budget_from_json(body: dict[str, Any]) -> Budget:
+    """Return the budget of a body; raise `ValueError` for unknown numbers."""
     notion, adjacency = _take(body, "notion", "adjacency")
     numbers = {name: from_rational(value) for name, value in notion.items()}
     match sorted(numbers):

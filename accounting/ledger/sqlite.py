@@ -21,7 +21,10 @@ from .rows import LedgerError, Row, TamperedLedger
 
 _APPLICATION_ID = 0x64706C67  # "dplg"
 _SCHEMA_VERSION = 1
+"""Of the tables and triggers; a file of another version is refused."""
+
 _LONGEST_WAIT = 0.004
+"""Seconds, at most, between two tries for the lock; random, so that writers do not meet again."""
 
 _SCHEMA = (
     """CREATE TABLE documents (
@@ -124,6 +127,10 @@ class SqliteLedger(Ledger):
         return super().verify(expected_head=expected_head)
 
     def _open(self, read_only: bool) -> None:
+        """Make the tables in an empty file, and check that the file is a ledger of this version.
+
+        Full synchronisation: a reservation that was returned is on the disk, whatever fails next.
+        """
         if not read_only:
             with self._writing():
                 empty = not self._query("SELECT 1 FROM sqlite_master LIMIT 1")
@@ -147,6 +154,8 @@ class SqliteLedger(Ledger):
         """Run a statement; while other writers are in the way, try again and again.
 
         SQLite's own waiting grows to a tenth of a second a try, and does not cover every statement.
+
+        Raises `sqlite3.OperationalError` once `timeout` seconds have passed.
         """
         deadline = time.monotonic() + self._timeout
         while True:
@@ -160,6 +169,7 @@ class SqliteLedger(Ledger):
 
     @contextmanager
     def _writing(self) -> Generator[None]:
+        """Hold the file's write lock; roll back what was written if the body raises."""
         with self._explained():
             self._execute("BEGIN IMMEDIATE")
             try:
@@ -171,6 +181,7 @@ class SqliteLedger(Ledger):
                 raise
 
     def _store(self, row: Row, documents: Mapping[str, str]) -> None:
+        """Insert a row after the documents that it names; those known already are there."""
         for digest, content in documents.items():
             if digest not in self._state.library:
                 self._connection.execute(

@@ -1,4 +1,9 @@
-"""What the rows of a ledger add up to: runs, open reservations, what is spent, what is allowed."""
+"""What the rows of a ledger add up to: runs, open reservations, what is spent, what is allowed.
+
+A state is a pure function of the rows: it is made by `apply`, row by row, when a ledger is opened
+or verified, and by `check` and `take` when one is appended. So whoever recomputes it from the file
+gets the same budget, and a row that should have been refused is found later as tampering.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -41,10 +46,6 @@ _NO_FILTER = (
 class Odometer:
     """What has been spent so far, by the record that paid most.
 
-    `mu_squared` encloses what the events cost if their number and noise were fixed in advance; it
-    is infinite where not only Gaussian steps ran, and then `accounts` are what a record may have
-    paid in all.
-
     `grade` is enclosed where all events of a plan happened, in whatever order, that stood before
     the first reservation: what is still to come is then the same whatever was released. Otherwise
     it is an estimate. That a run kept to its plan so far is not enough: who reads the odometer
@@ -57,6 +58,15 @@ class Odometer:
     refused for want of budget among them, leaves the reading of the whole ledger an estimate:
     whether it comes after all may depend on what others released. Readings of single runs do not
     suffer.
+
+    Args:
+        mu_squared: encloses what the events cost if their number and noise were fixed in advance;
+            infinite where not only Gaussian steps ran.
+        accounts: where not only Gaussian steps ran, what a record may have paid in all; else empty.
+        grade: enclosed or estimate, as above.
+        adjacency: the relation of all events; None where there are none.
+        budget: what may be spent in all, if there is one.
+        unprotected: why something was released without a mechanism.
     """
 
     mu_squared: Enclosure
@@ -87,7 +97,18 @@ class Odometer:
 
 @dataclass(slots=True)
 class RunState:
-    """A run so far; `plan` counts the planned events that have not happened yet."""
+    """A run so far.
+
+    Args:
+        run: its name.
+        opening: what its opening row says.
+        opened: the number of that row.
+        plan: counts the planned events that have not happened yet.
+        composition: what its records pay.
+        meter: the same as the budget counts.
+        departed: whether an event happened that was not planned, or more often than planned.
+        events, reservations, committed: how many of each.
+    """
 
     run: str
     opening: RunOpened
@@ -162,7 +183,14 @@ class LedgerState:
         return entry
 
     def check(self, run: str, entry: Entry) -> None:
-        """Raise unless `entry` may come next; change nothing."""
+        """Raise unless `entry` may come next; change nothing.
+
+        Args:
+            run: whose entry it is; empty for a budget.
+            entry: what is to be appended.
+
+        Raises what `Run.reserve`, `Ledger.set_budget` and `Run.commit` raise.
+        """
         match entry:
             case BudgetSet():
                 self._check_budget()
@@ -203,7 +231,11 @@ class LedgerState:
     def odometer(self, run: str | None = None) -> Odometer:
         """Return the reading of one run, or of the whole ledger.
 
-        Raises `AdjacencyMismatch` if the runs speak of several relations.
+        Args:
+            run: its name; None for all runs, whose costs add up whatever their parties are called.
+
+        Raises `AdjacencyMismatch` if the runs speak of several relations, `InvalidParameter` for an
+        unknown run.
         """
         chosen = list(self.runs.values()) if run is None else [self._run(run)]
         adjacency = self.budget.adjacency if self.budget else None
@@ -229,7 +261,11 @@ class LedgerState:
         )
 
     def covered_by(self, joint: Composition) -> bool:
-        """Return whether some record of `joint` pays the most that any can have paid in all."""
+        """Return whether some record of `joint` pays the most that any can have paid in all.
+
+        `joint` prices all runs' events together by their parties' names; a record that bears one
+        name in one run and another in the next may have paid more than any name says.
+        """
         dearest = [Account()]
         for state in self.runs.values():
             own = _dearest([account for _, account in state.composition.accounts])
@@ -247,11 +283,17 @@ class LedgerState:
         return self.runs[run]
 
     def _set_budget(self, budget: Budget) -> None:
+        """Keep the budget; runs that are open get meters that count in its notion."""
         self.budget = budget
         for state in self.runs.values():
             state.composition, state.meter = _compositions(budget)
 
     def _reserve(self, row: Row, events: Sequence[Event]) -> None:
+        """Charge a reservation, and keep the sum over runs of what the budget's meter counts.
+
+        The sum is kept exactly, and updated by the run that grew: a reservation costs the same
+        however many runs there are.
+        """
         state = self.runs[row.run]
         if self.budget is not None and self._by_plan(self.budget, state):
             self._payer = row.run
@@ -265,6 +307,7 @@ class LedgerState:
         self._first_reservation = self._first_reservation or row.sequence
 
     def _check_budget(self) -> None:
+        """Raise `LedgerError` for a second budget, or one after a reservation."""
         if self.budget is not None:
             raise LedgerError(f"Expected no budget yet instead got {self.budget}.")
         if self._first_reservation is not None:
@@ -274,6 +317,7 @@ class LedgerState:
             )
 
     def _check_provenance(self, provenance: Provenance) -> None:
+        """Raise `LedgerError` for a simulation on a ledger with a budget."""
         if self.budget is not None and not provenance.is_release:
             what = f"{provenance.sampler}, trials={provenance.trials}"
             raise LedgerError(
@@ -282,6 +326,12 @@ class LedgerState:
             )
 
     def _check_reservation(self, run: str, events: Sequence[Event]) -> None:
+        """Raise unless the events can be charged: by the rule of the ledger that applies.
+
+        Without a budget every event that composes may come. With one, either a filter adds up what
+        every run spends and refuses what would cross it, or the first run's whole plan took all of
+        the budget, and only what is left of that plan may come.
+        """
         if not events:
             raise InvalidParameter("events", events, "at least one")
         state = self._run(run)
@@ -307,6 +357,14 @@ class LedgerState:
             self._require_filter(self.budget, self.budget.meter(), plan)
 
     def _require_filter(self, budget: Budget, meter: Composition, events: Sequence[Event]) -> None:
+        """Raise `BudgetExceeded` if the events would cross the budget, `UnpricedMechanism` if it
+        cannot count them.
+
+        Args:
+            budget: of the ledger.
+            meter: of the run, as it stands.
+            events: to be charged.
+        """
         try:
             own, after = meter.spent, meter.spent_after(events)
         except UnpricedMechanism as error:
@@ -323,6 +381,14 @@ class LedgerState:
         return plan is not None and not budget.adds_up(plan)
 
     def _check_plan(self, budget: Budget, state: RunState | None, events: Sequence[Event]) -> None:
+        """Raise `LedgerError` for an event that is not left in the plan which took all of the
+        budget.
+
+        Args:
+            budget: of the ledger.
+            state: of the run; None for a run that is not open yet.
+            events: to be charged.
+        """
         own = None if state is None else state.run
         payer = self._payer or own
         left = state.plan if state is not None and own == payer else Counter[Event]()
@@ -354,7 +420,10 @@ def _dearest(accounts: Sequence[Account]) -> list[Account]:
 
 
 def _worst_accounts(compositions: Sequence[Composition]) -> tuple[Account, ...]:
-    """Return what records may pay in all, whatever party they belong to in each run."""
+    """Return what records may pay in all, whatever party they belong to in each run.
+
+    One account of each run, in every combination; accounts of equal cost count once.
+    """
     found = {Account().key: Account()}
     for composition in compositions:
         own = {account.key: account for _, account in composition.accounts}

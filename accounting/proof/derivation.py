@@ -16,6 +16,7 @@ from ...mechanisms.events import Event, Mechanism, Parties, Repeated
 from ..numbers.notions import ApproxDp, Gdp, Rdp, Zcdp
 
 PrivacyNotion = Gdp | Zcdp | Rdp | ApproxDp
+"""What a step can conclude of its subject."""
 
 Parameter = (
     Mechanism
@@ -96,7 +97,12 @@ def unrepeated(mechanism: Mechanism) -> tuple[Mechanism, int]:
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """What one record meets: mechanisms, by their canonical text, and how often each."""
+    """What one record meets: mechanisms, by their canonical text, and how often each.
+
+    Args:
+        counts: pairs of a text and a positive number, without order: composition does not depend on
+            it.
+    """
 
     counts: frozenset[tuple[str, int]]
 
@@ -141,8 +147,16 @@ def exposures(events: Sequence[Event]) -> set[Exposure]:
 class Step:
     """The subject satisfies `notion` towards groups of `group` records, by `rule` from `premises`.
 
-    The subject is an exposure, or the hash of a whole event list. `assumptions` and `theorems` are
-    what this step takes on trust, and published theorems, beyond those that its rule always does.
+    Args:
+        subject: an exposure, or the hash of a whole event list.
+        adjacency: the relation of neighbours.
+        notion: what is concluded, with its numbers.
+        rule: its name in docs/rules.md.
+        parameters: what the rule is given besides its premises.
+        premises: steps that the conclusion follows from.
+        group: how many records the conclusion protects together.
+        assumptions: what this step takes on trust, beyond what its rule always does.
+        theorems: published theorems that it rests on, likewise.
     """
 
     subject: Exposure | str

@@ -43,8 +43,17 @@ def proved_noise_multiplier(
 ) -> tuple[Calibration, Proof | None]:
     """Return about the least noise multiplier whose proved epsilon meets the target, and the proof.
 
-    Arguments and errors as for `calibrate_noise_multiplier` and `proved_guarantee`. Where there is
-    no proof, the enclosed epsilon meets the target, and the guarantee says why it is not proved.
+    Where there is no proof, the enclosed epsilon meets the target, and the guarantee says why it is
+    not proved.
+
+    Args:
+        plan: from a noise multiplier to events; more noise must not cost more.
+        target_epsilon: > 0.
+        delta: in (0, 1).
+        adjacency: the relation that the events are expected to speak of.
+        given: what the certificate takes for granted besides.
+
+    Raises as `calibrate_noise_multiplier` and `proved_guarantee` do.
     """
 
     def attempt(target: Fraction) -> tuple[Calibration, Proof | None]:
@@ -61,7 +70,12 @@ def proved_rounds_within(
 ) -> tuple[RoundsWithin, Proof | None]:
     """Return about the most rounds whose proved epsilon meets the target, and the proof.
 
-    Arguments and errors as for `rounds_within`; without a proof as `proved_noise_multiplier`.
+    Args:
+        plan: from a number of rounds to events; more rounds must not cost less.
+        target_epsilon: > 0.
+        delta: in (0, 1).
+
+    Raises as `rounds_within` does; without a proof as `proved_noise_multiplier`.
     """
 
     def attempt(target: Fraction) -> tuple[RoundsWithin, Proof | None]:
@@ -88,7 +102,13 @@ def _meeting(
 
 @dataclass(frozen=True, eq=False, slots=True)
 class GaussianRounds:
-    """So many Gaussian steps of one noise multiplier, and what is proved of them."""
+    """So many Gaussian steps of one noise multiplier, and what is proved of them.
+
+    Args:
+        rounds: their number.
+        noise_multiplier: noise_std over the sensitivity.
+        guarantee: at the delta that was asked for.
+    """
 
     rounds: int
     noise_multiplier: float

@@ -1,7 +1,13 @@
 """The search for derivations: what to try, and witnesses found in fast arithmetic.
 
 Nothing here is trusted: the checker admits or refuses what is found, and a refusal is the worst
-that a mistake can cause.
+that a mistake can cause. In comes a list of events with delta; out goes a tree of `Step`s, which
+`certificate` writes down.
+
+Which notion: Gaussian steps alone go by GDP, which is exact. Anything else is tried by privacy loss
+distributions on a grid (`losses`), which are the tightest; where they do not apply, by zCDP, or by
+Rényi DP where there are samples. At delta 0 only pure DP says anything. An epsilon is a *witness*:
+the upper end of an enclosure, at which the checker finds the inequality true.
 """
 
 from collections.abc import Iterator, Sequence
@@ -52,25 +58,42 @@ from .losses import Composed, LossGrid, TooFine, epsilon_upper, laplace_epsilon,
 from .sampling import MAX_ORDER, fixed_batch_divergence, poisson_divergence
 
 _COST_BITS = 128
+"""Of a cost that is rounded up: 2^-128 of it is far below what anybody prints."""
+
 _FEW = 8
 """Sums of more terms than this are of dyadic costs, rounded up: the digits would not end."""
 
 _ORDERS = (2, 4, 8, 16, 32, 64, 128, 256, 512)
+"""Rényi orders tried first; between the best two the search goes on by halves."""
 
 _FINENESS = (1.0, 2.0, 4.0, 8.0, 0.5, 0.25)
+"""Of grids, relative to the suggested one: finer while that gains, coarser where it does not fit.
+"""
+
 _GAIN = 5e-4
 """A finer grid is tried as long as it takes this part off ε; over many levels one will do:
 losses are then near to normal, and what a grid adds to their variance is known beforehand."""
 
 _SHORT = 8
+"""Doublings of a grid beyond which a second fineness is not tried."""
 
 _Family = Gdp | Zcdp | Rdp | ApproxDp
 _PURE = ApproxDp(0, 0)
+"""Stands for pure DP, at epsilon and delta 0: a family, not a claim."""
+
 _Noisy = GaussianStep | LaplaceStep | DiscreteGaussianStep | DiscreteLaplaceStep | PureStep
 
 
 class Search:
-    """Derivations for one event list; every step is made once."""
+    """Derivations for one event list; every step is made once.
+
+    Args:
+        events: of a plan or a run, of one relation.
+        delta: in [0, 1).
+        group: how many records the conclusion protects together.
+
+    Raises `NoRule` for events of several relations.
+    """
 
     def __init__(self, events: Sequence[Event], delta: Fraction, group: int) -> None:
         self._events = events
@@ -89,7 +112,10 @@ class Search:
         self._short: dict[int, Step] = {}
 
     def best(self) -> Step:
-        """Return a derivation by GDP, zCDP, pure DP or Rényi DP."""
+        """Return a derivation by GDP, zCDP, pure DP or Rényi DP.
+
+        Raises `NoRule` where none leads to a finite cost.
+        """
         if self._delta == 0:
             return _in_doubles(self.whole(_PURE))
         if all(isinstance(m, GaussianStep) for m in self._leaves):
@@ -117,6 +143,11 @@ class Search:
         return self._from_rdp(_at_order(whole, order))
 
     def _by_rdp(self) -> Step:
+        """Return the best derivation over whole Rényi orders.
+
+        Epsilon over orders falls and then grows: the powers of two bracket the least, and steps of
+        half the distance close in on it.
+        """
         if self._group != 1:
             raise NoRule("groups: no rule enlarges them under Rényi DP.")
         found = {order: self._from_rdp(self.whole(Rdp(order, 0))) for order in _ORDERS}
@@ -136,6 +167,7 @@ class Search:
         return self._converted(whole, "rdp-approx-dp", found)
 
     def _converted(self, whole: Step, rule: str, found: Enclosure) -> Step:
+        """Return (epsilon, delta)-DP of the whole run, epsilon the witness of an enclosure."""
         epsilon = _witness(found)
         notion = ApproxDp(epsilon, self._delta)
         return whole.then(rule, notion, delta=self._delta, epsilon=epsilon)
@@ -151,6 +183,11 @@ class Search:
         return self.run(parts)
 
     def _by_losses(self, exposure: Exposure) -> Step:
+        """Return what a record with this exposure pays, by the distribution of its privacy loss.
+
+        Grids are tried in the order of `_FINENESS`, and the best is kept. Raises `TooFine` where no
+        grid holds the losses.
+        """
         counts = {self._mechanisms[text]: n for text, n in sorted(exposure.counts)}
         assumptions = frozenset[str]().union(*map(_assumed, counts))
         closed = laplace_epsilon(counts, self._adjacency, self._delta, self._group)
@@ -183,6 +220,7 @@ class Search:
         epsilon: Enclosure,
         assumptions: frozenset[str],
     ) -> Step:
+        """Return the same of Laplace steps alone, whose losses have a closed form."""
         witness = _witness(epsilon)
         parameters: dict[str, Parameter] = {
             "parts": tuple(counts.items()),
@@ -210,7 +248,12 @@ class Search:
         return replace(larger, group=self._group)
 
     def run(self, views: Sequence[Step]) -> Step:
-        """Return what the whole run costs, from what records of each party pay."""
+        """Return what the whole run costs, from what records of each party pay: the largest of
+        these.
+
+        Args:
+            views: a derivation for each exposure that a record can have.
+        """
         dearest = max(views, key=lambda view: view.cost)
         split = any(isinstance(m, Parties) for m in self._mechanisms.values())
         named = split or any(event.context.parties for event in self._events)
@@ -225,6 +268,7 @@ class Search:
         )
 
     def _composed(self, exposure: Exposure, family: _Family) -> Step:
+        """Return the sum of what an exposure's mechanisms cost, in one notion."""
         counts = sorted(exposure.counts)
         parts = [self._one(self._mechanisms[text], family) for text, _ in counts]
         if len(counts) == 1 and counts[0][1] == 1:
@@ -243,6 +287,7 @@ class Search:
         )
 
     def _one(self, mechanism: Mechanism, family: _Family) -> Step:
+        """Return what a mechanism costs in a notion; derived once, however often it ran."""
         key = (written(mechanism), family)
         if key not in self._made:
             self._made[key] = self._derived(mechanism, family)
@@ -271,6 +316,10 @@ class Search:
                 return self._plain(mechanism, family)
 
     def _pure(self, mechanism: Mechanism) -> Step:
+        """Return the largest privacy loss of a mechanism, which is its epsilon at delta 0.
+
+        Raises `NoRule` for mechanisms whose loss is unbounded.
+        """
         assumed = _assumed(mechanism)
         match mechanism:
             case LaplaceStep():
@@ -294,6 +343,9 @@ class Search:
         return replace(leaf, parameters=(*leaf.parameters, ("epsilon", epsilon)))
 
     def _plain(self, mechanism: Mechanism, family: _Family) -> Step:
+        """Return the cost of an additive mechanism in GDP, zCDP or Rényi DP; raise `NoRule` for
+        others.
+        """
         if isinstance(family, Rdp):
             return _at_order(self._plain(mechanism, Zcdp(0)), Fraction(family.order))
         match mechanism:
@@ -313,6 +365,7 @@ class Search:
         return self._leaf(f"{kind}-{name}", mechanism, notion, _declared(mechanism.sensitivity))
 
     def _sampled(self, mechanism: PoissonSampled | SampledWithoutReplacement, order: int) -> Step:
+        """Return the Rényi DP of a Gaussian step on a hidden sample, at a whole order."""
         step = mechanism.event
         if not isinstance(step, GaussianStep):
             raise NoRule(f"no rule prices {mechanism}.")
@@ -356,6 +409,7 @@ def _inside(mechanism: Mechanism) -> Iterator[Mechanism]:
 
 
 def _declared(sensitivity: Sensitivity) -> frozenset[str]:
+    """Return the assumptions that a sensitivity rests on, as the certificate states them."""
     return frozenset(f"declared: {reason}" for reason in sensitivity.assumptions)
 
 

@@ -1,43 +1,83 @@
-"""`dpledger curve`: the whole privacy curve of a plan."""
+"""`dpledger curve`: the whole privacy curve, of a plan or of a training run."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
 
-from ..accounting.guarantees import epsilons_at
+from ..accounting.guarantees import Guarantee, epsilons_at
 from ..accounting.numbers.grade import Grade
+from ..accounting.training import TrainingRun, epsilon
 from ..audits.outcome import Outcome
+from ..mechanisms.events import Event
 from ..runs import plan, read_configuration
-from ..runs.outcomes.plans import curve_outcome
-from .inputs import configuration_argument
+from ..runs.outcomes.plans import curve_outcome, draw_curve
+from .inputs import NEW_FILE, Redirected, configuration_argument, options, training_options
 from .output import answers
 
-
-@click.command()
-@configuration_argument
-@click.option("--from", "smallest", type=float, default=1e-12, help="Smallest delta, >= 1e-300.")
-@click.option("--to", "largest", type=float, default=1e-1, help="Largest delta, < 1.")
-@click.option("--points", type=click.IntRange(2, 10_000), default=12, help="Number of deltas.")
-@click.option(
-    "--grade",
-    type=click.Choice([Grade.ENCLOSED.value, Grade.FAST.value]),
-    default=Grade.ENCLOSED.value,
-    help="Ball arithmetic, or doubles with an outward allowance.",
+_curve_options = options(
+    click.option(
+        "--from", "smallest", type=float, default=1e-12, help="Smallest delta, >= 1e-300."
+    ),
+    click.option("--to", "largest", type=float, default=1e-1, help="Largest delta, < 1."),
+    click.option("--points", type=click.IntRange(2, 10_000), default=12, help="Number of deltas."),
+    click.option(
+        "--grade",
+        type=click.Choice([Grade.ENCLOSED.value, Grade.FAST.value]),
+        default=Grade.ENCLOSED.value,
+        help="Ball arithmetic, or doubles with an outward allowance.",
+    ),
+    click.option("--plot", type=NEW_FILE, help="Draw it into this file, as SVG."),
 )
+
+
+@click.command("curve")
+@click.option("--noise-multiplier", type=float, required=True, help="noise_std / clip norm.")
+@training_options
+@click.option("--delta", type=float, default=1e-5, help="The delta that is promised.")
+@_curve_options
 @answers
-def curve(
-    configuration_path: Path, smallest: float, largest: float, points: int, grade: str
-) -> Outcome:
+def of_training(noise_multiplier: float, delta: float, **said: Any) -> Outcome:
+    """Print epsilon (rounded up) over delta of a training run that is stated by its parameters."""
+    form = {name: said.pop(name) for name in ("smallest", "largest", "points", "grade", "plot")}
+    events = TrainingRun.of(**said).events(noise_multiplier)
+    promised = epsilon(noise_multiplier=noise_multiplier, delta=delta, proved=True, **said)
+    return _outcome("the training run", events, promised.guarantee, **form)
+
+
+@click.command(cls=Redirected.to(of_training, "--noise-multiplier"))
+@configuration_argument
+@_curve_options
+@answers
+def curve(configuration_path: Path, **form: Any) -> Outcome:
     """Print epsilon (rounded up) over delta for the run that CONFIG describes.
 
-    At the delta that the run promises, the proved one.
+    At the delta that the run promises, the proved one. Without CONFIG, with --noise-multiplier and
+    the other options of `dpledger epsilon`, the same for a training run of any tool.
     """
+    made = plan(read_configuration(configuration_path))
+    return _outcome(configuration_path.name, made.events, made.guarantee, **form)
+
+
+def _outcome(
+    name: str,
+    events: Sequence[Event],
+    promised: Guarantee,
+    *,
+    smallest: float,
+    largest: float,
+    points: int,
+    grade: str,
+    plot: Path | None,
+) -> Outcome:
     if not 0 < smallest < largest < 1:
         raise click.UsageError(f"Expected 0 < --from={smallest} < --to={largest} < 1.")
     deltas = np.geomspace(smallest, largest, points)
-    made = plan(read_configuration(configuration_path))
-    found = epsilons_at(made.events, deltas=deltas, grade=Grade(grade))
-    return curve_outcome(configuration_path.name, found, made.guarantee)
+    found = epsilons_at(events, deltas=deltas, grade=Grade(grade))
+    if plot is not None:
+        draw_curve(plot, found, promised)
+    return curve_outcome(name, found, promised, plot)

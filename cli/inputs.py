@@ -53,6 +53,18 @@ def options(*each: Callable[[F], F]) -> Callable[[F], F]:
     return decorate
 
 
+training_options = options(
+    click.option("--sampling", help="How batches are drawn: none, poisson, fixed-batch, shuffled."),
+    click.option("--adjacency", help="add-remove-one, zero-out-one or replace-one."),
+    click.option("--records", type=int, help="Number of records, public."),
+    click.option("--batch", type=int, help="(Expected) records of a batch."),
+    click.option("--rate", type=float, help="In place of --batch / --records."),
+    click.option("--steps", type=int, help="Optimiser steps, exact."),
+    click.option("--epochs", type=float, help="In place of --steps; rounded up to whole steps."),
+    click.option("--accumulation", type=int, default=1, help="Parts a batch is computed in."),
+)
+
+
 def claim_options(words: str) -> Callable[[F], F]:
     """Return the options --epsilon and --mu, of which a claim states one, with this help."""
     return options(

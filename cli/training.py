@@ -10,18 +10,11 @@ import click
 from ..accounting import training
 from ..audits.outcome import Outcome
 from ..runs.outcomes.plans import training_outcome
-from .inputs import certificate_option, options
+from .inputs import certificate_option, options, training_options
 from .output import answers, write_certificate
 
 _run_options = options(
-    click.option("--sampling", help="How batches are drawn: none, poisson, fixed-batch, shuffled."),
-    click.option("--adjacency", help="add-remove-one, zero-out-one or replace-one."),
-    click.option("--records", type=int, help="Number of records, public."),
-    click.option("--batch", type=int, help="(Expected) records of a batch."),
-    click.option("--rate", type=float, help="In place of --batch / --records."),
-    click.option("--steps", type=int, help="Optimiser steps, exact."),
-    click.option("--epochs", type=float, help="In place of --steps; rounded up to whole steps."),
-    click.option("--accumulation", type=int, default=1, help="Parts a batch is computed in."),
+    training_options,
     click.option("--delta", type=float, required=True, help="In (0, 1), below 1 / records."),
     certificate_option,
 )

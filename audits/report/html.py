@@ -8,7 +8,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from ..visible_text import visible
 from .headline import headline
 from .outline import Item, outline, plotted
-from .plots import HEIGHT, WIDTH, plots
+from .plots import HEIGHT, WIDTH, Plot, plots
 from .record import Report
 
 
@@ -28,6 +28,14 @@ def to_html(report: Report) -> str:
             height=HEIGHT,
         )
     )
+
+
+def to_svg(plot: Plot) -> str:
+    """Return one plot as an SVG file; raise `ValueError` if there is nothing to draw."""
+    if plot.absent is not None:
+        raise ValueError(f"plot={plot.title!r} must have two points: {plot.absent}")
+    template = environment().get_template("file.svg.j2")
+    return template.render(plot=plot, width=WIDTH, height=HEIGHT)
 
 
 @lru_cache(maxsize=1)

@@ -7,11 +7,12 @@ module knows a curve's *role* only. Logarithmic axes leave out what they cannot 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from math import ceil, exp, floor, log10
+from math import ceil, exp, floor, isfinite, log10
 
 import numpy as np
 
 from ...accounting.gaussian.fast import tpr_upper
+from ...accounting.numbers.grade import Grade
 from ..visible_text import visible
 from .numerals import power_of_ten, printed
 from .record import EmpiricalAudit, PrivacyFacts, RatePoint, Report, Skipped, Utility
@@ -131,24 +132,45 @@ def plots(report: Report) -> tuple[Plot, ...]:
 
 
 def _privacy_curve(privacy: PrivacyFacts) -> Plot:
-    title, name = "Privacy curve", "curve"
     points = [
         (point.epsilon, point.delta)
         for point in privacy.curve or ()
-        if isinstance(point.epsilon, float) and point.delta > 0
+        if isinstance(point.epsilon, float)
     ]
+    epsilon = privacy.epsilon.upper
+    promise = (epsilon if isinstance(epsilon, float) else None, privacy.delta)
+    return curve_plot(points, promise, privacy.curve_grade, absent=_no_curve(privacy))
+
+
+def curve_plot(
+    curve: Iterable[Point],
+    promise: tuple[float | None, float],
+    grade: Grade | None,
+    *,
+    absent: str = "no finite ε",
+) -> Plot:
+    """Return the plot of a privacy curve.
+
+    Args:
+        curve: points (epsilon, delta); those of infinite epsilon or of delta 0 are left out.
+        promise: epsilon, None if it is infinite, and delta, which is marked.
+        grade: of the curve.
+        absent: why there is no plot, where there are no two points.
+    """
+    title, name = "Privacy curve", "curve"
+    points = [(e, d) for e, d in curve if isfinite(e) and d > 0]
     if len(points) < 2:
-        return Plot(name, title, "", absent=_no_curve(privacy))
-    delta, epsilon = privacy.delta, privacy.epsilon.upper
+        return Plot(name, title, "", absent=absent)
+    epsilon, delta = promise
     x = x_axis("ε", 0.0, max(e for e, _ in points))
     lowest = min(d for d in (*(d for _, d in points), delta) if d > 0)
     # a power of ten below, but not a decade lower for a last digit
     y = y_axis("δ", 10.0 ** min(-1, floor(log10(lowest * 1.01))), 1.0, logarithmic=True)
     mark = None
-    if isinstance(epsilon, float):
+    if epsilon is not None:
         mark = Mark("the promise", x.place(epsilon), y.place(delta))
-    grade = "" if privacy.curve_grade is None else f" Grade: {privacy.curve_grade.value}."
-    caption = f"(ε, δ)-privacy holds at every point on the curve and above it.{grade}"
+    graded = "" if grade is None else f" Grade: {grade.value}."
+    caption = f"(ε, δ)-privacy holds at every point on the curve and above it.{graded}"
     return Plot(name, title, caption, x, y, (drawn("δ(ε)", Role.BOUND, points, x, y),), mark=mark)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...accounting.guarantees import compare_conversions
 from ...accounting.numbers.enclosure import shown_up
 from ...audits.outcome import Outcome, Row, TextColumns, grade_rows, guarantee_data, shown
+from ...mechanisms.errors import InvalidParameter
 from ...mechanisms.events import GaussianStep
 
 if TYPE_CHECKING:
@@ -140,13 +142,30 @@ def rounds_outcome(
     )
 
 
-def curve_outcome(name: str, found: PrivacyCurve, promised: Guarantee) -> Outcome:
+def draw_curve(path: Path, found: PrivacyCurve, promised: Guarantee) -> None:
+    """Write a privacy curve to an SVG file; raise `InvalidParameter` if no epsilon is finite."""
+    from ...audits.report.html import to_svg
+    from ...audits.report.plots import curve_plot
+
+    points = zip(found.epsilon.tolist(), found.delta.tolist(), strict=True)
+    upper = promised.epsilon.upper_float
+    promise = (upper if isfinite(upper) else None, float(promised.delta))
+    drawn = curve_plot(points, promise, found.grade)
+    if drawn.absent is not None:
+        raise InvalidParameter("plot", str(path), f"of a run of finite epsilon: {drawn.absent}")
+    path.write_text(to_svg(drawn), encoding="utf-8")
+
+
+def curve_outcome(
+    name: str, found: PrivacyCurve, promised: Guarantee, plot: Path | None = None
+) -> Outcome:
     """Return epsilons, rounded up, over deltas, and the guarantee at the delta of the promise.
 
     Args:
-        name: of the configuration.
+        name: of what has the curve.
         found: the curve.
-        promised: the plan's guarantee.
+        promised: the guarantee at one delta.
+        plot: where the curve was drawn, if it was.
     """
     delta, epsilon = found.delta.tolist(), found.epsilon.tolist()
     texts = [(shown_up(d, digits=3), shown_up(e)) for d, e in zip(delta, epsilon, strict=True)]
@@ -161,6 +180,7 @@ def curve_outcome(name: str, found: PrivacyCurve, promised: Guarantee) -> Outcom
         rows=(
             ("epsilon", f"{shown(promised.epsilon)} at delta {shown_up(float(promised.delta))}"),
             *grade_rows(promised),
+            ("plot", None if plot is None else str(plot)),
         ),
         tables=(TextColumns(("delta", "epsilon"), texts),),
     )

@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -397,3 +398,23 @@ def test_help_and_version_and_unknown_commands(call: Call) -> None:
     assert call("--version").status == 0
     assert "demo" in call("--help").out
     assert call("nonsense").status == 2
+
+
+def test_a_curve_is_drawn_of_a_training_run_of_any_tool(call: Call, tmp_path: Path) -> None:
+    run = ("--noise-multiplier", 2, "--steps", 9, "--sampling", "none")
+    run = (*run, "--adjacency", "replace-one")
+    path = tmp_path / "curve.svg"
+    found = call("curve", *run, "--from", 1e-5, "--points", 3, "--plot", path, "--json")
+    assert found.status == 0
+    alone = call("epsilon", *run, "--delta", 1e-5, "--json")
+    assert found.data["promised"] == alone.data["guarantee"]
+    assert found.data["epsilon"][0] == pytest.approx(alone.data["guarantee"]["epsilon"]["upper"])
+    drawn = ElementTree.parse(path).getroot()
+    assert drawn.tag == "{http://www.w3.org/2000/svg}svg"
+    assert len(drawn.findall(".//{*}path")) >= 2
+    # what cannot be drawn leaves no file
+    none = ("--noise-multiplier", 0, *run[2:])
+    refused = call("curve", *none, "--plot", tmp_path / "none.svg")
+    assert refused.status == 2
+    assert "none.svg" in refused.err
+    assert not (tmp_path / "none.svg").exists()

@@ -143,6 +143,8 @@ CALLS: dict[str, str] = {
     "plan a wrong key": "plan wrong.toml --json",
     "curve": "curve run.toml --points 3 --json",
     "curve, fast": "curve run.toml --points 3 --grade fast --json",
+    "curve of a training run": "curve --noise-multiplier 2 --steps 9 --sampling none"
+    " --adjacency replace-one --points 2 --plot curve.svg --json",
     "curve of a leak": "curve published.toml --points 2 --json",
     "curve from a wrong delta": "curve run.toml --from 2 --json",
     "crosscheck": "crosscheck run.toml --json",

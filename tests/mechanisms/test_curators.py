@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from dpledger.accounting.guarantees import guarantee
 from dpledger.audits.curators import ReplayCurator
 from dpledger.audits.datasets import AuditDataset
 from dpledger.mechanisms import (
@@ -144,6 +145,8 @@ def test_a_refused_reservation_draws_nothing() -> None:
         {"noise_multiplier": np.nan},
         {"noise_multiplier": np.inf},
         {"noise_multiplier": 1e308},
+        {"noise_std": 1e308},
+        {"noise_std": 1e-320},
     ],
     ids=str,
 )
@@ -152,6 +155,14 @@ def test_impossible_noise_is_refused_before_anything_is_reserved(noise: dict[str
     with pytest.raises(InvalidParameter, match="noise"):
         release(SamplingCurator(spy, spy), sensitive(bound=10.0), **noise)
     assert spy.calls == []
+
+
+@pytest.mark.parametrize("noise", [0.0, -0.0])
+def test_no_noise_costs_infinitely_much_whatever_its_sign(noise: float) -> None:
+    for argument in ("noise_std", "noise_multiplier"):
+        sink = EventList()
+        release(SamplingCurator(sink, SystemSampler()), sensitive(), **{argument: noise})
+        assert guarantee(sink.events, delta=1e-5).epsilon.upper == np.inf
 
 
 def test_private_noise_is_refused() -> None:

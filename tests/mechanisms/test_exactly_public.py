@@ -9,7 +9,10 @@ import pytest
 from dpledger.audits.datasets import AuditDataset, VerticalAuditDataset
 from dpledger.mechanisms import (
     Adjacency,
+    EventList,
+    SamplingCurator,
     Sensitive,
+    SystemSampler,
     concatenate,
     linear_map,
 )
@@ -52,6 +55,18 @@ def test_what_has_sensitivity_0_is_the_same_for_all_data(route: str) -> None:
     here, there = compute(mean(1.0)), compute(mean(-1.0))
     assert bits(here) == bits(there)
     assert here.rounding.error == 0
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+def test_what_costs_nothing_leaves_without_a_sign(route: str, zero: float) -> None:
+    """Signs of private zeros were a bit of every coordinate, at an epsilon of 0."""
+    compute = ROUTES[route]
+    for sign in (1.0, -1.0):
+        curator = SamplingCurator(EventList(), SystemSampler())
+        value = compute(mean(sign)) * 0.0
+        message = curator.release(value, round=1, release="x", noise_std=zero)
+        assert not np.signbit(message).any()
 
 
 def test_parties_without_weight_show_nothing() -> None:

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from dpledger.audits import AuditDataset
 from dpledger.audits.datasets import VerticalAuditDataset
@@ -172,6 +173,20 @@ def test_no_minimiser_leaves_its_ball_because_its_square_underflows(radius: floa
         return
     assert found is not None
     assert lengths(found).max() <= radius
+
+
+@pytest.mark.parametrize("layout", [np.asarray, csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("size", [0.1, 1e200, 1e308, 1e-310])
+def test_no_size_of_a_record_makes_a_warning(
+    layout: Callable[[FloatArray], FloatArray], size: float
+) -> None:
+    rows = np.full((20, 2), 0.1)
+    rows[0] = size
+    with np.errstate(all="raise"):
+        data = AuditDataset(layout(rows), np.ones(20), adjacency=REPLACE, row_bound=1.0)
+        data.mean_gradient(Logistic(), np.full((1, 2), 1e99))
+        data.second_moment()
+        data.sum_gradient(Logistic(), np.full((1, 2), -1e99), radius=1e-9)
 
 
 def test_no_size_of_a_vertical_record_makes_a_warning() -> None:

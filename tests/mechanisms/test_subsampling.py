@@ -314,9 +314,10 @@ def test_one_draw_serves_one_release_of_its_own_curator() -> None:
     replay = ReplayCurator([], uniforms=run.uniforms, differing=0)
     curators: list[tuple[Curator, PrivateDataset]] = [(run, dataset), (plan, planned)]
     for curator, data in curators:
-        value = curator.sample(data, Poisson(0.3)).sum_gradient(LOSS, W)
+        sample = curator.sample(data, Poisson(0.3))
+        value, other = (sample.sum_gradient(LOSS, w) for w in (W, 0.0 * W))
         curator.release(value, round=1, release="x", noise_std=1.0)
-        for again in (value, 2 * value):
+        for again in (value, 2 * value, other, value + other):
             with pytest.raises(InvalidParameter, match="released before"):
                 curator.release(again, round=2, release="x", noise_std=1.0)
             with pytest.raises(InvalidParameter, match="released before"):
@@ -456,6 +457,14 @@ def test_samples_stay_hidden() -> None:
     sample = SamplingCurator(EventList(), SeededSampler(1)).sample(private(ZERO), Poisson(0.3))
     assert "0.3" in repr(sample)
     assert "inside" not in repr(sample)
+    counted = PrivateDataset(
+        np.full((123, 1), 0.1), np.ones(123), adjacency=ADD, row_bound=1.0, n_min=50
+    )
+    sample = SamplingCurator(EventList(), SeededSampler(1)).sample(counted, Poisson(0.3))
+    found = sample.sum_gradient(LOSS, np.zeros(1))
+    assert found.sampled_part is not None
+    for shown in (counted, sample, found, found.sampled_part.scheme):
+        assert "123" not in repr(shown)
     for look in (lambda: list(sample), lambda: pickle.dumps(sample)):  # type: ignore[call-overload]
         with pytest.raises(UnprotectedReleaseError):
             look()

@@ -1,5 +1,6 @@
 """A ledger's past: older copies, used seeds and simulations are refused, with nothing spent."""
 
+import copy
 import os
 import pickle
 import shutil
@@ -201,6 +202,15 @@ def test_a_seed_used_by_another_sampler_is_refused(name: str, other: type) -> No
     release(run, other(6))
 
 
+def test_a_copy_of_a_sampler_is_another_sampler_of_its_seed() -> None:
+    run = MemoryLedger().run("r", configuration_hash="c")
+    sampler = SeededSampler(11)
+    release(run, sampler)
+    for again in (copy.deepcopy(sampler), pickle.loads(pickle.dumps(sampler))):
+        with pytest.raises(LedgerError, match="fresh seed"):
+            release(run, again)
+
+
 def test_a_seed_in_the_file_is_refused_after_it_is_opened_again(tmp_path: Path) -> None:
     sampler = SeededSampler(5)
     with SqliteLedger(tmp_path / "ledger.sqlite") as ledger:
@@ -258,6 +268,14 @@ def test_a_budget_pays_for_releases_only(kind: type, trials: int | None) -> None
 
 
 # Processes ---------------------------------------------------------------------------------------
+
+
+def test_a_ledger_in_memory_has_no_copy() -> None:
+    ledger = budgeted(MemoryLedger(), 1)
+    assert copy.deepcopy(ledger) is ledger
+    for copied in (pickle.dumps, copy.copy):
+        with pytest.raises(LedgerError):
+            copied(ledger)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")

@@ -347,6 +347,15 @@ def test_parties_share_a_budget_only_with_their_own_records(ledger: Ledger) -> N
     run.reserve((event(step(), "c"), event(step(), "c")), NOWHERE)
 
 
+def test_other_names_of_parties_in_other_runs_spend_from_one_budget(ledger: Ledger) -> None:
+    ledger.set_budget(Budget(Gdp(Fraction(1, 4)), Adjacency.REPLACE_ONE))
+    for k in range(4):
+        run = ledger.run(f"run {k}", configuration_hash="c")
+        run.reserve((event(step(), f"party {k}"),), NOWHERE)
+    with pytest.raises(BudgetExceeded):
+        ledger.run("a fifth", configuration_hash="c").reserve((event(step(), "party"),), NOWHERE)
+
+
 def test_a_budget_stands_once_and_before_the_first_reservation(make: Make) -> None:
     budget = Budget(ApproxDp(1, 1e-5), Adjacency.REPLACE_ONE)
     ledger = make()

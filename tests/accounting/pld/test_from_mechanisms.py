@@ -279,3 +279,18 @@ def test_one_discrete_gaussian_step_is_enclosed_at_tiny_deltas(delta: float) -> 
     with mpmath.workdps(320):
         assert exact(found.upper_float) <= delta <= exact(found.lower_float)
     assert found.upper_float <= found.lower_float * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("rate", "constant"), [(0.1, 0.1), (0.3, 0.6), (0.7, 2.0)])
+def test_a_batch_beside_all_records_costs_no_less_than_any_pair_of_its_mixtures(
+    rate: float, constant: float
+) -> None:
+    """A record brings a in one data set and b in the other when drawn, each of norm s/2 at most."""
+    step = GaussianMixtureStep(l2(constant, REPLACE), sum_of_bounded(0.5, REPLACE), rate, 1.0)
+    reach, delta = float(step.sampled.value) / 2, 1e-2
+    epsilon = PrivacyProfile.of({step: 1}, REPLACE).epsilon_upper(delta)
+    found = []
+    for k, m in product(range(-4, 5), repeat=2):
+        a, b = reach * k / 4, reach * m / 4
+        found += [shown_apart(rate, c, a, b, epsilon) for c in (constant, -constant)]
+    assert delta / 100 < max(found) <= delta * (1 + 1e-4)

@@ -11,7 +11,7 @@ from ..audits.outcome import Outcome
 from ..runs import RunOptions, demo_configuration
 from ..runs import run as train
 from ..runs.outcomes.executed import run_outcome
-from .inputs import NEW_FILE, NEW_FOLDER, configuration_argument
+from .inputs import FOLDER, NEW_FILE, NEW_FOLDER, configuration_argument
 from .output import answers, steps
 
 _out_option = click.option(
@@ -24,6 +24,11 @@ _out_option = click.option(
 @click.command()
 @configuration_argument
 @_out_option
+@click.option(
+    "--resume",
+    type=FOLDER,
+    help="Folder of a run that broke off: go on with it, at no further cost.",
+)
 @click.option(
     "--ledger",
     type=NEW_FILE,
@@ -40,6 +45,9 @@ _out_option = click.option(
 @answers
 def run(configuration_path: Path, **options: Any) -> Outcome:
     """Train what CONFIG describes; every release is reserved in the ledger before its noise.
+
+    A run that breaks off goes on with --resume and its folder: it gives back the messages that it
+    recorded, draws the others, and pays nothing more.
 
     Exit status 1 if anything was found: an unprotected release, a refuted claim, a cross-check that
     disagrees.

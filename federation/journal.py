@@ -18,9 +18,17 @@ from pathlib import Path
 from threading import RLock
 from typing import Self
 
-from ..mechanisms.errors import DpledgerError
+import numpy as np
 
-__all__ = ["Journal", "JournalError"]
+from ..mechanisms.curators import Message, Release, SamplingCurator
+from ..mechanisms.errors import DpledgerError
+from ..mechanisms.protocols import EventSink, FloatArray
+from ..mechanisms.sampling import Sampler
+
+__all__ = ["MESSAGE", "Journal", "JournalError", "RecordedCurator"]
+
+MESSAGE = "message"
+"""The kind of a run's messages in its journal."""
 
 _SCHEMA = """CREATE TABLE IF NOT EXISTS kept (
     run TEXT NOT NULL, kind TEXT NOT NULL, number INTEGER NOT NULL, content BLOB NOT NULL,
@@ -100,3 +108,41 @@ class Journal:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class RecordedCurator(SamplingCurator):
+    """Releases messages that are recorded before they leave, and gives recorded ones back.
+
+    A message that was recorded is given back as it was, without new noise. A seeded sampler draws
+    the old noise once more and drops it, so that the next release has the noise it would have had.
+
+    Args:
+        sink: where the run has paid for its events, or pays: the recorded ones are asked of it too.
+        sampler: where noise comes from.
+        journal: of messages.
+        run: name of the run in it.
+    """
+
+    def __init__(self, sink: EventSink, sampler: Sampler, journal: Journal, run: str) -> None:
+        super().__init__(sink, sampler)
+        self._journal, self._name, self._count = journal, run, 0
+
+    def _deliver(self, release: Release) -> FloatArray:
+        recorded = self._journal.get(self._name, MESSAGE, self._count)
+        if recorded is None:
+            return super()._deliver(release)
+        self._count += 1
+        sensitive = release.sensitive
+        shape = (sensitive.held, sensitive.dimension)
+        if len(recorded) != 8 * shape[0] * shape[1]:
+            raise JournalError(f"Message {self._count} of {self._name} must be of shape {shape}.")
+        token = self._sink.reserve((release.event,), self._provenance)
+        if self._provenance.seed is not None:
+            self._noise(release)(np.zeros(shape))
+        self._sink.commit(token)
+        return np.frombuffer(recorded, dtype="<f8").astype(np.float64).reshape(shape)
+
+    def _keep(self, message: Message) -> None:
+        content = np.ascontiguousarray(message.content, dtype="<f8").tobytes()
+        self._journal.keep(self._name, MESSAGE, self._count, content)
+        self._count += 1

@@ -13,13 +13,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import msgspec
-import numpy as np
 
 from ..accounting.ledger import Ledger
 from ..accounting.ledger import Run as LedgerRun
 from ..accounting.ledger.proofs import certificate_of
 from ..mechanisms.collectives import mean_of
-from ..mechanisms.curators import Message, Release, SamplingCurator
 from ..mechanisms.encoding import subject_hash
 from ..mechanisms.errors import DpledgerError, InvalidParameter
 from ..mechanisms.events import Event
@@ -27,7 +25,7 @@ from ..mechanisms.local_data import LocalDataset
 from ..mechanisms.protocols import FloatArray, Provenance
 from ..mechanisms.sampling import Sampler
 from ..solvers.solver import PublicModel
-from .journal import Journal, JournalError
+from .journal import MESSAGE, Journal, JournalError, RecordedCurator
 from .plan import PROTOCOL, FederatedPlan
 from .policy import Policy, unaffordable
 from .protocol import (
@@ -47,7 +45,7 @@ from .protocol import (
 
 __all__ = ["Link", "Party", "TookPart", "take_part"]
 
-_MESSAGE, _RESULT, _FINISH = "message", "result", "finish"
+_RESULT, _FINISH = "result", "finish"
 
 
 class Link(Protocol):
@@ -165,7 +163,7 @@ class _Steps:
             # the others learn that it did not, and not what the ledger holds
             self.ask(f"its ledger refused ({type(error).__name__})".encode())
             raise
-        recorded = self.party.journal.count(self.run, _MESSAGE)
+        recorded = self.party.journal.count(self.run, MESSAGE)
         if not paid.left <= recorded <= paid.left + 1:
             raise JournalError(
                 f"journal={str(self.party.journal.path)!r} must hold the {paid.left} messages that "
@@ -249,33 +247,9 @@ class PaidPlan:
             self.left += 1
 
 
-class PartyCurator(SamplingCurator):
-    """Releases the party's own rows; each message is recorded before it is committed and sent.
-
-    A message that was recorded is given back as it was, without new noise. A seeded sampler draws
-    the old noise once more and drops it, so that the next release has the noise it would have had.
-    """
+class PartyCurator(RecordedCurator):
+    """Releases the party's own rows; each message is recorded before it is committed and sent."""
 
     def __init__(self, paid: PaidPlan, party: Party, run: str, collectives: Means) -> None:
-        super().__init__(paid, party.sampler)
+        super().__init__(paid, party.sampler, party.journal, run)
         self.collectives = collectives
-        self._journal, self._name, self._count = party.journal, run, 0
-
-    def _deliver(self, release: Release) -> FloatArray:
-        recorded = self._journal.get(self._name, _MESSAGE, self._count)
-        if recorded is None:
-            return super()._deliver(release)
-        self._count += 1
-        sensitive = release.sensitive
-        shape = (sensitive.held, sensitive.dimension)
-        if len(recorded) != 8 * shape[0] * shape[1]:
-            raise JournalError(f"Message {self._count} of {self._name} must be of shape {shape}.")
-        token = self._sink.reserve((release.event,), self._provenance)
-        if self._provenance.seed is not None:
-            self._noise(release)(np.zeros(shape))
-        self._sink.commit(token)
-        return np.frombuffer(recorded, dtype="<f8").astype(np.float64).reshape(shape)
-
-    def _keep(self, message: Message) -> None:
-        self._journal.keep(self._name, _MESSAGE, self._count, encoded_row(message.content))
-        self._count += 1

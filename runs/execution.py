@@ -37,7 +37,7 @@ from ..audits.report import (
 )
 from ..data import LabelledRecords
 from ..data.strict import ConfigurationError
-from ..mechanisms import Event, EventList, PrivateDataset
+from ..mechanisms import Event, EventList, PrivateDataset, SamplingCurator
 from ..mechanisms.extras import MissingExtra
 from .attack import RunAttack, run_attack
 from .configuration import KEPT_SEED, Configuration, read_configuration
@@ -45,6 +45,7 @@ from .narrative import narrative, statement, versions
 from .pipeline import Plan
 from .planning import plan, planned_events
 from .prepaid import PrepaidRun
+from .resuming import RunRecord
 from .sections import LossName
 from .training import Progress, StartProgress, Training, converged, new_folder, train, weights
 
@@ -56,6 +57,7 @@ class RunOptions:
     Args:
         name: of the run, in the ledger and the report; that of the configuration's file without it.
         out: folder for the run's files; a new one under dpledger-runs/ without it.
+        resume: folder of a run that broke off, to go on with it in place of a new one.
         ledger: file that the run is written to and paid from; a new one in the folder without it.
         anchor: file elsewhere that remembers how far the ledger had come; None for none.
         attack: whether to attack the plan by replay.
@@ -65,6 +67,7 @@ class RunOptions:
 
     name: str | None = None
     out: Path | None = None
+    resume: Path | None = None
     ledger: Path | None = None
     anchor: Path | None = None
     attack: bool = True
@@ -156,6 +159,7 @@ def run(
     Files stand in a new folder: configuration, ledger, certificate, model, report in three forms.
     A seed of noise stands in the ledger and in `configuration.holder.toml` only, which stay with
     the data's holder.
+    A run that breaks off goes on with `RunOptions.resume` (see `resuming`).
     The whole plan is proved, and paid for in one piece, before the first release. Raises before
     anything is spent if the plan, its proof, the data or the budget do not allow the run; of runs
     that start at once on one budget, those that it does not pay for are refused.
@@ -169,17 +173,56 @@ def run(
         name, text = options.name or path.stem, path.read_text(encoding="utf-8")
         configuration = read_configuration(path)
     planned = plan(configuration)
-    certificate = None if planned.proof is None else planned.proof.certificate
-    dataset, test = configuration.load()
+    records, test = configuration.records()
+    dataset = configuration.private(records)
+    record = _begun(configuration, options, planned, records, name, text)
+    with record:
+        with SqliteLedger(record.ledger, anchor=options.anchor) as ledger:
+            trained = _train(configuration, planned, dataset, test, ledger, record, start)
+        result = _concluded(configuration, options, planned, trained, record, dataset, test, start)
+        record.end()
+    return result
+
+
+def _begun(
+    configuration: Configuration,
+    options: RunOptions,
+    planned: Plan,
+    records: LabelledRecords,
+    name: str,
+    text: str,
+) -> RunRecord:
+    """Return the record of a run: a new one in a new folder, or that of one that broke off."""
+    if options.resume is not None:
+        if planned.is_finding:
+            raise ConfigurationError(
+                f"{options.resume}: Expected a run that keeps to a plan instead got one with "
+                "unprotected releases, which pays as it goes: run anew."
+            )
+        return RunRecord.resume(options.resume, configuration, records, ledger=options.ledger)
     if options.ledger is not None:
         with SqliteLedger(options.ledger, anchor=options.anchor) as ledger:
             _require_fresh_noise(configuration, ledger)
             ledger.require(planned.events)
     folder = new_folder(options.out, name)
     _write_configuration(configuration, text, folder)
-    ledger_path = options.ledger or folder / "ledger.sqlite"
-    with SqliteLedger(ledger_path, anchor=options.anchor) as ledger:
-        trained = _train(configuration, planned, dataset, test, ledger, name, start)
+    paid_from = options.ledger or folder / "ledger.sqlite"
+    return RunRecord.begin(folder, configuration, records, name=name, ledger=paid_from)
+
+
+def _concluded(
+    configuration: Configuration,
+    options: RunOptions,
+    planned: Plan,
+    trained: _Trained,
+    record: RunRecord,
+    dataset: PrivateDataset,
+    test: LabelledRecords,
+    start: StartProgress,
+) -> RunResult:
+    """Certify, compare, attack and report what was trained; write it all into the run's folder."""
+    folder = record.folder
+    certificate = None if planned.proof is None else planned.proof.certificate
     model = weights(trained.training.state.model, configuration.shape.label_domain)
     np.save(folder / "model.npy", model)
     if certificate is not None:
@@ -213,7 +256,7 @@ def run(
             else None
         ),
     )
-    report = _report(configuration, options, result, name, test.description, ledger_path.name)
+    report = _report(configuration, options, result, record, test.description)
     (folder / "report.json").write_bytes(to_json(report))
     write_pages(report, folder)
     return result
@@ -242,7 +285,7 @@ def _train(
     dataset: PrivateDataset,
     test: LabelledRecords,
     ledger: SqliteLedger,
-    name: str,
+    record: RunRecord,
     start: StartProgress,
 ) -> _Trained:
     """Train what was planned, paid for as a whole before its first release.
@@ -250,19 +293,20 @@ def _train(
     What leaks may depend on the data, its later noise included: it keeps to no plan, and pays as it
     goes.
     """
-    name = f"{name} {datetime.now(UTC).isoformat(timespec='microseconds')}"
-    run = ledger.run(name, configuration_hash=configuration.sha256, plan=planned.events)
+    run = ledger.run(record.name, configuration_hash=configuration.sha256, plan=planned.events)
     solver = configuration.solvers.noisy(planned.noise_multiplier)
     progress, sampler = start(configuration.solver.label), configuration.build_sampler()
     if planned.is_finding:
-        training = train(configuration, solver, dataset, test, run, sampler, progress=progress)
+        curator = SamplingCurator(run, sampler)
+        training = train(configuration, solver, dataset, test, curator, progress=progress)
         events = tuple(run.events())
     else:
-        paid = PrepaidRun(run, planned.events, sampler.provenance)
-        training = train(configuration, solver, dataset, test, paid, sampler, progress=progress)
+        paid = PrepaidRun(run, planned.events, sampler.provenance, resumed=record.resumed)
+        recording = record.curator(paid, sampler)
+        training = train(configuration, solver, dataset, test, recording, progress=progress)
         paid.close()
         events = paid.released
-    return _Trained(name, training, events, ledger.last_row)
+    return _Trained(record.name, training, events, ledger.last_row)
 
 
 def _silent(description: str) -> Progress:
@@ -300,9 +344,9 @@ def _baselines(
         solver = configuration.solvers.exact(multiplier)
         events = planned_events(configuration, solver)
         found = configuration.terms.guarantee(events)
-        sampler, progress = configuration.build_sampler(), start(f"baseline: {name}")
+        curator = SamplingCurator(EventList(), configuration.build_sampler())
         training = train(
-            configuration, solver, dataset, test, EventList(), sampler, progress=progress
+            configuration, solver, dataset, test, curator, progress=start(f"baseline: {name}")
         )
         models.append(TrainedModel(name, training, _promised(found)))
     if configuration.solver.loss is LossName.LOGISTIC and configuration.solver.regularisation > 0.0:
@@ -357,9 +401,8 @@ def _report(
     configuration: Configuration,
     options: RunOptions,
     result: RunResult,
-    name: str,
+    record: RunRecord,
     description: str,
-    ledger: str,
 ) -> Report:
     """Return the report's record: facts of the run, and sentences that events cannot tell.
 
@@ -367,10 +410,10 @@ def _report(
         configuration: shown to readers without its seed.
         options: say which parts were left out on purpose.
         result: of the run.
-        name: of the run, in the title.
+        record: of the run, with its name and its ledger.
         description: of the records.
-        ledger: the file's name.
     """
+    name = record.title
     return build_report(
         title=f"{configuration.solver.label}: {name}",
         events=result.events,
@@ -381,7 +424,7 @@ def _report(
         run=RunFacts(
             configuration=_shown(configuration),
             configuration_sha256=configuration.sha256,
-            ledger=ledger,
+            ledger=record.ledger.name,
             ledger_head_sha256=result.ledger_head,
             run=result.name,
             date=datetime.now(UTC).isoformat(timespec="seconds"),

@@ -22,17 +22,32 @@ class PrepaidRun:
     """The sink of a run that has paid: events must be the planned ones, in their order.
 
     Args:
-        run: that pays.
+        run: of a ledger, which pays, unless it is resumed and has paid.
         plan: all of its events.
         provenance: of the one sampler that the run will draw its noise from.
+        resumed: whether the run broke off before; its reservation counts as spent, and is used.
 
-    Raises, with nothing recorded and before anything is drawn, what `Run.reserve` raises.
+    Raises, with nothing recorded and before anything is drawn, what `Run.reserve` raises;
+    `InvalidParameter` for a resumed run that has paid for something else.
     """
 
-    def __init__(self, run: Run, plan: Sequence[Event], provenance: Provenance) -> None:
+    def __init__(
+        self,
+        run: Run,
+        plan: Sequence[Event],
+        provenance: Provenance,
+        *,
+        resumed: bool = False,
+    ) -> None:
         self._run, self._plan, self._provenance = run, tuple(plan), provenance
         self._released, self._lock = 0, threading.Lock()
-        self._token = run.reserve(self._plan, provenance)
+        found = tuple(run.ledger.reservations(run.run)) if resumed else ()
+        if found and not (
+            len(found) == 1 and found[0].events == self._plan and found[0].provenance == provenance
+        ):
+            raise InvalidParameter("run", run.run, "paid for as planned, in one reservation")
+        self._token = found[0].sequence if found else run.reserve(self._plan, provenance)
+        self._committed = any(each.committed for each in found)
 
     @property
     def released(self) -> tuple[Event, ...]:
@@ -63,4 +78,5 @@ class PrepaidRun:
 
     def close(self) -> None:
         """Commit the plan, once its messages have left."""
-        self._run.commit(self._token)
+        if not self._committed:
+            self._run.commit(self._token)

@@ -10,19 +10,17 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from ..data import LabelledRecords
-from ..mechanisms import ClassLabels, EventSink, LabelDomain, PrivateDataset
+from ..mechanisms import ClassLabels, Curator, LabelDomain, PrivateDataset
 from ..mechanisms.protocols import FloatArray
-from ..mechanisms.sampling import Sampler
 from ..solvers.optimum import logistic_optimum
 from ..solvers.solver import ModelSolver, PublicModel
 from .configuration import Configuration
-from .pipeline import train_on
+from .resuming import RECORD
 
 Progress = Callable[[int, int], None]
 """Called with the number of rounds done and of all rounds."""
@@ -95,22 +93,19 @@ def train(
     solver: ModelSolver,
     dataset: PrivateDataset,
     test: LabelledRecords,
-    sink: EventSink,
-    sampler: Sampler,
+    curator: Curator,
     *,
     progress: Progress | None = None,
 ) -> Training:
-    """Run a solver once, every release through `sink`; return the model and its accuracies.
+    """Run a solver once, every release by `curator`; return the model and its accuracies.
 
     Args:
         configuration: of the run.
         solver: with its noise multiplier.
         dataset: the training records behind their handle.
         test: held-out records.
-        sink: reserves every event before its noise: a ledger's run, or a list of events.
+        curator: reserves every event before its noise.
         progress: called with the rounds done and all rounds.
-
-    A sink that was paid beforehand takes the noise of the sampler that it was paid with.
     """
     rounds = configuration.solver.rounds
     history: list[Accuracy] = []
@@ -120,9 +115,7 @@ def train(
         if progress is not None:
             progress(k, rounds)
 
-    solve = partial(solver.solve, observe=observe)
-    state = train_on(solve, dataset, sink, sampler)
-    return Training(state, tuple(history))
+    return Training(solver.solve(dataset, curator, observe=observe), tuple(history))
 
 
 def converged(configuration: Configuration) -> tuple[Training, float]:
@@ -144,11 +137,14 @@ def converged(configuration: Configuration) -> tuple[Training, float]:
 def new_folder(out: Path | None, name: str) -> Path:
     """Return a fresh folder for a run's files: `out`, or `dpledger-runs/<name>-<time>`.
 
-    Raises `FileExistsError` if `out` already holds a ledger: a ledger is never overwritten.
+    Raises `FileExistsError` if `out` already holds a ledger, or the record of a run that broke off:
+    neither is ever overwritten.
     """
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     folder = out or Path("dpledger-runs") / f"{name}-{stamp}-{os.getpid()}"
-    if (folder / "ledger.sqlite").exists():
-        raise FileExistsError(f"{folder}: Expected a folder without a ledger; choose another.")
+    if (folder / "ledger.sqlite").exists() or (folder / RECORD).exists():
+        raise FileExistsError(
+            f"{folder}: Expected a folder without a ledger; choose another, or resume its run."
+        )
     folder.mkdir(parents=True, exist_ok=True)
     return folder

@@ -1,0 +1,168 @@
+"""An interrupted run goes on from its recorded messages, and pays for its plan once.
+
+A run writes every message down before anything else sees it, and its whole plan is paid for before
+the first. Where it breaks off, the same call with the run's folder goes on: what was recorded is
+given back as it was, and never drawn again. A message that was drawn and not recorded was seen by
+nobody: its release, which is paid for, is drawn now. Noise from a seed is drawn once more and
+dropped where a message is recorded, so that a seeded run ends as if nothing had happened.
+
+The record lies beside the ledger until the run is over. It holds a digest of the records under a
+random key of its own, which is for the holder of the data: other data, another configuration or
+another schema are refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from ..data.strict import ConfigurationError
+from ..federation.journal import Journal, RecordedCurator
+from ..mechanisms.protocols import EventSink
+from ..mechanisms.sampling import Sampler
+from .configuration import Configuration
+
+if TYPE_CHECKING:
+    from ..data import LabelledRecords
+
+__all__ = ["RunRecord"]
+
+RECORD = "messages.sqlite"
+"""The file in a run's folder that its messages are recorded in."""
+
+_KEY_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunRecord:
+    """What a run that goes on must know; `close` it, or let it `end`.
+
+    Args:
+        folder: of the run.
+        journal: where its messages are recorded.
+        name: of the run in the ledger.
+        ledger: file that it is paid from.
+        resumed: whether the run broke off before.
+    """
+
+    folder: Path
+    journal: Journal
+    name: str
+    ledger: Path
+    resumed: bool
+
+    @classmethod
+    def begin(
+        cls,
+        folder: Path,
+        configuration: Configuration,
+        records: LabelledRecords,
+        *,
+        name: str,
+        ledger: Path,
+    ) -> Self:
+        """Return the record of a new run, which a time makes other than all before."""
+        name = f"{name} {datetime.now(UTC).isoformat(timespec='microseconds')}"
+        journal = Journal(folder / RECORD)
+        key = os.urandom(_KEY_BYTES)
+        facts = {
+            "configuration": configuration.sha256.encode(),
+            "key": key,
+            "records": _digest(records, key),
+            "ledger": str(ledger.absolute()).encode(),
+            "name": name.encode(),  # the last: with it the record is complete
+        }
+        for kind, content in facts.items():
+            journal.keep("", kind, 0, content)
+        return cls(folder, journal, name, ledger, resumed=False)
+
+    @classmethod
+    def resume(
+        cls,
+        folder: Path,
+        configuration: Configuration,
+        records: LabelledRecords,
+        *,
+        ledger: Path | None,
+    ) -> Self:
+        """Return the record of a run that broke off.
+
+        Raises `ConfigurationError`, with nothing spent, where there is none, and for another
+        configuration, other records or another ledger than it began with; `JournalError` while the
+        run goes on elsewhere.
+        """
+        if not (folder / RECORD).exists():
+            raise ConfigurationError(
+                f"{folder}: Expected a run that broke off, with {RECORD}; a run that is over has "
+                "none. Leave out the folder to run anew."
+            )
+        journal = Journal(folder / RECORD)
+        try:
+            found = {
+                kind: journal.get("", kind, 0)
+                for kind in ("configuration", "key", "records", "ledger", "name")
+            }
+            name, key, paid_from = found["name"], found["key"], found["ledger"]
+            if name is None or key is None or paid_from is None:
+                raise ConfigurationError(
+                    f"{folder}: Expected a run that had begun instead got one that broke off "
+                    "before anything was spent; run anew."
+                )
+            kept = Path(paid_from.decode())
+            for what, differs in (
+                (
+                    "configuration and schema",
+                    found["configuration"] != configuration.sha256.encode(),
+                ),
+                ("records", found["records"] != _digest(records, key)),
+                ("ledger", ledger is not None and ledger.absolute() != kept),
+            ):
+                if differs:
+                    raise ConfigurationError(
+                        f"{folder}: Expected the {what} that the run began with instead got other; "
+                        "nothing was spent or released."
+                    )
+        except BaseException:
+            journal.close()
+            raise
+        return cls(folder, journal, name.decode(), kept, resumed=True)
+
+    @property
+    def title(self) -> str:
+        """The run's name without its time."""
+        return self.name.rpartition(" ")[0]
+
+    def curator(self, sink: EventSink, sampler: Sampler) -> RecordedCurator:
+        """Return the curator of the run, which records, and gives back what is recorded."""
+        return RecordedCurator(sink, sampler, self.journal, self.name)
+
+    def end(self) -> None:
+        """Remove the record: the run is over, and nothing is left to go on from."""
+        self.journal.close()
+        (self.folder / RECORD).unlink()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.journal.close()
+
+
+def _digest(records: LabelledRecords, key: bytes) -> bytes:
+    """Return a keyed digest of records: who holds which rows and labels."""
+    features = records.features
+    parts = (
+        (features,)
+        if isinstance(features, np.ndarray)
+        else (features.data, features.indices, features.indptr)
+    )
+    found = hashlib.blake2b(repr((features.shape, records.parties)).encode(), key=key)
+    for array in (*parts, records.labels, records.party_of):
+        found.update(np.ascontiguousarray(array).tobytes())
+    return found.digest()

@@ -1,0 +1,211 @@
+"""Laws of runs that broke off: they pay once, repeat what was recorded, and end as if unbroken."""
+
+import signal
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpledger.accounting.ledger import SqliteLedger
+from dpledger.accounting.ledger.budget import Budget, BudgetExceeded
+from dpledger.accounting.numbers.notions import ApproxDp
+from dpledger.data.strict import ConfigurationError
+from dpledger.federation.journal import MESSAGE, Journal, JournalError
+from dpledger.mechanisms import Adjacency
+from dpledger.runs import RunOptions, RunResult, run
+from dpledger.runs.resuming import RECORD
+from dpledger.runs.training import Progress
+
+from ..golden.commands import CONFIGURATION, SCHEMA, write_people
+
+SYSTEM = CONFIGURATION.replace('sampler = "philox"\nseed = 5', 'sampler = "system"')
+
+CHILD = """
+import os, signal, sys
+from pathlib import Path
+from dpledger.federation.journal import Journal
+from dpledger.runs import RunOptions, run
+
+folder, kind, number, when = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4]
+keep = Journal.keep
+
+def keep_and_die(self, name, what, k, content):
+    if when == "before" and (what, k) == (kind, number):
+        os.kill(os.getpid(), signal.SIGKILL)
+    keep(self, name, what, k, content)
+    if (what, k) == (kind, number):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+Journal.keep = keep_and_die
+run(folder / "run.toml", RunOptions(
+    out=folder / "out", attack=False, baselines=False, crosscheck=False))
+"""
+
+
+def options(folder: Path, *, resume: bool = False, ledger: Path | None = None) -> RunOptions:
+    out = folder / "out"
+    return RunOptions(
+        out=None if resume else out,
+        resume=out if resume else None,
+        ledger=ledger,
+        attack=False,
+        baselines=False,
+        crosscheck=False,
+    )
+
+
+def prepared(folder: Path, text: str = CONFIGURATION) -> Path:
+    folder.mkdir(exist_ok=True)
+    write_people(folder)
+    (folder / "run.toml").write_text(text)
+    return folder
+
+
+class Broken(Exception):
+    """What breaks a run off."""
+
+
+def broken_off(
+    folder: Path, rounds: int, *, resume: bool = False, ledger: Path | None = None
+) -> None:
+    """Run until a round is over, and break off."""
+
+    def start(_: str) -> Progress:
+        def progress(done: int, total: int) -> None:
+            if done == rounds:
+                raise Broken
+
+        return progress
+
+    with pytest.raises(Broken):
+        run(folder / "run.toml", options(folder, resume=resume, ledger=ledger), start)
+
+
+def messages(folder: Path) -> list[bytes]:
+    """Return what is recorded of the only run in a folder."""
+    with Journal(folder / "out" / RECORD) as journal:
+        name = journal.get("", "name", 0)
+        assert name is not None
+        found = (journal.get(name.decode(), MESSAGE, k) for k in range(100))
+        return [each for each in found if each is not None]
+
+
+def assert_paid_once(folder: Path, result: RunResult) -> None:
+    with SqliteLedger(folder / "out" / "ledger.sqlite", read_only=True) as ledger:
+        (reservation,) = ledger.reservations()
+        assert reservation.committed
+        assert reservation.events == result.plan.events
+        assert len(ledger.runs()) == 1
+        ledger.verify()
+
+
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory: pytest.TempPathFactory) -> RunResult:
+    folder = prepared(tmp_path_factory.mktemp("unbroken"))
+    return run(folder / "run.toml", options(folder))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
+@pytest.mark.parametrize(
+    ("kind", "number", "when"),
+    [
+        ("name", 0, "after"),  # nothing is paid
+        ("message", 0, "before"),  # paid, drawn, and seen by nobody
+        ("message", 3, "after"),
+    ],
+)
+def test_a_killed_run_pays_once_and_ends_as_if_it_had_not_been(
+    tmp_path: Path, unbroken: RunResult, kind: str, number: int, when: str
+) -> None:
+    folder = prepared(tmp_path)
+    child = subprocess.run(
+        [sys.executable, "-c", CHILD, str(folder), kind, str(number), when], check=False
+    )
+    assert child.returncode == -signal.SIGKILL
+    result = run(folder / "run.toml", options(folder, resume=True))
+    assert_paid_once(folder, result)
+    model, expected = (each.folder / "model.npy" for each in (result, unbroken))
+    np.testing.assert_array_equal(np.load(model), np.load(expected))
+    assert result.events == unbroken.events
+    assert result.guarantee.epsilon.upper_float == unbroken.guarantee.epsilon.upper_float
+    assert not (folder / "out" / RECORD).exists()
+
+
+def test_recorded_messages_are_never_drawn_again(tmp_path: Path) -> None:
+    folder = prepared(tmp_path, SYSTEM)  # noise that nobody can draw again
+    broken_off(folder, 2)
+    first = messages(folder)
+    broken_off(folder, 4, resume=True)
+    second = messages(folder)
+    assert len(first) < len(second)
+    assert second[: len(first)] == first
+    assert_paid_once(folder, run(folder / "run.toml", options(folder, resume=True)))
+
+
+def test_a_budget_for_one_run_pays_for_one_that_breaks_off_and_for_no_second(
+    tmp_path: Path,
+) -> None:
+    folder, path = prepared(tmp_path), tmp_path / "team.sqlite"
+    with SqliteLedger(path) as ledger:
+        limit = ApproxDp(Fraction(2), Fraction(1e-5))
+        ledger.set_budget(Budget(limit, Adjacency.REPLACE_ONE))
+    broken_off(folder, 3, ledger=path)
+    with SqliteLedger(path, read_only=True) as ledger:
+        before = ledger.spent().epsilon(1e-5).upper_float
+    (folder / "run.toml").write_text(CONFIGURATION.replace("seed = 5", "seed = 6"))
+    with pytest.raises(BudgetExceeded):
+        run(folder / "run.toml", RunOptions(out=tmp_path / "anew", ledger=path, attack=False))
+    (folder / "run.toml").write_text(CONFIGURATION)
+    run(folder / "run.toml", options(folder, resume=True))  # it knows its ledger
+    with SqliteLedger(path, read_only=True) as ledger:
+        assert ledger.spent().epsilon(1e-5).upper_float == before
+
+
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = prepared(tmp_path_factory.mktemp("broken"))
+    broken_off(folder, 2)
+    return folder
+
+
+def test_another_configuration_schema_data_or_ledger_is_refused(broken: Path) -> None:
+    people = (broken / "people.csv").read_text()
+    changed = people.replace("low", "high", 1)
+    for name, text, match in (
+        ("run.toml", CONFIGURATION.replace("seed = 5", "seed = 6"), "configuration"),
+        ("people.toml", SCHEMA.replace("upper = 100", "upper = 120"), "configuration"),
+        ("people.csv", changed, "records"),
+    ):
+        old = (broken / name).read_text()
+        (broken / name).write_text(text)
+        with pytest.raises(ConfigurationError, match=match):
+            run(broken / "run.toml", options(broken, resume=True))
+        (broken / name).write_text(old)
+    with pytest.raises(ConfigurationError, match="ledger"):
+        run(broken / "run.toml", options(broken, resume=True, ledger=broken / "other.sqlite"))
+    assert not (broken / "other.sqlite").exists()
+    with Journal(broken / "out" / RECORD), pytest.raises(JournalError, match="another process"):
+        run(broken / "run.toml", options(broken, resume=True))
+    assert len(messages(broken)) >= 2
+
+
+def test_a_folder_without_a_broken_run_is_refused(broken: Path, unbroken: RunResult) -> None:
+    for folder in (unbroken.folder.parent, broken.parent):
+        with pytest.raises(ConfigurationError, match="broke off"):
+            run(broken / "run.toml", options(folder, resume=True))
+    with pytest.raises(FileExistsError, match="resume"):
+        run(broken / "run.toml", options(broken))
+
+
+def test_the_digest_of_records_tells_nothing_without_its_key(broken: Path, tmp_path: Path) -> None:
+    other = prepared(tmp_path)
+    broken_off(other, 1)
+    digests: list[bytes | None] = []
+    for folder in (broken, other):
+        with Journal(folder / "out" / RECORD) as journal:
+            digests.append(journal.get("", "records", 0))
+    assert None not in digests
+    assert digests[0] != digests[1]

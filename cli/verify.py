@@ -8,15 +8,17 @@ from typing import Any
 import click
 
 from ..audits.outcome import Outcome
+from ..runs.outcomes.federation import verified_federation_outcome
 from ..runs.outcomes.ledgers import verified_outcome
-from .inputs import FILE
+from .inputs import FILE, FOLDER, refuse
 from .output import answers
 
 __all__ = ["verify"]
 
 
 @click.command()
-@click.argument("certificate", metavar="CERTIFICATE", type=FILE)
+@click.argument("certificate", metavar="[CERTIFICATE]", required=False, type=FILE)
+@click.option("--federation", type=FOLDER, help="Verify a federation's folder instead.")
 @click.option(
     "--ledger",
     type=FILE,
@@ -37,6 +39,11 @@ __all__ = ["verify"]
     "(make -C proofs checker).",
 )
 @answers
-def verify(certificate: Path, **how: Any) -> Outcome:
+def verify(certificate: Path | None, federation: Path | None, **how: Any) -> Outcome:
     """Re-verify CERTIFICATE with a checker that shares nothing with what wrote it."""
-    return verified_outcome(certificate, **how)
+    if certificate is not None and federation is None:
+        return verified_outcome(certificate, **how)
+    if federation is None:
+        raise click.UsageError("Expected either CERTIFICATE or --federation.")
+    refuse("--federation alone", certificate, *(given or None for given in how.values()))
+    return verified_federation_outcome(federation)

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..mechanisms.errors import InvalidParameter
 from ..mechanisms.extras import import_extra
-from .plan import FederatedPlan
+from .plan import FederatedPlan, StepKind
 from .protocol import (
     Answer,
     Ask,
@@ -46,6 +46,8 @@ class MpiLink:
         if size != len(plan.parties):
             raise InvalidParameter("ranks", size, f"{len(plan.parties)}, one for each party")
         self._plan, self._run, self._world = plan, run, communicator
+        self.handed_in: list[bytes] = []
+        """What the parties handed in at the end, in their order."""
 
     def send(self, request: Request) -> Reply:
         """Return the answer, once all ranks have asked."""
@@ -71,4 +73,6 @@ class MpiLink:
             wrong = fault(step, part)
             if wrong is not None:
                 return Ended(f"Party {name!r} {wrong} ({shown_step(self._plan, ask.step)}).")
+        if step.kind is StepKind.FINISH:
+            self.handed_in = parts
         return Answer(ask.step, combined(self._plan, ask.step, parts))

@@ -109,15 +109,17 @@ def federated_plan(
 ) -> FederatedPlan:
     """Return the plan of a solver on data of a public shape; no record is read.
 
-    Raises `InvalidParameter` for a solver that releases something without a mechanism, or whose
-    messages are longer than an engine carries.
+    Raises `InvalidParameter` for a solver that releases something without a mechanism, that asks
+    for no collective, or whose messages are longer than an engine carries.
     """
     require_open_unit("delta", delta)
     events, widths = plan_across_parties(solver, shape)
     for event in events:
         if isinstance(event.mechanism, UnprotectedRelease):
             raise InvalidParameter("solver", algorithm, "one that protects all it releases")
-    if max(widths, default=0) > _MOST_WIDTH:
+    if not widths:
+        raise InvalidParameter("solver", algorithm, "one that asks for means over parties")
+    if max(widths) > _MOST_WIDTH:
         raise InvalidParameter("model", max(widths), f"of at most {_MOST_WIDTH} numbers")
     steps = (
         RunStep(StepKind.AGREE, 0),

@@ -6,6 +6,7 @@ order they stand, since what one writes, others read.
 
 import io
 import json
+import shutil
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator
@@ -62,6 +63,38 @@ seed = 5
 
 [attack]
 trials = 20
+"""
+FEDERATION = """
+[federation]
+parties = ["east", "west"]
+records = [60, 60]
+schema = "people.toml"
+
+[privacy]
+adjacency = "replace-one"
+noise_multiplier = 5.0
+delta = 1e-5
+
+[solver]
+algorithm = "dp-admm"
+rounds = 3
+distance = 5.0
+"""
+PARTY = """
+[party]
+name = "{name}"
+run = "federation.toml"
+files = ["people.csv"]
+folder = "{name}"
+
+[noise]
+sampler = "system"
+
+[policy]
+epsilon = 9.0
+delta = 1e-5
+adjacency = "replace-one"
+algorithms = ["dp-admm"]
 """
 CLAIM = """
 title = "a hundred Gaussian steps"
@@ -237,6 +270,12 @@ CALLS: dict[str, str] = {
     ),
     "experiment of another name": "experiment huang2020_star/nothing --json",
     "demo": "demo --out demo --rounds 2 --trials 10 --json",
+    "federate": "federate federation.toml --party east.toml --party west.toml --json",
+    "federate one party of two": "federate federation.toml --party east.toml",
+    "party serve without a token": "party serve east.toml",
+    "verify a federation": "verify --federation federation --json",
+    "verify a changed federation": "verify --federation changed --json",
+    "verify a certificate and a federation": "verify changed.json --federation federation",
 }
 
 
@@ -262,6 +301,9 @@ def _people(folder: Path) -> None:
         "run.toml": CONFIGURATION,
         "published.toml": leaky.replace("epsilon = 2.0", "noise_multiplier = 5.0"),
         "wrong.toml": CONFIGURATION.replace("rounds = 6", "round = 6"),
+        "federation.toml": FEDERATION,
+        "east.toml": PARTY.format(name="east"),
+        "west.toml": PARTY.format(name="west"),
         "holds.toml": CLAIM.format(epsilon=1.0),
         "fails.toml": CLAIM.format(epsilon=0.9),
         "own.py": MODEL,
@@ -305,9 +347,15 @@ def _changed_ledger(folder: Path) -> None:
     new.close()
 
 
+def _changed_federation(folder: Path) -> None:
+    shutil.copytree(folder / "federation", folder / "changed")
+    shutil.copy(folder / "out" / "certificate.json", folder / "changed" / "west.certificate.json")
+
+
 AFTER: dict[str, Callable[[Path], None]] = {
     "verify": _changed_certificate,
     "ledger verify": _changed_ledger,
+    "federate": _changed_federation,
 }
 """What somebody does after a call: changes a copy of what it read."""
 

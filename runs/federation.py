@@ -1,0 +1,402 @@
+"""A federation from files: `run.toml`, the same for everybody, and a `party.toml` for each party.
+
+    run.toml    [federation]  parties, how many records each has at least, schema, where to meet
+                [privacy]     as of a run
+                [solver]      as of a run; dp-admm, pvp-admm or consensus-admm
+    party.toml  [party]       which of them, its files, its folder
+                [noise]       as of a run
+                [policy]      what it takes part in, and its ledger's budget
+
+Paths start at the folder of the file that they stand in. Nothing of `party.toml` leaves the party.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ..accounting.ledger import SqliteLedger
+from ..accounting.ledger.budget import Budget
+from ..accounting.numbers.notions import ApproxDp
+from ..data import Schema, load_records, read_schema
+from ..data.strict import ConfigurationError, read_toml
+from ..federation import (
+    Coordinator,
+    FederatedPlan,
+    FederationEnded,
+    FederationVerdict,
+    Journal,
+    MpiLink,
+    Party,
+    Policy,
+    SocketLink,
+    federated_plan,
+    run_in_process,
+    serve,
+    take_part,
+    verify_federation,
+    write_federation,
+)
+from ..federation.channel import read_token
+from ..federation.guarantee import require_file_names
+from ..federation.mpi import world
+from ..federation.party import Link, TookPart
+from ..federation.sockets import address_of
+from ..mechanisms import Adjacency, BitGenerator, DataShape, LocalDataset
+from ..mechanisms.sampling import Sampler, SeededSampler, SystemSampler
+from ..solvers import planning
+from .algorithms import Solvers
+from .pipeline import Plan, Terms, calibrate_proved, plan_at
+from .sections import Algorithm, Algorithmic, Noise, Privacy, Section
+from .training import Progress
+
+__all__ = ["Engine", "Federation", "Participant", "Participation", "federate", "participate"]
+
+_FEDERATED = (Algorithm.DP_ADMM, Algorithm.PVP_ADMM, Algorithm.CONSENSUS)
+
+
+class Engine(Enum):
+    """How the parties' parts are run."""
+
+    IN_PROCESS = "in-process"
+    SOCKETS = "sockets"
+    MPI = "mpi"
+
+
+class Meeting(Section, frozen=True, kw_only=True):
+    """Who meets, what is public of their data, and where.
+
+    `records` is how many each party has at least, publicly, and half of how many at most. The
+    coordinator listens at `address`; who sends nothing for `patience` seconds ends the run.
+    """
+
+    parties: tuple[str, ...]
+    records: tuple[int, ...]
+    schema: str
+    address: str = "127.0.0.1:7707"
+    patience: float = 60.0
+
+    def __post_init__(self) -> None:
+        if len(self.records) != len(self.parties) or not self.parties:
+            raise ValueError("Expected records to have one number for each of parties")
+        if not self.patience > 0.0:
+            raise ValueError(f"patience={self.patience} must be in (0, inf)")
+
+
+class _RunFile(Section, frozen=True, kw_only=True):
+    federation: Meeting
+    privacy: Privacy
+    solver: Algorithmic
+
+    def __post_init__(self) -> None:
+        if self.solver.algorithm not in _FEDERATED:
+            names = ", ".join(each.value for each in _FEDERATED)
+            raise ValueError(f"Expected solver.algorithm among {names} in a federation")
+
+
+class Holder(Section, frozen=True, kw_only=True):
+    """Which party this is, and its files; `token` is a file that the coordinator has, too."""
+
+    name: str
+    run: str
+    files: tuple[str, ...]
+    folder: str
+    token: str = ""
+
+
+class PartyLimits(Section, frozen=True, kw_only=True):
+    """A party's policy; `budget` is epsilon at `delta` for all runs that its ledger pays for."""
+
+    epsilon: float
+    delta: float
+    adjacency: Adjacency
+    algorithms: tuple[str, ...]
+    unit: str = "record"
+    threat_models: tuple[str, ...] = ("per-party",)
+    budget: float | None = None
+
+
+class _PartyFile(Section, frozen=True, kw_only=True):
+    party: Holder
+    noise: Noise
+    policy: PartyLimits
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Federation:
+    """A run file, read: the plan that every party derives from it."""
+
+    file: _RunFile
+    schema: Schema
+
+    @classmethod
+    def read(cls, path: Path) -> Federation:
+        """Return the federation in a file; raises `ConfigurationError`."""
+        file = read_toml(path, _RunFile)
+        require_file_names(file.federation.parties)
+        schema = read_schema(path.parent / file.federation.schema)
+        if schema.party is not None:
+            raise ConfigurationError(f"{path}: Expected a schema without a party column.")
+        return cls(file, schema)
+
+    @property
+    def sha256(self) -> str:
+        """The hash of what the file and its schema say, without where and how long to wait."""
+        values: dict[str, Any] = msgspec.json.decode(
+            msgspec.json.encode(self.file, order="deterministic")
+        )
+        del values["federation"]["address"], values["federation"]["patience"]
+        values["federation"]["schema"] = msgspec.to_builtins(self.schema)
+        return hashlib.sha256(msgspec.json.encode(values, order="deterministic")).hexdigest()
+
+    @property
+    def shape(self) -> DataShape:
+        """What is public about all parties' records."""
+        meeting, schema = self.file.federation, self.schema
+        return DataShape(
+            meeting.parties,
+            min(meeting.records),
+            len(schema.feature_names) + self.file.solver.intercept,
+            schema.row_bound,
+            self.file.privacy.adjacency,
+            schema.label.domain,
+            meeting.records,
+        )
+
+    def plan(self) -> tuple[FederatedPlan, Plan]:
+        """Return what parties agree on, and the proved plan; no record is read."""
+        privacy, shape = self.file.privacy, self.shape
+        solvers = Solvers(self.file.solver, shape, privacy)
+        terms = Terms(privacy.delta, privacy.adjacency)
+
+        def planned(noise_multiplier: float) -> Any:
+            return planning.plan(solvers.noisy(noise_multiplier), shape)
+
+        if privacy.noise_multiplier is not None:
+            made = plan_at(planned, privacy.noise_multiplier, terms)
+        else:
+            assert privacy.epsilon is not None
+            made = calibrate_proved(planned, epsilon=privacy.epsilon, terms=terms)
+        agreed = federated_plan(
+            solvers.noisy(made.noise_multiplier),
+            shape,
+            delta=privacy.delta,
+            algorithm=self.file.solver.algorithm.value,
+            configuration=self.sha256,
+        )
+        return agreed, made
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Participant:
+    """A party file, read, and the federation that it takes part in."""
+
+    file: _PartyFile
+    here: Path
+    federation: Federation
+
+    @classmethod
+    def read(cls, path: Path) -> Participant:
+        """Return the party in a file; raises `ConfigurationError`."""
+        file = read_toml(path, _PartyFile)
+        found = cls(file, path.parent, Federation.read(path.parent / file.party.run))
+        if file.party.name not in found.federation.file.federation.parties:
+            raise ConfigurationError(f"{path}: Expected party.name among those of the run.")
+        return found
+
+    @property
+    def folder(self) -> Path:
+        """Where its ledger, journal, certificate and model are."""
+        return self.here / self.file.party.folder
+
+    @contextmanager
+    def opened(self) -> Generator[Party]:
+        """Give the party with its records, its ledger and its journal, open while the block runs.
+
+        Raises `DataError`, `ConfigurationError` or `InvalidParameter` for data that are not what
+        the plan assumes; nothing was spent.
+        """
+        federation, holder, limits = self.federation, self.file.party, self.file.policy
+        records = load_records(
+            [self.here / file for file in holder.files], schema=federation.schema
+        )
+        if federation.file.solver.intercept:
+            records = records.with_constant()
+        dataset = LocalDataset(federation.shape, (holder.name,), records.features, records.labels)
+        policy = Policy(
+            epsilon=limits.epsilon,
+            delta=limits.delta,
+            adjacency=limits.adjacency,
+            algorithms=limits.algorithms,
+            unit=limits.unit,
+            threat_models=limits.threat_models,
+        )
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with (
+            Journal(self.folder / "journal.sqlite") as journal,
+            SqliteLedger(self.folder / "ledger.sqlite") as ledger,
+        ):
+            if limits.budget is not None and ledger.budget is None:
+                budget = ApproxDp(limits.budget, limits.delta)
+                ledger.set_budget(Budget(budget, limits.adjacency))
+            yield Party(holder.name, dataset, self._sampler(), ledger, journal, policy)
+
+    def _sampler(self) -> Sampler:
+        noise = self.file.noise
+        if noise.seed is None:
+            return SystemSampler()
+        return SeededSampler(noise.seed, bits=BitGenerator(noise.sampler.value))
+
+    def written(self, took: TookPart) -> Participation:
+        """Write the party's certificate and model to its folder, and return where they are."""
+        (self.folder / "certificate.json").write_bytes(took.certificate)
+        np.save(self.folder / "model.npy", took.state.model)
+        return Participation(self.file.party.name, took.run, self.folder)
+
+
+@dataclass(frozen=True, slots=True)
+class Participation:
+    """A party that took part to the end: its name, its run in its ledger, its files."""
+
+    party: str
+    run: str
+    folder: Path
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Federated:
+    """A federation that ran to its end: its plan, its folder, and the checker's verdicts."""
+
+    plan: Plan
+    folder: Path
+    verdict: FederationVerdict
+
+
+def participate(path: Path, progress: Progress | None = None) -> Participation:
+    """Take part as the party in a file, over sockets, to the end of the run.
+
+    Args:
+        path: of the party file.
+        progress: called with rounds done and in all.
+
+    Raises what `take_part` raises.
+    """
+    participant = Participant.read(path)
+    holder, meeting = participant.file.party, participant.federation.file.federation
+    if not holder.token:
+        raise ConfigurationError(f"{path}: Expected party.token, the file of the token.")
+    link = SocketLink(
+        address_of(meeting.address),
+        read_token(participant.here / holder.token),
+        patience=meeting.patience,
+    )
+    try:
+        return _part(participant, link, progress)
+    finally:
+        link.close()
+
+
+def _part(participant: Participant, link: Link, progress: Progress | None = None) -> Participation:
+    plan, _ = participant.federation.plan()
+    rounds = participant.federation.file.solver.rounds
+
+    def observe(k: int, state: object) -> None:
+        if progress is not None:
+            progress(k, rounds)
+
+    with participant.opened() as party:
+        return participant.written(take_part(party, plan, link, observe=observe))
+
+
+def federate(
+    path: Path,
+    *,
+    engine: Engine,
+    out: Path,
+    parties: tuple[Path, ...] = (),
+    token: Path | None = None,
+) -> Federated | None:
+    """Run a federation to its end and return what came of it; None at ranks that do not coordinate.
+
+    Args:
+        path: of the run file.
+        engine: in-process and mpi run the given parties; sockets waits for them to connect.
+        out: the coordinator's folder: its journal, the certificates, the model. The same folder
+            goes on with a run that broke off.
+        parties: their files, in the order of the run.
+        token: file of the token, for sockets.
+
+    Raises `FederationEnded` with the sentence that all parties get.
+    """
+    federation = Federation.read(path)
+    plan, made = federation.plan()
+    meeting = federation.file.federation
+    if engine is Engine.MPI:
+        return _by_ranks(federation, plan, made, parties, out)
+    out.mkdir(parents=True, exist_ok=True)
+    with Journal(out / "journal.sqlite") as journal:
+        coordinator = Coordinator(plan, journal, patience=meeting.patience)
+        if engine is Engine.SOCKETS:
+            if token is None:
+                raise ConfigurationError("Expected a token with the engine sockets.")
+            with serve(coordinator, address_of(meeting.address), read_token(token)):
+                coordinator.wait()
+        else:
+            _as_threads(federation, plan, parties, coordinator)
+        if coordinator.ended is not None:
+            raise FederationEnded(coordinator.ended)
+        write_federation(out, plan, coordinator.run, coordinator.handed_in())
+    return Federated(made, out, verify_federation(out))
+
+
+def _participants(federation: Federation, paths: tuple[Path, ...]) -> list[Participant]:
+    found = [Participant.read(path) for path in paths]
+    names = tuple(each.file.party.name for each in found)
+    if names != federation.file.federation.parties:
+        raise ConfigurationError(
+            f"parties={names} must be the files of {federation.file.federation.parties}, in order."
+        )
+    return found
+
+
+def _as_threads(
+    federation: Federation,
+    plan: FederatedPlan,
+    paths: tuple[Path, ...],
+    coordinator: Coordinator,
+) -> None:
+    participants = _participants(federation, paths)
+    with ExitStack() as opened:
+        parties = [opened.enter_context(each.opened()) for each in participants]
+        found = run_in_process(parties, plan, coordinator)
+    for each, took in zip(participants, found, strict=True):
+        each.written(took)
+
+
+def _by_ranks(
+    federation: Federation,
+    plan: FederatedPlan,
+    made: Plan,
+    paths: tuple[Path, ...],
+    out: Path,
+) -> Federated | None:
+    """Run this rank's party; rank 0 writes the federation's folder. Each job is a new run."""
+    ranks = world()
+    participants = _participants(federation, paths)
+    run = ranks.bcast(secrets.token_hex(16) if ranks.Get_rank() == 0 else None)
+    link = MpiLink(plan, run, ranks)
+    _part(participants[ranks.Get_rank()], link)
+    if ranks.Get_rank() != 0:
+        return None
+    handed_in = dict(zip(plan.parties, link.handed_in, strict=True))
+    write_federation(out, plan, run, handed_in)
+    return Federated(made, out, verify_federation(out))

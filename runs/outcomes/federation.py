@@ -1,0 +1,75 @@
+"""Federations as outcomes: what a party did, what all came to, and what certificates prove."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ...accounting.check.checker import CertificateWrong, Undecided
+from ...accounting.numbers.enclosure import shown_up
+from ...accounting.proof.proved import NotProved
+from ...audits.outcome import Outcome, Row, TextColumns
+from ...federation import FederationVerdict, verify_federation
+from ...mechanisms.sensitivity import float_up
+from ..federation import Federated, Participation
+
+
+def participation_outcome(found: Participation) -> Outcome:
+    """Return what a party's part came to."""
+    return Outcome(
+        title=f"Party {found.party}",
+        data={"party": found.party, "run": found.run, "folder": str(found.folder)},
+        rows=(
+            ("took part in", found.run),
+            ("files", f"{found.folder}/certificate.json, model.npy; ledger.sqlite, journal.sqlite"),
+        ),
+    )
+
+
+def federated_outcome(found: Federated) -> Outcome:
+    """Return what a federation came to, as its certificates prove it."""
+    outcome = _verdict_outcome(found.verdict, f"Federation of {len(found.verdict.parties)} parties")
+    files = ("files", f"{found.folder}/federation.json, certificate.json, one a party, model.npy")
+    return Outcome(outcome.title, outcome.data, (*outcome.rows, files), outcome.tables)
+
+
+def verified_federation_outcome(folder: Path) -> Outcome:
+    """Return the checker's verdicts on a federation's folder; a finding where it refuses one."""
+    title = f"Federation {folder.name}"
+    try:
+        return _verdict_outcome(verify_federation(folder), title)
+    except (CertificateWrong, NotProved, Undecided) as error:
+        answer = "undecided" if isinstance(error, Undecided) else "refused"
+        data = {"verdict": answer, "reason": str(error)}
+        return Outcome(title, data, rows=((answer.upper(), str(error)),), finding=True)
+
+
+def _verdict_outcome(found: FederationVerdict, title: str) -> Outcome:
+    def shown(values: tuple[object, ...]) -> str:
+        delta, epsilon = (float_up(value) for value in values)  # type: ignore[arg-type]
+        return f"({shown_up(epsilon, digits=6)}, {shown_up(delta, digits=6)})-dp"
+
+    rows: tuple[Row, ...] = (
+        ("proved", f"{shown(found.joint.values)} per record, {found.joint.adjacency}"),
+        ("run", found.run),
+        ("plan", found.subject),
+        ("models", "the same at all parties" if found.same_model else "each party's own"),
+        *(("assumption", text) for text in found.joint.assumptions),
+    )
+    own = [(name, shown(verdict.values)) for name, verdict in found.parties.items()]
+    return Outcome(
+        title,
+        data={
+            "verdict": "proved",
+            "run": found.run,
+            "subject": found.subject,
+            "values": [str(value) for value in found.joint.values],
+            "adjacency": found.joint.adjacency,
+            "parties": {
+                name: [str(value) for value in verdict.values]
+                for name, verdict in found.parties.items()
+            },
+            "assumptions": found.joint.assumptions,
+        },
+        rows=rows,
+        tables=(TextColumns(("party", "its records"), own),),
+    )

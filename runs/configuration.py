@@ -117,6 +117,12 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
             return self.toml
         return f"# noise.seed: {KEPT_SEED}\n{_as_toml(sections)}"
 
+    def beside(self, schema: str) -> "Configuration":
+        """Return the same for the folder of a copy of its schema; it names no other folder."""
+        files = tuple(Path(file).name for file in self.data.files)
+        data = structs.replace(self.data, files=files, schema=schema, folder=None)
+        return structs.replace(self, data=data)
+
     @cached_property
     def schema(self) -> Schema:
         """The public schema of the data; read once, so that plan and run cannot differ in it."""

@@ -357,7 +357,16 @@ def _baselines(
 
 
 def _write_configuration(configuration: Configuration, text: str, folder: Path) -> None:
-    """Write what ran, for its readers; what has a seed of noise, in full for the holder alone."""
+    """Write what ran, for its readers; what has a seed of noise, in full for the holder alone.
+
+    The schema stands beside it, and of the records' files the names only: the plan can be made
+    again from the folder alone.
+    """
+    path = configuration.data.schema_path
+    if path is not None:
+        (folder / "schema.toml").write_bytes(path.read_bytes())
+        configuration = configuration.beside("schema.toml")
+        text = configuration.toml
     if configuration.noise.seed is not None:
         own = folder / "configuration.holder.toml"
         own.touch(mode=0o600)

@@ -115,3 +115,19 @@ def test_the_plan_is_paid_with_the_sampler_that_draws() -> None:
         paid.reserve(events[:1], samplers[1].provenance)
     paid.reserve(events[:1], samplers[0].provenance)
     assert paid.released == events[:1]
+
+
+def test_the_folder_of_a_run_can_be_planned_from_alone(tmp_path: Path) -> None:
+    (tmp_path / "holder").mkdir()
+    write_people(tmp_path / "holder")
+    (tmp_path / "holder" / "run.toml").write_text(CONFIGURATION)
+    options = RunOptions(out=tmp_path / "out", attack=False, baselines=False, crosscheck=False)
+    result = dp.run(tmp_path / "holder" / "run.toml", options)
+    expected = read_configuration(tmp_path / "holder" / "run.toml").sha256
+    for path in (tmp_path / "holder").iterdir():
+        path.unlink()
+    kept = read_configuration(result.folder / "configuration.holder.toml")
+    assert kept.sha256 == expected
+    assert dp.plan(kept).events == result.events
+    for path in result.folder.glob("*.toml"):
+        assert str(tmp_path) not in path.read_text()

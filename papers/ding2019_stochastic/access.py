@@ -1,4 +1,8 @@
-"""PS-6 and PS-8: what leaves, and what is taken for public."""
+"""PS-6 and PS-8: what leaves, and what is taken for public.
+
+The messages are functions of noisy gradients. The step size is not: Theorem 3 asks for eta by the
+strong convexity of the data term, which is read off the records.
+"""
 
 from collections.abc import Callable
 from math import sqrt
@@ -18,6 +22,7 @@ from ...solvers.stochastic import PublishedPsAdmm
 from .setting import PsSetting, claim, stochastic_rounds
 
 _RECORDS = 3
+"""Of a provider in the attack: few, so that one of them matters."""
 
 
 def _provider_pair(s: PsSetting) -> NeighbourPair:
@@ -60,6 +65,7 @@ MESSAGES = claim(
     MessagesOnlyPromise(_published, pair=_provider_pair),
     attack=_all_messages,
 )
+"""Holds: a replay reproduces every message from the noisy gradients alone."""
 
 
 STEP_SIZES = claim(
@@ -76,3 +82,4 @@ STEP_SIZES = claim(
         ),
     ),
 )
+"""Unaccounted access: eta shows the least curvature of the records."""

@@ -1,4 +1,8 @@
-"""PS-9: what is compared with DVP, whose guarantee is of an iteration."""
+"""PS-9: what is compared with DVP, whose guarantee is of an iteration.
+
+Two algorithms at one epsilon are comparable only if it is an epsilon of the same thing. The
+readings price both sides: a whole run, and so many iterations of which each is epsilon-DP.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -42,3 +46,4 @@ COMPARISON = claim(
     ReadingsPromise(stated_epsilon, readings=_guarantees, argument=_argument),
     not_attacked="a comparison: each side's own guarantee is attacked under its own name",
 )
+"""Unspecified: the two sides of the comparison are not under one guarantee."""

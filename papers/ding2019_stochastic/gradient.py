@@ -1,4 +1,10 @@
-"""PS-1: the sensitivity of a stochastic gradient."""
+"""PS-1: the sensitivity of a stochastic gradient.
+
+With a and b the gradients of a record at v and at the anchor, a step releases (a - b) of the drawn
+record plus the mean of all b. Between neighbours whose record is drawn that moves by (a - a') - (1
+- 1/M)(b - b'), four vectors of norm at most G: up to nearly 4G, not 3G. The falsifier searches for
+rows and points that attain it, with a Huber loss of a small bend.
+"""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -12,7 +18,10 @@ from ...mechanisms.protocols import FloatArray
 from .setting import FEATURES, PsSetting, claim
 
 _BEND = 0.01
+"""Of the Huber loss: slopes turn from -1 to 1 within this distance."""
+
 _FAR = 60.0
+"""Bound on public points, in units of 1/G: far enough for slopes to saturate."""
 
 
 def _gradient(s: PsSetting) -> Callable[[SearchTable, FloatArray], FloatArray]:
@@ -97,3 +106,4 @@ GRADIENT = claim(
         _gradient_lemma, described=_gradient_pair, proved=_proved, argument=_gradient_argument
     ),
 )
+"""Fails: nearly opposite rows, both pointing from the anchor to v, attain nearly 4G."""

@@ -1,4 +1,8 @@
-"""PS-4 and PS-5: the inner loop and its average, as printed."""
+"""PS-4 and PS-5: the inner loop and its average, as printed.
+
+Neither is about privacy: both are misprints or slips that decide whether the algorithm runs as its
+convergence proof says. The court judges them because an implementation has to choose a reading.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +15,11 @@ from .setting import PsSetting, claim
 
 @dataclass(frozen=True, slots=True)
 class WeightsPromise:
-    """v̂^{s+1} is a convex combination of v^s and v^{s+1}."""
+    """v̂^{s+1} is a convex combination of v^s and v^{s+1}.
+
+    Args:
+        weights: the weight of v^{s+1}, as a function of eta nu.
+    """
 
     weights: InnerWeights
 
@@ -84,6 +92,7 @@ AVERAGE = claim(
     not_attacked="it promises nothing about privacy: whatever its weights, the average is "
     "computed from noisy gradients that are priced one by one",
 )
+"""Fails: xi/(2 eta) = 2/(1 - 2 eta nu) exceeds 1, so that v^s has a negative weight."""
 
 
 LOOP = claim(
@@ -97,3 +106,4 @@ LOOP = claim(
     not_attacked="as printed it averages what it never computes, so that nothing runs; "
     "read from s = 0 it is the algorithm that PS-3 and PS-6 run",
 )
+"""Fails: the average uses v̂^1, and a loop from s = 1 sets v̂^2 first."""

@@ -1,4 +1,9 @@
-"""PS-7: the Gaussian mechanism of Definition 2, at any epsilon."""
+"""PS-7: the Gaussian mechanism of Definition 2, at any epsilon.
+
+sigma >= sqrt(2 ln(1.25/delta)) Delta/epsilon is a theorem for epsilon up to 1 (Dwork, Roth 2014,
+Theorem A.1). For large epsilon the least sigma falls like 1/sqrt(2 epsilon), slower than this one,
+which is then too small (Balle, Wang 2018).
+"""
 
 from dataclasses import replace
 
@@ -50,3 +55,4 @@ GAUSSIAN = claim(
     ),
     attack=_classical_attack,
 )
+"""Fails beyond an epsilon that depends on delta alone; the figures enclose it."""

@@ -1,4 +1,9 @@
-"""PS-R: the repaired algorithms."""
+"""PS-R: the repaired algorithms.
+
+R-A uses full gradients: a step then moves by 2G/M and is a plain Gaussian mechanism. R-B releases
+one noisy snapshot a round, and corrections of a hidden Poisson sample, each cut: only there
+sampling amplifies, since a drawn record's correction is hidden by noise of its own size.
+"""
 
 from dataclasses import replace
 
@@ -82,3 +87,4 @@ REPAIR = claim(
     solver="PS-ADMM, repaired",
     attack=_repaired_attack,
 )
+"""Holds exactly: the noise is that of K S full gradients, converted exactly."""

@@ -1,4 +1,14 @@
-"""PS-2 and PS-3: the constants of Theorems 1 and 2, and what the whole run costs."""
+"""PS-2 and PS-3: the constants of Theorems 1 and 2, and what the whole run costs.
+
+A stochastic gradient is the full gradient at a snapshot plus a correction of one drawn record. The
+full gradient enters every one of K S steps unsampled and moves by 2G/M. With linear losses the
+correction vanishes, and the run is exactly mu-GDP with mu = 2 epsilon/sqrt(c ln(1/delta)), in
+proportion to epsilon: the exact epsilon grows like mu²/2, so that no constant c serves every
+epsilon. With curved losses a drawn record moves the gradient by up to 4G, which noise for 2G/M does
+not hide.
+
+Where no given data sets refute a c, the bound for any data (`constant.upper_bound`) decides.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -30,11 +40,18 @@ from .huber import effective_steps, first_message, first_message_c, huber_event
 from .setting import PsSetting, claim, linear_pair, linear_run, printed_noise, stochastic_rounds
 
 _DISTINCT = 6.0
+"""Shift over noise beyond which a drawn record shows at once, and epsilon means little."""
+
 # by how much an epsilon has to be larger than promised, for a few thousand runs to tell
 _VISIBLE = 0.02
+"""By how much an epsilon must be larger than promised, for a few thousand runs to tell."""
+
 # beyond, so few runs show nothing
 _LARGEST = 100.0
+"""An epsilon beyond which so few runs show nothing."""
+
 _MOST_STEPS = 100
+"""Of the attacked run, which is one round of few records."""
 
 
 def _constant_figures(s: PsSetting) -> dict[str, Enclosure]:
@@ -84,7 +101,11 @@ def _shown(s: PsSetting, figures: Mapping[str, Enclosure]) -> dict[str, Enclosur
 
 @dataclass(frozen=True, slots=True)
 class TotalPromise:
-    """A run is (epsilon, delta)-DP with noise of constant c, for all epsilon of the regime."""
+    """A run is (epsilon, delta)-DP with noise of constant c, for all epsilon of the regime.
+
+    Args:
+        figures: what given data sets cost, and which c each of them would need.
+    """
 
     figures: Callable[[PsSetting], Mapping[str, Enclosure]]
 
@@ -130,6 +151,7 @@ class TotalPromise:
         )
 
     def _event(self, s: PsSetting) -> Counterexample:
+        """Return the likelihood event of a small linear run, whose mu is that of any run."""
         small = _linear_setting(s)
         solve = PublishedPsAdmm(stochastic_rounds(small, 1, small.S), printed_noise(small)).solve
         mu = guarantee(linear_run(small), delta=s.delta).mu
@@ -208,6 +230,7 @@ CONSTANTS = claim(
     not_attacked="it names no constants; with constants its promise is that of PS-3, "
     "which is attacked",
 )
+"""Unspecified: the theorem names no constants, so that nothing can be checked against it."""
 
 
 WHOLE_RUN = claim(
@@ -219,3 +242,4 @@ WHOLE_RUN = claim(
     TotalPromise(_total_figures),
     attack=_attack,
 )
+"""Fails for every c beyond some epsilon: mu grows with epsilon, the exact cost with mu²."""

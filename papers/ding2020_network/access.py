@@ -1,4 +1,8 @@
-"""PR-7, PR-8 and PR-10: tuning, the threshold test and preprocessing."""
+"""PR-7, PR-8 and PR-10: tuning, the threshold test and preprocessing.
+
+Three places at which the algorithm might read records outside its noisy messages: the choice of its
+settings, the test that keeps a message back, and the cutting of rows. The first does.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,6 +26,7 @@ from .setting import PrSetting, algorithm_of, claim, first_noise, one_each, two_
 
 # of the experiments
 _LEAST_EPSILON = 0.1
+"""Of the paper's experiments: where the attack on tuning is clearest."""
 
 
 def _candidates(s: PrSetting) -> dict[str, Candidate]:
@@ -98,6 +103,7 @@ TUNING = claim(
     AccessPromise(_tuned),
     attack=_best_candidate,
 )
+"""Unaccounted access: every candidate's accuracy on the records was looked at."""
 
 
 THRESHOLD = claim(
@@ -108,6 +114,7 @@ THRESHOLD = claim(
     MessagesOnlyPromise(_thresholded, pair=two_each),
     attack=_thresholded_rounds,
 )
+"""Holds: the test compares messages, which are public already."""
 
 
 PREPROCESSING = claim(
@@ -118,3 +125,4 @@ PREPROCESSING = claim(
     RecordwisePromise(_cut, rows=_rows, claimed=_claimed_move),
     attack=_preprocessed,
 )
+"""Holds: a row is cut by itself, so that a mean moves by at most 2/n."""

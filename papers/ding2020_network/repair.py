@@ -1,4 +1,8 @@
-"""PR-R: the repaired algorithm."""
+"""PR-R: the repaired algorithm.
+
+Noise in units of the true sensitivity, 2V/(|D_i| m) and 2 tau/m for a declared tolerance, and the
+exact total of the schedule, converted exactly: the least noise that this analysis allows.
+"""
 
 from dataclasses import replace
 
@@ -50,3 +54,4 @@ REPAIR = claim(
     solver="PR-ADMM, repaired",
     attack=_repaired_rounds,
 )
+"""Holds exactly: the noise is that of the exact total, converted exactly."""

@@ -1,4 +1,8 @@
-"""PR-11 to PR-13: the Gaussian mechanism below 1, what is called tight, and what lookers-on see."""
+"""PR-11 to PR-13: the Gaussian mechanism below 1, what is called tight, and what lookers-on see.
+
+Sentences of the paper that are no theorems of its own: the classical Gaussian mechanism, which it
+cites; that zCDP is a tight measure of a round's loss; that intermediate results tell nothing more.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,6 +25,7 @@ from .setting import PrSetting, algorithm_of, claim, one_each, published_run, tw
 from .totals import round_rho
 
 _BELOW_ONE = 0.99
+"""The largest epsilon that is tried: the cited theorem is for epsilon < 1."""
 
 
 def _below_one(case: Case[PrSetting]) -> list[PrSetting]:
@@ -37,6 +42,7 @@ def _one_release(s: PrSetting) -> list[Event]:
 
 
 def _regime(s: PrSetting) -> str | None:
+    """Return how the theorem's own condition is violated, None if it is not."""
     return None if s.epsilon < 1 else f"Theorem 1 asks for epsilon={s.epsilon:g} in (0, 1)"
 
 
@@ -79,6 +85,7 @@ GAUSSIAN = claim(
     ),
     attack=_one_message,
 )
+"""Holds: below 1 the classical noise is enough; the figures say up to which epsilon."""
 
 TIGHT = claim(
     "PR-12",
@@ -88,6 +95,7 @@ TIGHT = claim(
     TightPromise(RhoPromise(round_rho, plan=lambda s: published_run(s)[:1])),
     not_attacked="no run shows that less is lost than is said: what is lost at most is proved",
 )
+"""Fails: Theorem 2's rho exceeds what a round costs by the square of the number of records."""
 
 INTERMEDIATE = claim(
     "PR-13",
@@ -97,3 +105,4 @@ INTERMEDIATE = claim(
     MessagesOnlyPromise(_rounds, pair=two_each),
     attack=_all_messages,
 )
+"""Holds: all that an adversary sees are functions of messages that are priced."""

@@ -1,4 +1,15 @@
-"""PR-2 to PR-6: what a round costs, and the totals over rounds and agents."""
+"""PR-2 to PR-6: what a round costs, and the totals over rounds and agents.
+
+Round k has noise of variance sigma_k², so that its rho_k = rho_1 sigma_1²/sigma_k², and zCDP adds
+up. With the periodic decay sigma_k² falls by the factor R after every K_p rounds, and J = K/K_p
+periods cost
+
+    rho_1 K_p (1 + 1/R + ... + 1/R^(J-1)) = rho_1 K_p (1 - R^J)/(R^(J-1) - R^J);
+
+Theorem 3 has this less 1: for a single round it says 0. With the iteration-based decay the sum over
+k of k (k + 1) is (K - 1) K (K + 1)/3, which is Theorem 4. A record belongs to one agent, so the
+total over agents is the largest, not the sum.
+"""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -183,6 +194,7 @@ ROUND = claim(
     RhoPromise(round_rho, plan=lambda s: published_run(s)[:1]),
     attack=one_message,
 )
+"""Holds, loosely: Lemma 5 lacks the factor 1/|D_i| of convex losses."""
 
 
 PERIODIC = claim(
@@ -201,6 +213,8 @@ PERIODIC = claim(
     ),
     attack=_one_period,
 )
+"""Fails: the closed form is the sum less rho_1. The conversion's slack may hide it.
+"""
 
 
 ITERATION_BASED = claim(
@@ -218,6 +232,7 @@ ITERATION_BASED = claim(
     ),
     attack=_iteration_rounds,
 )
+"""Holds exactly; but the variance rises before it falls, so that it is no decay."""
 
 
 AGENTS = claim(
@@ -228,6 +243,7 @@ AGENTS = claim(
     PartiesPromise(plan=published_run),
     attack=_all_agents,
 )
+"""Holds exactly: disjoint records compose in parallel (McSherry 2009, Theorem 4)."""
 
 
 CONVERSION = claim(
@@ -242,3 +258,4 @@ CONVERSION = claim(
     ),
     attack=_converted_rounds,
 )
+"""Holds: Bun, Steinke 2016, Proposition 1.3; the exact curve of Gaussian noise is lower."""

@@ -1,4 +1,8 @@
-"""S-5 and S-8: bounds that the analysis assumes, and constants that the experiments leave out."""
+"""S-5 and S-8: bounds that the analysis assumes, and constants that the experiments leave out.
+
+Lemma 1's C contains a bound b_1 on the iterates. Nothing enforces it, and the noise that is added
+to them exceeds it with a probability that the chi-squared distribution gives.
+"""
 
 from scipy.stats import chi2
 
@@ -39,6 +43,7 @@ BOUNDED_ITERATES = claim(
     not_attacked="it promises nothing about privacy by itself: the bound it leads to is that of "
     "S-1, which is attacked",
 )
+"""Unenforced assumption: noise alone takes an iterate beyond b_1."""
 
 EXPERIMENTS = claim(
     "S-8",
@@ -48,3 +53,4 @@ EXPERIMENTS = claim(
     ConstantsPromise(("b1", "c1"), needed=lambda _: {}, figures=_assumed_bound),
     not_attacked="no epsilon is stated that a run could exceed",
 )
+"""Unspecified: noise levels without C say nothing of an epsilon."""

@@ -1,4 +1,11 @@
-"""S-1 and S-2: neighbours that differ in a column, and how far scores move between them."""
+"""S-1 and S-2: neighbours that differ in a column, and how far scores move between them.
+
+Lemma 1 bounds |D x - D' x'| for matrices with unit rows that differ in one column by at most 1. Its
+proof takes the norm of (DᵀD)^-1 for 1/d_m, which holds for the trace, not for the least eigenvalue.
+A search over three rows and two columns finds pairs that exceed the bound, one of which is simple
+enough to stand here (`standing_pair`). And a replaced record changes all columns in which it has
+entries: for unit rows it is hardly ever a neighbour in this sense.
+"""
 
 from math import sqrt
 from typing import Any, cast
@@ -27,11 +34,18 @@ from ...mechanisms.vertical_data import LocalProblem, VerticalDataset
 from .setting import SharingSetting, claim, lemma_1
 
 _MOVING = 3
+"""Rows that the search may move; the others have no input."""
+
 _CLOSE = 1e-9
+"""Relative room for rounding in lengths."""
+
 _WIDEST = 1000
+"""Columns that are looked at; more are alike."""
+
 # a ball and a slope that no step of the pair comes near
 _NEVER_MET = 100.0
 _STEP_TOLERANCE = 1e-6
+"""Gradient norm of the attack's minimiser."""
 
 
 def _step(s: SharingSetting, table: SearchTable, z: FloatArray) -> FloatArray:
@@ -180,6 +194,7 @@ SENSITIVITY = claim(
     LemmaPromise(_lemma, described=_described, figures=_figures, argument=_argument),
     attack=_scores_of_the_solver,
 )
+"""Fails: flipping one sign moves the scores by several times what Lemma 1 says."""
 
 RELATION = claim(
     "S-2",
@@ -191,3 +206,4 @@ RELATION = claim(
     not_attacked="it says who neighbours are, and leaves nothing to tell apart: data sets that "
     "differ in a record are not among them",
 )
+"""Outside its regime: a record turned round is no neighbour, so nothing is said of records."""

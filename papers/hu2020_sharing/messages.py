@@ -1,4 +1,11 @@
-"""S-3 and S-6: what a published round tells of features, and of labels."""
+"""S-3 and S-6: what a published round tells of features, and of labels.
+
+Noise on the coefficients x, in R^{d_m}, reaches the scores D (x + xi) through D itself: they lie in
+the column space of D whatever the noise, and two equal rows have equal scores with probability 1. A
+neighbour that makes the rows unequal gives that event probability 0, so that no epsilon is finite.
+The dual variable y_i is the slope of the loss at a record's score, whose sign is the label's, and
+is sent to all without noise.
+"""
 
 import numpy as np
 
@@ -17,6 +24,7 @@ from .column import standing_pair
 from .setting import SharingSetting, claim, planned_round, published
 
 _CLOSE = 1e-9
+"""Relative difference that counts as equal: rounding only."""
 
 
 def _one_party(
@@ -160,6 +168,7 @@ FEATURES = claim(
         argument=_score_argument,
     ),
 )
+"""Fails, with infinite epsilon: noise in parameter space hides no row."""
 
 LABELS = claim(
     "S-6",
@@ -177,6 +186,7 @@ LABELS = claim(
     ),
     adjacency=None,
 )
+"""Fails, with infinite epsilon: the sign of y shows the label in the first round."""
 
 SHARING = claim(
     "S-9",
@@ -186,3 +196,4 @@ SHARING = claim(
     AccessPromise(_scores, argument=_sharing_argument),
     attack=lambda case: _equal_scores(case.setting, Enclosure.of(0)),
 )
+"""Unaccounted access: what is shared without noise determines rows up to one linear map."""

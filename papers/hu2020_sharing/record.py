@@ -1,4 +1,14 @@
-"""S-7, S-4 and S-R: the sensitivity to a record, its composition, and the whole repaired run."""
+"""S-7, S-4 and S-R: the sensitivity to a record, its composition, and the whole repaired run.
+
+The repair adds noise to the scores D x in R^N, keeps x in a ball of radius b and cuts the slopes to
+B. A replaced record moves its own score by at most 2b, and all others through x; strong convexity
+of modulus lambda, seen in the norm of D, gives the other term of
+
+    sqrt((B + rho b)²/(rho lambda) + 4 b²).
+
+The worst neighbours are built by hand and nearly meet it, so that the attack is as strong as the
+bound. A record is spread over all parties, so that all parties' rounds add up.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -28,10 +38,17 @@ from ...solvers.planning import plan
 from .setting import SharingSetting, claim, costly, known_labels, repaired, repaired_claim
 
 _BITS = 128
+"""Working precision of the bound, in bits."""
+
 _OTHERS = 24
+"""Records beside the one that differs: with more the pair comes closer to the bound."""
+
 _SLOPE = 0.01
+"""B of the attack: small, so that slopes stay cut under noise."""
+
 # where noise is large, no smaller gradient norm can be certified; it is priced
 _ATTACK_TOLERANCE = 1e-6
+"""Of the attacked minimisers: where noise is large no smaller norm is certified; it is priced."""
 
 
 # --- the worst neighbours ------------------------------------------------------------------------
@@ -77,6 +94,14 @@ def _tight(case: Case[SharingSetting]) -> SharingSetting:
 def _attack(
     s: SharingSetting, noise_multiplier: float, rounds: int, promised: tuple[float, float]
 ) -> ClaimAttack:
+    """Return the attack on repaired rounds.
+
+    Args:
+        s: the parameters.
+        noise_multiplier: of a release.
+        rounds: T.
+        promised: epsilon and delta.
+    """
     solve: Any = repaired(s, noise_multiplier, rounds).solve
     words = (
         f"{rounds} rounds of {s.M} part{'y' if s.M == 1 else 'ies'} with noise of "
@@ -121,6 +146,7 @@ def _bound_figures(s: SharingSetting) -> Mapping[str, Enclosure]:
 
 
 def _bound_attack(case: Case[SharingSetting]) -> ClaimAttack:
+    """Return the attack on the scores of one round, behind a first that tells nothing."""
     s = replace(_tight(case), M=1)
     # the first round's scores are 0 for all data, so that two rounds are promised what one costs
     attack = _attack(s, 1.0, 2, (promised_by_mu(1, s.delta), s.delta))
@@ -144,10 +170,12 @@ def composed_exactly(s: SharingSetting) -> Enclosure:
 
 
 def _total_delta(s: SharingSetting) -> float:
+    """Return T delta + delta', at which Corollary 1 promises."""
     return s.T * s.delta + s.delta_prime
 
 
 def _classical(s: SharingSetting) -> float:
+    """Return Theorem 1's noise over its sensitivity, rounded up."""
     at_one = classical_noise_multiplier(epsilon=1, delta=s.delta)
     with precision(_BITS):
         return Enclosure.from_ball(ball_of(at_one) / ball_of(s.epsilon)).upper_float
@@ -173,6 +201,7 @@ def _composition_regime(s: SharingSetting) -> str | None:
 
 
 def _composition_attack(case: Case[SharingSetting]) -> ClaimAttack:
+    """Return the attack on T rounds with Theorem 1's noise, against Corollary 1's epsilon."""
     s = replace(_tight(case), M=1)
     return _attack(s, _classical(s), s.T, (composed(s).lower_float, _total_delta(s)))
 
@@ -183,17 +212,20 @@ def _multiplier(s: SharingSetting) -> float:
 
 
 def _repair(s: SharingSetting) -> tuple[Event, ...]:
+    """Return the planned events of the repaired run; labels are public."""
     known = known_labels(s)
     return plan(repaired(known, _multiplier(s), s.T), known.shape, ideal=True)
 
 
 def _repair_figures(s: SharingSetting) -> dict[str, Enclosure]:
+    """Return the noise of the repaired run's releases."""
     (event, *_) = costly(_repair(s))
     assert isinstance(event.mechanism, GaussianStep)
     return {"sigma": Enclosure.of(event.mechanism.noise_std)}
 
 
 def _repair_attack(case: Case[SharingSetting]) -> ClaimAttack:
+    """Return the attack on the whole repaired run."""
     s = _tight(case)
     return _attack(s, _multiplier(s), s.T, (s.epsilon, s.delta))
 
@@ -213,6 +245,7 @@ COMPOSITION = claim(
     ),
     attack=_composition_attack,
 )
+"""Holds, loosely: advanced composition of Gaussian rounds costs many times the exact sum."""
 
 SENSITIVITY = repaired_claim(
     "S-7",
@@ -223,6 +256,7 @@ SENSITIVITY = repaired_claim(
     SensitivityPromise(_bound, plan=_one_round, figures=_bound_figures),
     attack=_bound_attack,
 )
+"""Holds exactly: the derived sensitivity is the closed form."""
 
 REPAIR = repaired_claim(
     "S-R",
@@ -236,3 +270,4 @@ REPAIR = repaired_claim(
     ),
     attack=_repair_attack,
 )
+"""Holds exactly, with public labels."""

@@ -1,4 +1,11 @@
-"""H-6, H-6B and H-8: preprocessing, tuning, and what leaves."""
+"""H-6, H-6B and H-8: preprocessing, tuning, and what leaves.
+
+A guarantee of messages covers what the messages were computed from only if every step before them
+looks at one record at a time, with settings that are public. Section VI divides columns by their
+largest entries and chooses lambda by cross-validation: both read all records, and neither is in the
+sum of Theorem 2. What leaves beside the noisy primal variables is harmless: dual variables follow
+from messages.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -38,16 +45,19 @@ def _by_largest_entry(rows: FloatArray) -> FloatArray:
 
 
 def _with_outlier(s: StarSetting) -> tuple[FloatArray, FloatArray]:
+    """Return rows (m, 1) of two data sets, whose last entry is 1 or the setting's outlier."""
     rows = np.ones((s.m, 1))
     return rows, np.vstack([rows[:-1], [[s.outlier]]])
 
 
 def _gradient_sensitivity(s: StarSetting) -> float:
+    """Return 2 c1/m, by which a mean gradient of cut rows may move."""
     handle = PrivateDataset.planned(s.shape)
     return handle.mean_gradient(LinearLoss(), np.zeros(s.d)).sensitivity.value
 
 
 def _normalisation_argument(s: StarSetting) -> tuple[str, ...]:
+    """Return how far one outlier moves a mean gradient through the normalisation."""
     rows = _with_outlier(s)
     moved = mean_gradient_moves(*(_by_largest_entry(side) for side in rows))
     claimed = _gradient_sensitivity(s)
@@ -94,6 +104,7 @@ def _normalised_round(case: Case[StarSetting]) -> ClaimAttack:
 
 
 def _few_rounds(s: StarSetting) -> StarSetting:
+    """Return the setting with three rounds at most: enough for a model, quick to attack."""
     return replace(s, t=min(s.t, 3))
 
 
@@ -117,6 +128,9 @@ def _cross_validated(s: StarSetting) -> tuple[Event, ...]:
 
 
 def _best_candidate(case: Case[StarSetting]) -> Counterexample | None:
+    """Return the event that a fit beyond a threshold is reported, which the record's gradient
+    decides.
+    """
     s = small(_few_rounds(case.setting))
     return best_fit(
         _candidates(s),
@@ -128,6 +142,7 @@ def _best_candidate(case: Case[StarSetting]) -> Counterexample | None:
 
 
 def _rounds(s: StarSetting) -> Callable[[PrivateDataset, Curator], StarState]:
+    """Return the published run in two dimensions, of twenty rounds at most."""
     return algorithm_of(replace(s, d=2), min(s.t, 20), noise_multiplier(s)).solve
 
 
@@ -152,6 +167,9 @@ NORMALISATION = claim(
     ),
     attack=_normalised_round,
 )
+"""Unaccounted access: the column's largest entry is one record's, and rescales the rows of all
+others.
+"""
 
 CROSS_VALIDATION = claim(
     "H-6B",
@@ -161,6 +179,8 @@ CROSS_VALIDATION = claim(
     AccessPromise(_cross_validated),
     attack=_best_candidate,
 )
+"""Unaccounted access: the runs that were not chosen were looked at too, and the look is not priced.
+"""
 
 MESSAGES = claim(
     "H-8",
@@ -170,3 +190,4 @@ MESSAGES = claim(
     MessagesOnlyPromise(_rounds, pair=turned),
     attack=_all_messages,
 )
+"""Holds: a replay shows that everything else that is sent follows from the noisy messages."""

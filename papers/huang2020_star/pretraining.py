@@ -1,4 +1,11 @@
-"""H-5: step sizes, and so the noise, from training without privacy."""
+"""H-5: step sizes, and so the noise, from training without privacy.
+
+Theorems 3 and 4 want c_w = |w*|, and section VI finds it by pre-training on the private records
+without noise. The step size eta_k sets the sensitivity of a round, and so the standard deviation of
+its noise: noise of another size is seen without any message. For normal noise of variances s² and
+s'² in d dimensions the Kullback-Leibler divergence is (d/2)(r - 1 - ln r), r = s²/s'², and over the
+rounds it adds up; the figures compare it with what the guarantee accounts for.
+"""
 
 from dataclasses import replace
 
@@ -28,7 +35,10 @@ from .setting import (
 from .whole_run import published_total
 
 _ROUNDS = 30
+"""Of pre-training without noise in the attack: c_w then grows with the record."""
+
 _DEVIATIONS = 3.0
+"""Of the smaller noise: beyond so many it is rarely met, the larger noise is."""
 
 
 def _pretrained(s: StarSetting, *, rounds: int, before: int) -> PublishedDpAdmm:
@@ -37,6 +47,7 @@ def _pretrained(s: StarSetting, *, rounds: int, before: int) -> PublishedDpAdmm:
 
 
 def _plan(s: StarSetting) -> tuple[Event, ...]:
+    """Return the planned events of the published algorithm, pre-training included."""
     return plan(_pretrained(s, rounds=min(s.t, PLANNED_ROUNDS), before=1), s.shape, ideal=True)
 
 
@@ -55,6 +66,7 @@ def _figures(s: StarSetting) -> dict[str, Enclosure]:
 
 
 def _argument(s: StarSetting) -> tuple[str, ...]:
+    """Return what a record that moves c_w by 1 shows, beside what is accounted."""
     found = [value.upper_float for value in _figures(s).values()]
     return (
         "eta_k, and with it the variance of the noise, is computed from c_w = |w*|, which comes "
@@ -67,6 +79,7 @@ def _argument(s: StarSetting) -> tuple[str, ...]:
 
 
 def _one_record(s: StarSetting, length: float) -> PrivateDataset:
+    """Return an agent's data set of one row (length, 0)."""
     return PrivateDataset(
         np.array([[length, 0.0]]),
         np.ones(1),
@@ -126,3 +139,4 @@ PRETRAINING = claim(
     AccessPromise(_plan, figures=_figures, argument=_argument),
     attack=_size_of_noise,
 )
+"""Unaccounted access: c_w is a function of the records that is released through the noise."""

@@ -1,4 +1,11 @@
-"""H-3, H-4, H-7 and H-R: what Theorem 2 promises of a run, what it costs, and the repair."""
+"""H-3, H-4, H-7 and H-R: what Theorem 2 promises of a run, what it costs, and the repair.
+
+t rounds with noise of z = sqrt(2 ln(1.25/delta))/epsilon sensitivities each are exactly mu-GDP with
+mu = sqrt(t)/z (Dong, Roth, Su 2022, Corollary 3.3). Theorem 2 converts by epsilon_bar = mu sqrt(2
+ln(1/delta)). That is linear in mu, while the exact epsilon at a fixed delta grows like mu²/2: so
+the formula is a guarantee up to a critical mu only, which the figures enclose, and no constant c_0
+serves every t. The proof bounds a moment from below where it needs an upper bound.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -33,6 +40,7 @@ from .setting import (
 )
 
 _MOST_ORDER = 1999
+"""The largest lambda that the moments accountant of the figures looks at."""
 
 
 def published_total(s: StarSetting) -> Enclosure:
@@ -187,6 +195,7 @@ WHOLE_RUN = claim(
     replace(_TOTAL, quantifier=Quantifier("t", MOST_ROUNDS, {"epsilon": 1.0})),
     attack=_total_attack,
 )
+"""Fails beyond the critical mu; the court names the fewest rounds at epsilon = 1."""
 
 EXPERIMENTS = claim(
     "H-4",
@@ -197,6 +206,7 @@ EXPERIMENTS = claim(
     replace(_TOTAL, cases=_experiments),
     attack=_experiment_attack,
 )
+"""Holds at the parameters of section VI: they lie below the critical mu."""
 
 NOTATION = claim(
     "H-7",
@@ -207,6 +217,7 @@ NOTATION = claim(
     not_attacked="a notation promises nothing: the reading of all proofs is attacked in H-3 and "
     "H-4",
 )
+"""Unspecified: a matrix normal MN(0, s² I, s² I) has variance s⁴; read so, epsilon is another."""
 
 REPAIR = claim(
     "H-R",
@@ -221,3 +232,4 @@ REPAIR = claim(
     solver="DP-ADMM, repaired",
     attack=_repair_attack,
 )
+"""Holds exactly: the noise is that of the exact conversion, and c_w is public."""

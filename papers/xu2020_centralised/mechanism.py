@@ -1,4 +1,8 @@
-"""DPA-12: the Gaussian mechanism of Definition 3, at any epsilon."""
+"""DPA-12: the Gaussian mechanism of Definition 3, at any epsilon.
+
+The classical noise is a theorem for epsilon up to 1 (Dwork, Roth 2014, Theorem A.1); for large
+epsilon it is too little (Balle, Wang 2018).
+"""
 
 from dataclasses import replace
 
@@ -48,3 +52,4 @@ GAUSSIAN = claim(
     ),
     attack=_one_gradient,
 )
+"""Fails beyond an epsilon that depends on delta alone; the figures enclose it."""

@@ -1,4 +1,9 @@
-"""DPA-4, DPA-5, DPA-6 and DPA-9: what the theorems ask for, and what is taken for public."""
+"""DPA-4, DPA-5, DPA-6 and DPA-9: what the theorems ask for, and what is taken for public.
+
+Two conditions of the convergence theorems that section V's settings do not meet, and two settings
+that are functions of the records: the graph, which a sparse inverse covariance of the features
+gives, and the step size, which is chosen by results.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -82,6 +87,7 @@ RANK = claim(
     threat_model=ThreatModel.NONE,
     not_attacked="it promises nothing about privacy: rank is a matter of convergence",
 )
+"""Outside its regime: the fused lasso's A = [W; I] has more rows than columns."""
 
 GRAPH = claim(
     "DPA-5",
@@ -90,6 +96,7 @@ GRAPH = claim(
     "section V-A",
     PublicPromise(_selected, rows=lambda _: CORRELATED),
 )
+"""Unaccounted access: the number of edges, and so the size of y_T, shows the records."""
 
 LINEARISATION = claim(
     "DPA-6",
@@ -101,6 +108,7 @@ LINEARISATION = claim(
     threat_model=ThreatModel.NONE,
     not_attacked="it promises nothing about privacy: gamma is a matter of convergence",
 )
+"""Outside its regime: gamma = 1 is below what section III asks for."""
 
 TUNING = claim(
     "DPA-9",
@@ -110,3 +118,4 @@ TUNING = claim(
     AccessPromise(_tuned),
     attack=_best_candidate,
 )
+"""Unaccounted access: several runs were looked at, and one was kept."""

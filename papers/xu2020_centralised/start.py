@@ -17,11 +17,20 @@ from .setting import DESIGN, CentralisedSetting, algorithm_of, claim, published_
 from .small_data import FLIPPED, ROW_BOUND, TURNED, records_of
 
 _TRIALS = 1000
+"""Runs by which the probability of the event is bounded from below."""
+
 _FEW = 3
+"""Rounds up to which the event is looked at as such; beyond, two are taken."""
+
 _MISSED = 1e-3
+"""Probability that the bound on the event's probability is wrong."""
+
 _CLOSE = 1e-9
+"""Difference that counts as equal: rounding only."""
+
 # orthogonal to the range of A
 _NORMAL = np.array([1.0, -1.0, 1.0])
+"""Orthogonal to the range of A = [1, -1; I]."""
 
 
 def split_statistic(y: FloatArray, weight: float) -> FloatArray:
@@ -151,3 +160,4 @@ INITIAL_DUAL = claim(
         argument=_argument,
     ),
 )
+"""Fails, with infinite epsilon: y_1 is a noiseless function of the raw gradient."""

@@ -1,4 +1,11 @@
-"""DPA-2, DPA-7, DPA-8, DPA-11 and DPA-R: what the noisy gradients cost, and the repair."""
+"""DPA-2, DPA-7, DPA-8, DPA-11 and DPA-R: what the noisy gradients cost, and the repair.
+
+Theorem 1 takes Rényi DP of one order alpha, with a share mu of epsilon for the divergence and the
+rest for delta: T gradients with noise z sensitivities have divergence alpha T/(2 z²), and the
+conversion adds ln(1/delta)/(alpha - 1) (Mironov 2017, Proposition 3). For null records, where c/n
+is the sensitivity, the noise is more than enough. Where a record is replaced the sensitivity is
+twice as large, and the slack hides that only at small epsilon.
+"""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -30,7 +37,10 @@ from .setting import (
 )
 
 _LARGER = (1.0, 5.0)
+"""Further epsilons at which the theorem is looked at: it names no range."""
+
 _SMALL = 1e-3
+"""The least epsilon of the search for where the noise becomes too small."""
 
 
 def _null_gradients(s: CentralisedSetting) -> list[Event]:
@@ -179,6 +189,7 @@ GRADIENTS = claim(
     adjacency=Adjacency.ZERO_OUT_ONE,
     attack=_gradients_attack,
 )
+"""Holds for null records, with noise to spare."""
 
 REPLACED = claim(
     "DPA-11",
@@ -194,6 +205,7 @@ REPLACED = claim(
     ),
     attack=_replaced_attack,
 )
+"""Fails beyond an epsilon that the court finds: the noise is for half the sensitivity."""
 
 CONVERSION = claim(
     "DPA-7",
@@ -204,6 +216,7 @@ CONVERSION = claim(
     adjacency=Adjacency.ZERO_OUT_ONE,
     attack=_conversion_attack,
 )
+"""Holds: one order of Rényi DP is a guarantee, though not the best."""
 
 ACCELERATION = claim(
     "DPA-8",
@@ -215,6 +228,7 @@ ACCELERATION = claim(
     adjacency=Adjacency.ZERO_OUT_ONE,
     attack=_accelerated_attack,
 )
+"""Holds: acceleration changes where gradients are taken, not how many."""
 
 REPAIR = claim(
     "DPA-R",
@@ -226,3 +240,4 @@ REPAIR = claim(
     solver="DP-ADMM, repaired",
     attack=_repair_attack,
 )
+"""Holds exactly: the least noise that T gradients need."""

@@ -70,7 +70,8 @@ class Price(NamedTuple):
     Args:
         lower, upper: mu² in units of 2^-512, rounded down and up.
         other: a mechanism that has no mu, brought to its simplest form.
-        reason: why it costs everything.
+        reason: why it costs everything: no mechanism, no noise, or less than 2^-48 of the
+            sensitivity.
     """
 
     lower: int = 0
@@ -81,6 +82,31 @@ class Price(NamedTuple):
 
 FREE = Price()
 """The price of what moves nothing."""
+
+_LEAST_SHARE = Fraction(1, 1 << 48)
+"""Noise below this share of the sensitivity counts as none, but in a plain Gaussian step, of which
+mu² is exact on any scale: ε would be beyond 2^47."""
+
+
+def _unhidden(mechanism: Mechanism) -> str | None:
+    """Return why noise hides nothing of what has a sensitivity > 0; None where it does."""
+    match mechanism:
+        case (
+            LaplaceStep(sensitivity, noise)
+            | DiscreteLaplaceStep(sensitivity, noise)
+            | PureStep(sensitivity, noise)
+        ):
+            name = "scale"
+        case GaussianStep(sensitivity, noise) | DiscreteGaussianStep(sensitivity, noise):
+            name = "noise_std"
+        case GaussianMixtureStep(constant, sampled, _, noise):
+            name, sensitivity = "noise_std", added(constant, sampled)
+        case _:
+            return None
+    if noise and Fraction(noise) ** 2 >= sensitivity.squared * _LEAST_SHARE**2:
+        return None
+    below = ", below 2^-48 of the sensitivity" if noise else ""
+    return f"{type(mechanism).__name__} with {name}={noise:g}{below}"
 
 
 def price_of(mechanism: Mechanism) -> Price:
@@ -99,10 +125,8 @@ def price_of(mechanism: Mechanism) -> Price:
             mechanism.sensitivity.squared == 0
         ):
             return FREE
-        case GaussianStep() | DiscreteGaussianStep() if mechanism.noise_std == 0:
-            return Price(reason=f"{type(mechanism).__name__} with noise_std=0")
-        case LaplaceStep() | DiscreteLaplaceStep() | PureStep() if mechanism.scale == 0:
-            return Price(reason=f"{type(mechanism).__name__} with scale=0")
+        case GaussianStep() if mechanism.noise_std == 0:
+            return Price(reason="GaussianStep with noise_std=0")
         case GaussianStep():
             squared = mechanism.sensitivity.squared
             noise, unit = mechanism.noise_std.as_integer_ratio()
@@ -121,7 +145,13 @@ def price_of(mechanism: Mechanism) -> Price:
                 return FREE
             return Price(other=mechanism)
         case _:
-            return Price(other=mechanism)
+            return _finite(mechanism, mechanism)
+
+
+def _finite(mechanism: Mechanism, noisy: Mechanism) -> Price:
+    """Return the price of a mechanism that is no Gaussian step; infinite without noise in it."""
+    reason = _unhidden(noisy)
+    return Price(other=mechanism) if reason is None else Price(reason=reason)
 
 
 def _sampled_price(mechanism: PoissonSampled | SampledWithoutReplacement) -> Price:
@@ -135,7 +165,7 @@ def _sampled_price(mechanism: PoissonSampled | SampledWithoutReplacement) -> Pri
     whole = price_of(mechanism.event)
     if always or whole.reason is not None or whole == FREE:
         return whole
-    return Price(other=mechanism)
+    return _finite(mechanism, mechanism.event)
 
 
 def _mixture_price(mechanism: GaussianMixtureStep) -> Price:
@@ -145,9 +175,7 @@ def _mixture_price(mechanism: GaussianMixtureStep) -> Price:
         return price_of(GaussianStep(constant, mechanism.noise_std))
     if mechanism.rate == 1:
         return price_of(GaussianStep(added(constant, sampled), mechanism.noise_std))
-    if mechanism.noise_std == 0:
-        return Price(reason="GaussianMixtureStep with noise_std=0")
-    return Price(other=mechanism)
+    return _finite(mechanism, mechanism)
 
 
 class Account:

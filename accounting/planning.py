@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 from ..mechanisms.errors import (
     DpledgerError,
+    InvalidParameter,
     Number,
     require_delta,
     require_positive,
@@ -39,8 +40,12 @@ from .numbers.roots import brent
 
 _TOLERANCE = 1e-7
 _FAST_TOLERANCE = 1e-9
-_LEAST, _GREATEST = 2.0**-64, 2.0**32
-"""Noise multipliers that are tried; of larger ones, the lattice of exact noise has a share."""
+_LEAST, _GREATEST = 2.0**-47, 2.0**32
+"""Noise multipliers that are tried: smaller ones count as none (see `composition`); of larger ones,
+the lattice of exact noise has a share."""
+_LEAST_TARGET, _GREATEST_TARGET = 2.0**-30, 2.0**94
+"""Epsilons that may be asked for: below, digits of 1 - e^-epsilon are lost; above, no noise counts.
+"""
 _LEAST_FAST_DELTA = 1e-300
 _FAR = 700.0
 """Epsilons farther from the target than this factor's exponential count alike."""
@@ -74,6 +79,13 @@ class RoundsWithin:
     guarantee: Guarantee
 
 
+def require_target(name: str, epsilon: Number) -> None:
+    """Raise `InvalidParameter` unless an epsilon can be aimed at: in [2^-30, 2^94]."""
+    require_positive(name, epsilon)
+    if not _LEAST_TARGET <= epsilon <= _GREATEST_TARGET:
+        raise InvalidParameter(name, epsilon, "in [2^-30, 2^94] as a target")
+
+
 def calibrate_noise_multiplier(
     plan: Callable[[float], Sequence[Event]], *, target_epsilon: Number, delta: Number
 ) -> Calibration:
@@ -84,15 +96,16 @@ def calibrate_noise_multiplier(
 
     Args:
         plan: from noise multiplier (noise_std / sensitivity) to events; more must not cost more.
-        target_epsilon: which the upper end of the enclosed epsilon does not exceed, > 0.
+        target_epsilon: which the upper end of the enclosed epsilon does not exceed, in
+            [2^-30, 2^94].
         delta: in [0, 1).
 
     Raises:
-        UnattainableTarget: no multiplier in [2^-64, 2^32] does it, for instance where the plan lets
+        UnattainableTarget: no multiplier in [2^-47, 2^32] does it, for instance where the plan lets
             data out without a mechanism.
         UnpricedMechanism: the plan holds a mechanism that cannot be priced.
     """
-    require_positive("target_epsilon", target_epsilon)
+    require_target("target_epsilon", target_epsilon)
     require_delta(delta)
     found = _smallest(plan, least=_LEAST, target=target_epsilon, delta=delta)
     if found is None:
@@ -112,7 +125,7 @@ def fast_noise_multiplier(
     It lies at most 1e-6 (relative) above the smallest. Arguments and errors as for
     `calibrate_noise_multiplier`, which encloses what it returns; this is for sweeps and plots.
     """
-    require_positive("target_epsilon", target_epsilon)
+    require_target("target_epsilon", target_epsilon)
     require_delta(delta)
     found, step = _fast_start(plan, _LEAST, target_epsilon, delta), _FAST_TOLERANCE
     while _quick_epsilon(plan(found), delta) > target_epsilon:
@@ -134,14 +147,15 @@ def calibrate_sampling_rate(
 
     Args:
         plan: from sampling rate, in [2^-64, 1], to events; less must not cost more.
-        target_epsilon: which the upper end of the enclosed epsilon does not exceed, > 0.
+        target_epsilon: which the upper end of the enclosed epsilon does not exceed, in
+            [2^-30, 2^94].
         delta: in [0, 1).
 
     Raises:
         UnattainableTarget: no rate in [2^-32, 1] does it.
         UnpricedMechanism: the plan holds a mechanism that cannot be priced.
     """
-    require_positive("target_epsilon", target_epsilon)
+    require_target("target_epsilon", target_epsilon)
     require_delta(delta)
     found = _smallest(lambda x: plan(1 / x), least=1.0, target=target_epsilon, delta=delta)
     if found is None:
@@ -277,7 +291,8 @@ def rounds_within(
 
     Args:
         plan: from number of rounds (from 1) to events; more rounds must not cost less.
-        target_epsilon: which the upper end of the enclosed epsilon does not exceed, > 0.
+        target_epsilon: which the upper end of the enclosed epsilon does not exceed, in
+            [2^-30, 2^94].
         delta: in [0, 1).
         most: where to stop looking.
 
@@ -285,44 +300,47 @@ def rounds_within(
         UnattainableTarget: one round is too much already.
         UnpricedMechanism: the plan holds a mechanism that cannot be priced.
     """
-    require_positive("target_epsilon", target_epsilon)
+    require_target("target_epsilon", target_epsilon)
     require_delta(delta)
     require_positive_int("most", most)
 
     target = ball_of(target_epsilon)
-
-    def attempt(rounds: int) -> RoundsWithin | None:
-        found = guarantee(plan(rounds), delta=delta)
-        return RoundsWithin(rounds, found) if found.epsilon.upper <= target else None
-
     # near enough by the fast grade, and the last steps enclosed
-    last = _last(lambda rounds: _quick_epsilon(plan(rounds), delta) <= target_epsilon, most)
-    best = attempt(max(last, 1))
-    while best is None and last > 1:
-        last -= 1
-        best = attempt(last)
-    if best is None:
+    near = _last(lambda rounds: _quick_epsilon(plan(rounds), delta) <= target_epsilon, most)
+    found: dict[int, RoundsWithin] = {}
+
+    def meets(rounds: int) -> bool:
+        made = RoundsWithin(rounds, guarantee(plan(rounds), delta=delta))
+        found[rounds] = made
+        return bool(made.guarantee.epsilon.upper <= target)
+
+    last = _last(meets, most, start=near)
+    if not last:
         raise UnattainableTarget(
-            f"Expected a round that meets epsilon={target_epsilon!r} at delta={delta!r} "
+            f"Expected a round that meets epsilon={float(target_epsilon)!r} at delta={delta!r} "
             f"instead got {_told(plan(1), delta)}."
         )
-    while best.rounds < most and (found := attempt(best.rounds + 1)) is not None:
-        best = found
-    return best
+    return found[last]
 
 
-def _last(meets: Callable[[int], bool], most: int) -> int:
-    """Return the last whole number up to `most` before the first that does not meet; 0 if none."""
-    good, bad = 0, 1
-    while bad <= most and meets(bad):
-        good, bad = bad, 2 * bad
-    bad = min(bad, most + 1)
+def _last(meets: Callable[[int], bool], most: int, *, start: int = 1) -> int:
+    """Return the last whole number up to `most` before one that does not meet; 0 if none.
+
+    It is sought from `start`, ever farther, and then by bisection.
+    """
+    good, bad, step = 0, most + 1, 1
+    here = min(max(start, 1), most)
+    upward = meets(here)
+    good, bad = (here, bad) if upward else (good, here)
+    while good < (there := min(here + step, most) if upward else max(here - step, 1)) < bad:
+        met = meets(there)
+        good, bad = (there, bad) if met else (good, there)
+        if met is not upward:
+            break
+        here, step = there, 2 * step
     while good + 1 < bad:
         middle = (good + bad) // 2
-        if meets(middle):
-            good = middle
-        else:
-            bad = middle
+        good, bad = (middle, bad) if meets(middle) else (good, middle)
     return good
 
 

@@ -46,6 +46,7 @@ from ..mechanisms.errors import (
     require_rate,
 )
 from ..mechanisms.events import (
+    MOST_TIMES,
     Audience,
     Context,
     Event,
@@ -57,7 +58,7 @@ from ..mechanisms.events import (
 from ..mechanisms.sensitivity import declared, float_up
 from .accountant import PrivacyCurve
 from .guarantees import Guarantee, epsilons_at, guarantee, weaknesses
-from .planning import calibrate_noise_multiplier, rounds_within
+from .planning import calibrate_noise_multiplier, require_target, rounds_within
 from .proof.planning import proved_noise_multiplier
 from .proof.proved import Proof, proved_guarantee
 
@@ -306,7 +307,7 @@ def noise_multiplier(
 
     Raises `UnattainableTarget` where none does.
     """
-    require_positive("epsilon", epsilon)
+    require_target("epsilon", epsilon)
     run = TrainingRun.of(**stated)
     if proved:
         least, proof = proved_noise_multiplier(run.events, target_epsilon=epsilon, delta=delta)
@@ -327,7 +328,7 @@ def steps(
     Raises `UnattainableTarget` where one step is too much, `InvalidParameter` where steps or epochs
     are stated.
     """
-    require_positive("epsilon", epsilon)
+    require_target("epsilon", epsilon)
     for name in ("steps", "epochs"):
         if stated.get(name) is not None:
             raise InvalidParameter(name, stated.get(name), "left out: it is what is asked for")
@@ -338,7 +339,10 @@ def steps(
         return TrainingRun.of(**whole)
 
     found = rounds_within(
-        lambda count: run(count).events(noise_multiplier), target_epsilon=epsilon, delta=delta
+        lambda count: run(count).events(noise_multiplier),
+        target_epsilon=epsilon,
+        delta=delta,
+        most=MOST_TIMES,
     )
     return _cost(
         run(found.rounds),

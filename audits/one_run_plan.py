@@ -29,6 +29,9 @@ from .one_run import Canaries, OneRun, OneRunTradeOff
 # numbers of guesses that a plan weighs, from a few to all canaries
 _GRID = 16
 _FEWEST = 10
+_MOST_CANARIES = 10**6
+_MOST_SUSPECTED = 64.0
+"""Scores so many standard deviations apart are never confused: a larger mu plans the same."""
 # coins that are fair are refused once in a million audits
 _UNFAIR = 1e-6
 
@@ -81,6 +84,7 @@ def plan_guesses(
     delta: float,
     confidence: float,
     suspected: Gdp | None = None,
+    fixed: tuple[int, int] | None = None,
 ) -> GuessPlan:
     """Return the numbers of guesses with the largest bound to expect under the suspicion.
 
@@ -92,18 +96,27 @@ def plan_guesses(
         delta: where epsilon is bounded, in (0, 1).
         confidence: of the bound to come, in (0, 1).
         suspected: by default that the noise is half of what was claimed.
+        fixed: numbers of guesses, in and out, that were fixed before the run instead.
+
+    Raises `InvalidParameter` for what is out of range: canaries in [1, 10^6], no more guesses.
     """
     require_positive_int("canaries", canaries)
+    if canaries > _MOST_CANARIES:
+        raise InvalidParameter("canaries", canaries, f"in [1, {_MOST_CANARIES}]")
+    if fixed is not None and not 1 <= sum(fixed) <= canaries:
+        raise InvalidParameter("guesses", fixed, f"in [1, canaries={canaries}] in all")
     require_open_unit("delta", delta)
     require_open_unit("confidence", confidence)
     mu = sqrt(suspected.mu_squared) if suspected is not None else 2 * _mu_of(claimed, delta)
     if not 0 < mu < inf:
         raise InvalidParameter("suspected", suspected, "some leakage, but finite")
+    mu = min(mu, _MOST_SUSPECTED)
     most = max(1, canaries // 2)
     each = np.unique(np.geomspace(min(_FEWEST, most), most, _GRID).astype(int))
     values = [_expected(int(k), canaries, mu, claimed, delta, confidence) for k in each]
     best = int(np.argmax(values))
-    return GuessPlan(int(each[best]), int(each[best]), mu, values[best])
+    guessed = fixed or (int(each[best]), int(each[best]))
+    return GuessPlan(*guessed, mu, values[best])
 
 
 def _mu_of(claimed: Gdp | ApproxDp, delta: float) -> float:

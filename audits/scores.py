@@ -11,6 +11,8 @@ from .metrics import auc
 from .selection import MultiSplit
 
 _SEED = 0
+_MOST_MU = 1e100
+"""Of a claim: its square, and epsilon, about half of that, are still doubles."""
 # below so many trials a world the family's own tests do not see heavy tails: of Laplace scores the
 # bound exceeded the truth in 46 % of 50 trials, 19 % of 200, none of 500
 _FEWEST_FOR_FAMILY = 500
@@ -43,6 +45,8 @@ class ClaimedPrivacy:
         if mu is None or epsilon is not None:
             raise InvalidParameter("epsilon", epsilon, "set, or mu, and not both")
         require_nonnegative("mu", mu)
+        if mu > _MOST_MU:
+            raise InvalidParameter("mu", mu, f"in [0, {_MOST_MU:g}]")
         if delta == 0:
             raise InvalidParameter("delta", delta, "in (0, 1) with mu; 0 is pure epsilon's")
         return cls(Gdp(Fraction(mu) ** 2), delta)

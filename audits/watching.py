@@ -25,7 +25,7 @@ import msgspec
 
 from ..accounting.ledger import SqliteLedger, TamperedLedger
 from ..accounting.ledger.ledger import Ledger, RunSummary
-from ..mechanisms.errors import DpledgerError, InvalidParameter
+from ..mechanisms.errors import DpledgerError, InvalidParameter, require_open_unit
 from .continuous import RunAudit, audit_run
 from .sequential import Evidence
 
@@ -135,6 +135,9 @@ class Watcher:
     delta: float
     most_runs: int
     metrics_path: Path | None = None
+
+    def __post_init__(self) -> None:
+        require_open_unit("delta", self.delta)
 
     def step(self, tell: Callable[[Look], None]) -> Look:
         """Look, tell, then remember: what raises before memory is kept is found again."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ..audits.one_run import Canaries
-from ..audits.one_run_plan import GuessPlan, audit_one_run, plan_guesses
+from ..audits.one_run_plan import audit_one_run, plan_guesses
 from ..audits.outcome import Outcome
 from ..audits.outcomes.attacks import one_run_outcome
 from ..audits.scores import ClaimedPrivacy
@@ -75,9 +75,9 @@ def one_run(
         found = Canaries.of(read_numbers(scores), read_numbers(included, kinds="fiub"), seed)
     count = canaries if found is None else found.scores.size
     assert count is not None
-    plan = plan_guesses(canaries=count, claimed=claimed.claim, delta=delta, confidence=confidence)
-    if guesses is not None:
-        plan = GuessPlan(*guesses, plan.suspected_mu, plan.expected)
+    plan = plan_guesses(
+        canaries=count, claimed=claimed.claim, delta=delta, confidence=confidence, fixed=guesses
+    )
     result = None
     if found is not None:
         result = audit_one_run(

@@ -19,6 +19,8 @@ from ..runs.outcomes.plans import curve_outcome, draw_curve
 from .inputs import NEW_FILE, Redirected, configuration_argument, options, training_options
 from .output import answers
 
+_LEAST_DELTA = 1e-300
+
 _curve_options = options(
     click.option(
         "--from", "smallest", type=float, default=1e-12, help="Smallest delta, >= 1e-300."
@@ -74,8 +76,10 @@ def _outcome(
     grade: str,
     plot: Path | None,
 ) -> Outcome:
-    if not 0 < smallest < largest < 1:
-        raise click.UsageError(f"Expected 0 < --from={smallest} < --to={largest} < 1.")
+    if not _LEAST_DELTA <= smallest < largest < 1:
+        raise click.UsageError(
+            f"Expected {_LEAST_DELTA} <= --from={smallest} < --to={largest} < 1."
+        )
     deltas = np.geomspace(smallest, largest, points)
     found = epsilons_at(events, deltas=deltas, grade=Grade(grade))
     if plot is not None:

@@ -24,6 +24,7 @@ from ..mechanisms.sampling import Sampler, SeededSampler, SystemSampler
 from .algorithms import Solvers
 from .pipeline import Terms
 from .sections import (
+    MOST_RELEASES,
     Algorithm,
     Algorithmic,
     Attack,
@@ -70,6 +71,14 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
     def __post_init__(self) -> None:
         if self.solver.algorithm is Algorithm.CENTRALISED and self.data.parties != 1:
             raise ValueError("Expected data.parties = 1 with centralised")
+        made, least = self.solver, self.data.party_records
+        parties = self.data.parties or (len(least) if isinstance(least, tuple) else 1)
+        releases = made.rounds * (made.inner_steps or 1) * parties
+        if releases > MOST_RELEASES:
+            raise ValueError(
+                f"rounds={made.rounds}: times inner_steps and parties they must be in "
+                f"[1, {MOST_RELEASES}], not {releases}"
+            )
 
     @property
     def sha256(self) -> str:

@@ -26,6 +26,7 @@ from ..audits.noise_tests import noise_test_of_run
 from ..audits.replay import replay_chunks
 from ..audits.sequential import Evidence, SequentialTest, plan_bet
 from ..audits.watching import Memory
+from ..mechanisms.errors import require_open_unit
 from .attack import attacked
 from .configuration import Configuration
 from .pipeline import Plan
@@ -50,6 +51,9 @@ class RepeatedRuns:
     configuration: Configuration
     trials: int
     confidence: float
+
+    def __post_init__(self) -> None:
+        require_open_unit("confidence", self.confidence)
 
     @cached_property
     def _plan(self) -> Plan:

@@ -12,6 +12,15 @@ import msgspec
 from ..mechanisms import Adjacency
 
 _LONGEST_STATEMENT = 1000
+MOST_RELEASES = 10**6
+"""Rounds of a run, times its parties and inner steps: they are planned one by one."""
+
+_MOST_TRIALS = 10**7
+
+
+def _require_seed(name: str, seed: int) -> None:
+    if seed < 0:
+        raise ValueError(f"{name}={seed} must be in [0, inf)")
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -51,6 +60,7 @@ class Data(Section, frozen=True, kw_only=True):
             raise ValueError(
                 "Expected either parties (deal the records) or party_records (the schema's column)"
             )
+        _require_seed("split_seed", self.split_seed)
         least = self.party_records
         for name, values in (
             ("train_records", (self.train_records,)),
@@ -216,8 +226,27 @@ class Algorithmic(Section, frozen=True, kw_only=True):
             raise ValueError(f"Expected steps = 'constant' with {made.value}")
         if (self.step_size is not None) != (self.steps is StepsName.CONSTANT):
             raise ValueError("Expected step_size with constant steps, and only there")
-        if self.rounds < 1:
-            raise ValueError(f"rounds={self.rounds} must be in [1, inf)")
+        self._require_ranges()
+
+    def _require_ranges(self) -> None:
+        """Raise `ValueError` for a number that no solver can use."""
+        for name, count in (
+            ("rounds", self.rounds),
+            ("inner_steps", self.inner_steps),
+            ("pretraining_rounds", self.pretraining_rounds),
+        ):
+            if count is not None and not 1 <= count <= MOST_RELEASES:
+                raise ValueError(f"{name}={count} must be in [1, {MOST_RELEASES}]")
+        for name, value in (
+            ("distance", self.distance),
+            ("step_size", self.step_size),
+            ("penalty", self.penalty),
+            ("tolerance", self.tolerance),
+        ):
+            if value is not None and not 0 < value < inf:
+                raise ValueError(f"{name}={value} must be in (0, inf)")
+        if not 0 <= self.regularisation < inf:
+            raise ValueError(f"regularisation={self.regularisation} must be in [0, inf)")
 
     @property
     def label(self) -> str:
@@ -256,6 +285,8 @@ class Noise(Section, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if (self.seed is None) != (self.sampler is SamplerName.SYSTEM):
             raise ValueError("Expected a seed for philox and pcg64, and none for system")
+        if self.seed is not None:
+            _require_seed("seed", self.seed)
 
 
 class NeighbourName(Enum):
@@ -327,9 +358,10 @@ class Attack(Section, frozen=True, kw_only=True):
     neighbour: NeighbourName = NeighbourName.LABEL_FLIP
 
     def __post_init__(self) -> None:
-        if self.trials < 10:
-            raise ValueError(f"trials={self.trials} must be in [10, inf)")
+        if not 10 <= self.trials <= _MOST_TRIALS:
+            raise ValueError(f"trials={self.trials} must be in [10, {_MOST_TRIALS}]")
         if self.parties < 1:
             raise ValueError(f"parties={self.parties} must be in [1, inf)")
+        _require_seed("seed", self.seed)
         if not 0 < self.confidence < 1:
             raise ValueError(f"confidence={self.confidence} must be in (0, 1)")

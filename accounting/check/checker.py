@@ -828,6 +828,7 @@ class Run:
         self._places = {text: i for i, text in enumerate(self._texts)}
         require_equal("number of distinct mechanisms", len(self._places), len(self._texts))
         self._sensitivities: dict[str, Sens] = {}
+        self._met: set[int] = set()
         self._work, self._most_work = 0, min(MAX_WORK + WORK_A_BYTE * size, MOST_WORK)
         self.assumptions: set[str] = {*_ALWAYS, _STOPPING}
         self.axioms: set[str] = set()
@@ -853,6 +854,7 @@ class Run:
             if audience not in ("server", "neighbours", "public") or not read_text(release):
                 raise CertificateWrong(f"expected a known audience and a release, got {audience}")
             names = [read_text(party) for party in read_list(parties)]
+            self._met.add(mechanism)
             for party in set(names):
                 self.own.setdefault(party, Counter())[mechanism] += times
             if not names:
@@ -875,12 +877,23 @@ class Run:
         text = json.dumps(mechanism, sort_keys=True, separators=(",", ":"))
         if text not in self._places:
             raise CertificateWrong(f"expected a listed mechanism instead got {text:.120}")
+        self._met.add(self._places[text])
         return self._places[text]
 
     def at(self, place: Any) -> Any:
         if read_count(place, 0) >= len(self.mechanisms):
             raise CertificateWrong(f"expected a listed mechanism instead got number {place}")
+        self._met.add(place)
         return self.mechanisms[place]
+
+    def require_all_met(self) -> None:
+        """Refuse a mechanism that stands in no event, no step and no mechanism of these."""
+        met = "\n".join(self._texts[place] for place in sorted(self._met))
+        for place, text in enumerate(self._texts):
+            if place not in self._met:
+                self.spend(1 + len(met) // 32)
+                if text not in met:
+                    raise CertificateWrong(f"expected mechanisms that are used, not {text:.120}")
 
     def sensitivity(self, value: Any, norm: str) -> Sens:
         text = json.dumps(value, sort_keys=True)
@@ -1619,6 +1632,7 @@ def _check(document: bytes, rules: Rules) -> Verdict:
             raise type(error)(f"node {i} ({rule!s:.40}): {error}") from None
     if not proved or proved[-1].exposure is not None:
         raise CertificateWrong("expected the last node to speak of all events instead got a part")
+    run.require_all_met()
     expected = _listed("assumptions", assumptions, run.assumptions)
     published = _listed("axioms", axioms, run.axioms)
     last = proved[-1]

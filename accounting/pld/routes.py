@@ -36,6 +36,9 @@ _FINEST = 1 << 17
 
 _GRIDS = (1 << 13, _FINEST)
 _FAST_GRID = 1 << 12
+_MOST_ON_GRIDS = 1e4
+"""Above this ε masses e^-ε apart leave a grid without digits, and nobody without a doubt."""
+
 _LOOSE = 1e-4
 """The share of δ that the cut-off of a fast contour may take before the grid is tried."""
 
@@ -399,6 +402,8 @@ def _narrowed(found: Enclosure, counts: Counts, delta: float, known: arb) -> Enc
     """Return an enclosure of ε(δ), by loss distributions on a grid where it is wide."""
     for cells in _grids(counts):
         if found.relative_width <= _WIDEST or found.upper <= known:
+            break
+        if found.upper > _MOST_ON_GRIDS:
             break
         try:
             found = intersection(found, epsilon_by_pld(counts, delta, cells=cells))

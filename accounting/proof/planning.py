@@ -12,7 +12,7 @@ from typing import TypeVar
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.curators import noise_std_for
 from ...mechanisms.errors import InvalidParameter, Number, require_positive
-from ...mechanisms.events import Audience, Context, Event, GaussianStep
+from ...mechanisms.events import MOST_TIMES, Audience, Context, Event, GaussianStep, Repeated
 from ...mechanisms.sensitivity import declared
 from ..guarantees import Guarantee
 from ..planning import (
@@ -20,6 +20,7 @@ from ..planning import (
     RoundsWithin,
     UnattainableTarget,
     calibrate_noise_multiplier,
+    require_target,
     rounds_within,
 )
 from .proved import Proof, proved_guarantee
@@ -27,8 +28,8 @@ from .proved import Proof, proved_guarantee
 _ATTEMPTS = 8
 """Targets that are tried before no proof is believed to meet one; two or three are usual."""
 
-MOST_ROUNDS = 10**6
-"""Rounds of a plan whose events are listed one by one; more would fill the memory."""
+_FAR_ABOVE = 2
+"""A certificate so many times above the enclosed epsilon is no guide to the noise that it needs."""
 
 _Found = TypeVar("_Found", Calibration, RoundsWithin)
 
@@ -59,14 +60,18 @@ def proved_noise_multiplier(
     def attempt(target: Fraction) -> tuple[Calibration, Proof | None]:
         found = calibrate_noise_multiplier(plan, target_epsilon=target, delta=delta)
         events = plan(found.noise_multiplier)
-        guaranteed, proof = proved_guarantee(events, delta=delta, adjacency=adjacency, given=given)
-        return replace(found, guarantee=guaranteed), proof
+        proved = proved_guarantee(events, delta=delta, adjacency=adjacency, given=given)
+        return _at_best(found, *proved)
 
     return _meeting(target_epsilon, attempt)
 
 
 def proved_rounds_within(
-    plan: Callable[[int], Sequence[Event]], *, target_epsilon: Number, delta: Number
+    plan: Callable[[int], Sequence[Event]],
+    *,
+    target_epsilon: Number,
+    delta: Number,
+    most: int = 1 << 20,
 ) -> tuple[RoundsWithin, Proof | None]:
     """Return about the most rounds whose proved epsilon meets the target, and the proof.
 
@@ -79,24 +84,36 @@ def proved_rounds_within(
     """
 
     def attempt(target: Fraction) -> tuple[RoundsWithin, Proof | None]:
-        found = rounds_within(plan, target_epsilon=target, delta=delta)
-        guaranteed, proof = proved_guarantee(plan(found.rounds), delta=delta)
-        return replace(found, guarantee=guaranteed), proof
+        found = rounds_within(plan, target_epsilon=target, delta=delta, most=most)
+        return _at_best(found, *proved_guarantee(plan(found.rounds), delta=delta))
 
     return _meeting(target_epsilon, attempt)
+
+
+def _at_best(
+    found: _Found, guaranteed: Guarantee, proof: Proof | None
+) -> tuple[_Found, Proof | None]:
+    """Return what was found with what is proved of it, or without a proof that says too little."""
+    enclosed = found.guarantee
+    if proof is None or guaranteed.epsilon.upper <= _FAR_ABOVE * enclosed.epsilon.upper:
+        return replace(found, guarantee=guaranteed), proof
+    why = f"the certificate that was found proves no less than epsilon={proof.epsilon:.4g}"
+    kept = replace(enclosed, assumptions=guaranteed.assumptions, not_proved=why)
+    return replace(found, guarantee=kept), None
 
 
 def _meeting(
     epsilon: Number, attempt: Callable[[Fraction], tuple[_Found, Proof | None]]
 ) -> tuple[_Found, Proof | None]:
     """Return what an attempt finds at a target at which the proved epsilon is at most `epsilon`."""
-    require_positive("target_epsilon", epsilon)
+    require_target("target_epsilon", epsilon)
     target = Fraction(epsilon)
-    for _ in range(_ATTEMPTS):
+    for failed in range(_ATTEMPTS):
         found, proof = attempt(target)
         if proof is None or proof.epsilon <= epsilon:
             return found, proof
-        target *= (Fraction(epsilon) / Fraction(proof.epsilon)) ** 2
+        share = Fraction(epsilon) / Fraction(proof.epsilon)
+        target *= share * max(share, 1 - Fraction(2**failed, 1000))
     raise UnattainableTarget(f"epsilon={epsilon!r} must be at least what a certificate proves.")
 
 
@@ -135,16 +152,19 @@ def calibrate_gaussian_rounds(
     Raises `InvalidParameter` unless one of the last two is asked for, and `UnattainableTarget`.
     """
 
+    require_target("epsilon", epsilon)
+    if noise_multiplier is not None:
+        require_positive("noise_multiplier", noise_multiplier)
+
     def steps(number: int, multiplier: float) -> list[Event]:
         reason = "noise multipliers are noise_std over the sensitivity under the stated relation"
         unit = declared(1, reason, adjacency=adjacency)
         step = GaussianStep(unit, noise_std_for(unit, multiplier))
-        contexts = (Context((), k, "release", Audience.PUBLIC) for k in range(1, number + 1))
-        return [Event(step, context) for context in contexts]
+        return [Event(Repeated(step, number), Context((), 1, "release", Audience.PUBLIC))]
 
     if rounds is not None and noise_multiplier is None:
-        if not 1 <= rounds <= MOST_ROUNDS:
-            raise InvalidParameter("rounds", rounds, f"a whole number in [1, {MOST_ROUNDS}]")
+        if not 1 <= rounds <= MOST_TIMES:
+            raise InvalidParameter("rounds", rounds, "a whole number in [1, 10**18]")
         least, _ = proved_noise_multiplier(
             lambda z: steps(rounds, z), target_epsilon=epsilon, delta=delta
         )
@@ -152,6 +172,9 @@ def calibrate_gaussian_rounds(
     if rounds is not None or noise_multiplier is None:
         raise InvalidParameter("rounds", rounds, "stated, or noise_multiplier, and not both")
     most, _ = proved_rounds_within(
-        lambda number: steps(number, noise_multiplier), target_epsilon=epsilon, delta=delta
+        lambda number: steps(number, noise_multiplier),
+        target_epsilon=epsilon,
+        delta=delta,
+        most=MOST_TIMES,
     )
     return GaussianRounds(most.rounds, noise_multiplier, most.guarantee)

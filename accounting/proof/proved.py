@@ -15,6 +15,7 @@ dpledger.accounting.proof.proved.NotProved: The certificate proves subject=...
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import inf
 
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.encoding import subject_hash
@@ -37,6 +38,10 @@ __all__ = [
     "proved_guarantee",
     "with_proof",
 ]
+
+
+_NO_PROTECTION = 1000
+"""The largest epsilon for which losses on a grid are searched; Gaussian steps need no search."""
 
 
 class NotProved(DpledgerError, ValueError):
@@ -186,6 +191,9 @@ def proved_guarantee(
         return replace(found, not_proved="something leaves without a mechanism"), None
     if not events:
         return replace(found, not_proved="there are no events"), None
+    if found.epsilon.upper > _NO_PROTECTION and found.notion.mu_squared == inf:
+        why = f"an epsilon above {_NO_PROTECTION} is no protection, and a long search"
+        return replace(found, not_proved=why), None
     try:
         proof = prove(events, delta=delta, adjacency=adjacency, given=given)
     except (Uncertifiable, Undecided) as why:

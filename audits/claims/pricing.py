@@ -19,8 +19,8 @@ from ...mechanisms.events import Event, GaussianStep, Mechanism, Repeated, Unpro
 
 _BITS = 256
 
-UNITS_OF_WORK = 1_000_000
-"""For each list of events: about a minute of one core. See `accounting.numbers.work`."""
+UNITS_OF_WORK = 250_000
+"""For each list of events: about fifteen seconds of one core. See `accounting.numbers.work`."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -151,6 +151,14 @@ FAULTS = {
         lambda doc: doc["mechanisms"].append(doc["mechanisms"][0]),
         "distinct mechanisms",
     ),
+    "a mechanism that no event uses": (
+        lambda doc: doc["mechanisms"].append({**doc["mechanisms"][0], "noise_std": "1p-9"}),
+        "mechanisms that are used",
+    ),
+    "what is no mechanism": (
+        lambda doc: doc["mechanisms"].append({"kind": "magic"}),
+        "mechanisms that are used",
+    ),
     "a float": (_set("nodes", 0, "conclusion", "group", to=1.0), "exact numbers"),
     "NaN": (_set("nodes", 0, "conclusion", "group", to=math.nan), "exact numbers"),
     "a bool for a number": (_set("nodes", 0, "conclusion", "group", to=True), "whole number"),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from dpledger.cli.app import main
 
@@ -35,6 +36,26 @@ def test_the_estimator_in_the_readme_meets_its_promise_and_its_budget(
 
     with pytest.raises(BudgetExceeded):
         model.fit(train.features, train.labels)  # type: ignore[attr-defined]
+
+
+ASKED = re.findall(r"```sh\n(dpledger [^\n]+)\n```\n\n```text\n(.*?)```", TEXT, re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        pytest.param(*each, id=each[0].split()[1], marks=[pytest.mark.slow] * ("attack" in each[0]))
+        for each in ASKED
+    ],
+)
+def test_the_three_questions_are_answered_as_the_readme_says(
+    line: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(README.parent)
+    answer = CliRunner().invoke(main, shlex.split(line)[1:])
+    assert len(ASKED) == 3
+    for text in said.splitlines():
+        assert text in answer.output
 
 
 @pytest.mark.parametrize("line", COMMANDS)

@@ -54,3 +54,9 @@ def test_the_table_of_guesses_is_that_of_the_theorem() -> None:
         # rounded up
         digits = len(percent.partition(".")[2])
         assert rate <= float(percent) < rate + 10**-digits
+
+
+def test_every_page_stands_in_the_contents_of_the_site() -> None:
+    contents = (DOCS.parent / "mkdocs.yml").read_text(encoding="utf-8")
+    pages = [path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")]
+    assert [page for page in pages if f": {page}\n" not in contents] == []

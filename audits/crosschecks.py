@@ -48,6 +48,8 @@ _ROUNDED_MASS = 1e-12
 # each composition may cut the tails by 1e-15, which it adds to delta: twice that, to be safe
 _CUT_MASS = 2e-15
 _GRID_PER_EPSILON = 1e-3
+"""Spacing of their loss grid, as a part of epsilon."""
+
 # grids and differences are relative to epsilon, or to this where epsilon is smaller
 _LEAST_EPSILON = 1e-2
 # grid points times compositions: a few seconds
@@ -65,7 +67,16 @@ class Status(Enum):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PeerCheck:
-    """One peer's answer. `relative_gap` is (theirs - ours) / ours, ours being the nearer end."""
+    """One peer's answer.
+
+    Args:
+        peer: the library, its version and its accountant.
+        status: how its epsilon compares with ours.
+        theirs: its epsilon; None where it was not asked.
+        relative_gap: (theirs - ours) / ours, ours being the nearer end of the enclosure.
+        explained: whether a check of its own accounts for the difference.
+        explanation: in a sentence.
+    """
 
     peer: str
     status: Status
@@ -82,7 +93,14 @@ class PeerCheck:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Crosscheck:
-    """What the peers say; `ours` encloses our epsilon at `delta`."""
+    """What the peers say of the same events.
+
+    Args:
+        delta: at which all epsilons are.
+        ours: encloses our epsilon.
+        mapping: how events were translated.
+        peers: an answer each.
+    """
 
     delta: Number
     ours: Enclosure
@@ -133,6 +151,15 @@ def crosscheck(events: Iterable[Event], *, delta: Number, price: Price = _guaran
 
 @dataclass(frozen=True, slots=True)
 class _Case:
+    """What is asked.
+
+    Args:
+        events: of a plan or a run.
+        delta: in (0, 1).
+        ours: our epsilon of them.
+        price: computes it at another delta.
+    """
+
     events: tuple[Event, ...]
     delta: Number
     ours: Enclosure
@@ -168,6 +195,7 @@ def _lists(events: Iterable[Event]) -> list[_Counts]:
 
 
 def _unrolled(mechanism: Mechanism) -> tuple[Mechanism, int]:
+    """Return the innermost mechanism that is repeated, and how often it runs."""
     times = 1
     while isinstance(mechanism, Repeated):
         times *= mechanism.times
@@ -176,6 +204,7 @@ def _unrolled(mechanism: Mechanism) -> tuple[Mechanism, int]:
 
 
 def _translated(mechanisms: _Counts) -> Counter[Any]:
+    """Return their events of mechanisms, with how often each runs; raise `Untranslatable`."""
     translated: Counter[Any] = Counter()
     for mechanism, times in mechanisms.items():
         translated[dp_event_of(mechanism)] += times
@@ -183,6 +212,7 @@ def _translated(mechanisms: _Counts) -> Counter[Any]:
 
 
 def _relation(peer: Any, leaves: Counter[Any]) -> Any:
+    """Return the relation under which their accountant knows all these events."""
     replacing = (peer.RandomizedResponseDpEvent, peer.SampledWithoutReplacementDpEvent)
     if any(isinstance(leaf, replacing) for leaf in leaves):
         return peer.NeighboringRelation.REPLACE_ONE
@@ -190,6 +220,7 @@ def _relation(peer: Any, leaves: Counter[Any]) -> Any:
 
 
 def _skipped(name: str, reason: str) -> PeerCheck:
+    """Return the answer of a peer that was not asked."""
     return PeerCheck(name, Status.SKIPPED, None, None, True, reason)
 
 
@@ -197,6 +228,12 @@ def _skipped(name: str, reason: str) -> PeerCheck:
 
 
 def _rdp(peer: Any, name: str, lists: list[Counter[Any]], case: _Case) -> PeerCheck:
+    """Return what their RDP accountant says, and whether its conversion explains the difference.
+
+    Their orders are a fixed grid; the best order for our epsilon is added to it, so that what is
+    left is the looseness of Rényi DP itself, which our own conversion reproduces for Gaussian
+    steps.
+    """
     expected = _expected_rdp(lists, peer, case)
     extra_orders = [] if expected is None else [expected[1]]
     orders = [*peer.rdp.rdp_privacy_accountant.DEFAULT_RDP_ORDERS, *extra_orders]
@@ -241,6 +278,11 @@ def _expected_rdp(lists: list[Counter[Any]], peer: Any, case: _Case) -> tuple[fl
 
 
 def _pld(peer: Any, name: str, lists: list[Counter[Any]], case: _Case) -> PeerCheck:
+    """Return what their PLD accountant says, and whether grid or cut tails explain the difference.
+
+    It rounds losses up on a grid, so that it may be above ours by a little, and finer grids must
+    come closer; and it may be below only by what doubles lose in a convolution.
+    """
     scale = case.ours.upper_float
     grid = _GRID_PER_EPSILON * (1.0 if isinf(scale) else max(scale, _LEAST_EPSILON))
     try:
@@ -283,6 +325,7 @@ def _refined(
 
 
 def _pld_epsilon(peer: Any, leaves: Counter[Any], delta: Number, grid: float) -> float:
+    """Return their PLD epsilon of one list, around the two properties that the module names."""
     relation = _relation(peer, leaves)
     replacing = relation is peer.NeighboringRelation.REPLACE_ONE
     accountant = peer.pld.PLDAccountant(relation, grid)

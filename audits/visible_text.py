@@ -1,4 +1,8 @@
-"""Texts of strangers, made harmless for a terminal or a page."""
+"""Texts of strangers, made harmless for a terminal or a page.
+
+A claim file, a ledger or a column name may hold escape sequences, or characters that turn the
+direction of writing and so make a text read as another one.
+"""
 
 import unicodedata
 

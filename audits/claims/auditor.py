@@ -35,7 +35,9 @@ def gaussian_steps(events: Iterable[Event]) -> list[GaussianStep]:
 def at_tolerance(sensitivity: Sensitivity, tolerance: Fraction) -> Sensitivity:
     """Return a sensitivity as it were if minimisers were found to another gradient norm.
 
-    Weighted blocks are looked through; what is no minimiser's stays as it is.
+    A paper speaks of exact minimisers, and a plan of those that an implementation finds: the
+    derivation is built again with another tolerance. Weighted blocks are looked through; what is no
+    minimiser's stays as it is.
 
     Args:
         sensitivity: of a release, with its derivation.
@@ -76,6 +78,7 @@ def no_argument(_: object) -> tuple[str, ...]:
 
 
 def _always(_: object) -> str | None:
+    """Return that no condition is violated."""
     return None
 
 

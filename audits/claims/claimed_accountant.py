@@ -1,4 +1,8 @@
-"""What the accountant that a claim names says of the events that it states, for comparison."""
+"""What the accountant that a claim names says of the events that it states, for comparison.
+
+A verdict is by the exact price. But who computed an epsilon by strong composition is not wrong if
+the exact one is smaller, and it helps to see how far the own accountant was from the truth.
+"""
 
 from collections.abc import Sequence
 from enum import Enum
@@ -33,6 +37,7 @@ class ClaimedAccountant(Enum):
 
 
 _UNITS_OF_WORK = 1_000_000
+"""Steps of arithmetic that a claim from a stranger may cost; beyond, nothing is said."""
 
 
 def by_accountant(
@@ -62,6 +67,7 @@ def by_accountant(
 def _asked(
     events: Sequence[Event], accountant: ClaimedAccountant, delta: float, group: int
 ) -> Enclosure:
+    """Return what one accountant says; raise as it does."""
     composition = composed(events)
     match accountant:
         case ClaimedAccountant.EXACT:

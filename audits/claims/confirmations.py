@@ -22,11 +22,16 @@ from .attack import AttackKind, AttackOutcome, counted_bound
 from .claim import Case, Claim, ClaimVerdict, Counterexample, Finding, Paper
 
 CONFIDENCE = 0.999
+"""Of every attack on a claim: one in a thousand true claims would be called exceeded."""
+
 SEED = 1
+"""Of every attack, unless the caller states another: evidence can be computed again."""
+
 _TILTED, _COUNTED, _CERTAIN = 4000, 20_000, 200
 # where an event is impossible under the neighbour, and the claim names no delta
 _SOME_DELTA = 1e-5
 _FORMAT = "urn:dpledger:claim-evidence:1"
+"""Of evidence.json; a file of another format is `MalformedEvidence`."""
 
 
 class MalformedEvidence(DpledgerError, ValueError):

@@ -28,6 +28,7 @@ _MISSING = (
     "tuning of settings: not stated in a ledger, and not accounted unless it is among the runs",
     "that nothing else was released: a ledger cannot say",
 )
+"""What a promise needs and no ledger states: named in every verdict."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -91,7 +92,15 @@ def judge_ledger(
 
 
 def attack_check(result: AttackResult, promise: OwnPromise) -> Check:
-    """Return what an attack on the run says of a promise; it fails where its control does."""
+    """Return what an attack on the run says of a promise.
+
+    It fails where the attack is a finding, its null control included, or its bound exceeds the
+    promise.
+
+    Args:
+        result: of the attack.
+        promise: compared only where it is an epsilon at the attack's delta.
+    """
     if result.is_finding:
         return Check("attack", result.verdict, passed=False)
     bound = max(b.epsilon for b in result.bounds if b.method == ClopperPearson.METHOD)
@@ -107,6 +116,7 @@ def attack_check(result: AttackResult, promise: OwnPromise) -> Check:
 
 
 def _kept(summary: RunSummary) -> tuple[Check, ...]:
+    """Return whether a run kept to its plan, and what it reserved without a commit."""
     name = f"plan of {summary.run}"
     if summary.planned:
         kept = summary.kept_to_plan
@@ -122,6 +132,7 @@ def _kept(summary: RunSummary) -> tuple[Check, ...]:
 
 
 def _noise(samplers: set[str], sharing: tuple[str, ...]) -> Check:
+    """Return where a ledger's noise came from; it fails where runs share a seed."""
     text = f"drawn by {', '.join(sorted(samplers))}"
     if sharing:
         return Check("noise", f"{text}; {len(sharing)} runs share a seed", passed=False)
@@ -129,6 +140,7 @@ def _noise(samplers: set[str], sharing: tuple[str, ...]) -> Check:
 
 
 def _proved(events: list[Event], promise: OwnPromise) -> Check:
+    """Return whether a certificate of the events is found and accepted at the promise's delta."""
     try:
         document = certify(events, delta=promise.delta).to_json_bytes()
         verdict = proved(document, events=events, delta=promise.delta, group=1)
@@ -142,6 +154,7 @@ def _proved(events: list[Event], promise: OwnPromise) -> Check:
 
 
 def _crosschecked(events: list[Event], promise: OwnPromise) -> Check:
+    """Return what other libraries say of the events; it fails where a gap stands unexplained."""
     if promise.delta == 0:
         return Check("cross-check", "not done: no peer answers at delta 0")
     try:

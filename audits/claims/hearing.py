@@ -1,4 +1,8 @@
-"""A hearing: claims, their verdicts, and the attacks that confirm them."""
+"""A hearing: claims, their verdicts, and the attacks that confirm them.
+
+Verdicts are computed at the parameters that are asked for; attacks are long, so that what they
+found before is shown where parameters are the same, with the command that computes it anew.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +17,13 @@ from .confirmations import SEED, Confirmation, confirm, known, written
 
 @dataclass(frozen=True, slots=True)
 class Attacks:
-    """Whether attacks run anew, and how; otherwise what they found before is shown."""
+    """Whether attacks run anew, and how; otherwise what they found before is shown.
+
+    Args:
+        anew: whether to run them.
+        trials: of each; its own number without it.
+        seed: of the noise.
+    """
 
     anew: bool = False
     trials: int | None = None
@@ -22,7 +32,15 @@ class Attacks:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class JudgedClaim:
-    """A claim, its verdict, and the attack on it; `command` is what computed that before."""
+    """A claim, its verdict, and the attack on it.
+
+    Args:
+        paper: that the claim is of.
+        claim: as stated.
+        finding: the verdict with its evidence.
+        confirmation: what the attack found; None where there is none.
+        command: what computed that before; None where it ran just now.
+    """
 
     paper: Paper[Any]
     claim: Claim[Any]
@@ -93,7 +111,12 @@ def judge_claims(
 
 
 def save_evidence(judged: Sequence[JudgedClaim], folder: Path) -> None:
-    """Write what attacks found to a folder, PAPER/evidence.json each."""
+    """Write what attacks found to a folder, PAPER/evidence.json each.
+
+    Args:
+        judged: claims with confirmations; others are left out.
+        folder: with a folder for each paper.
+    """
     for paper in dict.fromkeys(each.paper.name for each in judged if each.confirmation):
         found = [each.confirmation for each in judged if each.paper.name == paper]
         path = folder / paper / "evidence.json"

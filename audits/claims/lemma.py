@@ -1,4 +1,9 @@
-"""Promises of a sensitivity that the falsifier may refute: two data sets, found by searching."""
+"""Promises of a sensitivity that the falsifier may refute: two data sets, found by searching.
+
+A pair beyond the bound refutes it for good, and becomes an event that a release with that much
+noise would forbid. No pair found proves nothing: then only a derivation can, and without one the
+verdict is `UNSPECIFIED`.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -16,6 +21,7 @@ from .claim import Case, ClaimVerdict, Counterexample, DerivationEvidence, Findi
 from .gaussian_event import shift_event
 
 _BINARY64 = Fraction(1, 2**44)
+"""Room between a claimed real number and the doubles that a derivation is in."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,12 +28,21 @@ from .claim import Case, ClaimVerdict, Counterexample, DerivationEvidence, Findi
 from .settings import stated_delta
 
 _SEED = 2026
+"""Of the one run that is replayed: a structure shows in any run."""
+
 _SAME = 1e-9
+"""Relative difference of epsilons that counts as none."""
 
 
 @dataclass(frozen=True, slots=True)
 class AccessPromise(Generic[S]):
-    """Whatever the algorithm learns from the data passes through a mechanism."""
+    """Whatever the algorithm learns from the data passes through a mechanism.
+
+    Args:
+        plan: the planned events at these parameters, preprocessing and tuning included.
+        figures: further numbers.
+        argument: in words.
+    """
 
     plan: Callable[[S], Sequence[Event]]
     figures: Callable[[S], Mapping[str, Enclosure]] = no_figures
@@ -72,7 +81,11 @@ class MessagesOnlyPromise(Generic[S]):
     argument: Callable[[S], tuple[str, ...]] = no_argument
 
     def judge(self, case: Case[S]) -> Finding:
-        """Run on one data set, replay its messages on the other, and compare the states."""
+        """Run on one data set, replay its messages on the other, and compare the states.
+
+        Whatever differs was computed from data beyond the messages; and a message without a
+        mechanism is such data itself.
+        """
         solve, pair = self.solve(case.setting), self.pair(case.setting)
         events = EventList()
         recorder = RecordingCurator(events, SimulationSampler(_SEED))
@@ -130,7 +143,7 @@ class RecordwisePromise(Generic[S]):
     priced: Callable[[S, float], Mapping[str, Enclosure]] = lambda _s, _times: {}
 
     def judge(self, case: Case[S]) -> Finding:
-        """Preprocess both and count the rows that moved."""
+        """Preprocess both data sets, and count the rows but the last that moved."""
         rows = self.rows(case.setting)
         first, second = (self.preprocess(side) for side in rows)
         others = int(np.any(first[:-1] != second[:-1], axis=1).sum())

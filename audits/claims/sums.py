@@ -1,4 +1,8 @@
-"""Promises about totals: closed forms against exact sums, one round's rho, and parties' maximum."""
+"""Promises about totals: closed forms against exact sums, one round's rho, and parties' maximum.
+
+Each compares two exact numbers, or an exact number with an enclosure, so that no verdict rests on
+rounding; where a closed form is wrong, the smallest parameters at which it is are named.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -70,7 +74,14 @@ class ClosedFormPromise(Generic[S]):
 
 @dataclass(frozen=True, slots=True)
 class RhoPromise(Generic[S]):
-    """The zCDP parameter of the planned events, a rational number or infinity."""
+    """The zCDP parameter of the planned events, a rational number or infinity.
+
+    Args:
+        claimed: rho, as the paper computes it.
+        plan: the events that it is of.
+        delta: where the composition is asked for; rho does not depend on it.
+        argument: in words.
+    """
 
     claimed: Callable[[S], Number]
     plan: Callable[[S], Sequence[Event]]
@@ -100,7 +111,13 @@ class RhoPromise(Generic[S]):
 
 @dataclass(frozen=True, slots=True)
 class PartiesPromise(Generic[S]):
-    """The total over agents is the largest of the agents' own totals."""
+    """The total over agents is the largest of the agents' own totals.
+
+    Args:
+        plan: the events of all agents.
+        delta: where mu is asked for; it does not depend on it.
+        argument: in words.
+    """
 
     plan: Callable[[S], Sequence[Event]]
     delta: Callable[[S], float] = stated_delta

@@ -1,5 +1,8 @@
 """Attacks as outcomes: replay, scores of a user's own, one run with canaries, black boxes,
 membership inference, and the cross-check with another library.
+
+Every lower bound is rounded down and every claim up, so that no printed number shows more leakage,
+or promises more privacy, than was computed.
 """
 
 from __future__ import annotations
@@ -21,12 +24,15 @@ from ..outcome import Outcome, Row, TextColumns, claimed_text, shown
 from ..scores import ClaimedPrivacy, JudgedScores
 
 _ASSUMED = "if scores are normal, an assumption"
+"""Heading of bounds that rest on normal scores, apart from those that rest on counting."""
+
 _ONE_RUN_NOTES = (
     "A bound of 0, or one below the claim, is no evidence of privacy: other canaries or more of "
     "them may show more.",
     "It holds for independent fair coins, canaries that share nothing, a claim about adding or "
     "removing one of them, and numbers of guesses fixed before the scores were seen.",
 )
+"""What must not be read into a one-run audit; part of every answer."""
 
 
 def attack_outcome(pair: NeighbourPair, result: AttackResult) -> Outcome:
@@ -127,6 +133,7 @@ def _tests_table(tests: Sequence[ClaimTest]) -> TextColumns:
 
 
 def _bounds_table(heading: str, bounds: Sequence[LowerBound]) -> TextColumns:
+    """Return bounds as a table, each rounded down."""
     texts = [(b.method, shown_down(b.epsilon, digits=4), b.detail) for b in bounds]
     return TextColumns((heading, "epsilon", "how"), texts)
 
@@ -181,7 +188,12 @@ def one_run_outcome(
 
 
 def black_box_outcome(claimed: ClaimedPrivacy, found: BlackBoxAudit) -> Outcome:
-    """Return what bets against a black box's claim show; a finding if it is refuted."""
+    """Return what bets against a black box's claim show; a finding if it is refuted.
+
+    Args:
+        claimed: the claim.
+        found: what the runs showed of it.
+    """
     return Outcome(
         "Audit of a black box",
         {**asdict(found), "refutes_claim": found.refuted},
@@ -196,7 +208,12 @@ def black_box_outcome(claimed: ClaimedPrivacy, found: BlackBoxAudit) -> Outcome:
 
 
 def membership_outcome(found: MembershipCheck) -> Outcome:
-    """Return the verdict of membership inference in words, and a row for each score."""
+    """Return the verdict of membership inference in words, and a row for each score.
+
+    Args:
+        found: bounds, null controls and rates of all scores; a finding where one exceeds the
+            promise or a control failed.
+    """
     texts = [
         (
             result.name,

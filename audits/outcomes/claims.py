@@ -1,4 +1,8 @@
-"""Verdicts of the court as outcomes: claims of papers, claims of a user's own, finished runs."""
+"""Verdicts of the court as outcomes: claims of papers, claims of a user's own, finished runs.
+
+The keys of these data are what scripts read, so that they are pinned by tests/golden. A proof is
+looked for only here, when a derivation is shown: it takes seconds where batches are sampled.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +18,16 @@ from ..claims.hearing import JudgedClaim, describe
 from ..outcome import Outcome, Row, TextColumns
 
 _AUDITED = ("claim", "verdict", "claimed", "true", "breaks at", "attack", "why")
+"""Columns of the table of all claims."""
 
 
 def finding_data(finding: Finding) -> dict[str, Any]:
-    """Return a finding as plain values."""
+    """Return a finding as plain values.
+
+    Args:
+        finding: its evidence is a derivation, with what is proved of its events, or a
+            counterexample.
+    """
     return {
         "verdict": finding.verdict,
         "verdict_text": finding.verdict_text,
@@ -34,6 +44,7 @@ def finding_data(finding: Finding) -> dict[str, Any]:
 
 
 def _evidence_data(evidence: Evidence) -> dict[str, Any]:
+    """Return evidence as plain values; of a derivation, also what is proved or why nothing is."""
     if isinstance(evidence, DerivationEvidence):
         proof, missing = evidence.proof()
         return {
@@ -80,6 +91,7 @@ def audit_outcome(judged: Sequence[JudgedClaim]) -> Outcome:
 
 
 def _judged_data(judged: JudgedClaim) -> dict[str, Any]:
+    """Return a claim's verdict and the attack on it as plain values."""
     attack: dict[str, Any] | None = None
     if (confirmation := judged.confirmation) is not None:
         attack = {
@@ -98,7 +110,13 @@ def _judged_data(judged: JudgedClaim) -> dict[str, Any]:
 
 
 def explanation_outcome(claim: Claim[Any], finding: Finding) -> Outcome:
-    """Return the verdict on one claim with its argument, its figures and its evidence."""
+    """Return the verdict on one claim with its argument, its figures and its evidence.
+
+    Args:
+        claim: as stated.
+        finding: at the parameters that were asked for; never a finding by itself, since it
+            explains.
+    """
     return Outcome(
         title=f"{claim.identifier}: {claim.title}",
         data={
@@ -152,6 +170,7 @@ def promise_outcome(judged: JudgedPromise) -> Outcome:
 
 
 def _range(cost: Enclosure) -> str:
+    """Return an enclosure's ends, rounded outward."""
     return f"[{shown_down(cost.lower_float, digits=6)}, {shown_up(cost.upper_float, digits=6)}]"
 
 

@@ -19,10 +19,13 @@ _TESTS = (
     "--config, the installed code: runs repeated on neighbouring data, and their noise against "
     "what their events state"
 )
+"""What a look tests, said in every answer."""
+
 _TESTS_NOT = (
     "the production run itself: its data, its machine, what its noise was; nor what left it "
     "without an entry in the ledger"
 )
+"""What no look can test, said beside it."""
 
 
 def look_outcome(ledger: str, look: Look) -> Outcome:
@@ -73,6 +76,7 @@ def acknowledged_outcome(chosen: Sequence[Alarm], left: int) -> Outcome:
 
 
 def _checked(audit: RunAudit) -> str:
+    """Return what other libraries said of a run."""
     found = audit.crosscheck
     if isinstance(found, str):
         return f"cross-check skipped: {found}"
@@ -80,12 +84,14 @@ def _checked(audit: RunAudit) -> str:
 
 
 def _tested(evidence: Evidence | None) -> str:
+    """Return how far the sequential test has come."""
     if evidence is None:
         return "not repeated: no configuration was given for it"
     return f"sequential test: {evidence.pairs} pairs of runs so far, p-value {evidence.p_value:.3g}"
 
 
 def _data(audit: RunAudit) -> dict[str, Any]:
+    """Return a run's audit as plain values."""
     checked, evidence = audit.crosscheck, audit.evidence
     return {
         "run": audit.run,

@@ -62,10 +62,19 @@ from .record import (
 )
 
 _CURVE_POINTS = 49
+"""Of the privacy curve: enough for a smooth line, few enough for a table."""
+
 _CURVE_DELTA = 1e-10
+"""The curve reaches down to it, or to a thousandth of the promise's delta."""
+
 _LEAST_DELTA = 1e-300
+"""The smallest that the fast grade takes."""
+
 _MOMENT_ORDERS = 32
+"""Of the moments accountant in the comparison, as in Abadi et al. 2016."""
+
 _ODOMETER_POINTS = 200
+"""Rounds of the odometer that are kept; more are thinned evenly."""
 
 _NEIGHBOURS = {
     Adjacency.REPLACE_ONE: "one record becomes any other; the number of records is public",
@@ -77,6 +86,7 @@ _NEIGHBOURS = {
 }
 
 _HELD_OUT = "Utility ({metric}) is computed from records without noise."
+"""An access that no event covers, whenever a report states utility."""
 
 _NUMERICS = (
     "A release's noise is exact on a lattice, whose rounding is priced in the event. Noise of a "
@@ -88,6 +98,7 @@ _NUMERICS = (
     "Random numbers are assumed to be independent and uniform, as an ideal sampler's.",
     "The record of events is taken as faithful to what the program sent.",
 )
+"""What the promise does not say about the machine it ran on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,6 +239,7 @@ def build_report(
 
 
 def _promise(guarantee: Guarantee, unit: str, records: int | None) -> PromiseFacts:
+    """Return what is promised of whom, in the words of the relation."""
     adjacency = guarantee.adjacency
     neighbours = "no event speaks of neighbours" if adjacency is None else _NEIGHBOURS[adjacency]
     return PromiseFacts(
@@ -240,6 +252,7 @@ def _promise(guarantee: Guarantee, unit: str, records: int | None) -> PromiseFac
 
 
 def _privacy(events: Sequence[Event], guarantee: Guarantee) -> PrivacyFacts:
+    """Return the bound, its grade, and what other conversions would make of the events."""
     curve = _curve(events, guarantee)
     odometer = _odometer(events, guarantee)
     return PrivacyFacts(
@@ -276,6 +289,7 @@ def _by_party(guarantee: Guarantee) -> tuple[PartyEpsilon, ...]:
 
 
 def _conversions(events: Sequence[Event], guarantee: Guarantee) -> tuple[Conversion, ...] | None:
+    """Return epsilon by other conversions; None where not only Gaussian steps ran."""
     try:
         found = compare_conversions(events, delta=guarantee.delta, max_order=_MOMENT_ORDERS)
     except UnpricedMechanism:
@@ -293,6 +307,7 @@ def _conversions(events: Sequence[Event], guarantee: Guarantee) -> tuple[Convers
 
 
 def _conversion(method: str, epsilon: Enclosure, source: str) -> Conversion:
+    """Return one of them, rounded up."""
     return Conversion(method=method, epsilon=finite_or_word(epsilon.upper_float), source=source)
 
 
@@ -347,6 +362,7 @@ def _access(
     narrative: Narrative,
     utility: UtilityFacts | Skipped,
 ) -> Access:
+    """Return what was read of private data, with a mechanism and without."""
     covered = tuple(
         f"{view.release}: {view.messages:,} noisy messages" for view in views if view.protected
     )
@@ -357,6 +373,7 @@ def _access(
 
 
 def _noise_source(provenance: Provenance | None) -> str | None:
+    """Return where noise came from, and whether somebody could draw it again."""
     if provenance is None:
         return None
     seeded = provenance.seed is not None
@@ -367,6 +384,7 @@ def _noise_source(provenance: Provenance | None) -> str | None:
 def _limitations(
     unprotected: Sequence[UnprotectedGroup], narrative: Narrative, run: RunFacts
 ) -> tuple[str, ...]:
+    """Return what a reader might wrongly conclude, and what a narrative adds."""
     found = [
         "The promise is about this run. Further runs on the same records add to what is spent.",
         "Facts that hold for a population can be learned about a person whether or not the "
@@ -393,6 +411,7 @@ def _limitations(
 
 
 def _interval(enclosure: Enclosure) -> Interval:
+    """Return an enclosure's ends in the record's form."""
     return Interval(
         lower=finite_or_word(enclosure.lower_float), upper=finite_or_word(enclosure.upper_float)
     )

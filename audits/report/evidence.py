@@ -1,4 +1,8 @@
-"""What attacks, other libraries and held-out records show, as parts of the record."""
+"""What attacks, other libraries and held-out records show, as parts of the record.
+
+The record is a format that outlives this program, so that results are copied into types of its own
+instead of being stored as they are: a change in a result's class must not change old reports.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -44,7 +48,14 @@ class AttackFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelScore:
-    """A model's correct answers on held-out records; `guarantee` says how private it is."""
+    """A model's correct answers on held-out records.
+
+    Args:
+        model: its name.
+        guarantee: how private it is, in words.
+        correct: how many of the records it classifies rightly.
+        records: how many there are.
+    """
 
     model: str
     guarantee: str
@@ -70,7 +81,10 @@ class UtilityFacts:
 
 
 def audit_of(attack: AttackFacts | Skipped) -> EmpiricalAudit | Skipped:
-    """Return an attack's result in the record's form."""
+    """Return an attack's result in the record's form, or why there is none.
+
+    The pair's mu is a part of the promised one where the gradients' geometry gives it (`share`).
+    """
     if isinstance(attack, Skipped):
         return attack
     result = attack.result
@@ -114,6 +128,7 @@ def audit_of(attack: AttackFacts | Skipped) -> EmpiricalAudit | Skipped:
 
 
 def _bounds(bounds: Sequence[LowerBound]) -> tuple[AttackBound, ...]:
+    """Return bounds with their conditions, and whether these are met."""
     return tuple(
         AttackBound(
             method=bound.method,
@@ -129,6 +144,7 @@ def _bounds(bounds: Sequence[LowerBound]) -> tuple[AttackBound, ...]:
 
 
 def _measured(measured: MuInterval | None) -> MeasuredMu | None:
+    """Return the measured mu with its interval; None outside the Gaussian family."""
     if measured is None:
         return None
     return MeasuredMu(
@@ -163,6 +179,7 @@ def crosschecks_of(found: Crosscheck) -> Crosschecks:
 
 
 def _stated(value: float | None) -> Number | None:
+    """Return a number in the record's form; None where there is none."""
     return None if value is None else finite_or_word(value)
 
 
@@ -185,6 +202,12 @@ def utility_of(utility: UtilityFacts | Skipped) -> Utility | Skipped:
 
 
 def _accuracy(score: ModelScore, confidence: float) -> AccuracyFacts:
+    """Return a model's accuracy with a two-sided interval of twice the one-sided error.
+
+    Args:
+        score: of the model.
+        confidence: of each end.
+    """
     wrong = score.records - score.correct
     lower = 1 - float(largest_rate(wrong, score.records, confidence=confidence))
     upper = float(largest_rate(score.correct, score.records, confidence=confidence))

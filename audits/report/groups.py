@@ -1,4 +1,9 @@
-"""Events by kind: what a report says about releases, read off the event list alone."""
+"""Events by kind: what a report says about releases, read off the event list alone.
+
+A run of a thousand agents and a hundred rounds has a hundred thousand events; a report has a line
+for each kind of them, with the ranges of their numbers. Nothing here trusts the narrative: names,
+sensitivities, noise and sampling are those that the accountant priced.
+"""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -32,8 +37,15 @@ _EVERY_RECORD = "none: every record enters"
 class MessageKind:
     """A mechanism of an event without its wrappers, in a report's words.
 
-    `times` counts messages; `noise_std` is the standard deviation of the noise, in units of the
-    release; `reason` is why there was no mechanism (None where there was one).
+    Args:
+        event: that it is part of.
+        parties: who sent it.
+        times: how many messages.
+        sampling: the scheme, in words.
+        mechanism: its name.
+        sensitivity: of the release; None where the mechanism has none.
+        noise_std: standard deviation of the noise, in units of the release.
+        reason: why there was no mechanism; None where there was one.
     """
 
     event: Event
@@ -118,6 +130,7 @@ def sampling_executed(kinds: Iterable[MessageKind]) -> str:
 
 
 def _unwrapped(kind: MessageKind, mechanism: Mechanism) -> Iterator[MessageKind]:
+    """Yield what a mechanism is made of, each with how often and by whom it was sent."""
     match mechanism:
         case Repeated():
             times = kind.times * mechanism.times
@@ -170,6 +183,7 @@ def _unwrapped(kind: MessageKind, mechanism: Mechanism) -> Iterator[MessageKind]
 def _noise(
     step: GaussianStep | DiscreteGaussianStep | LaplaceStep | DiscreteLaplaceStep,
 ) -> tuple[str, float]:
+    """Return a mechanism's name and the standard deviation of its noise."""
     match step:
         case GaussianStep():
             return "Gaussian", step.noise_std
@@ -185,6 +199,7 @@ def _noise(
 def _grouped(
     kinds: Iterable[MessageKind], key: Callable[[MessageKind], Hashable]
 ) -> list[list[MessageKind]]:
+    """Return kinds of equal keys together, groups and members in order of appearance."""
     groups: dict[Hashable, list[MessageKind]] = {}
     for kind in kinds:
         groups.setdefault(key(kind), []).append(kind)
@@ -192,15 +207,18 @@ def _grouped(
 
 
 def _likeness(kind: MessageKind) -> Hashable:
+    """Return what releases of one line have in common: all but their numbers."""
     rules = None if kind.sensitivity is None else _rules(kind.sensitivity.derivation)
     return (kind.release, kind.audience, kind.mechanism, kind.sampling, rules)
 
 
 def _rules(node: Derivation) -> tuple[Hashable, ...]:
+    """Return the rules of a derivation without its numbers."""
     return (node.rule, *(_rules(premise) for premise in node.premises))
 
 
 def _mechanism_group(group: list[MessageKind]) -> MechanismGroup:
+    """Return a line about releases that are alike: ranges of numbers, and one derivation."""
     first = group[0]
     known = [kind.sensitivity for kind in group if kind.sensitivity is not None]
     largest = max(known, key=lambda s: s.squared, default=None)
@@ -222,6 +240,7 @@ def _mechanism_group(group: list[MessageKind]) -> MechanismGroup:
 
 
 def _range(values: Iterable[float | None]) -> Range | None:
+    """Return the least and the largest of the values that are stated; None where none is."""
     known = [value for value in values if value is not None]
     if not known:
         return None
@@ -229,6 +248,7 @@ def _range(values: Iterable[float | None]) -> Range | None:
 
 
 def _span(rounds: Sequence[int]) -> str:
+    """Return rounds as a text: one, from first to last, and how many where some are missing."""
     whole = rounds[-1] - rounds[0] + 1 == len(rounds)
     if len(rounds) == 1:
         return str(rounds[0])

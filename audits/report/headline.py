@@ -1,4 +1,9 @@
-"""The first lines of a report: the bound, what it means in one sentence, and what was checked."""
+"""The first lines of a report: the bound, what it means in one sentence, and what was checked.
+
+Most readers read no further, so these lines decide what is believed. The rule is that nothing is
+shown as good of a promise that protects nobody, of noise that others may know, or of an attack
+whose null control failed; and what was not checked is said beside what was.
+"""
 
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -21,7 +26,10 @@ from .record import (
 )
 
 _DIGITS = 5
+"""Of the printed epsilon and delta, rounded up."""
+
 _LARGEST_EXPONENT = 700.0
+"""Where e^ε would overflow a double; a guess is certain long before."""
 
 
 class Tone(Enum):
@@ -34,7 +42,13 @@ class Tone(Enum):
 
 @dataclass(frozen=True, slots=True)
 class HeadlineCheck:
-    """One thing that was checked, or was not."""
+    """One thing that was checked, or was not.
+
+    Args:
+        label: what it is about, in a word or two.
+        text: what was found.
+        tone: how it should be read.
+    """
 
     label: str
     text: str
@@ -43,7 +57,15 @@ class HeadlineCheck:
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """`bound` is the statement, `meaning` one plain sentence."""
+    """The first lines.
+
+    Args:
+        bound: the statement, such as "ε ≤ 1".
+        delta: at which delta.
+        meaning: one plain sentence about a guess at somebody's record.
+        promised: whether the bound is one to rely on: certain, finite, and not weak by itself.
+        verdicts: what was checked, bad news first.
+    """
 
     bound: str
     delta: str
@@ -68,6 +90,9 @@ def headline(report: Report) -> Headline:
 
 
 def _verdicts(report: Report) -> tuple[HeadlineCheck, ...]:
+    """Return what was checked; where the promise or the noise is weak, nothing in the tone of good
+    news.
+    """
     noise = _noise(report)
     weak = _weaknesses(report)
     found = (
@@ -85,6 +110,7 @@ def _verdicts(report: Report) -> tuple[HeadlineCheck, ...]:
 
 
 def _meaning(report: Report) -> str:
+    """Return what the bound says of a guess between two neighbours, by their relation."""
     privacy = report.privacy
     if privacy.epsilon.upper == "infinity":
         return (
@@ -144,6 +170,7 @@ def _weaknesses(report: Report) -> tuple[HeadlineCheck, ...]:
 
 
 def _grade(privacy: PrivacyFacts) -> HeadlineCheck:
+    """Return what stands behind the bound, and why it is not proved where it is not."""
     if privacy.epsilon.upper == "infinity":
         return HeadlineCheck("Bound", "no finite ε", Tone.BAD)
     texts = {
@@ -158,6 +185,7 @@ def _grade(privacy: PrivacyFacts) -> HeadlineCheck:
 
 
 def _accesses(report: Report) -> HeadlineCheck:
+    """Return whether all that was read of private data is covered by the bound."""
     unprotected = sum(group.messages for group in report.access.unprotected)
     if unprotected:
         return HeadlineCheck(
@@ -169,6 +197,7 @@ def _accesses(report: Report) -> HeadlineCheck:
 
 
 def _crosschecks(report: Report) -> HeadlineCheck:
+    """Return what other libraries said of the same events."""
     found = report.accounting.crosschecks
     if isinstance(found, Skipped):
         return HeadlineCheck("Cross-check", f"skipped: {visible(found.reason)}", Tone.NEUTRAL)
@@ -177,6 +206,7 @@ def _crosschecks(report: Report) -> HeadlineCheck:
 
 
 def _attack(audit: EmpiricalAudit | Skipped, privacy: PrivacyFacts) -> tuple[HeadlineCheck, ...]:
+    """Return what the attack showed, and its null control: where that failed no bound stands."""
     if isinstance(audit, Skipped):
         return (HeadlineCheck("Attack", f"skipped: {visible(audit.reason)}", Tone.NEUTRAL),)
     null = HeadlineCheck("Null control", "silent, as it must be", Tone.GOOD)
@@ -187,6 +217,7 @@ def _attack(audit: EmpiricalAudit | Skipped, privacy: PrivacyFacts) -> tuple[Hea
 
 
 def _shown(audit: EmpiricalAudit, privacy: PrivacyFacts) -> tuple[str, Tone]:
+    """Return the largest bound of the attack whose conditions hold, beside the promise."""
     bounds = [b.epsilon for b in audit.bounds if b.applies]
     shown = max((b for b in bounds if isinstance(b, float)), default=0.0)
     level = printed(audit.confidence * 100, digits=4)

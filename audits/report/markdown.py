@@ -9,6 +9,7 @@ from .outline import Block, Bullets, Entry, Group, Item, TextTable, outline, plo
 from .record import Report
 
 _DEEPEST_HEADING = 6
+"""Markdown has six levels; what is deeper is set in bold."""
 
 
 def to_markdown(report: Report) -> str:
@@ -39,6 +40,7 @@ def _joined(blocks: Iterable[str]) -> str:
 
 
 def _rendered(item: Item, *, level: int) -> Iterator[str]:
+    """Yield the blocks of an item, headings from this level down."""
     match item:
         case Entry():
             yield f"- **{_escaped(item.label)}**: {_escaped(item.text)}"
@@ -69,6 +71,7 @@ def _heading(label: str, level: int) -> str:
 
 
 def _table(table: TextTable, *, level: int) -> Iterator[str]:
+    """Yield a heading and a table with GitHub's bars."""
     yield _heading(table.label, level)
     rows = [[_escaped(cell) for cell in row] for row in (table.columns, *table.rows)]
     rows.insert(1, ["---"] * len(table.columns))
@@ -76,13 +79,17 @@ def _table(table: TextTable, *, level: int) -> Iterator[str]:
 
 
 def _fenced(text: str) -> str:
+    """Return preformatted text in a fence that is longer than any run of backticks in it."""
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}\n{text.rstrip()}\n{fence}"
 
 
 _ANYWHERE = re.compile(r"([\\`*_\[\]|~$])")
+"""Characters that begin something in Markdown wherever they stand."""
+
 _AT_START = re.compile(r"^([-+#=]|[0-9]+(?=[.)](?:\s|$)))")
+"""Characters, and numbers, that begin something at the start of a line."""
 
 
 def _escaped(text: str) -> str:

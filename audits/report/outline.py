@@ -28,7 +28,13 @@ _MOST_COLUMNS = 7
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A label and a short text."""
+    """A label and a short text.
+
+    Args:
+        label: the field's name in words.
+        text: its value.
+        missing: whether nobody said, which renderers show.
+    """
 
     label: str
     text: str
@@ -53,7 +59,14 @@ class Bullets:
 
 @dataclass(frozen=True, slots=True)
 class TextTable:
-    """A label, column names and rows of texts; `plotted` tables repeat what a plot shows."""
+    """A label, column names and rows of texts.
+
+    Args:
+        label: of the table.
+        columns: names in words.
+        rows: of as many texts.
+        plotted: whether a plot shows the same, so that a page may leave the table to its end.
+    """
 
     label: str
     columns: tuple[str, ...]
@@ -101,6 +114,7 @@ class _Style:
 
 
 def _style(annotation: Any) -> _Style:
+    """Return what the metadata of a field say, the outer layers of its annotation first."""
     titles: list[str] = []
     extra: dict[str, Any] = {}
 
@@ -129,6 +143,7 @@ def _styles(kind: type[msgspec.Struct]) -> dict[str, _Style]:
 
 
 def _items(part: msgspec.Struct) -> tuple[Item, ...]:
+    """Return a part's fields as items; those that older records lack are left out where empty."""
     return tuple(
         _item(_label(name, style), getattr(part, name), style)
         for name, style in _styles(type(part)).items()
@@ -143,15 +158,18 @@ def _later(kind: type[msgspec.Struct]) -> tuple[str, ...]:
 
 
 def _label(name: str, style: _Style) -> str:
+    """Return a field's name in words, or the title that its metadata give."""
     words = " ".join(_SPELLINGS.get(word, word) for word in name.split("_"))
     # Greek letters keep their case: they are symbols
     return style.title or (words[0].upper() + words[1:] if words[0].isascii() else words)
 
 
 _SPELLINGS = {"epsilon": "ε", "delta": "δ", "mu": "μ", "roc": "ROC", "sha256": "SHA-256"}
+"""Words of field names that are symbols or abbreviations."""
 
 
 def _item(label: str, value: object, style: _Style) -> Item:
+    """Return a field as an item, by the type of its value alone."""
     match value:
         case Interval() | Range():
             return Entry(label, _text(value, style))
@@ -166,6 +184,7 @@ def _item(label: str, value: object, style: _Style) -> Item:
 
 
 def _several(label: str, values: tuple[object, ...], style: _Style) -> Item:
+    """Return a list: of texts, of rows of a table, or of groups where rows would be too wide."""
     if not values:
         return Entry(label, _NONE)
     rows = tuple(value for value in values if isinstance(value, msgspec.Struct))
@@ -186,10 +205,12 @@ def _several(label: str, values: tuple[object, ...], style: _Style) -> Item:
 
 
 def _name(row: msgspec.Struct) -> str:
+    """Return what a row is called: its first field."""
     return visible(str(getattr(row, row.__struct_fields__[0])))
 
 
 def _text(value: object, style: _Style) -> str:
+    """Return a value as a text, rounded as its metadata say."""
     match value:
         case None:
             return style.absent

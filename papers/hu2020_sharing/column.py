@@ -34,7 +34,7 @@ from ...mechanisms.vertical_data import LocalProblem, VerticalDataset
 from .setting import SharingSetting, claim, lemma_1
 
 _MOVING = 3
-"""Rows that the search may move; the others have no input."""
+"""Rows in the plane of the first two columns; the others are unit vectors without input."""
 
 _CLOSE = 1e-9
 """Relative room for rounding in lengths."""

@@ -128,9 +128,7 @@ def _cross_validated(s: StarSetting) -> tuple[Event, ...]:
 
 
 def _best_candidate(case: Case[StarSetting]) -> Counterexample | None:
-    """Return the event that a fit beyond a threshold is reported, which the record's gradient
-    decides.
-    """
+    """Return the event that the model of least loss points away from the record; see `best_fit`."""
     s = small(_few_rounds(case.setting))
     return best_fit(
         _candidates(s),

@@ -91,7 +91,8 @@ def test_a_command_weighs_no_quantities() -> None:
         if isinstance(node, ast.Compare)
         and any(isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for op in node.ops)
     ]
-    assert weighed == [("curve.py", "0 < smallest < largest < 1")]  # the range of two options
+    # the range of two options
+    assert weighed == [("curve.py", "_LEAST_DELTA <= smallest < largest < 1")]
 
 
 def test_the_plan_of_a_solver_is_made_in_one_place() -> None:

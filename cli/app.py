@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from keyword import iskeyword
 
 import click
 
@@ -21,6 +22,7 @@ _COMMANDS = {
     "experiment": "experiment",
     "federate": "federation",
     "explain": "init",
+    "import": "foreign",
     "init": "init",
     "ledger": "ledger",
     "membership": "membership",
@@ -47,7 +49,9 @@ class _Commands(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         module = import_module(f".{_COMMANDS[cmd_name]}", __package__)
-        command: click.Command = getattr(module, cmd_name)
+        # a word of Python's has an underscore behind it
+        name = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
+        command: click.Command = getattr(module, name)
         return command
 
 

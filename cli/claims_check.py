@@ -9,8 +9,10 @@ import click
 from ..audits.claims.claim_file import promise_from_text
 from ..audits.outcome import Outcome
 from ..audits.outcomes.claims import promise_outcome
-from ..runs.claims import judge_claim_file, judge_finished_run
-from .inputs import FILE, refuse
+from ..interop import KINDS
+from ..mechanisms.adjacency import Adjacency
+from ..runs.claims import judge_claim_file, judge_finished_run, judge_foreign_file
+from .inputs import FILE, RELATION, refuse
 from .output import answers, steps
 
 
@@ -26,6 +28,8 @@ from .output import answers, steps
     type=FILE,
     help="With --ledger: the run's configuration, whose data are at hand: attack it.",
 )
+@click.option("--kind", type=click.Choice(KINDS), help="CLAIM is another tool's file; --promise.")
+@click.option("--adjacency", type=RELATION, help="With --kind: its numbers are read under this.")
 @answers
 def check(
     claim_path: Path | None,
@@ -34,8 +38,12 @@ def check(
     run: str | None,
     promise: str | None,
     configuration: Path | None,
+    kind: str | None,
+    adjacency: Adjacency | None,
 ) -> Outcome:
     """Judge the claim in the TOML file CLAIM, or a finished run: --ledger FILE --promise TEXT.
+
+    With --kind, CLAIM is a file that `dpledger import` reads, and the promise is of its releases.
 
     Exit status 0 if the promise holds, 1 if it does not or too little is stated, 2 for a file that
     is no claim, 3 where nothing is missing and it cannot be decided: no rule applies, or it takes
@@ -43,6 +51,13 @@ def check(
     """
     if (claim_path is None) == (ledger is None):
         raise click.UsageError("Expected either CLAIM or --ledger.")
+    if claim_path is not None and kind is not None:
+        refuse("--run and --config with --ledger only", run, configuration)
+        if promise is None or adjacency is None:
+            raise click.UsageError("Expected --promise and --adjacency with --kind.")
+        return promise_outcome(
+            judge_foreign_file(kind, claim_path, promise_from_text(promise), adjacency=adjacency)
+        )
     if claim_path is not None:
         rule = "--promise, --run and --config with --ledger only"
         refuse(rule, promise, run, configuration)

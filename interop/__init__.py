@@ -14,7 +14,11 @@ if TYPE_CHECKING:
     from .event_trees import Untranslatable as Untranslatable
     from .event_trees import document_of_tree as document_of_tree
     from .event_trees import tree_of_document as tree_of_document
+    from .fields import UnreadableFile as UnreadableFile
+    from .files import KINDS as KINDS
+    from .files import import_into as import_into
+    from .files import read as read
+    from .matrix_mechanism import participation_sensitivity as participation_sensitivity
     from .opacus import mechanisms_of_opacus as mechanisms_of_opacus
-    from .opacus import mechanisms_of_opacus_state as mechanisms_of_opacus_state
 
 __getattr__, __dir__ = names_from(__name__)

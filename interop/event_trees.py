@@ -12,6 +12,7 @@ EventTree(name='GaussianDpEvent', fields={'noise_multiplier': 1.5})
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from ..mechanisms.errors import DpledgerError, shown_value
@@ -121,6 +122,8 @@ def _sequence(field: str, value: Any) -> Sequence[Any]:
 def _number(field: str, value: Any) -> int | float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise Untranslatable(f"{field}={shown_value(value)} must be a number.")
+    if isinstance(value, float) and not isfinite(value):
+        raise Untranslatable(f"{field}={value} must be a finite number.")
     return value
 
 

@@ -10,23 +10,18 @@ of jax_privacy, which uses the same, are read by `dpledger.interop.dp_events`.
 [1000, 500]
 """
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import inf, nextafter
 from numbers import Integral, Real
 
 from ..mechanisms.adjacency import Adjacency
-from ..mechanisms.errors import DpledgerError, InvalidParameter
+from ..mechanisms.errors import InvalidParameter, shown_value
 from ..mechanisms.events import GaussianStep, PoissonSampled, Repeated
 from ..mechanisms.sensitivity import declared
+from .fields import UnreadableFile
 
 _REASON = "Opacus: every gradient is clipped to max_grad_norm, the unit of this sensitivity"
 _RELATIONS = (Adjacency.ADD_REMOVE_ONE, Adjacency.ZERO_OUT_ONE)
-_MOST_CHARACTERS = 1 << 24
-
-
-class MalformedHistory(DpledgerError, ValueError):
-    """This is no history of an Opacus accountant; nothing was read from it."""
 
 
 def mechanisms_of_opacus(
@@ -39,7 +34,7 @@ def mechanisms_of_opacus(
         adjacency: add/remove-one, which Opacus speaks of, or zero-out-one.
 
     Raises:
-        MalformedHistory: an entry is not three numbers.
+        UnreadableFile: an entry is not three numbers.
         InvalidParameter: another relation, or a number outside its range.
     """
     if adjacency not in _RELATIONS:
@@ -53,38 +48,21 @@ def mechanisms_of_opacus(
     return tuple(found)
 
 
-def mechanisms_of_opacus_state(document: str, *, adjacency: Adjacency) -> tuple[Repeated, ...]:
-    """Return the mechanisms of the JSON text of an accountant's `state_dict()`.
-
-    The entry `mechanism`, which names the accountant, is looked at by nobody here. Otherwise as
-    `mechanisms_of_opacus`.
-    """
-    if len(document) > _MOST_CHARACTERS:
-        raise MalformedHistory(f"Expected at most {_MOST_CHARACTERS} characters.")
-    try:
-        state: object = json.loads(document)
-    except (ValueError, RecursionError) as error:
-        raise MalformedHistory("Expected the JSON text of a state_dict().") from error
-    if not isinstance(state, Mapping) or not isinstance(state.get("history"), list):
-        raise MalformedHistory("Expected an object with a list named history.")
-    return mechanisms_of_opacus(state["history"], adjacency=adjacency)
-
-
 def _three(number: int, entry: object) -> tuple[float, float, int]:
     if not isinstance(entry, Sequence) or isinstance(entry, str) or len(entry) != 3:
-        raise MalformedHistory(
-            f"Expected entry {number} to be three numbers instead got {entry!r}."
-        )
+        raise UnreadableFile(f"entry {number}, {shown_value(entry)}, must be three numbers.")
     noise_multiplier, sample_rate, num_steps = entry
     for value in entry:
         if isinstance(value, bool) or not isinstance(value, Real):
-            raise MalformedHistory(f"Expected numbers in entry {number} instead got {value!r}.")
+            raise UnreadableFile(f"entry {number} with {shown_value(value)} must be of numbers.")
     if not isinstance(num_steps, Integral):
-        raise MalformedHistory(f"Expected a whole number of steps instead got {num_steps!r}.")
+        raise UnreadableFile(
+            f"num_steps={shown_value(num_steps)} of entry {number} must be a whole number."
+        )
     try:
         noise, rate = float(noise_multiplier), float(sample_rate)
     except OverflowError as error:
-        raise MalformedHistory(f"Expected binary64 numbers in entry {number}.") from error
+        raise UnreadableFile(f"entry {number} must be of binary64 numbers.") from error
     # towards more epsilon, where a number has more digits than a binary64 holds
     noise = nextafter(noise, -inf) if noise > noise_multiplier else noise
     rate = nextafter(rate, inf) if rate < sample_rate else rate

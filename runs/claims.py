@@ -18,6 +18,8 @@ from ..audits.claims.own_function import judged_function, load_function, referen
 from ..audits.claims.policy import Check, final_verdict
 from ..audits.falsifier import ReplacedRecord
 from ..data.strict import ConfigurationError
+from ..interop import read
+from ..mechanisms.adjacency import Adjacency
 from ..mechanisms.errors import InvalidParameter
 from .attack import run_attack
 from .configuration import Configuration, read_configuration
@@ -50,6 +52,23 @@ def judge_claim_file(path: Path, *, run_code: bool = False) -> JudgedPromise:
     accounted = claim.tuning is not Tuning.UNACCOUNTED
     finding = final_verdict(finding, accounted_tuning=accounted)
     return JudgedPromise(claim.title, finding, missing=claim.missing)
+
+
+def judge_foreign_file(
+    kind: str, path: Path, promise: OwnPromise, *, adjacency: Adjacency
+) -> JudgedPromise:
+    """Return what the court finds about a promise for the releases of another tool's file.
+
+    Args:
+        kind: one of `interop.KINDS`.
+        path: the file.
+        promise: of all its releases together.
+        adjacency: the relation that its numbers are read under.
+
+    Raises as `interop.read` does.
+    """
+    events = read(kind, path, adjacency=adjacency)
+    return JudgedPromise(f"{kind}: {path.name}", final_verdict(judged_events(events, promise)))
 
 
 def judge_finished_run(

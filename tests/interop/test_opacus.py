@@ -6,11 +6,9 @@ from fractions import Fraction
 import pytest
 
 from dpledger.accounting.accountants import RdpAccountant
-from dpledger.interop.opacus import (
-    MalformedHistory,
-    mechanisms_of_opacus,
-    mechanisms_of_opacus_state,
-)
+from dpledger.interop.fields import UnreadableFile
+from dpledger.interop.files import read_bytes
+from dpledger.interop.opacus import mechanisms_of_opacus
 from dpledger.mechanisms import (
     Adjacency,
     Audience,
@@ -50,9 +48,9 @@ def test_entries_keep_their_numbers_and_say_what_they_rest_on() -> None:
 def test_a_state_is_its_history_whatever_accountant_it_names() -> None:
     for named in ("rdp", "prv", "os.system"):
         state = json.dumps({"history": HISTORY, "mechanism": named})
-        read = mechanisms_of_opacus_state(state, adjacency=ADD)
-        assert read == mechanisms_of_opacus(HISTORY, adjacency=ADD)
-        assert all(isinstance(found, Repeated) for found in read)
+        read = read_bytes("opacus", state.encode(), "state", adjacency=ADD)
+        assert tuple(e.mechanism for e in read) == mechanisms_of_opacus(HISTORY, adjacency=ADD)
+        assert all(isinstance(event.mechanism, Repeated) for event in read)
 
 
 @pytest.mark.parametrize(
@@ -60,17 +58,17 @@ def test_a_state_is_its_history_whatever_accountant_it_names() -> None:
     ["", "[]", "{}", '{"history": 3}', '{"history": [1]}', "[" * 100_000, '{"history": ["abc"]}'],
 )
 def test_other_documents_are_refused(document: str) -> None:
-    with pytest.raises(MalformedHistory):
-        mechanisms_of_opacus_state(document, adjacency=ADD)
+    with pytest.raises(UnreadableFile):
+        read_bytes("opacus", document.encode(), "state", adjacency=ADD)
 
 
 @pytest.mark.parametrize(
     ("entry", "error"),
     [
-        ((1.0, 0.01), MalformedHistory),
-        (("1", 0.01, 10), MalformedHistory),
-        ((1.0, 0.01, 10.5), MalformedHistory),
-        ((1.0, True, 10), MalformedHistory),
+        ((1.0, 0.01), UnreadableFile),
+        (("1", 0.01, 10), UnreadableFile),
+        ((1.0, 0.01, 10.5), UnreadableFile),
+        ((1.0, True, 10), UnreadableFile),
         ((float("nan"), 0.01, 10), InvalidParameter),
         ((-1.0, 0.01, 10), InvalidParameter),
         ((1.0, 1.01, 10), InvalidParameter),
@@ -91,7 +89,7 @@ def test_replace_one_has_no_reading() -> None:
 
 @pytest.mark.parametrize("steps", [2.9, 1000.0, True, "3", None])
 def test_steps_that_are_no_whole_number_are_refused_and_not_cut_down(steps: object) -> None:
-    with pytest.raises(MalformedHistory):
+    with pytest.raises(UnreadableFile):
         mechanisms_of_opacus([(1.0, 0.01, steps)], adjacency=ADD)
 
 
@@ -105,5 +103,5 @@ def test_numbers_of_many_digits_are_rounded_towards_more_epsilon() -> None:
     assert isinstance(found.event, PoissonSampled)
     assert Fraction(found.event.event.noise_std) <= noise
     assert Fraction(found.event.rate) >= Fraction(3, 10)
-    with pytest.raises(MalformedHistory):
+    with pytest.raises(UnreadableFile):
         mechanisms_of_opacus([(10**400, 0.1, 3)], adjacency=ADD)

@@ -1,0 +1,148 @@
+"""Checkpoints of torch as plain data, executed nowhere: containers and numbers, all else opaque.
+
+A checkpoint is a zip file with a pickle in it (or, before torch 1.6, pickles one after the other).
+A pickle is a program; this reads the few instructions that build dictionaries, lists, tuples,
+numbers and texts, and answers every class or function that it names with `Opaque`, which can be
+called and does nothing. No module is imported, no weight is read, and tensors are `Opaque`.
+"""
+
+import io
+import pickle
+import pickletools
+import zipfile
+from collections import OrderedDict
+from typing import Any, NoReturn
+
+from .fields import UnreadableFile
+
+_MOST_BYTES = 1 << 22
+"""Of a checkpoint's pickle: names and shapes, 100 bytes a tensor; the weights are elsewhere."""
+_MOST_PICKLES = 6
+
+_INSTRUCTIONS = frozenset(
+    word
+    for line in (
+        # the end, containers, and how they are filled
+        "PROTO FRAME STOP MARK EMPTY_DICT EMPTY_LIST EMPTY_TUPLE EMPTY_SET TUPLE TUPLE1 TUPLE2",
+        "TUPLE3 SETITEM SETITEMS APPEND APPENDS ADDITEMS POP POP_MARK DUP",
+        # constants
+        "NONE NEWTRUE NEWFALSE BININT BININT1 BININT2 LONG1 LONG4 BINFLOAT BINUNICODE",
+        "SHORT_BINUNICODE BINUNICODE8 SHORT_BINBYTES BINBYTES BINBYTES8 SHORT_BINSTRING BINSTRING",
+        # references
+        "BINPUT LONG_BINPUT BINGET LONG_BINGET MEMOIZE BINPERSID",
+        # classes and calls, which are opaque
+        "GLOBAL STACK_GLOBAL REDUCE NEWOBJ BUILD",
+    )
+    for word in line.split()
+)
+
+
+class Opaque:
+    """Whatever a pickle names: it takes any arguments, any state and any items, and keeps none."""
+
+    def __new__(cls, *args: object, **named: object) -> "Opaque":
+        return super().__new__(cls)
+
+    def __init__(self, *args: object, **named: object) -> None:
+        """Take anything."""
+
+    def __call__(self, *args: object, **named: object) -> "Opaque":
+        return Opaque()
+
+    def __setstate__(self, state: object) -> None:
+        """Keep nothing."""
+
+    def __setitem__(self, key: object, value: object) -> None:
+        """Keep nothing."""
+
+    def append(self, value: object) -> None:
+        """Keep nothing."""
+
+    def extend(self, values: object) -> None:
+        """Keep nothing."""
+
+    add = append
+    update = extend
+
+
+class _Inert(pickle.Unpickler):
+    """An unpickler for which every name but that of an ordered dictionary is `Opaque`."""
+
+    def find_class(self, module: str, name: str, /) -> Any:
+        return OrderedDict if (module, name) == ("collections", "OrderedDict") else Opaque
+
+    def persistent_load(self, pid: Any, /) -> Any:
+        return Opaque()
+
+
+def plain_data_of(content: bytes, where: str) -> list[Any]:
+    """Return what the pickles of a checkpoint hold, one after the other.
+
+    Args:
+        content: the file's bytes.
+        where: its name, for messages.
+
+    Raises `UnreadableFile` for what is none, or too large, or uses other instructions.
+    """
+    if zipfile.is_zipfile(io.BytesIO(content)):
+        return [_pickled(io.BytesIO(_zipped(content, where)), where)]
+    stream, found = io.BytesIO(content[:_MOST_BYTES]), list[Any]()
+    while len(found) < _MOST_PICKLES and stream.tell() < len(stream.getbuffer()):
+        try:
+            found.append(_pickled(stream, where))
+        except UnreadableFile:
+            if not found:
+                raise
+            break  # behind an old checkpoint's pickles are the weights
+    if not found:
+        raise UnreadableFile(f"{where}: must not be empty.")
+    return found
+
+
+def _zipped(content: bytes, where: str) -> bytes:
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            inside = [m for m in archive.infolist() if m.filename.rpartition("/")[2] == "data.pkl"]
+            if len(inside) != 1:
+                raise UnreadableFile(
+                    f"{where}: must hold one data.pkl, as checkpoints of torch do."
+                )
+            if inside[0].file_size > _MOST_BYTES:
+                _too_large(where)
+            with archive.open(inside[0]) as member:
+                found = member.read(_MOST_BYTES + 1)
+    except (zipfile.BadZipFile, RuntimeError, NotImplementedError, OSError, EOFError) as error:
+        raise UnreadableFile(f"{where}: must be a whole zip file: {error}.") from error
+    except ValueError as error:
+        if isinstance(error, UnreadableFile):
+            raise
+        raise UnreadableFile(f"{where}: must be a whole zip file.") from error
+    if len(found) > _MOST_BYTES:
+        _too_large(where)
+    return found
+
+
+def _too_large(where: str) -> NoReturn:
+    raise UnreadableFile(f"{where}: its pickle must have at most {_MOST_BYTES} bytes.")
+
+
+def _pickled(stream: io.BytesIO, where: str) -> Any:
+    start = stream.tell()
+    try:
+        for instruction, argument, _ in pickletools.genops(stream):
+            if instruction.name not in _INSTRUCTIONS:
+                raise UnreadableFile(
+                    f"{where}: instruction {instruction.name} of its pickle must be one of plain "
+                    "data; it is not executed."
+                )
+            # a memo is an array: one far place would take all memory
+            if instruction.name == "LONG_BINPUT" and int(argument or 0) > _MOST_BYTES:
+                raise UnreadableFile(f"{where}: place {argument} in a memo must be a near one.")
+        stream.seek(start)
+        return _Inert(stream).load()
+    except UnreadableFile:
+        raise
+    except (Exception, RecursionError) as error:
+        # a broken pickle raises almost anything
+        reason = f"{type(error).__name__}: {error}"[:200]
+        raise UnreadableFile(f"{where}: must be a whole pickle ({reason}).") from error

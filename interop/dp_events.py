@@ -58,6 +58,7 @@ __all__ = [
     "mechanism_of",
     "mechanisms_of_tree",
     "tree_of_mechanism",
+    "whole",
 ]
 
 
@@ -198,7 +199,7 @@ def _composed(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
 
 
 def _self_composed(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
-    inner, count = _mechanisms(fields["event"], size), _whole("count", fields["count"])
+    inner, count = _mechanisms(fields["event"], size), whole("count", fields["count"])
     return [Repeated(found, count) for found in inner] if count else []
 
 
@@ -214,7 +215,7 @@ def _discrete_laplace(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
     require_nonnegative("noise_parameter", fields["noise_parameter"])
     if fields["noise_parameter"] == 0:
         return [UnprotectedRelease("a DiscreteLaplaceDpEvent of parameter 0, no noise to them")]
-    sensitivity = _l1(size, _whole("sensitivity", fields["sensitivity"]))
+    sensitivity = _l1(size, whole("sensitivity", fields["sensitivity"]))
     return [DiscreteLaplaceStep(sensitivity, float_down(1 / Fraction(fields["noise_parameter"])))]
 
 
@@ -226,7 +227,7 @@ def _discrete_gaussian(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
 
 
 def _randomised_response(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
-    categories, uniform = _whole("num_buckets", fields["num_buckets"]), fields["noise_parameter"]
+    categories, uniform = whole("num_buckets", fields["num_buckets"]), fields["noise_parameter"]
     require_rate("noise_parameter", uniform)
     require_positive_int("num_buckets", categories)
     if categories == 1:
@@ -294,7 +295,7 @@ def _tree_aggregation(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
     """
     counts = fields["step_counts"]
     listed = counts if isinstance(counts, Sequence) else [counts]
-    nodes = max((_whole("step_counts", c).bit_length() for c in listed), default=0)
+    nodes = max((whole("step_counts", c).bit_length() for c in listed), default=0)
     reason = f"a record enters at most {nodes} nodes of a tree"
     return [GaussianStep(_joint(size, nodes, reason), fields["noise_multiplier"])] if nodes else []
 
@@ -334,7 +335,7 @@ def _poisson(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
 
 def _without_replacement(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
     names = ("sample_size", "source_dataset_size")
-    batch, records = (_whole(name, fields[name]) for name in names)
+    batch, records = (whole(name, fields[name]) for name in names)
     if batch == 0:
         return []
     require_positive_int("source_dataset_size", records)
@@ -437,7 +438,7 @@ _RULES: dict[str, Callable[[_Fields, Sensitivity], list[Mechanism]]] = {
 TruncatedSubsampledGaussianDpEvent, UnsupportedDpEvent."""
 
 
-def _whole(name: str, value: Any) -> int:
+def whole(name: str, value: Any) -> int:
     """Return a count as it stands: one cut down to a whole number would cost less than what ran."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
         raise Untranslatable(f"{name}={shown_value(value)} must be a whole number in [0, inf).")

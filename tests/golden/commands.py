@@ -198,6 +198,14 @@ CALLS: dict[str, str] = {
     "report as JSON": "report out --json",
     "report as Markdown": "report out --format markdown",
     "report of nothing": "report .",
+    "import": "import opacus theirs.json --adjacency add-remove-one --json",
+    "import into a ledger": (
+        "import opacus theirs.json --adjacency add-remove-one --ledger theirs.sqlite --json"
+    ),
+    "import twice": (
+        "import opacus theirs.json --adjacency add-remove-one --ledger theirs.sqlite --json"
+    ),
+    "import no such file": "import flower theirs.json --adjacency add-remove-one",
     "ledger create": f"ledger create team.sqlite {NOISE}",
     "ledger create again": f"ledger create team.sqlite {NOISE}",
     "ledger show": "ledger show out/ledger.sqlite --json",
@@ -250,6 +258,10 @@ CALLS: dict[str, str] = {
     "claims explain an unknown one": "claims explain X --json",
     "claims page": "claims page H-3 --out page.html",
     "claims check what holds": "claims check holds.toml --json",
+    "claims check a file of others": (
+        "claims check theirs.json --kind opacus --adjacency add-remove-one "
+        "--promise epsilon=2,delta=1e-5 --json"
+    ),
     "claims check what fails": "claims check fails.toml --json",
     "claims check no claim": "claims check people.toml --json",
     "claims check a run": (
@@ -304,6 +316,7 @@ def _people(folder: Path) -> None:
         "federation.toml": FEDERATION,
         "east.toml": PARTY.format(name="east"),
         "west.toml": PARTY.format(name="west"),
+        "theirs.json": '{"history": [[1.0, 0.01, 1000]], "mechanism": "rdp"}',
         "holds.toml": CLAIM.format(epsilon=1.0),
         "fails.toml": CLAIM.format(epsilon=0.9),
         "own.py": MODEL,

@@ -1,0 +1,187 @@
+"""Accountants that stand in for dp_accounting's: existing code changes one import.
+
+    from dpledger.interop.dp_accounting import PldAccountant        # was: PLDAccountant
+    accountant = PldAccountant(NeighboringRelation.ADD_OR_REMOVE_ONE)
+    accountant.compose(event, count).get_epsilon(1e-5)
+
+Both fulfil dp_accounting's `PrivacyAccountant`: `supports`, `compose`, `ledger`, `get_epsilon`,
+`get_delta`. Epsilons and deltas are upper ends of enclosures, rounded up. `PldAccountant` asks the
+tightest accountant here; `RdpAccountant` Rényi divergences at the best of all orders, which is what
+it is for, and no tighter.
+
+Relations: `ADD_OR_REMOVE_ONE`, `REPLACE_ONE` (a record moves a sum by two of the norms that a noise
+multiplier is stated against; their own RDP accountant leaves the factor out), `REPLACE_SPECIAL` as
+zero-out-one. An event without a rule here is unsupported, and the message names it.
+
+Needs dp_accounting, which the extra `crosscheck` installs.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+from math import inf, prod
+from typing import Any
+
+from flint import arb
+
+from ..accounting.accountant import Accountant
+from ..accounting.accountants import RdpAccountant as _Renyi
+from ..accounting.accountants import tightest_accountant
+from ..accounting.composition import Composition, composed
+from ..accounting.numbers.enclosure import BITS, Enclosure, ball_of, maximum, precision
+from ..accounting.pure import pure_by_party
+from ..mechanisms.adjacency import Adjacency
+from ..mechanisms.errors import DpledgerError, require_positive_int
+from ..mechanisms.events import Audience, Context, Event, Mechanism, Repeated
+from ..mechanisms.extras import import_extra
+from .dp_events import mechanism_of, mechanisms_of_tree, whole
+from .event_trees import EventTree, Untranslatable
+
+_peer = import_extra("dp_accounting", "crosscheck")
+_Base: Any = _peer.PrivacyAccountant
+_Details = _peer.PrivacyAccountant.CompositionErrorDetails
+NeighboringRelation = _peer.NeighboringRelation
+
+_RELATIONS = {
+    NeighboringRelation.ADD_OR_REMOVE_ONE: (Adjacency.ADD_REMOVE_ONE, 1),
+    NeighboringRelation.REPLACE_ONE: (Adjacency.REPLACE_ONE, 2),
+    NeighboringRelation.REPLACE_SPECIAL: (Adjacency.ZERO_OUT_ONE, 1),
+}
+_FEW = 100
+_CONTEXT = Context((), 1, "as a DpEvent says", Audience.PUBLIC)
+
+
+class _Accountant(_Base):  # type: ignore[misc]
+    """What both do alike: events one by one, as theirs are walked through."""
+
+    def __init__(self, neighboring_relation: Any = NeighboringRelation.ADD_OR_REMOVE_ONE) -> None:
+        super().__init__(neighboring_relation)
+        self._adjacency, self._moves = _RELATIONS[neighboring_relation]
+        self._events: list[Event] = []
+        self._failures: Counter[Fraction] = Counter()
+        """How often each step ran that tells everything with some probability."""
+
+    def compose(self, event: Any, count: int = 1) -> Any:
+        """Charge an event `count` >= 1 times and return the accountant itself.
+
+        Raises their `UnsupportedEventError` for an event without a rule here, `InvalidParameter`, a
+        `ValueError`, for another count; then nothing is charged.
+        """
+        require_positive_int("count", count)
+        return super().compose(event, count)
+
+    def _maybe_compose(self, event: Any, count: int, do_compose: bool) -> Any:
+        kind = type(event).__name__
+        if kind == "SelfComposedDpEvent":
+            try:
+                times = whole("count", event.count)
+            except Untranslatable as refused:
+                return _Details(event, str(refused))
+            return self._maybe_compose(event.event, times * count, do_compose and times > 0)
+        if kind == "ComposedDpEvent":
+            refusals = (self._maybe_compose(part, count, do_compose) for part in event.events)
+            return next((found for found in refusals if found is not None), None)
+        try:
+            mechanisms, failure = self._priced(event)
+        except (DpledgerError, AttributeError) as refused:
+            return _Details(event, str(refused))
+        if do_compose:
+            self._failures[failure] += count
+            self._events += [Event(Repeated(m, count), _CONTEXT) for m in mechanisms]
+        return None
+
+    def _priced(self, event: Any) -> tuple[Sequence[Mechanism], Fraction]:
+        """Return the mechanisms of one event, and with what probability it tells everything."""
+        failure = Fraction(0)
+        if type(event).__name__ == "EpsilonDeltaDpEvent" and 0 < event.delta <= 1:
+            # dominated by one that tells all with probability delta, and is pure otherwise
+            # (Kairouz, Oh, Viswanath 2015, Theorem 3.3)
+            failure = Fraction(event.delta)
+            tree = EventTree("EpsilonDeltaDpEvent", {"epsilon": event.epsilon, "delta": 0.0})
+            found = mechanisms_of_tree(tree, adjacency=self._adjacency, sensitivity=self._moves)
+        else:
+            found = mechanism_of(event, adjacency=self._adjacency, sensitivity=self._moves)
+        self._accountant(composed(Event(m, _CONTEXT) for m in found))
+        return found, failure
+
+    @staticmethod
+    def _accountant(composition: Composition) -> Accountant:
+        raise NotImplementedError
+
+    @property
+    def _kept(self) -> Fraction:
+        """A lower bound on the probability that nothing told everything; exact of a few steps."""
+        if sum(n for failure, n in self._failures.items() if failure) <= _FEW:
+            return prod(((1 - f) ** n for f, n in self._failures.items() if f), start=Fraction(1))
+        with precision(BITS):
+            logs = sum((n * (-ball_of(f)).log1p() for f, n in self._failures.items() if f), arb(0))
+            return Fraction(Enclosure.from_ball(logs.exp()).lower_float)
+
+    def get_epsilon(self, target_delta: float) -> float:
+        """Return the least epsilon at a delta in [0, 1] that is known, rounded up."""
+        composition, kept = composed(self._events), self._kept
+        if composition.unprotected:
+            return inf
+        if not kept or (left := (Fraction(target_delta) - (1 - kept)) / kept) < 0:
+            return inf
+        if left >= 1 or not self._events:
+            return 0.0
+        if left == 0:
+            return maximum(found for _, found in pure_by_party(composition)).upper_float
+        return self._accountant(composition).epsilon(left).upper_float
+
+    def get_delta(self, target_epsilon: float) -> float:
+        """Return the least delta at an epsilon in [0, inf] that is known, rounded up."""
+        composition = composed(self._events)
+        if composition.unprotected:
+            return 1.0
+        delta = Enclosure.of(0)
+        if self._events and target_epsilon < self._pure(composition):
+            delta = self._accountant(composition).delta(target_epsilon)
+        with precision(BITS):
+            total = 1 - ball_of(self._kept) * (1 - delta.upper)
+        return min(1.0, Enclosure.from_ball(total).upper_float)
+
+    @staticmethod
+    def _pure(composition: Composition) -> float:
+        return maximum(found for _, found in pure_by_party(composition)).upper_float
+
+
+class PldAccountant(_Accountant):
+    """In place of `dp_accounting.pld.PLDAccountant`: the tightest epsilon, enclosed.
+
+    Args:
+        neighboring_relation: theirs; add or remove one by default, as there.
+        value_discretization_interval: taken and not used: no grid decides what is printed.
+    """
+
+    def __init__(
+        self,
+        neighboring_relation: Any = NeighboringRelation.ADD_OR_REMOVE_ONE,
+        value_discretization_interval: float = 1e-4,
+    ) -> None:
+        super().__init__(neighboring_relation)
+
+    @staticmethod
+    def _accountant(composition: Composition) -> Accountant:
+        return tightest_accountant(composition)
+
+
+class RdpAccountant(_Accountant):
+    """In place of `dp_accounting.rdp.RdpAccountant`: Rényi divergences, at the best order.
+
+    Args:
+        orders: taken and not used: the best of all orders is found.
+        neighboring_relation: theirs; add or remove one by default, as there.
+    """
+
+    def __init__(
+        self,
+        orders: Sequence[float] | None = None,
+        neighboring_relation: Any = NeighboringRelation.ADD_OR_REMOVE_ONE,
+    ) -> None:
+        super().__init__(neighboring_relation)
+
+    @staticmethod
+    def _accountant(composition: Composition) -> Accountant:
+        return _Renyi.over(composition)

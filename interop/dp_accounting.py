@@ -22,18 +22,22 @@ from fractions import Fraction
 from math import inf, prod
 from typing import Any
 
+import numpy as np
 from flint import arb
 
 from ..accounting.accountant import Accountant
 from ..accounting.accountants import RdpAccountant as _Renyi
 from ..accounting.accountants import tightest_accountant
-from ..accounting.composition import Composition, composed
+from ..accounting.composition import Composition, UnpricedMechanism, composed
 from ..accounting.numbers.enclosure import BITS, Enclosure, ball_of, maximum, precision
+from ..accounting.numbers.grade import Grade
 from ..accounting.pure import pure_by_party
+from ..accounting.renyi.rdp import log_moment
 from ..mechanisms.adjacency import Adjacency
-from ..mechanisms.errors import DpledgerError, require_positive_int
+from ..mechanisms.errors import require_positive_int
 from ..mechanisms.events import Audience, Context, Event, Mechanism, Repeated
 from ..mechanisms.extras import import_extra
+from ..mechanisms.protocols import FloatArray
 from .dp_events import mechanism_of, mechanisms_of_tree, whole
 from .event_trees import EventTree, Untranslatable
 
@@ -83,7 +87,7 @@ class _Accountant(_Base):  # type: ignore[misc]
             return next((found for found in refusals if found is not None), None)
         try:
             mechanisms, failure = self._priced(event)
-        except (DpledgerError, AttributeError) as refused:
+        except (Untranslatable, UnpricedMechanism) as refused:
             return _Details(event, str(refused))
         if do_compose:
             self._failures[failure] += count
@@ -127,8 +131,9 @@ class _Accountant(_Base):  # type: ignore[misc]
         if left >= 1 or not self._events:
             return 0.0
         if left == 0:
-            return maximum(found for _, found in pure_by_party(composition)).upper_float
-        return self._accountant(composition).epsilon(left).upper_float
+            return self._pure(composition)
+        found = self._accountant(composition).epsilon(left).upper_float
+        return min(found, self._pure(composition))
 
     def get_delta(self, target_epsilon: float) -> float:
         """Return the least delta at an epsilon in [0, inf] that is known, rounded up."""
@@ -166,12 +171,60 @@ class PldAccountant(_Accountant):
     def _accountant(composition: Composition) -> Accountant:
         return tightest_accountant(composition)
 
+    def get_true_positive_rates(
+        self, false_positive_rates: Any, deltas: FloatArray | None = None
+    ) -> Any:
+        """Return upper bounds on the true positive rates of any test at false positive rates.
+
+        Args:
+            false_positive_rates: a number, or an array of shape (n,), in [0, 1].
+            deltas: at which points of the curve to look, in (0, 1); 300 by default.
+        """
+        rates = np.atleast_1d(np.asarray(false_positive_rates, dtype=np.float64))
+        deltas = np.geomspace(1e-13, 0.999, 300) if deltas is None else np.asarray(deltas)
+        epsilons = np.array([self.get_epsilon(0.0), *self._fast_epsilons(deltas)])
+        at = np.array([0.0, *deltas])[:, None]
+        with np.errstate(over="ignore"):
+            # P(S) <= e^ε Q(S) + δ, of a test and of its complement (Kairouz et al. 2015)
+            grown = at + np.exp(epsilons)[:, None] * rates
+            complement = 1 - np.exp(-epsilons)[:, None] * (1 - at - rates)
+        grown[:, rates == 0] = at
+        found = np.minimum(np.minimum(grown, complement).min(axis=0), 1.0)
+        return found if np.ndim(false_positive_rates) else float(found[0])
+
+    def get_gdp_parameter_estimate(
+        self, false_positive_rates: FloatArray | None = None, deltas: FloatArray | None = None
+    ) -> float:
+        """Return the least mu whose curve lies above the bounds at some false positive rates.
+
+        An estimate, as theirs: between these rates the curve may be crossed.
+        """
+        from scipy.special import ndtri
+
+        rates = false_positive_rates
+        if rates is None:
+            rates = np.geomspace(1e-12, 0.5, 500)
+        powers = self.get_true_positive_rates(np.asarray(rates), deltas)
+        return max(0.0, float(np.max(ndtri(powers) - ndtri(rates))))
+
+    def _fast_epsilons(self, deltas: FloatArray) -> FloatArray:
+        composition, kept = composed(self._events), float(self._kept)
+        if composition.unprotected or not kept:
+            return np.full(deltas.shape, inf)
+        left = (deltas - (1 - kept)) / kept * (1 - 1e-12)
+        found = np.full(deltas.shape, inf if self._events else 0.0)
+        inside = left > 0
+        if self._events and inside.any():
+            curve = self._accountant(composition).curve(left[inside], grade=Grade.FAST)
+            found[inside] = curve.epsilon
+        return found
+
 
 class RdpAccountant(_Accountant):
     """In place of `dp_accounting.rdp.RdpAccountant`: Rényi divergences, at the best order.
 
     Args:
-        orders: taken and not used: the best of all orders is found.
+        orders: above 1, for `_rdp` alone: of an epsilon the best of all orders is found.
         neighboring_relation: theirs; add or remove one by default, as there.
     """
 
@@ -181,6 +234,27 @@ class RdpAccountant(_Accountant):
         neighboring_relation: Any = NeighboringRelation.ADD_OR_REMOVE_ONE,
     ) -> None:
         super().__init__(neighboring_relation)
+        theirs = import_extra("dp_accounting.rdp.rdp_privacy_accountant", "crosscheck")
+        self._orders = theirs.DEFAULT_RDP_ORDERS if orders is None else orders
+
+    @property
+    def _rdp(self) -> FloatArray:
+        """Rényi divergences at the orders, rounded up: where theirs keeps them, others read them.
+
+        Not used here.
+        """
+        composition = composed(self._events)
+        if composition.unprotected:
+            return np.full(len(self._orders), inf)
+        ((_, account),) = composition.accounts
+        found: list[float] = []
+        for order in map(Fraction, self._orders):
+            with precision(BITS):
+                total = account.gaussian_mu_squared.ball * ball_of(order) / 2
+                for mechanism, times in account.others.items():
+                    total += times * log_moment(mechanism, order) / ball_of(order - 1)
+                found.append(Enclosure.from_ball(total).upper_float)
+        return np.array(found)
 
     @staticmethod
     def _accountant(composition: Composition) -> Accountant:

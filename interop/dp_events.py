@@ -293,6 +293,11 @@ def _tree_aggregation(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
     It enters the nodes above its leaf that are complete: as many as the number of steps has binary
     digits, at most (Kairouz et al. 2021, arXiv:2103.00039, appendix D).
     """
+    if size.adjacency is Adjacency.ADD_REMOVE_ONE:
+        raise Untranslatable(
+            "SingleEpochTreeAggregationDpEvent must be read under zero-out-one or replace-one: a "
+            "record more moves others to other leaves."
+        )
     counts = fields["step_counts"]
     listed = counts if isinstance(counts, Sequence) else [counts]
     nodes = max((whole("step_counts", c).bit_length() for c in listed), default=0)
@@ -464,11 +469,12 @@ def _loss(mechanisms: Sequence[Mechanism]) -> float:
 
 
 def _of_stated_loss(epsilon: Any, reason: str, size: Sensitivity) -> list[Mechanism]:
-    if epsilon == inf:
-        return [UnprotectedRelease(f"{reason}, which is infinite")]
-    require_nonnegative("epsilon", epsilon)
+    if epsilon != inf:
+        require_nonnegative("epsilon", epsilon)
     return _of_loss(epsilon, reason, size)
 
 
 def _of_loss(epsilon: Number, reason: str, size: Sensitivity) -> list[Mechanism]:
+    if epsilon == inf:
+        return [UnprotectedRelease(f"{reason}: no loss is the largest")]
     return [PureStep(_declared(epsilon, reason, size, Norm.L1), 1.0)]

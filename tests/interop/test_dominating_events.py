@@ -102,15 +102,22 @@ def test_a_tree_costs_what_the_nodes_above_a_leaf_cost():
     for steps, nodes in [(1, 1), (2, 2), (3, 2), (4, 3), (1023, 10), (1024, 11)]:
         tree = peer.SingleEpochTreeAggregationDpEvent(8.0, steps)
         alone = peer.SelfComposedDpEvent(peer.GaussianDpEvent(8.0), nodes)
-        assert isclose(ours(tree), ours(alone), rel_tol=1e-9)
-        costs.append(ours(tree))
+        assert isclose(ours(tree, adjacency=ZERO), ours(alone, adjacency=ZERO), rel_tol=1e-9)
+        costs.append(ours(tree, adjacency=ZERO))
     assert all(a <= b for a, b in pairwise(costs))
 
 
 def test_the_longest_of_several_trees_counts_and_no_steps_cost_nothing():
     several = peer.SingleEpochTreeAggregationDpEvent(8.0, [3, 9, 0])
-    assert ours(several) == ours(peer.SingleEpochTreeAggregationDpEvent(8.0, 9))
-    assert events(peer.SingleEpochTreeAggregationDpEvent(8.0, 0)) == []
+    assert ours(several, adjacency=ZERO) == ours(
+        peer.SingleEpochTreeAggregationDpEvent(8.0, 9), adjacency=ZERO
+    )
+    assert events(peer.SingleEpochTreeAggregationDpEvent(8.0, 0), ZERO) == []
+
+
+def test_a_tree_has_no_rule_where_a_record_moves_others():
+    with pytest.raises(Untranslatable, match="zero-out"):
+        events(peer.SingleEpochTreeAggregationDpEvent(8.0, 9))
 
 
 @pytest.mark.parametrize("shape", [0.0, 0.5, 1.0])

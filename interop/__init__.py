@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .event_trees import Untranslatable as Untranslatable
     from .event_trees import document_of_tree as document_of_tree
     from .event_trees import tree_of_document as tree_of_document
-    from .fields import UnreadableFile as UnreadableFile
+    from .fields import MalformedImport as MalformedImport
     from .files import KINDS as KINDS
     from .files import import_into as import_into
     from .files import read as read

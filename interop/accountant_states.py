@@ -16,7 +16,7 @@ from ..mechanisms.events import (
 )
 from ..mechanisms.sensitivity import Norm, declared, float_up
 from .event_trees import Untranslatable
-from .fields import Fields, UnreadableFile
+from .fields import Fields, MalformedImport
 
 MOST_ENTRIES = 100_000
 
@@ -33,7 +33,7 @@ def mechanisms_of_flower(
 
     The noise multiplier is noise over the clip norm, so that a client replaced moves two of these.
 
-    Raises `UnreadableFile` where the state speaks of another relation than `adjacency`.
+    Raises `MalformedImport` where the state speaks of another relation than `adjacency`.
     """
     names = ("schema_version", "backend", "config", "orders", "compositions")
     fields = Fields.of(document, where, required=names)
@@ -85,7 +85,7 @@ def mechanisms_of_diffprivlib(
     for number, entry in enumerate(fields.listed("spent_budget", MOST_ENTRIES)):
         place = f"{where}: spend {number}"
         if not isinstance(entry, list) or len(entry) != 2:
-            raise UnreadableFile(f"{place} must be [epsilon, delta].")
+            raise MalformedImport(f"{place} must be [epsilon, delta].")
         spend = Fields({"epsilon": entry[0], "delta": entry[1]}, place)
         epsilon, delta = spend.number("epsilon"), spend.number("delta")
         if delta != 0 or not 0 <= epsilon < inf:

@@ -13,7 +13,7 @@ import zipfile
 from collections import OrderedDict
 from typing import Any, NoReturn
 
-from .fields import UnreadableFile
+from .fields import MalformedImport
 
 _MOST_BYTES = 1 << 22
 """Of a checkpoint's pickle: names and shapes, 100 bytes a tensor; the weights are elsewhere."""
@@ -82,7 +82,7 @@ def plain_data_of(content: bytes, where: str) -> list[Any]:
         content: the file's bytes.
         where: its name, for messages.
 
-    Raises `UnreadableFile` for what is none, or too large, or uses other instructions.
+    Raises `MalformedImport` for what is none, or too large, or uses other instructions.
     """
     if zipfile.is_zipfile(io.BytesIO(content)):
         return [_pickled(io.BytesIO(_zipped(content, where)), where)]
@@ -90,12 +90,12 @@ def plain_data_of(content: bytes, where: str) -> list[Any]:
     while len(found) < _MOST_PICKLES and stream.tell() < len(stream.getbuffer()):
         try:
             found.append(_pickled(stream, where))
-        except UnreadableFile:
+        except MalformedImport:
             if not found:
                 raise
             break  # behind an old checkpoint's pickles are the weights
     if not found:
-        raise UnreadableFile(f"{where}: must not be empty.")
+        raise MalformedImport(f"{where}: must not be empty.")
     return found
 
 
@@ -104,7 +104,7 @@ def _zipped(content: bytes, where: str) -> bytes:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             inside = [m for m in archive.infolist() if m.filename.rpartition("/")[2] == "data.pkl"]
             if len(inside) != 1:
-                raise UnreadableFile(
+                raise MalformedImport(
                     f"{where}: must hold one data.pkl, as checkpoints of torch do."
                 )
             if inside[0].file_size > _MOST_BYTES:
@@ -112,18 +112,18 @@ def _zipped(content: bytes, where: str) -> bytes:
             with archive.open(inside[0]) as member:
                 found = member.read(_MOST_BYTES + 1)
     except (zipfile.BadZipFile, RuntimeError, NotImplementedError, OSError, EOFError) as error:
-        raise UnreadableFile(f"{where}: must be a whole zip file: {error}.") from error
+        raise MalformedImport(f"{where}: must be a whole zip file: {error}.") from error
     except ValueError as error:
-        if isinstance(error, UnreadableFile):
+        if isinstance(error, MalformedImport):
             raise
-        raise UnreadableFile(f"{where}: must be a whole zip file.") from error
+        raise MalformedImport(f"{where}: must be a whole zip file.") from error
     if len(found) > _MOST_BYTES:
         _too_large(where)
     return found
 
 
 def _too_large(where: str) -> NoReturn:
-    raise UnreadableFile(f"{where}: its pickle must have at most {_MOST_BYTES} bytes.")
+    raise MalformedImport(f"{where}: its pickle must have at most {_MOST_BYTES} bytes.")
 
 
 def _pickled(stream: io.BytesIO, where: str) -> Any:
@@ -131,18 +131,18 @@ def _pickled(stream: io.BytesIO, where: str) -> Any:
     try:
         for instruction, argument, _ in pickletools.genops(stream):
             if instruction.name not in _INSTRUCTIONS:
-                raise UnreadableFile(
+                raise MalformedImport(
                     f"{where}: instruction {instruction.name} of its pickle must be one of plain "
                     "data; it is not executed."
                 )
             # a memo is an array: one far place would take all memory
             if instruction.name == "LONG_BINPUT" and int(argument or 0) > _MOST_BYTES:
-                raise UnreadableFile(f"{where}: place {argument} in a memo must be a near one.")
+                raise MalformedImport(f"{where}: place {argument} in a memo must be a near one.")
         stream.seek(start)
         return _Inert(stream).load()
-    except UnreadableFile:
+    except MalformedImport:
         raise
     except (Exception, RecursionError) as error:
         # a broken pickle raises almost anything
         reason = f"{type(error).__name__}: {error}"[:200]
-        raise UnreadableFile(f"{where}: must be a whole pickle ({reason}).") from error
+        raise MalformedImport(f"{where}: must be a whole pickle ({reason}).") from error

@@ -52,6 +52,7 @@ _RELATIONS = {
     NeighboringRelation.REPLACE_SPECIAL: (Adjacency.ZERO_OUT_ONE, 1),
 }
 _FEW = 100
+_NEAR_ONE = 1 + 2.0**-20
 _CONTEXT = Context((), 1, "as a DpEvent says", Audience.PUBLIC)
 
 
@@ -248,7 +249,12 @@ class RdpAccountant(_Accountant):
             return np.full(len(self._orders), inf)
         ((_, account),) = composition.accounts
         found: list[float] = []
-        for order in map(Fraction, self._orders):
+        for stated in self._orders:
+            if stated == inf:
+                found.append(self._pure(composition))
+                continue
+            # divergences grow with the order: just above 1 stands for 1 and less
+            order = Fraction(max(float(stated), _NEAR_ONE))
             with precision(BITS):
                 total = account.gaussian_mu_squared.ball * ball_of(order) / 2
                 for mechanism, times in account.others.items():

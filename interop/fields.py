@@ -18,7 +18,7 @@ MOST_BYTES = 1 << 24
 _T = TypeVar("_T")
 
 
-class UnreadableFile(DpledgerError, ValueError):
+class MalformedImport(DpledgerError, ValueError):
     """This is no file of that kind; nothing in it was executed, and nothing recorded."""
 
 
@@ -29,31 +29,31 @@ def json_of(text: bytes, where: str) -> Any:
         text: UTF-8, `MOST_BYTES` at most.
         where: its name, for messages.
 
-    Raises `UnreadableFile` for what is no JSON: NaN and infinity, a key twice, too deep.
+    Raises `MalformedImport` for what is no JSON: NaN and infinity, a key twice, too deep.
     """
     if len(text) > MOST_BYTES:
-        raise UnreadableFile(f"{where}: {len(text)} bytes must be at most {MOST_BYTES}.")
+        raise MalformedImport(f"{where}: {len(text)} bytes must be at most {MOST_BYTES}.")
 
     def refuse(word: str) -> NoReturn:
-        raise UnreadableFile(f"{where}: {word} must be a finite number.")
+        raise MalformedImport(f"{where}: {word} must be a finite number.")
 
     def pairs(listed: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(listed)
         if len(found) < len(listed):
-            raise UnreadableFile(f"{where}: every key of an object must stand once.")
+            raise MalformedImport(f"{where}: every key of an object must stand once.")
         return found
 
     try:
         return json.loads(text.decode("utf-8"), parse_constant=refuse, object_pairs_hook=pairs)
-    except UnreadableFile:
+    except MalformedImport:
         raise
     except (ValueError, RecursionError) as error:
         reason = "nested too deep" if isinstance(error, RecursionError) else str(error)[:200]
-        raise UnreadableFile(f"{where}: must be JSON: {reason}.") from error
+        raise MalformedImport(f"{where}: must be JSON: {reason}.") from error
 
 
 class Fields:
-    """The fields of one object, by name; what is of another kind raises `UnreadableFile`."""
+    """The fields of one object, by name; what is of another kind raises `MalformedImport`."""
 
     def __init__(self, values: Mapping[str, Any], where: str) -> None:
         self._values = values
@@ -65,14 +65,14 @@ class Fields:
     ) -> "Fields":
         """Return the fields of `value`, which has all that are required and none but these."""
         if not isinstance(value, Mapping):
-            raise UnreadableFile(f"{where}: {shown_value(value)} must be an object.")
+            raise MalformedImport(f"{where}: {shown_value(value)} must be an object.")
         missing = [name for name in required if name not in value]
         unknown = [str(name)[:80] for name in value if name not in (*required, *optional)]
         if missing:
-            raise UnreadableFile(f"{where}: {', '.join(missing)} must be stated.")
+            raise MalformedImport(f"{where}: {', '.join(missing)} must be stated.")
         if unknown:
             allowed = ", ".join((*required, *optional))
-            raise UnreadableFile(f"{where}: {unknown[0]!r} must be one of: {allowed}.")
+            raise MalformedImport(f"{where}: {unknown[0]!r} must be one of: {allowed}.")
         return cls(value, where)
 
     def has(self, name: str) -> bool:
@@ -83,9 +83,9 @@ class Fields:
         """Return whether a field is a list."""
         return isinstance(self._values.get(name), list)
 
-    def wrong(self, name: str, allowed: str) -> UnreadableFile:
+    def wrong(self, name: str, allowed: str) -> MalformedImport:
         """Return the error that says what a field must be."""
-        return UnreadableFile(
+        return MalformedImport(
             f"{self.where}: {name}={shown_value(self._values.get(name))} must be {allowed}."
         )
 
@@ -125,7 +125,7 @@ class Fields:
         if not isinstance(value, list):
             raise self.wrong(name, "a list")
         if len(value) > most:
-            raise UnreadableFile(f"{self.where}: {name} of {len(value)} must have at most {most}.")
+            raise MalformedImport(f"{self.where}: {name} of {len(value)} must have at most {most}.")
         return value
 
     def numbers(self, name: str, most: int) -> list[float]:

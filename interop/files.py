@@ -18,7 +18,7 @@ from .accountant_states import mechanisms_of_diffprivlib, mechanisms_of_flower
 from .checkpoints import plain_data_of
 from .dp_events import mechanisms_of_tree
 from .event_trees import tree_of_document
-from .fields import UnreadableFile, json_of
+from .fields import MalformedImport, json_of
 from .opacus import mechanisms_of_opacus
 from .training_parameters import (
     mechanisms_of_jax_privacy,
@@ -43,7 +43,7 @@ def _opacus(held: Any, where: str, *, adjacency: Adjacency) -> tuple[Mechanism, 
             for state in (document, document.get(_IN_CHECKPOINT)):
                 if isinstance(state, Mapping) and isinstance(state.get("history"), list):
                     return mechanisms_of_opacus(state["history"], adjacency=adjacency)
-    raise UnreadableFile(f"{where}: must hold a history of an accountant of Opacus.")
+    raise MalformedImport(f"{where}: must hold a history of an accountant of Opacus.")
 
 
 _IN_CHECKPOINT = "privacy_accountant_state_dict"
@@ -75,7 +75,7 @@ def read(kind: str, file: Path | str, *, adjacency: Adjacency) -> list[Event]:
             must state this one.
 
     Raises:
-        UnreadableFile: no such file, or not of this kind.
+        MalformedImport: no such file, or not of this kind.
         Untranslatable: what it lists has no rule here; named.
         InvalidParameter: a number outside its range, or an unknown kind.
     """
@@ -84,7 +84,7 @@ def read(kind: str, file: Path | str, *, adjacency: Adjacency) -> list[Event]:
 
 def _content(path: Path) -> bytes:
     if path.stat().st_size > MOST_FILE_BYTES:
-        raise UnreadableFile(f"{path.name}: must have at most {MOST_FILE_BYTES} bytes.")
+        raise MalformedImport(f"{path.name}: must have at most {MOST_FILE_BYTES} bytes.")
     return path.read_bytes()
 
 
@@ -101,9 +101,9 @@ def read_bytes(kind: str, content: bytes, where: str, *, adjacency: Adjacency) -
     except DpledgerError as error:
         if str(error).startswith(where):
             raise
-        raise UnreadableFile(f"{where}: {error}") from error
+        raise MalformedImport(f"{where}: {error}") from error
     if not mechanisms:
-        raise UnreadableFile(f"{where}: must list at least one release.")
+        raise MalformedImport(f"{where}: must list at least one release.")
     release = f"as {kind} lists it"
     return [
         Event(mechanism, Context((), place, release, Audience.PUBLIC))

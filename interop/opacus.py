@@ -18,7 +18,7 @@ from ..mechanisms.adjacency import Adjacency
 from ..mechanisms.errors import InvalidParameter, shown_value
 from ..mechanisms.events import GaussianStep, PoissonSampled, Repeated
 from ..mechanisms.sensitivity import declared
-from .fields import UnreadableFile
+from .fields import MalformedImport
 
 _REASON = "Opacus: every gradient is clipped to max_grad_norm, the unit of this sensitivity"
 _RELATIONS = (Adjacency.ADD_REMOVE_ONE, Adjacency.ZERO_OUT_ONE)
@@ -34,7 +34,7 @@ def mechanisms_of_opacus(
         adjacency: add/remove-one, which Opacus speaks of, or zero-out-one.
 
     Raises:
-        UnreadableFile: an entry is not three numbers.
+        MalformedImport: an entry is not three numbers.
         InvalidParameter: another relation, or a number outside its range.
     """
     if adjacency not in _RELATIONS:
@@ -50,19 +50,19 @@ def mechanisms_of_opacus(
 
 def _three(number: int, entry: object) -> tuple[float, float, int]:
     if not isinstance(entry, Sequence) or isinstance(entry, str) or len(entry) != 3:
-        raise UnreadableFile(f"entry {number}, {shown_value(entry)}, must be three numbers.")
+        raise MalformedImport(f"entry {number}, {shown_value(entry)}, must be three numbers.")
     noise_multiplier, sample_rate, num_steps = entry
     for value in entry:
         if isinstance(value, bool) or not isinstance(value, Real):
-            raise UnreadableFile(f"entry {number} with {shown_value(value)} must be of numbers.")
+            raise MalformedImport(f"entry {number} with {shown_value(value)} must be of numbers.")
     if not isinstance(num_steps, Integral):
-        raise UnreadableFile(
+        raise MalformedImport(
             f"num_steps={shown_value(num_steps)} of entry {number} must be a whole number."
         )
     try:
         noise, rate = float(noise_multiplier), float(sample_rate)
     except OverflowError as error:
-        raise UnreadableFile(f"entry {number} must be of binary64 numbers.") from error
+        raise MalformedImport(f"entry {number} must be of binary64 numbers.") from error
     # towards more epsilon, where a number has more digits than a binary64 holds
     noise = nextafter(noise, -inf) if noise > noise_multiplier else noise
     rate = nextafter(rate, inf) if rate < sample_rate else rate

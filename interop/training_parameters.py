@@ -20,7 +20,7 @@ from ..mechanisms.events import (
 )
 from ..mechanisms.sensitivity import declared, float_down, float_up
 from .event_trees import Untranslatable
-from .fields import Fields, UnreadableFile
+from .fields import Fields, MalformedImport
 from .matrix_mechanism import MOST_STEPS, banded_toeplitz, participation_sensitivity
 
 _CLIPPED = "every gradient is clipped, in units of the clip norm"
@@ -142,7 +142,7 @@ def mechanisms_of_matrix(
     if adjacency not in (Adjacency.ZERO_OUT_ONE, Adjacency.REPLACE_ONE):
         raise Untranslatable(f"{where}: must be read under zero-out-one or replace-one.")
     if fields.has("matrix") == fields.has("strategy"):
-        raise UnreadableFile(f"{where}: must state matrix, or strategy with iterations.")
+        raise MalformedImport(f"{where}: must state matrix, or strategy with iterations.")
     bands = fields.numbers("strategy", MOST_STEPS) if fields.has("strategy") else []
     matrix: Any = (
         banded_toeplitz(bands, fields.whole("iterations"))
@@ -153,7 +153,7 @@ def mechanisms_of_matrix(
         ]
     )
     if len({len(row) for row in matrix}) != 1:
-        raise UnreadableFile(f"{where}: the rows of a matrix must be of one length.")
+        raise MalformedImport(f"{where}: the rows of a matrix must be of one length.")
     if fields.has("sampling_prob"):
         return _cyclic(fields, matrix, len(bands), adjacency)
     separation = fields.whole("min_separation") if fields.has("min_separation") else 0

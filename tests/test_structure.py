@@ -109,10 +109,14 @@ def test_a_run_is_calibrated_proved_and_trained_in_one_place() -> None:
 
 
 def test_a_public_class_has_a_name_of_its_own() -> None:
-    """The checker shares no code with the rest, and has what it needs once more by its name."""
+    """The checker shares no code with the rest, and has what it needs once more by its name.
+
+    Accountants in place of another library's have that one's names.
+    """
     places: dict[str, list[str]] = {}
     for path in MODULES:
-        if path.parent != ROOT / "accounting" / "check":
+        ours = path != ROOT / "interop" / "dp_accounting.py"
+        if ours and path.parent != ROOT / "accounting" / "check":
             for node in tree(path).body:
                 if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                     places.setdefault(node.name, []).append(str(path.relative_to(ROOT)))

@@ -20,7 +20,7 @@ from dpledger.accounting.ledger import MemoryLedger
 from dpledger.accounting.ledger.budget import Budget, BudgetExceeded
 from dpledger.accounting.numbers.notions import ApproxDp
 from dpledger.interop import KINDS, Untranslatable, import_into, read
-from dpledger.interop.fields import UnreadableFile
+from dpledger.interop.fields import MalformedImport
 from dpledger.interop.files import read_bytes
 from dpledger.mechanisms import Adjacency, InvalidParameter
 from dpledger.mechanisms.errors import DpledgerError
@@ -279,7 +279,7 @@ def test_a_bad_file_is_refused_in_one_sentence_and_records_nothing(
     ledger = MemoryLedger()
     with pytest.raises(DpledgerError) as refused:
         import_into(ledger, kind, written(tmp_path, content), adjacency=adjacency)
-    assert isinstance(refused.value, UnreadableFile | Untranslatable | InvalidParameter)
+    assert isinstance(refused.value, MalformedImport | Untranslatable | InvalidParameter)
     assert str(refused.value).startswith("theirs")
     assert len(str(refused.value)) < 500
     assert "\n" not in str(refused.value)

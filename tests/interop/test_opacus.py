@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from dpledger.accounting.accountants import RdpAccountant
-from dpledger.interop.fields import UnreadableFile
+from dpledger.interop.fields import MalformedImport
 from dpledger.interop.files import read_bytes
 from dpledger.interop.opacus import mechanisms_of_opacus
 from dpledger.mechanisms import (
@@ -58,17 +58,17 @@ def test_a_state_is_its_history_whatever_accountant_it_names() -> None:
     ["", "[]", "{}", '{"history": 3}', '{"history": [1]}', "[" * 100_000, '{"history": ["abc"]}'],
 )
 def test_other_documents_are_refused(document: str) -> None:
-    with pytest.raises(UnreadableFile):
+    with pytest.raises(MalformedImport):
         read_bytes("opacus", document.encode(), "state", adjacency=ADD)
 
 
 @pytest.mark.parametrize(
     ("entry", "error"),
     [
-        ((1.0, 0.01), UnreadableFile),
-        (("1", 0.01, 10), UnreadableFile),
-        ((1.0, 0.01, 10.5), UnreadableFile),
-        ((1.0, True, 10), UnreadableFile),
+        ((1.0, 0.01), MalformedImport),
+        (("1", 0.01, 10), MalformedImport),
+        ((1.0, 0.01, 10.5), MalformedImport),
+        ((1.0, True, 10), MalformedImport),
         ((float("nan"), 0.01, 10), InvalidParameter),
         ((-1.0, 0.01, 10), InvalidParameter),
         ((1.0, 1.01, 10), InvalidParameter),
@@ -89,7 +89,7 @@ def test_replace_one_has_no_reading() -> None:
 
 @pytest.mark.parametrize("steps", [2.9, 1000.0, True, "3", None])
 def test_steps_that_are_no_whole_number_are_refused_and_not_cut_down(steps: object) -> None:
-    with pytest.raises(UnreadableFile):
+    with pytest.raises(MalformedImport):
         mechanisms_of_opacus([(1.0, 0.01, steps)], adjacency=ADD)
 
 
@@ -103,5 +103,5 @@ def test_numbers_of_many_digits_are_rounded_towards_more_epsilon() -> None:
     assert isinstance(found.event, PoissonSampled)
     assert Fraction(found.event.event.noise_std) <= noise
     assert Fraction(found.event.rate) >= Fraction(3, 10)
-    with pytest.raises(UnreadableFile):
+    with pytest.raises(MalformedImport):
         mechanisms_of_opacus([(10**400, 0.1, 3)], adjacency=ADD)

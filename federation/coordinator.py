@@ -22,6 +22,7 @@ from .protocol import (
     Welcome,
     combined,
     fault,
+    result_for,
     shown_step,
 )
 
@@ -55,7 +56,7 @@ class Coordinator:
         self._ended = None if ended is None else ended.decode()
         self._parts: dict[str, bytes] = {}
         self._since = time.monotonic()
-        self._told: set[str] = set()
+        self._left_by: set[str] = set()
 
     @property
     def ended(self) -> str | None:
@@ -82,14 +83,18 @@ class Coordinator:
         if request.run != self.run:
             return Ended(f"Party {request.party!r} asks about another run.")
         with self._changed:
-            return self._answered(request)
+            if isinstance(request, Ask):
+                return self._answered(request)
+            self._left_by.add(request.party)
+            self._changed.notify_all()
+            return Ended("The run is over.")
 
     def wait(self) -> None:
-        """Return when everybody was told the end, or nobody asked any more for `patience`."""
+        """Return when everybody knows the end and said so, or `patience` after the end."""
         while True:
             with self._changed:
                 over = self.finished or self._ended is not None
-                if over and self._told >= set(self.plan.parties):
+                if over and self._left_by >= set(self.plan.parties):
                     return
                 self._changed.wait(self._left())
                 if self._left() <= 0.0:
@@ -128,12 +133,7 @@ class Coordinator:
             if self._left() <= 0.0 and number >= len(self._results):
                 self._give_up()
         if number < len(self._results):
-            if number == len(plan.steps) - 1:
-                self._told.add(ask.party)
-                self._changed.notify_all()
-            return Answer(number, self._results[number])
-        self._told.add(ask.party)
-        self._changed.notify_all()
+            return Answer(number, result_for(plan, number, ask.party, self._results[number]))
         assert self._ended is not None
         return Ended(self._ended)
 

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from .coordinator import Coordinator
 from .party import Party, TookPart, take_part
 from .plan import FederatedPlan
-from .protocol import Reply, Request
+from .protocol import Bye, Reply, Request
 
 __all__ = ["run_in_process"]
 
@@ -23,6 +23,10 @@ class _Direct:
     def send(self, request: Request) -> Reply:
         """Return the coordinator's answer."""
         return self._coordinator.reply(request)
+
+    def leave(self, bye: Bye) -> None:
+        """Tell the coordinator."""
+        self._coordinator.reply(bye)
 
 
 def run_in_process(

@@ -14,6 +14,7 @@ from .plan import FederatedPlan, StepKind
 from .protocol import (
     Answer,
     Ask,
+    Bye,
     Ended,
     Hello,
     Reply,
@@ -21,6 +22,7 @@ from .protocol import (
     Welcome,
     combined,
     fault,
+    result_for,
     shown_step,
 )
 
@@ -51,9 +53,16 @@ class MpiLink:
 
     def send(self, request: Request) -> Reply:
         """Return the answer, once all ranks have asked."""
-        if isinstance(request, Hello):
-            return self._welcome(request)
-        return self._answer(request)
+        match request:
+            case Hello():
+                return self._welcome(request)
+            case Ask():
+                return self._answer(request)
+            case Bye():
+                return Ended("The run is over.")
+
+    def leave(self, bye: Bye) -> None:
+        """Do nothing: ranks end together."""
 
     def _welcome(self, hello: Hello) -> Reply:
         greetings = self._world.allgather((hello.party, hello.subject, self._run))
@@ -75,4 +84,5 @@ class MpiLink:
                 return Ended(f"Party {name!r} {wrong} ({shown_step(self._plan, ask.step)}).")
         if step.kind is StepKind.FINISH:
             self.handed_in = parts
-        return Answer(ask.step, combined(self._plan, ask.step, parts))
+        result = combined(self._plan, ask.step, parts)
+        return Answer(ask.step, result_for(self._plan, ask.step, ask.party, result))

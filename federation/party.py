@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import msgspec
+import numpy as np
 
 from ..accounting.ledger import Ledger
 from ..accounting.ledger import Run as LedgerRun
 from ..accounting.ledger.proofs import certificate_of
-from ..mechanisms.collectives import mean_of
+from ..mechanisms.collectives import Ends, mean_of
 from ..mechanisms.encoding import subject_hash
 from ..mechanisms.errors import DpledgerError, InvalidParameter
 from ..mechanisms.events import Event
@@ -31,6 +32,7 @@ from .policy import Policy, unaffordable
 from .protocol import (
     Answer,
     Ask,
+    Bye,
     Ended,
     FederationEnded,
     HandedIn,
@@ -45,7 +47,7 @@ from .protocol import (
 
 __all__ = ["Link", "Party", "TookPart", "take_part"]
 
-_RESULT, _FINISH = "result", "finish"
+_RUN, _RESULT, _FINISH = "run", "result", "finish"
 
 
 class Link(Protocol):
@@ -56,6 +58,10 @@ class Link(Protocol):
 
         Raises `FederationEnded` where the coordinator is gone.
         """
+        ...
+
+    def leave(self, bye: Bye) -> None:
+        """Say that this party asks no more; once, whether or not that arrives."""
         ...
 
 
@@ -111,13 +117,26 @@ def take_part(
         raise InvalidParameter(
             "dataset", party.dataset.parties, f"that of {party.name!r}, under the plan's shape"
         )
-    run = _welcomed(link.send(Hello(PROTOCOL, party.name, plan.subject)))
+    run = _run_of(party, plan, link)
+    try:
+        return _to_the_end(party, plan, run, link, observe)
+    finally:
+        link.leave(Bye(run, party.name))
+
+
+def _to_the_end(
+    party: Party,
+    plan: FederatedPlan,
+    run: str,
+    link: Link,
+    observe: Callable[[int, Any], None] | None,
+) -> TookPart:
     name = f"federation {run}"
     steps = _Steps(party, plan, link, run)
     known = any(found.run == name for found in party.ledger.runs())
     steps.agree(None if known else _objection(party, plan))
     paid = steps.paid(name, plan)
-    curator = PartyCurator(paid, party, run, Means(steps))
+    curator = PartyCurator(paid, party, run, FederatedCollectives(steps))
     state = plan.solver.solve(party.dataset, curator, observe=observe)
     handed_in = party.journal.get(run, _FINISH, 0)
     if handed_in is None:  # once: a ledger that goes on with other runs has another head
@@ -130,6 +149,22 @@ def take_part(
 
 def _objection(party: Party, plan: FederatedPlan) -> str | None:
     return party.policy.objection(plan) or unaffordable(plan, party.ledger)
+
+
+def _run_of(party: Party, plan: FederatedPlan, link: Link) -> str:
+    """Return the run that the coordinator is at, or, where it is gone, one that is over here."""
+    journal, begun = party.journal, party.journal.count(plan.subject, _RUN)
+    known = [journal.get(plan.subject, _RUN, k) or b"" for k in range(begun)]
+    try:
+        run = _welcomed(link.send(Hello(PROTOCOL, party.name, plan.subject)))
+    except FederationEnded:
+        last = known[-1].decode() if known else ""
+        if known and journal.count(last, _RESULT) == len(plan.steps):
+            return last
+        raise
+    if run.encode() not in known:
+        journal.keep(plan.subject, _RUN, begun, run.encode())
+    return run
 
 
 def _welcomed(reply: Reply) -> str:
@@ -182,7 +217,9 @@ class _Steps:
             return kept
         match self._link.send(Ask(self.run, self.party.name, number, part)):
             case Answer(step=step, result=result) if step == number:
-                journal.keep(self.run, _RESULT, number, checked_result(self.plan, number, result))
+                name = self.party.name
+                sound = checked_result(self.plan, number, name, result)
+                journal.keep(self.run, _RESULT, number, sound)
                 return result
             case Ended(reason=reason):
                 raise FederationEnded(reason)
@@ -190,8 +227,8 @@ class _Steps:
                 raise FederationEnded(f"The coordinator answered another step than {number}.")
 
 
-class Means:
-    """The collectives of a federation: a row goes out, a sum over all parties comes back."""
+class FederatedCollectives:
+    """The collectives of a federation: a row goes out, a sum or the neighbours' rows come back."""
 
     def __init__(self, steps: _Steps) -> None:
         self._steps = steps
@@ -200,6 +237,16 @@ class Means:
         """Return the mean over all parties; see `Collectives.mean`."""
         total = decoded_row(self._steps.ask(encoded_row(messages)))[0]
         return mean_of(total, len(self._steps.plan.parties), weights)
+
+    def exchange(self, messages: FloatArray, ends: Ends) -> FloatArray:
+        """Return the own row and the neighbours', others 0; see `Collectives.exchange`."""
+        plan, me = self._steps.plan, self._steps.party.name
+        number, width = plan.parties.index(me), messages.shape[-1]
+        came = np.frombuffer(self._steps.ask(encoded_row(messages)), dtype="<f8")
+        rows = np.zeros((len(plan.parties), width))
+        rows[list(plan.neighbours[number])] = came.reshape(-1, width)
+        rows[number] = messages[0]
+        return rows
 
 
 class PaidPlan:
@@ -250,6 +297,8 @@ class PaidPlan:
 class PartyCurator(RecordedCurator):
     """Releases the party's own rows; each message is recorded before it is committed and sent."""
 
-    def __init__(self, paid: PaidPlan, party: Party, run: str, collectives: Means) -> None:
+    def __init__(
+        self, paid: PaidPlan, party: Party, run: str, collectives: FederatedCollectives
+    ) -> None:
         super().__init__(paid, party.sampler, party.journal, run)
         self.collectives = collectives

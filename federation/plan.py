@@ -11,6 +11,7 @@ from enum import Enum
 from importlib.metadata import PackageNotFoundError, version
 from typing import NamedTuple
 
+from ..mechanisms.collectives import Noted
 from ..mechanisms.data_shape import DataShape
 from ..mechanisms.encoding import Json, canonical_json, subject_hash
 from ..mechanisms.errors import InvalidParameter, Number, require_open_unit
@@ -36,6 +37,8 @@ class StepKind(Enum):
     """Everybody has paid for the whole plan, or says a reason."""
     MEAN = "mean"
     """Rows are added, in the parties' order."""
+    EXCHANGE = "exchange"
+    """Everybody gets the neighbours' rows."""
     FINISH = "finish"
     """Everybody hands in a certificate."""
 
@@ -59,6 +62,7 @@ class FederatedPlan:
         configuration: SHA-256 of the configuration, schema included, as every party has it.
         events: what will be released, by every party of its own rows.
         steps: of the run, in order.
+        neighbours: of every party, by index, in order; none where nothing is exchanged.
     """
 
     solver: ModelSolver
@@ -68,6 +72,7 @@ class FederatedPlan:
     configuration: str
     events: tuple[Event, ...]
     steps: tuple[RunStep, ...]
+    neighbours: tuple[tuple[int, ...], ...]
 
     @property
     def parties(self) -> tuple[str, ...]:
@@ -87,6 +92,7 @@ class FederatedPlan:
             "threat_model": "per-party",
             "delta": str(self.delta),
             "steps": [[step.kind.value, step.width] for step in self.steps],
+            "neighbours": [[*them] for them in self.neighbours],
         }
         return hashlib.sha256(canonical_json(parts)).hexdigest()
 
@@ -113,18 +119,31 @@ def federated_plan(
     for no collective, or whose messages are longer than an engine carries.
     """
     require_open_unit("delta", delta)
-    events, widths = plan_across_parties(solver, shape)
+    events, asked = plan_across_parties(solver, shape)
     for event in events:
         if isinstance(event.mechanism, UnprotectedRelease):
             raise InvalidParameter("solver", algorithm, "one that protects all it releases")
-    if not widths:
-        raise InvalidParameter("solver", algorithm, "one that asks for means over parties")
-    if max(widths) > _MOST_WIDTH:
-        raise InvalidParameter("model", max(widths), f"of at most {_MOST_WIDTH} numbers")
+    if not asked.calls:
+        raise InvalidParameter("solver", algorithm, "one that asks for collectives of parties")
+    neighbours = _neighbours(asked, len(shape.parties))
+    widest = max(width for _, width in asked.calls) * max(map(len, neighbours), default=1)
+    if widest > _MOST_WIDTH:
+        raise InvalidParameter("model", widest, f"of at most {_MOST_WIDTH} numbers in a message")
     steps = (
         RunStep(StepKind.AGREE, 0),
         RunStep(StepKind.PAY, 0),
-        *(RunStep(StepKind.MEAN, width) for width in widths),
+        *(RunStep(StepKind(kind), width) for kind, width in asked.calls),
         RunStep(StepKind.FINISH, 0),
     )
-    return FederatedPlan(solver, shape, delta, algorithm, configuration, events, steps)
+    return FederatedPlan(solver, shape, delta, algorithm, configuration, events, steps, neighbours)
+
+
+def _neighbours(asked: Noted, parties: int) -> tuple[tuple[int, ...], ...]:
+    """Return the neighbours of every party, in order."""
+    if asked.ends is None:
+        return ()
+    found: list[set[int]] = [set() for _ in range(parties)]
+    for i, j in zip(*(ends.tolist() for ends in asked.ends), strict=True):
+        found[i].add(j)
+        found[j].add(i)
+    return tuple(tuple(sorted(them)) for them in found)

@@ -18,6 +18,7 @@ from .plan import FederatedPlan, RunStep, StepKind
 __all__ = [
     "Answer",
     "Ask",
+    "Bye",
     "Ended",
     "FederationEnded",
     "HandedIn",
@@ -51,6 +52,13 @@ class Ask(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     part: bytes
 
 
+class Bye(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
+    """A party knows how the run ended, and asks no more."""
+
+    run: str
+    party: str
+
+
 class Welcome(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     """The run that a party takes part in, new or begun before."""
 
@@ -77,7 +85,7 @@ class HandedIn(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True
     model: bytes
 
 
-Request = Hello | Ask
+Request = Hello | Ask | Bye
 Reply = Welcome | Answer | Ended
 
 
@@ -100,7 +108,7 @@ def fault(step: RunStep, part: bytes) -> str | None:
         case StepKind.PAY:
             if part:
                 return f"did not pay: {_reason(part)}"
-        case StepKind.MEAN:
+        case StepKind.MEAN | StepKind.EXCHANGE:
             if len(part) != 8 * step.width:
                 return f"sent {len(part)} bytes where {8 * step.width} were due"
             if not np.isfinite(decoded_row(part)).all():
@@ -115,14 +123,32 @@ def fault(step: RunStep, part: bytes) -> str | None:
 
 def combined(plan: FederatedPlan, number: int, parts: Sequence[bytes]) -> bytes:
     """Return what a step makes of faultless parts, one a party, in the parties' order."""
-    if plan.steps[number].kind is not StepKind.MEAN:
-        return b""
-    return encoded_row(sum_in_order(np.concatenate([decoded_row(part) for part in parts])))
+    match plan.steps[number].kind:
+        case StepKind.MEAN:
+            return encoded_row(sum_in_order(np.concatenate([*map(decoded_row, parts)])))
+        case StepKind.EXCHANGE:
+            return b"".join(parts)
+        case _:
+            return b""
 
 
-def checked_result(plan: FederatedPlan, number: int, result: bytes) -> bytes:
-    """Return a step's result, or raise `FederationEnded` where it cannot be one."""
-    if len(result) != 8 * plan.steps[number].width:
+def result_for(plan: FederatedPlan, number: int, party: str, result: bytes) -> bytes:
+    """Return what of a step's result one party gets: of an exchange, its neighbours' rows."""
+    step = plan.steps[number]
+    if step.kind is not StepKind.EXCHANGE:
+        return result
+    size = 8 * step.width
+    them = plan.neighbours[plan.parties.index(party)]
+    return b"".join(result[size * i : size * (i + 1)] for i in them)
+
+
+def checked_result(plan: FederatedPlan, number: int, party: str, result: bytes) -> bytes:
+    """Return what a party got of a step, or raise `FederationEnded` where it cannot be that."""
+    step = plan.steps[number]
+    rows = 1
+    if step.kind is StepKind.EXCHANGE:
+        rows = len(plan.neighbours[plan.parties.index(party)])
+    if len(result) != 8 * step.width * rows:
         raise FederationEnded(f"The coordinator answered step {number} with {len(result)} bytes.")
     if not all(map(math.isfinite, np.frombuffer(result, dtype="<f8").tolist())):
         raise FederationEnded(f"The coordinator answered step {number} with no finite numbers.")

@@ -15,7 +15,7 @@ import msgspec
 from ..mechanisms.errors import InvalidParameter, require_positive
 from .channel import Channel, ChannelBroken, WrongToken
 from .coordinator import Coordinator
-from .protocol import Ended, FederationEnded, Reply, Request
+from .protocol import Bye, Ended, FederationEnded, Reply, Request
 
 __all__ = ["SocketLink", "address_of", "serve"]
 
@@ -151,6 +151,14 @@ class SocketLink:
                     ) from error
                 time.sleep(pause)
                 pause = min(2.0 * pause, _LONGEST_RETRY)
+
+    def leave(self, bye: Bye) -> None:
+        """Tell the coordinator, if it is still there."""
+        with suppress(OSError, msgspec.MsgspecError):
+            channel = self._connected()
+            channel.send(msgspec.msgpack.encode(bye))
+            channel.receive()
+        self.close()
 
     def close(self) -> None:
         """End the connection, if there is one."""

@@ -17,6 +17,9 @@ from typing import Protocol
 import numpy as np
 
 from .protocols import FloatArray
+from .records import IntArray
+
+Ends = tuple[IntArray, IntArray]
 
 
 class Collectives(Protocol):
@@ -32,6 +35,18 @@ class Collectives(Protocol):
         """
         ...
 
+    def exchange(self, messages: FloatArray, ends: Ends) -> FloatArray:
+        """Return the rows of all parties, of shape (..., P, d): the own ones and the neighbours'.
+
+        Rows of parties that are neither are 0: they have not come here.
+
+        Args:
+            messages: the own parties' rows, of shape (..., own, d), public.
+            ends: the two parties of every edge, by index, as two arrays of shape (E,); the same in
+                every exchange of a run.
+        """
+        ...
+
 
 class OneProcess:
     """All parties' rows are at hand."""
@@ -40,17 +55,32 @@ class OneProcess:
         """Return the mean over the axis of parties; see `Collectives.mean`."""
         return mean_of(sum_in_order(messages), messages.shape[-2], weights)
 
+    def exchange(self, messages: FloatArray, ends: Ends) -> FloatArray:
+        """Return the messages themselves; see `Collectives.exchange`."""
+        return messages
+
 
 class Noted(OneProcess):
-    """Those of a plan: notes how many numbers a party sends to each, in `widths`."""
+    """Those of a plan: notes what is asked for.
+
+    `calls` has the name of each and how many numbers a party sends to it, `ends` the edges that
+    messages are exchanged over.
+    """
 
     def __init__(self) -> None:
-        self.widths: list[int] = []
+        self.calls: list[tuple[str, int]] = []
+        self.ends: Ends | None = None
 
     def mean(self, messages: FloatArray, weights: FloatArray | None = None) -> FloatArray:
         """Return the mean of what a plan knows; see `Collectives.mean`."""
-        self.widths.append(messages.shape[-1])
+        self.calls.append(("mean", messages.shape[-1]))
         return super().mean(messages, weights)
+
+    def exchange(self, messages: FloatArray, ends: Ends) -> FloatArray:
+        """Return the messages; see `Collectives.exchange`."""
+        self.calls.append(("exchange", messages.shape[-1]))
+        self.ends = ends
+        return super().exchange(messages, ends)
 
 
 ONE_PROCESS = OneProcess()

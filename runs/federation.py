@@ -2,7 +2,7 @@
 
     run.toml    [federation]  parties, how many records each has at least, schema, where to meet
                 [privacy]     as of a run
-                [solver]      as of a run; dp-admm, pvp-admm or consensus-admm
+                [solver]      as of a run; dp-admm, pvp-admm, consensus-admm or pr-admm
     party.toml  [party]       which of them, its files, its folder
                 [noise]       as of a run
                 [policy]      what it takes part in, and its ledger's budget
@@ -61,7 +61,7 @@ from .training import Progress
 
 __all__ = ["Engine", "Federation", "Participant", "Participation", "federate", "participate"]
 
-_FEDERATED = (Algorithm.DP_ADMM, Algorithm.PVP_ADMM, Algorithm.CONSENSUS)
+_FEDERATED = (Algorithm.DP_ADMM, Algorithm.PVP_ADMM, Algorithm.CONSENSUS, Algorithm.PR_ADMM)
 
 
 class Engine(Enum):

@@ -60,6 +60,15 @@ class NetworkState:
     duals: FloatArray
     deviations: FloatArray
 
+    def of(self, dataset: PrivateDataset) -> "NetworkState":
+        """Return what is right here: of some agents' data alone, their own rows.
+
+        An agent's sums have its neighbours' messages in them, and only 0 for the others'.
+        """
+        if dataset.rows == len(dataset.shape.parties):
+            return self
+        return NetworkState(dataset.own(self.messages), dataset.own(self.duals), self.deviations)
+
     @property
     def model(self) -> FloatArray:
         """The mean of the agents' models, of shape (..., d)."""
@@ -129,15 +138,16 @@ class PrAdmm:
         for k in range(1, self.rounds + 1):
             local = self.agent_step(dataset, state, weights)
             sent = self.send(curator, local, k, local.sensitivity.root if unit is None else unit)
-            messages = sent / weights[:, None]
+            own = sent / dataset.own(weights)[:, None]
+            messages = curator.collectives.exchange(own, self.network.ends)
             duals = agent_duals(messages, state.duals, self.network, self.penalty)
             deviations = state.deviations
             if self.threshold < inf:
                 deviations = deviations + edge_lengths(messages, self.network)
             state = NetworkState(messages, duals, deviations)
             if observe is not None:
-                observe(k, state)
-        return state
+                observe(k, state.of(dataset))
+        return state.of(dataset)
 
     def send(self, curator: Curator, local: Sensitive, round: int, unit: Fraction) -> FloatArray:
         """Return the messages of a round, with the schedule's noise in multiples of `unit`."""
@@ -171,9 +181,11 @@ class PrAdmm:
         return dataset.strongly_convex_argmin(
             self.loss,
             modulus=self.moduli,
-            linear=state.duals - self.penalty * (degrees[:, None] * state.messages + near),
+            linear=dataset.own(
+                state.duals - self.penalty * (degrees[:, None] * state.messages + near)
+            ),
             tolerance=self.tolerance,
-            start=state.messages,
+            start=dataset.own(state.messages),
             weights=weights,
         )
 

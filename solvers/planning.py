@@ -55,12 +55,12 @@ def plan(
 
 def plan_across_parties(
     solver: Solves[PrivateDataset], shape: DataShape
-) -> tuple[tuple[Event, ...], tuple[int, ...]]:
-    """Return the events of `plan`, and how many numbers a party sends to each mean over parties."""
+) -> tuple[tuple[Event, ...], Noted]:
+    """Return the events of `plan`, and the collectives that it asks for."""
     curator = PlanningCurator()
     curator.collectives = noted = Noted()
     solver.solve(PrivateDataset.planned(shape), curator)
-    return tuple(curator.events), tuple(noted.widths)
+    return tuple(curator.events), noted
 
 
 def planned_events(

@@ -1,6 +1,7 @@
 """All engines run the same federation: equal bits, equal events, ledgers and certificates right."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from dpledger.federation import (
     FederatedPlan,
     FederationEnded,
     Journal,
+    MpiLink,
     Policy,
     SocketLink,
     run_in_process,
@@ -23,6 +25,7 @@ from dpledger.federation import (
 )
 from dpledger.federation.party import TookPart
 from dpledger.mechanisms import Adjacency, EventList
+from dpledger.solvers import PrAdmm, ring
 
 from .federations import NAMES, POLICY, one_process, party_in, plan_of, solver
 
@@ -109,6 +112,82 @@ def test_a_run_that_is_over_is_answered_from_the_journals(tmp_path: Path) -> Non
     for one, two in zip(first, again, strict=True):
         assert (one.run, one.certificate) == (two.run, two.certificate)
         assert one.state.model.tobytes() == two.state.model.tobytes()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_neighbours_exchange_messages_and_end_with_models_of_their_own(
+    engine: str, tmp_path: Path
+) -> None:
+    network = PrAdmm(ring(4), 3, 2.0, regularisation=0.01)
+    plan = plan_of(network)
+    alone = one_process(network, EventList())
+    for number, part in enumerate(ENGINES[engine](tmp_path, plan)):
+        assert part.state.model.tobytes() == alone.messages[number].tobytes()
+    assert plan.neighbours == ((1, 3), (0, 2), (1, 3), (0, 2))
+    assert not verify_federation(tmp_path / "out").same_model
+    assert not (tmp_path / "out" / "model.npy").exists()
+
+
+class World:
+    """A communicator of threads."""
+
+    def __init__(self, size: int) -> None:
+        self.size, self.barrier = size, threading.Barrier(size)
+        self.slots: list[object] = [None] * size
+
+    def rank(self, me: int) -> "Rank":
+        return Rank(self, me)
+
+
+class Rank:
+    """One rank's end of it, with the two methods of mpi4py that the engine calls."""
+
+    def __init__(self, world: World, me: int) -> None:
+        self.world, self.me = world, me
+
+    def Get_size(self) -> int:  # noqa: N802
+        return self.world.size
+
+    def allgather(self, mine: object) -> list[object]:
+        self.world.slots[self.me] = mine
+        self.world.barrier.wait(30)
+        found = list(self.world.slots)
+        self.world.barrier.wait(30)
+        return found
+
+
+def test_ranks_come_to_the_bits_of_one_process(tmp_path: Path) -> None:
+    plan, world = plan_of(), World(len(NAMES))
+    parties = [party_in(tmp_path, number) for number in range(len(NAMES))]
+
+    def part(number: int) -> TookPart:
+        return take_part(parties[number], plan, MpiLink(plan, "run", world.rank(number)))
+
+    with ThreadPoolExecutor(len(NAMES)) as pool:
+        found = list(pool.map(part, range(len(NAMES))))
+    alone = one_process(solver(), EventList())
+    assert {each.state.model.tobytes() for each in found} == {alone.model.tobytes()}
+    assert all(tuple(party.ledger.events()) == plan.events for party in parties)
+    closed(parties)
+
+
+def test_ranks_with_other_plans_end_in_the_same_sentence(tmp_path: Path) -> None:
+    world = World(len(NAMES))
+    parties = [party_in(tmp_path, number) for number in range(len(NAMES))]
+
+    def part(number: int) -> str:
+        plan = plan_of(configuration="de"[number == 2] * 64)
+        try:
+            take_part(parties[number], plan, MpiLink(plan, "run", world.rank(number)))
+        except FederationEnded as ended:
+            return str(ended)
+        return "went on"
+
+    with ThreadPoolExecutor(len(NAMES)) as pool:
+        found = list(pool.map(part, range(len(NAMES))))
+    assert all("has another plan" in each for each in found)
+    assert all(party.ledger.events() == [] for party in parties)
+    closed(parties)
 
 
 REFUSALS = {

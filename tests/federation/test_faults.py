@@ -25,6 +25,7 @@ from dpledger.federation.plan import PROTOCOL
 from dpledger.federation.protocol import (
     Answer,
     Ask,
+    Bye,
     Ended,
     Hello,
     Reply,
@@ -33,7 +34,7 @@ from dpledger.federation.protocol import (
     encoded_row,
 )
 from dpledger.mechanisms import InvalidParameter, SeededSampler, SystemSampler
-from dpledger.solvers import PrAdmm, PublishedDpAdmm, ring
+from dpledger.solvers import PsAdmm, PublishedDpAdmm, StochasticRounds
 from dpledger.solvers.star import DpAdmm
 from dpledger.solvers.steps import SmoothSteps
 
@@ -207,6 +208,20 @@ def test_a_coordinator_that_comes_back_goes_on_with_its_run(tmp_path: Path) -> N
         assert answered == Answer(2, encoded_row(4 * np.arange(WIDTH, dtype=float)))
 
 
+def test_a_coordinator_waits_until_everybody_knows_the_end(coordinator: Coordinator) -> None:
+    coordinator.patience = 30.0
+    begun(coordinator)
+    reply = asked(coordinator, 2, {"north": ROW[:-8]})["north"]
+    assert isinstance(reply, Ended)
+    waiting = threading.Thread(target=coordinator.wait)
+    waiting.start()
+    for name in NAMES:
+        assert waiting.is_alive()
+        coordinator.reply(Bye(coordinator.run, name))
+    waiting.join(30)
+    assert not waiting.is_alive()
+
+
 # --- a party whose files do not agree ----------------------------------------------------------
 
 
@@ -220,8 +235,12 @@ class Lying:
         if isinstance(request, Hello):
             return Welcome("run")
         self.asked += 1
+        assert isinstance(request, Ask)
         width = self.plan.steps[request.step].width
         return Answer(request.step, self.sums(width) if width else b"")
+
+    def leave(self, bye: Bye) -> None:
+        pass
 
 
 def one_party(folder: Path, plan: FederatedPlan, sums: Any, number: int = 0, **options: Any) -> Any:
@@ -281,6 +300,24 @@ def test_an_older_journal_is_refused(tmp_path: Path) -> None:
         one_party(tmp_path, plan, lambda w: encoded_row(np.ones(w)), sampler=SystemSampler())
 
 
+def test_a_party_that_was_done_needs_no_coordinator(tmp_path: Path) -> None:
+    plan = plan_of()
+    first, _ = one_party(tmp_path, plan, lambda width: encoded_row(np.ones(width)))
+
+    class Gone(Lying):
+        def send(self, request: Request) -> Reply:
+            raise FederationEnded("The coordinator was not reached.")
+
+    party = party_in(tmp_path, 0)
+    again = take_part(party, plan, Gone(plan, None))
+    assert (again.run, again.certificate) == (first.run, first.certificate)
+    assert again.state.model.tobytes() == first.state.model.tobytes()
+    with pytest.raises(FederationEnded, match="not reached"):
+        take_part(party, plan_of(configuration="d" * 64), Gone(plan, None))
+    party.ledger.close()
+    party.journal.close()
+
+
 def test_a_lost_ledger_is_refused(tmp_path: Path) -> None:
     plan = plan_of()
     interrupted(tmp_path, plan, 3)
@@ -336,7 +373,7 @@ def test_a_seed_that_paid_before_stops_all_before_anything_is_sent(tmp_path: Pat
 @pytest.mark.parametrize(
     ("solver", "words"),
     [
-        (PrAdmm(ring(4), 2, 1.0), "means over parties"),
+        (PsAdmm(StochasticRounds(2, 2, 0.5), 1.0), "collectives of parties"),
         (PublishedDpAdmm(DpAdmm(2, 1.0, SmoothSteps(0.25, 5.0)), 2, 5.0), "protects all"),
     ],
 )

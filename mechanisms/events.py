@@ -205,6 +205,19 @@ class GaussianMixtureStep:
         require_nonnegative("noise_std", self.noise_std)
         _store_exact(self, "noise_std")
 
+    def __eq__(self, other: object) -> bool:
+        """Compare numbers, and whether the sample is hidden: equal steps cost the same."""
+        if not isinstance(other, GaussianMixtureStep):
+            return NotImplemented
+        return self._compared == other._compared
+
+    def __hash__(self) -> int:
+        return hash(self._compared)
+
+    @property
+    def _compared(self) -> tuple[object, ...]:
+        return self.constant, self.sampled, self.rate, self.noise_std, self.hides_sample
+
     @property
     def hides_sample(self) -> bool:
         """Whether a drawn record is known to move the mean by at most `sampled`."""
@@ -223,6 +236,8 @@ own.
 
 def _sums_records(derivation: Derivation) -> bool:
     """Whether a bound is a linear function of sums of bounded vectors, one a record."""
+    if derivation.squared == 0:
+        return True  # it brings nothing
     if derivation.rule in _LINEAR:
         return all(map(_sums_records, derivation.premises))
     return derivation.rule == "sum-of-bounded"

@@ -17,7 +17,6 @@ larger by the bound on its rounding error (`rounding`).
 """
 
 from fractions import Fraction
-from functools import lru_cache
 from math import inf, ldexp, nextafter
 from typing import Any
 
@@ -53,7 +52,6 @@ _DISTANCE = (Fraction(1, 2) + Fraction(1, 2**12)) / 2**LATTICE_BITS
 _EXACT = Fraction(0)
 
 
-@lru_cache(maxsize=16)  # asked for the noise and for the price of one release
 def on_lattice(
     sensitivity: Sensitivity, *, scale: float, dimension: int, error: Fraction = _EXACT
 ) -> Sensitivity:

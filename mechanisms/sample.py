@@ -23,6 +23,7 @@ from .protocols import FloatArray, Loss
 from .records import Records, combined, record_slopes
 from .sensitive import Sensitive
 from .sensitivity import sum_of_bounded
+from .stated_loss import StatedLoss, assuming
 from .subsampling import Draw, SampledPart
 
 __all__ = ["Sample"]
@@ -69,6 +70,7 @@ class Sample(Inside):
         bound = cut_bound(self._shape.gradient_bound(loss), radius)
         point = self._shape.point("w", w, width, rows=self._rows)
         return self._summed(
+            loss,
             bound,
             width,
             lambda held: cut_slopes(record_slopes(held, loss, point), held.norms, radius),
@@ -101,14 +103,19 @@ class Sample(Inside):
             slopes = record_slopes(held, loss, point) - record_slopes(held, loss, origin)
             return cut_slopes(slopes, held.norms, radius)
 
-        return self._summed(bound, width, moved)
+        return self._summed(loss, bound, width, moved)
 
     def _summed(
-        self, bound: Fraction, width: int, slopes: Callable[[Records], FloatArray]
+        self,
+        loss: StatedLoss,
+        bound: Fraction,
+        width: int,
+        slopes: Callable[[Records], FloatArray],
     ) -> Sensitive:
         """Return the drawn records' sum of row ⊗ slope, a vector of norm <= `bound` each.
 
         Args:
+            loss: whose slopes they are; what is assumed of one of the caller's is named.
             bound: on each record's product, in l2.
             width: d·K.
             slopes: computes a record's slopes, which are cut so that the bound holds.
@@ -123,7 +130,7 @@ class Sample(Inside):
                     value = combined(held, slopes(held))
                 else:  # many samples at once, which only simulations and attacks have
                     value = combined(records, slopes(records) * records.placed(inside)[..., None])
-        total = sum_of_bounded(bound, shape.adjacency)
+        total = assuming(loss, sum_of_bounded(bound, shape.adjacency))
         return Sensitive(
             total,
             rounded.total(bound, scheme.most(shape.most), width),

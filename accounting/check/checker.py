@@ -720,7 +720,6 @@ def _derive(
     require_equal(f"{rule} parameters", [name for name, _ in given], list(names))
     require_equal(f"{rule} premises", len(read_list(premises)), arity)
     below = [_derive(p, norm, adjacency, rules, reasons, depth + 1) for p in premises]
-    rules.add(rule)
     if rule == "declared":
         reasons.add(read_text(next(read_fields(given.pop()[1], "text"))))
     numbers = [read_rational(value) for _, value in given]
@@ -730,6 +729,8 @@ def _derive(
         )
     stated = read_rational(squared)
     require_least(f"{rule}: squared sensitivity", stated, function(adjacency, *below, *numbers))
+    if stated:  # what moves nothing asks nothing of those above it
+        rules.add(rule)
     return stated
 
 

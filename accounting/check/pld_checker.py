@@ -116,7 +116,8 @@ def _answers(mechanism: Any) -> list[one_step.Pair]:
     return [] if even else [one_step.RandomisedAnswers(truth, categories)]
 
 
-_LINEAR = {"scaled", "linear-map", "sum", "concatenation", "disjoint", "sum-of-bounded"}
+# on a lattice a record moves by the lattice's distance more at most, and so does its bound
+_LINEAR = {"scaled", "linear-map", "sum", "concatenation", "disjoint", "lattice", "sum-of-bounded"}
 
 
 def _mixture(

@@ -190,6 +190,10 @@ def test_the_demos_rounding_x_of_its_sensitivity() -> None:
 def test_what_is_public_costs_nothing_on_a_lattice_either() -> None:
     nothing = declared(0, "a constant", adjacency=REPLACE)
     assert on_lattice(nothing, scale=1.0, dimension=7) is nothing
+    # of equal bounds each keeps what it rests on
+    for reason in ("one", "another"):
+        bound = declared(1, reason, adjacency=Adjacency.REPLACE_ONE)
+        assert on_lattice(bound, scale=1.0, dimension=7).assumptions == (reason,)
     unit = declared(1, "an example", adjacency=REPLACE)
     assert on_lattice(unit, scale=0.0, dimension=7) is unit
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from dpledger.accounting.check.checker import check
+from dpledger.accounting.check.pld_checker import check as pld_check
 from dpledger.accounting.guarantees import guarantee
 from dpledger.accounting.proof.certificate import certify
 from dpledger.audits.datasets import AuditDataset
@@ -18,9 +19,12 @@ from dpledger.mechanisms import (
     Context,
     DataShape,
     Event,
+    FixedBatch,
     GaussianStep,
     InvalidParameter,
     Loss,
+    PlanningCurator,
+    Poisson,
     PrivateDataset,
     Sensitive,
     VerticalDataset,
@@ -170,6 +174,39 @@ def test_what_is_assumed_of_a_loss_of_ones_own_is_named_by_certificate_and_guara
     word = "convex" if release == "minimiser" else "elementwise"
     assert re.search(rf"the loss .*Mine is {word}.*: tried on random scores, not proved", given)
     assert f"declared: {given}" in check(certify(events, delta=1e-5).to_json_bytes()).assumptions
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "scheme"),
+    [
+        (Adjacency.ADD_REMOVE_ONE, Poisson(0.1)),
+        (Adjacency.ZERO_OUT_ONE, Poisson(0.1)),
+        (Adjacency.REPLACE_ONE, FixedBatch(2)),
+    ],
+)
+@pytest.mark.parametrize("beside", [False, True])
+def test_what_is_assumed_of_a_loss_is_named_for_sampled_sums_at_the_same_price(
+    adjacency: Adjacency, scheme: Poisson | FixedBatch, beside: bool
+) -> None:
+    data = PrivateDataset.planned(DataShape(("a",), 9, 2, 1.0, adjacency))
+    prices = []
+    for loss in (Logistic(), Mine()):
+        curator = PlanningCurator()
+        sample = curator.sample(data, scheme)
+        for total in (
+            sample.sum_gradient(loss, POINT),
+            sample.sum_correction(loss, POINT, anchor=POINT, radius=0.1),
+        ):
+            drawn = total + 0.1 * data.sum_gradient(Logistic(), POINT) if beside else total
+            prices.append((drawn.sampled_part.sampled, drawn.sampled_part.constant))  # type: ignore[union-attr]
+        curator.release(drawn, round=1, release="x", noise_std=9.0)
+        named = [
+            text for text in guarantee(curator.events, delta=1e-5).assumptions if "Mine" in text
+        ]
+        verdict = pld_check(certify(curator.events, delta=1e-5).to_json_bytes())
+        assert {f"declared: {text}" for text in named} <= {*verdict.assumptions}
+        assert len(named) == isinstance(loss, Mine)
+    assert prices[:2] == prices[2:]
 
 
 @pytest.mark.parametrize("loss", SHIPPED, ids=lambda loss: type(loss).__name__)

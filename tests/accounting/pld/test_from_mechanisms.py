@@ -25,6 +25,7 @@ from dpledger.accounting.pld.pairs import (
     RandomisedAnswers,
     Sampled,
 )
+from dpledger.accounting.renyi.rdp import log_moment
 from dpledger.mechanisms.adjacency import Adjacency
 from dpledger.mechanisms.events import (
     DiscreteGaussianStep,
@@ -279,6 +280,19 @@ def test_one_discrete_gaussian_step_is_enclosed_at_tiny_deltas(delta: float) -> 
     with mpmath.workdps(320):
         assert exact(found.upper_float) <= delta <= exact(found.lower_float)
     assert found.upper_float <= found.lower_float * (1 + 1e-9)
+
+
+def test_a_step_that_tells_its_sample_is_no_step_that_hides_it_of_equal_numbers() -> None:
+    """Counted or remembered as one, the first to come set the price of both."""
+    hidden = GaussianMixtureStep(l2(1, REPLACE), sum_of_bounded(1, REPLACE), 0.1, 1.0)
+    told = replace(hidden, sampled=l2(2, REPLACE))
+    assert hidden.sampled == told.sampled
+    assert hidden != told
+    assert len({hidden, told, replace(told)}) == 2
+    costs = [
+        log_moment(step, Fraction(3)).upper() for step in (hidden, told, replace(told), hidden)
+    ]
+    assert costs[0] == costs[3] < costs[1] == costs[2]
 
 
 @pytest.mark.parametrize(("rate", "constant"), [(0.1, 0.1), (0.3, 0.6), (0.7, 2.0)])

@@ -41,7 +41,8 @@ from dpledger.mechanisms import (
     declared,
 )
 from dpledger.mechanisms.encoding import subject_hash
-from dpledger.mechanisms.sensitivity import scaled, sum_of_bounded
+from dpledger.mechanisms.lattice import on_lattice
+from dpledger.mechanisms.sensitivity import concatenated, scaled, sum_of_bounded
 
 ADD, REPLACE, ZERO = Adjacency.ADD_REMOVE_ONE, Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT_ONE
 
@@ -67,6 +68,14 @@ def mixture(adjacency, derived=True):
     return GaussianMixtureStep(scaled(one, 0.05), one, 0.01, 5.0)
 
 
+def on_a_lattice(step):
+    """A mixture as curators release it, of a loss of which something is assumed."""
+    assumed = declared(0, "its loss is elementwise", adjacency=step.sampled.adjacency)
+    parts = (step.constant, concatenated(step.sampled, assumed))
+    constant, sampled = (on_lattice(part, scale=step.noise_std, dimension=3) for part in parts)
+    return GaussianMixtureStep(constant, sampled, step.rate, step.noise_std)
+
+
 def events(*mechanisms, parties=()):
     return [
         Event(m, Context(parties, k, "model", Audience.SERVER)) for k, m in enumerate(mechanisms, 1)
@@ -90,6 +99,7 @@ RUNS = {
     ),
     "mixture": events(Repeated(mixture(REPLACE), 50)),
     "mixture, sample told": events(Repeated(mixture(REPLACE, derived=False), 50)),
+    "mixture, released": events(Repeated(on_a_lattice(mixture(REPLACE)), 50)),
     "mixture, add or remove": events(Repeated(mixture(ADD), 50)),
     "mixture, zero out": events(Repeated(mixture(ZERO), 50)),
     "many kinds": events(

@@ -55,7 +55,12 @@ NO_PROTECTION = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Theorem:
-    """A theorem that a guarantee rests on, in a few words, and where it is proved."""
+    """A theorem that a guarantee rests on.
+
+    Args:
+        statement: in a few words.
+        source: author, year and number.
+    """
 
     statement: str
     source: str
@@ -85,6 +90,8 @@ _BY_ACCOUNTANT: dict[type[Accountant], tuple[Theorem, ...]] = {
         Theorem("log moments to (epsilon, delta)", "Abadi et al. 2016, Theorem 2"),
     ),
 }
+"""What every answer of an accountant rests on."""
+
 _SAMPLED: dict[type[Mechanism], Theorem] = {
     SampledWithoutReplacement: Theorem(
         "the pair of a fixed batch under replace-one", "Zhu, Dong, Wang 2022, Theorem 11"
@@ -94,6 +101,8 @@ _SAMPLED: dict[type[Mechanism], Theorem] = {
         "Zhu, Dong, Wang 2022, Theorem 11, for the sampled one",
     ),
 }
+"""What the pairs of sampled mechanisms under replace-one rest on, beside."""
+
 _BY_DIVERGENCE: dict[type[Mechanism], Theorem] = {
     PoissonSampled: Theorem(
         "Rényi divergences under Poisson sampling", "Mironov, Talwar, Zhang 2019, Theorems 4 and 5"
@@ -104,6 +113,8 @@ _BY_DIVERGENCE: dict[type[Mechanism], Theorem] = {
         "Canonne, Kamath, Steinke 2020, Theorem 4",
     ),
 }
+"""What the log moments of a kind of mechanism rest on."""
+
 _BY_KIND: dict[type[Accountant], dict[type[Mechanism], Theorem]] = {
     GdpAccountant: {},
     TightAccountant: {
@@ -118,13 +129,17 @@ _BY_KIND: dict[type[Accountant], dict[type[Mechanism], Theorem]] = {
     ZcdpAccountant: _BY_DIVERGENCE,
     MomentsAccountant: _BY_DIVERGENCE,
 }
+"""What an accountant's answer rests on, beside, where it priced such a mechanism."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PartyCost:
     """What a record of any of these parties pays; no party stands for a record of none of them.
 
-    `mu_squared` as in `Guarantee.mu`.
+    Args:
+        parties: that pay alike.
+        mu_squared: as in `Guarantee.mu`, squared.
+        epsilon: at the guarantee's delta.
     """
 
     parties: tuple[str, ...]
@@ -134,14 +149,24 @@ class PartyCost:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Guarantee:
-    """What a list of events guarantees to one record under `adjacency`.
+    """What a list of events guarantees to one record.
 
-    `epsilon` encloses the smallest epsilon at `delta` for these sensitivities and noises (for a
-    Gaussian mixture step, whose dominating pair need not be met: that of the pair); it is infinite
-    where something left without a mechanism, and `unprotected` says what. Where not only Gaussian
-    steps ran, no finite mu is known: the upper end of `mu` and `notion` are infinite, and that of
-    `rho` is unless every step has one. `adjacency` is None only where no event speaks of one.
-    `assumptions` are the reasons of declared sensitivities, and what sampling rests on.
+    Args:
+        adjacency: the relation of all events; None only where no event speaks of one.
+        delta: at which epsilon is.
+        epsilon: encloses the smallest epsilon for these sensitivities and noises (for a Gaussian
+            mixture step, whose dominating pair need not be met: that of the pair); infinite where
+            something left without a mechanism.
+        notion: Gdp, infinite where not only Gaussian steps ran.
+        mu: where not only Gaussian steps ran no finite mu is known: its upper end is infinite.
+        rho: of zCDP; its upper end is infinite unless every step has one.
+        by_party: what records of each party pay; `epsilon` is the largest.
+        grade: what stands behind `epsilon`.
+        method: how it was found, in a phrase.
+        theorems: what it rests on.
+        assumptions: the reasons of declared sensitivities, and what sampling rests on.
+        unprotected: what left without a mechanism.
+        not_proved: why no proof stands behind `epsilon`, where one was looked for.
     """
 
     adjacency: Adjacency | None
@@ -235,6 +260,7 @@ def weaknesses(epsilon: float, delta: Number, records: int | None) -> tuple[str,
 def _by_party(
     composition: Composition, epsilons: Sequence[tuple[tuple[str, ...], Enclosure]]
 ) -> tuple[PartyCost, ...]:
+    """Return what each group of parties pays; accounts of equal cost are computed once."""
     known: dict[tuple[object, ...], Enclosure] = {}
     for _, account in composition.accounts:
         if account.key not in known:
@@ -252,6 +278,7 @@ def _by_party(
 
 
 def _rho(composition: Composition, mu_squared: Enclosure, *, gaussian_only: bool) -> Enclosure:
+    """Return an enclosure of rho: half of mu² where that is known, else by zCDP prices."""
     halved = _mapped(mu_squared, lambda end: end / 2)
     if gaussian_only:
         return halved
@@ -264,6 +291,7 @@ def _rho(composition: Composition, mu_squared: Enclosure, *, gaussian_only: bool
 
 
 def _kinds(composition: Composition) -> set[type[Mechanism]]:
+    """Return which kinds of mechanisms ran that are no Gaussian steps."""
     return {type(m) for _, account in composition.accounts for m in account.others}
 
 
@@ -273,6 +301,7 @@ def _pure_theorems(composition: Composition) -> tuple[Theorem, ...]:
 
 
 def _theorems(composition: Composition, accountant: Accountant) -> tuple[Theorem, ...]:
+    """Return what an answer rests on: of each accountant that was consulted, and by kind."""
     kinds = _kinds(composition)
     found: dict[Theorem, None] = {}
     for consulted in accountant.consulted:
@@ -282,6 +311,7 @@ def _theorems(composition: Composition, accountant: Accountant) -> tuple[Theorem
 
 
 def _assumptions(events: Sequence[Event], composition: Composition) -> tuple[str, ...]:
+    """Return what is declared of the data, and that samples stay hidden where there are any."""
     derivations: dict[int, Derivation] = {}
     for event in events:
         for sensitivity in _sensitivities(event.mechanism):
@@ -292,6 +322,7 @@ def _assumptions(events: Sequence[Event], composition: Composition) -> tuple[str
 
 
 def _sensitivities(mechanism: Mechanism) -> Iterator[Sensitivity]:
+    """Yield the sensitivities inside a mechanism."""
     if isinstance(mechanism, Parties):
         for _, parts in mechanism.parts:
             for part in parts:
@@ -306,6 +337,7 @@ def _sensitivities(mechanism: Mechanism) -> Iterator[Sensitivity]:
 
 
 def _mapped(value: Enclosure, growing: Callable[[arb], arb]) -> Enclosure:
+    """Return the image of an enclosure under a growing function, rounded outward."""
     with precision(BITS):
         lower, upper = growing(value.lower), growing(value.upper)
         return Enclosure.hull(Enclosure.from_ball(lower), Enclosure.from_ball(upper))
@@ -338,12 +370,14 @@ def deltas_at(
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ConversionComparison:
-    """The epsilon of the same events at the same delta in four ways; `exact` is the least.
+    """The epsilon of the same events at the same delta in four ways.
 
-    `exact` encloses the tightest epsilon, the others what each says: `rdp` Rényi divergences at
-    the best order (Canonne, Kamath, Steinke 2020); `zcdp` rho + 2 sqrt(rho ln 1/delta) (Bun,
-    Steinke 2016), infinite where a step has no rho, as sampled ones; `moments` those of whole
-    orders (Abadi et al. 2016).
+    Args:
+        exact: encloses the tightest epsilon, the least of all four.
+        rdp: by Rényi divergences at the best order (Canonne, Kamath, Steinke 2020).
+        zcdp: rho + 2 sqrt(rho ln 1/delta) (Bun, Steinke 2016); infinite where a step has no rho, as
+            sampled ones.
+        moments: by log moments of whole orders (Abadi et al. 2016).
     """
 
     exact: Enclosure

@@ -47,6 +47,7 @@ def precision(bits: int) -> Generator[None]:
 
 
 def _float_towards(limit: float, point: arb) -> float:
+    """Return the float nearest to an exact point that is not on its other side."""
     # only comparisons here: unlike them, a negation of `point` would round to the current precision
     nearest = float(point)
     while arb(nearest) > point if limit < 0 else arb(nearest) < point:
@@ -58,8 +59,10 @@ def _float_towards(limit: float, point: arb) -> float:
 class Enclosure:
     """The closed interval [lower, upper], known to contain one real number (infinity is allowed).
 
-    `lower` and `upper` are exact (balls of radius zero). Raises `InvalidParameter` when they are
-    not, when one is NaN, or when they are in the wrong order.
+    Args:
+        lower, upper: exact (balls of radius zero), in this order.
+
+    Raises `InvalidParameter` when an end is not exact or NaN, or when they are in the wrong order.
     """
 
     lower: arb
@@ -134,6 +137,7 @@ class Enclosure:
         return bool(self.lower <= other.lower and other.upper <= self.upper)
 
     def _below(self, other: "Enclosure", *, strictly: bool) -> bool:
+        """Return whether all numbers here are below all there; raise `Undecided` if some are."""
         if self.upper < other.lower or (not strictly and self.upper <= other.lower):
             return True
         if self.lower > other.upper or (strictly and self.lower >= other.upper):
@@ -183,6 +187,7 @@ class Enclosure:
 
 
 Real = Number | Enclosure
+"""A number that is known exactly, or enclosed."""
 
 
 def ball_of(value: Real) -> arb:
@@ -218,7 +223,10 @@ def maximum(found: Iterable[Enclosure]) -> Enclosure:
 
 
 def intersection(first: Enclosure, second: Enclosure) -> Enclosure:
-    """Return what two enclosures of one number say together."""
+    """Return what two enclosures of one number say together.
+
+    Raises `InvalidParameter` where they do not meet: one of both is wrong.
+    """
     return Enclosure(
         first.lower if first.lower >= second.lower else second.lower,
         first.upper if first.upper <= second.upper else second.upper,
@@ -230,6 +238,7 @@ _End = tuple[str, str] | float
 
 
 def _end(point: arb) -> _End:
+    """Return an end as plain values that pickle can store."""
     if not point.is_finite():
         return float(point)
     mantissa, exponent = point.man_exp()
@@ -237,6 +246,8 @@ def _end(point: arb) -> _End:
 
 
 def _restore(lower: _End, upper: _End) -> Enclosure:
+    """Return the enclosure of two stored ends, exactly."""
+
     def point(end: _End) -> arb:
         if isinstance(end, tuple):
             return arb((fmpz(end[0]), fmpz(end[1])))
@@ -246,11 +257,21 @@ def _restore(lower: _End, upper: _End) -> Enclosure:
 
 
 def shown_up(value: float, *, digits: int = 10) -> str:
-    """Return a number as text that is not below its shortest decimal: what is printed must hold."""
+    """Return a number as text that is not below its shortest decimal: what is printed must hold.
+
+    Args:
+        value: finite or infinite.
+        digits: significant ones.
+    """
     rounded = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(float(value)))
     return f"{float(rounded):.{digits}g}"
 
 
 def shown_down(value: float, *, digits: int = 10) -> str:
-    """Return a number as text that is not above its shortest decimal: for lower bounds."""
+    """Return a number as text that is not above its shortest decimal: for lower bounds.
+
+    Args:
+        value: finite or infinite.
+        digits: significant ones.
+    """
     return f"{-float(shown_up(-value, digits=digits)) + 0.0:.{digits}g}"

@@ -1,4 +1,10 @@
-"""The tight accountant: privacy profiles of dominating pairs, enclosed from both sides."""
+"""The tight accountant: privacy profiles of dominating pairs, enclosed from both sides.
+
+Of every composition that has pairs it gives the exact epsilon at delta, up to an enclosure's width;
+where that is wide, or delta is below what a grid can hold, the Rényi accountant's bound is taken
+too, and `consulted` says so, since the guarantee then rests on its theorems as well. The engine
+(`privacy_profile`, `routes`) is loaded by the first event that needs it.
+"""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -26,6 +32,8 @@ if TYPE_CHECKING:
     from .privacy_profile import PrivacyProfile
 
 _LEAST_DELTA = 1e-300
+"""Below it loss distributions have no digits, and Rényi DP alone answers."""
+
 _WIDE = 1e-3
 """An enclosure relatively wider than this is narrowed by the Rényi accountant's bound."""
 
@@ -72,10 +80,12 @@ class TightAccountant(Accountant):
         return self._profile(account).deltas_upper(epsilons)
 
     def _renyi(self) -> RdpAccountant:
+        """Return the accountant that helps, and note that it was asked."""
         self._asked_renyi = True
         return RdpAccountant()
 
     def _profile(self, account: Account) -> "PrivacyProfile":
+        """Return the privacy profile of an account, the worse of its orders at each δ."""
         relations = (found for mechanism in account.others for found in adjacencies(mechanism))
         relation = next(relations, Adjacency.REPLACE_ONE)
         orders = [_pairs(account, relation, each) for each in orders_of(relation)]
@@ -85,6 +95,7 @@ class TightAccountant(Accountant):
 
 
 def _pairs(account: Account, relation: Adjacency, order: Order) -> dict[DominatingPair, int]:
+    """Return an account's pairs in one order, its Gaussian steps as one shift of known slack."""
     pairs = pairs_of(account.others, relation, order)
     least, most = account.least, account.most
     if most:
@@ -115,6 +126,7 @@ def _narrowed(found: Enclosure, other: Callable[[], Enclosure]) -> Enclosure:
 
 @lru_cache(maxsize=4096)
 def _has_pairs(mechanism: Mechanism) -> bool:
+    """Return whether a mechanism has a dominating pair under its own relation."""
     relation = next(adjacencies(mechanism))
     try:
         for order in orders_of(relation):

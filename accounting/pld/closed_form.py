@@ -53,14 +53,24 @@ _LONGEST = 1 << 16
 """The longest polynomial of masses."""
 
 _MOST_LAPLACE = 256
+"""Laplace shifts of a closed form: its polynomials have as many terms, and bits."""
+
 _GUARD_BITS = 96
+"""Beyond what cancels in the polynomials."""
+
 _Lattice = DiscreteGaussianShift | DiscreteLaplaceShift | RandomisedAnswers
 _Counts = Mapping[DominatingPair, int]
 
 
 @dataclass(frozen=True, slots=True)
 class _Knot:
-    """A value t of the loss, or the end of a piece of it; `rank` is the number J of plus signs."""
+    """A value of the loss, or the end of a piece of it.
+
+    Args:
+        loss: t.
+        mass: under P.
+        rank: the number J of plus signs among Laplace shifts.
+    """
 
     loss: arb
     mass: arb
@@ -203,6 +213,7 @@ def _closed_form(
 
 
 def _sums(first: list[_Knot], second: list[_Knot]) -> list[_Knot]:
+    """Return the knots of the sum of two independent losses."""
     return [_Knot(a.loss + b.loss, a.mass * b.mass, a.rank + b.rank) for a in first for b in second]
 
 
@@ -236,6 +247,7 @@ def _lattice_knots(pair: _Lattice, times: int, digits: int) -> tuple[list[_Knot]
 
 
 def _laplace_knots(pair: LaplaceShift, times: int) -> list[_Knot]:
+    """Return the knots of so many Laplace shifts: sums of ±e, by how many are plus."""
     e = ball_of(pair.epsilon)
     half = arb(0.5) ** times
     return [
@@ -245,6 +257,7 @@ def _laplace_knots(pair: LaplaceShift, times: int) -> list[_Knot]:
 
 
 def _piece_of(shifts: int, rank: int) -> tuple[arb, arb, arb_poly]:
+    """Return A(1), A(-1) and the polynomial in h of a knot of this rank."""
     a = [int(c) for c in _alternating(shifts, rank)]
     plus, minus = sum(a), sum(c if k % 2 == 0 else -c for k, c in enumerate(a))
     inner, factorial, coefficients = [0, 0], 1, [arb(0)]

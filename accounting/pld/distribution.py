@@ -39,7 +39,17 @@ _CELLS_PER_EPSILON = 1 << 11
 
 @dataclass(frozen=True, slots=True)
 class LossDistribution:
-    """Masses / 2^bits on the losses (start + k) step + offset; `infinite` / 2^bits at infinity."""
+    """Masses on a lattice of losses, and a mass at infinity.
+
+    Args:
+        masses: whole multiples of 2^-bits, from the lowest loss on.
+        start: of the lowest loss, in steps.
+        step: distance of two losses, a double that is exact.
+        offset: added to every loss, exactly.
+        infinite: the mass at infinity, in units of 2^-bits.
+        bits: of the masses.
+        rounding: whether its profile lies above the true one or below.
+    """
 
     masses: fmpz_poly
     start: int
@@ -50,7 +60,12 @@ class LossDistribution:
     rounding: MassRounding
 
     def compose(self, other: "LossDistribution", negligible: int) -> "LossDistribution":
-        """Return the distribution of the sum of both losses, tails of `negligible` mass cut off."""
+        """Return the distribution of the sum of both losses, tails of `negligible` mass cut off.
+
+        Args:
+            other: on a lattice of the same step, rounded to the same side.
+            negligible: in units of 2^-bits; moved up to infinity, or dropped.
+        """
         spend(len(self.masses) + len(other.masses) >> 8)
         up = self.rounding is MassRounding.PESSIMISTIC
         product = self.masses * other.masses
@@ -148,6 +163,7 @@ class LossDistribution:
 
 
 def _rescaled(product: fmpz_poly, bits: int, up: bool) -> fmpz_poly:
+    """Return coefficients divided by 2^bits, each rounded up or down."""
     quotient = product // fmpz(1 << bits)
     if not up:
         return quotient
@@ -156,7 +172,13 @@ def _rescaled(product: fmpz_poly, bits: int, up: bool) -> fmpz_poly:
 
 @dataclass(frozen=True, slots=True)
 class _Lattice:
-    """A step, the losses that count, in steps, and up to where each point of the lattice does."""
+    """A lattice of losses.
+
+    Args:
+        step: distance of two points.
+        cells: how many the composed loss may span.
+        dense: up to where, in steps, each point counts.
+    """
 
     step: float
     cells: int

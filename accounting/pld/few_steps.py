@@ -38,11 +38,18 @@ _FEW, _NEAR = 128, 1.1
 """Steps that are few, and how far above its least possible value their ε is not doubted."""
 
 _LEAST_DELTA = 1e-300
+"""Below it doubles hold no δ."""
+
 _GROWTH, _MOST_GUESSES, _MOST_TRIES = 1.35, 9, 3
 
 
 class Found(NamedTuple):
-    """A bound, and the line or the ray that gave it."""
+    """A bound, and what gave it.
+
+    Args:
+        value: ε or δ, an upper bound.
+        path: the vertical line, or the ray, of the integral.
+    """
 
     value: float
     path: Placement | RayPlacement
@@ -140,6 +147,7 @@ def _line_or_ray(
 
 
 def _ray(counts: Counts, epsilon: float, log_delta: float) -> RayPlacement | None:
+    """Return a ray fit for a point of the curve, or None; a little left of the saddle."""
     # a little to the left of the saddle, beyond which there may be a cliff
     grade = chernoff_delta(counts, epsilon)[1]
     return place_ray(counts, epsilon, log_delta, order_of(grade - 1))
@@ -148,6 +156,7 @@ def _ray(counts: Counts, epsilon: float, log_delta: float) -> RayPlacement | Non
 def _integral(
     counts: Counts, path: Placement | RayPlacement, highest: float
 ) -> RayIntegral | Contour:
+    """Return the integral along a line or a ray."""
     if isinstance(path, Placement):
         return Contour.of(counts, path, highest)
     return RayIntegral.of(counts, path)

@@ -55,6 +55,7 @@ _SHARES = (
     *(Fraction(odd, 2**k) for k in range(14, 1, -1) for odd in (2, 3)),
     *(1 - Fraction(1, 2**k) for k in range(3, 7)),
 )
+"""Of the noise that may hide a constant shift: from little to nearly all."""
 
 
 _LONGEST_LATTICE = 1 << 11
@@ -112,6 +113,16 @@ def pairs_of(
 def _pairs(
     mechanism: Mechanism, adjacency: Adjacency, order: Order, times: int
 ) -> Iterator[DominatingPair]:
+    """Yield the pairs of a single mechanism.
+
+    Args:
+        mechanism: not repeated.
+        adjacency: the relation.
+        order: in which sampled pairs stand.
+        times: how often it runs, by which a mixture's noise is split.
+
+    Raises as `pairs_of` does.
+    """
     match mechanism:
         case GaussianStep() | LaplaceStep():
             yield from _shift(mechanism)
@@ -139,6 +150,9 @@ def _pairs(
 
 
 def _shift(mechanism: GaussianStep | LaplaceStep) -> Iterator[GaussianShift | LaplaceShift]:
+    """Yield the shift of additive noise; nothing where nothing moves; raise `Unprotected` without
+    noise.
+    """
     squared = mechanism.sensitivity.squared
     noise = mechanism.noise_std if isinstance(mechanism, GaussianStep) else mechanism.scale
     if squared == 0:
@@ -154,6 +168,11 @@ def _shift(mechanism: GaussianStep | LaplaceStep) -> Iterator[GaussianShift | La
 def _discrete_shift(
     mechanism: DiscreteGaussianStep | DiscreteLaplaceStep,
 ) -> Iterator[DominatingPair]:
+    """Yield the shifts of discrete noise, of which only whole ones exist.
+
+    Raises `NoDominatingPair` for a long lattice, and for Gaussian noise where a coordinate may move
+    by more than one.
+    """
     # integer vectors: a shift shorter than one is no shift
     squared = mechanism.sensitivity.squared
     if squared < 1:
@@ -187,6 +206,7 @@ def _pure(mechanism: PureStep) -> Iterator[DiscreteLaplaceShift]:
 
 
 def _randomised(mechanism: RandomisedResponse) -> Iterator[RandomisedAnswers]:
+    """Yield the pair of answers; nothing for a fair guess, `Unprotected` where one is excluded."""
     truth = Fraction(mechanism.truth)
     if truth in (0, 1):
         raise Unprotected("RandomisedResponse that excludes an answer")
@@ -197,6 +217,7 @@ def _randomised(mechanism: RandomisedResponse) -> Iterator[RandomisedAnswers]:
 def _sampled(
     event: GaussianStep | LaplaceStep, rate: Fraction, order: Order
 ) -> Iterator[DominatingPair]:
+    """Yield the pair of a sampled shift; the shift itself where everybody is drawn."""
     if rate == 0:
         return
     for base in _shift(event):
@@ -206,6 +227,7 @@ def _sampled(
 def _mixture(
     mechanism: GaussianMixtureStep, adjacency: Adjacency, order: Order, times: int
 ) -> Iterator[DominatingPair]:
+    """Yield the pairs of a mixture with the share of the noise that is cheapest."""
     yield from mixture_pairs(
         mechanism, adjacency, order, mixture_share(mechanism, adjacency, order, times)
     )

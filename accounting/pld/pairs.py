@@ -36,8 +36,12 @@ class Order(Enum):
 class GaussianShift:
     """(N(μ, 1), N(0, 1)), given by μ² = (sensitivity / noise_std)². Composition adds μ².
 
-    A sum of very many may be known only within `slack`: μ² lies in [mu_squared - slack,
-    mu_squared]. Source: Dong, Roth, Su 2022, Theorem 2.7 and Corollary 3.3.
+    A sum of very many may be known only within `slack`. Source: Dong, Roth, Su 2022, Theorem 2.7
+    and Corollary 3.3.
+
+    Args:
+        mu_squared: an upper bound on μ², > 0.
+        slack: μ² lies in [mu_squared - slack, mu_squared].
     """
 
     mu_squared: Fraction
@@ -54,8 +58,11 @@ class LaplaceShift:
     """(Lap(ε₀, 1), Lap(0, 1)) with ε₀ = ℓ1 sensitivity / scale; it also dominates vectors.
 
     A vector shift of ℓ1 length ε₀ is a chain of shifts of single coordinates, and for a log-concave
-    noise the trade-off function of the sum of two shifts is the chained one.
-    Source: Dong, Roth, Su 2022, Theorem 2.14; Awan, Dong 2022, on log-concave noise.
+    noise the trade-off function of the sum of two shifts is the chained one. Source: Dong, Roth, Su
+    2022, Theorem 2.14; Awan, Dong 2022, on log-concave noise.
+
+    Args:
+        epsilon: ε₀ > 0, the largest privacy loss.
     """
 
     epsilon: Fraction
@@ -79,9 +86,13 @@ class DiscreteGaussianShift:
 
 @dataclass(frozen=True, slots=True)
 class DiscreteLaplaceShift:
-    """Noise of mass proportional to exp(-|k| rate), shifted by the whole number `shift` >= 1.
+    """Noise of mass proportional to exp(-|k| rate), shifted by a whole number.
 
     It dominates integer vectors of ℓ1 length `shift`, as `LaplaceShift` does.
+
+    Args:
+        rate: 1 / scale, > 0.
+        shift: >= 1.
     """
 
     rate: Fraction
@@ -94,7 +105,12 @@ class DiscreteLaplaceShift:
 
 @dataclass(frozen=True, slots=True)
 class RandomisedAnswers:
-    """k-ary randomised response: the true answer with probability `truth`, each other equally."""
+    """k-ary randomised response: the true answer with some probability, each other equally.
+
+    Args:
+        truth: that probability, in (0, 1).
+        categories: k >= 2.
+    """
 
     truth: Fraction
     categories: int
@@ -114,6 +130,11 @@ class Sampled:
     """The shift `base` met with probability `rate`: a mixture, in one of three orders.
 
     Source: Poisson sampling: Zhu, Dong, Wang 2022, Theorem 11 (add/remove).
+
+    Args:
+        base: of a record that was drawn.
+        rate: in (0, 1).
+        order: which data set stands first.
     """
 
     base: GaussianShift | LaplaceShift
@@ -157,3 +178,4 @@ DominatingPair = (
     | RevealedSample
     | Sampled
 )
+"""Every pair that the engine knows."""

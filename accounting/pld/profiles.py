@@ -26,9 +26,11 @@ from .pairs import (
 )
 
 Tails = tuple[arb, arb]
+"""P(L > x) and Q(L > x)."""
 
 _ZERO, _ONE = arb(0), arb(1)
 _EITHER = _ZERO.union(_ONE)
+"""A probability that is 0 or 1, where x cannot be told from an end of the losses' range."""
 
 
 def mu_squared_ball(pair: GaussianShift) -> arb:
@@ -108,7 +110,11 @@ def _below(base: GaussianShift | LaplaceShift, v: arb) -> Tails:
 class Lattice:
     """The loss of a discrete pair: P(L = (first + 2k) unit) is masses[k], and Q the mirror image.
 
-    A mass of at most `rest` lies elsewhere.
+    Args:
+        unit: half the distance of two losses.
+        first: of the lowest loss, in units.
+        masses: under P, from the lowest loss on.
+        rest: bound on the mass of losses that are left out.
     """
 
     unit: arb
@@ -140,6 +146,7 @@ def _lattice(pair: DominatingPair, digits: int, bits: int) -> Lattice:
 
 
 def _discrete_laplace(pair: DiscreteLaplaceShift) -> Lattice:
+    """Return the loss of a shift by n: n + 1 values, whose ends hold the tails."""
     b, n = ball_of(pair.rate), pair.shift
     unit = (-b).exp()
     centre = (1 - unit) / (1 + unit)
@@ -149,6 +156,7 @@ def _discrete_laplace(pair: DiscreteLaplaceShift) -> Lattice:
 
 
 def _discrete_gaussian(pair: DiscreteGaussianShift, digits: int) -> Lattice:
+    """Return the loss of a shift by one: it grows with the place, without bound."""
     s2 = ball_of(pair.sigma_squared)
     spread = ceil(sqrt(2 * digits * float(pair.sigma_squared))) + 2
     weight = [(-(arb(k) ** 2) / (2 * s2)).exp() for k in range(spread + 1)]
@@ -179,6 +187,7 @@ def _atoms(pair: DominatingPair, bits: int) -> tuple[list[arb], list[arb], list[
 
 
 def _discrete(pair: DominatingPair, x: arb) -> Tails:
+    """Return the tails of a discrete pair, by its atoms."""
     losses, above_p, above_q = _atoms(pair, ctx.prec)
     place = bisect_right(losses, x)
     return above_p[place], above_q[place]

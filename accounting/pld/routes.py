@@ -26,7 +26,7 @@ from .revealed_sample import revealed, revealed_form
 from .saddle import epsilon_by_moments
 
 _WIDEST = 1e-6
-"""The relative width of an enclosure at which no further route is tried."""
+"""Relative width of an enclosure at which no further route is tried: six digits."""
 
 _NARROW = 1e-5
 """The relative width up to which a ray's enclosure is good enough: grids would be wider."""
@@ -35,7 +35,11 @@ _FINEST = 1 << 17
 """The points of the finest grid, of very few steps: many multiply longer."""
 
 _GRIDS = (1 << 13, _FINEST)
+"""Points of the grids that are tried in turn where an enclosure is wide."""
+
 _FAST_GRID = 1 << 12
+"""Points of a grid in the fast grade."""
+
 _MOST_ON_GRIDS = 1e4
 """Above this ε masses e^-ε apart leave a grid without digits, and nobody without a doubt."""
 
@@ -55,13 +59,22 @@ _LEAST_DELTA = 1e-300
 """The smallest δ for which loss distributions are composed."""
 
 _ZERO = arb(0)
+"""Nothing is known from below."""
 
 Counts = dict[DominatingPair, int]
+"""How often each pair is composed."""
+
 Floats = NDArray[np.float64]
 
 
 def epsilon(counts: Counts, delta: float, known: arb = _ZERO) -> Enclosure:
-    """Return an enclosure of ε(δ); where it lies below `known` its upper end alone may be so."""
+    """Return an enclosure of ε(δ); where it lies below `known` its upper end alone may be so.
+
+    Args:
+        counts: pairs, composed in one order.
+        delta: in (0, 1).
+        known: an ε below which nobody asks for a lower end.
+    """
     found = (route.epsilon(counts, delta, known) for route in ROUTES)
     return next(e for e in found if e is not None)
 
@@ -194,6 +207,7 @@ class _OneEvent(Route):
 
 
 def _single(counts: Counts) -> DominatingPair | None:
+    """Return the pair of a composition of one step, else None."""
     return next(iter(counts)) if sum(counts.values()) == 1 else None
 
 
@@ -272,10 +286,12 @@ def _above(counts: Counts) -> Counts | None:
 
 
 def _below(counts: Counts, above: Counts) -> Counts:
+    """Return what of a composition needs no revealed sample: a lower bound of the whole."""
     return {pair: n for pair, n in counts.items() if pair in above}
 
 
 def _largest(counts: Counts) -> float:
+    """Return an upper bound on the privacy loss, the pure-DP ε of all steps; it may be infinite."""
     return sum(n * maximal_loss(pair) for pair, n in counts.items()) * (1 + 2.0**-40)
 
 
@@ -336,11 +352,13 @@ class _FewSteps(Route):
 
 
 def _ray_epsilon(counts: Counts, delta: float) -> Enclosure | None:
+    """Return a ray's enclosure of ε(δ) where it is narrow, else None."""
     found = ray_certified.epsilon_enclosure(counts, delta)
     return found if found is not None and found.relative_width <= _NARROW else None
 
 
 def _ray_delta(counts: Counts, epsilon: float) -> Enclosure | None:
+    """Return a ray's enclosure of δ(ε) where it is narrow, else None."""
     found = ray_certified.delta_enclosure(counts, epsilon)
     return found if found is not None and found.relative_width <= _NARROW else None
 

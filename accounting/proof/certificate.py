@@ -1,7 +1,10 @@
 """Certificates: a derivation of (ε, δ) from the events of a run, written down for a stranger.
 
 `certify` is not trusted: it searches for a derivation and its witnesses in fast arithmetic, and
-`accounting.check`, which shares no code with it, derives every step again.
+`accounting.check`, which shares no code with it, derives every step again. The document is
+canonical JSON: a table of mechanisms, the events as references to it, the steps with premises
+first, and what is taken for granted. Its format is a URI with a version; the checker refuses any
+other.
 
 >>> from dpledger.mechanisms import Adjacency, Audience, Context, GaussianStep, declared
 >>> step = GaussianStep(declared(1, "example", adjacency=Adjacency.ZERO_OUT_ONE), noise_std=2.0)
@@ -33,6 +36,7 @@ from .derivation import NoRule, Parameter, Step, written
 from .prover import Search
 
 FORMAT = "urn:dpledger:certificate:1"
+"""Of the document; what it means never changes, a new meaning gets a new number."""
 
 ALWAYS_ASSUMED = (
     "the event list is complete and says what happened",
@@ -41,6 +45,7 @@ ALWAYS_ASSUMED = (
     "the number of events and the time of stopping do not depend on what was released, or all of "
     "the plan is in the list",
 )
+"""What no derivation can show, and every certificate takes for granted."""
 
 
 class Uncertifiable(DpledgerError, ValueError):
@@ -49,7 +54,12 @@ class Uncertifiable(DpledgerError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """A derivation of (ε, δ) for a whole event list. Made by `certify`."""
+    """A derivation of (ε, δ) for a whole event list. Made by `certify`.
+
+    Args:
+        events: that the subject is the hash of.
+        root: the last step, whose premises are all others.
+    """
 
     events: tuple[Event, ...]
     root: Step
@@ -140,6 +150,7 @@ def _place(mechanism: Mechanism, places: dict[str, int]) -> int:
 
 
 def _run_to_json(event: Event, times: int, places: dict[str, int]) -> Json:
+    """Return an event that is repeated in a row, its mechanism by its number."""
     found = event_to_json(event)
     del found["schema"]
     found["mechanism"] = _place(event.mechanism, places)
@@ -148,6 +159,7 @@ def _run_to_json(event: Event, times: int, places: dict[str, int]) -> Json:
 
 
 def _parameter_to_json(value: Parameter, places: dict[str, int]) -> Json:
+    """Return a rule's parameter; mechanisms by their numbers, fractions exactly."""
     match value:
         case Fraction():
             return rational(value)
@@ -169,6 +181,7 @@ def _number_to_json(value: int | Fraction) -> Json:
 
 
 def _node_to_json(step: Step, numbers: dict[int, int], places: dict[str, int]) -> Json:
+    """Return a step: rule, parameters, the numbers of its premises, and its conclusion."""
     conclusion: dict[str, Json] = {"adjacency": step.adjacency.value, "group": step.group}
     match step.notion:
         case Gdp(mu_squared=mu_squared):

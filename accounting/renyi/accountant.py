@@ -29,6 +29,8 @@ from ..numbers.enclosure import BITS, Enclosure, ball_of, precision
 from .rdp import LARGEST_WHOLE_ORDER, is_sampled, log_moment
 
 _RATIO = 8.0
+"""Factor between tries of α - 1 in the search for a bracket."""
+
 _SPREAD = 3e-3
 """The search stops when the logarithm of α - 1 is known to this: ε moves by its square."""
 _LEAST_EXCESS, _LARGEST_EXCESS = 2.0**-40, 2.0**80
@@ -84,6 +86,7 @@ class _LogMomentAccountant(Accountant):
 
 
 def _upper(ball: arb) -> arb:
+    """Return a ball's upper end; infinity where nothing is known."""
     return arb(inf) if ball.is_nan() else ball.upper()
 
 
@@ -122,6 +125,7 @@ class RdpAccountant(_LogMomentAccountant):
 
 
 def _whole(order: float) -> Fraction:
+    """Return the nearest whole order, at least 2."""
     return Fraction(max(2, round(order)))
 
 
@@ -144,7 +148,7 @@ class ZcdpAccountant(_LogMomentAccountant):
         return isinstance(mechanism, _ZCDP)
 
     def rho(self, account: Account) -> Enclosure:
-        """Return rho of one record."""
+        """Return an enclosure of rho of one record; infinite without protection."""
         if account.reasons:
             return Enclosure.of(inf)
         with precision(BITS):
@@ -161,9 +165,11 @@ class ZcdpAccountant(_LogMomentAccountant):
 
 
 _ZCDP = DiscreteGaussianStep | LaplaceStep | DiscreteLaplaceStep | PureStep | RandomisedResponse
+"""Mechanisms that have a rho, beside Gaussian steps."""
 
 
 def _rho(mechanism: Mechanism) -> arb:
+    """Return rho of one run of a mechanism; raise `TypeError` for one that has none."""
     match mechanism:
         case DiscreteGaussianStep(sensitivity=sensitivity, noise_std=scale) | (
             LaplaceStep(sensitivity=sensitivity, scale=scale)
@@ -183,6 +189,10 @@ class MomentsAccountant(RdpAccountant):
 
     ε = min_λ (K(λ+1) + ln 1/δ) / λ. Source: Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar, Zhang
     2016, Theorem 2.
+
+    Args:
+        adjacency: the relation of the events; None leaves it to the first.
+        max_order: the largest λ, at least 1.
     """
 
     name = "moments"
@@ -212,7 +222,12 @@ def _least(
 ) -> Fraction:
     """Return the order of the least value of a quasi-convex function that was found.
 
-    `order` makes an order of a number above 1; `excesses` are the ends of α - 1.
+    Steps of a fixed factor in α - 1 walk down to a bracket, which a golden-section search narrows.
+
+    Args:
+        objective: of an order.
+        order: makes an order of a number above 1.
+        excesses: the ends of α - 1.
     """
 
     def value(log_excess: float) -> float:

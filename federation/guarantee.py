@@ -98,9 +98,12 @@ def joint_events(held: Held, sent: Mapping[str, Sequence[Event]]) -> list[Event]
     Raises `InvalidParameter` for an event of records that live with one party that is not about the
     party whose list it is in.
     """
-    if held is Held.SHARED:
-        return [event for events in sent.values() for event in events]
     found: list[Event] = []
+    if held is Held.SHARED:
+        # whoever sent it, any record may have entered: nothing is taken for disjoint
+        for events in sent.values():
+            found += (replace(e, context=replace(e.context, parties=())) for e in events)
+        return found
     for party, events in sent.items():
         for event in events:
             if party not in event.context.parties:

@@ -54,6 +54,7 @@ class Journal:
         )
         try:
             self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+            self._connection.execute("PRAGMA journal_mode = WAL")  # one fsync a commit, not three
             self._connection.execute("PRAGMA synchronous = FULL")
             self._connection.execute(_SCHEMA)
             self._connection.execute("BEGIN IMMEDIATE")  # takes the lock that is kept

@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from itertools import zip_longest
 from math import inf
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..accounting.numbers.enclosure import Enclosure, shown_down, shown_up
@@ -99,6 +100,8 @@ def _jsonable(value: object) -> object:
             return {"lower": _jsonable(value.lower_float), "upper": _jsonable(value.upper_float)}
         case Enum():
             return value.value
+        case Path():
+            return str(value)
         case dict():
             return {key: _jsonable(each) for key, each in value.items()}
         case list() | tuple():

@@ -12,7 +12,6 @@ from ..audits.claims.hearing import Attacks, judge_claims, save_evidence
 from ..audits.claims.page import claims_page
 from ..audits.outcome import Outcome, TextColumns
 from ..audits.outcomes.claims import audit_outcome, explanation_outcome
-from ..audits.visible_text import visible
 from ..papers import PAPERS, find, find_one
 from .claims_check import check
 from .inputs import FOLDER, NEW_FILE, refuse
@@ -108,14 +107,15 @@ def audit(
     required=True,
     help="The file to write; one HTML page that needs nothing else.",
 )
-def page(names: tuple[str, ...], assignments: tuple[str, ...], out: Path) -> None:
+@answers
+def page(names: tuple[str, ...], assignments: tuple[str, ...], out: Path) -> Outcome:
     """Write all claims, or those of NAMES, as one HTML page with plots."""
     papers = {paper.name: paper for paper, _ in find(names)}
     with steps() as start:
         judged = judge_claims(PAPERS, names, assignments, attacks=Attacks(), progress=start)
     text = claims_page(judged, cases(list(papers.values()), assignments))
     out.write_text(text, encoding="utf-8")
-    click.echo(visible(f"{out}: {len(judged)} claims"))
+    return Outcome(title=f"{out}: {len(judged)} claims", data={"page": out, "claims": len(judged)})
 
 
 @claims.command()

@@ -31,14 +31,18 @@ def ledger() -> None:
 @click.option("--epsilon", type=float, required=True, help="All that may ever be spent.")
 @click.option("--delta", type=float, required=True, help="In (0, 1).")
 @adjacency_option
-def create(path: Path, epsilon: float, delta: float, adjacency: Adjacency) -> None:
+@answers
+def create(path: Path, epsilon: float, delta: float, adjacency: Adjacency) -> Outcome:
     """Make a new LEDGER whose budget refuses every release that would cross it."""
     if path.exists():
         raise click.UsageError(f"{path}: Expected a new file; a ledger is never overwritten.")
     budget = Budget(ApproxDp(epsilon, delta), adjacency=adjacency)
     with SqliteLedger(path) as opened:
         opened.set_budget(budget)
-    click.echo(f"{path}: at most epsilon {epsilon} at delta {delta}, {adjacency.value}")
+    return Outcome(
+        title=f"{path}: at most epsilon {epsilon} at delta {delta}, {adjacency.value}",
+        data={"ledger": path, "epsilon": epsilon, "delta": delta, "adjacency": adjacency},
+    )
 
 
 @ledger.command()
@@ -91,11 +95,17 @@ def anchor(path: Path, anchor_path: Path | None) -> Outcome | None:
 )
 @click.option("--run", help="Of this run only.")
 @click.option("--delta", type=float, default=1e-5, help="For the certificate.")
-def export(path: Path, certificate: Path | None, run: str | None, delta: float) -> None:
+@answers
+def export(path: Path, certificate: Path | None, run: str | None, delta: float) -> Outcome | None:
     """Write a ledger as JSON lines to standard output, or its certificate to a file."""
     with SqliteLedger(path, read_only=True) as opened:
         if certificate is not None:
-            certificate.write_bytes(certificate_of(opened, delta=delta, run=run).to_json_bytes())
-            return
+            made = certificate_of(opened, delta=delta, run=run)
+            certificate.write_bytes(made.to_json_bytes())
+            return Outcome(
+                title=f"{certificate}: epsilon {made.epsilon} at delta {delta}",
+                data={"certificate": certificate, "epsilon": made.epsilon, "delta": delta},
+            )
         for line in exported(opened):
             click.echo(line)
+    return None

@@ -50,7 +50,8 @@ def load_records(paths: str | Path | Sequence[str | Path], *, schema: Schema) ->
     listed = [paths] if isinstance(paths, str | Path) else list(paths)
     if not listed:
         raise NoRecords("Expected at least one file instead got none.")
-    parts = [_encode(read_table(path, schema), schema) for path in listed]
+    tables = [read_table(path, schema) for path in listed]
+    parts = [_encode(table, schema) for table in tables]
     entries = np.concatenate([part.entries for part in parts])
     party_of = np.concatenate([part.party_of for part in parts])
     files = ", ".join(Path(path).name for path in listed)
@@ -71,6 +72,7 @@ def load_records(paths: str | Path | Sequence[str | Path], *, schema: Schema) ->
         description=schema.description or files,
         parties=parties,
         party_of=party_of,
+        dropped=sum(map(len, tables)) - len(entries),
     )
 
 

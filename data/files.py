@@ -69,12 +69,20 @@ def read_table(path: str | Path, schema: Schema) -> Table:
     reader = _READERS.get(path.suffix.lower(), _read_text)
     try:
         table = reader(path, schema)
+    except UnicodeDecodeError as error:
+        raise UnreadableFile(
+            f"{path} must be text in UTF-8 ({error.reason} at byte {error.start}); "
+            "`iconv -f latin1 -t utf-8` converts a file of an older program"
+        ) from error
     except (OSError, EOFError, UnicodeError, csv.Error, lzma.LZMAError, zlib.error) as error:
         raise UnreadableFile(f"{path}: Expected a readable file ({error}).") from error
     if not len(table):
         raise NoRecords(f"{path}: Expected at least one record instead got none.")
     return table
 
+
+_DELIMITERS = (";", "\t", "|", ",")
+"""What a header of one name is searched for, to say what a schema could be missing."""
 
 _DECOMPRESSORS: dict[str, Callable[..., IO[str]]] = {
     ".gz": gzip.open,
@@ -230,12 +238,17 @@ def _used(
         if name in names[:position]:
             raise WrongColumns(f"{path}: Expected column {name!r} once instead got it twice.")
         if name not in known:
-            raise WrongColumns(
-                f"{path}: Expected column {name!r} {among(name, known)};"
-                ' kind = "ignored" in the schema skips a column.'
+            other = next((d for d in _DELIMITERS if len(names) == 1 and d in name), None)
+            remedy = (
+                'kind = "ignored" in the schema skips a column'
+                if other is None
+                else f"the file seems to be divided by {other!r}: say delimiter in the schema"
             )
+            raise WrongColumns(f"{path}: column {name!r} must be {among(name, known)}; {remedy}")
     for name in known:
         if name not in names:
-            raise WrongColumns(f"{path}: Expected a column {name!r} {among(name, names)}.")
+            raise WrongColumns(
+                f"{path}: column {name!r} of the schema must be {among(name, names)} of the file"
+            )
     skipped = {column.name for column in schema.columns if isinstance(column, IgnoredColumn)}
     return {n: c for n, c in zip(names, cells, strict=True) if n not in skipped}

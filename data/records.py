@@ -45,6 +45,7 @@ class LabelledRecords:
         parties: public names of the parties.
         party_of: array of shape (n,): index into `parties` of the party that holds the record.
         label_domain: which labels there may be, public: ±1, or classes 0, 1, ...
+        dropped: how many records of the files were left out for missing values; private.
 
     Raises:
         InvalidParameter: shapes disagree, a label is outside its domain, an entry is not finite, or
@@ -59,6 +60,7 @@ class LabelledRecords:
     parties: tuple[str, ...]
     party_of: NDArray[np.intp] = field(repr=False)
     label_domain: LabelDomain = SIGNS
+    dropped: int = field(default=0, repr=False)
 
     def __post_init__(self) -> None:
         require_positive("row_bound", self.row_bound)

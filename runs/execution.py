@@ -256,7 +256,7 @@ def _concluded(
             else None
         ),
     )
-    report = _report(configuration, options, result, record, test.description)
+    report = _report(configuration, options, result, record, test)
     (folder / "report.json").write_bytes(to_json(report))
     write_pages(report, folder)
     return result
@@ -411,7 +411,7 @@ def _report(
     options: RunOptions,
     result: RunResult,
     record: RunRecord,
-    description: str,
+    held_out: LabelledRecords,
 ) -> Report:
     """Return the report's record: facts of the run, and sentences that events cannot tell.
 
@@ -420,7 +420,7 @@ def _report(
         options: say which parts were left out on purpose.
         result: of the run.
         record: of the run, with its name and its ledger.
-        description: of the records.
+        held_out: the records that were not trained on.
     """
     name = record.title
     return build_report(
@@ -442,7 +442,12 @@ def _report(
             versions=versions(),
         ),
         records=sum(configuration.shape.counts),
-        narrative=narrative(configuration, description=description, demo=name == "demo"),
+        narrative=narrative(
+            configuration,
+            description=held_out.description,
+            dropped=held_out.dropped,
+            demo=name == "demo",
+        ),
         statement=statement(configuration),
     )
 

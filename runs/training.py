@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from ..data import LabelledRecords
+from ..data.strict import ConfigurationError
 from ..mechanisms import ClassLabels, Curator, LabelDomain, PrivateDataset
 from ..mechanisms.protocols import FloatArray
 from ..solvers.optimum import logistic_optimum
@@ -146,5 +147,10 @@ def new_folder(out: Path | None, name: str) -> Path:
         raise FileExistsError(
             f"{folder}: Expected a folder without a ledger; choose another, or resume its run."
         )
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigurationError(
+            f"out={folder} must be a folder that can be made ({error.strerror}); choose another"
+        ) from error
     return folder

@@ -140,11 +140,12 @@ class SqliteLedger(Ledger):
                     self._connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
                     self._connection.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
         if self._pragma("application_id") != _APPLICATION_ID:
-            raise NotALedger(f"Expected a ledger at {self.path} instead got another database.")
-        if self._pragma("user_version") != _SCHEMA_VERSION:
+            raise NotALedger(f"{self.path} must be a ledger, and is another database")
+        version = self._pragma("user_version")
+        if version != _SCHEMA_VERSION:
             raise NotALedger(
-                f"Expected version {_SCHEMA_VERSION} at {self.path} "
-                f"instead got version {self._pragma('user_version')}."
+                f"{self.path}: version={version} of the ledger must be {_SCHEMA_VERSION}; a later "
+                "release of dpledger wrote it, which can read it"
             )
         if not read_only:
             self._execute("PRAGMA synchronous = FULL")

@@ -303,12 +303,12 @@ def test_a_bad_cell_is_named_by_file_row_column_value_and_what_is_allowed(
         (
             GOOD.replace("age", "agee"),
             WrongColumns,
-            r"people\.csv: Expected column 'agee' among 'age', .* \(nearest: 'age'\); kind =",
+            r"people\.csv: column 'agee' must be among 'age', .* \(nearest: 'age'\); kind =",
         ),
         (
             "\n".join(line.split(",", 1)[1] for line in GOOD.split()),
             WrongColumns,
-            r"people\.csv: Expected a column 'age' among 'job', 'hours', 'id', 'town', 'income'",
+            r"people\.csv: column 'age' of the schema must be among 'job', 'hours', 'id', 'town',",
         ),
         (
             GOOD.replace("hours", "age"),
@@ -324,6 +324,11 @@ def test_a_bad_cell_is_named_by_file_row_column_value_and_what_is_allowed(
             GOOD.replace("north", "south"),
             EmptyParty,
             r"people\.csv: Expected party 'north' to hold a record instead got none",
+        ),
+        (
+            GOOD.replace(",", ";"),
+            WrongColumns,
+            r"people\.csv: column 'age;.* divided by ';': say delimiter in the schema",
         ),
         (GOOD + '"open quote', UnreadableFile, r"people\.csv: Expected a readable file"),
     ],
@@ -352,7 +357,7 @@ def test_a_missing_file_is_named(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["people.csv", "people.csv.xz", "people.npy", "people.npz"])
 def test_a_file_of_another_kind_is_refused(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(b"\x93\xff\x00\x01 no such format")
-    with pytest.raises(UnreadableFile, match=f"{name}: Expected a"):
+    with pytest.raises(UnreadableFile, match=rf"{name}(: Expected a| must be text in UTF-8)"):
         load_records(tmp_path / name, schema=SCHEMA)
 
 

@@ -206,7 +206,7 @@ CALLS: dict[str, str] = {
         "import opacus theirs.json --adjacency add-remove-one --ledger theirs.sqlite --json"
     ),
     "import no such file": "import flower theirs.json --adjacency add-remove-one",
-    "ledger create": f"ledger create team.sqlite {NOISE}",
+    "ledger create": f"ledger create team.sqlite {NOISE} --json",
     "ledger create again": f"ledger create team.sqlite {NOISE}",
     "ledger show": "ledger show out/ledger.sqlite --json",
     "ledger show a leak": "ledger show leaky/ledger.sqlite --json",
@@ -219,7 +219,7 @@ CALLS: dict[str, str] = {
     "ledger anchor of another ledger": "ledger anchor leaky/ledger.sqlite --to elsewhere.anchor",
     "ledger export": "ledger export out/ledger.sqlite",
     "ledger export a certificate": (
-        "ledger export out/ledger.sqlite --certificate exported.json --delta 1e-6"
+        "ledger export out/ledger.sqlite --certificate exported.json --delta 1e-6 --json"
     ),
     "ledger export a certificate of a leak": (
         "ledger export leaky/ledger.sqlite --certificate leak.json"
@@ -256,7 +256,7 @@ CALLS: dict[str, str] = {
     "claims audit a wrong parameter": "claims audit H-3 --set nothing=1 --json",
     "claims explain": "claims explain H-3 --json",
     "claims explain an unknown one": "claims explain X --json",
-    "claims page": "claims page H-3 --out page.html",
+    "claims page": "claims page H-3 --out page.html --json",
     "claims check what holds": "claims check holds.toml --json",
     "claims check a file of others": (
         "claims check theirs.json --kind opacus --adjacency add-remove-one "

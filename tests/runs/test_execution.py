@@ -7,6 +7,7 @@ from msgspec import structs
 
 import dpledger as dp
 from dpledger.accounting import MemoryLedger
+from dpledger.data.strict import ConfigurationError
 from dpledger.mechanisms import InvalidParameter, SeededSampler
 from dpledger.runs import RunOptions, demo_configuration, read_configuration
 from dpledger.runs.planning import plan
@@ -131,3 +132,24 @@ def test_the_folder_of_a_run_can_be_planned_from_alone(tmp_path: Path) -> None:
     assert dp.plan(kept).events == result.events
     for path in result.folder.glob("*.toml"):
         assert str(tmp_path) not in path.read_text()
+
+
+def test_what_was_dropped_is_told_to_the_holder_alone(tmp_path: Path) -> None:
+    write_people(tmp_path)
+    lines = (tmp_path / "people.csv").read_text().splitlines()
+    lines += [",north,low", "41,,high", ",west,high"]
+    (tmp_path / "people.csv").write_text("\n".join(lines) + "\n")
+    (tmp_path / "people.toml").write_text(f"drop_missing = true\n{SCHEMA}")
+    (tmp_path / "run.toml").write_text(CONFIGURATION)
+    options = RunOptions(out=tmp_path / "out", attack=False, baselines=False, crosscheck=False)
+    folder = dp.run(tmp_path / "run.toml", options).folder
+    assert "3 records with missing values" in (folder / "report.html").read_text()
+    assert "3 records" not in (folder / "public.html").read_text()
+
+
+def test_a_folder_that_cannot_be_made_is_refused_by_name(tmp_path: Path) -> None:
+    write_people(tmp_path)
+    (tmp_path / "run.toml").write_text(CONFIGURATION)
+    out = tmp_path / "people.csv" / "out"
+    with pytest.raises(ConfigurationError, match="must be a folder that can be made"):
+        dp.run(tmp_path / "run.toml", RunOptions(out=out))

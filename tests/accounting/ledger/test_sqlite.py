@@ -297,7 +297,7 @@ def test_another_version_is_named(filled: Path) -> None:
     connection = sqlite3.connect(filled)
     connection.execute("PRAGMA user_version = 2")
     connection.close()
-    with pytest.raises(NotALedger, match="instead got version 2"):
+    with pytest.raises(NotALedger, match="version=2 of the ledger"):
         SqliteLedger(filled)
 
 

@@ -290,3 +290,55 @@ def test_no_release_of_a_pair_moves_by_more_than_its_event_states() -> None:
         assert largest_move(points[:trials], points[trials:]) <= bound
         counted += 1
     assert counted > PROGRAMS / 2
+
+
+@pytest.mark.parametrize("drawn", [False, True])
+@pytest.mark.parametrize("layout", ["dense", "sparse"])
+def test_an_added_record_moves_a_sampled_release_by_the_parts_that_its_event_states(
+    layout: str, drawn: bool
+) -> None:
+    """Poisson samples under add/remove, alone and beside values computed on all records.
+
+    A record that is not drawn moves the part computed on all records alone; one that is drawn also
+    moves its own party's sum, and by rounding the others', whose padding depends on how many are
+    drawn. What all rows move together is priced.
+    """
+    rng, largest = np.random.default_rng(31 + drawn), Fraction(0)
+    for _ in range(PROGRAMS):
+        records, parties = int(rng.integers(40, 120)), int(rng.integers(2, 6))
+        rows = rng.normal(size=(records, WIDTH)) * abs(size(rng, 3.0))
+        labels, holder = rng.choice([-1.0, 1.0], size=records), np.arange(records) % parties
+        chosen = (rng.random(records) < 0.5).astype(float)
+        chosen[-1] = float(drawn)
+        bound, w, anchor = abs(size(rng, 2.0)), vector(rng, 2.0), vector(rng, 2.0)
+        loss: Any = rng.choice(np.array([Logistic(), Hinge(), LinearLoss()]))
+        number = size(rng, 2.0) if rng.random() < 0.7 else 0.0
+        found: list[Sensitive] = []
+        for count in (records, records - 1):
+            data = AuditDataset(
+                sparse.csr_array(rows[:count]) if layout == "sparse" else rows[:count],
+                labels[:count],
+                adjacency=Adjacency.ADD_REMOVE_ONE,
+                row_bound=bound,
+                party_of=holder[:count],
+                parties=tuple("abcde"[:parties]),
+                n_min=6,
+            )
+            sample = data._sampled(drawn_by(None, Poisson(0.5), chosen[:count]))
+            value = sample.sum_correction(loss, w, anchor=anchor, radius=0.9 * bound)
+            if number:
+                value = value + data.mean_gradient(loss, anchor) * number
+            found.append(value * 0.3)
+        one, other = found
+        noise_std = PlanningCurator()._noise_std(one, 30.0)
+        part = one.sampled_part
+        assert part is not None
+        moved = part.mapped(PlanningCurator()._price(one, noise_std))
+        stated = Fraction(0) if moved.constant is None else moved.constant.root
+        stated += moved.sampled.root if drawn else 0
+        points = [lattice_points(each, noise_std) for each in (one, other)]
+        change = largest_move(*points)
+        assert change <= stated**2
+        if stated:
+            largest = max(largest, change / stated**2)
+    assert largest > Fraction(1, 100)

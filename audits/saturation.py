@@ -11,7 +11,6 @@ one radius; so the transcript is exactly (share · planned mu)-GDP for this pair
 from dataclasses import replace
 from math import sqrt
 
-from ..mechanisms.clipping import HEADROOM
 from ..mechanisms.labels import SignLabels
 from ..solvers.consensus import ConsensusDpAdmm
 from .datasets import AuditDataset
@@ -41,7 +40,7 @@ def saturated_flip(
     pair, metric = flip_label(dataset, index=index, loss=solver.loss), solver.metric
     if metric is None or metric.scaling or metric.radius >= metric.constant:
         return solver, replace(pair, share=None if metric is not None else pair.share)
-    share = 0.5 * sqrt(1.0 - metric.share) * HEADROOM
+    share = 0.5 * sqrt(1.0 - metric.share)
     if len(set(dataset.shape.counts)) > 1:
         return solver, replace(pair, share=None)
     if isinstance(dataset.shape.label_domain, SignLabels):

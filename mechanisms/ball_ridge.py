@@ -30,7 +30,7 @@ from math import ceil, log2, sqrt
 
 import numpy as np
 
-from .clipping import HEADROOM, lengths
+from .clipping import inner_radius, lengths
 from .errors import InvalidParameter
 from .protocols import FloatArray
 
@@ -57,7 +57,7 @@ def require_reachable(
     """
     pull = row_bound * sizes
     gram = count * row_bound**2
-    shift = pull / (radius * HEADROOM)  # bounds nu where x* is on the sphere
+    shift = pull / inner_radius(radius, width)  # bounds nu where x* is on the sphere
     radius = min(radius, pull / modulus)  # no minimiser is longer
     # sums over records err by their number, products with V and DᵀD by the number of columns
     size = pull + penalty * gram * radius
@@ -100,10 +100,8 @@ class BallRidge:
 
         It meets every tolerance that `require_reachable` accepts for |c_i| up to the entries here.
         """
-        ball = radius * HEADROOM
-        # computed norms err by less than (d + 4)/2 units in the last place
         count, width = self.rows.shape
-        inside = ball * (1.0 - (width + 4) * _EPS)
+        inside = inner_radius(radius, width)
         curvatures = penalty * self._values + modulus
         linear = pull @ self.rows  # the one sweep over the rows
         turned = -linear @ self._vectors

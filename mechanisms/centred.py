@@ -28,7 +28,7 @@ from typing import cast
 import numpy as np
 
 from . import rounding as rounded
-from .clipping import HEADROOM, SQUARE_EXPONENT, largest_entry
+from .clipping import SQUARE_EXPONENT, inner_radius, largest_entry
 from .errors import InvalidParameter, require_magnitude
 from .inside import Inside
 from .loss_trial import stated
@@ -47,8 +47,12 @@ LARGEST_SCALE = 64.0
 knows."""
 
 _LEAST_RADIUS = 2.0**-6
-"""Of the row bound. Lengths of centred rows are roots of differences of squares, whose rounding is
-below a 1e-8th of such a radius: far inside the headroom of cut rows."""
+"""Of the row bound."""
+
+_SIZES = 2.0**16
+"""Squared lengths of centred rows are found from numbers a up to 64 and m up to 128 radii long, in
+3d + 10 roundings of at most (64 + 128)² squared radii each: half of that, (3d + 10)·18432 u, is by
+how much a length that is near the radius may be off relatively."""
 
 
 def _fixed(array: FloatArray) -> FloatArray:
@@ -281,6 +285,6 @@ def _centred(records: Records, centre: FloatArray, scale: FloatArray, radius: fl
     inner = records.scores(squared * centre)
     size = np.einsum("...pd,...pd->...p", squared * centre, centre)
     lengths = np.sqrt(np.maximum(own - 2.0 * inner + records.spread(size), 0.0))
-    limit = radius * HEADROOM
+    limit = inner_radius(radius, centre.shape[-1], sizes=_SIZES)
     shrink = (records.norms > 0.0) * (limit / np.maximum(lengths, limit))
     return _Centred(records, centre, scale, shrink)

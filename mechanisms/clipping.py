@@ -1,4 +1,8 @@
-"""Projection on a ball, with headroom for rounding, and cut gradients."""
+"""Projection on a ball, whatever is rounded on the way, and cut gradients.
+
+What is cut lies within its bound exactly, in real numbers: sensitivities rest on the norms of the
+vectors that are kept, and what is computed from these is priced by `rounding`.
+"""
 
 from fractions import Fraction
 
@@ -6,15 +10,11 @@ import numpy as np
 
 from .errors import require_magnitude
 from .protocols import FloatArray
-
-HEADROOM = 1.0 - 2.0**-20
-"""Norms are cut at this fraction of the bound, so that rounding errors of later sums stay inside
-the sensitivity that the exact bound prices: measured, sums over 10^6 records of a party err by 1e-8
-of one record's bound. The headroom is 1e-6 of it."""
+from .sensitivity import float_down
 
 LENGTH_EXPONENT = 900
-"""Norms are cut to bounds within 2^-900 and 2^900: nearer to the smallest double rounding is larger
-than the headroom."""
+"""Norms are cut to bounds within 2^-900 and 2^900: nearer to the smallest double what underflows is
+larger than the roundings that `inner_radius` leaves room for."""
 
 SQUARE_EXPONENT = 230
 """Bounds that are squared, and multiplied by squares of scales, lie within 2^-230 and 2^230."""
@@ -24,6 +24,23 @@ _LEAST_FACTOR = 2.0**-960
 
 _SQUARES_FIT = (1e-140, 1e140)
 """Lengths whose squares neither overflow nor lose digits."""
+
+
+def inner_radius(radius: float, width: int, *, sizes: float = 1.0) -> float:
+    """Return what computed norms are cut to, so that the exact ones are within `radius`.
+
+    The norm of d numbers errs relatively by at most (d/2 + 2)u, u = 2^-53: d squares, their sum in
+    any order, the root of it (Higham 2002, section 3.1). With the division by the largest entry and
+    the product that shrinks, an exact norm is at most (1 + (d/2 + 6)u) times what it was cut to.
+    The room that is left is 2(d + 16)u, more than twice as much.
+
+    Args:
+        radius: l2 bound, positive.
+        width: d, how many numbers a vector has.
+        sizes: how many times rounding errors are larger, where a norm is computed from larger
+            numbers.
+    """
+    return radius * (1.0 - sizes * (width + 16) * 2.0**-52)
 
 
 def largest_entry(array: FloatArray) -> float:
@@ -61,11 +78,12 @@ def longest_up(vectors: FloatArray) -> Fraction:
 
 
 def project_to_ball(vectors: FloatArray, radius: float) -> FloatArray:
-    """Return vectors of shape (..., d), those longer than `radius`·HEADROOM scaled down to it.
+    """Return vectors of shape (..., d), those longer than `radius` scaled down to it.
 
-    The l2 projection on a ball around 0, one vector at a time: no vector depends on another's.
+    The l2 projection on a ball around 0, one vector at a time: no vector depends on another's. The
+    ball is that of `inner_radius`, so that no exact norm is above `radius`.
     """
-    limit = radius * HEADROOM
+    limit = inner_radius(radius, vectors.shape[-1])
     with np.errstate(all="ignore"):  # a warning would tell of the rows
         # measured in units of the largest entry, so that no square under- or overflows
         largest = np.max(np.abs(vectors), axis=-1, keepdims=True, initial=0.0)
@@ -86,7 +104,9 @@ def cut_bound(longest: Fraction, radius: float | None) -> Fraction:
     return min(Fraction(float(radius)), longest)
 
 
-def cut_slopes(slopes: FloatArray, norms: FloatArray, radius: float | None) -> FloatArray:
+def cut_slopes(
+    slopes: FloatArray, norms: FloatArray, radius: float | None, width: int
+) -> FloatArray:
     """Return slopes (..., K) of row ⊗ slope, those of products longer than `radius` scaled down.
 
     |row ⊗ slope| = |row|·|slope|, so that a gradient is cut without being written out: per-example
@@ -96,30 +116,32 @@ def cut_slopes(slopes: FloatArray, norms: FloatArray, radius: float | None) -> F
         slopes: of shape (..., K), a record's last.
         norms: the rows' l2 norms, of shape (...).
         radius: l2 bound; None for slopes as they are.
+        width: of the product, d·K.
     """
     if radius is None:
         return slopes
     longest = lengths(slopes) * norms
-    shrunk = np.minimum(1.0, radius * HEADROOM / np.maximum(longest, 1e-300))
+    shrunk = np.minimum(1.0, inner_radius(radius, width) / np.maximum(longest, 1e-300))
     found = slopes * np.where(shrunk < _LEAST_FACTOR, 0.0, shrunk)[..., None]
     found[np.abs(found) < _LEAST_FACTOR] = 0.0
     return found
 
 
-def cut_to_bound(slopes: FloatArray, bound: float, outputs: int = 1) -> FloatArray:
+def cut_to_bound(slopes: FloatArray, bound: Fraction, outputs: int = 1) -> FloatArray:
     """Return slopes no longer than the bound, in float64 whatever they were computed in.
 
     NaNs are clipped too: a NaN would reveal the record whatever the noise.
 
     Args:
         slopes: of shape (...), or (..., K) for K > 1 outputs.
-        bound: on their absolute value, or their l2 norm.
+        bound: on their absolute value, or their l2 norm; kept exactly.
         outputs: K.
     """
-    slopes = np.asarray(slopes, dtype=np.float64)
+    slopes, most = np.asarray(slopes, dtype=np.float64), float_down(bound)
     if outputs == 1:
-        np.fmax(slopes, -bound, out=slopes)
-        return np.fmin(slopes, bound, out=slopes)
+        np.fmax(slopes, -most, out=slopes)
+        return np.fmin(slopes, most, out=slopes)
+    most = inner_radius(most, outputs)
     with np.errstate(all="ignore"):
-        slopes = slopes * (bound / np.maximum(lengths(slopes), bound))[..., None]
+        slopes = slopes * (most / np.maximum(lengths(slopes), most))[..., None]
     return np.nan_to_num(slopes, copy=False)

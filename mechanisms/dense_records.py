@@ -124,7 +124,7 @@ class DenseRecords:
     def sum_gradient(self, loss: Loss, w: FloatArray) -> FloatArray:
         if loss.outputs > 1:
             return combined(self, record_slopes(self, loss, w))
-        bound, width = float(loss.derivative_bound), w.shape[-1]
+        bound, width = loss.derivative_bound, w.shape[-1]
         points = w.reshape(-1, *w.shape[-2:]).swapaxes(0, 1)
         found = np.zeros(w.shape)
         sums = BlockSum(found.reshape(-1, *w.shape[-2:]).swapaxes(0, 1), self.rows.shape[1])

@@ -140,7 +140,7 @@ def _drawn(loss: StatedLoss, *, far: bool = False) -> tuple[FloatArray, FloatArr
 def _try_elementwise(loss: StatedLoss) -> None:
     """Compare each record's slope alone with its slope among others, cut as it is used."""
     scores, labels = _drawn(loss, far=True)
-    bound = float(loss.derivative_bound)
+    bound = loss.derivative_bound
 
     def slopes(some: IntArray) -> FloatArray:
         return cut_to_bound(_slopes(loss, scores[some], labels[some]), bound, loss.outputs)

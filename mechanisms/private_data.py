@@ -215,7 +215,7 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
             if radius is None:  # the records are read once
                 return records.sum_gradient(loss, point[..., rows, :])
             slopes = record_slopes(records, loss, point[..., rows, :])
-            return combined(records, cut_slopes(slopes, records.norms, radius))
+            return combined(records, cut_slopes(slopes, records.norms, radius, width))
 
         rounding = rounded.total(bound, self.shape.most, width)
         sensitivity = assuming(loss, sum_of_bounded(bound, self.shape.adjacency))

@@ -153,7 +153,7 @@ def slopes_of(loss: Loss, scores: FloatArray, labels: FloatArray) -> FloatArray:
         scores: in the layout, with K last where K > 1.
         labels: in the layout.
     """
-    return cut_to_bound(loss.derivative(scores, labels), float(loss.derivative_bound), loss.outputs)
+    return cut_to_bound(loss.derivative(scores, labels), loss.derivative_bound, loss.outputs)
 
 
 def protect(*arrays: FloatArray) -> None:

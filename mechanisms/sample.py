@@ -73,7 +73,7 @@ class Sample(Inside):
             loss,
             bound,
             width,
-            lambda held: cut_slopes(record_slopes(held, loss, point), held.norms, radius),
+            lambda held: cut_slopes(record_slopes(held, loss, point), held.norms, radius, width),
         )
 
     def sum_correction(
@@ -101,7 +101,7 @@ class Sample(Inside):
 
         def moved(held: Records) -> FloatArray:
             slopes = record_slopes(held, loss, point) - record_slopes(held, loss, origin)
-            return cut_slopes(slopes, held.norms, radius)
+            return cut_slopes(slopes, held.norms, radius, width)
 
         return self._summed(loss, bound, width, moved)
 

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from .blocking import BlockSum
-from .clipping import HEADROOM, project_to_ball
+from .clipping import inner_radius, project_to_ball
 from .errors import InvalidParameter
 from .protocols import FloatArray, Loss
 from .records import (
@@ -176,7 +176,7 @@ def sparse_records(
     Args:
         features: CSR array of shape (N, d), finite.
         labels: array of shape (N,), checked by the caller.
-        row_bound: l2 bound; a longer row is scaled down to `HEADROOM` of it.
+        row_bound: l2 bound; a longer row is scaled down to it.
         party_of: array of shape (N,), the party of each record.
         counts: array of shape (P,), records of each party.
         filler: as for `SparseRecords`.
@@ -187,7 +187,7 @@ def sparse_records(
         raise InvalidParameter("features", "NaN or infinity", "with finite entries")
     records, width = features.shape
     largest, units = _row_units(features)
-    limit, per_row = row_bound * HEADROOM, np.diff(features.indptr)
+    limit, per_row = inner_radius(row_bound, width), np.diff(features.indptr)
     with np.errstate(all="ignore"):
         long = largest * units > limit
         shrunk = (features.data / np.repeat(largest, per_row)) * np.repeat(limit / units, per_row)

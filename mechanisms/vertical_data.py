@@ -41,6 +41,7 @@ from .sensitive import Sensitive
 from .sensitivity import (
     Sensitivity,
     declared,
+    float_down,
     label_dual,
     strongly_convex_argmin,
     sum_of_bounded,
@@ -429,13 +430,17 @@ def _dual_block(
     least by the penalty and at most by the loss's curvature c more, its excess over the target at
     the middle of an interval of width w leaves one of at most w·min(1/2, c/(2 penalty)).
     """
-    slope, curvature = float(loss.derivative_bound), float(loss.curvature_bound or 0)
+    slope, curvature = float_down(loss.derivative_bound), float(loss.curvature_bound or 0)
     known = np.abs(labels)  # 0 for a null record, which has no loss
     low, high = (target - slope) / penalty, (target + slope) / penalty
     bits = 4.0 + max(0.0, log2(slope / tolerance) + log2(1.0 + curvature / penalty))
     for _ in range(ceil(bits / log2(max(2.0, 2.0 * penalty / max(curvature, _EPS * penalty))))):
         z = 0.5 * (low + high)
-        excess = cut_to_bound(loss.derivative(z, labels), slope) * known + penalty * z - target
+        excess = (
+            cut_to_bound(loss.derivative(z, labels), loss.derivative_bound) * known
+            + penalty * z
+            - target
+        )
         least, most = z - excess / penalty, z - excess / (penalty + curvature)
         low = np.maximum(low, np.minimum(least, most))
         high = np.minimum(high, np.maximum(least, most))

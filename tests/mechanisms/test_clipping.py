@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 
-from dpledger.mechanisms.clipping import HEADROOM, project_to_ball
+from dpledger.mechanisms.clipping import cut_slopes, cut_to_bound, lengths, project_to_ball
+from dpledger.mechanisms.sparse_records import sparse_records
 
 vectors = st.lists(st.floats(-1e9, 1e9), min_size=3, max_size=3).map(np.array)
 
@@ -34,7 +36,7 @@ def test_extreme_sizes_are_cut_too(size: float) -> None:
     radius = min(size / 16, 1.0)
     cut = project_to_ball(vector, radius)
     assert exact_square(cut) <= Fraction(radius) ** 2
-    np.testing.assert_allclose(cut, radius * HEADROOM / np.sqrt(3) * np.sign(vector), rtol=1e-12)
+    np.testing.assert_allclose(cut, radius / np.sqrt(3) * np.sign(vector), rtol=1e-12)
 
 
 def test_what_is_inside_stays_bit_for_bit() -> None:
@@ -44,3 +46,67 @@ def test_what_is_inside_stays_bit_for_bit() -> None:
 
 def test_radius_zero_leaves_nothing() -> None:
     np.testing.assert_array_equal(project_to_ball(np.array([1e-200, 3.0]), 0.0), [0.0, 0.0])
+
+
+def rows_near(radius: float, width: int, rng: np.random.Generator) -> np.ndarray:
+    """Return rows whose lengths lie at, a few units around, and far beyond a radius."""
+    directions = rng.normal(size=(40, width)) * 10.0 ** rng.uniform(-8, 0, size=(40, width))
+    directions[:3] = np.ones(width)
+    units = directions / np.linalg.norm(directions, axis=1, keepdims=True)
+    near = 1.0 + rng.integers(-4 * width - 64, 4 * width + 64, size=(40, 1)) * 2.0**-53
+    near[-5:] = 10.0 ** rng.uniform(0, 30, size=(5, 1))
+    return np.asarray(units * (radius * near))
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 10, 105, 1000])
+@pytest.mark.parametrize("radius", [1.5 * 2.0**-890, 1e-100, 0.3, 1.0, 7e60, 2.0**890])
+def test_no_kept_vector_is_longer_than_its_bound_in_exact_arithmetic(
+    radius: float, width: int
+) -> None:
+    rng = np.random.default_rng(width)
+    rows = rows_near(radius, width, rng)
+    held = sparse_records(
+        sparse.csr_array(rows),
+        np.ones(len(rows)),
+        radius,
+        np.zeros(len(rows), dtype=np.intp),
+        np.array([len(rows)]),
+        1.0,
+    )
+    bound = Fraction(radius) ** 2
+    least = bound * (1 - Fraction(width + 16, 2**49))
+    longest = Fraction(0)
+    for kept in (project_to_ball(rows, radius), held.blocks.toarray()):
+        squares = [exact_square(row) for row in kept]
+        assert max(squares) <= bound
+        longest = max(longest, *squares)
+        # and no more than roundings' room is lost
+        assert all(
+            new >= min(exact_square(old), least) for old, new in zip(rows, squares, strict=True)
+        )
+    assert longest >= least
+
+
+@pytest.mark.parametrize("outputs", [1, 2, 7, 100])
+@pytest.mark.parametrize("bound", [Fraction(1, 3), Fraction(1), Fraction(10**9, 7)])
+def test_no_cut_slope_is_longer_than_its_bound_in_exact_arithmetic(
+    outputs: int, bound: Fraction
+) -> None:
+    rng = np.random.default_rng(outputs)
+    slopes = rows_near(float(bound), outputs, rng)
+    cut = cut_to_bound(slopes[:, 0] if outputs == 1 else slopes, bound, outputs)
+    assert max(exact_square(np.atleast_1d(row)) for row in cut) <= bound**2
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+@pytest.mark.parametrize("width", [1, 20, 300])
+@pytest.mark.parametrize("radius", [1e-60, 0.7, 1e40])
+def test_no_cut_product_is_longer_than_its_radius_in_exact_arithmetic(
+    outputs: int, width: int, radius: float
+) -> None:
+    rng = np.random.default_rng(width)
+    rows = rows_near(radius, width, rng)
+    slopes = rows_near(1.0, outputs, rng)[rng.permutation(40)]
+    cut = cut_slopes(slopes, lengths(rows), radius, width * outputs)
+    for row, slope in zip(rows, cut, strict=True):
+        assert exact_square(row) * exact_square(slope) <= Fraction(radius) ** 2

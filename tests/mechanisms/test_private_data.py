@@ -24,7 +24,6 @@ from dpledger.mechanisms import (
     blocking,
     declared,
 )
-from dpledger.mechanisms.clipping import HEADROOM
 from dpledger.mechanisms.loss_trial import require_convex, stated
 from dpledger.mechanisms.rounding import exact
 from dpledger.mechanisms.sensitive import Sensitive
@@ -68,7 +67,7 @@ def brute_sum(w: np.ndarray, seed: int = 0) -> np.ndarray:
     sums = np.zeros((len(PARTIES), 4))
     for x, y, holder in zip(*raw(seed), HOLDERS, strict=True):
         length = float(np.sqrt(sum(v * v for v in x)))
-        x = x * min(1.0, HEADROOM / length) if length else x
+        x = x * min(1.0, 1.0 / length) if length else x
         sums[holder] += -y * x / (1.0 + np.exp(y * (x @ w[holder])))
     return sums
 
@@ -165,7 +164,7 @@ def test_second_moments_agree_with_a_loop_over_records(layout: str) -> None:
     moment = dataset(layout=LAYOUTS[layout]).second_moment()
     sums = np.zeros((len(PARTIES), 4, 4))
     for x, holder in zip(raw()[0], HOLDERS, strict=True):
-        x = x * min(1.0, HEADROOM / max(float(np.sqrt(x @ x)), 1e-300))
+        x = x * min(1.0, 1.0 / max(float(np.sqrt(x @ x)), 1e-300))
         sums[holder] += np.outer(x, x)
     means = sums / np.bincount(HOLDERS)[:, None, None]
     assert moment._value is not None
@@ -204,7 +203,7 @@ def test_argmin_agrees_with_an_independent_optimiser(layout: str, lead: tuple[in
     )._value
     assert found.shape == (*lead, 3, 4)
     features, labels = raw()
-    features = features * np.minimum(1.0, HEADROOM / np.linalg.norm(features, axis=1))[:, None]
+    features = features * np.minimum(1.0, 1.0 / np.linalg.norm(features, axis=1))[:, None]
     for place in np.ndindex(*lead, 3):
         x, y = features[place[-1] == HOLDERS], labels[place[-1] == HOLDERS]
 
@@ -328,7 +327,7 @@ def test_a_linear_loss_moves_its_argmin_by_exactly_the_price(g: float, h: float)
     one, two = solve(data), solve(data.with_record(0, label=-1.0))
     moved = float(np.linalg.norm(one._value - two._value))
     assert moved <= one.sensitivity.value
-    assert moved == pytest.approx(HEADROOM * 2 / (2.0 * 2), rel=1e-7)
+    assert moved == pytest.approx(2 / (2.0 * 2), rel=1e-7)
 
 
 # Rows --------------------------------------------------------------------------------------------
@@ -347,7 +346,7 @@ def test_rows_of_every_type_are_cut_to_the_bound(layout: str, kind: type) -> Non
             - gone.sum_gradient(LinearLoss(), np.zeros(2))._value
         )[0]
         length = np.linalg.norm(features[k].astype(float))
-        expected = features[k] * min(1.0, 2.0 * HEADROOM / length)
+        expected = features[k] * min(1.0, 2.0 / length)
         np.testing.assert_allclose(held, expected, atol=1e-12)
         assert np.linalg.norm(held) <= 2.0
 
@@ -379,7 +378,7 @@ def test_repeated_entries_of_a_sparse_row_count_together() -> None:
     )
     data = AuditDataset(twice, np.ones(1), adjacency=REPLACE, row_bound=1.0)
     held = data.sum_gradient(LinearLoss(), np.zeros(2))._value
-    np.testing.assert_allclose(held, [[HEADROOM, 0.0]], rtol=1e-15)
+    np.testing.assert_allclose(held, [[1.0, 0.0]], rtol=1e-14)
 
 
 @pytest.mark.parametrize("layout", ["dense", "csr"])

@@ -22,7 +22,6 @@ from dpledger.mechanisms import (
     RealLabels,
     SeededSampler,
 )
-from dpledger.mechanisms.clipping import HEADROOM
 from dpledger.mechanisms.protocols import EventList, MarginLoss
 from dpledger.mechanisms.subsampling import drawn_records
 from dpledger.solvers import Huber, Logistic, Multinomial, Shifted
@@ -99,7 +98,7 @@ def test_corrections_of_a_sample_are_sums_over_drawn_records_cut_to_the_radius(
         move = gradient(loss, row, label, w[holder]) - gradient(loss, row, label, anchor[holder])
         size = np.linalg.norm(move)
         cut += int(share and size > radius)
-        expected[holder] += share * move * min(1.0, radius * HEADROOM / max(size, 1e-9))
+        expected[holder] += share * move * min(1.0, radius / max(size, 1e-9))
     assert cut > 0
     assert np.allclose(found._value, expected, rtol=1e-12, atol=1e-15)
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpledger.mechanisms import rounding
-from dpledger.mechanisms.clipping import HEADROOM, project_to_ball
+from dpledger.mechanisms.clipping import inner_radius, project_to_ball
 from dpledger.mechanisms.operator_norm import operator_norm_up
 from dpledger.mechanisms.protocols import FloatArray
 from dpledger.mechanisms.rounding import Rounding
@@ -78,8 +78,8 @@ def test_linear_maps_err_within_their_bound(
 def test_clipped_rows_err_within_their_bound(x: FloatArray, radius: float) -> None:
     size = length(exactly(x))
     bounds = rounding.clipped(public(x), Fraction(radius), width=WIDTH)
-    # the projection on the ball that is left of it by the headroom, 1-Lipschitz as well
-    ball = Fraction(radius) * Fraction(HEADROOM)
+    # the projection on the ball that leaves room for rounding, 1-Lipschitz as well
+    ball = Fraction(inner_radius(radius, WIDTH))
     shrunk = min(Fraction(1), ball / size) if size else Fraction(1)
     holds(bounds, project_to_ball(x, radius), [shrunk * a for a in exactly(x)])
 

@@ -41,7 +41,6 @@ from dpledger.mechanisms import (
     declared,
     linear_map,
 )
-from dpledger.mechanisms.clipping import HEADROOM
 from dpledger.mechanisms.rounding import exact
 from dpledger.solvers.losses import LinearLoss, Logistic
 
@@ -318,7 +317,7 @@ DERIVES: dict[str, tuple[Callable[[], Sensitive], float, Callable[[Any], Any]]] 
     "clipped": (
         lambda: s.clipped(0.25),
         0.5,
-        lambda x: x * 0.25 * HEADROOM / np.linalg.norm(x, axis=-1, keepdims=True),
+        lambda x: x * 0.25 / np.linalg.norm(x, axis=-1, keepdims=True),
     ),
     "concatenate": (
         lambda: concatenate(s, 2.0 * s),
@@ -457,7 +456,7 @@ vector = st.lists(entry, min_size=FEATURES, max_size=FEATURES).map(np.array)
 square = st.lists(vector, min_size=FEATURES, max_size=FEATURES).map(np.array)
 
 SLACK = 1e-12
-"""Rounding in doubles, relative to the sensitivity: row clipping leaves 2**-20 of headroom."""
+"""Rounding in doubles, relative to the sensitivity."""
 
 
 @st.composite
@@ -600,4 +599,4 @@ def test_linear_loss_attains_the_whole_sensitivity() -> None:
     one = AuditDataset(rows, np.array([1.0, 1.0]), adjacency=REPLACE, row_bound=1.0)
     other = one.with_record(0, label=-1.0)
     moved, derived = distance(lambda d: d.mean_gradient(LinearLoss(), np.zeros(2)), (one, other))
-    assert moved == pytest.approx(HEADROOM * derived.sensitivity.value, rel=1e-8)
+    assert moved == pytest.approx(derived.sensitivity.value, rel=1e-8)

@@ -35,7 +35,7 @@ from dpledger.mechanisms import (
     declared,
 )
 from dpledger.mechanisms.ball_ridge import BallRidge, require_reachable
-from dpledger.mechanisms.clipping import HEADROOM
+from dpledger.mechanisms.clipping import inner_radius
 from dpledger.mechanisms.rounding import exact
 from dpledger.mechanisms.sensitivity import label_dual, vertical_predictions
 from dpledger.mechanisms.vertical_data import LocalProblem, VerticalDataset, VerticalShape
@@ -177,7 +177,7 @@ def test_every_minimiser_meets_the_tolerance_that_is_accepted(
     assert np.linalg.norm(x) <= numbers["radius"]
     rho, m = numbers["penalty"], numbers["modulus"]
     with mpmath.workdps(60):
-        exact = true_minimiser(rows, pull, rho, m, numbers["radius"] * HEADROOM)
+        exact = true_minimiser(rows, pull, rho, m, inner_radius(numbers["radius"], width))
         off = mpmath.matrix(x) - exact
         assert mpmath.norm(off) <= least / m
         assert mpmath.norm(mpmath.matrix(rows) * off) <= least / (2 * sqrt(rho * m))

@@ -61,7 +61,7 @@ ALGORITHMS: dict[str, CentralisedDpAdmm | PublishedCentralisedDpAdmm] = {
 def records(n: int = 60, d: int = 4) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(n, d))
-    # below the bound 1 by more than the headroom, so that no row is cut
+    # below the bound 1, so that no row is cut
     rows /= np.maximum(1.01, 1.01 * np.linalg.norm(rows, axis=1, keepdims=True))
     labels = np.where(rows[:, 0] + rows[:, 1] + 0.7 * rng.normal(size=n) > 0, 1.0, -1.0)
     return rows, labels

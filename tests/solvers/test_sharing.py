@@ -56,7 +56,7 @@ def records(n: int = 30) -> tuple[list[np.ndarray], np.ndarray]:
     blocks = []
     for width in (3, 2, 1):
         rows = rng.normal(size=(n, width))
-        # below the bound 1 by more than the headroom, so that no row is cut
+        # below the bound 1, so that no row is cut
         blocks.append(rows / np.maximum(1.01, 1.01 * np.linalg.norm(rows, axis=1, keepdims=True)))
     noise = 0.5 * rng.normal(size=n)
     return blocks, np.where(blocks[0][:, 0] + blocks[1][:, 0] + noise > 0, 1.0, -1.0)

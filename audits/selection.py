@@ -40,8 +40,8 @@ from .bounds import (
     largest_rates,
 )
 
-# candidates spread over each tail of the scores; more find hardly better thresholds
 _CANDIDATES = 128
+"""Thresholds spread over each tail of the scores; more find hardly better ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,10 @@ class Bonferroni:
     """The best of Clopper-Pearson's bounds at several thresholds fixed before the trials ran.
 
     Each of m thresholds has the error probability (1 - confidence)/m.
+
+    Args:
+        thresholds: m numbers.
+        confidence: of the best bound, in (0, 1).
     """
 
     METHOD: ClassVar[str] = "Clopper-Pearson, Bonferroni"
@@ -177,7 +181,12 @@ _Whole = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class _Pool:
-    """Trials of both worlds by ascending score, and which of them are of the data set."""
+    """Trials of both worlds by ascending score.
+
+    Args:
+        scores: array of shape (n,), ascending.
+        of_dataset: array of shape (n,), which of them are runs on the data set.
+    """
 
     scores: FloatArray
     of_dataset: npt.NDArray[np.bool_]

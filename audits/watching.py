@@ -42,7 +42,15 @@ class MalformedMemory(DpledgerError, ValueError):
 
 
 class Alarm(msgspec.Struct):
-    """Something wrong: where, what, since when, and whether somebody has acknowledged it."""
+    """Something wrong.
+
+    Args:
+        identifier: a hash of run and text, so that the same thing is one alarm.
+        run: where it was found.
+        text: what is wrong.
+        since: time of the look that found it first.
+        acknowledged: whether somebody has seen it.
+    """
 
     identifier: str
     run: str
@@ -140,7 +148,14 @@ class Watcher:
         require_open_unit("delta", self.delta)
 
     def step(self, tell: Callable[[Look], None]) -> Look:
-        """Look, tell, then remember: what raises before memory is kept is found again."""
+        """Look, tell, then remember: what raises before memory is kept is found again.
+
+        Args:
+            tell: delivers a look; alarms that it could not deliver come again.
+
+        Raises what the ledger, `tell` or the file system raises; `MalformedMemory` for another
+        file.
+        """
         look = self._look(_read_memory(self.memory_path))
         tell(look)
         _keep(self.memory_path, look.memory)
@@ -174,6 +189,7 @@ class Watcher:
         return Look(tuple(audits), waiting, tampered, _alarmed(after, found), after)
 
     def _audit(self, ledger: Ledger, summary: RunSummary, memory: Memory) -> RunAudit:
+        """Audit one run, with the evidence of those who can repeat it."""
         keyed = ((repeats, repeats.key(summary, ledger)) for repeats in self.repeats)
         repeats, key = next(((r, k) for r, k in keyed if k is not None), (None, None))
         before = None if key is None else memory.evidence.get(key)
@@ -234,7 +250,14 @@ def acknowledge(path: Path, identifiers: Sequence[str]) -> tuple[tuple[Alarm, ..
 
 
 def call_alarm(command: str, alarms: Sequence[Alarm]) -> None:
-    """Hand alarms as JSON to a command's standard input; raise `AlarmFailed` if it fails."""
+    """Hand alarms as JSON to a command's standard input.
+
+    Args:
+        command: as a shell would divide it; no shell runs.
+        alarms: the new ones.
+
+    Raises `AlarmFailed` if it fails or takes longer than a minute.
+    """
     document = msgspec.json.encode({"alarms": alarms})
     try:
         subprocess.run(shlex.split(command), input=document, check=True, timeout=_PATIENCE)
@@ -253,6 +276,7 @@ def _read_memory(path: Path) -> Memory:
 
 
 def _keep(path: Path, memory: Memory) -> None:
+    """Write what is remembered."""
     _write_whole(path, msgspec.json.format(msgspec.json.encode(memory)))
 
 
@@ -296,6 +320,7 @@ def _metrics(look: Look) -> bytes:
 
 
 def _seconds(time: str) -> float:
+    """Return a time in seconds since 1970."""
     return datetime.fromisoformat(time).timestamp()
 
 

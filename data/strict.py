@@ -17,7 +17,6 @@ from .hints import hint
 _MOST_BYTES = 1 << 16
 """Of a configuration: a thousand lines, far above any of ours, parsed in milliseconds."""
 
-# the parser's time grows with the square of a dotted name's length
 _MOST_DOTS = 200
 """In one line: the parser's time grows with the square of a dotted name's length."""
 

@@ -212,7 +212,7 @@ class Solvers:
 
 @lru_cache(maxsize=8)
 def _defaults(made: Algorithmic, shape: DataShape, privacy: Privacy) -> solvers.ConsensusDpAdmm:
-    """Return the settings for a section; a search for noise asks for them at every try."""
+    """Return the settings for a section, once: a search for noise asks for them at every try."""
     assert privacy.epsilon is not None
     return solvers.consensus_defaults(
         shape,

@@ -192,7 +192,19 @@ def _begun(
     name: str,
     text: str,
 ) -> RunRecord:
-    """Return the record of a run: a new one in a new folder, or that of one that broke off."""
+    """Return the record of a run: a new one in a new folder, or that of one that broke off.
+
+    Args:
+        configuration: of the run.
+        options: say where it writes, which ledger pays, and whether it resumes.
+        planned: the plan, which a ledger with a budget must be able to pay.
+        records: to train on.
+        name: of the run.
+        text: the configuration as its file says it.
+
+    Raises `ConfigurationError` for a run that cannot be resumed or noise that is not new,
+    `BudgetExceeded` before anything is spent.
+    """
     if options.resume is not None:
         if planned.is_finding:
             raise ConfigurationError(
@@ -220,7 +232,11 @@ def _concluded(
     test: LabelledRecords,
     start: StartProgress,
 ) -> RunResult:
-    """Certify, compare, attack and report what was trained; write it all into the run's folder."""
+    """Certify, compare, attack and report what was trained; write it all into the run's folder.
+
+    Nothing here goes through the ledger: baselines and attack trials are experiments of the data's
+    holder, and the report says that they must not be published beside the release.
+    """
     folder = record.folder
     certificate = None if planned.proof is None else planned.proof.certificate
     model = weights(trained.training.state.model, configuration.shape.label_domain)

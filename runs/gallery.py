@@ -27,6 +27,7 @@ Claims that are called hypothetical are nobody's; they are mistakes as people wr
 | claim | promised | verdict | true | by the claimed accountant |
 |---|---|---|---|---|
 """
+"""The page above its table."""
 
 
 def gallery_page(folder: Path) -> str:

@@ -56,13 +56,25 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """One meaning of what is not stated."""
+    """One meaning of what is not stated.
+
+    Args:
+        adjacency: the relation that sensitivities and promise speak of.
+        doubled: whether a stated sensitivity is of a record left out, while one is replaced.
+        sampling: how records are chosen where nobody says.
+    """
 
     adjacency: Adjacency
     doubled: bool
     sampling: Sampling
 
     def described(self, releases: Sequence[StatedRelease], stated: bool) -> str:
+        """Return the reading in words.
+
+        Args:
+            releases: of which some leave the sampling open.
+            stated: whether the relation is stated.
+        """
         parts: list[str] = []
         if not stated:
             parts.append(
@@ -101,6 +113,7 @@ class _Reading:
         return tuple(Event(Repeated(m, times * fits), context) for m, times in mechanisms)
 
     def _rate_of(self, release: StatedRelease, scheme: Sampling) -> Fraction | None:
+        """Return the sampling rate under a scheme; None where it is not stated."""
         if scheme is not Sampling.FIXED_BATCH:
             return release.share
         return release.share if release.batch is not None and release.records is not None else None
@@ -117,6 +130,11 @@ class _Reading:
 
 
 def _readings(releases: Sequence[StatedRelease], adjacency: Adjacency | None) -> Iterator[_Reading]:
+    """Yield every meaning of what is not stated, the cheapest schemes among them.
+
+    A fixed batch and randomised response exist under replace-one only, so that an unstated relation
+    is that one where they occur.
+    """
     unsaid = [r for r in releases if r.sampled and r.sampling is None]
     schemes = [Sampling.NONE]
     if unsaid:
@@ -325,6 +343,7 @@ def _finding(
 
 
 def _is_answer(event: Event) -> bool:
+    """Return whether an event is randomised response, whose price data are known to meet."""
     mechanism = event.mechanism
     while isinstance(mechanism, Repeated):
         mechanism = mechanism.event
@@ -340,6 +359,7 @@ def _violation(events: tuple[Event, ...], promise: OwnPromise) -> tuple[Countere
 
 
 def _priced_text(price: ClaimPrice) -> str:
+    """Return what a reading costs, or why it has no price."""
     reason = price.refusal.rstrip(".")
     if reason and not price.cost.upper.is_finite():
         return reason
@@ -347,5 +367,6 @@ def _priced_text(price: ClaimPrice) -> str:
 
 
 def _cost_text(cost: Enclosure) -> str:
+    """Return a cost rounded outward; one number where six digits cannot tell its ends apart."""
     low, high = shown_down(cost.lower_float, digits=6), shown_up(cost.upper_float, digits=6)
     return high if low == high else f"in [{low}, {high}]"

@@ -1,4 +1,9 @@
-"""All papers in court as one self-contained HTML page: no scripts, nothing fetched, inline SVG."""
+"""All papers in court as one self-contained HTML page: no scripts, nothing fetched, inline SVG.
+
+In come claims that were judged, with the parameters they were judged at; out goes the text of a
+page. Its plots sweep one parameter: what is claimed beside what is true. Called by `dpledger claims
+page`.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,12 +18,24 @@ from .hearing import JudgedClaim, describe
 from .sweep import Sweep, SweepPoint
 
 _TONES = {ClaimVerdict.HOLDS: "good", ClaimVerdict.FAILS: "bad", ClaimVerdict.NOT_IMPLIED: "bad"}
+"""How a verdict is coloured; what is neither is open."""
+
 _HEADROOM = 1.05
+"""Of the vertical axis above the highest point."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """One claim as the page shows it."""
+    """One claim as the page shows it.
+
+    Args:
+        claim, finding: the claim and its verdict.
+        tone: good, bad or open.
+        claimed, true: as texts, empty where there is no number.
+        attacked: what became of the attack, in a word; `attack` in a sentence.
+        cached: the command that computed the attack before; None where it ran just now.
+        evidence: in a sentence each.
+    """
 
     claim: Claim[Any]
     finding: Finding
@@ -33,7 +50,15 @@ class _Row:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One paper as the page shows it."""
+    """One paper as the page shows it.
+
+    Args:
+        paper: with its title and reference.
+        parameters: at which its claims were judged, as a text.
+        rows: its claims.
+        plots: sweeps of those of its claims that are shown.
+        holding: how many claims hold.
+    """
 
     paper: Paper[Any]
     parameters: str
@@ -67,6 +92,7 @@ def claims_page(judged: Sequence[JudgedClaim], cases: Mapping[str, Case[Any]]) -
 
 
 def _part(paper: Paper[Any], judged: Sequence[JudgedClaim], case: Case[Any]) -> _Part:
+    """Return a paper's part of the page."""
     setting = case.setting
     names = {each.claim.identifier for each in judged}
     parameters = ", ".join(f"{n} = {_value(setting, n)}" for n in setting.__dataclass_fields__)
@@ -77,11 +103,13 @@ def _part(paper: Paper[Any], judged: Sequence[JudgedClaim], case: Case[Any]) -> 
 
 
 def _value(setting: Any, name: str) -> str:
+    """Return a parameter as a text."""
     value = getattr(setting, name)
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _row(each: JudgedClaim) -> _Row:
+    """Return a claim's row; the claimed number is rounded down, the true one up."""
     finding = each.finding
     return _Row(
         each.claim,
@@ -97,6 +125,7 @@ def _row(each: JudgedClaim) -> _Row:
 
 
 def _plot(sweep: Sweep[Any], setting: Any) -> Plot:
+    """Return a sweep as a plot; one without two finite points says why it is empty."""
     points = [p for p in sweep.points(setting) if isfinite(p.claimed) and isfinite(p.true)]
     shown = f"at least, {sweep.at_least}" if sweep.at_least else "enclosed"
     name, title = f"sweep-{sweep.claim}", f"{sweep.claim}: ε claimed and {shown}"

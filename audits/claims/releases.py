@@ -41,8 +41,12 @@ ROOM = 1 + Fraction(1, 2**44)
 """A promised decimal and a computed root of it are the same number."""
 
 _REASON = "the sensitivity that the claim states"
+"""The reason of every sensitivity that a claim states: nobody has derived it."""
+
 _ROUNDED = f"{_REASON}, rounded up as for whole numbers, which alone discrete noise hides"
 _OWN_SAMPLE = "the mean of a sample of unknown size moves by a clip norm where it holds one record"
+"""Why a mean of a hidden sample of unknown size has no smaller sensitivity."""
+
 # beyond this the false answer's probability is too coarse in a double
 _MOST_EPSILON = 30.0
 
@@ -237,6 +241,11 @@ class StatedRelease:
             yield noises[0], self.rounds or 1
 
     def _sensitivity(self, adjacency: Adjacency, scheme: Sampling) -> Sensitivity:
+        """Return the sensitivity of one release, by the relation promised.
+
+        Of a clip norm: a sum of clipped vectors moves by it where a record is left out, and by
+        twice as much where it is replaced; a mean is divided by the number that the claim names.
+        """
         norm = Norm.L2 if self.kind in _GAUSSIAN else Norm.L1
         if self.clip_norm is None:
             assert self.priced_sensitivity is not None
@@ -257,6 +266,7 @@ class StatedRelease:
         return declared(size.root, "a sum of clipped vectors", adjacency=adjacency, norm=norm)
 
     def _sampled(self, step: Mechanism, scheme: Sampling) -> Mechanism:
+        """Return the step on a sample by this scheme; the step itself where all records enter."""
         if not isinstance(step, GaussianStep | LaplaceStep):
             return step
         if scheme is Sampling.POISSON:

@@ -1,4 +1,9 @@
-"""The game: train with the target and without it, score, compare with what was promised."""
+"""The game: train with the target and without it, score, compare with what was promised.
+
+Models are trained in three groups: shadows, from which scores learn; judged ones, by which bounds
+are computed; and a control, a second group without the target, in which there is nothing to find.
+No model serves twice, so that what was chosen by one group is tested on another.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -32,9 +37,11 @@ from .adapters import Train
 from .scores import Answers, MembershipScore
 from .targets import Target
 
-# a model that is certain of another label is as good as wrong
 _IMPOSSIBLE = 1e-300
+"""A probability in place of 0: a model that is certain of another label is as good as wrong."""
+
 _FPRS = (1e-1, 1e-2, 1e-3)
+"""False-positive rates that a verdict speaks of, where there are enough models."""
 
 
 class ModelFailed(DpledgerError, RuntimeError):
@@ -227,10 +234,15 @@ def log_probabilities(
 
 @dataclass(frozen=True, slots=True)
 class ScoreResult:
-    """One score's evidence: bound on epsilon, the same where nothing differs, and its rates.
+    """One score's evidence.
 
-    `tests` are of the promise, as a curve where it is one. There is neither bound nor test where a
-    null control of the check failed.
+    Args:
+        name: of the score.
+        bound: on epsilon; None where a null control of the check failed.
+        null: the same bound where nothing differs.
+        auc: area under the receiver operating characteristic.
+        tpr_at_fpr: true-positive rates at small false-positive rates.
+        tests: of the promise, as a curve where it is one; none where a null control failed.
     """
 
     name: str

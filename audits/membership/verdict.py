@@ -1,4 +1,9 @@
-"""A check in plain words, for somebody who has to decide and not to compute."""
+"""A check in plain words, for somebody who has to decide and not to compute.
+
+In comes a `MembershipCheck`; out go sentences in the order of reading: what is promised, what was
+tried, how far it got, what it shows, and what it does not mean. Rates are of the models at hand;
+only the bound on epsilon holds beyond them.
+"""
 
 from ...accounting.numbers.enclosure import shown_down, shown_up
 from ...accounting.numbers.notions import Gdp
@@ -11,6 +16,7 @@ _NOT_MEANT = (
     "Rates describe the models that were trained; only the lower bound on epsilon holds beyond "
     "them, with the stated confidence.",
 )
+"""What no check can say; the last lines of every verdict."""
 
 
 def verdict(check: MembershipCheck) -> tuple[str, ...]:
@@ -61,6 +67,7 @@ def _shown(check: MembershipCheck) -> str:
 
 
 def _promised(check: MembershipCheck) -> str:
+    """Return the promise, as an epsilon rounded up, with its relation."""
     promise = check.promise
     words = f"epsilon {shown_up(check.claimed_epsilon, digits=4)} at delta {check.delta:g}"
     words += f", {claim_grade(promise)}"
@@ -70,6 +77,7 @@ def _promised(check: MembershipCheck) -> str:
 
 
 def _trained(check: MembershipCheck) -> str:
+    """Return how many models were trained, and with what in the target's place."""
     return (
         f"The attack: {check.trials} models trained with {check.target} and {check.trials} with "
         f"{check.absent} were told apart by {len(check.results)} scores, learned on "

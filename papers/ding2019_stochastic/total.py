@@ -42,11 +42,9 @@ from .setting import PsSetting, claim, linear_pair, linear_run, printed_noise, s
 _DISTINCT = 6.0
 """Shift over noise beyond which a drawn record shows at once, and epsilon means little."""
 
-# by how much an epsilon has to be larger than promised, for a few thousand runs to tell
 _VISIBLE = 0.02
 """By how much an epsilon must be larger than promised, for a few thousand runs to tell."""
 
-# beyond, so few runs show nothing
 _LARGEST = 100.0
 """An epsilon beyond which so few runs show nothing."""
 

@@ -24,7 +24,6 @@ from ...solvers.planning import plan
 from ...solvers.schedules import PeriodicDecay
 from .setting import PrSetting, algorithm_of, claim, first_noise, one_each, two_each
 
-# of the experiments
 _LEAST_EPSILON = 0.1
 """Of the paper's experiments: where the attack on tuning is clearest."""
 

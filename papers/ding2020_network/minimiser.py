@@ -37,7 +37,6 @@ from .setting import (
     published_run,
 )
 
-# how much farther apart two releases have to be than claimed, for a few thousand runs to tell
 _VISIBLE = 0.02
 """How much farther apart two releases must be than claimed, for a few thousand runs to tell."""
 

@@ -46,7 +46,6 @@ _OTHERS = 24
 _SLOPE = 0.01
 """B of the attack: small, so that slopes stay cut under noise."""
 
-# where noise is large, no smaller gradient norm can be certified; it is priced
 _ATTACK_TOLERANCE = 1e-6
 """Of the attacked minimisers: where noise is large no smaller norm is certified; it is priced."""
 

@@ -28,7 +28,6 @@ _MISSED = 1e-3
 _CLOSE = 1e-9
 """Difference that counts as equal: rounding only."""
 
-# orthogonal to the range of A
 _NORMAL = np.array([1.0, -1.0, 1.0])
 """Orthogonal to the range of A = [1, -1; I]."""
 

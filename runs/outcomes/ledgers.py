@@ -1,4 +1,9 @@
-"""Ledgers and certificates as outcomes: what was spent, what is intact, what is proved."""
+"""Ledgers and certificates as outcomes: what was spent, what is intact, what is proved.
+
+These open the file themselves, read-only but for an anchor, since a ledger that cannot be read is
+an answer too: what raises as tampering or as a refused certificate becomes a finding, and what is
+no ledger at all stays an error of the caller's.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +24,7 @@ _ADAPTIVE = (
     "an estimate: no plan, or not all of it, so that what ran, or when it ended, may depend on "
     "what was released"
 )
+"""Said of a ledger whose sum is an estimate, beside a certificate that was accepted."""
 
 
 def spent_outcome(path: Path, *, delta: float) -> Outcome:

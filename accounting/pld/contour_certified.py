@@ -80,8 +80,9 @@ class CertifiedContour:
         values = [1 / (x * (x + 1)) for x in z]
         cut_off = 1 / (arb.pi() * arb(placement.reach))
         demand = placement.demand(counts, _DIGITS)
+        steps = sum(counts.values())
         for pair, n in counts.items():
-            moments = moments_on_line(pair, step, count, demand)
+            moments = moments_on_line(pair, step, count, demand, steps=steps)
             values = [f * power(m, n) for f, m in zip(values, moments, strict=True)]
             cut_off *= _real_power(modulus_beyond(pair, c, placement.reach), n)
         beyond = placement.order_beyond(counts, epsilon)

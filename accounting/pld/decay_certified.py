@@ -10,6 +10,7 @@ from ..numbers.enclosure import ball_of
 from ..numbers.work import spend
 from .decay import best_shift, symmetrised_far, walk_heights
 from .moments_certified import (
+    Rounded,
     mixture,
     nodes_of,
     normal_density,
@@ -93,34 +94,26 @@ def _walked(pair: Sampled, base: GaussianShift, order: float, reach: float) -> a
     top = max(float(w) for w in weights)
     kept = [(w, x) for w, x in zip(weights, nodes.loss, strict=True) if float(w) > 1e-12 * top]
     dropped = sum((w for w in weights if not float(w) > 1e-12 * top), arb(0))
-    moduli = _moduli(kept, heights[:-1])
+    moduli = _moduli(Rounded.of([w for w, _ in kept], [x for _, x in kept]), heights[:-1])
     for (t, following), value in zip(pairwise(heights), moduli, strict=True):
         here = arb(value) + dropped + nodes.missed(arb(t))
         limit = limit.max(here + (arb(following) - arb(t)) * lipschitz)
     return limit
 
 
-def _moduli(terms: list[tuple[arb, arb]], heights: list[float]) -> list[float]:
-    """Return upper bounds on |Σ w e^{itx}| at heights t, for positive weights w.
-
-    In doubles, for there are millions of turns. With unit roundoff u = 2^-53 and n terms, a phase
-    t x errs by u |t x| and by t times what x loses as a double, cosine and sine by 4 units in the
-    last place, and the sums by n u Σ w (Higham 2002, (3.5)); twice that is allowed.
-    """
-    w, x = (np.array([float(pair[k]) for pair in terms]) for k in (0, 1))
-    lost_w, lost_x = (
-        np.array([float(abs(pair[k] - float(pair[k])).upper()) for pair in terms]) for k in (0, 1)
-    )
+def _moduli(terms: Rounded, heights: list[float]) -> list[float]:
+    """Return upper bounds on |Σ w e^{itx}| at heights t, in doubles: millions of turns."""
     t = np.array(heights)
-    found = np.empty(t.size)
-    rows = max(1, _TURNS_AT_ONCE // w.size)
+    total = float(np.sum(terms.weights))
+    # no unit is taken off here: cosines and sines err by units in the last place, too
+    found = terms.lost + terms.turned * t + (terms.losses.size + 16) * 2.0**-50 * total
+    rows = max(1, _TURNS_AT_ONCE // terms.losses.size)
     for first in range(0, t.size, rows):
-        phase = np.multiply.outer(t[first : first + rows], x)
+        phase = np.multiply.outer(t[first : first + rows], terms.losses)
         spend(phase.size >> 12)
-        found[first : first + rows] = np.hypot(np.cos(phase) @ w, np.sin(phase) @ w)
-    turned = 2 * float(w @ (2.0**-53 * np.abs(x) + lost_x))
-    summed = (w.size + 16) * 2.0**-51 * float(np.sum(w)) + 2 * float(np.sum(lost_w))
-    return [float(bound) for bound in found + turned * t + summed]
+        sums = np.cos(phase) @ terms.weights, np.sin(phase) @ terms.weights
+        found[first : first + rows] += np.hypot(*sums)
+    return [float(bound) for bound in found]
 
 
 def _far_bound(mu: arb, q: arb, order: float, far: float) -> arb:

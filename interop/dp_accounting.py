@@ -179,10 +179,10 @@ class PldAccountant(_Accountant):
 
         Args:
             false_positive_rates: a number, or an array of shape (n,), in [0, 1].
-            deltas: at which points of the curve to look, in (0, 1); 300 by default.
+            deltas: at which points of the curve to look, in (0, 1); 3,000 by default.
         """
         rates = np.atleast_1d(np.asarray(false_positive_rates, dtype=np.float64))
-        deltas = np.geomspace(1e-13, 0.999, 300) if deltas is None else np.asarray(deltas)
+        deltas = np.geomspace(1e-13, 0.999, 3000) if deltas is None else np.asarray(deltas)
         epsilons = np.array([self.get_epsilon(0.0), *self._fast_epsilons(deltas)])
         at = np.array([0.0, *deltas])[:, None]
         with np.errstate(over="ignore"):
@@ -205,6 +205,8 @@ class PldAccountant(_Accountant):
         rates = false_positive_rates
         if rates is None:
             rates = np.geomspace(1e-12, 0.5, 500)
+        if 1 - self._kept > float(np.min(rates)):
+            return inf  # what tells everything now and then has no mu
         powers = self.get_true_positive_rates(np.asarray(rates), deltas)
         return max(0.0, float(np.max(ndtri(powers) - ndtri(rates))))
 

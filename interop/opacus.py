@@ -10,13 +10,17 @@ of jax_privacy, which uses the same, are read by `dpledger.interop.dp_events`.
 [1000, 500]
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import inf, nextafter
 from numbers import Integral, Real
+from typing import Any
 
+from ..accounting.guarantees import guarantee
+from ..accounting.ledger.ledger import Ledger, Run
 from ..mechanisms.adjacency import Adjacency
 from ..mechanisms.errors import InvalidParameter, shown_value
-from ..mechanisms.events import GaussianStep, PoissonSampled, Repeated
+from ..mechanisms.events import Audience, Context, Event, GaussianStep, PoissonSampled, Repeated
+from ..mechanisms.extras import import_extra
 from ..mechanisms.sensitivity import declared
 from .fields import MalformedImport
 
@@ -46,6 +50,117 @@ def mechanisms_of_opacus(
         step = PoissonSampled(GaussianStep(size, noise_multiplier), sample_rate)
         found.append(Repeated(step, num_steps))
     return tuple(found)
+
+
+class LedgerAccountant:
+    """An accountant for Opacus that reserves each step in a ledger before its gradient is used.
+
+        ledger = SqliteLedger("team.sqlite")
+        register(LedgerAccountant.of(ledger, run="mnist", adjacency=Adjacency.ADD_REMOVE_ONE))
+        engine = PrivacyEngine(accountant="dpledger")
+
+    It has the methods of `opacus.accountants.IAccountant` and needs neither Opacus nor torch.
+    Opacus calls `step` when the noise was drawn and before the parameters move, so that a step that
+    the budget refuses raises `BudgetExceeded` and trains nothing. A budget that pays for sampled
+    steps one by one is `Rdp`, of one order; (epsilon, delta) pays for plans.
+
+    Args:
+        run: an open run of a ledger.
+        adjacency: add/remove-one, which Opacus speaks of, or zero-out-one.
+    """
+
+    def __init__(self, run: Run, *, adjacency: Adjacency) -> None:
+        self.run = run
+        self.adjacency = adjacency
+        self.history: list[tuple[float, float, int]] = []
+
+    @classmethod
+    def of(
+        cls, ledger: Ledger, *, run: str, adjacency: Adjacency
+    ) -> "Callable[[], LedgerAccountant]":
+        """Return what makes the accountant of a run in a ledger, as a registry of Opacus asks."""
+
+        def make() -> LedgerAccountant:
+            opened = ledger.run(run, configuration_hash=f"opacus:{run}")
+            return cls(opened, adjacency=adjacency)
+
+        return make
+
+    def step(self, *, noise_multiplier: float, sample_rate: float) -> None:
+        """Reserve one step; raises as `Run.step` does, and for numbers out of range."""
+        entry = (noise_multiplier, sample_rate, 1)
+        (mechanism,) = mechanisms_of_opacus([entry], adjacency=self.adjacency)
+        context = Context((), len(self) + 1, "noisy sum of clipped gradients", Audience.PUBLIC)
+        self.run.step(Event(mechanism.event, context), sampler="opacus")
+        last = self.history[-1] if self.history else None
+        if last is not None and last[:2] == entry[:2]:
+            entry = (*entry[:2], last[2] + 1)
+            self.history.pop()
+        self.history.append(entry)
+
+    def get_epsilon(self, delta: float, **_: object) -> float:
+        """Return the epsilon of the steps taken, rounded up; `delta` in (0, 1)."""
+        if not self.history:
+            return 0.0
+        found = mechanisms_of_opacus(self.history, adjacency=self.adjacency)
+        context = Context((), 1, "training", Audience.PUBLIC)
+        events = [Event(mechanism, context) for mechanism in found]
+        return guarantee(events, delta=delta).epsilon.upper_float
+
+    def __len__(self) -> int:
+        """Return the number of steps taken."""
+        return sum(steps for *_, steps in self.history)
+
+    @classmethod
+    def mechanism(cls) -> str:
+        """Return the name under which Opacus knows it."""
+        return NAME
+
+    def get_optimizer_hook_fn(self, sample_rate: float) -> Callable[[Any], None]:
+        """Return what Opacus attaches to its optimiser, called once a step before it moves."""
+
+        def hook(optimiser: Any) -> None:
+            self.step(
+                noise_multiplier=optimiser.noise_multiplier,
+                sample_rate=sample_rate * optimiser.accumulated_iterations,
+            )
+
+        return hook
+
+    def state_dict(self, destination: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Return the history, in the form of Opacus' own accountants."""
+        state = {} if destination is None else destination
+        state["history"] = list(self.history)
+        state["mechanism"] = NAME
+        return state
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take over the history of a checkpoint, whose steps this run's ledger must hold already.
+
+        Raises `MalformedImport` where the ledger's run has other steps than the state says.
+        """
+        history = state.get("history")
+        if not isinstance(history, list) or state.get("mechanism") != NAME:
+            raise MalformedImport(f"the state must be one of an accountant named {NAME}.")
+        steps = sum(_three(number, entry)[2] for number, entry in enumerate(history))
+        if steps != len(self.run.events()):
+            raise MalformedImport(
+                f"a state of {steps} steps must be of the run in the ledger, which has "
+                f"{len(self.run.events())}; import a checkpoint of others instead."
+            )
+        self.history = [_three(number, entry) for number, entry in enumerate(history)]
+
+
+NAME = "dpledger"
+
+
+def register(make: Callable[[], LedgerAccountant]) -> None:
+    """Let `PrivacyEngine(accountant="dpledger")` use an accountant that `make` returns.
+
+    Raises `MissingExtra` where Opacus is not installed, which no extra of ours does.
+    """
+    registry = import_extra("opacus.accountants", "opacus")
+    registry.register_accountant(NAME, make, force=True)
 
 
 def _three(number: int, entry: object) -> tuple[float, float, int]:

@@ -118,6 +118,7 @@ class Run:
     def __init__(self, ledger: "Ledger", run: str) -> None:
         self.ledger = ledger
         self.run = run
+        self._open: int | None = None
 
     def reserve(self, events: Sequence[Event], provenance: Provenance) -> int:
         """Record that `events` are about to happen and return a token.
@@ -146,6 +147,36 @@ class Run:
         Raises `InvalidParameter` unless `token` is an open reservation of this run.
         """
         self.ledger.append_entry(self.run, Committed(token, _now()))
+
+    def step(self, *events: Event, sampler: str = "elsewhere") -> None:
+        """Reserve events that something else is about to do; the step before has left by now.
+
+            with ledger.run("training", configuration_hash=digest) as run:
+                for batch in batches:
+                    run.step(event)  # raises where the budget does not allow it
+                    optimiser.step()
+
+        Args:
+            events: of the next step, at least one.
+            sampler: who draws the noise, for the ledger's row; nothing here saw it.
+
+        Raises as `reserve` does; then nothing of the step may happen.
+        """
+        self._left()
+        self._open = self.reserve(events, Provenance(sampler, None))
+
+    def _left(self) -> None:
+        if self._open is not None:
+            self.commit(self._open)
+            self._open = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        # a step that raised may have left or not: it stays open, and counts as spent
+        if kind is None:
+            self._left()
 
     def events(self) -> list[Event]:
         """Return the run's events, all that were reserved."""

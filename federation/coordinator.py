@@ -28,7 +28,7 @@ from .protocol import (
 
 __all__ = ["Coordinator"]
 
-_RUN, _RESULT, _ENDED, _PART = "run", "result", "ended", "part"
+_RUN, _RESULT, _ENDED, _PART, _BYE = "run", "result", "ended", "part", "bye"
 
 
 class Coordinator:
@@ -56,7 +56,11 @@ class Coordinator:
         self._ended = None if ended is None else ended.decode()
         self._parts: dict[str, bytes] = {}
         self._since = time.monotonic()
-        self._left_by: set[str] = set()
+        self._left_by = {
+            name
+            for i, name in enumerate(plan.parties)
+            if journal.get(self.run, _BYE, i) is not None
+        }
 
     @property
     def ended(self) -> str | None:
@@ -85,7 +89,10 @@ class Coordinator:
         with self._changed:
             if isinstance(request, Ask):
                 return self._answered(request)
-            self._left_by.add(request.party)
+            if request.party not in self._left_by:
+                place = self.plan.parties.index(request.party)
+                self._journal.keep(self.run, _BYE, place, b"")
+                self._left_by.add(request.party)
             self._changed.notify_all()
             return Ended("The run is over.")
 

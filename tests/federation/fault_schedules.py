@@ -1,5 +1,7 @@
 """Random faults in real processes: `python fault_schedules.py FOLDER SEED...`, a JSON line each.
 
+`every-point` in place of a seed kills a party and the coordinator at every point of a round.
+
 A schedule is a federation of four parties, a coordinator and a network between them, each a process
 of its own, and what goes wrong: processes that are killed (SIGKILL) at named points and started
 again, and frames that the network drops, repeats, swaps, cuts short, changes, or never delivers.
@@ -43,7 +45,7 @@ from dpledger.federation.protocol import Ask, Request
 from dpledger.mechanisms import EventList, SystemSampler
 from dpledger.solvers import ConsensusDpAdmm
 
-TOKEN, ROUNDS, PATIENCE, RESEND = b"t" * 32, 20, 20.0, 0.25
+TOKEN, ROUNDS, PATIENCE, RESEND = b"t" * 32, 20, 60.0, 0.25
 SOLVER = ConsensusDpAdmm(ROUNDS, 2.0, 4.0, momentum=0.5)
 PARTY_POINTS = ("paid", "drawn", "recorded", "committed", "sent", "answered", "noted")
 COORDINATOR_POINTS = ("asked", "before the result is kept", "result kept")
@@ -57,6 +59,12 @@ class Schedule:
     seed: int
     kills: list[tuple[str, str, int]] = field(default_factory=list)
     frames: dict[int, str] = field(default_factory=dict)
+
+    @classmethod
+    def every_point(cls) -> Schedule:
+        """Return the one in which a party and the coordinator die at every point, in turn."""
+        party = [("north", point, point != "paid") for point in PARTY_POINTS]
+        return cls(1, [*party, *(("coordinator", point, 1) for point in COORDINATOR_POINTS)])
 
     @classmethod
     def drawn(cls, seed: int) -> Schedule:
@@ -371,9 +379,10 @@ def found_in(folder: Path) -> dict[str, Any]:
 
 if __name__ == "__main__":
     alone = one_process(SOLVER, EventList()).model.tobytes().hex()
-    for seed in map(int, sys.argv[2:]):
+    for word in sys.argv[2:]:
         begun = time.time()
-        line = run(Path(sys.argv[1]) / str(seed), Schedule.drawn(seed))
+        schedule = Schedule.every_point() if word == "every-point" else Schedule.drawn(int(word))
+        line, seed = run(Path(sys.argv[1]) / word, schedule), schedule.seed
         models = {line["outcomes"].get(name, {}).get("model") for name in NAMES}
         agreed = len(models) == 1 and None not in models
         for outcome in line["outcomes"].values():

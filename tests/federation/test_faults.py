@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -38,12 +39,12 @@ from dpledger.solvers import PsAdmm, PublishedDpAdmm, StochasticRounds
 from dpledger.solvers.star import DpAdmm
 from dpledger.solvers.steps import SmoothSteps
 
-from .federations import NAMES, SHAPE, WIDTH, party_in, plan_of, seeded
+from .federations import NAMES, SHAPE, WIDTH, party_in, plan_of, seeded, solver
 
 SCRIPT = Path(__file__).with_name("fault_schedules.py")
 
 
-def schedules(folder: Path, seeds: range, **environment: str) -> list[dict[str, Any]]:
+def schedules(folder: Path, seeds: Iterable[int | str], **environment: str) -> list[dict[str, Any]]:
     """Run fault schedules in processes of their own and return what each found."""
     done = subprocess.run(
         [sys.executable, str(SCRIPT), str(folder), *map(str, seeds)],
@@ -62,10 +63,16 @@ def require_right(found: list[dict[str, Any]]) -> None:
         assert line["failures"] == [], line
 
 
-def test_six_random_fault_schedules_end_as_one_process_without_faults(tmp_path: Path) -> None:
-    found = schedules(tmp_path, range(6))
-    assert len(found) == 6
-    assert sum(line["kills"] for line in found) >= 6
+def test_a_kill_at_every_point_of_a_round_changes_nothing(tmp_path: Path) -> None:
+    (line,) = schedules(tmp_path, ["every-point"])
+    assert line["kills"] == 10  # seven points of a party, three of the coordinator
+    require_right([line])
+
+
+def test_five_random_fault_schedules_end_as_one_process_without_faults(tmp_path: Path) -> None:
+    found = schedules(tmp_path, range(5))
+    assert len(found) == 5
+    assert sum(line["kills"] for line in found) >= 5
     require_right(found)
 
 
@@ -340,6 +347,23 @@ def test_one_process_at_a_time_takes_part(tmp_path: Path) -> None:
         Journal(tmp_path / "north" / "journal.sqlite")
     party.journal.close()
     party.ledger.close()
+
+
+def test_a_full_disk_stops_a_party_before_its_message_leaves(tmp_path: Path) -> None:
+    plan = plan_of(solver(60))
+    party = party_in(tmp_path, 0, sampler=SystemSampler())
+    full = party.journal._connection  # pyright: ignore[reportPrivateUsage]
+    full.execute("PRAGMA max_page_count = 3")
+    answers = Lying(plan, lambda width: encoded_row(np.ones(width)))
+    with pytest.raises(JournalError, match=r"fit on the disk .* nothing was sent"):
+        take_part(party, plan, answers)
+    assert 0 < party.journal.count("run", "message") < len(plan.events)
+    full.execute("PRAGMA max_page_count = 1000")
+    assert tuple(party.ledger.events()) == plan.events
+    take_part(party, plan, answers)
+    assert party.ledger.verify().open == ()
+    party.ledger.close()
+    party.journal.close()
 
 
 def test_a_journal_says_a_thing_once(tmp_path: Path) -> None:

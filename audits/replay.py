@@ -97,6 +97,7 @@ class _ScoringCurator(SamplingCurator):
             parties=sensitive.parties,
             dimension=sensitive.dimension,
             value=np.broadcast_to(pair[0], (*self._lead, *pair.shape[-2:])),
+            auditable=True,
         )
         content = super()._deliver(replace(release, sensitive=ran))
         rows = self._moving_rows(sensitive)

@@ -20,7 +20,12 @@ from typing import NamedTuple
 import numpy as np
 
 from .collectives import ONE_PROCESS, Collectives
-from .errors import InvalidParameter, require_nonnegative, require_positive_int
+from .errors import (
+    InvalidParameter,
+    UnprotectedReleaseError,
+    require_nonnegative,
+    require_positive_int,
+)
 from .events import (
     Audience,
     Context,
@@ -231,6 +236,8 @@ class SamplingCurator(Curator):
 
     Raises:
         InvalidParameter: trials of noise that nobody can draw again, which only a release needs.
+
+    `release` raises `UnprotectedReleaseError` for trials on an analyst's handle.
     """
 
     def __init__(
@@ -263,6 +270,11 @@ class SamplingCurator(Curator):
         lead = self._shape_of(sensitive)[:-2]
         if lead not in ((), self._lead):
             raise InvalidParameter("trials of the value", lead, f"() or {self._lead}")
+        if self._lead and not self._is_auditable(sensitive):
+            raise UnprotectedReleaseError(
+                f"trials={self._lead[0]} would answer as often at the price of one release: they "
+                "are for handles made of the records by whoever holds them (audits.AuditDataset)."
+            )
         noisy = self._noise(release)
         token = self._sink.reserve((event,), self._provenance)
         content = self._noisy(release, noisy)

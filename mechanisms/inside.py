@@ -76,6 +76,10 @@ class Inside:
         return sensitive._value
 
     @staticmethod
+    def _is_auditable(sensitive: Sensitive) -> bool:
+        return sensitive._auditable
+
+    @staticmethod
     def _shape_of(sensitive: Sensitive) -> tuple[int, ...]:
         return () if sensitive._value is None else sensitive._value.shape
 

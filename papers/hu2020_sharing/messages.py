@@ -13,11 +13,11 @@ from ...accounting.numbers.enclosure import Enclosure
 from ...audits.claims.auditor import EpsilonPromise
 from ...audits.claims.claim import Counterexample
 from ...audits.claims.structure import AccessPromise
+from ...audits.datasets import VerticalAuditDataset
 from ...mechanisms.curators import SamplingCurator
 from ...mechanisms.events import Event
 from ...mechanisms.protocols import EventList, FloatArray
 from ...mechanisms.sampling import SimulationSampler
-from ...mechanisms.vertical_data import VerticalDataset
 from ...solvers.losses import Logistic
 from ...solvers.sharing import SharingState
 from .column import standing_pair
@@ -33,7 +33,7 @@ def _one_party(
     """A published round of one party with these rows; the first record has this label."""
     labels = np.ones(len(rows))
     labels[0] = label
-    dataset = VerticalDataset(
+    dataset = VerticalAuditDataset(
         [rows], labels, adjacency=s.relation, parties=("party 0",), public_labels=False
     )
     curator = SamplingCurator(EventList(), SimulationSampler(seed), trials=trials)
@@ -102,7 +102,7 @@ def _score_argument(s: SharingSetting) -> tuple[str, ...]:
 
 def _dual_of(s: SharingSetting, label: float) -> float:
     """y_i of a record with this label, where scores plus y/rho come to u."""
-    dataset = VerticalDataset(
+    dataset = VerticalAuditDataset(
         [np.zeros((1, 1))],
         np.array([label]),
         adjacency=s.relation,

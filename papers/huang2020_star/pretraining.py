@@ -17,9 +17,9 @@ from ...audits.claims.attack import countable
 from ...audits.claims.auditor import gaussian_steps
 from ...audits.claims.claim import Case, Counterexample
 from ...audits.claims.structure import AccessPromise
+from ...audits.datasets import AuditDataset
 from ...mechanisms.curators import SamplingCurator
 from ...mechanisms.events import Event
-from ...mechanisms.private_data import PrivateDataset
 from ...mechanisms.protocols import EventList
 from ...mechanisms.sampling import SimulationSampler
 from ...solvers.planning import plan
@@ -78,9 +78,9 @@ def _argument(s: StarSetting) -> tuple[str, ...]:
     )
 
 
-def _one_record(s: StarSetting, length: float) -> PrivateDataset:
+def _one_record(s: StarSetting, length: float) -> AuditDataset:
     """Return an agent's data set of one row (length, 0)."""
-    return PrivateDataset(
+    return AuditDataset(
         np.array([[length, 0.0]]),
         np.ones(1),
         adjacency=s.shape.adjacency,

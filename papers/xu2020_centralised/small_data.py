@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from ...audits.datasets import AuditDataset
 from ...mechanisms.adjacency import Adjacency
-from ...mechanisms.private_data import PrivateDataset
 from ...mechanisms.protocols import FloatArray
 
 ROW_BOUND = 2.0
@@ -22,9 +22,9 @@ TURNED = tuple(
 CORRELATED = (_ROWS, np.vstack([_ROWS[:-1], [[0.6, 0.0]]]))
 
 
-def records_of(rows: FloatArray, labels: FloatArray) -> PrivateDataset:
+def records_of(rows: FloatArray, labels: FloatArray) -> AuditDataset:
     """Return a curator's data set of these rows (n, 2) and labels (n,), under replace-one."""
     # a row bound above 1 leaves rows of norm 1 as they are
-    return PrivateDataset(
+    return AuditDataset(
         rows, labels, adjacency=Adjacency.REPLACE_ONE, row_bound=ROW_BOUND, parties=("curator",)
     )

@@ -42,7 +42,14 @@ A, B = "a" * 64, "b" * 64
 
 def value() -> Sensitive:
     unit = declared(1, "an example", adjacency=REPLACE)
-    return Sensitive(unit, exact(unit.root), parties=("p",), dimension=2, value=np.zeros((1, 2)))
+    return Sensitive(
+        unit,
+        exact(unit.root),
+        parties=("p",),
+        dimension=2,
+        value=np.zeros((1, 2)),
+        auditable=True,
+    )
 
 
 def release(run: Run, sampler: object, times: int = 1) -> None:

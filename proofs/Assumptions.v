@@ -7,7 +7,7 @@ From Coq Require Import Reals List.
 From Dpledger Require
   Schedules Conversion Sensitivity Finite Domination Lattice GaussianIntegral Gaussian GaussianDelta
   GaussianConvolution Descent GaussianComposition PoissonSampling Events GaussianSeries Enclosure
-  Losses LossLists LossEnclosures LossComposition SampledLoss
+  Losses Kronecker LossLists FixedPoint FixedGaussian LossEnclosures LossComposition SampledLoss
   Checker Soundness Example EndToEnd.
 
 Open Scope R_scope.
@@ -185,11 +185,15 @@ Definition losses_theorems := (
   @Losses.loss_filter,
   @Losses.dots_suffice,
   @Losses.loss_dp,
+  @Kronecker.kronecker_exact,
   @LossLists.row_multiply,
   @LossLists.product_sound,
   @LossLists.trimmed_sound,
   @LossLists.doubled_sound,
   @LossComposition.composed_sound,
+  @FixedPoint.exp_bounds_sound,
+  @FixedPoint.ln_below_sound,
+  @FixedGaussian.removal_above_sound,
   @SampledLoss.checked_sound,
   @SampledLoss.step_losses_sound,
   @SampledLoss.loss_delta_sound).

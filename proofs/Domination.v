@@ -115,6 +115,18 @@ Qed.
 
 End Laws.
 
+Lemma excess_convex {A} (l : list A) p q a t b b' :
+  0 <= t <= 1 ->
+  excess l p q a (t * b + (1 - t) * b') <= t * excess l p q a b + (1 - t) * excess l p q a b'.
+Proof.
+  intros Ht; unfold excess; rewrite <- !total_scal, <- total_plus; apply total_le; intros y _.
+  apply Rmax_lub.
+  - pose proof (plus_part_nonneg (a * p y - b * q y)).
+    pose proof (plus_part_nonneg (a * p y - b' * q y)); nra.
+  - pose proof (plus_part_ge (a * p y - b * q y)).
+    pose proof (plus_part_ge (a * p y - b' * q y)); nra.
+Qed.
+
 Lemma below_profile_of_dominates {K A} (k : list K) A' B' (l : list A) p q :
   nonneg l q -> dominates k A' B' l p q -> below_profile l p q (excess k A' B').
 Proof.

@@ -69,18 +69,6 @@ Proof.
     rewrite !plus_part_id by nra; unfold b; ring.
 Qed.
 
-Lemma excess_convex {A} (l : list A) p q a t b b' :
-  0 <= t <= 1 ->
-  excess l p q a (t * b + (1 - t) * b') <= t * excess l p q a b + (1 - t) * excess l p q a b'.
-Proof.
-  intros Ht; unfold excess; rewrite <- !total_scal, <- total_plus; apply total_le; intros y _.
-  apply Rmax_lub.
-  - pose proof (plus_part_nonneg (a * p y - b * q y)).
-    pose proof (plus_part_nonneg (a * p y - b' * q y)); nra.
-  - pose proof (plus_part_ge (a * p y - b * q y)).
-    pose proof (plus_part_ge (a * p y - b' * q y)); nra.
-Qed.
-
 (** Every positive number lies between two neighbouring points. *)
 Lemma between_points h b : 0 < h -> 0 < b ->
   exists z t, 0 <= t <= 1 /\ b = t * point h z + (1 - t) * point h (z + 1).

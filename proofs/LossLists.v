@@ -3,34 +3,14 @@
     what it answers bounds what it stands for from above. *)
 
 From Coq Require Import Reals List ZArith Lra Lia Psatz Permutation Bool.
-From Dpledger Require Import Sums Finite Domination Losses.
+From Dpledger Require Import Sums Finite Domination Losses Kronecker.
 Import ListNotations.
 Open Scope Z_scope.
 
 Record whole_loss := WholeLoss { first : Z; masses : list Z; beyond : Z }.
 
-Definition all_nonneg (l : list Z) : bool := forallb (Z.leb 0) l.
-Fixpoint sum (l : list Z) : Z := match l with [] => 0 | m :: l' => m + sum l' end.
-
 (** n / 2^w, rounded up. *)
 Definition shift_up (n w : Z) : Z := - (Z.shiftr (- n) w).
-
-(** ** Products of polynomials *)
-
-Fixpoint add_lists (k l : list Z) : list Z :=
-  match k, l with
-  | [], _ => l
-  | _, [] => k
-  | a :: k', b :: l' => a + b :: add_lists k' l'
-  end.
-
-Fixpoint multiply (k l : list Z) : list Z :=
-  match k with
-  | [] => []
-  | a :: k' =>
-      if a =? 0 then 0 :: multiply k' l
-      else add_lists (map (Z.mul a) l) (0 :: multiply k' l)
-  end.
 
 (** ** Operations *)
 
@@ -40,7 +20,7 @@ Variable w : Z.
 
 Definition product (k l : whole_loss) : whole_loss := {|
   first := first k + first l;
-  masses := map (fun n => shift_up n w) (multiply (masses k) (masses l));
+  masses := map (fun n => shift_up n w) (kronecker (masses k) (masses l));
   beyond := shift_up (beyond k * (sum (masses l) + beyond l) + beyond l * sum (masses k)) w |}.
 
 (** Mass of at most [cut] is moved up from the bottom. *)
@@ -64,8 +44,8 @@ Fixpoint without_top (cut above : Z) (reversed : list Z) : Z * list Z :=
   end.
 
 Definition trimmed (cut : Z) (l : whole_loss) : whole_loss :=
-  let '(gone, kept) := without_top cut 0 (rev (masses l)) in
-  let '(z, kept') := without_bottom cut 0 (first l) (rev kept) in
+  let '(gone, kept) := without_top cut 0 (rev_append (masses l) []) in
+  let '(z, kept') := without_bottom cut 0 (first l) (rev_append kept []) in
   {| first := z; masses := kept'; beyond := beyond l + gone |}.
 
 (** The step h doubles: the mass of an odd multiple is shared between its neighbours. [down] and
@@ -215,6 +195,9 @@ Qed.
 Lemma row_map_mul t z c l : row t z (map (Z.mul c) l) = IZR c * row t z l.
 Proof. revert z; induction l as [|m l IH]; intros z; simpl; [ring|rewrite IH, mult_IZR; ring]. Qed.
 
+Lemma row_zeros t z n : row t z (repeat 0%Z n) = 0.
+Proof. revert z; induction n as [|n IH]; intros z; simpl; [reflexivity|rewrite IH; ring]. Qed.
+
 Theorem row_multiply t y z k l :
   row t (y + z) (multiply k l) = row (fun x => row (fun x' => t (x + x')%Z) z l) y k.
 Proof.
@@ -223,24 +206,22 @@ Proof.
   2:{ rewrite (row_ext (fun x' => t (y + x')%Z) (fun x' => t (x' + y)%Z))
         by (intros; f_equal; lia).
       rewrite row_shift; f_equal; lia. }
-  destruct (Z.eqb_spec a 0) as [->|N].
-  - simpl; replace (y + z + 1)%Z with (y + 1 + z)%Z by lia; rewrite IH; ring.
-  - rewrite row_add, row_map_mul; simpl.
-    replace (y + z + 1)%Z with (y + 1 + z)%Z by lia; rewrite IH; ring.
+  rewrite row_add, row_map_mul; simpl.
+  replace (y + z + 1)%Z with (y + 1 + z)%Z by lia; rewrite IH; ring.
 Qed.
 
-Lemma multiply_nonneg k l :
-  Forall (fun m => 0 <= m)%Z k -> Forall (fun m => 0 <= m)%Z l ->
-  Forall (fun m => 0 <= m)%Z (multiply k l).
+Lemma row_kronecker t z k l :
+  nonnegative k -> nonnegative l -> row t z (kronecker k l) = row t z (multiply k l).
 Proof.
-  intros Hk Hl; induction Hk as [|a k Ha Hk IH]; simpl; [constructor|].
-  destruct (a =? 0)%Z; [constructor; [lia|exact IH]|].
-  assert (Add : forall u v, Forall (fun m => 0 <= m)%Z u -> Forall (fun m => 0 <= m)%Z v ->
-            Forall (fun m => 0 <= m)%Z (add_lists u v)).
-  { intros u v Hu; revert v; induction Hu as [|x u Hx Hu IHu]; intros v Hv; [exact Hv|].
-    destruct Hv as [|y v Hy Hv]; simpl; constructor; auto; lia. }
-  apply Add; [|constructor; [lia|exact IH]].
-  clear IH; induction Hl; simpl; constructor; auto; nia.
+  intros Hk Hl; destruct (kronecker_exact k l Hk Hl) as [n ->].
+  rewrite row_app, row_zeros; ring.
+Qed.
+
+Lemma kronecker_nonnegative k l : nonnegative k -> nonnegative l -> nonnegative (kronecker k l).
+Proof.
+  intros Hk Hl; destruct (kronecker_exact k l Hk Hl) as [n ->]; apply Forall_app; split.
+  - apply multiply_nonnegative; assumption.
+  - apply Forall_forall; intros m I; apply repeat_spec in I; lia.
 Qed.
 
 Section Rounded.
@@ -297,7 +278,7 @@ Proof.
   assert (Hg : (0 <= gone)%Z) by (unfold gone; nia).
   split.
   - split; [apply shift_up_nonneg; assumption|]; simpl.
-    pose proof (multiply_nonneg _ _ Mk Ml) as F; induction F; simpl; constructor; auto.
+    pose proof (kronecker_nonnegative _ _ Mk Ml) as F; induction F; simpl; constructor; auto.
     apply shift_up_nonneg; assumption.
   - intros a b Ha Hb.
     assert (E : profile (both (real k) (real l)) a b
@@ -326,7 +307,8 @@ Proof.
     unfold Rdiv at 1 4; apply Rmult_le_compat_r; [left; apply Rinv_0_lt_compat, Pu|].
     unfold product; cbn [first masses beyond]; fold gone; apply Rplus_le_compat.
     + apply Rmult_le_compat_r; [exact Ha|apply shift_up_ge, Hw].
-    + apply row_shift_up; intros; apply kept_nonneg.
+    + rewrite <- (row_kronecker _ _ _ _ Mk Ml).
+      apply row_shift_up; intros; apply kept_nonneg.
 Qed.
 
 (** ** Trimming *)
@@ -385,9 +367,10 @@ Qed.
 Theorem trimmed_sound cut l :
   sound_list l -> sound_list (trimmed cut l) /\ at_most (real l) (real (trimmed cut l)).
 Proof.
-  intros [B M]; unfold trimmed.
+  intros [B M]; unfold trimmed; rewrite rev_append_rev, app_nil_r.
   pose proof (without_top_sound cut 0 (rev (masses l)) (Forall_rev M) ltac:(lia)) as T.
   destruct (without_top cut 0 (rev (masses l))) as [gone top].
+  rewrite rev_append_rev, app_nil_r.
   destruct T as (G & Ft & cut_off & E & -> & Fc); rewrite Z.add_0_l in *.
   assert (El : masses l = rev top ++ rev cut_off).
   { rewrite <- rev_app_distr, <- E, rev_involutive; reflexivity. }

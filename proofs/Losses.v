@@ -475,18 +475,6 @@ Proof.
   intros Hq H; apply total_le; intros y Iy; apply plus_part_le; specialize (Hq y Iy); nra.
 Qed.
 
-Lemma excess_convex_weight {A} (l : list A) p q a t b b' :
-  0 <= t <= 1 ->
-  excess l p q a (t * b + (1 - t) * b') <= t * excess l p q a b + (1 - t) * excess l p q a b'.
-Proof.
-  intros Ht; unfold excess; rewrite <- !total_scal, <- total_plus; apply total_le; intros y _.
-  apply Rmax_lub.
-  - pose proof (plus_part_nonneg (a * p y - b * q y)).
-    pose proof (plus_part_nonneg (a * p y - b' * q y)); nra.
-  - pose proof (plus_part_ge (a * p y - b * q y)).
-    pose proof (plus_part_ge (a * p y - b' * q y)); nra.
-Qed.
-
 Section Dots.
 
 Context {A : Type} (l : list A) (p q : A -> R) (L : loss).
@@ -519,7 +507,7 @@ Proof.
             unfold Rdiv; rewrite Rmult_assoc, Rinv_l by lra; lra.
         - exists 1; split; lra. }
       rewrite profile_between; [|split; assumption|exact Ht|].
-      * eapply Rle_trans; [apply excess_convex_weight, Ht|].
+      * eapply Rle_trans; [apply excess_convex, Ht|].
         apply Rplus_le_compat; apply Rmult_le_compat_l; try lra.
         apply (Dots (x, m)); left; reflexivity.
       * intros xm I; destruct (Known xm I) as [K|[K|K]]; [left; exact K|right..].

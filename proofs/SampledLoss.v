@@ -3,8 +3,8 @@
     proposed; [descend] checks them, and its answer is what is proved. *)
 
 From Coq Require Import Reals QArith Qreals Qround List ZArith Lra Lia Psatz Bool Sorted.
-From Dpledger Require Import Sums Finite Domination GaussianComposition Losses LossLists Enclosure
-  LossEnclosures.
+From Dpledger Require Import Sums Finite GaussianIntegral Domination GaussianComposition Losses
+  Kronecker LossLists Enclosure LossEnclosures FixedPoint FixedGaussian.
 Import ListNotations.
 Open Scope Z_scope.
 
@@ -39,10 +39,16 @@ Fixpoint fill (z : Z) (ascending : list dot) : list Z :=
   | d :: rest => repeat 0 (Z.to_nat (place d - z)) ++ weight d :: fill (place d + 1) rest
   end.
 
+(** Bits that fixed point keeps beyond those that are answered. *)
+Definition guard : Z := 40.
+
 Definition decay (bits : Z) (step : Q) (gap : Z) : option Z :=
-  let q := Z.to_pos (2 * bits + 32) in
-  let p := Mantissa.PtoP q in
-  upper q (I.mul p (I.fromZ p (2 ^ bits)) (I.exp p (I.neg (rational p (inject_Z gap * step))))).
+  let p := (bits + guard)%Z in
+  let x := (inject_Z gap * step)%Q in
+  match exp_bounds p (- (Qnum x * 2 ^ p / Zpos (Qden x))) with
+  | Some (_, e) => Some (shift_up e guard)
+  | None => None
+  end.
 
 (** The loss of checked dots. *)
 Definition checked (w bits : Z) (step : Q) (beyond : Z) (descending : list dot) :
@@ -90,22 +96,40 @@ Definition loss_from (w bits : Z) (step : Q) (descending : list (Z * Z * Z)) : o
 
 (** ** The dots of a step: about what checker.py chooses *)
 
-(** Twice a bound on the profile, in units of 2^-(w + bits): with the record against without it at
-    the place z, and the other way round at -z; between them 2^bits exp(loss). *)
-Definition heights (w bits : Z) (m rate step : Q) (z : Z) : option (Z * Z * Z) :=
-  let q := Z.to_pos bits in
-  let p := Mantissa.PtoP q in
-  let r := Z.to_pos (2 * (w + bits) + 32) in
-  let s := Mantissa.PtoP r in
-  let x := (inject_Z z * step)%Q in
-  match above_removal q m rate x with
-  | Some xi =>
-      let e := I.exp s (I.neg (rational s x)) in
-      let turned := I.add s (I.sub s (I.fromZ s 1) e) (I.mul s e xi) in
-      let scale := I.fromZ s (2 ^ (w + bits)) in
-      match upper r (I.mul s scale xi), upper r (I.mul s scale turned) with
-      | Some f, Some g => Some (f, guess (I.mul s (I.fromZ s (2 ^ bits)) (I.exp s (rational s x))), g)
-      | _, _ => None
+(** mu^2 / 2, rounded up, and 1 / (mu sqrt(2 pi)) for that mu, from above. *)
+Definition half_above (p : Z) (m : Q) : Z := round_up (Qnum m * 2 ^ p) (2 * Zpos (Qden m)).
+
+Definition scale_above (p half : Z) : option Z :=
+  let q := Z.to_pos (2 * p + 32) in
+  let s := Mantissa.PtoP q in
+  let square := I.mul s (I.mul s (I.fromZ s 4) (I.pi s)) (I.div s (I.fromZ s half) (I.fromZ s (2 ^ p))) in
+  upper q (I.div s (I.fromZ s (2 ^ p)) (I.sqrt s square)).
+
+(** Bounds on exp(x). *)
+Definition exp_of_rational (p : Z) (x : Q) : option (Z * Z) :=
+  let low := (Qnum x * 2 ^ p / Zpos (Qden x))%Z in
+  let high := round_up (Qnum x * 2 ^ p) (Zpos (Qden x)) in
+  match exp_bounds p low with
+  | Some (l, u) =>
+      if (low =? high)%Z then Some (l, u)
+      else match exp_bounds p high with Some (_, u') => Some (l, u') | None => None end
+  | None => None
+  end.
+
+(** Bounds on the profile, in units of 2^-(w + bits): with the record against without it at the
+    place z, and the other way round at -z; between them about 2^bits exp(loss). *)
+Definition heights (w bits half scale : Z) (rate step : Q) (z : Z) : option (Z * Z * Z) :=
+  let p := (w + bits + guard)%Z in
+  match exp_of_rational p (inject_Z z * step) with
+  | Some (l, u) =>
+      match removal_above p half scale rate l u with
+      | Some f =>
+          let less := (f - 2 ^ p)%Z in
+          let g := (2 ^ p + round_up (less * 2 ^ p) (if less <=? 0 then u else l))%Z in
+          if (0 <? l)%Z
+          then Some (shift_up f guard, Z.shiftr l (p - bits), shift_up g guard)
+          else None
+      | None => None
       end
   | None => None
   end.
@@ -114,18 +138,18 @@ Record known := Known { at_place : Z; grown : Z; removal : Z; addition : Z }.
 
 Definition most_dots : Z := 20000.
 
-Fixpoint walk (fuel : nat) (w bits : Z) (m rate step : Q) (dense tail towards z : Z) :
+Fixpoint walk (fuel : nat) (w bits half scale : Z) (rate step : Q) (dense tail towards z : Z) :
   option (list known) :=
   match fuel with
   | O => None
   | S fuel' =>
-      match heights w bits m rate step z with
+      match heights w bits half scale rate step z with
       | Some (f, e, g) =>
           let here := Known z e f g in
           if negb (z =? 0) && ((if 0 <? towards then f else g) <=? tail * 2 ^ bits)
           then Some [here]
           else
-            match walk fuel' w bits m rate step dense tail towards
+            match walk fuel' w bits half scale rate step dense tail towards
                     (z + towards * Z.max 1 (Z.abs z / dense)) with
             | Some rest => Some (here :: rest)
             | None => None
@@ -137,18 +161,24 @@ Fixpoint walk (fuel : nat) (w bits : Z) (m rate step : Q) (dense tail towards z 
 (** Both orders: with the record against without it, and without it against with it. *)
 Definition step_losses (w bits : Z) (m rate step : Q) (dense tail : Z) :
   option (whole_loss * whole_loss) :=
-  let walked := walk (Z.to_nat most_dots) w bits m rate step dense tail in
-  match walked 1 0, walked (-1) 0 with
-  | Some up, Some down =>
-      let ascending := rev (tl down) ++ up in
-      let with_it := map (fun k => (at_place k, grown k, removal k)) (rev ascending) in
-      let without := map (fun k => (- at_place k, 2 ^ (2 * bits) / Z.max 1 (grown k), addition k))
-                       ascending in
-      match loss_from w bits step with_it, loss_from w bits step without with
-      | Some l, Some l' => Some (l, l')
+  let half := half_above (w + bits + guard) m in
+  match scale_above (w + bits + guard) half with
+  | Some scale =>
+      let walked := walk (Z.to_nat most_dots) w bits half scale rate step dense tail in
+      match walked 1 0, walked (-1) 0 with
+      | Some up, Some down =>
+          let ascending := rev (tl down) ++ up in
+          let with_it := map (fun k => (at_place k, grown k, removal k)) (rev ascending) in
+          let without :=
+            map (fun k => (- at_place k, 2 ^ (2 * bits) / Z.max 1 (grown k), addition k))
+              ascending in
+          match loss_from w bits step with_it, loss_from w bits step without with
+          | Some l, Some l' => Some (l, l')
+          | _, _ => None
+          end
       | _, _ => None
       end
-  | _, _ => None
+  | None => None
   end.
 
 (** ** Soundness *)
@@ -166,15 +196,52 @@ Notation unit := (unit_of w).
 Lemma power_pos n : (0 <= n)%Z -> 0 < IZR (2 ^ n).
 Proof. intros H; apply IZR_lt, Z.pow_pos_nonneg; lia. Qed.
 
+Lemma guard_nonneg : (0 <= guard)%Z.
+Proof. unfold guard; lia. Qed.
+
+Lemma rational_floor n x :
+  (0 <= n)%Z -> IZR (Qnum x * 2 ^ n / Zpos (Qden x)) / unit_of n <= Q2R x.
+Proof.
+  intros Hn; pose proof (unit_pos n Hn) as P.
+  pose proof (round_down_le (Qnum x * 2 ^ n) (Zpos (Qden x)) eq_refl) as D.
+  rewrite mult_IZR in D; fold (unit_of n) in D.
+  apply (Rmult_le_compat_r (/ unit_of n)) in D; [|left; apply Rinv_0_lt_compat, P].
+  eapply Rle_trans; [exact D|]; unfold Q2R; right; field; split; [apply not_0_IZR; discriminate|lra].
+Qed.
+
+Lemma rational_ceiling n x :
+  (0 <= n)%Z -> Q2R x <= IZR (round_up (Qnum x * 2 ^ n) (Zpos (Qden x))) / unit_of n.
+Proof.
+  intros Hn; pose proof (unit_pos n Hn) as P.
+  pose proof (round_up_ge (Qnum x * 2 ^ n) (Zpos (Qden x)) eq_refl) as D.
+  rewrite mult_IZR in D; fold (unit_of n) in D.
+  apply (Rmult_le_compat_r (/ unit_of n)) in D; [|left; apply Rinv_0_lt_compat, P].
+  eapply Rle_trans; [|exact D]; unfold Q2R; right; field; split; [lra|apply not_0_IZR; discriminate].
+Qed.
+
+(** Without the guard. *)
+Lemma without_guard n a :
+  (0 <= n)%Z -> IZR a / unit_of (n + guard) <= IZR (shift_up a guard) / unit_of n.
+Proof.
+  intros Hn; pose proof guard_nonneg as G; pose proof (unit_pos n Hn) as P.
+  pose proof (unit_pos guard G) as Pg; pose proof (shift_up_ge a guard G) as S.
+  fold (unit_of guard) in S; rewrite unit_plus by assumption.
+  apply (Rmult_le_compat_r (/ unit_of n)) in S; [|left; apply Rinv_0_lt_compat, P].
+  eapply Rle_trans; [|exact S]; right; field; split; lra.
+Qed.
+
 Lemma decay_sound gap e :
   decay bits step gap = Some e -> exp (- (IZR gap * h)) <= IZR e / IZR (2 ^ bits).
 Proof.
-  unfold decay; cbv zeta; intros E.
-  apply upper_sound with (x := IZR (2 ^ bits) * exp (- (IZR gap * h))) in E.
-  - pose proof (power_pos bits Hbits) as P; apply Rmult_le_reg_l with (1 := P).
-    replace (IZR (2 ^ bits) * (IZR e / IZR (2 ^ bits))) with (IZR e) by (field; lra); exact E.
-  - apply encloses_mul; [apply encloses_integer|]; apply encloses_exp, encloses_neg.
-    rewrite <- Q2R_integer, <- Q2R_mult; apply encloses_rational.
+  unfold decay; cbv zeta; pose proof guard_nonneg.
+  set (p := (bits + guard)%Z); set (x := (inject_Z gap * step)%Q).
+  destruct (exp_bounds p _) as [[l u]|] eqn:E; [|discriminate]; intros I; injection I as <-.
+  apply exp_bounds_sound in E as [_ E]; [|unfold p; lia].
+  eapply Rle_trans; [|apply without_guard, Hbits]; fold p; eapply Rle_trans; [|exact E].
+  apply exp_le; rewrite opp_IZR.
+  pose proof (rational_floor p x ltac:(unfold p; lia)) as F.
+  assert (Ex : Q2R x = IZR gap * h) by (unfold x; rewrite Q2R_mult, Q2R_integer; reflexivity).
+  rewrite Ex in F; unfold Rdiv in *; lra.
 Qed.
 
 Definition atom (d : dot) : R * R := (IZR (place d) * h, IZR (weight d) / unit).
@@ -295,9 +362,6 @@ Proof.
   apply sorted_snoc; [exact IH|apply Forall_rev, F].
 Qed.
 
-Lemma row_zeros t z n : row t z (repeat 0%Z n) = 0.
-Proof. revert z; induction n as [|n IH]; intros z; simpl; [reflexivity|rewrite IH; ring]. Qed.
-
 Lemma row_fill t z dots :
   StronglySorted (fun a b => (a < b)%Z) (map place dots) ->
   (forall d, In d dots -> (z <= place d)%Z) ->
@@ -397,59 +461,138 @@ Definition removal_below (z f : Z) : Prop :=
 Definition addition_below (z g : Z) : Prop :=
   addition_profile (Q2R rate) F 1 (exp (IZR z * h)) <= IZR g / (IZR (2 ^ bits) * unit_of w).
 
-Lemma scaled_upper r xi v f :
-  encloses xi v ->
-  upper r (I.mul (Mantissa.PtoP r) (I.fromZ (Mantissa.PtoP r) (2 ^ (w + bits))) xi) = Some f ->
-  v <= IZR f / (IZR (2 ^ bits) * unit_of w).
+Notation p := (w + bits + guard)%Z.
+
+Lemma p_nonneg : (0 <= p)%Z.
+Proof. pose proof guard_nonneg; lia. Qed.
+
+Lemma half_above_sound :
+  (0 < half_above p m)%Z /\ Q2R m <= 2 * (IZR (half_above p m) / unit_of p).
 Proof.
-  intros Ev U; apply upper_sound with (x := IZR (2 ^ (w + bits)) * v) in U.
-  - pose proof (power_pos bits Hbits) as Pb; pose proof (unit_pos w Hw) as Pu.
-    rewrite Z.pow_add_r, mult_IZR in U by assumption; unfold unit_of in *.
-    apply Rmult_le_reg_l with (IZR (2 ^ w) * IZR (2 ^ bits)); [apply Rmult_lt_0_compat; assumption|].
-    eapply Rle_trans; [exact U|right; field; lra].
-  - apply encloses_mul; [apply encloses_integer|exact Ev].
+  pose proof p_nonneg as Hp; pose proof (unit_pos p Hp) as P.
+  unfold half_above; set (d := (2 * Zpos (Qden m))%Z).
+  pose proof (round_up_ge (Qnum m * 2 ^ p) d eq_refl) as U.
+  rewrite mult_IZR in U; fold (unit_of p) in U; set (n := round_up _ d) in *.
+  assert (Hd : 0 < IZR (Zpos (Qden m))) by (apply IZR_lt; reflexivity).
+  assert (Ed : IZR d = 2 * IZR (Zpos (Qden m))) by (unfold d; rewrite mult_IZR; reflexivity).
+  rewrite Ed in U; assert (Em : Q2R m = IZR (Qnum m) / IZR (Zpos (Qden m))) by reflexivity.
+  replace (IZR (Qnum m) * unit_of p / (2 * IZR (Zpos (Qden m)))) with (Q2R m * unit_of p / 2) in U
+    by (rewrite Em; field; lra).
+  assert (L : Q2R m <= 2 * (IZR n / unit_of p)).
+  { apply Rmult_le_reg_r with (1 := P); unfold Rdiv.
+    replace (2 * (IZR n * / unit_of p) * unit_of p) with (2 * IZR n) by (field; lra); lra. }
+  split; [|exact L]; apply lt_IZR; nra.
 Qed.
 
-Lemma heights_sound z f e g :
-  heights w bits m rate step z = Some (f, e, g) -> removal_below z f /\ addition_below (- z) g.
+Lemma scale_above_sound half scale :
+  (0 < half)%Z -> scale_above p half = Some scale ->
+  / (root_two_pi * sqrt (2 * (IZR half / unit_of p))) <= IZR scale / unit_of p.
 Proof.
+  intros Hh; pose proof p_nonneg as Hp; pose proof (unit_pos p Hp) as P; unfold scale_above; cbv zeta.
+  set (q := Z.to_pos (2 * p + 32)); set (s := Mantissa.PtoP q); intros E.
+  pose proof (fixed_pos p Hp half Hh) as Ph; pose proof PI_RGT_0 as Pi.
+  assert (Er : root_two_pi * sqrt (2 * (IZR half / unit_of p))
+               = sqrt (4 * PI * (IZR half / unit_of p))).
+  { unfold root_two_pi; rewrite <- sqrt_mult by lra; f_equal; ring. }
+  rewrite Er; assert (Pr : 0 < sqrt (4 * PI * (IZR half / unit_of p))).
+  { apply sqrt_lt_R0, Rmult_lt_0_compat; lra. }
+  apply upper_sound with (x := unit_of p / sqrt (4 * PI * (IZR half / unit_of p))) in E.
+  - apply Rmult_le_reg_l with (1 := P); unfold Rdiv in *.
+    replace (unit_of p * (IZR scale * / unit_of p)) with (IZR scale) by (field; lra); exact E.
+  - apply encloses_div; [lra|apply encloses_integer|].
+    apply encloses_sqrt; [apply Rmult_le_pos; lra|].
+    apply encloses_mul; [apply encloses_mul; [apply encloses_integer|apply encloses_pi]|].
+    apply encloses_div; [lra|apply encloses_integer|apply encloses_integer].
+Qed.
+
+Lemma exp_of_rational_sound x l u :
+  exp_of_rational p x = Some (l, u) ->
+  IZR l / unit_of p <= exp (Q2R x) <= IZR u / unit_of p.
+Proof.
+  pose proof p_nonneg as Hp; unfold exp_of_rational; cbv zeta.
+  pose proof (rational_floor p x Hp) as F; pose proof (rational_ceiling p x Hp) as C.
+  set (low := (Qnum x * 2 ^ p / Zpos (Qden x))%Z) in *; set (high := round_up _ _) in *.
+  destruct (exp_bounds p low) as [[l1 u1]|] eqn:E1; [|discriminate].
+  apply exp_bounds_sound in E1 as [L1 U1]; [|exact Hp].
+  assert (L : IZR l1 / unit_of p <= exp (Q2R x))
+    by (apply Rle_trans with (1 := L1), exp_le, F).
+  destruct (low =? high)%Z eqn:H.
+  - apply Z.eqb_eq in H; rewrite <- H in C; intros E; injection E as <- <-; split; [exact L|].
+    replace (Q2R x) with (IZR low / unit_of p) by lra; exact U1.
+  - destruct (exp_bounds p high) as [[l2 u2]|] eqn:E2; [|discriminate].
+    apply exp_bounds_sound in E2 as [_ U2]; [|exact Hp].
+    intros E; injection E as <- <-; split; [exact L|].
+    apply Rle_trans with (2 := U2), exp_le, C.
+Qed.
+
+Lemma heights_sound half scale z f e g :
+  half = half_above p m -> scale_above p half = Some scale ->
+  heights w bits half scale rate step z = Some (f, e, g) ->
+  removal_below z f /\ addition_below (- z) g.
+Proof.
+  intros Eh Es; pose proof p_nonneg as Hp; pose proof (unit_pos p Hp) as P.
+  pose proof guard_nonneg as Hg; destruct half_above_sound as [Ph Hh]; rewrite <- Eh in Ph, Hh.
+  apply scale_above_sound in Es; [|exact Ph].
   unfold heights; cbv zeta.
-  set (r := Z.to_pos (2 * (w + bits) + 32)); set (s := Mantissa.PtoP r).
-  set (x := (inject_Z z * step)%Q).
-  destruct (above_removal (Z.to_pos bits) m rate x) as [xi|] eqn:A; [|discriminate].
-  set (down := I.exp s (I.neg (rational s x))).
-  destruct (upper r (I.mul s (I.fromZ s (2 ^ (w + bits))) xi)) as [f'|] eqn:Uf; [|discriminate].
-  destruct (upper r (I.mul s (I.fromZ s (2 ^ (w + bits))) (I.add s _ _))) as [g'|] eqn:Ug; [|discriminate].
-  intros E; assert (f' = f) as -> by congruence; assert (g' = g) as -> by congruence; clear E.
-  destruct (above_removal_sound _ m rate x xi Hm Hrate A) as (v & Ev & Le).
-  assert (Ex : Q2R x = IZR z * h) by (unfold x; rewrite Q2R_mult, Q2R_integer; reflexivity).
-  rewrite Ex in Le.
-  assert (Ed : encloses down (exp (- (IZR z * h)))).
-  { unfold down; rewrite <- Ex; apply encloses_exp, encloses_neg, encloses_rational. }
-  split.
-  - apply Rle_trans with (1 := Le), (scaled_upper r xi v f Ev Uf).
-  - unfold addition_below; rewrite opp_IZR, <- Ropp_mult_distr_l.
-    pose proof (exp_pos (IZR z * h)) as P.
-    replace (exp (- (IZR z * h))) with (/ exp (IZR z * h)) by (symmetry; apply exp_Ropp).
-    rewrite addition_of_removal by (try exact P; lra).
-    apply Rle_trans with (1 - exp (- (IZR z * h)) + exp (- (IZR z * h)) * v).
-    + rewrite exp_Ropp; apply Rplus_le_compat_l, Rmult_le_compat_l; [|exact Le].
-      left; apply Rinv_0_lt_compat, P.
-    + apply (scaled_upper r _ _ g) with (2 := Ug).
-      apply encloses_add; [apply encloses_sub; [apply encloses_integer|exact Ed]|].
-      apply encloses_mul; assumption.
+  destruct (exp_of_rational p (inject_Z z * step)) as [[l u]|] eqn:E; [|discriminate].
+  destruct (removal_above p half scale rate l u) as [f0|] eqn:R; [|discriminate].
+  destruct (0 <? l)%Z eqn:L; [|discriminate]; apply Z.ltb_lt in L.
+  intros I; injection I as <- _ <-.
+  apply exp_of_rational_sound in E; rewrite Q2R_mult, Q2R_integer in E.
+  pose proof (exp_pos (IZR z * h)) as Py; set (y := exp (IZR z * h)) in *.
+  apply (removal_above_sound p Hp half scale Ph Es rate l u f0 (sqrt (Q2R m)) y Hrate) in R;
+    [|split; [apply sqrt_lt_R0, Hm|apply sqrt_le_1_alt, Hh]|exact E|exact Py].
+  assert (Eu : IZR (2 ^ bits) * unit_of w = unit_of (w + bits))
+    by (rewrite unit_plus by assumption; unfold unit_of; ring).
+  unfold removal_below, addition_below; rewrite Eu; split.
+  - apply Rle_trans with (1 := R), without_guard; lia.
+  - eapply Rle_trans; [|apply without_guard; lia].
+    rewrite opp_IZR, <- Ropp_mult_distr_l.
+    replace (exp (- (IZR z * h))) with (/ y) by (unfold y; symmetry; apply exp_Ropp).
+    rewrite addition_of_removal by (try exact Py; lra).
+    set (v := removal_profile _ _ 1 y) in *; set (less := (f0 - 2 ^ p)%Z).
+    assert (Less : v - 1 <= IZR less / unit_of p).
+    { unfold less; rewrite fixed_minus, fixed_one by exact Hp; lra. }
+    rewrite fixed_plus, fixed_one by exact Hp.
+    replace (1 - / y + / y * v) with (1 + (v - 1) / y) by (field; lra).
+    apply Rplus_le_compat_l.
+    apply Rle_trans with (IZR less / unit_of p / y).
+    + apply Rmult_le_compat_r; [left; apply Rinv_0_lt_compat, Py|exact Less].
+    + assert (Pu : (0 < u)%Z).
+      { apply lt_IZR; apply Rmult_lt_reg_r with (/ unit_of p); [apply Rinv_0_lt_compat, P|].
+        unfold Rdiv in E; lra. }
+      assert (Turn : forall d, (0 < d)%Z ->
+        IZR less / unit_of p / (IZR d / unit_of p)
+          <= IZR (round_up (less * 2 ^ p) d) / unit_of p).
+      { intros d Hd; pose proof (round_up_ge (less * 2 ^ p) d Hd) as U.
+        rewrite mult_IZR in U; fold (unit_of p) in U; apply IZR_lt in Hd.
+        apply (Rmult_le_compat_r (/ unit_of p)) in U; [|left; apply Rinv_0_lt_compat, P].
+        eapply Rle_trans; [|exact U]; right; field; split; lra. }
+      pose proof (fixed_pos p Hp l L) as Pl; pose proof (fixed_pos p Hp u Pu) as Pu'.
+      destruct (less <=? 0)%Z eqn:Sg.
+      * apply Z.leb_le in Sg; eapply Rle_trans; [|apply Turn, Pu].
+        assert (N : IZR less / unit_of p <= 0).
+        { apply IZR_le in Sg; assert (0 < / unit_of p) by (apply Rinv_0_lt_compat, P).
+          unfold Rdiv; nra. }
+        assert (/ (IZR u / unit_of p) <= / y) by (apply Rinv_le_contravar; lra).
+        unfold Rdiv at 1 3; nra.
+      * apply Z.leb_gt in Sg; eapply Rle_trans; [|apply Turn, L].
+        apply Z.lt_le_incl, (fixed_nonneg p Hp) in Sg.
+        apply Rmult_le_compat_l; [exact Sg|apply Rinv_le_contravar; lra].
 Qed.
 
-Lemma walk_sound fuel dense tail towards z found :
-  walk fuel w bits m rate step dense tail towards z = Some found ->
+Lemma walk_sound half scale fuel dense tail towards z found :
+  half = half_above p m -> scale_above p half = Some scale ->
+  walk fuel w bits half scale rate step dense tail towards z = Some found ->
   forall k, In k found ->
   removal_below (at_place k) (removal k) /\ addition_below (- at_place k) (addition k).
 Proof.
-  revert z found; induction fuel as [|fuel IH]; intros z found; cbn [walk]; [discriminate|].
-  destruct (heights w bits m rate step z) as [[[f e] g]|] eqn:E; [|discriminate].
-  apply heights_sound in E; destruct (_ && _).
+  intros Hh Hs; revert z found; induction fuel as [|fuel IH]; intros z found; cbn [walk];
+    [discriminate|].
+  destruct (heights w bits half scale rate step z) as [[[f e] g]|] eqn:E; [|discriminate].
+  apply heights_sound in E; [|assumption|assumption]; destruct (_ && _).
   - intros E'; injection E' as <-; intros k [<-|[]]; exact E.
-  - destruct (walk fuel _ _ _ _ _ _ _ _ _) as [rest|] eqn:W; [|discriminate].
+  - destruct (walk fuel _ _ _ _ _ _ _ _ _ _) as [rest|] eqn:W; [|discriminate].
     intros E'; injection E' as <-; intros k [<-|I]; [exact E|apply (IH _ _ W k I)].
 Qed.
 
@@ -484,13 +627,14 @@ Theorem step_losses_sound dense tail L L' :
    sound_list L' /\ below_profile l p q (profile (stands_for h (unit_of w) L'))).
 Proof.
   unfold step_losses; cbv zeta.
-  destruct (walk _ _ _ _ _ _ _ _ 1 0) as [up|] eqn:Up; [|discriminate].
-  destruct (walk _ _ _ _ _ _ _ _ (-1) 0) as [down|] eqn:Down; [|discriminate].
+  destruct (scale_above _ _) as [scale|] eqn:Sc; [|discriminate].
+  destruct (walk _ _ _ _ _ _ _ _ _ 1 0) as [up|] eqn:Up; [|discriminate].
+  destruct (walk _ _ _ _ _ _ _ _ _ (-1) 0) as [down|] eqn:Down; [|discriminate].
   set (listed := (rev (tl down) ++ up)%list).
   assert (Known : forall k, In k listed ->
             removal_below (at_place k) (removal k) /\ addition_below (- at_place k) (addition k)).
-  { intros k I; apply in_app_or in I as [I|I]; [|apply (walk_sound _ _ _ _ _ _ Up k I)].
-    apply (walk_sound _ _ _ _ _ _ Down k); apply in_rev in I.
+  { intros k I; apply in_app_or in I as [I|I]; [|apply (walk_sound _ _ _ _ _ _ _ _ eq_refl Sc Up k I)].
+    apply (walk_sound _ _ _ _ _ _ _ _ eq_refl Sc Down k); apply in_rev in I.
     destruct down as [|first rest]; [destruct I|right; exact I]. }
   destruct (loss_from w bits step _) as [L1|] eqn:E1; [|discriminate].
   destruct (loss_from w bits step (map (fun k => (- at_place k, _, _)) _)%Z) as [L2|] eqn:E2;

@@ -41,7 +41,7 @@ _INNER = {
     "disjoint": "Binary Disjoint",
 }
 _FINEST = Fraction(1, 512)
-"""Finer lattices have lists whose products take the kernel hours."""
+"""Products on finer lattices take the kernel hours, and the extracted checker milliseconds."""
 _RENORMALISED = ("mean-of-bounded", "strongly-convex-argmin")
 
 
@@ -240,7 +240,7 @@ def _privacy_loss(parameters: Mapping[str, Any]) -> str:
         raise BeyondTheorem("parts must be one sampled step that enters at level 0, group=1.")
     if Fraction(parameters["step"]) < _FINEST:
         raise BeyondTheorem(
-            f"step={parameters['step']} must be at least {_FINEST}; a finer one is slow."
+            f"step={parameters['step']} must be at least {_FINEST}; use --extracted instead."
         )
     ((place, often, _),) = parts
     doublings = "; ".join(map(str, parameters["doublings"]))

@@ -19,6 +19,10 @@ Extract Constant Z.rem => "Big_int_Z.(fun a b ->
   else
     let r = mod_big_int (abs_big_int a) (abs_big_int b) in
     if sign_big_int a < 0 then minus_big_int r else r)".
+Extract Constant Z.pow => "Big_int_Z.(fun a n ->
+  if sign_big_int n < 0 then zero_big_int else power_big_int_positive_big_int a n)".
+Extract Constant Z.log2 => "Big_int_Z.(fun a ->
+  if sign_big_int a <= 0 then zero_big_int else big_int_of_int (Z.numbits a - 1))".
 
 (** The library of intervals mentions real numbers; [check] computes with none. *)
 Extract Constant ClassicalDedekindReals.sig_forall_dec =>

@@ -310,8 +310,6 @@ let privacy_loss parameters : Kernel.rule * trust =
          || Z.gt digits (Z.of_int 400) || Z.gt dense (Z.of_int 4096)
          || List.length doublings > 128 || Z.gt often (Z.of_int 128) then
         wrong "expected a grid within the limits";
-      if Z.gt step.qden (Z.mul (Z.of_int 512) step.qnum) then
-        unsupported "a step below 1/512: its products take too long";
       match (list parts, list shares, Z.to_int (count group)) with
       | [ part ], [], 1 -> (
           match list part with

@@ -28,6 +28,9 @@ needs_proofs = pytest.mark.skipif(
     shutil.which("coqc") is None or compiled_proofs() is None,
     reason="coqc or the compiled proofs are not here (make -C proofs)",
 )
+needs_checker = pytest.mark.skipif(
+    extracted_checker() is None, reason="dpledger-check is not built (make -C proofs checker)"
+)
 COVERED = ("one Gaussian step", "schedule of two parties", "repeated", "group", "by hand")
 BEYOND = {
     "parties inside": "kind=parties",
@@ -38,13 +41,19 @@ BEYOND = {
 }
 
 
+def certified(times: int, rate: float, noise: float) -> bytes:
+    """Return the certificate of so many steps on Poisson samples, on the grid `certify` chooses."""
+    gaussian = GaussianStep(sum_of_bounded(1, Adjacency.ADD_REMOVE_ONE), noise)
+    step = PoissonSampled(gaussian, rate)
+    event = Event(
+        Repeated(step, times) if times > 1 else step, Context((), 1, "model", Audience.SERVER)
+    )
+    return certify([event], delta=1e-5).to_json_bytes()
+
+
 def sampled_run(step: Fraction, dense: int, epsilon: Fraction) -> bytes:
     """Ten steps on Poisson samples, on a coarse grid: a larger epsilon, but soon computed."""
-    gaussian = GaussianStep(sum_of_bounded(1, Adjacency.ADD_REMOVE_ONE), 2.0)
-    steps = Event(
-        Repeated(PoissonSampled(gaussian, 1 / 8), 10), Context((), 1, "model", Audience.SERVER)
-    )
-    document = json.loads(certify([steps], delta=1e-5).to_json_bytes())
+    document = json.loads(certified(10, 1 / 8, 2.0))
     loss, events = document["nodes"]
     loss["parameters"] |= {"step": str(step), "dense": dense, "doublings": [0, 0, 1]}
     for stated in (loss["parameters"], loss["conclusion"], events["conclusion"]):
@@ -68,17 +77,33 @@ def test_the_kernel_proves_a_sampled_run_private_and_no_smaller_epsilon():
     assert not prove(small, proofs=compiled_proofs(), timeout=1200).proved
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(extracted_checker() is None, reason="make -C proofs checker")
-def test_the_extracted_checker_proves_a_sampled_run_and_no_smaller_epsilon(tmp_path):
+def test_a_lattice_too_fine_for_the_kernel_is_named():
+    with pytest.raises(BeyondTheorem, match="step="):
+        coq_theorem(certified(100, 1 / 64, 1.0))
+
+
+@needs_checker
+@pytest.mark.parametrize(
+    ("times", "rate", "noise"), [(1, 1 / 8, 2.0), (100, 1 / 64, 1.0), (1000, 1 / 128, 1.0)]
+)
+def test_the_extracted_checker_proves_sampled_runs_and_no_smaller_epsilon(
+    tmp_path, times, rate, noise
+):
+    enough = certified(times, rate, noise)
+    document = json.loads(enough)
+    for node in document["nodes"]:
+        for stated in (node["parameters"], node["conclusion"]):
+            if "epsilon" in stated:
+                stated["epsilon"] = str(Fraction(stated["epsilon"]) * Fraction(99, 100))
+    too_small = json.dumps(document).encode()
     paths = [tmp_path / "enough.json", tmp_path / "too-small.json"]
-    for path, epsilon in zip(paths, (Fraction(3), Fraction(1, 2)), strict=True):
-        path.write_bytes(sampled_run(Fraction(1, 32), 8, epsilon))
-    enough, too_small = run_extracted(paths)
-    assert agrees(enough, check(paths[0].read_bytes())), enough.line
-    assert too_small.word == "undecided"
+    for path, written in zip(paths, (enough, too_small), strict=True):
+        path.write_bytes(written)
+    proved, undecided = run_extracted(paths)
+    assert agrees(proved, check(enough)), proved.line
+    assert undecided.word == "undecided"
     with pytest.raises(CertificateWrong):
-        check(paths[1].read_bytes())
+        check(too_small)
 
 
 @needs_proofs

@@ -42,7 +42,7 @@ from .accountants import (
 )
 from .composition import Composition, UnpricedMechanism, composed
 from .conversions import epsilon_from_zcdp
-from .numbers.enclosure import BITS, Enclosure, maximum, precision
+from .numbers.enclosure import BITS, Enclosure, maximum, precision, shown_up
 from .numbers.grade import Grade
 from .numbers.notions import Gdp
 from .pure import pure_by_party
@@ -183,6 +183,12 @@ class Guarantee:
     unprotected: tuple[str, ...]
     not_proved: str = ""
     """Why no proof stands behind `epsilon`, where one was looked for."""
+
+    def __repr__(self) -> str:
+        """Return the number and what it is stated for, on one line."""
+        relation = "no relation" if self.adjacency is None else self.adjacency.value
+        upper = shown_up(self.epsilon.upper_float)
+        return f"ε ≤ {upper} at δ = {float(self.delta):g} ({relation}; {self.graded})"
 
     @property
     def graded(self) -> str:

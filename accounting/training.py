@@ -25,12 +25,11 @@ number of batches and what sums are divided by must be public. Under add-remove-
 record shifts all batches behind its place, and this argument says nothing.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from math import ceil, exp
-from typing import TypedDict, TypeVar, Unpack, cast
+from typing import TypedDict, Unpack, cast
 
 from numpy.typing import ArrayLike
 
@@ -39,6 +38,7 @@ from ..mechanisms.errors import (
     DpledgerError,
     InvalidParameter,
     Number,
+    named,
     require_nonnegative,
     require_open_unit,
     require_positive,
@@ -58,6 +58,9 @@ from ..mechanisms.events import (
 from ..mechanisms.sensitivity import declared, float_up
 from .accountant import PrivacyCurve
 from .guarantees import Guarantee, epsilons_at, guarantee, weaknesses
+from .notebook import cost_page
+from .numbers.enclosure import shown_up
+from .numbers.grade import Grade
 from .planning import calibrate_noise_multiplier, require_target, rounds_within
 from .proof.planning import proved_noise_multiplier
 from .proof.proved import Proof, proved_guarantee
@@ -152,8 +155,8 @@ class TrainingRun:
 
         Raises `InvalidParameter` naming what is missing, out of range or has no rule.
         """
-        relation = _named(Adjacency, "adjacency", adjacency, tuple(_MOVES))
-        scheme = _named(Sampling, "sampling", sampling, tuple(Sampling))
+        relation = named("adjacency", adjacency, _MOVES)
+        scheme = named("sampling", sampling, Sampling)
         require_rule(scheme, relation)
         for name, value in (("records", records), ("batch", batch), ("steps", steps)):
             if value is not None:
@@ -236,15 +239,12 @@ class TrainingCost:
         A fair guess between two neighbours is right with probability at most
         (e^ε + δ) / (e^ε + 1) (Kairouz, Oh, Viswanath 2015).
         """
-        right = (
-            1.0
-            if self.epsilon > 700
-            else (exp(self.epsilon) + self.delta) / (exp(self.epsilon) + 1)
-        )
+        odds = exp(min(self.epsilon, 700.0))
+        right = 100 * min(1.0, (odds + self.delta) / (odds + 1) * (1 + 1e-12))
         return (
             f"Whoever sees all of it and knows every other record guesses between two neighbouring "
             f"data sets ({self.run.adjacency.value}), equally likely beforehand, right at most "
-            f"{min(1.0, right * (1 + 1e-12)):.4%} of the time."
+            f"{shown_up(right, digits=6)}% of the time."
         )
 
     def __str__(self) -> str:
@@ -252,11 +252,24 @@ class TrainingCost:
         where = f"{grade}; {run.adjacency.value}, sampling {run.sampling.value}"
         count = f"{run.releases} release{'s' * (run.releases > 1)} a record may be in"
         return (
-            f"ε ≤ {self.epsilon:.10g} at δ = {self.delta:g} ({where}; "
-            f"noise multiplier {self.noise_multiplier:.10g}; {count})"
+            f"ε ≤ {shown_up(self.epsilon)} at δ = {self.delta:g} ({where}; "
+            f"noise multiplier {self.noise_multiplier!r}; {count})"
         )
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the number, its meaning and its curve (in doubles)."""
+        deltas = [10.0**-k for k in range(1, 13)]
+        found = epsilons_at(self.run.events(self.noise_multiplier), deltas=deltas, grade=Grade.FAST)
+        return cost_page(
+            str(self),
+            self.meaning,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            notes=(*self.warnings, *self.guarantee.assumptions),
+            curve=[*zip(found.epsilon.tolist(), found.delta.tolist(), strict=True)],
+        )
 
 
 class AmbiguousRun(DpledgerError, ValueError):
@@ -264,7 +277,7 @@ class AmbiguousRun(DpledgerError, ValueError):
 
     def __init__(self, name: str, readings: tuple[TrainingCost, ...]) -> None:
         listed = "; ".join(
-            f"{r.run.sampling.value} under {r.run.adjacency.value}: {r.epsilon:.6g}"
+            f"{r.run.sampling.value} under {r.run.adjacency.value}: {shown_up(r.epsilon, digits=6)}"
             for r in readings
         )
         super().__init__(f"{name} must be stated; epsilon by reading: {listed or 'none fits'}.")
@@ -398,18 +411,6 @@ def _readings(noise_multiplier: Number, delta: Number, stated: _Stated) -> tuple
                 continue
             found.append(_cost(run, float(noise_multiplier), delta, stated.get("records")))
     return tuple(found)
-
-
-_E = TypeVar("_E", bound=Enum)
-
-
-def _named(kind: type[_E], name: str, value: _E | str | None, known: Iterable[_E]) -> _E:
-    """Return the member that a value names; raise `InvalidParameter` with the known ones."""
-    for member in known:
-        if value is member or value == member.value:
-            return member
-    listed = ", ".join(repr(member.value) for member in known)
-    raise InvalidParameter(name, value if isinstance(value, str) else None, f"one of {listed}")
 
 
 def require_rule(scheme: Sampling, relation: Adjacency) -> None:

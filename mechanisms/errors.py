@@ -5,9 +5,12 @@ nothing was spent. `UnprotectedReleaseError` and its kin: the program tried to l
 without a mechanism; the message names the protected way to do the same.
 """
 
+from collections.abc import Iterable
+from enum import Enum
 from fractions import Fraction
 from math import isfinite
 from numbers import Rational
+from typing import TypeVar
 
 Number = int | float | Fraction
 
@@ -17,6 +20,7 @@ class DpledgerError(Exception):
 
 
 _MOST_SHOWN = 200
+_E = TypeVar("_E", bound=Enum)
 
 
 def shown_value(value: object) -> str:
@@ -156,3 +160,16 @@ def require_positive_int(name: str, value: int) -> None:
     """Raise `InvalidParameter` unless `value` is an integer >= 1."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise InvalidParameter(name, value, "a whole number in [1, inf)")
+
+
+def named(name: str, value: _E | str | None, known: Iterable[_E]) -> _E:
+    """Return the member of `known` that a value is, or names by its text.
+
+    Raises `InvalidParameter` with the texts of those that are known.
+    """
+    members = tuple(known)
+    for member in members:
+        if value is member or value == member.value:
+            return member
+    listed = ", ".join(repr(member.value) for member in members)
+    raise InvalidParameter(name, value, f"one of {listed}")

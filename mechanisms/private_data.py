@@ -24,7 +24,7 @@ from .adjacency import Adjacency
 from .argmin import Bounds, Iteration, minimise, planned_iteration
 from .clipping import LENGTH_EXPONENT, cut_bound, cut_slopes, largest_entry
 from .data_shape import DataShape
-from .errors import InvalidParameter, require_magnitude, require_positive
+from .errors import InvalidParameter, named, require_magnitude, require_positive
 from .handle import PrivateHandle
 from .labels import SIGNS, ClassLabels, LabelDomain, RealLabels, SignLabels
 from .layout import gather_records
@@ -81,7 +81,7 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
         features: FloatArray | sparse.csr_array[Any],
         labels: FloatArray,
         *,
-        adjacency: Adjacency,
+        adjacency: Adjacency | str,
         row_bound: float,
         party_of: np.ndarray[Any, np.dtype[np.integer[Any]]] | None = None,
         parties: tuple[str, ...] = ("all",),
@@ -90,8 +90,7 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
         party_counts: tuple[int, ...] = (),
         n_max: int | None = None,
     ) -> None:
-        if not isinstance(adjacency, Adjacency):
-            raise InvalidParameter("adjacency", adjacency, "an Adjacency")
+        adjacency = named("adjacency", adjacency, Adjacency)
         require_magnitude("row_bound", row_bound, LENGTH_EXPONENT)
         row_bound = float(row_bound)  # one number for price and cut
         records = gather_records(

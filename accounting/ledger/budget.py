@@ -28,7 +28,7 @@ from functools import lru_cache, partial
 from math import inf
 
 from ...mechanisms.adjacency import Adjacency
-from ...mechanisms.errors import DpledgerError, InvalidParameter
+from ...mechanisms.errors import DpledgerError, InvalidParameter, named
 from ...mechanisms.events import Event
 from ...mechanisms.sensitivity import float_up
 from ..accountants import ZcdpAccountant, tightest_accountant
@@ -81,8 +81,8 @@ class Budget:
     def __post_init__(self) -> None:
         if not isinstance(self.notion, Gdp | Zcdp | ApproxDp | Rdp):
             raise InvalidParameter("notion", self.notion, "a Gdp, Zcdp, ApproxDp or Rdp")
-        if not isinstance(self.adjacency, Adjacency):
-            raise InvalidParameter("adjacency", self.adjacency, "an Adjacency")
+        # spelt as the commands spell it, for instance "replace-one"
+        object.__setattr__(self, "adjacency", named("adjacency", self.adjacency, Adjacency))
         _ = self.limit
 
     @property

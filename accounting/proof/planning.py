@@ -15,6 +15,7 @@ from ...mechanisms.errors import InvalidParameter, Number, require_positive
 from ...mechanisms.events import MOST_TIMES, Audience, Context, Event, GaussianStep, Repeated
 from ...mechanisms.sensitivity import declared
 from ..guarantees import Guarantee
+from ..numbers.enclosure import shown_up
 from ..planning import (
     Calibration,
     RoundsWithin,
@@ -97,7 +98,8 @@ def _at_best(
     enclosed = found.guarantee
     if proof is None or guaranteed.epsilon.upper <= _FAR_ABOVE * enclosed.epsilon.upper:
         return replace(found, guarantee=guaranteed), proof
-    why = f"the certificate that was found proves no less than epsilon={proof.epsilon:.4g}"
+    least = shown_up(proof.epsilon, digits=4)
+    why = f"the certificate that was found proves no less than epsilon={least}"
     kept = replace(enclosed, assumptions=guaranteed.assumptions, not_proved=why)
     return replace(found, guarantee=kept), None
 

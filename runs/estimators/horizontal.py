@@ -10,7 +10,7 @@ from sklearn.utils.validation import column_or_1d
 from ...accounting.ledger import Ledger
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.curators import Curator
-from ...mechanisms.errors import InvalidParameter, Number, require_positive_int
+from ...mechanisms.errors import InvalidParameter, Number, named, require_positive_int
 from ...mechanisms.labels import SIGNS, ClassLabels
 from ...mechanisms.private_data import PrivateDataset
 from ...mechanisms.protocols import FloatArray
@@ -104,7 +104,7 @@ class PrivateAdmmClassifier(PrivateLinearClassifier):
         *,
         epsilon: Number,
         delta: Number,
-        adjacency: Adjacency,
+        adjacency: Adjacency | str,
         algorithm: AdmmAlgorithm | SolverFactory = AdmmAlgorithm.CONSENSUS,
         n_parties: int | None = None,
         parties: Sequence[str] | None = None,
@@ -256,6 +256,9 @@ class PrivateAdmmClassifier(PrivateLinearClassifier):
             if len(holders) != count:
                 raise InvalidParameter("party_of.shape", holders.shape, f"({count},)")
             return holders
-        if parties > 1 and self.adjacency is Adjacency.ADD_REMOVE_ONE:
+        if (
+            parties > 1
+            and named("adjacency", self.adjacency, Adjacency) is Adjacency.ADD_REMOVE_ONE
+        ):
             raise InvalidParameter("party_of", None, "an array: dealing in turn moves records")
         return np.arange(count) % parties

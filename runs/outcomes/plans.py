@@ -64,7 +64,7 @@ def _plan_rows(planned: Plan) -> list[Row]:
         ("epsilon", f"{shown(found.epsilon)} at delta {delta} per record, {adjacency}"),
         *grade_rows(found),
         ("mu, rho", f"{shown(found.mu)}, {shown(found.rho)}"),
-        ("noise multiplier", f"{planned.noise_multiplier:.10g}"),
+        ("noise multiplier", repr(planned.noise_multiplier)),
         ("events", f"{len(planned.events)}"),
     ]
     steps = [e.mechanism for e in planned.events if isinstance(e.mechanism, GaussianStep)]
@@ -101,7 +101,7 @@ def training_outcome(found: TrainingCost, certificate: Path | None = None) -> Ou
         rows=(
             ("epsilon", f"{shown(guarantee.epsilon)} at delta {found.delta:g}"),
             *grade_rows(guarantee),
-            ("noise multiplier", f"{found.noise_multiplier:.10g} (noise_std / clip norm)"),
+            ("noise multiplier", f"{found.noise_multiplier!r} (noise_std / clip norm)"),
             ("relation", run.adjacency.value),
             (
                 "sampling",
@@ -134,7 +134,7 @@ def rounds_outcome(
             "guarantee": guarantee_data(cost),
         },
         rows=(
-            ("noise multiplier", f"{found.noise_multiplier:.17g} (noise_std / sensitivity)"),
+            ("noise multiplier", f"{found.noise_multiplier!r} (noise_std / sensitivity)"),
             ("rounds", str(found.rounds)),
             ("epsilon", f"{shown(cost.epsilon)} at delta {delta:g}"),
             *grade_rows(cost),

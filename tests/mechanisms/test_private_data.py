@@ -498,7 +498,7 @@ BAD_INPUT: dict[str, tuple[dict[str, Any], str]] = {
     "n_min fractional": ({"adjacency": ADD, "n_min": 1.5}, "count"),
     "n_min under replace-one": ({"n_min": 1}, "n_min"),
     "n_min under zero-out-one": ({"adjacency": ZERO, "n_min": 1}, "n_min"),
-    "adjacency in a word": ({"adjacency": "replace-one"}, "adjacency"),
+    "adjacency of no word": ({"adjacency": "replace"}, "adjacency"),
     "adjacency of columns": ({"adjacency": Adjacency.REPLACE_FEATURE_COLUMN}, "adjacency"),
 }
 
@@ -633,3 +633,10 @@ def test_a_loss_cannot_write_into_the_labels() -> None:
     for layout in (np.asarray, sparse.csr_array):
         with pytest.raises(ValueError, match="read-only"):
             dataset(layout=layout).mean_gradient(Writing(), np.zeros(4))
+
+
+@pytest.mark.parametrize("relation", [REPLACE, ZERO])
+def test_a_relation_may_be_spelt_as_the_commands_spell_it(relation: Adjacency) -> None:
+    rows, labels = np.zeros((3, 2)), np.ones(3)
+    spelt = PrivateDataset(rows, labels, adjacency=relation.value, row_bound=1.0)
+    assert spelt.shape == PrivateDataset(rows, labels, adjacency=relation, row_bound=1.0).shape

@@ -31,7 +31,7 @@ MAX_DEPTH = 64  # of derivations
 MAX_EVENTS = 1_000_000
 MOST = 10**18  # of whole numbers
 MAX_WORK = 1 << 25  # units of about 0.2 microseconds
-WORK_A_BYTE = 320  # more of a longer document, so that long lists can be checked
+WORK_A_BYTE = 640  # more of a longer document, so that long lists can be checked
 MOST_WORK = 1 << 28
 MAX_ORDER = 512  # of a sampled step
 MAX_EXPONENT = 1 << 13  # of exp
@@ -876,6 +876,7 @@ class Run:
 
     def place(self, mechanism: Any) -> int:
         text = json.dumps(mechanism, sort_keys=True, separators=(",", ":"))
+        self.spend(len(text) // 8)
         if text not in self._places:
             raise CertificateWrong(f"expected a listed mechanism instead got {text:.120}")
         self._met.add(self._places[text])
@@ -898,6 +899,7 @@ class Run:
 
     def sensitivity(self, value: Any, norm: str) -> Sens:
         text = json.dumps(value, sort_keys=True)
+        self.spend(len(text) // 8)
         if text not in self._sensitivities:
             self._sensitivities[text] = read_sensitivity(value)
         found = self._sensitivities[text]
@@ -911,6 +913,7 @@ class Run:
         `split`: of mechanisms that are made of parts by party, to its party's part alone.
         """
         common, of_party = self._split() if split else (self.common, self.own)
+        self.spend(sum(map(len, of_party.values())) + len(of_party) + len(common))
         own = {frozenset(counts.items()) for counts in of_party.values()} or {frozenset()}
         self.spend(len(own) * (len(common) + 1))
         return [dict(common + Counter(dict(counts))) for counts in own]
@@ -1375,6 +1378,7 @@ def _events(run: Run, *premises: Priv) -> Priv:
     Source: a record meets its own party's events.
     Coq: parallel_composition, events_rdp, events_zcdp, events_gdp.
     """
+    run.spend(sum(len(premise.exposure or ()) for premise in premises))
     covered = {frozenset((premise.exposure or {}).items()) for premise in premises}
     views = {frozenset(view.items()) for view in run.views()}
     if views != covered:

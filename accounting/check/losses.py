@@ -164,8 +164,8 @@ def composed(
         cut = plan.cut // max(1, sum(n for _, n in items))
 
         def times(first: Loss, second: Loss, cut: int = cut) -> Loss:
-            digits = 7 * plan.unit.bit_length() // 10 + 8
-            spend((len(first.masses) + len(second.masses)) * (4 + digits // 8))
+            digits = 3 * plan.unit.bit_length() // 10
+            spend((len(first.masses) + len(second.masses)) * (4 + digits // 2))
             return trimmed(product(first, second, plan.unit), cut)
 
         singles = [loss for loss, n in items if n % 2]

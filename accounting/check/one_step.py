@@ -31,10 +31,11 @@ from math import comb, isqrt, log, sqrt
 from typing import NamedTuple
 
 try:
-    from .checker import exp_bounds, log_bounds, root_two_pi, sqrt_bounds, tail_bounds
+    from .checker import Undecided, exp_bounds, log_bounds, root_two_pi, sqrt_bounds, tail_bounds
     from .losses import Interval, Loss
 except ImportError:  # run as a file, with the others beside it
     from checker import (  # type: ignore[import-not-found, no-redef]
+        Undecided,
         exp_bounds,
         log_bounds,
         root_two_pi,
@@ -43,6 +44,7 @@ except ImportError:  # run as a file, with the others beside it
     )
     from losses import Interval, Loss  # type: ignore[import-not-found, no-redef]
 
+MOST_CELLS = 1 << 21  # of a lattice, in one step
 Below = tuple[Interval, Interval]  # enclosures of P(L <= x) and Q(L <= x), times 2^p
 
 
@@ -52,53 +54,87 @@ _APART = 5  # centres of Taylor series are 2^-5 apart
 _FAR = 16  # beyond, one point at a time
 
 
-@lru_cache(maxsize=1 << 12)
-def _series(centre: int, p: int) -> tuple[Interval, list[int]]:
-    """Φ at c = centre / 32, and 2^(p+16) a_n / (n + 1) up to two units; φ(c + t) = Σ a_n t^n.
+def exp_work(p: int, x: float) -> int:
+    """Units of work of e^x: about w/8 terms of w bits."""
+    w = p + int(max(1.5 * x, 0)) + 32
+    return 32 + w // 4 + (w * w >> 11)
 
-    From φ' = -x φ: a_0 = φ(c) and (n + 1) a_(n+1) = -(c a_n + a_(n-1)). Errors of two units of
-    2^-(p+64) in each of N steps grow to at most 2 N e^(|c| + 1/2) < 2^48 units.
+
+def _tail_work(p: int, square: int) -> int:
+    """Units of work of Φ(-√square): Mills' series has about p + 3 square terms of w bits."""
+    w = p + min(square, 2 * p)
+    return 2 * (p + 3 * min(square, 2 * p)) * (4 + (w * w >> 17)) + exp_work(p, square / 2)
+
+
+class Normal:
+    """The normal distribution function at a precision of p bits, and e^x; both pay for their work.
+
+    Series around the centres in use are kept for all points of a document.
     """
-    w = p + 64
-    c = Fraction(centre, 1 << _APART)
-    low, high = tail_bounds(c * c, c * c, p)
-    if centre > 0:
-        low, high = (1 << p) - high, (1 << p) - low
-    before, now = 0, (exp_bounds(-c * c / 2, w)[0] << w) // root_two_pi(w)[0]
-    found = []
-    for n in range(p // 7 + 8):
-        found.append(now // (n + 1) >> 48)
-        before, now = now, -((centre * now >> _APART) + before) // (n + 1)
-    return (low, high), found
 
+    def __init__(self, p: int, spend: Callable[[int], None]) -> None:
+        self.p, self.spend = p, spend
+        self._known: dict[int, tuple[Interval, list[int]]] = {}
 
-def normal_cdf(x: int, p: int) -> Interval:
-    """Enclose 2^p Φ(x / 2^p).
+    def exp(self, x: Fraction) -> Interval:
+        """Enclose 2^p e^x."""
+        self.spend(exp_work(self.p, float(x)))
+        return exp_bounds(x, self.p)
 
-    With |t| <= 2^-6 from the nearest centre the series is cut after N = p/7 + 8 terms: by Cauchy's
-    estimate on a circle of radius 4, where |φ| <= e^8 / √(2π) < 2^11, what is left out is below
-    2^6 (2^-8)^N < 2^-p. Horner's rule errs by three units of 2^-(p+16) a step, each shrunk by |t|.
-    """
-    if abs(x) > _FAR << p:
+    def _series(self, centre: int) -> tuple[Interval, list[int]]:
+        """Φ at c = centre / 32, and 2^(p+16) a_n / (n + 1) up to two units; φ(c + t) = Σ a_n t^n.
+
+        From φ' = -x φ: a_0 = φ(c) and (n + 1) a_(n+1) = -(c a_n + a_(n-1)). Errors of two units of
+        2^-(p+64) in each of N steps grow to at most 2 N e^(|c| + 1/2) < 2^48 units.
+        """
+        p = self.p
+        w = p + 64
+        c = Fraction(centre, 1 << _APART)
+        self.spend(_tail_work(p, int(c * c)))
+        low, high = tail_bounds(c * c, c * c, p)
+        if centre > 0:
+            low, high = (1 << p) - high, (1 << p) - low
+        before, now = 0, (exp_bounds(-c * c / 2, w)[0] << w) // root_two_pi(w)[0]
+        found = []
+        for n in range(p // 7 + 8):
+            found.append(now // (n + 1) >> 48)
+            before, now = now, -((centre * now >> _APART) + before) // (n + 1)
+        return (low, high), found
+
+    def cdf(self, x: int) -> Interval:
+        """Enclose 2^p Φ(x / 2^p).
+
+        With |t| <= 2^-6 from the nearest centre the series is cut after N = p/7 + 8 terms: by
+        Cauchy's estimate on a circle of radius 4, where |φ| <= e^8 / √(2π) < 2^11, what is left out
+        is below 2^6 (2^-8)^N < 2^-p. Horner's rule errs by three units of 2^-(p+16) a step, each
+        shrunk by |t|.
+        """
+        p = self.p
         if x * x >> 2 * p > 2 * p:  # Φ(-x) < e^(-x²/2) < 2^-p
             return (0, 1) if x < 0 else ((1 << p) - 1, 1 << p)
-        square = Fraction(x, 1 << p) ** 2
-        low, high = tail_bounds(square, square, p)
-        return (low, high) if x < 0 else ((1 << p) - high, (1 << p) - low)
-    centre = (x + (1 << p - _APART - 1)) >> p - _APART
-    t = x - (centre << p - _APART)
-    (low, high), series = _series(centre, p)
-    total = 0
-    for a in reversed(series):
-        total = a + (total * t >> p)
-    moved = total * t >> p + 16
-    return max(low + moved - 4, 0), min(high + moved + 4, 1 << p)
+        if abs(x) > _FAR << p:
+            return self._far(x)
+        centre = (x + (1 << p - _APART - 1)) >> p - _APART
+        t = x - (centre << p - _APART)
+        if centre not in self._known:
+            self._known[centre] = self._series(centre)
+        (low, high), series = self._known[centre]
+        total = 0
+        for a in reversed(series):
+            total = a + (total * t >> p)
+        moved = total * t >> p + 16
+        return max(low + moved - 4, 0), min(high + moved + 4, 1 << p)
 
+    def _far(self, x: int) -> Interval:
+        square = Fraction(x, 1 << self.p) ** 2
+        self.spend(_tail_work(self.p, int(square)))
+        low, high = tail_bounds(square, square, self.p)
+        return (low, high) if x < 0 else ((1 << self.p) - high, (1 << self.p) - low)
 
-def _cdf_between(low: int, high: int, p: int) -> Interval:
-    """Enclose 2^p Φ over a short interval; the density is below 1/2."""
-    below, above = normal_cdf(low, p)
-    return below, min(above + (high - low + 1 >> 1) + 1, 1 << p)
+    def between(self, low: int, high: int) -> Interval:
+        """Enclose 2^p Φ over a short interval; the density is below 1/2."""
+        below, above = self.cdf(low)
+        return below, min(above + (high - low + 1 >> 1) + 1, 1 << self.p)
 
 
 # --- pairs ------------------------------------------------------------------------------------
@@ -117,18 +153,16 @@ class Pair(ABC):
         """Bits that enclosures of the distribution functions lose."""
         return 0
 
-    @property
-    def work(self) -> int:
-        """About the microseconds that the pair takes once, whatever the number of points."""
+    def work(self, p: int) -> int:
+        """Units of work that the pair takes once, whatever the number of points."""
         return 0
 
-    @property
-    def evaluations(self) -> int:
-        """How many distribution functions are asked at each point, about."""
-        return 1
+    def work_a_point(self, p: int) -> int:
+        """Units of work at each point, beside what `Normal` pays for."""
+        return 64 + p * p // 256
 
     @abstractmethod
-    def below(self, x: Fraction, grown: Interval, p: int) -> Below:
+    def below(self, x: Fraction, grown: Interval, normal: Normal) -> Below:
         """Enclose P(L <= x) and Q(L <= x), where `grown` encloses 2^p e^x."""
 
     @abstractmethod
@@ -140,11 +174,11 @@ class Base(Pair):
     """A pair that a sampled mechanism meets; its loss V has no gaps."""
 
     @abstractmethod
-    def below_grown(self, grown: Interval, p: int) -> Below:
+    def below_grown(self, grown: Interval, normal: Normal) -> Below:
         """Enclose P(V <= v) and Q(V <= v) for all v with 2^p e^v in `grown`, above zero."""
 
-    def below(self, x: Fraction, grown: Interval, p: int) -> Below:
-        return self.below_grown(grown, p)
+    def below(self, x: Fraction, grown: Interval, normal: Normal) -> Below:
+        return self.below_grown(grown, normal)
 
 
 _LEAST_MU_SQUARED = Fraction(1, 1 << 64)
@@ -162,15 +196,16 @@ class GaussianShift(Base):
 
     mu_squared: Fraction
 
-    def below_grown(self, grown: Interval, p: int) -> Below:
+    def below_grown(self, grown: Interval, normal: Normal) -> Below:
+        p = normal.p
         root, inverse = _root_and_inverse(self.mu_squared, p)
         low, high = log_bounds(Fraction(grown[0], 1 << p), p)
         high += -(-(grown[1] - grown[0] << p) // grown[0])  # ln(a + b) <= ln a + b/a
         low, high = low * inverse[low < 0] >> p, (high * inverse[high > 0] >> p) + 1
         half = root[0] >> 1, (root[1] >> 1) + 1
         return (
-            _cdf_between(low - half[1], high - half[0], p),
-            _cdf_between(low + half[0], high + half[1], p),
+            normal.between(low - half[1], high - half[0]),
+            normal.between(low + half[0], high + half[1]),
         )
 
     def highest(self, tail: float) -> float:
@@ -192,13 +227,15 @@ class LaplaceShift(Base):
 
     epsilon: Fraction
 
-    def below(self, x: Fraction, grown: Interval, p: int) -> Below:
+    def below(self, x: Fraction, grown: Interval, normal: Normal) -> Below:
+        p = normal.p
         one, end = 1 << p, exp_bounds(self.epsilon, p)
         if x >= self.epsilon:
             return (one, one), (one, one)
         return self._inside(grown, end, p) if x >= -self.epsilon else ((0, 0), (0, 0))
 
-    def below_grown(self, grown: Interval, p: int) -> Below:
+    def below_grown(self, grown: Interval, normal: Normal) -> Below:
+        p = normal.p
         one, end = 1 << p, exp_bounds(self.epsilon, p)
         if grown[0] >= end[1]:
             return (one, one), (one, one)
@@ -211,6 +248,9 @@ class LaplaceShift(Base):
         if grown[0] * end[0] < one << p:
             first, second = (0, first[1]), (0, second[1])
         return first, second
+
+    def work_a_point(self, p: int) -> int:
+        return super().work_a_point(p) + exp_work(p, float(self.epsilon))
 
     def _inside(self, grown: Interval, end: Interval, p: int) -> Below:
         one = 1 << p  # v and e: roots of e^v and of e^epsilon
@@ -231,6 +271,9 @@ class Sampled(Pair):
     base: Base
     rate: Fraction
 
+    def work_a_point(self, p: int) -> int:
+        return self.base.work_a_point(p)
+
     @property
     def symmetric(self) -> bool:
         return False
@@ -239,14 +282,14 @@ class Sampled(Pair):
     def precision(self) -> int:
         return int(1 / self.rate).bit_length()
 
-    def below(self, x: Fraction, grown: Interval, p: int) -> Below:
-        n, d, one = self.rate.numerator, self.rate.denominator, 1 << p
+    def below(self, x: Fraction, grown: Interval, normal: Normal) -> Below:
+        n, d, one = self.rate.numerator, self.rate.denominator, 1 << normal.p
         low, high = (grown[0] - one) * d // n + one, -(-(grown[1] - one) * d // n) + one
         if high <= 0:
             return (0, 0), (0, 0)
         # close to the least loss of all only an upper end is known
         known = 2 * low >= high
-        with_it, without = self.base.below_grown((low if known else high, high), p)
+        with_it, without = self.base.below_grown((low if known else high, high), normal)
         if not known:
             with_it, without = (0, with_it[1]), (0, without[1])
         mixed = [(d - n) * b + n * a for a, b in zip(with_it, without, strict=True)]
@@ -263,12 +306,15 @@ class Revealed(Pair):
     base: Base
     rate: Fraction
 
-    def below(self, x: Fraction, grown: Interval, p: int) -> Below:
+    def work_a_point(self, p: int) -> int:
+        return self.base.work_a_point(p)
+
+    def below(self, x: Fraction, grown: Interval, normal: Normal) -> Below:
         n, d = self.rate.numerator, self.rate.denominator
-        missed = (d - n << p) if x >= 0 else 0
+        missed = (d - n << normal.p) if x >= 0 else 0
         first, second = (
             ((n * low + missed) // d, -(-(n * high + missed) // d))
-            for low, high in self.base.below(x, grown, p)
+            for low, high in self.base.below(x, grown, normal)
         )
         return first, second
 
@@ -298,11 +344,17 @@ class DrawnShifts(Pair):
     def precision(self) -> int:
         return int(1 / self.rate).bit_length()
 
-    @property
-    def evaluations(self) -> int:
-        return self.size + 3
+    def width(self, p: int) -> int:
+        """Bits that leave the inverse of F right to p bits."""
+        return p + 64 + 2 * int(self.highest(p)) + self.size * self.precision
 
-    def below(self, x: Fraction, grown: Interval, p: int) -> Below:
+    def work_a_point(self, p: int) -> int:
+        w = self.width(p)
+        steps = 2 * w.bit_length() + 64  # of Newton, of widening and of doubling
+        return (self.size + 3) * (64 + p * p // 256) + steps * self.size * (4 + (w * w >> 17))
+
+    def below(self, x: Fraction, grown: Interval, normal: Normal) -> Below:
+        p = normal.p
         weights, coefficients, w = _drawn(self, p)
         root, inverse = _root_and_inverse(self.mu_squared, w)
         ends = _inverted(coefficients, (grown[0] << w - p, grown[1] << w - p), w)
@@ -316,11 +368,11 @@ class DrawnShifts(Pair):
             low = low * inverse[low < 0] >> w
         first = [0, 0]
         for j, weight in enumerate(weights):
-            below = normal_cdf(low - j * root[1] >> w - p, p)[0]
-            above = normal_cdf((high - j * root[0] >> w - p) + 1, p)[1]
+            below = normal.cdf(low - j * root[1] >> w - p)[0]
+            above = normal.cdf((high - j * root[0] >> w - p) + 1)[1]
             first[0] += int(weight * below)
             first[1] -= int(-weight * above // 1)
-        without = normal_cdf(low >> w - p, p)[0], normal_cdf((high >> w - p) + 1, p)[1]
+        without = normal.cdf(low >> w - p)[0], normal.cdf((high >> w - p) + 1)[1]
         return (first[0], min(first[1], 1 << p)), without
 
     def highest(self, tail: float) -> float:
@@ -333,7 +385,7 @@ def _drawn(pair: DrawnShifts, p: int) -> tuple[list[Fraction], list[Interval], i
     """The weights, the coefficients of F, and the precision that these need."""
     n, q = pair.size, pair.rate
     weights = [comb(n, j) * q**j * (1 - q) ** (n - j) for j in range(n + 1)]
-    w = p + 64 + 2 * int(pair.highest(p)) + n * int(1 / q).bit_length()
+    w = pair.width(p)
     found = []
     for j, weight in enumerate(weights):
         low, high = exp_bounds(-j * j * pair.mu_squared / 2, w)
@@ -344,8 +396,8 @@ def _drawn(pair: DrawnShifts, p: int) -> tuple[list[Fraction], list[Interval], i
 def _inverted(coefficients: list[Interval], ends: Interval, w: int) -> Interval:
     """Enclose the t >= 0 with F(t) in `ends`, all times 2^w; an end at or below zero if none is.
 
-    F is convex and grows: Newton's steps from above stay above. Their limit is then moved either
-    way until signs are certain.
+    F is convex and grows: Newton's steps from above stay above, until rounding hides by how much.
+    That point is then moved either way until signs are certain.
     """
 
     def value(t: int, side: int) -> int:
@@ -359,12 +411,12 @@ def _inverted(coefficients: list[Interval], ends: Interval, w: int) -> Interval:
     t = 1 << w
     while value(t, 0) < ends[1]:
         t <<= 1
-    for _ in range(2 * w):
+    while (excess := value(t, 0) - ends[1]) > 0:
         slope = 0
         for j, c in reversed(list(enumerate(coefficients))[1:]):
-            slope = j * c[1] + (slope * t >> w)
-        step = (value(t, 1) - ends[1] << w) // max(slope, 1)
-        if step <= 1:
+            slope = j * c[1] + (slope * t >> w) + 1
+        step = (excess << w) // slope
+        if step == 0:
             break
         t -= step
     low, high, move = t, t, 1
@@ -388,8 +440,8 @@ class Lattice(Pair):
     def table(self, p: int) -> tuple[int, int, list[Below]]:
         """`first`, a bound on what lies below it, and P(L <= x), Q(L <= x) at each value."""
 
-    def below(self, x: Fraction, grown: Interval, p: int) -> Below:
-        first, missing, known = _table(self, p)
+    def below(self, x: Fraction, grown: Interval, normal: Normal) -> Below:
+        first, missing, known = _table(self, normal.p)
         place = (x // self.unit - first) // 2
         if place < 0:
             return (0, missing), (0, missing)
@@ -425,9 +477,8 @@ class DiscreteLaplaceShift(Lattice):
     def unit(self) -> Fraction:
         return self.rate
 
-    @property
-    def work(self) -> int:
-        return 16 * self.shift
+    def work(self, p: int) -> int:
+        return (self.shift + 1) * (16 + exp_work(p, self.highest(0)))
 
     def table(self, p: int) -> tuple[int, int, list[Below]]:
         one, n = 1 << p, self.shift
@@ -455,9 +506,8 @@ class DiscreteGaussianShift(Lattice):
     def unit(self) -> Fraction:
         return 1 / (2 * self.squared)
 
-    @property
-    def work(self) -> int:
-        return 16 * self._spread(256)
+    def work(self, p: int) -> int:
+        return self._spread(p) * (16 + exp_work(p, 2 * p))
 
     def _spread(self, p: int) -> int:
         """A k whose weight is below 2^-(p + 32)."""
@@ -489,10 +539,10 @@ class RandomisedAnswers(Pair):
     truth: Fraction
     categories: int
 
-    def below(self, x: Fraction, grown: Interval, p: int) -> Below:
+    def below(self, x: Fraction, grown: Interval, normal: Normal) -> Below:
         other = (1 - self.truth) / (self.categories - 1)
         least, most = sorted((self.truth, other))
-        one = 1 << p
+        one = 1 << normal.p
         ratios = (least / most, Fraction(1), most / least)
         sure = sum(r * one <= grown[0] for r in ratios) if x else 2
         maybe = sum(r * one <= grown[1] for r in ratios) if x else 2
@@ -524,30 +574,34 @@ class Dot(NamedTuple):
 class Dots:
     """Multiples of a step, with e^x at each; masses are in multiples of 1 / unit."""
 
-    def __init__(self, step: Fraction, dense: int, unit: int, p: int) -> None:
-        self.step, self.dense, self.unit, self.p = step, dense, unit, p
+    def __init__(self, step: Fraction, dense: int, unit: int, normal: Normal) -> None:
+        self.step, self.dense, self.unit, self.p = step, dense, unit, normal.p
+        self._normal = normal
         self._grown: dict[int, Interval] = {}
 
     def grown(self, place: int) -> Interval:
         if place not in self._grown:
-            self._grown[place] = exp_bounds(place * self.step, self.p)
+            self._grown[place] = self._normal.exp(place * self.step)
         return self._grown[place]
 
-    def dots(self, pair: Pair, tail: int, spend: Callable[[int], None]) -> list[Dot]:
+    def dots(self, pair: Pair, tail: int) -> list[Dot]:
         """The dots between which all but `tail` units of mass lie, one of them zero."""
-        spend(pair.work)
+        spend = self._normal.spend
+        spend(pair.work(self.p))
         least = (tail << self.p) // self.unit
 
         def places(towards: int, done: Callable[[Dot], bool]) -> Iterator[Dot]:
             place = 0
             while True:
-                spend(pair.evaluations * (64 + self.p * self.p // 256))
+                spend(pair.work_a_point(self.p))
                 x, grown = place * self.step, self.grown(place)
-                dot = Dot(place, grown, *pair.below(x, grown, self.p))
+                dot = Dot(place, grown, *pair.below(x, grown, self._normal))
                 yield dot
                 if place and done(dot):
                     return
                 place += towards * max(1, abs(place) // self.dense)
+                if abs(place) > MOST_CELLS:
+                    raise Undecided(f"expected losses within {MOST_CELLS} steps of the lattice")
 
         up = list(places(1, lambda dot: (1 << self.p) - dot.first[0] <= least))
         down = list(places(-1, lambda dot: dot.second[1] <= least))
@@ -606,6 +660,7 @@ class Dots:
 
     def _rounded(self, masses: Counter[int], lost: int) -> Loss:
         first, last = min(masses), max(masses)
+        self._normal.spend((last - first) // 4)
         half = (1 << self.p) - 1
         found = [0] * (last - first + 1)
         for place, mass in masses.items():

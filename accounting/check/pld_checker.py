@@ -230,9 +230,9 @@ def _bits(steps: list[Step], grid: Grid) -> int:
         raise checker.Undecided(f"expected losses up to {MAX_LOSS} in one step, got {top:.6g}")
     return (
         7 * grid.digits // 2
-        + 64
+        + 32
         + 3 * int(top)
-        + 2 * grid.step.denominator.bit_length()
+        + 2 * int(1 / grid.step).bit_length()
         + max(step.pair.precision for step in steps)
     )
 
@@ -244,12 +244,13 @@ def compositions(
     p, unit = _bits(steps, grid), 10**grid.digits
     total = sum(step.times for step in steps)
     tail = grid.plan.cut // total
+    normal = one_step.Normal(p, spend)
     lattices: list[one_step.Dots] = []
     power = 0
     for level in range(max(step.level for step in steps) + 1):
         power += grid.plan.doublings[level] if level < len(grid.plan.doublings) else 0
-        lattices.append(one_step.Dots(grid.step * 2**power, grid.dense, unit, p))
-    dots = [lattices[step.level].dots(step.pair, tail, spend) for step in steps]
+        lattices.append(one_step.Dots(grid.step * 2**power, grid.dense, unit, normal))
+    dots = [lattices[step.level].dots(step.pair, tail) for step in steps]
     orders = any(not (step.pair.symmetric or step.symmetrised) for step in steps)
 
     def exp_step(power: int) -> losses.Interval:

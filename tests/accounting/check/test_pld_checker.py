@@ -135,8 +135,8 @@ PAIRS = {
 @pytest.mark.parametrize("name", PAIRS)
 def test_probabilities_add_up_to_one_or_a_little_more(name):
     unit = 10**30
-    lattice = one_step.Dots(Fraction(1, 32), 32, unit, 200)
-    dots = lattice.dots(PAIRS[name], 10**12, free)
+    lattice = one_step.Dots(Fraction(1, 32), 32, unit, one_step.Normal(200, free))
+    dots = lattice.dots(PAIRS[name], 10**12)
     for loss in (lattice.removed(dots), lattice.added(dots), lattice.symmetrised(dots)):
         total = sum(loss.masses) + loss.lost
         assert unit <= total <= unit + 4 * len(loss.masses)
@@ -148,10 +148,11 @@ def test_probabilities_add_up_to_one_or_a_little_more(name):
 def test_the_normal_distribution_is_enclosed_everywhere():
     mpmath.mp.dps = 60
     rng = random.Random("normal")
+    normal = one_step.Normal(140, free)
     points = [rng.uniform(-20, 20) for _ in range(200)] + [0.0, 1 / 64, -1 / 64, 16.0, -16.0]
     for x in points:
         scaled = int(Fraction(x) * (1 << 140))
-        low, high = one_step.normal_cdf(scaled, 140)
+        low, high = normal.cdf(scaled)
         exact = mpmath.ncdf(mpmath.mpf(scaled) / (1 << 140)) * (1 << 140)
         assert low <= exact <= high <= low + 20
 

@@ -350,8 +350,8 @@ class DrawnShifts(Pair):
 
     def work_a_point(self, p: int) -> int:
         w = self.width(p)
-        steps = 2 * w.bit_length() + 64  # of Newton, of widening and of doubling
-        return (self.size + 3) * (64 + p * p // 256) + steps * self.size * (4 + (w * w >> 17))
+        steps = 300  # of Newton, of widening and of doubling
+        return (self.size + 3) * (64 + p * p // 256) + steps * self.size * (4 + (w * w >> 16))
 
     def below(self, x: Fraction, grown: Interval, normal: Normal) -> Below:
         p = normal.p

@@ -5,6 +5,7 @@ import random
 import shutil
 import subprocess
 import sys
+import tracemalloc
 from collections import Counter
 from fractions import Fraction
 from math import exp
@@ -192,6 +193,44 @@ def test_the_closed_form_of_laplace_noise_is_that_of_the_lattice(epsilon):
     ((loss, width),) = pld_checker.compositions([step], "add-remove-one", grid, free)
     above = pld_checker.delta_upper(loss, width, epsilon, grid.plan.unit)
     assert 0 <= above / Fraction(low, 2**200) - 1 <= Fraction(1, 1000)
+
+
+# --- limits -----------------------------------------------------------------------------------
+
+ENDLESS = {  # bends of a small document that would take minutes, or all of the memory
+    "a step of 1e-8": ({"step": "1/100000000", "dense": 4}, "steps of the lattice"),
+    "a step of 2^-1000": ({"step": f"1/{2**1000}", "dense": 4}, "gave up after"),
+    "masses of 400 digits": (
+        {"step": "1/1000", "dense": 4096, "digits": 400, "cut": "0"},
+        "gave up after",
+    ),
+    "a large group": ({"group": 8, "step": "1/64", "dense": 4096, "digits": 60}, "gave up after"),
+}
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_what_would_not_end_is_given_up_before_it_is_done(poisson, monkeypatch, name):
+    change, reason = ENDLESS[name]
+    monkeypatch.setattr(checker, "MAX_WORK", 100_000)
+    monkeypatch.setattr(checker, "WORK_A_BYTE", 0)
+    bits = [0]
+
+    def counted(x, p):
+        bits[0] += p
+        return exp_bounds(x, p)
+
+    exp_bounds = one_step.exp_bounds
+    monkeypatch.setattr(one_step, "exp_bounds", counted)
+    document = json.loads(poisson.to_json_bytes())
+    document["nodes"][0]["parameters"].update(change)
+    tracemalloc.start()
+    try:
+        with pytest.raises(Undecided, match=reason):
+            pld_checker.check(json.dumps(document).encode())
+        assert tracemalloc.get_traced_memory()[1] < 20e6
+    finally:
+        tracemalloc.stop()
+    assert bits[0] < 100_000 * 8  # at least a unit for every eight bits of every exponential
 
 
 # --- certificates ------------------------------------------------------------------------------

@@ -41,7 +41,8 @@ __all__ = [
 
 
 _NO_PROTECTION = 1000
-"""The largest epsilon for which losses on a grid are searched; Gaussian steps need no search."""
+"""The largest epsilon for which losses on a grid are searched; Gaussian steps and pure epsilon need
+no search."""
 
 
 class NotProved(DpledgerError, ValueError):
@@ -191,7 +192,7 @@ def proved_guarantee(
         return replace(found, not_proved="something leaves without a mechanism"), None
     if not events:
         return replace(found, not_proved="there are no events"), None
-    if found.epsilon.upper > _NO_PROTECTION and found.notion.mu_squared == inf:
+    if delta and found.epsilon.upper > _NO_PROTECTION and found.notion.mu_squared == inf:
         why = f"an epsilon above {_NO_PROTECTION} is no protection, and a long search"
         return replace(found, not_proved=why), None
     try:

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 from ..mechanisms.lazy import names_from
 
 if TYPE_CHECKING:
+    from .deployments import Deployment as Deployment
+    from .deployments import model_card_section as model_card_section
+    from .deployments import registry_entry as registry_entry
     from .dp_events import dp_event_of as dp_event_of
     from .dp_events import mechanism_of as mechanism_of
     from .event_trees import EventTree as EventTree

@@ -1,0 +1,163 @@
+"""A guarantee for others: an entry of OpenDP's deployments registry, a model card's section.
+
+The registry's entries are YAML (github.com/opendp/deployments-registry-data, its schema of July
+2026). What nobody but the curator knows is asked for and never invented: it stands in `Deployment`,
+and a field that is not stated is left out.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import date
+from math import isfinite
+
+from ..accounting.guarantees import Guarantee
+from ..mechanisms.errors import InvalidParameter
+from ..mechanisms.events import Event, Mechanism, Parties, PoissonSampled, Repeated
+from ..mechanisms.events import SampledWithoutReplacement as FixedBatch
+
+PRODUCTS = (
+    *("Summary statistics", "Machine learning model", "Dataset", "Synthetic data"),
+    *("Interactive API", "SQL queries"),
+)
+MODELS = ("Local", "Central", "Shuffle", "Federated")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deployment:
+    """What the curator of a data product says of it.
+
+    Args:
+        name: of the data product.
+        data_curators: who publishes it.
+        description, intended_use: in a sentence.
+        data_product_type: one of `PRODUCTS`.
+        data_product_region: where the data are from, or whose law applies.
+        publication_date: the first, if there are several.
+        model_name: one of `MODELS`.
+        privacy_unit: whose data change between neighbours, such as "person".
+        unprotected_quantities: what is published without protection.
+        preprocessing: before protection, tuning included, and whether it was accounted for.
+    """
+
+    name: str
+    data_curators: Sequence[str]
+    description: str
+    intended_use: str
+    data_product_type: str
+    data_product_region: str
+    publication_date: date
+    model_name: str
+    privacy_unit: str
+    unprotected_quantities: str = ""
+    preprocessing: str = ""
+
+    def __post_init__(self) -> None:
+        for name, allowed in (("data_product_type", PRODUCTS), ("model_name", MODELS)):
+            if getattr(self, name) not in allowed:
+                raise InvalidParameter(name, getattr(self, name), f"one of {', '.join(allowed)}")
+        if not self.data_curators or isinstance(self.data_curators, str):
+            raise InvalidParameter("data_curators", self.data_curators, "a list of names")
+        for field in fields(self):
+            value = getattr(self, field.name)
+            required = field.name not in ("unprotected_quantities", "preprocessing")
+            if required and isinstance(value, str) and not value.strip():
+                raise InvalidParameter(field.name, value, "stated")
+
+
+def registry_entry(said: Deployment, found: Guarantee, events: Sequence[Event]) -> str:
+    """Return the YAML of a registry's entry, a draft of tier 2, for the curator to complete.
+
+    Args:
+        said: by the curator.
+        found: the guarantee of `events`, whose epsilon is rounded up.
+        events: what was released.
+
+    Raises `InvalidParameter` for a guarantee that is infinite: nothing was protected.
+    """
+    epsilon = found.epsilon.upper_float
+    if not isfinite(epsilon):
+        raise InvalidParameter("epsilon", epsilon, "finite: an entry is of what is protected")
+    relation = "none" if found.adjacency is None else found.adjacency.value
+    entry: Mapping[str, object] = {
+        "url_slug": "-".join(said.name.lower().split()),
+        "status": "Draft",
+        "tier": 2,
+        "deployment": {
+            "basic": {
+                "name": said.name,
+                "data_curators": list(said.data_curators),
+                "description": said.description,
+                "intended_use": said.intended_use,
+                "data_product_type": said.data_product_type,
+                "data_product_region": said.data_product_region,
+                "publication_date": said.publication_date.isoformat(),
+            },
+            "dp_variant": {
+                "variant_name": "Approximate DP" if found.delta else "Pure DP",
+                "unprotected_quantities": said.unprotected_quantities,
+            },
+            "privacy_loss": {
+                "privacy_unit": said.privacy_unit,
+                "privacy_unit_details": f"Neighbouring data sets: {relation}.",
+                "privacy_parameters": {"epsilon": epsilon, "delta": float(found.delta)},
+            },
+            "deployment_model": {"model_name": said.model_name},
+            "accounting": {"composition": found.method},
+            "implementation": {
+                "preprocessing_and_hyperparameter_tuning": said.preprocessing,
+                "mechanisms": ", ".join(_mechanisms(events)),
+            },
+        },
+    }
+    return "\n".join(_yaml(entry)) + "\n"
+
+
+def model_card_section(said: Deployment, found: Guarantee, events: Sequence[Event]) -> str:
+    """Return a Markdown section on privacy for a model's card; arguments as `registry_entry`."""
+    relation = "none" if found.adjacency is None else found.adjacency.value
+    epsilon = found.epsilon.upper_float
+    rows = [
+        ("Promise", f"({epsilon:.6g}, {float(found.delta):g})-differential privacy"),
+        ("Unit", f"{said.privacy_unit}; neighbouring data sets: {relation}"),
+        ("Mechanisms", ", ".join(_mechanisms(events))),
+        ("Accounting", f"{found.method} ({found.graded})"),
+        ("Assumed", "; ".join(found.assumptions) or "nothing declared"),
+        ("Not protected", said.unprotected_quantities or "not stated"),
+        ("Preprocessing and tuning", said.preprocessing or "not stated"),
+    ]
+    if found.unprotected or not isfinite(epsilon):
+        rows[0] = ("Promise", f"none: {'; '.join(found.unprotected) or 'epsilon is infinite'}")
+    lines = ["## Privacy", "", "| | |", "|---|---|"]
+    lines += [f"| {name} | {text.replace('|', '/')} |" for name, text in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _mechanisms(events: Sequence[Event]) -> dict[str, None]:
+    return dict.fromkeys(name for event in events for name in _names(event.mechanism))
+
+
+def _names(mechanism: Mechanism) -> Iterator[str]:
+    match mechanism:
+        case Repeated():
+            yield from _names(mechanism.event)
+        case PoissonSampled():
+            yield from (f"{name} on Poisson samples" for name in _names(mechanism.event))
+        case FixedBatch():
+            yield from (f"{name} on fixed batches" for name in _names(mechanism.event))
+        case Parties():
+            for _, parts in mechanism.parts:
+                for part in parts:
+                    yield from _names(part)
+        case _:
+            yield type(mechanism).__name__
+
+
+def _yaml(value: Mapping[str, object], indent: str = "") -> Iterator[str]:
+    """Yield the lines of nested mappings; scalars and lists as JSON, which YAML 1.2 contains."""
+    for key, inner in value.items():
+        if isinstance(inner, Mapping):
+            lines = list(_yaml(inner, indent + "  "))
+            yield from ([f"{indent}{key}:", *lines] if lines else [])
+        elif inner != "":
+            yield f"{indent}{key}: {json.dumps(inner, ensure_ascii=False)}"

@@ -31,6 +31,10 @@ __all__ = ["Coordinator"]
 _RUN, _RESULT, _ENDED, _PART, _BYE = "run", "result", "ended", "part", "bye"
 
 
+class AskedAgain(ConnectionError):
+    """Nobody waits for this answer any more: the party has asked again, on another connection."""
+
+
 class Coordinator:
     """Answers the requests of all parties of one run; safe to share between threads.
 
@@ -55,6 +59,8 @@ class Coordinator:
         ended = journal.get(self.run, _ENDED, 0)
         self._ended = None if ended is None else ended.decode()
         self._parts: dict[str, bytes] = {}
+        self._asked: dict[str, int] = {}
+        """How often each party asked: who asks again has given up waiting for the answer before."""
         self._since = time.monotonic()
         self._left_by = {
             name
@@ -72,6 +78,10 @@ class Coordinator:
         """Whether all steps are done."""
         return len(self._results) == len(self.plan.steps)
 
+    def asked(self, party: str) -> int:
+        """Return how often a party has asked since this coordinator began."""
+        return self._asked.get(party, 0)
+
     def handed_in(self) -> dict[str, bytes]:
         """Return what the parties handed in at the end, by name."""
         kept = (self._journal.get(self.run, _PART, i) for i in range(len(self.plan.parties)))
@@ -79,7 +89,10 @@ class Coordinator:
         return {name: part for name, part in parts if part is not None}
 
     def reply(self, request: Request) -> Reply:
-        """Return the answer to a request; of an `Ask`, once all parties' parts are there."""
+        """Return the answer to a request; of an `Ask`, once all parties' parts are there.
+
+        Raises `AskedAgain` where the party has asked again since.
+        """
         if request.party not in self.plan.parties:
             return Ended(f"Party {request.party!r} is not in the plan.")
         if isinstance(request, Hello):
@@ -131,7 +144,11 @@ class Coordinator:
             return Ended(f"Party {ask.party!r} asks for step {number}, which the plan has not.")
         if number == len(self._results) and self._ended is None:
             self._take(ask)
+        asked = self._asked[ask.party] = self._asked.get(ask.party, 0) + 1
+        self._changed.notify_all()
         while number >= len(self._results) and self._ended is None:
+            if self._asked[ask.party] != asked:
+                raise AskedAgain(f"Party {ask.party!r} asked again elsewhere.")
             if number > len(self._results):
                 # it was answered a step that is not done here: this journal is an older copy
                 self._end(f"Party {ask.party!r} is ahead of the coordinator at step {number + 1}.")

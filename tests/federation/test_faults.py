@@ -18,7 +18,9 @@ from dpledger.federation import (
     FederatedPlan,
     FederationEnded,
     Journal,
+    SocketLink,
     run_in_process,
+    serve,
     take_part,
 )
 from dpledger.federation.journal import JournalError
@@ -41,6 +43,7 @@ from dpledger.solvers.steps import SmoothSteps
 
 from .federations import NAMES, SHAPE, WIDTH, party_in, plan_of, seeded, solver
 
+TOKEN = b"t" * 32
 SCRIPT = Path(__file__).with_name("fault_schedules.py")
 
 
@@ -165,6 +168,40 @@ def test_a_step_is_answered_the_same_however_often_it_is_asked(coordinator: Coor
     assert {
         coordinator.reply(Ask(coordinator.run, "east", 2, part)) for part in (ROW, b"x")
     } == first
+
+
+def test_who_asks_again_leaves_nobody_waiting(tmp_path: Path) -> None:
+    """Parties that wait long ask often: none of it takes another's place at the coordinator."""
+    plan = plan_of()
+    with Journal(tmp_path / "coordinator.sqlite") as journal:
+        coordinator = Coordinator(plan, journal, patience=60.0)
+        begun(coordinator)
+        with serve(coordinator, ("127.0.0.1", 0), TOKEN) as address:
+            links = {name: SocketLink(address, TOKEN, patience=60.0) for name in NAMES}
+            impatient = SocketLink(address, TOKEN, patience=60.0, resend=0.02)
+            replies: list[Reply] = []
+            waiting = threading.Thread(
+                target=lambda: replies.append(impatient.send(Ask(coordinator.run, "north", 2, ROW)))
+            )
+            waiting.start()
+            for _ in range(2000):
+                if coordinator.asked("north") >= 100:
+                    break
+                waiting.join(0.01)
+            assert coordinator.asked("north") >= 100
+            others = [
+                threading.Thread(
+                    target=lambda name=name: replies.append(  # type: ignore[misc]
+                        links[name].send(Ask(coordinator.run, name, 2, ROW))
+                    )
+                )
+                for name in NAMES[1:]
+            ]
+            for thread in others:
+                thread.start()
+            for thread in (waiting, *others):
+                thread.join(30)
+        assert replies == [Answer(2, encoded_row(4 * np.arange(WIDTH, dtype=float)))] * 4
 
 
 def test_two_different_messages_for_one_step_end_the_run(coordinator: Coordinator) -> None:

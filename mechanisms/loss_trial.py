@@ -165,7 +165,7 @@ def _batches(labels: FloatArray, outputs: int) -> Iterator[IntArray]:
     """Yield indices of records to be tried together; some stand in a batch several times."""
     every = np.arange(len(labels))
     yield from (every, every[::-1], every[:2], every[:3], np.resize(every, outputs))
-    for label in np.unique(labels):
+    for label in sorted({*labels.tolist()}):
         own, others = (np.flatnonzero(labels == label), np.flatnonzero(labels != label))
         yield own
         yield np.concatenate([own, own, others[:3]])

@@ -86,7 +86,9 @@ class StatedLoss:
         found = np.asanyarray(self.loss.derivative(scores, labels))
         if found.shape != scores.shape:
             raise WrongSlopes(f"slopes of shape {found.shape} for scores of shape {scores.shape}")
-        if found.dtype.kind not in "fiub" or np.ma.isMaskedArray(found):
+        # numpy.ma is loaded by a first look at it, which plain arrays do not need
+        masked = type(found) is not np.ndarray and np.ma.isMaskedArray(found)
+        if found.dtype.kind not in "fiub" or masked:
             raise WrongSlopes(f"an array of {found.dtype} that is none of plain real numbers")
         return np.array(found, dtype=np.float64, subok=False)
 

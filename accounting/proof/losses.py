@@ -39,7 +39,6 @@ from ..pld.pairs import (
     Order,
     RandomisedAnswers,
 )
-from ..pld.privacy_profile import PrivacyProfile
 from ..pld.profiles import tails_of
 from ..renyi.amplification import grouped
 
@@ -410,6 +409,8 @@ def laplace_epsilon(
     knots = prod(n + 1 for n in shifts.values())
     if knots * number * (16 + number // 16) > _MOST_KNOTS or len(shifts) > _MOST_SCALES:
         return None
+    from ..pld.privacy_profile import PrivacyProfile  # the engine, which Gaussian steps never need
+
     return PrivacyProfile.of_pairs(dict(shifts)).epsilon(-float_up(-delta))
 
 

@@ -1,5 +1,7 @@
 """The tutorials are true: their commands and their Python run in order, and print what they say."""
 
+import ast
+import json
 import re
 import shlex
 from math import exp
@@ -12,6 +14,7 @@ from dpledger.cli.app import main
 
 DOCS = Path(__file__).parents[1] / "docs"
 TUTORIALS = sorted((DOCS / "tutorials").glob("*.md"))
+NOTEBOOKS = sorted((DOCS / "notebooks").glob("*.ipynb"))
 FINDINGS = {"claims check paper.toml", "claims check other.toml"}
 """Commands whose exit status is 1: they find something."""
 
@@ -43,6 +46,30 @@ def test_a_tutorial_runs_from_top_to_bottom(
                 assert line in printed, (line, printed)
                 checked += 1
     assert checked > 0
+
+
+@pytest.mark.parametrize(
+    "notebook", sorted((DOCS / "notebooks").glob("*.ipynb")), ids=lambda n: n.stem
+)
+def test_a_notebook_runs_from_top_to_bottom(notebook: Path) -> None:
+    cells = json.loads(notebook.read_bytes())["cells"]
+    room: dict[str, object] = {"__name__": notebook.stem}
+    shown: list[object] = []
+    for cell in cells:
+        # committed without outputs: what it shows is what it computes
+        assert not cell.get("outputs")
+        if cell["cell_type"] == "code":
+            tree = ast.parse("".join(cell["source"]))
+            last = tree.body.pop()
+            assert isinstance(last, ast.Expr), "the last line of a cell shows something"
+            exec(compile(tree, notebook.name, "exec"), room)
+            shown.append(eval(compile(ast.Expression(last.value), notebook.name, "eval"), room))
+    if notebook.stem == "attack_a_solver":
+        measured, mu = shown[1]  # type: ignore[misc]
+        assert 0 < measured.lower < mu
+        assert shown[2] == (False, True)
+    else:
+        assert 2.3816 < shown[0].epsilon < 2.3829  # type: ignore[attr-defined]
 
 
 def test_the_table_of_guesses_is_that_of_the_theorem() -> None:

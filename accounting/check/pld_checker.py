@@ -232,7 +232,7 @@ def _bits(steps: list[Step], grid: Grid) -> int:
         7 * grid.digits // 2
         + 32
         + 3 * int(top)
-        + 2 * int(1 / grid.step).bit_length()
+        + 2 * grid.step.denominator.bit_length()  # atoms may lie a hair below a point
         + max(step.pair.precision for step in steps)
     )
 

@@ -235,7 +235,7 @@ def _dots(pair: _Pair, step: Fraction, grid: LossGrid, tail: arb) -> list[_Dot]:
 
 def _one(pair: _Pair, step: Fraction, grid: LossGrid, tail: int) -> _Losses:
     """Return one step's losses: the profile, linear in e^x between dots and exact on them."""
-    bits = ceil(grid.digits * log2(10)) + 48 + 2 * int(1 / step).bit_length()
+    bits = ceil(grid.digits * log2(10)) + 48 + 2 * step.denominator.bit_length()
     with precision(64):
         top = _top(pair, exp(-3 * grid.digits))
     with precision(bits + 4 * int(top)):

@@ -26,7 +26,7 @@ class Provenance:
     """
 
     sampler: str
-    seed: int | None
+    seed: int | None = field(repr=False)
     trials: int | None = None
     simulation: bool = False
     source: object = field(default=None, compare=False, repr=False)

@@ -72,3 +72,12 @@ def test_of_runs_that_start_at_once_one_is_paid_and_the_others_spend_nothing(
         assert ledger.spent().epsilon(1e-5).upper_float == one
         with pytest.raises(BudgetExceeded):
             ledger.require(PLAN)
+
+
+def test_no_refusal_shows_the_seed_of_the_noise() -> None:
+    first, second = (Provenance("exact-philox", 2**99 + k, source=object()) for k in range(2))
+    paid = PrepaidRun(MemoryLedger().run("a", configuration_hash="c"), PLAN, first)
+    for other in (second, Provenance("exact-philox", 2**99, source=object())):
+        with pytest.raises(InvalidParameter) as refused:
+            paid.reserve(PLAN[:1], other)
+        assert str(2**99)[:20] not in str(refused.value)

@@ -59,6 +59,9 @@ _READERS: Mapping[str, _Reader] = {
     "diffprivlib": mechanisms_of_diffprivlib,
 }
 
+RELATIONS = (Adjacency.ADD_REMOVE_ONE, Adjacency.ZERO_OUT_ONE, Adjacency.REPLACE_ONE)
+"""The relations of one record, of which other tools' numbers speak."""
+
 KINDS = tuple(_READERS)
 """What `read` knows: a document of dp_accounting's events, a state or checkpoint of Opacus, stated
 parameters of TensorFlow Privacy or jax-privacy, a matrix mechanism, states of Flower's and of
@@ -92,6 +95,10 @@ def read_bytes(kind: str, content: bytes, where: str, *, adjacency: Adjacency) -
     """Return the events that a file's bytes list; `where` names it in messages. As `read`."""
     if kind not in _READERS:
         raise InvalidParameter("kind", kind, f"one of {', '.join(KINDS)}")
+    if adjacency not in RELATIONS:
+        # their numbers are against the bound on one record, which says nothing of others
+        allowed = ", ".join(relation.value for relation in RELATIONS)
+        raise InvalidParameter("adjacency", adjacency.value, f"one of {allowed}")
     if kind == "opacus" and content.lstrip()[:1] != b"{":
         document: Any = plain_data_of(content, where)
     else:

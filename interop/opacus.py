@@ -10,6 +10,7 @@ of jax_privacy, which uses the same, are read by `dpledger.interop.dp_events`.
 [1000, 500]
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from math import inf, nextafter
 from numbers import Integral, Real
@@ -19,7 +20,15 @@ from ..accounting.guarantees import guarantee
 from ..accounting.ledger.ledger import Ledger, Run
 from ..mechanisms.adjacency import Adjacency
 from ..mechanisms.errors import InvalidParameter, shown_value
-from ..mechanisms.events import Audience, Context, Event, GaussianStep, PoissonSampled, Repeated
+from ..mechanisms.events import (
+    Audience,
+    Context,
+    Event,
+    GaussianStep,
+    Mechanism,
+    PoissonSampled,
+    Repeated,
+)
 from ..mechanisms.extras import import_extra
 from ..mechanisms.sensitivity import declared
 from .fields import MalformedImport
@@ -142,11 +151,14 @@ class LedgerAccountant:
         history = state.get("history")
         if not isinstance(history, list) or state.get("mechanism") != NAME:
             raise MalformedImport(f"the state must be one of an accountant named {NAME}.")
-        steps = sum(_three(number, entry)[2] for number, entry in enumerate(history))
-        if steps != len(self.run.events()):
+        found = mechanisms_of_opacus(history, adjacency=self.adjacency)
+        stated = Counter[Mechanism]()
+        for repeated in found:
+            stated[repeated.event] += repeated.times
+        if stated != Counter(event.mechanism for event in self.run.events()):
             raise MalformedImport(
-                f"a state of {steps} steps must be of the run in the ledger, which has "
-                f"{len(self.run.events())}; import a checkpoint of others instead."
+                f"a state of {sum(stated.values())} steps must be of the run in the ledger, which "
+                f"has {len(self.run.events())}, of these; import a checkpoint of others instead."
             )
         self.history = [_three(number, entry) for number, entry in enumerate(history)]
 

@@ -85,7 +85,7 @@ def mechanisms_of_jax_privacy(
             f"{where}: cycle_length={cycle} must be read under zero-out-one with POISSON: records "
             "are dealt to groups by their place."
         )
-    size = declared(_MOVES.get(adjacency, 2), _CLIPPED, adjacency=adjacency)
+    size = declared(_MOVES[adjacency], _CLIPPED, adjacency=adjacency)
     found: list[Mechanism] = []
     for steps, noise in _stretches(fields):
         step = GaussianStep(size, noise)

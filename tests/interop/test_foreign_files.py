@@ -334,6 +334,13 @@ def test_a_file_is_imported_once_and_within_the_budget(tmp_path: Path) -> None:
     assert poor.events() == []
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_record_moves_says_nothing_of_a_column(kind: str, tmp_path: Path) -> None:
+    content = next(content for known, content, _ in GOOD.values() if known == kind)
+    with pytest.raises(InvalidParameter, match="adjacency"):
+        read(kind, written(tmp_path, content), adjacency=Adjacency.REPLACE_FEATURE_COLUMN)
+
+
 def test_an_unknown_kind_names_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameter, match="opacus"):
         read("onnx", written(tmp_path, b"{}"), adjacency=ADD)

@@ -135,6 +135,9 @@ def test_a_state_is_loaded_where_the_ledger_has_its_steps():
     stranger = LedgerAccountant.of(MemoryLedger(), run="r", adjacency=ADD)()
     with pytest.raises(MalformedImport, match="3 steps"):
         stranger.load_state_dict(first.state_dict())
+    milder = {"history": [(9.0, 0.01, 3)], "mechanism": "dpledger"}
+    with pytest.raises(MalformedImport, match="of these"):
+        again.load_state_dict(milder)
     with pytest.raises(MalformedImport, match="named dpledger"):
         again.load_state_dict({"history": [], "mechanism": "rdp"})
 

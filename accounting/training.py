@@ -15,7 +15,7 @@ depends on the neighbouring relation and on how batches are drawn, so both are a
     relation           a record moves the sum by     sampling that has a rule
     add-remove-one     C                             none, poisson
     zero-out-one       C                             none, poisson, shuffled
-    replace-one        2 C                           none, fixed-batch, shuffled
+    replace-one        2 C                           none, poisson, fixed-batch, shuffled
 
 Shuffled epochs and a fixed partition: every record is in exactly one batch an epoch. For each
 order of the records, which does not depend on what they say, the batches of two neighbours differ
@@ -25,7 +25,7 @@ number of batches and what sums are divided by must be public. Under add-remove-
 record shifts all batches behind its place, and this argument says nothing.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from math import ceil, exp
@@ -55,7 +55,7 @@ from ..mechanisms.events import (
     Repeated,
     SampledWithoutReplacement,
 )
-from ..mechanisms.sensitivity import declared, float_up
+from ..mechanisms.sensitivity import declared, float_up, sum_of_bounded
 from .accountant import PrivacyCurve
 from .guarantees import Guarantee, epsilons_at, guarantee, weaknesses
 from .notebook import cost_page
@@ -85,7 +85,7 @@ class Sampling(Enum):
 _MOVES = {Adjacency.ADD_REMOVE_ONE: 1, Adjacency.ZERO_OUT_ONE: 1, Adjacency.REPLACE_ONE: 2}
 _RULES: dict[Sampling, tuple[Adjacency, ...]] = {
     Sampling.NONE: tuple(_MOVES),
-    Sampling.POISSON: (Adjacency.ADD_REMOVE_ONE, Adjacency.ZERO_OUT_ONE),
+    Sampling.POISSON: tuple(_MOVES),
     Sampling.FIXED_BATCH: (Adjacency.REPLACE_ONE,),
     Sampling.SHUFFLED: (Adjacency.ZERO_OUT_ONE, Adjacency.REPLACE_ONE),
 }
@@ -186,14 +186,20 @@ class TrainingRun:
             rate=float_up(share) if scheme is Sampling.POISSON and share is not None else None,
         )
 
+    @property
+    def given(self) -> tuple[str, ...]:
+        """What is taken for granted beside what the events say."""
+        hidden = self.rate is not None and self.adjacency is Adjacency.REPLACE_ONE
+        return ("no record's gradient is longer than one clip norm",) if hidden else ()
+
     def events(self, noise_multiplier: Number) -> list[Event]:
         """Return the events of the run, in units of the clip norm C."""
         moves = _MOVES[self.adjacency]
         reason = f"a record moves the sum by at most {moves} clip norm{'s' * (moves > 1)}"
-        step = GaussianStep(
-            declared(moves, reason, adjacency=self.adjacency),
-            -float_up(-Fraction(noise_multiplier)),
-        )
+        stated = declared(moves, reason, adjacency=self.adjacency)
+        # the pair where a record is replaced rests on what one record's own gradient brings
+        sensitivity = sum_of_bounded(1, self.adjacency) if self.given else stated
+        step = GaussianStep(sensitivity, -float_up(-Fraction(noise_multiplier)))
         one: GaussianStep | PoissonSampled | SampledWithoutReplacement = step
         if self.rate is not None:
             one = PoissonSampled(step, self.rate)
@@ -309,7 +315,11 @@ def epsilon(
         if stated.get(name) is None:
             raise AmbiguousRun(name, _readings(noise_multiplier, delta, stated))
     run = TrainingRun.of(**stated)
-    known = proved_guarantee(run.events(noise_multiplier), delta=delta) if proved else None
+    known = (
+        proved_guarantee(run.events(noise_multiplier), delta=delta, given=run.given)
+        if proved
+        else None
+    )
     return _cost(run, float(noise_multiplier), delta, stated.get("records"), known)
 
 
@@ -323,7 +333,9 @@ def noise_multiplier(
     require_target("epsilon", epsilon)
     run = TrainingRun.of(**stated)
     if proved:
-        least, proof = proved_noise_multiplier(run.events, target_epsilon=epsilon, delta=delta)
+        least, proof = proved_noise_multiplier(
+            run.events, target_epsilon=epsilon, delta=delta, given=run.given
+        )
     else:
         least, proof = (
             calibrate_noise_multiplier(run.events, target_epsilon=epsilon, delta=delta),
@@ -384,6 +396,8 @@ def _cost(
     if known is None:
         known = guarantee(run.events(multiplier), delta=delta), None
     found, proof = known
+    assumed = tuple(dict.fromkeys((*found.assumptions, *run.given)))
+    found = replace(found, assumptions=assumed)
     warnings = list(weaknesses(found.epsilon.upper_float, delta, records))
     if run.adjacency is Adjacency.REPLACE_ONE:
         warnings.append(
@@ -419,7 +433,6 @@ def require_rule(scheme: Sampling, relation: Adjacency) -> None:
         return
     others = " or ".join(r.value for r in _RULES[scheme])
     why = {
-        Sampling.POISSON: "no published pair bounds Poisson sampling where a record is replaced",
         Sampling.FIXED_BATCH: "the rule of a fixed batch speaks of a replaced record",
         Sampling.SHUFFLED: "a record more shifts every batch behind its place",
     }[scheme]

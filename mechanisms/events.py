@@ -228,18 +228,19 @@ class GaussianMixtureStep:
         return self.sampled.squared == 0 or _sums_records(self.sampled.derivation)
 
 
+_HALVED = ("scaled", "linear-map", "sum", "concatenation")
 _LINEAR = ("scaled", "linear-map", "sum", "concatenation", "disjoint", "lattice")
 """Rules of a derivation that map, scale or join what stands above them, and bring nothing of their
 own.
 """
 
 
-def _sums_records(derivation: Derivation) -> bool:
+def _sums_records(derivation: Derivation, linear: tuple[str, ...] = _LINEAR) -> bool:
     """Whether a bound is a linear function of sums of bounded vectors, one a record."""
     if derivation.squared == 0:
         return True  # it brings nothing
-    if derivation.rule in _LINEAR:
-        return all(map(_sums_records, derivation.premises))
+    if derivation.rule in linear:
+        return all(_sums_records(premise, linear) for premise in derivation.premises)
     return derivation.rule == "sum-of-bounded"
 
 
@@ -259,6 +260,15 @@ class PoissonSampled:
         _require_kind("event", self.event, (GaussianStep, LaplaceStep))
         require_rate("rate", self.rate)
         _store_exact(self, "rate")
+
+    @property
+    def bounds_each_record(self) -> bool:
+        """Whether a drawn record is known to move the mean by at most half of the sensitivity.
+
+        So a sum of bounded vectors, scaled and mapped by public numbers, says where a record is
+        replaced: its sensitivity is twice the bound. On a lattice a record moves by more.
+        """
+        return _sums_records(self.event.sensitivity.derivation, _HALVED)
 
 
 @dataclass(frozen=True, slots=True)

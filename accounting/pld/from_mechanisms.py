@@ -5,7 +5,8 @@
 | Gaussian, Laplace, discrete Laplace | one symmetric pair | the same |
 | discrete Gaussian, squared sensitivity below 4 | at most three shifts by one | the same |
 | randomised response | - | one symmetric pair |
-| Poisson-sampled Gaussian, Laplace | one pair an order | no rule |
+| Poisson-sampled Gaussian | one pair an order | both orders, each with half the variance |
+| Poisson-sampled Laplace | one pair an order | no rule |
 | a fixed batch without replacement | no rule | one symmetrised pair |
 | Gaussian mixture step | Gaussian, a pair an order (zero-out: symmetrised, twice) | symmetrised |
 
@@ -132,9 +133,14 @@ def _pairs(
             yield from _pure(mechanism)
         case RandomisedResponse():
             yield from _randomised(mechanism)
+        case PoissonSampled(event=GaussianStep() as event) if (
+            adjacency is Adjacency.REPLACE_ONE and mechanism.bounds_each_record
+        ):
+            yield from _replaced(event, Fraction(mechanism.rate))
         case PoissonSampled():
             if adjacency not in (Adjacency.ADD_REMOVE_ONE, Adjacency.ZERO_OUT_ONE):
-                raise NoDominatingPair(mechanism, "Poisson sampling under add/remove or zero-out")
+                needed = "Poisson sampling under add/remove or zero-out, or of a sum of vectors"
+                raise NoDominatingPair(mechanism, f"{needed} that a derivation bounds one by one")
             yield from _sampled(mechanism.event, Fraction(mechanism.rate), order)
         case SampledWithoutReplacement():
             if adjacency is not Adjacency.REPLACE_ONE:
@@ -222,6 +228,31 @@ def _sampled(
         return
     for base in _shift(event):
         yield base if rate == 1 else Sampled(base, rate, order)
+
+
+def _replaced(step: GaussianStep, rate: Fraction) -> Iterator[DominatingPair]:
+    """Yield what dominates a Poisson sample of which a record is replaced.
+
+    In the sample it brings u in one data set and v in the other, both at most C = Δ/2. Given the
+    other records, with w = (1-q)(γ-1)/q, γ >= 1 and h(s) = (1-s)⁺,
+
+        H_γ((1-q)N(0) + qN(u) ‖ (1-q)N(0) + qN(v)) = q ∫ (φ_u - γφ_v - wφ_0)⁺ = q E h(γe^X + we^Y)
+
+    where X and Y are normal, with covariances |v-u|², |u|², <v-u, -u> over σ² and means minus half
+    of their variances. This grows with each entry of the covariance matrix: the derivative by that
+    of X and Y is E h'' γe^X we^Y (Plackett 1954), that by the variance of X is half of E h''
+    (γe^X)², of Y alike, and h is convex. No entry exceeds that of u = C and v = -C on a line, and
+    the matrices between are convex combinations. So (1-q)N(0) + qN(C) against (1-q)N(0) + qN(-C)
+    dominates; for γ < 1 exchange both; what holds given the others holds of their mixture, by joint
+    convexity. That pair in turn is the difference of two releases, each with half the variance:
+    (1-q)N(0) + qN(C) and N(0), against N(0) and (1-q)N(0) + qN(C). Both orders composed dominate.
+    """
+    for base in _shift(step):
+        # (Δ/2)² over σ²/2
+        half = GaussianShift(base.mu_squared / 2) if isinstance(base, GaussianShift) else base
+        for order in (Order.MIXTURE_FIRST, Order.MIXTURE_SECOND):
+            if rate:
+                yield half if rate == 1 else Sampled(half, rate, order)
 
 
 def _mixture(

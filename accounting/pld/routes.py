@@ -40,7 +40,10 @@ _GRIDS = (1 << 13, _FINEST)
 _FAST_GRID = 1 << 12
 """Points of a grid in the fast grade."""
 
-_MOST_ON_GRIDS = 1e4
+_MOST_STEPS_ON_GRIDS = 1 << 40
+"""Of more steps the roundings on a grid add up to more than a contour leaves open."""
+
+_MOST_ON_GRIDS = 2.0**24
 """Above this ε masses e^-ε apart leave a grid without digits, and nobody without a doubt."""
 
 _LOOSE = 1e-4
@@ -448,6 +451,8 @@ def _delta_narrowed(found: Enclosure, counts: Counts, epsilon: float) -> Enclosu
 
 def _grids(counts: Counts) -> tuple[int, ...]:
     """Return the sizes of grids that take about a second each, whatever the number of steps."""
+    if sum(counts.values()) > _MOST_STEPS_ON_GRIDS:
+        return ()
     coarser = min(sum(counts.values()).bit_length() // 4, 4)
     return tuple(cells >> coarser if cells == _FINEST else cells for cells in _GRIDS)
 

@@ -370,6 +370,7 @@ class Search:
         if not isinstance(step, GaussianStep):
             raise NoRule(f"no rule prices {mechanism}.")
         require_amplification(mechanism)
+        _require_rule(mechanism)
         ratio = _ratio_squared(step)
         if isinstance(mechanism, PoissonSampled):
             rule, found = "poisson-rdp", poisson_divergence(ratio, Fraction(mechanism.rate), order)
@@ -427,6 +428,12 @@ def _over_noise(sensitivity: Sensitivity, scale: float) -> Fraction:
     return sensitivity.squared / Fraction(scale) ** 2
 
 
+def _require_rule(mechanism: PoissonSampled | SampledWithoutReplacement) -> None:
+    relation = mechanism.event.sensitivity.adjacency
+    if isinstance(mechanism, PoissonSampled) and relation is Adjacency.REPLACE_ONE:
+        raise NoRule("the checker has none for Poisson samples of which a record is replaced.")
+
+
 def _assumed(mechanism: Mechanism) -> frozenset[str]:
     """Return what the dominating pair of a mechanism takes on trust; raise if it has none."""
     require_amplification(mechanism)
@@ -434,6 +441,7 @@ def _assumed(mechanism: Mechanism) -> frozenset[str]:
         case Repeated():
             return _assumed(mechanism.event)
         case PoissonSampled() | SampledWithoutReplacement():
+            _require_rule(mechanism)
             return _assumed(mechanism.event) | {HIDDEN_SAMPLE}
         case GaussianMixtureStep(constant=constant, sampled=sampled, noise_std=noise_std):
             for shift in (constant, sampled):

@@ -37,13 +37,16 @@ _WITHOUT = (Adjacency.ADD_REMOVE_ONE, Adjacency.ZERO_OUT_ONE)
 def require_amplification(mechanism: Mechanism) -> None:
     """Raise `UnpricedMechanism` unless the theorem on this kind of sampling covers `mechanism`.
 
-    Poisson sampling: add/remove or zero-out; a fixed batch: replace-one; a Gaussian mixture step:
+    Poisson sampling: add/remove or zero-out, and of a Gaussian step replace-one where its
+    derivation bounds what one record brings; a fixed batch: replace-one; a Gaussian mixture step:
     any of these. Under add/remove a sampled sum must not be divided by the number of records, which
     is not public. Other mechanisms pass.
     """
     match mechanism:
-        case PoissonSampled():
-            _require_relation(mechanism, mechanism.event.sensitivity, _WITHOUT)
+        case PoissonSampled(event=GaussianStep() as event) if mechanism.bounds_each_record:
+            _require_relation(mechanism, event.sensitivity, (*_WITHOUT, Adjacency.REPLACE_ONE))
+        case PoissonSampled(event=event):
+            _require_relation(mechanism, event.sensitivity, _WITHOUT)
         case SampledWithoutReplacement():
             _require_relation(mechanism, mechanism.event.sensitivity, (Adjacency.REPLACE_ONE,))
         case GaussianMixtureStep():

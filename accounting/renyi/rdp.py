@@ -108,6 +108,12 @@ def _log_moment(mechanism: Mechanism, order: Fraction) -> arb:
             )
         case RandomisedResponse():
             return _randomised_response(mechanism, ball_of(order))
+        case PoissonSampled(event=GaussianStep(sensitivity, noise_std)) if (
+            sensitivity.adjacency is Adjacency.REPLACE_ONE
+        ):
+            # both orders of half the variance (`pld.from_mechanisms`); this one costs no less
+            noise = _Gaussian(_squared_ratio(sensitivity, noise_std) / 2)
+            return 2 * _poisson(noise, Fraction(mechanism.rate), order)
         case PoissonSampled():
             return _poisson(_noise_of(mechanism.event), Fraction(mechanism.rate), order)
         case SampledWithoutReplacement():

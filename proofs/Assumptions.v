@@ -5,7 +5,8 @@
 
 From Coq Require Import Reals List.
 From Dpledger Require
-  Schedules Conversion Sensitivity Finite Domination Lattice GaussianIntegral Gaussian GaussianDelta
+  Schedules Conversion Sensitivity Nonnegative Finite Domination Lattice GaussianIntegral Gaussian
+  GaussianDelta
   GaussianConvolution Descent GaussianComposition PoissonSampling Events GaussianSeries Enclosure
   Losses Kronecker LossLists FixedPoint FixedGaussian LossEnclosures LossComposition SampledLoss
   Checker Soundness Example EndToEnd.
@@ -54,7 +55,8 @@ Definition sensitivity_theorems := (
   @Sensitivity.argmin_sensitivity_replace,
   @Sensitivity.argmin_sensitivity_zero_out,
   @Sensitivity.argmin_sensitivity_add_remove,
-  @Sensitivity.exact_argmin_sensitivity_replace).
+  @Sensitivity.exact_argmin_sensitivity_replace,
+  @Nonnegative.nonnegative_mean_sensitivity_replace).
 Print sensitivity_theorems.
 Print Assumptions sensitivity_theorems.
 

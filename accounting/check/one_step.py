@@ -507,7 +507,7 @@ class DiscreteGaussianShift(Lattice):
         return 1 / (2 * self.squared)
 
     def work(self, p: int) -> int:
-        return self._spread(p) * (16 + exp_work(p, 2 * p))
+        return self._spread(p) * (16 + exp_work(p, p / 3))  # e^-x is below 2^-p from x = p on
 
     def _spread(self, p: int) -> int:
         """A k whose weight is below 2^-(p + 32)."""

@@ -52,8 +52,6 @@ _CELLS = 1 << 17
 _MOST_LOSS = 384
 _STEPS_PER_DEVIATION = 20
 _STEPS_OF_MANY = 14
-_STEPS_OF_HUNDREDS = 10
-_HUNDREDS = 256
 _DENSE = 40
 _DENSE_OF_MANY = 24
 _MANY = 10
@@ -480,7 +478,6 @@ def suggested(
     digits = ceil(log10(number) - log(delta) / log(10)) + 12
     spread = 2 * highest + 12 * common * sqrt(number) / 2 ** (levels // 3)
     steps_each = _STEPS_PER_DEVIATION if len(counts) < _MANY else _STEPS_OF_MANY
-    steps_each = steps_each if len(counts) < _HUNDREDS else _STEPS_OF_HUNDREDS
     # where nothing costs anything every lattice will do
     width = max(common / steps_each, spread / _DEAR) or 1.0
     # short lists of points are made finer as long as that costs little

@@ -367,7 +367,7 @@ def naive_density(
                     if k == 1:
                         term -= gradient(row, label, ANCHOR[party])
                         length = max(np.sqrt(term @ term), 1e-9)
-                        term *= min(1.0, 0.4 * (1 - 2.0**-20) / length) / 2
+                        term *= min(1.0, 0.4 / length) / 2
                     mean[party] += term
             density += probability * exp(-((message - mean) ** 2).sum() / (2 * noise**2))
         total += log(density)

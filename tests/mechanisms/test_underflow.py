@@ -57,7 +57,7 @@ def test_rows_are_cut_at_every_size(layout: Any, size: float, bound: float) -> N
     assert held is not None
     row = held.rows[0, 0] if layout is np.asarray else held.blocks.toarray()[0]
     assert exact(row) <= Fraction(bound)
-    least = min(float(exact(ROW * size)), bound * (1 - 2.0**-20))
+    least = min(float(exact(ROW * size)), bound)
     assert float(exact(row)) == pytest.approx(least, rel=1e-9)
     assert held.norms.ravel()[0] == pytest.approx(float(exact(row)), rel=1e-9)
 

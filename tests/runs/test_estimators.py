@@ -546,7 +546,7 @@ def test_noise_of_the_operating_system_is_fitted_without_a_warning() -> None:
     [
         ({"epsilon": 0.0}, "epsilon"),
         ({"delta": 1.0}, "delta"),
-        ({"adjacency": "replace-one"}, "adjacency"),
+        ({"adjacency": "replace"}, "adjacency"),
         ({"adjacency": Adjacency.REPLACE_FEATURE_COLUMN}, "adjacency"),
         ({"adjacency": ADD}, "n_min"),
         ({"adjacency": ADD, "n_min": 5000}, "n_min"),

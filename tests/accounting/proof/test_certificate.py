@@ -103,7 +103,10 @@ def test_runs_of_equal_events_are_written_once():
     [
         (UnprotectedRelease("raw dual variable"), "raw dual variable"),
         (GaussianStep(declared(1, "unit", adjacency=REPLACE), 0.0), "noise above 0"),
-        (PoissonSampled(GaussianStep(sum_of_bounded(1, REPLACE), 1.0), 0.1), "add-remove-one"),
+        (
+            PoissonSampled(GaussianStep(sum_of_bounded(1, REPLACE), 1.0), 0.1),
+            "a record is replaced",
+        ),
         (PoissonSampled(GaussianStep(mean_of_bounded(1, 9, ADD), 1.0), 0.1), "public numbers"),
     ],
 )

@@ -25,17 +25,38 @@ from math import ceil, comb, floor, isqrt
 from typing import Any, NamedTuple
 
 FORMAT = "urn:dpledger:certificate:1"
+"""The only form of documents that is read, with its version; another is refused."""
+
 MAX_BYTES = 16 << 20  # of a document
+"""Bytes of a document: what is longer is refused before it is parsed."""
+
 MAX_ITEMS = 500_000  # brackets and commas: bounds memory before anything is parsed
 MAX_DEPTH = 64  # of derivations
+"""Levels of a sensitivity's derivation: far below where Python's recursion ends."""
+
 MAX_EVENTS = 1_000_000
+"""Events of a run, each counted as often as it occurs: all are hashed one by one."""
+
 MOST = 10**18  # of whole numbers
+"""Whole numbers in JSON, such as counts; rationals are texts, and may be longer."""
+
 MAX_WORK = 1 << 25  # units of about 0.2 microseconds
+"""Units of work, of about 0.2 microseconds, for a short document: about seven seconds."""
+
 WORK_A_BYTE = 480  # more of a longer document, so that long lists can be checked
+"""Units of work a byte of the document more, so that long lists can be checked."""
+
 MOST_WORK = 1 << 28
+"""Units of work for any document: about a minute; reached at some 490,000 bytes."""
+
 MAX_ORDER = 512  # of a sampled step
+"""The largest whole Rényi order of a sampled step: the sums have about as many terms."""
+
 MAX_EXPONENT = 1 << 13  # of exp
+"""The largest x of e^x that is computed: the result has some 11,800 bits."""
+
 MAX_BITS = 1 << 12  # of precision
+"""Bits of precision beyond which a comparison is given up as `Undecided`."""
 
 
 class CertificateWrong(ValueError):
@@ -119,6 +140,7 @@ def _atanh(numerator: int, denominator: int, w: int) -> Interval:
 
 @lru_cache(maxsize=64)
 def _log_2(w: int) -> Interval:
+    """Enclose ln 2 = 2 atanh(1/3), times 2^w."""
     low, high = _atanh(1, 3, w)
     return 2 * low, 2 * high
 
@@ -142,6 +164,7 @@ def root_two_pi(p: int) -> Interval:
     w = p + 32
 
     def atan(n: int) -> Interval:
+        """Enclose atan(1/n) = 1/n - 1/(3n³) + 1/(5n⁵) - ..., n >= 5, times 2^w."""
         power = total = (1 << w) // n
         k = 0
         while power:
@@ -238,10 +261,17 @@ def require_at_most(
 # --- reading: sizes are bounded before anything is parsed or computed --------------------------
 
 _RATIONAL = re.compile(r"(-?[0-9]{1,1500})(?:/([0-9]{1,1500}))?")
+"""A fraction of whole numbers, each of up to 1,500 digits."""
+
 _DYADIC = re.compile(r"(-?[0-9]{1,16})p(-?[0-9]{1,4})")
+"""m·2^e, written "mpe": a binary64 in exact digits."""
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object's fields, for `json.loads`; refuse one that names a field twice.
+
+    `json` alone keeps the last of the two, so that two readers of one document could disagree.
+    """
     found = dict(pairs)
     if len(found) != len(pairs):
         twice = next(k for k, n in Counter(k for k, _ in pairs).items() if n > 1)
@@ -250,16 +280,26 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_float(text: str) -> Any:
+    """Refuse a number with a point, an exponent, NaN or Infinity: no float enters a proof."""
     raise CertificateWrong(f"expected exact numbers instead got {text:.80}")
 
 
 def _whole(text: str) -> int:
+    """Return a whole number of up to 10^18, for `json.loads`.
+
+    The length is looked at first: `int` takes time that grows with the square of the digits.
+    """
     if len(text) > 19 or int(text) > MOST:
         raise CertificateWrong(f"expected whole numbers of up to 10^18 instead got {text[:20]}")
     return int(text)
 
 
 def _parse(document: bytes) -> Any:
+    """Return a document's JSON, its size and number of items bounded before it is parsed.
+
+    Raises `CalledWrong` if `document` is no bytes, `CertificateWrong` if it is too large, no JSON
+    in UTF-8, nested too deeply, names a field twice, or holds a float.
+    """
     if not isinstance(document, bytes):
         raise CalledWrong(f"expected the bytes of a document instead got {type(document).__name__}")
     if len(document) > MAX_BYTES:
@@ -289,34 +329,46 @@ def read_fields(value: Any, *names: str) -> Iterator[Any]:
 
 
 def read_list(value: Any) -> list[Any]:
+    """Return the value, which must be a list of any length; raise `CertificateWrong` if not."""
     if not isinstance(value, list):
         raise CertificateWrong(f"expected a list instead got {type(value).__name__}")
     return value
 
 
 def read_pair(value: Any) -> list[Any]:
+    """Return the value, which must be a list of two; raise `CertificateWrong` if not."""
     require_equal("length of a pair", len(read_list(value)), 2)
     return read_list(value)
 
 
 def read_triple(value: Any) -> list[Any]:
+    """Return the value, which must be a list of three; raise `CertificateWrong` if not."""
     require_equal("length of a triple", len(read_list(value)), 3)
     return read_list(value)
 
 
 def read_text(value: Any) -> str:
+    """Return the value, which must be a text; raise `CertificateWrong` if not."""
     if not isinstance(value, str):
         raise CertificateWrong(f"expected a text instead got {type(value).__name__}")
     return value
 
 
 def read_count(value: Any, least: int = 1) -> int:
+    """Return the value, which must be a whole number >= `least`; raise `CertificateWrong` if not.
+
+    `type` and not `isinstance`: JSON's true is an `int` to Python.
+    """
     if type(value) is not int or value < least:
         raise CertificateWrong(f"expected a whole number >= {least} instead got {value!r:.80}")
     return value
 
 
 def read_rational(value: Any) -> Fraction:
+    """Return the number of a text such as "-3/4" or "12", exactly; it need not be in lowest terms.
+
+    Raises `CertificateWrong` for any other text, and for a denominator of zero.
+    """
     found = _RATIONAL.fullmatch(read_text(value))
     if found is None or (found[2] and int(found[2]) == 0):
         raise CertificateWrong(f"expected a rational of up to 1500 digits, got {value!r:.80}")
@@ -324,6 +376,14 @@ def read_rational(value: Any) -> Fraction:
 
 
 def read_dyadic(value: Any, most: Fraction | None = None) -> Fraction:
+    """Return the number m·2^e >= 0 of a text "mpe", exactly, as every finite binary64 has one.
+
+    Args:
+        value: m is odd or the text is "0p0", so that a number has one spelling only; |e| <= 1100.
+        most: the largest number allowed; any, if None.
+
+    Raises `CertificateWrong` for any other text, and for numbers outside [0, most].
+    """
     found = _DYADIC.fullmatch(read_text(value))
     if found is None or abs(int(found[2])) > 1100 or (int(found[1]) % 2 == 0 and value != "0p0"):
         raise CertificateWrong(f"expected a number such as '3p-2' instead got {value!r:.80}")
@@ -344,11 +404,13 @@ def _show(value: object) -> str:
 
 
 def require_least(what: str, stated: Fraction, least: Fraction) -> None:
+    """Raise `CertificateWrong` if the stated bound is smaller than the least that follows."""
     if stated < least:
         raise CertificateWrong(f"expected {what} >= {_show(least)} instead got {_show(stated)}")
 
 
 def require_equal(what: str, got: object, expected: object) -> None:
+    """Raise `CertificateWrong`, naming both, unless what was got is what was expected."""
     if got != expected:
         raise CertificateWrong(f"expected {what} {_show(expected)} instead got {_show(got)}")
 
@@ -356,12 +418,22 @@ def require_equal(what: str, got: object, expected: object) -> None:
 # --- sensitivities: each is derived again from its tree ----------------------------------------
 
 _RECORD_RELATIONS = ("add-remove-one", "zero-out-one", "replace-one")
+"""Neighbours differ in one record: there or not, null or not, or replaced."""
+
 _RELATIONS = (*_RECORD_RELATIONS, "replace-feature-column")
+"""Those, and vertical data: neighbours differ in one column of features."""
+
 # they divide by a number of records
 _MEANS = {"mean-of-bounded", "mean-of-nonnegative", "strongly-convex-argmin"}
 
 
 class Sens(NamedTuple):
+    """A bound on how far a quantity moves between neighbours, derived again from its tree.
+
+    `norm`: "l1" or "l2"; `adjacency`: one of `_RELATIONS`; `squared`: the squared bound; `rules`:
+    those on the way, but for parts that move by nothing; `reasons`: what users declared.
+    """
+
     norm: str
     adjacency: str
     squared: Fraction
@@ -392,11 +464,13 @@ def _doubled(adjacency: str, *others: str) -> int:
 
 
 def _require_whole(what: str, number: Fraction) -> None:
+    """Raise unless a number of records or coordinates is whole and at least one."""
     if number.denominator != 1 or number < 1:
         raise CertificateWrong(f"expected {what} >= 1, whole, instead got {_show(number)}")
 
 
 def _require_fixed_size(adjacency: str) -> None:
+    """Raise where neighbours may differ in their number of records."""
     if adjacency == "add-remove-one":
         raise CertificateWrong(f"expected equally many records instead got {adjacency}")
 
@@ -687,9 +761,15 @@ _OF_RECORDS_IN_L2 = _MEANS | {
     *("vertical-predictions", "label-dual", "sum-of-bounded", "clip", "concatenation"),
     "histogram",
 }
+"""Rules that are proved for one record and the Euclidean norm only."""
 
 
 def read_sensitivity(value: Any) -> Sens:
+    """Return a sensitivity after every step of its derivation has been recomputed.
+
+    Raises `CertificateWrong` where a step does not follow, or the stated square is not the derived
+    one.
+    """
     norm, adjacency, squared, tree = read_fields(
         value, "norm", "adjacency", "squared", "derivation"
     )
@@ -791,13 +871,22 @@ _ALWAYS = (
     "the noise is ideal, independent and drawn afresh for every release",
     "sensitivities, noise and sampling rates do not depend on the data",
 )
+"""What is about the machine that ran, and no document can prove: always assumed."""
+
 _STOPPING = (
     "the number of events and the time of stopping do not depend on what was released, or all of "
     "the plan is in the list"
 )
+"""Without it a composed cost is of a list that was chosen by its own outcomes."""
+
 _LISTED_LATER = {_STOPPING, _PARALLEL}
+"""What older documents need not list: it held of them, and was not written down yet."""
+
 _PARTIES = "every record belongs to one party, and who holds which record is public and fixed"
+"""What parallel composition over parties rests on (McSherry 2009)."""
+
 HIDDEN = "samples are drawn afresh, as stated, and stay hidden"
+"""What amplification by sampling rests on: who sees the sample gains nothing from it."""
 
 
 class Priv(NamedTuple):
@@ -810,6 +899,7 @@ class Priv(NamedTuple):
     values: tuple[Fraction, ...]
 
     def costing(self, *values: Fraction) -> "Priv":
+        """Return the same statement at other numbers, in the order of `_NOTIONS`."""
         return self._replace(values=values)
 
     def agrees(self, other: "Priv") -> None:
@@ -822,6 +912,16 @@ class Run:
     """The mechanisms and events that a certificate speaks of, and what its steps assumed."""
 
     def __init__(self, mechanisms: Any, events: Any, size: int = 0) -> None:
+        """Read the mechanisms and events of a document; hash the events.
+
+        Args:
+            mechanisms: a list, each mechanism once; steps and events name them by their place in
+                it.
+            events: a list, in the order of the run.
+            size: of the document, in bytes; longer ones may take more work.
+
+        Raises `CertificateWrong` for repeated mechanisms and malformed events.
+        """
         self.mechanisms = read_list(mechanisms)
         self._texts = [
             json.dumps(m, sort_keys=True, separators=(",", ":")) for m in self.mechanisms
@@ -836,6 +936,7 @@ class Run:
         self.subject = self._read_events(read_list(events))
 
     def spend(self, work: int) -> None:
+        """Count units of work of about 0.2 microseconds; raise `Undecided` beyond the allowance."""
         self._work += work
         if self._work > self._most_work:
             raise Undecided(f"gave up after {self._most_work} units of work")
@@ -875,6 +976,9 @@ class Run:
         return digest.hexdigest()
 
     def place(self, mechanism: Any) -> int:
+        """Return the number of a mechanism that is written out, which must be listed; it counts as
+        used.
+        """
         text = json.dumps(mechanism, sort_keys=True, separators=(",", ":"))
         self.spend(len(text) // 8)
         if text not in self._places:
@@ -883,6 +987,7 @@ class Run:
         return self._places[text]
 
     def at(self, place: Any) -> Any:
+        """Return the mechanism of this number, which must be listed; it counts as used."""
         if read_count(place, 0) >= len(self.mechanisms):
             raise CertificateWrong(f"expected a listed mechanism instead got number {place}")
         self._met.add(place)
@@ -898,6 +1003,11 @@ class Run:
                     raise CertificateWrong(f"expected mechanisms that are used, not {text:.120}")
 
     def sensitivity(self, value: Any, norm: str) -> Sens:
+        """Return a mechanism's sensitivity, checked once however often it occurs.
+
+        What its declared parts rest on joins the run's assumptions. Raises `CertificateWrong` if it
+        is not in this norm: l1 for Laplace noise, l2 for Gaussian noise.
+        """
         text = json.dumps(value, sort_keys=True)
         self.spend(len(text) // 8)
         if text not in self._sensitivities:
@@ -919,6 +1029,11 @@ class Run:
         return [dict(common + Counter(dict(counts))) for counts in own]
 
     def _split(self) -> tuple[Counter[int], dict[str, Counter[int]]]:
+        """Return what all records meet, and what those of each party meet besides.
+
+        Mechanisms made of parts by party, repeated ones too, are taken apart: a record meets its
+        own party's part as often as the whole was run.
+        """
         common: Counter[int] = Counter()
         own = {name: Counter(counts) for name, counts in self.own.items()}
         for place, often in self.common.items():
@@ -953,6 +1068,7 @@ def read_kind(mechanism: Any, kind: str, *names: str) -> Iterator[Any]:
 
 
 def read_above(value: Any, least: int, strictly: bool = True) -> Fraction:
+    """Return a rational above `least`, or at least that if not `strictly`; raise if it is not."""
     number = read_rational(value)
     if number < least or (strictly and number == least):
         raise CertificateWrong(f"expected a number above {least} instead got {_show(number)}")
@@ -960,6 +1076,10 @@ def read_above(value: Any, least: int, strictly: bool = True) -> Fraction:
 
 
 def read_delta(value: Any) -> Fraction:
+    """Return δ, a rational in (2^-2000, 1).
+
+    The lower end bounds the precision at which a comparison with δ is decided.
+    """
     number = read_above(value, 0)
     if number >= 1 or number.denominator.bit_length() - number.numerator.bit_length() > 2000:
         raise CertificateWrong(f"expected delta in (2^-2000, 1) instead got {_show(number)}")
@@ -1041,6 +1161,7 @@ def _discrete_laplace_zcdp(run: Run, place: Any) -> Priv:
 
 
 def _whole_order(run: Run, order: Any) -> int:
+    """Return a whole Rényi order in [2, 512], and pay for a sum of that many large terms."""
     if not 2 <= read_count(order) <= MAX_ORDER:
         raise CertificateWrong(f"expected an order in [2, {MAX_ORDER}] instead got {order}")
     run.spend(order**2)
@@ -1248,6 +1369,14 @@ def _require_exponential(
 
 
 def _amplified(run: Run, place: int, sens: Sens, ratio: Fraction, q: Fraction, stated: Any) -> Priv:
+    """Return pure DP of a Laplace step on a sample, ε the stated witness.
+
+    Args:
+        ratio: (sensitivity / scale)², so that its root is the ε of the step itself.
+        q: the probability that a given record is in the sample.
+
+    Source: Balle, Barthe, Gaboardi 2018, Theorems 8 and 9: ln(1 + q (e^ε₀ - 1)).
+    """
     bound = read_above(stated, 0, False)
     terms = [(q, root_up(ratio)), (1 - q, Fraction(0))]
     _require_exponential("1 - q + q e^ε", terms, bound, run.spend)
@@ -1333,6 +1462,7 @@ def _repeated(run: Run, place: Any, *premises: Priv) -> Priv:
 
 
 def _largest(premises: tuple[Priv, ...]) -> tuple[Fraction, ...]:
+    """Return the largest of several costs, which must speak of one relation, notion and order."""
     for premise in premises:
         premises[0].agrees(premise)
     return max(premise.values for premise in premises)
@@ -1433,6 +1563,11 @@ def _given(run: Run, statement: Any, premise: Priv) -> Priv:
 
 
 def _enlarged(premise: Priv, size: int) -> Priv:
+    """Return the same for groups of `size` records: k² times in GDP (μ²) and zCDP, k times in pure
+    DP.
+
+    Refuses Rényi and approximate DP, for which no such factor holds.
+    """
     factors = {"gdp": size**2, "zcdp": size**2, "pure-dp": size}
     if premise.notion not in factors or premise.group != 1:
         raise CertificateWrong(f"expected GDP, zCDP or pure DP of one record, got {premise.notion}")
@@ -1537,6 +1672,8 @@ def _gdp_approx(run: Run, delta: Any, epsilon: Any, premise: Priv) -> Priv:
 
 
 Rules = dict[str, tuple[Callable[..., Priv], tuple[str, ...], int]]
+"""A rule's function, the names of its parameters, and its number of premises, -1 for any."""
+
 RULES: Rules = {
     # name: (function, names of its parameters, number of premises or -1 for any)
     "gaussian-gdp": (_gaussian_gdp, ("mechanism",), 0),
@@ -1569,6 +1706,12 @@ RULES: Rules = {
 
 
 def _step(run: Run, node: Any, earlier: list[Priv], rules: Rules = RULES) -> Priv:
+    """Return what a node concludes, after its rule has found the same from its premises.
+
+    A node may use nodes before it only, so that no proof runs in a circle. The conclusion stated
+    must equal what the rule returns, number for number. The theorem that the rule rests on is
+    noted.
+    """
     rule, parameters, premises, conclusion = read_fields(
         node, "rule", "parameters", "premises", "conclusion"
     )
@@ -1621,6 +1764,11 @@ def _listed(what: str, got: Any, found: set[str]) -> tuple[str, ...]:
 
 
 def _check(document: bytes, rules: Rules) -> Verdict:
+    """Return what a document proves; `check` turns what goes wrong here into its three errors.
+
+    The last node must speak of all events; every mechanism must be used; the assumptions and axioms
+    listed must be those that the steps needed, so that a reader sees all of them.
+    """
     form, subject, mechanisms, events, nodes, assumptions, axioms = read_fields(
         _parse(document),
         *("format", "subject", "mechanisms", "events", "nodes", "assumptions", "axioms"),

@@ -41,8 +41,13 @@ from decimal import MAX_EMAX, MIN_EMIN, Decimal, Inexact, localcontext
 from typing import NamedTuple
 
 Interval = tuple[int, int]
+"""Whole numbers low <= 2^p x <= high that enclose a number x."""
+
 Polynomial = list[int]
+"""Coefficients, the constant first."""
+
 Spend = Callable[[int], None]
+"""Counts units of work, of about 0.2 microseconds; raises beyond what is allowed."""
 
 
 class Loss(NamedTuple):
@@ -54,12 +59,18 @@ class Loss(NamedTuple):
 
 
 def multiply_by_decimal(first: Polynomial, second: Polynomial) -> Polynomial:
-    """The coefficients of a product of polynomials with coefficients >= 0."""
+    """Return the coefficients of a product of polynomials with coefficients >= 0, exactly.
+
+    Kronecker's substitution at 10^width: a coefficient of the product is at most `most`, the
+    product of the largest coefficients times the number of terms that meet, so that no digit is
+    carried over.
+    """
     length = len(first) + len(second) - 1
     most = max(first) * max(second) * min(len(first), len(second))
     width = len(str(most)) if most < 10**4000 else most.bit_length() // 3 + 1
 
     def packed(values: Polynomial) -> Decimal:
+        """The polynomial at 10^width, its highest coefficient first."""
         return Decimal("".join([f"{v:0{width}d}" for v in reversed(values)]))
 
     with localcontext(prec=width * (length + 1), Emax=MAX_EMAX, Emin=MIN_EMIN) as context:
@@ -87,14 +98,20 @@ else:
 
 
 def product(first: Loss, second: Loss, unit: int) -> Loss:
-    """The loss of two mechanisms together, masses in multiples of 1 / unit."""
+    """The loss of two mechanisms together, masses in multiples of 1 / unit, rounded up (4).
+
+    Infinite: the first is, whatever the second, or the second is and the first is finite.
+    """
     masses = [-(-m // unit) for m in multiply(first.masses, second.masses)]
     lost = first.lost * (sum(second.masses) + second.lost) + second.lost * sum(first.masses)
     return Loss(first.first + second.first, masses, -(-lost // unit))
 
 
 def trimmed(loss: Loss, cut: int) -> Loss:
-    """Move mass of at most `cut` up from the bottom, and count as much at the top as lost."""
+    """Move mass of at most `cut` up from the bottom, and count as much at the top as lost (2).
+
+    One mass at least stays, however large `cut` is.
+    """
     first, masses, lost = loss
     low, below = 0, 0
     while low < len(masses) - 1 and below + masses[low] <= cut:
@@ -110,7 +127,11 @@ def trimmed(loss: Loss, cut: int) -> Loss:
 
 
 def doubled(loss: Loss, exp_step: Interval, p: int) -> Loss:
-    """The same on a lattice of twice the step h, for low <= 2^p e^h <= high."""
+    """The same on a lattice of twice the step h, for low <= 2^p e^h <= high (3).
+
+    `exp_step` is that enclosure: the share 1/(1 + e^h) that moves down is rounded up by its lower
+    end, the share e^h/(1 + e^h) that moves up by its upper end.
+    """
     first, masses, lost = loss
     if first % 2:
         first, masses = first - 1, [0, *masses]

@@ -228,7 +228,9 @@ def _looseness(judged: Sequence[Finding]) -> str:
     factors = [f.factor for f in judged if f.factor is not None]
     if len(factors) < 2:
         return ""
-    return f"; loose by {min(factors):.4g} to {max(factors):.4g} over {len(factors)} settings"
+    return (
+        f"; {min(factors):.4g} to {max(factors):.4g} times the truth over {len(factors)} settings"
+    )
 
 
 @dataclass(frozen=True, slots=True)

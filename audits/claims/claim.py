@@ -26,6 +26,8 @@ from .attack import ClaimAttack
 from .sweep import Sweep
 
 _EXACTLY = 1e-9
+_IN_PERCENT = 1.2
+_MOST = 1e9
 _LONGEST = 40
 _ALIASES = {"eps": "epsilon"}
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?")
@@ -143,7 +145,7 @@ class Finding:
 
     @property
     def factor(self) -> float | None:
-        """claimed / true: above 1 the claim is loose by it, below 1 it understates."""
+        """claimed / true: above 1 the promise is more than need be, below 1 too small."""
         if self.claimed is None or self.true is None:
             return None
         if self.true.upper_float == 0.0 or self.claimed.upper_float == inf:
@@ -152,19 +154,11 @@ class Finding:
 
     @property
     def verdict_text(self) -> str:
-        """The verdict in words: how loose, or by how much it understates."""
-        factor = self.factor
-        judged = (ClaimVerdict.HOLDS, ClaimVerdict.FAILS, ClaimVerdict.NOT_IMPLIED)
-        if factor is None or self.verdict not in judged:
-            return self.verdict.value
-        if self.verdict is ClaimVerdict.NOT_IMPLIED:
-            return f"{self.verdict.value} (×{factor:.4g})"
-        if self.verdict is ClaimVerdict.FAILS:
-            if factor >= 1:
-                # something else than the number failed
-                return "fails"
-            return f"fails (understates ×{factor:.4g})" if factor else "fails (truly infinite)"
-        return "holds exactly" if abs(factor - 1) < _EXACTLY else f"holds (loose ×{factor:.4g})"
+        """The verdict in words, with how far the promise is from what was found."""
+        far = None if self.factor is None else _how_far(self.verdict, self.factor)
+        if far == "exactly":
+            return f"{self.verdict.value} exactly"
+        return f"{self.verdict.value} ({far})" if far else self.verdict.value
 
     @property
     def is_finding(self) -> bool:
@@ -175,6 +169,44 @@ class Finding:
     def is_undecided(self) -> bool:
         """Whether nothing is missing and it cannot be told: neither a finding nor an all-clear."""
         return self.verdict is ClaimVerdict.UNDECIDED
+
+
+def _how_far(verdict: ClaimVerdict, factor: float) -> str:
+    """Return how far a promise is from the truth, in words; "" where that says nothing.
+
+    Args:
+        verdict: on the promise.
+        factor: promised / true; 0 where the truth is infinite.
+    """
+    if verdict is ClaimVerdict.HOLDS:
+        if abs(factor - 1) <= _EXACTLY:
+            return "exactly"
+        if factor == inf or factor < 1:
+            return ""
+        if factor < 2:
+            return f"{_percent(factor)} above the truth"
+        return f"{_times(factor)} times the truth"
+    # where the factor is 1 or more, something else than the number failed
+    if verdict not in (ClaimVerdict.FAILS, ClaimVerdict.NOT_IMPLIED) or factor >= 1:
+        return ""
+    by_that = "" if verdict is ClaimVerdict.FAILS else "by that, "
+    if factor == 0:
+        return f"{by_that}the truth is infinite"
+    # 80 % too small might be read as a fifth of the truth
+    short = 1 / factor
+    amount = _percent(short) if short < _IN_PERCENT else f"{_times(short)} times"
+    return f"{by_that}the promise is {amount} too small"
+
+
+def _times(ratio: float) -> str:
+    """Return a ratio in two digits."""
+    return "more than a billion" if ratio > _MOST else f"{float(f'{ratio:.2g}'):,.10g}"
+
+
+def _percent(ratio: float) -> str:
+    """Return what a ratio is above 1, in percent and two digits."""
+    percent = 100 * (ratio - 1)
+    return "less than 0.01 %" if percent < 0.01 else f"{percent:.2g} %"
 
 
 @dataclass(frozen=True, slots=True)

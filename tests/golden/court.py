@@ -9,7 +9,7 @@ __all__ = ["found"]
 
 
 def found() -> dict[str, dict[str, Any]]:
-    """Return each claim's verdict, with its factor in words, and what became of its attack.
+    """Return each claim's verdict, its factor in words and in digits, and what its attack did.
 
     Attacks are not run anew: what they found before is read, and held against today's verdict.
     """
@@ -21,6 +21,7 @@ def found() -> dict[str, dict[str, Any]]:
         each.claim.identifier: {
             "verdict": each.finding.verdict.value,
             "text": each.finding.verdict_text,
+            "factor": None if (f := each.finding.factor) is None else f"{f:.4g}",
             "breaks_at": each.finding.breaks_at,
             "is_finding": each.finding.is_finding,
             "attacked": each.attacked,

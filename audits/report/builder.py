@@ -92,8 +92,8 @@ _NUMERICS = (
     "A release's noise is exact on a lattice, whose rounding is priced in the event. Noise of a "
     "simulation is drawn in floating point, where gaps between numbers can tell more than real "
     "numbers would (Mironov 2012).",
-    "Sums of gradients are rounded. Rows are cut 2⁻²⁰ below their bound to leave room for that; "
-    "that it suffices is measured, not proved.",
+    "Sums and products are rounded: every value carries a bound on its rounding error, which the "
+    "event prices. That NumPy rounds as its operations are documented to is taken on trust.",
     "Running time, memory access, message sizes, early aborts and logs are not covered.",
     "Random numbers are assumed to be independent and uniform, as an ideal sampler's.",
     "The record of events is taken as faithful to what the program sent.",

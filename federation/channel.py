@@ -28,6 +28,8 @@ MOST_BYTES = 1 << 24
 """Of a frame; what is longer is refused before it is read."""
 
 _NONCE, _TAG, _LEAST_TOKEN = 32, 32, 32
+"""Bytes of a nonce, of an HMAC-SHA256 and of the shortest token: 256 bits, so that none is
+guessed."""
 
 
 class ChannelBroken(ConnectionError):
@@ -90,11 +92,15 @@ class Channel:
         self._connection.close()
 
     def _tag(self, direction: bytes, counter: int, content: bytes) -> bytes:
+        """Return the code of a frame; the counter makes each one different, the direction stops
+        reflections.
+        """
         return hmac.digest(
             self._key, direction + struct.pack(">Q", counter) + content, hashlib.sha256
         )
 
     def _exactly(self, count: int) -> bytes:
+        """Return `count` bytes; raises `ChannelBroken` where the other end closes before."""
         parts: list[bytes] = []
         while count:
             part = self._connection.recv(min(count, 1 << 20))

@@ -29,6 +29,9 @@ from .protocol import (
 __all__ = ["Coordinator"]
 
 _RUN, _RESULT, _ENDED, _PART, _BYE = "run", "result", "ended", "part", "bye"
+"""Kinds of entry in the journal: under the plan's subject the run's name; under that name the
+result of each step by number, the sentence of a failed run, parts handed in and goodbyes by
+party."""
 
 
 class AskedAgain(ConnectionError):
@@ -42,6 +45,9 @@ class Coordinator:
         plan: as the coordinator derives it.
         journal: of this run; the same one goes on with it.
         patience: seconds that parties wait for the last one of them in a step, > 0.
+
+    Requests come from several threads, one a connection; all state is read and written under one
+    condition, and whatever an answer depends on is in the journal before the answer leaves.
     """
 
     def __init__(self, plan: FederatedPlan, journal: Journal, *, patience: float) -> None:
@@ -51,6 +57,8 @@ class Coordinator:
         self._changed = threading.Condition()
         found = journal.get(plan.subject, _RUN, 0)
         if found is None:
+            # random, so that a run that begins anew under the same plan is another run in every
+            # ledger
             found = secrets.token_hex(16).encode()
             journal.keep(plan.subject, _RUN, 0, found)
         self.run = found.decode()
@@ -83,7 +91,10 @@ class Coordinator:
         return self._asked.get(party, 0)
 
     def handed_in(self) -> dict[str, bytes]:
-        """Return what the parties handed in at the end, by name."""
+        """Return what the parties handed in at the end, by name.
+
+        Each value is a `HandedIn` in msgpack, unverified; empty until the last step is done.
+        """
         kept = (self._journal.get(self.run, _PART, i) for i in range(len(self.plan.parties)))
         parts = zip(self.plan.parties, kept, strict=True)
         return {name: part for name, part in parts if part is not None}
@@ -92,6 +103,14 @@ class Coordinator:
         """Return the answer to a request; of an `Ask`, once all parties' parts are there.
 
         Raises `AskedAgain` where the party has asked again since.
+
+        Args:
+            request: from any thread; an `Ask` blocks until its step is done, the run ends, or
+                `patience`
+                seconds went by without a new part, which ends the run.
+
+        Requests of strangers, of other runs and of steps that the plan lacks are answered with
+        `Ended`, and change nothing for the parties of this run.
         """
         if request.party not in self.plan.parties:
             return Ended(f"Party {request.party!r} is not in the plan.")
@@ -123,6 +142,9 @@ class Coordinator:
                     self._give_up()
 
     def _welcome(self, hello: Hello) -> Reply:
+        """Return the run for a party of the same protocol and plan; otherwise `Ended`, saying
+        which differs.
+        """
         plan = self.plan
         if hello.protocol != PROTOCOL:
             return Ended(f"Party {hello.party!r} speaks protocol {hello.protocol}, not {PROTOCOL}.")
@@ -139,6 +161,11 @@ class Coordinator:
         return Welcome(self.run)
 
     def _answered(self, ask: Ask) -> Reply:
+        """Take an `Ask` in and wait for its step's result; the caller holds the condition.
+
+        A party that asks twice has given up its first connection: the older wait ends with
+        `AskedAgain`, so that threads do not pile up.
+        """
         plan, number = self.plan, ask.step
         if not 0 <= number < len(plan.steps):
             return Ended(f"Party {ask.party!r} asks for step {number}, which the plan has not.")
@@ -162,7 +189,11 @@ class Coordinator:
         return Ended(self._ended)
 
     def _take(self, ask: Ask) -> None:
-        """Take in a part of the step that is next; with the last one the step is done."""
+        """Take in a part of the step that is next; with the last one the step is done.
+
+        The same part again is what a lost answer looks like, and changes nothing. Another part
+        for the same step would be two messages for one release, and ends the run.
+        """
         step = self.plan.steps[ask.step]
         before = self._parts.get(ask.party)
         wrong = fault(step, ask.part)
@@ -183,6 +214,7 @@ class Coordinator:
                 if self._journal.get(self.run, _PART, i) is None:
                     self._journal.keep(self.run, _PART, i, part)
         result = combined(self.plan, ask.step, parts)
+        # before any party can see it: after a crash the same result is given again
         self._journal.keep(self.run, _RESULT, ask.step, result)
         self._results.append(result)
         self._parts = {}
@@ -200,6 +232,7 @@ class Coordinator:
         self._end(f"{who} sent nothing for {self.patience:g} s ({step}).")
 
     def _end(self, reason: str) -> None:
+        """End the run for all parties with one sentence, once; a finished run stays finished."""
         if self._ended is None and not self.finished:
             self._journal.keep(self.run, _ENDED, 0, reason.encode())
             self._ended = reason

@@ -42,9 +42,13 @@ from .protocol import HandedIn, decoded_row
 __all__ = ["FederationVerdict", "Held", "joint_events", "verify_federation", "write_federation"]
 
 FORMAT = "urn:dpledger:federation:1"
+"""Of federation.json; another format is refused, never guessed at."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}")
+"""A party's name as part of a file name: no separators and no leading dot, so that it stays in
+the folder."""
 _MOST_BYTES = 1 << 28
+"""Of federation.json, 256 MiB: bounds the memory that a hostile folder takes."""
 
 
 class Held(Enum):
@@ -126,6 +130,12 @@ def write_federation(
     """Write what the parties handed in, and the federation's certificate, to a folder.
 
     Nothing of it is taken on trust: `verify_federation` derives it anew.
+
+    Args:
+        folder: made if it is missing.
+        plan: of the run.
+        run: its name.
+        handed_in: by party, as `Coordinator.handed_in` returns it.
     """
     require_file_names(plan.parties)
     parts = {name: msgspec.msgpack.decode(handed_in[name], type=HandedIn) for name in plan.parties}
@@ -158,6 +168,12 @@ def verify_federation(folder: Path) -> FederationVerdict:
             another adjacency or delta than the federation's.
         CertificateWrong, Undecided: the checker's.
         InvalidParameter: the folder is none of a federation.
+
+    Args:
+        folder: as `write_federation` writes it; nothing in it is trusted.
+
+    A party's certificate must speak of the same notion, relation, group and delta as the joint
+    one: each may be right alone and still say less than the federation promises.
     """
     manifest = _read(folder / "federation.json")
     require_file_names(list(manifest.parties))
@@ -182,6 +198,7 @@ def verify_federation(folder: Path) -> FederationVerdict:
 
 
 def _read(path: Path) -> _Manifest:
+    """Return the manifest of a folder; every way to be none is one `InvalidParameter`."""
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise ValueError(f"more than {_MOST_BYTES} bytes")

@@ -34,6 +34,7 @@ _SCHEMA = """CREATE TABLE IF NOT EXISTS kept (
     run TEXT NOT NULL, kind TEXT NOT NULL, number INTEGER NOT NULL, content BLOB NOT NULL,
     PRIMARY KEY (run, kind, number)
 ) WITHOUT ROWID"""
+"""One row an entry; the primary key makes writing an entry twice an error, and not an overwrite."""
 
 
 class JournalError(DpledgerError):
@@ -44,6 +45,13 @@ class Journal:
     """Contents by run, kind and number, in one SQLite file; each is written once.
 
     Raises `JournalError` where another process holds the file, or it is none.
+
+    Args:
+        path: of the file, made if it is missing; on a local disk, as the lock is the file
+            system's.
+
+    Every `keep` is on the disk when it returns (synchronous FULL). A thread lock serialises the
+    threads of a coordinator.
     """
 
     def __init__(self, path: Path) -> None:
@@ -67,7 +75,13 @@ class Journal:
             ) from error
 
     def get(self, run: str, kind: str, number: int) -> bytes | None:
-        """Return what is kept, or None."""
+        """Return what is kept, or None.
+
+        Args:
+            run: a run's name, or a plan's subject.
+            kind: of entry, such as `MESSAGE`.
+            number: from 0.
+        """
         with self._lock:
             found = self._connection.execute(
                 "SELECT content FROM kept WHERE run = ? AND kind = ? AND number = ?",
@@ -81,6 +95,7 @@ class Journal:
             number, last = self._connection.execute(
                 "SELECT count(*), max(number) FROM kept WHERE run = ? AND kind = ?", (run, kind)
             ).fetchone()
+        # a missing entry would shift the messages after it to other releases
         if number and last != number - 1:
             raise JournalError(
                 f"journal={str(self.path)!r} must be without gaps: {kind}s of {run}."
@@ -129,6 +144,10 @@ class RecordedCurator(SamplingCurator):
         self._journal, self._name, self._count = journal, run, 0
 
     def _deliver(self, release: Release) -> FloatArray:
+        """Return a release's message: the recorded one, or a new one with fresh noise.
+
+        Raises `JournalError` where the recorded one has another shape: it is of another plan.
+        """
         recorded = self._journal.get(self._name, MESSAGE, self._count)
         if recorded is None:
             return super()._deliver(release)
@@ -137,6 +156,7 @@ class RecordedCurator(SamplingCurator):
         shape = (sensitive.held, sensitive.dimension)
         if len(recorded) != 8 * shape[0] * shape[1]:
             raise JournalError(f"Message {self._count} of {self._name} must be of shape {shape}.")
+        # the same order as of a new release, so that the sink sees the same run again
         token = self._sink.reserve((release.event,), self._provenance)
         if self._provenance.seed is not None:
             self._noise(release)(np.zeros(shape))
@@ -144,6 +164,9 @@ class RecordedCurator(SamplingCurator):
         return np.frombuffer(recorded, dtype="<f8").astype(np.float64).reshape(shape)
 
     def _keep(self, message: Message) -> None:
+        """Write a new message down; `SamplingCurator` calls this before it commits and returns
+        the message.
+        """
         content = np.ascontiguousarray(message.content, dtype="<f8").tobytes()
         self._journal.keep(self._name, MESSAGE, self._count, content)
         self._count += 1

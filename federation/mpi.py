@@ -30,7 +30,10 @@ __all__ = ["MpiLink", "world"]
 
 
 def world() -> Any:
-    """Return the communicator of all ranks; raises `MissingExtra` without mpi4py."""
+    """Return the communicator of all ranks; raises `MissingExtra` without mpi4py.
+
+    mpi4py starts MPI when it is imported, so that this is called by runs of this engine alone.
+    """
     return import_extra("mpi4py.MPI", "mpi").COMM_WORLD
 
 
@@ -41,6 +44,10 @@ class MpiLink:
         plan: as this rank derives it.
         run: the run's name, which all ranks were given.
         communicator: of as many ranks as parties, in their order.
+
+    All ranks call `send` in the same order; each call is a collective, so that a rank that died
+    leaves the others waiting until the cluster ends the job. Raises `InvalidParameter` for
+    another number of ranks.
     """
 
     def __init__(self, plan: FederatedPlan, run: str, communicator: Any) -> None:
@@ -65,6 +72,9 @@ class MpiLink:
         """Do nothing: ranks end together."""
 
     def _welcome(self, hello: Hello) -> Reply:
+        """Return the run, or `Ended` where a rank has another plan, run name or place in the
+        order.
+        """
         greetings = self._world.allgather((hello.party, hello.subject, self._run))
         for name, greeting in zip(self._plan.parties, greetings, strict=True):
             if greeting != (name, self._plan.subject, self._run):
@@ -72,6 +82,9 @@ class MpiLink:
         return Welcome(self._run)
 
     def _answer(self, ask: Ask) -> Reply:
+        """Return a step's result; every rank finds the same faults, as every rank sees the same
+        parts.
+        """
         numbers = self._world.allgather(ask.step)
         if len(set(numbers)) > 1:
             # a party that comes back repeats nothing here: a restart begins all ranks anew

@@ -48,6 +48,8 @@ from .protocol import (
 __all__ = ["Link", "Party", "TookPart", "take_part"]
 
 _RUN, _RESULT, _FINISH = "run", "result", "finish"
+"""Kinds of entry in a party's journal: runs begun under a subject; results by step; what it
+handed in."""
 
 
 class Link(Protocol):
@@ -57,6 +59,9 @@ class Link(Protocol):
         """Return the answer, however often the request has to be sent; it may take long.
 
         Raises `FederationEnded` where the coordinator is gone.
+
+        Args:
+            request: `Hello` first, then one `Ask` for each step in order.
         """
         ...
 
@@ -88,7 +93,13 @@ class Party:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TookPart:
-    """What came of it: the run's name in the ledger, the public state, the certificate."""
+    """What came of it: the run's name in the ledger, the public state, the certificate.
+
+    Args:
+        run: "federation " and the run's name.
+        state: the solver's public state after the last round.
+        certificate: of this party's own events, as JSON.
+    """
 
     run: str
     state: PublicModel
@@ -131,6 +142,11 @@ def _to_the_end(
     link: Link,
     observe: Callable[[int, Any], None] | None,
 ) -> TookPart:
+    """Walk through all steps of a run: agree, pay, the solver's collectives, finish.
+
+    A run that the ledger knows was agreed to before the crash: the policy is not asked a second
+    time, since the plan is paid for already.
+    """
     name = f"federation {run}"
     steps = _Steps(party, plan, link, run)
     known = any(found.run == name for found in party.ledger.runs())
@@ -148,6 +164,7 @@ def _to_the_end(
 
 
 def _objection(party: Party, plan: FederatedPlan) -> str | None:
+    """Return why this party says no, by its policy or its budget; None where it takes part."""
     return party.policy.objection(plan) or unaffordable(plan, party.ledger)
 
 
@@ -168,6 +185,7 @@ def _run_of(party: Party, plan: FederatedPlan, link: Link) -> str:
 
 
 def _welcomed(reply: Reply) -> str:
+    """Return the run's name from the answer to a greeting, or raise `FederationEnded`."""
     match reply:
         case Welcome(run=run):
             return run
@@ -178,7 +196,14 @@ def _welcomed(reply: Reply) -> str:
 
 
 class _Steps:
-    """A party's walk through the steps of a run; a step that was answered is not asked again."""
+    """A party's walk through the steps of a run; a step that was answered is not asked again.
+
+    Args:
+        party: whose journal keeps the results.
+        plan: whose steps are walked through in order.
+        link: to the coordinator.
+        run: the run's name.
+    """
 
     def __init__(self, party: Party, plan: FederatedPlan, link: Link, run: str) -> None:
         self.party, self.plan, self.run = party, plan, run
@@ -189,7 +214,13 @@ class _Steps:
         self.ask((objection or "").encode())
 
     def paid(self, name: str, plan: FederatedPlan) -> "PaidPlan":
-        """Pay, and return the sink that was paid for once everybody has."""
+        """Pay, and return the sink that was paid for once everybody has.
+
+        Before anything leaves, the ledger's commits and the journal's messages are compared. A
+        journal with fewer would draw fresh noise for a release that left already, which costs
+        twice what the ledger says: `JournalError`. One more in the journal is a message recorded
+        and not yet committed.
+        """
         ledger, provenance = self.party.ledger, self.party.sampler.provenance
         try:
             run = ledger.run(name, configuration_hash=plan.subject, plan=plan.events)
@@ -209,7 +240,14 @@ class _Steps:
         return paid
 
     def ask(self, part: bytes) -> bytes:
-        """Return what the next step comes to, from the journal if it was answered before."""
+        """Return what the next step comes to, from the journal if it was answered before.
+
+        Args:
+            part: this party's bytes for the step; not sent where the answer is known.
+
+        The result is in the journal before the solver sees it, so that a restart computes the
+        same.
+        """
         number, journal = self._next, self.party.journal
         self._next += 1
         kept = journal.get(self.run, _RESULT, number)
@@ -234,12 +272,24 @@ class FederatedCollectives:
         self._steps = steps
 
     def mean(self, messages: FloatArray, weights: FloatArray | None = None) -> FloatArray:
-        """Return the mean over all parties; see `Collectives.mean`."""
+        """Return the mean over all parties; see `Collectives.mean`.
+
+        Args:
+            messages: of shape (1, width), this party's row, noise included.
+            weights: public; their sum divides in place of the number of parties.
+        """
         total = decoded_row(self._steps.ask(encoded_row(messages)))[0]
         return mean_of(total, len(self._steps.plan.parties), weights)
 
     def exchange(self, messages: FloatArray, ends: Ends) -> FloatArray:
-        """Return the own row and the neighbours', others 0; see `Collectives.exchange`."""
+        """Return the own row and the neighbours', others 0; see `Collectives.exchange`.
+
+        Args:
+            messages: of shape (1, width).
+            ends: of the graph's edges; not used here, as the plan holds the neighbours already.
+
+        Returns rows of shape (parties, width).
+        """
         plan, me = self._steps.plan, self._steps.party.name
         number, width = plan.parties.index(me), messages.shape[-1]
         came = np.frombuffer(self._steps.ask(encoded_row(messages)), dtype="<f8")
@@ -261,9 +311,13 @@ class PaidPlan:
         found = list(run.ledger.reservations(run.run))
         if found:
             reserved = [event for each in found for event in each.events]
+            # a run of the same name that was reserved in another way cannot be matched release by
+            # release
             if subject_hash(reserved) != subject_hash(self._plan) or len(found) != len(self._plan):
                 raise InvalidParameter("run", run.run, "paid for release by release")
             for each in found:
+                # another sampler would draw other noise than the messages that left: two samples
+                # of one release
                 if each.provenance != provenance:
                     raise InvalidParameter("sampler", provenance, f"as paid: {each.provenance}")
             self._tokens = tuple(each.sequence for each in found)
@@ -277,7 +331,15 @@ class PaidPlan:
         self._released = 0
 
     def reserve(self, events: Sequence[Event], provenance: Provenance) -> int:
-        """Return the token of the release that is next; raises unless `events` are it."""
+        """Return the token of the release that is next; raises unless `events` are it.
+
+        Args:
+            events: of the release that the solver makes now; must be the plan's next, exactly.
+            provenance: of the noise; its source must be the one that was paid for.
+
+        A coordinator that lies about results can change what the solver computes, and never what
+        it releases: any other event than the planned one raises here.
+        """
         k = self._released
         planned = self._plan[k : k + 1]
         if tuple(events) != planned:

@@ -117,6 +117,13 @@ def federated_plan(
 
     Raises `InvalidParameter` for a solver that releases something without a mechanism, that asks
     for no collective, or whose messages are longer than an engine carries.
+
+    Args:
+        solver: with its noise; planned on the shape alone.
+        shape: public: the parties, lower bounds on their records, the model's dimensions.
+        delta: in (0, 1).
+        algorithm: its name, as policies write it.
+        configuration: SHA-256 of the configuration.
     """
     require_open_unit("delta", delta)
     events, asked = plan_across_parties(solver, shape)

@@ -48,7 +48,15 @@ class Policy:
             raise InvalidParameter("epsilon", self.epsilon, "in (0, inf]")
 
     def objection(self, plan: FederatedPlan) -> str | None:
-        """Return why a party with this policy says no, in a sentence; None where it says yes."""
+        """Return why a party with this policy says no, in a sentence; None where it says yes.
+
+        Args:
+            plan: as this party derived it.
+
+        The plan is priced at the party's own delta, and the upper end of the epsilon decides. A
+        plan that cannot be priced is refused. The sentence goes to all parties and tells the
+        policy's limit.
+        """
         if self.unit != UNIT:
             return f"its unit of privacy is the {self.unit}, the plan's is the {UNIT}"
         if THREAT_MODEL not in self.threat_models:

@@ -1,7 +1,12 @@
 """What parties and coordinator say to each other, and what a step makes of all parties' parts.
 
-A party asks, the coordinator answers. An `Ask` carries the party's part of one step and is answered
-once all parts are there. Asking again is harmless: a step's answer never changes.
+A party asks, the coordinator answers. An `Ask` carries the party's part of one step and is
+answered once all parts are there. Asking again is harmless: a step's answer never changes.
+
+All functions here are pure and take bytes that came over a network: `fault` looks at what a party
+sent, `checked_result` at what the coordinator did. Every engine (threads, sockets, MPI) uses
+these, so that all give the same bits. The messages travel as msgpack; the structs refuse unknown
+fields.
 """
 
 import math
@@ -29,6 +34,8 @@ __all__ = [
 ]
 
 _LONGEST_REASON = 300
+"""Bytes of a party's reason that are shown to the others: a sentence, and no way to flood their
+logs."""
 
 
 class FederationEnded(DpledgerError):
@@ -86,21 +93,38 @@ class HandedIn(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True
 
 
 Request = Hello | Ask | Bye
+"""What a party sends to the coordinator."""
 Reply = Welcome | Answer | Ended
+"""What the coordinator answers: `Welcome` to a `Hello`, `Answer` to an `Ask`, or `Ended` to any."""
 
 
 def encoded_row(row: FloatArray) -> bytes:
-    """Return numbers as bytes, little-endian binary64."""
+    """Return numbers as bytes, little-endian binary64: 8 a number, the same bits on every
+    machine.
+    """
     return np.ascontiguousarray(row, dtype="<f8").tobytes()
 
 
 def decoded_row(part: bytes) -> FloatArray:
-    """Return the numbers of `encoded_row`, of shape (1, width)."""
+    """Return the numbers of `encoded_row`, of shape (1, width).
+
+    A native copy, so that sums run at full speed and do not hold on to the message. Raises
+    `ValueError` for a length that is no multiple of 8.
+    """
     return np.frombuffer(part, dtype="<f8").astype(np.float64)[None, :]
 
 
 def fault(step: RunStep, part: bytes) -> str | None:
-    """Return what is wrong with a party's part of a step, as what the party did; or None."""
+    """Return what is wrong with a party's part of a step, as what the party did; or None.
+
+    Args:
+        step: whose kind says what a part must be.
+        part: as it came. AGREE and PAY: empty, or a reason in UTF-8. MEAN and EXCHANGE:
+            `step.width`
+            finite numbers. FINISH: a `HandedIn`.
+
+    A NaN is a fault and not a number: in a sum it would take every other party's work with it.
+    """
     match step.kind:
         case StepKind.AGREE:
             if part:
@@ -122,7 +146,17 @@ def fault(step: RunStep, part: bytes) -> str | None:
 
 
 def combined(plan: FederatedPlan, number: int, parts: Sequence[bytes]) -> bytes:
-    """Return what a step makes of faultless parts, one a party, in the parties' order."""
+    """Return what a step makes of faultless parts, one a party, in the parties' order.
+
+    Args:
+        plan: of the run.
+        number: of the step, from 0.
+        parts: that `fault` found nothing wrong with.
+
+    A MEAN step gives the sum, which every party divides itself; rows are added in the parties'
+    order, because floating-point addition in another order gives other bits. EXCHANGE gives all
+    rows.
+    """
     match plan.steps[number].kind:
         case StepKind.MEAN:
             return encoded_row(sum_in_order(np.concatenate([*map(decoded_row, parts)])))
@@ -133,7 +167,11 @@ def combined(plan: FederatedPlan, number: int, parts: Sequence[bytes]) -> bytes:
 
 
 def result_for(plan: FederatedPlan, number: int, party: str, result: bytes) -> bytes:
-    """Return what of a step's result one party gets: of an exchange, its neighbours' rows."""
+    """Return what of a step's result one party gets: of an exchange, its neighbours' rows.
+
+    An exchange shows a party its neighbours in the communication graph and nobody else's rows, as
+    the events' audience says.
+    """
     step = plan.steps[number]
     if step.kind is not StepKind.EXCHANGE:
         return result
@@ -143,7 +181,12 @@ def result_for(plan: FederatedPlan, number: int, party: str, result: bytes) -> b
 
 
 def checked_result(plan: FederatedPlan, number: int, party: str, result: bytes) -> bytes:
-    """Return what a party got of a step, or raise `FederationEnded` where it cannot be that."""
+    """Return what a party got of a step, or raise `FederationEnded` where it cannot be that.
+
+    The coordinator is not trusted: a wrong length or a number that is not finite ends the run
+    here before it reaches the solver. Whether the sum is right is not checked; privacy does not
+    rest on it.
+    """
     step = plan.steps[number]
     rows = 1
     if step.kind is StepKind.EXCHANGE:
@@ -161,5 +204,8 @@ def shown_step(plan: FederatedPlan, number: int) -> str:
 
 
 def _reason(part: bytes) -> str:
+    """Return a party's reason as text that is safe to print: no control characters, limited
+    length.
+    """
     text = part[:_LONGEST_REASON].decode("utf-8", "replace")
     return "".join(c if c.isprintable() else "?" for c in text)

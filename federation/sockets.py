@@ -20,6 +20,8 @@ from .protocol import Bye, Ended, FederationEnded, Reply, Request
 __all__ = ["SocketLink", "address_of", "serve"]
 
 _READY = b"ready"
+"""The coordinator's first frame: a party whose token differs finds out before it sends a request.
+"""
 _GREETING_S = 5.0
 """Seconds for a stranger to greet and to ask: connections without a token do not stay."""
 
@@ -30,10 +32,16 @@ _WRONG_TOKENS = 3
 """In a row: one may be a damaged frame."""
 
 _SHORTEST_RETRY, _LONGEST_RETRY = 0.02, 1.0
+"""Seconds between attempts to connect: doubled each time, so that a coordinator that restarts is
+found at once and one that is gone is not flooded."""
 
 
 def address_of(text: str) -> tuple[str, int]:
-    """Return host and port of "host:port"."""
+    """Return host and port of "host:port".
+
+    Brackets around an IPv6 address are removed. Raises `InvalidParameter` for a missing host or a
+    port that is no whole number up to 65535.
+    """
     host, _, port = text.rpartition(":")
     if not host or not port.isdigit() or int(port) > 65535:
         raise InvalidParameter("address", text, "host:port")
@@ -47,6 +55,11 @@ def serve(
     """Answer parties that connect to `address` while the block runs; yields where it listens.
 
     Port 0 is any free one.
+
+    Args:
+        coordinator: that answers; shared by a thread for each connection.
+        address: host and port to listen at; a host with a colon is IPv6.
+        token: that all parties know, as `read_token` returns it.
     """
     family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
     listening = socket.create_server(address, family=family)
@@ -59,6 +72,7 @@ def serve(
         yield listening.getsockname()[:2]
     finally:
         with suppress(OSError):
+            # wakes the thread that waits in accept, which close alone does not
             listening.shutdown(socket.SHUT_RDWR)
         listening.close()
         thread.join()
@@ -70,6 +84,7 @@ def _accept(
     token: bytes,
     room: threading.BoundedSemaphore,
 ) -> None:
+    """Take connections until the socket is closed; one more than `room` has is closed at once."""
     while True:
         try:
             connection, _ = listening.accept()
@@ -97,6 +112,8 @@ def _converse(
             channel.send(_READY)
             while True:
                 request: Request = msgspec.msgpack.decode(channel.receive(), type=Request)
+                # who waits inside a step may be silent for one patience; twice that means it is
+                # gone
                 connection.settimeout(2.0 * coordinator.patience)
                 channel.send(msgspec.msgpack.encode(coordinator.reply(request)))
     finally:
@@ -111,6 +128,8 @@ class SocketLink:
         token: that the coordinator knows.
         patience: seconds to try to reach a coordinator that is gone, > 0.
         resend: seconds after which a request without answer is sent again, > 0.
+
+    One request at a time: a link belongs to one party's thread.
     """
 
     def __init__(
@@ -128,7 +147,15 @@ class SocketLink:
         self._channel: Channel | None = None
 
     def send(self, request: Request) -> Reply:
-        """Return the answer; raises `FederationEnded` where the coordinator stays unreachable."""
+        """Return the answer; raises `FederationEnded` where the coordinator stays unreachable.
+
+        Args:
+            request: sent again, unchanged, on every new connection; the coordinator treats it as
+                one.
+
+        Returns `Ended` where three frames in a row did not fit the token. The patience counts
+        from the last moment at which there was a connection.
+        """
         content = msgspec.msgpack.encode(request)
         last_seen, pause, strange = time.monotonic(), _SHORTEST_RETRY, 0
         while True:

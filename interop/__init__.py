@@ -1,5 +1,10 @@
 """What other tools wrote, as typed events; and what they read, from ours.
 
+In come files of strangers (a JSON document, a checkpoint) or live `DpEvent`s, with the
+neighbouring relation that the reader states for them; out come mechanisms, which `import_into`
+records in a ledger, and `DpEvent`s, registry entries and model cards. Nothing read here is ever
+executed. Called by the command line's `import` and by audits that compare accountants.
+
 Names are loaded when they are asked for; everything else is importable from its module.
 """
 

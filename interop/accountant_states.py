@@ -1,4 +1,9 @@
-"""States that accountants of other libraries save: Flower's, diffprivlib's."""
+"""States that accountants of other libraries save: Flower's, diffprivlib's.
+
+In comes a parsed JSON document, out come mechanisms, one a composition entry; `interop.files`
+calls, by kind. Every field is checked and an unknown one refused: a field that this version does
+not know might change what the others mean.
+"""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -19,11 +24,14 @@ from .event_trees import Untranslatable
 from .fields import Fields, MalformedImport
 
 MOST_ENTRIES = 100_000
+"""Entries of a state, at most: bounds the time that a hostile file takes; a run of equal steps is
+one."""
 
 _FLOWER = {
     "add-or-remove-one": Adjacency.ADD_REMOVE_ONE,
     "replace-one": Adjacency.REPLACE_ONE,
 }
+"""Flower's words for a neighbouring relation; a "record" of these is a client with all its data."""
 
 
 def mechanisms_of_flower(
@@ -34,6 +42,13 @@ def mechanisms_of_flower(
     The noise multiplier is noise over the clip norm, so that a client replaced moves two of these.
 
     Raises `MalformedImport` where the state speaks of another relation than `adjacency`.
+
+    Args:
+        document: the state as JSON: schema_version 1, config, and compositions of (event, count).
+        where: the file's name, for messages.
+        adjacency: the relation asked for; the state's own must be the same.
+
+    Returns one `Repeated` for each composition; an entry of count 0 adds nothing.
     """
     names = ("schema_version", "backend", "config", "orders", "compositions")
     fields = Fields.of(document, where, required=names)
@@ -46,8 +61,10 @@ def mechanisms_of_flower(
     relation = config.word("neighboring_relation", _FLOWER)
     if relation is not adjacency:
         raise config.wrong("neighboring_relation", f"{adjacency.value}, which was asked for")
+    # a client replaced takes its clipped update away and brings another: twice the clip norm
     moves = 2 if relation is Adjacency.REPLACE_ONE else 1
     size = declared(moves, "Flower: every client's update is clipped", adjacency=relation)
+    # the rate n / of is rounded up: a higher sampling rate never costs less
     schemes: dict[str, Callable[[GaussianStep, int, int], Mechanism]] = {
         "poisson": lambda step, n, of: PoissonSampled(step, float_up(Fraction(n, of))),
         "without-replacement": SampledWithoutReplacement,
@@ -78,6 +95,14 @@ def mechanisms_of_diffprivlib(
     not looked at. Infinite ceilings are left out, as JSON has no infinity.
 
     Raises `Untranslatable` for a spend with a delta, of which no event is known.
+
+    Args:
+        document: the JSON object of these fields.
+        where: the file's name, for messages.
+        adjacency: the relation that the spends are to be read under; the state names none.
+
+    Returns one `Repeated` for each distinct epsilon, of a `PureStep` of that loss: basic
+    composition depends on how often each epsilon was spent, and not on the order.
     """
     names = ("epsilon", "delta", "slack")
     fields = Fields.of(document, where, required=("spent_budget",), optional=names)

@@ -18,6 +18,8 @@ from .fields import MalformedImport
 _MOST_BYTES = 1 << 22
 """Of a checkpoint's pickle: names and shapes, 100 bytes a tensor; the weights are elsewhere."""
 _MOST_PICKLES = 6
+"""A checkpoint before torch 1.6 is five pickles (magic number, protocol, system, object, keys of
+its storages) and then raw weights; one more shows that the weights were reached."""
 
 _INSTRUCTIONS = frozenset(
     word
@@ -35,6 +37,8 @@ _INSTRUCTIONS = frozenset(
     )
     for word in line.split()
 )
+"""The opcodes of `pickletools` that are read. INST, OBJ and EXT*, which call or look up in other
+ways, are not among them; GLOBAL and REDUCE are, because `find_class` answers them with `Opaque`."""
 
 
 class Opaque:
@@ -69,9 +73,11 @@ class _Inert(pickle.Unpickler):
     """An unpickler for which every name but that of an ordered dictionary is `Opaque`."""
 
     def find_class(self, module: str, name: str, /) -> Any:
+        """Return `OrderedDict`, as torch keeps a state, or `Opaque`; never imports anything."""
         return OrderedDict if (module, name) == ("collections", "OrderedDict") else Opaque
 
     def persistent_load(self, pid: Any, /) -> Any:
+        """Return `Opaque` for a tensor's storage, whose bytes lie elsewhere in the file."""
         return Opaque()
 
 
@@ -100,6 +106,12 @@ def plain_data_of(content: bytes, where: str) -> list[Any]:
 
 
 def _zipped(content: bytes, where: str) -> bytes:
+    """Return the bytes of the one data.pkl in a zip file, `_MOST_BYTES` at most.
+
+    Both the size that the archive states and the bytes that come out are bounded: a stated size
+    may be a lie, and a small archive can unpack to any length. `MalformedImport` for all that is
+    wrong.
+    """
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             inside = [m for m in archive.infolist() if m.filename.rpartition("/")[2] == "data.pkl"]
@@ -127,6 +139,11 @@ def _too_large(where: str) -> NoReturn:
 
 
 def _pickled(stream: io.BytesIO, where: str) -> Any:
+    """Return what the pickle at a stream's position holds; leaves the stream behind it.
+
+    Two passes: all opcodes are read and compared with `_INSTRUCTIONS` first, so that nothing of a
+    pickle is loaded where its last opcode is a forbidden one.
+    """
     start = stream.tell()
     try:
         for instruction, argument, _ in pickletools.genops(stream):

@@ -20,7 +20,9 @@ PRODUCTS = (
     *("Summary statistics", "Machine learning model", "Dataset", "Synthetic data"),
     *("Interactive API", "SQL queries"),
 )
+"""The kinds of data product that the registry's schema lists."""
 MODELS = ("Local", "Central", "Shuffle", "Federated")
+"""Who is trusted with raw data: nobody (local), a curator (central), a shuffler, or each party."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,10 +136,12 @@ def model_card_section(said: Deployment, found: Guarantee, events: Sequence[Even
 
 
 def _mechanisms(events: Sequence[Event]) -> dict[str, None]:
+    """Return the names of all mechanisms of events, each once, in order of first use."""
     return dict.fromkeys(name for event in events for name in _names(event.mechanism))
 
 
 def _names(mechanism: Mechanism) -> Iterator[str]:
+    """Yield the class names inside a mechanism, with the sampling that they run on."""
     match mechanism:
         case Repeated():
             yield from _names(mechanism.event)

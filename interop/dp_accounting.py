@@ -51,9 +51,16 @@ _RELATIONS = {
     NeighboringRelation.REPLACE_ONE: (Adjacency.REPLACE_ONE, 2),
     NeighboringRelation.REPLACE_SPECIAL: (Adjacency.ZERO_OUT_ONE, 1),
 }
+"""Theirs to ours, with the sensitivity in units of the norm that a noise multiplier is stated
+against: one record replaced is one removed and one added, so that a sum moves by two."""
 _FEW = 100
+"""Steps with a failure probability up to which their product is an exact fraction; above, the
+digits would grow with every step, and ball arithmetic, rounded down, takes over."""
 _NEAR_ONE = 1 + 2.0**-20
+"""The order at which a divergence of order 1 or less is evaluated. Rényi divergences do not
+decrease with the order (van Erven, Harremoës 2014, Theorem 3), so that this is an upper bound."""
 _CONTEXT = Context((), 1, "as a DpEvent says", Audience.PUBLIC)
+"""A `DpEvent` names no party, round or audience; none of these changes what it costs."""
 
 
 class _Accountant(_Base):  # type: ignore[misc]
@@ -76,6 +83,11 @@ class _Accountant(_Base):  # type: ignore[misc]
         return super().compose(event, count)
 
     def _maybe_compose(self, event: Any, count: int, do_compose: bool) -> Any:
+        """Charge an event if `do_compose`; return None, or why it is unsupported.
+
+        dp_accounting calls it with `do_compose` False from `supports`, True from `compose`.
+        Compositions are walked through part by part; a leaf is priced before it is charged.
+        """
         kind = type(event).__name__
         if kind == "SelfComposedDpEvent":
             try:
@@ -106,11 +118,13 @@ class _Accountant(_Base):  # type: ignore[misc]
             found = mechanisms_of_tree(tree, adjacency=self._adjacency, sensitivity=self._moves)
         else:
             found = mechanism_of(event, adjacency=self._adjacency, sensitivity=self._moves)
+        # an event without a price must be refused now, not when an epsilon is asked for
         self._accountant(composed(Event(m, _CONTEXT) for m in found))
         return found, failure
 
     @staticmethod
     def _accountant(composition: Composition) -> Accountant:
+        """Return the accountant that answers for a composition."""
         raise NotImplementedError
 
     @property
@@ -123,7 +137,13 @@ class _Accountant(_Base):  # type: ignore[misc]
             return Fraction(Enclosure.from_ball(logs.exp()).lower_float)
 
     def get_epsilon(self, target_delta: float) -> float:
-        """Return the least epsilon at a delta in [0, 1] that is known, rounded up."""
+        """Return the least epsilon at a delta in [0, 1] that is known, rounded up.
+
+        Steps that tell everything with probability δ_i are taken apart: with 1 - k the
+        probability that any of them did, the rest runs at (target_delta - (1 - k)) / k, and
+        epsilon is infinite where that is negative. Of pure steps the
+        largest loss bounds epsilon at every delta, so that the smaller of the two is returned.
+        """
         composition, kept = composed(self._events), self._kept
         if composition.unprotected:
             return inf
@@ -137,7 +157,11 @@ class _Accountant(_Base):  # type: ignore[misc]
         return min(found, self._pure(composition))
 
     def get_delta(self, target_epsilon: float) -> float:
-        """Return the least delta at an epsilon in [0, inf] that is known, rounded up."""
+        """Return the least delta at an epsilon in [0, inf] that is known, rounded up.
+
+        As the union of both ways to fail: 1 - k (1 - δ'), δ' of the steps that tell everything
+        never.
+        """
         composition = composed(self._events)
         if composition.unprotected:
             return 1.0
@@ -150,6 +174,7 @@ class _Accountant(_Base):  # type: ignore[misc]
 
     @staticmethod
     def _pure(composition: Composition) -> float:
+        """Return an upper bound on the largest privacy loss, over parties; inf for Gaussians."""
         return maximum(found for _, found in pure_by_party(composition)).upper_float
 
 
@@ -180,6 +205,13 @@ class PldAccountant(_Accountant):
         Args:
             false_positive_rates: a number, or an array of shape (n,), in [0, 1].
             deltas: at which points of the curve to look, in (0, 1); 3,000 by default.
+
+        Returns an array of shape (n,), or a float for a number. Each (ε, δ) of the curve gives
+        two lines that a test's power lies under; the bound is their minimum, so that more deltas
+        only tighten it.
+
+        Source: Kairouz, Oh, Viswanath 2015, "The composition theorem for differential privacy"
+        (a mechanism is (ε, δ)-DP if and only if no test leaves its region).
         """
         rates = np.atleast_1d(np.asarray(false_positive_rates, dtype=np.float64))
         deltas = np.geomspace(1e-13, 0.999, 3000) if deltas is None else np.asarray(deltas)
@@ -199,6 +231,13 @@ class PldAccountant(_Accountant):
         """Return the least mu whose curve lies above the bounds at some false positive rates.
 
         An estimate, as theirs: between these rates the curve may be crossed.
+
+        Args:
+            false_positive_rates: of shape (n,), in (0, 1); 500 from 1e-12 to 1/2 by default.
+            deltas: as for `get_true_positive_rates`.
+
+        Mu-GDP is the curve Φ(Φ⁻¹(α) + mu) of power over false positive rate α (Dong, Roth, Su
+        2022).
         """
         from scipy.special import ndtri
 
@@ -211,9 +250,11 @@ class PldAccountant(_Accountant):
         return max(0.0, float(np.max(ndtri(powers) - ndtri(rates))))
 
     def _fast_epsilons(self, deltas: FloatArray) -> FloatArray:
+        """Return epsilons of grade *fast* at deltas of shape (n,); inf where none is known."""
         composition, kept = composed(self._events), float(self._kept)
         if composition.unprotected or not kept:
             return np.full(deltas.shape, inf)
+        # down by more than doubles round here: a smaller delta has a larger epsilon
         left = (deltas - (1 - kept)) / kept * (1 - 1e-12)
         found = np.full(deltas.shape, inf if self._events else 0.0)
         inside = left > 0

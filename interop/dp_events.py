@@ -117,6 +117,11 @@ def _tree(name: str, **fields: Any) -> EventTree:
 def _tree_of_noise(
     mechanism: GaussianStep | LaplaceStep | DiscreteLaplaceStep | PureStep,
 ) -> EventTree:
+    """Return additive noise as an event, in units of its sensitivity.
+
+    The multiplier noise / sensitivity is rounded down and a loss up: what they read costs no
+    less.
+    """
     size = mechanism.sensitivity.root
     noise = mechanism.noise_std if isinstance(mechanism, GaussianStep) else mechanism.scale
     if size == 0:
@@ -140,6 +145,10 @@ def _tree_of_noise(
 
 def _tree_of_response(mechanism: RandomisedResponse) -> EventTree:
     # theirs draws uniformly, the true answer included, with probability p: truth = 1 - p + p/k
+    """Return k-ary randomised response; their parameter is the chance of a uniform answer.
+
+    It is rounded down: more truth costs more.
+    """
     categories, lie = mechanism.categories, 1 - Fraction(mechanism.truth)
     uniform = lie * categories / (categories - 1)
     if uniform > 1:
@@ -186,6 +195,7 @@ def mechanisms_of_tree(
 
 
 def _mechanisms(tree: EventTree, size: Sensitivity) -> list[Mechanism]:
+    """Return what the rule of an event's class makes of it; `size` is the sensitivity."""
     if tree.name not in _RULES:
         raise Untranslatable(f"{tree.name} must be an event with a rule here; it has none yet.")
     return _RULES[tree.name](tree.fields, size)
@@ -195,23 +205,28 @@ _Fields = Mapping[str, Any]
 
 
 def _composed(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
+    """Parts one after the other, each under the same sensitivity."""
     return [found for part in fields["events"] for found in _mechanisms(part, size)]
 
 
 def _self_composed(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
+    """Count repetitions of each part; of count 0, nothing."""
     inner, count = _mechanisms(fields["event"], size), whole("count", fields["count"])
     return [Repeated(found, count) for found in inner] if count else []
 
 
 def _gaussian(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
+    """Noise of `noise_multiplier` times the bound on a record, on a sum that moves by `size`."""
     return [GaussianStep(size, fields["noise_multiplier"])]
 
 
 def _laplace(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
+    """As `_gaussian`, in the ℓ1 norm; the multiplier is the scale over the bound on a record."""
     return [LaplaceStep(_l1(size, 1), fields["noise_multiplier"])]
 
 
 def _discrete_laplace(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
+    """Probabilities that fall as exp(-parameter·|x|): scale 1/parameter, rounded down."""
     require_nonnegative("noise_parameter", fields["noise_parameter"])
     if fields["noise_parameter"] == 0:
         return [UnprotectedRelease("a DiscreteLaplaceDpEvent of parameter 0, no noise to them")]
@@ -220,6 +235,7 @@ def _discrete_laplace(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
 
 
 def _discrete_gaussian(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
+    """`sigma` and `sensitivity` in one unit; the relation's factor multiplies the latter."""
     require_nonnegative("sensitivity", fields["sensitivity"])
     reason = "a DiscreteGaussianDpEvent's sensitivity, of vectors of whole numbers"
     root = size.root * Fraction(fields["sensitivity"])
@@ -227,6 +243,12 @@ def _discrete_gaussian(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
 
 
 def _randomised_response(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
+    """k-ary randomised response, of pure loss ln(truth·(k - 1)/lie) between any two records.
+
+    A replaced record is that comparison itself. With a null record it is compared with a mixture
+    of answers (quasi-convexity: a mixture's loss is no larger than that of its parts). A record
+    more makes an answer more, for which no pair of laws is stated: refused.
+    """
     categories, uniform = whole("num_buckets", fields["num_buckets"]), fields["noise_parameter"]
     require_rate("noise_parameter", uniform)
     require_positive_int("num_buckets", categories)
@@ -244,6 +266,7 @@ def _randomised_response(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
 
 
 def _stated(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
+    """A pure epsilon as it is stated; with a delta there is no event here."""
     delta = fields["delta"]
     require_rate("delta", delta)
     if delta > 0:
@@ -255,6 +278,7 @@ def _stated(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
 
 
 def _selection(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
+    """The exponential mechanism, or permute and flip, of a stated epsilon: pure, with that loss."""
     reason = "a selection of this epsilon (McSherry, Talwar 2007; McKenna, Sheldon 2020)"
     return _of_stated_loss(fields["epsilon"], reason, size)
 
@@ -324,6 +348,7 @@ def _repeat_and_select(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
 
 
 def _poisson(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
+    """Poisson sampling at a rate in [0, 1]; rates of nested samples multiply, rounded up."""
     rate, inner = fields["sampling_probability"], fields["event"]
     require_rate("sampling_probability", rate)
     if inner.name == "PoissonSampledDpEvent":
@@ -339,6 +364,7 @@ def _poisson(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
 
 
 def _without_replacement(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
+    """Batches of fixed size from a data set of fixed size; an empty batch releases nothing."""
     names = ("sample_size", "source_dataset_size")
     batch, records = (whole(name, fields[name]) for name in names)
     if batch == 0:
@@ -375,6 +401,8 @@ def _sampled(
         return [amplified(first)]
     gaussians = [(step, n) for step, n in steps if isinstance(step, GaussianStep)]
     if len(gaussians) == len(steps):
+        # one sample, several looks: amplified one by one they would be priced as if each drew a
+        # sample anew
         joint = _one_gaussian(gaussians, size)
         return [joint if isinstance(joint, UnprotectedRelease) else amplified(joint)]
     loss = _loss([Repeated(step, times) for step, times in steps])
@@ -385,6 +413,8 @@ def _sampled(
     relation = Adjacency.REPLACE_ONE if name.startswith("SampledWithout") else None
     if (size.adjacency is Adjacency.REPLACE_ONE) != (relation is Adjacency.REPLACE_ONE):
         raise Untranslatable(f"{name} has no rule here under {size.adjacency.value}.")
+    # outward in ball arithmetic, and the upper end: the amplified loss is never rounded below the
+    # theorem
     with precision(BITS):
         amplified_loss = (ball_of(share) * ball_of(loss).expm1()).log1p()
         most = Enclosure.from_ball(amplified_loss).upper_float
@@ -394,7 +424,11 @@ def _sampled(
 def _one_gaussian(
     steps: Sequence[tuple[GaussianStep, int]], size: Sensitivity
 ) -> GaussianStep | UnprotectedRelease:
-    """Return the Gaussian that releases of one batch are together: 1/σ² adds up."""
+    """Return the Gaussian that releases of one batch are together: 1/σ² adds up.
+
+    Gaussian releases of one batch are together dominated by one of mu² = Σ n_i Δ_i²/σ_i² (mu-GDP
+    composes in squares: Dong, Roth, Su 2022). The root is rounded up, the noise down.
+    """
     if any(step.noise_std == 0 for step, _ in steps):
         return UnprotectedRelease("a Gaussian without noise")
     precise = sum(n * step.sensitivity.squared / Fraction(step.noise_std) ** 2 for step, n in steps)
@@ -403,6 +437,7 @@ def _one_gaussian(
 
 
 def _unrolled(mechanisms: Sequence[Mechanism]) -> list[tuple[Mechanism, int]]:
+    """Return (mechanism, how often), with nested repetitions multiplied out."""
     found: list[tuple[Mechanism, int]] = []
     for each in mechanisms:
         if isinstance(each, Repeated):
@@ -413,10 +448,12 @@ def _unrolled(mechanisms: Sequence[Mechanism]) -> list[tuple[Mechanism, int]]:
 
 
 def _unprotected(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
+    """No bound on the loss: certificates list it, and epsilon is infinite."""
     return [UnprotectedRelease("a NonPrivateDpEvent")]
 
 
 def _nothing(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
+    """No release at all."""
     return []
 
 
@@ -444,21 +481,27 @@ TruncatedSubsampledGaussianDpEvent, UnsupportedDpEvent."""
 
 
 def whole(name: str, value: Any) -> int:
-    """Return a count as it stands: one cut down to a whole number would cost less than what ran."""
+    """Return a count as it stands: one cut down to a whole number would cost less than what ran.
+
+    Raises `Untranslatable` for a fraction, a negative number, or a truth value.
+    """
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
         raise Untranslatable(f"{name}={shown_value(value)} must be a whole number in [0, inf).")
     return int(value)
 
 
 def _declared(bound: Number, reason: str, size: Sensitivity, norm: Norm) -> Sensitivity:
+    """Return a sensitivity under `size`'s relation; certificates list its reason as assumed."""
     return declared(bound, reason, adjacency=size.adjacency, norm=norm)
 
 
 def _l1(size: Sensitivity, factor: int) -> Sensitivity:
+    """Return `factor` times `size`, in the ℓ1 norm, for noise of Laplace's kind."""
     return _declared(size.root * factor, size.assumptions[0], size, Norm.L1)
 
 
 def _joint(size: Sensitivity, times: int, reason: str) -> Sensitivity:
+    """Return the ℓ2 sensitivity of `times` releases together: the root of the sum of squares."""
     return _declared(root_up(size.squared * times), reason, size, Norm.L2)
 
 
@@ -469,12 +512,18 @@ def _loss(mechanisms: Sequence[Mechanism]) -> float:
 
 
 def _of_stated_loss(epsilon: Any, reason: str, size: Sensitivity) -> list[Mechanism]:
+    """As `_of_loss`, after a check that a stated epsilon is in [0, inf]."""
     if epsilon != inf:
         require_nonnegative("epsilon", epsilon)
     return _of_loss(epsilon, reason, size)
 
 
 def _of_loss(epsilon: Number, reason: str, size: Sensitivity) -> list[Mechanism]:
+    """Return a `PureStep` of loss `epsilon`; an infinite one is an unprotected release.
+
+    Source: Kairouz, Oh, Viswanath 2015, Theorem 3.3: binary randomised response dominates every
+    ε-DP mechanism.
+    """
     if epsilon == inf:
         return [UnprotectedRelease(f"{reason}: no loss is the largest")]
     return [PureStep(_declared(epsilon, reason, size, Norm.L1), 1.0)]

@@ -19,7 +19,10 @@ from ..mechanisms.errors import DpledgerError, shown_value
 from ..mechanisms.extras import import_extra
 
 MODULE = "dp_accounting.dp_event"
+"""The one module whose classes are known; a document that names another is refused, not imported.
+"""
 _MOST_DEPTH = 64
+"""Levels of nesting, at most: the reader is recursive, and a document may be hostile."""
 
 
 class Untranslatable(DpledgerError, ValueError):
@@ -28,7 +31,12 @@ class Untranslatable(DpledgerError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class EventTree:
-    """An event by the name of its class in dp_accounting; an event among its fields is one too."""
+    """An event by the name of its class in dp_accounting; an event among its fields is one too.
+
+    Args:
+        name: a class of dp_accounting, such as "GaussianDpEvent".
+        fields: by the class's own names: numbers, lists of numbers, trees, or lists of trees.
+    """
 
     name: str
     fields: Mapping[str, Any]
@@ -38,6 +46,7 @@ _OPTIONAL: dict[str, Mapping[str, object]] = {
     "ZCDpEvent": {"xi": 0.0},
     "DiscreteGaussianDpEvent": {"sensitivity": 1.0, "dimension": None},
 }
+"""Fields that a document may lack, with the defaults that dp_accounting's classes give them."""
 
 _FIELDS: dict[str, tuple[str, ...]] = {
     "NoOpDpEvent": (),
@@ -67,6 +76,8 @@ _FIELDS: dict[str, tuple[str, ...]] = {
     "SelfComposedDpEvent": ("event", "count"),
     "ComposedDpEvent": ("events",),
 }
+"""Every class known, and its fields; one more or one less is refused, as it might change the
+meaning."""
 
 
 def tree_of_document(document: Any) -> EventTree:
@@ -83,6 +94,7 @@ def tree_of_document(document: Any) -> EventTree:
 
 
 def _of_document(document: Any, depth: int) -> EventTree:
+    """Return the tree of a document that may be nested `depth` levels deep yet."""
     if depth == 0:
         raise Untranslatable(f"events must be nested at most {_MOST_DEPTH} deep.")
     fields = dict(document._asdict() if hasattr(document, "_asdict") else _mapping(document))
@@ -104,6 +116,7 @@ def _mapping(document: Any) -> Mapping[str, Any]:
 
 
 def _value(field: str, value: Any, depth: int) -> Any:
+    """Return a field's value, by its name: an event, a list of events, numbers, or one number."""
     if field == "event":
         return _of_document(value, depth - 1)
     if field == "events":
@@ -120,6 +133,7 @@ def _sequence(field: str, value: Any) -> Sequence[Any]:
 
 
 def _number(field: str, value: Any) -> int | float:
+    """Return a finite number as it is; True, which Python counts as 1, is none."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise Untranslatable(f"{field}={shown_value(value)} must be a number.")
     if isinstance(value, float) and not isfinite(value):
@@ -137,6 +151,7 @@ def tree_of_event(event: Any) -> EventTree:
 
 
 def _of_event(event: Any, depth: int) -> EventTree:
+    """Return the tree of a live event; its class is compared by module and name."""
     kind = type(event)
     if depth == 0:
         raise Untranslatable(f"events must be nested at most {_MOST_DEPTH} deep.")
@@ -173,6 +188,7 @@ def document_of_tree(tree: EventTree) -> dict[str, Any]:
 
 
 def _map_events(value: Any, of: Any) -> Any:
+    """Return a field's value with `of` applied to every tree in it, at any depth of lists."""
     if isinstance(value, EventTree):
         return of(value)
     if isinstance(value, list):

@@ -1,5 +1,9 @@
 """JSON that strangers wrote: finite numbers, no key twice, every field named and of its kind.
 
+The readers of this room take their fields from here, so that all refuse alike: in a sentence that
+names the file, the field, what stood there and what it must be. A field with two meanings, or an
+unread one, would let a file say one thing to its writer and another to the ledger.
+
 >>> fields = Fields.of(json_of(b'{"steps": 3}', "run.json"), "run.json", required=("steps",))
 >>> fields.whole("steps")
 3
@@ -53,7 +57,12 @@ def json_of(text: bytes, where: str) -> Any:
 
 
 class Fields:
-    """The fields of one object, by name; what is of another kind raises `MalformedImport`."""
+    """The fields of one object, by name; what is of another kind raises `MalformedImport`.
+
+    Args:
+        values: a JSON object, as parsed.
+        where: what it is, such as "run.json: composition 3"; every message begins with it.
+    """
 
     def __init__(self, values: Mapping[str, Any], where: str) -> None:
         self._values = values
@@ -63,7 +72,16 @@ class Fields:
     def of(
         cls, value: Any, where: str, *, required: Sequence[str], optional: Sequence[str] = ()
     ) -> "Fields":
-        """Return the fields of `value`, which has all that are required and none but these."""
+        """Return the fields of `value`, which has all that are required and none but these.
+
+        Args:
+            value: anything that JSON may hold.
+            where: its name, for messages.
+            required: names that must be there.
+            optional: names that may be.
+
+        Raises `MalformedImport` for what is no object, and for a name missing or unknown.
+        """
         if not isinstance(value, Mapping):
             raise MalformedImport(f"{where}: {shown_value(value)} must be an object.")
         missing = [name for name in required if name not in value]
@@ -106,14 +124,20 @@ class Fields:
         return value
 
     def flag(self, name: str, default: bool) -> bool:
-        """Return True or False."""
+        """Return True or False.
+
+        A field that is missing counts as `default`; null does not.
+        """
         value = self._values.get(name, default)
         if not isinstance(value, bool):
             raise self.wrong(name, "true or false")
         return value
 
     def word(self, name: str, among: Mapping[str, _T]) -> _T:
-        """Return what one of several words stands for."""
+        """Return what one of several words stands for.
+
+        `among` maps the words that are allowed to their meanings.
+        """
         value = self._values.get(name)
         if not isinstance(value, str) or value not in among:
             raise self.wrong(name, f"one of {', '.join(among)}")

@@ -32,6 +32,7 @@ MOST_FILE_BYTES = 1 << 30
 
 def _dp_event(document: Any, where: str, *, adjacency: Adjacency) -> tuple[Mechanism, ...]:
     # their noise multiplier is noise over the bound on a record, and one replaced moves two
+    """Return the mechanisms of a document of dp_accounting's events."""
     size = 2 if adjacency is Adjacency.REPLACE_ONE else 1
     return mechanisms_of_tree(tree_of_document(document), adjacency=adjacency, sensitivity=size)
 
@@ -47,6 +48,7 @@ def _opacus(held: Any, where: str, *, adjacency: Adjacency) -> tuple[Mechanism, 
 
 
 _IN_CHECKPOINT = "privacy_accountant_state_dict"
+"""The key under which `PrivacyEngine.save_checkpoint` of Opacus keeps its accountant's state."""
 
 _Reader = Callable[..., tuple[Mechanism, ...]]
 _READERS: Mapping[str, _Reader] = {
@@ -58,6 +60,7 @@ _READERS: Mapping[str, _Reader] = {
     "flower": mechanisms_of_flower,
     "diffprivlib": mechanisms_of_diffprivlib,
 }
+"""By kind: from the parsed document, the file's name and the relation to mechanisms."""
 
 RELATIONS = (Adjacency.ADD_REMOVE_ONE, Adjacency.ZERO_OUT_ONE, Adjacency.REPLACE_ONE)
 """The relations of one record, of which other tools' numbers speak."""
@@ -86,6 +89,7 @@ def read(kind: str, file: Path | str, *, adjacency: Adjacency) -> list[Event]:
 
 
 def _content(path: Path) -> bytes:
+    """Return a file's bytes; its size is looked at before it is read."""
     if path.stat().st_size > MOST_FILE_BYTES:
         raise MalformedImport(f"{path.name}: must have at most {MOST_FILE_BYTES} bytes.")
     return path.read_bytes()
@@ -106,6 +110,7 @@ def read_bytes(kind: str, content: bytes, where: str, *, adjacency: Adjacency) -
     try:
         mechanisms = _READERS[kind](document, where, adjacency=adjacency)
     except DpledgerError as error:
+        # a reader that knows the place inside the file has said so already
         if str(error).startswith(where):
             raise
         raise MalformedImport(f"{where}: {error}") from error
@@ -139,6 +144,7 @@ def import_into(
     name = run or f"{kind} {digest[:12]}"
     if any(known.run == name for known in ledger.runs()):
         raise InvalidParameter("run", name, "a new one: a file is imported once")
+    # all of them, before the run is opened: a refused import leaves no row
     ledger.require(events)
     opened = ledger.run(name, configuration_hash=digest, plan=events)
     opened.commit(opened.reserve(events, Provenance(f"imported-{kind}", None)))

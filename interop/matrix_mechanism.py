@@ -25,7 +25,9 @@ import numpy.typing as npt
 from ..mechanisms.errors import InvalidParameter, require_positive_int
 
 MOST_STEPS = 2048
+"""The most rows or columns: a matrix of products takes steps² doubles, 32 MiB at this size."""
 _UNIT = 2.0**-52
+"""The spacing of doubles at 1, twice the largest relative error of one operation."""
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -69,7 +71,12 @@ def participation_sensitivity(
 
 
 def _heaviest(weights: FloatArray, separation: int, most: int) -> FloatArray:
-    """Return, row by row of nonnegative weights, the largest sum over a pattern."""
+    """Return, row by row of nonnegative weights, the largest sum over a pattern.
+
+    Dynamic programming over steps, one pass a participation: best[i] = max(best[i - 1], weight_i
+    + best of the patterns that end `separation` steps earlier). `weights` is of shape (rows,
+    steps), the result of shape (rows,).
+    """
     rows, steps = weights.shape
     # best[i]: over patterns in the first i steps
     best = np.zeros((steps + 1, rows))
@@ -83,7 +90,12 @@ def _heaviest(weights: FloatArray, separation: int, most: int) -> FloatArray:
 
 
 def banded_toeplitz(coefficients: Sequence[float], steps: int) -> FloatArray:
-    """Return the lower-triangular matrix of shape (steps, steps) with these diagonals."""
+    """Return the lower-triangular matrix of shape (steps, steps) with these diagonals.
+
+    Args:
+        coefficients: of the diagonals, the main one first; as many as there are bands.
+        steps: n, at most `MOST_STEPS`.
+    """
     require_positive_int("steps", steps)
     if not 0 < len(coefficients) <= steps <= MOST_STEPS:
         raise InvalidParameter("coefficients", len(coefficients), f"1 to {steps} numbers")

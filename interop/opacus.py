@@ -34,7 +34,9 @@ from ..mechanisms.sensitivity import declared
 from .fields import MalformedImport
 
 _REASON = "Opacus: every gradient is clipped to max_grad_norm, the unit of this sensitivity"
+"""Stands in every certificate over such a step, as the assumption that it rests on."""
 _RELATIONS = (Adjacency.ADD_REMOVE_ONE, Adjacency.ZERO_OUT_ONE)
+"""Opacus states noise over the clip norm; a record replaced would move a sum by two of these."""
 
 
 def mechanisms_of_opacus(
@@ -96,7 +98,15 @@ class LedgerAccountant:
         return make
 
     def step(self, *, noise_multiplier: float, sample_rate: float) -> None:
-        """Reserve one step; raises as `Run.step` does, and for numbers out of range."""
+        """Reserve one step; raises as `Run.step` does, and for numbers out of range.
+
+        Args:
+            noise_multiplier: noise_std / clip norm.
+            sample_rate: of Poisson sampling, a probability.
+
+        Equal steps in a row share one entry of `history`, so that its length is that of the
+        schedule.
+        """
         entry = (noise_multiplier, sample_rate, 1)
         (mechanism,) = mechanisms_of_opacus([entry], adjacency=self.adjacency)
         context = Context((), len(self) + 1, "noisy sum of clipped gradients", Audience.PUBLIC)
@@ -108,7 +118,10 @@ class LedgerAccountant:
         self.history.append(entry)
 
     def get_epsilon(self, delta: float, **_: object) -> float:
-        """Return the epsilon of the steps taken, rounded up; `delta` in (0, 1)."""
+        """Return the epsilon of the steps taken, rounded up; `delta` in (0, 1).
+
+        What Opacus passes besides, such as orders, is ignored.
+        """
         if not self.history:
             return 0.0
         found = mechanisms_of_opacus(self.history, adjacency=self.adjacency)
@@ -131,6 +144,8 @@ class LedgerAccountant:
         def hook(optimiser: Any) -> None:
             self.step(
                 noise_multiplier=optimiser.noise_multiplier,
+                # batches whose gradients accumulate into one step: rates add up, as in Opacus'
+                # own hook
                 sample_rate=sample_rate * optimiser.accumulated_iterations,
             )
 
@@ -164,6 +179,7 @@ class LedgerAccountant:
 
 
 NAME = "dpledger"
+"""The word for `PrivacyEngine(accountant=...)`, and the mark of our states in checkpoints."""
 
 
 def register(make: Callable[[], LedgerAccountant]) -> None:
@@ -176,6 +192,7 @@ def register(make: Callable[[], LedgerAccountant]) -> None:
 
 
 def _three(number: int, entry: object) -> tuple[float, float, int]:
+    """Return one entry of a history as binary64 numbers and a whole number of steps."""
     if not isinstance(entry, Sequence) or isinstance(entry, str) or len(entry) != 3:
         raise MalformedImport(f"entry {number}, {shown_value(entry)}, must be three numbers.")
     noise_multiplier, sample_rate, num_steps = entry

@@ -24,7 +24,9 @@ from .fields import Fields, MalformedImport
 from .matrix_mechanism import MOST_STEPS, banded_toeplitz, participation_sensitivity
 
 _CLIPPED = "every gradient is clipped, in units of the clip norm"
+"""The assumption that a certificate over these parameters lists: nobody here saw the gradients."""
 _MOVES = {Adjacency.ADD_REMOVE_ONE: 1, Adjacency.ZERO_OUT_ONE: 1, Adjacency.REPLACE_ONE: 2}
+"""By how many clip norms a sum of clipped gradients moves between neighbours."""
 
 
 def mechanisms_of_tf_privacy(
@@ -98,7 +100,11 @@ def mechanisms_of_jax_privacy(
 
 
 def _stretches(fields: Fields) -> Sequence[tuple[int, float]]:
-    """Return (steps, noise multiplier) of each stretch of a schedule."""
+    """Return (steps, noise multiplier) of each stretch of a schedule.
+
+    A list of [step, number] states from which step on, counted from 0, a multiplier holds; the
+    last one holds to the end. Stretches that begin after the last update are left out.
+    """
     updates = fields.whole("num_updates")
     if not updates:
         raise fields.wrong("num_updates", "a whole number in [1, inf)")
@@ -133,6 +139,9 @@ def mechanisms_of_matrix(
     min_separation and max_participations of a record's steps. With sampling_prob in place of
     these, and a strategy, records are dealt to as many groups as there are bands, which take turns
     and are sampled: then the largest column is the sensitivity (arXiv:2306.08153, Theorem 4).
+
+    One release, not many: the rows of C G + noise are a Gaussian mechanism in all steps at once,
+    with the sensitivity of the whole matrix (arXiv:2211.06530, section 2).
     """
     optional = (
         *("matrix", "strategy", "iterations", "min_separation", "max_participations"),
@@ -165,6 +174,7 @@ def mechanisms_of_matrix(
 
 
 def _cyclic(fields: Fields, matrix: Any, bands: int, adjacency: Adjacency) -> tuple[Mechanism, ...]:
+    """Return the mechanism under cyclic Poisson sampling, repeated once a cycle."""
     if not bands or adjacency is not Adjacency.ZERO_OUT_ONE:
         raise Untranslatable(
             f"{fields.where}: sampling_prob must stand with a strategy, under zero-out-one."
@@ -177,6 +187,7 @@ def _cyclic(fields: Fields, matrix: Any, bands: int, adjacency: Adjacency) -> tu
 
 
 def _matrix_step(fields: Fields, bound: float, adjacency: Adjacency, words: str) -> GaussianStep:
+    """Return Gaussian noise against a matrix's sensitivity of `bound` clip norms."""
     size = _MOVES[adjacency] * Fraction(bound)
     reason = f"{_CLIPPED}; the matrix moves by at most {bound:.6g} of these: {words}"
     noise = fields.number("noise_multiplier")
@@ -188,3 +199,4 @@ KINDS: Mapping[str, Any] = {
     "jax-privacy": mechanisms_of_jax_privacy,
     "matrix": mechanisms_of_matrix,
 }
+"""The kinds of document of this module, by the names that `interop.files` gives them."""

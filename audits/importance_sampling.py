@@ -51,6 +51,13 @@ class EpsilonInterval:
 
     `upper` is infinite where the gap depends on the history (`bounded` is False) or the runs were
     too few; `lower` holds in any case.
+
+    Args:
+        lower, upper: ends of the interval, in nats.
+        delta: in (0, 1).
+        confidence: that both ends hold together.
+        trials: number of tilted runs.
+        bounded: whether every weighted term was within its bound.
     """
 
     lower: float
@@ -90,7 +97,14 @@ class Tilt:
         return (self.amount + self.amount**2) / 2 * self.gap_squared
 
     def largest_term(self, epsilon: FloatArray) -> FloatArray:
-        """Return the largest weight·(1 - e^(epsilon - L))_+ that any run can have."""
+        """Return the largest weight·(1 - e^(epsilon - L))_+ that any run can have.
+
+        Args:
+            epsilon: of any shape; the result has the same.
+
+        Only for a gap free of the history; it is the range that the empirical-Bernstein
+        inequality needs.
+        """
         # x^amount (1 - x), x = e^(epsilon - L), is largest at x = amount/(1 + amount)
         a = self.amount
         peak = (a * log(a) if a > 0 else 0.0) - (1 + a) * log(1 + a)
@@ -102,6 +116,9 @@ class TiltedRuns:
     """Runs with tilted noise, shape (N,) each.
 
     `log_ratio` is L; `log_weight` the log of the density without tilt over the density with it.
+
+    L = log p(output | D) - log p(output | D'), in nats. Raises `InvalidParameter` for fewer than
+    two runs, unequal shapes, or numbers that are not finite.
     """
 
     log_ratio: FloatArray
@@ -124,10 +141,15 @@ def plan_tilt(*, gap_squared: float, delta: float) -> Tilt:
     Args:
         gap_squared: sum over messages of (gap / noise_std)²; a pilot run's will do.
         delta: where epsilon will be enclosed, in (0, 1).
+
+    For a Gaussian pair L is normal with mean mu²/2 and variance mu² under D, so that the second
+    moment of a weighted term is an integral over one line; it is minimised over the amount. A
+    poor minimum costs width of the interval and never its confidence.
     """
     require_positive("gap_squared", gap_squared)
     expected = epsilon_from_delta(mu_squared=gap_squared, delta=delta).upper_float
     mu = sqrt(gap_squared)
+    # only runs with L above epsilon contribute; 12 mu beyond reaches where the density is 1e-31
     ratios = np.linspace(expected, max(expected, gap_squared) + 12 * mu, 2_001)
     log_density = -((ratios / mu - mu / 2) ** 2) / 2
     squares = np.expm1(expected - ratios) ** 2
@@ -165,6 +187,7 @@ class _TiltedCurator(SamplingCurator):
         self.log_density_tilted: FloatArray = np.zeros(trials)
 
     def _deliver(self, release: Release) -> FloatArray:
+        """Draw a message, move it along its shift, and add both log-densities of what was drawn."""
         sensitive, noise_std = release.sensitive, release.scale
         public = sensitive.sensitivity.squared == 0
         if (noise_std == 0.0 and not public) or sensitive.sampled_part is not None:
@@ -200,6 +223,7 @@ def _pilot(
     solve: Solve, dataset: AuditDataset, neighbour: AuditDataset, sampler: SimulationSampler
 ) -> tuple[list[FloatArray], float]:
     """Return the gap of each message of one run, and the sum of their (gap / noise_std)²."""
+    # its own stream of noise, apart from the runs: the tilt is fixed before any of them
     curator = _TiltedCurator(sampler, trials=1, shifts=None)
     solve(dataset, curator)
     replay = _WatchingReplay(curator.transcript)

@@ -41,13 +41,18 @@ from .replay import Solve
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Residual:
-    """(recorded - recomputed) / stated noise_std of one message, shape (P, d), and its name."""
+    """(recorded - recomputed) / stated noise_std of one message, shape (P, d), and its name.
+
+    Under the null hypothesis its entries are independent standard normal, of all messages
+    together.
+    """
 
     values: FloatArray
     name: str
 
 
 _NORMAL = (GaussianStep, GaussianMixtureStep, PoissonSampled, SampledWithoutReplacement)
+"""Mechanisms whose residuals are held to the normal law; sampled ones are of Gaussian steps."""
 
 
 class _ResidualCurator(TranscriptCurator):
@@ -93,6 +98,12 @@ def noise_test_of_run(
     """Return what a fresh run's noise shows, drawn by `sampler` on the data at hand.
 
     Nothing of the run is released or kept.
+
+    Args:
+        solve: the algorithm.
+        dataset: on which it runs here.
+        sampler: under test.
+        level: the largest probability to refute a sampler that is right, in (0, 1).
     """
     curator = RecordingCurator(EventList(), sampler)
     solve(dataset, curator)
@@ -109,6 +120,10 @@ def noise_tests(runs: Sequence[Sequence[Residual]], *, level: float) -> ClaimTes
     Args:
         runs: the residuals of each, in order.
         level: the largest probability to refute noise that is as stated, in (0, 1).
+
+    Error controlled: family-wise, at `level`, however the tests depend on each other, as
+    Bonferroni's correction asks for no independence. Not tested here: noise of other laws than
+    the normal one.
     """
     require_open_unit("level", level)
     found = [p for run in runs for p in _of_run(run)]
@@ -119,6 +134,7 @@ def noise_tests(runs: Sequence[Sequence[Residual]], *, level: float) -> ClaimTes
     pooled = np.concatenate(everything)
     found.append(_closest(everything))
     found += _known_streams(runs)
+    # a seed that starts again gives two runs the same noise: correlation 1 between messages
     for first, second in pairwise(runs):
         pairs = list(zip(first, second, strict=False))
         found += _correlated(
@@ -151,6 +167,7 @@ class _P:
 
 
 def _two_sided(normal: float) -> float:
+    """Return the p-value of a standard normal number, in both directions."""
     return 2.0 * float(ndtr(-abs(normal)))
 
 

@@ -54,6 +54,7 @@ Progress = Callable[[int, int], None]
 
 
 _SAMPLED = (GaussianMixtureStep, PoissonSampled, SampledWithoutReplacement)
+"""Mechanisms with a hidden sample or component, whose likelihood depends on what was drawn."""
 
 
 class _World(Enum):
@@ -67,7 +68,13 @@ class _World(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ReplayScores:
-    """Log-likelihood ratios of the attack and of its null control."""
+    """Log-likelihood ratios of the attack and of its null control.
+
+    Args:
+        attack: of runs on D and on D'.
+        null: of two sets of runs on D, scored as if the second were D': any advantage here is an
+            error.
+    """
 
     attack: Scores
     null: Scores
@@ -89,6 +96,7 @@ class _ScoringCurator(SamplingCurator):
 
     def _deliver(self, release: Release) -> FloatArray:
         sensitive, pair = release.sensitive, shown_value(release)
+        # paired values have a leading axis of length 2 before that of the trials: (2, ..., P, d)
         if pair.shape[0] != 2 or pair.ndim < 4:
             raise InvalidParameter("sensitive", sensitive, "computed on two data sets at once")
         ran = Sensitive(
@@ -101,6 +109,7 @@ class _ScoringCurator(SamplingCurator):
         )
         content = super()._deliver(replace(release, sensitive=ran))
         rows = self._moving_rows(sensitive)
+        # rows of other parties are equal on both sides, and cancel in the ratio
         densities = [
             log_density(release, content[..., rows, :], value[..., rows, :]) for value in pair
         ]
@@ -167,6 +176,7 @@ class ReplayTrials:
         return self._scores(_World.NULL_FIRST, _World.NULL_SECOND, number, size)
 
     def _scores(self, first: _World, second: _World, number: int, size: int) -> Scores:
+        """Return scores of two worlds' runs, shape (size,) each; larger speaks for D."""
         return Scores(*(self._ratios(world, number, size) for world in (first, second)))
 
     def _ratios(self, world: _World, number: int, size: int) -> FloatArray:
@@ -180,6 +190,7 @@ class ReplayTrials:
         sampler = kind.stream(self.seed, world.value, number, bits=bits)
         ratio = self._replayed if self._samples else self._paired
         found = ratio(ran, other, sampler, size)
+        # the ratio is of what ran over the other; a score is of D over D' in every world
         return -found if world is _World.NEIGHBOUR else found
 
     def _paired(
@@ -267,6 +278,11 @@ def replay_attack(
         delta: where epsilon is bounded, in (0, 1).
         confidence: of each bound, in (0, 1).
         progress: called after every chunk; what it raises ends the attack.
+
+    The claim fixes the threshold before any score is seen, so that no threshold is chosen on the
+    runs that it is tested on.
+
+    Source: Neyman, Pearson 1933, for the optimal test; `assess` for bounds and null control.
     """
     chunks: list[ReplayScores] = []
     done = 0
@@ -285,6 +301,7 @@ def replay_attack(
 
 
 def _joined(parts: list[Scores]) -> Scores:
+    """Return the scores of all chunks as one sample, in order."""
     return Scores(
         np.concatenate([part.dataset for part in parts]),
         np.concatenate([part.neighbour for part in parts]),

@@ -35,7 +35,11 @@ _EXPLORATION = 0.2
 _TEACHING = 0.25
 """The part of a pair's runs that the score is learned from."""
 _BINS = 32
+"""Cells of a continuous coordinate: enough for both tails, few enough that a cell holds many
+runs."""
 _FEWEST_A_CELL = 16
+"""Runs for each cell of the joint table, on average; with fewer, coordinates are taken one by
+one."""
 _COMMON = 1e-4
 """A value that makes up this part of the runs is a symbol with a cell of its own."""
 PURE_DELTA = 1e-12
@@ -46,7 +50,13 @@ FEWEST_RUNS = 100
 
 
 class BlackBox(Protocol):
-    """A mechanism that can be run many times at once."""
+    """A mechanism that can be run many times at once.
+
+    Args:
+        answers: of shape (k,), what the queries answer on the data.
+        trials: how many independent outputs to return.
+        generator: where all randomness is from, so that a seed repeats an audit.
+    """
 
     def __call__(
         self, answers: FloatArray, trials: int, generator: np.random.Generator
@@ -60,7 +70,13 @@ class BlackBox(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnswerPair:
-    """What the same queries answer, shape (k,), on a data set and on its neighbour."""
+    """What the same queries answer, shape (k,), on a data set and on its neighbour.
+
+    Args:
+        dataset: answers on D.
+        neighbour: answers on D'.
+        description: what differs, in words.
+    """
 
     dataset: FloatArray
     neighbour: FloatArray
@@ -90,6 +106,11 @@ def query_patterns(queries: int) -> tuple[AnswerPair, ...]:
     """Return pairs of answers to `queries` queries of sensitivity 1 each, in the usual patterns.
 
     Source: the categories of Ding, Wang, Wang, Zhang, Kifer 2018, section 5.1.
+
+    Args:
+        queries: k >= 1.
+
+    Every pattern moves each answer by at most 1, as one record may.
     """
     require_positive_int("queries", queries)
     ones = np.ones(queries)
@@ -117,6 +138,10 @@ class LearnedScore:
     the runs can fill a table of all combinations of cells, their counts are compared, otherwise
     the coordinates' ratios are added as if they were independent. A poor estimate costs power and
     never validity: the bound does not trust the score.
+
+    Args:
+        dataset: outputs on D to learn from, shape (trials, m).
+        neighbour: outputs on D', as many columns.
     """
 
     def __init__(self, dataset: FloatArray, neighbour: FloatArray) -> None:
@@ -127,6 +152,7 @@ class LearnedScore:
         groups = [range(len(sizes))] if joint else [range(i, i + 1) for i in range(len(sizes))]
         self._groups = [(group, tuple(sizes[i] for i in group)) for group in groups]
         self._ratios = [
+            # one more in every cell (Laplace's rule), so that an empty cell has a finite ratio
             np.log(in_dataset + 1) - np.log(in_neighbour + 1)
             for in_dataset, in_neighbour in zip(
                 self._counts(dataset), self._counts(neighbour), strict=True
@@ -149,6 +175,7 @@ class LearnedScore:
             yield np.ravel_multi_index(places, sizes)
 
     def _counts(self, outputs: FloatArray) -> list[NDArray[Any]]:
+        """Return the number of outputs in each cell, an array for each table."""
         return [
             np.bincount(cells, minlength=int(np.prod(sizes)))
             for cells, (_, sizes) in zip(self._cells(outputs), self._groups, strict=True)
@@ -188,6 +215,10 @@ def find_violation(
 
     Raises `InvalidParameter` for a value out of range, for too few trials to explore every pair
     and for outputs that are not finite or of another shape.
+
+    Error controlled: the probability to refute a true claim is at most 1 - confidence, for
+    independent runs. Choosing the pair and learning the score use runs that the bound never sees
+    (sample splitting), so that neither inflates it.
     """
     require_nonnegative("epsilon", epsilon)
     require_nonnegative("seed", seed)
@@ -240,6 +271,7 @@ def _bound_of(
     delta: float,
     generator: np.random.Generator,
 ) -> LowerBound:
+    """Return a lower bound on epsilon of one pair, from `runs` fresh runs in each world."""
     scores = _learned_scores(mechanism, pair, runs, generator)
     return Split(level, int(generator.integers(2**31))).lower_bound(scores, delta=delta)
 

@@ -169,8 +169,7 @@ def combined(plan: FederatedPlan, number: int, parts: Sequence[bytes]) -> bytes:
 def result_for(plan: FederatedPlan, number: int, party: str, result: bytes) -> bytes:
     """Return what of a step's result one party gets: of an exchange, its neighbours' rows.
 
-    An exchange shows a party its neighbours in the communication graph and nobody else's rows, as
-    the events' audience says.
+    An exchange shows a party its neighbours in the communication graph and nobody else's rows.
     """
     step = plan.steps[number]
     if step.kind is not StepKind.EXCHANGE:

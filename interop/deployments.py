@@ -1,8 +1,11 @@
 """A guarantee for others: an entry of OpenDP's deployments registry, a model card's section.
 
 The registry's entries are YAML (github.com/opendp/deployments-registry-data, its schema of July
-2026). What nobody but the curator knows is asked for and never invented: it stands in `Deployment`,
-and a field that is not stated is left out.
+2026). What nobody but the curator knows is asked for and never invented: it stands in
+`Deployment`, and a field that is not stated is left out.
+
+In come a `Deployment`, a `Guarantee` and its events; out goes text. Epsilon is the upper end of
+its enclosure in both documents.
 """
 
 import json
@@ -116,7 +119,11 @@ def registry_entry(said: Deployment, found: Guarantee, events: Sequence[Event]) 
 
 
 def model_card_section(said: Deployment, found: Guarantee, events: Sequence[Event]) -> str:
-    """Return a Markdown section on privacy for a model's card; arguments as `registry_entry`."""
+    """Return a Markdown section on privacy for a model's card; arguments as `registry_entry`.
+
+    A guarantee that is infinite is not refused here, as in an entry: the section says that there
+    is no promise, and why.
+    """
     relation = "none" if found.adjacency is None else found.adjacency.value
     epsilon = found.epsilon.upper_float
     rows = [

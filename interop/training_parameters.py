@@ -37,6 +37,13 @@ def mechanisms_of_tf_privacy(
     Fields: number_of_examples, batch_size, num_epochs, noise_multiplier; sampling (poisson,
     shuffled or none), which the statement gives both answers for; used_microbatching (true by
     default, as there), by which a microbatch of one record more moves by 2 clip norms; delta.
+
+    Args:
+        document: the parsed JSON object.
+        where: its name, for messages.
+        adjacency: the relation that the noise multiplier is to be read under.
+
+    `delta` is accepted and not used: the mechanisms do not depend on it.
     """
     required = ("number_of_examples", "batch_size", "num_epochs", "noise_multiplier", "sampling")
     optional = ("used_microbatching", "max_examples_per_user", "delta")
@@ -69,6 +76,11 @@ def mechanisms_of_jax_privacy(
     many bands, unit columns); delta. A matrix of one's own is kind `matrix`.
 
     Raises `Untranslatable` for truncated batches and several examples a user.
+
+    Args:
+        document: the parsed JSON object.
+        where: its name, for messages.
+        adjacency: zero-out-one where records are dealt to groups, any of one record otherwise.
     """
     required = ("noise_multipliers", "num_samples", "batch_size", "num_updates", "sampling_method")
     optional = ("cycle_length", "truncated_batch_size", "examples_per_user", "delta")

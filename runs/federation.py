@@ -62,6 +62,7 @@ from .training import Progress
 __all__ = ["Engine", "Federation", "Participant", "Participation", "federate", "participate"]
 
 _FEDERATED = (Algorithm.DP_ADMM, Algorithm.PVP_ADMM, Algorithm.CONSENSUS, Algorithm.PR_ADMM)
+"""Algorithms that run across parties: their solvers ask for collectives of messages."""
 
 
 class Engine(Enum):
@@ -133,7 +134,12 @@ class _PartyFile(Section, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Federation:
-    """A run file, read: the plan that every party derives from it."""
+    """A run file, read: the plan that every party derives from it.
+
+    Args:
+        file: the run file's sections.
+        schema: of every party's files, without a party column.
+    """
 
     file: _RunFile
     schema: Schema
@@ -160,7 +166,10 @@ class Federation:
 
     @property
     def shape(self) -> DataShape:
-        """What is public about all parties' records."""
+        """What is public about all parties' records.
+
+        `count` is the least of the stated numbers of records; each party's own stands beside it.
+        """
         meeting, schema = self.file.federation, self.schema
         return DataShape(
             meeting.parties,
@@ -173,7 +182,10 @@ class Federation:
         )
 
     def plan(self) -> tuple[FederatedPlan, Plan]:
-        """Return what parties agree on, and the proved plan; no record is read."""
+        """Return what parties agree on, and the proved plan; no record is read.
+
+        Without a stated noise multiplier, one is calibrated whose certificate proves the epsilon. Raises `InvalidParameter` for a solver that cannot run across parties.
+        """
         privacy, shape = self.file.privacy, self.shape
         solvers = Solvers(self.file.solver, shape, privacy)
         terms = Terms(privacy.delta, privacy.adjacency)
@@ -198,7 +210,13 @@ class Federation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Participant:
-    """A party file, read, and the federation that it takes part in."""
+    """A party file, read, and the federation that it takes part in.
+
+    Args:
+        file: the party file's sections.
+        here: the folder that its paths start at.
+        federation: of the run file that it names.
+    """
 
     file: _PartyFile
     here: Path
@@ -245,12 +263,15 @@ class Participant:
             Journal(self.folder / "journal.sqlite") as journal,
             SqliteLedger(self.folder / "ledger.sqlite") as ledger,
         ):
+            # a ledger that has a budget keeps it: a file edited later cannot raise what was
+            # promised before
             if limits.budget is not None and ledger.budget is None:
                 budget = ApproxDp(limits.budget, limits.delta)
                 ledger.set_budget(Budget(budget, limits.adjacency))
             yield Party(holder.name, dataset, self._sampler(), ledger, journal, policy)
 
     def _sampler(self) -> Sampler:
+        """Return a source of exact noise, or of the seed's; a seed is for simulations and tests."""
         noise = self.file.noise
         if noise.seed is None:
             return SystemSampler()
@@ -306,6 +327,7 @@ def participate(path: Path, progress: Progress | None = None) -> Participation:
 
 
 def _part(participant: Participant, link: Link, progress: Progress | None = None) -> Participation:
+    """Run one participant's part over a link, with its files open only while it runs."""
     plan, _ = participant.federation.plan()
     rounds = participant.federation.file.solver.rounds
 
@@ -359,6 +381,7 @@ def federate(
 
 
 def _participants(federation: Federation, paths: tuple[Path, ...]) -> list[Participant]:
+    """Return the participants in files, which must be those of the run, in its order."""
     found = [Participant.read(path) for path in paths]
     names = tuple(each.file.party.name for each in found)
     if names != federation.file.federation.parties:
@@ -374,6 +397,7 @@ def _as_threads(
     paths: tuple[Path, ...],
     coordinator: Coordinator,
 ) -> None:
+    """Run all parties in this process; every party's files are written once all have finished."""
     participants = _participants(federation, paths)
     with ExitStack() as opened:
         parties = [opened.enter_context(each.opened()) for each in participants]
@@ -389,7 +413,11 @@ def _by_ranks(
     paths: tuple[Path, ...],
     out: Path,
 ) -> Federated | None:
-    """Run this rank's party; rank 0 writes the federation's folder. Each job is a new run."""
+    """Run this rank's party; rank 0 writes the federation's folder. Each job is a new run.
+
+    Returns None at all ranks but 0. The run's name is drawn at rank 0 and sent to the others, so
+    that all pay for the same run.
+    """
     ranks = world()
     participants = _participants(federation, paths)
     run = ranks.bcast(secrets.token_hex(16) if ranks.Get_rank() == 0 else None)

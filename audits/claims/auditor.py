@@ -25,6 +25,7 @@ from .settings import stated_delta, stated_epsilon
 
 # step sizes are binary64 in the solver and real numbers in the paper
 _BINARY64 = Fraction(1, 2**44)
+"""Relative allowance for a solver's step sizes: 512 times the rounding error of one operation."""
 
 
 def gaussian_steps(events: Iterable[Event]) -> list[GaussianStep]:
@@ -83,6 +84,7 @@ def _always(_: object) -> str | None:
 
 
 def _here(case: Case[S]) -> Sequence[S]:
+    """Return the case's own setting as the only one."""
     return (case.setting,)
 
 
@@ -145,10 +147,15 @@ class EpsilonPromise(Generic[S]):
         return replace(worst, figures=self.figures(setting), argument=self.argument(setting))
 
     def derived(self, setting: S) -> Guarantee:
-        """Return the enclosed guarantee of the planned events."""
+        """Return the enclosed guarantee of the planned events.
+
+        Args:
+            setting: the parameters.
+        """
         return guarantee(self.plan(setting), delta=self.delta(setting))
 
     def _at(self, setting: S) -> Finding:
+        """Return the finding at one setting: composed, enclosed, and compared with the claim."""
         events, promised = tuple(self.plan(setting)), self.claimed(setting)
         truth = guarantee(events, delta=self.delta(setting))
         low, high = truth.epsilon.lower_float, truth.epsilon.upper_float
@@ -207,6 +214,9 @@ class EpsilonPromise(Generic[S]):
 
 
 def _first(fails: Callable[[int], bool], most: int) -> int | None:
+    """Return the first whole number in [1, most] that fails, by doubling and bisection; None if
+    none does.
+    """
     holds, broken = 0, 1
     while not fails(broken):
         if broken >= most:
@@ -225,6 +235,7 @@ def _standing(finding: Finding) -> tuple[bool, float]:
 
 
 def _looseness(judged: Sequence[Finding]) -> str:
+    """Return how many times the truth the claims are over several settings, in words."""
     factors = [f.factor for f in judged if f.factor is not None]
     if len(factors) < 2:
         return ""

@@ -172,6 +172,13 @@ def judged(
         group: how many records, of which the sensitivities are, the promised unit has at most.
         fits: how often all of it ran, as settings were chosen among so many fits.
         accountant: what the claim says that it was computed by, for comparison.
+
+    Costs are enclosures: a reading keeps the promise where its upper end does, and breaks it
+    where its lower end does.
+
+    Returns verdict, reason, the enclosure of what is true, and the cost of each reading. Raises
+    `InvalidParameter` for no release, and for a group of steps that are stated by (epsilon,
+    delta).
     """
     if not releases:
         raise InvalidParameter("releases", [], "at least one")
@@ -222,7 +229,13 @@ def judged(
 def _with_accountant(
     finding: Finding, accountant: ClaimedAccountant, said: Enclosure | None
 ) -> Finding:
-    """Return the finding with what the claimed accountant says; the verdict is by the exact one."""
+    """Return the finding with what the claimed accountant says; the verdict is by the exact one.
+
+    Args:
+        finding: by the exact composition.
+        accountant: that the claim names.
+        said: its epsilon; None where it has no rule for the events.
+    """
     name = accountant.value
     if said is None:
         return replace(finding, reason=f"{finding.reason}; by {name} nothing is known of it")
@@ -263,7 +276,12 @@ def _unsaid_sensitivities(
 
 
 def judged_events(events: Sequence[Event], promise: OwnPromise) -> Finding:
-    """Return what the court finds about a promise for events that a plan or a ledger lists."""
+    """Return what the court finds about a promise for events that a plan or a ledger lists.
+
+    Args:
+        events: of which nothing is left unstated.
+        promise: for all of them together.
+    """
     listed = tuple(events)
     cost = priced(listed, unit=promise.quantity, delta=promise.delta)
     return _finding({"as listed": cost}, promise, listed, (), met=all(map(_is_answer, listed)))
@@ -320,6 +338,7 @@ def _finding(
     else:
         # what is not stated may be the only open question; what was given up never is
         open_work = not missing or any(price.gave_up for price in prices.values())
+        # more digits could decide the one; only the author of the claim can decide the other
         verdict = ClaimVerdict.UNDECIDED if open_work else ClaimVerdict.UNSPECIFIED
         true = Enclosure(least.lower, worst.upper)
         what = f"not stated: {', '.join(missing)}" if missing else "it cannot be decided"
@@ -351,7 +370,11 @@ def _is_answer(event: Event) -> bool:
 
 
 def _violation(events: tuple[Event, ...], promise: OwnPromise) -> tuple[Counterexample, ...]:
-    """The exact event that would break the promise, if data met the sensitivities of all steps."""
+    """The exact event that would break the promise, if data met the sensitivities of all steps.
+
+    Only Gaussian compositions have one in closed form: an event {x > t} of two unit normals mu
+    apart.
+    """
     if not events or not isinstance(promise, PromisedEpsilon) or not has_closed_form(events):
         return ()
     mu = guarantee(events, delta=promise.delta).mu

@@ -1,4 +1,8 @@
-"""Federations as outcomes: what a party did, what all came to, and what certificates prove."""
+"""Federations as outcomes: what a party did, what all came to, and what certificates prove.
+
+In come `Participation` and `Federated` of runs/federation.py, or a folder of one; the command
+line's `federation` prints what goes out. Every epsilon and delta is rounded up.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,11 @@ from ..federation import Federated, Participation
 
 
 def participation_outcome(found: Participation) -> Outcome:
-    """Return what a party's part came to."""
+    """Return what a party's part came to.
+
+    Args:
+        found: of a party that took part to the end; it names the folder, and shows no balance.
+    """
     return Outcome(
         title=f"Party {found.party}",
         data={"party": found.party, "run": found.run, "folder": str(found.folder)},
@@ -33,7 +41,14 @@ def federated_outcome(found: Federated) -> Outcome:
 
 
 def verified_federation_outcome(folder: Path) -> Outcome:
-    """Return the checker's verdicts on a federation's folder; a finding where it refuses one."""
+    """Return the checker's verdicts on a federation's folder; a finding where it refuses one.
+
+    Args:
+        folder: as `write_federation` writes it.
+
+    What a checker refuses or leaves undecided is a finding; a folder of no federation raises
+    `InvalidParameter`.
+    """
     title = f"Federation {folder.name}"
     try:
         return _verdict_outcome(verify_federation(folder), title)
@@ -44,6 +59,10 @@ def verified_federation_outcome(folder: Path) -> Outcome:
 
 
 def _verdict_outcome(found: FederationVerdict, title: str) -> Outcome:
+    """Return what a verdict proves: the guarantee of all, then each party's own, then what is
+    assumed.
+    """
+
     def shown(values: tuple[object, ...]) -> str:
         delta, epsilon = (float_up(value) for value in values)  # type: ignore[arg-type]
         return f"({shown_up(epsilon, digits=6)}, {shown_up(delta, digits=6)})-dp"

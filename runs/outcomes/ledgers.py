@@ -91,6 +91,7 @@ def chain_outcome(path: Path, *, head: str | None = None) -> Outcome:
     try:
         with SqliteLedger(path, read_only=True) as ledger:
             found = ledger.verify(expected_head=head)
+    # a broken chain is the answer to the question, not a failure to answer it
     except TamperedLedger as error:
         data = {"intact": False, "difference": str(error)}
         return Outcome(title, data, rows=(("TAMPERED", str(error)),), finding=True)
@@ -117,6 +118,7 @@ def anchored_outcome(path: Path, anchor: Path) -> Outcome:
     Raises `TamperedLedger` for a chain that was changed.
     """
     with SqliteLedger(path, read_only=True) as ledger:
+        # a changed ledger must not be anchored: that would vouch for the change
         ledger.verify()
         head = ledger.last_row
         data = {"row": head.row, "hash": head.hash, "anchored": True}
@@ -145,6 +147,12 @@ def verified_outcome(
         run: of the ledger, whose events alone are compared.
         coq: whether to write, and with coqc to prove, the theorem for Coq beside the file.
         extracted: whether to ask the checker that was extracted from Coq, too.
+
+    Without a ledger only the certificate is checked, by the standard-library checker. A ledger
+    adds that the events are the certificate's, and its grade: where no plan was stated
+    beforehand, the sum is an estimate, as what ran may depend on what was released.
+
+    Raises `OSError` for a file that cannot be read.
     """
     title = f"Certificate {certificate.name}"
     grade = None

@@ -2,8 +2,8 @@
 
 What comes in: a solver with two neighbouring data sets, scores of a user's own attack, a black
 box, trained models, a ledger, or a published claim. What goes out: lower bounds with a
-confidence, tests with a level, and verdicts. An audit refutes or does not refute; that nothing was found proves no privacy. `runs` and
-the command line call.
+confidence, tests with a level, and verdicts. An audit refutes or does not refute; that nothing was
+found proves no privacy. `runs` and the command line call.
 """
 
 from typing import TYPE_CHECKING

@@ -120,6 +120,7 @@ class Crosscheck:
 
 
 def _guaranteed(events: tuple[Event, ...], delta: Number) -> Enclosure:
+    """Return the enclosed epsilon of events, by the accountant that `guarantee` chooses."""
     return guarantee(events, delta=delta).epsilon
 
 
@@ -170,7 +171,11 @@ _Counts = Counter[Mechanism]
 
 
 def _lists(events: Iterable[Event]) -> list[_Counts]:
-    """Return what records pay for, a list for each set of parties that pay alike."""
+    """Return what records pay for, a list for each set of parties that pay alike.
+
+    A record pays for the events of its own party and for those that name no party; parties with
+    equal charges share one list, so that each list is composed once.
+    """
     everyone: _Counts = Counter()
     shared: dict[tuple[str, ...], _Counts] = {}
     for event in events:
@@ -233,6 +238,12 @@ def _rdp(peer: Any, name: str, lists: list[Counter[Any]], case: _Case) -> PeerCh
     Their orders are a fixed grid; the best order for our epsilon is added to it, so that what is
     left is the looseness of Rényi DP itself, which our own conversion reproduces for Gaussian
     steps.
+
+    Args:
+        peer: the module dp_accounting.
+        name: of library, version and accountant.
+        lists: of their events, one for each set of parties that pay alike.
+        case: what is asked.
     """
     expected = _expected_rdp(lists, peer, case)
     extra_orders = [] if expected is None else [expected[1]]
@@ -245,6 +256,7 @@ def _rdp(peer: Any, name: str, lists: list[Counter[Any]], case: _Case) -> PeerCh
         return float(accountant.get_epsilon(float(case.delta)))
 
     try:
+        # parallel composition: disjoint parties, of which a record is in one
         theirs = max(epsilon_of(leaves) for leaves in lists)
     except peer.UnsupportedEventError as unsupported:
         return _skipped(name, _reason(unsupported))
@@ -307,7 +319,11 @@ def _pld(peer: Any, name: str, lists: list[Counter[Any]], case: _Case) -> PeerCh
 def _refined(
     peer: Any, name: str, lists: list[Counter[Any]], case: _Case, grid: float, theirs: float
 ) -> PeerCheck:
-    """Return what finer grids say where the first one was too coarse."""
+    """Return what finer grids say where the first one was too coarse.
+
+    Each grid is ten times finer; a gap that does not at least halve is not the grid's, and is a
+    disagreement. Stops at `_MOST_WORK` grid points times compositions.
+    """
     first = gap = _gap(theirs, case.ours)
     work = max(len(leaves) for leaves in lists) / _GRID_PER_EPSILON
     converges = True
@@ -344,6 +360,9 @@ def _below(name: str, theirs: float, gap: float, case: _Case) -> PeerCheck:
     """Return why a pessimistic epsilon is below the exact one: rounded masses, or a contradiction.
 
     Checked, not assumed: their epsilon must be enough at a delta greater by `_ROUNDED_MASS`.
+
+    An upper bound below the exact value is the serious direction: either doubles lost mass, which
+    a little more delta makes up for, or one of the two programs is wrong.
     """
     eased = float(case.delta) + _ROUNDED_MASS
     explained = eased < 1 and theirs >= case.price(case.events, eased).lower_float

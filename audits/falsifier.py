@@ -33,10 +33,13 @@ from ..mechanisms.errors import (
 from ..mechanisms.protocols import FloatArray
 
 _ROUNDING = 1e-7
+"""Relative excess over the claim that counts as rounding of the query, and refutes nothing."""
 _LEAST_CHANGE = 1e-12
+"""Absolute excess that counts as rounding, for claims of zero."""
 _MOST_SIGNS = 6
 _NEARLY = 0.05
 _EACH = 1000
+"""Evaluations that improving one start may take, at most."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,6 +109,12 @@ class SensitivityLemma:
         """Return how far the quantity really moves.
 
         Raises `InvalidParameter` when it is not finite or changes its shape.
+
+        Args:
+            pair: of the domain.
+
+        Returns the l2 distance between the two results; both are evaluated at the same public
+        input.
         """
         first, second = (
             np.asarray(self.released(table, pair.public), dtype=np.float64)

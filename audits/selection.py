@@ -53,6 +53,9 @@ class Bonferroni:
     Args:
         thresholds: m numbers.
         confidence: of the best bound, in (0, 1).
+
+    Error controlled: that any of the m bounds exceeds the truth has probability at most 1 -
+    confidence, by the union bound. Raises `InvalidParameter` for no threshold, or NaN.
     """
 
     METHOD: ClassVar[str] = "Clopper-Pearson, Bonferroni"
@@ -92,6 +95,9 @@ class Split:
     Args:
         confidence: of the bound, in (0, 1).
         seed: of the split; fix it before looking, a split that pleases is a choice too.
+
+    Error controlled: the bound exceeds the truth with probability at most 1 - confidence, for
+    independent trials: given the half that chose, the other half tests one threshold.
     """
 
     METHOD: ClassVar[str] = "Clopper-Pearson, split"
@@ -104,7 +110,12 @@ class Split:
         require_nonnegative("seed", self.seed)
 
     def lower_bound(self, scores: Scores, *, delta: float) -> LowerBound:
-        """Return the bound at `delta`, in [0, 1). It needs two trials in each world."""
+        """Return the bound at `delta`, in [0, 1). It needs two trials in each world.
+
+        Args:
+            scores: of the trials in both worlds.
+            delta: where epsilon is bounded.
+        """
         found = _split_bound(
             scores, seed=self.seed, splits=1, rank=1, confidence=self.confidence, delta=delta
         )
@@ -140,6 +151,7 @@ class MultiSplit:
 
     @property
     def _rank(self) -> int:
+        """k, which of the bounds by size is the median; the larger one of two."""
         return -(-self.splits // 2)
 
     @property
@@ -192,7 +204,13 @@ class _Pool:
     of_dataset: npt.NDArray[np.bool_]
 
     def errors(self, thresholds: FloatArray) -> _Whole:
-        """Return counts at the thresholds: a row of false positives, a row of misses."""
+        """Return counts at the thresholds: a row of false positives, a row of misses.
+
+        Args:
+            thresholds: of shape (m,); a score above one is taken for a run on the data set.
+
+        Returns an array of shape (2, m).
+        """
         misses_among = np.append(0, np.cumsum(self.of_dataset))
         below = np.searchsorted(self.scores, thresholds, "right")
         misses = misses_among[below]
@@ -203,7 +221,16 @@ class _Pool:
 def _split_bound(
     scores: Scores, *, seed: int, splits: int, rank: int, confidence: float, delta: float
 ) -> LowerBound:
-    """Return the bound of this rank, 1 being the largest, among those of so many random splits."""
+    """Return the bound of this rank, 1 being the largest, among those of so many random splits.
+
+    Args:
+        scores: of the trials in both worlds, two or more in each.
+        seed: of the splits.
+        splits: how many.
+        rank: in [1, splits].
+        confidence: of each split's bound.
+        delta: where epsilon is bounded.
+    """
     require_delta(delta)
     worlds = (scores.dataset, scores.neighbour)
     for name, world in zip(("dataset", "neighbour"), worlds, strict=True):
@@ -287,6 +314,7 @@ def _epsilon_of_errors(
     confidence: float,
 ) -> FloatArray:
     """Return Clopper-Pearson's epsilon of counts among `trials` of the neighbour, the data set."""
+    # two rates are bounded, each with half of the error probability
     each = 1 - (1 - confidence) / 2
     return epsilon_of_rates(
         largest_rates(trials[0], confidence=each)[false_positives],

@@ -308,6 +308,15 @@ def _train(
 
     What leaks may depend on the data, its later noise included: it keeps to no plan, and pays as it
     goes.
+
+    Args:
+        configuration: of the run.
+        planned: what is paid for before the first release.
+        dataset: private, to train on.
+        test: held out, for the accuracy after every round.
+        ledger: that pays.
+        record: of the run's messages.
+        start: opens a report of progress.
     """
     run = ledger.run(record.name, configuration_hash=configuration.sha256, plan=planned.events)
     solver = configuration.solvers.noisy(planned.noise_multiplier)
@@ -331,7 +340,12 @@ def _silent(description: str) -> Progress:
 
 
 def _require_fresh_noise(configuration: Configuration, ledger: SqliteLedger) -> None:
-    """Raise `ConfigurationError` if the ledger holds noise of this seed: it could be subtracted."""
+    """Raise `ConfigurationError` if the ledger holds noise of this seed: it could be subtracted.
+
+    Args:
+        configuration: whose sampler would draw.
+        ledger: that the run would be paid from; it alone is searched, as no other is known.
+    """
     provenance = configuration.build_sampler().provenance
     if provenance.seed is None:
         return
@@ -353,6 +367,13 @@ def _baselines(
 
     None enters a ledger. ADMM without noise has not converged after so many rounds: what privacy
     costs is the distance to the optimum of logistic regression, whose gradient's norm certifies it.
+
+    Args:
+        configuration: of the run.
+        planned: whose noise multiplier PVP has.
+        dataset: private, to train on.
+        test: held out.
+        start: opens a report of progress.
     """
     models: list[TrainedModel] = []
     unconverged = f"ADMM without noise, {configuration.solver.rounds} rounds"
@@ -365,6 +386,7 @@ def _baselines(
             configuration, solver, dataset, test, curator, progress=start(f"baseline: {name}")
         )
         models.append(TrainedModel(name, training, _promised(found)))
+    # without regularisation, separable data have no minimiser
     if configuration.solver.loss is LossName.LOGISTIC and configuration.solver.regularisation > 0.0:
         training, norm = converged(configuration)
         words = f"no privacy; |gradient| ≤ {shown_up(norm, digits=2)}"

@@ -184,7 +184,8 @@ class Federation:
     def plan(self) -> tuple[FederatedPlan, Plan]:
         """Return what parties agree on, and the proved plan; no record is read.
 
-        Without a stated noise multiplier, one is calibrated whose certificate proves the epsilon. Raises `InvalidParameter` for a solver that cannot run across parties.
+        Without a stated noise multiplier, one is calibrated whose certificate proves the epsilon.
+        Raises `InvalidParameter` for a solver that cannot run across parties.
         """
         privacy, shape = self.file.privacy, self.shape
         solvers = Solvers(self.file.solver, shape, privacy)

@@ -62,6 +62,8 @@ __all__ = [
 ]
 
 _BLACK_BOX: tuple[MembershipScore, ...] = (LossThreshold(), LiraOnline(), LiraOffline(), Rmia())
+"""Scores that need a model's predictions only; `Fisher` needs its parameters, and so a run of
+ours."""
 _POPULATION = 100
 """Records of the population that RMIA compares the target with."""
 
@@ -69,6 +71,9 @@ _POPULATION = 100
 class TargetName(Enum):
     """Which record is looked for: any; the one that a model is most wrong about; or one made to be
     remembered.
+
+    A random record shows what membership inference does to an average person; the other two are
+    for audits, as a guarantee speaks of the worst.
     """
 
     RANDOM = "random"
@@ -144,6 +149,10 @@ def membership_of_run(configuration: Configuration, options: MembershipOptions) 
     """Return what membership inference finds on the run that a configuration describes.
 
     Raises `InvalidParameter` for a plan without protection: there is nothing left to attack.
+
+    Args:
+        configuration: of the run; its plan is the promise.
+        options: of the experiment.
     """
     planned = plan(configuration)
     require_protected(planned)

@@ -37,6 +37,8 @@ RECORD = "messages.sqlite"
 """The file in a run's folder that its messages are recorded in."""
 
 _KEY_BYTES = 32
+"""Of the digest's random key, 256 bits: without it nobody can test guesses of the records against
+the digest."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +69,15 @@ class RunRecord:
         name: str,
         ledger: Path,
     ) -> Self:
-        """Return the record of a new run, which a time makes other than all before."""
+        """Return the record of a new run, which a time makes other than all before.
+
+        Args:
+            folder: of the run, new.
+            configuration: of the run.
+            records: to train on; their digest is kept.
+            name: of the run; the time is added.
+            ledger: file that pays.
+        """
         name = f"{name} {datetime.now(UTC).isoformat(timespec='microseconds')}"
         journal = Journal(folder / RECORD)
         key = os.urandom(_KEY_BYTES)
@@ -96,6 +106,12 @@ class RunRecord:
         Raises `ConfigurationError`, with nothing spent, where there is none, and for another
         configuration, other records or another ledger than it began with; `JournalError` while the
         run goes on elsewhere.
+
+        Args:
+            folder: of the run that broke off.
+            configuration: must be the one that it began with.
+            records: must be those that it began with.
+            ledger: must be the one that it began with; None to take that.
         """
         if not (folder / RECORD).exists():
             raise ConfigurationError(
@@ -109,6 +125,7 @@ class RunRecord:
                 for kind in ("configuration", "key", "records", "ledger", "name")
             }
             name, key, paid_from = found["name"], found["key"], found["ledger"]
+            # the name is written last, so that without it nothing was paid for yet
             if name is None or key is None or paid_from is None:
                 raise ConfigurationError(
                     f"{folder}: Expected a run that had begun instead got one that broke off "
@@ -139,7 +156,12 @@ class RunRecord:
         return self.name.rpartition(" ")[0]
 
     def curator(self, sink: EventSink, sampler: Sampler) -> RecordedCurator:
-        """Return the curator of the run, which records, and gives back what is recorded."""
+        """Return the curator of the run, which records, and gives back what is recorded.
+
+        Args:
+            sink: where the plan is paid for.
+            sampler: of the run's noise; of a seeded run, fresh and of the same seed.
+        """
         return RecordedCurator(sink, sampler, self.journal, self.name)
 
     def end(self) -> None:

@@ -156,11 +156,13 @@ def test_the_glossary_speaks_of_names_that_exist() -> None:
 
 
 LEAST_EXPLAINED = {
+    "federation": 0.45,
+    "interop": 0.4,
     "solvers": 0.4,
     "data": 0.4,
     "mechanisms": 0.37,
-    "runs": 0.28,
-    "audits": 0.28,
+    "runs": 0.35,
+    "audits": 0.33,
     "accounting": 0.27,
     "papers": 0.2,
 }

@@ -49,6 +49,8 @@ _OWN_SAMPLE = "the mean of a sample of unknown size moves by a clip norm where i
 
 # beyond this the false answer's probability is too coarse in a double
 _MOST_EPSILON = 30.0
+"""The largest epsilon of a step: the false answer has probability near e^-30 = 1e-13, of which a
+double near 1 keeps three digits."""
 
 
 class MechanismKind(Enum):
@@ -74,8 +76,12 @@ class Averaging(Enum):
 
 
 _GAUSSIAN = (MechanismKind.GAUSSIAN, MechanismKind.DISCRETE_GAUSSIAN)
+"""Kinds whose sensitivity is in the l2 norm."""
 _ADDITIVE = (MechanismKind.GAUSSIAN, MechanismKind.LAPLACE)
+"""Kinds of real noise on real vectors: those for which clip norms and sampling have a meaning
+here."""
 _WITHOUT_SENSITIVITY = (MechanismKind.RANDOMISED_RESPONSE, MechanismKind.PRIVATE)
+"""Kinds that are stated by a probability or an epsilon alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +258,7 @@ class StatedRelease:
             reason = _ROUNDED if self.is_rounded else _REASON
             return declared(self.priced_sensitivity, reason, adjacency=adjacency, norm=norm)
         if self.averaging is Averaging.OWN and scheme is Sampling.POISSON:
+            # a Poisson sample may hold one record: its mean moves by the whole clip norm
             return declared(self.clip_norm, _OWN_SAMPLE, adjacency=adjacency, norm=norm)
         if self.averaging is Averaging.OWN:
             assert self.divisor is not None
@@ -284,6 +291,10 @@ def worst_private(epsilon: float, *, least: bool) -> RandomisedResponse:
 
     Source: Kairouz, Oh, Viswanath 2015, Theorem 3.3: randomised response of probability
     1 / (1 + e^-epsilon).
+
+    Args:
+        epsilon: in [0, 30].
+        least: whether the probability of the truth is rounded down, to cost less; otherwise up.
     """
     with precision(BITS):
         truth = Enclosure.from_ball(1 / (1 + (-ball_of(epsilon)).exp()))

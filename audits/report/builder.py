@@ -272,7 +272,10 @@ def _privacy(events: Sequence[Event], guarantee: Guarantee) -> PrivacyFacts:
 
 
 def _by_party(guarantee: Guarantee) -> tuple[PartyEpsilon, ...]:
-    """Parties of equal cost share a row; records of no party only where they pay."""
+    """Parties of equal cost share a row; records of no party only where they pay.
+
+    Equal costs are recognised by both ends of their enclosures.
+    """
     rows: dict[tuple[float, float], list[str]] = {}
     for cost in guarantee.by_party:
         low, high = cost.epsilon.lower_float, cost.epsilon.upper_float
@@ -289,7 +292,10 @@ def _by_party(guarantee: Guarantee) -> tuple[PartyEpsilon, ...]:
 
 
 def _conversions(events: Sequence[Event], guarantee: Guarantee) -> tuple[Conversion, ...] | None:
-    """Return epsilon by other conversions; None where not only Gaussian steps ran."""
+    """Return epsilon by other conversions; None where not only Gaussian steps ran.
+
+    All at the promise's delta, rounded up; they are shown for comparison and none is the promise.
+    """
     try:
         found = compare_conversions(events, delta=guarantee.delta, max_order=_MOMENT_ORDERS)
     except UnpricedMechanism:
@@ -312,7 +318,11 @@ def _conversion(method: str, epsilon: Enclosure, source: str) -> Conversion:
 
 
 def _curve(events: Sequence[Event], guarantee: Guarantee) -> tuple[CurvePoint, ...] | None:
-    """Points evenly spread over epsilon, from 0 to well below the promise's delta."""
+    """Points evenly spread over epsilon, from 0 to well below the promise's delta.
+
+    Of grade *fast*: doubles with an outward allowance. None where epsilon is 0 or infinite, and
+    for a mechanism without a price.
+    """
     least = min(_CURVE_DELTA, float(guarantee.delta) / 1000)
     try:
         last = epsilons_at(events, deltas=[max(least, _LEAST_DELTA)], grade=Grade.FAST).epsilon[0]
@@ -329,7 +339,11 @@ def _curve(events: Sequence[Event], guarantee: Guarantee) -> tuple[CurvePoint, .
 
 
 def _odometer(events: Sequence[Event], guarantee: Guarantee) -> tuple[OdometerPoint, ...] | None:
-    """What was spent after every round; evenly thinned where there are many."""
+    """What was spent after every round; evenly thinned where there are many.
+
+    Releases of one round are added together. None where a mechanism has no price here, or delta is
+    below what the fast grade takes.
+    """
     delta = float_up(guarantee.delta)
     if delta < _LEAST_DELTA:
         return None
@@ -353,6 +367,7 @@ def _odometer(events: Sequence[Event], guarantee: Guarantee) -> tuple[OdometerPo
 
 
 def _round_of(event: Event) -> int:
+    """Return an event's round, by which the odometer adds up."""
     return event.context.round
 
 

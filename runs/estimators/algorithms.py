@@ -93,7 +93,12 @@ class Recipe:
         return _ROUNDS if self.given_rounds is None else self.given_rounds
 
     def consensus(self, noise_multiplier: float, shape: DataShape) -> ConsensusDpAdmm:
-        """Return ADMM at the consensus with the settings that `consensus_defaults` derives."""
+        """Return ADMM at the consensus with the settings that `consensus_defaults` derives.
+
+        Args:
+            noise_multiplier: noise_std over the sensitivity of a release.
+            shape: public facts about the data.
+        """
         chosen = consensus_defaults(
             shape,
             epsilon=self.epsilon,

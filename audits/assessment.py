@@ -18,10 +18,12 @@ from .claim_tests import ERROR_SHARES, ClaimTest, claim_tests
 from .metrics import RocPoint, TprAtFpr, auc, roc, tpr_at_fpr
 
 _INTERVAL_CONFIDENCE = 0.99
+"""Of the interval for mu, which is a measurement beside the verdict and no part of it."""
 NULL_SHARE = ERROR_SHARES["null control"]
 """Of the error probability 1 - confidence, what the null control may spend: by all its bounds
 together, so that an attack on an honest run rarely ends in an alarm about itself."""
 _REPORTED_FPRS = (1e-1, 1e-2, 1e-3)
+"""False-positive rates that a report names, where at least one false positive is to be expected."""
 
 _NOT_MEANT = (
     "A bound of 0, or one below the claim, is no evidence of privacy: another attack, another "
@@ -42,6 +44,12 @@ class NullControl:
     Scored by the same function of the output. A positive bound here has probability at most
     1 - `confidence`, for all bounds together; if it happens, the attack's own bounds prove nothing:
     look for what the attack knows besides the output, and repeat it with a new seed.
+
+    Args:
+        confidence: of all its bounds together.
+        bounds: as of the attack, each with half of the control's error.
+        measured_mu: with its interval; None outside the Gaussian family.
+        auc: near 1/2, as both worlds are one.
     """
 
     confidence: float
@@ -137,6 +145,10 @@ def assess(
         confidence: of each bound, and of the verdict, in (0, 1).
         pair_mu: the pair's exact mu if the run is as stated; None where it is not known.
         noise: what a test of the run's own noise found, at the level of `noise_level`.
+
+    Error controlled: all tests of the claim and the null control share 1 - confidence, by shares
+    fixed in `ERROR_SHARES`; so a claim that is kept is refuted with at most that probability. The
+    bounds have `confidence` each, not together.
     """
     trials = min(scores.dataset.size, scores.neighbour.size)
     plan = plan_threshold(claimed=claimed, trials=trials, delta=delta, confidence=confidence)
@@ -175,12 +187,14 @@ def assess(
 
 
 def _bounds(threshold: float, confidence: float) -> tuple[Bound, ...]:
+    """Return the counting bound at a threshold that is fixed, and the one for normal scores."""
     return ClopperPearson(threshold, confidence), GaussianFamily(confidence)
 
 
 def _null_control(
     null: Scores, threshold: float, *, delta: float, confidence: float
 ) -> NullControl:
+    """Return the control's evidence; its two bounds share the control's error in halves."""
     level = null_confidence(confidence)
     each = _bounds(threshold, 1 - (1 - level) / 2)
     return NullControl(

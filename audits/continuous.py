@@ -63,6 +63,9 @@ def audit_run(
         delta: where epsilon is computed, in (0, 1).
         evidence: what earlier runs of the same configuration have shown.
         more: repeats the run; None where that is not possible.
+
+    The sequential test may be looked at after every run without losing its level; the other
+    checks are exact and have none. Findings are what is wrong, remarks what a reader should know.
     """
     events = ledger.events(summary.run)
     found = guarantee(events, delta=delta)
@@ -75,6 +78,7 @@ def audit_run(
         findings.append("the run left its plan")
     if not summary.planned:
         remarks.append("the run had no plan")
+    # a reservation may have left before the crash that lost its commit
     missing = summary.reservations - summary.committed
     if missing:
         remarks.append(f"{missing} reservations without a commit; they count as spent")
@@ -98,6 +102,7 @@ def audit_run(
 
 
 def _crosschecked(events: list[Event], delta: Number) -> Crosscheck | str:
+    """Return other libraries' answers, or why there are none."""
     try:
         return crosscheck(events, delta=delta)
     except MissingExtra as missing:

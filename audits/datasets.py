@@ -39,6 +39,11 @@ class AuditDataset(PrivateDataset):
         """Return the neighbour whose record `index` has other features (d,) and/or another label.
 
         The public facts are unchanged.
+
+        Args:
+            index: of the record, in the order of input.
+            features: of shape (d,), cut to the public row bound; None to keep them.
+            label: in the public label domain; None to keep it.
         """
         if label is not None:
             self.shape.label_domain.require(np.asarray([label], dtype=np.float64))
@@ -77,6 +82,9 @@ class AuditDataset(PrivateDataset):
         return PairedDataset.of(self, other)
 
     def _differing_row(self, other: AuditDataset) -> int | None:
+        """Return the place of the one party whose records differ; None for several, or where none
+        differs.
+        """
         differing = self.differing(other)
         if differing is None:
             return None
@@ -114,11 +122,15 @@ class PairedDataset(AuditDataset):
         return pair
 
     def _sampled(self, draw: Draw) -> Sample:
+        """Refuse: a hidden sample has no counterpart in the neighbour."""
         raise InvalidParameter("dataset", "two data sets", "one: samples have no neighbours")
 
     def _computed(
         self, sensitivity: Sensitivity, records: Records, compute: Rows, total: Rows | None
     ) -> FloatArray:
+        """Return values of both data sets, shape (2, ..., P, d); the first is what messages are
+        drawn from.
+        """
         value = super()._computed(sensitivity, records, compute, total)
         other = self._neighbour
         # trials have an axis even where there is one for all, behind that of the data sets

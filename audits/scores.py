@@ -1,4 +1,9 @@
-"""Scores of an attack of a user's own: lower bounds on epsilon, and tests of a claim."""
+"""Scores of an attack of a user's own: lower bounds on epsilon, and tests of a claim.
+
+In come two arrays of scores, of independent runs with the record and without, and what is
+claimed; out goes `JudgedScores`. The attack itself is not seen: its scores may be anything, and a
+poor one costs power and never validity.
+"""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,6 +16,7 @@ from .metrics import auc
 from .selection import MultiSplit
 
 _SEED = 0
+"""Of the splits; fixed here, so that nobody can choose a split that pleases."""
 _MOST_MU = 1e100
 """Of a claim: its square, and epsilon, about half of that, are still doubles."""
 # below so many trials a world the family's own tests do not see heavy tails: of Laplace scores the
@@ -28,7 +34,12 @@ _NOT_MEANT = (
 
 @dataclass(frozen=True, slots=True)
 class ClaimedPrivacy:
-    """What is claimed, and where epsilon is bounded."""
+    """What is claimed, and where epsilon is bounded.
+
+    Args:
+        claim: mu-GDP, or (epsilon, delta).
+        delta: in [0, 1); 0 for pure differential privacy.
+    """
 
     claim: Gdp | ApproxDp
     delta: float
@@ -98,7 +109,16 @@ class JudgedScores:
 
 
 def judge_scores(scores: Scores, claimed: ClaimedPrivacy, *, confidence: float) -> JudgedScores:
-    """Return what scores show of a claim; the bound and all tests together have `confidence`."""
+    """Return what scores show of a claim; the bound and all tests together have `confidence`.
+
+    Args:
+        scores: of independent runs, two or more in each world.
+        claimed: what they are held against, stated before they were seen.
+        confidence: in (0, 1).
+
+    Error controlled: the bound is too large, or some test refutes a claim that is kept, each with
+    probability at most 1 - confidence. Both hold for any law of the scores.
+    """
     counting = MultiSplit(confidence, _SEED)
     return JudgedScores(
         scores,

@@ -162,7 +162,7 @@ LEAST_EXPLAINED = {
     "data": 0.4,
     "mechanisms": 0.37,
     "runs": 0.35,
-    "audits": 0.33,
+    "audits": 0.345,
     "accounting": 0.27,
     "papers": 0.2,
 }

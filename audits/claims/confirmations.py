@@ -28,6 +28,8 @@ SEED = 1
 """Of every attack, unless the caller states another: evidence can be computed again."""
 
 _TILTED, _COUNTED, _CERTAIN = 4000, 20_000, 200
+"""Runs of a tilted attack, runs in each world of a counted event, and of an event that is
+certain."""
 # where an event is impossible under the neighbour, and the claim names no delta
 _SOME_DELTA = 1e-5
 _FORMAT = "urn:dpledger:claim-evidence:1"
@@ -138,6 +140,12 @@ def _computed(event: Counterexample) -> AttackOutcome:
 
 
 def _counted(event: Counterexample, trials: int | None, seed: int) -> AttackOutcome:
+    """Return what counting an event in runs of both worlds shows.
+
+    With a stated (epsilon, delta) the Clopper-Pearson bound must exceed it. Without one the event
+    is claimed to be impossible under the neighbour: derived so, and seen under the data set
+    alone.
+    """
     certain = event.allowed is None
     number = trials or (_CERTAIN if certain else _COUNTED)
     hits, others = (round(rate * number) for rate in event.rerun(number, seed))
@@ -164,6 +172,7 @@ def _counted(event: Counterexample, trials: int | None, seed: int) -> AttackOutc
 
 
 def _digest(identifier: str, case: Case[Any], outcome: AttackOutcome) -> str:
+    """Return the SHA-256 of claim, parameters, what was fixed, trials, seed and confidence."""
     parts = {
         "claim": identifier,
         "parameters": asdict(case.setting),
@@ -186,14 +195,25 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def written(paper: str, confirmations: Iterable[Confirmation]) -> bytes:
-    """Return a paper's file of evidence."""
+    """Return a paper's file of evidence.
+
+    Args:
+        paper: its name, for the command that makes the file again.
+        confirmations: of its claims.
+    """
     command = f"dpledger claims audit {paper} --rerun --save papers"
     document = _File(_FORMAT, command, list(confirmations))
     return msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
 
 
 def known(paper: Paper[Any], claim: Claim[Any], case: Case[Any]) -> tuple[Confirmation, str] | None:
-    """Return what was kept about a claim at these very parameters, and the command that made it."""
+    """Return what was kept about a claim at these very parameters, and the command that made it.
+
+    Args:
+        paper: whose evidence.json is read.
+        claim: of the paper.
+        case: its parameters; evidence of others is not shown.
+    """
     file = _kept(paper.evidence)
     for each in () if file is None else file.confirmations:
         same = each.claim == claim.identifier
@@ -204,6 +224,7 @@ def known(paper: Paper[Any], claim: Claim[Any], case: Case[Any]) -> tuple[Confir
 
 @lru_cache(maxsize=16)
 def _kept(path: Path) -> _File | None:
+    """Return a paper's file of evidence, None where there is none; read once."""
     try:
         found = msgspec.json.decode(path.read_bytes(), type=_File)
     except FileNotFoundError:

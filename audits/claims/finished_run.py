@@ -22,6 +22,7 @@ from .own import OwnPromise, PromisedEpsilon, judged_events
 from .policy import Check, final_verdict
 
 NOT_ATTACKED = "not done: the data are not at hand"
+"""A ledger holds no records, so that an attack needs the configuration and the data beside it."""
 _MISSING = (
     "unit of privacy: not stated in a ledger",
     "preprocessing: not stated in a ledger",
@@ -66,6 +67,10 @@ def judge_ledger(
         attack: attacks the run, given the hashes of the runs' configurations; see `attack_check`.
 
     Raises `InvalidParameter` where there are no events.
+
+    A chain that was changed ends the hearing: nothing else in the ledger can be relied on. A
+    ledger whose events were not all planned beforehand has an adaptive sum, which `final_verdict`
+    weighs.
     """
     try:
         verified = ledger.verify()

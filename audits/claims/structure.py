@@ -85,6 +85,8 @@ class MessagesOnlyPromise(Generic[S]):
 
         Whatever differs was computed from data beyond the messages; and a message without a
         mechanism is such data itself.
+
+        States are compared bit for bit, as the same messages must give the same arithmetic.
         """
         solve, pair = self.solve(case.setting), self.pair(case.setting)
         events = EventList()

@@ -111,7 +111,10 @@ class SolverGame:
         return self.pair.dataset.shape.adjacency
 
     def answers(self, *, inside: bool, trials: int, seed: int) -> Answers:
-        """Return the answers of `trials` runs."""
+        """Return the answers of `trials` runs.
+
+        Each world and chunk has its own stream of the seed, so that runs are independent.
+        """
         dataset = self.pair.dataset if inside else self.pair.neighbour
         models: list[FloatArray] = []
         for number, start in enumerate(range(0, trials, self.chunk)):
@@ -172,7 +175,13 @@ class ModelGame:
         return f"{self.replacement.description} in its place"
 
     def answers(self, *, inside: bool, trials: int, seed: int) -> Answers:
-        """Return the answers of `trials` trained models."""
+        """Return the answers of `trials` trained models.
+
+        Args:
+            inside: whether the target is among the training records.
+            trials: models, at least 1.
+            seed: from which each training's own is drawn, without repetition.
+        """
         features, labels = self.features, np.asarray(self.labels)
         own = self.target if inside else self.replacement
         if own is not None:

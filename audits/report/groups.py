@@ -76,7 +76,11 @@ class MessageKind:
 
 
 def message_kinds(events: Iterable[Event]) -> Iterator[MessageKind]:
-    """Yield every mechanism of every event, parties and repetitions counted."""
+    """Yield every mechanism of every event, parties and repetitions counted.
+
+    Args:
+        events: of a run or a plan, in order.
+    """
     for event in events:
         parties = event.context.parties
         kind = MessageKind(event, parties, max(1, len(parties)))
@@ -84,7 +88,13 @@ def message_kinds(events: Iterable[Event]) -> Iterator[MessageKind]:
 
 
 def mechanism_groups(kinds: Iterable[MessageKind]) -> tuple[MechanismGroup, ...]:
-    """Return protected releases grouped by name, audience, mechanism, sampling and derivation."""
+    """Return protected releases grouped by name, audience, mechanism, sampling and derivation.
+
+    Args:
+        kinds: of all events.
+
+    A group's derivation is that of its largest sensitivity.
+    """
     protected = (kind for kind in kinds if kind.reason is None)
     return tuple(_mechanism_group(group) for group in _grouped(protected, _likeness))
 
@@ -103,7 +113,11 @@ def unprotected_groups(kinds: Iterable[MessageKind]) -> tuple[UnprotectedGroup, 
 
 
 def audience_views(kinds: Iterable[MessageKind]) -> tuple[AudienceView, ...]:
-    """Return how many messages of which kind each audience sees."""
+    """Return how many messages of which kind each audience sees.
+
+    Args:
+        kinds: of all events; protected ones are grouped by release, others by their reason.
+    """
     return tuple(
         AudienceView(
             audience=group[0].audience.value,
@@ -116,7 +130,12 @@ def audience_views(kinds: Iterable[MessageKind]) -> tuple[AudienceView, ...]:
 
 
 def seen_by(views: Sequence[AudienceView], audience: Audience) -> str:
-    """Return in a sentence which messages are addressed to an audience."""
+    """Return in a sentence which messages are addressed to an audience.
+
+    Args:
+        views: of all audiences.
+        audience: whose messages.
+    """
     own = [view for view in views if view.audience == audience.value]
     if not own:
         return "no message is addressed to them; they see what is published"
@@ -170,6 +189,8 @@ def _unwrapped(kind: MessageKind, mechanism: Mechanism) -> Iterator[MessageKind]
         case _:
             name, noise_std = _noise(mechanism)
             sensitivity = mechanism.sensitivity
+            # what does not depend on the data needs no noise; what does and has none is
+            # unprotected
             bare = noise_std == 0 and sensitivity.squared > 0
             yield replace(
                 kind,

@@ -27,35 +27,35 @@ from typing import Any, NamedTuple
 FORMAT = "urn:dpledger:certificate:1"
 """The only form of documents that is read, with its version; another is refused."""
 
-MAX_BYTES = 16 << 20  # of a document
+MAX_BYTES = 16 << 20
 """Bytes of a document: what is longer is refused before it is parsed."""
 
 MAX_ITEMS = 500_000  # brackets and commas: bounds memory before anything is parsed
-MAX_DEPTH = 64  # of derivations
+MAX_DEPTH = 64
 """Levels of a sensitivity's derivation: far below where Python's recursion ends."""
 
 MAX_EVENTS = 1_000_000
 """Events of a run, each counted as often as it occurs: all are hashed one by one."""
 
-MOST = 10**18  # of whole numbers
+MOST = 10**18
 """Whole numbers in JSON, such as counts; rationals are texts, and may be longer."""
 
-MAX_WORK = 1 << 25  # units of about 0.2 microseconds
+MAX_WORK = 1 << 25
 """Units of work, of about 0.2 microseconds, for a short document: about seven seconds."""
 
-WORK_A_BYTE = 480  # more of a longer document, so that long lists can be checked
+WORK_A_BYTE = 480
 """Units of work a byte of the document more, so that long lists can be checked."""
 
 MOST_WORK = 1 << 28
 """Units of work for any document: about a minute; reached at some 490,000 bytes."""
 
-MAX_ORDER = 512  # of a sampled step
+MAX_ORDER = 512
 """The largest whole Rényi order of a sampled step: the sums have about as many terms."""
 
-MAX_EXPONENT = 1 << 13  # of exp
+MAX_EXPONENT = 1 << 13
 """The largest x of e^x that is computed: the result has some 11,800 bits."""
 
-MAX_BITS = 1 << 12  # of precision
+MAX_BITS = 1 << 12
 """Bits of precision beyond which a comparison is given up as `Undecided`."""
 
 

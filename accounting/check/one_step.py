@@ -44,14 +44,19 @@ except ImportError:  # run as a file, with the others beside it
     )
     from losses import Interval, Loss  # type: ignore[import-not-found, no-redef]
 
-MOST_CELLS = 1 << 21  # of a lattice, in one step
+MOST_CELLS = 1 << 21
+"""Points of a lattice from zero on, in one step: bounds the length of its list of masses."""
+
 Below = tuple[Interval, Interval]  # enclosures of P(L <= x) and Q(L <= x), times 2^p
 
 
 # --- the normal distribution at many points ---------------------------------------------------
 
-_APART = 5  # centres of Taylor series are 2^-5 apart
-_FAR = 16  # beyond, one point at a time
+_APART = 5
+"""Centres are 1/32 apart: |t| <= 2^-6, and a series to p bits has about p/7 terms."""
+
+_FAR = 16
+"""Standard deviations beyond which each point is computed by itself."""
 
 
 def exp_work(p: int, x: float) -> int:
@@ -73,6 +78,12 @@ class Normal:
     """
 
     def __init__(self, p: int, spend: Callable[[int], None]) -> None:
+        """Begin without any series.
+
+        Args:
+            p: bits after the binary point of every number given and returned.
+            spend: counts units of work; raises beyond what is allowed.
+        """
         self.p, self.spend = p, spend
         self._known: dict[int, tuple[Interval, list[int]]] = {}
 
@@ -126,6 +137,7 @@ class Normal:
         return max(low + moved - 4, 0), min(high + moved + 4, 1 << p)
 
     def _far(self, x: int) -> Interval:
+        """Enclose 2^p Φ(x / 2^p) by Mills' ratio, without a series: for |x| above `_FAR`."""
         square = Fraction(x, 1 << self.p) ** 2
         self.spend(_tail_work(self.p, int(square)))
         low, high = tail_bounds(square, square, self.p)
@@ -178,14 +190,20 @@ class Base(Pair):
         """Enclose P(V <= v) and Q(V <= v) for all v with 2^p e^v in `grown`, above zero."""
 
     def below(self, x: Fraction, grown: Interval, normal: Normal) -> Below:
+        """Enclose P(V <= x) and Q(V <= x); a base whose loss has atoms overrides it."""
         return self.below_grown(grown, normal)
 
 
 _LEAST_MU_SQUARED = Fraction(1, 1 << 64)
+"""Smaller mu² count as this one, a larger shift: 1/mu is at most 2^32."""
 
 
 @lru_cache(maxsize=1 << 12)
 def _root_and_inverse(square: Fraction, p: int) -> tuple[Interval, Interval]:
+    """Enclose 2^p mu and 2^p / mu, for mu² of at least `_LEAST_MU_SQUARED`.
+
+    Rounding mu² up is safe: the shift by the larger mu dominates.
+    """
     low, high = sqrt_bounds(max(square, _LEAST_MU_SQUARED), p)
     return (low, high), ((1 << 2 * p) // high, -(-(1 << 2 * p) // low))
 
@@ -197,6 +215,11 @@ class GaussianShift(Base):
     mu_squared: Fraction
 
     def below_grown(self, grown: Interval, normal: Normal) -> Below:
+        """Enclose Φ(v/mu - mu/2) under P and Φ(v/mu + mu/2) under Q.
+
+        V is N(mu²/2, mu²) under P and N(-mu²/2, mu²) under Q. v is known by an enclosure of e^v:
+        its logarithm is taken at the lower end, and ln(a + b) <= ln a + b/a reaches the upper.
+        """
         p = normal.p
         root, inverse = _root_and_inverse(self.mu_squared, p)
         low, high = log_bounds(Fraction(grown[0], 1 << p), p)
@@ -209,11 +232,13 @@ class GaussianShift(Base):
         )
 
     def highest(self, tail: float) -> float:
+        """About mu²/2 + mu √(2 tail): P(N(0, 1) > t) falls below e^-tail at √(2 tail)."""
         mu_squared = float(self.mu_squared)
         return mu_squared / 2 + sqrt(2 * tail * mu_squared)
 
 
 def _clipped(ends: Interval, one: int) -> Interval:
+    """What of an enclosure lies in [0, one]: a probability, times 2^p."""
     return max(ends[0], 0), min(ends[1], one)
 
 
@@ -228,6 +253,7 @@ class LaplaceShift(Base):
     epsilon: Fraction
 
     def below(self, x: Fraction, grown: Interval, normal: Normal) -> Below:
+        """Enclose both by comparing x, which is exact, with the ends ±epsilon of the range of V."""
         p = normal.p
         one, end = 1 << p, exp_bounds(self.epsilon, p)
         if x >= self.epsilon:
@@ -235,6 +261,11 @@ class LaplaceShift(Base):
         return self._inside(grown, end, p) if x >= -self.epsilon else ((0, 0), (0, 0))
 
     def below_grown(self, grown: Interval, normal: Normal) -> Below:
+        """Enclose both by comparing e^v with e^±epsilon, of which only enclosures are known.
+
+        Where they overlap v may lie on either side of the end: then one end of each enclosure is 0
+        or 1.
+        """
         p = normal.p
         one, end = 1 << p, exp_bounds(self.epsilon, p)
         if grown[0] >= end[1]:
@@ -250,9 +281,15 @@ class LaplaceShift(Base):
         return first, second
 
     def work_a_point(self, p: int) -> int:
+        """Units of work at each point: e^epsilon is computed again at every one."""
         return super().work_a_point(p) + exp_work(p, float(self.epsilon))
 
     def _inside(self, grown: Interval, end: Interval, p: int) -> Below:
+        """Enclose e^((v - epsilon)/2) / 2 and 1 - e^(-(v + epsilon)/2) / 2 by roots of e^v,
+        e^epsilon.
+
+        Both grow with v; the first falls and the second grows with epsilon.
+        """
         one = 1 << p  # v and e: roots of e^v and of e^epsilon
         v = sqrt_bounds(Fraction(grown[0], one), p)[0], sqrt_bounds(Fraction(grown[1], one), p)[1]
         e = sqrt_bounds(Fraction(end[0], one), p)[0], sqrt_bounds(Fraction(end[1], one), p)[1]
@@ -261,6 +298,7 @@ class LaplaceShift(Base):
         return _clipped(first, one), _clipped(second, one)
 
     def highest(self, tail: float) -> float:
+        """The end of the range: there is no loss above epsilon."""
         return float(self.epsilon)
 
 
@@ -272,17 +310,25 @@ class Sampled(Pair):
     rate: Fraction
 
     def work_a_point(self, p: int) -> int:
+        """Units of work at each point: those of the base."""
         return self.base.work_a_point(p)
 
     @property
     def symmetric(self) -> bool:
+        """No: the two orders of the data sets have different losses."""
         return False
 
     @property
     def precision(self) -> int:
+        """Bits of 1/q: e^v = 1 + (e^x - 1)/q magnifies the error of e^x as much."""
         return int(1 / self.rate).bit_length()
 
     def below(self, x: Fraction, grown: Interval, normal: Normal) -> Below:
+        """Enclose P and Q of V <= v with e^v = 1 + (e^x - 1)/q; the first law is (1 - q) Q + q P.
+
+        Below the least loss ln(1 - q) there is nothing: e^v would be negative. Just above it,
+        where e^v is not known within a factor of two, only the upper ends are of use.
+        """
         n, d, one = self.rate.numerator, self.rate.denominator, 1 << normal.p
         low, high = (grown[0] - one) * d // n + one, -(-(grown[1] - one) * d // n) + one
         if high <= 0:
@@ -296,6 +342,7 @@ class Sampled(Pair):
         return (mixed[0] // d, -(-mixed[1] // d)), without
 
     def highest(self, tail: float) -> float:
+        """That of the base: ln(1 - q + q e^V) <= max(V, 0)."""
         return self.base.highest(tail)
 
 
@@ -307,9 +354,11 @@ class Revealed(Pair):
     rate: Fraction
 
     def work_a_point(self, p: int) -> int:
+        """Units of work at each point: those of the base."""
         return self.base.work_a_point(p)
 
     def below(self, x: Fraction, grown: Interval, normal: Normal) -> Below:
+        """Enclose both: with probability 1 - q the loss is zero, else it is that of the base."""
         n, d = self.rate.numerator, self.rate.denominator
         missed = (d - n << normal.p) if x >= 0 else 0
         first, second = (
@@ -319,6 +368,7 @@ class Revealed(Pair):
         return first, second
 
     def highest(self, tail: float) -> float:
+        """That of the base."""
         return self.base.highest(tail)
 
 
@@ -338,10 +388,12 @@ class DrawnShifts(Pair):
 
     @property
     def symmetric(self) -> bool:
+        """No: the two orders of the data sets have different losses."""
         return False
 
     @property
     def precision(self) -> int:
+        """Bits of 1/q, as of a sampled pair."""
         return int(1 / self.rate).bit_length()
 
     def width(self, p: int) -> int:
@@ -349,11 +401,17 @@ class DrawnShifts(Pair):
         return p + 64 + 2 * int(self.highest(p)) + self.size * self.precision
 
     def work_a_point(self, p: int) -> int:
+        """Units of work at each point: the inverse of F, and a tail for each number drawn."""
         w = self.width(p)
         steps = 300  # of Newton, of widening and of doubling
         return (self.size + 3) * (64 + p * p // 256) + steps * self.size * (4 + (w * w >> 16))
 
     def below(self, x: Fraction, grown: Interval, normal: Normal) -> Below:
+        """Enclose the probabilities of y <= ln(F^-1(e^x)) / mu under the mixture and under N(0, 1).
+
+        y is known by an enclosure: each normal distribution function, which grows, is taken at both
+        ends.
+        """
         p = normal.p
         weights, coefficients, w = _drawn(self, p)
         root, inverse = _root_and_inverse(self.mu_squared, w)
@@ -376,6 +434,7 @@ class DrawnShifts(Pair):
         return (first[0], min(first[1], 1 << p)), without
 
     def highest(self, tail: float) -> float:
+        """About the loss at `size` mu + √(2 tail), as if all records of the group were drawn."""
         shift = self.size * sqrt(self.mu_squared)
         return shift * shift / 2 + sqrt(2 * tail) * shift
 
@@ -401,6 +460,7 @@ def _inverted(coefficients: list[Interval], ends: Interval, w: int) -> Interval:
     """
 
     def value(t: int, side: int) -> int:
+        """F(t) times 2^w; `side` 0: rounded down from lower ends, 1: up from upper ends."""
         total = 0
         for c in reversed(coefficients):
             total = c[side] + (total * t >> w) + side
@@ -441,6 +501,10 @@ class Lattice(Pair):
         """`first`, a bound on what lies below it, and P(L <= x), Q(L <= x) at each value."""
 
     def below(self, x: Fraction, grown: Interval, normal: Normal) -> Below:
+        """Enclose both at the largest value of the loss that is <= x.
+
+        Below the first value lies only what the table leaves out.
+        """
         first, missing, known = _table(self, normal.p)
         place = (x // self.unit - first) // 2
         if place < 0:
@@ -450,6 +514,7 @@ class Lattice(Pair):
 
 @lru_cache(maxsize=64)
 def _table(pair: Lattice, p: int) -> tuple[int, int, list[Below]]:
+    """The table of a pair at p bits, computed once for all points of a document."""
     return pair.table(p)
 
 
@@ -475,12 +540,19 @@ class DiscreteLaplaceShift(Lattice):
 
     @property
     def unit(self) -> Fraction:
+        """Losses are rate (shift - 2k): 2 rate apart."""
         return self.rate
 
     def work(self, p: int) -> int:
+        """Units of work of the table: an exponential for each of shift + 1 values."""
         return (self.shift + 1) * (16 + exp_work(p, self.highest(0)))
 
     def table(self, p: int) -> tuple[int, int, list[Below]]:
+        """The table of shift + 1 values, from -shift units on; nothing is left out.
+
+        The tails k <= 0 and k >= shift have the two extreme losses: masses 1/(1 + u) and u^shift/(1
+        + u), as sums of geometric series. Q is the mirror image of P.
+        """
         one, n = 1 << p, self.shift
         powers = [exp_bounds(-self.rate * k, p) for k in range(n + 1)]
         u = powers[1]
@@ -493,6 +565,7 @@ class DiscreteLaplaceShift(Lattice):
         return -n, 0, list(zip(with_it, without, strict=True))
 
     def highest(self, tail: float) -> float:
+        """The end of the range: there is no loss above rate · shift."""
         return float(self.rate * self.shift)
 
 
@@ -504,9 +577,11 @@ class DiscreteGaussianShift(Lattice):
 
     @property
     def unit(self) -> Fraction:
+        """Losses are (1 - 2k)/(2s): 1/s apart."""
         return 1 / (2 * self.squared)
 
     def work(self, p: int) -> int:
+        """Units of work of the table: an exponential for each place."""
         return self._spread(p) * (16 + exp_work(p, p / 3))  # e^-x is below 2^-p from x = p on
 
     def _spread(self, p: int) -> int:
@@ -514,6 +589,12 @@ class DiscreteGaussianShift(Lattice):
         return isqrt(int(2 * self.squared * (p + 33))) + 2
 
     def table(self, p: int) -> tuple[int, int, list[Below]]:
+        """The table of the values at -last < k <= last = `_spread`, and a bound on the rest.
+
+        Weights e^(-k²/(2s)) beyond `last` fall from one to the next by e^(-last/s) at least, so
+        that a geometric series bounds their sum; it joins the upper end of the normalising
+        constant. Under Q, shifted by one, place k has the mass that k - 1 has under P.
+        """
         one, last = 1 << p, self._spread(p)
         weights = [exp_bounds(-(k * k) / (2 * self.squared), p) for k in range(last + 1)]
         # beyond `last` weights fall at least as a geometric series of ratio e^(-last / s)
@@ -529,6 +610,7 @@ class DiscreteGaussianShift(Lattice):
         return 1 - 2 * last, missing, list(zip(with_it, without, strict=True))
 
     def highest(self, tail: float) -> float:
+        """About the loss at the place -√(2 s tail), beyond which less than e^-tail lies."""
         return float(1 / self.squared) * (sqrt(2 * tail * float(self.squared)) + 1)
 
 
@@ -540,6 +622,12 @@ class RandomisedAnswers(Pair):
     categories: int
 
     def below(self, x: Fraction, grown: Interval, normal: Normal) -> Below:
+        """Enclose sums of the masses of up to three losses, -ln r, 0 and ln r with r = most /
+        least.
+
+        e^x is known by an enclosure: a ratio that may lie on either side of it counts towards the
+        upper end only. At x = 0, where e^x is exactly one, the two lower losses count.
+        """
         other = (1 - self.truth) / (self.categories - 1)
         least, most = sorted((self.truth, other))
         one = 1 << normal.p
@@ -555,6 +643,7 @@ class RandomisedAnswers(Pair):
         )
 
     def highest(self, tail: float) -> float:
+        """The largest loss, |ln(truth / other)|: there is none above."""
         other = (1 - self.truth) / (self.categories - 1)
         return abs(log(self.truth / other))
 
@@ -575,11 +664,20 @@ class Dots:
     """Multiples of a step, with e^x at each; masses are in multiples of 1 / unit."""
 
     def __init__(self, step: Fraction, dense: int, unit: int, normal: Normal) -> None:
+        """Begin with no exponential computed.
+
+        Args:
+            step: the distance of two points of the lattice.
+            dense: points from zero up to which every point is a dot.
+            unit: masses are whole multiples of 1 / unit.
+            normal: the normal distribution, whose precision p is that of all enclosures here.
+        """
         self.step, self.dense, self.unit, self.p = step, dense, unit, normal.p
         self._normal = normal
         self._grown: dict[int, Interval] = {}
 
     def grown(self, place: int) -> Interval:
+        """Enclose 2^p e^x at the lattice's point of this number; computed once."""
         if place not in self._grown:
             self._grown[place] = self._normal.exp(place * self.step)
         return self._grown[place]
@@ -591,6 +689,11 @@ class Dots:
         least = (tail << self.p) // self.unit
 
         def places(towards: int, done: Callable[[Dot], bool]) -> Iterator[Dot]:
+            """Yield dots from zero on, upwards or downwards, until `done` says that the tail is
+            small.
+
+            Raises `Undecided` where more than `MOST_CELLS` points would be needed.
+            """
             place = 0
             while True:
                 spend(pair.work_a_point(self.p))
@@ -635,6 +738,7 @@ class Dots:
         return self._rounded(masses, (1 << self.p) - dots[-1].first[0])
 
     def _ahead(self, dots: list[Dot], masses: Counter[int]) -> None:
+        """Add the masses of (P, Q) in all cells between dots to their ends."""
         for a, b in pairwise(dots):
             p, q = _between(a.first, b.first), _between(a.second, b.second)
             low, high = self._shared(p, q, a.grown, b.grown)
@@ -642,6 +746,7 @@ class Dots:
             masses[b.place] += high
 
     def _back(self, dots: list[Dot], masses: Counter[int]) -> None:
+        """Add the masses of (Q, P): the loss has the other sign, and cells are turned round."""
         for a, b in pairwise(dots):
             p, q = _between(a.second, b.second), _between(a.first, b.first)
             low, high = self._shared(p, q, self.grown(-b.place), self.grown(-a.place))
@@ -659,6 +764,7 @@ class Dots:
         )
 
     def _rounded(self, masses: Counter[int], lost: int) -> Loss:
+        """The masses as multiples of 1 / unit, each rounded up, from the lowest point on."""
         first, last = min(masses), max(masses)
         self._normal.spend((last - first) // 4)
         half = (1 << self.p) - 1
@@ -669,4 +775,5 @@ class Dots:
 
 
 def _between(low: Interval, high: Interval) -> Interval:
+    """Enclose the mass of a cell from enclosures of what lies below its two ends."""
     return max(high[0] - low[1], 0), max(high[1] - low[0], 0)

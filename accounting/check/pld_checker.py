@@ -23,19 +23,38 @@ except ImportError:  # run as a file, with the others beside it
     import losses  # type: ignore[import-not-found, no-redef]
     import one_step  # type: ignore[import-not-found, no-redef]
 
-MAX_REACH = 1 << 15  # multiples of the step, in nodes of the first kind
+MAX_REACH = 1 << 15
+"""Multiples of the step, in nodes of the first kind (`loss_distribution`)."""
+
 MAX_BITS = 512
-MAX_LOSS = 512  # of one step
+"""Bits of the masses, in nodes of the first kind."""
+
+MAX_LOSS = 512
+"""The largest loss of one step: the precision grows with it, by three bits a unit."""
+
 MAX_DIGITS = 400
+"""Decimal digits of masses: δ down to about 10^-390 has ten of its own."""
+
 MAX_LEVELS = 128
+"""Levels of a composition; N steps that enter at level 0 need about log2 N."""
 
 MAX_GROUP = 64
-MAX_SHIFTS = 1 << 12  # of Laplace noise without a lattice
+"""Records of a group: a Poisson sample of it is a mixture of as many shifts."""
+
+MAX_SHIFTS = 1 << 12
+"""Laplace steps composed without a lattice: the polynomials have as many coefficients."""
+
 MAX_SCALES = 64
-MAX_LATTICE = 1 << 11  # units over which discrete noise spreads, or by which it is shifted
+"""Different shifts of those: choices of signs multiply, one recursion a shift."""
+
+MAX_LATTICE = 1 << 11
+"""Units over which discrete noise spreads, or by which it is shifted: bounds its table."""
 
 Pairs = tuple[one_step.Pair, bool]
+"""A dominating pair, and whether it stands for both orders of the data sets (symmetrised)."""
+
 Way = Callable[[one_step.Dots, list[one_step.Dot]], losses.Loss]
+"""How masses at dots become the loss of one order of the data sets."""
 
 
 class Grid(NamedTuple):
@@ -59,11 +78,16 @@ class Step(NamedTuple):
 # --- which mechanism has which pair -------------------------------------------------------------
 
 _HALF = Fraction(1, 2)
+"""The share of a mixture step's variance for its constant part, where a node states none."""
+
 _DRAWN = "Choquette-Choo, Ganesh, Steinke, Thakurta 2023 (mixtures of Gaussian shifts)"
+"""The theorem that a node rests on, beside its own, where a group is sampled."""
+
 _BOTH_ORDERS = ("add-remove-one", "zero-out-one")
 
 
 def _unrepeated(run: checker.Run, place: int) -> tuple[Any, int]:
+    """Return the mechanism inside any number of repetitions, and how often it runs in all."""
     mechanism, times = run.at(place), 1
     while isinstance(mechanism, dict) and mechanism.get("kind") == "repeated":
         mechanism, n = checker.read_kind(mechanism, "repeated", "event", "times")
@@ -90,7 +114,12 @@ def _base(run: checker.Run, event: Any, size: int) -> tuple[checker.Sens, one_st
 def _discrete(
     run: checker.Run, mechanism: Any, size: int
 ) -> tuple[checker.Sens, list[one_step.Pair]]:
-    """Of integer vectors: a shift shorter than one is none, of two ones each moves by itself."""
+    """The sensitivity of a step with discrete noise, and its pairs.
+
+    Integer vectors move by integer vectors. In l1 by a shift of floor(size · Δ) on a line. In l2
+    the squared length is a whole number, below 4 here, so that each moved coordinate moves by one:
+    as many pairs of a shift by one.
+    """
     kind = mechanism["kind"]
     if kind == "discrete-laplace":
         sens, ratio = run.noise(mechanism, kind, "scale", "l1")
@@ -111,6 +140,7 @@ def _discrete(
 
 
 def _answers(mechanism: Any) -> list[one_step.Pair]:
+    """Return the pair of randomised response; none if all answers are equally likely anyway."""
     truth, categories = checker.randomised_truth(mechanism)
     even = truth * categories == 1
     return [] if even else [one_step.RandomisedAnswers(truth, categories)]
@@ -118,6 +148,8 @@ def _answers(mechanism: Any) -> list[one_step.Pair]:
 
 # on a lattice a record moves by the lattice's distance more at most, and so does its bound
 _LINEAR = {"scaled", "linear-map", "sum", "concatenation", "disjoint", "lattice", "sum-of-bounded"}
+"""Rules after which one drawn record is known to move the mean by the sampled sensitivity at most.
+"""
 
 
 def _mixture(
@@ -201,6 +233,7 @@ def _pairs(run: checker.Run, mechanism: Any, share: Fraction, size: int) -> tupl
 
 
 def _longer(base: one_step.Base, size: int) -> one_step.Base:
+    """Return the pair of a shift that is `size` times as long."""
     if isinstance(base, one_step.GaussianShift):
         return one_step.GaussianShift(base.mu_squared * size**2)
     assert isinstance(base, one_step.LaplaceShift)
@@ -254,6 +287,7 @@ def compositions(
     orders = any(not (step.pair.symmetric or step.symmetrised) for step in steps)
 
     def exp_step(power: int) -> losses.Interval:
+        """Enclose e^h for the step h after `power` doublings."""
         return checker.exp_bounds(grid.step * 2**power, 96 + 7 * grid.digits // 2)
 
     ways: list[Way] = [one_step.Dots.removed, one_step.Dots.added]
@@ -285,6 +319,17 @@ def delta_upper(loss: losses.Loss, step: Fraction, epsilon: Fraction, unit: int)
 
 
 def _grid(step: Any, doublings: Any, dense: Any, digits: Any, cut: Any) -> Grid:
+    """Return the grid that a node states; raise `CertificateWrong` if it exceeds the limits.
+
+    Args:
+        step: of the lattice of level 0, a rational > 0.
+        doublings: how often the step doubles before each level.
+        dense: points from zero up to which every point is a dot, >= 4.
+        digits: masses are whole multiples of 10^-digits.
+        cut: such multiples that may be cut off a level's losses, at either end.
+
+    A bad grid makes δ large, not wrong: every mass is rounded up and moved up.
+    """
     often = tuple(checker.read_count(n, 0) for n in checker.read_list(doublings))
     width = checker.read_above(step, 0)
     grid = Grid(
@@ -304,6 +349,19 @@ def _grid(step: Any, doublings: Any, dense: Any, digits: Any, cut: Any) -> Grid:
 def _proved(
     run: checker.Run, parts: Any, shares: Any, group: Any, grid: Grid, delta: Any, epsilon: Any
 ) -> checker.Priv:
+    """Return (ε, δ)-DP of all parts, after composing their losses on the grid.
+
+    Args:
+        parts: triples of a mechanism's number, how often it runs, and the level at which it enters.
+        shares: pairs of a mixture step's number and the share of its variance for the constant
+            part.
+        group: records that neighbours differ in, at most `MAX_GROUP`.
+        delta, epsilon: what the node claims.
+
+    The μ² of Gaussian shifts are added first, and enter as one step at the last of their levels:
+    that is exact (Dong, Roth, Su 2022, Corollary 3.3). Raises `CertificateWrong` where the composed
+    loss has a larger δ in one of the orders.
+    """
     split = {
         place: checker.read_above(share, 0)
         for place, share in map(checker.read_pair, checker.read_list(shares))
@@ -402,6 +460,7 @@ def loss_distribution(
 
 
 Knot = tuple[Fraction, int, int]
+"""A sum of signed shifts, how many of its signs are +, and in how many ways it arises."""
 
 
 def _knots(shifts: list[tuple[Fraction, int]], least: Fraction) -> Iterator[Knot]:
@@ -411,6 +470,9 @@ def _knots(shifts: list[tuple[Fraction, int]], least: Fraction) -> Iterator[Knot
         reach.append(reach[-1] + e * n)
 
     def of_first(left: int, least: Fraction) -> Iterator[Knot]:
+        """Yield those of the first `left` shifts that a choice of the others can still lift above
+        `least`.
+        """
         if reach[left] <= least:
             return
         if left == 0:
@@ -468,7 +530,10 @@ def laplace_delta(
 
 
 def _short_up(x: Fraction) -> Fraction:
-    """A dyadic rational of about 160 bits at or above x."""
+    """A dyadic rational of about 160 bits at or above x.
+
+    Long fractions would slow down every power of h; a larger shift dominates, so that δ only grows.
+    """
     scale = Fraction(2) ** (160 + x.denominator.bit_length() - x.numerator.bit_length())
     return ceil(x * scale) / scale
 

@@ -28,6 +28,7 @@ check them; do not edit.
 `Sens(f, Δ²)`: f moves by at most Δ between neighbours. `Priv(m, N)`: mechanism m satisfies notion
 N. The relation between neighbours is the same above and below the bar unless it says otherwise.
 """
+"""How docs/rules.md begins: the notation, and what each standing means."""
 
 
 class Rule(NamedTuple):
@@ -60,6 +61,15 @@ def rules() -> Iterator[Rule]:
 
 
 def _rule(name: str, text: str) -> Rule:
+    """Return a rule, read from its function's docstring.
+
+    Args:
+        name: in certificates.
+        text: what the rule says; the rule drawn; notes that end in "Source: ..." and maybe "Coq:
+            ...".
+
+    Raises `ValueError` if no source is named.
+    """
     says, drawn, *notes = text.split("\n\n")
     joined = " ".join("\n".join(notes).split())
     source = re.search(r"Source: (.*?)\.(?: Coq: (.*)\.)?$", joined)

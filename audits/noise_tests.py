@@ -28,6 +28,7 @@ from ..mechanisms.errors import require_open_unit
 from ..mechanisms.events import (
     GaussianMixtureStep,
     GaussianStep,
+    Mechanism,
     PoissonSampled,
     SampledWithoutReplacement,
 )
@@ -51,8 +52,11 @@ class Residual:
     name: str
 
 
-_NORMAL = (GaussianStep, GaussianMixtureStep, PoissonSampled, SampledWithoutReplacement)
-"""Mechanisms whose residuals are held to the normal law; sampled ones are of Gaussian steps."""
+def has_normal_noise(mechanism: Mechanism) -> bool:
+    """Return whether a mechanism's residuals are held to the normal law; Laplace's are not."""
+    if isinstance(mechanism, PoissonSampled | SampledWithoutReplacement):
+        return isinstance(mechanism.event, GaussianStep)
+    return isinstance(mechanism, GaussianStep | GaussianMixtureStep)
 
 
 class _ResidualCurator(TranscriptCurator):
@@ -64,7 +68,7 @@ class _ResidualCurator(TranscriptCurator):
 
     def _notice(self, release: Release, value: FloatArray, content: FloatArray) -> None:
         # other noise has another law, which is not tested here
-        if release.scale > 0.0 and isinstance(release.event.mechanism, _NORMAL):
+        if release.scale > 0.0 and has_normal_noise(release.event.mechanism):
             context = release.event.context
             name = f"{context.release}, round {context.round}"
             self.residuals.append(Residual((content - value) / release.scale, name))

@@ -10,14 +10,26 @@ import numpy as np
 import pytest
 
 from dpledger.audits.datasets import AuditDataset
-from dpledger.audits.noise_tests import Residual, noise_test_of_run, noise_tests, residuals
+from dpledger.audits.noise_tests import (
+    Residual,
+    has_normal_noise,
+    noise_test_of_run,
+    noise_tests,
+    residuals,
+)
 from dpledger.mechanisms import (
     Adjacency,
     FixedBatch,
+    GaussianStep,
     InvalidParameter,
+    LaplaceStep,
+    Norm,
+    PoissonSampled,
     PrivateDataset,
+    SampledWithoutReplacement,
     SamplingCurator,
     SeededSampler,
+    declared,
 )
 from dpledger.mechanisms.protocols import EventList, FloatArray, Provenance
 from dpledger.solvers import (
@@ -205,3 +217,16 @@ def test_without_noise_there_is_nothing_to_test() -> None:
     words = noise_tests([[]], level=0.1)
     assert not words.refuted
     assert "not tested" in words.detail
+
+
+def test_only_normal_noise_is_held_to_the_normal_law() -> None:
+    unit = declared(1, "an example", adjacency=Adjacency.REPLACE_ONE)
+    manhattan = declared(1, "an example", adjacency=Adjacency.REPLACE_ONE, norm=Norm.L1)
+    gaussian, laplace = GaussianStep(unit, 2.0), LaplaceStep(manhattan, 2.0)
+    for sampled in (
+        lambda step: step,
+        lambda step: PoissonSampled(step, 0.1),
+        lambda step: SampledWithoutReplacement(step, 3, 9),
+    ):
+        assert has_normal_noise(sampled(gaussian))
+        assert not has_normal_noise(sampled(laplace))

@@ -137,18 +137,35 @@ class RecordedCurator(SamplingCurator):
         sampler: where noise comes from.
         journal: of messages.
         run: name of the run in it.
+        is_over: whether all of its messages have left already: none is drawn anew.
     """
 
-    def __init__(self, sink: EventSink, sampler: Sampler, journal: Journal, run: str) -> None:
+    def __init__(
+        self,
+        sink: EventSink,
+        sampler: Sampler,
+        journal: Journal,
+        run: str,
+        *,
+        is_over: bool = False,
+    ) -> None:
         super().__init__(sink, sampler)
         self._journal, self._name, self._count = journal, run, 0
+        self._is_over = is_over
 
     def _deliver(self, release: Release) -> FloatArray:
         """Return a release's message: the recorded one, or a new one with fresh noise.
 
-        Raises `JournalError` where the recorded one has another shape: it is of another plan.
+        Raises `JournalError` where the recorded one has another shape: it is of another plan. And
+        where a run is over in the ledger and this journal lacks its messages: another copy of the
+        journal has them, and fresh noise for one release would be paid for by nobody.
         """
         recorded = self._journal.get(self._name, MESSAGE, self._count)
+        if recorded is None and self._is_over:
+            raise JournalError(
+                f"journal={str(self._journal.path)!r} must hold all messages of {self._name}: the "
+                "ledger has its end, which another copy of the journal came to."
+            )
         if recorded is None:
             return super()._deliver(release)
         self._count += 1

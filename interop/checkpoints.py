@@ -41,6 +41,65 @@ _INSTRUCTIONS = frozenset(
 ways, are not among them; GLOBAL and REDUCE are, because `find_class` answers them with `Opaque`."""
 
 
+_MOST_HASHED = 1 << 22
+"""Parts of tuples that loading a pickle may hash; each is counted whenever its tuple is used."""
+
+
+class _TupleWork:
+    """Bounds what hashing the tuples of a pickle can cost, before anything is loaded.
+
+    A tuple of two references to a tuple of two references ... has 2^depth parts in a few bytes, and
+    as a key of a dictionary all of them are hashed. So the stack is followed with numbers of parts
+    in place of values: a tuple has one more than its entries together, everything else has one. A
+    tuple is hashed at most once each time it is put on the stack, so the sum of those bounds it.
+    """
+
+    def __init__(self, where: str) -> None:
+        self._where, self._work = where, 0
+        self._stack: list[int | None] = []  # None is a mark
+        self._memo: dict[int, int] = {}
+
+    def step(self, instruction: pickletools.OpcodeInfo, argument: Any) -> None:
+        """Follow one instruction; raises `MalformedImport` above `_MOST_HASHED`."""
+        name = instruction.name
+        if name in ("BINPUT", "LONG_BINPUT", "MEMOIZE"):
+            self._memo[len(self._memo) if name == "MEMOIZE" else int(argument)] = self._top()
+            return
+        if name in ("BINGET", "LONG_BINGET"):
+            self._push(self._memo.get(int(argument), 1))
+        elif name == "DUP":
+            self._push(self._top())
+        elif name == "MARK":
+            self._stack.append(None)
+        else:
+            taken = self._taken(instruction)
+            parts = 1 + sum(taken) if name.startswith("TUPLE") else 1
+            for _ in instruction.stack_after:
+                self._push(parts)
+
+    def _taken(self, instruction: pickletools.OpcodeInfo) -> list[int]:
+        """Remove what an instruction takes from the stack, and return it."""
+        before = instruction.stack_before
+        taken: list[int] = []
+        if pickletools.markobject in before:
+            while self._stack and (found := self._stack.pop()) is not None:
+                taken.append(found)
+            before = before[: before.index(pickletools.markobject)]
+        taken += [self._stack.pop() or 1 if self._stack else 1 for _ in before]
+        return taken
+
+    def _top(self) -> int:
+        return (self._stack[-1] or 1) if self._stack else 1
+
+    def _push(self, parts: int) -> None:
+        self._stack.append(parts)
+        self._work += parts - 1
+        if self._work > _MOST_HASHED:
+            raise MalformedImport(
+                f"{self._where}: its tuples must have at most {_MOST_HASHED} parts in all."
+            )
+
+
 class Opaque:
     """Whatever a pickle names: it takes any arguments, any state and any items, and keeps none."""
 
@@ -146,6 +205,7 @@ def _pickled(stream: io.BytesIO, where: str) -> Any:
     """
     start = stream.tell()
     try:
+        work = _TupleWork(where)
         for instruction, argument, _ in pickletools.genops(stream):
             if instruction.name not in _INSTRUCTIONS:
                 raise MalformedImport(
@@ -155,6 +215,7 @@ def _pickled(stream: io.BytesIO, where: str) -> Any:
             # a memo is an array: one far place would take all memory
             if instruction.name == "LONG_BINPUT" and int(argument or 0) > _MOST_BYTES:
                 raise MalformedImport(f"{where}: place {argument} in a memo must be a near one.")
+            work.step(instruction, argument)
         stream.seek(start)
         return _Inert(stream).load()
     except MalformedImport:

@@ -50,6 +50,11 @@ class PrepaidRun:
         self._committed = any(each.committed for each in found)
 
     @property
+    def is_over(self) -> bool:
+        """Whether the plan was committed before: all of its messages have left already."""
+        return self._committed
+
+    @property
     def released(self) -> tuple[Event, ...]:
         """The events of the plan that have happened."""
         return self._plan[: self._released]

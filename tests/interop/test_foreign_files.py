@@ -20,6 +20,7 @@ from dpledger.accounting.ledger import MemoryLedger
 from dpledger.accounting.ledger.budget import Budget, BudgetExceeded
 from dpledger.accounting.numbers.notions import ApproxDp
 from dpledger.interop import KINDS, Untranslatable, import_into, read
+from dpledger.interop.checkpoints import plain_data_of
 from dpledger.interop.fields import MalformedImport
 from dpledger.interop.files import read_bytes
 from dpledger.mechanisms import Adjacency, InvalidParameter
@@ -344,3 +345,21 @@ def test_what_a_record_moves_says_nothing_of_a_column(kind: str, tmp_path: Path)
 def test_an_unknown_kind_names_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameter, match="opacus"):
         read("onnx", written(tmp_path, b"{}"), adjacency=ADD)
+
+
+@pytest.mark.parametrize("way", ["duplicated", "remembered"])
+@pytest.mark.parametrize("depth", [30, 60, 1000])
+def test_a_key_of_tuples_of_tuples_is_refused_before_it_is_hashed(
+    way: str, depth: int, tmp_path: Path
+) -> None:
+    """A few hundred bytes whose one key has 2^depth parts: hashing it would never end."""
+    pair = {"duplicated": b"2\x86", "remembered": b"q\x00h\x00\x86"}[way]
+    path = tmp_path / "bomb.pt"
+    path.write_bytes(b"\x80\x02}K\x01\x85" + pair * depth + b"K\x01s.")
+    with pytest.raises(MalformedImport, match="parts in all"):
+        plain_data_of(path.read_bytes(), "bomb.pt")
+
+
+def test_tuples_of_a_true_checkpoint_are_far_from_the_limit() -> None:
+    shapes = {f"layer {k}": (64, (3, 3), tuple(range(8))) for k in range(10_000)}
+    assert plain_data_of(pickle.dumps(shapes, protocol=2), "shapes")[0] == shapes

@@ -1,8 +1,10 @@
 """Laws of runs that broke off: they pay once, repeat what was recorded, and end as if unbroken."""
 
+import shutil
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -209,3 +211,16 @@ def test_the_digest_of_records_tells_nothing_without_its_key(broken: Path, tmp_p
             digests.append(journal.get("", "records", 0))
     assert None not in digests
     assert digests[0] != digests[1]
+
+
+def test_a_copy_of_a_folder_draws_nothing_once_the_run_is_over(tmp_path: Path) -> None:
+    """The ledger was paid once; fresh noise for the same releases would be free."""
+    folder, ledger = prepared(tmp_path, SYSTEM), tmp_path / "elsewhere.sqlite"
+    broken_off(folder, 2, ledger=ledger)
+    shutil.copytree(folder / "out", folder / "copy")
+    run(folder / "run.toml", options(folder, resume=True, ledger=ledger))
+    again = replace(options(folder, resume=True, ledger=ledger), resume=folder / "copy")
+    with pytest.raises(JournalError, match="must hold all messages"):
+        run(folder / "run.toml", again)
+    with SqliteLedger(ledger, read_only=True) as kept:
+        assert len(tuple(kept.reservations())) == 1

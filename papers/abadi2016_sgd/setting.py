@@ -1,4 +1,8 @@
-"""Parameters of DP-SGD, and its releases as the planner sees them."""
+"""Parameters of DP-SGD, and its releases as the planner sees them.
+
+Every claim of this paper is about one run of Algorithm 1. The planned event of a step is taken
+from `DpSgd` itself rather than written down here, so that what is priced is what is run.
+"""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,7 +19,9 @@ from ...solvers.sgd import DpSgd
 from ...solvers.steps import ConstantSteps
 
 _MOST = {"T": 10**6, "N": 10**9}
+"""Greatest values of the counts that a setting accepts: T rounds, N examples."""
 _FEATURES = 2
+"""Dimension of the attack's rows; a linear loss needs one direction, the other stays noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +54,19 @@ class SgdSetting:
 
     @property
     def shape(self) -> DataShape:
-        """What is public about the examples; one that is left out is a null record."""
+        """What is public about the examples; one that is left out is a null record.
+
+        The row bound is C, so that a linear loss has gradients that clipping leaves as they are.
+        """
         return DataShape(("curator",), self.N, _FEATURES, self.C, Adjacency.ZERO_OUT_ONE)
 
 
 def algorithm_of(s: SgdSetting) -> DpSgd:
-    """Return Algorithm 1 on linear losses, whose gradients meet the clipping norm."""
+    """Return Algorithm 1 on linear losses, whose gradients meet the clipping norm.
+
+    The step size is 1: the model is post-processing of the noisy gradients, and its scale free. The
+    relation is zero-out-one, which the sampled Gaussian mechanism prices like add/remove-one.
+    """
     return DpSgd(
         rounds=s.T,
         noise_multiplier=s.sigma,
@@ -65,7 +78,7 @@ def algorithm_of(s: SgdSetting) -> DpSgd:
 
 
 def one_step(s: SgdSetting) -> Event:
-    """Return the planned event of one step."""
+    """Return the planned event of one step: Poisson sampling at rate q, noise sigma C."""
     (event,) = plan(algorithm_of(replace(s, T=1)), s.shape, ideal=True)
     return event
 

@@ -1,4 +1,21 @@
-"""The claims of PS-ADMM (Ding, Errapotu, Zhang, Pan, Han 2019, stochastic steps in a star)."""
+"""The claims of PS-ADMM (Ding, Errapotu, Zhang, Gong, Pan, Han 2019, stochastic steps in a star).
+
+A server and providers; each provider runs S inner steps of variance-reduced stochastic gradients
+(Johnson, Zhang 2013) a round, K rounds, with Gaussian noise on every inner gradient.
+
+    PS-1  sensitivity of a stochastic gradient, 3G          fails: up to 4G - 2G/M
+    PS-2  constants of Theorems 1 and 2                     unspecified
+    PS-3  the whole run is (epsilon, delta)-DP, Theorem 2   fails for every c at large epsilon
+    PS-4  weights of the average                            fails: no convex combination
+    PS-5  the inner loop as printed                         fails: one iterate is never set
+    PS-6  messages are functions of noisy gradients         holds
+    PS-7  the classical Gaussian mechanism at any epsilon   fails for large epsilon
+    PS-8  step size and K taken for public                  unaccounted access
+    PS-9  "the same guarantee" as DVP's                     unspecified
+    PS-R  the repair: full gradients, exact composition     holds
+
+Verdicts are those at the setting's defaults; others may differ, and are computed each time.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -66,3 +83,6 @@ PAPER = Paper(
         ),
     ),
 )
+"""Two sweeps: PS-3 varies c and holds epsilon, delta, K, S, M; PS-7 varies the epsilon of one
+release and holds delta.
+"""

@@ -31,21 +31,34 @@ def _provider_pair(s: PsSetting) -> NeighbourPair:
 
 
 def _published(s: PsSetting) -> Callable[[PrivateDataset, Curator], object]:
-    """A few rounds, whose noise makes a provider's gradients 1-GDP where losses are linear."""
+    """Return a few rounds, whose noise makes a provider's gradients 1-GDP where losses are linear.
+
+    At most 3 rounds of 4 inner steps: n steps of sensitivity 2G/records and noise sqrt(n) times
+    that compose to mu = 1, whatever n.
+    """
     rounds, steps = min(s.K, 3), min(s.S, 4)
     noise_std = sqrt(rounds * steps) * 2 * s.G / _RECORDS
     return PublishedPsAdmm(stochastic_rounds(s, rounds, steps), noise_std).solve
 
 
 def _all_messages(case: Case[PsSetting]) -> Counterexample:
-    """Everything that both providers send, against what the first one's gradients cost."""
+    """Return the likelihood event of all that both providers send, at mu = 1 and epsilon = 1.
+
+    If a message held more than the first provider's noisy gradients, its likelihood ratio could
+    show more than a 1-GDP mechanism's exact delta at epsilon = 1, which is what is allowed.
+    """
     s, one = case.setting, Enclosure.of(1)
     allowed = delta_from_epsilon(mu_squared=1, epsilon=1).upper_float
     return likelihood_event(_published(s), _provider_pair(s), mu=one, epsilon=one, delta=allowed)
 
 
 def _step_size(_: PsSetting, rows: FloatArray) -> str:
-    """Theorem 3's condition on eta, of the records: mu_f is their least curvature at 0."""
+    """Return Theorem 3's condition, eta <= mu_f/(8 nu_f² + 2 mu_f nu_f), for these rows.
+
+    Args:
+        rows: of shape (n, d). The logistic loss has second derivative 1/4 at score 0, so that the
+            extreme eigenvalues of rowsᵀ rows/(4n) stand for mu_f and nu_f.
+    """
     curvatures = np.linalg.eigvalsh(rows.T @ rows / len(rows)) / 4
     least, greatest = float(curvatures[0]), float(curvatures[-1])
     return f"eta <= {least / (8 * greatest**2 + 2 * least * greatest):.6g}"
@@ -65,7 +78,10 @@ MESSAGES = claim(
     MessagesOnlyPromise(_published, pair=_provider_pair),
     attack=_all_messages,
 )
-"""Holds: a replay reproduces every message from the noisy gradients alone."""
+"""Holds: z and lambda are functions of the x_i and of public starts, so that a replay reproduces
+every message from the noisy gradients alone; providers' records are disjoint, and their costs
+combine by their maximum. What a noisy gradient costs is PS-1's and PS-3's question.
+"""
 
 
 STEP_SIZES = claim(
@@ -82,4 +98,7 @@ STEP_SIZES = claim(
         ),
     ),
 )
-"""Unaccounted access: eta shows the least curvature of the records."""
+"""Unaccounted access: eta shows the least curvature of the records, and two data sets that differ
+in one row publish different bounds on it. In the experiments the regulariser stands in g, so that
+mu_f = 0 and Theorem 3 admits no eta at all.
+"""

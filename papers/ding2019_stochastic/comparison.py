@@ -15,7 +15,11 @@ from .setting import PsSetting, claim, linear_run
 
 
 def _guarantees(s: PsSetting) -> Mapping[str, Sequence[Event]]:
-    """Return what both would be at the same epsilon, with nothing else known of DVP's steps."""
+    """Return what both would be at the same epsilon, with nothing else known of DVP's steps.
+
+    PS-ADMM's side is one Gaussian release with exactly (epsilon, delta); DVP's is K times the worst
+    epsilon-DP mechanism, which dominates every other (Kairouz, Oh, Viswanath 2015).
+    """
     context = linear_run(s)[0].context
     unit = declared(1, "the unit of noise", adjacency=s.relation)
     noise = multiplier_of(1, epsilon=s.epsilon, delta=s.delta)
@@ -46,4 +50,6 @@ COMPARISON = claim(
     ReadingsPromise(stated_epsilon, readings=_guarantees, argument=_argument),
     not_attacked="a comparison: each side's own guarantee is attacked under its own name",
 )
-"""Unspecified: the two sides of the comparison are not under one guarantee."""
+"""Unspecified: the two sides of the comparison are not under one guarantee. DVP's epsilon is of an
+iteration, PS-ADMM's of the whole run; the readings price both as whole runs.
+"""

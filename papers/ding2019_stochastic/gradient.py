@@ -25,9 +25,12 @@ _FAR = 60.0
 
 
 def _gradient(s: PsSetting) -> Callable[[SearchTable, FloatArray], FloatArray]:
-    """g_i^s without lambda and the penalty's pull, which are public.
+    """Return g_i^s without lambda and the penalty's pull, which are public.
 
-    Public input: v, the anchor, and whether the first record is drawn or the second.
+    A row is a record; its loss is Huber of <row, v> (slope clip(<row, v>/bend, -1, 1)) or logistic.
+
+    Public input, of shape (2 d + 1,): v, the anchor, and whether the first record is drawn or the
+    second.
     """
 
     def released(table: SearchTable, public: FloatArray) -> FloatArray:
@@ -60,7 +63,13 @@ def _gradient_lemma(s: PsSetting) -> SensitivityLemma:
 
 
 def _proved(s: PsSetting) -> tuple[Fraction, tuple[str, ...]]:
-    """With a, b the gradients of a record at v and the anchor: |(a - a') - (1 - 1/M)(b - b')|."""
+    """Return the sensitivity over all data, and its two cases as sentences.
+
+    With a, b the gradients of a record at v and the anchor: |(a - a') - (1 - 1/M)(b - b')| where it
+    is drawn, |b - b'|/M where it is not. Four norms of at most G give 4G - 2G/M; a null record has
+    a' = b' = 0 and half of that. Logistic: slopes of one record have one sign, so that each bracket
+    is at most G, and the whole 2G.
+    """
     records, bound = min(s.M, 10**4), Fraction(s.G)
     drawn = bound if s.logistic else bound * (2 - Fraction(1, records))
     if not s.zero_out:
@@ -106,4 +115,7 @@ GRADIENT = claim(
         _gradient_lemma, described=_gradient_pair, proved=_proved, argument=_gradient_argument
     ),
 )
-"""Fails: nearly opposite rows, both pointing from the anchor to v, attain nearly 4G."""
+"""Fails for replace-one and convex losses: nearly opposite rows, both pointing from the anchor to
+v, attain nearly 4G - 2G/M, where 3G is claimed. Holds, loosely, for a null record (2G - G/M) and
+for logistic loss (2G): 3G is the sum of three norms and no relation's sensitivity.
+"""

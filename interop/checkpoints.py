@@ -60,7 +60,12 @@ class _TupleWork:
         self._memo: dict[int, int] = {}
 
     def step(self, instruction: pickletools.OpcodeInfo, argument: Any) -> None:
-        """Follow one instruction; raises `MalformedImport` above `_MOST_HASHED`."""
+        """Follow one instruction; raises `MalformedImport` above `_MOST_HASHED`.
+
+        Args:
+            instruction: of `pickletools`, which knows what each takes from the stack and leaves.
+            argument: that stands behind it; of the memo's instructions the place.
+        """
         name = instruction.name
         if name in ("BINPUT", "LONG_BINPUT", "MEMOIZE"):
             self._memo[len(self._memo) if name == "MEMOIZE" else int(argument)] = self._top()
@@ -78,7 +83,11 @@ class _TupleWork:
                 self._push(parts)
 
     def _taken(self, instruction: pickletools.OpcodeInfo) -> list[int]:
-        """Remove what an instruction takes from the stack, and return it."""
+        """Remove what an instruction takes from the stack, and return it.
+
+        A pickle that takes more than there is is broken; loading it will say so, and here what is
+        missing counts as one part.
+        """
         before = instruction.stack_before
         taken: list[int] = []
         if pickletools.markobject in before:
@@ -92,6 +101,7 @@ class _TupleWork:
         return (self._stack[-1] or 1) if self._stack else 1
 
     def _push(self, parts: int) -> None:
+        """Put a value of so many parts on the stack; only tuples have more than one."""
         self._stack.append(parts)
         self._work += parts - 1
         if self._work > _MOST_HASHED:

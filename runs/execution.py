@@ -326,6 +326,7 @@ def _train(
         training = train(configuration, solver, dataset, test, curator, progress=progress)
         events = tuple(run.events())
     else:
+        record.require_paid(run)
         paid = PrepaidRun(run, planned.events, sampler.provenance, resumed=record.resumed)
         recording = record.curator(paid, sampler)
         training = train(configuration, solver, dataset, test, recording, progress=progress)

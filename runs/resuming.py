@@ -24,12 +24,13 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from ..data.strict import ConfigurationError
-from ..federation.journal import Journal, RecordedCurator
+from ..federation.journal import MESSAGE, Journal, RecordedCurator
 from ..mechanisms.sampling import Sampler
 from .configuration import Configuration
 from .prepaid import PrepaidRun
 
 if TYPE_CHECKING:
+    from ..accounting.ledger import Run
     from ..data import LabelledRecords
 
 __all__ = ["RunRecord"]
@@ -146,10 +147,36 @@ class RunRecord:
                         f"{folder}: Expected the {what} that the run began with instead got other; "
                         "nothing was spent or released."
                     )
+            record = cls(folder, journal, name.decode(), kept, resumed=True)
+            if record.messages and not kept.exists():
+                raise ConfigurationError(
+                    f"ledger={kept} must be there: the run's messages were paid from it. Nothing "
+                    "was spent or released."
+                )
         except BaseException:
             journal.close()
             raise
-        return cls(folder, journal, name.decode(), kept, resumed=True)
+        return record
+
+    @property
+    def messages(self) -> int:
+        """How many messages are recorded."""
+        return self.journal.count(self.name, MESSAGE)
+
+    def require_paid(self, run: Run) -> None:
+        """Raise `ConfigurationError` if messages are recorded that the ledger knows nothing of.
+
+        They left, so that they were paid for somewhere: paying again here would begin a ledger that
+        has forgotten what else was spent.
+
+        Args:
+            run: of the ledger at hand, under the name that the run began with.
+        """
+        if self.messages and not any(run.ledger.reservations(run.run)):
+            raise ConfigurationError(
+                f"ledger={self.ledger} must hold what {self.name} has paid: it is another, or an "
+                "older copy. Nothing was spent or released."
+            )
 
     @property
     def title(self) -> str:

@@ -224,3 +224,20 @@ def test_a_copy_of_a_folder_draws_nothing_once_the_run_is_over(tmp_path: Path) -
         run(folder / "run.toml", again)
     with SqliteLedger(ledger, read_only=True) as kept:
         assert len(tuple(kept.reservations())) == 1
+
+
+@pytest.mark.parametrize("instead", ["nothing", "an empty ledger"])
+def test_what_was_paid_from_a_ledger_that_is_gone_does_not_go_on(
+    tmp_path: Path, instead: str
+) -> None:
+    """Else the ledger would be made anew, without a budget and without what was spent."""
+    folder, ledger = prepared(tmp_path, SYSTEM), tmp_path / "elsewhere.sqlite"
+    broken_off(folder, 2, ledger=ledger)
+    ledger.unlink()
+    if instead == "an empty ledger":
+        SqliteLedger(ledger).close()
+    before = messages(folder)
+    with pytest.raises(ConfigurationError, match=r"elsewhere\.sqlite must"):
+        run(folder / "run.toml", options(folder, resume=True, ledger=ledger))
+    assert messages(folder) == before
+    assert ledger.exists() == (instead == "an empty ledger")

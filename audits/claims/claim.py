@@ -26,6 +26,7 @@ from .attack import ClaimAttack
 from .sweep import Sweep
 
 _EXACTLY = 1e-9
+_EXACT = "exactly"
 _IN_PERCENT = 1.2
 _MOST = 1e9
 _LONGEST = 40
@@ -153,11 +154,16 @@ class Finding:
         return self.claimed.lower_float / self.true.upper_float
 
     @property
+    def how_far(self) -> str:
+        """How far the promise is from what was found, in words; "" where that says nothing."""
+        return "" if self.factor is None else _how_far(self.verdict, self.factor)
+
+    @property
     def verdict_text(self) -> str:
         """The verdict in words, with how far the promise is from what was found."""
-        far = None if self.factor is None else _how_far(self.verdict, self.factor)
-        if far == "exactly":
-            return f"{self.verdict.value} exactly"
+        far = self.how_far
+        if far == _EXACT:
+            return f"{self.verdict.value} {far}"
         return f"{self.verdict.value} ({far})" if far else self.verdict.value
 
     @property
@@ -180,7 +186,7 @@ def _how_far(verdict: ClaimVerdict, factor: float) -> str:
     """
     if verdict is ClaimVerdict.HOLDS:
         if abs(factor - 1) <= _EXACTLY:
-            return "exactly"
+            return _EXACT
         if factor == inf or factor < 1:
             return ""
         if factor < 2:

@@ -319,7 +319,7 @@ def _finding(
     limit = Enclosure.of(Fraction(promise.claimed) * room).upper
     kept = [cost for cost in costs.values() if cost.upper <= limit]
     broken = [cost for cost in costs.values() if cost.lower > limit]
-    words = "; ".join(f"{name}: {_priced_text(price)}" for name, price in prices.items())
+    lines = tuple(f"{name}: {_priced_text(price)}" for name, price in prices.items())
     least = min(costs.values(), key=lambda cost: cost.lower_float)
     worst = max(costs.values(), key=lambda cost: cost.upper_float)
     if len(broken) == len(costs):
@@ -342,7 +342,7 @@ def _finding(
         verdict = ClaimVerdict.UNDECIDED if open_work else ClaimVerdict.UNSPECIFIED
         true = Enclosure(least.lower, worst.upper)
         what = f"not stated: {', '.join(missing)}" if missing else "it cannot be decided"
-        reason = f"{what} ({words})"
+        reason = f"{what} ({'; '.join(lines)})"
     if missing and verdict in (ClaimVerdict.HOLDS, ClaimVerdict.FAILS, ClaimVerdict.NOT_IMPLIED):
         reason += f"; so whatever was not stated: {', '.join(missing)}"
     # what costs infinity has no certificate
@@ -356,7 +356,7 @@ def _finding(
         true=true,
         unit=promise.unit,
         figures=costs if len(costs) > 1 else {},
-        evidence=(DerivationEvidence((words,), protected, delta), *witness),
+        evidence=(DerivationEvidence(lines, protected, delta), *witness),
     )
     return replace(finding, argument=tuple(f"not stated: {what}" for what in missing))
 

@@ -20,6 +20,18 @@ from .sweep import Sweep, SweepPoint
 _TONES = {ClaimVerdict.HOLDS: "good", ClaimVerdict.FAILS: "bad", ClaimVerdict.NOT_IMPLIED: "bad"}
 """How a verdict is coloured; what is neither is open."""
 
+_PLAIN = {
+    ClaimVerdict.HOLDS: "The claim holds",
+    ClaimVerdict.FAILS: "What is claimed is not true",
+    ClaimVerdict.NOT_IMPLIED: "What is stated does not imply it",
+    ClaimVerdict.UNSPECIFIED: "The paper leaves out what would decide it",
+    ClaimVerdict.UNDECIDED: "Nothing is missing, and no rule here decides it",
+    ClaimVerdict.OUTSIDE_ITS_REGIME: "It is used where its own conditions do not hold",
+    ClaimVerdict.UNENFORCED_ASSUMPTION: "True only if something holds that nothing enforces",
+    ClaimVerdict.UNACCOUNTED_ACCESS: "The data are looked at in a way that no guarantee counts",
+}
+"""What a verdict means, for a reader who knows none of the words."""
+
 _HEADROOM = 1.05
 """Of the vertical axis above the highest point."""
 
@@ -30,6 +42,7 @@ class _Row:
 
     Args:
         claim, finding: the claim and its verdict.
+        plain: the verdict in a sentence of plain words.
         tone: good, bad or open.
         claimed, true: as texts, empty where there is no number.
         attacked: what became of the attack, in a word; `attack` in a sentence.
@@ -39,6 +52,7 @@ class _Row:
 
     claim: Claim[Any]
     finding: Finding
+    plain: str
     tone: str
     claimed: str
     true: str
@@ -111,9 +125,11 @@ def _value(setting: Any, name: str) -> str:
 def _row(each: JudgedClaim) -> _Row:
     """Return a claim's row; the claimed number is rounded down, the true one up."""
     finding = each.finding
+    far = f": {finding.how_far}" if finding.how_far else ""
     return _Row(
         each.claim,
         finding,
+        f"{_PLAIN[finding.verdict]}{far}.",
         _TONES.get(finding.verdict, "open"),
         "" if finding.claimed is None else f"{finding.claimed.lower_float:.6g}",
         "" if finding.true is None else shown_up(finding.true.upper_float, digits=6),

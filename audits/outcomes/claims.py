@@ -145,6 +145,7 @@ def promise_outcome(judged: JudgedPromise) -> Outcome:
     """
     finding = judged.finding
     claimed, data = finding.claimed, finding_data(finding)
+    reason, readings, evidence = _said_once(finding)
     return Outcome(
         title=f"Claim: {judged.title}",
         data={
@@ -155,18 +156,40 @@ def promise_outcome(judged: JudgedPromise) -> Outcome:
         },
         rows=(
             ("verdict", finding.verdict_text),
-            ("because", finding.reason),
+            ("because", reason),
             ("claimed", None if claimed is None else f"{claimed.lower_float:.10g} {finding.unit}"),
-            *(("reading", f"{name}: {_range(cost)}") for name, cost in finding.figures.items()),
+            *(("reading", text) for text in readings),
             *(("not stated", each.removeprefix("not stated: ")) for each in finding.argument),
             *(("not stated", each.removesuffix(": not stated")) for each in judged.missing),
             *((c.name, f"{'WRONG: ' * (c.passed is False)}{c.text}") for c in judged.checks),
-            *(("evidence", describe(each)) for each in finding.evidence),
+            *(("evidence", text) for text in evidence),
             *_proof_rows(data),
         ),
         finding=finding.is_finding,
         undecided=finding.is_undecided,
     )
+
+
+def _said_once(finding: Finding) -> tuple[str, list[str], list[str]]:
+    """Return why, each reading's price, and the evidence besides, with no text in two of them."""
+    lines = [
+        line
+        for each in finding.evidence
+        if isinstance(each, DerivationEvidence)
+        for line in each.lines
+    ]
+    readings = [
+        next((line for line in lines if line.startswith(f"{name}: ")), f"{name}: {_range(cost)}")
+        for name, cost in finding.figures.items()
+    ]
+    evidence = [
+        text
+        for each in finding.evidence
+        if (text := describe(each)) not in finding.reason
+        and not (isinstance(each, DerivationEvidence) and set(each.lines) <= set(readings))
+    ]
+    told = f" ({'; '.join(line for line in lines if line in readings)})"
+    return finding.reason.replace(told, ""), readings, evidence
 
 
 def _range(cost: Enclosure) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from ..visible_text import visible
+from .formulas import typeset
 from .headline import headline
 from .outline import Item, outline, plotted
 from .plots import HEIGHT, WIDTH, Plot, plots
@@ -51,6 +52,7 @@ def environment() -> Environment:
         keep_trailing_newline=True,
     )
     made.filters["visible"] = visible
+    made.filters["typeset"] = typeset
     made.filters["kind"] = _kind
     return made
 

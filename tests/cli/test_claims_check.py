@@ -441,3 +441,16 @@ def test_a_promise_that_is_none_is_refused(call: Call, tmp_path: Path, promise: 
     answer = call("claims", "check", "--ledger", path, "--promise", promise)
     assert answer.status == 2
     assert any(word in answer.err for word in ("must", "Expected", "expected"))
+
+
+def test_the_price_of_a_reading_is_said_once(call: Call, tmp_path: Path) -> None:
+    promise = PROMISE.replace("5.0", "1.0")
+    text = STATED + promise + RELEASE.replace("rounds", "rate = 0.01\nrounds")
+    path = write(tmp_path, text)
+    answer = call("claims", "check", path, "--json")
+    assert answer.data["verdict"] == "unspecified"
+    (derivation,) = answer.data["evidence"]
+    assert len(derivation["lines"]) == len(answer.data["figures"]) > 1
+    shown = call("claims", "check", path).out
+    assert all(shown.count(line) == 1 for line in derivation["lines"])
+    assert "not stated: sampling scheme" in shown

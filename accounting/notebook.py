@@ -4,23 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from math import exp, isfinite, log10
+from math import isfinite, log10
 
+from .hypothesis_testing import best_guess, most_true_positives
 from .numbers.enclosure import shown_up
 
 _WIDTH, _HEIGHT, _MARGIN = 360, 150, 8
 _RATES = (0.01, 0.001)
 """False-positive rates at which an attack's hits are quoted."""
-
-
-def most_true_positives(rate: float, epsilon: float, delta: float) -> float:
-    """Return the most that an attack can hit at a rate of false alarms, rounded up.
-
-    Source: Kairouz, Oh, Viswanath 2015, Theorem 2.1, solved for the true-positive rate.
-    """
-    odds = exp(min(epsilon, 700.0))
-    found = min(odds * rate + delta, 1.0 - (1.0 - delta - rate) / odds)
-    return min(1.0, found * (1.0 + 1e-12) + 1e-15)
 
 
 def cost_page(
@@ -41,15 +32,14 @@ def cost_page(
         notes: warnings and assumptions, a sentence each.
         curve: points (epsilon, delta) of the privacy curve.
     """
-    rows = [
-        (f"hits at {rate:g} false alarms, at most", shown_up(most, digits=4))
-        for rate in _RATES
-        for most in (most_true_positives(rate, epsilon, delta),)
-    ]
-    odds = exp(min(epsilon, 700.0))
-    advantage = min(1.0, (odds - 1.0 + 2.0 * delta) / (odds + 1.0) * (1.0 + 1e-12) + 1e-15)
-    rows.insert(0, ("membership advantage, at most", shown_up(advantage, digits=4)))
-    table = "".join(f"<tr><th scope=row>{escape(a)}</th><td>{escape(b)}</td></tr>" for a, b in rows)
+    rows = [("membership advantage, at most", 2.0 * best_guess(epsilon, delta) - 1.0)]
+    for rate in _RATES:
+        most = most_true_positives(rate, epsilon, delta)
+        rows.append((f"hits at {rate:g} false alarms, at most", most))
+    table = "".join(
+        f"<tr><th scope=row>{escape(name)}</th><td>{shown_up(value, digits=4)}</td></tr>"
+        for name, value in rows
+    )
     listed = "".join(f"<li>{escape(note)}</li>" for note in notes)
     return (
         f"<p><strong>{escape(headline)}</strong></p><p>{escape(meaning)}</p>"

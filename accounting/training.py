@@ -28,7 +28,7 @@ record shifts all batches behind its place, and this argument says nothing.
 from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
-from math import ceil, exp
+from math import ceil
 from typing import TypedDict, Unpack, cast
 
 from numpy.typing import ArrayLike
@@ -58,6 +58,7 @@ from ..mechanisms.events import (
 from ..mechanisms.sensitivity import declared, float_up, sum_of_bounded
 from .accountant import PrivacyCurve
 from .guarantees import Guarantee, epsilons_at, guarantee, weaknesses
+from .hypothesis_testing import best_guess
 from .notebook import cost_page
 from .numbers.enclosure import shown_up
 from .numbers.grade import Grade
@@ -240,13 +241,8 @@ class TrainingCost:
 
     @property
     def meaning(self) -> str:
-        """What the number says, in one sentence.
-
-        A fair guess between two neighbours is right with probability at most
-        (e^ε + δ) / (e^ε + 1) (Kairouz, Oh, Viswanath 2015).
-        """
-        odds = exp(min(self.epsilon, 700.0))
-        right = 100 * min(1.0, (odds + self.delta) / (odds + 1) * (1 + 1e-12))
+        """What the number says, in one sentence: how often a fair guess is right at most."""
+        right = 100 * best_guess(self.epsilon, self.delta)
         return (
             f"Whoever sees all of it and knows every other record guesses between two neighbouring "
             f"data sets ({self.run.adjacency.value}), equally likely beforehand, right at most "

@@ -7,10 +7,10 @@ whose null control failed; and what was not checked is said beside what was.
 
 from dataclasses import dataclass, replace
 from enum import Enum
-from math import exp
 
 from ...accounting.gaussian.fast import advantage_upper
 from ...accounting.guarantees import weaknesses
+from ...accounting.hypothesis_testing import best_guess
 from ...accounting.numbers.grade import Grade
 from ...mechanisms.adjacency import Adjacency
 from ..visible_text import visible
@@ -27,9 +27,6 @@ from .record import (
 
 _DIGITS = 5
 """Of the printed epsilon and delta, rounded up."""
-
-_LARGEST_EXPONENT = 700.0
-"""Where e^ε would overflow a double; a guess is certain long before."""
 
 
 class Tone(Enum):
@@ -78,23 +75,23 @@ def headline(report: Report) -> Headline:
     """Return the first lines of a report."""
     privacy = report.privacy
     epsilon = privacy.epsilon.upper
+    weak = _weaknesses(report)
     certain = epsilon != "infinity" and privacy.grade is not Grade.ESTIMATE
     relation = "≈" if privacy.grade is Grade.ESTIMATE else "=" if epsilon == "infinity" else "≤"
     return Headline(
         bound=f"ε {relation} {printed(epsilon, rounding=Direction.UP, digits=_DIGITS)}",
         delta=f"δ = {printed(privacy.delta, rounding=Direction.UP, digits=_DIGITS)}",
         meaning=_meaning(report),
-        promised=certain and not _weaknesses(report),
-        verdicts=_verdicts(report),
+        promised=certain and not weak,
+        verdicts=_verdicts(report, weak),
     )
 
 
-def _verdicts(report: Report) -> tuple[HeadlineCheck, ...]:
+def _verdicts(report: Report, weak: tuple[HeadlineCheck, ...]) -> tuple[HeadlineCheck, ...]:
     """Return what was checked; where the promise or the noise is weak, nothing in the tone of good
     news.
     """
     noise = _noise(report)
-    weak = _weaknesses(report)
     found = (
         *weak,
         _grade(report.privacy),
@@ -134,15 +131,11 @@ def _meaning(report: Report) -> str:
 
 
 def _best_guess(privacy: PrivacyFacts) -> float:
-    """The largest accuracy of a guess at even odds, rounded up.
-
-    (e^ε + δ)/(e^ε + 1) by (ε, δ) alone (Kairouz, Oh, Viswanath 2015, Theorem 2.1), or by μ.
-    """
+    """The largest accuracy of a guess at even odds, rounded up: by (ε, δ) alone, or by μ."""
     epsilon, mu = privacy.epsilon.upper, privacy.mu
     rates = [1.0]
     if isinstance(epsilon, float):
-        odds = exp(min(epsilon, _LARGEST_EXPONENT))
-        rates.append((odds + privacy.delta) / (odds + 1) + 1e-15)
+        rates.append(best_guess(epsilon, privacy.delta))
     if isinstance(mu, float):
         rates.append(0.5 + float(advantage_upper(mu_squared=mu * mu * (1 + 1e-15))) / 2 + 1e-15)
     return min(rates)

@@ -7,11 +7,12 @@ module knows a curve's *role* only. Logarithmic axes leave out what they cannot 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from math import ceil, exp, floor, isfinite, log10
+from math import ceil, floor, isfinite, log10
 
 import numpy as np
 
 from ...accounting.gaussian.fast import tpr_upper
+from ...accounting.hypothesis_testing import most_true_positives
 from ...accounting.numbers.grade import Grade
 from ..visible_text import visible
 from .numerals import power_of_ten, printed
@@ -229,7 +230,7 @@ def _allowed(
     """The most true positives by (ε, δ) and by μ, which is at least as tight."""
     epsilon, delta, mu = privacy.epsilon.upper, privacy.delta, privacy.mu
     if isinstance(epsilon, float):
-        by_pair = [(rate, _most_true_positives(rate, epsilon, delta)) for rate in rates]
+        by_pair = [(rate, most_true_positives(rate, epsilon, delta)) for rate in rates]
         yield "(ε, δ) bound", Role.BOUND, by_pair
     if isinstance(mu, float):
         most = tpr_upper(mu_squared=mu * mu * (1 + 1e-15), fpr=rates)
@@ -239,13 +240,6 @@ def _allowed(
 def _shown(roc: Iterable[RatePoint]) -> list[Point]:
     rates = ((point.false_positive_rate, point.true_positive_rate) for point in roc)
     return sorted((fpr, tpr) for fpr, tpr in rates if fpr > 0 and tpr > 0)
-
-
-def _most_true_positives(rate: float, epsilon: float, delta: float) -> float:
-    """Source: Kairouz, Oh, Viswanath 2015, Theorem 2.1, solved for the true-positive rate."""
-    # an epsilon beyond 700 allows everything that a plot can show
-    odds = exp(min(epsilon, 700.0))
-    return min(1.0, odds * rate + delta, 1 - (1 - delta - rate) / odds)
 
 
 def _utility(utility: Utility | Skipped) -> Plot:

@@ -8,7 +8,7 @@ import mpmath
 import pytest
 
 import dpledger as dp
-from dpledger.accounting.notebook import most_true_positives
+from dpledger.accounting.hypothesis_testing import most_true_positives
 
 RUN = {"steps": 100, "sampling": "none", "adjacency": "replace-one"}
 

@@ -14,7 +14,6 @@ from dpledger.mechanisms import (
     DataShape,
     LocalDataset,
     PrivateDataset,
-    Provenance,
     Sampler,
     SamplingCurator,
     SeededSampler,
@@ -22,6 +21,8 @@ from dpledger.mechanisms import (
 from dpledger.mechanisms.protocols import EventSink, FloatArray
 from dpledger.solvers import Centring, ConsensusDpAdmm
 from dpledger.solvers.solver import ModelSolver
+
+from ..solvers.test_across_parties import RowByRow
 
 NAMES = ("north", "east", "south", "west")
 RECORDS, WIDTH, SEED = 40, 4, 11
@@ -88,24 +89,6 @@ def seeded(party: int) -> SeededSampler:
     return SeededSampler.stream(SEED, party)
 
 
-class RowByRow:
-    """The noise of one process: every party's row from that party's own sampler."""
-
-    def __init__(self) -> None:
-        self.samplers = [seeded(party) for party in range(len(NAMES))]
-
-    @property
-    def provenance(self) -> Provenance:
-        return self.samplers[0].provenance
-
-    def gaussian(self, value: FloatArray, noise_std: float) -> FloatArray:
-        rows = zip(self.samplers, value, strict=True)
-        return np.concatenate([each.gaussian(row[None], noise_std) for each, row in rows])
-
-    def uniform(self, shape: tuple[int, ...]) -> FloatArray:
-        raise NotImplementedError
-
-
 def one_process(chosen: ModelSolver, sink: EventSink) -> Any:
     """Return the state that one process with all records and samplers comes to."""
     parts = [records(party) for party in range(len(NAMES))]
@@ -118,4 +101,6 @@ def one_process(chosen: ModelSolver, sink: EventSink) -> Any:
         parties=NAMES,
         party_counts=(RECORDS,) * len(NAMES),
     )
-    return chosen.solve(whole, SamplingCurator(sink, RowByRow()))
+    return chosen.solve(
+        whole, SamplingCurator(sink, RowByRow([seeded(party) for party in range(len(NAMES))]))
+    )

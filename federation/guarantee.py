@@ -36,6 +36,7 @@ from ..accounting.proof.proved import NotProved, proved
 from ..mechanisms.encoding import event_from_json, event_to_json
 from ..mechanisms.errors import InvalidParameter
 from ..mechanisms.events import Event
+from ..mechanisms.share_data import SIMULATION
 from .plan import FederatedPlan
 from .protocol import HandedIn, decoded_row
 
@@ -58,6 +59,8 @@ class Held(Enum):
     """With one party, wholly."""
     SHARED = "shared"
     """A part of each with every party."""
+    SUMMED = "summed"
+    """With one party, wholly; of messages, sums over all parties alone are seen."""
 
 
 class _Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -83,6 +86,7 @@ class FederationVerdict:
         parties: the verdict on each party's certificate.
         joint: the verdict on the federation's.
         same_model: whether all parties ended with the same public model.
+        simulation: whether anything was a sum that no protocol hid the parts of.
     """
 
     run: str
@@ -90,19 +94,27 @@ class FederationVerdict:
     parties: dict[str, Verdict]
     joint: Verdict
     same_model: bool
+    simulation: bool
 
 
 def joint_events(held: Held, sent: Mapping[str, Sequence[Event]]) -> list[Event]:
     """Return what the federation released, as one list.
 
     Args:
-        held: where records are.
+        held: where records are, and what of them is seen.
         sent: each party's own event list, as in its ledger.
 
     Raises `InvalidParameter` for an event of records that live with one party that is not about the
-    party whose list it is in.
+    party whose list it is in; for sums that are not the same in all lists.
     """
     found: list[Event] = []
+    if held is Held.SUMMED:
+        # one sum is one release, in every party's ledger; a record enters it by its own party
+        one = list(next(iter(sent.values())))
+        for party, each in sent.items():
+            if list(each) != one:
+                raise InvalidParameter("events", f"those of {party!r}", "those of all parties")
+        return one
     if held is Held.SHARED:
         # whoever sent it, any record may have entered: nothing is taken for disjoint
         for events in sent.values():
@@ -142,7 +154,8 @@ def write_federation(
     folder.mkdir(parents=True, exist_ok=True)
     for name, part in parts.items():
         (folder / f"{name}.certificate.json").write_bytes(part.certificate)
-    events = joint_events(Held.BY_PARTY, dict.fromkeys(plan.parties, plan.events))
+    held = Held.BY_PARTY if plan.summed is None else Held.SUMMED
+    events = joint_events(held, dict.fromkeys(plan.parties, plan.events))
     certificate = certify(events, delta=plan.delta)
     (folder / "certificate.json").write_bytes(certificate.to_json_bytes())
     models = {name: hashlib.sha256(part.model).hexdigest() for name, part in parts.items()}
@@ -152,7 +165,7 @@ def write_federation(
         format=FORMAT,
         run=run,
         subject=plan.subject,
-        held=Held.BY_PARTY,
+        held=held,
         lists=[[event_to_json(event) for event in plan.events]],
         parties=dict.fromkeys(plan.parties, 0),
         models=models,
@@ -194,7 +207,8 @@ def verify_federation(folder: Path) -> FederationVerdict:
             if found != expected:
                 raise NotProved(f"{what} of {name!r}", found, expected)
     same = len(set(manifest.models.values())) == 1
-    return FederationVerdict(manifest.run, manifest.subject, parties, joint, same)
+    simulation = any(SIMULATION in name for event in events for name in event.context.parties)
+    return FederationVerdict(manifest.run, manifest.subject, parties, joint, same, simulation)
 
 
 def _read(path: Path) -> _Manifest:

@@ -19,12 +19,14 @@ from ..accounting.ledger import Ledger
 from ..accounting.ledger import Run as LedgerRun
 from ..accounting.ledger.proofs import certificate_of
 from ..mechanisms.collectives import Ends, mean_of
+from ..mechanisms.curators import Curator
 from ..mechanisms.encoding import subject_hash
 from ..mechanisms.errors import DpledgerError, InvalidParameter
 from ..mechanisms.events import Event
 from ..mechanisms.local_data import LocalDataset
 from ..mechanisms.protocols import FloatArray, Provenance
 from ..mechanisms.sampling import Sampler
+from ..mechanisms.share_data import ShareOfSum
 from ..solvers.solver import PublicModel
 from .journal import MESSAGE, Journal, JournalError, RecordedCurator
 from .plan import PROTOCOL, FederatedPlan
@@ -44,6 +46,7 @@ from .protocol import (
     decoded_row,
     encoded_row,
 )
+from .summed import SummedCurator
 
 __all__ = ["Link", "Party", "TookPart", "take_part"]
 
@@ -76,7 +79,7 @@ class Party:
 
     Args:
         name: in the plan.
-        dataset: its records, under the plan's shape.
+        dataset: its records, under the plan's shape; `ShareOfSum` where sums alone are seen.
         sampler: of its noise; after a crash of a seeded run, a fresh one of the same seed.
         ledger: that pays.
         journal: what it sent and received.
@@ -84,7 +87,7 @@ class Party:
     """
 
     name: str
-    dataset: LocalDataset
+    dataset: LocalDataset | ShareOfSum
     sampler: Sampler
     ledger: Ledger
     journal: Journal
@@ -124,7 +127,7 @@ def take_part(
     Raises `FederationEnded` with the sentence that all parties get; `JournalError` before anything
     is sent where the journal and the ledger disagree; what the ledger raises.
     """
-    if party.dataset.shape != plan.shape or party.dataset.parties != (party.name,):
+    if party.dataset.shape != plan.seen_shape or party.dataset.parties != (party.name,):
         raise InvalidParameter(
             "dataset", party.dataset.parties, f"that of {party.name!r}, under the plan's shape"
         )
@@ -152,7 +155,7 @@ def _to_the_end(
     known = any(found.run == name for found in party.ledger.runs())
     steps.agree(None if known else _objection(party, plan))
     paid = steps.paid(name, plan)
-    curator = PartyCurator(paid, party, run, FederatedCollectives(steps))
+    curator = _curator(paid, party, plan, run, steps)
     state = plan.solver.solve(party.dataset, curator, observe=observe)
     handed_in = party.journal.get(run, _FINISH, 0)
     if handed_in is None:  # once: a ledger that goes on with other runs has another head
@@ -161,6 +164,24 @@ def _to_the_end(
         party.journal.keep(run, _FINISH, 0, handed_in)
     steps.ask(handed_in)
     return TookPart(name, state, msgspec.msgpack.decode(handed_in, type=HandedIn).certificate)
+
+
+def _curator(
+    paid: "PaidPlan", party: Party, plan: FederatedPlan, run: str, steps: "_Steps"
+) -> Curator:
+    """Return what a party releases through: every message of its own, or its part of sums."""
+    if plan.summed is None:
+        return PartyCurator(paid, party, run, FederatedCollectives(steps))
+    return SummedCurator(
+        paid,
+        party.sampler,
+        party.journal,
+        run,
+        terms=plan.summed,
+        parties=plan.parties,
+        party=party.name,
+        exchange=steps.ask,
+    )
 
 
 def _objection(party: Party, plan: FederatedPlan) -> str | None:

@@ -18,6 +18,8 @@ from ..mechanisms.errors import InvalidParameter, Number, require_open_unit
 from ..mechanisms.events import Event, UnprotectedRelease
 from ..solvers.planning import plan_across_parties
 from ..solvers.solver import ModelSolver
+from ..solvers.threat_model import PER_PARTY, Summed, ThreatModel, summed_shape
+from .summed import SummedTerms, plan_of_sums
 
 __all__ = ["FederatedPlan", "RunStep", "StepKind", "federated_plan"]
 
@@ -39,15 +41,23 @@ class StepKind(Enum):
     """Rows are added, in the parties' order."""
     EXCHANGE = "exchange"
     """Everybody gets the neighbours' rows."""
+    SUM = "sum"
+    """Whole numbers are added modulo 2^m; masks hide each party's (`aggregation`)."""
     FINISH = "finish"
     """Everybody hands in a certificate."""
 
 
 class RunStep(NamedTuple):
-    """One step of a run: its kind, and the numbers that each party sends (0: texts)."""
+    """One step of a run: its kind, the numbers that each party sends (0: texts), and of sums m."""
 
     kind: StepKind
     width: int
+    bits: int = 0
+
+    @property
+    def agreed(self) -> list[Json]:
+        """What of it stands in the plan's subject."""
+        return [self.kind.value, self.width, *([self.bits] if self.bits else [])]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,6 +73,7 @@ class FederatedPlan:
         events: what will be released, by every party of its own rows.
         steps: of the run, in order.
         neighbours: of every party, by index, in order; none where nothing is exchanged.
+        summed: the terms of a run of which sums alone are seen; None where every message is.
     """
 
     solver: ModelSolver
@@ -73,6 +84,17 @@ class FederatedPlan:
     events: tuple[Event, ...]
     steps: tuple[RunStep, ...]
     neighbours: tuple[tuple[int, ...], ...]
+    summed: SummedTerms | None = None
+
+    @property
+    def seen_shape(self) -> DataShape:
+        """The public facts as a party's own handle has them: of sums, those of one holder."""
+        return self.shape if self.summed is None else summed_shape(self.shape)
+
+    @property
+    def threat_model(self) -> str:
+        """The threat model's name, as policies write it."""
+        return "per-party" if self.summed is None else "summed"
 
     @property
     def parties(self) -> tuple[str, ...]:
@@ -89,9 +111,9 @@ class FederatedPlan:
             "parties": [*self.parties],
             "configuration": self.configuration,
             "algorithm": self.algorithm,
-            "threat_model": "per-party",
+            "threat_model": "per-party" if self.summed is None else self.summed.text,
             "delta": str(self.delta),
-            "steps": [[step.kind.value, step.width] for step in self.steps],
+            "steps": [step.agreed for step in self.steps],
             "neighbours": [[*them] for them in self.neighbours],
         }
         return hashlib.sha256(canonical_json(parts)).hexdigest()
@@ -112,20 +134,31 @@ def federated_plan(
     delta: Number,
     algorithm: str,
     configuration: str,
+    threat_model: ThreatModel = PER_PARTY,
 ) -> FederatedPlan:
     """Return the plan of a solver on data of a public shape; no record is read.
 
     Raises `InvalidParameter` for a solver that releases something without a mechanism, that asks
-    for no collective, or whose messages are longer than an engine carries.
+    for no collective, or whose messages are longer than an engine carries; under `Summed`, what
+    `plan_of_sums` raises.
 
     Args:
-        solver: with its noise; planned on the shape alone.
+        solver: with its noise; planned on the shape alone, under `Summed` on `summed_shape` of it.
         shape: public: the parties, lower bounds on their records, the model's dimensions.
         delta: in (0, 1).
         algorithm: its name, as policies write it.
         configuration: SHA-256 of the configuration.
+        threat_model: what an adversary sees; sums are simulated (`aggregation`).
     """
     require_open_unit("delta", delta)
+    if isinstance(threat_model, Summed):
+        terms = SummedTerms.of(threat_model, shape)
+        released, sums = plan_of_sums(solver, shape, terms)
+        _require_carried(max((width for width, _ in sums), default=0))
+        steps = _steps([RunStep(StepKind.SUM, width, bits) for width, bits in sums])
+        return FederatedPlan(
+            solver, shape, delta, algorithm, configuration, released, steps, (), terms
+        )
     events, asked = plan_across_parties(solver, shape)
     for event in events:
         if isinstance(event.mechanism, UnprotectedRelease):
@@ -134,15 +167,21 @@ def federated_plan(
         raise InvalidParameter("solver", algorithm, "one that asks for collectives of parties")
     neighbours = _neighbours(asked, len(shape.parties))
     widest = max(width for _, width in asked.calls) * max(map(len, neighbours), default=1)
+    _require_carried(widest)
+    steps = _steps([RunStep(StepKind(kind), width) for kind, width in asked.calls])
+    return FederatedPlan(solver, shape, delta, algorithm, configuration, events, steps, neighbours)
+
+
+def _steps(between: list[RunStep]) -> tuple[RunStep, ...]:
+    """Return all steps of a run, given those of its solver."""
+    agreed = (RunStep(StepKind.AGREE, 0), RunStep(StepKind.PAY, 0))
+    return (*agreed, *between, RunStep(StepKind.FINISH, 0))
+
+
+def _require_carried(widest: int) -> None:
+    """Raise `InvalidParameter` for messages that no frame holds."""
     if widest > _MOST_WIDTH:
         raise InvalidParameter("model", widest, f"of at most {_MOST_WIDTH} numbers in a message")
-    steps = (
-        RunStep(StepKind.AGREE, 0),
-        RunStep(StepKind.PAY, 0),
-        *(RunStep(StepKind(kind), width) for kind, width in asked.calls),
-        RunStep(StepKind.FINISH, 0),
-    )
-    return FederatedPlan(solver, shape, delta, algorithm, configuration, events, steps, neighbours)
 
 
 def _neighbours(asked: Noted, parties: int) -> tuple[tuple[int, ...], ...]:

@@ -19,7 +19,8 @@ from .plan import FederatedPlan
 __all__ = ["Policy"]
 
 UNIT, THREAT_MODEL = "record", "per-party"
-"""What plans are about: one record, and an adversary who sees every party's messages."""
+"""What plans are about, one record, and the threat model that a party takes part under unless it
+says otherwise: an adversary who sees every party's messages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +33,9 @@ class Policy:
         adjacency: the neighbouring relation that plans must speak of.
         algorithms: the names of those that it runs.
         unit: of privacy; plans are about a record.
-        threat_models: those under which it takes part; plans are per party.
+        threat_models: those under which it takes part: "per-party", where every message is seen;
+            "summed", where sums over parties alone are, which is an assumption.
+        colluders: of summed plans, the least number of parties whose noise an adversary may know.
     """
 
     epsilon: Number
@@ -41,6 +44,7 @@ class Policy:
     algorithms: tuple[str, ...]
     unit: str = UNIT
     threat_models: tuple[str, ...] = (THREAT_MODEL,)
+    colluders: int = 0
 
     def __post_init__(self) -> None:
         require_open_unit("delta", self.delta)
@@ -59,8 +63,10 @@ class Policy:
         """
         if self.unit != UNIT:
             return f"its unit of privacy is the {self.unit}, the plan's is the {UNIT}"
-        if THREAT_MODEL not in self.threat_models:
-            return f"the threat model {THREAT_MODEL} is not among those that it accepts"
+        if plan.threat_model not in self.threat_models:
+            return f"the threat model {plan.threat_model} is not among those that it accepts"
+        if plan.summed is not None and plan.summed.model.colluders < self.colluders:
+            return f"the plan allows for fewer than {self.colluders} colluders"
         if plan.algorithm not in self.algorithms:
             return f"the algorithm {plan.algorithm} is not among those that it runs"
         if plan.shape.adjacency is not self.adjacency:

@@ -18,6 +18,7 @@ import numpy as np
 from ..mechanisms.collectives import sum_in_order
 from ..mechanisms.errors import DpledgerError
 from ..mechanisms.protocols import FloatArray
+from .aggregation import added, decoded_words, encoded_words
 from .plan import FederatedPlan, RunStep, StepKind
 
 __all__ = [
@@ -121,7 +122,7 @@ def fault(step: RunStep, part: bytes) -> str | None:
         step: whose kind says what a part must be.
         part: as it came. AGREE and PAY: empty, or a reason in UTF-8. MEAN and EXCHANGE:
             `step.width`
-            finite numbers. FINISH: a `HandedIn`.
+            finite numbers. SUM: as many words below 2^m. FINISH: a `HandedIn`.
 
     A NaN is a fault and not a number: in a sum it would take every other party's work with it.
     """
@@ -137,6 +138,9 @@ def fault(step: RunStep, part: bytes) -> str | None:
                 return f"sent {len(part)} bytes where {8 * step.width} were due"
             if not np.isfinite(decoded_row(part)).all():
                 return "sent numbers that are not finite"
+        case StepKind.SUM:
+            if not _are_words(step, part):
+                return f"sent {len(part)} bytes that are no {step.width} words of {step.bits} bits"
         case StepKind.FINISH:
             try:
                 msgspec.msgpack.decode(part, type=HandedIn)
@@ -155,13 +159,15 @@ def combined(plan: FederatedPlan, number: int, parts: Sequence[bytes]) -> bytes:
 
     A MEAN step gives the sum, which every party divides itself; rows are added in the parties'
     order, because floating-point addition in another order gives other bits. EXCHANGE gives all
-    rows.
+    rows, SUM the sum modulo 2^m, in any order.
     """
     match plan.steps[number].kind:
         case StepKind.MEAN:
             return encoded_row(sum_in_order(np.concatenate([*map(decoded_row, parts)])))
         case StepKind.EXCHANGE:
             return b"".join(parts)
+        case StepKind.SUM:
+            return encoded_words(added([*map(decoded_words, parts)], plan.steps[number].bits))
         case _:
             return b""
 
@@ -187,6 +193,10 @@ def checked_result(plan: FederatedPlan, number: int, party: str, result: bytes) 
     rest on it.
     """
     step = plan.steps[number]
+    if step.kind is StepKind.SUM:
+        if not _are_words(step, result):
+            raise FederationEnded(f"The coordinator answered step {number} with no sum.")
+        return result
     rows = 1
     if step.kind is StepKind.EXCHANGE:
         rows = len(plan.neighbours[plan.parties.index(party)])
@@ -195,6 +205,11 @@ def checked_result(plan: FederatedPlan, number: int, party: str, result: bytes) 
     if not all(map(math.isfinite, np.frombuffer(result, dtype="<f8").tolist())):
         raise FederationEnded(f"The coordinator answered step {number} with no finite numbers.")
     return result
+
+
+def _are_words(step: RunStep, part: bytes) -> bool:
+    """Return whether bytes are as many words below 2^m as a step of sums has."""
+    return len(part) == 8 * step.width and not any(decoded_words(part) >> (step.bits - 1) >> 1)
 
 
 def shown_step(plan: FederatedPlan, number: int) -> str:

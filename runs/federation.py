@@ -51,9 +51,11 @@ from ..federation.guarantee import require_file_names
 from ..federation.mpi import world
 from ..federation.party import Link, TookPart
 from ..federation.sockets import address_of
+from ..federation.summed import SummedTerms, plan_of_sums
 from ..mechanisms import Adjacency, BitGenerator, DataShape, LocalDataset
 from ..mechanisms.sampling import Sampler, SeededSampler, SystemSampler
-from ..solvers import planning
+from ..mechanisms.share_data import ShareOfSum, summed_shape
+from ..solvers import PER_PARTY, Summed, ThreatModel, planning
 from .algorithms import Solvers
 from .pipeline import Plan, Terms, calibrate_proved, plan_at
 from .sections import Algorithm, Algorithmic, Noise, Privacy, Section
@@ -73,11 +75,22 @@ class Engine(Enum):
     MPI = "mpi"
 
 
+class SeenName(Enum):
+    """What an adversary sees of messages: each party's, or sums over all parties alone."""
+
+    PER_PARTY = "per-party"
+    SUMMED = "summed"
+
+
 class Meeting(Section, frozen=True, kw_only=True):
     """Who meets, what is public of their data, and where.
 
     `records` is how many each party has at least, publicly, and half of how many at most. The
     coordinator listens at `address`; who sends nothing for `patience` seconds ends the run.
+
+    `threat_model` is "per-party", where every message is seen, or "summed", where sums over all
+    parties alone are: then `records` are exact numbers, and of `colluders` parties an adversary
+    may know the noise. Sums are simulated: nothing hides their parts here.
     """
 
     parties: tuple[str, ...]
@@ -85,8 +98,12 @@ class Meeting(Section, frozen=True, kw_only=True):
     schema: str
     address: str = "127.0.0.1:7707"
     patience: float = 60.0
+    threat_model: SeenName = SeenName.PER_PARTY
+    colluders: int = 0
 
     def __post_init__(self) -> None:
+        if self.colluders and self.threat_model is SeenName.PER_PARTY:
+            raise ValueError("Expected colluders with threat_model = 'summed' only")
         if len(self.records) != len(self.parties) or not self.parties:
             raise ValueError("Expected records to have one number for each of parties")
         if not self.patience > 0.0:
@@ -115,7 +132,10 @@ class Holder(Section, frozen=True, kw_only=True):
 
 
 class PartyLimits(Section, frozen=True, kw_only=True):
-    """A party's policy; `budget` is epsilon at `delta` for all runs that its ledger pays for."""
+    """A party's policy; `budget` is epsilon at `delta` for all runs that its ledger pays for.
+
+    `colluders` is the least number that plans of sums must allow for.
+    """
 
     epsilon: float
     delta: float
@@ -123,6 +143,7 @@ class PartyLimits(Section, frozen=True, kw_only=True):
     algorithms: tuple[str, ...]
     unit: str = "record"
     threat_models: tuple[str, ...] = ("per-party",)
+    colluders: int = 0
     budget: float | None = None
 
 
@@ -162,7 +183,17 @@ class Federation:
         )
         del values["federation"]["address"], values["federation"]["patience"]
         values["federation"]["schema"] = msgspec.to_builtins(self.schema)
+        if self.threat_model == PER_PARTY:  # as files without these lines have always hashed
+            del values["federation"]["threat_model"], values["federation"]["colluders"]
         return hashlib.sha256(msgspec.json.encode(values, order="deterministic")).hexdigest()
+
+    @property
+    def threat_model(self) -> ThreatModel:
+        """What an adversary sees; it stands in every event, and policies decide by it."""
+        meeting = self.file.federation
+        return (
+            PER_PARTY if meeting.threat_model is SeenName.PER_PARTY else Summed(meeting.colluders)
+        )
 
     @property
     def shape(self) -> DataShape:
@@ -185,14 +216,20 @@ class Federation:
         """Return what parties agree on, and the proved plan; no record is read.
 
         Without a stated noise multiplier, one is calibrated whose certificate proves the epsilon.
+        Under `Summed` the solver is that of one holder of all records, whose settings it takes.
         Raises `InvalidParameter` for a solver that cannot run across parties.
         """
-        privacy, shape = self.file.privacy, self.shape
-        solvers = Solvers(self.file.solver, shape, privacy)
+        privacy, shape, model = self.file.privacy, self.shape, self.threat_model
+        sums = SummedTerms.of(model, shape) if isinstance(model, Summed) else None
+        seen = shape if sums is None else summed_shape(shape)
+        solvers = Solvers(self.file.solver, seen, privacy)
         terms = Terms(privacy.delta, privacy.adjacency)
 
         def planned(noise_multiplier: float) -> Any:
-            return planning.plan(solvers.noisy(noise_multiplier), shape)
+            solver = solvers.noisy(noise_multiplier)
+            if sums is None:
+                return planning.plan(solver, shape)
+            return plan_of_sums(solver, shape, sums)[0]
 
         if privacy.noise_multiplier is not None:
             made = plan_at(planned, privacy.noise_multiplier, terms)
@@ -205,6 +242,7 @@ class Federation:
             delta=privacy.delta,
             algorithm=self.file.solver.algorithm.value,
             configuration=self.sha256,
+            threat_model=model,
         )
         return agreed, made
 
@@ -250,7 +288,12 @@ class Participant:
         )
         if federation.file.solver.intercept:
             records = records.with_constant()
-        dataset = LocalDataset(federation.shape, (holder.name,), records.features, records.labels)
+        dataset: LocalDataset | ShareOfSum
+        given = (records.features, records.labels)
+        if isinstance(federation.threat_model, Summed):
+            dataset = ShareOfSum(federation.shape, holder.name, *given)
+        else:
+            dataset = LocalDataset(federation.shape, (holder.name,), *given)
         policy = Policy(
             epsilon=limits.epsilon,
             delta=limits.delta,
@@ -258,6 +301,7 @@ class Participant:
             algorithms=limits.algorithms,
             unit=limits.unit,
             threat_models=limits.threat_models,
+            colluders=limits.colluders,
         )
         self.folder.mkdir(parents=True, exist_ok=True)
         with (

@@ -11,7 +11,7 @@ In one process a sum is a **simulation**: all records stand behind one handle, w
 more is an assumption, `Summed.assumption`, to be written beside every epsilon; the shape's one
 party is named a simulation, so that every event says it too.
 
->>> from dpledger.mechanisms import Adjacency
+>>> from dpledger.mechanisms import Adjacency, DataShape
 >>> shape = DataShape(("a", "b"), count=4, features=2, row_bound=1.0,
 ...                   adjacency=Adjacency.REPLACE_ONE)
 >>> summed_shape(shape).count, summed_shape(shape).parties
@@ -20,12 +20,14 @@ party is named a simulation, so that every event says it too.
 0.2
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
-from ..mechanisms.data_shape import DataShape
 from ..mechanisms.errors import InvalidParameter, require_nonnegative, require_positive_int
 from ..mechanisms.sensitivity import float_up, root_up
+from ..mechanisms.share_data import summed_name, summed_shape
+
+__all__ = ["PER_PARTY", "PerParty", "Summed", "ThreatModel", "summed_name", "summed_shape"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +59,19 @@ class Summed:
     @property
     def assumption(self) -> str:
         """What an epsilon under this model rests on, in a sentence."""
+        return self.assuming("one process holds all records")
+
+    def assuming(self, simulated_by: str | None) -> str:
+        """Return the assumption, as a sentence.
+
+        Args:
+            simulated_by: why more than the sum could be seen here; None where a protocol hides it.
+        """
         among = f" and at most {self.colluders} of them collude" if self.colluders else ""
+        how = "" if simulated_by is None else f" (here a simulation: {simulated_by})"
         return (
             "only sums over all parties are seen, each party adds its share of the noise"
-            f"{among} (here a simulation: one process holds all records)"
+            f"{among}{how}"
         )
 
     def share(self, noise_std: float, *, parties: int) -> float:
@@ -90,18 +101,3 @@ class Summed:
 ThreatModel = PerParty | Summed
 
 PER_PARTY = PerParty()
-
-
-def summed_shape(shape: DataShape) -> DataShape:
-    """Return the public facts of all parties' records as one party's, whose sums a release shows.
-
-    A mean over n records of that one party is the sum that the protocol would show, divided by the
-    public n.
-    """
-    name = summed_name(len(shape.parties))
-    return replace(shape, parties=(name,), count=sum(shape.counts), party_counts=())
-
-
-def summed_name(parties: int) -> str:
-    """Return the name of the one party whose messages are sums over so many."""
-    return f"sum of {parties} parties (simulation)"

@@ -67,7 +67,9 @@ def _verdict_outcome(found: FederationVerdict, title: str) -> Outcome:
         delta, epsilon = (float_up(value) for value in values)  # type: ignore[arg-type]
         return f"({shown_up(epsilon, digits=6)}, {shown_up(delta, digits=6)})-dp"
 
+    simulated = "sums over all parties, whose parts nothing hid: no guarantee against who adds"
     rows: tuple[Row, ...] = (
+        *((("SIMULATION", simulated),) if found.simulation else ()),
         ("proved", f"{shown(found.joint.values)} per record, {found.joint.adjacency}"),
         ("run", found.run),
         ("plan", found.subject),
@@ -79,6 +81,7 @@ def _verdict_outcome(found: FederationVerdict, title: str) -> Outcome:
         title,
         data={
             "verdict": "proved",
+            "simulation": found.simulation,
             "run": found.run,
             "subject": found.subject,
             "values": [str(value) for value in found.joint.values],

@@ -96,6 +96,29 @@ def test_the_same_files_run_in_one_process(folder: Path) -> None:
         assert [run.kept_to_plan for run in ledger.runs()] == [True, True]
 
 
+def test_the_same_files_run_as_sums_and_the_answer_says_simulation(
+    folder: Path, tmp_path: Path
+) -> None:
+    shown = dict(
+        re.findall(r"^(\w+) = (.*)$", re.findall(r"```text\n(.*?)```", TEXT, re.DOTALL)[0], re.M)
+    )
+    for name in ("north", "south"):
+        (tmp_path / f"{name}.csv").write_bytes((folder / f"{name}.csv").read_bytes())
+        text = FILES[f"{name}.toml"]
+        (tmp_path / f"{name}.toml").write_text(text + 'threat_models = ["summed"]\n')
+    lines = "".join(f"{name} = {value}\n" for name, value in shown.items())
+    (tmp_path / "schema.toml").write_text(FILES["schema.toml"])
+    (tmp_path / "run.toml").write_text(
+        FILES["run.toml"].replace("[federation]\n", "[federation]\n" + lines)
+    )
+    (line,) = [line for line in COMMANDS if "--out alone" in line]
+    found = json.loads(done(begun(tmp_path, line + " --json")))
+    assert found["simulation"] is True
+    assert Fraction(found["values"][1]) <= 1
+    assert any("only sums over all parties are seen" in each for each in found["assumptions"])
+    assert "SIMULATION" in done(begun(tmp_path, "dpledger verify --federation alone"))
+
+
 def test_a_changed_certificate_is_found(folder: Path) -> None:
     path = folder / "together" / "south.certificate.json"
     kept = path.read_bytes()

@@ -21,9 +21,11 @@ from typing import Self
 import numpy as np
 
 from ..mechanisms.curators import Message, Release, SamplingCurator
+from ..mechanisms.encoding import message_bytes
 from ..mechanisms.errors import DpledgerError
-from ..mechanisms.protocols import EventSink, FloatArray
+from ..mechanisms.protocols import FloatArray
 from ..mechanisms.sampling import Sampler
+from .prepaid import PrepaidRun
 
 __all__ = ["MESSAGE", "Journal", "JournalError", "RecordedCurator"]
 
@@ -133,38 +135,30 @@ class RecordedCurator(SamplingCurator):
     the old noise once more and drops it, so that the next release has the noise it would have had.
 
     Args:
-        sink: where the run has paid for its events, or pays: the recorded ones are asked of it too.
+        paid: where the run has paid for its plan: the recorded messages are told to it, too.
         sampler: where noise comes from.
         journal: of messages.
         run: name of the run in it.
-        is_over: whether all of its messages have left already: none is drawn anew.
     """
 
-    def __init__(
-        self,
-        sink: EventSink,
-        sampler: Sampler,
-        journal: Journal,
-        run: str,
-        *,
-        is_over: bool = False,
-    ) -> None:
-        super().__init__(sink, sampler)
-        self._journal, self._name, self._count = journal, run, 0
-        self._is_over = is_over
+    def __init__(self, paid: PrepaidRun, sampler: Sampler, journal: Journal, run: str) -> None:
+        super().__init__(paid, sampler)
+        self._paid, self._journal, self._name, self._count = paid, journal, run, 0
 
     def _deliver(self, release: Release) -> FloatArray:
         """Return a release's message: the recorded one, or a new one with fresh noise.
 
         Raises `JournalError` where the recorded one has another shape: it is of another plan. And
-        where a run is over in the ledger and this journal lacks its messages: another copy of the
-        journal has them, and fresh noise for one release would be paid for by nobody.
+        where the ledger knows a message that this journal lacks: another copy of the journal has
+        it, and fresh noise for one release would be paid for by nobody. `OtherMessage` where the
+        ledger knows another message than the one recorded here.
         """
         recorded = self._journal.get(self._name, MESSAGE, self._count)
-        if recorded is None and self._is_over:
+        if recorded is None and self._paid.has_left(self._count):
             raise JournalError(
-                f"journal={str(self._journal.path)!r} must hold all messages of {self._name}: the "
-                "ledger has its end, which another copy of the journal came to."
+                f"journal={str(self._journal.path)!r} must hold message {self._count + 1} of "
+                f"{self._name}, which left by the ledger: another copy of the journal went on. "
+                "Nothing was drawn."
             )
         if recorded is None:
             return super()._deliver(release)
@@ -177,13 +171,13 @@ class RecordedCurator(SamplingCurator):
         token = self._sink.reserve((release.event,), self._provenance)
         if self._provenance.seed is not None:
             self._noise(release)(np.zeros(shape))
-        self._sink.commit(token)
-        return np.frombuffer(recorded, dtype="<f8").astype(np.float64).reshape(shape)
+        content = np.frombuffer(recorded, dtype="<f8").astype(np.float64).reshape(shape)
+        self._sink.commit(token, content)
+        return content
 
     def _keep(self, message: Message) -> None:
         """Write a new message down; `SamplingCurator` calls this before it commits and returns
         the message.
         """
-        content = np.ascontiguousarray(message.content, dtype="<f8").tobytes()
-        self._journal.keep(self._name, MESSAGE, self._count, content)
+        self._journal.keep(self._name, MESSAGE, self._count, message_bytes(message.content))
         self._count += 1

@@ -5,10 +5,11 @@ every release: reserve, draw from its own sampler, record, commit, send. What it
 enters: it releases what the plan says, in the plan's order, whatever comes back.
 
 After a crash the same call goes on where it broke off. Messages that were recorded are sent again
-as they were; the ledger's commits say how many left, and a journal that knows fewer is refused.
+as they were; the ledger says how many left, and has a digest of each: a journal that knows fewer,
+or others, is refused.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,21 +17,19 @@ import msgspec
 import numpy as np
 
 from ..accounting.ledger import Ledger
-from ..accounting.ledger import Run as LedgerRun
 from ..accounting.ledger.proofs import certificate_of
 from ..mechanisms.collectives import Ends, mean_of
 from ..mechanisms.curators import Curator
-from ..mechanisms.encoding import subject_hash
 from ..mechanisms.errors import DpledgerError, InvalidParameter
-from ..mechanisms.events import Event
 from ..mechanisms.local_data import LocalDataset
-from ..mechanisms.protocols import FloatArray, Provenance
+from ..mechanisms.protocols import FloatArray
 from ..mechanisms.sampling import Sampler
 from ..mechanisms.share_data import ShareOfSum
 from ..solvers.solver import PublicModel
 from .journal import MESSAGE, Journal, JournalError, RecordedCurator
 from .plan import PROTOCOL, FederatedPlan
 from .policy import Policy, unaffordable
+from .prepaid import PrepaidRun
 from .protocol import (
     Answer,
     Ask,
@@ -167,7 +166,7 @@ def _to_the_end(
 
 
 def _curator(
-    paid: "PaidPlan", party: Party, plan: FederatedPlan, run: str, steps: "_Steps"
+    paid: PrepaidRun, party: Party, plan: FederatedPlan, run: str, steps: "_Steps"
 ) -> Curator:
     """Return what a party releases through: every message of its own, or its part of sums."""
     if plan.summed is None:
@@ -234,26 +233,26 @@ class _Steps:
         """Say yes, or a reason; return once everybody said yes."""
         self.ask((objection or "").encode())
 
-    def paid(self, name: str, plan: FederatedPlan) -> "PaidPlan":
+    def paid(self, name: str, plan: FederatedPlan) -> PrepaidRun:
         """Pay, and return the sink that was paid for once everybody has.
 
-        Before anything leaves, the ledger's commits and the journal's messages are compared. A
-        journal with fewer would draw fresh noise for a release that left already, which costs
-        twice what the ledger says: `JournalError`. One more in the journal is a message recorded
-        and not yet committed.
+        Before anything leaves, the ledger's messages and the journal's are counted. A journal with
+        fewer would draw fresh noise for a release that left already, which costs twice what the
+        ledger says: `JournalError`. One more in the journal is a message recorded and not yet
+        committed. That they are the same messages is compared as each is sent again.
         """
         ledger, provenance = self.party.ledger, self.party.sampler.provenance
         try:
             run = ledger.run(name, configuration_hash=plan.subject, plan=plan.events)
-            paid = PaidPlan(run, plan.events, provenance)
+            paid = PrepaidRun(run, plan.events, provenance, resumed=True)
         except DpledgerError as error:
             # the others learn that it did not, and not what the ledger holds
             self.ask(f"its ledger refused ({type(error).__name__})".encode())
             raise
-        recorded = self.party.journal.count(self.run, MESSAGE)
-        if not paid.left <= recorded <= paid.left + 1:
+        recorded, left = self.party.journal.count(self.run, MESSAGE), paid.left
+        if not left <= recorded <= left + 1:
             raise JournalError(
-                f"journal={str(self.party.journal.path)!r} must hold the {paid.left} messages that "
+                f"journal={str(self.party.journal.path)!r} must hold the {left} messages that "
                 f"left by the ledger, or one more; it holds {recorded}. Nothing was sent: one of "
                 "the two files is an older copy."
             )
@@ -320,68 +319,11 @@ class FederatedCollectives:
         return rows
 
 
-class PaidPlan:
-    """The sink of a plan that is paid for, one reservation a release: its events, in their order.
-
-    Raises, with nothing recorded, what `Run.reserve_each` raises; `InvalidParameter` for a run that
-    was paid for with other noise.
-    """
-
-    def __init__(self, run: LedgerRun, plan: Sequence[Event], provenance: Provenance) -> None:
-        self._run, self._plan, self._provenance = run, tuple(plan), provenance
-        found = list(run.ledger.reservations(run.run))
-        if found:
-            reserved = [event for each in found for event in each.events]
-            # a run of the same name that was reserved in another way cannot be matched release by
-            # release
-            if subject_hash(reserved) != subject_hash(self._plan) or len(found) != len(self._plan):
-                raise InvalidParameter("run", run.run, "paid for release by release")
-            for each in found:
-                # another sampler would draw other noise than the messages that left: two samples
-                # of one release
-                if each.provenance != provenance:
-                    raise InvalidParameter("sampler", provenance, f"as paid: {each.provenance}")
-            self._tokens = tuple(each.sequence for each in found)
-        else:
-            self._tokens = run.reserve_each(self._plan, provenance)
-        committed = [each.committed for each in found]
-        self.left = sum(committed)
-        """Messages that have left, by the ledger."""
-        if not all(committed[: self.left]):
-            raise InvalidParameter("run", run.run, "with messages that left in order")
-        self._released = 0
-
-    def reserve(self, events: Sequence[Event], provenance: Provenance) -> int:
-        """Return the token of the release that is next; raises unless `events` are it.
-
-        Args:
-            events: of the release that the solver makes now; must be the plan's next, exactly.
-            provenance: of the noise; its source must be the one that was paid for.
-
-        A coordinator that lies about results can change what the solver computes, and never what
-        it releases: any other event than the planned one raises here.
-        """
-        k = self._released
-        planned = self._plan[k : k + 1]
-        if tuple(events) != planned:
-            raise InvalidParameter("event", events, f"as planned: {planned}")
-        if provenance.source is not self._provenance.source:
-            raise InvalidParameter("sampler", provenance, "the one that was paid for")
-        self._released += 1
-        return self._tokens[k]
-
-    def commit(self, token: int) -> None:
-        """Record that a release's message leaves now; once, however often it is sent."""
-        if self._tokens.index(token) >= self.left:
-            self._run.commit(token)
-            self.left += 1
-
-
 class PartyCurator(RecordedCurator):
     """Releases the party's own rows; each message is recorded before it is committed and sent."""
 
     def __init__(
-        self, paid: PaidPlan, party: Party, run: str, collectives: FederatedCollectives
+        self, paid: PrepaidRun, party: Party, run: str, collectives: FederatedCollectives
     ) -> None:
         super().__init__(paid, party.sampler, party.journal, run)
         self.collectives = collectives

@@ -19,7 +19,7 @@ from ..mechanisms.data_shape import DataShape
 from ..mechanisms.errors import InvalidParameter
 from ..mechanisms.events import Event, GaussianStep
 from ..mechanisms.private_data import PrivateDataset
-from ..mechanisms.protocols import EventSink, FloatArray
+from ..mechanisms.protocols import FloatArray
 from ..mechanisms.sample import Sample
 from ..mechanisms.sampling import ExactSampler, Sampler
 from ..mechanisms.sensitive import Sensitive
@@ -31,6 +31,7 @@ from ..solvers.planning import Solves
 from ..solvers.threat_model import Summed
 from .aggregation import Aggregation, PublicMasks, SumRelease, as_integers, as_words
 from .journal import Journal, RecordedCurator
+from .prepaid import PrepaidRun
 
 __all__ = ["SummedCurator", "SummedTerms", "plan_of_sums"]
 
@@ -154,7 +155,7 @@ class SummedCurator(_Summing, RecordedCurator):
     """A party's curator: its whole numbers are recorded and committed; what comes back is the sum.
 
     Args:
-        sink: where the run has paid for its events.
+        paid: where the run has paid for its plan.
         sampler: of this party's share of noise, exact.
         journal: of this party's numbers.
         run: name of the run in it.
@@ -166,7 +167,7 @@ class SummedCurator(_Summing, RecordedCurator):
 
     def __init__(
         self,
-        sink: EventSink,
+        paid: PrepaidRun,
         sampler: Sampler,
         journal: Journal,
         run: str,
@@ -176,7 +177,7 @@ class SummedCurator(_Summing, RecordedCurator):
         party: str,
         exchange: Callable[[bytes], bytes],
     ) -> None:
-        super().__init__(sink, sampler, journal, run)
+        super().__init__(paid, sampler, journal, run)
         self.terms, self._parties, self._party = terms, tuple(parties), party
         self._exchange, self._run, self._sums = exchange, run, 0
 

@@ -279,7 +279,7 @@ class SamplingCurator(Curator):
         token = self._sink.reserve((event,), self._provenance)
         content = self._noisy(release, noisy)
         self._keep(Message(event, content))
-        self._sink.commit(token)
+        self._sink.commit(token, content)
         return content
 
     def _noise(self, release: Release) -> Callable[[FloatArray], FloatArray]:

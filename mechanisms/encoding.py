@@ -24,6 +24,8 @@ from fractions import Fraction
 from math import ldexp
 from typing import TypeVar, cast
 
+import numpy as np
+
 from .adjacency import Adjacency
 from .errors import InvalidParameter, MalformedEvent
 from .events import (
@@ -45,6 +47,7 @@ from .events import (
     SampledWithoutReplacement,
     UnprotectedRelease,
 )
+from .protocols import FloatArray
 from .sensitivity import Derivation, Norm, Sensitivity
 
 Json = None | bool | int | str | list["Json"] | dict[str, "Json"]
@@ -132,6 +135,20 @@ def subject_hash(events: Sequence[Event]) -> str:
     A certificate states an epsilon of a subject, so that a ledger can be held against it.
     """
     return hashlib.sha256(canonical_json([event_to_json(e) for e in events])).hexdigest()
+
+
+def message_bytes(message: FloatArray) -> bytes:
+    """Return a message's numbers, one after the other, as binary64 in little-endian order."""
+    return np.ascontiguousarray(message, dtype="<f8").tobytes()
+
+
+def message_digest(message: FloatArray) -> str:
+    """Return the SHA-256 of a message's bytes, in hexadecimal: what a ledger knows it by.
+
+    Args:
+        message: as it leaves, noise included, of any shape.
+    """
+    return hashlib.sha256(message_bytes(message)).hexdigest()
 
 
 def event_to_json(event: Event) -> dict[str, Json]:

@@ -66,8 +66,13 @@ class EventSink(Protocol):
         """Record that `events` are about to happen and return a token."""
         ...
 
-    def commit(self, token: int) -> None:
-        """Record that the reservation's messages left."""
+    def commit(self, token: int, message: FloatArray, /) -> None:
+        """Record that the reservation's message leaves now; where it raises, none does.
+
+        Args:
+            token: of the reservation.
+            message: as it leaves, noise included.
+        """
         ...
 
 
@@ -82,7 +87,7 @@ class EventList:
         self.events.extend(events)
         return len(self.events)
 
-    def commit(self, token: int) -> None:
+    def commit(self, token: int, message: FloatArray, /) -> None:
         """Do nothing: a list keeps what was reserved."""
 
 

@@ -37,6 +37,7 @@ from ..audits.report import (
 )
 from ..data import LabelledRecords
 from ..data.strict import ConfigurationError
+from ..federation.prepaid import PrepaidRun
 from ..mechanisms import Event, EventList, PrivateDataset, SamplingCurator
 from ..mechanisms.extras import MissingExtra
 from .attack import RunAttack, run_attack
@@ -44,7 +45,6 @@ from .configuration import KEPT_SEED, Configuration, read_configuration
 from .narrative import narrative, statement, versions
 from .pipeline import Plan
 from .planning import plan, planned_events
-from .prepaid import PrepaidRun
 from .resuming import RunRecord
 from .sections import LossName
 from .training import Progress, StartProgress, Training, converged, new_folder, train, weights
@@ -330,7 +330,6 @@ def _train(
         paid = PrepaidRun(run, planned.events, sampler.provenance, resumed=record.resumed)
         recording = record.curator(paid, sampler)
         training = train(configuration, solver, dataset, test, recording, progress=progress)
-        paid.close()
         events = paid.released
     return _Trained(record.name, training, events, ledger.last_row)
 

@@ -24,13 +24,13 @@ from ..accounting.numbers.notions import ApproxDp, Gdp
 from ..accounting.planning import calibrate_noise_multiplier
 from ..accounting.proof.planning import proved_noise_multiplier
 from ..accounting.proof.proved import Proof, proved_guarantee
+from ..federation.prepaid import PrepaidRun
 from ..mechanisms.adjacency import Adjacency
 from ..mechanisms.curators import Curator, SamplingCurator
 from ..mechanisms.errors import Number
 from ..mechanisms.events import Event
 from ..mechanisms.protocols import EventSink
 from ..mechanisms.sampling import Sampler
-from .prepaid import PrepaidRun
 
 if TYPE_CHECKING:
     from ..accounting.ledger import Run
@@ -160,7 +160,4 @@ def run_prepaid(
 
     Raises `BudgetExceeded` before any noise is drawn, with nothing spent.
     """
-    paid = PrepaidRun(run, events, sampler.provenance)
-    result = train_on(solve, private, paid, sampler)
-    paid.close()
-    return result
+    return train_on(solve, private, PrepaidRun(run, events, sampler.provenance), sampler)

@@ -8,8 +8,8 @@ dropped where a message is recorded, so that a seeded run ends as if nothing had
 
 The record lies beside the ledger until the run is over. It holds a digest of the records under a
 random key of its own, which is for the holder of the data: other data, another configuration or
-another schema are refused. A copy of the folder that goes on after the run is over in the ledger is
-refused, too; copies that go on before are the holder's to prevent.
+another schema are refused. Of several copies of the folder that go on, the ledger takes the first
+message of each release, by its digest, and refuses every other before it leaves.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ import numpy as np
 
 from ..data.strict import ConfigurationError
 from ..federation.journal import MESSAGE, Journal, RecordedCurator
+from ..federation.prepaid import PrepaidRun
 from ..mechanisms.sampling import Sampler
 from .configuration import Configuration
-from .prepaid import PrepaidRun
 
 if TYPE_CHECKING:
     from ..accounting.ledger import Run
@@ -183,14 +183,14 @@ class RunRecord:
         """The run's name without its time."""
         return self.name.rpartition(" ")[0]
 
-    def curator(self, sink: PrepaidRun, sampler: Sampler) -> RecordedCurator:
+    def curator(self, paid: PrepaidRun, sampler: Sampler) -> RecordedCurator:
         """Return the curator of the run, which records, and gives back what is recorded.
 
         Args:
-            sink: where the plan is paid for.
+            paid: where the plan is paid for.
             sampler: of the run's noise; of a seeded run, fresh and of the same seed.
         """
-        return RecordedCurator(sink, sampler, self.journal, self.name, is_over=sink.is_over)
+        return RecordedCurator(paid, sampler, self.journal, self.name)
 
     def end(self) -> None:
         """Remove the record: the run is over, and nothing is left to go on from."""

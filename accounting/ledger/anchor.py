@@ -3,7 +3,8 @@
 A hash chain binds rows to those before them; it cannot tell that the last rows are missing, or that
 the file is an older copy of itself, whose budget is whole again. An anchor can: a list of heads,
 kept where whoever can replace the ledger cannot (another disk, another account). With an anchor,
-every reservation first finds the anchor's last head in the ledger, and afterwards adds its own.
+every reservation and every message first finds the anchor's last head in the ledger, and afterwards
+adds its own.
 
 >>> head = Head(7, 64 * "a")
 >>> Head.read(head.line) == head, head in Head.stated([f"taken for granted: {head.statement}"])

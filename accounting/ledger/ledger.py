@@ -17,9 +17,10 @@ from datetime import UTC, datetime
 from threading import RLock
 from typing import Self
 
+from ...mechanisms.encoding import message_digest
 from ...mechanisms.errors import InvalidParameter, Number
 from ...mechanisms.events import Event
-from ...mechanisms.protocols import Provenance
+from ...mechanisms.protocols import FloatArray, Provenance
 from ..composition import composed
 from ..guarantees import Guarantee, guarantee
 from ..numbers.grade import Grade
@@ -31,8 +32,10 @@ from .rows import (
     Entry,
     LedgerError,
     Library,
+    MessageLeft,
     Reserved,
     Row,
+    RowKind,
     RunOpened,
     TamperedLedger,
     decoded,
@@ -132,21 +135,22 @@ class Run:
         entry = Reserved(tuple(events), provenance, _now())
         return self.ledger.append_entry(self.run, entry).sequence
 
-    def reserve_each(self, events: Sequence[Event], provenance: Provenance) -> tuple[int, ...]:
-        """Record each of `events` in a reservation of its own, all or none; return their tokens.
+    def commit(self, token: int, message: FloatArray | None = None, *, event: int = 0) -> None:
+        """Record that a message leaves, by its digest; or that all of a reservation's have left.
 
-        So a plan is paid for at once, and each of its messages is seen to leave. Raises as
-        `reserve`, with nothing recorded.
+        Args:
+            token: of the reservation.
+            message: that leaves, of any shape; None for all of the reservation's, without digests.
+            event: of the reservation's events the one that it is of, from 0, in order.
+
+        Raises `InvalidParameter`, with nothing recorded, unless `token` is an open reservation of
+        this run, whose next message is this event's.
         """
-        entry = Reserved(tuple(events), provenance, _now())
-        return self.ledger.append_each(self.run, entry)
-
-    def commit(self, token: int) -> None:
-        """Record that a reservation's messages left.
-
-        Raises `InvalidParameter` unless `token` is an open reservation of this run.
-        """
-        self.ledger.append_entry(self.run, Committed(token, _now()))
+        if message is None:
+            self.ledger.append_entry(self.run, Committed(token, _now()))
+        else:
+            left = MessageLeft(token, event, message_digest(message), _now())
+            self.ledger.append_entry(self.run, left)
 
     def step(self, *events: Event, sampler: str = "elsewhere") -> None:
         """Reserve events that something else is about to do; the step before has left by now.
@@ -336,6 +340,29 @@ class Ledger(ABC):
                     committed=row.sequence not in open_now,
                 )
 
+    def messages(self, run: str | None = None) -> dict[tuple[int, int], str]:
+        """Return the digests of messages that left, by (reservation, event) as in `Run.commit`."""
+        found = (
+            decoded(row, self._state.library)
+            for row in self.rows()
+            if row.kind is RowKind.MESSAGE and run in (None, row.run)
+        )
+        return {
+            (left.reservation, left.event): left.sha256
+            for left in found
+            if isinstance(left, MessageLeft)
+        }
+
+    def has_left(self, token: int, event: int = 0) -> bool:
+        """Return whether an event's message is known to have left; see `Run.commit`.
+
+        Args:
+            token: of its reservation.
+            event: which of its events, from 0.
+        """
+        found = self._current().open.get(token)
+        return found is None or event < found.left
+
     def events(self, run: str | None = None) -> list[Event]:
         """Return all events that were reserved, of one run or of all."""
         return [event for found in self.reservations(run) for event in found.events]
@@ -437,35 +464,19 @@ class Ledger(ABC):
             self._catch_up()  # most of it before others have to wait
             with self._writing():
                 self._catch_up()
-                if isinstance(entry, Reserved):
+                # an older copy would take a reservation, or another message for one, a second time
+                releases = isinstance(entry, Reserved | MessageLeft)
+                if releases:
                     self._require_anchored()
+                if isinstance(entry, Reserved):
                     self._require_fresh(entry.provenance)
                 row = self._put(run, entry)
             self._state.take(row, entry)
-            if isinstance(entry, Reserved):
-                self._note(entry.provenance, Head(row.sequence, row.hash))
+            if isinstance(entry, Reserved) and entry.provenance.stream is not None:
+                self._seeded[entry.provenance.stream] = entry.provenance.source
+            if releases and self._anchor is not None:
+                self._anchor.append(Head(row.sequence, row.hash))
             return row
-
-    def append_each(self, run: str, entry: Reserved) -> tuple[int, ...]:
-        """Append a reservation's events in rows of their own, in one transaction."""
-        single = [replace(entry, events=(event,)) for event in entry.events]
-        with self._lock:
-            rows: list[Row] = []
-            with self._writing():
-                self._catch_up()
-                self._require_anchored()
-                self._require_fresh(entry.provenance)
-                self._state.check(run, entry)  # of all of them together
-                sequence, head = self._state.sequence, self._state.head
-                for each in single:
-                    kind, body, documents = encoded(each)
-                    rows.append(Row.following(sequence, head, kind=kind, run=run, body=body))
-                    self._store(rows[-1], documents)
-                    sequence, head = rows[-1].sequence, rows[-1].hash
-            for row, each in zip(rows, single, strict=True):
-                self._state.take(row, each)
-            self._note(entry.provenance, Head(sequence, head))
-            return tuple(row.sequence for row in rows)
 
     def _require_anchored(self) -> None:
         """Raise `RolledBack` if the ledger is behind its anchor."""
@@ -491,12 +502,6 @@ class Ledger(ABC):
                 " whose noise was drawn before: messages with equal noise can be subtracted. "
                 "Nothing was released."
             )
-
-    def _note(self, provenance: Provenance, head: Head) -> None:
-        if provenance.stream is not None:
-            self._seeded[provenance.stream] = provenance.source
-        if self._anchor is not None:
-            self._anchor.append(head)
 
     def _put(self, run: str, entry: Entry) -> Row:
         """Check and store an entry inside a transaction; the state takes it in after that."""

@@ -26,6 +26,7 @@ from ...mechanisms.encoding import (
     mechanism_from_json,
     mechanism_to_json,
     rational,
+    subject_hash,
 )
 from ...mechanisms.errors import DpledgerError, InvalidParameter
 from ...mechanisms.events import SCHEMA_VERSION, Audience, Context, Event, Mechanism
@@ -65,6 +66,7 @@ class RowKind(Enum):
     OPEN_RUN = "open-run"
     RESERVE = "reserve"
     COMMIT = "commit"
+    MESSAGE = "message"
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +170,9 @@ class RunOpened:
     time: str
 
     def agrees(self, other: "RunOpened") -> bool:
-        """Whether both are openings of the same run; the time does not matter."""
-        return (self.configuration_hash, self.plan) == (other.configuration_hash, other.plan)
+        """Whether both are openings of one run, by hash and derived plan, whatever the times."""
+        plans = [None if each.plan is None else subject_hash(each.plan) for each in (self, other)]
+        return self.configuration_hash == other.configuration_hash and plans[0] == plans[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +203,28 @@ class Committed:
     time: str
 
 
-Entry = BudgetSet | RunOpened | Reserved | Committed
+@dataclass(frozen=True, slots=True)
+class MessageLeft:
+    """A message of a reservation left; the last of its events' messages closes it.
+
+    A message is a release's outcome, so that a digest of it is post-processing and costs nothing.
+    (Of sums over parties it is a party's own share, which nobody else sees: a ledger stays with the
+    holder of the data.) A second message of one event would be fresh noise that nobody paid for.
+
+    Args:
+        reservation: the number of its row.
+        event: which of its events the message is of, from 0; they leave in order.
+        sha256: of the message's bytes (see `message_digest`).
+        time: as of `BudgetSet`.
+    """
+
+    reservation: int
+    event: int
+    sha256: str
+    time: str
+
+
+Entry = BudgetSet | RunOpened | Reserved | Committed | MessageLeft
 """What a row can say."""
 
 _KINDS: dict[type[Entry], RowKind] = {
@@ -208,6 +232,7 @@ _KINDS: dict[type[Entry], RowKind] = {
     RunOpened: RowKind.OPEN_RUN,
     Reserved: RowKind.RESERVE,
     Committed: RowKind.COMMIT,
+    MessageLeft: RowKind.MESSAGE,
 }
 
 NewDocuments = dict[str, str]
@@ -245,6 +270,12 @@ def encoded(entry: Entry) -> tuple[RowKind, str, NewDocuments]:
                 body["simulation"] = True
         case Committed():
             body = {"reservation": entry.reservation}
+        case MessageLeft():
+            body = {
+                "reservation": entry.reservation,
+                "event": entry.event,
+                "sha256": entry.sha256,
+            }
     body["time"] = entry.time
     return _KINDS[type(entry)], canonical_json(body).decode(), new
 
@@ -341,6 +372,9 @@ def _decoded(kind: RowKind, body: Any, library: Library) -> Entry:
         case RowKind.COMMIT:
             (reservation,) = _take(body, "reservation")
             return Committed(_typed(reservation, int), time)
+        case RowKind.MESSAGE:
+            token, event, digest = _take(body, "reservation", "event", "sha256")
+            return MessageLeft(_typed(token, int), _typed(event, int), _typed(digest, str), time)
 
 
 def _take(body: dict[str, Any], *names: str) -> tuple[Any, ...]:

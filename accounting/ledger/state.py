@@ -5,6 +5,7 @@ or verified, and by `check` and `take` when one is appended. So whoever recomput
 gets the same budget, and a row that should have been refused is found later as tampering.
 """
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ from .rows import (
     Entry,
     LedgerError,
     Library,
+    MessageLeft,
     Reserved,
     Row,
     RunOpened,
@@ -40,6 +42,9 @@ _NO_FILTER = (
     "under a budget in mu² (an Rdp budget, of one fixed order, pays for every kind; "
     "so does (epsilon, delta) for the plan of the ledger's first run)"
 )
+
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -145,6 +150,21 @@ class RunState:
         return self.kept_to_plan and self.events == len(self.opening.plan or ())
 
 
+@dataclass(slots=True)
+class OpenReservation:
+    """A reservation some of whose messages have not left.
+
+    Args:
+        run: whose it is.
+        events: how many it has.
+        left: how many of their messages are known to have left, the first ones.
+    """
+
+    run: str
+    events: int
+    left: int = 0
+
+
 class LedgerState:
     """The sum of rows applied in order; the same rows always give the same state.
 
@@ -158,7 +178,7 @@ class LedgerState:
         self.head = GENESIS
         self.budget: Budget | None = None
         self.runs: dict[str, RunState] = {}
-        self.open: dict[int, str] = {}
+        self.open: dict[int, OpenReservation] = {}
         self.seeds: set[tuple[str, int]] = set()
         """Streams of noise that were drawn from and that somebody can draw again."""
         self._first_reservation: int | None = None
@@ -201,11 +221,13 @@ class LedgerState:
                 self._check_provenance(entry.provenance)
                 self._check_reservation(run, entry.events)
             case Committed():
-                known = type(entry.reservation) is int  # 7.0 would find the reservation 7 as well
-                if not known or self.open.get(entry.reservation) != run:
-                    raise InvalidParameter(
-                        "token", entry.reservation, f"an open reservation of run {run!r}"
-                    )
+                self._require_open(run, entry.reservation)
+            case MessageLeft():
+                found = self._require_open(run, entry.reservation)
+                if type(entry.event) is not int or entry.event != found.left:
+                    raise InvalidParameter("event", entry.event, f"the next to leave: {found.left}")
+                if not _SHA256.fullmatch(entry.sha256):
+                    raise InvalidParameter("sha256", entry.sha256, "64 hexadecimal digits")
 
     def take(self, row: Row, entry: Entry) -> None:
         """Take in the next row, whose entry has been checked."""
@@ -225,8 +247,25 @@ class LedgerState:
                 if entry.provenance.stream is not None:
                     self.seeds.add(entry.provenance.stream)
             case Committed():
-                self.runs[self.open.pop(entry.reservation)].committed += 1
+                self._close(entry.reservation)
+            case MessageLeft():
+                found = self.open[entry.reservation]
+                found.left += 1
+                if found.left == found.events:
+                    self._close(entry.reservation)
         self.sequence, self.head = row.sequence, row.hash
+
+    def _require_open(self, run: str, reservation: int) -> OpenReservation:
+        """Return a run's open reservation; raise `InvalidParameter` where it is none."""
+        # 7.0 would find the reservation 7 as well
+        found = self.open.get(reservation) if type(reservation) is int else None
+        if found is None or found.run != run:
+            raise InvalidParameter("token", reservation, f"an open reservation of run {run!r}")
+        return found
+
+    def _close(self, reservation: int) -> None:
+        """Count a reservation as committed: all of its messages have left."""
+        self.runs[self.open.pop(reservation).run].committed += 1
 
     def odometer(self, run: str | None = None) -> Odometer:
         """Return the reading of one run, or of the whole ledger.
@@ -303,7 +342,7 @@ class LedgerState:
             self._spent -= Fraction(state.meter.spent)
             state.reserve(events)
             self._spent += Fraction(state.meter.spent)
-        self.open[row.sequence] = row.run
+        self.open[row.sequence] = OpenReservation(row.run, len(events))
         self._first_reservation = self._first_reservation or row.sequence
 
     def _check_budget(self) -> None:

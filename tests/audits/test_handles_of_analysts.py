@@ -10,11 +10,11 @@ from dpledger.accounting.proof.planning import calibrate_gaussian_rounds
 from dpledger.audits import AuditDataset
 from dpledger.audits.curators import RecordingCurator
 from dpledger.audits.datasets import PairedDataset
+from dpledger.federation.prepaid import PrepaidRun
 from dpledger.mechanisms import Adjacency, Poisson, PrivateDataset, SystemSampler
 from dpledger.mechanisms.errors import InvalidParameter, UnprotectedReleaseError
 from dpledger.mechanisms.events import Event
 from dpledger.mechanisms.protocols import Provenance
-from dpledger.runs.prepaid import PrepaidRun
 
 ROWS = np.random.default_rng(3).normal(size=(20, 2))
 LABELS = np.ones(20)

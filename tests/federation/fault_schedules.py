@@ -40,9 +40,12 @@ from dpledger.federation import Coordinator, FederationEnded, Journal, SocketLin
 from dpledger.federation import coordinator as coordinating
 from dpledger.federation import party as taking_part
 from dpledger.federation.channel import Channel, ChannelBroken
+from dpledger.federation.journal import RecordedCurator
 from dpledger.federation.plan import StepKind
+from dpledger.federation.prepaid import PrepaidRun
 from dpledger.federation.protocol import Ask, Request
-from dpledger.mechanisms import EventList, SystemSampler
+from dpledger.mechanisms import EventList, SamplingCurator, SystemSampler
+from dpledger.mechanisms.protocols import FloatArray
 from dpledger.solvers import ConsensusDpAdmm
 
 TOKEN, ROUNDS, PATIENCE, RESEND = b"t" * 32, 20, 60.0, 0.25
@@ -139,8 +142,8 @@ def as_party(folder: Path, number: int, port: int, schedule: Schedule) -> None:
 
     if os.environ.get("MUTANT") == "redraws":
         redraw_after_a_crash()
-    around(LedgerRun, "reserve_each", after=lambda *_: death.at("paid"))
-    around(LedgerRun, "commit", after=lambda *_: death.at("committed"))
+    around(LedgerRun, "reserve", after=lambda *_: death.at("paid"))
+    around(LedgerRun, "commit", after=lambda *_, **__: death.at("committed"))
     around(taking_part.PartyCurator, "_keep", before=lambda *_: death.at("drawn"))
     around(Journal, "keep", after=kept)
     around(Channel, "send", before=leaves, after=lambda *_: death.at("sent"))
@@ -168,7 +171,15 @@ def redraw_after_a_crash() -> None:
             "INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?)", (run, kind, number, content)
         )
 
+    commit = PrepaidRun.commit
+
+    def unheard(paid: PrepaidRun, token: int, message: FloatArray, /) -> None:
+        if not paid.has_left(token):
+            commit(paid, token, message)
+
     Journal.get, Journal.keep = forgetful, anew  # type: ignore[method-assign]
+    PrepaidRun.commit = unheard  # type: ignore[method-assign]
+    RecordedCurator._deliver = SamplingCurator._deliver  # type: ignore[method-assign]
 
 
 def noted(folder: Path, name: str, what: str) -> None:
@@ -200,8 +211,8 @@ def seen_short(folder: Path, name: str) -> bool:
     if not ledger.exists():
         return sent > 0
     with SqliteLedger(ledger, read_only=True) as opened:
-        verified = opened.verify()
-        return verified.reservations - len(verified.open) < sent
+        opened.verify()
+        return len(opened.messages()) < sent
 
 
 def as_coordinator(folder: Path, port: int, schedule: Schedule) -> None:

@@ -12,6 +12,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
+
 from dpledger.accounting.check.pld_checker import (
     check,
 )
@@ -151,11 +153,23 @@ def _sampled(ledger: Ledger) -> None:
     run.commit(run.reserve((_event(SAMPLED),), Provenance("pcg64", 3)))
 
 
+def _messages(ledger: Ledger) -> None:
+    """Record a plan paid at once, of which the first messages left, and one release by itself."""
+    plan = [_event(_step(20.0), k, ("a",)) for k in range(1, 4)]
+    run = ledger.run("prepaid", configuration_hash="5" * 64, plan=plan)
+    token = run.reserve(plan, Provenance("system", None))
+    for k in range(2):
+        run.commit(token, np.array([[0.5 * k, -1.0]]), event=k)
+    single = ledger.run("single", configuration_hash="6" * 64)
+    single.commit(single.reserve(plan[:1], Provenance("system", None)), np.zeros((1, 2)))
+
+
 LEDGERS: dict[str, Callable[[Ledger], None]] = {
     "two-runs": _fill,
     "rdp-budget": _rdp,
     "leak": _leak,
     "sampled": _sampled,
+    "messages": _messages,
 }
 
 

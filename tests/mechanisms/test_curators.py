@@ -35,6 +35,7 @@ from dpledger.mechanisms import (
 )
 from dpledger.mechanisms.curators import noise_std_for
 from dpledger.mechanisms.lattice import on_lattice
+from dpledger.mechanisms.protocols import FloatArray
 from dpledger.mechanisms.rounding import exact
 from dpledger.solvers.losses import Logistic
 
@@ -88,7 +89,7 @@ class Spy:
             raise RuntimeError("budget")
         return 42
 
-    def commit(self, token: int) -> None:
+    def commit(self, token: int, message: FloatArray, /) -> None:
         assert token == 42
         self.calls.append("commit")
 

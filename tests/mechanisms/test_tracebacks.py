@@ -27,7 +27,7 @@ from dpledger.mechanisms import (
 )
 from dpledger.mechanisms.centred import CentredRows
 from dpledger.mechanisms.inside import private_value, records_of
-from dpledger.mechanisms.protocols import Provenance
+from dpledger.mechanisms.protocols import FloatArray, Provenance
 from dpledger.solvers import Logistic
 
 ENTRY = 0.123456789
@@ -46,7 +46,7 @@ class Refusing(EventList):
             raise OSError("refused")
         return super().reserve(events, provenance)
 
-    def commit(self, token: int) -> None:
+    def commit(self, token: int, message: FloatArray, /) -> None:
         raise OSError("refused")
 
 

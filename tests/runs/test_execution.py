@@ -8,10 +8,10 @@ from msgspec import structs
 import dpledger as dp
 from dpledger.accounting import MemoryLedger
 from dpledger.data.strict import ConfigurationError
+from dpledger.federation.prepaid import PrepaidRun
 from dpledger.mechanisms import InvalidParameter, SeededSampler
 from dpledger.runs import RunOptions, demo_configuration, read_configuration
 from dpledger.runs.planning import plan
-from dpledger.runs.prepaid import PrepaidRun
 from dpledger.runs.sections import Noise, SamplerName
 
 from ..golden.commands import CONFIGURATION, SCHEMA, write_people

@@ -2,6 +2,7 @@
 
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 from dataclasses import replace
@@ -16,6 +17,7 @@ from dpledger.accounting.ledger.budget import Budget, BudgetExceeded
 from dpledger.accounting.numbers.notions import ApproxDp
 from dpledger.data.strict import ConfigurationError
 from dpledger.federation.journal import MESSAGE, Journal, JournalError
+from dpledger.federation.prepaid import OtherMessage
 from dpledger.mechanisms import Adjacency
 from dpledger.runs import RunOptions, RunResult, run
 from dpledger.runs.resuming import RECORD
@@ -28,22 +30,38 @@ SYSTEM = CONFIGURATION.replace('sampler = "philox"\nseed = 5', 'sampler = "syste
 CHILD = """
 import os, signal, sys
 from pathlib import Path
-from dpledger.federation.journal import Journal
+from dpledger.accounting.ledger import Run
+from dpledger.federation.journal import Journal, RecordedCurator
+from dpledger.federation.prepaid import PrepaidRun
 from dpledger.runs import RunOptions, run
+from dpledger.runs.resuming import RunRecord
 
-folder, kind, number, when = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4]
-keep = Journal.keep
+folder, point, number = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+owner, name, when = {
+    "nothing is paid": (Run, "reserve", "before"),
+    "paid": (Run, "reserve", "after"),
+    "its turn": (PrepaidRun, "reserve", "after"),
+    "drawn": (RecordedCurator, "_noisy", "after"),
+    "recorded": (RecordedCurator, "_keep", "after"),
+    "committed": (PrepaidRun, "commit", "after"),
+    "sent": (RecordedCurator, "_deliver", "after"),
+    "all sent": (RunRecord, "end", "before"),
+}[point]
+original, passed = getattr(owner, name), [0]
 
-def keep_and_die(self, name, what, k, content):
-    if when == "before" and (what, k) == (kind, number):
+def and_die(*arguments, **named):
+    passed[0] += 1
+    if when == "after":
+        found = original(*arguments, **named)
+    if passed[0] > number:
         os.kill(os.getpid(), signal.SIGKILL)
-    keep(self, name, what, k, content)
-    if (what, k) == (kind, number):
-        os.kill(os.getpid(), signal.SIGKILL)
+    return found
 
-Journal.keep = keep_and_die
+setattr(owner, name, and_die)
+out = folder / "out"
 run(folder / "run.toml", RunOptions(
-    out=folder / "out", attack=False, baselines=False, crosscheck=False))
+    out=None if out.exists() else out, resume=out if out.exists() else None,
+    attack=False, baselines=False, crosscheck=False))
 """
 
 
@@ -86,9 +104,9 @@ def broken_off(
         run(folder / "run.toml", options(folder, resume=resume, ledger=ledger), start)
 
 
-def messages(folder: Path) -> list[bytes]:
+def messages(folder: Path, out: str = "out") -> list[bytes]:
     """Return what is recorded of the only run in a folder."""
-    with Journal(folder / "out" / RECORD) as journal:
+    with Journal(folder / out / RECORD) as journal:
         name = journal.get("", "name", 0)
         assert name is not None
         found = (journal.get(name.decode(), MESSAGE, k) for k in range(100))
@@ -111,21 +129,26 @@ def unbroken(tmp_path_factory: pytest.TempPathFactory) -> RunResult:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
-@pytest.mark.parametrize(
-    ("kind", "number", "when"),
-    [
-        ("name", 0, "after"),  # nothing is paid
-        ("message", 0, "before"),  # paid, drawn, and seen by nobody
-        ("message", 3, "after"),
-    ],
-)
-def test_a_killed_run_pays_once_and_ends_as_if_it_had_not_been(
-    tmp_path: Path, unbroken: RunResult, kind: str, number: int, when: str
+def test_a_run_killed_at_every_point_pays_once_and_ends_as_if_it_had_not_been(
+    tmp_path: Path, unbroken: RunResult
 ) -> None:
+    """One run, killed and resumed at each point in turn, each time a message or two further on."""
     folder = prepared(tmp_path)
-    child = subprocess.run(
-        [sys.executable, "-c", CHILD, str(folder), kind, str(number), when], check=False
-    )
+    known: dict[tuple[int, int], str] = {}
+    for number, point in enumerate(
+        ("nothing is paid", "paid", "its turn", "drawn", "recorded", "committed", "sent")
+    ):
+        # what is recorded is drawn and recorded no second time
+        passes = {"drawn": 1, "recorded": 1}.get(point, max(0, number - 1))
+        child = subprocess.run(
+            [sys.executable, "-c", CHILD, str(folder), point, str(passes)], check=False
+        )
+        assert child.returncode == -signal.SIGKILL, point
+        with SqliteLedger(folder / "out" / "ledger.sqlite", read_only=True) as ledger:
+            found = ledger.messages()
+        assert known.items() <= found.items()
+        known = found
+    child = subprocess.run([sys.executable, "-c", CHILD, str(folder), "all sent", "0"], check=False)
     assert child.returncode == -signal.SIGKILL
     result = run(folder / "run.toml", options(folder, resume=True))
     assert_paid_once(folder, result)
@@ -220,10 +243,62 @@ def test_a_copy_of_a_folder_draws_nothing_once_the_run_is_over(tmp_path: Path) -
     shutil.copytree(folder / "out", folder / "copy")
     run(folder / "run.toml", options(folder, resume=True, ledger=ledger))
     again = replace(options(folder, resume=True, ledger=ledger), resume=folder / "copy")
-    with pytest.raises(JournalError, match="must hold all messages"):
+    with pytest.raises(JournalError, match="must hold message"):
         run(folder / "run.toml", again)
     with SqliteLedger(ledger, read_only=True) as kept:
         assert len(tuple(kept.reservations())) == 1
+
+
+def test_of_two_copies_of_a_folder_that_go_on_one_draws(tmp_path: Path) -> None:
+    """Each would draw noise of its own for the same releases, which one payment does not cover."""
+    folder, ledger = prepared(tmp_path, SYSTEM), tmp_path / "elsewhere.sqlite"
+    broken_off(folder, 2, ledger=ledger)
+    shutil.copytree(folder / "out", folder / "copy")
+    broken_off(folder, 3, resume=True, ledger=ledger)
+    before = messages(folder, "copy")
+    again = replace(options(folder, resume=True, ledger=ledger), resume=folder / "copy")
+    with pytest.raises(JournalError, match="must hold message"):
+        run(folder / "run.toml", again)
+    assert messages(folder, "copy") == before  # nothing was drawn
+    run(folder / "run.toml", options(folder, resume=True, ledger=ledger))
+    with SqliteLedger(ledger, read_only=True) as kept:
+        (reservation,) = kept.reservations()
+        assert len(kept.messages()) == len(reservation.events)
+
+
+def test_a_recorded_message_is_the_one_that_left(tmp_path: Path) -> None:
+    """A message that was recorded, and overtaken by a copy's, never leaves."""
+    folder, ledger = prepared(tmp_path, SYSTEM), tmp_path / "elsewhere.sqlite"
+    broken_off(folder, 2, ledger=ledger)
+    shutil.copytree(folder / "out", folder / "copy")
+    recorded = messages(folder, "copy")
+    with Journal(folder / "copy" / RECORD) as journal:
+        name = journal.get("", "name", 0)
+        assert name is not None
+        journal.keep(name.decode(), MESSAGE, len(recorded), recorded[0])
+    broken_off(folder, 3, resume=True, ledger=ledger)
+    again = replace(options(folder, resume=True, ledger=ledger), resume=folder / "copy")
+    with pytest.raises(OtherMessage, match="another copy"):
+        run(folder / "run.toml", again)
+
+
+def test_a_run_of_a_ledger_without_digests_goes_on(tmp_path: Path) -> None:
+    """Before, a run's plan was committed once all messages had left, and nothing said which."""
+    folder = prepared(tmp_path)
+    broken_off(folder, 2)
+    ledger = folder / "out" / "ledger.sqlite"
+    with sqlite3.connect(ledger) as rows:
+        rows.execute("DROP TRIGGER rows_delete")
+        rows.execute("DELETE FROM rows WHERE kind = 'message'")
+        rows.execute(
+            "CREATE TRIGGER rows_delete BEFORE DELETE ON rows\n"
+            "BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END"
+        )
+    rows.close()
+    result = run(folder / "run.toml", options(folder, resume=True))
+    assert_paid_once(folder, result)
+    with SqliteLedger(ledger, read_only=True) as opened:
+        assert len(opened.messages()) == len(result.events)
 
 
 @pytest.mark.parametrize("instead", ["nothing", "an empty ledger"])

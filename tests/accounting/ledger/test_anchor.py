@@ -26,6 +26,10 @@ from dpledger.accounting.ledger.budget import Budget, BudgetExceeded
 from dpledger.accounting.numbers.notions import Gdp
 from dpledger.mechanisms import (
     Adjacency,
+    Audience,
+    Context,
+    Event,
+    GaussianStep,
     Provenance,
     SamplingCurator,
     SeededSampler,
@@ -95,6 +99,21 @@ def test_an_older_copy_in_a_ledgers_place_is_refused_by_its_anchor(tmp_path: Pat
     # without an anchor nothing can tell: 30 more each time
     path = tmp_path / "unanchored.sqlite"
     assert swapped_releases(path, lambda: SqliteLedger(path)) == 10 + 4 * 30
+
+
+def test_an_older_copy_takes_no_other_message_for_one_that_left(tmp_path: Path) -> None:
+    path, anchor = tmp_path / "ledger.sqlite", tmp_path / "elsewhere.anchor"
+    with SqliteLedger(path, anchor=anchor) as ledger:
+        step = GaussianStep(declared(1, "an example", adjacency=REPLACE), 4.0)
+        event = Event(step, Context((), 1, "x", Audience.SERVER))
+        run = ledger.run("r", configuration_hash="c")
+        token = run.reserve((event,), Provenance("system", None))
+    older = path.read_bytes()
+    with SqliteLedger(path, anchor=anchor) as ledger:
+        ledger.run("r", configuration_hash="c").commit(token, np.zeros((1, 1)))
+    path.write_bytes(older)
+    with SqliteLedger(path, anchor=anchor) as ledger, pytest.raises(RolledBack):
+        ledger.run("r", configuration_hash="c").commit(token, np.ones((1, 1)))
 
 
 def test_the_refusal_says_what_is_missing_and_records_nothing(tmp_path: Path) -> None:

@@ -6,13 +6,16 @@
 4. What was written is read back equal, verifies, and travels as JSON lines without changing.
 """
 
+import struct
 import threading
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from hashlib import sha256
 from math import comb, exp, inf, log
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -42,12 +45,17 @@ from dpledger.mechanisms import (
     InvalidParameter,
     Mechanism,
     PoissonSampled,
+    PrivateDataset,
     Provenance,
     RandomisedResponse,
     Repeated,
+    SamplingCurator,
+    SystemSampler,
     UnprotectedRelease,
     declared,
 )
+from dpledger.mechanisms.encoding import message_digest
+from dpledger.solvers.losses import Logistic
 
 NOWHERE = Provenance("none", None)
 
@@ -91,6 +99,48 @@ def test_reservations_are_spent_with_or_without_commit(ledger: Ledger) -> None:
     (summary,) = ledger.runs()
     assert (summary.events, summary.reservations, summary.committed) == (3, 2, 1)
     assert len(ledger.verify().open) == 1
+
+
+def test_a_reservations_messages_leave_once_each_and_in_order(make: Make) -> None:
+    ledger = make()
+    run, other = (ledger.run(name, configuration_hash="c") for name in "ab")
+    token = run.reserve([event(step(), round=k) for k in range(2)], NOWHERE)
+    contents = [np.full((2, 3), float(k)) for k in range(2)]
+    for sink, number in ((run, 1), (run, -1), (run, True), (other, 0)):
+        with pytest.raises(InvalidParameter):
+            sink.commit(token, contents[0], event=number)
+    assert not ledger.has_left(token)
+    run.commit(token, contents[0])
+    assert (ledger.has_left(token), ledger.has_left(token, 1)) == (True, False)
+    with pytest.raises(InvalidParameter, match="next to leave"):
+        run.commit(token, contents[1])  # a second message of the first event
+    assert ledger.verify().open == (token,)
+    run.commit(token, contents[1], event=1)
+    assert ledger.verify().open == ()
+    with pytest.raises(InvalidParameter, match="open reservation"):
+        run.commit(token, contents[1], event=1)
+    # an independent digest: numbers one after the other, eight bytes each, the lowest first
+    digests = [sha256(struct.pack("<6d", *each.ravel())).hexdigest() for each in contents]
+    assert ledger.messages("a") == dict(zip([(token, 0), (token, 1)], digests, strict=True))
+    assert ledger.messages("b") == {}
+    copy = make()
+    imported(exported(ledger), copy)
+    assert copy.messages() == ledger.messages()
+
+
+def test_a_curators_release_is_in_the_ledger_by_its_digest(ledger: Ledger) -> None:
+    run = ledger.run("a", configuration_hash="c")
+    data = PrivateDataset(
+        np.full((4, 2), 0.5),
+        np.ones(4),
+        adjacency=Adjacency.REPLACE_ONE,
+        row_bound=1.0,
+    )
+    curator = SamplingCurator(run, SystemSampler())
+    mean = data.mean_gradient(Logistic(), np.zeros((1, 2)))
+    message = curator.release(mean, round=1, release="gradient", noise_multiplier=1.0)
+    assert list(ledger.messages().values()) == [message_digest(message)]
+    assert ledger.verify().open == ()
 
 
 def test_events_and_provenance_are_read_back_equal(ledger: Ledger) -> None:

@@ -51,12 +51,19 @@ def moments_on(pair: DominatingPair, placement: Placement, demand: Demand) -> Mo
 
 
 def _points(placement: Placement) -> Complexes:
+    """Return the nodes c + i k h, k = 0..count."""
     t = placement.step * np.arange(placement.count + 1)
     return np.asarray(placement.order + 1j * t, dtype=np.complex128)
 
 
 class Sum(NamedTuple):
-    """A number, its derivative, and a bound on the error of the number."""
+    """A number, its derivative, and a bound on the error of the number.
+
+    Args:
+        value: δ(ε) as the sum has it.
+        slope: dδ/dε, for Newton steps; not bounded.
+        error: such that δ(ε) <= value + error.
+    """
 
     value: float
     slope: float
@@ -69,6 +76,15 @@ class Contour:
 
     The terms are kept as a matrix, term k = row · columns + column, relative to exp(log_scale) and
     at ε = highest: two short sets of phases turn all of them to any other ε.
+
+    Args:
+        placement: line, step and length.
+        highest: the largest ε that is asked for: there the terms e^{-zε} are smallest.
+        log_scale: log of the largest term's modulus.
+        terms: shape (rows, columns).
+        slopes: -z times `terms`.
+        allowance: a bound on what rounding takes off the sum, relative to exp(log_scale).
+        log_tail: log of the cut-off bound, but for e^{-cε}.
     """
 
     placement: Placement
@@ -82,7 +98,13 @@ class Contour:
     @classmethod
     @np.errstate(over="ignore", invalid="ignore")
     def of(cls, counts: Counts, placement: Placement, highest: float) -> "Contour":
-        """Return the contour of a composition: one moment evaluation for each distinct pair."""
+        """Return the contour of a composition: one moment evaluation for each distinct pair.
+
+        Args:
+            counts: pairs and how often each is composed.
+            placement: where the contour runs.
+            highest: the largest ε that will be asked.
+        """
         z = _points(placement)
         total, error = -np.log(z) - np.log1p(z), 4 * EPS * (1 + np.abs(np.log(z)))
         tail = 0.0
@@ -115,7 +137,11 @@ class Contour:
 
     @np.errstate(over="ignore", invalid="ignore")
     def deltas_and_slopes(self, epsilons: Floats) -> tuple[Floats, Floats]:
-        """Return upper bounds on δ(ε), 0 <= ε <= highest, and the derivatives dδ/dε (estimates)."""
+        """Return upper bounds on δ(ε), 0 <= ε <= highest, and the derivatives dδ/dε (estimates).
+
+        Args:
+            epsilons: shape (n,).
+        """
         rows, columns = self.terms.shape
         c, step = self.placement.order, self.placement.step
         fall = self.highest - epsilons
@@ -143,7 +169,15 @@ class Contour:
         return float(self.roots_above(np.array([delta]), np.zeros(1), np.array([high]))[0])
 
     def roots_above(self, deltas: Floats, low: Floats, high: Floats) -> Floats:
-        """Return the least ε found in [low, high] whose bound is <= δ; `high` if none is."""
+        """Return the least ε found in [low, high] whose bound is <= δ; `high` if none is.
+         Newton's method on log δ, which is nearly linear in ε, inside a bracket that bisection
+        keeps. `high` moves to points that meet δ alone, so that what is returned is valid wherever
+        the iteration stops.
+
+        Args:
+            deltas: shape (n,), in (0, 1).
+            low, high: brackets, shape (n,); `high` is known to be an upper bound.
+        """
         at_low = self.deltas_and_slopes(low)[0] <= deltas
         low, high = low.copy(), np.where(at_low, low, high)
         epsilons, active = high.copy(), np.nonzero(~at_low)[0]
@@ -169,13 +203,22 @@ class Contour:
 
 
 _SMALLEST = 5e-324
+"""The least positive double: a bound that underflows is this, never zero."""
 
 _SETTLED = 2.0**-46
-"""The relative Newton step at which a root is settled: any ε with bound <= δ is valid."""
+"""The relative Newton step at which a root is settled: any ε with bound <= δ is valid.
+
+2^-46 of ε is 64 times what doubles round.
+"""
 
 
 class UpperBounds(NamedTuple):
-    """Upper bounds, and for each the share of δ that the cut-off of its contour takes."""
+    """Upper bounds, and for each the share of δ that the cut-off of its contour takes.
+
+    Args:
+        values: shape (n,).
+        shares: shape (n,); 1 where no contour was found. A large one says that the bound is loose.
+    """
 
     values: Floats
     shares: Floats
@@ -187,6 +230,11 @@ def epsilons_upper(counts: Counts, deltas: Floats, least: Floats) -> UpperBounds
     The root of the upper bound on δ(ε), from the right, below the bound of one moment and the pure
     bound; where the contour's own errors hide the root, the latter stand. A contour serves as many
     points as it can. It is placed for the best ε known, and again if the root lies far from there.
+
+    Args:
+        counts: pairs and how often each is composed.
+        deltas: in (0, 1).
+        least: below which nobody asks.
     """
     log_deltas = np.log(deltas)
     epsilons, grades = epsilons_by_moments(counts, log_deltas)
@@ -203,6 +251,7 @@ def epsilons_upper(counts: Counts, deltas: Floats, least: Floats) -> UpperBounds
                 shares[points] = 1.0
                 continue
             roots = contour.roots_above(deltas[points], least[points], epsilons[points])
+            # a root a fifth below the point by which the contour was placed has another saddle
             is_far = (roots > least[points]) & (roots <= 0.8 * epsilons[points])
             far += points[is_far].tolist()
             epsilons[points] = roots
@@ -213,7 +262,13 @@ def epsilons_upper(counts: Counts, deltas: Floats, least: Floats) -> UpperBounds
 
 
 def deltas_upper(counts: Counts, epsilons: Floats, least: Floats) -> UpperBounds:
-    """Return upper bounds on the larger of δ(ε), ε >= 0, and `least`, as `epsilons_upper` does."""
+    """Return upper bounds on the larger of δ(ε), ε >= 0, and `least`, as `epsilons_upper` does.
+
+    Args:
+        counts: pairs and how often each is composed.
+        epsilons: >= 0.
+        least: below which nobody asks.
+    """
     largest = sum(n * maximal_loss(pair) for pair, n in counts.items())
     log_deltas, grades = chernoff_deltas(counts, epsilons)
     deltas = np.where(epsilons < largest, np.minimum(np.exp(log_deltas) * (1 + 1e-9), 1.0), 0.0)
@@ -237,7 +292,11 @@ def deltas_upper(counts: Counts, epsilons: Floats, least: Floats) -> UpperBounds
 def _stretches(
     counts: Counts, epsilons: Floats, log_deltas: Floats, grades: Places, points: Places
 ) -> list[Places]:
-    """Split points of the curve into stretches, each of which the saddle of its middle serves."""
+    """Split points of the curve into stretches, each of which the saddle of its middle serves.
+
+    Halved until the bound of one moment exceeds δ by at most e^`STRAIN` at both ends: so many
+    digits cancel.
+    """
     if not points.size:
         return []
     weights = sketch(counts)
@@ -254,6 +313,7 @@ def _stretches(
 
 
 def _ends(epsilons: Floats, log_deltas: Floats, stretch: Places) -> tuple[ContourTarget, ...]:
+    """Return the first and the last point of a stretch; errors relative to δ are largest there."""
     places = sorted({int(stretch[0]), int(stretch[-1])})
     return tuple(ContourTarget(float(epsilons[k]), float(log_deltas[k])) for k in places)
 
@@ -261,6 +321,9 @@ def _ends(epsilons: Floats, log_deltas: Floats, stretch: Places) -> tuple[Contou
 def _contour_for(
     counts: Counts, epsilons: Floats, log_deltas: Floats, grades: Places, stretch: Places
 ) -> Contour | None:
+    """Return the contour placed for a stretch, at the saddle of its middle; None where none is
+    of use.
+    """
     grade = int(grades[stretch[stretch.size // 2]])
     placement = place_contour(counts, _ends(epsilons, log_deltas, stretch), grade=grade)
     if placement is None:

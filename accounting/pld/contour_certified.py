@@ -23,8 +23,12 @@ from .placement import ContourTarget, Limits, Placement, place_contour
 from .saddle import Counts, chernoff_delta, epsilon_by_moments, order_of
 
 _BITS = 160
+"""Bits of the balls: powers of a hundred million steps take 27 of them, cancellation a few."""
 _LIMITS = Limits(1 << 14, 1 << 20)
-"""A moment at a node costs about a microsecond."""
+"""The most nodes and moment terms of a contour in balls.
+
+A moment at a node costs about a microsecond.
+"""
 
 _HOPELESS = 0.5
 """The share of δ beyond the last node at which a contour would enclose next to nothing."""
@@ -34,7 +38,12 @@ _DIGITS = 20.0
 
 
 def power(base: acb, exponent: int) -> acb:
-    """Return a whole power of a ball."""
+    """Return a whole power of a ball.
+
+    Args:
+        base: any ball.
+        exponent: >= 0.
+    """
     # exp(n log x) keeps the ball of a high power from growing with every multiplication
     return base**exponent if exponent < 64 or base.contains(0) else (exponent * base.log()).exp()
 
@@ -47,11 +56,15 @@ def _square(values: list[acb]) -> acb_mat:
 
 
 def _real_power(base: arb, exponent: int) -> arb:
+    """Return a whole power of a real ball, as `power` does."""
     return base**exponent if exponent < 64 or not base > 0 else (exponent * base.log()).exp()
 
 
 def _log_bound(counts: Counts, order: float) -> arb:
-    """Return log M(1+c) + c log c - (1+c) log(1+c): the bound of one moment without e^{-cε}."""
+    """Return log M(1+c) + c log c - (1+c) log(1+c): the bound of one moment without e^{-cε}.
+
+    Canonne, Kamath, Steinke 2020, Proposition 12.
+    """
     c = arb(order)
     moment = sum((n * real_moment(pair, order).log() for pair, n in counts.items()), arb(0))
     return moment + c * c.log() - (1 + c) * (1 + c).log()
@@ -64,6 +77,13 @@ class CertifiedContour:
     The values (the first one halved) are a matrix, node k = row · columns + column: two short
     sets of phases then turn all of them, where e^{-itε} as a power of the last phase would double
     the radius of its ball every other node.
+
+    Args:
+        placement: line, step and length.
+        values: the integrand, shape (rows, columns).
+        cut_off: bounds the rest beyond T, but for e^{-cε}.
+        beyond: the λ of (3).
+        log_beyond: log M(1+λ) and its entropy, for the aliasing term.
     """
 
     placement: Placement
@@ -90,7 +110,11 @@ class CertifiedContour:
         return cls(placement, _square(values), cut_off, beyond, _log_bound(counts, beyond))
 
     def delta(self, epsilon: float) -> Enclosure:
-        """Return an enclosure of δ(ε)."""
+        """Return an enclosure of δ(ε).
+
+        The exact sum (2) lies above δ(ε) by the aliasing (3), which is >= 0: it is taken off the
+        lower end alone. What lies beyond T may have either sign.
+        """
         c, h = arb(self.placement.order), arb(self.placement.step)
         point, lam = arb(epsilon), arb(self.beyond)
         scale = (-c * point).exp()
@@ -110,7 +134,10 @@ class CertifiedContour:
 
 
 def delta_enclosure(counts: Counts, epsilon: float) -> Enclosure:
-    """Return an enclosure of δ(ε) of the composition, ε >= 0."""
+    """Return an enclosure of δ(ε) of the composition, ε >= 0.
+
+    Where no contour is of use: from zero up to the bound of one moment.
+    """
     with precision(_BITS):
         by_moments, grade = chernoff_delta(counts, epsilon)
         target = ContourTarget(epsilon, by_moments)
@@ -130,6 +157,10 @@ def epsilon_enclosure(counts: Counts, delta: float) -> Enclosure:
     The ends are proved by two evaluations of δ(ε): at most δ above, more than δ below. Where the
     contour's own errors are too wide for either, the bound of one moment, the largest possible loss
     and zero stand in.
+
+    Args:
+        counts: pairs and how often each is composed.
+        delta: an exact double.
     """
     with precision(_BITS):
         target = ball_of(delta)
@@ -155,7 +186,17 @@ class _Profile(Protocol):
 
 
 def certified_end(curve: _Profile, target: arb, guess: float, sign: int) -> float | None:
-    """Return the first ε, ever further from `guess`, that δ(ε) proves to be an end, or None."""
+    """Return the first ε, ever further from `guess`, that δ(ε) proves to be an end, or None.
+
+    The distance from the guess doubles from 2^-38 of it up to half of it: a guess good to eleven
+    digits gives an enclosure as narrow.
+
+    Args:
+        curve: what encloses δ(ε).
+        target: δ, a ball.
+        guess: about ε(δ).
+        sign: 1 for an upper end, where δ(ε) <= target is proved; -1 for a lower one.
+    """
     for doubling in range(38):
         epsilon = guess * (1 + sign * 2.0 ** (doubling - 38))
         found = curve.delta(epsilon)
@@ -165,7 +206,11 @@ def certified_end(curve: _Profile, target: arb, guess: float, sign: int) -> floa
 
 
 def epsilon_ceiling(counts: Counts, delta: float) -> arb:
-    """Return an upper bound on ε(δ) from one moment, or from the largest possible loss."""
+    """Return an upper bound on ε(δ) from one moment, or from the largest possible loss.
+
+    (log M(1+c) + entropy - log δ) / c (Canonne, Kamath, Steinke 2020, Proposition 12): valid at
+    every order; zero where it is negative, infinite where nothing is known.
+    """
     with precision(_BITS):
         order = order_of(epsilon_by_moments(counts, log(delta))[1])
         bound = (_log_bound(counts, order) - ball_of(delta).log()) / arb(order)

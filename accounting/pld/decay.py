@@ -24,7 +24,7 @@ _LONGEST_WALK = 20_000
 """Most nodes for which the walk is worth its price."""
 
 _MOST_TURNS = 1 << 23
-"""Most turns, of one node at one height, of a walk: in balls, each takes three microseconds."""
+"""Most turns, of one node at one height, of a walk; `decay_certified` takes each again."""
 
 
 @lru_cache(maxsize=65536)
@@ -49,12 +49,28 @@ def log_decay(pair: DominatingPair, order: float, reach: float) -> float:
 
 
 def _shifted_decay(pair: Sampled, mu: float, order: float, reach: float) -> float:
+    """Return the bound with the best shift: log M, and by how much the shifted integral exceeds
+    M.
+    """
     gain, base, _ = best_shift(pair, mu, order, reach)
     return base + log1p(gain)
 
 
 def best_shift(pair: Sampled, mu: float, order: float, reach: float) -> tuple[float, float, float]:
-    """Return (B/M - 1, log M, y) of the best shift y tried for `log_decay`, M the real moment."""
+    """Return (B/M - 1, log M, y) of the best shift y tried for `log_decay`, M the real moment.
+
+    Under the tilted law ∝ φ r^α the shift y changes the log modulus at u by α log|turn| - T arg
+    turn + y²/2, about -T y E[μp] + y²/2 · (1 - α μ² E[p(1-p)]) for small y: the best y is T times
+    the mean slope over the information. Five multiples of it are tried, as the expansion holds for
+    small y only. The change is kept as a difference from one (expm1), because far down the line |M|
+    is nearly M.
+
+    Args:
+        pair: a sampled Gaussian shift, not symmetrised.
+        mu: μ.
+        order: c.
+        reach: T.
+    """
     q = float(pair.rate)
     alpha = signed_exponent(pair, order)
     line = plan_shift(mu, alpha, q)
@@ -102,7 +118,12 @@ def _symmetrised_decay(pair: Sampled, mu: float, order: float, reach: float) -> 
 
 @lru_cache(maxsize=256)
 def _walk(pair: Sampled, order: float, far: float) -> tuple[list[float], list[float]]:
-    """Return heights t_i and, for each, a bound on |M(1 + order + it)| for t_i <= t <= far."""
+    """Return heights t_i and, for each, a bound on |M(1 + order + it)| for t_i <= t <= far.
+
+    The Lipschitz constant sqrt(M(c) E_P[L² e^{cL}]) bounds how fast |M| changes, by Cauchy and
+    Schwarz. From t a step may be as long as |M| then stays below what it was, plus a fifth of its
+    gap to M(1+c).
+    """
     demand = Demand(order, far, 24.0)
     if nodes_needed(pair, demand) > _LONGEST_WALK:
         return [], []
@@ -145,7 +166,11 @@ def walk_heights(pair: Sampled, order: float, far: float) -> list[float]:
 
 
 def symmetrised_far(pair: Sampled, mu: float, order: float) -> tuple[float, float]:
-    """Return (far, a bound on |M| for all |t| >= far), the first part of `_symmetrised_decay`."""
+    """Return (far, a bound on |M| for all |t| >= far), the first part of `_symmetrised_decay`.
+
+    Past (2+c) μ the logarithm of g falls, so that 400 cells up to there hold its supremum. `far` is
+    where atom + variation/t has come down to atom + 0.8 (1 - atom).
+    """
     q = float(pair.rate)
     s = np.linspace(0.0, (2 + order) * mu + 2, 400)
     log_r, _ = log_mixture(mu * s, 0.0, q)

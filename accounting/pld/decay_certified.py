@@ -28,7 +28,13 @@ _TURNS_AT_ONCE = 1 << 16
 
 
 def modulus_beyond(pair: DominatingPair, order: float, reach: float) -> arb:
-    """Return an upper bound on |M(1 + order + it)| for |t| >= reach, as `decay.log_decay`."""
+    """Return an upper bound on |M(1 + order + it)| for |t| >= reach, as `decay.log_decay`.
+
+    Args:
+        pair: any; where nothing is known of its decay, |M| <= M(1 + order) is the answer.
+        order: c > 0.
+        reach: T >= 0.
+    """
     match pair:
         case GaussianShift():
             c, t = arb(order), arb(reach)
@@ -45,6 +51,17 @@ def _shifted(pair: Sampled, base: GaussianShift, order: float, reach: float) -> 
     """Return ∫ |φ(u + iy) r(u + iy)^w| du at w = α + i·reach, for the y that `decay` found.
 
     Or M(1 + order), if that is less.
+
+    The trapezoidal rule, with the tails and the discretisation error of `quadrature.plan_shift`:
+    the modulus of the shifted integrand is itself analytic in u (as a product of powers of analytic
+    functions at two heights), so that the same theorem bounds it. Terms beyond both ends fall
+    geometrically by `steepness`.
+
+    Args:
+        pair: a sampled Gaussian shift, not symmetrised.
+        base: its base.
+        order: c.
+        reach: T.
     """
     alpha_float = signed_exponent(pair, order)
     _, _, shift = best_shift(pair, sqrt(base.mu_squared), order, reach)
@@ -76,6 +93,10 @@ def _walked(pair: Sampled, base: GaussianShift, order: float, reach: float) -> a
 
     The Lipschitz constant E_P[|L| e^{cL}] is at most sqrt(M(c) E_P[L² e^{cL}]), and
     L² <= (2 sinh(ηL/2)/η)², whose mean is a second difference of M.
+
+    What finitely many nodes leave out of M is added to each modulus (`missed`), and so are nodes
+    whose weight is below 1e-12 of the largest. Where the walk has no heights the bound is infinite,
+    and `modulus_beyond` falls back on M(1 + order).
     """
     mu, q = ball_of(base.mu_squared).sqrt(), ball_of(pair.rate)
     far, _ = symmetrised_far(pair, sqrt(base.mu_squared), order)
@@ -102,7 +123,15 @@ def _walked(pair: Sampled, base: GaussianShift, order: float, reach: float) -> a
 
 
 def _moduli(terms: Rounded, heights: list[float]) -> list[float]:
-    """Return upper bounds on |Σ w e^{itx}| at heights t, in doubles: millions of turns."""
+    """Return upper bounds on |Σ w e^{itx}| at heights t, in doubles: millions of turns.
+
+    In doubles a turn takes a small part of the time that it takes in balls: weights and losses
+    are rounded (`Rounded`), and what that may take off the sum is added back.
+
+    Args:
+        terms: weights and losses in doubles, with what they lost.
+        heights: t, rising.
+    """
     t = np.array(heights)
     total = float(np.sum(terms.weights))
     # no unit is taken off here: cosines and sines err by units in the last place, too
@@ -117,7 +146,11 @@ def _moduli(terms: Rounded, heights: list[float]) -> list[float]:
 
 
 def _far_bound(mu: arb, q: arb, order: float, far: float) -> arb:
-    """Return the bound of `decay.symmetrised_far` on |M| beyond `far`, in balls."""
+    """Return the bound of `decay.symmetrised_far` on |M| beyond `far`, in balls.
+
+    Integration by parts, as at `decay._symmetrised_decay`: variation / t, and the atom at zero,
+    which does not decay.
+    """
     c, root = arb(order), (2 * arb.pi()).sqrt()
     cells = 400
     last = (2 + c) * mu + 2

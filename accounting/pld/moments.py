@@ -20,6 +20,7 @@ Floats = npt.NDArray[np.float64]
 Complexes = npt.NDArray[np.complex128]
 
 _FEW_POINTS = 64
+"""With fewer points a line is not worth splitting into two short sets of phases."""
 BLOCK = 32
 """Terms that are summed one after the other."""
 
@@ -35,13 +36,24 @@ _HIGH = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """log M(1 + z) at complex points, with a bound on the absolute error of each from rounding."""
+    """log M(1 + z) at complex points, with a bound on the absolute error of each from rounding.
+
+    Args:
+        log: log M, shape (N,).
+        error: absolute, from rounding alone; the nodes' own error is below what was demanded.
+    """
 
     log: Complexes
     error: Floats
 
 
 def _closed_form(pair: GaussianShift | LaplaceShift | RevealedSample, z: Complexes) -> Moments:
+    """Return log M of pairs whose moments have a formula, at z of any shape.
+
+    A Gaussian shift: μ² z(z+1)/2 (Mironov 2017, Table II). A Laplace shift e: E_P[e^{zL}] =
+    ((1+z) e^{ze} + z e^{-(1+z)e}) / (1 + 2z) (the same), with ze taken out, so
+    that nothing overflows. A revealed sample: 1 - q + q M.
+    """
     if isinstance(pair, RevealedSample):
         return _with_probability(float(pair.rate), _closed_form(pair.base, z))
     if isinstance(pair, GaussianShift):
@@ -53,7 +65,15 @@ def _closed_form(pair: GaussianShift | LaplaceShift | RevealedSample, z: Complex
 
 
 def _with_probability(q: float, base: Moments) -> Moments:
-    """Return log(1 - q + q M) for the moments M of `base`."""
+    """Return log(1 - q + q M) for the moments M of `base`.
+
+    Where log(q M) > 30 it is that plus log1p((1-q)/(q M)), which does not overflow; elsewhere
+    log1p(q (M - 1)), by expm1 where M is near one, so that a small q keeps its digits.
+
+    Args:
+        q: in (0, 1].
+        base: of M.
+    """
     shifted = base.log + log(q)
     large = shifted.real > 30
     few = base.log.real < 1
@@ -74,6 +94,11 @@ def log_moments(pair: DominatingPair, z: Complexes, demand: Demand) -> Moments:
 
     Raises nothing; moments whose integrand lies out of reach are infinite.
     Source: Mironov, Talwar, Zhang 2019 for the sampled Gaussian at real orders.
+
+    Args:
+        pair: any pair.
+        z: on a vertical line.
+        demand: its order c is the real part of every z; its reach is at least |Im z|.
     """
     if isinstance(pair, GaussianShift | LaplaceShift | RevealedSample):
         return _closed_form(pair, z)
@@ -100,7 +125,12 @@ def log_moments(pair: DominatingPair, z: Complexes, demand: Demand) -> Moments:
 
 
 def log_real_moments(pair: DominatingPair, orders: Floats) -> Floats:
-    """Return log M(1 + c) at rising real orders c > 0; infinity where out of reach."""
+    """Return log M(1 + c) at rising real orders c > 0; infinity where out of reach.
+
+    Args:
+        pair: any pair.
+        orders: shape (N,), rising.
+    """
     if isinstance(pair, GaussianShift | LaplaceShift | RevealedSample):
         return _closed_form(pair, orders.astype(np.complex128)).log.real
     found = np.full(orders.shape, inf)
@@ -116,6 +146,14 @@ def _demand_of_most(pair: DominatingPair, orders: list[float]) -> tuple[Demand, 
     """Return what serves the last of rising orders, and the place of the first that it serves.
 
     Lines and lattices serve all below; the errors of panels are relative to the largest integrand.
+
+    An error relative to the largest moment is one of M(1+c) itself for small c only if as many
+    digits more are asked for as the largest has; beyond e^30 that is dearer than a second set of
+    nodes.
+
+    Args:
+        pair: a pair without a closed form.
+        orders: rising.
     """
     demand = Demand(orders[-1], 0.0, _REAL_DIGITS)
     on_a_line = isinstance(pair, Sampled) and (
@@ -130,7 +168,15 @@ def _demand_of_most(pair: DominatingPair, orders: list[float]) -> tuple[Demand, 
 
 
 def _real_sums(n: Nodes, orders: Floats) -> Floats:
-    """Return log M(1 + c) of a finite pair at real orders c."""
+    """Return log M(1 + c) of a finite pair at real orders c.
+
+    Where no exponent is beyond 500: log1p(Σ mass · expm1(c · loss)), which keeps the digits of
+    moments near one; else with the largest exponent taken out.
+
+    Args:
+        n: its nodes.
+        orders: shape (N,).
+    """
     tilt = np.outer(orders, n.loss)
     exponent = n.log_mass + tilt
     scale = np.max(exponent, axis=1)
@@ -140,7 +186,13 @@ def _real_sums(n: Nodes, orders: Floats) -> Floats:
 
 
 def _turned(t: Floats, loss: Floats, weights: Floats) -> Complexes:
-    """Return Σ weights (e^{i t loss} - 1), to the last digits where the angles are small."""
+    """Return Σ weights (e^{i t loss} - 1), to the last digits where the angles are small.
+
+    Args:
+        t: heights, shape (N,).
+        loss: shape (n,).
+        weights: masses times e^{c · loss}, > 0, shape (n,).
+    """
     if t.size > _FEW_POINTS and np.array_equal(t, t[1] * np.arange(t.size)):
         return turned_on_line(float(t[1]), t.size, loss, weights)
     rows = max(1, _CHUNK // loss.size)
@@ -157,6 +209,15 @@ def turned_on_line(step: float, count: int, loss: Floats, weights: Floats) -> Co
 
     With A = e^{ia} - 1 and B = e^{ib} - 1, e^{i(a+b)} - 1 = AB + A + B, of which no digits are lost
     where a and b are small and of one sign.
+
+    k = row · columns + column, so that about 2 √count phases of each loss stand for all count of
+    them.
+
+    Args:
+        step: distance of two heights.
+        count: of heights, > 0.
+        loss: shape (n,).
+        weights: shape (n,).
     """
     columns = isqrt(count - 1) + 1
     rows = -(-count // columns)
@@ -179,7 +240,11 @@ def _turn_less_one(angle: Floats) -> Complexes:
 
 
 def log1p_complex(x: Complexes) -> Complexes:
-    """Return log(1 + x), to a few ulps of itself also where x is small."""
+    """Return log(1 + x), to a few ulps of itself also where x is small.
+
+    log|1 + x| = log1p(2 Re x + |x|²)/2, of which no digit cancels unless |1 + x| is near one by
+    accident.
+    """
     # NumPy's takes log|1 + x| of a rounded 1 + x, and loses a small real part
     small = np.abs(x) < 0.5
     near: Complexes = np.asarray(np.where(small, x, 0), dtype=np.complex128)

@@ -34,6 +34,8 @@ from .profiles import mu_squared_ball
 from .quadrature import Demand, Line, Panel
 
 _REAL_DIGITS = 60.0
+"""Natural-log digits of a moment at a real order: 26 decimal ones.
+"""
 
 _LONG, _MANY = 1 << 17, 1 << 7
 """Terms of all sums on a line from which they are of doubles, for fewer steps than these."""
@@ -43,7 +45,13 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class _Nodes:
-    """A finite pair (masses under P, losses) and a bound on |M - its M| for all |Im z| <= t."""
+    """A finite pair (masses under P, losses) and a bound on |M - its M| for all |Im z| <= t.
+
+    Args:
+        mass: balls > 0.
+        loss: balls, one for each mass.
+        missed: of a height t, a bound that holds for all |Im z| <= t at the demanded order.
+    """
 
     mass: list[arb]
     loss: list[arb]
@@ -55,7 +63,10 @@ class _Nodes:
 
 
 def mixture(v: arb, q: arb) -> arb:
-    """Return log(1 - q + q e^v)."""
+    """Return log(1 - q + q e^v).
+
+    By expm1 and log1p, so that the ball of a small q does not lose its digits to the one.
+    """
     return (q * v.expm1()).log1p()
 
 
@@ -65,13 +76,34 @@ def normal_density(u: arb) -> arb:
 
 
 def power_of_cos(alpha: arb, angle: arb) -> arb:
-    """Return the K of (*) in `quadrature`."""
+    """Return the K of (*) in `quadrature`.
+
+    Args:
+        alpha: the exponent α of r.
+        angle: μy, the argument of e^v on the shifted line.
+
+    Raises:
+        ArithmeticError: for an angle beyond the zeros of r.
+    """
     if not 0 <= angle < arb.pi():
         raise ArithmeticError(f"angle={angle} must be in [0, pi).")
     return arb(1) if alpha >= 0 else (alpha * (angle / 2).cos().log()).exp()
 
 
 def _whole_line(pair: Sampled, base: GaussianShift, line: Line, demand: Demand) -> _Nodes:
+    """Return the trapezoidal rule on a line, with what it misses.
+
+    *Discretisation*: 2N / (e^{2πy/h} - 1) with N <= K e^{y²/2 + t μ y} E[r^α] (Trefethen, Weideman
+    2014, Theorem 5.1, and (*) of `quadrature`). E[r^α] itself is what is computed: it is at most
+    (sum + tails) / (1 - rate), rate being that error at t = 0. *Left out*: beyond both ends terms
+    fall by e^{-steepness · h} each.
+
+    Args:
+        pair: a sampled Gaussian shift.
+        base: its base.
+        line: where the nodes are.
+        demand: of order c.
+    """
     mu, q, c = ball_of(base.mu_squared).sqrt(), ball_of(pair.rate), arb(demand.order)
     first = pair.order is Order.MIXTURE_FIRST
     alpha = 1 + c if first else -c
@@ -98,6 +130,16 @@ def steepness(first: arb, last: arb, alpha: arb, mu: arb, q: arb) -> tuple[arb, 
     """Return how fast log(φ r^α) falls, at least, to the left of `first` and the right of `last`.
 
     p = q e^v / r grows with u, so that it is largest at the end on the left.
+
+    d/du log(φ r^α) = -u + α μ p.
+
+    Args:
+        first, last: the outermost nodes.
+        alpha: the exponent of r.
+        mu, q: of the sampled shift.
+
+    Raises:
+        ArithmeticError: where a node does not lie beyond the peak, so that nothing falls.
     """
     met = q * (mu * first - mu * mu / 2).exp()
     left = -first - (-alpha).max(arb(0)) * mu * met / (1 - q + met)
@@ -109,6 +151,7 @@ def steepness(first: arb, last: arb, alpha: arb, mu: arb, q: arb) -> tuple[arb, 
 
 @lru_cache(maxsize=64)
 def _roots(points: int, bits: int) -> list[tuple[arb, arb]]:
+    """Return the Gauss-Legendre rule on [-1, 1] as balls; `bits` is the precision that made it."""
     return [arb.legendre_p_root(points, k, weight=True) for k in range(points)]
 
 
@@ -119,6 +162,13 @@ def _on_panels(
 
     The error bound covers r^(1+z) and r^(-z) together, or the latter alone where the pair has no
     other.
+
+    Args:
+        pair: a sampled shift.
+        panels: where it is integrated.
+        slope: of v in the variable s.
+        order: c.
+        lap: ε₀ of Laplace noise, None for Gaussian.
     """
     density, losses, bounds = [], [], []
     for panel in panels:
@@ -131,18 +181,23 @@ def _on_panels(
         height, reach = (rho - 1 / rho) / 2 * half, (rho + 1 / rho) / 2 * half
         peak = _peak_density(middle - reach, middle + reach, height, slope, lap)
         power, turn = _peak_power(pair, order, slope, middle - reach, middle + reach, height)
+        # Trefethen 2013, Theorem 19.3
         factor = arb(64) / 15 * half * rho ** (2 - 2 * panel.points) / (1 - rho**-2)
         bounds.append((factor * peak * power, turn))
     return density, losses, lambda t: sum((k * (t * turn).exp() for k, turn in bounds), arb(0))
 
 
 def _base_density(s: arb, slope: arb, lap: arb | None) -> arb:
+    """Return the density under Q: of s = u - μ/2 for Gaussian noise, of v for Laplace noise."""
     if lap is not None:
         return (-(s + lap) / 2).exp() / 4
     return normal_density(s + slope / 2)
 
 
 def _peak_density(low: arb, high: arb, height: arb, slope: arb, lap: arb | None) -> arb:
+    """Return a bound on |density| over a box: |φ(u + iy)| = φ(u) e^{y²/2} grows with y, falls with
+    |u|.
+    """
     if lap is not None:
         return (-(low + lap) / 2).exp() / 4
     nearest = (low + slope / 2).max(-(high + slope / 2)).max(arb(0))
@@ -155,6 +210,16 @@ def _peak_power(
     """Return bounds on the powers of r that the pair integrates and on arg r over a box.
 
     |r^(-c)|, and |r^(1+c)| unless the mixture stands second (see `quadrature`).
+
+    Args:
+        pair: a sampled shift.
+        order: c.
+        slope: of v in s.
+        low, high: real parts of the box.
+        height: its half-height.
+
+    Raises:
+        ArithmeticError: where the box reaches the zeros of r.
     """
     q = ball_of(pair.rate)
     theta = slope * height
@@ -163,6 +228,7 @@ def _peak_power(
     top, bottom = q * (slope * high).exp(), q * (slope * low).exp()
     turn = acb(1 - q + top * theta.cos(), top * theta.sin()).arg()
     real = 1 - q + (bottom * theta.cos()).min(top * theta.cos())
+    # (ii) or (ii'), whichever is more
     least = ((1 - q + bottom) * (theta / 2).cos()).max(real)
     falling = (-order * least.log()).exp()
     if pair.order is Order.MIXTURE_SECOND:
@@ -173,12 +239,14 @@ def _peak_power(
 def _symmetrised_nodes(
     q_mass: list[arb], v: list[arb], q: arb, middle: arb
 ) -> tuple[list[arb], list[arb]]:
+    """Return the masses and losses of a symmetrised pair from its half: log r, -log r, and zero."""
     log_r = [mixture(x, q) for x in v]
     upper = [p * x.exp() for p, x in zip(q_mass, log_r, strict=True)]
     return [*upper, *q_mass, middle], [*log_r, *(-x for x in log_r), arb(0)]
 
 
 def _half_line(pair: Sampled, base: GaussianShift, demand: Demand) -> _Nodes:
+    """Return a symmetrised Gaussian pair: panels on u >= μ/2, mirrored, and the atom between."""
     mu, q, c = ball_of(base.mu_squared).sqrt(), ball_of(pair.rate), arb(demand.order)
     panels = panels_of(pair, demand)
     q_mass, v, missed = _on_panels(pair, panels, mu, c, None)
@@ -190,6 +258,11 @@ def _half_line(pair: Sampled, base: GaussianShift, demand: Demand) -> _Nodes:
 
 
 def _line_in_panels(pair: Sampled, base: GaussianShift, demand: Demand) -> _Nodes:
+    """Return a sampled Gaussian shift in panels on a stretch of the line, both tails bounded.
+
+    On the left φ r^α falls by `steepness` at least, so that its integral is at most its value over
+    that; on the right likewise, in cells where it may still rise.
+    """
     mu, q, c = ball_of(base.mu_squared).sqrt(), ball_of(pair.rate), arb(demand.order)
     panels = panels_of(pair, demand)
     q_mass, v, missed = _on_panels(pair, panels, mu, c, None)
@@ -215,6 +288,9 @@ def _rising_tail(mu: arb, q: arb, order: float, cut: float) -> arb:
     """Return a bound on the integral of φ r^(1+c) over s = u - μ/2 beyond `cut` >= 0.
 
     Cells are bounded from their ends.
+
+    φ falls and r grows on a cell, so that the product of both extremes bounds it; beyond the last
+    cell the slope is at most (1+c) μ - u < 0, and the integral is the value there over that slope.
     """
     c = arb(order)
     ends = [arb(cut), *(arb(float(s)) for s in tail_cells(float(mu), order))]
@@ -230,6 +306,7 @@ def _rising_tail(mu: arb, q: arb, order: float, cut: float) -> arb:
 
 
 def _interval(pair: Sampled, base: LaplaceShift, demand: Demand) -> _Nodes:
+    """Return a sampled Laplace shift: panels on (-ε₀, ε₀), atoms at both ends."""
     e, q, c = ball_of(base.epsilon), ball_of(pair.rate), arb(demand.order)
     panels = panels_of(pair, demand)
     q_mass, v, missed = _on_panels(pair, panels, arb(1), c, e)
@@ -251,6 +328,11 @@ def _interval(pair: Sampled, base: LaplaceShift, demand: Demand) -> _Nodes:
 
 
 def _lattice(pair: DiscreteGaussianShift, demand: Demand) -> _Nodes:
+    """Return a discrete Gaussian shift by one: masses on a stretch of whole numbers, tails bounded.
+
+    The sum of e^{-k²/2σ²} over all k is enclosed by the finite one and the geometric tails, so that
+    the normalisation is exact to the balls' radii (Canonne, Kamath, Steinke 2020, Definition 1).
+    """
     s2, c = ball_of(pair.sigma_squared), arb(demand.order)
     spread = ceil(sqrt(2 * demand.digits * pair.sigma_squared)) + 2
     low, high = -spread, spread + ceil(demand.order) + 1
@@ -271,6 +353,7 @@ def _lattice(pair: DiscreteGaussianShift, demand: Demand) -> _Nodes:
 
 
 def _finite(pair: DiscreteLaplaceShift | RandomisedAnswers) -> _Nodes:
+    """Return a pair of finitely many outcomes; nothing is missed."""
     if isinstance(pair, RandomisedAnswers):
         p, o = ball_of(pair.truth), ball_of(pair.other)
         gain = (p / o).log()
@@ -283,7 +366,15 @@ def _finite(pair: DiscreteLaplaceShift | RandomisedAnswers) -> _Nodes:
 
 
 def nodes_of(pair: DominatingPair, demand: Demand) -> _Nodes:
-    """Return the pair as finitely many masses and losses, and a bound on what that misses."""
+    """Return the pair as finitely many masses and losses, and a bound on what that misses.
+
+    Args:
+        pair: one without a closed form.
+        demand: of order c, up to height T.
+
+    Raises:
+        TypeError: for a pair with a closed form.
+    """
     match pair:
         case Sampled(base=GaussianShift() as base) if pair.order is Order.SYMMETRISED:
             return _half_line(pair, base, demand)
@@ -302,6 +393,7 @@ def nodes_of(pair: DominatingPair, demand: Demand) -> _Nodes:
 
 
 def _closed_form(pair: GaussianShift | LaplaceShift | RevealedSample, z: acb) -> acb:
+    """Return M(1 + z) of a pair with a formula; see `moments._closed_form`."""
     if isinstance(pair, RevealedSample):
         return 1 + ball_of(pair.rate) * (_closed_form(pair.base, z) - 1)
     if isinstance(pair, GaussianShift):
@@ -311,7 +403,12 @@ def _closed_form(pair: GaussianShift | LaplaceShift | RevealedSample, z: acb) ->
 
 
 def real_moment(pair: DominatingPair, order: float) -> arb:
-    """Return a ball that contains M(1 + order), order > 0."""
+    """Return a ball that contains M(1 + order), order > 0.
+
+    Args:
+        pair: any pair.
+        order: c.
+    """
     return moments_on_line(pair, 0.0, 0, Demand(order, 0.0, _REAL_DIGITS))[0].real
 
 
@@ -331,7 +428,12 @@ class Rounded(NamedTuple):
 
     @classmethod
     def of(cls, weights: list[arb], losses: list[arb]) -> "Rounded":
-        """Return the doubles next to balls."""
+        """Return the doubles next to balls.
+
+        Args:
+            weights: balls > 0.
+            losses: balls, as many.
+        """
         w, x = (np.array([float(ball) for ball in balls]) for balls in (weights, losses))
         off_w, off_x = (
             np.array([float(abs(ball - float(ball)).upper()) for ball in balls])
@@ -342,7 +444,12 @@ class Rounded(NamedTuple):
         return cls(w, x, turned, 4 * float(np.sum(off_w)))
 
     def on_line(self, step: float, count: int) -> list[acb]:
-        """Return balls around Σ w (e^{i k step x} - 1), k = 0..count."""
+        """Return balls around Σ w (e^{i k step x} - 1), k = 0..count.
+
+        Args:
+            step: distance of two heights.
+            count: of the last height.
+        """
         sums = turned_on_line(step, count + 1, self.losses, self.weights).tolist()
         radii = [self.lost + self.turned * (step * k) for k in range(count + 1)]
         return [
@@ -357,6 +464,14 @@ def moments_on_line(
     """Return balls that contain M(1 + demand.order + i k step), k = 0..count.
 
     Where they are multiplied for few steps only, long sums are of doubles.
+
+    Args:
+        pair: any pair.
+        step: distance of two heights.
+        count: of the last height.
+        demand: its order is the line's.
+        steps: how often the moments are multiplied; of more than `_MANY` doubles would lose too
+            much.
     """
     c = arb(demand.order)
     if isinstance(pair, GaussianShift | LaplaceShift | RevealedSample):
@@ -381,6 +496,11 @@ def _turned(weights: list[arb], angles: list[arb], count: int) -> list[acb]:
 
     With k = row · columns + column a product of two matrices of few powers, which Arb multiplies
     many times faster than term by term.
+
+    Args:
+        weights: balls > 0.
+        angles: step times loss, one for each weight.
+        count: of the last k.
     """
     spend(4 * len(weights))
     columns = isqrt(count) + 1

@@ -27,17 +27,34 @@ from .quadrature import Demand, Density, Line, Panel, left_reach, plan_line, pla
 Floats = npt.NDArray[np.float64]
 
 EPS = 2.0**-52
+"""The spacing of doubles at 1: one operation errs by half of it, relatively, so that an *ulp* below
+is a unit that a single rounding never exceeds.
+"""
 
 _LARGEST_CENTRE = 300.0
-"""Moments whose integrand peaks beyond this many standard deviations are taken as infinite."""
+"""Moments whose integrand peaks beyond this many standard deviations are taken as infinite.
+
+The integrand φ r^α of order α has its peak at about αμ, and the nodes grow with that distance: a
+moment there is about e^45000, of no use to the bounds of `saddle`. Infinity is an upper bound.
+"""
 
 _LONG_LINE = 1000
-"""With more nodes on a line, panels are tried."""
+"""With more nodes on a line, panels are tried.
+
+The trapezoidal rule is the shorter one but for long reaches, where r^{iτ} turns fast on a small
+part of the line only; with a thousand nodes the time of planning panels as well is not seen.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Nodes:
-    """A finite pair: log probabilities under P, losses, and each loss's rounding error in ulps."""
+    """A finite pair: log probabilities under P, losses, and each loss's rounding error in ulps.
+
+    Args:
+        log_mass: log of the probability, or of weight times density under P, shape (n,).
+        loss: the privacy loss there, shape (n,).
+        blur: a bound on the absolute error of each loss, in units of `EPS`, shape (n,).
+    """
 
     log_mass: Floats
     loss: Floats
@@ -45,7 +62,18 @@ class Nodes:
 
 
 def log_mixture(v: Floats, base_error: float | Floats, rate: float) -> tuple[Floats, Floats]:
-    """Return log(1 - q + q e^v) and its absolute error in ulps, `base_error` that of v."""
+    """Return log(1 - q + q e^v) and its absolute error in ulps, `base_error` that of v.
+
+    For v < 30 it is log1p(q expm1(v)), which keeps the digits of a result that is far below one;
+    beyond, where e^v would overflow at last, v + log q + log1p((1-q)/q e^{-v}), the same number
+    rearranged. The derivative by v is p = q e^v / r, a probability, so that an error of v passes on
+    by that share; two more ulps are of the elementary functions and one, relative, of the result.
+
+    Args:
+        v: loss of the base pair, any shape.
+        base_error: absolute error of `v`, in ulps.
+        rate: q, in (0, 1).
+    """
     with np.errstate(over="ignore"):
         small = np.log1p(rate * np.expm1(np.minimum(v, 30.0)))
         large = v + np.log(rate) + np.log1p((1 - rate) / rate * np.exp(-np.maximum(v, 30.0)))
@@ -57,7 +85,18 @@ def log_mixture(v: Floats, base_error: float | Floats, rate: float) -> tuple[Flo
 def _symmetrised(
     log_q: Floats, v: Floats, v_error: Floats | float, rate: float, middle: float
 ) -> Nodes:
-    """Return a symmetrised pair from its half v > 0 under Q, and the atom at loss zero."""
+    """Return a symmetrised pair from its half v > 0 under Q, and the atom at loss zero.
+
+    Each outcome u of the half has the loss log r under its own density and, mirrored, -log r: so
+    its masses under P are φ r and φ. All that lies between the two halves has the loss zero.
+
+    Args:
+        log_q: log of the mass under Q of each node, shape (n,).
+        v: loss of the base there, > 0, shape (n,).
+        v_error: its absolute error, in ulps.
+        rate: q.
+        middle: the mass of the atom; 1e-300 stands for one that underflows, as log 0 would not do.
+    """
     log_r, blur = log_mixture(v, v_error, rate)
     return Nodes(
         np.concatenate([log_q + log_r, log_q, [log(max(middle, 1e-300))]]),
@@ -67,6 +106,12 @@ def _symmetrised(
 
 
 def _oriented(log_q: Floats, v: Floats, v_error: Floats | float, pair: Sampled) -> Nodes:
+    """Return a sampled pair from nodes under Q, the law without the record, in the pair's own
+    order.
+
+    With the mixture first P has the density ratio r over Q, and the loss log r; with it second P
+    is Q itself, and the loss is -log r.
+    """
     log_r, blur = log_mixture(v, v_error, float(pair.rate))
     if pair.order is Order.MIXTURE_FIRST:
         return Nodes(log_q + log_r, log_r, blur)
@@ -74,7 +119,11 @@ def _oriented(log_q: Floats, v: Floats, v_error: Floats | float, pair: Sampled) 
 
 
 def _legendre(panels: tuple[Panel, ...]) -> tuple[Floats, Floats]:
-    """Return nodes and weights of a composite Gauss-Legendre rule."""
+    """Return nodes and weights of a composite Gauss-Legendre rule.
+
+    Each panel's rule on [-1, 1] is moved to [low, high] and its weights are scaled by half the
+    width.
+    """
     parts = []
     for panel in panels:
         x, w = _roots(panel.points)
@@ -85,12 +134,20 @@ def _legendre(panels: tuple[Panel, ...]) -> tuple[Floats, Floats]:
 
 @lru_cache(maxsize=256)
 def _roots(points: int) -> tuple[Floats, Floats]:
+    """Return the Gauss-Legendre rule on [-1, 1], kept: plans ask for few distinct numbers of
+    points.
+    """
     x, w = scipy.special.roots_legendre(points)
     return x, w
 
 
 def panels_of(pair: Sampled, demand: Demand) -> tuple[Panel, ...]:
-    """Return the panels on which the continuous part of a sampled pair is integrated."""
+    """Return the panels on which the continuous part of a sampled pair is integrated.
+
+    Laplace shifts have a density on (-ε₀, ε₀) alone, so that nothing is cut off. Gaussian ones are
+    cut off on the left by `left_reach`, where r^α is nearly constant, and on the right by
+    `_cut_off`; both tails are bounded in balls by `moments_certified`, whatever is chosen here.
+    """
     q = float(pair.rate)
     if isinstance(pair.base, LaplaceShift):
         e = float(pair.base.epsilon)
@@ -107,7 +164,12 @@ def panels_of(pair: Sampled, demand: Demand) -> tuple[Panel, ...]:
 
 
 def line_of(pair: Sampled, base: GaussianShift, demand: Demand) -> Line | None:
-    """Return the trapezoid rule of a sampled Gaussian shift; None where panels are to be used."""
+    """Return the trapezoid rule of a sampled Gaussian shift; None where panels are to be used.
+
+    A symmetrised pair has a corner at u = μ/2, where the trapezoidal rule would lose its
+    exponential accuracy. For any other pair it is the rule of choice (Trefethen, Weideman 2014,
+    section 5) unless panels need fewer than half as many nodes.
+    """
     if pair.order is Order.SYMMETRISED:
         return None
     alpha = signed_exponent(pair, demand.order)
@@ -124,13 +186,27 @@ def signed_exponent(pair: Sampled, order: float) -> float:
 
 
 def tail_cells(mu: float, order: float) -> Floats:
-    """Return the ends of cells of s = u - μ/2; beyond the last the tail is geometric."""
+    """Return the ends of cells of s = u - μ/2; beyond the last the tail is geometric.
+
+    log r <= μs, so that beyond s = (1.5 + c) μ + 14 the slope of log(φ r^{1+c}) is below -14 there.
+    Cells are shorter than 1/μ, so that r changes by a factor of e at most from one end to the
+    other.
+
+    Args:
+        mu: of the Gaussian shift.
+        order: c.
+    """
     last = (1.5 + order) * mu + 14
     return np.linspace(0.0, last, ceil(last * max(8.0, mu)) + 1)
 
 
 def _cut_off(mu: float, q: float, demand: Demand) -> float:
-    """Return an s beyond which the integrals of φ r^(1+c) and φ r^(-c) may be left out."""
+    """Return an s beyond which the integrals of φ r^(1+c) and φ r^(-c) may be left out.
+
+    log r grows with s and φ falls for s >= 0, so that the larger value of the one and of the other,
+    each taken at its own end, bound the integrand on a cell; the added 1 is more than what doubles
+    lose.
+    """
     s = tail_cells(mu, demand.order)
     log_r, _ = log_mixture(mu * s, 0.0, q)
     # a bound on the integral over each cell, from its ends; what is beyond the last is less
@@ -140,6 +216,11 @@ def _cut_off(mu: float, q: float, demand: Demand) -> float:
 
 
 def _sampled_gaussian(pair: Sampled, base: GaussianShift, demand: Demand) -> Nodes:
+    """Return a sampled Gaussian shift on the line or the panels planned for it.
+
+    On a line u is the variable of N(0, 1) itself; on panels it is s = u - μ/2, so that the loss of
+    the base, v = μs, is zero at zero: the symmetrised pair's half begins there.
+    """
     mu, q = sqrt(base.mu_squared), float(pair.rate)
     line = line_of(pair, base, demand)
     if line is None:
@@ -155,6 +236,11 @@ def _sampled_gaussian(pair: Sampled, base: GaussianShift, demand: Demand) -> Nod
 
 
 def _sampled_laplace(pair: Sampled, base: LaplaceShift, demand: Demand) -> Nodes:
+    """Return a sampled Laplace shift: panels for the density of v on (-ε₀, ε₀), and its atoms.
+
+    With u the noise, v = |u| - |u - ε₀| is constant outside of (0, ε₀), whence two atoms; inside it
+    has under Q the density e^{-(v+ε₀)/2}/4.
+    """
     e, q = float(base.epsilon), float(pair.rate)
     symmetrised = pair.order is Order.SYMMETRISED
     v, weight = _legendre(panels_of(pair, demand))
@@ -168,6 +254,12 @@ def _sampled_laplace(pair: Sampled, base: LaplaceShift, demand: Demand) -> Nodes
 
 
 def _lattice(pair: DiscreteGaussianShift, demand: Demand) -> Nodes:
+    """Return a discrete Gaussian shift by one: P at k has mass ∝ e^{-(k-1)²/2σ²}, and the loss
+    (2k-1)/2σ².
+
+    A moment of order c is a sum of the same shape centred at 1 + c, so that the lattice reaches
+    that far to the right, with as many standard deviations on both sides as the digits ask for.
+    """
     s2 = float(pair.sigma_squared)
     spread = sqrt(2 * demand.digits * s2) + 2
     k = np.arange(-ceil(spread), ceil(spread + demand.order + 1) + 1, dtype=np.float64)
@@ -177,6 +269,9 @@ def _lattice(pair: DiscreteGaussianShift, demand: Demand) -> Nodes:
 
 
 def _finite(pair: DiscreteLaplaceShift | RandomisedAnswers) -> Nodes:
+    """Return a pair of finitely many outcomes: all of them, exactly up to the rounding of
+    doubles.
+    """
     if isinstance(pair, RandomisedAnswers):
         p, o = float(pair.truth), float(pair.other)
         gain = copysign(_gain(pair), p - o)
@@ -194,7 +289,15 @@ def _finite(pair: DiscreteLaplaceShift | RandomisedAnswers) -> Nodes:
 
 @lru_cache(maxsize=256)
 def nodes(pair: DominatingPair, demand: Demand) -> Nodes:
-    """Return nodes that reproduce M(1 + order + it), |t| <= reach, to the demanded digits."""
+    """Return nodes that reproduce M(1 + order + it), |t| <= reach, to the demanded digits.
+
+    Args:
+        pair: one whose moments have no closed form.
+        demand: digits, order c and reach T of the moments.
+
+    Raises:
+        TypeError: for a pair with a closed form, which `moments` never asks for.
+    """
     match pair:
         case Sampled(base=GaussianShift() as base):
             return _sampled_gaussian(pair, base, demand)
@@ -209,7 +312,12 @@ def nodes(pair: DominatingPair, demand: Demand) -> Nodes:
 
 
 def out_of_reach(pair: DominatingPair, order: float) -> bool:
-    """Return whether the moment of this order is taken as infinite, to keep the nodes few."""
+    """Return whether the moment of this order is taken as infinite, to keep the nodes few.
+
+    For Laplace noise the loss spans [log r(-ε₀), log r(ε₀)]: times the order that is how much the
+    largest integrand exceeds the smallest, in natural-log digits. A discrete Gaussian moment of
+    order c needs some c + 18σ lattice points.
+    """
     match pair:
         case Sampled(base=GaussianShift() as base):
             return order * sqrt(base.mu_squared) > _LARGEST_CENTRE
@@ -224,7 +332,10 @@ def out_of_reach(pair: DominatingPair, order: float) -> bool:
 
 
 def nodes_needed(pair: DominatingPair, demand: Demand) -> int:
-    """Return about how many nodes `nodes` would hand out."""
+    """Return about how many nodes `nodes` would hand out.
+
+    What placing a contour multiplies by the number of its nodes, before anything is evaluated.
+    """
     match pair:
         case GaussianShift() | LaplaceShift() | RevealedSample():
             return 1
@@ -241,7 +352,12 @@ def nodes_needed(pair: DominatingPair, demand: Demand) -> int:
 
 
 def maximal_loss(pair: DominatingPair) -> float:
-    """Return an upper bound on the privacy loss: the pure-DP ε, infinite for Gaussian noise."""
+    """Return an upper bound on the privacy loss: the pure-DP ε, infinite for Gaussian noise.
+
+    A mixture (1-q)Q + qP with r <= 1 - q + q e^{ε₀} has the loss log r at most; with Q first it is
+    -log r(-ε₀) <= -log(1 - q), also for Gaussian noise. A composition's ε never exceeds the sum of
+    these.
+    """
     match pair:
         case LaplaceShift():
             exact = float(pair.epsilon)
@@ -251,11 +367,13 @@ def maximal_loss(pair: DominatingPair) -> float:
             exact = _gain(pair)
         case RevealedSample():
             return maximal_loss(pair.base)
+        # r >= 1 - q whatever the base; Laplace noise never takes v below -ε₀
         case Sampled(order=Order.MIXTURE_SECOND):
             exact = -log1p(-float(pair.rate))
             if isinstance(pair.base, LaplaceShift):
                 exact = min(exact, -log1p(float(pair.rate) * expm1(-float(pair.base.epsilon))))
         case Sampled(base=LaplaceShift() as base):
+            # e^ε₀ overflows beyond 709, where ε₀ itself bounds the logarithm
             e = float(base.epsilon)
             exact = log1p(float(pair.rate) * expm1(e)) if e < 700 else e
         case _:

@@ -60,7 +60,9 @@ _NEGLIGIBLE = -75.0
 """Natural logarithm of terms of an inner sum that may be left out."""
 
 _SETTLED = 2.0**-44
-"""The relative Newton step at which a root is settled: any ε with bound <= δ is valid."""
+"""The relative Newton step at which a root is settled: any ε with bound <= δ is valid, and this is
+256 times what doubles round.
+"""
 
 _UNDERFLOW = 2.0**-1040
 """More than what some thousand terms lose that are smaller than the least double."""
@@ -71,7 +73,13 @@ _STEEP = 500.0
 
 @dataclass(frozen=True, slots=True)
 class RayIntegral:
-    """The integrand on a ray and bounds on its errors, all but e^{-zε}."""
+    """The integrand on a ray and bounds on its errors, all but e^{-zε}.
+
+    Args:
+        z: nodes, shape (n,).
+        rounding: bounds on the errors of `values`, absolute, shape (n,).
+        bounds: of quadrature, of inner sums and of what is beyond, as terms of e^{-ε b}.
+    """
 
     z: Complexes
     values: Complexes
@@ -84,7 +92,11 @@ class RayIntegral:
 
     @classmethod
     def of(cls, counts: Counts, ray: RayPlacement) -> "RayIntegral":
-        """Return the integral of a composition."""
+        """Return the integral of a composition.
+
+        Above the last point the path is vertical: |∫| <= |M| / (π Im z), with |M| from the `above`
+        sums there.
+        """
         parts = [cls.of_stretch(counts, stretch) for stretch in ray.stretches]
         last, sums = ray.stretches[-1].ends[-1:], sums_of(ray.above)
         blur = _blur(counts, lambda pair: sums[pair].most, float(np.abs(last[0])))
@@ -103,12 +115,19 @@ class RayIntegral:
     @classmethod
     @np.errstate(divide="ignore")
     def of_stretch(cls, counts: Counts, stretch: Stretch) -> "RayIntegral":
-        """Return the integral along a part of a ray."""
+        """Return the integral along a part of a ray.
+
+        The error of taking sums for moments is, at each end of a panel, Σ n E/(B+E) · Π (B+E)^n
+        times the length over |z (z+1)|; log-convexity carries it from the ends to the whole panel.
+        A Gaussian factor is not log-convex along the ray: -y² over a panel of height 2a lies a² at
+        most above its chord (`bend`).
+        """
         ends = stretch.ends
         middles, halves = (ends[1:] + ends[:-1]) / 2, stretch.unit * np.diff(stretch.places) / 2
         x, w = rule(OUTER)
         z = middles[:, None] + halves[:, None] * x
         corners = corners_of(middles, halves)
+        # log of the integrand without e^{-zε}, and a bound on its absolute error
         total = -np.log(z) - np.log1p(z)
         error = 4 * EPS * (1 + np.abs(total))
         sums = {pair: PairSum.of(pair, path).kept(ends) for pair, path in stretch.paths.items()}
@@ -159,13 +178,21 @@ class RayIntegral:
 
     @np.errstate(over="ignore", invalid="ignore")
     def delta(self, epsilon: float) -> Sum:
-        """Return δ(ε), its derivative and a bound on the error of the former."""
+        """Return δ(ε), its derivative and a bound on the error of the former.
+
+        Terms are taken relative to the largest, so that nothing overflows; where even the scale is
+        beyond doubles the error is infinite.
+
+        Args:
+            epsilon: where δ is asked, > 0.
+        """
         exponent = self.values - epsilon * self.z
         top = float(np.max(exponent.real))
         terms: Complexes = np.asarray(np.exp(exponent - top), np.complex128)
         blur = self.rounding + EPS * (16 + np.abs(exponent) + 4 * epsilon * np.abs(self.z))
         scale = exp(min(top, 600.0))
         value, slope = float(np.sum(terms.imag)), -float(np.sum((self.z * terms).imag))
+        # a relative error of b in an exponent is one of e^b - 1 in the term
         lost = float(np.abs(terms) @ np.expm1(blur))
         error = exp(min(top + log(lost), 600.0)) + exp(min(self.log_rest(epsilon), 600.0))
         error += 4 * EPS * scale * abs(value) + _UNDERFLOW
@@ -174,7 +201,12 @@ class RayIntegral:
         return Sum(scale * value, scale * slope, error)
 
     def epsilon(self, delta: float, low: float, high: float) -> float:
-        """Return the least ε found in [low, high] whose bound is <= δ; `high` if none is."""
+        """Return the least ε found in [low, high] whose bound is <= δ; `high` if none is.
+
+        Args:
+            delta: in (0, 1).
+            low, high: a bracket; `high` must be an upper bound on ε(δ) already.
+        """
         here, low = low, 0.0
         for _ in range(80):
             found = self.delta(here)
@@ -196,7 +228,13 @@ class RayIntegral:
 
 
 def _blur(counts: Counts, most: Callable[[Sampled], Ulps], size: float) -> float:
-    """Return how much logarithms of bounds on Π |M|^n may err by rounding where |z| <= size."""
+    """Return how much logarithms of bounds on Π |M|^n may err by rounding where |z| <= size.
+
+    Args:
+        counts: pairs and how often each.
+        most: the largest roundings of any term of a sampled pair.
+        size: of z.
+    """
     total = 16 * EPS
     for pair, n in counts.items():
         if isinstance(pair, Sampled):
@@ -215,6 +253,15 @@ def _sampled_values(
     """Return log M at z, shape (panels, points), its rounding errors, log E / (B + E) at the ends.
 
     Terms that are negligible at both ends of a panel are so between them (log-convexity).
+
+    Panels of one length share the factors e^{half x b}; they are made once and multiplied with
+    those of the middles. Where b is so large that the factors alone overflow, terms are
+    exponentiated one by one.
+
+    Args:
+        sums: of the pair on its path.
+        z: nodes of outer panels, shape (panels, points).
+        ends: of the panels, shape (panels + 1,).
     """
     terms = sums.terms
     size = terms.g.real + np.multiply.outer(ends.real, terms.b.real)

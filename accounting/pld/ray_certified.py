@@ -29,21 +29,30 @@ from .ray_sums import INNER, PairSum, Path
 from .saddle import Counts
 
 _BITS = 128
+"""Bits of the balls: 38 decimal digits, of which ten may cancel in a sum of terms up to e^22 δ."""
 
 
 @lru_cache(maxsize=8)
 def _rule(points: int) -> list[tuple[arb, arb]]:
-    """Return nodes and weights of Gauss-Legendre, rising."""
+    """Return nodes and weights of Gauss-Legendre, rising.
+
+    Roots of the Legendre polynomial as balls (Johansson, Mezzarobba 2018), each with its weight.
+    """
     found = [arb.legendre_p_root(points, k, weight=True) for k in range(points)]
     return sorted(found, key=lambda node: float(node[0]))
 
 
 def _exact(z: complex) -> acb:
+    """Return a ball without radius around a complex double: places of panels are exact."""
     return acb(arb(z.real), arb(z.imag))
 
 
 def _log_ratio(u: acb, mu: arb, q: arb) -> acb:
-    """Return log r(u), continued as `ray_sums.log_ratio`."""
+    """Return log r(u), continued as `ray_sums.log_ratio`.
+
+    Which of both forms is taken is a matter of digits alone: they are the same analytic function
+    where the path of `ray` runs.
+    """
     v = mu * u - mu * mu / 2
     rest = (1 - q) / q * (-v).exp()
     if abs(rest) < 0.75:
@@ -52,7 +61,13 @@ def _log_ratio(u: acb, mu: arb, q: arb) -> acb:
 
 
 def _terms(pair: Sampled, path: Path, kept: list[int]) -> tuple[list[acb], list[acb]]:
-    """Return the kept terms m e^{z b} of the sum for a pair, in the order of `ray_sums`."""
+    """Return the kept terms m e^{z b} of the sum for a pair, in the order of `ray_sums`.
+
+    Args:
+        pair: a sampled Gaussian shift.
+        path: its panels; along it first, then the mirror image, then the atom at zero.
+        kept: numbers of the terms that are not negligible.
+    """
     assert isinstance(pair.base, GaussianShift)
     mu, q = ball_of(pair.base.mu_squared).sqrt(), ball_of(pair.rate)
     density = 1 / (2 * arb.pi()).sqrt()
@@ -77,14 +92,28 @@ def _terms(pair: Sampled, path: Path, kept: list[int]) -> tuple[list[acb], list[
 
 
 def _middles(stretch: Stretch) -> tuple[list[acb], list[acb]]:
-    """Return the middles and halves of the panels, exactly."""
+    """Return the middles and halves of the panels, exactly.
+
+    With them e^{zb} = e^{middle b} e^{half x b}: the second factor is the same for all panels of
+    one length.
+    """
     unit, start, places = _exact(stretch.unit), arb(stretch.start), stretch.places.tolist()
     ends = list(pairwise(places))
     return [start + unit * (a + b) / 2 for a, b in ends], [unit * (b - a) / 2 for a, b in ends]
 
 
 def _values(pair: Sampled, stretch: Stretch, masses: list[acb], losses: list[acb]) -> list[acb]:
-    """Return the sums at all nodes of a stretch: two factors a term, a product of matrices."""
+    """Return the sums at all nodes of a stretch: two factors a term, a product of matrices.
+
+    Lengths of panels are powers of two times the shortest, so that the factors of the next length
+    are the squares of the last ones: no exponential is taken twice. Nodes lie symmetrically, and
+    those of the left half have the inverse factors.
+
+    Args:
+        pair: whose sum it is.
+        stretch: with the panels.
+        masses, losses: m_j and b_j of the sum.
+    """
     middles, halves = _middles(stretch)
     lengths = np.diff(stretch.places)
     found: dict[int, list[acb]] = {}
@@ -111,7 +140,13 @@ def _values(pair: Sampled, stretch: Stretch, masses: list[acb], losses: list[acb
 
 @dataclass(frozen=True, slots=True)
 class CertifiedRay:
-    """Weight · f e^{zε} / π at the nodes z of a ray, and bounds on what that misses."""
+    """Weight · f e^{zε} / π at the nodes z of a ray, and bounds on what that misses.
+
+    Args:
+        z: the nodes, as balls.
+        values: at each its share of the integral, without e^{-zε}.
+        errors: the same in doubles.
+    """
 
     z: list[acb]
     values: list[acb]
@@ -139,7 +174,11 @@ class CertifiedRay:
         return cls(z, values, RayIntegral.of(counts, ray))
 
     def delta(self, epsilon: float) -> Enclosure:
-        """Return an enclosure of δ(ε), ε > 0."""
+        """Return an enclosure of δ(ε), ε > 0.
+
+        Im of the sum, as the mirror image of the ray has the conjugate integrand; `rest` is twice
+        the bound in doubles, which covers what that sum itself rounds (see the top).
+        """
         point = arb(epsilon)
         total = acb(0)
         for x, value in zip(self.z, self.values, strict=True):
@@ -164,7 +203,11 @@ def _nodes(stretch: Stretch) -> tuple[list[acb], list[acb]]:
 
 
 def epsilon_enclosure(counts: Counts, delta: float) -> Enclosure | None:
-    """Return an enclosure of ε(δ) of few steps, 0 < δ < 1; None where `few_steps` has none."""
+    """Return an enclosure of ε(δ) of few steps, 0 < δ < 1; None where `few_steps` has none.
+
+    `few_steps` finds in doubles the path and about the root; two evaluations in balls prove the
+    ends.
+    """
     found = epsilon_upper(counts, delta)
     if found is None:
         return None
@@ -180,7 +223,11 @@ def epsilon_enclosure(counts: Counts, delta: float) -> Enclosure | None:
 
 
 def _settled(contour: CertifiedContour | CertifiedRay, delta: float, guess: float) -> float:
-    """Return ε after a few secant steps on log δ: doubles err more where digits cancel."""
+    """Return ε after a few secant steps on log δ: doubles err more where digits cancel.
+
+    Each step multiplies the number of digits by about 1.6; one that is longer than 1/64 of ε is no
+    correction any more.
+    """
     before, slope = guess * (1 - 2.0**-12), 0.0
     values = [_log_middle(contour, x) for x in (before, guess)]
     for _ in range(3):
@@ -196,6 +243,7 @@ def _settled(contour: CertifiedContour | CertifiedRay, delta: float, guess: floa
 
 
 def _log_middle(contour: CertifiedContour | CertifiedRay, epsilon: float) -> float:
+    """Return about log δ(ε); minus infinity where the enclosure's middle is not positive."""
     found = contour.delta(epsilon)
     middle = (found.lower + found.upper) / 2
     return float(middle.log()) if middle > 0 else -inf
@@ -213,6 +261,7 @@ def delta_enclosure(counts: Counts, epsilon: float) -> Enclosure | None:
 def _certified(
     counts: Counts, path: Placement | RayPlacement, epsilon: float
 ) -> CertifiedContour | CertifiedRay:
+    """Return the integral in balls along what was found in doubles: a vertical line or a ray."""
     if isinstance(path, Placement):
         return CertifiedContour.of(counts, path, epsilon)
     return CertifiedRay.of(counts, path)

@@ -44,20 +44,30 @@ ELLIPSE = 2.5
 """Parameter of the Bernstein ellipses of outer panels: 24 points keep e^-42."""
 
 _WIDTH = 5.0
-"""Half the length of an outer panel, in radians of e^{-zε}."""
+"""Half the length of an outer panel, in radians of e^{-zε}: 24 points resolve ten radians with
+room.
+"""
 
 _ANGLES = tuple(np.deg2rad(x) for x in (75.0, 80.0, 84.0, 87.0))
+"""Angles of a ray to the real axis, tried in turn, in radians. Flatter ones meet the growth of M,
+steeper ones are a vertical line once more.
+"""
 _DIGITS = 19.0
 """Natural-log digits of every error relative to δ: 6e-9, some 1e-10 of ε."""
 
 _MOST_STRAIN = 22.0
-"""Natural-log digits of cancellation above which a ray is no good."""
+"""Natural-log digits of cancellation above which a ray is no good.
+
+Doubles hold 36 of them; less these 22 they leave 14, or 1e-6 of δ.
+"""
 
 _LEAST_RATE, _HIGHEST_RATE = Fraction(1, 2**60), 1 - Fraction(1, 2**20)
 """Rates whose 1 - q, and (1-q)/q, doubles know well."""
 
 _MOST_PANELS = 160
+"""Outer panels above which a vertical line or a grid is cheaper."""
 _MOST_CUTS = 7
+"""How often a panel is halved at most; lengths are whole multiples of 2^-7 of the first panel's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +76,12 @@ class Stretch:
 
     The lengths of panels, in units, are powers of two; start and unit are exact, so that what the
     grade enclosed takes for the ends is exact, too.
+
+    Args:
+        start: the point on the real axis, > 0, where the ray begins.
+        unit: complex; its direction is the ray's.
+        places: ends of the panels in units, rising, shape (panels + 1,).
+        paths: for each sampled pair the path of its inner integral.
     """
 
     start: float
@@ -80,14 +96,23 @@ class Stretch:
 
 
 class RayPlacement(NamedTuple):
-    """The stretches of a ray, in order, and the paths that bound what is above its end."""
+    """The stretches of a ray, in order, and the paths that bound what is above its end.
+
+    Args:
+        stretches: near the real axis paths must bend further right than above; hence two.
+        above: paths on which what lies above the last point is bounded.
+    """
 
     stretches: tuple[Stretch, ...]
     above: dict[Sampled, Path]
 
 
 def reaches(counts: Counts) -> bool:
-    """Return whether all moment functions are entire, fall along a ray, and are known well."""
+    """Return whether all moment functions are entire, fall along a ray, and are known well.
+
+    r^{-z} of a pair with the mixture second grows to the right where r < 1, and Laplace or lattice
+    losses do not decay: for them the path of `ray` is none.
+    """
     return all(
         isinstance(pair, GaussianShift)
         or (
@@ -101,18 +126,24 @@ def reaches(counts: Counts) -> bool:
 
 
 Sums = dict[Sampled, PairSum]
+"""The finite sum of each sampled pair."""
 
 
 @lru_cache(maxsize=512)
 def _sum_of(pair: Sampled, path: Path) -> PairSum:
+    """Return the finite sum of a pair on a path; kept, since trying angles asks for the same
+    again.
+    """
     return PairSum.of(pair, path)
 
 
 def sums_of(paths: dict[Sampled, Path]) -> Sums:
+    """Return the finite sum of each sampled pair on its path."""
     return {pair: _sum_of(pair, path) for pair, path in paths.items()}
 
 
 def _paths(counts: Counts, shape: Shape, first: complex) -> dict[Sampled, Path] | None:
+    """Return the path of each sampled pair; None if one of them would need too many panels."""
     steps = sum(counts.values())
     sampled = [pair for pair in counts if isinstance(pair, Sampled)]
     paths = {pair: path_of(pair, steps, shape, first) for pair in sampled}
@@ -126,7 +157,14 @@ def log_product(
     z: Complexes,
     near: Floats | None = None,
 ) -> Floats:
-    """Return log Π bound^n, the bound of a sampled pair being the modulus of its terms."""
+    """Return log Π bound^n, the bound of a sampled pair being the modulus of its terms.
+
+    Args:
+        counts: pairs and how often each.
+        terms: which of a sampled pair's sums bounds it.
+        z: points, any shape.
+        near: for Gaussian shifts the heights at which a log-convex bound is to be sharp.
+    """
     total = np.zeros(z.shape)
     for pair, n in counts.items():
         if isinstance(pair, Sampled):
@@ -138,7 +176,12 @@ def log_product(
 
 
 def log_gaussian(pair: GaussianShift, z: Complexes, near: Floats | None = None) -> Floats:
-    """Return log |M(1+z)|, or a bound on it that is log-convex in z and sharp at heights `near`."""
+    """Return log |M(1+z)|, or a bound on it that is log-convex in z and sharp at heights `near`.
+
+    log |M(1+z)| = μ²/2 (x² + x - y²) is concave in y, and a maximum over a polygon must be at a
+    corner: so -y² is replaced by its tangent y₀² - 2yy₀ at a height y₀ near by, which lies above
+    it.
+    """
     y, y0 = z.imag, z.imag if near is None else near
     return np.asarray(float(pair.mu_squared) / 2 * (z.real**2 + z.real + y0**2 - 2 * y * y0))
 
@@ -146,7 +189,14 @@ def log_gaussian(pair: GaussianShift, z: Complexes, near: Floats | None = None) 
 def place_ray(
     counts: Counts, epsilon: float, log_delta: float, start: float
 ) -> RayPlacement | None:
-    """Return the shortest ray found from `start` on that serves a point of the curve, or None."""
+    """Return the shortest ray found from `start` on that serves a point of the curve, or None.
+
+    Args:
+        counts: pairs for which `reaches` holds.
+        epsilon: of the point, > 0.
+        log_delta: natural logarithm of δ there.
+        start: c, about the saddle's order or a little less.
+    """
     best: tuple[Shape, Stretch] | None = None
     for shape in SHAPES:
         # for heights above the real parts; what is below them is a small part of every ray
@@ -184,7 +234,14 @@ def _whole(
     epsilon: float,
     log_delta: float,
 ) -> Stretch | None:
-    """Return panels up to where the rest is negligible; None where that is too far."""
+    """Return panels up to where the rest is negligible; None where that is too far.
+
+    Panels double in length as long as the poles at 0 and -1 stay outside of their ellipses and
+    e^{-zε} turns by no more than ten radians. The end is the first panel at which what lies above
+    has fallen below exp(-`_DIGITS`) of δ; up to it the integrand may exceed δ by
+    exp(`_MOST_STRAIN`) only.
+    """
+    # a panel that is too long may be cut in 2^7: so whole units are that small
     sums = sums_of(paths)
     shortest = min(start, 2 * _WIDTH / epsilon)
     unit = complex(np.exp(1j * angle)) * shortest / (1 << _MOST_CUTS)
@@ -214,7 +271,11 @@ def _whole(
 
 
 def _refined(counts: Counts, stretch: Stretch, epsilon: float, log_delta: float) -> Stretch | None:
-    """Return a stretch with panels cut up until their errors are negligible; None if never."""
+    """Return a stretch with panels cut up until their errors are negligible; None if never.
+
+    The inner sums must be accurate next to δ at every end of an outer panel, and next to
+    themselves, as they are raised to powers; panels of a path are halved until they are.
+    """
     paths, sums = dict(stretch.paths), sums_of(stretch.paths)
     places = _cut_outer(counts, stretch, sums, epsilon, log_delta)
     if places.size > _MOST_PANELS + 1:
@@ -243,7 +304,11 @@ def _refined(counts: Counts, stretch: Stretch, epsilon: float, log_delta: float)
 def _cut_outer(
     counts: Counts, stretch: Stretch, sums: Sums, epsilon: float, log_delta: float
 ) -> Places:
-    """Return the places of panels, cut in halves until all are accurate, or too many."""
+    """Return the places of panels, cut in halves until all are accurate, or too many.
+
+    The allowance of each panel is exp(-`_DIGITS`) δ over the number of panels; only new panels are
+    evaluated again.
+    """
     allowed = -_DIGITS - log(_MOST_PANELS) + log_delta
     places = stretch.places
     sizes = np.full(places.size - 1, inf)
@@ -267,7 +332,16 @@ def _cut_outer(
 
 
 def quadrature_error(corners: Complexes, outer: Floats, halves: Complexes) -> Floats:
-    """Return log of bounds on the errors of outer panels, e^{-zε} apart, from each corner."""
+    """Return log of bounds on the errors of outer panels, e^{-zε} apart, from each corner.
+
+    The bound of `quadrature` on Gauss-Legendre, (64/15) w X ρ^{2-2n}/(1 - ρ^{-2}) (Trefethen 2013,
+    Theorem 19.3), with X <= |M| / |z (z+1)| over the rectangle. Infinite where that holds a pole.
+
+    Args:
+        corners: of the rectangles, shape (panels, 4).
+        outer: log-convex bounds on log |M| there, same shape.
+        halves: of the panels, complex, shape (panels,).
+    """
     left, low = np.min(corners.real, axis=1), np.maximum(np.min(corners.imag, axis=1), 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         nearest = np.log(np.hypot(left, low)) + np.log(np.hypot(1 + left, low))
@@ -284,6 +358,17 @@ def _cut(
     allowed: Floats,
     rho: float,
 ) -> Complexes:
+    """Return the ends of inner panels, halved until each one's error at all z is at most what is
+    allowed.
+
+    Args:
+        ends: of panels in the plane of u, shape (panels + 1,).
+        bound: of the integrand over boxes.
+        mu, q: of the sampled shift.
+        z: where the sum is used, shape (n,).
+        allowed: log of the error that may remain, at each z.
+        rho: parameter of the Bernstein ellipses.
+    """
     for _ in range(_MOST_CUTS):
         half = np.abs(np.diff(ends)) / 2
         terms = bound(Boxes.around(ends, rho), mu, q)
@@ -299,7 +384,10 @@ def _cut(
 
 
 def corners_of(middles: Complexes, halves: Complexes) -> Complexes:
-    """Return the corners of rectangles around the ellipses of the panels, shape (panels, 4)."""
+    """Return the corners of rectangles around the ellipses of the panels, shape (panels, 4).
+
+    An ellipse of parameter ρ around [-1, 1] has the half-axes (ρ + 1/ρ)/2 and (ρ - 1/ρ)/2.
+    """
     along, across = (ELLIPSE + 1 / ELLIPSE) / 2, (ELLIPSE - 1 / ELLIPSE) / 2
     offsets = np.array([s * along + 1j * t * across for s in (-1, 1) for t in (-1, 1)])
     return np.asarray(middles[:, None] + halves[:, None] * offsets, np.complex128)

@@ -26,17 +26,26 @@ INNER_ELLIPSE = 3.5
 """Parameter of the Bernstein ellipses of inner panels: 24 points keep e^-57."""
 
 MOST_INNER = 160
-"""Panels of a path above which a ray is no good."""
+"""Panels of a path above which a ray is no good: 4 000 terms, each for every outer node."""
 
 _HIGHEST_LIFT = 3.5
+"""The height Y, at most, of the path above the real axis; |φ| grows by e^{Y²/2} there, at most
+e^6.2.
+"""
 _NEGLIGIBLE = -75.0
+"""Natural logarithm of terms that may join the error: e^-75 is far below what doubles resolve."""
 _PIECES = 12
 """Pieces of a panel on which the integrand is bounded from the corners of a box."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExponentialSum:
-    """Terms e^{g + z b}: in doubles those of a sum, or of a bound on moduli (then g is real)."""
+    """Terms e^{g + z b}: in doubles those of a sum, or of a bound on moduli (then g is real).
+
+    Args:
+        g: shape (n,).
+        b: shape (n,).
+    """
 
     g: Complexes
     b: Complexes
@@ -47,7 +56,10 @@ class ExponentialSum:
         return cls(g.astype(np.complex128), b.astype(np.complex128))
 
     def log_sum(self, z: Complexes) -> Floats:
-        """Return log Σ |e^{g + z b}| at points z, any shape."""
+        """Return log Σ |e^{g + z b}| at points z, any shape.
+
+        The largest exponent is taken out, so that nothing overflows.
+        """
         if not self.g.size:
             return np.full(z.shape, -inf)
         real, imaginary = (
@@ -59,6 +71,7 @@ class ExponentialSum:
         return np.asarray(np.log(np.sum(np.exp(exponent - top), axis=-1)) + top[..., 0])
 
     def __add__(self, other: "ExponentialSum") -> "ExponentialSum":
+        """Return the terms of both."""
         return ExponentialSum(np.concatenate([self.g, other.g]), np.concatenate([self.b, other.b]))
 
 
@@ -66,7 +79,12 @@ _NOTHING = ExponentialSum(np.zeros(0, np.complex128), np.zeros(0, np.complex128)
 
 
 class Path(NamedTuple):
-    """Ends of panels of the path of u of a sampled pair, and of those of r^{-z} if symmetrised."""
+    """Ends of panels of the path of u of a sampled pair, and of those of r^{-z} if symmetrised.
+
+    Args:
+        ends: complex, from the real axis to 45 degrees up, in order.
+        mirror: real, from μ/2 on; empty unless symmetrised.
+    """
 
     ends: tuple[complex, ...]
     mirror: tuple[float, ...]
@@ -78,14 +96,26 @@ class Path(NamedTuple):
 
 
 def scale_and_rate(pair: Sampled) -> tuple[float, float]:
-    """Return μ and q of a sampled Gaussian shift."""
+    """Return μ and q of a sampled Gaussian shift.
+
+    Raises:
+        TypeError: for any other base.
+    """
     if not isinstance(pair.base, GaussianShift):
         raise TypeError(f"Expected a sampled Gaussian shift instead got {pair!r}.")
     return sqrt(pair.base.mu_squared), float(pair.rate)
 
 
 def log_ratio(u: Complexes, mu: float, q: float) -> Complexes:
-    """Return log r(u) where Im u < π/μ or q |e^v| > 1 - q, continued from real u."""
+    """Return log r(u) where Im u < π/μ or q |e^v| > 1 - q, continued from real u.
+
+    Where |(1-q)/q e^{-v}| < 3/4 it is v + log q + log1p of that, else log1p(q (e^v - 1)): both are
+    analytic there and agree on real u, so that together they are the continuation.
+
+    Args:
+        u: points, any shape.
+        mu, q: of the sampled shift.
+    """
     v = mu * u - mu * mu / 2
     far = (1 - q) / q * np.exp(-np.clip(v.real, -700.0, 700.0)) < 0.75
     odds: Complexes = np.asarray(q * np.expm1(np.where(far, 0, v)), np.complex128)
@@ -95,7 +125,13 @@ def log_ratio(u: Complexes, mu: float, q: float) -> Complexes:
 
 
 class Shape(NamedTuple):
-    """Where a path leaves the real axis: height μY, rise per unit of u, tail of N(0, 1) beyond."""
+    """Where a path leaves the real axis: height μY, rise per unit of u, tail of N(0, 1) beyond.
+
+    Args:
+        lift: μY < π: how far towards the zeros of r.
+        slope: of the ramp.
+        met: how many steps' worth of N(0, 1) may lie beyond the point where the ramp starts.
+    """
 
     lift: float
     slope: float
@@ -110,10 +146,20 @@ SHAPES = (
     Shape(1.3, 0.15, inf),
     Shape(1.3, 0.6, inf),
 )
+"""What is tried in turn: gentle ramps first, then steep ones for rates that are not small, and
+those that leave the axis at once (an infinite `met`).
+"""
 
 
 def path_of(pair: Sampled, steps: int, shape: Shape, first: complex) -> Path | None:
-    """Return a path in few panels for a ray from `first` on; None where it would be too long."""
+    """Return a path in few panels for a ray from `first` on; None where it would be too long.
+
+    Args:
+        pair: a sampled Gaussian shift.
+        steps: of the whole composition: more of them reach further into the tail.
+        shape: of the path.
+        first: the z with the least height on which the path is used.
+    """
     mu, q = scale_and_rate(pair)
     height = min(shape.lift / mu, _HIGHEST_LIFT)
     symmetrised = pair.order is Order.SYMMETRISED
@@ -127,6 +173,7 @@ def path_of(pair: Sampled, steps: int, shape: Shape, first: complex) -> Path | N
     # at the end r'/r is within a fiftieth of its limit μ
     length = max(min(42.0 / (ramp - gain), 14.0), zero + 3.0 / mu - ramp)
     end = complex(ramp + length, height + length)
+    # ellipses of parameter 3.5 reach 1.6 half-widths up: they stay away from the zeros at π/μ
     width = 0.85 * min(1.0, (pi / mu - height) / 1.6, pi / mu / 1.6)
     ends = [complex(low)]
     for corner in (complex(turn), complex(lifted, height), complex(ramp, height), end):
@@ -153,7 +200,11 @@ class Boxes(NamedTuple):
 
     @classmethod
     def around(cls, ends: Complexes, rho: float) -> "Boxes":
-        """Return boxes around the ellipses of parameter `rho` >= 1 of panels."""
+        """Return boxes around the ellipses of parameter `rho` >= 1 of panels.
+
+        A segment of direction h has an ellipse whose half-axes are h (ρ ± 1/ρ)/2; its box has the
+        half-sides hypot(Re along, Im across) and hypot(Im along, Re across).
+        """
         middle, half = (ends[1:] + ends[:-1]) / 2, np.diff(ends) / 2
         along, across = half * (rho + 1 / rho) / 2, half * (rho - 1 / rho) / 2
         x = np.hypot(along.real, across.imag)
@@ -182,7 +233,11 @@ def rising(boxes: Boxes, mu: float, q: float) -> ExponentialSum:
 
 
 def falling(boxes: Boxes, mu: float, q: float) -> ExponentialSum:
-    """Return bounds on |φ r^{-z}| over boxes around real u, μ |Im u| < π/2, Im z >= 0."""
+    """Return bounds on |φ r^{-z}| over boxes around real u, μ |Im u| < π/2, Im z >= 0.
+
+    |r^{-z}| = |r|^{-x} e^{y arg r}: |r| >= Re r >= 1 - q + q e^v cos(μ Im u) at the left end, and
+    arg r is largest at the upper right corner.
+    """
     grown = q * np.exp(np.minimum(mu * boxes.left - mu * mu / 2, 600.0)) * np.cos(mu * boxes.high)
     turn = log_ratio(boxes.right + 1j * boxes.high, mu, q).imag
     nearest = np.maximum(boxes.left, 0.0)
@@ -192,7 +247,13 @@ def falling(boxes: Boxes, mu: float, q: float) -> ExponentialSum:
 
 
 def panel_error(half: Floats, rho: float, points: int) -> Floats:
-    """Return log of (64/15) w ρ^{2-2n} / (1 - ρ^{-2}) (Trefethen 2013, Theorem 19.3)."""
+    """Return log of (64/15) w ρ^{2-2n} / (1 - ρ^{-2}) (Trefethen 2013, Theorem 19.3).
+
+    Args:
+        half: half the length of each panel, shape (panels,).
+        rho: of its ellipse.
+        points: n.
+    """
     return np.asarray(
         np.log(64 / 15 * half) + (2 - 2 * points) * log(rho) - log(1 - rho**-2), np.float64
     )
@@ -200,6 +261,7 @@ def panel_error(half: Floats, rho: float, points: int) -> Floats:
 
 @lru_cache(maxsize=8)
 def rule(points: int) -> tuple[Floats, Floats]:
+    """Return the Gauss-Legendre rule on [-1, 1], kept."""
     x, w = scipy.special.roots_legendre(points)
     return x, w
 
@@ -220,7 +282,12 @@ def pieces(ends: Complexes) -> Complexes:
 
 
 class Ulps(NamedTuple):
-    """Rounding errors of terms e^{g + z b}, in EPS: at most `fixed` + |z| · `turning`."""
+    """Rounding errors of terms e^{g + z b}, in EPS: at most `fixed` + |z| · `turning`.
+
+    Args:
+        fixed: for each term what does not depend on z.
+        turning: for each term the error of b, which |z| multiplies.
+    """
 
     fixed: Floats
     turning: Floats
@@ -247,12 +314,19 @@ class Ulps(NamedTuple):
         return cls(32 + 4 * np.max(known) + 16 * u * u + turning, turning)
 
     def __or__(self, other: "Ulps") -> "Ulps":
+        """Return those of the terms of two sums put together."""
         return Ulps(np.append(self.fixed, other.fixed), np.append(self.turning, other.turning))
 
 
 @dataclass(frozen=True, slots=True)
 class PairSum:
-    """M(1+z) of a sampled pair as a finite sum, a bound on its error, and on M above the end."""
+    """M(1+z) of a sampled pair as a finite sum, a bound on its error, and on M above the end.
+
+    Args:
+        terms: m_j e^{z b_j}, in doubles.
+        error: bounds what quadrature and the ends of the path miss, at every z.
+        above: bounds |M| at the end of the ray and above it.
+    """
 
     terms: ExponentialSum
     error: ExponentialSum
@@ -264,7 +338,12 @@ class PairSum:
 
     @classmethod
     def of(cls, pair: Sampled, path: Path) -> "PairSum":
-        """Return the sum of a pair on a path."""
+        """Return the sum of a pair on a path.
+
+        Args:
+            pair: a sampled Gaussian shift.
+            path: of its inner integral.
+        """
         mu, q = scale_and_rate(pair)
         ends = np.array(path.ends)
         u, w = placed(ends)
@@ -293,6 +372,9 @@ class PairSum:
         return np.asarray(self._largest(ends) > _NEGLIGIBLE)
 
     def _largest(self, ends: Complexes) -> Floats:
+        """Return each term's largest log modulus over the ends; by log-convexity none is larger
+        between them.
+        """
         return np.asarray((self.terms.g + ends[:, None] * self.terms.b).real.max(axis=0))
 
     def kept(self, ends: Complexes) -> "PairSum":
@@ -310,7 +392,11 @@ class PairSum:
 
 
 def beyond(path: Path, mu: float, q: float) -> ExponentialSum:
-    """Return bounds on what both ends of the path leave out."""
+    """Return bounds on what both ends of the path leave out.
+
+    On the left of the path r <= 1, so that |φ r^{1+z}| <= φ; on the right the modulus falls by e a
+    unit of length and the tail is at most its value at the end, √2 for the direction.
+    """
     last = np.array([path.ends[-1]])
     r = log_ratio(last, mu, q)
     # along 45 degrees |φ r^{1+z}| falls by a factor of e a unit at least (`falls`)
@@ -340,7 +426,11 @@ def falls(path: Path, mu: float, q: float, z: Complexes) -> bool:
 
 
 def mirror(path: Path, mu: float, q: float) -> tuple[ExponentialSum, ExponentialSum, Ulps]:
-    """Return the terms of r^{-z} on u >= μ/2 and of the atom at zero, their errors and ulps."""
+    """Return the terms of r^{-z} on u >= μ/2 and of the atom at zero, their errors and ulps.
+
+    The atom holds the mass of N(0, 1) between -μ/2 and μ/2, less q of it. The tail of φ r^{-z}
+    beyond the last end is at most that of φ, as r >= 1 there.
+    """
     ends = np.array(path.mirror, np.complex128)
     u, w = placed(ends)
     g = np.asarray(np.log(w) - u * u / 2 - log(2 * pi) / 2, np.complex128)

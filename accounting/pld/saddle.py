@@ -23,37 +23,53 @@ T = TypeVar("T", float, Floats)
 
 Weights = Mapping[DominatingPair, int] | Mapping[DominatingPair, float]
 
+# orders from 2^-40 to 2^65: between them lies the best one of every ε that doubles hold
 LOWEST_GRADE, _HIGHEST_GRADE = -160, 260
 _BLOCK = 8
+"""Places of the grid whose moments are evaluated together: the nodes of the last serve all."""
 _SKETCH = 48
-"""Most pairs by which a contour is placed."""
+"""Most pairs by which a contour is placed.
+
+Only where the line runs depends on it; every bound is evaluated on all pairs.
+"""
 
 
 def order_of(grade: int) -> float:
-    """Return the order c of a place on the geometric grid."""
+    """Return the order c of a place on the geometric grid.""" ""
     return float(2.0 ** (grade / 4))
 
 
 def _grade_of(order: float) -> int:
+    """Return the place nearest to an order, within the grid."""
     grade = round(4 * log2(min(max(order, 2.0**-8), 2.0**60)))
     return min(max(grade, LOWEST_GRADE), _HIGHEST_GRADE)
 
 
 @lru_cache(maxsize=65536)
 def _block_of_moments(pair: DominatingPair, block: int) -> tuple[float, ...]:
+    """Return log M(1+c) at all orders of a block; kept, as every query walks the same grid."""
     grades = range(block * _BLOCK, (block + 1) * _BLOCK)
     found = log_real_moments(pair, np.array([order_of(g) for g in grades]))
     return tuple(float(x) for x in found)
 
 
 def real_moment(pair: DominatingPair, grade: int) -> float:
-    """Return log M(1+c) of a pair at the order of this place; infinity where out of reach."""
+    """Return log M(1+c) of a pair at the order of this place; infinity where out of reach.
+
+    Args:
+        pair: any pair.
+        grade: place on the grid.
+    """
     block, place = divmod(grade, _BLOCK)
     return _block_of_moments(pair, block)[place]
 
 
 def sketch(counts: Counts) -> Weights:
-    """Return a few of very many pairs, weighted to stand for all: enough to place a contour by."""
+    """Return a few of very many pairs, weighted to stand for all: enough to place a contour by.
+
+    Sorted by what each contributes to log M(2), then thinned evenly, each standing for its
+    neighbours.
+    """
     if len(counts) <= _SKETCH:
         return counts
     by_cost = sorted(counts.items(), key=lambda item: item[1] * real_moment(item[0], 0))
@@ -76,6 +92,12 @@ def _lowest(objective: Callable[[int], float], start: int) -> int:
     """Return the place of the minimum of a quasi-convex function on the grid, sought from start.
 
     Infinite values are taken to lie to the right of the minimum.
+
+    Steps double until the function rises on both sides, and thirds of the bracket close in on it.
+
+    Args:
+        objective: of a place.
+        start: a place near the minimum, if that is known.
     """
 
     def beyond(sign: int) -> int:
@@ -110,6 +132,12 @@ def _best(
 
     It is quasi-convex in the order, and the best order monotone in the value, so that those of the
     extreme values bracket all.
+
+    Args:
+        counts: pairs and how often each.
+        values: log δ or ε, shape (n,).
+        bound: of `_epsilon_bound` and `_log_delta_bound`.
+        guess: about the best order of a value.
     """
     weights = sketch(counts)
 
@@ -138,15 +166,21 @@ def _like_gaussian(counts: Counts) -> float:
 
 
 def _epsilon_bound(height: T, order: T, log_delta: T) -> T:
+    """Return the ε at which the bound of one moment equals δ: (log M + entropy - log δ) / c."""
     return (height - log_delta) / order
 
 
 def _log_delta_bound(height: T, order: T, epsilon: T) -> T:
+    """Return log of the bound of one moment on δ: log M + entropy - cε."""
     return height - order * epsilon
 
 
 def epsilons_by_moments(counts: Counts, log_deltas: Floats) -> tuple[Floats, Grades]:
-    """Return upper bounds on ε(δ) from one moment each, and the places of the best orders."""
+    """Return upper bounds on ε(δ) from one moment each, and the places of the best orders.
+
+    A Gaussian shift of the same M(2) has its best order near sqrt(2 (1 - log δ)/μ²): there the
+    search starts.
+    """
     mu_squared = _like_gaussian(counts)
     found, grades = _best(
         counts, log_deltas, _epsilon_bound, lambda log_delta: sqrt(2 * (1 - log_delta) / mu_squared)
@@ -161,7 +195,11 @@ def epsilon_by_moments(counts: Counts, log_delta: float) -> tuple[float, int]:
 
 
 def chernoff_deltas(counts: Counts, epsilons: Floats) -> tuple[Floats, Grades]:
-    """Return upper bounds on log δ(ε) from one moment each, and the places of the best orders."""
+    """Return upper bounds on log δ(ε) from one moment each, and the places of the best orders.
+
+    A Gaussian shift of the same M(2) has its best order near ε/μ² - 1/2, the saddle of its own
+    curve.
+    """
     mu_squared = _like_gaussian(counts)
     found, grades = _best(
         counts, epsilons, _log_delta_bound, lambda epsilon: epsilon / mu_squared - 0.5

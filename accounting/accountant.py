@@ -134,38 +134,50 @@ class Accountant(ABC):
             raise InvalidParameter("epsilon", epsilon, "in [0, inf]")
         return self._by_party(lambda account: self.delta_of(account, epsilon), group)
 
-    def curve(self, deltas: ArrayLike, *, grade: Grade = Grade.ENCLOSED) -> PrivacyCurve:
+    def curve(
+        self, deltas: ArrayLike, *, grade: Grade = Grade.ENCLOSED, group: int = 1
+    ) -> PrivacyCurve:
         """Return the curve at `deltas`, array of shape (n,) in (0, 1): epsilons rounded up.
 
         The fast grade is at least that; it differs only where an accountant has a faster way.
+        `group` as in `epsilon`.
         """
         given = np.asarray(deltas, dtype=np.float64)
         if grade is Grade.ENCLOSED:
-            uppers = np.array([self.epsilon(float(delta)).upper_float for delta in given])
+            found = [self.epsilon(float(delta), group=group) for delta in given]
+            uppers = np.array([epsilon.upper_float for epsilon in found])
         else:
-            uppers = self._fast(lambda account: self.fast_epsilons_of(account, given))
+            uppers = self._fast(lambda account: self.fast_epsilons_of(account, given), group)
         return PrivacyCurve(grade, uppers, given)
 
-    def curve_at(self, epsilons: ArrayLike, *, grade: Grade = Grade.ENCLOSED) -> PrivacyCurve:
+    def curve_at(
+        self, epsilons: ArrayLike, *, grade: Grade = Grade.ENCLOSED, group: int = 1
+    ) -> PrivacyCurve:
         """Return the curve at `epsilons`, array of shape (n,) in [0, inf]: deltas rounded up."""
         given = np.asarray(epsilons, dtype=np.float64)
         if grade is Grade.ENCLOSED:
-            uppers = np.array([self.delta(float(epsilon)).upper_float for epsilon in given])
+            found = [self.delta(float(epsilon), group=group) for epsilon in given]
+            uppers = np.array([delta.upper_float for delta in found])
         else:
-            uppers = self._fast(lambda account: self.fast_deltas_of(account, given))
+            uppers = self._fast(lambda account: self.fast_deltas_of(account, given), group)
         return PrivacyCurve(grade, given, uppers)
 
-    def _fast(self, answer: Callable[[Account], FloatArray]) -> FloatArray:
-        accounts = {account.key: account for _, account in self._composition.accounts}
+    def _fast(self, answer: Callable[[Account], FloatArray], group: int) -> FloatArray:
+        accounts = {account.key: account for _, account in self._accounts(group)}
         greatest: FloatArray = np.max([answer(a) for a in accounts.values()], axis=0)
         return greatest
+
+    def _accounts(self, group: int) -> list[tuple[tuple[str, ...], Account]]:
+        """Return what `group` records pay, for each set of parties that pay alike."""
+        accounts = [(names, in_groups(a, group)) for names, a in self._composition.accounts]
+        if group > 1:  # a group may meet a shift that has no price where one record's has
+            self.require_accounts(account for _, account in accounts)
+        return accounts
 
     def _by_party(
         self, answer: Callable[[Account], Enclosure], group: int
     ) -> tuple[tuple[tuple[str, ...], Enclosure], ...]:
-        accounts = [(names, in_groups(a, group)) for names, a in self._composition.accounts]
-        if group > 1:  # a group may meet a shift that has no price where one record's has
-            self.require_accounts(account for _, account in accounts)
+        accounts = self._accounts(group)
         known: dict[object, Enclosure] = {}
         for _, account in accounts:
             if account.key not in known:

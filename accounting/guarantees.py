@@ -19,7 +19,7 @@ from flint import arb
 from numpy.typing import ArrayLike
 
 from ..mechanisms.adjacency import Adjacency
-from ..mechanisms.errors import Number, require_delta
+from ..mechanisms.errors import Number, require_delta, require_positive_int
 from ..mechanisms.events import (
     DiscreteGaussianStep,
     Event,
@@ -46,7 +46,7 @@ from .numbers.enclosure import BITS, Enclosure, maximum, precision, shown_up
 from .numbers.grade import Grade
 from .numbers.notions import Gdp
 from .pure import pure_by_party
-from .renyi.amplification import HIDDEN_SAMPLE
+from .renyi.amplification import HIDDEN_SAMPLE, in_groups
 from .renyi.rdp import is_sampled
 
 NO_PROTECTION = 10.0
@@ -76,6 +76,12 @@ _PURE = (
     Theorem("the largest losses of mechanisms add up", "Dwork, Roth 2014, Theorem 3.14"),
     Theorem("pure DP under sampling", "Balle, Barthe, Gaboardi 2018, Theorems 8 and 9"),
 )
+_GROUPS = Theorem(
+    "k records move a release by at most k times what one does", "Dong, Roth, Su 2022, 2.14"
+)
+ONE_PARTY = "all records of a unit live with one party"
+"""What the price of a unit rests on where parties pay differently and not only by Gaussian steps:
+curves of several kinds may cross, and the dearest of one kind need not dominate a mixture."""
 _PURE_METHOD = "the largest privacy losses, added up"
 _BY_ACCOUNTANT: dict[type[Accountant], tuple[Theorem, ...]] = {
     GdpAccountant: (_GAUSSIAN, _COMPOSITION, _CONVERSION),
@@ -149,7 +155,7 @@ class PartyCost:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Guarantee:
-    """What a list of events guarantees to one record.
+    """What a list of events guarantees to one record, or to a unit of several.
 
     Args:
         adjacency: the relation of all events; None only where no event speaks of one.
@@ -167,6 +173,7 @@ class Guarantee:
         assumptions: the reasons of declared sensitivities, and what sampling rests on.
         unprotected: what left without a mechanism.
         not_proved: why no proof stands behind `epsilon`, where one was looked for.
+        group: how many records a unit has at most, whose epsilon, mu and rho these are.
     """
 
     adjacency: Adjacency | None
@@ -182,13 +189,14 @@ class Guarantee:
     assumptions: tuple[str, ...]
     unprotected: tuple[str, ...]
     not_proved: str = ""
-    """Why no proof stands behind `epsilon`, where one was looked for."""
+    group: int = 1
 
     def __repr__(self) -> str:
         """Return the number and what it is stated for, on one line."""
         relation = "no relation" if self.adjacency is None else self.adjacency.value
         upper = shown_up(self.epsilon.upper_float)
-        return f"ε ≤ {upper} at δ = {float(self.delta):g} ({relation}; {self.graded})"
+        records = f"{self.group} records, " if self.group > 1 else ""
+        return f"ε ≤ {upper} at δ = {float(self.delta):g} ({records}{relation}; {self.graded})"
 
     @property
     def graded(self) -> str:
@@ -198,7 +206,11 @@ class Guarantee:
 
 
 def guarantee(
-    events: Iterable[Event], *, delta: Number, adjacency: Adjacency | None = None
+    events: Iterable[Event],
+    *,
+    delta: Number,
+    adjacency: Adjacency | None = None,
+    group: int = 1,
 ) -> Guarantee:
     """Return the enclosed guarantee of `events`, whose number and parameters are fixed in advance.
 
@@ -208,39 +220,58 @@ def guarantee(
         events: of a plan or of a run.
         delta: in [0, 1); 0 is pure differential privacy.
         adjacency: the relation the events are expected to speak of.
+        group: records that a unit of privacy has at most: all of them added, removed, zeroed or
+            replaced together (see `in_groups`).
 
     Raises:
-        InvalidParameter: delta out of range.
+        InvalidParameter: delta or group out of range.
         AdjacencyMismatch: the events speak of several relations, or of another one.
         UnpricedMechanism: no accountant knows a mechanism under this relation.
     """
     require_delta(delta)
+    require_positive_int("group", group)
     listed = tuple(events)
     composition = composed(listed, adjacency=adjacency)
     gaussian_only = not any(account.others for _, account in composition.accounts)
     if delta == 0:
-        by_party = _by_party(composition, pure_by_party(composition))
+        by_party = _by_party(composition, pure_by_party(composition, group=group), group)
         grade, method, theorems = Grade.ENCLOSED, _PURE_METHOD, _pure_theorems(composition)
     else:
         accountant = tightest_accountant(composition)
-        by_party = _by_party(composition, accountant.epsilon_by_party(delta))
+        by_party = _by_party(composition, accountant.epsilon_by_party(delta, group=group), group)
         grade, method = accountant.grade, accountant.method
         theorems = _theorems(composition, accountant)
+    if group > 1:
+        theorems = (*theorems, _GROUPS)
     total = maximum([cost.mu_squared for cost in by_party])
     return Guarantee(
         adjacency=composition.adjacency,
         delta=delta,
         epsilon=maximum([cost.epsilon for cost in by_party]),
-        notion=Gdp(composition.spent if gaussian_only else inf),
+        notion=Gdp(composition.spent * group**2 if gaussian_only else inf),
         mu=_mapped(total, arb.sqrt),
-        rho=_rho(composition, total, gaussian_only=gaussian_only),
+        rho=_rho(composition, total, gaussian_only=gaussian_only, group=group),
         by_party=by_party,
         grade=grade,
         method=method,
         theorems=(*theorems, _PARTIES) if len(by_party) > 1 else theorems,
-        assumptions=_assumptions(listed, composition),
+        assumptions=(
+            *_assumptions(listed, composition),
+            *((ONE_PARTY,) if _rests_on_one_party(by_party, group, gaussian_only, delta) else ()),
+        ),
         unprotected=composition.unprotected,
+        group=group,
     )
+
+
+def _rests_on_one_party(
+    by_party: Sequence[PartyCost], group: int, gaussian_only: bool, delta: Number
+) -> bool:
+    """Whether a unit whose records live with several parties might pay more than is said.
+
+    By mu, and by pure epsilon, it pays at most `group` times what its dearest record does.
+    """
+    return group > 1 and len(by_party) > 2 and not gaussian_only and delta > 0
 
 
 def weaknesses(epsilon: float, delta: Number, records: int | None) -> tuple[str, ...]:
@@ -264,11 +295,18 @@ def weaknesses(epsilon: float, delta: Number, records: int | None) -> tuple[str,
 
 
 def _by_party(
-    composition: Composition, epsilons: Sequence[tuple[tuple[str, ...], Enclosure]]
+    composition: Composition, epsilons: Sequence[tuple[tuple[str, ...], Enclosure]], group: int
 ) -> tuple[PartyCost, ...]:
-    """Return what each group of parties pays; accounts of equal cost are computed once."""
+    """Return what a unit pays with each set of parties; equal accounts are computed once.
+
+    Args:
+        composition: of what one record pays.
+        epsilons: of a unit, for each set of parties.
+        group: records of a unit.
+    """
+    accounts = [(names, in_groups(account, group)) for names, account in composition.accounts]
     known: dict[tuple[object, ...], Enclosure] = {}
-    for _, account in composition.accounts:
+    for _, account in accounts:
         if account.key not in known:
             total = account.gaussian_mu_squared
             if account.reasons:
@@ -278,12 +316,13 @@ def _by_party(
             known[account.key] = total
     found = dict(epsilons)
     return tuple(
-        PartyCost(parties, known[account.key], found[parties])
-        for parties, account in composition.accounts
+        PartyCost(parties, known[account.key], found[parties]) for parties, account in accounts
     )
 
 
-def _rho(composition: Composition, mu_squared: Enclosure, *, gaussian_only: bool) -> Enclosure:
+def _rho(
+    composition: Composition, mu_squared: Enclosure, *, gaussian_only: bool, group: int
+) -> Enclosure:
     """Return an enclosure of rho: half of mu² where that is known, else by zCDP prices."""
     halved = _mapped(mu_squared, lambda end: end / 2)
     if gaussian_only:
@@ -292,8 +331,8 @@ def _rho(composition: Composition, mu_squared: Enclosure, *, gaussian_only: bool
         accountant = ZcdpAccountant.over(composition)
     except UnpricedMechanism:
         return halved
-    upper = maximum([accountant.rho(account) for _, account in composition.accounts]).upper
-    return Enclosure(halved.lower, upper)
+    accounts = [in_groups(account, group) for _, account in composition.accounts]
+    return Enclosure(halved.lower, maximum([accountant.rho(a) for a in accounts]).upper)
 
 
 def _kinds(composition: Composition) -> set[type[Mechanism]]:
@@ -350,7 +389,11 @@ def _mapped(value: Enclosure, growing: Callable[[arb], arb]) -> Enclosure:
 
 
 def epsilons_at(
-    events: Iterable[Event], *, deltas: ArrayLike, grade: Grade = Grade.ENCLOSED
+    events: Iterable[Event],
+    *,
+    deltas: ArrayLike,
+    grade: Grade = Grade.ENCLOSED,
+    group: int = 1,
 ) -> PrivacyCurve:
     """Return the curve at the given deltas: epsilons rounded up.
 
@@ -358,20 +401,25 @@ def epsilons_at(
         events: of a plan or of a run.
         deltas: array of shape (n,), in (0, 1); the fast grade wants them >= 1e-300.
         grade: enclosed (ball arithmetic) or fast (doubles with an outward allowance).
+        group: records that a unit has at most.
 
     Raises as `guarantee` does.
     """
-    return tightest_accountant(composed(events)).curve(deltas, grade=grade)
+    return tightest_accountant(composed(events)).curve(deltas, grade=grade, group=group)
 
 
 def deltas_at(
-    events: Iterable[Event], *, epsilons: ArrayLike, grade: Grade = Grade.ENCLOSED
+    events: Iterable[Event],
+    *,
+    epsilons: ArrayLike,
+    grade: Grade = Grade.ENCLOSED,
+    group: int = 1,
 ) -> PrivacyCurve:
     """Return the curve at the given epsilons, array of shape (n,) in [0, inf]: deltas rounded up.
 
     Otherwise as `epsilons_at`.
     """
-    return tightest_accountant(composed(events)).curve_at(epsilons, grade=grade)
+    return tightest_accountant(composed(events)).curve_at(epsilons, grade=grade, group=group)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -393,7 +441,7 @@ class ConversionComparison:
 
 
 def compare_conversions(
-    events: Iterable[Event], *, delta: Number, max_order: int = 32
+    events: Iterable[Event], *, delta: Number, max_order: int = 32, group: int = 1
 ) -> ConversionComparison:
     """Return epsilon by the tightest accountant and by those of the literature.
 
@@ -401,6 +449,7 @@ def compare_conversions(
         events: of a plan or of a run.
         delta: in (0, 1).
         max_order: the largest order of the moments accountant.
+        group: records that a unit has at most.
 
     Raises as `guarantee` does.
     """
@@ -409,14 +458,14 @@ def compare_conversions(
     moments = MomentsAccountant(max_order=max_order).with_composition(composition)
     try:
         zcdp = ZcdpAccountant.over(composition)
-        rho = maximum([zcdp.rho(account) for _, account in composition.accounts])
+        rho = maximum([zcdp.rho(in_groups(account, group)) for _, account in composition.accounts])
     except UnpricedMechanism:
         rho = Enclosure.of(inf)
     return ConversionComparison(
-        exact=tightest_accountant(composition).epsilon(delta),
-        rdp=_bound(RdpAccountant.over(composition).epsilon(delta)),
+        exact=tightest_accountant(composition).epsilon(delta, group=group),
+        rdp=_bound(RdpAccountant.over(composition).epsilon(delta, group=group)),
         zcdp=epsilon_from_zcdp(rho=rho, delta=delta),
-        moments=_bound(moments.epsilon(delta)),
+        moments=_bound(moments.epsilon(delta, group=group)),
     )
 
 

@@ -87,7 +87,11 @@ def require_target(name: str, epsilon: Number) -> None:
 
 
 def calibrate_noise_multiplier(
-    plan: Callable[[float], Sequence[Event]], *, target_epsilon: Number, delta: Number
+    plan: Callable[[float], Sequence[Event]],
+    *,
+    target_epsilon: Number,
+    delta: Number,
+    group: int = 1,
 ) -> Calibration:
     """Return the smallest noise multiplier whose planned events meet the target.
 
@@ -99,6 +103,7 @@ def calibrate_noise_multiplier(
         target_epsilon: which the upper end of the enclosed epsilon does not exceed, in
             [2^-30, 2^94].
         delta: in [0, 1).
+        group: records that a unit has at most, whose epsilon it is.
 
     Raises:
         UnattainableTarget: no multiplier in [2^-47, 2^32] does it, for instance where the plan lets
@@ -107,12 +112,14 @@ def calibrate_noise_multiplier(
     """
     require_target("target_epsilon", target_epsilon)
     require_delta(delta)
-    found = _smallest(plan, least=_LEAST, target=target_epsilon, delta=delta)
+    require_positive_int("group", group)
+    aim = _Aim(plan, target_epsilon, delta, group)
+    found = _smallest(aim, least=_LEAST)
     if found is None:
         raise UnattainableTarget(
             f"Expected a plan that meets epsilon={target_epsilon!r} at delta={delta!r} with a "
             f"noise multiplier in [{_LEAST}, {_GREATEST}] "
-            f"instead got {_told(plan(_GREATEST), delta)}."
+            f"instead got {_told(aim.guarantee(_GREATEST))}."
         )
     return Calibration(found.at, found.guarantee)
 
@@ -127,8 +134,9 @@ def fast_noise_multiplier(
     """
     require_target("target_epsilon", target_epsilon)
     require_delta(delta)
-    found, step = _fast_start(plan, _LEAST, target_epsilon, delta), _FAST_TOLERANCE
-    while _quick_epsilon(plan(found), delta) > target_epsilon:
+    aim = _Aim(plan, target_epsilon, delta)
+    found, step = _fast_start(aim, _LEAST), _FAST_TOLERANCE
+    while aim.quick_epsilon(found) > target_epsilon:
         if found >= _GREATEST:
             raise UnattainableTarget(
                 f"Expected a plan that meets epsilon={target_epsilon!r} at delta={delta!r} with a "
@@ -157,14 +165,40 @@ def calibrate_sampling_rate(
     """
     require_target("target_epsilon", target_epsilon)
     require_delta(delta)
-    found = _smallest(lambda x: plan(1 / x), least=1.0, target=target_epsilon, delta=delta)
+    aim = _Aim(lambda x: plan(1 / x), target_epsilon, delta)
+    found = _smallest(aim, least=1.0)
     if found is None:
         raise UnattainableTarget(
             f"Expected a plan that meets epsilon={target_epsilon!r} at delta={delta!r} with a "
             f"sampling rate in [{1 / _GREATEST}, 1] "
-            f"instead got {_told(plan(1 / _GREATEST), delta)}."
+            f"instead got {_told(aim.guarantee(_GREATEST))}."
         )
     return RateCalibration(1 / found.at, found.guarantee)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Aim:
+    """What is looked for: the smallest number whose events meet a target.
+
+    Args:
+        plan: from a number to events; more must not cost more.
+        target: for the upper end of epsilon.
+        delta: in [0, 1).
+        group: records of a unit.
+    """
+
+    plan: Callable[[float], Sequence[Event]]
+    target: Number
+    delta: Number
+    group: int = 1
+
+    def guarantee(self, x: float) -> Guarantee:
+        """Return what the events at `x` guarantee."""
+        return guarantee(self.plan(x), delta=self.delta, group=self.group)
+
+    def quick_epsilon(self, x: float) -> float:
+        """Return an upper bound on epsilon at `x`."""
+        return _quick_epsilon(self.plan(x), self.delta, self.group)
 
 
 class _Found(NamedTuple):
@@ -176,22 +210,17 @@ class _Found(NamedTuple):
     meets: bool
 
 
-def _smallest(
-    plan: Callable[[float], Sequence[Event]], *, least: float, target: Number, delta: Number
-) -> _Found | None:
-    """Return the smallest number in [least, 2^64] whose events meet the target, if there is one.
-
-    More must not cost more.
-    """
-    limit = ball_of(target)
+def _smallest(aim: _Aim, *, least: float) -> _Found | None:
+    """Return the smallest number in [least, 2^64] whose events meet the target, if there is one."""
+    limit = ball_of(aim.target)
 
     def attempt(x: float) -> _Found:
-        found = guarantee(plan(x), delta=delta)
+        found = aim.guarantee(x)
         upper = found.epsilon.upper
         excess = float((upper / limit).log()) if upper > 0 else -inf
         return _Found(x, found, excess, bool(upper <= limit))
 
-    start, step = _start(plan, least, target, delta)
+    start, step = _start(aim, least)
     first = attempt(start)
     # epsilon falls about as fast as the number grows
     step = max(step, min(2 * abs(first.excess), 1.0))
@@ -224,29 +253,25 @@ def _crossing(below: _Found, above: _Found) -> float:
     return min(max(guess, below.at * apart), above.at / apart)
 
 
-def _start(
-    plan: Callable[[float], Sequence[Event]], least: float, target: Number, delta: Number
-) -> tuple[float, float]:
+def _start(aim: _Aim, least: float) -> tuple[float, float]:
     """Return where to look first, and how far from there (relatively) to look next."""
-    if delta == 0:
-        return _fast_start(plan, least, target, delta), 2.0**-52
+    if aim.delta == 0:
+        return _fast_start(aim, least), 2.0**-52
     try:
-        at_one = composed(plan(1.0)).mu_squared.upper_float
+        at_one = aim.group**2 * composed(aim.plan(1.0)).mu_squared.upper_float
     except UnpricedMechanism:
-        return _fast_start(plan, least, target, delta), 2.0**-26
+        return _fast_start(aim, least), 2.0**-26
     # the answer, if every noise_std grows in proportion
-    start = sqrt(at_one) / mu_from_epsilon_delta(epsilon=target, delta=delta).lower_float
+    start = sqrt(at_one) / mu_from_epsilon_delta(epsilon=aim.target, delta=aim.delta).lower_float
     return min(max(start, least), _GREATEST), 2.0**-52
 
 
-def _fast_start(
-    plan: Callable[[float], Sequence[Event]], least: float, target: Number, delta: Number
-) -> float:
+def _fast_start(aim: _Aim, least: float) -> float:
     """Return about the smallest number that meets the target, by the fast grade."""
 
     @lru_cache(maxsize=256)
     def excess(log_x: float) -> float:
-        ratio = _quick_epsilon(plan(exp(log_x)), delta) / float(target)
+        ratio = aim.quick_epsilon(exp(log_x)) / float(aim.target)
         return min(max(log(ratio), -_FAR), _FAR) if ratio > 0 else -_FAR
 
     # epsilon falls about as fast as the number grows: so far at first, and then twice as far
@@ -274,8 +299,7 @@ def _outward(start: float, step: float, *, towards: float) -> Iterator[float]:
         step *= 8
 
 
-def _told(events: Sequence[Event], delta: Number) -> str:
-    found = guarantee(events, delta=delta)
+def _told(found: Guarantee) -> str:
     reasons = "; ".join(found.unprotected)
     return f"epsilon={found.epsilon}" + (f" ({reasons})" if reasons else "")
 
@@ -286,6 +310,7 @@ def rounds_within(
     target_epsilon: Number,
     delta: Number,
     most: int = 1 << 20,
+    group: int = 1,
 ) -> RoundsWithin:
     """Return the largest number of rounds, up to `most`, whose enclosed epsilon meets the target.
 
@@ -295,6 +320,7 @@ def rounds_within(
             [2^-30, 2^94].
         delta: in [0, 1).
         most: where to stop looking.
+        group: records that a unit has at most, whose epsilon it is.
 
     Raises:
         UnattainableTarget: one round is too much already.
@@ -306,11 +332,11 @@ def rounds_within(
 
     target = ball_of(target_epsilon)
     # near enough by the fast grade, and the last steps enclosed
-    near = _last(lambda rounds: _quick_epsilon(plan(rounds), delta) <= target_epsilon, most)
+    near = _last(lambda r: _quick_epsilon(plan(r), delta, group) <= target_epsilon, most)
     found: dict[int, RoundsWithin] = {}
 
     def meets(rounds: int) -> bool:
-        made = RoundsWithin(rounds, guarantee(plan(rounds), delta=delta))
+        made = RoundsWithin(rounds, guarantee(plan(rounds), delta=delta, group=group))
         found[rounds] = made
         return bool(made.guarantee.epsilon.upper <= target)
 
@@ -318,7 +344,7 @@ def rounds_within(
     if not last:
         raise UnattainableTarget(
             f"Expected a round that meets epsilon={float(target_epsilon)!r} at delta={delta!r} "
-            f"instead got {_told(plan(1), delta)}."
+            f"instead got {_told(guarantee(plan(1), delta=delta, group=group))}."
         )
     return found[last]
 
@@ -344,9 +370,10 @@ def _last(meets: Callable[[int], bool], most: int, *, start: int = 1) -> int:
     return good
 
 
-def _quick_epsilon(events: Sequence[Event], delta: Number) -> float:
+def _quick_epsilon(events: Sequence[Event], delta: Number, group: int) -> float:
     """Return an upper bound on epsilon, from the fast grade where it reaches that far."""
     if delta < _LEAST_FAST_DELTA:
-        return guarantee(events, delta=delta).epsilon.upper_float
+        return guarantee(events, delta=delta, group=group).epsilon.upper_float
     below = -float_up(-delta)
-    return float(epsilons_at(events, deltas=[below], grade=Grade.FAST).epsilon[0])
+    found = epsilons_at(events, deltas=[below], grade=Grade.FAST, group=group)
+    return float(found.epsilon[0])

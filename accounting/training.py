@@ -106,6 +106,7 @@ class _Stated(TypedDict, total=False):
     steps: int | None
     epochs: Number | None
     accumulation: int
+    records_per_unit: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +120,8 @@ class TrainingRun:
         steps: all steps of the optimiser; None where only epochs are stated.
         rate: of Poisson sampling, rounded up to a double.
         batch, records: of a fixed batch.
+        records_per_unit: how many records a unit of privacy (a person) has at most; epsilon is that
+            of a unit, all of whose records are added, removed, zeroed or replaced together.
     """
 
     adjacency: Adjacency
@@ -128,6 +131,7 @@ class TrainingRun:
     rate: float | None = None
     batch: int | None = None
     records: int | None = None
+    records_per_unit: int = 1
 
     @classmethod
     def of(
@@ -141,6 +145,7 @@ class TrainingRun:
         steps: int | None = None,
         epochs: Number | None = None,
         accumulation: int = 1,
+        records_per_unit: int = 1,
     ) -> "TrainingRun":
         """Return the run that is stated; parts of a step or of an epoch count as a whole one.
 
@@ -153,6 +158,7 @@ class TrainingRun:
             steps: number of optimiser steps, exact.
             epochs: in place of steps; rounded up to whole steps.
             accumulation: parts of `batch` records in which a batch, drawn at once, is computed.
+            records_per_unit: how many records a unit of privacy has at most.
 
         Raises `InvalidParameter` naming what is missing, out of range or has no rule.
         """
@@ -163,6 +169,7 @@ class TrainingRun:
             if value is not None:
                 require_positive_int(name, value)
         require_positive_int("accumulation", accumulation)
+        require_positive_int("records_per_unit", records_per_unit)
         share = _share(scheme, records, batch, rate, accumulation)
         turns = _turns(steps, epochs, share)
         releases = _once_an_epoch(turns, epochs, share) if scheme is Sampling.SHUFFLED else turns
@@ -178,6 +185,7 @@ class TrainingRun:
                 steps=turns,
                 batch=batch * accumulation,
                 records=records,
+                records_per_unit=records_per_unit,
             )
         return cls(
             adjacency=relation,
@@ -185,13 +193,28 @@ class TrainingRun:
             releases=releases,
             steps=turns,
             rate=float_up(share) if scheme is Sampling.POISSON and share is not None else None,
+            records_per_unit=records_per_unit,
         )
 
     @property
     def given(self) -> tuple[str, ...]:
         """What is taken for granted beside what the events say."""
-        hidden = self.rate is not None and self.adjacency is Adjacency.REPLACE_ONE
-        return ("no record's gradient is longer than one clip norm",) if hidden else ()
+        several = self.records_per_unit > 1
+        return (
+            *(("no record's gradient is longer than one clip norm",) if self._hides_both else ()),
+            *((f"no unit has more than {self.records_per_unit} records",) if several else ()),
+        )
+
+    @property
+    def _hides_both(self) -> bool:
+        """Whether samples hide a replaced record: its pair rests on what one record brings."""
+        return self.rate is not None and self.adjacency is Adjacency.REPLACE_ONE
+
+    @property
+    def unit(self) -> str:
+        """Whose epsilon it is, in words."""
+        several = self.records_per_unit > 1
+        return f"unit of at most {self.records_per_unit} records" if several else "record"
 
     def events(self, noise_multiplier: Number) -> list[Event]:
         """Return the events of the run, in units of the clip norm C."""
@@ -199,7 +222,7 @@ class TrainingRun:
         reason = f"a record moves the sum by at most {moves} clip norm{'s' * (moves > 1)}"
         stated = declared(moves, reason, adjacency=self.adjacency)
         # the pair where a record is replaced rests on what one record's own gradient brings
-        sensitivity = sum_of_bounded(1, self.adjacency) if self.given else stated
+        sensitivity = sum_of_bounded(1, self.adjacency) if self._hides_both else stated
         step = GaussianStep(sensitivity, -float_up(-Fraction(noise_multiplier)))
         one: GaussianStep | PoissonSampled | SampledWithoutReplacement = step
         if self.rate is not None:
@@ -244,14 +267,15 @@ class TrainingCost:
         """What the number says, in one sentence: how often a fair guess is right at most."""
         right = 100 * best_guess(self.epsilon, self.delta)
         return (
-            f"Whoever sees all of it and knows every other record guesses between two neighbouring "
-            f"data sets ({self.run.adjacency.value}), equally likely beforehand, right at most "
-            f"{shown_up(right, digits=6)}% of the time."
+            f"Whoever sees all of it and knows every other {self.run.unit} guesses between two "
+            f"neighbouring data sets ({self.run.adjacency.value}), equally likely beforehand, "
+            f"right at most {shown_up(right, digits=6)}% of the time."
         )
 
     def __str__(self) -> str:
         run, grade = self.run, self.guarantee.grade.value
-        where = f"{grade}; {run.adjacency.value}, sampling {run.sampling.value}"
+        whose = f"per {run.unit}, " if run.records_per_unit > 1 else ""
+        where = f"{grade}; {whose}{run.adjacency.value}, sampling {run.sampling.value}"
         count = f"{run.releases} release{'s' * (run.releases > 1)} a record may be in"
         return (
             f"ε ≤ {shown_up(self.epsilon)} at δ = {self.delta:g} ({where}; "
@@ -263,7 +287,12 @@ class TrainingCost:
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the number, its meaning and its curve (in doubles)."""
         deltas = [10.0**-k for k in range(1, 13)]
-        found = epsilons_at(self.run.events(self.noise_multiplier), deltas=deltas, grade=Grade.FAST)
+        found = epsilons_at(
+            self.run.events(self.noise_multiplier),
+            deltas=deltas,
+            grade=Grade.FAST,
+            group=self.run.records_per_unit,
+        )
         return cost_page(
             str(self),
             self.meaning,
@@ -312,7 +341,9 @@ def epsilon(
             raise AmbiguousRun(name, _readings(noise_multiplier, delta, stated))
     run = TrainingRun.of(**stated)
     known = (
-        proved_guarantee(run.events(noise_multiplier), delta=delta, given=run.given)
+        proved_guarantee(
+            run.events(noise_multiplier), delta=delta, group=run.records_per_unit, given=run.given
+        )
         if proved
         else None
     )
@@ -330,11 +361,17 @@ def noise_multiplier(
     run = TrainingRun.of(**stated)
     if proved:
         least, proof = proved_noise_multiplier(
-            run.events, target_epsilon=epsilon, delta=delta, given=run.given
+            run.events,
+            target_epsilon=epsilon,
+            delta=delta,
+            group=run.records_per_unit,
+            given=run.given,
         )
     else:
         least, proof = (
-            calibrate_noise_multiplier(run.events, target_epsilon=epsilon, delta=delta),
+            calibrate_noise_multiplier(
+                run.events, target_epsilon=epsilon, delta=delta, group=run.records_per_unit
+            ),
             None,
         )
     known = least.guarantee, proof
@@ -364,6 +401,7 @@ def steps(
         target_epsilon=epsilon,
         delta=delta,
         most=MOST_TIMES,
+        group=stated.get("records_per_unit", 1),
     )
     return _cost(
         run(found.rounds),
@@ -379,7 +417,9 @@ def curve(
 ) -> PrivacyCurve:
     """Return epsilons, rounded up, at an array of deltas of shape (n,); as `epsilon`."""
     require_nonnegative("noise_multiplier", noise_multiplier)
-    return epsilons_at(TrainingRun.of(**stated).events(noise_multiplier), deltas=deltas)
+    run = TrainingRun.of(**stated)
+    events = run.events(noise_multiplier)
+    return epsilons_at(events, deltas=deltas, group=run.records_per_unit)
 
 
 def _cost(
@@ -390,7 +430,8 @@ def _cost(
     known: tuple[Guarantee, Proof | None] | None = None,
 ) -> TrainingCost:
     if known is None:
-        known = guarantee(run.events(multiplier), delta=delta), None
+        found = guarantee(run.events(multiplier), delta=delta, group=run.records_per_unit)
+        known = found, None
     found, proof = known
     assumed = tuple(dict.fromkeys((*found.assumptions, *run.given)))
     found = replace(found, assumptions=assumed)

@@ -134,6 +134,7 @@ def guarantee_data(found: Guarantee) -> dict[str, Any]:
         "adjacency": found.adjacency,
         "epsilon": found.epsilon,
         "delta": float(found.delta),
+        "records_per_unit": found.group,
         "mu": found.mu,
         "rho": found.rho,
         "grade": found.grade,

@@ -81,7 +81,7 @@ def _outcome(
             f"Expected {_LEAST_DELTA} <= --from={smallest} < --to={largest} < 1."
         )
     deltas = np.geomspace(smallest, largest, points)
-    found = epsilons_at(events, deltas=deltas, grade=Grade(grade))
+    found = epsilons_at(events, deltas=deltas, grade=Grade(grade), group=promised.group)
     if plot is not None:
         draw_curve(plot, found, promised)
     return curve_outcome(name, found, promised, plot)

@@ -62,6 +62,12 @@ training_options = options(
     click.option("--steps", type=int, help="Optimiser steps, exact."),
     click.option("--epochs", type=float, help="In place of --steps; rounded up to whole steps."),
     click.option("--accumulation", type=int, default=1, help="Parts a batch is computed in."),
+    click.option(
+        "--records-per-unit",
+        type=int,
+        default=1,
+        help="Records that a person has at most, whose epsilon is wanted.",
+    ),
 )
 
 

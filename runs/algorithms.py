@@ -216,7 +216,8 @@ def _defaults(made: Algorithmic, shape: DataShape, privacy: Privacy) -> solvers.
     assert privacy.epsilon is not None
     return solvers.consensus_defaults(
         shape,
-        epsilon=privacy.epsilon,
+        # step size and rounds suit the noise, which is that of one record's part of epsilon
+        epsilon=privacy.epsilon / privacy.group,
         delta=privacy.delta,
         column=shape.features - 1 if made.intercept else None,
         rounds=made.rounds,

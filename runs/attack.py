@@ -103,7 +103,8 @@ def run_attack(
     require_protected(planned)
     settings = configuration.attack
     solver, pair = attacked(configuration, planned.noise_multiplier)
-    mu = float(planned.guarantee.notion.mu_squared) ** 0.5
+    promised = planned.per_record.notion
+    mu = float(promised.mu_squared) ** 0.5
     # the sampler of the run itself: what it draws here is thrown away
     noise = noise_test_of_run(
         solver.solve,
@@ -118,7 +119,7 @@ def run_attack(
             null_trials=null_trials,
             backend=backend,
             store=scores,
-            claimed=planned.guarantee.notion,
+            claimed=promised,
             delta=configuration.privacy.delta,
             confidence=settings.confidence,
             pair_mu=None if pair.share is None or not isfinite(mu) else pair.share * mu,

@@ -25,6 +25,7 @@ from .algorithms import Solvers
 from .pipeline import Terms
 from .sections import (
     MOST_RELEASES,
+    RECORD,
     Algorithm,
     Algorithmic,
     Attack,
@@ -45,7 +46,11 @@ DEMO = Path(__file__).with_name("demo.toml")
 KEPT_SEED = "kept by the data's holder"
 """What readers are shown of a seed of noise, which they could subtract the noise with."""
 
-_ADDED = (("solver", "intercept", False),)
+_ADDED = (
+    ("solver", "intercept", False),
+    ("privacy", "unit", RECORD),
+    ("privacy", "records_per_unit", None),
+)
 """Keys younger than the hash, with their defaults: a file without them keeps the hash it had."""
 
 
@@ -203,13 +208,19 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
                 if self.data.parties is None
                 else ()
             ),
+            *(
+                (f"no {self.privacy.unit} has more than {self.privacy.group} of the records",)
+                if self.privacy.unit != RECORD
+                else ()
+            ),
             *(() if self.noise.seed is None else ("noise.seed is secret and served one run only",)),
         )
 
     @property
     def terms(self) -> Terms:
         """What the guarantee of the run is stated for."""
-        return Terms(self.privacy.delta, self.privacy.adjacency, self.assumptions)
+        privacy = self.privacy
+        return Terms(privacy.delta, privacy.adjacency, self.assumptions, privacy.group)
 
     @property
     def solvers(self) -> Solvers:

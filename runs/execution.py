@@ -9,7 +9,7 @@ JSON for people are made by `runs.outcomes`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -105,10 +105,12 @@ class RunResult:
         models: the private model first, then the baselines.
         crosschecks: what other libraries say of the plan, or why they were not asked.
         attack: what the replay attack shows; None where there was none.
+        unit: whom the guarantee is for, in words.
     """
 
     name: str
     title: str
+    unit: str
     folder: Path
     plan: Plan
     events: tuple[Event, ...]
@@ -249,7 +251,7 @@ def _concluded(
             delta=planned.guarantee.delta,
             epsilon=certificate.epsilon,
             adjacency=planned.guarantee.adjacency,
-            group=1,
+            group=planned.guarantee.group,
         )
         (folder / "certificate.json").write_bytes(certificate.to_json_bytes())
     promised = _promised(planned.guarantee)
@@ -259,6 +261,7 @@ def _concluded(
     result = RunResult(
         name=trained.name,
         title=f"{configuration.solver.label} on {test.description}",
+        unit=configuration.privacy.unit_text,
         folder=folder,
         plan=planned,
         events=trained.events,
@@ -436,7 +439,10 @@ def _crosschecks(
     if not options.crosscheck:
         return Skipped(reason="not asked for")
     try:
-        return crosschecks_of(compare(planned.events, delta=configuration.privacy.delta))
+        found = compare(planned.events, delta=configuration.privacy.delta)
+        if planned.guarantee.group > 1:
+            found = replace(found, mapping=f"{found.mapping} Both epsilons are of one record.")
+        return crosschecks_of(found)
     except MissingExtra as missing:
         return Skipped(reason=str(missing))
 
@@ -479,6 +485,7 @@ def _report(
             certificate=None if result.certificate is None else "certificate.json",
             versions=versions(),
         ),
+        unit=configuration.privacy.unit_text,
         records=sum(configuration.shape.counts),
         narrative=narrative(
             configuration,

@@ -61,15 +61,19 @@ class Terms:
         delta: in (0, 1).
         adjacency: the relation that the events are expected to speak of; any without it.
         assumptions: what is taken for granted beside what is written in the events.
+        records_per_unit: how many records a unit of privacy (a person) has at most.
     """
 
     delta: Number
     adjacency: Adjacency | None = None
     assumptions: tuple[str, ...] = ()
+    records_per_unit: int = 1
 
     def guarantee(self, events: Sequence[Event]) -> Guarantee:
         """Return what events guarantee, with these assumptions; raises as `guarantee` does."""
-        found = guarantee(events, delta=self.delta, adjacency=self.adjacency)
+        found = guarantee(
+            events, delta=self.delta, adjacency=self.adjacency, group=self.records_per_unit
+        )
         return replace(found, assumptions=(*found.assumptions, *self.assumptions))
 
 
@@ -88,9 +92,18 @@ class Plan:
         return bool(self.guarantee.unprotected)
 
     @property
+    def per_record(self) -> Guarantee:
+        """What the plan guarantees to one record, whatever a unit is.
+
+        Attacks tell data sets apart that differ in one record, and are held against this.
+        """
+        found = self.guarantee
+        return found if found.group == 1 else guarantee(self.events, delta=found.delta)
+
+    @property
     def promise(self) -> Gdp | ApproxDp:
         """What an attack is held against: mu-GDP where that is known, else epsilon at delta."""
-        found = self.guarantee
+        found = self.per_record
         if isfinite(found.mu.upper_float):
             return found.notion
         return ApproxDp(found.epsilon.upper_float, found.delta)
@@ -103,7 +116,11 @@ def plan_at(planned: PlannedEvents, noise_multiplier: float, terms: Terms) -> Pl
     """
     events = tuple(planned(noise_multiplier))
     found, proof = proved_guarantee(
-        events, delta=terms.delta, adjacency=terms.adjacency, given=terms.assumptions
+        events,
+        delta=terms.delta,
+        adjacency=terms.adjacency,
+        group=terms.records_per_unit,
+        given=terms.assumptions,
     )
     return Plan(noise_multiplier, events, found, proof)
 
@@ -113,7 +130,9 @@ def calibrate(planned: PlannedEvents, *, epsilon: Number, terms: Terms) -> Plan:
 
     Raises as `calibrate_noise_multiplier` does: `UnattainableTarget` where no noise meets it.
     """
-    found = calibrate_noise_multiplier(planned, target_epsilon=epsilon, delta=terms.delta)
+    found = calibrate_noise_multiplier(
+        planned, target_epsilon=epsilon, delta=terms.delta, group=terms.records_per_unit
+    )
     events = tuple(planned(found.noise_multiplier))
     return Plan(found.noise_multiplier, events, terms.guarantee(events))
 
@@ -130,6 +149,7 @@ def calibrate_proved(planned: PlannedEvents, *, epsilon: Number, terms: Terms) -
         target_epsilon=epsilon,
         delta=terms.delta,
         adjacency=terms.adjacency,
+        group=terms.records_per_unit,
         given=terms.assumptions,
     )
     # what was proved is what will run, even if a plan should not be the same each time

@@ -17,6 +17,12 @@ MOST_RELEASES = 10**6
 
 _MOST_TRIALS = 10**7
 
+RECORD = "record"
+"""The unit of privacy where nothing else is stated."""
+
+_LONGEST_UNIT = 60
+_MOST_RECORDS_PER_UNIT = 10**6
+
 
 def _require_seed(name: str, seed: int) -> None:
     if seed < 0:
@@ -96,14 +102,20 @@ class Privacy(Section, frozen=True, kw_only=True):
         delta: probability mass that may escape epsilon; below one over the number of records.
         epsilon: the target: noise is calibrated so that the proved epsilon is at most this.
         noise_multiplier: in place of epsilon: standard deviation of the noise over the sensitivity.
+        unit: whom epsilon protects: a record, or whoever has several of them, such as a person.
+        records_per_unit: how many records a unit has at most, public; 1 for a record. The file is
+            not asked.
     """
 
     adjacency: Adjacency
     delta: float
     epsilon: float | None = None
     noise_multiplier: float | None = None
+    unit: str = RECORD
+    records_per_unit: int | None = None
 
     def __post_init__(self) -> None:
+        self._require_unit()
         if self.adjacency not in (Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT_ONE):
             raise ValueError(
                 f"adjacency={self.adjacency.value!r} must be among 'replace-one', 'zero-out-one': "
@@ -117,6 +129,39 @@ class Privacy(Section, frozen=True, kw_only=True):
             value = getattr(self, name)
             if value is not None and not 0 < value < inf:
                 raise ValueError(f"{name}={value} must be in (0, inf)")
+
+    def _require_unit(self) -> None:
+        """Raise `ValueError` for a unit without a bound on its records, or the reverse."""
+        if not (self.unit.strip() == self.unit and 0 < len(self.unit) <= _LONGEST_UNIT):
+            raise ValueError(f"unit={self.unit!r} must be 1 to {_LONGEST_UNIT} characters")
+        if not self.unit.isprintable():
+            raise ValueError("unit must be printable characters on one line")
+        most = self.records_per_unit
+        if most is not None and not 1 <= most <= _MOST_RECORDS_PER_UNIT:
+            raise ValueError(f"records_per_unit={most} must be in [1, {_MOST_RECORDS_PER_UNIT}]")
+        if (self.unit == RECORD) and most not in (None, 1):
+            raise ValueError(
+                f"unit={self.unit!r} must name who has up to records_per_unit={most} records, such "
+                "as unit = 'person'"
+            )
+        if self.unit != RECORD and most is None:
+            raise ValueError(
+                f"records_per_unit must be stated with unit={self.unit!r}: the most records that "
+                "one of them has"
+            )
+
+    @property
+    def group(self) -> int:
+        """How many records a unit has at most."""
+        return self.records_per_unit or 1
+
+    @property
+    def unit_text(self) -> str:
+        """The unit with its bound, in words."""
+        if self.unit == RECORD:
+            return self.unit
+        plural = "s" if self.group > 1 else ""
+        return f"{self.unit} with at most {self.group} record{plural}"
 
 
 class Algorithm(Enum):
@@ -307,7 +352,7 @@ class Statement(Section, frozen=True, kw_only=True):
     Args:
         purpose: what the model is for.
         contact: who answers for the data.
-        unit: whom one record belongs to; the promise is per record.
+        unit: whom one record belongs to; whom the promise is for says `privacy.unit`.
         bounds: where the bounds and categories of the schema come from.
         preprocessing: what was done to the records before the files were written.
         tuning: how settings were chosen, and whether these records were looked at for it.

@@ -32,6 +32,9 @@ _ATTEMPTS = 8
 _FAR_ABOVE = 2
 """A certificate so many times above the enclosed epsilon is no guide to the noise that it needs."""
 
+_NEAR = 0.99
+"""A proved epsilon of a unit from this part of the target on is taken for the target."""
+
 _Found = TypeVar("_Found", Calibration, RoundsWithin)
 
 
@@ -41,6 +44,7 @@ def proved_noise_multiplier(
     target_epsilon: Number,
     delta: Number,
     adjacency: Adjacency | None = None,
+    group: int = 1,
     given: Sequence[str] = (),
 ) -> tuple[Calibration, Proof | None]:
     """Return about the least noise multiplier whose proved epsilon meets the target, and the proof.
@@ -53,18 +57,21 @@ def proved_noise_multiplier(
         target_epsilon: > 0.
         delta: in (0, 1).
         adjacency: the relation that the events are expected to speak of.
+        group: records that a unit has at most, whose epsilon it is.
         given: what the certificate takes for granted besides.
 
     Raises as `calibrate_noise_multiplier` and `proved_guarantee` do.
     """
 
     def attempt(target: Fraction) -> tuple[Calibration, Proof | None]:
-        found = calibrate_noise_multiplier(plan, target_epsilon=target, delta=delta)
+        found = calibrate_noise_multiplier(plan, target_epsilon=target, delta=delta, group=group)
         events = plan(found.noise_multiplier)
-        proved = proved_guarantee(events, delta=delta, adjacency=adjacency, given=given)
+        proved = proved_guarantee(
+            events, delta=delta, adjacency=adjacency, group=group, given=given
+        )
         return _at_best(found, *proved)
 
-    return _meeting(target_epsilon, attempt)
+    return _meeting(target_epsilon, attempt, raised=group > 1)
 
 
 def proved_rounds_within(
@@ -105,17 +112,35 @@ def _at_best(
 
 
 def _meeting(
-    epsilon: Number, attempt: Callable[[Fraction], tuple[_Found, Proof | None]]
+    epsilon: Number,
+    attempt: Callable[[Fraction], tuple[_Found, Proof | None]],
+    *,
+    raised: bool = False,
 ) -> tuple[_Found, Proof | None]:
-    """Return what an attempt finds at a target at which the proved epsilon is at most `epsilon`."""
+    """Return what an attempt finds at a target at which the proved epsilon is at most `epsilon`.
+
+    Args:
+        epsilon: what the proved epsilon must not exceed.
+        attempt: from a target of the enclosed epsilon to what meets it, and its proof.
+        raised: whether the target is raised where the proof says less than the enclosed epsilon:
+            of sampled units a certificate counts how many records are drawn, the accountant takes
+            all for drawn.
+    """
     require_target("target_epsilon", epsilon)
     target = Fraction(epsilon)
+    best: tuple[_Found, Proof | None] | None = None
     for failed in range(_ATTEMPTS):
         found, proof = attempt(target)
         if proof is None or proof.epsilon <= epsilon:
-            return found, proof
+            if proof is None or not raised or proof.epsilon >= _NEAR * float(epsilon):
+                return best if best is not None and proof is None else (found, proof)
+            best = found, proof
         share = Fraction(epsilon) / Fraction(proof.epsilon)
-        target *= share * max(share, 1 - Fraction(2**failed, 1000))
+        if share < 1:
+            share *= max(share, 1 - Fraction(2**failed, 1000))
+        target *= share
+    if best is not None:
+        return best
     raise UnattainableTarget(f"epsilon={epsilon!r} must be at least what a certificate proves.")
 
 

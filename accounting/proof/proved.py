@@ -24,7 +24,7 @@ from ...mechanisms.events import Event
 from ...mechanisms.sensitivity import float_up
 from ..check.checker import Undecided, Verdict
 from ..check.pld_checker import check
-from ..guarantees import Guarantee, guarantee
+from ..guarantees import ONE_PARTY, Guarantee, guarantee
 from ..numbers.enclosure import Enclosure
 from ..numbers.grade import Grade
 from .certificate import Certificate, Uncertifiable, certify
@@ -176,6 +176,7 @@ def proved_guarantee(
     *,
     delta: Number,
     adjacency: Adjacency | None = None,
+    group: int = 1,
     given: Sequence[str] = (),
 ) -> tuple[Guarantee, Proof | None]:
     """Return what `events` guarantee, with the epsilon that is proved, and the proof.
@@ -186,8 +187,10 @@ def proved_guarantee(
 
     Raises as `guarantee` does, and `CertificateWrong` if the checker refuses what was found.
     """
-    found = guarantee(events, delta=delta, adjacency=adjacency)
+    found = guarantee(events, delta=delta, adjacency=adjacency, group=group)
     found = replace(found, assumptions=(*found.assumptions, *given))
+    if ONE_PARTY in found.assumptions:
+        given = (ONE_PARTY, *given)
     if found.unprotected:
         return replace(found, not_proved="something leaves without a mechanism"), None
     if not events:
@@ -196,7 +199,7 @@ def proved_guarantee(
         why = f"an epsilon above {_NO_PROTECTION} is no protection, and a long search"
         return replace(found, not_proved=why), None
     try:
-        proof = prove(events, delta=delta, adjacency=adjacency, given=given)
+        proof = prove(events, delta=delta, adjacency=adjacency, group=group, given=given)
     except (Uncertifiable, Undecided) as why:
         return replace(found, not_proved=str(why)), None
     return with_proof(found, proof), proof

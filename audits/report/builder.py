@@ -297,7 +297,12 @@ def _conversions(events: Sequence[Event], guarantee: Guarantee) -> tuple[Convers
     All at the promise's delta, rounded up; they are shown for comparison and none is the promise.
     """
     try:
-        found = compare_conversions(events, delta=guarantee.delta, max_order=_MOMENT_ORDERS)
+        found = compare_conversions(
+            events,
+            delta=guarantee.delta,
+            max_order=_MOMENT_ORDERS,
+            group=guarantee.group,
+        )
     except UnpricedMechanism:
         return None
     return (
@@ -325,11 +330,13 @@ def _curve(events: Sequence[Event], guarantee: Guarantee) -> tuple[CurvePoint, .
     """
     least = min(_CURVE_DELTA, float(guarantee.delta) / 1000)
     try:
-        last = epsilons_at(events, deltas=[max(least, _LEAST_DELTA)], grade=Grade.FAST).epsilon[0]
+        ends = [max(least, _LEAST_DELTA)]
+        group = guarantee.group
+        last = epsilons_at(events, deltas=ends, grade=Grade.FAST, group=group).epsilon[0]
         if last == inf or last == 0:
             return None
-        ends = np.linspace(0, last, _CURVE_POINTS)
-        curve = deltas_at(events, epsilons=ends, grade=Grade.FAST)
+        spread = np.linspace(0, last, _CURVE_POINTS)
+        curve = deltas_at(events, epsilons=spread, grade=Grade.FAST, group=group)
     except UnpricedMechanism:
         return None
     return tuple(
@@ -353,7 +360,8 @@ def _odometer(events: Sequence[Event], guarantee: Guarantee) -> tuple[OdometerPo
         for number, together in groupby(in_order, key=_round_of):
             spent.extend(together)
             rounds.append(number)
-            costs.append(inf if spent.spent == inf else float_up(spent.spent))
+            total = spent.spent * guarantee.group**2
+            costs.append(inf if total == inf else float_up(total))
     except UnpricedMechanism:
         return None
     if not rounds:

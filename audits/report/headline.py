@@ -21,6 +21,7 @@ from .record import (
     Direction,
     EmpiricalAudit,
     PrivacyFacts,
+    PromiseFacts,
     Report,
     Skipped,
 )
@@ -59,6 +60,7 @@ class Headline:
     Args:
         bound: the statement, such as "ε ≤ 1".
         delta: at which delta.
+        stated_for: unit and neighbouring relation, such as "per record, replace-one".
         meaning: one plain sentence about a guess at somebody's record.
         promised: whether the bound is one to rely on: certain, finite, and not weak by itself.
         verdicts: what was checked, bad news first.
@@ -66,6 +68,7 @@ class Headline:
 
     bound: str
     delta: str
+    stated_for: str
     meaning: str
     promised: bool
     verdicts: tuple[HeadlineCheck, ...]
@@ -81,6 +84,7 @@ def headline(report: Report) -> Headline:
     return Headline(
         bound=f"ε {relation} {printed(epsilon, rounding=Direction.UP, digits=_DIGITS)}",
         delta=f"δ = {printed(privacy.delta, rounding=Direction.UP, digits=_DIGITS)}",
+        stated_for=_stated_for(report.promise),
         meaning=_meaning(report),
         promised=certain and not weak,
         verdicts=_verdicts(report, weak),
@@ -104,6 +108,12 @@ def _verdicts(report: Report, weak: tuple[HeadlineCheck, ...]) -> tuple[Headline
     # nothing is shown in green of a promise that protects nobody, or of noise that others may know
     muted = (replace(v, tone=Tone.NEUTRAL) if v.tone is Tone.GOOD else v for v in found)
     return (*noise, *muted)
+
+
+def _stated_for(promise: PromiseFacts) -> str:
+    """Return whose promise it is, and under which relation."""
+    relation = "" if promise.adjacency is None else f", {promise.adjacency.value}"
+    return f"per {visible(promise.unit)}{relation}"
 
 
 def _meaning(report: Report) -> str:

@@ -17,7 +17,8 @@ def to_markdown(report: Report) -> str:
     head, items = headline(report), outline(report)
     blocks = [
         f"# {_escaped(report.identity.title)}",
-        f"**{head.bound}** at {head.delta} ({report.privacy.grade.value}).",
+        f"**{head.bound}** at {head.delta}, {_escaped(head.stated_for)} "
+        f"({report.privacy.grade.value}).",
         _escaped(head.meaning),
         *(f"- {_escaped(v.label)}: {_escaped(v.text)}" for v in head.verdicts),
     ]

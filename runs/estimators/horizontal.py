@@ -53,6 +53,8 @@ class PrivateAdmmClassifier(PrivateLinearClassifier):
     Args:
         epsilon: what the proved epsilon of one fit must not exceed, > 0.
         delta: in (0, 1).
+        records_per_unit: how many records a person has at most; `epsilon` is then of a person, all
+            of whose records are added, removed, zeroed or replaced together.
         adjacency: what neighbouring data sets are.
         algorithm: by name, or a function from noise multiplier and public shape to a solver,
             which then has settings of its own for `rounds` and `regularisation`.
@@ -117,6 +119,7 @@ class PrivateAdmmClassifier(PrivateLinearClassifier):
         classes: Sequence[Any] | None = None,
         n_min: int | None = None,
         warm_start: bool = False,
+        records_per_unit: int = 1,
         random_state: int | None = None,
         ledger: Ledger | None = None,
     ) -> None:
@@ -135,6 +138,7 @@ class PrivateAdmmClassifier(PrivateLinearClassifier):
         self.classes = classes
         self.n_min = n_min
         self.warm_start = warm_start
+        self.records_per_unit = records_per_unit
         self.random_state = random_state
         self.ledger = ledger
 
@@ -193,6 +197,7 @@ class PrivateAdmmClassifier(PrivateLinearClassifier):
             name=type(self).__name__,
             epsilon=self.epsilon,
             delta=self.delta,
+            records_per_unit=self.records_per_unit,
             ledger=self.ledger,
             noise=self._noise(),
         )
@@ -214,7 +219,11 @@ class PrivateAdmmClassifier(PrivateLinearClassifier):
 
     def _factory(self, start: tuple[float, ...]) -> SolverFactory:
         column = self.n_features_in_ if self.fit_intercept else None
-        recipe = Recipe(self.rounds, self.regularisation, self.epsilon, self.delta, column, start)
+        # rounds and steps suit the noise, which is that of one record's part of epsilon
+        require_positive_int("records_per_unit", self.records_per_unit)
+        alone = self.records_per_unit == 1
+        share = self.epsilon if alone else float(self.epsilon) / self.records_per_unit
+        recipe = Recipe(self.rounds, self.regularisation, share, self.delta, column, start)
         if isinstance(self.algorithm, AdmmAlgorithm):
             return self.algorithm.factory(recipe)
         if not callable(self.algorithm):

@@ -13,7 +13,7 @@ from ...accounting.guarantees import Guarantee
 from ...accounting.ledger import Ledger, MemoryLedger
 from ...accounting.proof.certificate import Certificate, Uncertifiable
 from ...mechanisms.curators import Curator
-from ...mechanisms.errors import Number
+from ...mechanisms.errors import Number, require_positive_int
 from ...mechanisms.events import Event
 from ...mechanisms.protocols import FloatArray
 from ...mechanisms.sampling import Sampler
@@ -77,6 +77,7 @@ def paid_run(
     name: str,
     epsilon: Number,
     delta: Number,
+    records_per_unit: int = 1,
     ledger: Ledger | None,
     noise: NoiseStream,
 ) -> PaidRun[T]:
@@ -89,6 +90,7 @@ def paid_run(
         name: of what runs, for the ledger.
         epsilon: what the proved epsilon of the plan must not exceed, > 0.
         delta: in (0, 1).
+        records_per_unit: how many records a unit of privacy (a person) has at most.
         ledger: where the run is written and paid for; None for a fresh one in memory.
         noise: where noise comes from. It is asked for the stream of this plan in this place of the
             ledger: two fits with one noise would tell more than both pay for.
@@ -102,10 +104,14 @@ def paid_run(
         AdjacencyMismatch: its budget is for another relation.
     """
 
+    require_positive_int("records_per_unit", records_per_unit)
+
     def events(noise_multiplier: float) -> tuple[Event, ...]:
         return planned_events(partial(work, noise_multiplier), planned)
 
-    plan = calibrate_proved(events, epsilon=epsilon, terms=Terms(delta))
+    given = (f"no unit has more than {records_per_unit} records",) if records_per_unit > 1 else ()
+    terms = Terms(delta, None, given, records_per_unit)
+    plan = calibrate_proved(events, epsilon=epsilon, terms=terms)
     if plan.proof is None:
         raise Uncertifiable(f"the plan must have a proof: {plan.guarantee.not_proved}")
     certificate = plan.proof.certificate

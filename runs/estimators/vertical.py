@@ -52,7 +52,7 @@ class PrivateSharingClassifier(PrivateLinearClassifier):
         slope_bound: B, to which the terms that couple records and parties are cut.
         radius: b, bound on the norm of each party's coefficients, for rows divided by `row_bound`.
         fit_intercept: whether scores start from the log-odds of the labels, where they are public.
-        classes, random_state, ledger: as in `PrivateAdmmClassifier`.
+        classes, records_per_unit, random_state, ledger: as in `PrivateAdmmClassifier`.
 
     Attributes: as of `PrivateAdmmClassifier`.
 
@@ -85,6 +85,7 @@ class PrivateSharingClassifier(PrivateLinearClassifier):
         radius: float = 3.0,
         fit_intercept: bool = True,
         classes: Sequence[Any] | None = None,
+        records_per_unit: int = 1,
         random_state: int | None = None,
         ledger: Ledger | None = None,
     ) -> None:
@@ -102,6 +103,7 @@ class PrivateSharingClassifier(PrivateLinearClassifier):
         self.radius = radius
         self.fit_intercept = fit_intercept
         self.classes = classes
+        self.records_per_unit = records_per_unit
         self.random_state = random_state
         self.ledger = ledger
 
@@ -158,6 +160,7 @@ class PrivateSharingClassifier(PrivateLinearClassifier):
             name=type(self).__name__,
             epsilon=self.epsilon,
             delta=self.delta,
+            records_per_unit=self.records_per_unit,
             ledger=self.ledger,
             noise=self._noise(),
         )

@@ -47,6 +47,7 @@ def run_outcome(result: RunResult) -> Outcome:
         },
         rows=(
             ("epsilon", f"{shown(found.epsilon)} at delta {delta}, {found.graded}"),
+            ("promised to", f"each {result.unit}"),
             ("plan = run", "yes" if result.kept_to_plan else "NO"),
             ("cross-check", "skipped" if agrees is None else "agrees" if agrees else "DISAGREES"),
             *(() if attacked is None else (r for r in attacked.rows if r[0] != "note")),

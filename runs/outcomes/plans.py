@@ -33,7 +33,8 @@ def plan_outcome(
         planned: its plan.
         certificate: where its certificate was written, if it was.
     """
-    by = compare_conversions(planned.events, delta=configuration.privacy.delta)
+    privacy = configuration.privacy
+    by = compare_conversions(planned.events, delta=privacy.delta, group=privacy.group)
     others = f"RDP {shown(by.rdp)}, zCDP {shown(by.zcdp)}, moments {shown(by.moments)} (enclosed)"
     return Outcome(
         title=f"Plan of {name}",
@@ -45,7 +46,7 @@ def plan_outcome(
             "other_conversions": {"rdp": by.rdp, "zcdp": by.zcdp, "moments": by.moments},
         },
         rows=(
-            *_plan_rows(planned),
+            *_plan_rows(planned, privacy.unit_text),
             ("by other conversions", others),
             ("certificate", str(certificate) if certificate else None),
         ),
@@ -53,7 +54,7 @@ def plan_outcome(
     )
 
 
-def _plan_rows(planned: Plan) -> list[Row]:
+def _plan_rows(planned: Plan, unit: str) -> list[Row]:
     """Return rows for people: epsilon and grade first, then what it rests on, leaks and
     assumptions.
     """
@@ -61,7 +62,7 @@ def _plan_rows(planned: Plan) -> list[Row]:
     adjacency = "none" if found.adjacency is None else found.adjacency.value
     delta = shown_up(float(found.delta))
     rows = [
-        ("epsilon", f"{shown(found.epsilon)} at delta {delta} per record, {adjacency}"),
+        ("epsilon", f"{shown(found.epsilon)} at delta {delta} per {unit}, {adjacency}"),
         *grade_rows(found),
         ("mu, rho", f"{shown(found.mu)}, {shown(found.rho)}"),
         ("noise multiplier", repr(planned.noise_multiplier)),
@@ -103,6 +104,7 @@ def training_outcome(found: TrainingCost, certificate: Path | None = None) -> Ou
             *grade_rows(guarantee),
             ("noise multiplier", f"{found.noise_multiplier!r} (noise_std / clip norm)"),
             ("relation", run.adjacency.value),
+            ("unit", run.unit),
             (
                 "sampling",
                 run.sampling.value if run.rate is None else f"poisson, rate {run.rate:.10g}",

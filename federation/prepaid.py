@@ -63,7 +63,8 @@ class PrepaidRun:
             # another sampler would draw other noise than the messages that left
             for each in found:
                 if each.provenance != provenance:
-                    raise InvalidParameter("sampler", provenance, f"as paid: {each.provenance}")
+                    wanted = f"as paid, seed included: {each.provenance}"
+                    raise InvalidParameter("sampler", provenance, wanted)
             # parties once paid in a reservation for each event
             reserved = [(each.sequence, len(each.events)) for each in found]
         else:

@@ -46,6 +46,9 @@ DEMO = Path(__file__).with_name("demo.toml")
 KEPT_SEED = "kept by the data's holder"
 """What readers are shown of a seed of noise, which they could subtract the noise with."""
 
+_SEEDED = "seeded"
+"""What stands in a hash for any seed of noise."""
+
 _ADDED = (
     ("solver", "intercept", False),
     ("privacy", "unit", RECORD),
@@ -91,20 +94,30 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
 
         What the holder states besides changes nothing that is run, and is not in it. Of a schema it
         has what the schema says, of files the names: wherever they lie, and whatever comments say.
+        Of a seed of noise it has that there is one: reports carry the hash, and whoever can list
+        seeds would find the one that makes it.
         """
+        values = self._located
+        if values["noise"]["seed"] is not None:
+            values["noise"]["seed"] = _SEEDED
+        return _hashed(values)
+
+    @property
+    def known_as(self) -> frozenset[str]:
+        """`sha256`, and what it was in older ledgers: with the seed, and before it covered what a
+        schema says.
+        """
+        return frozenset({self.sha256, _hashed(self._located), _hashed(self._values)})
+
+    @property
+    def _located(self) -> dict[str, Any]:
+        """What is run, with what its schema says in place of where it lies."""
         values = self._values
         if self.data.schema is not None:
             said = msgspec.json.encode(self.schema, order="deterministic")
             values["data"]["schema"] = hashlib.sha256(said).hexdigest()
             values["data"]["files"] = [Path(file).name for file in self.data.files]
-        return hashlib.sha256(msgspec.json.encode(values)).hexdigest()
-
-    @property
-    def known_as(self) -> frozenset[str]:
-        """`sha256`, and what it was in ledgers written before it covered what a schema says."""
-        return frozenset(
-            {self.sha256, hashlib.sha256(msgspec.json.encode(self._values)).hexdigest()}
-        )
+        return values
 
     @property
     def _values(self) -> dict[str, Any]:
@@ -324,6 +337,11 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
         if self.noise.seed is None:
             return SystemSampler()
         return SeededSampler(self.noise.seed, bits=BitGenerator(self.noise.sampler.value))
+
+
+def _hashed(values: dict[str, Any]) -> str:
+    """Return the SHA-256 of values as JSON, in hexadecimal."""
+    return hashlib.sha256(msgspec.json.encode(values)).hexdigest()
 
 
 def _as_toml(sections: dict[str, dict[str, object]]) -> str:

@@ -321,7 +321,7 @@ def _train(
         record: of the run's messages.
         start: opens a report of progress.
     """
-    run = ledger.run(record.name, configuration_hash=configuration.sha256, plan=planned.events)
+    run = ledger.run(record.name, configuration_hash=record.configuration, plan=planned.events)
     solver = configuration.solvers.noisy(planned.noise_multiplier)
     progress, sampler = start(configuration.solver.label), configuration.build_sampler()
     if planned.is_finding:

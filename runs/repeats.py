@@ -64,8 +64,8 @@ class RepeatedRuns:
         """Return what evidence about a run of a ledger is filed under; None for another
         configuration's.
 
-        That is the hash of the configuration without its seed. A run with another seed has another
-        hash; its seed stands in the ledger.
+        That is the hash of the configuration with noise of the system. In older ledgers a run with
+        another seed has another hash; its seed stands in the ledger.
 
         Args:
             summary: of the run.

@@ -51,6 +51,7 @@ class RunRecord:
         folder: of the run.
         journal: where its messages are recorded.
         name: of the run in the ledger.
+        configuration: the hash of its configuration, as it stands in the ledger.
         ledger: file that it is paid from.
         resumed: whether the run broke off before.
     """
@@ -58,6 +59,7 @@ class RunRecord:
     folder: Path
     journal: Journal
     name: str
+    configuration: str
     ledger: Path
     resumed: bool
 
@@ -92,7 +94,7 @@ class RunRecord:
         }
         for kind, content in facts.items():
             journal.keep("", kind, 0, content)
-        return cls(folder, journal, name, ledger, resumed=False)
+        return cls(folder, journal, name, configuration.sha256, ledger, resumed=False)
 
     @classmethod
     def resume(
@@ -111,7 +113,8 @@ class RunRecord:
 
         Args:
             folder: of the run that broke off.
-            configuration: must be the one that it began with.
+            configuration: must be the one that it began with; that its seed is, too, is seen by
+                the ledger, which alone knows it.
             records: must be those that it began with.
             ledger: must be the one that it began with; None to take that.
         """
@@ -127,6 +130,7 @@ class RunRecord:
                 for kind in ("configuration", "key", "records", "ledger", "name")
             }
             name, key, paid_from = found["name"], found["key"], found["ledger"]
+            said = (found["configuration"] or b"").decode()
             # the name is written last, so that without it nothing was paid for yet
             if name is None or key is None or paid_from is None:
                 raise ConfigurationError(
@@ -135,10 +139,7 @@ class RunRecord:
                 )
             kept = Path(paid_from.decode())
             for what, differs in (
-                (
-                    "configuration and schema",
-                    found["configuration"] != configuration.sha256.encode(),
-                ),
+                ("configuration and schema", said not in configuration.known_as),
                 ("records", found["records"] != _digest(records, key)),
                 ("ledger", ledger is not None and ledger.absolute() != kept),
             ):
@@ -147,7 +148,7 @@ class RunRecord:
                         f"{folder}: Expected the {what} that the run began with instead got other; "
                         "nothing was spent or released."
                     )
-            record = cls(folder, journal, name.decode(), kept, resumed=True)
+            record = cls(folder, journal, name.decode(), said, kept, resumed=True)
             if record.messages and not kept.exists():
                 raise ConfigurationError(
                     f"ledger={kept} must be there: the run's messages were paid from it. Nothing "

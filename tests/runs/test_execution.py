@@ -10,7 +10,8 @@ from dpledger.accounting import MemoryLedger
 from dpledger.data.strict import ConfigurationError
 from dpledger.federation.prepaid import PrepaidRun
 from dpledger.mechanisms import InvalidParameter, SeededSampler
-from dpledger.runs import RunOptions, demo_configuration, read_configuration
+from dpledger.runs import Configuration, RunOptions, demo_configuration, read_configuration
+from dpledger.runs.outcomes.plans import plan_outcome
 from dpledger.runs.planning import plan
 from dpledger.runs.sections import Noise, SamplerName
 
@@ -104,6 +105,26 @@ def test_a_seed_of_noise_stands_in_the_holders_files_only(
     again = tmp_path / "again.toml"
     again.write_text(written.replace("[noise]", f"[noise]\nseed = {seed}"), encoding="utf-8")
     assert read_configuration(again).sha256 == configuration.sha256
+
+
+def test_a_hash_tells_nothing_of_a_seed_but_that_there_is_one(tmp_path: Path) -> None:
+    """A report carries the hash: a seed of 32 bits that it covers is found in an hour."""
+    write_people(tmp_path)
+    texts = [CONFIGURATION.replace("seed = 5", f"seed = {seed}") for seed in (5, 6, 2**64)]
+    system = 'sampler = "system"'
+    texts += [CONFIGURATION.replace('sampler = "philox"\nseed = 5', system)]
+    texts += [CONFIGURATION.replace('"philox"', '"pcg64"')]
+    read: list[Configuration] = []
+    for text in texts:
+        (tmp_path / "run.toml").write_text(text)
+        read.append(read_configuration(tmp_path / "run.toml"))
+    assert len({each.sha256 for each in read[:3]}) == 1
+    assert len({each.sha256 for each in read}) == 3
+    # of older ledgers, and of nobody else's
+    assert all(len(each.known_as) == 3 for each in read[:3])
+    assert read[0].known_as & read[1].known_as == {read[0].sha256}
+    outcome = plan_outcome("run", read[0], plan(read[0]))
+    assert outcome.data["configuration_sha256"] == read[1].sha256
 
 
 def test_the_plan_is_paid_with_the_sampler_that_draws() -> None:

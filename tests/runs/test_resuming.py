@@ -18,8 +18,8 @@ from dpledger.accounting.numbers.notions import ApproxDp
 from dpledger.data.strict import ConfigurationError
 from dpledger.federation.journal import MESSAGE, Journal, JournalError
 from dpledger.federation.prepaid import OtherMessage
-from dpledger.mechanisms import Adjacency
-from dpledger.runs import RunOptions, RunResult, run
+from dpledger.mechanisms import Adjacency, InvalidParameter
+from dpledger.runs import Configuration, RunOptions, RunResult, read_configuration, run
 from dpledger.runs.resuming import RECORD
 from dpledger.runs.training import Progress
 
@@ -200,7 +200,7 @@ def test_another_configuration_schema_data_or_ledger_is_refused(broken: Path) ->
     people = (broken / "people.csv").read_text()
     changed = people.replace("low", "high", 1)
     for name, text, match in (
-        ("run.toml", CONFIGURATION.replace("seed = 5", "seed = 6"), "configuration"),
+        ("run.toml", CONFIGURATION.replace("rounds = ", "rounds = 1"), "configuration"),
         ("people.toml", SCHEMA.replace("upper = 100", "upper = 120"), "configuration"),
         ("people.csv", changed, "records"),
     ):
@@ -209,6 +209,10 @@ def test_another_configuration_schema_data_or_ledger_is_refused(broken: Path) ->
         with pytest.raises(ConfigurationError, match=match):
             run(broken / "run.toml", options(broken, resume=True))
         (broken / name).write_text(old)
+    (broken / "run.toml").write_text(CONFIGURATION.replace("seed = 5", "seed = 6"))
+    with pytest.raises(InvalidParameter, match="seed included"):
+        run(broken / "run.toml", options(broken, resume=True))
+    (broken / "run.toml").write_text(CONFIGURATION)
     with pytest.raises(ConfigurationError, match="ledger"):
         run(broken / "run.toml", options(broken, resume=True, ledger=broken / "other.sqlite"))
     assert not (broken / "other.sqlite").exists()
@@ -280,6 +284,23 @@ def test_a_recorded_message_is_the_one_that_left(tmp_path: Path) -> None:
     again = replace(options(folder, resume=True, ledger=ledger), resume=folder / "copy")
     with pytest.raises(OtherMessage, match="another copy"):
         run(folder / "run.toml", again)
+
+
+def test_a_run_that_began_under_a_hash_of_its_seed_goes_on(
+    tmp_path: Path, unbroken: RunResult, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = prepared(tmp_path)
+    configuration = read_configuration(folder / "run.toml")
+    older = max(configuration.known_as - {configuration.sha256})
+    monkeypatch.setattr(Configuration, "sha256", older)
+    broken_off(folder, 2)
+    with SqliteLedger(folder / "out" / "ledger.sqlite", read_only=True) as ledger:
+        assert [each.configuration_hash for each in ledger.runs()] == [older]
+    monkeypatch.undo()
+    result = run(folder / "run.toml", options(folder, resume=True))
+    np.testing.assert_array_equal(
+        np.load(result.folder / "model.npy"), np.load(unbroken.folder / "model.npy")
+    )
 
 
 def test_a_run_of_a_ledger_without_digests_goes_on(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def federate(
     """Run the federation that CONFIG describes, and prove what it cost.
 
     In-process runs all parties' files as threads; sockets waits until `dpledger party serve` has
-    connected for each of them; mpi takes a rank a party.
+    connected for each of them; mpi takes a rank a party; flower writes an app for `flwr run OUT`.
     """
     found = run_federation(configuration_path, engine=engine, out=out, parties=parties, token=token)
     return None if found is None else federated_outcome(found)

@@ -3,17 +3,20 @@
 A party runs the solver that one process would run, on its own rows alone. What crosses parties are
 the collectives that the solver asks for (`dpledger.mechanisms.Collectives`), of public messages.
 
+    aggregation   the seam of secure aggregation, and a test double that hides nothing
+    summed        runs of which sums over all parties alone are seen: plan, curator
     plan          what all parties agree on, and its subject; the steps of a run
     policy        what a party takes part in
     journal       what was sent and received, to be said again after a crash
     party         `take_part`: pay for the plan, then reserve, draw, record, commit, send
     coordinator   gathers, adds in the parties' order, answers; says who is missing
-    in_process, sockets, mpi   engines: threads, processes over TCP, ranks
+    in_process, sockets, mpi, flower   engines: threads, processes over TCP, ranks, a star by Flower
     guarantee     each party's certificate, and the federation's
 
-A guarantee rests on nothing that the coordinator does: whatever it answers, a party releases the
-plan's events and no others, each once, so that its records cost what the plan says (adaptive
-composition of mechanisms whose parameters are fixed beforehand).
+Where every message is seen, a guarantee rests on nothing that the coordinator does: whatever it
+answers, a party releases the plan's events and no others, each once, so that its records cost what
+the plan says (adaptive composition of mechanisms whose parameters are fixed beforehand). Where sums
+alone are seen it also rests on nobody seeing their parts, which is a simulation here.
 """
 
 from typing import TYPE_CHECKING

@@ -73,6 +73,7 @@ class Engine(Enum):
     IN_PROCESS = "in-process"
     SOCKETS = "sockets"
     MPI = "mpi"
+    FLOWER = "flower"
 
 
 class SeenName(Enum):
@@ -392,11 +393,14 @@ def federate(
     parties: tuple[Path, ...] = (),
     token: Path | None = None,
 ) -> Federated | None:
-    """Run a federation to its end and return what came of it; None at ranks that do not coordinate.
+    """Run a federation to its end and return what came of it; None where nothing came of it here.
+
+    That is at ranks that do not coordinate, and with flower, whose run is to come.
 
     Args:
         path: of the run file.
-        engine: in-process and mpi run the given parties; sockets waits for them to connect.
+        engine: in-process and mpi run the given parties; sockets waits for them to connect; flower
+            writes an app to `out`, which `flwr run` runs.
         out: the coordinator's folder: its journal, the certificates, the model. The same folder
             goes on with a run that broke off.
         parties: their files, in the order of the run.
@@ -407,6 +411,11 @@ def federate(
     federation = Federation.read(path)
     plan, made = federation.plan()
     meeting = federation.file.federation
+    if engine is Engine.FLOWER:
+        from .flower import write_app  # which reads this module's files
+
+        write_app(out, path)
+        return None
     if engine is Engine.MPI:
         return _by_ranks(federation, plan, made, parties, out)
     out.mkdir(parents=True, exist_ok=True)

@@ -55,6 +55,9 @@ def pure_by_party(
 
 
 def _of_account(account: Account, group: int) -> Enclosure:
+    """Return the pure epsilon of one account: `group` times the sum of largest losses (Dwork, Roth
+    2014, Theorems 2.2 and 3.14).
+    """
     for mechanism in account.others:
         require_amplification(mechanism)
     if account.reasons or account.most > 0:
@@ -101,6 +104,11 @@ def largest_loss(mechanism: Mechanism) -> Fraction | arb:
 
 
 def _amplified(event: LaplaceStep, rate: Fraction) -> Fraction | arb:
+    """Return log(1 + q (e^ε - 1)), the largest loss of a step that a record is in with probability
+    q.
+
+    Balle, Barthe, Gaboardi 2018, Theorems 8 (Poisson) and 9 (fixed batch).
+    """
     loss = largest_loss(event)
     if rate == 1:
         return loss

@@ -84,15 +84,20 @@ class Sampling(Enum):
 
 
 _MOVES = {Adjacency.ADD_REMOVE_ONE: 1, Adjacency.ZERO_OUT_ONE: 1, Adjacency.REPLACE_ONE: 2}
+"""By how many clip norms a record moves the sum of clipped gradients: one that is replaced takes
+its own away and brings another.
+"""
 _RULES: dict[Sampling, tuple[Adjacency, ...]] = {
     Sampling.NONE: tuple(_MOVES),
     Sampling.POISSON: tuple(_MOVES),
     Sampling.FIXED_BATCH: (Adjacency.REPLACE_ONE,),
     Sampling.SHUFFLED: (Adjacency.ZERO_OUT_ONE, Adjacency.REPLACE_ONE),
 }
+"""The relations under which each sampling scheme has a theorem (see the table at the top)."""
 
 
 _SHUFFLED = (Sampling.SHUFFLED, Sampling.SHUFFLED.value)
+"""The scheme in which steps are counted by the epoch, as an enum or as its text."""
 
 
 class _Stated(TypedDict, total=False):
@@ -239,6 +244,13 @@ class TrainingCost:
 
     `epsilon` is the upper end, rounded up; `warnings` are sentences on the promise itself; `proof`
     is what was found and checked where it was asked for.
+
+    Args:
+        run: what was priced.
+        noise_multiplier: noise_std / clip norm.
+        guarantee: enclosure, grade, theorems and assumptions.
+        warnings: for instance that delta is not below 1 / records.
+        proof: None unless asked for and found.
     """
 
     run: TrainingRun
@@ -304,7 +316,12 @@ class TrainingCost:
 
 
 class AmbiguousRun(DpledgerError, ValueError):
-    """Sampling or relation is not stated; `readings` is what each that fits would cost."""
+    """Sampling or relation is not stated; `readings` is what each that fits would cost.
+
+    Args:
+        name: of what is not stated.
+        readings: each run that fits what is stated, with its cost.
+    """
 
     def __init__(self, name: str, readings: tuple[TrainingCost, ...]) -> None:
         listed = "; ".join(
@@ -429,6 +446,9 @@ def _cost(
     records: int | None,
     known: tuple[Guarantee, Proof | None] | None = None,
 ) -> TrainingCost:
+    """Return the cost of a run with its warnings; `known` is its guarantee, if that was computed
+    already.
+    """
     if known is None:
         found = guarantee(run.events(multiplier), delta=delta, group=run.records_per_unit)
         known = found, None
@@ -513,7 +533,13 @@ def epochs_begun(steps: int, share: Fraction) -> int:
 
 
 def _once_an_epoch(turns: int | None, epochs: Number | None, share: Fraction | None) -> int | None:
-    """Return in how many steps a record is at most: one in each epoch that was begun."""
+    """Return in how many steps a record is at most: one in each epoch that was begun.
+
+    Args:
+        turns: steps of the optimiser.
+        epochs: as stated.
+        share: part of all records in a step.
+    """
     if epochs is not None:
         return ceil(Fraction(epochs))
     if turns is None or not share:

@@ -1,4 +1,9 @@
-"""The ledger: what was released, in an append-only chain of rows, in memory or in SQLite."""
+"""The ledger: what was released, in an append-only chain of rows, in memory or in SQLite.
+
+`Ledger` is the interface, `MemoryLedger` and `SqliteLedger` keep rows, `exported` and `imported`
+carry them from one to the other. A budget set on a ledger refuses what would cross it, before noise
+is drawn (`budget`); a `FileAnchor` elsewhere notices an older copy in the ledger's place.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -20,6 +20,7 @@ from .memory import MemoryLedger
 from .rows import LedgerError, Row
 
 FORMAT = "urn:dpledger:ledger:1"
+"""Of the first line; what it means never changes."""
 
 
 class MalformedExport(LedgerError, ValueError):
@@ -30,6 +31,9 @@ def exported(ledger: Ledger) -> Iterator[str]:
     """Yield the lines of a ledger, each without its line break.
 
     Equal ledgers give equal lines.
+
+    Args:
+        ledger: any; only rows that were there at the start are written.
     """
     # rows first: a row that others append meanwhile may name a document that was not there yet
     rows = list(ledger.rows())
@@ -47,6 +51,10 @@ def imported(lines: Iterable[str], ledger: Ledger) -> Verification:
 
     Raises `MalformedExport` that names the line, `TamperedLedger` if the chain does not hold,
     `LedgerError` if `ledger` is not empty.
+
+    Args:
+        lines: as `exported` writes them, without line breaks.
+        ledger: to be filled.
     """
     read = MemoryLedger()
     last = None
@@ -62,6 +70,7 @@ def imported(lines: Iterable[str], ledger: Ledger) -> Verification:
 
 
 def _line(value: Any) -> str:
+    """Return a value as one line of canonical JSON."""
     return canonical_json(value).decode()
 
 

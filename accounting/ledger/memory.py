@@ -1,4 +1,7 @@
-"""A ledger that lives as long as the process: for experiments, tests and trials."""
+"""A ledger that lives as long as the process: for experiments, tests and trials.
+
+It has the same rows and the same hash chain as a file, so that one can be exported into the other.
+"""
 
 import os
 from collections.abc import Generator, Mapping
@@ -9,7 +12,11 @@ from .rows import LedgerError, Row, TamperedLedger
 
 
 class MemoryLedger(Ledger):
-    """A `Ledger` in memory."""
+    """A `Ledger` in memory.
+
+    Nothing survives the process: what it released is then spent, and nobody knows. So a forked copy
+    refuses to write, and releases to others belong in a `SqliteLedger`.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -22,6 +29,7 @@ class MemoryLedger(Ledger):
 
     @contextmanager
     def _writing(self) -> Generator[None]:
+        """Refuse in a forked process; else nothing: the caller holds the lock."""
         if os.getpid() != self._process:
             raise LedgerError(
                 "Expected a ledger in a file (SqliteLedger) for several processes: in a forked one "
@@ -31,16 +39,20 @@ class MemoryLedger(Ledger):
         yield
 
     def _store(self, row: Row, documents: Mapping[str, str]) -> None:
+        """Keep a row and the documents that it names."""
         self.stored_documents.update(documents)
         self.stored_rows.append(row)
 
     def _rows_after(self, sequence: int, limit: int) -> list[Row]:
+        """Return up to `limit` rows after this number; rows are numbered without gaps from 1."""
         return self.stored_rows[sequence : sequence + limit]
 
     def document(self, digest: str) -> str:
+        """Return a document's text; raise `TamperedLedger` where there is none."""
         if digest not in self.stored_documents:
             raise TamperedLedger("Document", f"one of hash {digest}", "none")
         return self.stored_documents[digest]
 
     def digests(self) -> list[str]:
+        """Return the hashes of all documents."""
         return list(self.stored_documents)

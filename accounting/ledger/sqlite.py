@@ -20,6 +20,8 @@ from .ledger import Ledger, Verification
 from .rows import LedgerError, Row, TamperedLedger
 
 _APPLICATION_ID = 0x64706C67  # "dplg"
+"""The letters "dplg", in the file's header: they tell a ledger from other databases.
+"""
 _SCHEMA_VERSION = 1
 """Of the tables and triggers; a file of another version is refused."""
 
@@ -53,6 +55,11 @@ BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END"""
         for action in ("UPDATE", "DELETE")
     ),
 )
+"""Two tables, and triggers that refuse whatever is not an append.
+
+They guard against mistakes, not against an owner of the file, who can drop them: for that there are
+the hash chain, and an anchor elsewhere.
+"""
 
 
 class NotALedger(LedgerError, ValueError):
@@ -84,6 +91,11 @@ class SqliteLedger(Ledger):
         timeout: float = 30.0,
         anchor: str | os.PathLike[str] | None = None,
     ) -> None:
+        """Open the file, make its tables if it is new, and check that it is a ledger of this
+        version.
+
+        Autocommit, with explicit transactions; SQLite's own waiting is off, see `_execute`.
+        """
         super().__init__(None if anchor is None else FileAnchor(anchor))
         self.path = Path(path)
         self._read_only = read_only
@@ -116,7 +128,14 @@ class SqliteLedger(Ledger):
             self._connection.close()
 
     def verify(self, *, expected_head: str | None = None) -> Verification:
-        """As `Ledger.verify`; also finds tables and triggers that are not the ledger's own."""
+        """As `Ledger.verify`; also finds tables and triggers that are not the ledger's own.
+
+        Args:
+            expected_head: the hash that the last row must have.
+
+        Raises:
+            TamperedLedger: naming the first thing that is not as it was written.
+        """
         found = self._query("SELECT sql FROM sqlite_master WHERE sql NOT NULL")
         kept = {str(sql) for (sql,) in found}
         for sql in sorted(kept.symmetric_difference(_SCHEMA)):
@@ -196,6 +215,7 @@ class SqliteLedger(Ledger):
         )
 
     def _rows_after(self, sequence: int, limit: int) -> list[Row]:
+        """Return up to `limit` rows after this number, in order."""
         found = self._query(
             "SELECT sequence, kind, run, body, previous, hash FROM rows "
             "WHERE sequence > ? ORDER BY sequence LIMIT ?",
@@ -204,24 +224,36 @@ class SqliteLedger(Ledger):
         return [Row.read(*columns) for columns in found]
 
     def document(self, digest: str) -> str:
+        """Return a document's text; raise `TamperedLedger` where there is none."""
         found = self._query("SELECT content FROM documents WHERE hash = ?", (digest,))
         if not found or not isinstance(found[0][0], str):
             raise TamperedLedger("Document", f"one of hash {digest}", "none")
         return found[0][0]
 
     def digests(self) -> list[str]:
+        """Return the hashes of all documents."""
         return [str(digest) for (digest,) in self._query("SELECT hash FROM documents")]
 
     def _query(self, sql: str, parameters: tuple[object, ...] = ()) -> list[tuple[object, ...]]:
+        """Return all rows of a statement that reads."""
         with self._explained(), closing(self._execute(sql, parameters)) as cursor:
             return cursor.fetchall()
 
     def _pragma(self, name: str) -> object:
+        """Return a number of the file's header."""
         return self._query(f"PRAGMA {name}")[0][0]
 
     @contextmanager
     def _explained(self) -> Generator[None]:
-        """Turn SQLite's complaints into the ledger's."""
+        """Turn SQLite's complaints into the ledger's.
+
+        Raises:
+            LedgerLocked: where others held the file for longer than the timeout.
+            NotALedger: for a file that is no database.
+            TamperedLedger: for a damaged one.
+            LedgerError: for what else the file system refuses, and in a forked process, whose
+                connection SQLite forbids to share.
+        """
         if os.getpid() != self._process:
             raise LedgerError(f"Expected {self.path} to be opened again in a forked process.")
         try:

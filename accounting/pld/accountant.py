@@ -39,7 +39,10 @@ _WIDE = 1e-3
 
 
 class TightAccountant(Accountant):
-    """The privacy profile of dominating pairs, by contour or in exact integers (see `tight`)."""
+    """The privacy profile of dominating pairs, by contour or in exact integers (see `tight`).
+
+    An answer that asked Rényi DP for help rests on its theorems as well: `consulted` names both.
+    """
 
     name = "tight"
     method = "privacy profile of dominating pairs, enclosed in ball and integer arithmetic"
@@ -48,12 +51,17 @@ class TightAccountant(Accountant):
 
     @property
     def consulted(self) -> tuple[type[Accountant], ...]:
+        """The Rényi accountant as well, once it was asked."""
         return (type(self), RdpAccountant) if self._asked_renyi else (type(self),)
 
     def _knows(self, mechanism: Mechanism) -> bool:
+        """Return whether the mechanism has a dominating pair."""
         return _has_pairs(mechanism)
 
     def epsilon_of(self, account: Account, delta: Number) -> Enclosure:
+        """Return an enclosure of ε(δ): infinite without protection, Rényi DP's where δ is below
+        every grid.
+        """
         if account.reasons:
             return Enclosure.of(inf)
         if delta < _LEAST_DELTA:
@@ -62,6 +70,7 @@ class TightAccountant(Accountant):
         return _narrowed(found, lambda: self._renyi().epsilon_of(account, delta))
 
     def delta_of(self, account: Account, epsilon: Number) -> Enclosure:
+        """Return an enclosure of δ(ε): 1 without protection, 0 at infinity."""
         if account.reasons:
             return Enclosure.of(1)
         if epsilon == inf:
@@ -70,11 +79,13 @@ class TightAccountant(Accountant):
         return _narrowed(found, lambda: self._renyi().delta_of(account, epsilon))
 
     def fast_epsilons_of(self, account: Account, deltas: FloatArray) -> FloatArray:
+        """Return upper bounds on ε at deltas of shape (n,), in doubles."""
         if account.reasons:
             return np.full(deltas.shape, inf)
         return self._profile(account).epsilons_upper(deltas)
 
     def fast_deltas_of(self, account: Account, epsilons: FloatArray) -> FloatArray:
+        """Return upper bounds on δ at epsilons of shape (n,), in doubles."""
         if account.reasons:
             return np.ones(epsilons.shape)
         return self._profile(account).deltas_upper(epsilons)
@@ -113,7 +124,12 @@ def _between(falling: Callable[[float], Enclosure], at: Number) -> Enclosure:
 
 
 def _grounded(account: Account, found: Enclosure) -> Enclosure:
-    """Return `found` without the lower end that a mu² too small to be kept does not support."""
+    """Return `found` without the lower end that a mu² too small to be kept does not support.
+
+    Args:
+        account: mu² of its Gaussian steps lies in [least, most].
+        found: an enclosure of ε or δ.
+    """
     return found if account.least or not account.most else Enclosure(arb(0), found.upper)
 
 

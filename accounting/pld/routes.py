@@ -3,6 +3,10 @@
 The first route of `ROUTES` that applies gives the answer, to each of four questions: ε(δ) or δ(ε),
 as an enclosure or as an upper bound in doubles (fast, on arrays). What a route cannot answer it
 passes on by None; the last one answers everything.
+
+All answers are of one order of the data sets and one set of pairs; `PrivacyProfile` takes the
+larger of two orders. An enclosure may be as wide as [0, bound], but never wrong, whatever route
+gave it.
 """
 
 from math import ceil, inf, log, log2
@@ -100,7 +104,13 @@ def deltas_upper(counts: Counts, epsilons: Floats, least: Floats) -> Floats:
 
 
 def at_most(counts: Counts, delta: float, known: arb) -> bool:
-    """Return whether one moment shows that ε(δ) <= known > 0, so that no more need be asked."""
+    """Return whether one moment shows that ε(δ) <= known > 0, so that no more need be asked.
+
+    Args:
+        counts: pairs, composed in one order.
+        delta: in (0, 1).
+        known: the ε of another order, or of another account.
+    """
     counts = revealed(counts)
     if not (counts and known > 0 and epsilon_by_moments(counts, log(delta))[0] < float(known)):
         return False
@@ -137,9 +147,11 @@ class _Free(Route):
     name = "advantage"
 
     def epsilon(self, counts: Counts, delta: float, known: arb) -> Enclosure | None:
+        """Return zero where the advantage alone is at most δ; else nothing."""
         return Enclosure.of(0) if _advantage(counts) <= delta else None
 
     def epsilons_upper(self, counts: Counts, deltas: Floats, least: Floats) -> Floats | None:
+        """Return `least` for every δ that is free, and what the other routes say of the rest."""
         free = deltas >= _advantage(counts)
         if not (free.any() or not deltas.size):
             return None
@@ -149,6 +161,7 @@ class _Free(Route):
         return found
 
     def deltas_upper(self, counts: Counts, epsilons: Floats, least: Floats) -> Floats | None:
+        """Return `least` where nothing is composed, or nothing is asked."""
         return None if counts and epsilons.size else least
 
 
@@ -175,6 +188,7 @@ class _Gaussian(Route):
         return gaussian.delta_from_epsilon(mu_squared=mu_squared, epsilon=epsilon)
 
     def epsilons_upper(self, counts: Counts, deltas: Floats, least: Floats) -> Floats | None:
+        """Return the exact curve's roots in doubles, rounded up."""
         mu_squared = _mu_squared(counts)
         if mu_squared is None:
             return None
@@ -215,7 +229,11 @@ def _single(counts: Counts) -> DominatingPair | None:
 
 
 def _epsilon_of_one(pair: DominatingPair, delta: float) -> Enclosure:
-    """Return ε(δ) of one event, by bisection on its profile in balls."""
+    """Return ε(δ) of one event, by bisection on its profile in balls.
+
+    Bits grow with -log2 δ, since P and e^x Q agree in all but so many of their digits. The upper
+    end starts at the pure bound or 1 and doubles; 1100 halvings reach the smallest doubles.
+    """
     with precision(160 + 2 * ceil(-log2(delta))):
         target = ball_of(delta)
         if delta_of(pair, arb(0)) <= target:
@@ -283,7 +301,10 @@ class _Revealed(Route):
 
 
 def _above(counts: Counts) -> Counts | None:
-    """Return what lies above a composition with very long shifts; None for any other."""
+    """Return what lies above a composition with very long shifts; None for any other.
+
+    A single step has its own profile, and needs no such bound.
+    """
     above = revealed(counts)
     return None if sum(counts.values()) == 1 or above == counts else above
 
@@ -340,10 +361,14 @@ class _FewSteps(Route):
     name = "few steps"
 
     def epsilon(self, counts: Counts, delta: float, known: arb) -> Enclosure | None:
+        """Return a ray's answer where a contour would lose more than `few_steps.NEGLIGIBLE` of
+        δ.
+        """
         _, shares = contour.epsilons_upper(counts, np.array([delta]), np.zeros(1))
         return _ray_epsilon(counts, delta) if shares[0] > few_steps.NEGLIGIBLE else None
 
     def delta(self, counts: Counts, epsilon: float) -> Enclosure | None:
+        """As `epsilon`."""
         _, shares = contour.deltas_upper(counts, np.array([epsilon]), np.zeros(1))
         return _ray_delta(counts, epsilon) if shares[0] > few_steps.NEGLIGIBLE else None
 
@@ -384,6 +409,9 @@ class _Contour(Route):
         return _delta_narrowed(found, counts, epsilon)
 
     def epsilons_upper(self, counts: Counts, deltas: Floats, least: Floats) -> Floats:
+        """Return bounds by contours; the loose ones anew by a ray, then by a grid, if these are
+        less.
+        """
         found, shares = contour.epsilons_upper(counts, deltas, least)
         for k in np.nonzero(found > least)[0][:_MOST_POINTS]:
             delta = float(deltas[k])
@@ -401,6 +429,7 @@ class _Contour(Route):
         return found
 
     def deltas_upper(self, counts: Counts, epsilons: Floats, least: Floats) -> Floats:
+        """As `epsilons_upper`."""
         found, shares = contour.deltas_upper(counts, epsilons, least)
         for k in np.nonzero(found > least)[0][:_MOST_POINTS]:
             epsilon = float(epsilons[k])
@@ -420,7 +449,14 @@ class _Contour(Route):
 
 
 def _narrowed(found: Enclosure, counts: Counts, delta: float, known: arb) -> Enclosure:
-    """Return an enclosure of ε(δ), by loss distributions on a grid where it is wide."""
+    """Return an enclosure of ε(δ), by loss distributions on a grid where it is wide.
+
+    Args:
+        found: by another route; the intersection of two enclosures holds what both do.
+        counts: pairs, composed in one order.
+        delta: in (0, 1).
+        known: an ε below which no more is asked.
+    """
     for cells in _grids(counts):
         if found.relative_width <= _WIDEST or found.upper <= known:
             break
@@ -484,10 +520,12 @@ class _Pessimistic:
         self._grid = grid
 
     def epsilon(self, delta: float) -> Enclosure:
+        """Return the curve's own ε at δ."""
         with precision(self._grid.bits):
             return Enclosure.from_ball(self._grid.epsilon(ball_of(delta)))
 
     def delta(self, epsilon: float) -> Enclosure:
+        """Return the curve's own δ at ε."""
         with precision(self._grid.bits):
             return Enclosure.from_ball(self._grid.delta(arb(epsilon)))
 

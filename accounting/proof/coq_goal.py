@@ -19,6 +19,7 @@ from ...mechanisms.errors import DpledgerError
 from ..check.checker import check
 
 _TIMEOUT = 300
+"""Seconds for one goal: five times the minute that an exact curve takes at very small δ."""
 
 
 class NoCoqGoal(DpledgerError, ValueError):
@@ -58,6 +59,7 @@ def coq_goal(document: bytes) -> str:
 
 
 _NUMBERS = ("mu_squared", "order", "epsilon", "delta")
+"""Numbers of a conversion, from its premise and its parameters."""
 
 
 def compiled_proofs() -> Path | None:
@@ -74,6 +76,11 @@ def prove(goal: str, *, proofs: Path | None = None, timeout: float = _TIMEOUT) -
 
     `proofs`: the folder of compiled proofs that the goal imports, if it imports any. Raises
     `CoqMissing` without coqc (Debian: coq libcoq-coquelicot libcoq-interval).
+
+    Args:
+        goal: text of a Coq file.
+        proofs: as above.
+        timeout: in seconds.
     """
     coqc = shutil.which("coqc")
     if coqc is None:
@@ -102,14 +109,17 @@ def prove(goal: str, *, proofs: Path | None = None, timeout: float = _TIMEOUT) -
 
 
 def _real(x: Fraction) -> str:
+    """Return a fraction as a real number of Coq."""
     return f"({x.numerator} / {x.denominator})"
 
 
 def _bits(delta: Fraction) -> int:
+    """Return about -log2 of a number in (0, 1)."""
     return delta.denominator.bit_length() - delta.numerator.bit_length()
 
 
 def _rdp_goal(numbers: dict[str, Fraction], *, divergence: Fraction) -> str:
+    """Return the goal of a conversion from Rényi DP; `divergence` is the premise's epsilon."""
     order, delta = _real(numbers["order"]), _real(numbers["delta"])
     return f"""From Coq Require Import Reals.
 From Interval Require Import Tactic.
@@ -128,6 +138,12 @@ Proof. unfold order, divergence, delta, epsilon; interval with (i_prec 200). Qed
 
 
 def _gdp_goal(numbers: dict[str, Fraction]) -> str:
+    """Return the goal of a conversion from GDP: δ of the normal shift, as two integrals of the
+    density.
+
+    The tactic must enclose both integrals to as many bits as δ has leading zeros, plus what
+    multiplying the second by e^ε takes away.
+    """
     mu_squared, epsilon = numbers["mu_squared"], numbers["epsilon"]
     # the second tail is multiplied by e^epsilon, and epsilon was rounded at the 53rd bit
     digits = 60 + _bits(numbers["delta"]) + 3 * int(epsilon) // 2

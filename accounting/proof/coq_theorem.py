@@ -4,6 +4,10 @@
 proves that what it accepts holds of every run that satisfies the event list. The file written here
 states the certificate, has the kernel evaluate the checker on it, and ends in the theorem. It
 needs the compiled proofs: `make -C proofs`, then `coqc -R proofs Dpledger FILE`.
+
+Terms are written as text, with every number an exact quotient of whole ones; the kernel parses them
+and computes with them alone, so that a mistake here gives a file that does not compile, or a
+theorem about another certificate than the one that was asked for: its subject stands at the top.
 """
 
 import json
@@ -25,12 +29,14 @@ _RELATIONS = {
     "zero-out-one": ("ZeroOutOne", "(zero_out_one null)"),
     "add-remove-one": ("AddRemoveOne", "add_remove_one"),
 }
+"""A relation's constructor in `Certificate.v`, and the predicate of neighbours in `Finite.v`."""
 _LEAVES = {
     "declared": "Declared",
     "mean-of-bounded": "MeanOfBounded",
     "sum-of-bounded": "SumOfBounded",
     "strongly-convex-argmin": "StronglyConvexArgmin",
 }
+"""Rules of sensitivities without premises, and their constructors in `Sensitivity.v`."""
 _INNER = {
     "scaled": "Unary (Scaled {})",
     "linear-map": "Unary (LinearMap {})",
@@ -40,9 +46,13 @@ _INNER = {
     "concatenation": "Binary Concatenation",
     "disjoint": "Binary Disjoint",
 }
+"""Rules of sensitivities with premises: the constructor, with a place for each of its numbers."""
 _FINEST = Fraction(1, 512)
 """Products on finer lattices take the kernel hours, and the extracted checker milliseconds."""
 _RENORMALISED = ("mean-of-bounded", "strongly-convex-argmin")
+"""Rules that divide by a public number of records; under add-remove-one that number is no constant,
+and the calculus in Coq has no rule for it.
+"""
 
 
 def coq_theorem(document: bytes) -> str:
@@ -129,23 +139,33 @@ Print Assumptions this_run_is_private.
 
 
 def _rows(terms: Sequence[str]) -> str:
+    """Return terms one a line, as Coq separates the items of a list."""
     return ";\n  ".join(terms)
 
 
 def _rational(value: Fraction) -> str:
+    """Return a fraction as a term of type Q."""
     return f"({value.numerator} # {value.denominator})"
 
 
 def _dyadic(text: str) -> Fraction:
+    """Return the number that a certificate writes as "mantissa p exponent", an exact binary64."""
     mantissa, exponent = text.split("p")
     return int(mantissa) * Fraction(2) ** int(exponent)
 
 
 def _written(value: object) -> str:
+    """Return a mechanism's text, by which repeated ones are found among those that are listed."""
     return json.dumps(value, sort_keys=True)
 
 
 def _mechanisms(listed: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the certificate's mechanisms as terms.
+
+    Raises:
+        BeyondTheorem: for a kind that `Checker.v` does not know, for several relations, and for a
+            sample under another relation than add-remove-one, the one of the theorem about samples.
+    """
     places = {_written(mechanism): i for i, mechanism in enumerate(listed, start=1)}
     terms: list[str] = []
     relations: set[str] = set()
@@ -177,6 +197,7 @@ def _mechanisms(listed: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _sensitivity(stated: Mapping[str, Any]) -> str:
+    """Return a stated sensitivity as three arguments: relation, square, derivation."""
     relation, _ = _RELATIONS.get(stated["adjacency"], ("", ""))
     if not relation:
         raise BeyondTheorem(f"adjacency={stated['adjacency']} must be in {sorted(_RELATIONS)}.")
@@ -185,6 +206,7 @@ def _sensitivity(stated: Mapping[str, Any]) -> str:
 
 
 def _derivation(tree: Mapping[str, Any], relation: str) -> str:
+    """Return a derivation of a sensitivity as a term, premises inside."""
     rule, squared = tree["rule"], _rational(Fraction(tree["squared"]))
     numbers = [Fraction(value) for _, value in tree["parameters"] if isinstance(value, str)]
     if rule in _LEAVES:
@@ -207,7 +229,11 @@ def _derivation(tree: Mapping[str, Any], relation: str) -> str:
 
 
 def _party_lists(events: Sequence[Mapping[str, Any]]) -> dict[tuple[int, ...], str]:
-    """A name for each list of parties; parties are numbered in the order of appearance."""
+    """Return a name for each list of parties that an event names; parties are numbered as they
+    appear.
+
+    Named once: a run of a thousand agents would else repeat the list in every event.
+    """
     numbers: dict[str, int] = {}
     names: dict[tuple[int, ...], str] = {}
     for event in events:
@@ -218,6 +244,7 @@ def _party_lists(events: Sequence[Mapping[str, Any]]) -> dict[tuple[int, ...], s
 
 
 def _events(events: Sequence[Mapping[str, Any]], names: Mapping[tuple[int, ...], str]) -> list[str]:
+    """Return the events as terms: the number of the mechanism, the parties' name, how often."""
     numbers: dict[str, int] = {}
     terms: list[str] = []
     for event in events:
@@ -227,14 +254,21 @@ def _events(events: Sequence[Mapping[str, Any]], names: Mapping[tuple[int, ...],
 
 
 def _number(parameters: Mapping[str, Any], name: str) -> str:
+    """Return a rule's parameter as a term of type Q."""
     return _rational(Fraction(parameters[name]))
 
 
 def _place(parameters: Mapping[str, Any]) -> str:
+    """Return the number of a rule's mechanism; Coq counts from 1."""
     return str(parameters["mechanism"] + 1)
 
 
 def _privacy_loss(parameters: Mapping[str, Any]) -> str:
+    """Return the witness of a loss distribution: the grid on which the checker composes it again.
+
+    `Soundness.v` proves it of one sampled Gaussian step, repeated; what enters later, or in groups,
+    is beyond it.
+    """
     parts, shares, group = (parameters[name] for name in ("parts", "shares", "group"))
     if len(parts) != 1 or parts[0][2] != 0 or shares or group != 1:
         raise BeyondTheorem("parts must be one sampled step that enters at level 0, group=1.")
@@ -268,15 +302,18 @@ _RULES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "privacy-loss": _privacy_loss,
     "gdp-approx-dp": lambda p: f"(GdpApproxDp {_number(p, 'delta')} {_number(p, 'epsilon')})",
 }
+"""For each rule of a certificate how its step is written, from the parameters."""
 _NOTIONS = {
     "gdp": "(Gdp {mu_squared})",
     "zcdp": "(Zcdp {rho})",
     "rdp": "(Rdp {order} {epsilon})",
     "approx-dp": "(ApproxDp {delta} {epsilon})",
 }
+"""For each notion how a conclusion is written; fields in braces are its numbers."""
 
 
 def _node(node: Mapping[str, Any]) -> str:
+    """Return a step of the derivation as a term: rule, numbers of its premises, conclusion."""
     if node["rule"] not in _RULES:
         raise BeyondTheorem(f"rule={node['rule']} must be in {sorted(_RULES)}.")
     stated = node["conclusion"]

@@ -15,6 +15,7 @@ from ...mechanisms.errors import DpledgerError
 from ..check.checker import Verdict
 
 _TIMEOUT = 600
+"""Seconds for all files of one call together."""
 
 
 class ExtractedMissing(DpledgerError, RuntimeError):
@@ -23,7 +24,12 @@ class ExtractedMissing(DpledgerError, RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class ExtractedVerdict:
-    """What the extracted checker says: `proved`, `wrong` or `undecided`, and its line."""
+    """What the extracted checker says: `proved`, `wrong` or `undecided`, and its line.
+
+    Args:
+        word: the verdict; `undecided` is no refusal.
+        line: as printed.
+    """
 
     word: str
     line: str
@@ -59,7 +65,10 @@ def run_extracted(paths: Sequence[Path], *, timeout: float = _TIMEOUT) -> list[E
 
 
 def agrees(found: ExtractedVerdict, verdict: Verdict) -> bool:
-    """Return whether the extracted checker has proved exactly this verdict."""
+    """Return whether the extracted checker has proved exactly this verdict.
+
+    Subject, relation, group, notion and every number must be the same.
+    """
     if found.word != "proved":
         return False
     _, subject, adjacency, _, group, notion, *values = found.line.split()

@@ -49,19 +49,32 @@ _CUT = 1e-5
 """The part of δ that may be cut off at each level."""
 
 _CELLS = 1 << 17
+"""Points of one step's lattice, at most; the checker would take more."""
 _MOST_LOSS = 384
+"""The largest loss of one step that goes on a grid: balls get four more bits for each unit of it.
+"""
 _STEPS_PER_DEVIATION = 20
+"""Points to a standard deviation of one step's loss: its variance grows by 1/(6 · 20²) of
+itself.
+"""
 _STEPS_OF_MANY = 14
+"""The same where many mechanisms are composed, each of which is put on the lattice anew."""
 _DENSE = 40
+"""Steps from zero up to which every point is a dot; beyond, dots lie 1/40 of their place apart."""
 _DENSE_OF_MANY = 24
+"""The same where many mechanisms are composed."""
 _MANY = 10
+"""Mechanisms from which these coarser grids are suggested."""
 _CHEAP = 6000
 """Points of a lattice that take no time to speak of."""
 _FINEST = 1 / 32
+"""How much finer than suggested a short lattice may become."""
 _DEAR = 85_000
+"""Points, at most, that a composed lattice is suggested to have."""
 _MOST_KNOTS = 1 << 25
 """Units of work, of the 2^25 that a checker does for any document, half of which are not needed."""
 _MOST_SCALES = 64
+"""Different Laplace scales of a closed form that the checker takes."""
 
 
 class TooFine(ArithmeticError):
@@ -75,6 +88,13 @@ class LossGrid:
     Losses are multiples of `step`, which doubles `doublings[k]` times before level k; dots lie a
     step apart up to `dense` steps from zero. Masses are multiples of 10^-digits, of which `cut`
     may be cut off at each level.
+
+    Args:
+        step: the distance of two losses at level 0, exact.
+        doublings: how often the step doubles before each level, from level 0 on.
+        dense: in steps.
+        digits: decimal digits of masses.
+        cut: in units of 10^-digits.
     """
 
     step: Fraction
@@ -98,6 +118,12 @@ class DrawnShifts:
 
     (Σ_j C(n, j) q^j (1 - q)^(n - j) N(jμ, 1), N(0, 1)), or the same in the other order. Source:
     Choquette-Choo, Ganesh, Steinke, Thakurta 2023 (arXiv 2310.15526).
+
+    Args:
+        mu_squared: μ² of one record's shift.
+        rate: q.
+        size: n, records of the group.
+        order: which data set stands first.
     """
 
     mu_squared: Fraction
@@ -107,7 +133,9 @@ class DrawnShifts:
 
 
 _Pair = DominatingPair | DrawnShifts
+"""What enters a composition as one step."""
 _Entering = tuple[tuple[_Pair, int, int], ...]
+"""Pairs, how often each occurs, and the level at which it enters."""
 
 
 def _tails(pair: _Pair, x: arb) -> tuple[arb, arb]:
@@ -116,6 +144,14 @@ def _tails(pair: _Pair, x: arb) -> tuple[arb, arb]:
 
 
 def _drawn(pair: DrawnShifts, x: arb) -> tuple[arb, arb]:
+    """Return the tails of a mixture of shifts, by one threshold on the noise.
+
+    The likelihood ratio Σ_j w_j e^{jμy - j²μ²/2} is a polynomial in t = e^{μy} with coefficients >=
+    0: it grows, so that L > x is y > y(x), at the root of that polynomial.
+
+    Raises:
+        ArithmeticError: where x cannot be told from the end of the losses' range.
+    """
     n, q, mu_squared = pair.size, ball_of(pair.rate), ball_of(pair.mu_squared)
     first = pair.order is Order.MIXTURE_FIRST
     weights = [comb(n, j) * q**j * (1 - q) ** (n - j) for j in range(n + 1)]
@@ -131,7 +167,11 @@ def _drawn(pair: DrawnShifts, x: arb) -> tuple[arb, arb]:
 
 
 def _inverted(shape: arb_poly, value: arb) -> arb:
-    """Return a ball around the t > 0 at which a polynomial that is convex and grows has `value`."""
+    """Return a ball around the t > 0 at which a polynomial that is convex and grows has `value`.
+
+    Newton's method in exact midpoints, then a radius at whose ends the polynomial lies on either
+    side of `value`: so the ball holds the root whatever the iteration was worth.
+    """
     slope, t = shape.derivative(), arb(1)
     while not shape(t) > value:
         t *= 2
@@ -150,13 +190,19 @@ def _inverted(shape: arb_poly, value: arb) -> arb:
 
 @dataclass(frozen=True, slots=True)
 class _Losses:
-    """Masses at multiples of the step from `first` on, and an infinite loss; all at most these."""
+    """Masses at multiples of the step from `first` on, and an infinite loss; all at most these.
+
+    Masses are whole multiples of 10^-digits, rounded up at every step.
+    """
 
     first: int
     masses: fmpz_poly
     lost: int
 
     def trimmed(self, cut: int) -> "_Losses":
+        """Return the losses without tails of at most `cut`: the upper one becomes infinite, the
+        lower one moves up.
+        """
         masses = [int(m) for m in self.masses.coeffs()]
         low = bisect_right(_sums(masses), cut)
         high = len(masses) - bisect_right(_sums(masses[::-1]), cut)
@@ -166,13 +212,27 @@ class _Losses:
         return _Losses(self.first + low, fmpz_poly(kept), self.lost + sum(masses[high:]))
 
     def times(self, other: "_Losses", unit: int, cut: int) -> "_Losses":
+        """Return the sum of two independent losses: a product of polynomials, its masses rounded
+        up.
+
+        Args:
+            other: on the same lattice.
+            unit: 10^digits.
+            cut: what either tail may lose.
+        """
         exact = (self.masses * other.masses).coeffs()
         lost = self.lost * (_total(other.masses) + other.lost) + other.lost * _total(self.masses)
         rounded = fmpz_poly([-(-int(m) // unit) for m in exact])
         return _Losses(self.first + other.first, rounded, -(-lost // unit)).trimmed(cut)
 
     def doubled(self, step: Fraction, digits: int) -> "_Losses":
-        """Return the same on every second point, each mass between shared by its neighbours."""
+        """Return the same on every second point, each mass between shared by its neighbours.
+
+        The two shares keep the mass under both laws: with a step h a mass m at a loss x becomes
+        m/(1 + e^h) at x - h and the rest at x + h, whose means of e^{-L} are the same. So it is
+        connecting the dots once more (Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022), and an
+        upper bound.
+        """
         masses = [int(m) for m in self.masses.coeffs()]
         first = self.first - self.first % 2
         masses = [0] * (self.first - first) + masses
@@ -189,10 +249,12 @@ class _Losses:
 
 
 def _total(polynomial: fmpz_poly) -> int:
+    """Return the sum of a polynomial's coefficients."""
     return int(polynomial(1))
 
 
 def _sums(values: list[int]) -> list[int]:
+    """Return partial sums."""
     total, found = 0, []
     for value in values:
         total += value
@@ -201,6 +263,7 @@ def _sums(values: list[int]) -> list[int]:
 
 
 def _up(value: arb) -> int:
+    """Return the least whole number that is not below a ball."""
     mantissa, exponent = value.upper().ceil().man_exp()
     return int(mantissa) << int(exponent)
 
@@ -213,7 +276,17 @@ _Dot = tuple[int, arb, arb]
 
 
 def _dots(pair: _Pair, step: Fraction, grid: LossGrid, tail: arb) -> list[_Dot]:
-    """Return dots between which the loss lies under both laws, but for `tail`."""
+    """Return dots between which the loss lies under both laws, but for `tail`.
+
+    Args:
+        pair: one step.
+        step: of the lattice at the level where it enters.
+        grid: dots lie as far apart as it says.
+        tail: of what may lie beyond, on either side.
+
+    Raises:
+        TooFine: where the lattice would have too many points.
+    """
 
     def places(towards: int, done: Callable[[_Dot], bool]) -> Iterator[_Dot]:
         place = 0
@@ -232,7 +305,11 @@ def _dots(pair: _Pair, step: Fraction, grid: LossGrid, tail: arb) -> list[_Dot]:
 
 
 def _one(pair: _Pair, step: Fraction, grid: LossGrid, tail: int) -> _Losses:
-    """Return one step's losses: the profile, linear in e^x between dots and exact on them."""
+    """Return one step's losses: the profile, linear in e^x between dots and exact on them.
+
+    Of neighbouring dots x < y the chord of δ as a function of e^x has the slope -(Q-mass beyond x);
+    masses at the dots are the differences of these slopes times e^x.
+    """
     bits = ceil(grid.digits * log2(10)) + 48 + 2 * step.denominator.bit_length()
     with precision(64):
         top = _top(pair, exp(-3 * grid.digits))
@@ -267,7 +344,12 @@ def _top(pair: _Pair, tail: float) -> float:
 
 @lru_cache(maxsize=4)
 def _composed(entering: _Entering, grid: LossGrid) -> tuple[_Losses, Fraction]:
-    """Return the losses of all together, and the step of their lattice."""
+    """Return the losses of all together, and the step of their lattice.
+
+    Binary powers: at every level all numbers of copies are halved, squares taking the place of two,
+    and what is left over is multiplied in pairs. Each tail of one step is cut to `grid.cut` over
+    the number of steps, those of products at each level to as much over the items of that level.
+    """
     unit = 10**grid.digits
     tail = grid.cut // sum(n for _, n, _ in entering)
     level, power, last = 0, 0, max(level for _, _, level in entering)
@@ -335,7 +417,16 @@ def pairs_in(
     group: int,
     share: Fraction | None,
 ) -> Iterator[tuple[_Pair, int]]:
-    """Yield the pairs of a mechanism for groups of `group` records, each with how often it is."""
+    """Yield the pairs of a mechanism for groups of `group` records, each with how often it is.
+
+    Args:
+        mechanism: repetitions are looked through.
+        times: how often.
+        adjacency: the relation.
+        order: which data set stands first.
+        group: records that differ together.
+        share: of the noise's variance that goes to the constant part of a mixture step.
+    """
     while isinstance(mechanism, Repeated):
         times, mechanism = times * mechanism.times, mechanism.event
     if (
@@ -363,6 +454,10 @@ def epsilon_upper(composed: Composed, grid: LossGrid, delta: Fraction) -> Fracti
     """Return a binary64 at which the composition's δ is at most `delta`, less the margin.
 
     Raises `TooFine` if more than δ is lost beyond the grid.
+
+    Bisection in doubles on δ(ε) = lost + Σ m (1 - e^{ε-x})⁺; 48 halvings leave 2^-48 of the largest
+    loss, and the result is moved up by 2^-40 for what doubles round. A mistake is caught by the
+    checker, which evaluates the same sum in whole numbers.
     """
     greatest = 0.0
     for entering in composed.orders():
@@ -393,7 +488,14 @@ def epsilon_upper(composed: Composed, grid: LossGrid, delta: Fraction) -> Fracti
 def laplace_epsilon(
     counts: Mapping[Mechanism, int], adjacency: Adjacency, delta: Fraction, group: int
 ) -> Enclosure | None:
-    """Return the ε of Laplace noise alone, if its closed form is little work to check."""
+    """Return the ε of Laplace noise alone, if its closed form is little work to check.
+
+    Args:
+        counts: mechanisms and how often each.
+        adjacency: the relation.
+        delta: in (0, 1).
+        group: records that differ together.
+    """
     shifts: Counter[DominatingPair] = Counter()
     for mechanism, times in counts.items():
         while isinstance(mechanism, Repeated):
@@ -416,7 +518,10 @@ def laplace_epsilon(
 
 
 def _deviation(pair: _Pair) -> float:
-    """Return about the root mean square of the loss, losses beyond 4 counted as 4."""
+    """Return about the root mean square of the loss, losses beyond 4 counted as 4.
+
+    By E[L²] = Σ (x²) P(x < |L| <= 4x), the square of the middle of each factor of 4 in x.
+    """
     total = 0.0
     with precision(96):
         ends = [4.0**k for k in range(-32, 2)]
@@ -444,6 +549,13 @@ def suggested(
     A lattice of step h adds a variance of about h²/6 to every loss on it. The step doubles every
     third level, where deviations have grown by √8, so that the variance added falls by a half from
     each doubling to the next. Losses that lie on one lattice anyway stay there.
+
+    Args:
+        counts: mechanisms and how often each.
+        adjacency: the relation.
+        delta: in (0, 1).
+        group: records that differ together.
+        fineness: a factor of the step.
     """
     shares = {m: mixture_share(one, adjacency, _FIRST, n) for m, one, n in _mixtures(counts)}
     deviations: dict[Mechanism, float] = {}
@@ -472,6 +584,8 @@ def suggested(
     parts = []
     for mechanism, times in counts.items():
         wide = max(deviations[mechanism] / common, 1.0) if common else 1.0
+        # a mechanism of far larger loss enters later, where the step has become as wide as it
+        # deserves
         entry = min(3 * int(log2(wide)), 3 * int(log2(number) / 2))
         parts.append((mechanism, times, entry))
     levels = number.bit_length() + max(entry for _, _, entry in parts)
@@ -502,9 +616,11 @@ def suggested(
 
 
 _FIRST = Order.MIXTURE_FIRST
+"""The order that stands for both where a question does not depend on it."""
 
 
 def _dense(kinds: int, fineness: float) -> int:
+    """Return up to how many steps from zero every point is a dot, more of them for a finer step."""
     if kinds < _MANY:
         return max(8, ceil(_DENSE / fineness))
     return max(8, ceil(_DENSE_OF_MANY / sqrt(fineness)))
@@ -513,6 +629,7 @@ def _dense(kinds: int, fineness: float) -> int:
 def _mixtures(
     counts: Mapping[Mechanism, int],
 ) -> Iterator[tuple[Mechanism, GaussianMixtureStep, int]]:
+    """Yield mixture steps with what repeats them, and how often they run in all."""
     for mechanism, times in counts.items():
         one = mechanism
         while isinstance(one, Repeated):

@@ -1,4 +1,9 @@
-"""Second opinions on a certificate: of Coq's kernel, and of the checker that is proved in Coq."""
+"""Second opinions on a certificate: of Coq's kernel, and of the checker that is proved in Coq.
+
+Both are asked after the checker of this package has accepted the document, and neither can turn a
+refusal into an acceptance. "No answer" is one of their answers: what they do not cover is not
+wrong.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,14 +16,24 @@ from .extracted import ExtractedMissing, agrees, run_extracted
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What somebody else says of a certificate; `against` if they refuse what was found proved."""
+    """What somebody else says of a certificate; `against` if they refuse what was found proved.
+
+    Args:
+        text: in a line.
+        against: a finding: two checkers do not agree.
+    """
 
     text: str
     against: bool = False
 
 
 def opinion_of_extracted(path: Path, verdict: Verdict) -> Opinion:
-    """Return whether the extracted checker proves the same of a certificate's file."""
+    """Return whether the extracted checker proves the same of a certificate's file.
+
+    Args:
+        path: of the certificate.
+        verdict: of this package's checker, which it is compared with field by field.
+    """
     try:
         (found,) = run_extracted([path])
     except ExtractedMissing as missing:
@@ -35,6 +50,8 @@ def opinion_of_coq(path: Path) -> Opinion:
 
     For Gaussian runs it ends in the theorem that the run is private, for others in the
     certificate's last inequality.
+
+    The `.v` file stays, so that whoever has Coq can check it elsewhere.
     """
     goal, document, proofs = path.with_suffix(".v"), path.read_bytes(), compiled_proofs()
     try:

@@ -75,13 +75,16 @@ _GAIN = 5e-4
 losses are then near to normal, and what a grid adds to their variance is known beforehand."""
 
 _SHORT = 8
-"""Doublings of a grid beyond which a second fineness is not tried."""
+"""Doublings of a grid beyond which a second fineness is not tried.
+
+"""
 
 _Family = Gdp | Zcdp | Rdp | ApproxDp
 _PURE = ApproxDp(0, 0)
 """Stands for pure DP, at epsilon and delta 0: a family, not a claim."""
 
 _Noisy = GaussianStep | LaplaceStep | DiscreteGaussianStep | DiscreteLaplaceStep | PureStep
+"""Mechanisms that add noise of one scale to a query of known sensitivity."""
 
 
 class Search:
@@ -93,6 +96,10 @@ class Search:
         group: how many records the conclusion protects together.
 
     Raises `NoRule` for events of several relations.
+
+    Steps are shared: a mechanism that a thousand parties run is derived once, and its step is a
+    premise of each of them. `best` is cheap; `tightest` composes loss distributions and takes
+    seconds.
     """
 
     def __init__(self, events: Sequence[Event], delta: Fraction, group: int) -> None:
@@ -132,11 +139,17 @@ class Search:
             return pure.then("pure-approx-dp", notion, delta=self._delta)
 
     def _by_gdp(self) -> Step:
+        """Return (epsilon, delta)-DP by the exact curve of μ-GDP (Balle, Wang 2018, Theorem 8)."""
         whole = self.whole(Gdp(0))
         found = epsilon_from_delta(mu_squared=whole.cost, delta=self._delta)
         return self._converted(whole, "gdp-approx-dp", found)
 
     def _by_zcdp(self) -> Step:
+        """Return (epsilon, delta)-DP by rho and the best Rényi order, whole or not.
+
+        ρ-zCDP is (α, ρα)-RDP for every α (Bun, Steinke 2016, Definition 1.1), converted by Canonne,
+        Kamath, Steinke 2020, Proposition 12.
+        """
         whole = self.whole(Zcdp(0))
         bound = epsilon_from_zcdp_by_orders(rho=whole.cost, delta=self._delta)
         order = Fraction(2) if bound.order == inf else Fraction(bound.order)
@@ -162,12 +175,21 @@ class Search:
         return found[order]
 
     def _from_rdp(self, whole: Step) -> Step:
+        """Return (epsilon, delta)-DP of a step in Rényi DP, at the smallest epsilon that its order
+        allows.
+        """
         assert isinstance(whole.notion, Rdp)
         found = epsilon_from_rdp(order=whole.notion.order, rdp=whole.cost, delta=self._delta)
         return self._converted(whole, "rdp-approx-dp", found)
 
     def _converted(self, whole: Step, rule: str, found: Enclosure) -> Step:
-        """Return (epsilon, delta)-DP of the whole run, epsilon the witness of an enclosure."""
+        """Return (epsilon, delta)-DP of the whole run, epsilon the witness of an enclosure.
+
+        Args:
+            whole: the run's cost in another notion.
+            rule: the conversion's name in docs/rules.md.
+            found: encloses epsilon at the search's delta.
+        """
         epsilon = _witness(found)
         notion = ApproxDp(epsilon, self._delta)
         return whole.then(rule, notion, delta=self._delta, epsilon=epsilon)
@@ -187,6 +209,9 @@ class Search:
 
         Grids are tried in the order of `_FINENESS`, and the best is kept. Raises `TooFine` where no
         grid holds the losses.
+
+        Several orders of the pair, for instance of adding and removing a record, are composed
+        apart, and the larger epsilon counts (Zhu, Dong, Wang 2022, Theorem 10).
         """
         counts = {self._mechanisms[text]: n for text, n in sorted(exposure.counts)}
         assumptions = frozenset[str]().union(*map(_assumed, counts))
@@ -220,7 +245,15 @@ class Search:
         epsilon: Enclosure,
         assumptions: frozenset[str],
     ) -> Step:
-        """Return the same of Laplace steps alone, whose losses have a closed form."""
+        """Return what a record with this exposure pays where all of it is Laplace noise, in closed
+        form.
+
+        Args:
+            exposure: the steps that it meets.
+            counts: mechanisms and how often each.
+            epsilon: encloses the exact value; its upper end is the witness.
+            assumptions: that the sensitivities rest on.
+        """
         witness = _witness(epsilon)
         parameters: dict[str, Parameter] = {
             "parts": tuple(counts.items()),
@@ -239,7 +272,11 @@ class Search:
         )
 
     def whole(self, family: _Family) -> Step:
-        """Return what the run costs in a notion, whatever numbers `family` has."""
+        """Return what the run costs in a notion, whatever numbers `family` has.
+
+        Groups of k cost k times as much in pure DP (Dwork, Roth 2014, Theorem 2.2), k² times in mu²
+        and rho.
+        """
         whole = self.run([self._composed(exposure, family) for exposure in self._exposures])
         if self._group == 1:
             return whole
@@ -300,6 +337,9 @@ class Search:
         return self._short[id(part)]
 
     def _derived(self, mechanism: Mechanism, family: _Family) -> Step:
+        """Return the step of one mechanism in a notion, by the rule that knows it; raise `NoRule`
+        without one.
+        """
         match mechanism:
             case Repeated():
                 once = self._one(mechanism.event, family)
@@ -385,6 +425,7 @@ class Search:
     def _leaf(
         self, rule: str, mechanism: Mechanism, notion: PrivacyNotion, assumed: frozenset[str]
     ) -> Step:
+        """Return a step without premises: what a rule says of one run of a mechanism."""
         return Step(
             Exposure.of({written(mechanism): 1}),
             self._adjacency,
@@ -421,6 +462,11 @@ def _ratio_squared(step: _Noisy) -> Fraction:
 
 
 def _over_noise(sensitivity: Sensitivity, scale: float) -> Fraction:
+    """Return a squared sensitivity over the noise's variance; zero without one, whatever the noise.
+
+    Raises:
+        NoRule: for noise 0, as a pair of point masses has no finite cost.
+    """
     if sensitivity.squared == 0:
         return Fraction(0)
     if scale == 0:
@@ -429,6 +475,9 @@ def _over_noise(sensitivity: Sensitivity, scale: float) -> Fraction:
 
 
 def _require_rule(mechanism: PoissonSampled | SampledWithoutReplacement) -> None:
+    """Raise `NoRule` for Poisson samples of which a record is replaced: the accountants price them,
+    and the checker has no rule.
+    """
     relation = mechanism.event.sensitivity.adjacency
     if isinstance(mechanism, PoissonSampled) and relation is Adjacency.REPLACE_ONE:
         raise NoRule("the checker has none for Poisson samples of which a record is replaced.")
@@ -470,7 +519,16 @@ def privacy_loss(
     delta: Fraction,
     assumptions: frozenset[str],
 ) -> Step:
-    """Return the step whose witness is the grid on which the losses were composed."""
+    """Return the step whose witness is the grid on which the losses were composed.
+
+    Args:
+        exposure: the steps that a record meets.
+        epsilon: the witness: δ(epsilon) <= delta of what is composed.
+        composed: mechanisms, levels and shares.
+        grid: that the checker is to compose them on.
+        delta: of the claim.
+        assumptions: that the mechanisms rest on.
+    """
     parameters: dict[str, Parameter] = {
         "parts": composed.parts,
         "shares": composed.shares,
@@ -502,6 +560,7 @@ def _in_doubles(step: Step) -> Step:
 
 
 def _at_order(whole: Step, order: Fraction) -> Step:
+    """Return what ρ-zCDP says at a Rényi order: (α, ρα)-RDP (Bun, Steinke 2016, Definition 1.1)."""
     return whole.then("zcdp-rdp", Rdp(order, order * whole.cost), order=order)
 
 
@@ -513,7 +572,10 @@ def _witness(found: Enclosure) -> Fraction:
 
 
 def _shortened(step: Step) -> Step:
-    """Return the step with its cost rounded up to a dyadic rational of 128 bits."""
+    """Return the step with its cost rounded up to a dyadic rational of 128 bits.
+
+    Sums of many rationals with different denominators would have as many digits as there are terms.
+    """
     numerator, denominator = step.cost.numerator, step.cost.denominator
     if denominator & (denominator - 1) == 0 and numerator.bit_length() <= _COST_BITS:
         return step

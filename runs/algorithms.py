@@ -57,7 +57,7 @@ class Solvers:
 
     @property
     def regulariser(self) -> solvers.L1 | solvers.L2:
-        """R."""
+        """R, a function of the model that is added to the loss with the section's weight."""
         return solvers.L2() if self.made.regulariser is RegulariserName.L2 else solvers.L1()
 
     def noisy(self, noise_multiplier: float) -> solvers.ModelSolver:
@@ -169,7 +169,11 @@ class Solvers:
         return solvers.PsAdmm(rounds, noise_multiplier)
 
     def _centralised(self, noise_multiplier: float) -> solvers.CentralisedDpAdmm:
-        """Return DP-ADMM, or DP-AccADMM, for the constraint y = x, which every model meets."""
+        """Return DP-ADMM, or DP-AccADMM, for the constraint y = x, which every model meets.
+
+        Without edges the fused lasso's A is the identity: its y follows x, and one model is
+        published.
+        """
         made = self.made
         assert made.step_size is not None
         return solvers.CentralisedDpAdmm(
@@ -212,7 +216,13 @@ class Solvers:
 
 @lru_cache(maxsize=8)
 def _defaults(made: Algorithmic, shape: DataShape, privacy: Privacy) -> solvers.ConsensusDpAdmm:
-    """Return the settings for a section, once: a search for noise asks for them at every try."""
+    """Return the settings for a section, once: a search for noise asks for them at every try.
+
+    Args:
+        made: the section.
+        shape: of the data, public.
+        privacy: the target; a group's epsilon is shared by its records.
+    """
     assert privacy.epsilon is not None
     return solvers.consensus_defaults(
         shape,

@@ -145,6 +145,9 @@ def attacked(
     Args:
         configuration: of the run.
         noise_multiplier: of its plan.
+
+    The result is the solver and a pair; the pair's share is the part of the plan's mu that it
+    attains, None where that is not known: bounds then say less of how tight the promise is.
     """
     solver = configuration.solvers.noisy(noise_multiplier)
     dataset, index = configuration.load_attacked()
@@ -180,6 +183,10 @@ def experiment_of(configuration: Configuration, planned: Plan) -> TrialExperimen
 
     A chunk holds as many trials as fit in memory at once; chunks are seeded one by one, so that any
     process can compute any of them.
+
+    Args:
+        configuration: of the run; its seed of the attack is another than that of its noise.
+        planned: whose noise multiplier is attacked.
     """
     return TrialExperiment(
         _ConfiguredAttack(configuration, planned.noise_multiplier),
@@ -194,7 +201,11 @@ def experiment_of(configuration: Configuration, planned: Plan) -> TrialExperimen
 
 
 def _fingerprint(configuration: Configuration, noise_multiplier: float) -> str:
-    """Return a hash of all that scores depend on besides the seed: files and code by content."""
+    """Return a hash of all that scores depend on besides the seed: files and code by content.
+
+    Scores that were computed before are used again only under the same hash: another version of the
+    code, or one changed byte of a file, computes them anew.
+    """
     settings = configuration.attack
     attack = Attack(parties=settings.parties, neighbour=settings.neighbour)
     same = msgspec.structs.replace(configuration, attack=attack)

@@ -41,6 +41,10 @@ def judge_claim_file(path: Path, *, run_code: bool = False) -> JudgedPromise:
         run_code: whether to run the Python file that the claim may name, unprotected.
 
     Raises `ConfigurationError` for a file that is no claim, or whose code may not be run.
+
+    A search for a sensitivity, a plan, or a list of releases, whichever the file speaks of; then
+    the policy of verdicts, which weighs whether settings were tuned on the records
+    (`final_verdict`).
     """
     claim = read_claim(path)
     if claim.function is not None:
@@ -138,7 +142,12 @@ def _of_function(path: Path, claim: ClaimFile, function: Function, *, run_code: 
 
 
 def _of_plan(path: Path, claim: ClaimFile) -> Finding:
-    """Judge what a run's configuration plans; no record is read."""
+    """Judge what a run's configuration plans; no record is read.
+
+    Args:
+        path: the configuration, beside the claim's file.
+        claim: whose relation, if it states one, must be the plan's.
+    """
     configuration = read_configuration(path)
     _require_small(path, configuration)
     stated, planned = claim.adjacency, configuration.privacy.adjacency
@@ -161,7 +170,12 @@ def _require_small(path: Path, configuration: Configuration) -> None:
 def _attacked(
     path: Path, promise: OwnPromise, hashes: set[str], start: StartProgress | None
 ) -> Check:
-    """Attack by replay, where the ledger's runs were of this very configuration."""
+    """Attack by replay, where the ledger's runs were of this very configuration.
+
+    Raises:
+        ConfigurationError: for another configuration than the one whose hash the ledger has: an
+            attack on other settings would say nothing of these runs.
+    """
     configuration = read_configuration(path)
     if len(hashes) != 1 or not hashes <= configuration.known_as:
         raise ConfigurationError(

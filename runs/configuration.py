@@ -106,6 +106,9 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
     def known_as(self) -> frozenset[str]:
         """`sha256`, and what it was in older ledgers: with the seed, and before it covered what a
         schema says.
+
+        A run that broke off under an older version goes on only if its ledger's hash is one of
+        these.
         """
         return frozenset({self.sha256, _hashed(self._located), _hashed(self._values)})
 
@@ -145,7 +148,11 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
         return f"# noise.seed: {KEPT_SEED}\n{_as_toml(sections)}"
 
     def beside(self, schema: str) -> "Configuration":
-        """Return the same for the folder of a copy of its schema; it names no other folder."""
+        """Return the same for the folder of a copy of its schema; it names no other folder.
+
+        Args:
+            schema: file name of the copy.
+        """
         files = tuple(Path(file).name for file in self.data.files)
         data = structs.replace(self.data, files=files, schema=schema, folder=None)
         return structs.replace(self, data=data)
@@ -158,7 +165,11 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def shape(self) -> DataShape:
-        """What is public about the training data; no record is read."""
+        """What is public about the training data; no record is read.
+
+        Everything that a plan depends on: parties, counts, dimension, row bound, relation, labels.
+        All of it stands in the configuration and its schema, which are public.
+        """
         schema = self.schema
         parties, counts = self._parties()
         if self.solver.algorithm is Algorithm.PR_ADMM:
@@ -212,7 +223,10 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What a promise takes for granted, beside what is written in the events."""
+        """What a promise takes for granted, beside what is written in the events.
+
+        They are added to those of the certificate, and printed with every promise.
+        """
         return (
             "records fit the schema, and how many are complete is public (a file with others is "
             "refused aloud)",

@@ -63,6 +63,9 @@ class RunOptions:
         attack: whether to attack the plan by replay.
         baselines: whether to train the baselines for comparison.
         crosscheck: whether to ask dp-accounting as well.
+
+    Nothing here changes what is released: two runs of one configuration with different options have
+    one hash.
     """
 
     name: str | None = None
@@ -377,6 +380,9 @@ def _baselines(
         dataset: private, to train on.
         test: held out.
         start: opens a report of progress.
+
+    Baselines read private records without a mechanism: they are the holder's experiments, for
+    comparison in a report that stays with the holder.
     """
     models: list[TrainedModel] = []
     unconverged = f"ADMM without noise, {configuration.solver.rounds} rounds"
@@ -402,6 +408,11 @@ def _write_configuration(configuration: Configuration, text: str, folder: Path) 
 
     The schema stands beside it, and of the records' files the names only: the plan can be made
     again from the folder alone.
+
+    Args:
+        configuration: of the run.
+        text: as the user's file says it, comments included.
+        folder: of the run.
     """
     path = configuration.data.schema_path
     if path is not None:
@@ -425,7 +436,10 @@ def _shown(configuration: Configuration) -> str:
 
 
 def _promised(found: Guarantee) -> str:
-    """Return a guarantee as a text: epsilon rounded up, delta, grade; or that there is none."""
+    """Return a guarantee as a text: epsilon rounded up, delta, grade; or that there is none.
+
+    Of a plan that is proved the epsilon is the certificate's.
+    """
     if found.unprotected:
         return "no privacy"
     epsilon = shown_up(found.epsilon.upper_float, digits=6)
@@ -435,7 +449,10 @@ def _promised(found: Guarantee) -> str:
 def _crosschecks(
     planned: Plan, configuration: Configuration, options: RunOptions
 ) -> Crosschecks | Skipped:
-    """Return what dp-accounting says of the plan, or why it was not asked."""
+    """Return what dp-accounting says of the plan, or why it was not asked.
+
+    Its answer is of one record: dp-accounting has no rule for groups of these events.
+    """
     if not options.crosscheck:
         return Skipped(reason="not asked for")
     try:
@@ -500,7 +517,11 @@ def _report(
 def _attack_facts(
     configuration: Configuration, options: RunOptions, attack: RunAttack | None
 ) -> AttackFacts | Skipped:
-    """Return the attack for the report, or why there was none."""
+    """Return the attack for the report, or why there was none.
+
+    The share of the plan's mu that this pair attains is known where a loss has the same gradient
+    everywhere; without it the attack's bound says less.
+    """
     if not options.attack:
         return Skipped(reason="not asked for")
     if attack is None:
@@ -516,7 +537,12 @@ def _attack_facts(
 
 
 def _utility(models: Sequence[TrainedModel]) -> UtilityFacts:
-    """Return held-out accuracies for the report: of the final models, and after every round."""
+    """Return held-out accuracies for the report: of the final models, and after every round.
+
+    Args:
+        models: the private one first; held-out records are read without noise, which the report
+            lists among the accesses that no epsilon covers.
+    """
     return UtilityFacts(
         metric="accuracy on held-out records",
         scores=tuple(

@@ -86,12 +86,17 @@ class SeenName(Enum):
 class Meeting(Section, frozen=True, kw_only=True):
     """Who meets, what is public of their data, and where.
 
-    `records` is how many each party has at least, publicly, and half of how many at most. The
-    coordinator listens at `address`; who sends nothing for `patience` seconds ends the run.
+    Sums over all parties are simulated: nothing hides their parts here.
 
-    `threat_model` is "per-party", where every message is seen, or "summed", where sums over all
-    parties alone are: then `records` are exact numbers, and of `colluders` parties an adversary
-    may know the noise. Sums are simulated: nothing hides their parts here.
+    Args:
+        parties: names, in an order that all know.
+        records: how many each party has at least, publicly, and half of how many at most; the exact
+            numbers where the threat model is "summed".
+        schema: path of the schema of every party's files.
+        address: "host:port" at which the coordinator listens.
+        patience: seconds without a message after which the run ends.
+        threat_model: "per-party" where every message is seen, "summed" where sums alone are.
+        colluders: of how many parties an adversary may know the noise, under "summed".
     """
 
     parties: tuple[str, ...]
@@ -112,6 +117,10 @@ class Meeting(Section, frozen=True, kw_only=True):
 
 
 class _RunFile(Section, frozen=True, kw_only=True):
+    """The sections of `run.toml`; refuses an algorithm that asks for more than collectives of
+    messages.
+    """
+
     federation: Meeting
     privacy: Privacy
     solver: Algorithmic
@@ -123,7 +132,15 @@ class _RunFile(Section, frozen=True, kw_only=True):
 
 
 class Holder(Section, frozen=True, kw_only=True):
-    """Which party this is, and its files; `token` is a file that the coordinator has, too."""
+    """Which party this is, and its files.
+
+    Args:
+        name: one of the run's parties.
+        run: path of the run file.
+        files: the party's records.
+        folder: where ledger, journal, certificate and model are.
+        token: path of a secret that the coordinator has, too; for sockets only.
+    """
 
     name: str
     run: str
@@ -133,9 +150,16 @@ class Holder(Section, frozen=True, kw_only=True):
 
 
 class PartyLimits(Section, frozen=True, kw_only=True):
-    """A party's policy; `budget` is epsilon at `delta` for all runs that its ledger pays for.
+    """A party's policy: what a run must keep to, or the party takes no part in it.
 
-    `colluders` is the least number that plans of sums must allow for.
+    Args:
+        epsilon, delta: the most that one run may promise a record.
+        adjacency: the relation that the promise must be stated in.
+        algorithms: those that it takes part in.
+        unit: whom the promise is for.
+        threat_models: those that it takes part under.
+        colluders: the least number that plans of sums must allow for.
+        budget: epsilon at `delta` for all runs that its ledger pays for; None for no budget.
     """
 
     epsilon: float
@@ -149,6 +173,8 @@ class PartyLimits(Section, frozen=True, kw_only=True):
 
 
 class _PartyFile(Section, frozen=True, kw_only=True):
+    """The sections of `party.toml`, none of which any other party sees."""
+
     party: Holder
     noise: Noise
     policy: PartyLimits
@@ -178,7 +204,11 @@ class Federation:
 
     @property
     def sha256(self) -> str:
-        """The hash of what the file and its schema say, without where and how long to wait."""
+        """The hash of what the file and its schema say, without where and how long to wait.
+
+        Address and patience change nothing that is released, so that a run may move to another
+        machine.
+        """
         values: dict[str, Any] = msgspec.json.decode(
             msgspec.json.encode(self.file, order="deterministic")
         )
@@ -219,6 +249,9 @@ class Federation:
         Without a stated noise multiplier, one is calibrated whose certificate proves the epsilon.
         Under `Summed` the solver is that of one holder of all records, whose settings it takes.
         Raises `InvalidParameter` for a solver that cannot run across parties.
+
+        The same on every party's machine, from public numbers alone: it is what all of them agree
+        on before any record is read.
         """
         privacy, shape, model = self.file.privacy, self.shape, self.threat_model
         sums = SummedTerms.of(model, shape) if isinstance(model, Summed) else None
@@ -332,7 +365,13 @@ class Participant:
 
 @dataclass(frozen=True, slots=True)
 class Participation:
-    """A party that took part to the end: its name, its run in its ledger, its files."""
+    """A party that took part to the end: its name, its run in its ledger, its files.
+
+    Args:
+        party: its name.
+        run: the run's name in its ledger.
+        folder: with certificate, model, ledger and journal.
+    """
 
     party: str
     run: str
@@ -341,7 +380,13 @@ class Participation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Federated:
-    """A federation that ran to its end: its plan, its folder, and the checker's verdicts."""
+    """A federation that ran to its end: its plan, its folder, and the checker's verdicts.
+
+    Args:
+        plan: with its proof.
+        folder: the coordinator's.
+        verdict: of the standard-library checker on every certificate that was handed in.
+    """
 
     plan: Plan
     folder: Path

@@ -34,6 +34,9 @@ def gallery_page(folder: Path) -> str:
     """Return the page, in Markdown, of the claim files of a folder, by name.
 
     Raises `ConfigurationError` for a file that is no claim, or where there is none.
+
+    Claims that somebody made come first, hypothetical ones after them; a claim's note, or else the
+    reason of its verdict, stands below the table.
     """
     paths = sorted(folder.glob("*.toml"))
     if not paths:
@@ -78,7 +81,11 @@ def _cost(cost: Enclosure) -> str:
 
 
 def _said(finding: Finding) -> str:
-    """Return what the claim's own accountant says of the releases, rounded up; often nothing."""
+    """Return what the claim's own accountant says of the releases, rounded up; often nothing.
+
+    What the accountant says is no verdict: an older bound may be above the truth and still be
+    right.
+    """
     said = [value for name, value in finding.figures.items() if name.startswith("by ")]
     return shown_up(said[0].upper_float, digits=4) if said else ""
 

@@ -63,7 +63,11 @@ __all__ = [
 
 _BLACK_BOX: tuple[MembershipScore, ...] = (LossThreshold(), LiraOnline(), LiraOffline(), Rmia())
 """Scores that need a model's predictions only; `Fisher` needs its parameters, and so a run of
-ours."""
+ours.
+
+Loss thresholds: Yeom, Giacomelli, Fredrikson, Jha 2018; LiRA with and without shadow models that
+hold the target: Carlini et al. 2022; RMIA: Zarifzadeh, Liu, Shokri 2024.
+"""
 _POPULATION = 100
 """Records of the population that RMIA compares the target with."""
 
@@ -227,7 +231,16 @@ def _check(
 def _game_of_run(
     configuration: Configuration, noise_multiplier: float, options: MembershipOptions
 ) -> SolverGame:
-    """Return the game on a run of ours: the attacker sees the last model."""
+    """Return the game on a run of ours: the attacker sees the last model.
+
+    Under zero-out the neighbour is the null record; under replace-one the worst of several public
+    records, chosen on shadow models that no bound counts.
+
+    Args:
+        configuration: of the run.
+        noise_multiplier: of its plan.
+        options: which record, how many shadows, the seed.
+    """
     loss = configuration.solvers.loss
     train, test = configuration.attacked_records()
     dataset = configuration.audited(train)
@@ -292,6 +305,12 @@ def _game_of_model(
 
     Under add-remove-one the other world has one record less. Under replace-one another record
     stands in its place: several public ones are tried on shadow models, and the worst is used.
+
+    Args:
+        train: trains a model on rows, labels and a seed.
+        records: of the user.
+        adjacency: add-remove-one or replace-one.
+        options: which record, how many shadows, the seed.
     """
     features, labels = np.asarray(records.features, dtype=np.float64), records.labels
     target = _target_of_model(train, features, labels, options)
@@ -314,7 +333,13 @@ def _game_of_model(
 def _target_of_model(
     train: Train, features: Any, labels: Any, options: MembershipOptions
 ) -> Target:
-    """Return the record that is looked for: any, a mislabelled one, or the hardest to fit."""
+    """Return the record that is looked for: any, a mislabelled one, or the hardest to fit.
+
+    Args:
+        train: trains a model.
+        features, labels: the records, shapes (n, d) and (n,).
+        options: which record, and the seed.
+    """
     if options.target is TargetName.RANDOM:
         return random_target(features, labels, seed=options.seed)
     if options.target is TargetName.CANARY:

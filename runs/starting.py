@@ -101,7 +101,12 @@ def run_text(sections: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def write_new(path: Path, text: str) -> None:
-    """Write a file that does not exist yet; raise `ConfigurationError` if it does."""
+    """Write a file that does not exist yet; raise `ConfigurationError` if it does.
+
+    Args:
+        path: of the file.
+        text: all of it.
+    """
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
@@ -110,7 +115,12 @@ def write_new(path: Path, text: str) -> None:
 
 
 def _commented(kind: type[msgspec.Struct], values: Mapping[str, Any]) -> str:
-    """Return the lines of a section: what is said, and in comments what could be."""
+    """Return the lines of a section: what is said, and in comments what could be.
+
+    Args:
+        kind: the section's type, whose docstring gives each key's meaning.
+        values: what is said; other keys stand as comments, with their defaults.
+    """
     meaning = documented(kind)[1]
     lines: list[str] = []
     for field in msgspec.structs.fields(kind):
@@ -130,6 +140,10 @@ def _lines(values: Mapping[str, Any]) -> str:
 
 
 def _toml(value: Any) -> str:
-    """Return a value as TOML."""
+    """Return a value as TOML.
+
+    Args:
+        value: text, number, truth value, or a list of such.
+    """
     # what JSON writes of texts, numbers, truth values and lists of them is TOML
     return json.dumps(value, ensure_ascii=False)

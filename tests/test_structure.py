@@ -161,7 +161,7 @@ LEAST_EXPLAINED = {
     "solvers": 0.4,
     "data": 0.4,
     "mechanisms": 0.4,
-    "runs": 0.35,
+    "runs": 0.4,
     "audits": 0.345,
     "accounting": 0.4,
     "papers": 0.24,

@@ -2,6 +2,10 @@
 
 A setting here depends on the target, the regularisation and the data's public shape only.
 Whoever wants others writes a `SolverFactory`.
+
+Step sizes come from the smoothness of the mean loss over rows of norm at most 1, which is 1/4 for
+the logistic loss, so that they are safe for every data set; penalties are of the order at which a
+round's move suits its noise. None of them was fitted to records.
 """
 
 from collections.abc import Callable
@@ -29,7 +33,10 @@ from ...solvers.stochastic import PsAdmm, SampledPsAdmm, StochasticRounds
 from ...solvers.topologies import complete
 
 _DISTANCE = 100.0
-"""A guess of |w*| for rows of norm 1: it sets how fast step sizes fall with the noise."""
+"""A guess of |w*| for rows of norm 1: it sets how fast step sizes fall with the noise.
+
+A wrong one costs accuracy and never privacy.
+"""
 _EXACT_PENALTY, _STEP_PENALTY = 0.1, 0.01
 """rho of subproblems that are solved, or nearly, in a round; and where a round is one step."""
 _NETWORK_PENALTY = 0.02
@@ -110,7 +117,11 @@ class Recipe:
         return replace(chosen, noise_multiplier=noise_multiplier, start=self.start)
 
     def dp_admm(self, noise_multiplier: float, shape: DataShape) -> DpAdmm:
-        """Return the star DP-ADMM of Huang et al. (2020)."""
+        """Return the star DP-ADMM of Huang et al. (2020).
+
+        First-order steps (Algorithm 3 there): each agent's message is one mean gradient away from
+        the last model, and noise is in units of Lemma 1's sensitivity.
+        """
         return DpAdmm(
             self.rounds,
             noise_multiplier,
@@ -121,7 +132,10 @@ class Recipe:
         )
 
     def dp_sgd(self, noise_multiplier: float, shape: DataShape) -> DpSgd:
-        """Return gradient descent with all records in every round, the papers' comparison."""
+        """Return gradient descent with all records in every round, the papers' comparison.
+
+        No sampling: every record enters every round, as in the papers' comparisons.
+        """
         return DpSgd(
             self.rounds,
             noise_multiplier,
@@ -131,7 +145,10 @@ class Recipe:
         )
 
     def pvp_admm(self, noise_multiplier: float, shape: DataShape) -> PvpAdmm:
-        """Return star ADMM with primal variable perturbation."""
+        """Return star ADMM with primal variable perturbation.
+
+        Subproblems are minimised to a gradient norm that the sensitivity prices (Zhang, Zhu 2017).
+        """
         return PvpAdmm(
             self.rounds,
             noise_multiplier,
@@ -144,6 +161,9 @@ class Recipe:
         """Return PR-ADMM of Ding et al. (2020), in which everybody talks to everybody.
 
         Raises `InvalidParameter` for a single agent.
+
+        eta is divided by the number of neighbours, so that the modulus of a subproblem does not
+        grow with the network; the regulariser's weight is of |w|² in the sum over agents.
         """
         agents = len(shape.parties)
         if agents < 2:
@@ -162,13 +182,24 @@ class Recipe:
         return RAdmm(self.pr_admm(noise_multiplier, shape), proximity=2.0 * _smoothness(shape))
 
     def ps_admm(self, noise_multiplier: float, shape: DataShape) -> PsAdmm:
-        """Return PS-ADMM of Ding et al. (2019) with full gradients."""
+        """Return PS-ADMM of Ding et al. (2019) with full gradients.
+
+        Every inner step is a release; sampling would amplify nothing, as the full gradient enters
+        anyway.
+        """
         return PsAdmm(self._inner(shape), noise_multiplier)
 
     def sampled_ps_admm(self, noise_multiplier: float, shape: DataShape) -> SampledPsAdmm:
         """Return PS-ADMM of Ding et al. (2019) with corrections of a hidden tenth.
 
         Poisson samples, but batches of fixed size under replace-one, where only they amplify.
+
+        One noisy snapshot a round, and corrections of a sample that are cut to the loss's
+        smoothness.
+
+        Args:
+            noise_multiplier: of snapshot and corrections alike.
+            shape: public facts about the data.
         """
         scheme: Scheme = Poisson(_SAMPLING_RATE)
         if shape.adjacency is Adjacency.REPLACE_ONE:
@@ -182,7 +213,10 @@ class Recipe:
         )
 
     def centralised(self, noise_multiplier: float, shape: DataShape) -> CentralisedDpAdmm:
-        """Return DP-AccADMM of Xu et al. (2020), for the constraint y = x."""
+        """Return DP-AccADMM of Xu et al. (2020), for the constraint y = x.
+
+        The step is 1 over the smoothness; x alone is published, as y follows it.
+        """
         return CentralisedDpAdmm(
             fused_lasso(shape.parameters(_loss(shape)), ()),
             self.rounds,
@@ -218,7 +252,10 @@ def _loss(shape: DataShape) -> Logistic | Multinomial:
 
 
 def _smoothness(shape: DataShape) -> float:
-    """Return the smoothness of the mean loss over rows of norm at most 1: l'' at most."""
+    """Return the smoothness of the mean loss over rows of norm at most 1: l'' at most.
+
+    As rows have norm at most 1, the Hessian's norm is at most that of the loss in its scores.
+    """
     return float(_loss(shape).curvature_bound or 0)
 
 

@@ -43,6 +43,10 @@ class PrivateLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
     """A linear classifier that was trained with differential privacy.
 
     Prediction costs no privacy: the model is public.
+
+    Attributes that end in an underscore are set by `fit`: the model (`coef_` of shape (K, d) or (1,
+    d), `intercept_`), `privacy_` with the epsilon and what it takes for granted, `certificate_`,
+    the `ledger_` that paid, and `history_`, a public value for each round.
     """
 
     classes: Sequence[Any] | None
@@ -96,9 +100,11 @@ class PrivateLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         return str(super(PrivateLinearClassifier, self._without_seed()).__repr__(N_CHAR_MAX))
 
     def _repr_html_inner(self) -> str:
+        """Return the same for notebooks."""
         return str(super(PrivateLinearClassifier, self._without_seed())._repr_html_inner())
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        """Return the same for notebooks, in every form that they ask for."""
         shown: Any = super(PrivateLinearClassifier, self._without_seed())
         return cast("dict[str, str]", shown._repr_mimebundle_(**options))
 
@@ -134,13 +140,27 @@ class PrivateLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         super().__setstate__(state)
 
     def _validated(self, X: Any, y: Any, **checks: Any) -> tuple[Any, FloatArray]:
-        """Return finite rows, and labels as numbers; notes classes and number of features."""
+        """Return finite rows, and labels as numbers; notes classes and number of features.
+
+        Args:
+            X: rows, shape (n, d), dense or sparse.
+            y: labels, shape (n,).
+            checks: as `sklearn.utils.validation.validate_data` takes them.
+        """
         given: Any = validate_data(self, X, y, dtype=np.float64, **checks)
         rows, labels = given
         return rows, self._numbered(labels)
 
     def _numbered(self, y: npt.NDArray[Any]) -> FloatArray:
-        """Return ±1 for two classes and 0, 1, ... for more, and note the classes."""
+        """Return ±1 for two classes and 0, 1, ... for more, and note the classes.
+
+        Args:
+            y: labels of any type, shape (n,).
+
+        Raises:
+            ValueError: for fewer than two classes, and in scikit-learn's words for too many.
+            InvalidParameter: for a label outside of `classes`.
+        """
         check_classification_targets(y)
         classes = np.unique(y if self.classes is None else np.asarray(self.classes))
         if len(classes) < 2:

@@ -1,6 +1,9 @@
 """An executed run as an outcome: its guarantee, its models, its cross-checks and its attack.
 
 What comes in is a `RunResult`; what goes out is printed by `dpledger run` and `dpledger demo`.
+
+Whatever is wrong makes a finding, and the command exits with 1: a release without protection, a run
+that left its plan, another library that disagrees, an attack above the promise.
 """
 
 from __future__ import annotations

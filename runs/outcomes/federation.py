@@ -61,6 +61,9 @@ def verified_federation_outcome(folder: Path) -> Outcome:
 def _verdict_outcome(found: FederationVerdict, title: str) -> Outcome:
     """Return what a verdict proves: the guarantee of all, then each party's own, then what is
     assumed.
+
+    A federation of sums is a simulation: nothing hides the parts here, and the row that says so
+    comes first.
     """
 
     def shown(values: tuple[object, ...]) -> str:

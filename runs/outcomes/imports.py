@@ -1,4 +1,7 @@
-"""Files of other tools as outcomes: what they list, what it costs, where it was recorded."""
+"""Files of other tools as outcomes: what they list, what it costs, where it was recorded.
+
+A file's numbers are read under the relation that the caller states, as no format of these says one.
+"""
 
 from __future__ import annotations
 
@@ -65,4 +68,5 @@ def import_outcome(
 
 
 def _times(mechanism: Mechanism) -> int:
+    """Return how many releases an entry stands for."""
     return mechanism.runs if isinstance(mechanism, Repeated) else 1

@@ -33,6 +33,9 @@ def spent_outcome(path: Path, *, delta: float) -> Outcome:
     Args:
         path: the ledger.
         delta: in (0, 1), where epsilon is shown.
+
+    The grade is *enclosed* where all that ran was planned beforehand, else *estimate* (see
+    `Odometer`).
     """
     with SqliteLedger(path, read_only=True) as ledger:
         odometer, runs, head = ledger.spent(), ledger.runs(), ledger.head
@@ -86,6 +89,9 @@ def chain_outcome(path: Path, *, head: str | None = None) -> Outcome:
     Args:
         path: the ledger.
         head: the hash that its last row must have, as known from somewhere else.
+
+    An intact chain says that no row was changed since it was written, as far as `head` is known
+    from elsewhere: whoever owns the file could write another chain.
     """
     title = f"Ledger {path.name}"
     try:

@@ -1,4 +1,7 @@
-"""Planned events, calibrated noise and privacy curves as outcomes; nothing here reads data."""
+"""Planned events, calibrated noise and privacy curves as outcomes; nothing here reads data.
+
+Every epsilon is printed as the upper end of an enclosure, rounded up, with its grade beside it.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +35,9 @@ def plan_outcome(
         configuration: of the run.
         planned: its plan.
         certificate: where its certificate was written, if it was.
+
+    Other conversions stand beside the enclosed epsilon, so that a reader who knows another
+    library's number finds it; none of them is the promise.
     """
     privacy = configuration.privacy
     by = compare_conversions(planned.events, delta=privacy.delta, group=privacy.group)
@@ -126,6 +132,8 @@ def rounds_outcome(
         found: both, and what is proved of them.
         epsilon, delta: the target.
         adjacency: the relation of the sensitivity.
+
+    The proof is of the events of so many steps at this noise; fewer rounds cost no more.
     """
     cost = found.guarantee
     return Outcome(
@@ -145,7 +153,13 @@ def rounds_outcome(
 
 
 def draw_curve(path: Path, found: PrivacyCurve, promised: Guarantee) -> None:
-    """Write a privacy curve to an SVG file; raise `InvalidParameter` if no epsilon is finite."""
+    """Write a privacy curve to an SVG file; raise `InvalidParameter` if no epsilon is finite.
+
+    Args:
+        path: of the file; nothing is written where there is nothing to draw.
+        found: the curve, upper bounds.
+        promised: its epsilon and delta are marked.
+    """
     from ...audits.report.html import to_svg
     from ...audits.report.plots import curve_plot
 

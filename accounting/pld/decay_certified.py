@@ -85,7 +85,8 @@ def _shifted(pair: Sampled, base: GaussianShift, order: float, reach: float) -> 
     rate = 2 * spread * (y * y / 2).exp() / (2 * arb.pi() * y / h).expm1()
     # E[r^α] itself, by the same rule without the shift
     real = (sum(ends, arb(0)) + tails) / (1 - rate)
-    return real.min(lifted * (total + spread * tails + rate * real))
+    # the tails lie on the line itself, not in the strip around it
+    return real.min(lifted * (total + power_of_cos(alpha, mu * big_y) * tails + rate * real))
 
 
 def _walked(pair: Sampled, base: GaussianShift, order: float, reach: float) -> arb:

@@ -38,6 +38,10 @@ The integrand φ r^α of order α has its peak at about αμ, and the nodes grow
 moment there is about e^45000, of no use to the bounds of `saddle`. Infinity is an upper bound.
 """
 
+_OUT_OF_REACH_DIGITS, _LONGEST_REACH = 44.0, 64.0
+"""Of a mixture that stands second: digits to which its integrand is looked at, and how many
+standard deviations it may span, or how finely a standard deviation be cut."""
+
 _LONG_LINE = 1000
 """With more nodes on a line, panels are tried.
 
@@ -159,7 +163,8 @@ def panels_of(pair: Sampled, demand: Demand) -> tuple[Panel, ...]:
         alpha = signed_exponent(pair, demand.order)
         lower = -left_reach(mu, alpha, q, demand.digits) - mu / 2
         falling = pair.order is Order.MIXTURE_SECOND
-    upper = _cut_off(mu, q, demand)
+    # r^(-c) <= 1 on the right of μ/2, and its mean is at least one
+    upper = sqrt(2 * demand.digits) + 1 + mu / 2 if falling else _cut_off(mu, q, demand)
     return plan_panels(Density(mu, lower, falling=falling), q, upper, demand)
 
 
@@ -319,6 +324,13 @@ def out_of_reach(pair: DominatingPair, order: float) -> bool:
     order c needs some c + 18σ lattice points.
     """
     match pair:
+        case Sampled(base=GaussianShift() as base, order=Order.MIXTURE_SECOND):
+            mu, q = sqrt(base.mu_squared), float(pair.rate)
+            if order * mu <= _LARGEST_CENTRE:
+                return False
+            # r^(-c) <= (1-q)^(-c) holds the integrand near the centre; nodes are 1/(μ√c) apart
+            left = left_reach(mu, -order, q, _OUT_OF_REACH_DIGITS)
+            return max(left, mu * sqrt(order)) > _LONGEST_REACH
         case Sampled(base=GaussianShift() as base):
             return order * sqrt(base.mu_squared) > _LARGEST_CENTRE
         case Sampled(base=LaplaceShift() as base):

@@ -130,9 +130,13 @@ class PrAdmm:
         unit: Fraction | None,
         observe: Observer[NetworkState],
     ) -> NetworkState:
-        """Run all rounds, with noise in multiples of `unit`; None for each agent's sensitivity."""
+        """Run all rounds, with noise in multiples of `unit`; None for each agent's sensitivity.
+
+        A `unit` is that of the agents with the fewest neighbours; an agent with more of them has as
+        much less of it.
+        """
         state = first_state(dataset, self.network, self.loss)
-        weights = np.ones(self.network.agents)
+        weights = self.network.degrees / self.network.degrees.min()
         if unit is None:
             weights = self.noise_weights(dataset.shape)
         for k in range(1, self.rounds + 1):
@@ -228,10 +232,14 @@ def agent_duals(
 
 @dataclass(frozen=True, slots=True)
 class PublishedPrAdmm:
-    """PR-ADMM as published: noise in units of Lemma 5's sensitivity V/(eta |V_i|).
+    """PR-ADMM as published: each agent's noise in units of its Lemma 5's V/(eta |V_i|).
 
     For convex losses that is |D_i| times the sensitivity or more; events carry the derived one, so
     a plan shows what the noise is worth.
+
+    What differs from the paper: every x_i starts at 0, where the paper starts at random; and the
+    model is the mean over agents (`NetworkState.model`), where each of the paper's agents keeps its
+    own x_i, which are the rows of `NetworkState.messages`. Neither looks at the records.
 
     Args:
         algorithm: the repaired twin; its noise_multiplier is relative to Lemma 5's value here.
@@ -243,11 +251,10 @@ class PublishedPrAdmm:
         self, dataset: PrivateDataset, curator: Curator, *, observe: Observer[NetworkState] = None
     ) -> NetworkState:
         """Run all rounds and return the last public state."""
-        unit = self.lemma_5(dataset)
-        return self.algorithm.run(dataset, curator, unit, observe)
+        return self.algorithm.run(dataset, curator, self.lemma_5(dataset), observe)
 
     def lemma_5(self, dataset: PrivateDataset) -> Fraction:
-        """Return V/(eta |V_i|) for the agent with the fewest neighbours."""
+        """Return V/(eta |V_i|) for the agent with the fewest neighbours: of all, the largest."""
         fewest = int(self.algorithm.network.degrees.min())
         bound = dataset.shape.gradient_bound(self.algorithm.loss)
         return bound / (Fraction(self.algorithm.penalty) * fewest)

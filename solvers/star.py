@@ -4,7 +4,8 @@ The problem is min sum_i mean_j l(<a_ij, w_i>, b_ij) + regularisation·R(w_i)  s
 where `regularisation` is the paper's λ/n. A multi-class model is the paper's matrix of shape (d, K)
 as one vector, row by row. Every algorithm is one way to take an agent's step; the rounds, the
 server's step and the dual step are common. Messages w̃_i go to the server; dual variables are
-functions of messages.
+functions of messages. The model is the server's last w; the paper's losses are those of the agents'
+own last w̃_i, and Theorems 3 and 4 and Figures 2 and 5 are about the means of all rounds' w̃_i.
 
 Three algorithms:
   `DpAdmm`       Algorithm 3, repaired: the step's scale c_w is a public constant;

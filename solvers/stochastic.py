@@ -83,6 +83,12 @@ NoisyGradient = Callable[[int, FloatArray], FloatArray]
 class StochasticRounds:
     """What all variants share: S steps of each provider, the server's step and the dual step.
 
+    What differs from the paper's Algorithm 2: the inner loop runs over s = 0, ..., S-1, since the
+    printed s = 1, ..., S-1 starts at a v^1 that nothing defines, and so averages S steps; x, z and
+    the dual variables start at 0, where nothing is printed; the regulariser `L2` is half the
+    squared norm, so that `regularisation` is twice the weight that section 5 prints; and of the
+    printed outputs, the last x_i and z, the model is z.
+
     Args:
         rounds: K.
         inner_steps: S.

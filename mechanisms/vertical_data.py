@@ -25,6 +25,7 @@ from . import rounding as rounded
 from .adjacency import Adjacency
 from .ball_ridge import BallRidge, require_reachable
 from .clipping import SQUARE_EXPONENT, cut_to_bound, largest_entry, longest_up, project_to_ball
+from .dense_records import DenseRecords
 from .errors import (
     InvalidParameter,
     require_magnitude,
@@ -40,9 +41,11 @@ from .protocols import FloatArray, Loss
 from .sensitive import Sensitive
 from .sensitivity import (
     Sensitivity,
+    added,
     declared,
     float_down,
     label_dual,
+    mean_of_bounded,
     strongly_convex_argmin,
     sum_of_bounded,
     vertical_predictions,
@@ -242,6 +245,41 @@ class VerticalDataset(PrivateHandle[VerticalShape, Columns]):
             lambda block: self._minimiser(block, problem) @ block.rows.T,
         )
 
+    def mean_gradient(self, party: str, loss: Loss, x: FloatArray) -> Sensitive:
+        """Return the mean over records of the loss's gradient at the party's x: (..., 1, d_m).
+
+        Each record counts with the party's own columns and the label, so a party needs the labels;
+        it needs nobody else's columns. A record moves the mean by as much as a record that one
+        party has the whole of.
+
+        Args:
+            party: whose columns D_m are.
+            loss: l, of one output, for labels of -1 and +1; tried as `loss_trial.stated` does.
+            x: public, of shape (..., d_m), finite.
+
+        Raises `InvalidParameter` for private labels, another loss, or another shape.
+        """
+        shape, read = self.shape, stated(loss)
+        if not shape.public_labels:
+            raise InvalidParameter("public_labels", False, "True: every party reads the labels")
+        if read.outputs != 1 or not read.label_domain.contains(SIGNS):
+            raise InvalidParameter("loss", loss, f"of one output, defined for {SIGNS}")
+        width = shape.features[self._index(party)]
+        point = np.asarray(x, dtype=np.float64)
+        if point.shape[-1:] != (width,) or not np.all(np.isfinite(point)):
+            raise InvalidParameter("x.shape", point.shape, f"finite, (..., {width})")
+        bound = Fraction(float(shape.row_bound)) * read.derivative_bound
+        sensitivity = assuming(read, mean_of_bounded(bound, shape.count, shape.adjacency))
+        known = declared(0, "labels are public", adjacency=shape.adjacency)
+        index, rounding = self._index(party), rounded.mean(bound, shape.count, width)
+
+        def mean(held: Columns) -> FloatArray:
+            return _one_party(held, index).mean_gradient(read, point[..., None, :])
+
+        return self._answer(
+            added(sensitivity, known), rounding, parties=(), width=width, compute=mean
+        )
+
     def minimiser(self, party: str, problem: LocalProblem) -> Sensitive:
         """Return x of shape (..., 1, d_m), the party's minimiser of `problem`.
 
@@ -398,6 +436,14 @@ class VerticalDataset(PrivateHandle[VerticalShape, Columns]):
             width=width,
             compute=lambda held: compute(held.blocks[index])[..., None, :],
         )
+
+
+def _one_party(held: Columns, index: int) -> DenseRecords:
+    """Return the records as the party with this index sees them."""
+    rows, labels = held.blocks[index].rows, held.labels
+    places = np.arange(len(labels))
+    slot = (np.zeros_like(places), places)
+    return DenseRecords(rows[None], labels[None], np.array([len(labels)]), slot, 1.0)
 
 
 def _root_up(count: int) -> int:

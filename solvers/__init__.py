@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .decentralised import PublishedPrAdmm as PublishedPrAdmm
     from .decentralised import published_noise_multiplier as published_noise_multiplier
     from .defaults import consensus_defaults as consensus_defaults
+    from .defaults import opinion_pool_defaults as opinion_pool_defaults
     from .dual_perturbation import PublishedDvpAdmm as PublishedDvpAdmm
     from .dual_perturbation import exact_minimiser_epsilon as exact_minimiser_epsilon
     from .losses import ClippedLogistic as ClippedLogistic
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     )
     from .objective_perturbation import gaussian_objective_delta as gaussian_objective_delta
     from .objective_perturbation import objective_noise_std as objective_noise_std
+    from .opinion_pool import OpinionPool as OpinionPool
+    from .opinion_pool import PoolState as PoolState
     from .optimum import Optimum as Optimum
     from .optimum import logistic_optimum as logistic_optimum
     from .output_perturbation import OutputPerturbation as OutputPerturbation

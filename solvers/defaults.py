@@ -45,8 +45,10 @@ from ..mechanisms.errors import (
 from ..mechanisms.labels import ClassLabels, SignLabels
 from ..mechanisms.protocols import Loss
 from ..mechanisms.sensitivity import mean_of_bounded
+from ..mechanisms.vertical_data import LabelLoss, VerticalShape
 from .consensus import Centring, ConsensusDpAdmm
-from .losses import ClippedLogistic, Logistic, Multinomial
+from .losses import ClippedLogistic, Logistic, Multinomial, Shifted
+from .opinion_pool import OpinionPool
 from .schedules import noise_weights
 from .threat_model import PER_PARTY, Summed, ThreatModel, summed_shape
 
@@ -159,9 +161,47 @@ def consensus_defaults(
     )
 
 
+def opinion_pool_defaults(
+    shape: VerticalShape,
+    *,
+    epsilon: Number,
+    delta: Number,
+    offset: float = 0.0,
+    regularisation: float = 1e-7,
+) -> OpinionPool:
+    """Return `OpinionPool` with settings for a target, its noise multiplier the target's.
+
+    Each of M parties descends as one that had all records and mu/sqrt(M) to itself.
+
+    Args:
+        shape: of the columns, with public labels.
+        epsilon: of the whole run, of all parties together, > 0.
+        delta: in (0, 1).
+        offset: the log-odds of the labels, or whatever public number is added to all scores.
+        regularisation: lambda, in mean loss + (lambda/2)|x_m|².
+    """
+    parties = len(shape.parties)
+    mu = mu_from_epsilon_delta(epsilon=epsilon, delta=delta).lower_float / sqrt(parties)
+    own = DataShape(("party",), shape.count, 1, shape.row_bound, shape.adjacency)
+    loss, _, time = _cut_as_noise_asks(own, None, mu)
+    chosen = schedule(
+        time,
+        step_limit=1.0 / (float(loss.curvature_bound or 0) * shape.row_bound**2 + regularisation),
+        modulus=regularisation,
+    )
+    return OpinionPool(
+        chosen.rounds,
+        sqrt(chosen.rounds) / mu,
+        chosen.step_size,
+        chosen.momentum,
+        regularisation=regularisation,
+        loss=Shifted(loss, offset),
+    )
+
+
 def _cut_as_noise_asks(
     shape: DataShape, metric: Centring | None, mu: float
-) -> tuple[Loss, Centring | None, float]:
+) -> tuple[LabelLoss, Centring | None, float]:
     """Return loss and metric, and tau: slopes and rows are cut unless noise is negligible."""
     whole = None if metric is None else replace(metric, radius=1.0, scaling=False)
     loss = _loss(shape, cut=False)
@@ -213,7 +253,7 @@ def _mean_noise(shape: DataShape, bound: Fraction, mu: float) -> float:
     return largest * sqrt(len(own)) / (float(weights.sum()) * mu)
 
 
-def _loss(shape: DataShape, *, cut: bool) -> Loss:
+def _loss(shape: DataShape, *, cut: bool) -> LabelLoss:
     """Return the logistic loss of two classes, or the multinomial loss of more, never cut."""
     labels = shape.label_domain
     if isinstance(labels, ClassLabels):

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ...accounting.guarantees import Guarantee
 from ...accounting.ledger import Ledger, MemoryLedger, exported, imported
 from ...accounting.proof.certificate import Certificate
-from ...mechanisms.errors import InvalidParameter, RepeatableNoise
+from ...mechanisms.errors import InvalidParameter, Number, RepeatableNoise, require_positive_int
 from ...mechanisms.protocols import FloatArray
 from ...mechanisms.sampling import SeededSampler, SystemSampler
 from .paid_run import NoiseStream, PaidRun, PublicRound
@@ -51,6 +51,8 @@ class PrivateLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
 
     classes: Sequence[Any] | None
     clip: bool
+    epsilon: Number
+    records_per_unit: int
     ledger: Ledger | None
     random_state: int | None
 
@@ -175,6 +177,16 @@ class PrivateLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         self.classes_ = classes
         places = np.searchsorted(classes, y).astype(np.float64)
         return 2.0 * places - 1.0 if len(classes) == 2 else places
+
+    def _epsilon_of_a_record(self) -> Number:
+        """Return about the part of epsilon that one record of a person has, for settings only.
+
+        Rounds and steps suit the noise; the promise is planned for the person.
+        """
+        require_positive_int("records_per_unit", self.records_per_unit)
+        if self.records_per_unit == 1:
+            return self.epsilon
+        return float(self.epsilon) / self.records_per_unit
 
     def _noise(self) -> NoiseStream:
         """Return where a fit's noise comes from; warn of noise that can be repeated.

@@ -219,10 +219,7 @@ class PrivateAdmmClassifier(PrivateLinearClassifier):
 
     def _factory(self, start: tuple[float, ...]) -> SolverFactory:
         column = self.n_features_in_ if self.fit_intercept else None
-        # rounds and steps suit the noise, which is that of one record's part of epsilon
-        require_positive_int("records_per_unit", self.records_per_unit)
-        alone = self.records_per_unit == 1
-        share = self.epsilon if alone else float(self.epsilon) / self.records_per_unit
+        share = self._epsilon_of_a_record()
         recipe = Recipe(self.rounds, self.regularisation, share, self.delta, column, start)
         if isinstance(self.algorithm, AdmmAlgorithm):
             return self.algorithm.factory(recipe)

@@ -33,7 +33,7 @@ class PublicRound:
 
     Args:
         round: from 1.
-        point: the model of shape (d,), in the solver's units; of a vertical run, the scores (N,).
+        point: the model of shape (d,), in the solver's units; of exchanges of scores, those (N,).
         change: distance from the point of the round before (at first, from 0).
     """
 

@@ -1,6 +1,7 @@
 """`PrivateSharingClassifier`: logistic regression by parties that hold columns of the same rows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -11,8 +12,10 @@ from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.curators import Curator
 from ...mechanisms.errors import InvalidParameter, Number, require_positive, require_positive_int
 from ...mechanisms.protocols import FloatArray
-from ...mechanisms.vertical_data import VerticalDataset
+from ...mechanisms.vertical_data import VerticalDataset, VerticalShape
+from ...solvers.defaults import opinion_pool_defaults
 from ...solvers.losses import Logistic, Shifted
+from ...solvers.opinion_pool import PoolState
 from ...solvers.sharing import SharingAdmm, SharingState
 from .classifier import PrivateLinearClassifier
 from .paid_run import History, PublicRound, paid_run
@@ -20,6 +23,14 @@ from .rows import unit_rows
 
 _COEFFICIENT_NOISE = 0.2
 _LEAST_WEIGHT = 1e-4
+
+_POOL_WEIGHT = 1e-7
+"""Where stopping in time regularises, the weight only keeps the optimum finite."""
+
+_Work = Callable[
+    [float, VerticalDataset, Curator], tuple[tuple[FloatArray, ...], list[PublicRound]]
+]
+"""From noise multiplier, data and curator to the parties' coefficients and what was public."""
 
 
 class PrivateSharingClassifier(PrivateLinearClassifier):
@@ -29,9 +40,11 @@ class PrivateSharingClassifier(PrivateLinearClassifier):
     each releases its coefficients, which is part of the price. It minimises the mean logistic loss
     plus (regularisation/2)|w|² over rows divided by `row_bound`.
 
-    A party's scores are N numbers whose noise grows with `radius` and not with 1/N. So by default
-    none are exchanged: the centre tells what the labels tell, and every party's coefficients are
-    ridge regression on that. Rounds of exchange are for epsilons in the tens.
+    A party's scores are N numbers whose noise does not fall with N. So by default none are
+    exchanged: with public labels every party descends on the loss of its own columns, and log-odds
+    are added (`OpinionPool`), which columns that tell the same make overconfident; with private
+    ones the centre tells, for its price, what the labels tell, and every party's coefficients are
+    ridge regression on that. Rounds of exchange (`SharingAdmm`) are for epsilons in the tens.
 
     Public are all arguments, the numbers of records and of columns, and the labels where
     `public_labels` says so. Tuning spends as it does with `PrivateAdmmClassifier`.
@@ -43,11 +56,14 @@ class PrivateSharingClassifier(PrivateLinearClassifier):
         parties: the columns of each party by its name, every column once; or a number of parties,
             who get about equally many columns in order.
         public_labels: whether everybody knows the labels; else the centre alone does.
-        rounds: T, exchanges of scores before the parties release their coefficients.
+        rounds: T, exchanges of scores before the parties release their coefficients; None for no
+            exchange and what the labels allow. What is said of `penalty`, `slope_bound` and
+            `radius` is about exchanges and about private labels.
         row_bound: public l2 bound on each party's part of a row.
         clip: whether to cut longer parts; else they are refused.
-        regularisation: weight of the squared norm, > 0; None for the least at which the noise of a
-            coefficient is 0.2, so that a party's scores of a new row err by no more.
+        regularisation: weight of the squared norm, > 0; None for 1e-7 where a party descends, and
+            else for the least at which the noise of a coefficient is 0.2, so that a party's scores
+            of a new row err by no more.
         penalty: rho; by default the most by which the logistic loss bends.
         slope_bound: B, to which the terms that couple records and parties are cut.
         radius: b, bound on the norm of each party's coefficients, for rows divided by `row_bound`.
@@ -76,7 +92,7 @@ class PrivateSharingClassifier(PrivateLinearClassifier):
         adjacency: Adjacency,
         parties: Mapping[str, Sequence[int]] | int,
         public_labels: bool,
-        rounds: int = 0,
+        rounds: int | None = None,
         row_bound: float = 1.0,
         clip: bool = False,
         regularisation: float | None = None,
@@ -132,12 +148,62 @@ class PrivateSharingClassifier(PrivateLinearClassifier):
             require_positive("regularisation", self.regularisation)
         offset = _log_odds(labels) if self.fit_intercept and self.public_labels else 0.0
 
+        pooled = self.rounds is None and self.public_labels
+        work = self._pool(private.shape, offset) if pooled else self._sharing(offset)
+        paid = paid_run(
+            work,
+            planned=VerticalDataset.planned(private.shape),
+            private=private,
+            name=type(self).__name__,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            records_per_unit=self.records_per_unit,
+            ledger=self.ledger,
+            noise=self._noise(),
+        )
+        parts, history = self._note(paid)
+        self.history_ = tuple(history)
+        # coefficients are released after all exchanges, or in every round of descent
+        self.n_iter_ = len(history) + (0 if pooled else 1)
+        self.coef_ = np.zeros((1, self.n_features_in_))
+        for own, part in zip(columns.values(), parts, strict=True):
+            self.coef_[0, own] = part / self.row_bound
+        self.intercept_ = np.array([offset])
+        return self
+
+    def _pool(self, shape: VerticalShape, offset: float) -> _Work:
+        """Return what runs without an exchange: a model of every party's own columns."""
+        weight = _POOL_WEIGHT if self.regularisation is None else self.regularisation
+        chosen = opinion_pool_defaults(
+            shape,
+            epsilon=self._epsilon_of_a_record(),
+            delta=self.delta,
+            offset=offset,
+            regularisation=weight,
+        )
+
+        def work(
+            noise_multiplier: float, dataset: VerticalDataset, curator: Curator
+        ) -> tuple[tuple[FloatArray, ...], list[PublicRound]]:
+            history = History()
+
+            def observe(k: int, state: PoolState) -> None:
+                history.add(k, state.model)
+
+            solver = replace(chosen, noise_multiplier=noise_multiplier)
+            return solver.solve(dataset, curator, observe=observe).models, history.rounds
+
+        return work
+
+    def _sharing(self, offset: float) -> _Work:
+        """Return what runs with exchanges of scores, or on labels that the centre tells."""
+
         def work(
             noise_multiplier: float, dataset: VerticalDataset, curator: Curator
         ) -> tuple[tuple[FloatArray, ...], list[PublicRound]]:
             history = History()
             solver = SharingAdmm(
-                self.rounds,
+                self.rounds or 0,
                 noise_multiplier,
                 penalty=self.penalty,
                 regularisation=self._weight(noise_multiplier, dataset.shape.count),
@@ -153,25 +219,7 @@ class PrivateSharingClassifier(PrivateLinearClassifier):
             state = solver.solve(dataset, curator, observe=observe)
             return solver.publish_models(dataset, curator, state), history.rounds
 
-        paid = paid_run(
-            work,
-            planned=VerticalDataset.planned(private.shape),
-            private=private,
-            name=type(self).__name__,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            records_per_unit=self.records_per_unit,
-            ledger=self.ledger,
-            noise=self._noise(),
-        )
-        parts, history = self._note(paid)
-        self.history_ = tuple(history)
-        self.n_iter_ = len(history) + 1  # coefficients are released after all exchanges
-        self.coef_ = np.zeros((1, self.n_features_in_))
-        for own, part in zip(columns.values(), parts, strict=True):
-            self.coef_[0, own] = part / self.row_bound
-        self.intercept_ = np.array([offset])
-        return self
+        return work
 
     def _weight(self, noise_multiplier: float, count: int) -> float:
         """Return the weight of the squared norm on the scale of a sum over `count` records."""

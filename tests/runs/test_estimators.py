@@ -196,6 +196,23 @@ def test_the_vertical_target_is_met_and_private_labels_are_paid_for(
         assert delta_of(events, 0.9999) > DELTA
 
 
+@pytest.mark.parametrize("adjacency", [REPLACE, ZERO])
+def test_models_of_all_parties_meet_the_target_together(adjacency: Adjacency) -> None:
+    model = sharing(adjacency=adjacency).fit(X, Y)
+    assert model.privacy_.epsilon <= 1.0
+    assert verified_epsilon(model) <= 1
+    events = model.ledger_.events()
+    assert len(events) == 2 * model.n_iter_ == 2 * len(model.history_)
+    assert all(event.context.parties == () for event in events)
+    assert "labels are public" in model.privacy_.assumptions
+    with mpmath.workdps(30):
+        assert delta_of(events, 1.0) <= DELTA * (1 + 1e-12)
+        assert delta_of(events, 0.9999) > DELTA
+    # the columns of the parties are [0, 2] and [3, 1], in this order
+    last = model.history_[-1].point / 2.0
+    np.testing.assert_allclose(last, model.coef_[0, [0, 2, 3, 1]])
+
+
 def test_the_promise_is_refused_where_no_noise_keeps_it() -> None:
     @dataclass(frozen=True)
     class Leaky:
@@ -339,7 +356,7 @@ def test_vertical_accuracy_is_near_that_of_a_model_without_privacy() -> None:
 
 def test_coefficients_of_a_vertical_fit_are_noisy_by_a_fifth_at_most() -> None:
     for epsilon in (0.1, 1.0, 1e6):
-        model = sharing(epsilon=epsilon).fit(X, Y)
+        model = sharing(epsilon=epsilon, rounds=0).fit(X, Y)
         noise = [e.mechanism.noise_std for e in model.ledger_.events() if e.context.round == 1]
         assert len(noise) == 2
         assert max(noise) <= 0.2 * (1 + 1e-2)

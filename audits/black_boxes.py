@@ -41,7 +41,11 @@ from .violations import (
 )
 
 _TEACHING = 0.25
+"""The share of the runs, after the pair is chosen, on which the score is learned; the rest are
+bet on.
+"""
 _CHUNK = 500
+"""Runs of one batch, after each of which the test may stop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +160,11 @@ def audit_black_box(
 
 
 def _testable(claimed: ClaimedPrivacy) -> Claim:
-    """Return the claim to bet against: a pure one is true at every delta, so at a tiny one."""
+    """Return the claim to bet against: a pure one is true at every delta, so at a tiny one.
+
+    An epsilon that holds at delta 0 holds at every delta, so that refuting (epsilon, `PURE_DELTA`)
+    refutes it.
+    """
     if isinstance(claimed.claim, ApproxDp) and claimed.claim.delta == 0:
         return ApproxDp(claimed.claim.epsilon, PURE_DELTA)
     return claimed.claim

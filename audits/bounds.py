@@ -275,6 +275,9 @@ _COUNT_REACH = 7.0
 
 
 def _expected_bound(fpr: float, fnr: float, trials: int, delta: float, confidence: float) -> float:
+    """Return the mean of the Clopper-Pearson bound on epsilon over the counts that these rates lead
+    to.
+    """
     each = 1 - (1 - confidence) / 2
     false, false_weight = _count_nodes(fpr, trials)
     missed, missed_weight = _count_nodes(fnr, trials)
@@ -406,6 +409,7 @@ def outside_the_family(scores: Scores, *, fewest: int = _FEWEST_TRIALS) -> str |
 
 
 def _effect(scores: Scores) -> float:
+    """Return the difference of both means over the pooled standard deviation: an estimate of mu."""
     first, second = scores.dataset, scores.neighbour
     dof = first.size + second.size - 2
     squares = (first.size - 1) * first.var(ddof=1) + (second.size - 1) * second.var(ddof=1)

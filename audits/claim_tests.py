@@ -222,6 +222,7 @@ def _bet(claimed: Gdp) -> Bet:
 
 
 def _betting(scores: Scores, claimed: Gdp, level: float) -> ClaimTest:
+    """Return the sequential test on pairs of runs, in the order in which they came."""
     each = min(scores.dataset.size, scores.neighbour.size)
     # beyond so large a mu the bet's numbers overflow, and counting sees all there is
     if claimed.mu_squared > _LARGEST_BET**2:
@@ -240,6 +241,9 @@ def _betting(scores: Scores, claimed: Gdp, level: float) -> ClaimTest:
 
 
 def _exact_mu(scores: Scores, pair_mu: float, level: float) -> ClaimTest:
+    """Return the test against the exact mu of the attacked pair: scores of Gaussian steps are
+    normal, so that the measured mu must not exceed it.
+    """
     bound = GaussianFamily(1 - level).lower_bound(scores, delta=0.5)
     assert bound.mu is not None
     words = f"mu >= {bound.mu:.4g} measured, {pair_mu:.4g} exact if the noise is as stated"

@@ -28,6 +28,11 @@ def log_density_of(content: FloatArray, value: FloatArray, scale: float) -> Floa
     """Return the log-density of messages (..., P, d), one a trial, up to a constant of the noise.
 
     Without noise a message is equal to the value, or infinitely unlikely.
+
+    Args:
+        content: what was sent.
+        value: what the data at hand would have said without noise.
+        scale: standard deviation of normal noise.
     """
     residual = content - value
     if scale == 0.0:
@@ -75,10 +80,12 @@ class RecordingCurator(SamplingCurator):
         self.uniforms: list[FloatArray] = []
 
     def _draw(self, dataset: PrivateDataset, scheme: Scheme) -> Draw:
+        """Draw a sample, for handles made by whoever holds the records alone."""
         party_of(dataset)  # refuses an analyst's handle: how many and who was drawn is recorded
         return super()._draw(dataset, scheme)
 
     def _uniforms(self, records: int) -> FloatArray:
+        """Return fresh uniform numbers, one a record, and keep them."""
         found = super()._uniforms(records)
         self.uniforms.append(found)
         return found
@@ -107,12 +114,18 @@ class TranscriptCurator(Curator):
         return found
 
     def _draw(self, dataset: PrivateDataset, scheme: Scheme) -> Draw:
+        """Draw again who was drawn in the run, by its uniform numbers."""
         parties = party_of(dataset)
         return drawn_by(
             self, scheme, drawn_records(scheme, self._next_uniforms(len(parties)), parties)
         )
 
     def _deliver(self, release: Release) -> FloatArray:
+        """Return the next recorded message.
+
+        Raises `InvalidParameter` where the replay asks for another event than was recorded, or for
+        more.
+        """
         value = shown_value(release)
         if self._next >= len(self._transcript):
             raise InvalidParameter("transcript", len(self._transcript), "as long as the replay")
@@ -164,6 +177,9 @@ class ReplayCurator(TranscriptCurator):
         return self._density
 
     def _draw(self, dataset: PrivateDataset, scheme: Scheme) -> Draw:
+        """Return both alternatives of the differing record's part in the sample, with their
+        probabilities.
+        """
         parties = party_of(dataset)
         uniforms = self._next_uniforms(len(parties))
         if self._differing is None or not 0 <= self._differing < len(parties):
@@ -171,6 +187,9 @@ class ReplayCurator(TranscriptCurator):
         return alternatives(self, scheme, uniforms, parties, self._differing)
 
     def _notice(self, release: Release, value: FloatArray, content: FloatArray) -> None:
+        """Add a message's log-density, a mixture's where the differing record may or may not have
+        been drawn.
+        """
         density = log_density(release, content, value)
         part = release.sensitive.sampled_part
         weights = None if part is None else self._probabilities_of(part.draw)

@@ -175,6 +175,9 @@ class _TiltedCurator(SamplingCurator):
 
     Args:
         shifts: for each message in order, of shape (P, d); None for a pilot run, not moved.
+
+    Messages are drawn from N(f(D) + shift, sigma²); log densities under N(f(D), sigma²) and under
+    what they were drawn from are added up, and their difference is the run's weight.
     """
 
     def __init__(
@@ -215,6 +218,7 @@ class _WatchingReplay(TranscriptCurator):
         self.noise_stds: list[float] = []
 
     def _notice(self, release: Release, value: FloatArray, content: FloatArray) -> None:
+        """Keep a message's value on the data at hand, and its noise."""
         self.values.append(np.asarray(value))
         self.noise_stds.append(release.scale)
 
@@ -356,7 +360,15 @@ _ROUNDING = 1e-9
 def _moments(
     ratios: FloatArray, log_weights: FloatArray, epsilons: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return mean and mean square of weight·(1 - e^(epsilon - L))_+ at each epsilon."""
+    """Return mean and mean square of weight·(1 - e^(epsilon - L))_+ at each epsilon.
+
+    By sorting the ratios once: the sums over runs with L > epsilon are cumulative sums.
+
+    Args:
+        ratios: L of each run, shape (N,).
+        log_weights: shape (N,).
+        epsilons: rising, shape (n,).
+    """
     order = np.argsort(ratios)[::-1]
     ratio, weight = ratios[order], np.exp(log_weights[order])
     # e^(epsilon - L) = e^(epsilon - base)·shrunk, so that no exponential is large

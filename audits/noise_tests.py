@@ -68,6 +68,9 @@ class _ResidualCurator(TranscriptCurator):
 
     def _notice(self, release: Release, value: FloatArray, content: FloatArray) -> None:
         # other noise has another law, which is not tested here
+        """Note (message - value) / noise_std of a release with normal noise, a standard normal
+        number if the noise is as its event states.
+        """
         if release.scale > 0.0 and has_normal_noise(release.event.mechanism):
             context = release.event.context
             name = f"{context.release}, round {context.round}"

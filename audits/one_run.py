@@ -281,18 +281,32 @@ _LeastFalse = Callable[[float], float]
 
 
 def _approximate(epsilon: float, delta: float) -> _LeastFalse:
+    """Return the least probability under the other coin by (epsilon, delta)-DP, of rates p: both
+    directions of the definition (Kairouz, Oh, Viswanath 2015).
+    """
     grow, shrink = exp(epsilon), exp(-epsilon)
     return lambda p: max(0.0, (p - delta) * shrink, 1 - delta - (1 - p) * grow)
 
 
 def _gaussian(mu: float) -> _LeastFalse:
+    """Return the same by mu-GDP: Phi(Phi^-1(p) - mu), the trade-off function (Dong, Roth, Su
+    2022).
+    """
     return lambda p: float(ndtr(ndtri(p) - mu))
 
 
 def _impossible(
     right: int, guesses: int, canaries: int, chance: float, least_false: _LeastFalse
 ) -> bool:
-    """Return whether `right` or more right guesses cannot have probability `chance`."""
+    """Return whether `right` or more right guesses cannot have probability `chance`.
+
+    Args:
+        right: guesses that were right.
+        guesses: in all.
+        canaries: that could be guessed.
+        chance: the probability that is asked about.
+        least_false: of the claim.
+    """
     # sums over all counts from i on, of i/m·p_i and of (c - i)/m·p_i
     hits, misses = chance * right / canaries, chance * (guesses - right) / canaries
     for count in range(right - 1, -1, -1):

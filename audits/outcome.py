@@ -29,7 +29,13 @@ Row = tuple[str, str | None]
 
 @dataclass(frozen=True, slots=True)
 class TextColumns:
-    """A table for people: the columns' names, rows of as many texts, and a title or none."""
+    """A table for people: the columns' names, rows of as many texts, and a title or none.
+
+    Args:
+        head: names of the columns.
+        rows: as many texts each; a text may have several lines.
+        title: above the table.
+    """
 
     head: Sequence[str]
     rows: Iterable[Sequence[str]]
@@ -75,7 +81,10 @@ class Outcome:
 
     @property
     def json(self) -> str:
-        """The data as indented JSON; an infinity, which JSON lacks, is the text "infinity"."""
+        """The data as indented JSON; an infinity, which JSON lacks, is the text "infinity".
+
+        Keys and their meaning are pinned by tests/golden: scripts rely on them.
+        """
         return json.dumps(_jsonable(self.data), indent=2, allow_nan=False)
 
 
@@ -93,6 +102,9 @@ def _lines(rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def _jsonable(value: object) -> object:
+    """Return a value as JSON knows it: enclosures by both ends, infinities as words, dataclasses by
+    fields.
+    """
     match value:
         case float() if abs(value) == inf:
             return "infinity" if value > 0 else "-infinity"
@@ -116,7 +128,10 @@ def _jsonable(value: object) -> object:
 
 
 def shown(value: Enclosure) -> str:
-    """Return an enclosure as text: one number where 10 digits cannot tell its ends apart."""
+    """Return an enclosure as text: one number where 10 digits cannot tell its ends apart.
+
+    Both ends are rounded outward at the last digit shown.
+    """
     low, high = value.lower_float, value.upper_float
     if f"{low:.10g}" == f"{high:.10g}":
         return shown_up(high)
@@ -129,7 +144,11 @@ def claimed_text(claimed: ClaimedPrivacy) -> str:
 
 
 def guarantee_data(found: Guarantee) -> dict[str, Any]:
-    """Return a guarantee as plain values, by the names that every command's JSON uses."""
+    """Return a guarantee as plain values, by the names that every command's JSON uses.
+
+    Args:
+        found: an enclosure's two ends are both given, under `lower` and `upper`.
+    """
     return {
         "adjacency": found.adjacency,
         "epsilon": found.epsilon,

@@ -19,6 +19,9 @@ def load_program(text: str) -> Any:
 
     Raises `InvalidParameter` where there is no such file or name, the file raises, or another
     module of that name is loaded already: what is audited would be that one.
+
+    Args:
+        text: path and name; the file runs with all that the caller may do.
     """
     path, _, name = text.rpartition(":")
     if not path.endswith(".py") or not Path(path).is_file():

@@ -6,6 +6,9 @@ better. Trials run in chunks: one call of the solver is `chunk` independent tria
 
 Where nothing is sampled, one pass of the solver over both data sets is the run and both replays
 at once: the neighbour's state is a function of the same messages.
+
+The log-likelihood ratio of a transcript is the sum over its messages, since each message's density
+is known given what went before: for Gaussian noise -(|y - f(D)|² - |y - f(D')|²)/(2 sigma²).
 """
 
 from collections.abc import Callable, Iterator
@@ -95,6 +98,11 @@ class _ScoringCurator(SamplingCurator):
         self.log_ratio: FloatArray = np.zeros(trials)
 
     def _deliver(self, release: Release) -> FloatArray:
+        """Draw a message around the first data set's value, and add its log-ratio against the
+        second's.
+
+        Values come paired, shape (2, ..., P, d): one pass of the solver computes both.
+        """
         sensitive, pair = release.sensitive, shown_value(release)
         # paired values have a leading axis of length 2 before that of the trials: (2, ..., P, d)
         if pair.shape[0] != 2 or pair.ndim < 4:
@@ -168,11 +176,21 @@ class ReplayTrials:
         object.__setattr__(self, "_gaussian", gaussian)
 
     def attack(self, number: int, size: int) -> Scores:
-        """Return the scores of chunk `number`: `size` runs on D and as many on D'."""
+        """Return the scores of chunk `number`: `size` runs on D and as many on D'.
+
+        Args:
+            number: of the chunk, from 0.
+            size: trials in it.
+        """
         return self._scores(_World.DATASET, _World.NEIGHBOUR, number, size)
 
     def null(self, number: int, size: int) -> Scores:
-        """Return what the null control makes of chunk `number`: twice `size` runs, all on D."""
+        """Return what the null control makes of chunk `number`: twice `size` runs, all on D.
+
+        Args:
+            number: of the chunk, from 0.
+            size: trials in each of the two sets.
+        """
         return self._scores(_World.NULL_FIRST, _World.NULL_SECOND, number, size)
 
     def _scores(self, first: _World, second: _World, number: int, size: int) -> Scores:
@@ -252,7 +270,12 @@ def replay_chunks(
 
 
 def chunk_sizes(trials: int, chunk: int) -> list[int]:
-    """Return the sizes of the chunks that make up `trials` trials."""
+    """Return the sizes of the chunks that make up `trials` trials.
+
+    Args:
+        trials: in all.
+        chunk: at once; the last one may be smaller.
+    """
     require_positive_int("trials", trials)
     require_positive_int("chunk", chunk)
     return [min(chunk, trials - start) for start in range(0, trials, chunk)]

@@ -62,9 +62,17 @@ class Alarm(msgspec.Struct):
 class Memory(msgspec.Struct):
     """What a watcher knows from before: run -> number of events; configuration -> evidence.
 
-    `rows` and `head` are the ledger's as it was last seen: rows that vanish are noticed. `epsilons`
-    are upper bounds, None for infinity; `nulls` is evidence of pairs that do not differ,
-    `noise_tests` how often noise was tested.
+    Args:
+        rows: of the ledger when it was last seen: rows that vanish are noticed.
+        head: hash of its last row then.
+        audited: number of events of each run that was audited.
+        epsilons: upper bounds for these runs, None for infinity.
+        evidence: of pairs of runs on neighbouring data, by configuration.
+        nulls: of pairs that do not differ.
+        noise_tests: how often noise was tested, by configuration; the n-th test's level falls with
+            n², so that all tests to come share one error.
+        alarms: all that were ever raised.
+        last_look: time of the last look, ISO 8601.
     """
 
     rows: int = 0
@@ -215,6 +223,7 @@ class Watcher:
 
 
 def _now() -> str:
+    """Return the time in UTC, ISO 8601 to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
@@ -325,6 +334,8 @@ def _seconds(time: str) -> float:
 
 
 def _labelled(name: str, values: dict[str, float]) -> dict[str, float]:
+    """Return values under Prometheus labels of one name."""
+
     def quoted(text: str) -> str:
         return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
@@ -332,4 +343,5 @@ def _labelled(name: str, values: dict[str, float]) -> dict[str, float]:
 
 
 def _number(value: float) -> str:
+    """Return a number as Prometheus writes it, infinities included."""
     return "+Inf" if value == inf else repr(value)

@@ -162,7 +162,7 @@ LEAST_EXPLAINED = {
     "data": 0.4,
     "mechanisms": 0.4,
     "runs": 0.4,
-    "audits": 0.345,
+    "audits": 0.4,
     "accounting": 0.4,
     "papers": 0.24,
 }

@@ -1,6 +1,10 @@
 """The claims court: what published papers promise, and what is true.
 
 The papers themselves stand in `dpledger.papers`; the court takes them as a list.
+
+A `Claim` is stated with its place in the paper, a `Promise` that can be judged at parameters, and
+an attack on it; `judge` gives a `Finding` with evidence that can be computed again: a derivation,
+or two data sets and an event.
 """
 
 from collections.abc import Sequence

@@ -373,6 +373,7 @@ def file_beside(claim: Path, name: str) -> Path:
 
 
 def _require_printable(*texts: str | None) -> None:
+    """Raise `ValueError` for a name that could steer a terminal or break a page."""
     for text in texts:
         if text is not None and not text.isprintable():
             raise ValueError(f"Expected a name of printable characters instead got {text!r}")

@@ -67,7 +67,11 @@ def by_accountant(
 def _asked(
     events: Sequence[Event], accountant: ClaimedAccountant, delta: float, group: int
 ) -> Enclosure:
-    """Return what one accountant says; raise as it does."""
+    """Return what one accountant says; raise as it does.
+
+    zCDP has group privacy by the square of the size (Bun, Steinke 2016, Proposition 1.9); its
+    conversion is their Proposition 1.3, as whoever claims it will have used it.
+    """
     composition = composed(events)
     match accountant:
         case ClaimedAccountant.EXACT:
@@ -87,7 +91,14 @@ def _asked(
 def _by_steps(
     events: Sequence[Event], accountant: ClaimedAccountant, delta: float, group: int
 ) -> Enclosure:
-    """Compose steps of one kind each that are (epsilon, delta)-DP; parties are not told apart."""
+    """Compose steps of one kind each that are (epsilon, delta)-DP; parties are not told apart.
+
+    Args:
+        events: each of one kind of step, perhaps repeated.
+        accountant: strong or basic composition.
+        delta: of the claim; in strong composition half of it is slack.
+        group: records that pay together.
+    """
     counts = [e.mechanism.times if isinstance(e.mechanism, Repeated) else 1 for e in events]
     steps = sum(counts)
     strong = accountant is ClaimedAccountant.STRONG

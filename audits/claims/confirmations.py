@@ -65,7 +65,7 @@ class Confirmation:
 
     @property
     def text(self) -> str:
-        """In a sentence."""
+        """The attack and its numbers in a sentence, lower bounds rounded down and upper ones up."""
         found = self.outcome
         if found.kind is AttackKind.EXACT_EVENT:
             words = "of one data set only, computed from both"
@@ -102,6 +102,9 @@ def confirm(
         trials: how many runs in each world; by default as many as the kind of attack needs.
         seed: of the noise.
         progress: called with the runs done and all runs.
+
+    An attack of the claim's own comes first; without one, a counterexample of the finding's
+    evidence is counted.
     """
     if trials is not None:
         require_positive_int("trials", trials)
@@ -172,7 +175,11 @@ def _counted(event: Counterexample, trials: int | None, seed: int) -> AttackOutc
 
 
 def _digest(identifier: str, case: Case[Any], outcome: AttackOutcome) -> str:
-    """Return the SHA-256 of claim, parameters, what was fixed, trials, seed and confidence."""
+    """Return the SHA-256 of claim, parameters, what was fixed, trials, seed and confidence.
+
+    Evidence that was computed at other parameters, or with other trials, has another hash and is
+    not shown.
+    """
     parts = {
         "claim": identifier,
         "parameters": asdict(case.setting),
@@ -189,6 +196,8 @@ def _digest(identifier: str, case: Case[Any], outcome: AttackOutcome) -> str:
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
+    """The content of an evidence.json."""
+
     format: str
     command: str
     confirmations: list[Confirmation]

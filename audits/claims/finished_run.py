@@ -121,7 +121,10 @@ def attack_check(result: AttackResult, promise: OwnPromise) -> Check:
 
 
 def _kept(summary: RunSummary) -> tuple[Check, ...]:
-    """Return whether a run kept to its plan, and what it reserved without a commit."""
+    """Return whether a run kept to its plan, and what it reserved without a commit.
+
+    A reservation without a commit is a release that may or may not have left: it counts as spent.
+    """
     name = f"plan of {summary.run}"
     if summary.planned:
         kept = summary.kept_to_plan
@@ -137,7 +140,10 @@ def _kept(summary: RunSummary) -> tuple[Check, ...]:
 
 
 def _noise(samplers: set[str], sharing: tuple[str, ...]) -> Check:
-    """Return where a ledger's noise came from; it fails where runs share a seed."""
+    """Return where a ledger's noise came from; it fails where runs share a seed.
+
+    Two runs of one seed have equal noise, and their difference has none: no epsilon covers that.
+    """
     text = f"drawn by {', '.join(sorted(samplers))}"
     if sharing:
         return Check("noise", f"{text}; {len(sharing)} runs share a seed", passed=False)

@@ -23,6 +23,7 @@ from ..replay import ReplayTrials, chunk_sizes
 from .claim import Counterexample
 
 _CHUNK = 500
+"""Trials of one batch: a compromise of memory and speed."""
 # a pair's share of the planned mu is measured in doubles
 _MEASURED = Fraction(1, 10**9)
 
@@ -141,5 +142,5 @@ def shift_event(
 
 
 def _normal(z: arb) -> arb:
-    """Phi(z)."""
+    """Return Phi(z), the probability that a standard normal number is at most z."""
     return (-z / arb(2).sqrt()).erfc() / 2

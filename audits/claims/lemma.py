@@ -45,7 +45,11 @@ class LemmaPromise(Generic[S]):
     argument: Callable[[S], tuple[str, ...]] = no_argument
 
     def judge(self, case: Case[S]) -> Finding:
-        """Search for a pair beyond the bound; without one, ask whether a proof is at hand."""
+        """Search for a pair beyond the bound; without one, ask whether a proof is at hand.
+
+        The search is a lower bound on the sensitivity and the derivation, if there is one, an upper
+        bound: the finding's `true` reaches from the one to the other.
+        """
         setting = case.setting
         lemma = self.lemma(setting)
         found = falsify(lemma, samples=self.samples)

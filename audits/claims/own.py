@@ -113,7 +113,12 @@ class _Reading:
         return tuple(Event(Repeated(m, times * fits), context) for m, times in mechanisms)
 
     def _rate_of(self, release: StatedRelease, scheme: Sampling) -> Fraction | None:
-        """Return the sampling rate under a scheme; None where it is not stated."""
+        """Return the sampling rate under a scheme; None where it is not stated.
+
+        Args:
+            release: as stated.
+            scheme: under which a rate is asked for; a fixed batch needs both of its numbers.
+        """
         if scheme is not Sampling.FIXED_BATCH:
             return release.share
         return release.share if release.batch is not None and release.records is not None else None
@@ -288,7 +293,11 @@ def judged_events(events: Sequence[Event], promise: OwnPromise) -> Finding:
 
 
 def _between(least: ClaimPrice, most: ClaimPrice) -> ClaimPrice:
-    """Return the price of a reading that costs something between both."""
+    """Return the price of a reading that costs something between both.
+
+    Args:
+        least, most: what it costs at the least and at the most that is stated.
+    """
     cost = Enclosure(least.cost.lower, most.cost.upper)
     return ClaimPrice(cost, most.refusal or least.refusal, least.gave_up or most.gave_up)
 
@@ -374,6 +383,10 @@ def _violation(events: tuple[Event, ...], promise: OwnPromise) -> tuple[Countere
 
     Only Gaussian compositions have one in closed form: an event {x > t} of two unit normals mu
     apart.
+
+    Args:
+        events: that the promise is of.
+        promise: an epsilon and a delta; other promises have no event.
     """
     if not events or not isinstance(promise, PromisedEpsilon) or not has_closed_form(events):
         return ()

@@ -22,7 +22,9 @@ Released = Callable[[FloatArray, FloatArray, FloatArray], object]
 """f(rows of shape (n, d), labels of shape (n,), public of shape (p,)), an array."""
 
 _REFERENCE = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_./-]*\.py):([A-Za-z][A-Za-z0-9_]*)")
+"""A relative path below the claim's folder, and a name that does not begin with an underscore."""
 _SAMPLES = 500
+"""Random pairs that the search starts from: each costs two calls of somebody's function."""
 
 
 def reference(text: str) -> tuple[str, str]:
@@ -40,6 +42,10 @@ def load_function(path: Path, name: str) -> Released:
     """Return the function of this name after running the file.
 
     Raises `InvalidParameter` if the file does not run, or has no such function.
+
+    Args:
+        path: of the Python file, which is executed.
+        name: of a function in it.
     """
     spec = importlib.util.spec_from_file_location("claimed_function", path)
     if spec is None or spec.loader is None:

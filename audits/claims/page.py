@@ -3,6 +3,9 @@
 In come claims that were judged, with the parameters they were judged at; out goes the text of a
 page. Its plots sweep one parameter: what is claimed beside what is true. Called by `dpledger claims
 page`.
+
+A point of a sweep is priced anew at every parameter, by the same functions that judge the claim: no
+curve is drawn by hand or from a table.
 """
 
 from collections.abc import Mapping, Sequence
@@ -87,6 +90,8 @@ def claims_page(judged: Sequence[JudgedClaim], cases: Mapping[str, Case[Any]]) -
     Args:
         judged: the claims.
         cases: each paper's parameters, by its name.
+
+    Every text is escaped, and counts of verdicts stand at the top.
     """
     papers = {each.paper.name: each.paper for each in judged}
     parts = tuple(
@@ -106,7 +111,13 @@ def claims_page(judged: Sequence[JudgedClaim], cases: Mapping[str, Case[Any]]) -
 
 
 def _part(paper: Paper[Any], judged: Sequence[JudgedClaim], case: Case[Any]) -> _Part:
-    """Return a paper's part of the page."""
+    """Return a paper's part of the page.
+
+    Args:
+        paper: whose claims.
+        judged: those that are shown.
+        case: the parameters they were judged at.
+    """
     setting = case.setting
     names = {each.claim.identifier for each in judged}
     parameters = ", ".join(f"{n} = {_value(setting, n)}" for n in setting.__dataclass_fields__)
@@ -141,7 +152,12 @@ def _row(each: JudgedClaim) -> _Row:
 
 
 def _plot(sweep: Sweep[Any], setting: Any) -> Plot:
-    """Return a sweep as a plot; one without two finite points says why it is empty."""
+    """Return a sweep as a plot; one without two finite points says why it is empty.
+
+    Args:
+        sweep: which claim, over which parameter.
+        setting: the other parameters.
+    """
     points = [p for p in sweep.points(setting) if isfinite(p.claimed) and isfinite(p.true)]
     shown = f"at least, {sweep.at_least}" if sweep.at_least else "enclosed"
     name, title = f"sweep-{sweep.claim}", f"{sweep.claim}: ε claimed and {shown}"

@@ -18,6 +18,7 @@ from ...mechanisms.errors import DpledgerError
 from ...mechanisms.events import Event, GaussianStep, Mechanism, Repeated, UnprotectedRelease
 
 _BITS = 256
+"""Bits of the balls in which a claim's number and a price are compared."""
 
 UNITS_OF_WORK = 250_000
 """For each list of events: about fifteen seconds of one core. See `accounting.numbers.work`."""
@@ -28,6 +29,11 @@ class ClaimPrice:
     """What events cost; where that is not known, [0, infinity] or an upper bound, and why.
 
     `gave_up` says that more work might find it.
+
+    Args:
+        cost: in the unit asked for.
+        refusal: why there is no more to say; empty where the price is exact.
+        gave_up: True after too much work; False where no rule exists.
     """
 
     cost: Enclosure
@@ -98,12 +104,14 @@ def has_closed_form(events: Sequence[Event]) -> bool:
 
 
 def _innermost(mechanism: Mechanism) -> Mechanism:
+    """Return the mechanism that is repeated, with how often."""
     while isinstance(mechanism, Repeated):
         mechanism = mechanism.event
     return mechanism
 
 
 def _in_unit(events: Sequence[Event], unit: str, delta: float, group: int) -> Enclosure:
+    """Return what events cost in a unit; raise what the accountants raise."""
     if unit == "epsilon" and delta == 0:
         return pure_epsilon(events, group=group)
     if unit == "epsilon" and group > 1:

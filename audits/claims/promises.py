@@ -10,7 +10,10 @@ _ANY_DELTA = 1e-6
 
 
 class _Promised:
-    """A promise of one number, which has the name of its quantity."""
+    """A promise of one number, which has the name of its quantity.
+
+    The court compares `claimed` with what the releases cost in the same quantity.
+    """
 
     __slots__ = ()
 
@@ -30,7 +33,12 @@ class _Promised:
 
 @dataclass(frozen=True, slots=True)
 class PromisedEpsilon(_Promised):
-    """(epsilon, delta)-DP, pure epsilon-DP where delta is 0; epsilon >= 0, delta in [0, 1)."""
+    """(epsilon, delta)-DP, pure epsilon-DP where delta is 0; epsilon >= 0, delta in [0, 1).
+
+    Args:
+        epsilon: for all releases together.
+        delta: at which it is meant.
+    """
 
     quantity: ClassVar[str] = "epsilon"
 
@@ -50,7 +58,12 @@ class PromisedEpsilon(_Promised):
 
 @dataclass(frozen=True, slots=True)
 class PromisedRho(_Promised):
-    """rho-zCDP, rho > 0 (Bun, Steinke 2016)."""
+    """rho-zCDP, rho > 0 (Bun, Steinke 2016).
+
+    Args:
+        rho: for all releases together.
+        delta: at which an attack looks at it; the promise itself has none.
+    """
 
     quantity: ClassVar[str] = "rho"
 
@@ -63,7 +76,12 @@ class PromisedRho(_Promised):
 
 @dataclass(frozen=True, slots=True)
 class PromisedMu(_Promised):
-    """mu-GDP, mu > 0 (Dong, Roth, Su 2022)."""
+    """mu-GDP, mu > 0 (Dong, Roth, Su 2022).
+
+    Args:
+        mu: for all releases together.
+        delta: at which an attack looks at it; the promise itself has none.
+    """
 
     quantity: ClassVar[str] = "mu"
 

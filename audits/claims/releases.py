@@ -54,7 +54,7 @@ double near 1 keeps three digits."""
 
 
 class MechanismKind(Enum):
-    """The mechanisms that a claim can name."""
+    """The mechanisms that a claim can name, by the texts of claim files."""
 
     GAUSSIAN = "gaussian"
     LAPLACE = "laplace"
@@ -68,7 +68,11 @@ class MechanismKind(Enum):
 
 
 class Averaging(Enum):
-    """What a sum of clipped vectors is divided by before noise is added."""
+    """What a sum of clipped vectors is divided by before noise is added.
+
+    A sum is divided after clipping and before noise: by a number that is public, or by the size of
+    the batch itself, which a record left out changes.
+    """
 
     SUM = "nothing"
     PUBLIC = "a public number"
@@ -210,6 +214,9 @@ class StatedRelease:
             scheme: how records are chosen; `NONE` where the rate is not stated.
             doubled: whether a stated sensitivity is of a record left out, and one is replaced.
             least: whether what must be rounded is rounded to cost less, or more.
+
+        Shuffled epochs give a record one release an epoch (see `accounting.training`), whatever the
+        noise of that release: the smallest one is the dearest.
         """
         if self.kind is MechanismKind.UNPROTECTED:
             reason = f"{self.name}: without a mechanism, says the claim"
@@ -273,7 +280,10 @@ class StatedRelease:
         return declared(size.root, "a sum of clipped vectors", adjacency=adjacency, norm=norm)
 
     def _sampled(self, step: Mechanism, scheme: Sampling) -> Mechanism:
-        """Return the step on a sample by this scheme; the step itself where all records enter."""
+        """Return the step on a sample by this scheme; the step itself where all records enter.
+
+        A rate is rounded up, since more sampling costs more.
+        """
         if not isinstance(step, GaussianStep | LaplaceStep):
             return step
         if scheme is Sampling.POISSON:

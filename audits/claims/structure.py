@@ -49,7 +49,10 @@ class AccessPromise(Generic[S]):
     argument: Callable[[S], tuple[str, ...]] = no_argument
 
     def judge(self, case: Case[S]) -> Finding:
-        """Look for unprotected releases among the planned events."""
+        """Look for unprotected releases among the planned events.
+
+        Evidence is the list of unprotected releases; how much they show is the attack's business.
+        """
         events = self.plan(case.setting)
         mechanisms = [event.mechanism for event in events]
         reasons = [m.reason for m in mechanisms if isinstance(m, UnprotectedRelease)]
@@ -74,6 +77,8 @@ class MessagesOnlyPromise(Generic[S]):
     Args:
         solve: the algorithm at these parameters; it returns its state, a dataclass of arrays.
         pair: two data sets that differ.
+
+    Args are functions of the parameters, so that a claim can be judged at any of them.
     """
 
     solve: Callable[[S], Callable[[PrivateDataset, Curator], object]]
@@ -145,7 +150,11 @@ class RecordwisePromise(Generic[S]):
     priced: Callable[[S, float], Mapping[str, Enclosure]] = lambda _s, _times: {}
 
     def judge(self, case: Case[S]) -> Finding:
-        """Preprocess both data sets, and count the rows but the last that moved."""
+        """Preprocess both data sets, and count the rows but the last that moved.
+
+        Rows are compared bit for bit: a preprocessing that looks at other records moves theirs by
+        something.
+        """
         rows = self.rows(case.setting)
         first, second = (self.preprocess(side) for side in rows)
         others = int(np.any(first[:-1] != second[:-1], axis=1).sum())
@@ -182,7 +191,10 @@ class ReadingsPromise(Generic[S]):
     argument: Callable[[S], tuple[str, ...]] = no_argument
 
     def judge(self, case: Case[S]) -> Finding:
-        """Price every reading; the costliest is what a reader may have built."""
+        """Price every reading; the costliest is what a reader may have built.
+
+        An ambiguous notation is unspecified unless all readings cost the same, to nine digits.
+        """
         delta = self.delta(case.setting)
         costs = {
             name: guarantee(events, delta=delta).epsilon
@@ -218,7 +230,11 @@ class PublicPromise(Generic[S]):
     argument: Callable[[S], tuple[str, ...]] = no_argument
 
     def judge(self, case: Case[S]) -> Finding:
-        """Compute it from both data sets."""
+        """Compute it from both data sets.
+
+        One pair on which it differs is enough: what is published would tell the two apart with
+        certainty.
+        """
         setting, rows = case.setting, self.rows(case.setting)
         first, second = (self.used(setting, side) for side in rows)
 
@@ -259,7 +275,11 @@ class RegimePromise(Generic[S]):
     argument: Callable[[S], tuple[str, ...]] = no_argument
 
     def judge(self, case: Case[S]) -> Finding:
-        """Check the conditions."""
+        """Check the conditions.
+
+        Outside of its conditions a theorem says nothing, so that the verdict is neither true nor
+        false.
+        """
         found = self.violated(case.setting)
         reason = "the conditions are met" if found is None else found
         return Finding(
@@ -286,7 +306,11 @@ class ConstantsPromise(Generic[S]):
     argument: Callable[[S], tuple[str, ...]] = no_argument
 
     def judge(self, case: Case[S]) -> Finding:
-        """Compare what the user fixed with what is needed."""
+        """Compare what the user fixed with what is needed.
+
+        "For some constant c" cannot be wrong, and cannot be used either: what decides is whether
+        the c that a user would need is stated and large enough.
+        """
         setting, needed = case.setting, self.needed(case.setting)
         words = ", ".join(f"{name} >= {value.upper_float:.6g}" for name, value in needed.items())
         missing = [name for name in self.open if case.free(name)]
@@ -326,7 +350,11 @@ class AssumptionPromise(Generic[S]):
     argument: Callable[[S], tuple[str, ...]] = no_argument
 
     def judge(self, case: Case[S]) -> Finding:
-        """Ask for that probability."""
+        """Ask for that probability.
+
+        An assumption that noise alone breaks with some probability is no guarantee; that
+        probability is a lower bound, rounded down.
+        """
         probability = self.broken(case.setting)
         verdict, reason = ClaimVerdict.HOLDS, f"{self.assumed}: nothing in the algorithm breaks it"
         if probability > 0:

@@ -44,7 +44,10 @@ class ClosedFormPromise(Generic[S]):
     argument: Callable[[S], tuple[str, ...]] = no_argument
 
     def judge(self, case: Case[S]) -> Finding:
-        """Compare at these parameters, then find the smallest ones where the form is too small."""
+        """Compare at these parameters, then find the smallest ones where the form is too small.
+
+        Exact arithmetic on rational numbers: a closed form that is short by any amount fails.
+        """
         setting = case.setting
         promised, truth = self.claimed(setting), self.exact(setting)
         verdict = ClaimVerdict.FAILS if promised < truth else ClaimVerdict.HOLDS
@@ -124,7 +127,11 @@ class PartiesPromise(Generic[S]):
     argument: Callable[[S], tuple[str, ...]] = no_argument
 
     def judge(self, case: Case[S]) -> Finding:
-        """Price what each agent releases by itself, and all releases together."""
+        """Price what each agent releases by itself, and all releases together.
+
+        By parallel composition (McSherry 2009, Theorem 4): a record enters one agent's messages
+        only.
+        """
         events, delta = tuple(self.plan(case.setting)), self.delta(case.setting)
         names = sorted({party for event in events for party in event.context.parties})
         own = [

@@ -1,4 +1,8 @@
-"""A claim that a bound is tight: that what is claimed is what is true, not only more."""
+"""A claim that a bound is tight: that what is claimed is what is true, not only more.
+
+A sentence such as "our bound is tight" promises two things: that it is a bound, and that nothing
+smaller would do. The second is read off the enclosure of what is true.
+"""
 
 from dataclasses import dataclass, replace
 from typing import Generic
@@ -11,7 +15,11 @@ _NOTICED = 1.01
 
 @dataclass(frozen=True, slots=True)
 class TightPromise(Generic[S]):
-    """The number of another promise is no more than 1 % above what is true."""
+    """The number of another promise is no more than 1 % above what is true.
+
+    Args:
+        bound: the promise that is called tight.
+    """
 
     bound: Promise[S]
 

@@ -5,6 +5,9 @@ looks at a model and says how much more likely "with" is; what it learns, it lea
 that are not judged. So every bound of `audits` applies to the scores, and a promise can be held
 against them: a sanity check that the promise is kept, and a look at how far it is from attacks
 that people run.
+
+The order of work: `random_target` or a canary, a game (`SolverGame` for solvers here, `ModelGame`
+for models of the user's own), `check_membership` with scores, and `verdict` in plain words.
 """
 
 from .adapters import Train, trainer_of

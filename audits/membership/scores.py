@@ -185,16 +185,23 @@ class Fisher:
 
 
 def _parameters(answers: Answers) -> FloatArray:
+    """Return the models' parameters; raise `InvalidParameter` for a game in which an attacker sees
+    none.
+    """
     if answers.parameters is None:
         raise InvalidParameter("parameters", None, "visible for this score")
     return answers.parameters
 
 
 def _normal(values: FloatArray) -> tuple[float, float]:
+    """Return mean and standard deviation of shadow models' values, the latter kept away from
+    zero.
+    """
     if values.size < 2:
         raise InvalidParameter("shadow models", values.size, "at least 2 of each world")
     return float(values.mean()), max(float(values.std(ddof=1)), _SMALLEST_STD)
 
 
 def _log_mean(values: FloatArray) -> FloatArray:
+    """Return the log of the mean over models of exponentials, without overflow."""
     return np.asarray(logsumexp(values, axis=0) - np.log(values.shape[0]))

@@ -20,7 +20,14 @@ _NOT_MEANT = (
 
 
 def verdict(check: MembershipCheck) -> tuple[str, ...]:
-    """Return one page: what is promised, what the best attack reached, and what it means."""
+    """Return one page: what is promised, what the best attack reached, and what it means.
+
+    The order of the lines is that of the questions people ask; the last two say what no attack can
+    show.
+
+    Args:
+        check: with one result for each score.
+    """
     lines = [_promised(check), _trained(check)]
     reached = [_reached(check, place) for place in range(len(check.results[0].tpr_at_fpr))]
     lines += reached or [
@@ -45,7 +52,11 @@ def verdict(check: MembershipCheck) -> tuple[str, ...]:
 
 
 def _shown(check: MembershipCheck) -> str:
-    """Return what the best bound says of the promise."""
+    """Return what the best bound says of the promise.
+
+    A broken promise is said first, then leakage below it, then nothing found; each with its
+    confidence.
+    """
     bounds = [(result.bound, result.name) for result in check.results if result.bound is not None]
     if not bounds:
         return "No bound stands: see the null control."
@@ -87,7 +98,12 @@ def _trained(check: MembershipCheck) -> str:
 
 
 def _reached(check: MembershipCheck, place: int) -> str:
-    """Return the sentence for one false-positive rate, about the score that did best at it."""
+    """Return the sentence for one false-positive rate, about the score that did best at it.
+
+    Args:
+        check: of all scores.
+        place: which of the measured false-positive rates.
+    """
 
     def tpr(result: ScoreResult) -> float:
         return result.tpr_at_fpr[place].tpr

@@ -127,7 +127,11 @@ def scores_outcome(found: JudgedScores, *, confidence: float) -> Outcome:
 
 
 def _tests_table(tests: Sequence[ClaimTest]) -> TextColumns:
-    """Return the tests of a claim as a table: what each may err, and what it saw."""
+    """Return the tests of a claim as a table: what each may err, and what it saw.
+
+    Levels add up to at most 1 - confidence, so that a true claim is refuted no more often than
+    that.
+    """
     texts = [(t.name, f"{t.level:.3g}", "YES" if t.refuted else "no", t.detail) for t in tests]
     return TextColumns(("test of the claim", "level", "refuted", "what it saw"), texts)
 
@@ -193,6 +197,8 @@ def black_box_outcome(claimed: ClaimedPrivacy, found: BlackBoxAudit) -> Outcome:
     Args:
         claimed: the claim.
         found: what the runs showed of it.
+
+    A p-value is of the sequential test, and may be looked at after every run.
     """
     return Outcome(
         "Audit of a black box",
@@ -239,7 +245,11 @@ def membership_outcome(found: MembershipCheck) -> Outcome:
 
 
 def crosscheck_outcome(found: Crosscheck) -> Outcome:
-    """Return another library's epsilons beside ours; a finding if a gap stands unexplained."""
+    """Return another library's epsilons beside ours; a finding if a gap stands unexplained.
+
+    Args:
+        found: with an explanation for every gap that is known, such as another discretisation.
+    """
     texts = [
         (
             peer.peer,

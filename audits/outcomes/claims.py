@@ -65,7 +65,11 @@ def _evidence_data(evidence: Evidence) -> dict[str, Any]:
 
 
 def audit_outcome(judged: Sequence[JudgedClaim]) -> Outcome:
-    """Return the verdicts on claims of papers, a row each; a finding if one does not hold."""
+    """Return the verdicts on claims of papers, a row each; a finding if one does not hold.
+
+    Args:
+        judged: verdicts, each with the attack that confirms it, or why there is none.
+    """
     texts = [
         (
             each.claim.identifier,
@@ -142,6 +146,9 @@ def promise_outcome(judged: JudgedPromise) -> Outcome:
 
     A finding if the promise does not hold or too little is stated; undecided where nothing is
     missing and no rule decides.
+
+    Args:
+        judged: of a claim file or a ledger.
     """
     finding = judged.finding
     claimed, data = finding.claimed, finding_data(finding)
@@ -213,6 +220,9 @@ def sensitivity_outcome(finding: Finding) -> Outcome:
     """Return what a search for neighbours found about a claimed sensitivity.
 
     A finding where it is refuted; undecided otherwise, since a search proves nothing.
+
+    Args:
+        finding: of `judged_function`.
     """
     refuted = finding.verdict is ClaimVerdict.FAILS
     return Outcome(

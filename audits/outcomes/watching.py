@@ -67,7 +67,12 @@ def look_outcome(ledger: str, look: Look) -> Outcome:
 
 
 def acknowledged_outcome(chosen: Sequence[Alarm], left: int) -> Outcome:
-    """Return which alarms were acknowledged, and how many are still open."""
+    """Return which alarms were acknowledged, and how many are still open.
+
+    Args:
+        chosen: alarms that somebody has dealt with; they stay in the memory, and are shown no more.
+        left: how many are open.
+    """
     return Outcome(
         f"{len(chosen)} alarms acknowledged, {left} open",
         {"acknowledged": msgspec.to_builtins(chosen), "open": left},

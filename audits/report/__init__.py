@@ -3,6 +3,11 @@
 >>> from dpledger.audits.report import from_json, to_html, to_json, to_markdown
 
 `build_report` makes the record from a run's components; `from_json` reads it back.
+
+A report says what left, what that costs at most, what was checked, and what none of this covers.
+Three forms show one record: HTML and Markdown for the holder of the data, and a public page without
+what was computed from records outside of the bound (`public`). Two reports of one record are equal
+byte by byte.
 """
 
 from .builder import Narrative, RunFacts, build_report

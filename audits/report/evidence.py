@@ -84,6 +84,9 @@ def audit_of(attack: AttackFacts | Skipped) -> EmpiricalAudit | Skipped:
     """Return an attack's result in the record's form, or why there is none.
 
     The pair's mu is a part of the promised one where the gradients' geometry gives it (`share`).
+
+    Args:
+        attack: what was attacked and shown, or why nothing was.
     """
     if isinstance(attack, Skipped):
         return attack
@@ -207,6 +210,8 @@ def _accuracy(score: ModelScore, confidence: float) -> AccuracyFacts:
     Args:
         score: of the model.
         confidence: of each end.
+
+    Clopper, Pearson 1934: exact for any number of records, at the price of being conservative.
     """
     wrong = score.records - score.correct
     lower = 1 - float(largest_rate(wrong, score.records, confidence=confidence))

@@ -31,10 +31,15 @@ _SIGNS = (("epsilon_bar", "ε\u0304"), (">=", "≥"), ("<=", "≤"), ("sqrt(", "
 """Further signs, each for its text; the first one before letters are replaced."""
 
 _NAMES = re.compile(rf"(?<![A-Za-z])({'|'.join(_LETTERS)})(?![A-Za-z])")
+"""Letters by name, where no other letter stands on either side."""
 _GRADIENT = re.compile(r"\bgrad (?=f\b|f_)")
+""""grad f" is ∇f."""
 _INDEXED = re.compile(r"(?<!\w)(\w[\u0300-\u036f]?)_(\{[^{}]*\}|[^\W_]+|\*)")
+"""A letter with a subscript: x_i, x_{i+1}."""
 _NUMBERED = re.compile(r"(?<![\w&#])([bc])([0-9])\b")
+"""The constants b1, c1 of papers, whose number is a subscript."""
 _RAISED = re.compile(r"\^(\{[^{}]*\}|\([^()]*\)|[^\W_]+|\*)")
+"""A superscript: x^2, x^{k+1}."""
 
 
 def typeset(text: str) -> Markup:

@@ -31,6 +31,7 @@ from ...mechanisms.sensitivity import Derivation, Sensitivity, added, float_up
 from .record import AudienceView, MechanismGroup, Range, UnprotectedGroup, finite_or_word
 
 _EVERY_RECORD = "none: every record enters"
+"""The sampling scheme of a mechanism that samples nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +150,12 @@ def sampling_executed(kinds: Iterable[MessageKind]) -> str:
 
 
 def _unwrapped(kind: MessageKind, mechanism: Mechanism) -> Iterator[MessageKind]:
-    """Yield what a mechanism is made of, each with how often and by whom it was sent."""
+    """Yield what a mechanism is made of, each with how often and by whom it was sent.
+
+    Args:
+        kind: what is known of the event so far.
+        mechanism: repeated, sampled or divided by parties; looked through until one adds noise.
+    """
     match mechanism:
         case Repeated():
             times = kind.times * mechanism.times
@@ -204,7 +210,11 @@ def _unwrapped(kind: MessageKind, mechanism: Mechanism) -> Iterator[MessageKind]
 def _noise(
     step: GaussianStep | DiscreteGaussianStep | LaplaceStep | DiscreteLaplaceStep,
 ) -> tuple[str, float]:
-    """Return a mechanism's name and the standard deviation of its noise."""
+    """Return a mechanism's name and the standard deviation of its noise.
+
+    A Laplace scale b is sqrt(2) b; discrete Laplace noise with decay a = e^{-1/b} has variance
+    2a/(1 - a)².
+    """
     match step:
         case GaussianStep():
             return "Gaussian", step.noise_std

@@ -75,7 +75,11 @@ class Headline:
 
 
 def headline(report: Report) -> Headline:
-    """Return the first lines of a report."""
+    """Return the first lines of a report.
+
+    Args:
+        report: the record; every number shown is rounded so that a bound stays one.
+    """
     privacy = report.privacy
     epsilon = privacy.epsilon.upper
     weak = _weaknesses(report)
@@ -141,7 +145,11 @@ def _meaning(report: Report) -> str:
 
 
 def _best_guess(privacy: PrivacyFacts) -> float:
-    """The largest accuracy of a guess at even odds, rounded up: by (ε, δ) alone, or by μ."""
+    """The largest accuracy of a guess at even odds, rounded up: by (ε, δ) alone, or by μ.
+
+    Of equally likely neighbours: (ε, δ) allows (e^ε + δ)/(1 + e^ε) (Kairouz, Oh, Viswanath 2015);
+    μ-GDP allows Φ(μ/2), which is never more than what its own (ε, δ) allow.
+    """
     epsilon, mu = privacy.epsilon.upper, privacy.mu
     rates = [1.0]
     if isinstance(epsilon, float):

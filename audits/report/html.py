@@ -1,4 +1,8 @@
-"""A record as one self-contained HTML page: no scripts, nothing fetched, plots as inline SVG."""
+"""A record as one self-contained HTML page: no scripts, nothing fetched, plots as inline SVG.
+
+A page must be readable in twenty years and without a network: so there is nothing on it that a
+browser would fetch or run.
+"""
 
 from functools import lru_cache
 from pathlib import Path
@@ -14,7 +18,11 @@ from .record import Report
 
 
 def to_html(report: Report) -> str:
-    """Return the report as one HTML page; the same record gives the same text."""
+    """Return the report as one HTML page; the same record gives the same text.
+
+    Args:
+        report: whose texts may come from anybody; all of them are escaped.
+    """
     items = outline(report)
     return (
         environment()
@@ -32,7 +40,11 @@ def to_html(report: Report) -> str:
 
 
 def to_svg(plot: Plot) -> str:
-    """Return one plot as an SVG file; raise `ValueError` if there is nothing to draw."""
+    """Return one plot as an SVG file; raise `ValueError` if there is nothing to draw.
+
+    Args:
+        plot: laid out by `plots`; its colours are those of the style sheet inside the file.
+    """
     if plot.absent is not None:
         raise ValueError(f"plot={plot.title!r} must have two points: {plot.absent}")
     template = environment().get_template("file.svg.j2")
@@ -58,4 +70,5 @@ def environment() -> Environment:
 
 
 def _kind(item: Item) -> str:
+    """Return which of the outline's types an item is; the templates branch on it."""
     return type(item).__name__

@@ -1,4 +1,9 @@
-"""A record as Markdown (CommonMark with GitHub's tables)."""
+"""A record as Markdown (CommonMark with GitHub's tables).
+
+Texts of a record come from configurations, schemas and other people's libraries: whatever could
+begin something in Markdown or in HTML is escaped, so that a column's name cannot become a heading
+or a link.
+"""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -13,7 +18,11 @@ _DEEPEST_HEADING = 6
 
 
 def to_markdown(report: Report) -> str:
-    """Return the report as one Markdown text; the same record gives the same text."""
+    """Return the report as one Markdown text; the same record gives the same text.
+
+    Args:
+        report: the record; the numbers behind its plots stand in tables at the end.
+    """
     head, items = headline(report), outline(report)
     blocks = [
         f"# {_escaped(report.identity.title)}",
@@ -41,7 +50,12 @@ def _joined(blocks: Iterable[str]) -> str:
 
 
 def _rendered(item: Item, *, level: int) -> Iterator[str]:
-    """Yield the blocks of an item, headings from this level down."""
+    """Yield the blocks of an item, headings from this level down.
+
+    Args:
+        item: of the outline.
+        level: of its heading, from 1.
+    """
     match item:
         case Entry():
             yield f"- **{_escaped(item.label)}**: {_escaped(item.text)}"
@@ -62,10 +76,12 @@ def _rendered(item: Item, *, level: int) -> Iterator[str]:
 
 
 def _has_heading(item: Item) -> bool:
+    """Return whether an item begins with a heading of its own."""
     return not isinstance(item, Entry | Block)
 
 
 def _heading(label: str, level: int) -> str:
+    """Return a heading of this level, in bold where Markdown has none so deep."""
     if level > _DEEPEST_HEADING:
         return f"**{_escaped(label)}**"
     return f"{'#' * level} {_escaped(label)}"

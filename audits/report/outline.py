@@ -22,6 +22,7 @@ from .record import Direction, Interval, Range, Report
 
 NOT_STATED = "not stated"
 _NONE = "none"
+"""What stands for an empty list."""
 _MOST_COLUMNS = 7
 """A table with more columns becomes one group a row: it would not fit a page."""
 
@@ -114,7 +115,11 @@ class _Style:
 
 
 def _style(annotation: Any) -> _Style:
-    """Return what the metadata of a field say, the outer layers of its annotation first."""
+    """Return what the metadata of a field say, the outer layers of its annotation first.
+
+    `Annotated` types are nested: a field's own metadata are outermost, and win over those of its
+    type.
+    """
     titles: list[str] = []
     extra: dict[str, Any] = {}
 
@@ -184,7 +189,13 @@ def _item(label: str, value: object, style: _Style) -> Item:
 
 
 def _several(label: str, values: tuple[object, ...], style: _Style) -> Item:
-    """Return a list: of texts, of rows of a table, or of groups where rows would be too wide."""
+    """Return a list: of texts, of rows of a table, or of groups where rows would be too wide.
+
+    Args:
+        label: of the list.
+        values: texts, or parts of one type.
+        style: of the field.
+    """
     if not values:
         return Entry(label, _NONE)
     rows = tuple(value for value in values if isinstance(value, msgspec.Struct))

@@ -2,6 +2,9 @@
 
 Colours and fonts belong to the page's style sheet, so that a plot follows light and dark; this
 module knows a curve's *role* only. Logarithmic axes leave out what they cannot show (zero).
+
+Each plot has a title, axes with units, and for every curve a sentence with its two ends: a reader
+who cannot see the picture has the numbers that matter.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,9 +24,12 @@ from .record import EmpiricalAudit, PrivacyFacts, RatePoint, Report, Skipped, Ut
 WIDTH, HEIGHT = 460, 310
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 14, 14, 46
 _MOST_TICKS = 6
+"""Labels of an axis, at most: more would touch each other at this width."""
 _END_DIGITS = 3
+"""Significant digits of a curve's two ends in its description."""
 
 Point = tuple[float, float]
+"""x and y, in the units of the axes or in pixels."""
 
 
 class Role(Enum):
@@ -39,11 +45,17 @@ class Role(Enum):
 
 
 _SERIES = (Role.FIRST, Role.SECOND, Role.THIRD, Role.FOURTH)
+"""Roles of the utility plot's curves, one a model, in turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A place on an axis, in pixels, and its label."""
+    """A place on an axis, in pixels, and its label.
+
+    Args:
+        place: in pixels from the left or the top.
+        label: a number as it is printed.
+    """
 
     place: float
     label: str
@@ -51,7 +63,14 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A scale from numbers to pixels, with its label (and unit) and ticks."""
+    """A scale from numbers to pixels, with its label (and unit) and ticks.
+
+    Args:
+        label: quantity and unit.
+        low, high: the numbers at both ends.
+        start, end: their places in pixels; y grows downwards, so that start > end there.
+        logarithmic: whether powers of ten are evenly spaced.
+    """
 
     label: str
     low: float
@@ -82,7 +101,14 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class PlottedCurve:
-    """A named line through points in pixels; `ends` says in words from where to where."""
+    """A named line through points in pixels; `ends` says in words from where to where.
+
+    Args:
+        name: for the legend.
+        role: by which the style sheet chooses colour and dash.
+        places: in pixels.
+        ends: for readers who see no picture.
+    """
 
     name: str
     role: Role
@@ -97,7 +123,12 @@ class PlottedCurve:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One point worth naming."""
+    """One point worth naming.
+
+    Args:
+        name: for the legend.
+        x, y: in pixels.
+    """
 
     name: str
     x: float
@@ -109,6 +140,16 @@ class Plot:
     """A plot, or (`absent`) why there is none.
 
     `name` is unique in a page; `forbidden` is the path of an area that the promise rules out.
+
+    Args:
+        name: an identifier.
+        title: above the plot.
+        caption: below it, a sentence or two.
+        x, y: axes; None where there is no plot.
+        curves: in the order of the legend.
+        forbidden: SVG path data.
+        mark: a point of its own, such as the promise.
+        absent: why there is none.
     """
 
     name: str
@@ -133,6 +174,7 @@ def plots(report: Report) -> tuple[Plot, ...]:
 
 
 def _privacy_curve(privacy: PrivacyFacts) -> Plot:
+    """Return δ(ε) of the events, with the promise marked on it."""
     points = [
         (point.epsilon, point.delta)
         for point in privacy.curve or ()
@@ -157,6 +199,8 @@ def curve_plot(
         promise: epsilon, None if it is infinite, and delta, which is marked.
         grade: of the curve.
         absent: why there is no plot, where there are no two points.
+
+    The lowest power of ten on the axis lies below every point, so that none touches the frame.
     """
     title, name = "Privacy curve", "curve"
     points = [(e, d) for e, d in curve if isfinite(e) and d > 0]
@@ -176,10 +220,12 @@ def curve_plot(
 
 
 def _no_curve(privacy: PrivacyFacts) -> str:
+    """Return why there is no curve of a promise."""
     return "no finite ε" if privacy.epsilon.upper == "infinity" else "not stated"
 
 
 def _odometer(privacy: PrivacyFacts) -> Plot:
+    """Return what was spent after every round, at the promise's delta, up to the promise."""
     title, name = "Odometer", "odometer"
     points = [
         (float(point.round), point.epsilon)
@@ -201,6 +247,12 @@ def _odometer(privacy: PrivacyFacts) -> Plot:
 
 
 def _roc(audit: EmpiricalAudit | Skipped, privacy: PrivacyFacts) -> Plot:
+    """Return the attack's receiver operating characteristic, under what the promise allows at most.
+
+    Both axes are logarithmic: what matters of membership inference happens at low false-positive
+    rates (Carlini et al. 2022, section IV). They start at the least rate that so many trials can
+    show.
+    """
     title, name = "Attack", "roc"
     if isinstance(audit, Skipped):
         return Plot(name, title, "", absent=f"skipped: {visible(audit.reason)}")
@@ -227,7 +279,15 @@ def _roc(audit: EmpiricalAudit | Skipped, privacy: PrivacyFacts) -> Plot:
 def _allowed(
     privacy: PrivacyFacts, rates: Sequence[float]
 ) -> Iterator[tuple[str, Role, list[Point]]]:
-    """The most true positives by (ε, δ) and by μ, which is at least as tight."""
+    """The most true positives by (ε, δ) and by μ, which is at least as tight.
+
+    Each is the largest true-positive rate at a false-positive rate: min(e^ε x + δ, 1 - e^{-ε}(1 - δ
+    - x)) for (ε, δ) (Kairouz, Oh, Viswanath 2015), Φ(Φ^{-1}(x) + μ) for μ (Dong, Roth, Su 2022).
+
+    Args:
+        privacy: the promise's numbers.
+        rates: false-positive rates in (0, 1].
+    """
     epsilon, delta, mu = privacy.epsilon.upper, privacy.delta, privacy.mu
     if isinstance(epsilon, float):
         by_pair = [(rate, most_true_positives(rate, epsilon, delta)) for rate in rates]
@@ -238,11 +298,13 @@ def _allowed(
 
 
 def _shown(roc: Iterable[RatePoint]) -> list[Point]:
+    """Return the points of a characteristic that a logarithmic plot can show, in order."""
     rates = ((point.false_positive_rate, point.true_positive_rate) for point in roc)
     return sorted((fpr, tpr) for fpr, tpr in rates if fpr > 0 and tpr > 0)
 
 
 def _utility(utility: Utility | Skipped) -> Plot:
+    """Return each model's figure of merit after every round."""
     title, name = "Utility", "utility"
     if isinstance(utility, Skipped):
         return Plot(name, title, "", absent=f"skipped: {visible(utility.reason)}")
@@ -263,17 +325,36 @@ def _utility(utility: Utility | Skipped) -> Plot:
 
 
 def x_axis(label: str, low: float, high: float, *, logarithmic: bool = False) -> Axis:
-    """Return the axis along the bottom of a plot."""
+    """Return the axis along the bottom of a plot.
+
+    Args:
+        label: quantity and unit.
+        low, high: its ends; made different where they are one number.
+        logarithmic: whether powers of ten are evenly spaced.
+    """
     return Axis(label, low, high if high > low else low + 1, _LEFT, WIDTH - _RIGHT, logarithmic)
 
 
 def y_axis(label: str, low: float, high: float, *, logarithmic: bool = False) -> Axis:
-    """Return the axis along the left of a plot."""
+    """Return the axis along the left of a plot.
+
+    Args:
+        label: quantity and unit.
+        low, high: its ends; made different where they are one number.
+        logarithmic: whether powers of ten are evenly spaced.
+    """
     return Axis(label, low, high if high > low else low + 1, HEIGHT - _BOTTOM, _TOP, logarithmic)
 
 
 def drawn(name: str, role: Role, points: Sequence[Point], x: Axis, y: Axis) -> PlottedCurve:
-    """Return a curve through points (x, y), in the units of the axes."""
+    """Return a curve through points (x, y), in the units of the axes.
+
+    Args:
+        name: for the legend.
+        role: for the style sheet.
+        points: at least one.
+        x, y: the axes.
+    """
     places = tuple((x.place(a), y.place(b)) for a, b in points)
     ends = [
         f"{printed(b, digits=_END_DIGITS)} at {x.label} {printed(a, digits=_END_DIGITS)}"

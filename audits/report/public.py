@@ -14,7 +14,12 @@ _WITHHELD = Skipped(
 
 
 def public(report: Report) -> Report:
-    """Return the record without what was computed from records but not through paid noise."""
+    """Return the record without what was computed from records but not through paid noise.
+
+    Args:
+        report: of the holder; what stays in it is covered by the bound, or is no function of
+            records.
+    """
     return msgspec.structs.replace(
         report,
         utility=_WITHHELD,

@@ -20,8 +20,10 @@ from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.errors import DpledgerError
 
 FORMAT: Final = "urn:dpledger:report:1"
+"""Of the document; what a field means never changes under it, and new fields may be left out."""
 
 Number = float | Literal["infinity"]
+"""A finite number, or the word that stands for infinity."""
 
 
 class Direction(Enum):
@@ -33,11 +35,16 @@ class Direction(Enum):
 
 
 Upper = Annotated[Number, msgspec.Meta(extra={"rounding": Direction.UP})]
+"""A number that is an upper bound: printed rounded up."""
 Lower = Annotated[Number, msgspec.Meta(extra={"rounding": Direction.DOWN})]
+"""A number that is a lower bound: printed rounded down."""
 Probability = Annotated[float, msgspec.Meta(ge=0, le=1)]
+"""In [0, 1], printed to the nearest."""
 LargestProbability = Annotated[float, msgspec.Meta(ge=0, le=1, extra={"rounding": Direction.UP})]
+"""In [0, 1], an upper bound: printed rounded up."""
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Code = Annotated[str, msgspec.Meta(extra={"code": True})]
+"""Text that is shown as it is, in lines."""
 
 
 class MalformedReport(DpledgerError, ValueError):
@@ -54,7 +61,10 @@ def finite_or_word(value: float) -> Number:
 
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A part of a report: frozen, strict, and without numbers that JSON does not have."""
+
     def __post_init__(self) -> None:
+        """Raise `ValueError` for a number that is not finite."""
         for name in self.__struct_fields__:
             value = getattr(self, name)
             # msgspec would write these as null, which reads "not stated"
@@ -90,7 +100,19 @@ class Version(_Part, frozen=True, kw_only=True):
 
 
 class Identity(_Part, frozen=True, kw_only=True):
-    """Which run this is. `ledger` names the ledger wherever its file lies."""
+    """Which run this is. `ledger` names the ledger wherever its file lies.
+
+    Args:
+        format: of the document.
+        title: of the report.
+        date: as the caller gave it; nobody looked at a clock here.
+        run: its name in the ledger.
+        ledger_head_sha256: the last hash of the ledger's chain when the report was made.
+        events_sha256: of the event list; a certificate of the same run has it as its subject.
+        configuration_sha256: as in the ledger.
+        versions: of the packages that numbers may depend on.
+        configuration: as text, without a seed of noise.
+    """
 
     format: Literal["urn:dpledger:report:1"]
     title: str
@@ -105,7 +127,15 @@ class Identity(_Part, frozen=True, kw_only=True):
 
 
 class PromiseFacts(_Part, frozen=True, kw_only=True, omit_defaults=True):
-    """What is promised, to whom. `records`: publicly at least; older records lack it."""
+    """What is promised, to whom. `records`: publicly at least; older records lack it.
+
+    Args:
+        notion: in words.
+        unit: whom one unit of privacy is, in a word or two.
+        adjacency: the relation of neighbours; None where no event speaks of one.
+        neighbours: the same in a sentence.
+        records: how many there are, a public number.
+    """
 
     notion: str
     unit: str
@@ -129,7 +159,13 @@ class OdometerPoint(_Part, frozen=True, kw_only=True):
 
 
 class PartyEpsilon(_Part, frozen=True, kw_only=True):
-    """What a record pays that lives with one of these `count` parties."""
+    """What a record pays that lives with one of these `count` parties.
+
+    Args:
+        parties: their names, the first and the last where there are many.
+        count: of these parties.
+        epsilon: of a record of one of them, at the promise's delta.
+    """
 
     parties: str
     count: Count
@@ -148,6 +184,16 @@ class PrivacyFacts(_Part, frozen=True, kw_only=True, omit_defaults=True):
     """The numbers. `epsilon` encloses the tight value at `delta`; its upper end is the bound.
 
     `not_proved`: why, where a proof was looked for; older records lack it.
+
+    Args:
+        delta: that the promise was asked at.
+        grade: proved, enclosed, fast or estimate.
+        rho: of zCDP, at most; None for mechanisms without one.
+        mu: of GDP, at most; None likewise.
+        by_party: what records pay that live with different parties.
+        conversions: the same events by other accountants.
+        curve: at other epsilons, of the grade `curve_grade`.
+        odometer: after every round, of the grade `odometer_grade`.
     """
 
     epsilon: Annotated[Interval, msgspec.Meta(extra={"digits": 13})]
@@ -165,7 +211,14 @@ class PrivacyFacts(_Part, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class AudienceView(_Part, frozen=True, kw_only=True):
-    """Messages of one kind that an audience sees."""
+    """Messages of one kind that an audience sees.
+
+    Args:
+        audience: who sees them.
+        release: what was released, in a word.
+        protected: whether a mechanism stands behind them.
+        messages: how many.
+    """
 
     audience: str
     release: str
@@ -174,7 +227,14 @@ class AudienceView(_Part, frozen=True, kw_only=True):
 
 
 class ThreatFacts(_Part, frozen=True, kw_only=True):
-    """Who is trusted with what."""
+    """Who is trusted with what.
+
+    Args:
+        server: what it sees.
+        neighbours: what other parties see of this one's messages.
+        outsiders: what everybody sees.
+        assumes: the trust that all of it rests on.
+    """
 
     server: str
     neighbours: str
@@ -198,7 +258,13 @@ class UnprotectedGroup(_Part, frozen=True, kw_only=True):
 
 
 class Access(_Part, frozen=True, kw_only=True):
-    """Which accesses to private data the numbers cover, and which they do not."""
+    """Which accesses to private data the numbers cover, and which they do not.
+
+    Args:
+        covered: releases that the bound is of.
+        unprotected: releases without a mechanism: where there is one, no epsilon is finite.
+        not_covered: reads that no event stands for, as their reader stated them.
+    """
 
     covered: tuple[str, ...]
     unprotected: tuple[UnprotectedGroup, ...]
@@ -238,7 +304,13 @@ SIMULATED = "a simulation: "
 
 
 class SamplingFacts(_Part, frozen=True, kw_only=True):
-    """How records were sampled, by the claim and by the run; and where noise came from."""
+    """How records were sampled, by the claim and by the run; and where noise came from.
+
+    Args:
+        claimed: the scheme that an algorithm's authors name.
+        executed: the scheme that the events speak of; the bound is for this one.
+        noise_source: which sampler drew, and whether its noise can be drawn again.
+    """
 
     claimed: str | None
     executed: str
@@ -253,7 +325,13 @@ class TheoremUsed(_Part, frozen=True, kw_only=True):
 
 
 class PeerAnswer(_Part, frozen=True, kw_only=True):
-    """What someone else's code says of the same events; the gap is (theirs - ours) / ours."""
+    """What someone else's code says of the same events; the gap is (theirs - ours) / ours.
+
+    Args:
+        peer: another library.
+        status: what came of asking it.
+        explained: whether the gap is one that is known and named in `explanation`.
+    """
 
     peer: str
     status: str
@@ -274,7 +352,15 @@ class Crosschecks(_Part, frozen=True, kw_only=True, tag_field="status", tag="don
 
 
 class Accounting(_Part, frozen=True, kw_only=True):
-    """How the numbers were found."""
+    """How the numbers were found.
+
+    Args:
+        method: how the bound was found.
+        theorems: that it rests on, with their sources.
+        assumptions: what it takes for granted.
+        certificate: file name of the proof, or what was checked, in a word.
+        crosschecks: what other libraries say of the same events, or why none was asked.
+    """
 
     method: str
     theorems: tuple[TheoremUsed, ...]
@@ -313,7 +399,16 @@ class RatePoint(_Part, frozen=True, kw_only=True):
 
 
 class AttackBound(_Part, frozen=True, kw_only=True):
-    """A lower bound on the true epsilon. Zero is no evidence of privacy."""
+    """A lower bound on the true epsilon. Zero is no evidence of privacy.
+
+    Args:
+        method: how it is counted or fitted.
+        epsilon: at the audit's delta and confidence.
+        mu: of GDP, where the method gives one.
+        valid_when: its conditions, in words.
+        applies: whether they are met here.
+        theorem: its source.
+    """
 
     method: str
     epsilon: Lower
@@ -354,7 +449,18 @@ class TruePositives(_Part, frozen=True, kw_only=True):
 
 
 class EmpiricalAudit(_Part, frozen=True, kw_only=True, tag_field="status", tag="done"):
-    """An attack on the run: what it showed, and what it could have shown at most."""
+    """An attack on the run: what it showed, and what it could have shown at most.
+
+    Args:
+        contradicts_promise: whether the attack refutes it, by tests whose level was split
+            beforehand.
+        bounds: lower bounds, each with its own conditions.
+        expected_epsilon: what counting so many trials shows of a promise that is exactly met.
+        ceiling: what it could show of no privacy at all.
+        pair_mu: known where the pair's gradients differ by the same everywhere.
+        null_control: where it is not silent, no bound above stands.
+        roc: one point for each threshold that was looked at.
+    """
 
     attack: str
     neighbour: str | None
@@ -404,7 +510,14 @@ class UtilityPoint(_Part, frozen=True, kw_only=True):
 
 
 class Utility(_Part, frozen=True, kw_only=True, tag_field="status", tag="done"):
-    """How good the models are."""
+    """How good the models are.
+
+    Args:
+        metric: what is measured.
+        confidence: of each interval, two-sided.
+        results: of the final models.
+        history: after every round.
+    """
 
     metric: str
     confidence: Probability

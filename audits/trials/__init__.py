@@ -1,4 +1,9 @@
-"""Independent trials of an attack at any scale: backends, and a store that survives a crash."""
+"""Independent trials of an attack at any scale: backends, and a store that survives a crash.
+
+A trial runs an algorithm on one of two neighbouring data sets and scores what came out. Chunks of
+trials are seeded by their number, so that any process computes any of them and the result is the
+same.
+"""
 
 from .backends import Backend, BackendName, Dask, Loky, Ray, Serial, backend_of
 from .experiment import Attacked, TrialExperiment, attack_trials, trial_scores, trials_at_once

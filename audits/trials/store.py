@@ -5,6 +5,9 @@
 ...     store.put(key, Scores(np.array([0.5, 1.5]), np.array([-0.5, -1.5])))
 ...     print(store.get(key).dataset, store.get(replace(key, seed=2)))
 [0.5 1.5] None
+
+A chunk is stored whole or not at all, under everything that its numbers depend on: a store may
+serve many experiments, and an experiment whose code or data changed finds nothing of its own in it.
 """
 
 import sqlite3
@@ -19,8 +22,11 @@ from ...mechanisms.errors import DpledgerError
 from ..bounds import Scores
 
 _APPLICATION = 0x64704C53
+"""The letters "dpLS" in the file's header, by which a store is told from other databases."""
 _VERSION = 1
+"""Of the table; a file of another version is refused."""
 _NUMBERS = np.dtype("<f8")
+"""Scores are kept as little-endian binary64 on every machine."""
 
 _SCHEMA = f"""
 CREATE TABLE scores (
@@ -80,6 +86,7 @@ class ScoreStore:
             raise
 
     def _open(self) -> None:
+        """Make the table in an empty file; raise `ScoreStoreError` for a file of something else."""
         (application,) = self._connection.execute("PRAGMA application_id").fetchone()
         (version,) = self._connection.execute("PRAGMA user_version").fetchone()
         (tables,) = self._connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
@@ -106,7 +113,12 @@ class ScoreStore:
         return Scores(*(np.frombuffer(blob, _NUMBERS).astype(np.float64) for blob in row))
 
     def put(self, key: ChunkKey, scores: Scores) -> None:
-        """Keep the scores of a chunk."""
+        """Keep the scores of a chunk.
+
+        Args:
+            key: what the scores depend on.
+            scores: of both worlds, shape (key.size,) each.
+        """
         blobs = (each.astype(_NUMBERS).tobytes() for each in (scores.dataset, scores.neighbour))
         self._connection.execute(
             "INSERT OR REPLACE INTO scores VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -118,6 +130,7 @@ class ScoreStore:
         self._connection.close()
 
     def __enter__(self) -> Self:
+        """Return the store; its file is closed at the end of the block."""
         return self
 
     def __exit__(
@@ -126,9 +139,11 @@ class ScoreStore:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        """Close the file."""
         self.close()
 
 
 def _columns(key: ChunkKey) -> tuple[object, ...]:
     # a seed may have 128 bits, an SQLite integer has 64
+    """Return a key as a row of the table."""
     return astuple(replace(key, seed=str(key.seed)))  # type: ignore[arg-type]

@@ -20,6 +20,7 @@ from . import (
     hu2020_sharing,
     huang2020_star,
     xu2020_centralised,
+    zhang2017_dynamic,
 )
 
 __all__ = ["PAPERS", "audit", "find", "find_one"]
@@ -31,6 +32,7 @@ PAPERS: tuple[Paper[Any], ...] = (
     huang2020_star.PAPER,
     hu2020_sharing.PAPER,
     abadi2016_sgd.PAPER,
+    zhang2017_dynamic.PAPER,
 )
 """All papers, in the order in which they are listed."""
 

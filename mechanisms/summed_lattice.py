@@ -46,9 +46,9 @@ from .exact_noise import NORMAL, Integers, rounded_deviates
 from .protocols import FloatArray
 from .sensitivity import Sensitivity, float_up, root_up, rounded_to_lattice
 
-SUMMED_BITS = 28
-"""k where nothing else is said: with 100 parties and 100 coordinates rounding costs 2^-21 of the
-noise, and a party's values may be 2^24 times its share of noise."""
+SUMMED_BITS = 24
+"""k where nothing else is said: with 100 parties and 100 coordinates rounding costs 2^-17 of the
+noise, and a party's values may be 2^28 times its share of noise."""
 
 _LEAST_BITS, _MOST_BITS = 8, 32
 """Of k: below, rounding costs as much as noise; above, too few of a double's 53 bits are left for

@@ -2,7 +2,8 @@
 
     run.toml    [federation]  parties, how many records each has at least, schema, where to meet
                 [privacy]     as of a run
-                [solver]      as of a run; dp-admm, pvp-admm, consensus-admm or pr-admm
+                [solver]      as of a run; dp-admm, pvp-admm, consensus-admm, pr-admm or ps-admm, or
+                  of sums dp-admm, consensus-admm, ps-admm or centralised
     party.toml  [party]       which of them, its files, its folder
                 [noise]       as of a run
                 [policy]      what it takes part in, and its ledger's budget
@@ -63,12 +64,26 @@ from .training import Progress
 
 __all__ = ["Engine", "Federation", "Participant", "Participation", "federate", "participate"]
 
-_FEDERATED = (Algorithm.DP_ADMM, Algorithm.PVP_ADMM, Algorithm.CONSENSUS, Algorithm.PR_ADMM)
+_OF_SUMS = (Algorithm.DP_ADMM, Algorithm.CONSENSUS, Algorithm.PS_ADMM, Algorithm.CENTRALISED)
+"""Algorithms whose releases are sums over records, as one holder of all of them runs them."""
+
+_FEDERATED = (
+    Algorithm.DP_ADMM,
+    Algorithm.PVP_ADMM,
+    Algorithm.CONSENSUS,
+    Algorithm.PR_ADMM,
+    Algorithm.PS_ADMM,
+)
 """Algorithms that run across parties: their solvers ask for collectives of messages."""
 
 
 class Engine(Enum):
-    """How the parties' parts are run."""
+    """How the parties' parts are run: as threads of this process; as processes that connect to
+    the coordinator; as ranks of one job; or as SuperNodes that Flower carries messages to.
+
+    All give the same bits for the same seeds. What a crash costs differs: over sockets and Flower a
+    party goes on where it broke off, a job of ranks begins anew.
+    """
 
     IN_PROCESS = "in-process"
     SOCKETS = "sockets"
@@ -126,9 +141,13 @@ class _RunFile(Section, frozen=True, kw_only=True):
     solver: Algorithmic
 
     def __post_init__(self) -> None:
-        if self.solver.algorithm not in _FEDERATED:
-            names = ", ".join(each.value for each in _FEDERATED)
-            raise ValueError(f"Expected solver.algorithm among {names} in a federation")
+        seen = self.federation.threat_model
+        allowed = _OF_SUMS if seen is SeenName.SUMMED else _FEDERATED
+        if self.solver.algorithm not in allowed:
+            names = ", ".join(each.value for each in allowed)
+            raise ValueError(
+                f"Expected solver.algorithm among {names} in a {seen.value} federation"
+            )
 
 
 class Holder(Section, frozen=True, kw_only=True):

@@ -47,6 +47,8 @@ clientapp = "federation.client_app:app"
 run = {run}
 out = {out}
 """
+"""The app's description; the paths at its end are the coordinator's, which the ServerApp reads from
+its run configuration."""
 
 
 def write_app(folder: Path, run: Path) -> None:

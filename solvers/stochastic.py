@@ -20,6 +20,7 @@ from typing import Protocol
 
 import numpy as np
 
+from ..mechanisms.collectives import Collectives
 from ..mechanisms.curators import Curator
 from ..mechanisms.data_shape import DataShape
 from ..mechanisms.errors import (
@@ -116,18 +117,29 @@ class StochasticRounds:
 
     def run(
         self,
-        shape: DataShape,
+        dataset: PrivateDataset,
+        collectives: Collectives,
         weights: InnerWeights,
         gradient_of: Callable[[int, FloatArray], NoisyGradient],
         observe: Observer[StarState],
     ) -> StarState:
-        """Run all rounds; `gradient_of(k, x)` prepares round k, which starts at x."""
+        """Run all rounds; `gradient_of(k, x)` prepares round k, which starts at x.
+
+        Args:
+            dataset: whose providers are here; x has a row for each of them.
+            collectives: that take the mean over all providers.
+            weights: of iterates in the average.
+            gradient_of: called with k and x, in order.
+            observe: called after every round.
+        """
+        shape = dataset.shape
         weight = weights.of_next(self.step_size * self.smoothness(shape))
-        block = np.zeros((len(shape.parties), shape.parameters(self.loss)))
+        block = np.zeros((dataset.rows, shape.parameters(self.loss)))
         state = StarState(model=block[0], messages=block, duals=block)
         for k in range(1, self.rounds + 1):
             x = self.provider_steps(state, weight, gradient_of(k, state.messages))
-            z = self.server_step(x, state.duals)
+            centre = collectives.mean(x + state.duals / self.penalty)
+            z = self.server_step(centre, len(shape.parties))
             duals = state.duals + self.penalty * (x - z[..., None, :])
             state = StarState(z, x, duals)
             if observe is not None:
@@ -153,10 +165,10 @@ class StochasticRounds:
             v = following
         return total / self.inner_steps
 
-    def server_step(self, x: FloatArray, duals: FloatArray) -> FloatArray:
+    def server_step(self, centre: FloatArray, providers: int) -> FloatArray:
         """Return z of shape (..., d): the proximal map at the mean of x_i + lambda_i/rho."""
-        centre = (x + duals / self.penalty).mean(axis=-2)
-        return self.regulariser.proximal(centre, self.regularisation / (self.penalty * x.shape[-2]))
+        weight = self.regularisation / (self.penalty * providers)
+        return self.regulariser.proximal(centre, weight)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +210,7 @@ class PublishedPsAdmm:
 
             return gradient
 
-        return self.settings.run(dataset.shape, self.weights, prepare, observe)
+        return self.settings.run(dataset, curator.collectives, self.weights, prepare, observe)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +246,7 @@ class PsAdmm:
 
             return gradient
 
-        return self.settings.run(dataset.shape, self.weights, prepare, observe)
+        return self.settings.run(dataset, curator.collectives, self.weights, prepare, observe)
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +308,7 @@ class SampledPsAdmm:
 
             return gradient
 
-        return self.settings.run(dataset.shape, self.weights, prepare, observe)
+        return self.settings.run(dataset, curator.collectives, self.weights, prepare, observe)
 
 
 def theorem_2_noise_std(

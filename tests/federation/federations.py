@@ -101,6 +101,5 @@ def one_process(chosen: ModelSolver, sink: EventSink) -> Any:
         parties=NAMES,
         party_counts=(RECORDS,) * len(NAMES),
     )
-    return chosen.solve(
-        whole, SamplingCurator(sink, RowByRow([seeded(party) for party in range(len(NAMES))]))
-    )
+    noise = RowByRow([seeded(party) for party in range(len(NAMES))], (RECORDS,) * len(NAMES))
+    return chosen.solve(whole, SamplingCurator(sink, noise))

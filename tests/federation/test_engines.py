@@ -24,8 +24,8 @@ from dpledger.federation import (
     write_federation,
 )
 from dpledger.federation.party import TookPart
-from dpledger.mechanisms import Adjacency, EventList
-from dpledger.solvers import PrAdmm, ring
+from dpledger.mechanisms import Adjacency, EventList, FixedBatch
+from dpledger.solvers import ConstantSteps, DpSgd, PrAdmm, PsAdmm, StochasticRounds, ring
 
 from .federations import NAMES, POLICY, one_process, party_in, plan_of, solver
 
@@ -83,6 +83,24 @@ def test_every_engine_comes_to_the_bits_of_one_process(engine: str, tmp_path: Pa
         assert part.state.model.tobytes() == alone.model.tobytes()
         own = part.state.messages  # type: ignore[attr-defined]
         assert own.tobytes() == alone.messages[number : number + 1].tobytes()
+
+
+OTHERS = {
+    "inner steps": PsAdmm(StochasticRounds(2, 2, 0.5), 2.0),
+    "hidden batches": DpSgd(3, 2.0, ConstantSteps(0.5), scheme=FixedBatch(7)),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_inner_steps_and_hidden_batches_come_to_the_bits_of_one_process(
+    name: str, tmp_path: Path
+) -> None:
+    plan, alone = plan_of(OTHERS[name]), one_process(OTHERS[name], EventList())
+    for times in range(2):  # the second time from the journals
+        for part in in_process(tmp_path, plan):
+            assert part.state.model.tobytes() == alone.model.tobytes(), times
+    with SqliteLedger(tmp_path / "west" / "ledger.sqlite", read_only=True) as ledger:
+        assert tuple(ledger.events()) == plan.events
 
 
 @pytest.mark.parametrize("engine", ENGINES)

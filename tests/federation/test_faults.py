@@ -37,7 +37,7 @@ from dpledger.federation.protocol import (
     encoded_row,
 )
 from dpledger.mechanisms import InvalidParameter, SeededSampler, SystemSampler
-from dpledger.solvers import PsAdmm, PublishedDpAdmm, StochasticRounds
+from dpledger.solvers import CentralisedDpAdmm, PublishedDpAdmm, fused_lasso
 from dpledger.solvers.star import DpAdmm
 from dpledger.solvers.steps import SmoothSteps
 
@@ -434,7 +434,7 @@ def test_a_seed_that_paid_before_stops_all_before_anything_is_sent(tmp_path: Pat
 @pytest.mark.parametrize(
     ("solver", "words"),
     [
-        (PsAdmm(StochasticRounds(2, 2, 0.5), 1.0), "collectives of parties"),
+        (CentralisedDpAdmm(fused_lasso(4, []), 2, 1.0, 0.5), "a single one"),
         (PublishedDpAdmm(DpAdmm(2, 1.0, SmoothSteps(0.25, 5.0)), 2, 5.0), "protects all"),
     ],
 )

@@ -40,14 +40,22 @@ from dpledger.mechanisms import (
 from dpledger.mechanisms.share_data import ShareOfSum
 from dpledger.mechanisms.summed_lattice import SummedLattice
 from dpledger.solvers import (
+    CentralisedDpAdmm,
     ConsensusDpAdmm,
     ConstantSteps,
+    DpAdmm,
     DpSgd,
     OutputPerturbation,
     PrAdmm,
+    PsAdmm,
+    SmoothSteps,
+    StochasticRounds,
     Summed,
+    fused_lasso,
     ring,
+    summed_shape,
 )
+from dpledger.solvers.planning import plan as planned
 from dpledger.solvers.solver import ModelSolver
 
 from .federations import NAMES, POLICY, SHAPE, party_in, plan_of, records, seeded, solver
@@ -107,8 +115,28 @@ def test_every_engine_comes_to_the_same_sums(engine: str, tmp_path: Path) -> Non
     found = ENGINES[engine](tmp_path, summed_plan(ConsensusDpAdmm(3, 2.0, 4.0)))
     models = {part.state.model.tobytes() for part in found}
     assert len(models) == 1
-    # the noise of 2^28 steps hides how doubles are added up, but for the rounding of values
+    # the noise of 2^24 steps hides how doubles are added up, but for the rounding of values
     assert found[0].state.model == pytest.approx(by_hand(3), abs=1e-9)
+
+
+OF_SUMS = {
+    "ps-admm": PsAdmm(StochasticRounds(2, 2, 0.5), 2.0),
+    "centralised": CentralisedDpAdmm(fused_lasso(4, [(0, 1)]), 3, 2.0, 0.5, accelerated=True),
+    "dp-admm": DpAdmm(3, 2.0, SmoothSteps(0.25, 5.0)),
+    "dp-sgd": DpSgd(3, 2.0, ConstantSteps(0.5), clip=0.3),
+}
+
+
+@pytest.mark.parametrize("name", OF_SUMS)
+def test_algorithms_of_one_holder_run_on_sums_over_parties(name: str, tmp_path: Path) -> None:
+    """As one process with all records runs them: the same priced noise, to a part in a million."""
+    plan = summed_plan(OF_SUMS[name])
+    assert len({part.state.model.tobytes() for part in in_process(tmp_path, plan)}) == 1
+    alone = planned(OF_SUMS[name], summed_shape(SHAPE))
+    assert [event.context for event in plan.events] == [event.context for event in alone]
+    for one, other in zip(plan.events, alone, strict=True):
+        ratio = one.mechanism.noise_std / other.mechanism.noise_std  # type: ignore[union-attr]
+        assert ratio == pytest.approx(1.0, rel=1e-6)
 
 
 def test_ranks_come_to_the_sums_of_threads(tmp_path: Path) -> None:

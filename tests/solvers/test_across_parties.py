@@ -17,8 +17,10 @@ from dpledger.mechanisms import (
     Adjacency,
     DataShape,
     EventList,
+    FixedBatch,
     InvalidParameter,
     LocalDataset,
+    Poisson,
     PrivateDataset,
     Provenance,
     SamplingCurator,
@@ -36,8 +38,11 @@ from dpledger.solvers import (
     DpSgd,
     OutputPerturbation,
     PrAdmm,
+    PsAdmm,
     PvpAdmm,
+    SampledPsAdmm,
     SmoothSteps,
+    StochasticRounds,
     ring,
 )
 from dpledger.solvers.planning import plan
@@ -54,6 +59,9 @@ SOLVERS = {
     "pr-admm": PrAdmm(ring(4), 4, 2.0, regularisation=0.01),
     "pr-admm with a threshold": PrAdmm(ring(4), 4, 2.0, regularisation=0.01, threshold=0.5),
     "output": OutputPerturbation(2.0, regularisation=0.05),
+    "ps-admm": PsAdmm(StochasticRounds(3, 2, 0.5), 2.0),
+    "dp-sgd on batches": DpSgd(5, 2.0, ConstantSteps(0.5), scheme=FixedBatch(9), clip=0.3),
+    "ps-admm on batches": SampledPsAdmm(StochasticRounds(2, 3, 0.5), FixedBatch(9), 0.5, 2.0, 2.0),
 }
 
 
@@ -93,10 +101,15 @@ class Seat:
 
 
 class RowByRow:
-    """The noise of one process: every party's row from that party's own sampler."""
+    """The noise of one process: every party's row, and its records' numbers, from its own sampler.
 
-    def __init__(self, samplers: list[SeededSampler]) -> None:
-        self.samplers = samplers
+    Args:
+        samplers: one a party.
+        counts: of records, which stand party by party; needed where something is sampled.
+    """
+
+    def __init__(self, samplers: list[SeededSampler], counts: tuple[int, ...] = ()) -> None:
+        self.samplers, self.counts = samplers, counts
 
     @property
     def provenance(self) -> Provenance:
@@ -107,7 +120,9 @@ class RowByRow:
         return np.concatenate([each.gaussian(row[None], noise_std) for each, row in rows])
 
     def uniform(self, shape: tuple[int, ...]) -> FloatArray:
-        raise NotImplementedError
+        assert shape == (sum(self.counts),)
+        own = zip(self.samplers, self.counts, strict=True)
+        return np.concatenate([each.uniform((count,)) for each, count in own])
 
 
 def samplers() -> list[SeededSampler]:
@@ -125,20 +140,23 @@ def records(counts: tuple[int, ...]) -> tuple[FloatArray, FloatArray, Any]:
 
 
 def one_process(
-    solver: Any, counts: tuple[int, ...], layout: Callable[..., Any]
+    solver: Any,
+    counts: tuple[int, ...],
+    layout: Callable[..., Any],
+    adjacency: Adjacency = Adjacency.REPLACE_ONE,
 ) -> tuple[Any, EventList, DataShape]:
     rows, labels, party_of = records(counts)
     whole = PrivateDataset(
         layout(rows),
         labels,
-        adjacency=Adjacency.REPLACE_ONE,
+        adjacency=adjacency,
         row_bound=1.0,
         party_of=party_of,
         parties=NAMES,
         party_counts=counts,
     )
     events = EventList()
-    state = solver.solve(whole, SamplingCurator(events, RowByRow(samplers())))
+    state = solver.solve(whole, SamplingCurator(events, RowByRow(samplers(), counts)))
     return state, events, whole.shape
 
 
@@ -184,6 +202,17 @@ def test_each_party_alone_computes_what_one_process_does(
         # without a server every agent has a model of its own
         model = state.messages[me] if isinstance(solver, PrAdmm) else state.model
         assert own.model.tobytes() == model.tobytes()
+
+
+def test_poisson_samples_of_each_party_alone_are_those_of_one_process() -> None:
+    """As many records as are drawn stand in a block, so that sums are equal up to rounding."""
+    solver = DpSgd(5, 2.0, ConstantSteps(0.5), scheme=Poisson(0.2))
+    counts, layout = (60, 60, 60, 60), np.asarray
+    state, events, shape = one_process(solver, counts, layout, Adjacency.ZERO_OUT_ONE)
+    for me, (own, emitted) in enumerate(every_party(solver, counts, layout, shape)):
+        assert emitted.events == events.events == list(plan(solver, shape))
+        assert own.messages == pytest.approx(state.messages[me : me + 1], abs=1e-12)
+        assert own.model == pytest.approx(state.model, abs=1e-12)
 
 
 def test_a_party_sends_its_own_row_only() -> None:

@@ -1,4 +1,10 @@
-"""experiments: the papers' figures and tables, with what is enclosed beside what is promised."""
+"""experiments: the papers' figures and tables, with what is enclosed beside what is promised.
+
+`PAPERS` lists them; `chosen` finds some by name, `run_experiment` runs one and leaves figures,
+tables and a manifest. Every cell has a price from a plan, so that a point of a figure says what its
+epsilon is worth: what the paper promises, what is enclosed of all that leaves, and what its noise
+alone would cost.
+"""
 
 from . import utility
 from .ding2019_stochastic import experiment as ps_admm

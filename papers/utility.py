@@ -48,7 +48,9 @@ class _Repair:
 
 
 _NOISE = "published noise, printed c_w"
+"""The star paper's noise with its printed c_w: pre-training has no epsilon at all."""
 _CERTIFIED = "published, certified c"
+"""PS-ADMM at a constant c for which its promise is enclosed."""
 _REPAIRS = (
     _Repair("star DP-ADMM, L2", STAR, "accuracy_l2", _NOISE, "repaired"),
     _Repair("star DP-ADMM, L1", STAR, "accuracy_l1", _NOISE, "repaired"),
@@ -78,9 +80,11 @@ _REPAIRS = (
         for kind in ("no scores exchanged", "20 exchanges")
     ),
 )
+"""By algorithm: which line of which experiment is the paper's noise, and which the repair's."""
 
 
 def _cells(quick: bool) -> tuple[Cell, ...]:
+    """Return both cells of every algorithm."""
     return tuple(cell for repair in _REPAIRS for cell in repair.cells(quick))
 
 

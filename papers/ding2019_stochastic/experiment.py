@@ -163,7 +163,7 @@ def _convergence(quick: bool) -> tuple[Cell, ...]:
 
 PAPER = PaperExperiments(
     name="ding2019_stochastic",
-    reference="Ding, Errapotu, Zhang, Pan, Han 2019, section 5",
+    reference="Ding, Errapotu, Zhang, Gong, Pan, Han 2019, section 5",
     experiments=(
         Experiment(
             name="convergence",

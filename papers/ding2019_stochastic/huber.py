@@ -28,12 +28,19 @@ from .constant import bracket
 from .setting import PsSetting, printed_noise
 
 _GRID = 6001
+"""Thresholds that are tried: spaced far below the noise of x^1."""
 _CHUNK = 500
+"""Runs of one batch."""
 # what 20,000 runs without it leave possible of an event, at 99.95 per cent
 _UNSEEN = 4e-4
 _RECORDS = (100, 200, 300, 500)
+"""Numbers of records that the attack tries: few enough for a draw to matter, enough for 2G/M to be
+hidden.
+"""
 _MOST_DRAWS = 10**5
+"""Records times steps of an attacked run, at most: beyond, thousands of runs take minutes."""
 _NO_PENALTY = 1e-9
+"""The penalty rho of the instance, in units of G²: near zero, so that v moves by eta G a step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +58,23 @@ class FirstMessage:
 
 
 def message_weights(s: PsSetting) -> FloatArray:
-    """Return how much of every inner noise x^1 holds, in units of eta: (S - 1 - s + kappa)/S."""
+    """Return how much of every inner noise x^1 holds, in units of eta: (S - 1 - s + kappa)/S.
+
+    By the identity of PS-4: x^{k+1} = mean of v^s + (kappa/S)(v^S - v^0).
+
+    Args:
+        s: the parameters; S and eta nu are used.
+    """
     kappa = PrintedWeights().of_next(s.eta_nu)
     return np.asarray((s.S - 1 - np.arange(s.S) + kappa) / s.S)
 
 
 def effective_steps(s: PsSetting) -> float:
-    """Return how many of the S steps' noises, at full weight, a message is worth."""
+    """Return how many of the S steps' noises, at full weight, a message is worth.
+
+    (Σ w)²/Σ w²: a message that averages S noises with these weights hides a constant shift as well
+    as so many equal ones.
+    """
     weights = message_weights(s)
     return float(weights.sum() ** 2 / (weights**2).sum())
 
@@ -66,6 +83,15 @@ def first_message(s: PsSetting, c: float, *, unseen: float = 0.0) -> FirstMessag
     """Return the event that shows most; draws before v >= 2h count as if they did not exist.
 
     With `unseen`, an event's neighbour probability counts as larger by it: what is best to count.
+
+    The probability where the record is Huber is a lower bound: at most one draw of it counts, and
+    only once v has passed 2h, less the probability that noise holds v back. Without the record x^1
+    is normal.
+
+    Args:
+        s: the parameters.
+        c: the constant of Theorem 2.
+        unseen: what a count of zero in the runs leaves possible.
     """
     weights, noise, steps = message_weights(s), printed_noise(replace(s, c=c)) / s.G, np.arange(s.S)
     spread, rate = noise * sqrt(float((weights**2).sum())), 1 / s.M
@@ -89,7 +115,11 @@ def first_message(s: PsSetting, c: float, *, unseen: float = 0.0) -> FirstMessag
 
 
 def first_message_c(s: PsSetting) -> float:
-    """Return the c below which the first message refutes (epsilon, delta); 0 for none."""
+    """Return the c below which the first message refutes (epsilon, delta); 0 for none.
+
+    Args:
+        s: the parameters; epsilon and delta are what is refuted.
+    """
 
     def refutes(c: float) -> bool:
         return first_message(s, c).epsilon > s.epsilon
@@ -137,6 +167,7 @@ def huber_event(case: Case[PsSetting]) -> Counterexample | None:
 
 
 def _event(s: PsSetting, found: FirstMessage) -> Counterexample:
+    """Return the counterexample that runs of the published solver confirm, at these parameters."""
     rounds = StochasticRounds(
         1, s.S, s.eta_nu / s.G**2, penalty=_NO_PENALTY * s.G**2, loss=_HuberOrLinear()
     )

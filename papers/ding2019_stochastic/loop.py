@@ -24,7 +24,10 @@ class WeightsPromise:
     weights: InnerWeights
 
     def judge(self, case: Case[PsSetting]) -> Finding:
-        """Look at both weights."""
+        """Look at both weights.
+
+        A convex combination has both weights in [0, 1].
+        """
         following = self.weights.of_next(case.setting.eta_nu)
         convex = 0 <= following <= 1
         reason = f"the weights are {1 - following:.6g} of v^s and {following:.6g} of v^(s+1)"
@@ -64,7 +67,10 @@ class LoopPromise:
     computed: Callable[[PsSetting], range]
 
     def judge(self, case: Case[PsSetting]) -> Finding:
-        """Compare the indices."""
+        """Compare the indices.
+
+        Only the first and the last indices can be missing: both ranges are without gaps.
+        """
         used, computed = self.used(case.setting), self.computed(case.setting)
         missing = [index for index in used[:2] if index not in computed]
         missing += [index for index in used[-2:] if index not in computed]
@@ -92,7 +98,11 @@ AVERAGE = claim(
     not_attacked="it promises nothing about privacy: whatever its weights, the average is "
     "computed from noisy gradients that are priced one by one",
 )
-"""Fails: xi/(2 eta) = 2/(1 - 2 eta nu) exceeds 1, so that v^s has a negative weight."""
+"""Fails: xi/(2 eta) = 2/(1 - 2 eta nu) exceeds 1, so that v^s has a negative weight.
+
+The paper: Algorithm 2, line 12, with the weights that Lemma 3's lossy split of a variance leads to.
+Evidence: the two weights, and f(v) = v², for which Jensen's inequality in Lemma 7 then fails.
+"""
 
 
 LOOP = claim(
@@ -106,4 +116,8 @@ LOOP = claim(
     not_attacked="as printed it averages what it never computes, so that nothing runs; "
     "read from s = 0 it is the algorithm that PS-3 and PS-6 run",
 )
-"""Fails: the average uses v̂^1, and a loop from s = 1 sets v̂^2 first."""
+"""Fails: the average uses v̂^1, and a loop from s = 1 sets v̂^2 first.
+
+The paper: lines 7 to 14. The least change that makes it run, s = 0, ..., S - 1, draws the S noises
+that Theorem 2 counts.
+"""

@@ -55,4 +55,9 @@ GAUSSIAN = claim(
     ),
     attack=_classical_attack,
 )
-"""Fails beyond an epsilon that depends on delta alone; the figures enclose it."""
+"""Fails beyond an epsilon that depends on delta alone; the figures enclose it.
+
+The paper: Definition 2 names no range for epsilon. Evidence: the exact epsilon of one release with
+that noise at five epsilons; an attack on one full gradient, with the claimed noise, at epsilon =
+10.
+"""

@@ -24,7 +24,10 @@ from .setting import PsSetting, claim, linear_pair, stochastic_rounds, whole_run
 
 
 def _multiplier(s: PsSetting) -> float:
-    """Of K S noises, for the whole run's (epsilon, delta)."""
+    """Of K S noises, for the whole run's (epsilon, delta).
+
+    mu*(epsilon, delta) spread over K S steps: noise of sqrt(K S)/mu* sensitivities each.
+    """
     return multiplier_of(s.steps, epsilon=s.epsilon, delta=s.delta)
 
 
@@ -58,7 +61,10 @@ def _sampled_counts(s: PsSetting) -> dict[Mechanism, int]:
 
 
 def _repair_figures(s: PsSetting) -> dict[str, Enclosure]:
-    """Return the noise of the repair, and both orders of its sampled part."""
+    """Return the noise of the repair, and both orders of its sampled part.
+
+    R-B's epsilon is an upper bound in doubles; R-A's own is exact.
+    """
     (event,) = _repaired(s)
     assert isinstance(event.mechanism, Repeated)
     assert isinstance(event.mechanism.event, GaussianStep)
@@ -87,4 +93,9 @@ REPAIR = claim(
     solver="PS-ADMM, repaired",
     attack=_repaired_attack,
 )
-"""Holds exactly: the noise is that of K S full gradients, converted exactly."""
+"""Holds exactly: the noise is that of K S full gradients, converted exactly.
+
+Linear losses attain 2G/M in every step, so that no analysis of this algorithm needs less noise. The
+figures price R-B as well: its snapshots at sigma_u, its K (S - 1) corrections as sampled Gaussian
+steps, in both orders of a record that is there or not.
+"""

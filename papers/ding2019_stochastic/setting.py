@@ -18,8 +18,12 @@ from ...solvers.planning import plan
 from ...solvers.stochastic import PublishedPsAdmm, StochasticRounds, theorem_2_noise_std
 
 FEATURES = 2
+"""Dimension of the attacks' rows: linear losses need one direction, nearly opposite rows need
+two.
+"""
 
 _MOST = {"K": 10**9, "S": 10**6, "M": 10**9}
+"""The largest counts that a user may set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,13 @@ class PsSetting:
 
 
 def stochastic_rounds(s: PsSetting, rounds: int, inner_steps: int) -> StochasticRounds:
-    """Return rounds on linear losses with the setting's eta nu."""
+    """Return rounds on linear losses with the setting's eta nu.
+
+    Args:
+        s: the parameters.
+        rounds: K of the run that is made.
+        inner_steps: its S.
+    """
     # a linear loss has no curvature of its own: the penalty alone makes nu
     return StochasticRounds(rounds, inner_steps, s.eta_nu, penalty=1.0, loss=LinearLoss())
 

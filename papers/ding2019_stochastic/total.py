@@ -87,7 +87,11 @@ def _total_figures(s: PsSetting) -> dict[str, Enclosure]:
 
 
 def _shown(s: PsSetting, figures: Mapping[str, Enclosure]) -> dict[str, Enclosure]:
-    """The epsilons that given data sets of this relation and loss show."""
+    """The epsilons that given data sets of this relation and loss show.
+
+    Under zero-out a null record has no gradient that turns, and of logistic losses one record's
+    slopes have one sign: there the Huber instance shows nothing.
+    """
     names = {"linear losses": "epsilon, linear losses", "the worst pair": "epsilon, worst pair"}
     if not (s.logistic or s.zero_out):
         names["the Huber instance"] = "epsilon, Huber instance, first message, at least"
@@ -103,6 +107,9 @@ class TotalPromise:
 
     Args:
         figures: what given data sets cost, and which c each of them would need.
+
+    The verdict needs no single theorem: a data set that costs more than is claimed refutes it;
+    where none does, an upper bound for any data may prove it; between them it is unspecified.
     """
 
     figures: Callable[[PsSetting], Mapping[str, Enclosure]]
@@ -199,7 +206,11 @@ def _attack(case: Case[PsSetting]) -> ClaimAttack | Counterexample | None:
 
 
 def _linear_setting(s: PsSetting) -> PsSetting:
-    """One round of two records with as many steps as the regime wants; mu is that of any run."""
+    """One round of two records with as many steps as the regime wants; mu is that of any run.
+
+    mu = 2 epsilon/sqrt(c ln(1/delta)) depends on none of K, S and M: so a small run's event refutes
+    a large one's claim.
+    """
     return replace(s, K=1, S=min(_MOST_STEPS, ceil(4 * s.epsilon / s.c1)), M=2, zero_out=False)
 
 
@@ -228,7 +239,12 @@ CONSTANTS = claim(
     not_attacked="it names no constants; with constants its promise is that of PS-3, "
     "which is attacked",
 )
-"""Unspecified: the theorem names no constants, so that nothing can be checked against it."""
+"""Unspecified: the theorem names no constants, so that nothing can be checked against it.
+
+The paper: Theorems 1 and 2, "there exist constants". With c = 1 the noise is about a hundredth of
+the 3G that the analysis calls the sensitivity, as the figures show; amplification theorems ask for
+at least one.
+"""
 
 
 WHOLE_RUN = claim(
@@ -240,4 +256,10 @@ WHOLE_RUN = claim(
     TotalPromise(_total_figures),
     attack=_attack,
 )
-"""Fails for every c beyond some epsilon: mu grows with epsilon, the exact cost with mu²."""
+"""Fails for every c beyond some epsilon: mu grows with epsilon, the exact cost with mu².
+
+The paper: Theorem 2. Evidence: linear losses, of which the run is exactly mu-GDP and an event of
+the transcript has known probabilities; a Huber loss, whose first message alone shows a drawn
+record; the worst pair of a step, composed over K S steps, as a necessary c; and a c that suffices
+for any data.
+"""

@@ -102,7 +102,12 @@ TUNING = claim(
     AccessPromise(_tuned),
     attack=_best_candidate,
 )
-"""Unaccounted access: every candidate's accuracy on the records was looked at."""
+"""Unaccounted access: every candidate's accuracy on the records was looked at.
+
+The paper: section V chooses U, K_p, R_P and R_T by accuracy at epsilon = 10; a footnote admits that
+this costs privacy which is not counted. Evidence: the planned looks are releases without a
+mechanism, and the best of several noisy models is an event that one record moves.
+"""
 
 
 THRESHOLD = claim(
@@ -113,7 +118,11 @@ THRESHOLD = claim(
     MessagesOnlyPromise(_thresholded, pair=two_each),
     attack=_thresholded_rounds,
 )
-"""Holds: the test compares messages, which are public already."""
+"""Holds: the test compares messages, which are public already.
+
+The paper: Algorithm 1, lines 8 to 12. Evidence: a replay on other data, in a run where the test is
+often met.
+"""
 
 
 PREPROCESSING = claim(
@@ -124,4 +133,8 @@ PREPROCESSING = claim(
     RecordwisePromise(_cut, rows=_rows, claimed=_claimed_move),
     attack=_preprocessed,
 )
-"""Holds: a row is cut by itself, so that a mean moves by at most 2/n."""
+"""Holds: a row is cut by itself, so that a mean moves by at most 2/n.
+
+The paper: section V, "data preprocessing". Evidence: two data sets that differ in the last row,
+before and after: no other row moves.
+"""

@@ -38,11 +38,16 @@ from ..harness.sources import Source, SourceRecords
 from ..harness.training import Method, TrainingTask
 
 _ADULT = Source(records=SourceRecords.ADULT_BINARY, train=40_000, test=8_842)
+"""The same 48,842 records as the paper's, 40,000 of which five agents train on."""
 _DELTA = 1e-4
+"""Of the whole run (section V)."""
 _EPSILONS = (0.1, 0.5, 1.0, 5.0, 10.0)
+"""The paper's values, of the whole run."""
 _PRINTED_PENALTY, _LEARNING_PENALTY = 0.5, 0.05
 _PERIODIC = PeriodicDecay(0.925, 1)
+"""R_P = 0.925 and K_p = 1, as section V settles on."""
 _ITERATION = IterationDecay(0.015)
+"""R_T = 0.015, as section V settles on."""
 
 
 class NetworkFamily(Enum):
@@ -94,6 +99,9 @@ class PrMethod(Method):
         return PublishedPrAdmm(self._algorithm(first, tolerance=1e-4))
 
     def _algorithm(self, noise_multiplier: float, *, tolerance: float = 1e-6) -> PrAdmm:
+        """Return PR-ADMM on the paper's network of five; at noise 0 it is the algorithm without
+        privacy.
+        """
         schedule: NoiseSchedule = self.schedule
         return PrAdmm(
             five_agents(),
@@ -107,6 +115,9 @@ class PrMethod(Method):
 
 
 def _cell(line: str, method: PrMethod, *, x: float | None = None, history: bool = False) -> Cell:
+    """Return a cell of a line; published and repaired ones with the same name up to a colon are a
+    pair.
+    """
     task = TrainingTask(source=_ADULT, method=method, parties=5, history=history)
     return Cell(line=line, kind=method.kind, task=task, x=x, pair=line.partition(":")[0])
 
@@ -136,10 +147,14 @@ def _lines(epsilon: float, penalty: float) -> list[tuple[str, PrMethod]]:
 
 
 def _free(penalty: float) -> PrMethod:
+    """Return the algorithm without noise, which shows what the rounds alone reach."""
     return PrMethod(kind=CellKind.NON_PRIVATE, penalty=penalty)
 
 
 def _accuracy(penalty: float, quick: bool) -> tuple[Cell, ...]:
+    """Return the cells of Figures 5 and 6: every line at every epsilon, and what no noise
+    reaches.
+    """
     cells = [
         _cell(line, method)
         for epsilon in (_EPSILONS[::4] if quick else _EPSILONS)
@@ -149,11 +164,17 @@ def _accuracy(penalty: float, quick: bool) -> tuple[Cell, ...]:
 
 
 def _convergence(quick: bool) -> tuple[Cell, ...]:
+    """Return the cells of Figure 4, measured after every round at the paper's largest epsilon."""
     lines = [*_lines(10.0, _LEARNING_PENALTY), ("without noise", _free(_LEARNING_PENALTY))]
     return tuple(_cell(line, method, history=True) for line, method in lines)
 
 
 def _swept(variants: list[tuple[float, PeriodicDecay | IterationDecay, float]]) -> tuple[Cell, ...]:
+    """Return published and repaired cells over one setting, which stands on the x axis.
+
+    Args:
+        variants: (x, schedule, threshold).
+    """
     return tuple(
         _cell(
             f"PR-ADMM: {kind.value}",
@@ -166,26 +187,39 @@ def _swept(variants: list[tuple[float, PeriodicDecay | IterationDecay, float]]) 
 
 
 def _period(quick: bool) -> tuple[Cell, ...]:
+    """Return the cells of Figure 2(a): the period K_p of the linear decay."""
     periods = (1, 10) if quick else (1, 2, 5, 10, 25, 50)
     return _swept([(k, PeriodicDecay(0.925, k), 0.1) for k in periods])
 
 
 def _rate(quick: bool) -> tuple[Cell, ...]:
+    """Return the cells of Figure 2(c): its rate R_P."""
     rates = (0.9, 0.95) if quick else (0.85, 0.875, 0.9, 0.925, 0.95, 0.975)
     return _swept([(r, PeriodicDecay(r, 1), 0.1) for r in rates])
 
 
 def _iteration_rate(quick: bool) -> tuple[Cell, ...]:
+    """Return the cells of Figure 3(b): the rate R_T of the other decay."""
     rates = (0.005, 0.05) if quick else (0.005, 0.01, 0.015, 0.02, 0.05, 0.1)
     return _swept([(r, IterationDecay(r), 1.0) for r in rates])
 
 
 def _threshold(quick: bool) -> tuple[Cell, ...]:
+    """Return the cells of Figures 2(b) and 3(a): the threshold U below which messages are kept
+    back.
+    """
     thresholds = (0.1, 10.0) if quick else (0.01, 0.1, 1.0, 10.0, 100.0)
     return _swept([(u, _PERIODIC, u) for u in thresholds])
 
 
 def _accuracies(name: str, penalty: float, why: str) -> Experiment:
+    """Return the experiment of Figures 5 and 6 at a penalty.
+
+    Args:
+        name: of the experiment.
+        penalty: eta.
+        why: in the experiment's source line.
+    """
     return Experiment(
         name=name,
         title=f"Accuracy and loss, 5 agents, η = {penalty:g}",
@@ -201,6 +235,7 @@ def _accuracies(name: str, penalty: float, why: str) -> Experiment:
 
 
 def _over(label: str, *, log_x: bool) -> tuple[Figure, ...]:
+    """Return test and training accuracy over a setting."""
     return over_x("accuracy", label, log_x=log_x), over_x("train_accuracy", label, log_x=log_x)
 
 

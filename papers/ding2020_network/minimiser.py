@@ -84,7 +84,11 @@ def _lemma_5_argument(s: PrSetting) -> tuple[str, ...]:
 
 
 def one_message(case: Case[PrSetting]) -> ClaimAttack:
-    """Return the attack on one round with noise of Lemma 5; its total is PR-3's business."""
+    """Return the attack on one round with noise of Lemma 5; its total is PR-3's business.
+
+    One record an agent, so that Lemma 5's value and the convex bound agree: an attack that shows
+    less than 1-GDP would be a flaw of the attack.
+    """
     s = replace(case.setting, K=1, K_p=1)
     solve = PublishedPrAdmm(algorithm_of(s, 1.0)).solve
     words = "one round, one record an agent, with noise of Lemma 5, which would make it 1-GDP"
@@ -92,7 +96,10 @@ def one_message(case: Case[PrSetting]) -> ClaimAttack:
 
 
 def _exact_value(s: PrSetting) -> list[Fraction]:
-    """Return 2V/(|D_i| m), the sensitivity of an exact minimiser."""
+    """Return 2V/(|D_i| m), the sensitivity of an exact minimiser.
+
+    m = 2 eta |V_i| + 2 Lambda/N; what the paper calls an exact minimiser moves by this and no more.
+    """
     return [2 * Fraction(s.V) / (s.D * s.modulus)]
 
 
@@ -152,7 +159,12 @@ MINIMISER = claim(
     ),
     attack=one_message,
 )
-"""Holds, with noise to spare: by the number of an agent's records where losses are convex."""
+"""Holds, with noise to spare: by the number of an agent's records where losses are convex.
+
+The paper: Lemma 5 differentiates at one point though the minimisers are two. The court compares its
+value with the strong-convexity bound 2V/(|D_i| m), and attacks one record an agent, where both are
+the same.
+"""
 
 
 EXACTNESS = claim(
@@ -165,4 +177,8 @@ EXACTNESS = claim(
     ),
     attack=_one_step,
 )
-"""Unenforced assumption: an implementation stops at a tolerance, which nothing prices."""
+"""Unenforced assumption: an implementation stops at a tolerance, which nothing prices.
+
+The paper: "argmin" in equation 12. A step that overshoots to a gradient norm of tau shows the
+difference; with noise of the exact minimiser's sensitivity more than 1-GDP leaks.
+"""

@@ -54,4 +54,9 @@ REPAIR = claim(
     solver="PR-ADMM, repaired",
     attack=_repaired_rounds,
 )
-"""Holds exactly: the noise is that of the exact total, converted exactly."""
+"""Holds exactly: the noise is that of the exact total, converted exactly.
+
+Less noise would not do by this analysis: mu*(epsilon, delta) is the largest mu of that (epsilon,
+delta) (Balle, Wang 2018, Theorem 8), and the sensitivity is attained by linear losses but for the
+tolerance.
+"""

@@ -85,7 +85,11 @@ GAUSSIAN = claim(
     ),
     attack=_one_message,
 )
-"""Holds: below 1 the classical noise is enough; the figures say up to which epsilon."""
+"""Holds: below 1 the classical noise is enough; the figures say up to which epsilon.
+
+The paper: its Theorem 1, cited from Dwork, Roth 2014, Theorem A.1, whose condition epsilon < 1 it
+keeps. The court prices one planned message with that noise at three epsilons.
+"""
 
 TIGHT = claim(
     "PR-12",
@@ -95,7 +99,11 @@ TIGHT = claim(
     TightPromise(RhoPromise(round_rho, plan=lambda s: published_run(s)[:1])),
     not_attacked="no run shows that less is lost than is said: what is lost at most is proved",
 )
-"""Fails: Theorem 2's rho exceeds what a round costs by the square of the number of records."""
+"""Fails: Theorem 2's rho exceeds what a round costs by the square of the number of records.
+
+"Tight" promises a lower bound as well: that less would not do. The enclosure of the true rho shows
+that much less does.
+"""
 
 INTERMEDIATE = claim(
     "PR-13",
@@ -105,4 +113,8 @@ INTERMEDIATE = claim(
     MessagesOnlyPromise(_rounds, pair=two_each),
     attack=_all_messages,
 )
-"""Holds: all that an adversary sees are functions of messages that are priced."""
+"""Holds: all that an adversary sees are functions of messages that are priced.
+
+Evidence: a run is recorded, and its messages are replayed on another data set: every part of the
+state comes out the same, bit for bit, so that nothing private enters besides them.
+"""

@@ -22,10 +22,15 @@ from ...solvers.schedules import PeriodicDecay
 from ...solvers.topologies import Network, complete
 
 _FEATURES = 2
+"""Dimension of the attacks' rows: linear losses need one direction, the other one is noise."""
 
 _MOST = {"K": 500, "K_p": 500, "D": 10**9, "N": 50, "neighbours": 49}
+"""The largest counts that a user may set: plans list every round of every agent."""
 
 _RELATIVE = 1e-11
+"""Gradient norm of minimisers in attacks, relative to V and to the noise: below what an attack can
+tell.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +94,12 @@ class PrSetting:
         return Network(self.N, tuple(e for e in edges if e[0] > 0 or e[1] <= self.neighbours))
 
     def shape(self, adjacency: Adjacency = Adjacency.REPLACE_ONE, count: int = 0) -> DataShape:
-        """Return what is public about the agents' records."""
+        """Return what is public about the agents' records.
+
+        Args:
+            adjacency: of the plan.
+            count: records of an agent; D for 0.
+        """
         parties = tuple(f"agent {i}" for i in range(self.N))
         return DataShape(parties, count or self.D, _FEATURES, self.V, adjacency)
 
@@ -156,7 +166,10 @@ def published_guarantee(s: PrSetting) -> Guarantee:
 
 
 def two_each(s: PrSetting) -> NeighbourPair:
-    """Return two data sets of two records an agent; one of agent 0's is turned."""
+    """Return two data sets of two records an agent; one of agent 0's is turned.
+
+    The other record keeps the minimiser where it is, as in a larger data set.
+    """
     return turned_record(s.shape().parties, each=2, row_bound=s.V)
 
 

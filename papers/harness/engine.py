@@ -21,6 +21,7 @@ from .experiment import Experiment
 from .store import Store
 
 _QUICK_RUNS = 2
+"""Runs of a quick look: two, so that there is a deviation."""
 
 Progress = Callable[[int, int], None]
 """Called with the number of jobs done and of all jobs."""
@@ -56,7 +57,13 @@ class ExperimentPlan:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A cell with its price and the results of its runs, in order."""
+    """A cell with its price and the results of its runs, in order.
+
+    Args:
+        cell: what was run.
+        privacy: its price, from a plan.
+        traces: one a run.
+    """
 
     cell: Cell
     privacy: CellPrivacy
@@ -94,6 +101,7 @@ def measure(
 
 
 def _missing(cells: Sequence[Cell], runs: int, store: Store) -> Iterator[tuple[Cell, int | None]]:
+    """Yield the cells' prices (no run) and runs that are not finished."""
     for cell in cells:
         if store.privacy(cell) is None:
             yield cell, None
@@ -102,6 +110,11 @@ def _missing(cells: Sequence[Cell], runs: int, store: Store) -> Iterator[tuple[C
 
 def _job(cell: Cell, run: int | None, seed: int) -> tuple[Cell, int | None, CellPrivacy | Trace]:
     # one thread, as in a worker process: sums of many threads round differently
+    """Return one finished job, in this process or another.
+
+    A run's records are divided by (seed, run), the same in all cells; its noise is drawn from
+    (seed, run, cell).
+    """
     with threadpool_limits(limits=1):
         if run is None:
             return cell, run, cell.task.privacy()
@@ -111,6 +124,7 @@ def _job(cell: Cell, run: int | None, seed: int) -> tuple[Cell, int | None, Cell
 
 
 def _read(cell: Cell, runs: int, store: Store) -> Measured:
+    """Return a cell with all its results from the store."""
     privacy = store.privacy(cell)
     traces = [store.trace(cell, run) for run in range(runs)]
     finished = tuple(trace for trace in traces if trace is not None)

@@ -88,7 +88,13 @@ class Experiment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperExperiments:
-    """A paper's experiments."""
+    """A paper's experiments.
+
+    Args:
+        name: of the paper's folder.
+        reference: authors, year and section.
+        experiments: in the order of the paper.
+    """
 
     name: str
     reference: str

@@ -24,8 +24,11 @@ _COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31",
     "#882255", "#888888",
 )  # fmt: skip
+"""By line; the first seven are those of Okabe and Ito."""
 _MARKERS = "osD^vPX"
+"""By line, in turn."""
 _STYLE: dict[Any, Any] = {"svg.hashsalt": "dpledger", "svg.fonttype": "none", "font.size": 9.0}
+"""A salt of its own and text as text: the same numbers give the same bytes on every machine."""
 _LABELLED = (
     (4.0, (1.0, 1.2, 1.4, 1.6, 1.8, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0)),
     (1e3, (1.0, 2.0, 5.0)),
@@ -38,11 +41,19 @@ _DASHES = {
     CellKind.BASELINE: "-.",
     CellKind.NON_PRIVATE: ":",
 }
+"""By kind: what is published is dashed, so that it stands out without colours."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """Cells of one line of the legend, in order, and its look."""
+    """Cells of one line of the legend, in order, and its look.
+
+    Args:
+        name: in the legend.
+        kind: whose noise.
+        cells: along the axis.
+        colour, marker: of the line.
+    """
 
     name: str
     kind: CellKind
@@ -52,6 +63,7 @@ class _Line:
 
     @property
     def look(self) -> dict[str, Any]:
+        """Colour and dash, as matplotlib takes them."""
         return {"color": self.colour, "linestyle": _DASHES[self.kind], "linewidth": 1.4}
 
 
@@ -86,6 +98,7 @@ def draw(figure: Figure, cells: Sequence[Measured], *, title: str, source: str, 
 
 
 def _runs(cells: Sequence[Measured]) -> str:
+    """Return over how many runs means are taken, for the axis."""
     count = len(cells[0].traces)
     return "one run" if count == 1 else f"mean ± deviation of {count} runs"
 
@@ -104,6 +117,7 @@ def _logarithmic(axis: Any) -> None:
 
 
 def _lines(cells: Sequence[Measured]) -> list[_Line]:
+    """Return cells by line, in order of appearance."""
     names = list(dict.fromkeys(measured.cell.line for measured in cells))
     found: list[_Line] = []
     for place, name in enumerate(names):
@@ -114,6 +128,9 @@ def _lines(cells: Sequence[Measured]) -> list[_Line]:
 
 
 def _x_label(figure: Figure, cells: Sequence[Measured]) -> str:
+    """Return the label of the horizontal axis; over epsilon it says what hollow and filled
+    marks are.
+    """
     if figure.against is Against.ROUND:
         return "round"
     if figure.against is Against.X:
@@ -124,6 +141,7 @@ def _x_label(figure: Figure, cells: Sequence[Measured]) -> str:
 
 
 def _against_round(axes: Any, line: _Line, metric: str) -> None:
+    """Draw a metric after every round, mean and one standard deviation."""
     for measured in line.cells:
         rounds = measured.traces[0].rounds
         over = [spread(measured, metric, place) for place in range(len(rounds))]
@@ -133,6 +151,7 @@ def _against_round(axes: Any, line: _Line, metric: str) -> None:
 
 
 def _against_x(axes: Any, line: _Line, metric: str) -> None:
+    """Draw a metric over a setting; a line without one is drawn as a level."""
     over = [spread(measured, metric) for measured in line.cells]
     places = [measured.cell.x for measured in line.cells]
     if places == [None]:
@@ -151,6 +170,11 @@ def _against_x(axes: Any, line: _Line, metric: str) -> None:
 
 
 def _against_epsilon(axes: Any, line: _Line, metric: str) -> None:
+    """Draw a metric over epsilon: hollow where the paper promises it, filled where it is enclosed.
+
+    An arrow leads from the one to the other. A line whose epsilon is infinite is drawn at the
+    epsilon of its noise alone, and says so in the legend.
+    """
     if line.kind is CellKind.NON_PRIVATE:
         _level(axes, line, spread(line.cells[0], metric))
         return
@@ -191,6 +215,7 @@ def _arrow(line: _Line) -> dict[str, Any]:
 
 
 def _level(axes: Any, line: _Line, over: Spread) -> None:
+    """Draw a line that does not depend on the axis, with its spread."""
     axes.axhline(over.mean, label=line.name, **line.look)
     axes.axhspan(
         over.mean - over.deviation, over.mean + over.deviation, color=line.colour, alpha=0.1

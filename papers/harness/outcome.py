@@ -16,11 +16,14 @@ from .report import Finished
 from .tables import spread
 
 _SHOWN = {"accuracy": "accuracy", "majority": "majority", "excess_loss": "excess loss"}
+"""Metrics of the table, and their heads."""
 _CELLS = ("line", "x", "promised ε", "enclosed ε", "its noise alone", *_SHOWN.values(), "seconds")
+"""Columns of the table of cells."""
 _COMPARED = (
     "published", "x", "promised ε", "enclosed ε", "noise ÷ repaired", "excess loss ÷ repaired",
     "accuracy − repaired",
 )  # fmt: skip
+"""Columns of the table of published against repaired; ÷ is a quotient, − a difference."""
 
 
 def experiments_outcome(name: str, finished: Sequence[Finished], out: Path) -> Outcome:
@@ -30,6 +33,8 @@ def experiments_outcome(name: str, finished: Sequence[Finished], out: Path) -> O
         name: what was asked for.
         finished: each with its cells and comparisons.
         out: the folder that all files are in.
+
+    An experiment is no finding: what a paper's noise is worth is said, and the court judges it.
     """
     return Outcome(
         title=f"Experiment {name}",
@@ -98,22 +103,26 @@ def _filled(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> T
 
 
 def _place(x: float | None) -> str:
+    """Return where a cell stands on the axis; empty where it does not."""
     return "" if x is None else f"{x:g}"
 
 
 def _epsilons(measured: Measured) -> Sequence[str]:
+    """Return promised and enclosed epsilon, and that of the noise alone; empty without privacy."""
     privacy, private = measured.privacy, measured.cell.kind is not CellKind.NON_PRIVATE
     found = (privacy.certified_epsilon, privacy.noisy_epsilon) if private else (None, None)
     return [_epsilon(bound) for bound in (privacy.nominal, *found)]
 
 
 def _epsilon(bound: float | None) -> str:
+    """Return an epsilon rounded up; a sign for infinity, empty for none."""
     if bound is None:
         return ""
     return shown_up(bound, digits=5) if isfinite(bound) else "∞"
 
 
 def _mean(measured: Measured, metric: str) -> str:
+    """Return mean and standard deviation of a metric over runs."""
     over = spread(measured, metric)
     # the majority's share differs between runs by their division of records only
     alone = metric == "majority" or len(measured.traces) == 1
@@ -121,6 +130,7 @@ def _mean(measured: Measured, metric: str) -> str:
 
 
 def _data(finished: Finished) -> dict[str, Any]:
+    """Return an experiment as plain values."""
     return {
         "name": finished.name,
         "folder": str(finished.folder),

@@ -24,6 +24,9 @@ from .sources import Source, measured, optimum
 from .training import priced
 
 _RIDGE = 1e-6
+"""Weight of |w|²/2: enough for an optimum to exist on separable records, too little to move
+accuracy.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +117,13 @@ class LocalParty:
 
 
 def converged(source: Source, *, columns: int | None = None, line: str = "converged") -> Cell:
-    """Return the cell of an optimum."""
+    """Return the cell of an optimum.
+
+    Args:
+        source: of the records.
+        columns: the number of first columns that it sees; None for all.
+        line: its name in the legend.
+    """
     task = Converged(source=source, columns=columns)
     return Cell(line=line, kind=CellKind.NON_PRIVATE, task=task)
 

@@ -1,4 +1,8 @@
-"""What an experiment leaves behind: figures, tables, and a manifest that makes them again."""
+"""What an experiment leaves behind: figures, tables, and a manifest that makes them again.
+
+A manifest names the seed, the code's hash, versions, and each cell with its parameters: whoever has
+it makes the same numbers again, and a changed line of source makes another hash.
+"""
 
 import json
 import platform
@@ -18,11 +22,19 @@ from .store import code_digest
 from .tables import Comparison, comparisons, spread, write_tables
 
 _PACKAGES = ("dpledger", "numpy", "scipy", "python-flint", "matplotlib")
+"""Whose versions stand in a manifest: numbers, or pictures, may depend on each of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """An experiment that is done: where its files are, and its numbers."""
+    """An experiment that is done: where its files are, and its numbers.
+
+    Args:
+        name: paper and experiment.
+        folder: with figures, tables and the manifest.
+        cells: measured, in the order of the experiment.
+        comparisons: published cells beside repaired ones of the same promise.
+    """
 
     name: str
     folder: Path
@@ -43,6 +55,13 @@ def run_experiment(
     Finished runs are kept in `out/cells`, and used again by every experiment that has the same.
 
     Raises `MissingExtra` before anything is run where matplotlib, which draws, is not installed.
+
+    Args:
+        paper: whose experiment, for the source line of figures.
+        experiment: its cells and figures.
+        plan: seed, number of runs, processes.
+        out: the folder of all experiments.
+        progress: called with the jobs done and all jobs.
     """
     draw = _drawing()
     cells = measure(experiment, plan, out / "cells", progress=progress)
@@ -64,6 +83,7 @@ def run_experiment(
 
 
 def _drawing() -> Callable[..., None]:
+    """Return the function that draws figures; matplotlib is loaded here and nowhere earlier."""
     import_extra("matplotlib", "experiments")
     from .figures import draw
 
@@ -73,6 +93,7 @@ def _drawing() -> Callable[..., None]:
 def _manifest(
     paper: PaperExperiments, experiment: Experiment, plan: ExperimentPlan, cells: Sequence[Measured]
 ) -> dict[str, Any]:
+    """Return what a manifest says, as plain values."""
     return {
         "experiment": f"{paper.name}/{experiment.name}",
         "title": experiment.title,

@@ -21,6 +21,7 @@ from ...mechanisms.protocols import FloatArray
 from ...solvers.optimum import logistic_optimum
 
 _RIDGE = 1e-6
+"""The same as of the optimum's line (`reference`), so that excess losses have one zero."""
 
 
 class SourceRecords(Enum):
@@ -33,6 +34,7 @@ class SourceRecords(Enum):
 
 
 _FIXED_FEATURES = {SourceRecords.ADULT: 104, SourceRecords.ADULT_BINARY: 123}
+"""Columns of each real data set, which its schema fixes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +110,7 @@ def measured(
 
 
 def _mean_loss(records: LabelledRecords, scores: FloatArray) -> float:
+    """Return the mean logistic loss of scores."""
     return float(np.logaddexp(0.0, -records.labels * scores).mean())
 
 

@@ -12,9 +12,12 @@ from ...audits.trials.code import code_digest as digest_of_rooms
 from .cell import Cell, CellPrivacy, Trace
 
 _ROOMS = ("mechanisms", "accounting", "solvers", "data", "runs", "papers")
+"""Rooms whose source a result depends on."""
 _SHOWING = frozenset(f"papers/harness/{name}.py" for name in ("figures", "report", "tables"))
+"""Modules that show results and do not make them."""
 
 _Result = TypeVar("_Result", CellPrivacy, Trace)
+"""What one small file holds."""
 
 
 class Store:
@@ -47,10 +50,12 @@ class Store:
         unfinished.replace(path)
 
     def _path(self, cell: Cell, what: str) -> Path:
+        """Return where a result is: a name made of code, cell, seed and what it is."""
         name = f"{self._code} {cell.key} {self._seed} {what}"
         return self._folder / f"{hashlib.sha256(name.encode()).hexdigest()[:32]}.json"
 
     def _read(self, path: Path, kind: type[_Result]) -> _Result | None:
+        """Return a result, or None where it is not finished."""
         try:
             return msgspec.json.decode(path.read_bytes(), type=kind)
         except FileNotFoundError:

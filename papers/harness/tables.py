@@ -76,6 +76,10 @@ def comparisons(cells: Sequence[Measured]) -> list[Comparison]:
 
 
 def _alike(one: Measured, other: Measured) -> bool:
+    """Return whether two cells promise the same: the same pair of algorithms, place, delta and
+    epsilon.
+    """
+
     def of(measured: Measured) -> tuple[object, ...]:
         cell, privacy = measured.cell, measured.privacy
         return cell.pair, cell.x, privacy.delta, privacy.nominal
@@ -84,6 +88,11 @@ def _alike(one: Measured, other: Measured) -> bool:
 
 
 def _compared(one: Measured, other: Measured, nominal: float) -> Comparison:
+    """Return a published cell beside a repaired one.
+
+    The noise ratio is of noise multipliers, in units of each one's own sensitivity; of standard
+    deviations where a release has no single sensitivity.
+    """
     a, b = one.privacy, other.privacy
     if a.noise_multiplier is not None and b.noise_multiplier is not None:
         ratio = a.noise_multiplier / b.noise_multiplier
@@ -107,7 +116,11 @@ def _compared(one: Measured, other: Measured, nominal: float) -> Comparison:
 
 
 def write_tables(cells: Sequence[Measured], folder: Path) -> None:
-    """Write runs.csv (every number), summary.csv (means) and times.csv (of this machine)."""
+    """Write runs.csv (every number), summary.csv (means) and times.csv (of this machine).
+
+    Numbers are written with all digits, so that a table can be read back; times stand in a file of
+    their own, as they alone differ between machines.
+    """
     _write(folder / "runs.csv", (*_HEAD, "run", "round", "metric", "value"), _runs(cells))
     head = (*_HEAD, *_PROMISE, "runs", "round", "metric", "mean", "standard_deviation")
     _write(folder / "summary.csv", head, _summary(cells))
@@ -115,6 +128,7 @@ def write_tables(cells: Sequence[Measured], folder: Path) -> None:
 
 
 def _write(path: Path, head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Write a CSV file."""
     with path.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream)
         writer.writerow(head)
@@ -122,11 +136,13 @@ def _write(path: Path, head: Sequence[str], rows: Iterable[Sequence[object]]) ->
 
 
 def _start(measured: Measured) -> tuple[str, str, object]:
+    """Return the first columns of a row: line, kind and place."""
     cell = measured.cell
     return cell.line, cell.kind.value, "" if cell.x is None else cell.x
 
 
 def _runs(cells: Sequence[Measured]) -> Iterator[Sequence[object]]:
+    """Yield every measured number."""
     for measured in cells:
         for run, trace in enumerate(measured.traces):
             for metric, values in trace.values.items():
@@ -135,6 +151,7 @@ def _runs(cells: Sequence[Measured]) -> Iterator[Sequence[object]]:
 
 
 def _summary(cells: Sequence[Measured]) -> Iterator[Sequence[object]]:
+    """Yield means and deviations with the promise beside them."""
     for measured in cells:
         privacy = measured.privacy
         promise = (
@@ -153,6 +170,7 @@ def _summary(cells: Sequence[Measured]) -> Iterator[Sequence[object]]:
 
 
 def _times(cells: Sequence[Measured]) -> Iterator[Sequence[object]]:
+    """Yield the seconds of every run."""
     for measured in cells:
         for run, trace in enumerate(measured.traces):
             yield (*_start(measured), run, trace.seconds)

@@ -146,6 +146,9 @@ def priced(events: tuple[Event, ...], *, delta: float, nominal: float | None) ->
         events: of a plan.
         delta: at which epsilon is wanted, in (0, 1).
         nominal: the promised epsilon, or None.
+
+    Noise on nothing private, as of a public label, counts as no noise: the epsilon is of what tells
+    something.
     """
     noisy = tuple(event for event in events if _tells(event.mechanism))
     found = guarantee(noisy, delta=delta) if noisy else None
@@ -177,7 +180,10 @@ def _tells(mechanism: Mechanism) -> bool:
 
 @lru_cache(maxsize=256)
 def _calibrated(method: Method, shape: DataShape) -> float:
-    """Return the least noise multiplier that certifies the method's target."""
+    """Return the least noise multiplier that certifies the method's target.
+
+    Kept: cells that differ in runs only ask for the same search.
+    """
 
     def events(noise_multiplier: float) -> tuple[Event, ...]:
         return plan(method.repaired(shape, noise_multiplier), shape)

@@ -43,7 +43,12 @@ BOUNDED_ITERATES = claim(
     not_attacked="it promises nothing about privacy by itself: the bound it leads to is that of "
     "S-1, which is attacked",
 )
-"""Unenforced assumption: noise alone takes an iterate beyond b_1."""
+"""Unenforced assumption: noise alone takes an iterate beyond b_1.
+
+The paper: Assumption 1.1; C of Lemma 1 grows with b_1. Evidence: the chi-squared probability that
+|x + xi| exceeds b_1, least at x = 0 (Anderson's inequality), so that it is a lower bound for every
+run.
+"""
 
 EXPERIMENTS = claim(
     "S-8",
@@ -53,4 +58,7 @@ EXPERIMENTS = claim(
     ConstantsPromise(("b1", "c1"), needed=lambda _: {}, figures=_assumed_bound),
     not_attacked="no epsilon is stated that a run could exceed",
 )
-"""Unspecified: noise levels without C say nothing of an epsilon."""
+"""Unspecified: noise levels without C say nothing of an epsilon.
+
+The paper: Figure 3 has sigma and no epsilon, and section 5 neither b_1 nor c_1.
+"""

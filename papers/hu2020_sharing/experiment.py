@@ -49,16 +49,26 @@ from ..harness.training import priced
 from .pooled import Pooled, columns_of, log_odds, shape_of
 
 _DELTA = 1e-5
+"""Of one release, and of the composition, as Corollary 1 is used here."""
 _A9A = Source(records=SourceRecords.ADULT_BINARY, train=32_561, test=16_281)
+"""Binary Adult, with as many training and test records as LIBSVM's a9a."""
 _A9A_WIDTHS = (66, 57)
+"""66 and 57 features, as in section 5."""
 _GISETTE = Source(records=SourceRecords.DIGITS, train=300, test=61, width=2000)
+"""Digits with probes: 2,000 features of 300 records, more features than records as in gisette."""
 _GISETTE_WIDTHS = (800, 800, 400)
+"""2 : 2 : 1, as in section 5."""
 # Corollary 1 makes of these 0.22, 1.0, 2.4, 8.0 and 56 in all
 _EPSILONS = (0.01, 0.045, 0.1, 0.285, 1.0)
 _ROUNDS = 20
+"""T of Figures 1 to 3."""
 _SLOPE_BOUND, _PENALTY, _RADIUS = 1.0, 0.25, 3.0
 _COEFFICIENT_NOISE = 0.2
+"""Standard deviation of a published coefficient's noise at the weight that is chosen."""
 _LEAST_WEIGHT = 1e-4
+"""The least weight of the norm, of a record's share: where noise asks for less, something keeps x
+finite.
+"""
 # the paper has neither a ball nor a cut; far out, doubles do not certify gradients of 1e-2
 _UNBOUNDED = SharingAdmm(
     _ROUNDS, 0.0, penalty=0.1, regularisation=1.0, slope_bound=1e6, radius=1e4, tolerance=3e-2
@@ -164,6 +174,11 @@ class Sharing:
 
     def _repaired(self, noise_multiplier: float, offset: float) -> SharingAdmm:
         # a replaced record moves a model by this, divided by the weight of the norm
+        """Return the repaired algorithm whose noise suits this multiplier.
+
+        A published model moves by 2 (B + rho b)/weight where a record is replaced; the weight is
+        chosen so that its noise is `_COEFFICIENT_NOISE` a coefficient.
+        """
         moves = 2.0 * (_SLOPE_BOUND + _PENALTY * _RADIUS)
         weight = moves * noise_multiplier / _COEFFICIENT_NOISE
         return SharingAdmm(
@@ -179,6 +194,8 @@ class Sharing:
         )
 
     def plan_at(self, noise: float) -> tuple[Event, ...]:
+        """Return the planned events at a noise; no record is read."""
+
         def solve(dataset: VerticalDataset, curator: Curator) -> None:
             self._solve(dataset, curator, noise, lambda t, state: None)
 
@@ -220,6 +237,10 @@ def _calibrated(task: Sharing) -> float:
 
 
 def _cells(source: Source, widths: tuple[int, ...], history: bool, quick: bool) -> tuple[Cell, ...]:
+    """Return the cells of one figure: published and repaired, each at several epsilons, and what no
+    noise reaches.
+    """
+
     def cell(line: str, kind: CellKind, epsilon: float = 1.0, rounds: int = _ROUNDS) -> Cell:
         task = Sharing(
             source=source, widths=widths, kind=kind, epsilon=epsilon, rounds=rounds, history=history
@@ -277,6 +298,7 @@ def _cells(source: Source, widths: tuple[int, ...], history: bool, quick: bool) 
 def _experiments(
     suffix: str, what: str, place: tuple[str, str], source: Source, widths: tuple[int, ...]
 ) -> tuple[Experiment, ...]:
+    """Return the two experiments on one source: convergence, and loss under noise."""
     return (
         Experiment(
             name=f"convergence{suffix}",

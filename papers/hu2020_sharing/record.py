@@ -122,11 +122,13 @@ def _bound(s: SharingSetting) -> list[Fraction]:
 
 
 def _one_round(s: SharingSetting) -> list[Event]:
+    """Return what one repaired round releases that costs something."""
     known = known_labels(s)
     return costly(plan(repaired(known, 1.0, 1), known.shape, ideal=True))
 
 
 def _bound_figures(s: SharingSetting) -> Mapping[str, Enclosure]:
+    """Return the exact sensitivities, of a replaced record and of one that is made null."""
     relations = {"replace-one": Adjacency.REPLACE_ONE, "zero-out-one": Adjacency.ZERO_OUT_ONE}
     return {
         f"{name}, exact": Enclosure.of(
@@ -196,6 +198,7 @@ def _composition_figures(s: SharingSetting) -> dict[str, Enclosure]:
 
 
 def _composition_regime(s: SharingSetting) -> str | None:
+    """Return how Theorem 1's own condition is violated, None if it is not."""
     return None if s.epsilon <= 1 else f"Theorem 1 asks for epsilon={s.epsilon:g} in (0, 1]"
 
 
@@ -244,7 +247,11 @@ COMPOSITION = claim(
     ),
     attack=_composition_attack,
 )
-"""Holds, loosely: advanced composition of Gaussian rounds costs many times the exact sum."""
+"""Holds, loosely: advanced composition of Gaussian rounds costs many times the exact sum.
+
+The paper: Corollary 1, by Dwork, Roth 2014, Theorem 3.20. The court composes the same rounds
+exactly: 0.23 in place of 2.36 at epsilon = 0.1, T = 20.
+"""
 
 SENSITIVITY = repaired_claim(
     "S-7",
@@ -255,7 +262,12 @@ SENSITIVITY = repaired_claim(
     SensitivityPromise(_bound, plan=_one_round, figures=_bound_figures),
     attack=_bound_attack,
 )
-"""Holds exactly: the derived sensitivity is the closed form."""
+"""Holds exactly: the derived sensitivity is the closed form.
+
+Ours: x minimises a lambda-strongly convex function whose slopes are cut to B, in a ball of radius
+b. A replaced record moves its own score by up to 2b and the others through x. The derivation is
+`vertical_predictions`, whose closed form this is; tau/sqrt(rho lambda) is for a tolerance.
+"""
 
 REPAIR = repaired_claim(
     "S-R",
@@ -269,4 +281,8 @@ REPAIR = repaired_claim(
     ),
     attack=_repair_attack,
 )
-"""Holds exactly, with public labels."""
+"""Holds exactly, with public labels.
+
+Every party's rounds add up, as a record has features with all of them: M T releases, and noise of
+sqrt(M T) sensitivities over mu*(epsilon, delta).
+"""

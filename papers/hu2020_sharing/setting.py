@@ -20,8 +20,13 @@ from ...solvers.sharing import (
 )
 
 _MOST = {"d_m": 10**6, "M": 50, "N": 10**8, "T": 500, "ones": 10**6}
+"""The largest counts that a user may set."""
 _SIZES = ("rho", "lam", "c1", "b1", "epsilon", "B", "b", "lam_m", "tau", "distance")
+"""Parameters that must be positive numbers of a reasonable size."""
 _LARGE = 1e6
+"""A cut and a radius that no iterate meets: with them the repaired solver runs the published
+algorithm.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,13 @@
-"""The claims of the star paper (Huang, Hu, Guo, Chan-Tin, Gong 2020, DP-ADMM)."""
+"""The claims of the star paper (Huang, Hu, Guo, Chan-Tin, Gong 2020, DP-ADMM).
+
+The paper: agents in a star send w̃_i = w_i + xi to a server; w_i is one first-order step on the
+augmented Lagrangian, with a step size that falls with the noise. Theorem 1 is of one round, Theorem
+2 of t rounds, Theorems 3 and 4 of convergence; section VI compares on Adult with 100 agents.
+
+What the court finds: the sensitivity of Lemma 1 is right and attained; a round's noise is enough;
+the total of Theorem 2 is a guarantee up to a critical mu only, below which all experiments lie; and
+c_w, the columns' maxima and lambda are read off the records without noise.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -44,3 +53,6 @@ PAPER = Paper(
         ),
     ),
 )
+"""The paper's claims; the sweep shows Theorem 2 at epsilon = 1 a round, where its formula breaks
+after 50 rounds at delta = 1e-3.
+"""

@@ -139,4 +139,10 @@ PRETRAINING = claim(
     AccessPromise(_plan, figures=_figures, argument=_argument),
     attack=_size_of_noise,
 )
-"""Unaccounted access: c_w is a function of the records that is released through the noise."""
+"""Unaccounted access: c_w is a function of the records that is released through the noise.
+
+The paper: section VI trains without noise to find |w*|, which sets eta_k and so sigma. Evidence: a
+record that is an agent's only one changes the size of the first message's noise; how far the
+message lies across the record tells the two apart, at the probabilities of a normal law with either
+deviation.
+"""

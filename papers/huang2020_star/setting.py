@@ -21,8 +21,13 @@ from ...solvers.star import DpAdmm, PvpAdmm
 from ...solvers.steps import NonsmoothSteps, SmoothSteps
 
 PLANNED_ROUNDS = 128
+"""Rounds that are planned one by one; beyond, the costliest of them stands for all, which costs no
+less.
+"""
 MOST_ROUNDS = 10**7
+"""The largest t that a user may set."""
 _MOST = {"t": MOST_ROUNDS, "m": 10**6, "d": 10**5}
+"""The largest counts that a user may set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +118,7 @@ def planned_run(s: StarSetting, multiplier: float) -> list[Event]:
 
 @lru_cache(maxsize=64)
 def _first_rounds(s: StarSetting, multiplier: float) -> tuple[Event, ...]:
+    """Return the planned events of the first rounds; kept, as every figure asks for them."""
     return plan(algorithm_of(s, s.t, multiplier), s.shape, ideal=True)
 
 

@@ -195,7 +195,13 @@ WHOLE_RUN = claim(
     replace(_TOTAL, quantifier=Quantifier("t", MOST_ROUNDS, {"epsilon": 1.0})),
     attack=_total_attack,
 )
-"""Fails beyond the critical mu; the court names the fewest rounds at epsilon = 1."""
+"""Fails beyond the critical mu; the court names the fewest rounds at epsilon = 1.
+
+The paper: Theorem 2. Its proof takes (54), a lower bound on the least integer moment, for an upper
+one, so that (55) and (56) are necessary and not sufficient. Evidence: the exact curve of the t
+planned rounds at the formula's epsilon, and an event of the transcript's likelihood ratio with both
+probabilities; runs confirm it. Enough, because linear losses attain Lemma 1 in every round.
+"""
 
 EXPERIMENTS = claim(
     "H-4",
@@ -206,7 +212,11 @@ EXPERIMENTS = claim(
     replace(_TOTAL, cases=_experiments),
     attack=_experiment_attack,
 )
-"""Holds at the parameters of section VI: they lie below the critical mu."""
+"""Holds at the parameters of section VI: they lie below the critical mu.
+
+All sixteen pairs of epsilon and delta are priced; mu is at most 0.53 there, and the formula 1.2 to
+2.7 times the truth.
+"""
 
 NOTATION = claim(
     "H-7",
@@ -217,7 +227,10 @@ NOTATION = claim(
     not_attacked="a notation promises nothing: the reading of all proofs is attacked in H-3 and "
     "H-4",
 )
-"""Unspecified: a matrix normal MN(0, s² I, s² I) has variance s⁴; read so, epsilon is another."""
+"""Unspecified: a matrix normal MN(0, s² I, s² I) has variance s⁴; read so, epsilon is another.
+
+The proofs use N(0, sigma²) for every entry, which is the reading that H-3 and H-4 price and attack.
+"""
 
 REPAIR = claim(
     "H-R",
@@ -232,4 +245,8 @@ REPAIR = claim(
     solver="DP-ADMM, repaired",
     attack=_repair_attack,
 )
-"""Holds exactly: the noise is that of the exact conversion, and c_w is public."""
+"""Holds exactly: the noise is that of the exact conversion, and c_w is public.
+
+sqrt(t)/mu*(epsilon, delta) sensitivities in each round: t rounds are exactly mu*-GDP (Dong, Roth,
+Su 2022, Corollary 3.3).
+"""

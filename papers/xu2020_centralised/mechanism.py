@@ -52,4 +52,8 @@ GAUSSIAN = claim(
     ),
     attack=_one_gradient,
 )
-"""Fails beyond an epsilon that depends on delta alone; the figures enclose it."""
+"""Fails beyond an epsilon that depends on delta alone; the figures enclose it.
+
+The paper: Definition 3 names no range for epsilon. Evidence: the exact epsilon of one planned
+gradient with that noise at several epsilons, and the one at which both are equal.
+"""

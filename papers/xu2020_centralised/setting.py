@@ -24,8 +24,11 @@ from ...solvers.losses import LinearLoss
 from ...solvers.planning import plan
 
 _FEATURES = 2
+"""The smallest fused lasso: two features and one edge."""
 _MOST = {"T": 2000, "n": 10**9, "ones": 10**6}
+"""The largest counts that a user may set; T is planned round by round."""
 DESIGN = fused_lasso(_FEATURES, ((0, 1),))
+"""A = [W; I] with one edge: three rows, two columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,3 +147,6 @@ claim = partial(
     adjacency=Adjacency.REPLACE_ONE,
     threat_model=ThreatModel.OUTPUT,
 )
+"""A claim of this paper: by default of Algorithm 2, of a replaced record, seen through the
+output.
+"""

@@ -1,4 +1,8 @@
-"""Three or four records in two dimensions, and the neighbours that differ in the last one."""
+"""Three or four records in two dimensions, and the neighbours that differ in the last one.
+
+Small enough for a reader to redo by hand, large enough for A = [1, -1; I], the fused lasso of two
+features.
+"""
 
 import numpy as np
 
@@ -7,6 +11,7 @@ from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.protocols import FloatArray
 
 ROW_BOUND = 2.0
+"""Above every row's norm, so that no row is scaled and the arithmetic stays as written."""
 
 _ROWS = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0], [0.6, 0.8]])
 

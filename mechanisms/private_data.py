@@ -371,10 +371,11 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
         shape, bound = self.shape, float_up(self.shape.gradient_bound(loss))
         curved = Fraction(loss.curvature_bound or 0) * Fraction(float(shape.row_bound)) ** 2
         pulls, starts = (_longest(points, self.rows) for points in (linear, start))
+        operations = rounded.sum_depth(shape.most) + linear.shape[-1]
+        steepest = {m: float_up(curved + Fraction(m)) for m in set(moduli.ravel().tolist())}
         bounds = [
-            Bounds(m, float_up(curved + Fraction(m)), bound + pull, first, operations)
+            Bounds(m, steepest[m], bound + pull, first, operations)
             for m, pull, first in zip(moduli.ravel().tolist(), pulls, starts, strict=True)
-            for operations in (rounded.sum_depth(shape.most) + linear.shape[-1],)
         ]
         return planned_iteration(bounds, tolerance)
 

@@ -213,21 +213,19 @@ def edge_lengths(messages: FloatArray, network: Network) -> FloatArray:
 
 def trusted_sums(state: NetworkState, network: Network, threshold: float) -> FloatArray:
     """Return each agent's sum of its neighbours' x̃, its own in place of those too far (line 11)."""
-    matrix = network.matrix
     if threshold == inf:
-        return np.asarray(matrix @ state.messages)
-    i, j = network.ends
-    trusted = np.zeros((*state.deviations.shape[:-1], *matrix.shape))
-    trusted[..., i, j] = trusted[..., j, i] = state.deviations <= threshold
-    refused = network.degrees - trusted.sum(axis=-1)
-    return np.asarray(trusted @ state.messages + refused[..., None] * state.messages)
+        return network.neighbour_sums(state.messages)
+    trusted = (state.deviations <= threshold).astype(np.float64)
+    refused = network.sums_over(1.0 - trusted, np.ones((network.agents, 1)))
+    return network.sums_over(trusted, state.messages) + refused * state.messages
 
 
 def agent_duals(
     messages: FloatArray, duals: FloatArray, network: Network, penalty: float
 ) -> FloatArray:
     """Return alpha_i + eta (|V_i| x̃_i - sum of neighbours' x̃_j), of shape (..., P, d) (eq. 13)."""
-    return duals + penalty * (network.degrees[:, None] * messages - network.matrix @ messages)
+    near = network.neighbour_sums(messages)
+    return duals + penalty * (network.degrees[:, None] * messages - near)
 
 
 @dataclass(frozen=True, slots=True)

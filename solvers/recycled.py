@@ -76,7 +76,8 @@ class RAdmm:
         weights = 2.0 * penalty * network.degrees[:, None]
 
         def pull(public: NetworkState) -> FloatArray:
-            near = network.degrees[:, None] * public.messages + network.matrix @ public.messages
+            sent = public.messages
+            near = network.degrees[:, None] * sent + network.neighbour_sums(sent)
             return np.asarray(penalty * near - public.duals)
 
         gradient = pull(before) - weights * state.messages

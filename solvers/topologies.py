@@ -32,7 +32,8 @@ class Network:
 
     Attributes:
         ends: the two agents of every edge, as two arrays of shape (E,).
-        matrix: the adjacency matrix of shape (N, N): 1 for neighbours.
+        adjacency: the adjacency matrix of shape (N, N), sparse: 1 for neighbours. Memory and time
+            grow with the edges, not with the square of the agents.
         degrees: the number of neighbours of every agent, of shape (N,).
 
     Raises:
@@ -43,7 +44,7 @@ class Network:
     agents: int
     edges: tuple[tuple[int, int], ...]
     ends: tuple[IntArray, IntArray] = field(init=False, repr=False, compare=False)
-    matrix: FloatArray = field(init=False, repr=False, compare=False)
+    adjacency: sparse.csr_array[Any] = field(init=False, repr=False, compare=False)
     degrees: IntArray = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -61,21 +62,46 @@ class Network:
         edges = tuple(sorted(seen))
         pairs = np.array(edges, dtype=np.intp).reshape(-1, 2)
         first, second = pairs[:, 0], pairs[:, 1]
-        matrix = np.zeros((self.agents, self.agents))
-        matrix[first, second] = matrix[second, first] = 1.0
+        rows, columns = np.concatenate([first, second]), np.concatenate([second, first])
+        places = (rows, columns)
+        adjacency = sparse.csr_array((np.ones(len(rows)), places), shape=(self.agents,) * 2)
         # loading it takes longer than most plans
         from scipy.sparse.csgraph import connected_components
 
-        parts, _ = connected_components(sparse.csr_array(matrix), directed=False)
+        parts, _ = connected_components(adjacency, directed=False)
         if parts > 1:
             raise InvalidParameter("network", f"{self.agents} agents in {parts} parts", "connected")
         degrees = np.bincount(pairs.ravel(), minlength=self.agents)
-        for array in (first, second, matrix, degrees):
+        for array in (first, second, adjacency.data, degrees):
             array.setflags(write=False)
         object.__setattr__(self, "edges", edges)
         object.__setattr__(self, "ends", (first, second))
-        object.__setattr__(self, "matrix", matrix)
+        object.__setattr__(self, "adjacency", adjacency)
         object.__setattr__(self, "degrees", degrees)
+
+    def neighbour_sums(self, rows: FloatArray) -> FloatArray:
+        """Return each agent's sum of its neighbours' rows, in their order, of shape (..., N, d).
+
+        Args:
+            rows: of shape (..., N, d). Every trial's sums have the same bits as they have alone.
+        """
+        first = np.moveaxis(rows, -2, 0)
+        sums = self.adjacency @ first.reshape(self.agents, -1)
+        return np.asarray(np.moveaxis(sums.reshape(first.shape), 0, -2))
+
+    def sums_over(self, edges: FloatArray, rows: FloatArray) -> FloatArray:
+        """Return each agent's sum over its edges of weights times neighbours' rows, (..., N, d).
+
+        Args:
+            edges: a weight for each edge, of shape (..., E), the same in both directions.
+            rows: of shape (..., N, d).
+        """
+        first, second = self.ends
+        order = np.argsort(np.concatenate([first, second]), kind="stable")
+        sources = np.concatenate([second, first])[order]
+        weights = np.concatenate([edges, edges], axis=-1)[..., order, None]
+        starts = np.concatenate([[0], np.cumsum(self.degrees)[:-1]])  # nobody is without neighbour
+        return np.asarray(np.add.reduceat(weights * rows[..., sources, :], starts, axis=-2))
 
 
 def ring(agents: int) -> Network:

@@ -386,7 +386,7 @@ def test_an_even_round_of_r_admm_linearises_at_the_true_gradient() -> None:
     gradient = private().mean_gradient(Logistic(), x)
     words = quiet().release(gradient, round=1, release="check", noise_std=0.0) + 2 * 0.3 / 5 * x
     network, weights = settings.network, 2 * 0.5 * settings.network.degrees[:, None]
-    near = network.degrees[:, None] * x + network.matrix @ x
+    near = network.degrees[:, None] * x + network.adjacency.toarray() @ x
     expected = (0.7 * x + 0.5 * near - duals - words) / (0.7 + weights)
     assert np.allclose(state.messages, expected, rtol=0, atol=1e-9)
 

@@ -172,7 +172,7 @@ def by_ranks() -> None:
     plan = plan_for(ranks.Get_size())
     with tempfile.TemporaryDirectory() as folder:
         member = party_of(plan, ranks.Get_rank(), Path(folder))
-        link = MpiLink(plan, "run", ranks)
+        link = MpiLink(plan, "run", ranks, member.journal)
         took = per_round(lambda observe: take_part(member, plan, link, observe=observe))
     if ranks.Get_rank() == 0:
         say(ranks.Get_size(), "mpi", took)

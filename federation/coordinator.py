@@ -34,6 +34,22 @@ result of each step by number, the sentence of a failed run, parts handed in and
 party."""
 
 
+def run_name(journal: Journal, subject: str) -> str:
+    """Return the name of the run that a coordinator's journal is of; a new one where it has none.
+
+    Random, so that a run that begins anew under the same plan is another run in every ledger.
+
+    Args:
+        journal: of the coordinator, or of the first of several ranks.
+        subject: of the plan.
+    """
+    found = journal.get(subject, _RUN, 0)
+    if found is None:
+        found = secrets.token_hex(16).encode()
+        journal.keep(subject, _RUN, 0, found)
+    return found.decode()
+
+
 class AskedAgain(ConnectionError):
     """Nobody waits for this answer any more: the party has asked again, on another connection."""
 
@@ -55,13 +71,7 @@ class Coordinator:
         self.plan, self.patience = plan, patience
         self._journal = journal
         self._changed = threading.Condition()
-        found = journal.get(plan.subject, _RUN, 0)
-        if found is None:
-            # random, so that a run that begins anew under the same plan is another run in every
-            # ledger
-            found = secrets.token_hex(16).encode()
-            journal.keep(plan.subject, _RUN, 0, found)
-        self.run = found.decode()
+        self.run = run_name(journal, plan.subject)
         done = range(journal.count(self.run, _RESULT))
         self._results = [journal.get(self.run, _RESULT, k) or b"" for k in done]
         ended = journal.get(self.run, _ENDED, 0)

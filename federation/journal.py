@@ -32,6 +32,9 @@ __all__ = ["MESSAGE", "Journal", "JournalError", "RecordedCurator"]
 MESSAGE = "message"
 """The kind of a run's messages in its journal."""
 
+RESULT, FINISH = "result", "finish"
+"""Kinds of entry: what each step came to, by number; what a party handed in."""
+
 _SCHEMA = """CREATE TABLE IF NOT EXISTS kept (
     run TEXT NOT NULL, kind TEXT NOT NULL, number INTEGER NOT NULL, content BLOB NOT NULL,
     PRIMARY KEY (run, kind, number)

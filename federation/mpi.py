@@ -2,6 +2,10 @@
 
 All ranks gather every step's parts and add them in the parties' order: an Allreduce would give
 other bits. There is no coordinator, and no authentication: one owner starts all ranks.
+
+A job that was killed is started again under the same run's name: every rank goes on from its own
+ledger and journal. Ranks may have ended one step apart, so that at the beginning those that have a
+step's result give it to those that lack it.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ from typing import Any
 
 from ..mechanisms.errors import InvalidParameter
 from ..mechanisms.extras import import_extra
+from .journal import FINISH, RESULT, Journal
 from .plan import FederatedPlan, StepKind
 from .protocol import (
     Answer,
@@ -28,6 +33,9 @@ from .protocol import (
 
 __all__ = ["MpiLink", "world"]
 
+WHOLE = "whole"
+"""Kind of entry in a rank's journal: all rows of an exchange, for ranks that were killed before."""
+
 
 def world() -> Any:
     """Return the communicator of all ranks; raises `MissingExtra` without mpi4py.
@@ -42,7 +50,8 @@ class MpiLink:
 
     Args:
         plan: as this rank derives it.
-        run: the run's name, which all ranks were given.
+        run: the run's name, which all ranks were given; that of a job before goes on with it.
+        journal: of this rank's party.
         communicator: of as many ranks as parties, in their order.
 
     All ranks call `send` in the same order; each call is a collective, so that a rank that died
@@ -50,13 +59,16 @@ class MpiLink:
     another number of ranks.
     """
 
-    def __init__(self, plan: FederatedPlan, run: str, communicator: Any) -> None:
+    def __init__(self, plan: FederatedPlan, run: str, communicator: Any, journal: Journal) -> None:
         size = communicator.Get_size()
         if size != len(plan.parties):
             raise InvalidParameter("ranks", size, f"{len(plan.parties)}, one for each party")
-        self._plan, self._run, self._world = plan, run, communicator
-        self.handed_in: list[bytes] = []
-        """What the parties handed in at the end, in their order."""
+        self._plan, self._run, self._world, self._journal = plan, run, communicator, journal
+
+    def handed_in(self) -> dict[str, bytes]:
+        """Return what the parties handed in, by name, at every rank; called once by all of them."""
+        parts = self._world.allgather(self._journal.get(self._run, FINISH, 0) or b"")
+        return dict(zip(self._plan.parties, parts, strict=True))
 
     def send(self, request: Request) -> Reply:
         """Return the answer, once all ranks have asked."""
@@ -79,15 +91,31 @@ class MpiLink:
         for name, greeting in zip(self._plan.parties, greetings, strict=True):
             if greeting != (name, self._plan.subject, self._run):
                 return Ended(f"Party {name!r} has another plan, run or rank: {greeting!r:.200}.")
+        self._catch_up(hello.party)
         return Welcome(self._run)
+
+    def _catch_up(self, party: str) -> None:
+        """Give every rank the results that only some had kept when the job before was killed.
+
+        Whoever has a result had everybody's part, so that nobody's message is missing from it, and
+        the ledger of whoever lacks it has the commit of its own.
+        """
+        kept = self._world.allgather(self._journal.count(self._run, RESULT))
+        for number in range(min(kept), max(kept)):
+            # of an exchange a party's result has its neighbours' rows only
+            kind = WHOLE if self._plan.steps[number].kind is StepKind.EXCHANGE else RESULT
+            found = self._world.allgather(self._journal.get(self._run, kind, number))
+            whole = next(each for each in found if each is not None)
+            if self._journal.get(self._run, RESULT, number) is None:
+                mine = result_for(self._plan, number, party, whole)
+                self._journal.keep(self._run, RESULT, number, mine)
 
     def _answer(self, ask: Ask) -> Reply:
         """Return a step's result; every rank finds the same faults, as every rank sees the same
         parts.
         """
         numbers = self._world.allgather(ask.step)
-        if len(set(numbers)) > 1:
-            # a party that comes back repeats nothing here: a restart begins all ranks anew
+        if len(set(numbers)) > 1:  # all caught up at the greeting
             return Ended(f"The parties are at different steps: {numbers}.")
         step = self._plan.steps[ask.step]
         parts = self._world.allgather(ask.part)
@@ -95,7 +123,7 @@ class MpiLink:
             wrong = fault(step, part)
             if wrong is not None:
                 return Ended(f"Party {name!r} {wrong} ({shown_step(self._plan, ask.step)}).")
-        if step.kind is StepKind.FINISH:
-            self.handed_in = parts
         result = combined(self._plan, ask.step, parts)
+        if step.kind is StepKind.EXCHANGE and self._journal.get(self._run, WHOLE, ask.step) is None:
+            self._journal.keep(self._run, WHOLE, ask.step, result)
         return Answer(ask.step, result_for(self._plan, ask.step, ask.party, result))

@@ -26,7 +26,7 @@ from ..mechanisms.protocols import FloatArray
 from ..mechanisms.sampling import Sampler
 from ..mechanisms.share_data import ShareOfSum
 from ..solvers.solver import PublicModel
-from .journal import MESSAGE, Journal, JournalError, RecordedCurator
+from .journal import FINISH, MESSAGE, RESULT, Journal, JournalError, RecordedCurator
 from .plan import PROTOCOL, FederatedPlan
 from .policy import Policy, unaffordable
 from .prepaid import PrepaidRun
@@ -49,9 +49,8 @@ from .summed import SummedCurator
 
 __all__ = ["Link", "Party", "TookPart", "take_part"]
 
-_RUN, _RESULT, _FINISH = "run", "result", "finish"
-"""Kinds of entry in a party's journal: runs begun under a subject; results by step; what it
-handed in."""
+_RUN = "run"
+"""Kind of entry in a party's journal: the names of the runs begun under a plan's subject."""
 
 
 class Link(Protocol):
@@ -156,11 +155,11 @@ def _to_the_end(
     paid = steps.paid(name, plan)
     curator = _curator(paid, party, plan, run, steps)
     state = plan.solver.solve(party.dataset, curator, observe=observe)
-    handed_in = party.journal.get(run, _FINISH, 0)
+    handed_in = party.journal.get(run, FINISH, 0)
     if handed_in is None:  # once: a ledger that goes on with other runs has another head
         certificate = certificate_of(party.ledger, delta=plan.delta, run=name).to_json_bytes()
         handed_in = msgspec.msgpack.encode(HandedIn(certificate, encoded_row(state.model)))
-        party.journal.keep(run, _FINISH, 0, handed_in)
+        party.journal.keep(run, FINISH, 0, handed_in)
     steps.ask(handed_in)
     return TookPart(name, state, msgspec.msgpack.decode(handed_in, type=HandedIn).certificate)
 
@@ -196,7 +195,7 @@ def _run_of(party: Party, plan: FederatedPlan, link: Link) -> str:
         run = _welcomed(link.send(Hello(PROTOCOL, party.name, plan.subject)))
     except FederationEnded:
         last = known[-1].decode() if known else ""
-        if known and journal.count(last, _RESULT) == len(plan.steps):
+        if known and journal.count(last, RESULT) == len(plan.steps):
             return last
         raise
     if run.encode() not in known:
@@ -270,14 +269,14 @@ class _Steps:
         """
         number, journal = self._next, self.party.journal
         self._next += 1
-        kept = journal.get(self.run, _RESULT, number)
+        kept = journal.get(self.run, RESULT, number)
         if kept is not None:
             return kept
         match self._link.send(Ask(self.run, self.party.name, number, part)):
             case Answer(step=step, result=result) if step == number:
                 name = self.party.name
                 sound = checked_result(self.plan, number, name, result)
-                journal.keep(self.run, _RESULT, number, sound)
+                journal.keep(self.run, RESULT, number, sound)
                 return result
             case Ended(reason=reason):
                 raise FederationEnded(reason)

@@ -14,7 +14,6 @@ Paths start at the folder of the file that they stand in. Nothing of `party.toml
 from __future__ import annotations
 
 import hashlib
-import secrets
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -48,6 +47,7 @@ from ..federation import (
     write_federation,
 )
 from ..federation.channel import read_token
+from ..federation.coordinator import run_name
 from ..federation.guarantee import require_file_names
 from ..federation.mpi import world
 from ..federation.party import Link, TookPart
@@ -82,7 +82,8 @@ class Engine(Enum):
     the coordinator; as ranks of one job; or as SuperNodes that Flower carries messages to.
 
     All give the same bits for the same seeds. What a crash costs differs: over sockets and Flower a
-    party goes on where it broke off, a job of ranks begins anew.
+    party goes on where it broke off while the others wait; a job of ranks is started again as a
+    whole and goes on with its run.
     """
 
     IN_PROCESS = "in-process"
@@ -531,18 +532,26 @@ def _by_ranks(
     paths: tuple[Path, ...],
     out: Path,
 ) -> Federated | None:
-    """Run this rank's party; rank 0 writes the federation's folder. Each job is a new run.
+    """Run this rank's party; rank 0 writes the federation's folder.
 
     Returns None at all ranks but 0. The run's name is drawn at rank 0 and sent to the others, so
-    that all pay for the same run.
+    that all pay for the same run. Rank 0 keeps it in the folder: a job that was killed goes on with
+    its run when it is started again.
     """
     ranks = world()
     participants = _participants(federation, paths)
-    run = ranks.bcast(secrets.token_hex(16) if ranks.Get_rank() == 0 else None)
-    link = MpiLink(plan, run, ranks)
-    _part(participants[ranks.Get_rank()], link)
-    if ranks.Get_rank() != 0:
+    first, participant = ranks.Get_rank() == 0, participants[ranks.Get_rank()]
+    name = None
+    if first:
+        out.mkdir(parents=True, exist_ok=True)
+        with Journal(out / "journal.sqlite") as journal:
+            name = run_name(journal, plan.subject)
+    run = ranks.bcast(name)
+    with participant.opened() as party:
+        link = MpiLink(plan, run, ranks, party.journal)
+        participant.written(take_part(party, plan, link))
+        handed_in = link.handed_in()
+    if not first:
         return None
-    handed_in = dict(zip(plan.parties, link.handed_in, strict=True))
     write_federation(out, plan, run, handed_in)
     return Federated(made, out, verify_federation(out))

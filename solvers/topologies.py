@@ -64,7 +64,7 @@ class Network:
         first, second = pairs[:, 0], pairs[:, 1]
         rows, columns = np.concatenate([first, second]), np.concatenate([second, first])
         places = (rows, columns)
-        adjacency = sparse.csr_array((np.ones(len(rows)), places), shape=(self.agents,) * 2)
+        adjacency = sparse.csr_array((np.ones(len(rows)), places), shape=(self.agents, self.agents))
         # loading it takes longer than most plans
         from scipy.sparse.csgraph import connected_components
 

@@ -3,6 +3,8 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import BrokenBarrierError
+from typing import Any
 
 import numpy as np
 import pytest
@@ -179,7 +181,8 @@ def test_ranks_come_to_the_bits_of_one_process(tmp_path: Path) -> None:
     parties = [party_in(tmp_path, number) for number in range(len(NAMES))]
 
     def part(number: int) -> TookPart:
-        return take_part(parties[number], plan, MpiLink(plan, "run", world.rank(number)))
+        link = MpiLink(plan, "run", world.rank(number), parties[number].journal)
+        return take_part(parties[number], plan, link)
 
     with ThreadPoolExecutor(len(NAMES)) as pool:
         found = list(pool.map(part, range(len(NAMES))))
@@ -189,14 +192,70 @@ def test_ranks_come_to_the_bits_of_one_process(tmp_path: Path) -> None:
     closed(parties)
 
 
+KILLED = [
+    ("message", 1), ("result", 0), ("result", 1), ("result", 3), ("result", 5), ("whole", 3),
+    ("finish", 0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("graph", [False, True], ids=["star", "graph"])
+@pytest.mark.parametrize(("kind", "number"), KILLED)
+def test_a_job_whose_rank_was_killed_goes_on_with_its_run(
+    kind: str, number: int, graph: bool, tmp_path: Path
+) -> None:
+    """One rank dies before it writes an entry, the others where they next wait for it."""
+    chosen = PrAdmm(ring(4), 3, 2.0, regularisation=0.01) if graph else solver(2)
+    plan, alone = plan_of(chosen), one_process(chosen, EventList())
+    died = [isinstance(each, BrokenBarrierError) for each in job(tmp_path, plan, (kind, number))]
+    assert any(died) == (kind != "whole" or graph)
+    again = job(tmp_path, plan, None)
+    assert not any(isinstance(each, BaseException) for each in again)
+    for me, part in enumerate(again):
+        expected = alone.messages[me] if graph else alone.model
+        assert part.state.model.tobytes() == expected.tobytes()
+    with SqliteLedger(tmp_path / "south" / "ledger.sqlite", read_only=True) as ledger:
+        assert [run.kept_to_plan for run in ledger.runs()] == [True]
+        assert tuple(ledger.events()) == plan.events
+
+
+def job(folder: Path, plan: FederatedPlan, killed: tuple[str, int] | None) -> list[Any]:
+    """Return what came of every rank of a job, of which one may die before it keeps an entry."""
+    world = World(len(NAMES))
+    parties = [party_in(folder, number) for number in range(len(NAMES))]
+    keep = parties[2].journal.keep
+
+    def failing(run: str, kind: str, number: int, content: bytes) -> None:
+        if (kind, number) == killed:
+            world.barrier.abort()
+            raise BrokenBarrierError
+        keep(run, kind, number, content)
+
+    parties[2].journal.keep = failing  # type: ignore[method-assign]
+
+    def part(number: int) -> Any:
+        link = MpiLink(plan, "run", world.rank(number), parties[number].journal)
+        try:
+            took = take_part(parties[number], plan, link)
+            assert set(link.handed_in()) == set(NAMES)
+            return took
+        except BrokenBarrierError as error:
+            return error
+
+    with ThreadPoolExecutor(len(NAMES)) as pool:
+        found = list(pool.map(part, range(len(NAMES))))
+    closed(parties)
+    return found
+
+
 def test_ranks_with_other_plans_end_in_the_same_sentence(tmp_path: Path) -> None:
     world = World(len(NAMES))
     parties = [party_in(tmp_path, number) for number in range(len(NAMES))]
 
     def part(number: int) -> str:
         plan = plan_of(configuration="de"[number == 2] * 64)
+        link = MpiLink(plan, "run", world.rank(number), parties[number].journal)
         try:
-            take_part(parties[number], plan, MpiLink(plan, "run", world.rank(number)))
+            take_part(parties[number], plan, link)
         except FederationEnded as ended:
             return str(ended)
         return "went on"

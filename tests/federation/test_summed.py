@@ -144,7 +144,8 @@ def test_ranks_come_to_the_sums_of_threads(tmp_path: Path) -> None:
     parties = [summing_party(tmp_path / "ranks", number) for number in range(len(NAMES))]
 
     def part(number: int) -> TookPart:
-        return take_part(parties[number], plan, MpiLink(plan, "run", world.rank(number)))
+        link = MpiLink(plan, "run", world.rank(number), parties[number].journal)
+        return take_part(parties[number], plan, link)
 
     with ThreadPoolExecutor(len(NAMES)) as pool:
         found = list(pool.map(part, range(len(NAMES))))

@@ -16,7 +16,12 @@ from scipy.special import logsumexp
 
 from ..mechanisms.curators import Curator, Message, Release, SamplingCurator
 from ..mechanisms.errors import InvalidParameter
-from ..mechanisms.events import DiscreteLaplaceStep, LaplaceStep, RandomisedResponse
+from ..mechanisms.events import (
+    DiscreteLaplaceStep,
+    LaplaceStep,
+    PureStep,
+    RandomisedResponse,
+)
 from ..mechanisms.inside import party_of, private_value
 from ..mechanisms.private_data import PrivateDataset
 from ..mechanisms.protocols import EventSink, FloatArray
@@ -52,6 +57,10 @@ def log_density(release: Release, content: FloatArray, value: FloatArray) -> Flo
             with np.errstate(divide="ignore"):
                 true, other = np.log([truth, (1.0 - truth) / (categories - 1)])
             return np.asarray(np.where(content == value, true, other).sum(axis=(-2, -1)))
+        case PureStep() if release.scale > 0.0:  # the exponential mechanism: value has costs
+            weights = -value / release.scale
+            total = logsumexp(weights, axis=-1, keepdims=True)
+            return np.asarray((content * (weights - total)).sum(axis=(-2, -1)))
         case LaplaceStep() | DiscreteLaplaceStep() if release.scale > 0.0:
             return np.asarray(-np.abs(content - value).sum(axis=(-2, -1)) / release.scale)
         case _:

@@ -31,8 +31,14 @@ from .events import (
 )
 from .labels import SIGNS, ClassLabels, LabelDomain, RealLabels, SignLabels
 from .local_data import LocalDataset
-from .noise import DiscreteGaussianNoise, DiscreteLaplaceNoise, LaplaceNoise
+from .noise import (
+    DiscreteGaussianNoise,
+    DiscreteLaplaceNoise,
+    ExponentialMechanism,
+    LaplaceNoise,
+)
 from .private_data import PrivateDataset
+from .private_table import CategoryColumn, NumericColumn, PrivateTable, TableShape
 from .protocols import EventList, EventSink, Loss, MarginLoss, Provenance
 from .sample import Sample
 from .sampling import (
@@ -54,6 +60,7 @@ __all__ = [
     "AdjacencyMismatch",
     "Audience",
     "BitGenerator",
+    "CategoryColumn",
     "ClassLabels",
     "Collectives",
     "Context",
@@ -69,6 +76,7 @@ __all__ = [
     "EventList",
     "EventSink",
     "ExactSampler",
+    "ExponentialMechanism",
     "FixedBatch",
     "GaussianMixtureStep",
     "GaussianStep",
@@ -85,11 +93,13 @@ __all__ = [
     "Mechanism",
     "Message",
     "Norm",
+    "NumericColumn",
     "Parties",
     "PlanningCurator",
     "Poisson",
     "PoissonSampled",
     "PrivateDataset",
+    "PrivateTable",
     "Provenance",
     "PureStep",
     "RandomisedResponse",
@@ -106,6 +116,7 @@ __all__ = [
     "SignLabels",
     "SimulationSampler",
     "SystemSampler",
+    "TableShape",
     "UnprotectedRelease",
     "UnprotectedReleaseError",
     "VerticalDataset",

@@ -34,6 +34,7 @@ from .events import (
     Event,
     GaussianStep,
     LaplaceStep,
+    PureStep,
     RandomisedResponse,
     UnprotectedRelease,
 )
@@ -123,7 +124,8 @@ class Curator(Inside, ABC):
             noise_multiplier: noise_std / the event's sensitivity; or else
             mechanism: another mechanism (exactly one of the three). Laplace noise asks for an l1
                 sensitivity, discrete noise for whole numbers, which it keeps whole, and
-                randomised response for one answer a record (see `noise`).
+                randomised response for one answer a record, the exponential mechanism for costs of
+                candidates (see `noise`).
 
         Raises:
             InvalidParameter: noise out of range; a sample that was released before; a value that is
@@ -288,7 +290,7 @@ class SamplingCurator(Curator):
         It draws as many bits whatever the value is.
         """
         mechanism, scale, sampler = release.event.mechanism, release.scale, self._sampler
-        discrete = DiscreteLaplaceStep | DiscreteGaussianStep | RandomisedResponse
+        discrete = DiscreteLaplaceStep | DiscreteGaussianStep | RandomisedResponse | PureStep
         if not isinstance(mechanism, discrete):
             if scale == 0.0:
                 # adding zero makes -0.0 the same as 0.0: its sign can be a private bit
@@ -300,6 +302,8 @@ class SamplingCurator(Curator):
         match mechanism:
             case RandomisedResponse(truth=truth, categories=categories):
                 return lambda value: sampler.randomised_response(value, truth, categories)
+            case PureStep():
+                return lambda value: sampler.choice(value, scale)
             case DiscreteLaplaceStep():
                 return lambda value: sampler.discrete_laplace(value, scale)
             case DiscreteGaussianStep():

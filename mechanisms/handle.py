@@ -70,6 +70,7 @@ class PrivateHandle(Generic[ShapeT, HeldT]):
         compute: Callable[[HeldT], FloatArray],
         held: int | None = None,
         categories: int = 0,
+        each: Sensitivity | None = None,
     ) -> Sensitive:
         """Return what `compute` makes of the records, as a `Sensitive`.
 
@@ -80,6 +81,7 @@ class PrivateHandle(Generic[ShapeT, HeldT]):
             width: numbers in a row.
             compute: returns an array of shape (..., rows, width); not called under planning.
             held: number of rows that are computed here; None for all of them.
+            categories, each: as for `Sensitive`.
         """
         value = None
         if self._records is not None:
@@ -93,6 +95,7 @@ class PrivateHandle(Generic[ShapeT, HeldT]):
             value=value,
             held=held,
             categories=categories,
+            each=each,
             auditable=self._auditable,
         )
 

@@ -1,18 +1,26 @@
 """Noise other than Gaussian that a curator can add, and the events that say so.
 
 Each asks for what its theorem rests on: Laplace noise for an l1 sensitivity, discrete noise for
-whole numbers, randomised response for one answer a record. A value has these by the rules that made
-it (`PrivateDataset.histogram`, `PrivateDataset.answers`), or is refused.
+whole numbers, randomised response for one answer a record, the exponential mechanism for costs of
+candidates. A value has these by the rules that made it (`PrivateDataset.histogram` and `answers`,
+`PrivateTable.quantile_costs`), or is refused.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 
 from .discrete_noise import require_scale
-from .errors import InvalidParameter, require_nonnegative
-from .events import DiscreteGaussianStep, DiscreteLaplaceStep, LaplaceStep, RandomisedResponse
+from .errors import InvalidParameter, require_nonnegative, require_positive
+from .events import (
+    DiscreteGaussianStep,
+    DiscreteLaplaceStep,
+    LaplaceStep,
+    PureStep,
+    RandomisedResponse,
+)
 from .sensitive import Sensitive
-from .sensitivity import Sensitivity
+from .sensitivity import Sensitivity, float_up, scaled
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +53,33 @@ class DiscreteGaussianNoise:
         require_scale("noise_std", self.noise_std)
 
 
-Noise = LaplaceNoise | DiscreteLaplaceNoise | DiscreteGaussianNoise | RandomisedResponse
+@dataclass(frozen=True, slots=True)
+class ExponentialMechanism:
+    """One of several candidates, each with probability ∝ e^-(cost·ε/2Δ), Δ what one cost moves by.
+
+    The message has a 1 in the place of the chosen candidate, among zeros. The log-density moves by
+    at most ε/2 for the cost and ε/2 for the sum of all weights (McSherry, Talwar 2007, Theorem 6).
+
+    Args:
+        epsilon: > 0, of this one release.
+    """
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        require_positive("epsilon", self.epsilon)
+
+
+Noise = (
+    ExponentialMechanism
+    | LaplaceNoise
+    | DiscreteLaplaceNoise
+    | DiscreteGaussianNoise
+    | RandomisedResponse
+)
 """What `Curator.release` takes for `mechanism`."""
 
-NoisyStep = LaplaceStep | DiscreteLaplaceStep | DiscreteGaussianStep | RandomisedResponse
+NoisyStep = PureStep | LaplaceStep | DiscreteLaplaceStep | DiscreteGaussianStep | RandomisedResponse
 
 
 def noisy_step(
@@ -77,6 +108,16 @@ def noisy_step(
                     "sensitive", sensitive, f"one answer a record, out of {noise.categories}"
                 )
             return noise, 0.0
+        case ExponentialMechanism(epsilon):
+            if sensitive.each is None:
+                raise InvalidParameter(
+                    "sensitive", sensitive, "costs of candidates (PrivateTable.quantile_costs)"
+                )
+            _require_whole(sensitive)
+            # a cost and the sum of all weights move the log-density by as much
+            loss = scaled(sensitive.each, 2)
+            scale = float_up(loss.root / Fraction(epsilon))
+            return PureStep(loss, scale), scale
         case DiscreteLaplaceNoise(scale):
             _require_whole(sensitive)
             return DiscreteLaplaceStep(sensitivity, scale), float(scale)

@@ -18,6 +18,7 @@ import numpy as np
 from .discrete_noise import discrete_gaussian, discrete_laplace, randomised_response
 from .errors import InvalidParameter
 from .exact_bernoulli import Words
+from .exact_choice import choose
 from .exact_noise import LAPLACE, NORMAL
 from .lattice import release_on_lattice
 from .protocols import FloatArray, Provenance
@@ -90,6 +91,14 @@ class ExactSampler(ABC):
         """Return answers 0, ..., categories - 1, each true with exactly the probability `truth`."""
         answers = randomised_response(value.astype(np.int64), truth, categories, self.words)
         return answers.astype(np.float64)
+
+    def choice(self, value: FloatArray, scale: float) -> FloatArray:
+        """Return 1 for one of the costs in each row (..., K), drawn ∝ e^-cost/scale, else 0."""
+        rows = value.reshape(-1, value.shape[-1]).astype(np.int64)
+        chosen = np.zeros(rows.shape)
+        for marks, costs in zip(chosen, rows, strict=True):
+            marks[choose(costs, scale, self.words)] = 1.0
+        return chosen.reshape(value.shape)
 
     def uniform(self, shape: tuple[int, ...]) -> FloatArray:
         """Return independent uniform values in (0, 1]."""

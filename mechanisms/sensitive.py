@@ -86,6 +86,8 @@ class Sensitive:
             bounds its move for whoever knows the sample.
         categories: where coordinate i of a row is the answer of its party's record i alone, one of
             0, ..., categories - 1: how many these are. No rule keeps it.
+        each: what any single number of the value moves by, in l1, where they are costs of
+            candidates. No rule keeps it.
         auditable: whether audits may look at the value (see `inside`): its records are those of
             whoever audits.
 
@@ -99,6 +101,7 @@ class Sensitive:
         "_value",
         "categories",
         "dimension",
+        "each",
         "held",
         "parties",
         "rounding",
@@ -113,6 +116,7 @@ class Sensitive:
     held: int
     sampled_part: SampledPart | None
     categories: int
+    each: Sensitivity | None
     _value: FloatArray | None
     _auditable: bool
 
@@ -127,6 +131,7 @@ class Sensitive:
         held: int | None = None,
         sampled_part: SampledPart | None = None,
         categories: int = 0,
+        each: Sensitivity | None = None,
         auditable: bool = False,
     ) -> None:
         if hasattr(self, "sensitivity"):
@@ -141,7 +146,8 @@ class Sensitive:
         _require_precise(rounding, _least(sensitivity, sampled_part))
         fields = (("sensitivity", sensitivity), ("parties", parties), ("dimension", dimension))
         more = (("_value", value), ("rounding", rounding), ("sampled_part", sampled_part))
-        last = (("held", held), ("categories", categories), ("_auditable", auditable))
+        last = (("held", held), ("categories", categories), ("each", each))
+        last = (*last, ("_auditable", auditable))
         for name, content in (*fields, *more, *last):
             object.__setattr__(self, name, content)
 

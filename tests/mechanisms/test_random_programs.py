@@ -8,7 +8,7 @@ the event states. Refusals are the same for both neighbours, and rare where magn
 from collections.abc import Callable
 from fractions import Fraction
 from math import ldexp
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -20,9 +20,11 @@ from dpledger.mechanisms import (
     EventList,
     FixedBatch,
     InvalidParameter,
+    NumericColumn,
     PlanningCurator,
     Poisson,
     PrivateDataset,
+    PrivateTable,
     SamplingCurator,
     SeededSampler,
     Sensitive,
@@ -159,6 +161,56 @@ def vertical(rng: Rng, reach: float) -> tuple[Any, Any, Program]:
     return here, there, start
 
 
+class AuditTable(PrivateTable):
+    """A table whose values a test may look at."""
+
+    __slots__ = ()
+    _auditable: ClassVar[bool] = True
+
+
+def tabular(rng: Rng, reach: float) -> tuple[Any, Any, Program]:
+    """Return two neighbouring tables, and a statistic of either, of three numbers."""
+    reach = min(reach, 20)
+    columns: dict[str, NumericColumn] = {}
+    for name in "xyz":
+        ends = sorted([size(rng, reach), size(rng, reach)])
+        columns[name] = NumericColumn(ends[0], ends[1] + abs(size(rng, reach)))
+    cells = {name: rng.normal(size=RECORDS) * abs(size(rng, reach)) for name in columns}
+    adjacency = rng.choice(
+        np.array([Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT_ONE, Adjacency.ADD_REMOVE_ONE])
+    )
+    removed = adjacency is Adjacency.ADD_REMOVE_ONE
+    changed = {name: cell.copy() for name, cell in cells.items()}
+    for name, column in columns.items():
+        null = adjacency is Adjacency.ZERO_OUT_ONE
+        changed[name][4] = 0.0 if null else rng.choice([column.lower, column.upper])
+    others = [k for k in range(RECORDS) if not (removed and k == 4)]
+    here, there = (
+        AuditTable(
+            {name: cell[some] for name, cell in table.items()},
+            columns,
+            adjacency=adjacency,
+            n_min=RECORDS - 1 if removed else None,
+        )
+        for table, some in ((cells, list(range(RECORDS))), (changed, others))
+    )
+    kind = int(rng.integers(5))
+    edges = np.sort(rng.normal(size=2)) * abs(size(rng, 1)) + np.array([0.0, 1.0])
+
+    def start(data: PrivateTable) -> Sensitive:
+        if kind == 0:
+            return concatenate(concatenate(data.mean("x"), data.mean("y")), data.mean("z"))
+        if kind == 1:
+            return concatenate(concatenate(data.sum("x"), data.count()), data.sum("z"))
+        if kind == 2:
+            return data.second_moments(["x", "y"])
+        if kind == 3:
+            return data.histogram("x", edges.tolist())
+        return concatenate(concatenate(data.mean("x"), data.sum("x")), data.sum("x"))
+
+    return here, there, start
+
+
 def operation(rng: Rng, reach: float) -> Callable[[Sensitive], Sensitive]:
     """Return one public operation; shifts are also carried by a value of sensitivity 0."""
     number, shift = size(rng, min(reach, 60)), vector(rng, reach)
@@ -238,9 +290,9 @@ def outcome(program: Program, data: Any) -> tuple[Sensitive | None, str]:
 
 
 @pytest.mark.parametrize("reach", [6.0, 300.0])
-@pytest.mark.parametrize("kind", [horizontal, vertical])
+@pytest.mark.parametrize("kind", [horizontal, vertical, tabular])
 def test_no_release_moves_by_more_than_its_event_states(kind: Any, reach: float) -> None:
-    rng = np.random.default_rng(int(reach) + (kind is vertical))
+    rng = np.random.default_rng(int(reach) + [horizontal, vertical, tabular].index(kind))
     refused, largest = 0, Fraction(0)
     for _ in range(PROGRAMS):
         here, there, start = kind(rng, reach)

@@ -17,6 +17,7 @@ from .composition import Account, Composition, UnpricedMechanism
 from .gaussian.accountant import GdpAccountant
 from .pld.accountant import TightAccountant
 from .renyi.accountant import MomentsAccountant, RdpAccountant, ZcdpAccountant
+from .renyi.amplification import in_groups
 
 __all__ = [
     "Accountant",
@@ -48,7 +49,13 @@ def tightest_pricing(accounts: Iterable[Account]) -> Accountant:
     return least
 
 
-def tightest_accountant(composition: Composition) -> Accountant:
-    """Return the accountant of `tightest_pricing`, which goes on with a composition."""
-    accountant = tightest_pricing(account for _, account in composition.accounts)
-    return accountant.with_composition(composition)
+def tightest_accountant(composition: Composition, *, group: int = 1) -> Accountant:
+    """Return the accountant of `tightest_pricing`, which goes on with a composition.
+
+    Args:
+        composition: of what one record pays.
+        group: how many records will be asked about together: not every accountant that prices a
+            shift prices its multiples.
+    """
+    accounts = [in_groups(account, group) for _, account in composition.accounts]
+    return tightest_pricing(accounts).with_composition(composition)

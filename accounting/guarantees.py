@@ -237,7 +237,7 @@ def guarantee(
         by_party = _by_party(composition, pure_by_party(composition, group=group), group)
         grade, method, theorems = Grade.ENCLOSED, _PURE_METHOD, _pure_theorems(composition)
     else:
-        accountant = tightest_accountant(composition)
+        accountant = tightest_accountant(composition, group=group)
         by_party = _by_party(composition, accountant.epsilon_by_party(delta, group=group), group)
         grade, method = accountant.grade, accountant.method
         theorems = _theorems(composition, accountant)
@@ -405,7 +405,9 @@ def epsilons_at(
 
     Raises as `guarantee` does.
     """
-    return tightest_accountant(composed(events)).curve(deltas, grade=grade, group=group)
+    return tightest_accountant(composed(events), group=group).curve(
+        deltas, grade=grade, group=group
+    )
 
 
 def deltas_at(
@@ -419,7 +421,9 @@ def deltas_at(
 
     Otherwise as `epsilons_at`.
     """
-    return tightest_accountant(composed(events)).curve_at(epsilons, grade=grade, group=group)
+    return tightest_accountant(composed(events), group=group).curve_at(
+        epsilons, grade=grade, group=group
+    )
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -462,7 +466,7 @@ def compare_conversions(
     except UnpricedMechanism:
         rho = Enclosure.of(inf)
     return ConversionComparison(
-        exact=tightest_accountant(composition).epsilon(delta, group=group),
+        exact=tightest_accountant(composition, group=group).epsilon(delta, group=group),
         rdp=_bound(RdpAccountant.over(composition).epsilon(delta, group=group)),
         zcdp=epsilon_from_zcdp(rho=rho, delta=delta),
         moments=_bound(moments.epsilon(delta, group=group)),

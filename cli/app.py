@@ -31,6 +31,7 @@ _COMMANDS = {
     "plan": "plan",
     "report": "report",
     "run": "run",
+    "stats": "stats",
     "verify": "verify",
     "watch": "watch",
 }

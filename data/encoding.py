@@ -20,12 +20,24 @@ import numpy as np
 import scipy  # whose submodules are loaded at their first use
 from numpy.typing import NDArray
 
+from ..mechanisms.adjacency import Adjacency
 from ..mechanisms.clipping import project_to_ball
-from .errors import BadValue, EmptyParty, NoRecords
+from ..mechanisms.errors import InvalidParameter, named
+from ..mechanisms.private_table import CategoryColumn, Column, PrivateTable
+from ..mechanisms.private_table import NumericColumn as TableNumbers
+from .errors import BadValue, EmptyParty, NoRecords, SchemaError
 from .files import Cells, Table, read_table
 from .hints import among
 from .records import LabelledRecords
-from .schema import NumericColumn, OnOutside, Schema
+from .schema import (
+    CategoricalColumn,
+    ClassColumn,
+    LabelColumn,
+    NumericColumn,
+    OnOutside,
+    PartyColumn,
+    Schema,
+)
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -74,6 +86,83 @@ def load_records(paths: str | Path | Sequence[str | Path], *, schema: Schema) ->
         party_of=party_of,
         dropped=sum(map(len, tables)) - len(entries),
     )
+
+
+def load_table(
+    paths: str | Path | Sequence[str | Path],
+    *,
+    schema: Schema,
+    adjacency: Adjacency | str,
+    records: int,
+    n_max: int | None = None,
+    whole: Sequence[str] = (),
+) -> PrivateTable:
+    """The columns of files as a private table, for statistics; no row is scaled.
+
+    Numeric columns keep their bounds, columns of categories, labels, classes and parties their
+    words, in the schema's order.
+
+    Args:
+        paths: one file or several, as for `load_records`.
+        schema: what is public about the columns.
+        adjacency: the neighbouring relation.
+        records: number of complete records, public; under add-remove-one a lower bound on it.
+        n_max: upper bound on it, public; see `TableShape`.
+        whole: names of numeric columns that hold whole numbers, whose sums take discrete noise.
+
+    Raises `DataError` as `load_records` does, and `InvalidParameter` where the number of complete
+    records is not as stated.
+    """
+    listed = [paths] if isinstance(paths, str | Path) else list(paths)
+    tables = [_complete(read_table(path, schema), schema) for path in listed]
+    columns = table_columns(schema, whole)
+    cells = {
+        name: np.concatenate([_column_cells(table, schema, name, made) for table in tables])
+        for name, made in columns.items()
+    }
+    resized = named("adjacency", adjacency, Adjacency) is Adjacency.ADD_REMOVE_ONE
+    if not resized and any(len(each) != records for each in cells.values()):
+        raise InvalidParameter("records", records, "the number of complete records of the files")
+    bound = records if resized else None
+    return PrivateTable(cells, columns, adjacency=adjacency, n_min=bound, n_max=n_max)
+
+
+def table_columns(schema: Schema, whole: Sequence[str] = ()) -> dict[str, Column]:
+    """What a schema makes public about the columns of a table.
+
+    Args:
+        schema: of the file.
+        whole: names of numeric columns that hold whole numbers.
+
+    Raises `SchemaError` for a name in `whole` that is no numeric column.
+    """
+    numeric = {c.name: c for c in schema.columns if isinstance(c, NumericColumn)}
+    for name in whole:
+        if name not in numeric:
+            raise SchemaError(f"whole={name!r} must be {among(name, sorted(numeric))}")
+    found: dict[str, Column] = {}
+    for column in schema.columns:
+        match column:
+            case NumericColumn(name=name, lower=lower, upper=upper):
+                found[name] = TableNumbers(lower, upper, 1.0 if name in whole else 0.0)
+            case CategoricalColumn(name=name, categories=words):
+                found[name] = CategoryColumn(words)
+            case LabelColumn() | ClassColumn():
+                found[column.name] = CategoryColumn(tuple(column.numbers))
+            case PartyColumn(name=name, parties=words):
+                found[name] = CategoryColumn(words)
+            case _:
+                pass
+    return found
+
+
+def _column_cells(table: Table, schema: Schema, name: str, made: Column) -> NDArray[np.float64]:
+    """The numbers of a column, in its own unit and of shape (n,), or the places of its words."""
+    if isinstance(made, CategoryColumn):
+        return _codes(table, name, made.categories).astype(np.float64)
+    column = next(c for c in schema.features if c.name == name)
+    assert isinstance(column, NumericColumn)
+    return _inside(table, column, column.on_outside or schema.on_outside)
 
 
 @dataclass(frozen=True, repr=False)
@@ -168,8 +257,16 @@ def _gaps(cells: Cells, missing: Sequence[str]) -> NDArray[np.bool_]:
 def _unit_interval(table: Table, column: NumericColumn, rule: OnOutside) -> NDArray[np.float64]:
     """The numbers of a column, mapped affinely from [lower, upper] onto [0, 1], of shape (n,).
 
+    The clip catches what rounding of the quotient adds to an end.
+    """
+    inside = _inside(table, column, rule)
+    return np.clip((inside - column.lower) / (column.upper - column.lower), 0.0, 1.0)
+
+
+def _inside(table: Table, column: NumericColumn, rule: OnOutside) -> NDArray[np.float64]:
+    """The numbers of a column within its bounds, of shape (n,).
+
     A cell that is no finite number is refused under either rule: there is no place to clip it to.
-    The second clip catches what rounding of the quotient adds to an end.
     """
     cells = table.columns[column.name]
     if isinstance(cells, np.ndarray) and cells.dtype.kind in "fiu":
@@ -188,8 +285,7 @@ def _unit_interval(table: Table, column: NumericColumn, rule: OnOutside) -> NDAr
             _scalars(cells)[record],
             f"to be a finite number in [{column.lower:g}, {column.upper:g}]",
         )
-    inside = np.clip(numbers, column.lower, column.upper)
-    return np.clip((inside - column.lower) / (column.upper - column.lower), 0.0, 1.0)
+    return np.clip(numbers, column.lower, column.upper)
 
 
 def _codes(table: Table, name: str, words: Sequence[str]) -> NDArray[np.intp]:

@@ -188,10 +188,10 @@ class Schema(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         _require_words("column names", [column.name for column in self.columns])
         labels = sum(isinstance(column, LabelColumn | ClassColumn) for column in self.columns)
         parties = sum(isinstance(column, PartyColumn) for column in self.columns)
-        if labels != 1 or parties > 1 or not self.features:
+        if labels > 1 or parties > 1 or not self.features:
             raise ValueError(
-                "Expected one label or class column, at most one party column and at least one "
-                f"feature, instead got {labels}, {parties} and {len(self.features)}"
+                "Expected at most one label or class column, at most one party column and at least "
+                f"one feature, instead got {labels}, {parties} and {len(self.features)}"
             )
 
     @property
@@ -201,8 +201,14 @@ class Schema(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def label(self) -> LabelColumn | ClassColumn:
-        """The column that is to be learned."""
-        return next(c for c in self.columns if isinstance(c, LabelColumn | ClassColumn))
+        """The column that is to be learned.
+
+        Raises `SchemaError` where there is none: statistics need no label, training does.
+        """
+        for column in self.columns:
+            if isinstance(column, LabelColumn | ClassColumn):
+                return column
+        raise SchemaError("Expected one label or class column, which is what is learned.")
 
     @property
     def party(self) -> PartyColumn | None:

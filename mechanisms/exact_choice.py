@@ -14,7 +14,7 @@ Source: McSherry, Talwar 2007 (the mechanism); Mironov 2012 (why its doubles mus
 """
 
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import accumulate
 from typing import Any
 
@@ -58,7 +58,7 @@ def choose(costs: np.ndarray[Any, np.dtype[np.int64]], scale: float, words: Word
     low, high = 0, len(gaps) - 1
     while low < high:
         middle = (low + high) // 2
-        if uniform.is_below(lambda digits, at=middle: share(at, digits), words):
+        if uniform.is_below(partial(share, middle), words):
             high = middle
         else:
             low = middle + 1

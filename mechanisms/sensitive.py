@@ -146,9 +146,8 @@ class Sensitive:
         _require_precise(rounding, _least(sensitivity, sampled_part))
         fields = (("sensitivity", sensitivity), ("parties", parties), ("dimension", dimension))
         more = (("_value", value), ("rounding", rounding), ("sampled_part", sampled_part))
-        last = (("held", held), ("categories", categories), ("each", each))
-        last = (*last, ("_auditable", auditable))
-        for name, content in (*fields, *more, *last):
+        last = (("held", held), ("categories", categories), ("_auditable", auditable))
+        for name, content in (*fields, *more, *last, ("each", each)):
             object.__setattr__(self, name, content)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:

@@ -32,5 +32,6 @@ if TYPE_CHECKING:
     from .pipeline import calibrate_proved as calibrate_proved
     from .pipeline import plan_at as plan_at
     from .planning import plan as plan
+    from .statistics import release_statistics as release_statistics
 
 __getattr__, __dir__ = names_from(__name__)

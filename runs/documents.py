@@ -26,13 +26,20 @@ from ..data import Schema
 from ..data.hints import among
 from ..mechanisms.errors import DpledgerError
 from .configuration import Configuration
+from .statistics import StatisticsFile
 
 FILES: Mapping[str, type[msgspec.Struct]] = MappingProxyType(
-    {"run": Configuration, "schema": Schema, "claim": ClaimFile, "report": Report}
+    {
+        "run": Configuration,
+        "schema": Schema,
+        "claim": ClaimFile,
+        "statistics": StatisticsFile,
+        "report": Report,
+    }
 )
-"""What a file is called -> its sections and keys. The first three are TOML, a report is JSON."""
+"""What a file is called -> its sections and keys. All are TOML but a report, which is JSON."""
 
-_WRITTEN = ("run", "schema", "claim")
+_WRITTEN = ("run", "schema", "claim", "statistics")
 """Of these, the kinds that people write by hand; a report is written by a run."""
 
 
@@ -45,7 +52,7 @@ class Key:
     """A key of a file that people write.
 
     Args:
-        file: "run", "schema" or "claim".
+        file: one of `_WRITTEN`.
         path: sections and key, joined by dots; of a column of a schema with its kind.
         text: what it means, one or two sentences.
         allowed: the words that it may be; empty where it is no choice.

@@ -90,47 +90,19 @@ class Data(Section, frozen=True, kw_only=True):
         return None if self.schema is None else Path(self.folder or "", self.schema)
 
 
-class Privacy(Section, frozen=True, kw_only=True):
-    """The promise: adjacency, delta, and either a target epsilon or a noise multiplier.
-
-    Files are split and dealt to parties by position, which is public under replace-one and
-    zero-out-one. One record more or less would move all others, so a run of a file cannot promise
-    anything under add-remove-one; the Python interface can, for records assigned one by one.
+class Unit(Section, frozen=True, kw_only=True):
+    """Whom a promise is for.
 
     Args:
-        adjacency: what neighbouring data sets are; replace-one or zero-out-one.
-        delta: probability mass that may escape epsilon; below one over the number of records.
-        epsilon: the target: noise is calibrated so that the proved epsilon is at most this.
-        noise_multiplier: in place of epsilon: standard deviation of the noise over the sensitivity.
         unit: whom epsilon protects: a record, or whoever has several of them, such as a person.
         records_per_unit: how many records a unit has at most, public; 1 for a record. The file is
             not asked.
     """
 
-    adjacency: Adjacency
-    delta: float
-    epsilon: float | None = None
-    noise_multiplier: float | None = None
     unit: str = RECORD
     records_per_unit: int | None = None
 
-    def __post_init__(self) -> None:
-        self._require_unit()
-        if self.adjacency not in (Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT_ONE):
-            raise ValueError(
-                f"adjacency={self.adjacency.value!r} must be among 'replace-one', 'zero-out-one': "
-                "records of a file are assigned by position"
-            )
-        if not 0 < self.delta < 1:
-            raise ValueError(f"delta={self.delta} must be in (0, 1)")
-        if (self.epsilon is None) == (self.noise_multiplier is None):
-            raise ValueError("Expected either epsilon or noise_multiplier")
-        for name in ("epsilon", "noise_multiplier"):
-            value = getattr(self, name)
-            if value is not None and not 0 < value < inf:
-                raise ValueError(f"{name}={value} must be in (0, inf)")
-
-    def _require_unit(self) -> None:
+    def require_unit(self) -> None:
         """Raise `ValueError` for a unit without a bound on its records, or the reverse."""
         if not (self.unit.strip() == self.unit and 0 < len(self.unit) <= _LONGEST_UNIT):
             raise ValueError(f"unit={self.unit!r} must be 1 to {_LONGEST_UNIT} characters")
@@ -162,6 +134,42 @@ class Privacy(Section, frozen=True, kw_only=True):
             return self.unit
         plural = "s" if self.group > 1 else ""
         return f"{self.unit} with at most {self.group} record{plural}"
+
+
+class Privacy(Unit, frozen=True, kw_only=True):
+    """The promise: adjacency, delta, and either a target epsilon or a noise multiplier.
+
+    Files are split and dealt to parties by position, which is public under replace-one and
+    zero-out-one. One record more or less would move all others, so a run of a file cannot promise
+    anything under add-remove-one; the Python interface can, for records assigned one by one.
+
+    Args:
+        adjacency: what neighbouring data sets are; replace-one or zero-out-one.
+        delta: probability mass that may escape epsilon; below one over the number of records.
+        epsilon: the target: noise is calibrated so that the proved epsilon is at most this.
+        noise_multiplier: in place of epsilon: standard deviation of the noise over the sensitivity.
+    """
+
+    adjacency: Adjacency
+    delta: float
+    epsilon: float | None = None
+    noise_multiplier: float | None = None
+
+    def __post_init__(self) -> None:
+        self.require_unit()
+        if self.adjacency not in (Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT_ONE):
+            raise ValueError(
+                f"adjacency={self.adjacency.value!r} must be among 'replace-one', 'zero-out-one': "
+                "records of a file are assigned by position"
+            )
+        if not 0 < self.delta < 1:
+            raise ValueError(f"delta={self.delta} must be in (0, 1)")
+        if (self.epsilon is None) == (self.noise_multiplier is None):
+            raise ValueError("Expected either epsilon or noise_multiplier")
+        for name in ("epsilon", "noise_multiplier"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < inf:
+                raise ValueError(f"{name}={value} must be in (0, inf)")
 
 
 class Algorithm(Enum):

@@ -107,7 +107,6 @@ BAD = {
         r"classes=\['setosa', 'setosa'\] must be one or more different words",
     ),
     "label and class": (written(AGE, INCOME, SPECIES), "instead got 2, 0 and 1"),
-    "no label": (written(AGE, SEX), r"one label or class column, .* instead got 0, 0 and 2"),
     "two labels": (
         written(AGE, INCOME, INCOME | {"name": '"other"'}),
         "instead got 2, 0 and 1",
@@ -133,6 +132,12 @@ BAD = {
 def test_a_bad_schema_is_refused_by_name(text: str, message: str) -> None:
     with pytest.raises(SchemaError, match=message):
         parse_schema(text)
+
+
+def test_a_schema_without_a_label_is_for_statistics_only() -> None:
+    schema = parse_schema(written(AGE, SEX))
+    with pytest.raises(SchemaError, match="one label or class column"):
+        _ = schema.label
 
 
 @pytest.mark.parametrize(

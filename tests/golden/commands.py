@@ -281,6 +281,9 @@ CALLS: dict[str, str] = {
         "experiment hu2020_sharing/noise_digits --quick --runs 1 --out experiments --json"
     ),
     "experiment of another name": "experiment huang2020_star/nothing --json",
+    "stats, planned": "stats asked.toml --plan --json",
+    "stats": "stats asked.toml --out statistics --json",
+    "stats of a wrong file": "stats run.toml --json",
     "demo": "demo --out demo --rounds 2 --trials 10 --json",
     "federate": "federate federation.toml --party east.toml --party west.toml --json",
     "federate one party of two": "federate federation.toml --party east.toml",
@@ -289,6 +292,27 @@ CALLS: dict[str, str] = {
     "verify a changed federation": "verify --federation changed --json",
     "verify a certificate and a federation": "verify changed.json --federation federation",
 }
+
+
+ASKED = """
+[data]
+files = ["people.csv"]
+schema = "people.toml"
+records = 60
+[privacy]
+adjacency = "replace-one"
+epsilon = 1.0
+[[statistics]]
+kind = "mean"
+column = "age"
+[[statistics]]
+kind = "quantile"
+column = "age"
+quantile = 0.5
+[[statistics]]
+kind = "histogram"
+column = "town"
+"""
 
 
 def write_people(folder: Path) -> None:
@@ -320,6 +344,7 @@ def _people(folder: Path) -> None:
         "holds.toml": CLAIM.format(epsilon=1.0),
         "fails.toml": CLAIM.format(epsilon=0.9),
         "own.py": MODEL,
+        "asked.toml": ASKED,
     }.items():
         (folder / name).write_text(text, encoding="utf-8")
 

@@ -1,0 +1,184 @@
+"""Statistics of a file: planned before it is read, paid for as a whole, proved, and about right."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpledger.accounting.check.pld_checker import check
+from dpledger.accounting.ledger import SqliteLedger
+from dpledger.accounting.ledger.budget import Budget, BudgetExceeded
+from dpledger.accounting.numbers.notions import ApproxDp
+from dpledger.data.errors import SchemaError
+from dpledger.data.strict import ConfigurationError
+from dpledger.mechanisms import Adjacency, InvalidParameter
+from dpledger.runs.statistics import plan_statistics, read_statistics, release_statistics
+
+SCHEMA = """
+row_bound = 1.0
+on_outside = "clip"
+columns = [
+    {kind = "numeric", name = "age", lower = 18, upper = 90},
+    {kind = "categorical", name = "town", categories = ["north", "south"]},
+    {kind = "numeric", name = "gain", lower = -3, upper = 3},
+]
+"""
+ASKED = """
+[data]
+files = ["people.csv"]
+schema = "people.toml"
+records = 2000
+whole = ["age"]
+[privacy]
+adjacency = "replace-one"
+epsilon = 2.0
+delta = 0.0
+[noise]
+sampler = "philox"
+seed = 7
+[[statistics]]
+kind = "count"
+[[statistics]]
+kind = "sum"
+column = "age"
+[[statistics]]
+kind = "mean"
+column = "gain"
+[[statistics]]
+kind = "histogram"
+column = "town"
+[[statistics]]
+kind = "histogram"
+column = "age"
+edges = [30, 60]
+[[statistics]]
+kind = "quantile"
+column = "age"
+quantile = 0.25
+weight = 2.0
+[[statistics]]
+kind = "second-moments"
+columns = ["gain"]
+"""
+NORMAL = ASKED.replace("delta = 0.0", "delta = 1e-6")
+ADDED = NORMAL.replace("replace-one", "add-remove-one")
+PERSON = ADDED.replace("[privacy]", '[privacy]\nunit = "person"\nrecords_per_unit = 2')
+TEXTS = [
+    pytest.param(ASKED, id="pure"),
+    pytest.param(PERSON, id="person"),
+    pytest.param(ADDED, id="add-remove-one", marks=pytest.mark.slow),
+    pytest.param(NORMAL.replace("replace-one", "zero-out-one"), id="zero", marks=pytest.mark.slow),
+]
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> np.ndarray:
+    rng = np.random.default_rng(4)
+    ages, gains = rng.integers(18, 91, 2000), rng.normal(size=2000).round(3)
+    towns = rng.integers(2, size=2000)
+    rows = zip(ages, towns, gains, strict=True)
+    lines = [f"{age},{['north', 'south'][town]},{gain}" for age, town, gain in rows]
+    (tmp_path / "people.csv").write_text("age,town,gain\n" + "\n".join(lines), encoding="utf-8")
+    (tmp_path / "people.toml").write_text(SCHEMA, encoding="utf-8")
+    return np.column_stack([ages, towns, np.clip(gains, -3, 3)])
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "asked.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_statistics_cost_what_was_planned_and_are_near_the_truth(
+    tmp_path: Path, people: np.ndarray, text: str
+) -> None:
+    path = written(tmp_path, text)
+    planned = release_statistics(path, out=tmp_path / "out").plan
+    assert 1.98 < planned.guarantee.epsilon.upper_float <= 2
+    document = (tmp_path / "out" / "certificate.json").read_bytes()
+    verdict = check(document)
+    assert verdict.group == (2 if text is PERSON else 1)
+    with SqliteLedger(tmp_path / "out" / "ledger.sqlite", read_only=True) as ledger:
+        (run,) = ledger.runs()
+        assert tuple(ledger.events(run.run)) == planned.events
+    kept = json.loads((tmp_path / "out" / "statistics.json").read_text())
+    assert kept["epsilon"] <= 2
+    assert kept["unit"] == ("person with at most 2 records" if text is PERSON else "record")
+    ages, towns, gains = people.T
+    truth = {
+        "count": [2000],
+        "sum of age": [ages.sum()],
+        "mean of gain": [gains.mean()],
+        "histogram of town": np.bincount(towns.astype(int)),
+        "histogram of age": np.histogram(ages, [0, 30, 60, 99])[0],
+        "second-moments of gain": [(gains**2).mean()],
+    }
+    for each in kept["statistics"]:
+        if each["statistic"].startswith("quantile"):
+            below = (ages < each["values"][0]).mean()
+            assert below == pytest.approx(0.25, abs=0.05)
+            continue
+        # three half-widths of 95 %: fixed by the seed
+        gap = np.abs(np.array(each["values"]) - truth[each["statistic"]])
+        assert (gap <= 3 * each["within_95_percent"]).all(), each
+
+
+def test_a_public_count_is_no_release(tmp_path: Path, people: np.ndarray) -> None:
+    replaced = plan_statistics(read_statistics(written(tmp_path, ASKED)))
+    assert len(replaced.events) == 6
+    assert "count" not in {event.context.release for event in replaced.events}
+
+
+def test_what_a_budget_does_not_pay_for_is_not_begun(tmp_path: Path, people: np.ndarray) -> None:
+    budget = Budget(ApproxDp(1, 1e-6), adjacency=Adjacency.REPLACE_ONE)
+    book = tmp_path / "team.sqlite"
+    with SqliteLedger(book) as ledger:
+        ledger.set_budget(budget)
+    with pytest.raises(BudgetExceeded):
+        release_statistics(written(tmp_path, ASKED), out=tmp_path / "out", ledger=book)
+    assert not (tmp_path / "out").exists()
+    with SqliteLedger(book, read_only=True) as ledger:
+        assert not tuple(ledger.runs())
+
+
+def test_a_file_of_another_size_is_refused_before_anything_is_spent(
+    tmp_path: Path, people: np.ndarray
+) -> None:
+    text = ASKED.replace("records = 2000", "records = 1999")
+    with pytest.raises(InvalidParameter, match="records=1999"):
+        release_statistics(written(tmp_path, text), out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "match"),
+    [
+        ('kind = "count"', 'kind = "count"\ncolumn = "age"', "column must be left out"),
+        ('kind = "sum"\ncolumn = "age"', 'kind = "sum"', "column must be stated"),
+        ("quantile = 0.25", "", "quantile must be stated"),
+        ("weight = 2.0", "weight = 0.0", "weight=0.0"),
+        ("weight = 2.0", "candidates = 1", "candidates=1"),
+        ('kind = "mean"', 'kind = "mean"\nedges = [1]', "edges must be left out"),
+        ("epsilon = 2.0", "epsilon = 0.0", "epsilon=0.0"),
+        ("delta = 0.0", "delta = 1.0", "delta=1.0"),
+        ("records = 2000", "records = 0", "records=0"),
+        ('kind = "mean"', 'kind = "median"', "median"),
+        ('adjacency = "replace-one"', 'adjacency = "replace-feature-column"', "between records"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_by_name(
+    tmp_path: Path, old: str, new: str, match: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=match):
+        read_statistics(written(tmp_path, ASKED.replace(old, new)))
+
+
+def test_columns_are_those_of_the_schema(tmp_path: Path, people: np.ndarray) -> None:
+    for old, new in (('column = "gain"', 'column = "gains"'), ("quantile = 0.25", "quantile = 7")):
+        with pytest.raises(InvalidParameter):
+            plan_statistics(read_statistics(written(tmp_path, ASKED.replace(old, new))))
+    other = ASKED.replace('whole = ["age"]', 'whole = ["town"]')
+    with pytest.raises(SchemaError, match="whole='town'"):
+        plan_statistics(read_statistics(written(tmp_path, other)))

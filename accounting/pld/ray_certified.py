@@ -120,18 +120,19 @@ def _values(pair: Sampled, stretch: Stretch, masses: list[acb], losses: list[acb
     nodes = [x for x, _ in _rule(OUTER)]
     shortest = int(np.min(lengths))
     first = halves[int(np.argmin(lengths))]
-    turns = [[(first * x * b).exp() for x in nodes[OUTER // 2 :]] for b in losses]
+    right = [[(first * x * b).exp() for x in nodes[OUTER // 2 :]] for b in losses]
+    # nodes are symmetric
+    turns = [[*(1 / t for t in reversed(row)), *row] for row in right]
     length = shortest
     while length <= int(np.max(lengths)):
         alike = np.nonzero(lengths == length)[0].tolist()
         if alike:
-            right = acb_mat([[*(1 / t for t in reversed(row)), *row] for row in turns])
             left = [
                 [m * (middles[k] * b).exp() for m, b in zip(masses, losses, strict=True)]
                 for k in alike
             ]
             spend(len(alike) * len(losses) >> 4)
-            product = (acb_mat(left) * right).tolist()
+            product = (acb_mat(left) * acb_mat(turns)).tolist()
             found.update(zip(alike, product, strict=True))
         turns = [[t * t for t in row] for row in turns]
         length *= 2

@@ -22,8 +22,12 @@ Complexes = npt.NDArray[np.complex128]
 INNER = 24
 """Points of a panel of the inner integral."""
 
-INNER_ELLIPSE = 3.5
-"""Parameter of the Bernstein ellipses of inner panels: 24 points keep e^-57."""
+INNER_ELLIPSE = 2.4
+"""Parameter of the Bernstein ellipses of inner panels: 24 points keep e^-40. A larger one keeps
+more digits than are asked for, and needs shorter panels."""
+
+_ACROSS = (INNER_ELLIPSE - 1 / INNER_ELLIPSE) / 2
+"""How many half-widths of a panel its ellipse reaches up."""
 
 MOST_INNER = 160
 """Panels of a path above which a ray is no good: 4 000 terms, each for every outer node."""
@@ -173,8 +177,8 @@ def path_of(pair: Sampled, steps: int, shape: Shape, first: complex) -> Path | N
     # at the end r'/r is within a fiftieth of its limit μ
     length = max(min(42.0 / (ramp - gain), 14.0), zero + 3.0 / mu - ramp)
     end = complex(ramp + length, height + length)
-    # ellipses of parameter 3.5 reach 1.6 half-widths up: they stay away from the zeros at π/μ
-    width = 0.85 * min(1.0, (pi / mu - height) / 1.6, pi / mu / 1.6)
+    # ellipses stay away from the zeros at π/μ
+    width = 0.85 * min(1.6, pi / mu - height, pi / mu) / _ACROSS
     ends = [complex(low)]
     for corner in (complex(turn), complex(lifted, height), complex(ramp, height), end):
         cuts = ceil(abs(corner - ends[-1]) / (2 * width))
@@ -186,7 +190,7 @@ def path_of(pair: Sampled, steps: int, shape: Shape, first: complex) -> Path | N
         return Path(tuple(ends), ())
     last = max(12.0, mu / 2 + 1)
     # so narrow that r keeps a positive real part on the ellipses
-    cuts = ceil((last - mu / 2) / (2 * min(0.8, 0.27 * pi / mu)))
+    cuts = ceil((last - mu / 2) / (2 * min(0.8, 0.43 * pi / mu / _ACROSS)))
     return Path(tuple(ends), tuple(np.linspace(mu / 2, last, cuts + 1).tolist()))
 
 

@@ -8,19 +8,19 @@ bounded here: rounding by the balls; the inner quadratures by `quadrature`; alia
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import inf, isqrt, log
+from math import exp, inf, isqrt, log
 from typing import Protocol
 
 import numpy as np
 from flint import acb, acb_mat, arb
 
 from ..numbers.enclosure import Enclosure, ball_of, precision
-from .contour import epsilons_upper
+from .contour import deltas_upper, epsilons_upper
 from .decay_certified import modulus_beyond
 from .moments_certified import moments_on_line, real_moment
 from .nodes import maximal_loss
-from .placement import ContourTarget, Limits, Placement, place_contour
-from .saddle import Counts, chernoff_delta, epsilon_by_moments, order_of
+from .placement import ContourTarget, Limits, Placement, place_contour, strain
+from .saddle import Counts, chernoff_delta, epsilon_by_moments, order_of, sketch
 
 _BITS = 160
 """Bits of the balls: powers of a hundred million steps take 27 of them, cancellation a few."""
@@ -60,6 +60,15 @@ def _real_power(base: arb, exponent: int) -> arb:
     return base**exponent if exponent < 64 or not base > 0 else (exponent * base.log()).exp()
 
 
+def _weight(counts: Counts, placement: Placement, near: ContourTarget) -> float:
+    """Return about how much more a relative error of the terms of the sum weighs in ε.
+
+    They are larger than δ by what cancels; δ falls by a share of about order · ε as ε doubles.
+    """
+    cancels = exp(min(max(strain(sketch(counts), placement.grade, near), 0.0), 60.0))
+    return cancels / max(placement.order * near.epsilon, 0.1)
+
+
 def _log_bound(counts: Counts, order: float) -> arb:
     """Return log M(1+c) + c log c - (1+c) log(1+c): the bound of one moment without e^{-cε}.
 
@@ -93,19 +102,19 @@ class CertifiedContour:
     log_beyond: arb
 
     @classmethod
-    def of(cls, counts: Counts, placement: Placement, epsilon: float) -> "CertifiedContour":
-        """Return the contour of a composition; `epsilon` is about where it will be asked."""
+    def of(cls, counts: Counts, placement: Placement, near: ContourTarget) -> "CertifiedContour":
+        """Return the contour of a composition; `near` is about where it will be asked."""
         c, step, count = placement.order, placement.step, placement.count
         z = [acb(arb(c), arb(step) * k) for k in range(count + 1)]
         values = [1 / (x * (x + 1)) for x in z]
         cut_off = 1 / (arb.pi() * arb(placement.reach))
         demand = placement.demand(counts, _DIGITS)
-        steps = sum(counts.values())
+        steps = sum(counts.values()) * _weight(counts, placement, near)
         for pair, n in counts.items():
             moments = moments_on_line(pair, step, count, demand, steps=steps)
             values = [f * power(m, n) for f, m in zip(values, moments, strict=True)]
             cut_off *= _real_power(modulus_beyond(pair, c, placement.reach), n)
-        beyond = placement.order_beyond(counts, epsilon)
+        beyond = placement.order_beyond(counts, near.epsilon)
         values[0] /= 2
         return cls(placement, _square(values), cut_off, beyond, _log_bound(counts, beyond))
 
@@ -148,7 +157,9 @@ def delta_enclosure(counts: Counts, epsilon: float) -> Enclosure:
             order = order_of(grade)
             ceiling = (_log_bound(counts, order) - arb(order) * arb(epsilon)).exp()
             return Enclosure(arb(0), ceiling.upper().min(arb(1)))
-        return CertifiedContour.of(counts, placement, epsilon).delta(epsilon)
+        about = float(deltas_upper(counts, np.array([epsilon]), np.zeros(1)).values[0])
+        near = ContourTarget(epsilon, log(about) if about > 0 else by_moments)
+        return CertifiedContour.of(counts, placement, near).delta(epsilon)
 
 
 def epsilon_enclosure(counts: Counts, delta: float) -> Enclosure:
@@ -170,7 +181,7 @@ def epsilon_enclosure(counts: Counts, delta: float) -> Enclosure:
         placement = place_contour(counts, (near,), grade=grade, digits=_DIGITS, limits=_LIMITS)
         if placement is None or placement.share_beyond(counts, near) > _HOPELESS:
             return Enclosure(arb(0), epsilon_ceiling(counts, delta))
-        contour = CertifiedContour.of(counts, placement, guess)
+        contour = CertifiedContour.of(counts, placement, near)
         if contour.delta(0.0).upper <= target:
             return Enclosure.of(0)
         upper = certified_end(contour, target, guess, 1)

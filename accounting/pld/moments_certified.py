@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from math import ceil, isqrt, sqrt
+from math import ceil, inf, isqrt, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -37,8 +37,9 @@ _REAL_DIGITS = 60.0
 """Natural-log digits of a moment at a real order: 26 decimal ones.
 """
 
-_LONG, _MANY = 1 << 17, 1 << 7
-"""Terms of all sums on a line from which they are of doubles, for fewer steps than these."""
+_LONG, _LOST = 1 << 17, 1e-7
+"""Terms of all sums on a line from which they are of doubles, if those lose no more than this part
+of ε: six digits are asked for."""
 
 Floats = NDArray[np.float64]
 
@@ -459,29 +460,30 @@ class Rounded(NamedTuple):
 
 
 def moments_on_line(
-    pair: DominatingPair, step: float, count: int, demand: Demand, *, steps: int = _MANY
+    pair: DominatingPair, step: float, count: int, demand: Demand, *, steps: float = inf
 ) -> list[acb]:
     """Return balls that contain M(1 + demand.order + i k step), k = 0..count.
 
-    Where they are multiplied for few steps only, long sums are of doubles.
+    Where they are multiplied for so few steps that it does not tell, long sums are of doubles.
 
     Args:
         pair: any pair.
         step: distance of two heights.
         count: of the last height.
         demand: its order is the line's.
-        steps: how often the moments are multiplied; of more than `_MANY` doubles would lose too
-            much.
+        steps: how many moments are multiplied in all, times what an error of them weighs in ε.
     """
     c = arb(demand.order)
     if isinstance(pair, GaussianShift | LaplaceShift | RevealedSample):
         return [_closed_form(pair, acb(c, arb(step) * k)) for k in range(count + 1)]
     nodes = nodes_of(pair, demand)
     tilted = nodes.tilted(c)
-    if steps < _MANY and count * len(tilted) > _LONG:
-        whole = sum(tilted, arb(0))
-        sums = [whole + turn for turn in Rounded.of(tilted, nodes.loss).on_line(step, count)]
-    else:
+    sums = None
+    if steps < inf and count * len(tilted) > _LONG:
+        rounded, whole = Rounded.of(tilted, nodes.loss), sum(tilted, arb(0))
+        if steps * (rounded.lost + rounded.turned * step * count) < _LOST * float(whole):
+            sums = [whole + turn for turn in rounded.on_line(step, count)]
+    if sums is None:
         sums = _turned(tilted, [arb(step) * loss for loss in nodes.loss], count)
     balls = []
     for k, value in enumerate(sums):

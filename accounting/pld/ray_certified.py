@@ -21,7 +21,7 @@ from ..numbers.work import spend
 from .contour_certified import CertifiedContour, certified_end, power
 from .few_steps import delta_upper, epsilon_upper
 from .pairs import GaussianShift, Sampled
-from .placement import Placement
+from .placement import ContourTarget, Placement
 from .profiles import mu_squared_ball
 from .ray import RayIntegral
 from .ray_placement import OUTER, RayPlacement, Stretch
@@ -214,7 +214,7 @@ def epsilon_enclosure(counts: Counts, delta: float) -> Enclosure | None:
         return None
     with precision(_BITS):
         target = ball_of(delta)
-        contour = _certified(counts, found.path, found.value)
+        contour = _certified(counts, found.path, ContourTarget(found.value, log(delta)))
         guess = _settled(contour, delta, found.value)
         upper = certified_end(contour, target, guess, 1)
         lower = certified_end(contour, target, guess, -1)
@@ -256,13 +256,14 @@ def delta_enclosure(counts: Counts, epsilon: float) -> Enclosure | None:
     if found is None:
         return None
     with precision(_BITS):
-        return _certified(counts, found.path, epsilon).delta(epsilon)
+        near = ContourTarget(epsilon, log(found.value))
+        return _certified(counts, found.path, near).delta(epsilon)
 
 
 def _certified(
-    counts: Counts, path: Placement | RayPlacement, epsilon: float
+    counts: Counts, path: Placement | RayPlacement, near: ContourTarget
 ) -> CertifiedContour | CertifiedRay:
     """Return the integral in balls along what was found in doubles: a vertical line or a ray."""
     if isinstance(path, Placement):
-        return CertifiedContour.of(counts, path, epsilon)
+        return CertifiedContour.of(counts, path, near)
     return CertifiedRay.of(counts, path)

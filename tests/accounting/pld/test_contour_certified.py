@@ -9,7 +9,7 @@ from dpledger.accounting.numbers.enclosure import precision
 from dpledger.accounting.pld.contour_certified import CertifiedContour
 from dpledger.accounting.pld.moments_certified import moments_on_line
 from dpledger.accounting.pld.pairs import RandomisedAnswers
-from dpledger.accounting.pld.placement import Placement
+from dpledger.accounting.pld.placement import ContourTarget, Placement
 from dpledger.accounting.pld.quadrature import Demand
 
 BITS = 160
@@ -26,10 +26,11 @@ def delta_of_answers(steps: int, epsilon: float) -> float:
 
 def test_phases_many_times_around_the_circle_stay_narrow() -> None:
     steps, epsilon = 400, 260.0
+    near = ContourTarget(epsilon, log(delta_of_answers(steps, epsilon)))
     # each of very many nodes lies far around the circle from the last
     placement = Placement(grade=-8, step=1 / 50, count=1 << 14)
     with precision(BITS):
-        found = CertifiedContour.of({MOSTLY_TRUE: steps}, placement, epsilon).delta(epsilon)
+        found = CertifiedContour.of({MOSTLY_TRUE: steps}, placement, near).delta(epsilon)
     exact = delta_of_answers(steps, epsilon)
     assert found.lower_float <= exact <= found.upper_float
     assert found.relative_width < 1.0

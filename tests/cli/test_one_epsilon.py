@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from dpledger.accounting.numbers.grade import Grade
 from dpledger.accounting.proof import proved as proving
 from dpledger.accounting.proof.certificate import Certificate, certify
 from dpledger.accounting.proof.proved import NotProved
-from dpledger.mechanisms import Adjacency, Event
+from dpledger.mechanisms import Adjacency, Event, Repeated, declared
 from dpledger.runs.estimators import PrivateAdmmClassifier
 
 from .conftest import Call
@@ -187,10 +188,33 @@ def _text(call: Call, name: str, folder: Path) -> str:
 
 
 FORGED: dict[str, dict[str, Any]] = {
-    "events": {"events": 1},
+    "one event more": {"events": lambda events: [*events, events[0]]},
+    "one event less": {"events": lambda events: _fewer(events)},
+    "relation": {"events": lambda events: _related(events)},
     "delta": {"delta": 0.5},
     "group": {"group": 2},
 }
+
+
+def _fewer(events: tuple[Event, ...]) -> list[Event]:
+    """The events but one, whether they stand in a list or are counted."""
+    first, *others = events
+    if isinstance(first.mechanism, Repeated):
+        less = replace(first.mechanism, times=first.mechanism.times - 1)
+        return [replace(first, mechanism=less), *others]
+    return others
+
+
+def _related(events: tuple[Event, ...]) -> list[Event]:
+    """The events as they would be, were records zeroed out and not replaced."""
+
+    def related(mechanism: Any) -> Any:
+        if isinstance(mechanism, Repeated):
+            return replace(mechanism, event=related(mechanism.event))
+        size = declared(mechanism.sensitivity.root, "a forgery", adjacency=Adjacency.ZERO_OUT_ONE)
+        return replace(mechanism, sensitivity=size)
+
+    return [replace(event, mechanism=related(event.mechanism)) for event in events]
 
 
 @pytest.fixture(params=FORGED)
@@ -200,9 +224,8 @@ def forger(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     def other(events: tuple[Event, ...], *, delta: float, group: int, tight: bool) -> Certificate:
         asked: dict[str, Any] = {"delta": delta, "group": group, "tight": tight}
         asked |= FORGED[request.param]
-        fewer = asked.pop("events", None)
-        mine = events if fewer is None else [*events, events[0]]
-        return certify(mine, **asked)
+        changed = asked.pop("events", lambda events: events)
+        return certify(changed(events), **asked)
 
     monkeypatch.setattr(proving, "certify", other)
 

@@ -1,20 +1,34 @@
 """A certificate counts for the events, the relation, the group and the numbers that it is about."""
 
+from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
 
 from dpledger.accounting.check import checker
 from dpledger.accounting.check.checker import CertificateWrong
+from dpledger.accounting.proof import proved as proving
 from dpledger.accounting.proof.certificate import certify
 from dpledger.accounting.proof.proved import NotProved, prove, proved
 from dpledger.mechanisms import (
     Adjacency,
     Audience,
     Context,
+    DiscreteGaussianStep,
+    DiscreteLaplaceStep,
     Event,
+    GaussianMixtureStep,
     GaussianStep,
+    LaplaceStep,
+    Mechanism,
+    Norm,
+    Parties,
     PoissonSampled,
+    PureStep,
+    RandomisedResponse,
+    Repeated,
+    SampledWithoutReplacement,
+    Sensitivity,
     declared,
 )
 
@@ -92,3 +106,56 @@ def test_what_is_too_much_work_to_check_tightly_is_proved_otherwise(monkeypatch)
     found = prove(SAMPLED, delta=1e-5)
     assert found.certificate.steps[-2].rule != tight.certificate.steps[-2].rule
     assert found.epsilon > tight.epsilon
+
+
+def _declared(adjacency: Adjacency, norm: Norm = Norm.L2) -> Sensitivity:
+    return declared(1, "a test", adjacency=adjacency, norm=norm)
+
+
+KINDS: dict[str, Callable[[Adjacency], Mechanism]] = {
+    "gaussian": lambda a: GaussianStep(_declared(a), 5.0),
+    "laplace": lambda a: LaplaceStep(_declared(a, Norm.L1), 5.0),
+    "discrete gaussian": lambda a: DiscreteGaussianStep(_declared(a), 5.0),
+    "discrete laplace": lambda a: DiscreteLaplaceStep(_declared(a, Norm.L1), 5.0),
+    "pure": lambda a: PureStep(_declared(a, Norm.L1), 5.0),
+    "sampled gaussian": lambda a: PoissonSampled(GaussianStep(_declared(a), 2.0), 0.01),
+    "sampled laplace": lambda a: PoissonSampled(LaplaceStep(_declared(a, Norm.L1), 2.0), 0.01),
+    "mixture": lambda a: GaussianMixtureStep(_declared(a), _declared(a), 0.01, 5.0),
+    "repeated": lambda a: Repeated(GaussianStep(_declared(a), 20.0), 7),
+    "parties": lambda a: Parties(
+        (("one", (GaussianStep(_declared(a), 4.0),)), ("two", (GaussianStep(_declared(a), 5.0),)))
+    ),
+}
+ONE_RELATION: dict[str, Mechanism] = {
+    "randomised response": RandomisedResponse(0.7, 3),
+    "fixed batch": SampledWithoutReplacement(GaussianStep(_declared(ADJACENCY), 2.0), 10, 1000),
+}
+
+
+def _ran(mechanism: Mechanism, times: int) -> list[Event]:
+    return [Event(mechanism, Context((), r, "model", Audience.SERVER)) for r in range(times)]
+
+
+@pytest.mark.parametrize("kind", [*KINDS, *ONE_RELATION])
+def test_of_every_kind_a_certificate_is_refused_for_anything_else(kind, monkeypatch) -> None:
+    relation = Adjacency.ZERO_OUT_ONE if kind in KINDS else ADJACENCY
+    mechanism = KINDS[kind](relation) if kind in KINDS else ONE_RELATION[kind]
+    events = [*_ran(mechanism, 3), *_ran(GaussianStep(_declared(relation), 9.0), 1)]
+    found = prove(events, delta=1e-5)
+    document = found.document
+    assert found.verdict == proved(document, events=events, delta=1e-5, epsilon=found.epsilon)
+    changes = [
+        ("subject", {"events": events[1:]}),
+        ("subject", {"events": [*events, events[0]]}),
+        ("delta", {"events": events, "delta": 1e-6}),
+        ("group", {"events": events, "group": 2}),
+        ("adjacency", {"events": events, "adjacency": Adjacency.ADD_REMOVE_ONE}),
+        ("epsilon", {"events": events, "epsilon": found.epsilon * (1 - 1e-15)}),
+    ]
+    if kind in KINDS:
+        changes.append(("subject", {"events": _ran(KINDS[kind](Adjacency.ADD_REMOVE_ONE), 3)}))
+    # what the checker says of a document is the same whatever it is then held against
+    monkeypatch.setattr(proving, "check", lambda _: found.verdict)
+    for what, change in changes:
+        with pytest.raises(NotProved, match=f"proves {what}="):
+            proved(document, **change)

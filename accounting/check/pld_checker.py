@@ -50,11 +50,12 @@ MAX_SCALES = 64
 MAX_LATTICE = 1 << 11
 """Units over which discrete noise spreads, or by which it is shifted: bounds its table."""
 
-Pairs = tuple[one_step.Pair, bool]
-"""A dominating pair, and whether it stands for both orders of the data sets (symmetrised)."""
-
 Way = Callable[[one_step.Dots, list[one_step.Dot]], losses.Loss]
-"""How masses at dots become the loss of one order of the data sets."""
+"""How masses at dots become the loss of one order of the data sets, or of both (symmetrised)."""
+
+Pairs = tuple[one_step.Pair, Way | None]
+"""A dominating pair, and which of its losses stands for both orders of the data sets; None: each
+order has its own."""
 
 
 class Grid(NamedTuple):
@@ -67,10 +68,10 @@ class Grid(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A pair that is composed `times` times; `symmetrised`, if both orders are one loss."""
+    """A pair that is composed `times` times; `way`, if one loss stands for both orders."""
 
     pair: one_step.Pair
-    symmetrised: bool
+    way: Way | None
     times: int
     level: int
 
@@ -82,6 +83,9 @@ _HALF = Fraction(1, 2)
 
 _DRAWN = "Choquette-Choo, Ganesh, Steinke, Thakurta 2023 (mixtures of Gaussian shifts)"
 """The theorem that a node rests on, beside its own, where a group is sampled."""
+
+_REPLACED = "docs/rules.md, privacy-loss (a record is replaced in a Poisson sample)"
+"""Likewise, where a Poisson sample is taken under replace-one."""
 
 _BOTH_ORDERS = ("add-remove-one", "zero-out-one")
 
@@ -139,12 +143,18 @@ def _discrete(
     return sens, [one_step.DiscreteGaussianShift(squared)] * whole
 
 
-def _answers(mechanism: Any) -> list[one_step.Pair]:
+def _answers(mechanism: Any) -> list[Pairs]:
     """Return the pair of randomised response; none if all answers are equally likely anyway."""
     truth, categories = checker.randomised_truth(mechanism)
     even = truth * categories == 1
-    return [] if even else [one_step.RandomisedAnswers(truth, categories)]
+    return [] if even else [(one_step.RandomisedAnswers(truth, categories), None)]
 
+
+_SYMMETRISED = one_step.Dots.symmetrised
+
+_SUMS = {"scaled", "linear-map", "sum", "concatenation", "sum-of-bounded"}
+"""Rules after which one drawn record is known to move the mean by half of the sensitivity, where it
+is replaced: sums of bounded vectors."""
 
 # on a lattice a record moves by the lattice's distance more at most, and so does its bound
 _LINEAR = {"scaled", "linear-map", "sum", "concatenation", "disjoint", "lattice", "sum-of-bounded"}
@@ -180,17 +190,18 @@ def _mixture(
     found: list[Pairs] = []
     if always.squared:
         part = share if moved else Fraction(1)
-        found.append((one_step.GaussianShift(always.squared / (part * variance)), False))
+        found.append((one_step.GaussianShift(always.squared / (part * variance)), None))
     if moved:
         part = 1 - share if always.squared else Fraction(1)
         base = one_step.GaussianShift(moved / (part * variance))
         hidden = relation != "replace-one" or drawn.rules <= _LINEAR
         if q == 1:
-            found.append((base, False))
+            found.append((base, None))
         elif hidden:
-            found.append((one_step.Sampled(base, q), relation != "add-remove-one"))
+            way = _SYMMETRISED if relation != "add-remove-one" else None
+            found.append((one_step.Sampled(base, q), way))
         else:
-            found.append((one_step.Revealed(base, q), False))
+            found.append((one_step.Revealed(base, q), None))
     return relation, found
 
 
@@ -203,21 +214,23 @@ def _pairs(run: checker.Run, mechanism: Any, share: Fraction, size: int) -> tupl
     """
     kind = mechanism.get("kind") if isinstance(mechanism, dict) else None
     if kind == "randomised-response":
-        return "replace-one", [(pair, False) for pair in _answers(mechanism)] * size
+        return "replace-one", _answers(mechanism) * size
     if kind in ("discrete-laplace", "discrete-gaussian"):
         sens, lattices = _discrete(run, mechanism, size)
-        return sens.adjacency, [(pair, False) for pair in lattices]
+        return sens.adjacency, [(pair, None) for pair in lattices]
     if kind == "pure":
         sens, lattices = _pure(run, mechanism, size)
-        return sens.adjacency, [(pair, False) for pair in lattices]
+        return sens.adjacency, [(pair, None) for pair in lattices]
     if kind == "gaussian-mixture":
         return _mixture(run, mechanism, share, size)
     if kind == "poisson-sampled":
         event, rate = checker.poisson_rate(mechanism)
         sens, base = _base(run, event, 1)
+        if sens.adjacency == "replace-one":
+            return sens.adjacency, _replaced(run, sens, base, rate, size)
         checker.require_poisson(run, sens)
         if base and 0 < rate < 1 and size > 1:
-            return sens.adjacency, [(_drawn(run, base, rate, size), False)]
+            return sens.adjacency, [(_drawn(run, base, rate, size), None)]
     elif kind == "sampled-without-replacement":
         event, rate = checker.fixed_batch_share(mechanism)
         sens, base = _base(run, event, size)
@@ -228,8 +241,47 @@ def _pairs(run: checker.Run, mechanism: Any, share: Fraction, size: int) -> tupl
     if base is None or rate == 0:
         return sens.adjacency, []
     if rate == 1:
-        return sens.adjacency, [(_longer(base, size if kind == "poisson-sampled" else 1), False)]
-    return sens.adjacency, [(one_step.Sampled(base, rate), kind != "poisson-sampled")]
+        return sens.adjacency, [(_longer(base, size if kind == "poisson-sampled" else 1), None)]
+    way = None if kind == "poisson-sampled" else _SYMMETRISED
+    return sens.adjacency, [(one_step.Sampled(base, rate), way)]
+
+
+def _replaced(
+    run: checker.Run,
+    sens: checker.Sens,
+    base: one_step.Base | None,
+    rate: Fraction,
+    size: int,
+) -> list[Pairs]:
+    """A Gaussian step on a Poisson sample of which a record is replaced.
+
+    Its sum is known to move by at most C = Δ/2 with a record that is drawn. In one data set that
+    brings u, in the other v. With w = (1-q)(γ-1)/q, γ >= 1 and h(s) = (1-s)⁺ the profile of
+    (1-q)N(0) + qN(u) against (1-q)N(0) + qN(v) is
+
+        q ∫ (φ_u - γφ_v - wφ_0)⁺ = q E h(γe^X + we^Y),
+
+    X and Y normal, with covariances |v-u|², |u|², <v-u, -u> over σ² and means minus half of their
+    variances. It grows with every entry of that matrix: h is convex, and its derivatives by the
+    entries are means of h'' times γe^X we^Y, (γe^X)²/2 and (we^Y)²/2 (Plackett 1954). No entry
+    exceeds that of u = C, v = -C on a line; so (1-q)N(0) + qN(C) against (1-q)N(0) + qN(-C)
+    dominates, for γ < 1 by symmetry. It is the difference of two releases of half the variance:
+    (1-q)N(0) + qN(C) and N(0), against N(0) and (1-q)N(0) + qN(C). Both orders composed dominate.
+    Of a group any is drawn with probability 1 - (1 - q)^size, and then brings size · C at most.
+    """
+    if not sens.rules <= _SUMS:
+        raise checker.CertificateWrong("expected a sum of vectors that are bounded one by one")
+    run.assumptions.add(checker.HIDDEN)
+    if base is None or rate == 0:
+        return []
+    if not isinstance(base, one_step.GaussianShift):
+        raise checker.CertificateWrong("expected Gaussian noise where a record is replaced")
+    run.axioms.add(_REPLACED)
+    drawn = 1 - (1 - rate) ** size
+    if drawn == 1:
+        return [(_longer(base, size), None)]
+    half = one_step.Sampled(one_step.GaussianShift(base.mu_squared * size**2 / 2), drawn)
+    return [(half, one_step.Dots.removed), (half, one_step.Dots.added)]
 
 
 def _longer(base: one_step.Base, size: int) -> one_step.Base:
@@ -284,7 +336,7 @@ def compositions(
         power += grid.plan.doublings[level] if level < len(grid.plan.doublings) else 0
         lattices.append(one_step.Dots(grid.step * 2**power, grid.dense, unit, normal))
     dots = [lattices[step.level].dots(step.pair, tail) for step in steps]
-    orders = any(not (step.pair.symmetric or step.symmetrised) for step in steps)
+    orders = any(not (step.pair.symmetric or step.way) for step in steps)
 
     def exp_step(power: int) -> losses.Interval:
         """Enclose e^h for the step h after `power` doublings."""
@@ -294,7 +346,7 @@ def compositions(
     for way in ways if orders else ways[:1]:
         entering = []
         for step, points in zip(steps, dots, strict=True):
-            made = one_step.Dots.symmetrised if step.symmetrised else way
+            made = step.way or way
             entering.append((step.level, made(lattices[step.level], points), step.times))
         width = 96 + 7 * grid.digits // 2
         found, power = losses.composed(entering, grid.plan, exp_step, width, spend)
@@ -372,7 +424,7 @@ def _proved(
         raise checker.Undecided(f"expected groups of at most {MAX_GROUP} records, got {group}")
     exposure: dict[int, int] = {}
     relations: set[str] = set()
-    steps: dict[tuple[one_step.Pair, bool, int], int] = {}
+    steps: dict[tuple[one_step.Pair, Way | None, int], int] = {}
     gaussian, last = Fraction(0), 0
     for part in checker.read_list(parts):
         place, often, level = checker.read_triple(part)
@@ -382,12 +434,12 @@ def _proved(
         exposure[place] = exposure.get(place, 0) + checker.read_count(often)
         if checker.read_count(level, 0) > MAX_LEVELS:
             raise checker.CertificateWrong(f"expected a level up to {MAX_LEVELS}, got {level}")
-        for pair, symmetrised in pairs:
+        for pair, way in pairs:
             if isinstance(pair, one_step.GaussianShift):
                 gaussian += often * times * pair.mu_squared
                 last = max(last, level)
             else:
-                key = (pair, symmetrised, level)
+                key = (pair, way, level)
                 steps[key] = steps.get(key, 0) + often * times
     if len(relations) != 1:
         raise checker.CertificateWrong(f"expected one relation instead got {sorted(relations)}")
@@ -395,7 +447,7 @@ def _proved(
     d, e = checker.read_delta(delta), checker.read_above(epsilon, 0, False)
     listed = [Step(*key[:2], n, key[2]) for key, n in steps.items()]
     if gaussian:
-        listed.append(Step(one_step.GaussianShift(gaussian), False, 1, last))
+        listed.append(Step(one_step.GaussianShift(gaussian), None, 1, last))
     if listed:
         for total, step in compositions(listed, relation, grid, run.spend):
             checker.require_least("delta", d, delta_upper(total, step, e, grid.plan.unit))
@@ -420,6 +472,8 @@ def privacy_loss(
     m_i: dominated by (P_i, Q_i); sampled with probability q: by (1-q)Q + qP and Q
     pairs ((1-q)Q + qP, Q) and (Q, (1-q)Q + qP) composed, each by itself; under replace-one the
     pair symmetrised at zero loss from H_γ((1-q)Q + qP ‖ Q), γ ≥ 1, and H_γ(P ‖ (1-q)P + qQ), γ < 1
+    Poisson samples under replace-one, Gaussian noise on sums of vectors of at most C: both pairs
+    of the shift by C with half of the variance, composed
     groups of k: k times the shift; of a Poisson sample with Gaussian noise as many as are drawn
     E[(1 - e^(ε - L))⁺] ≤ δ for the loss L of each composed pair    ε ≥ 0
     ------------------------------------------------------------------------  privacy-loss

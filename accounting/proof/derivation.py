@@ -33,6 +33,7 @@ Parameter = (
 DISJOINT_RECORDS = (
     "every record belongs to one party, and who holds which record is public and fixed"
 )
+REPLACED_IN_A_SAMPLE = "docs/rules.md, privacy-loss (a record is replaced in a Poisson sample)"
 SHIFTS_OF_GROUPS = "Choquette-Choo, Ganesh, Steinke, Thakurta 2023 (mixtures of Gaussian shifts)"
 
 _PURE = "Bun, Steinke 2016, Proposition 1.4 (pure DP is zCDP)"

@@ -41,6 +41,7 @@ from ..pld.pairs import (
 )
 from ..pld.profiles import tails_of
 from ..renyi.amplification import grouped
+from .derivation import REPLACED_IN_A_SAMPLE, SHIFTS_OF_GROUPS
 
 MARGIN = Fraction(1, 10_000)
 """The part of δ that is left free, for tails that the checker cuts differently."""
@@ -382,10 +383,14 @@ class Composed:
     group: int = 1
 
     @property
-    def draws_shifts(self) -> bool:
-        """Whether a group's number of drawn records is priced by its distribution."""
+    def theorems(self) -> frozenset[str]:
+        """What the pairs of groups, and of records replaced in a Poisson sample, rest on."""
         first = next(iter(self.orders()), ())
-        return any(isinstance(pair, DrawnShifts) for pair, _, _ in first)
+        found = {SHIFTS_OF_GROUPS for pair, _, _ in first if isinstance(pair, DrawnShifts)}
+        replaced = self.adjacency is Adjacency.REPLACE_ONE
+        if replaced and any(_on_samples(mechanism) for mechanism, _, _ in self.parts):
+            found.add(REPLACED_IN_A_SAMPLE)
+        return frozenset(found)
 
     def orders(self) -> list[_Entering]:
         """Return all pairs for each order of the data sets; Gaussian shifts are summed."""
@@ -407,6 +412,16 @@ class Composed:
             if entering and entering not in found:
                 found.append(entering)
         return found
+
+
+def _on_samples(mechanism: Mechanism) -> bool:
+    """Return whether a mechanism is a Gaussian step on a Poisson sample that moves with a drawn
+    record."""
+    while isinstance(mechanism, Repeated):
+        mechanism = mechanism.event
+    if not isinstance(mechanism, PoissonSampled):
+        return False
+    return bool(mechanism.rate and mechanism.event.sensitivity.squared)
 
 
 def pairs_in(
@@ -434,6 +449,7 @@ def pairs_in(
         and isinstance(mechanism.event, GaussianStep)
         and group > 1
         and 0 < mechanism.rate < 1
+        and adjacency is not Adjacency.REPLACE_ONE
         and mechanism.event.sensitivity.squared
         and mechanism.event.noise_std
     ):

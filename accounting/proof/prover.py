@@ -45,7 +45,6 @@ from ..renyi.amplification import HIDDEN_SAMPLE, require_amplification
 from ..renyi.rdp import is_sampled
 from .derivation import (
     DISJOINT_RECORDS,
-    SHIFTS_OF_GROUPS,
     Exposure,
     NoRule,
     Parameter,
@@ -410,7 +409,9 @@ class Search:
         if not isinstance(step, GaussianStep):
             raise NoRule(f"no rule prices {mechanism}.")
         require_amplification(mechanism)
-        _require_rule(mechanism)
+        replaced = step.sensitivity.adjacency is Adjacency.REPLACE_ONE
+        if replaced and isinstance(mechanism, PoissonSampled):
+            raise NoRule("where a record is replaced in a Poisson sample, losses on a grid only.")
         ratio = _ratio_squared(step)
         if isinstance(mechanism, PoissonSampled):
             rule, found = "poisson-rdp", poisson_divergence(ratio, Fraction(mechanism.rate), order)
@@ -478,9 +479,12 @@ def _require_rule(mechanism: PoissonSampled | SampledWithoutReplacement) -> None
     """Raise `NoRule` for Poisson samples of which a record is replaced: the accountants price them,
     and the checker has no rule.
     """
-    relation = mechanism.event.sensitivity.adjacency
-    if isinstance(mechanism, PoissonSampled) and relation is Adjacency.REPLACE_ONE:
-        raise NoRule("the checker has none for Poisson samples of which a record is replaced.")
+    if not isinstance(mechanism, PoissonSampled):
+        return
+    replaced = mechanism.event.sensitivity.adjacency is Adjacency.REPLACE_ONE
+    known = isinstance(mechanism.event, GaussianStep) and mechanism.bounds_each_record
+    if replaced and not known:
+        raise NoRule("where a record is replaced in a Poisson sample, sums of bounded vectors.")
 
 
 def _assumed(mechanism: Mechanism) -> frozenset[str]:
@@ -549,7 +553,7 @@ def privacy_loss(
         tuple(parameters.items()),
         group=composed.group,
         assumptions=assumptions,
-        theorems=frozenset({SHIFTS_OF_GROUPS} if composed.draws_shifts else ()),
+        theorems=composed.theorems,
     )
 
 

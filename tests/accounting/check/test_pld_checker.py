@@ -96,7 +96,7 @@ def test_delta_is_never_below_the_truth_and_close_to_it(mu_squared, rate, times,
     epsilon = Fraction(truth.lower_float)
     relation, place = ORDERS[order]
     base = one_step.Sampled(one_step.GaussianShift(mu_squared), rate)
-    step = Step(base, order is Order.SYMMETRISED, times, 0)
+    step = Step(base, one_step.Dots.symmetrised if order is Order.SYMMETRISED else None, times, 0)
     grid = grid_of(epsilon / 256, doublings=(0, 0, 0, 1))
     loss, width = list(pld_checker.compositions([step], relation, grid, free))[place]
     unit = grid.plan.unit
@@ -110,9 +110,7 @@ def test_finer_grids_come_closer():
     found = []
     for k in (3, 4, 5):
         grid = grid_of(Fraction(1, 1 << k), dense=1000)
-        composed = pld_checker.compositions(
-            [Step(pair, False, 40, 0)], "add-remove-one", grid, free
-        )
+        composed = pld_checker.compositions([Step(pair, None, 40, 0)], "add-remove-one", grid, free)
         loss, width = next(iter(composed))
         found.append(pld_checker.delta_upper(loss, width, Fraction(epsilon), grid.plan.unit))
     excess = [float(d) / 1e-5 - 1 for d in found]
@@ -189,7 +187,7 @@ def test_the_closed_form_of_laplace_noise_is_what_integrals_say(shifts, epsilon)
 def test_the_closed_form_of_laplace_noise_is_that_of_the_lattice(epsilon):
     low, _ = pld_checker.laplace_delta([(Fraction(1, 10), 40)], epsilon, free, 200)
     grid = grid_of(Fraction(1, 160), dense=4096, digits=30)
-    step = Step(one_step.LaplaceShift(Fraction(1, 10)), False, 40, 0)
+    step = Step(one_step.LaplaceShift(Fraction(1, 10)), None, 40, 0)
     ((loss, width),) = pld_checker.compositions([step], "add-remove-one", grid, free)
     above = pld_checker.delta_upper(loss, width, epsilon, grid.plan.unit)
     assert 0 <= above / Fraction(low, 2**200) - 1 <= Fraction(1, 1000)

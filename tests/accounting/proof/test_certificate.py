@@ -24,7 +24,7 @@ from dpledger.mechanisms import (
     declared,
 )
 from dpledger.mechanisms.encoding import subject_hash
-from dpledger.mechanisms.sensitivity import mean_of_bounded, sum_of_bounded
+from dpledger.mechanisms.sensitivity import mean_of_bounded
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE_ONE
 
@@ -104,8 +104,8 @@ def test_runs_of_equal_events_are_written_once():
         (UnprotectedRelease("raw dual variable"), "raw dual variable"),
         (GaussianStep(declared(1, "unit", adjacency=REPLACE), 0.0), "noise above 0"),
         (
-            PoissonSampled(GaussianStep(sum_of_bounded(1, REPLACE), 1.0), 0.1),
-            "a record is replaced",
+            PoissonSampled(GaussianStep(mean_of_bounded(1, 9, REPLACE), 1.0), 0.1),
+            "this kind of sampling",
         ),
         (PoissonSampled(GaussianStep(mean_of_bounded(1, 9, ADD), 1.0), 0.1), "public numbers"),
     ],

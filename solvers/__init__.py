@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .decentralised import published_noise_multiplier as published_noise_multiplier
     from .defaults import consensus_defaults as consensus_defaults
     from .defaults import opinion_pool_defaults as opinion_pool_defaults
+    from .defaults import regression_defaults as regression_defaults
     from .dual_perturbation import PublishedDvpAdmm as PublishedDvpAdmm
     from .dual_perturbation import exact_minimiser_epsilon as exact_minimiser_epsilon
     from .losses import ClippedLogistic as ClippedLogistic
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from .losses import Multinomial as Multinomial
     from .losses import Shifted as Shifted
     from .losses import SmoothedHinge as SmoothedHinge
+    from .losses import SmoothedQuantile as SmoothedQuantile
     from .losses import bounded_squared as bounded_squared
     from .objective_perturbation import (
         PublishedObjectivePerturbation as PublishedObjectivePerturbation,

@@ -33,6 +33,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf, sqrt
 
+import numpy as np
+import scipy  # whose submodules are loaded at their first use
+
 from ..accounting.gaussian.exact import mu_from_epsilon_delta
 from ..mechanisms.data_shape import DataShape
 from ..mechanisms.errors import (
@@ -42,7 +45,7 @@ from ..mechanisms.errors import (
     require_positive,
     require_positive_int,
 )
-from ..mechanisms.labels import ClassLabels, SignLabels
+from ..mechanisms.labels import ClassLabels, RealLabels, SignLabels
 from ..mechanisms.protocols import Loss
 from ..mechanisms.sensitivity import mean_of_bounded
 from ..mechanisms.vertical_data import LabelLoss, VerticalShape
@@ -58,6 +61,10 @@ own deviation in most cells of `benchmarks/utility_grid.py`."""
 
 _ROUNDS_PER_MEMORY = 3
 """T(1 - momentum): shorter, momentum never comes up to speed; longer, rounds buy nothing."""
+
+_REGRESSION_INTERCEPT = 0.35
+"""What stands for the constant in a regression's rows, in units of the row bound: less is less
+sensitive, and slower to find the labels' mean. From generated rows alone."""
 
 _MOST_ROUNDS = 300
 """At more, the error is that of the optimum on the sample and no longer that of the noise."""
@@ -196,6 +203,70 @@ def opinion_pool_defaults(
         chosen.momentum,
         regularisation=regularisation,
         loss=Shifted(loss, offset),
+    )
+
+
+def regression_defaults(
+    shape: DataShape,
+    *,
+    loss: LabelLoss,
+    epsilon: Number,
+    delta: Number,
+    column: int | None = None,
+    rounds: int | None = None,
+    regularisation: float = 1e-7,
+) -> ConsensusDpAdmm:
+    """Return `ConsensusDpAdmm` for a regression and a target, its noise multiplier the target's.
+
+    A score has a size here, and no threshold that forgives noise. So tau is what makes the two
+    errors of a prediction least together in a quadratic model of the loss: of stopping early,
+    B² exp(-2 lambda tau), and of noise, (tau sigma R)². There tau exp(2 lambda tau) is
+    lambda B²/(sigma R)², and tau is W(2 lambda² B²/(sigma R)²)/(2 lambda) (Lambert). B² = Y²/3 is
+    the mean square of labels uniform within their bound Y, and lambda = R²/(4 d) the mean curvature
+    in d directions of rows half of whose bound is a constant and whose squares are half of what is
+    left. Rows are less the known constant, and never cut: a cut row's score would be biased.
+
+    Args:
+        shape: of all parties' records, with real labels.
+        loss: smooth; convex.
+        epsilon: of the whole run, > 0.
+        delta: in (0, 1).
+        column: index of the column with the constant sqrt(1/2) in every row; None without one.
+        rounds: T, where it is not for the rule to say.
+        regularisation: lambda of the regulariser, in mean loss + (lambda/2)|w|².
+    """
+    labels, curvature = shape.label_domain, float(loss.curvature_bound or 0)
+    if not isinstance(labels, RealLabels):
+        raise InvalidParameter("label_domain", labels, "RealLabels")
+    require_positive("loss.curvature_bound", curvature)
+    mu = mu_from_epsilon_delta(epsilon=epsilon, delta=delta).lower_float
+    metric = None
+    if column is not None:
+        metric = _unbought(Centring(column, intercept=_REGRESSION_INTERCEPT))
+    radius = _radius(shape, metric)
+    bound = Fraction(loss.derivative_bound) * Fraction(float(radius))
+    noise_std = _mean_noise(shape, bound, mu) * radius
+    bent = shape.row_bound**2 / (4.0 * shape.features)
+    ratio = 2.0 * bent**2 * labels.bound**2 / 3.0 / noise_std**2
+    # far out the schedule's own limits decide
+    time = float(np.clip(scipy.special.lambertw(ratio).real / (2.0 * bent), 1e-9, 1e9))
+    # a model is at most 1 + 1/constant times as long as its centred coordinates
+    stretched = 1.0 if metric is None else (1.0 + 1.0 / metric.constant) ** 2
+    chosen = schedule(
+        time,
+        step_limit=1.0 / (curvature * radius**2 + stretched * regularisation),
+        # faster momentum would still swing when the time is up
+        modulus=max(bent, regularisation),
+        rounds=rounds,
+    )
+    return ConsensusDpAdmm(
+        chosen.rounds,
+        sqrt(chosen.rounds) / mu,
+        chosen.step_size,
+        chosen.momentum,
+        metric=metric,
+        regularisation=regularisation,
+        loss=loss,
     )
 
 

@@ -1,8 +1,8 @@
 """scikit-learn estimators whose fit is planned, paid for in a ledger, run, and proved.
 
 This package needs the extra `dpledger[sklearn]`; nothing else in the solvers does. See
-`PrivateAdmmClassifier` for records that live with one party each, and `PrivateSharingClassifier`
-for parties that hold columns of the same records.
+`PrivateAdmmClassifier` and `PrivateAdmmRegressor` for records that live with one party each, and
+`PrivateSharingClassifier` for parties that hold columns of the same records.
 """
 
 try:
@@ -15,13 +15,16 @@ except ImportError as missing:
 from .algorithms import AdmmAlgorithm, SolverFactory
 from .horizontal import PrivateAdmmClassifier
 from .paid_run import PublicRound
+from .regressor import PrivateAdmmRegressor, RegressionLoss
 from .vertical import PrivateSharingClassifier
 
 __all__ = [
     "AdmmAlgorithm",
     "PrivateAdmmClassifier",
+    "PrivateAdmmRegressor",
     "PrivateSharingClassifier",
     "PublicRound",
+    "RegressionLoss",
     "SolverFactory",
 ]
 

@@ -4,30 +4,21 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
-from sklearn.utils.validation import column_or_1d
 
 from ...accounting.ledger import Ledger
 from ...mechanisms.adjacency import Adjacency
-from ...mechanisms.curators import Curator
-from ...mechanisms.errors import InvalidParameter, Number, named, require_positive_int
+from ...mechanisms.errors import InvalidParameter, Number
 from ...mechanisms.labels import SIGNS, ClassLabels
-from ...mechanisms.private_data import PrivateDataset
 from ...mechanisms.protocols import FloatArray
-from ...solvers.solver import PublicModel
-from ...solvers.threat_model import PER_PARTY, Summed, ThreatModel, summed_name
+from ...solvers.losses import ClippedLogistic
+from ...solvers.threat_model import PER_PARTY, ThreatModel
 from .algorithms import AdmmAlgorithm, Recipe, SolverFactory
 from .classifier import PrivateLinearClassifier
-from .paid_run import History, PublicRound, paid_run
+from .parties import PrivateModelOfParties
 from .rows import unit_rows, with_constant
 
-IntArray = npt.NDArray[np.integer[Any]]
 
-
-_START_ASSUMED = "the model that this fit starts from is public: fits before it paid for it"
-
-
-class PrivateAdmmClassifier(PrivateLinearClassifier):
+class PrivateAdmmClassifier(PrivateLinearClassifier, PrivateModelOfParties):
     """Logistic regression of two or more classes by a repaired ADMM, private for each record.
 
     `fit` plans the algorithm on public facts alone, finds the least noise whose proved epsilon
@@ -159,54 +150,13 @@ class PrivateAdmmClassifier(PrivateLinearClassifier):
         rows = unit_rows(features, row_bound=self.row_bound, clip=self.clip)
         if self.fit_intercept:
             rows = with_constant(rows)
-        names = self._names()
-        holders = self._holders(party_of, len(labels), len(names))
-        least = self.n_min
-        if isinstance(self.threat_model, Summed):
-            self.threat_model.share(0.0, parties=len(names))  # refuses more colluders than parties
-            least = None if least is None else least * len(names)
-            holders, names = np.zeros_like(holders), (summed_name(len(names)),)
-        private = PrivateDataset(
-            rows,
-            labels,
-            adjacency=self.adjacency,
-            row_bound=1.0,
-            party_of=holders,
-            parties=names,
-            n_min=least,
-            label_domain=SIGNS if len(self.classes_) == 2 else ClassLabels(len(self.classes_)),
-        )
+        domain = SIGNS if len(self.classes_) == 2 else ClassLabels(len(self.classes_))
         start = self._start()
         factory = self._factory(start)
-
-        def work(
-            noise_multiplier: float, dataset: PrivateDataset, curator: Curator
-        ) -> tuple[PublicModel, list[PublicRound]]:
-            history = History()
-            solver = factory(noise_multiplier, dataset.shape)
-
-            def observe(k: int, state: PublicModel) -> None:
-                history.add(k, state.model)
-
-            return solver.solve(dataset, curator, observe=observe), history.rounds
-
-        paid = paid_run(
-            work,
-            planned=PrivateDataset.planned(private.shape),
-            private=private,
-            name=type(self).__name__,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            records_per_unit=self.records_per_unit,
-            ledger=self.ledger,
-            noise=self._noise(),
-        )
-        trust = self.threat_model.assumption
-        assuming = (*(() if trust is None else (trust,)), *((_START_ASSUMED,) if start else ()))
-        state, history = self._note(paid, assuming=assuming)
-        self.history_ = tuple(history)
-        self.n_iter_ = len(history)
-        self._keep_model(state.model)
+        model, solver = self._trained(rows, labels, domain, party_of, factory, start=start)
+        loss = getattr(solver, "loss", None)
+        self.slope_bound_ = loss.bound if isinstance(loss, ClippedLogistic) else 1.0
+        self._keep_model(model)
         return self
 
     def _keep_model(self, model: FloatArray) -> None:
@@ -245,26 +195,3 @@ class PrivateAdmmClassifier(PrivateLinearClassifier):
         if self.fit_intercept:
             weights = np.hstack([weights, self.intercept_[:, None]]) / np.sqrt(0.5)
         return tuple(weights.T.ravel().tolist())
-
-    def _names(self) -> tuple[str, ...]:
-        if self.parties is None:
-            number = 1 if self.n_parties is None else self.n_parties
-            require_positive_int("n_parties", number)
-            return tuple(f"party-{i + 1}" for i in range(number))
-        names = tuple(self.parties)
-        if self.n_parties not in (None, len(names)):
-            raise InvalidParameter("n_parties", self.n_parties, f"None or {len(names)}")
-        return names
-
-    def _holders(self, party_of: Any, count: int, parties: int) -> IntArray:
-        if party_of is not None:
-            holders: IntArray = column_or_1d(party_of)
-            if len(holders) != count:
-                raise InvalidParameter("party_of.shape", holders.shape, f"({count},)")
-            return holders
-        if (
-            parties > 1
-            and named("adjacency", self.adjacency, Adjacency) is Adjacency.ADD_REMOVE_ONE
-        ):
-            raise InvalidParameter("party_of", None, "an array: dealing in turn moves records")
-        return np.arange(count) % parties

@@ -36,6 +36,7 @@ from dpledger.solvers import (
     Multinomial,
     Shifted,
     SmoothedHinge,
+    SmoothedQuantile,
     bounded_squared,
 )
 
@@ -71,6 +72,23 @@ def clipped_logistic(bound: float) -> Formula:
 
 def shifted_logistic(s: list[mpmath.mpf], y: float) -> mpmath.mpf:
     return mpmath.log(1 + mpmath.exp(-y * (s[0] - mpmath.mpf("1.25"))))
+
+
+def smoothed_check(level: float, width: float) -> Formula:
+    def value(s: list[mpmath.mpf], y: float) -> mpmath.mpf:
+        tau, h = mpmath.mpf(level), mpmath.mpf(width)
+
+        def check(r: mpmath.mpf) -> mpmath.mpf:
+            return r * tau if r > 0 else r * (tau - 1)
+
+        def primitive(r: mpmath.mpf) -> mpmath.mpf:
+            return r * check(r) / 2
+
+        # the mean of the check loss at residuals y - s + u, u uniform on [-h, h]
+        r = y - s[0]
+        return (primitive(r + h) - primitive(r - h)) / (2 * h)
+
+    return value
 
 
 def linear(s: list[mpmath.mpf], y: float) -> mpmath.mpf:
@@ -116,6 +134,12 @@ CASES: dict[str, Case] = {
     "hinge": Case(Hinge(), SIGNS, hinge),
     "smoothed hinge": Case(SmoothedHinge(0.5), SIGNS, huber_margin(0.5)),
     "wide smoothed hinge": Case(SmoothedHinge(2.5), SIGNS, huber_margin(2.5)),
+    "quantile": Case(
+        SmoothedQuantile(0.3, 0.5, 2.0), (-2.0, -0.3, 0.0, 2.0), smoothed_check(0.3, 0.5)
+    ),
+    "narrow quantile": Case(
+        SmoothedQuantile(0.8, 0.1, 0.5), (-0.5, 0.1, 0.5), smoothed_check(0.8, 0.1)
+    ),
     "huber": Case(Huber(0.7, 2.0), (-2.0, -0.3, 0.0, 2.0), huber_residual(0.7)),
     "wide huber": Case(Huber(3.0, 0.5), (-0.5, 0.1, 0.5), huber_residual(3.0)),
     "bounded squared": Case(
@@ -367,6 +391,8 @@ def test_the_multinomial_bound_is_the_root_of_two_rounded_up() -> None:
 def test_losses_refuse_parameters_that_are_not_positive(bad: float) -> None:
     for make in (
         lambda: SmoothedHinge(bad),
+        lambda: SmoothedQuantile(0.5, bad, 1.0),
+        lambda: SmoothedQuantile(0.5, 0.1, bad),
         lambda: Huber(bad, 1.0),
         lambda: Huber(1.0, bad),
         lambda: bounded_squared(score_bound=bad, label_bound=1.0),
@@ -387,3 +413,35 @@ def test_losses_say_which_labels_they_are_defined_for() -> None:
     assert Huber(1.0, 2.0).label_domain == RealLabels(2.0)
     for loss in (Logistic(), LinearLoss(), Hinge(), SmoothedHinge()):
         assert loss.label_domain == SignLabels()
+
+
+@pytest.mark.parametrize("bad", [0.0, 1.0, -0.5, float("nan")])
+def test_a_quantile_has_a_level_between_0_and_1(bad: float) -> None:
+    with pytest.raises(InvalidParameter, match=r"level=.* must be in \(0, 1\)"):
+        SmoothedQuantile(bad, 0.1, 1.0)
+
+
+@pytest.mark.parametrize("bound", [0.3, 0.5, 0.9])
+def test_a_cut_losses_probability_is_that_of_least_expected_loss(bound: float) -> None:
+    loss, none = ClippedLogistic(bound), np.zeros(0)
+    assert loss.probability(none).shape == (0,)
+    for chance in (0.55, 0.7, 0.95, 0.2):
+
+        def expected(s: np.ndarray, chance: float = chance) -> float:
+            yes, no = (loss.value(s, np.full(1, y)) for y in (1.0, -1.0))
+            return float((chance * yes + (1 - chance) * no)[0])
+
+        best = minimize(expected, np.zeros(1), method="Nelder-Mead", options={"xatol": 1e-10})
+        assert loss.probability(best.x)[0] == pytest.approx(chance, abs=1e-4)
+    scores = np.array([-800.0, -1.0, 0.0, 1.0, 800.0])
+    found = loss.probability(scores)
+    assert found[0] == 0.0
+    assert found[-1] == 1.0
+    assert found + found[::-1] == pytest.approx(np.ones(5), abs=1e-15)
+    assert np.all(np.diff(found) >= 0.0)
+
+
+def test_a_loss_that_is_hardly_cut_has_the_logistic_probability() -> None:
+    scores = np.linspace(-5.0, 5.0, 11)
+    near = ClippedLogistic(1.0 - 1e-12).probability(scores)
+    assert near == pytest.approx(1.0 / (1.0 + np.exp(-scores)), abs=1e-11)

@@ -1,0 +1,156 @@
+"""What private linear models share: promises, noise, and how they are shown and copied.
+
+The base of the estimators here: scikit-learn's conventions on the outside (parameters, pickling),
+the ledger and the certificate of a fit on the inside.
+"""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from numbers import Integral
+from typing import Any, Self, TypeVar, cast
+
+from sklearn.base import BaseEstimator
+
+from ...accounting.guarantees import Guarantee
+from ...accounting.ledger import Ledger, MemoryLedger, exported, imported
+from ...accounting.proof.certificate import Certificate
+from ...mechanisms.errors import InvalidParameter, Number, RepeatableNoise, require_positive_int
+from ...mechanisms.protocols import FloatArray
+from ...mechanisms.sampling import SeededSampler, SystemSampler
+from .paid_run import NoiseStream, PaidRun, PublicRound
+
+T = TypeVar("T")
+
+_BOUND_ASSUMED = "every row there could be is within row_bound (a longer one is refused aloud)"
+"""Where rows are refused instead of clipped: a refusal tells of a record."""
+
+_SEED_ASSUMED = "random_state is secret and served one fit only (who knows it subtracts the noise)"
+"""Where noise is repeatable."""
+
+
+class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
+    """A linear model that was trained with differential privacy, whatever it predicts."""
+
+    clip: bool
+    epsilon: Number
+    records_per_unit: int
+    ledger: Ledger | None
+    random_state: int | None
+
+    coef_: FloatArray
+    n_features_in_: int
+    n_iter_: int
+    noise_multiplier_: float
+    privacy_: Guarantee
+    certificate_: Certificate
+    ledger_: Ledger
+    history_: tuple[PublicRound, ...]
+
+    def __sklearn_tags__(self) -> Any:
+        """Say to scikit-learn: sparse rows welcome."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """Return the parameters as scikit-learn shows them, a seed of noise kept back."""
+        return str(super(PrivateLinearModel, self._without_seed()).__repr__(N_CHAR_MAX))
+
+    def _repr_html_inner(self) -> str:
+        """Return the same for notebooks."""
+        return str(super(PrivateLinearModel, self._without_seed())._repr_html_inner())
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        """Return the same for notebooks, in every form that they ask for."""
+        shown: Any = super(PrivateLinearModel, self._without_seed())
+        return cast("dict[str, str]", shown._repr_mimebundle_(**options))
+
+    def _without_seed(self) -> Self:
+        """Return what is shown of this: notebooks and logs are read by others."""
+        if self.random_state is None:
+            return self
+        shown = object.__new__(type(self))
+        shown.__dict__.update(self.__dict__, random_state="kept")
+        return shown
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled; the ledger that a fit made for itself goes along as text.
+
+        A fitted model's seed of noise stays behind, and so does a ledger whose rows hold it: who
+        is given the model could subtract the noise.
+        """
+        state: dict[str, Any] = {**cast("dict[str, Any]", super().__getstate__())}
+        if "coef_" in state and state["random_state"] is not None:
+            state["random_state"] = None
+            if state["ledger_"] is not self.ledger:
+                del state["ledger_"]
+        if "ledger_" in state and state["ledger_"] is not self.ledger:
+            state["ledger_"] = list(exported(state["ledger_"]))
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take in what was pickled."""
+        if isinstance(lines := state.get("ledger_"), list):
+            ledger = MemoryLedger()
+            imported(lines, ledger)
+            state = {**state, "ledger_": ledger}
+        super().__setstate__(state)
+
+    def _assumed(self) -> tuple[str, ...]:
+        """Return what this kind of estimator takes for granted of a fit."""
+        return ()
+
+    def _epsilon_of_a_record(self) -> Number:
+        """Return about the part of epsilon that one record of a person has, for settings only.
+
+        Rounds and steps suit the noise; the promise is planned for the person.
+        """
+        require_positive_int("records_per_unit", self.records_per_unit)
+        if self.records_per_unit == 1:
+            return self.epsilon
+        return float(self.epsilon) / self.records_per_unit
+
+    def _noise(self, *, stacklevel: int = 3) -> NoiseStream:
+        """Return where a fit's noise comes from; warn of noise that can be repeated.
+
+        Args:
+            stacklevel: of the warning: whose line it names, 3 for the caller of this one's caller.
+
+        Raises `InvalidParameter` for a seed that is no whole number in range, before anything is
+        spent.
+        """
+        seed = self.random_state
+        if seed is None:
+            return lambda *_: SystemSampler()
+        if isinstance(seed, bool) or not isinstance(seed, Integral):
+            raise InvalidParameter("random_state", seed, "None or a whole number")
+        SeededSampler(int(seed))  # raises for a seed out of range, before anything is spent
+        warnings.warn(
+            "experiment: repeatable noise. Whoever knows random_state subtracts the noise of this "
+            "fit; pass random_state=None for a release.",
+            RepeatableNoise,
+            stacklevel=stacklevel,
+        )
+        return partial(SeededSampler.stream, int(seed))
+
+    def _note(self, paid: PaidRun[T], *, assuming: Sequence[str] = ()) -> T:
+        """Keep a run's promises, with what they rest on, and return its result.
+
+        Args:
+            paid: a run that the ledger has paid for.
+            assuming: what is taken for granted besides what all estimators of this kind take.
+        """
+        given = (
+            *assuming,
+            *self._assumed(),
+            *(() if self.clip else (_BOUND_ASSUMED,)),
+            *(() if self.random_state is None else (_SEED_ASSUMED,)),
+        )
+        assumptions = (*paid.guarantee.assumptions, *given)
+        self.privacy_ = replace(paid.guarantee, assumptions=assumptions)
+        self.certificate_ = paid.certificate.given(*given)
+        self.ledger_ = paid.ledger
+        self.noise_multiplier_ = paid.noise_multiplier
+        return paid.result

@@ -1,0 +1,130 @@
+"""A fit on records that live with one party each: who holds them, and what is run and paid for."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import column_or_1d
+
+from ...mechanisms.adjacency import Adjacency
+from ...mechanisms.curators import Curator
+from ...mechanisms.errors import InvalidParameter, Number, named, require_positive_int
+from ...mechanisms.labels import LabelDomain
+from ...mechanisms.private_data import PrivateDataset
+from ...mechanisms.protocols import FloatArray
+from ...solvers.solver import ModelSolver, PublicModel
+from ...solvers.threat_model import Summed, ThreatModel, summed_name
+from .algorithms import SolverFactory
+from .linear import PrivateLinearModel
+from .paid_run import History, PublicRound, paid_run
+from .rows import Rows
+
+IntArray = npt.NDArray[np.integer[Any]]
+
+_START_ASSUMED = "the model that this fit starts from is public: fits before it paid for it"
+
+
+class PrivateModelOfParties(PrivateLinearModel):
+    """A linear model of records that live with one party each."""
+
+    delta: Number
+    adjacency: Adjacency | str
+    n_parties: int | None
+    parties: Sequence[str] | None
+    threat_model: ThreatModel
+    n_min: int | None
+
+    def _trained(
+        self,
+        rows: Rows,
+        labels: FloatArray,
+        domain: LabelDomain,
+        party_of: Any,
+        factory: SolverFactory,
+        *,
+        start: tuple[float, ...],
+    ) -> tuple[FloatArray, ModelSolver]:
+        """Return the model of a run that was planned, paid for and proved, and what made it.
+
+        Notes what the run promises.
+
+        Args:
+            rows: of norm at most 1, of shape (n, d).
+            labels: of shape (n,), each in `domain`.
+            domain: public.
+            party_of: as `fit` is given it.
+            factory: of solvers.
+            start: the model that solvers start from; empty for 0.
+
+        Raises whatever `paid_run` does, before anything is spent.
+        """
+        names = self._names()
+        holders = self._holders(party_of, len(labels), len(names))
+        least = self.n_min
+        if isinstance(self.threat_model, Summed):
+            self.threat_model.share(0.0, parties=len(names))  # refuses more colluders than parties
+            least = None if least is None else least * len(names)
+            holders, names = np.zeros_like(holders), (summed_name(len(names)),)
+        private = PrivateDataset(
+            rows,
+            labels,
+            adjacency=self.adjacency,
+            row_bound=1.0,
+            party_of=holders,
+            parties=names,
+            n_min=least,
+            label_domain=domain,
+        )
+
+        def work(
+            noise_multiplier: float, dataset: PrivateDataset, curator: Curator
+        ) -> tuple[PublicModel, list[PublicRound]]:
+            history = History()
+            solver = factory(noise_multiplier, dataset.shape)
+
+            def observe(k: int, state: PublicModel) -> None:
+                history.add(k, state.model)
+
+            return solver.solve(dataset, curator, observe=observe), history.rounds
+
+        paid = paid_run(
+            work,
+            planned=PrivateDataset.planned(private.shape),
+            private=private,
+            name=type(self).__name__,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            records_per_unit=self.records_per_unit,
+            ledger=self.ledger,
+            noise=self._noise(stacklevel=4),  # the caller of fit
+        )
+        trust = self.threat_model.assumption
+        assuming = (*(() if trust is None else (trust,)), *((_START_ASSUMED,) if start else ()))
+        state, history = self._note(paid, assuming=assuming)
+        self.history_ = tuple(history)
+        self.n_iter_ = len(history)
+        return state.model, factory(paid.noise_multiplier, private.shape)
+
+    def _names(self) -> tuple[str, ...]:
+        if self.parties is None:
+            number = 1 if self.n_parties is None else self.n_parties
+            require_positive_int("n_parties", number)
+            return tuple(f"party-{i + 1}" for i in range(number))
+        names = tuple(self.parties)
+        if self.n_parties not in (None, len(names)):
+            raise InvalidParameter("n_parties", self.n_parties, f"None or {len(names)}")
+        return names
+
+    def _holders(self, party_of: Any, count: int, parties: int) -> IntArray:
+        if party_of is not None:
+            holders: IntArray = column_or_1d(party_of)
+            if len(holders) != count:
+                raise InvalidParameter("party_of.shape", holders.shape, f"({count},)")
+            return holders
+        if (
+            parties > 1
+            and named("adjacency", self.adjacency, Adjacency) is Adjacency.ADD_REMOVE_ONE
+        ):
+            raise InvalidParameter("party_of", None, "an array: dealing in turn moves records")
+        return np.arange(count) % parties

@@ -45,6 +45,10 @@ if TYPE_CHECKING:
     from .falsifier import SearchTable as SearchTable
     from .falsifier import SensitivityLemma as SensitivityLemma
     from .falsifier import falsify as falsify
+    from .foreign_code import Asked as Asked
+    from .foreign_code import NoiseLaw as NoiseLaw
+    from .foreign_code import Recorder as Recorder
+    from .foreign_code import audit_foreign as audit_foreign
     from .importance_sampling import EpsilonInterval as EpsilonInterval
     from .importance_sampling import Tilt as Tilt
     from .importance_sampling import TiltedRuns as TiltedRuns

@@ -141,6 +141,9 @@ def noise_tests(runs: Sequence[Sequence[Residual]], *, level: float) -> ClaimTes
     pooled = np.concatenate(everything)
     found.append(_closest(everything))
     found += _known_streams(runs)
+    if len(runs) > 1:
+        # a few numbers a run tell little of the scale that all of them tell together
+        found.append(_scale("scale of all runs", pooled))
     # a seed that starts again gives two runs the same noise: correlation 1 between messages
     for first, second in pairwise(runs):
         pairs = list(zip(first, second, strict=False))

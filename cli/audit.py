@@ -23,6 +23,7 @@ def audit() -> None:
 
 
 audit.add_command(black_boxes.blackbox)
+audit.add_command(black_boxes.foreign)
 audit.add_command(black_boxes.sensitivity)
 
 

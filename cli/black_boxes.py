@@ -1,4 +1,4 @@
-"""`dpledger audit blackbox` and `audit sensitivity`: programs that are only run."""
+"""`dpledger audit blackbox`, `audit foreign`, `audit sensitivity`: programs that are only run."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import click
 from ..audits.black_boxes import audit_black_box, pairs_of
 from ..audits.claims.own_function import judged_function
 from ..audits.falsifier import ReplacedRecord
+from ..audits.foreign_code import audit_foreign
 from ..audits.outcome import Outcome
-from ..audits.outcomes.attacks import black_box_outcome
+from ..audits.outcomes.attacks import black_box_outcome, foreign_outcome
 from ..audits.outcomes.claims import sensitivity_outcome
 from ..audits.programs import load_program
 from ..audits.scores import ClaimedPrivacy
@@ -18,7 +19,7 @@ from ..mechanisms.adjacency import Adjacency
 from .inputs import FILE, adjacency_option, claim_options, confidence_option
 from .output import answers, steps
 
-__all__ = ["blackbox", "sensitivity"]
+__all__ = ["blackbox", "foreign", "sensitivity"]
 
 _program = click.argument("program", metavar="FILE.py:NAME")
 
@@ -84,3 +85,39 @@ def sensitivity(
     """
     domain = ReplacedRecord(records, features, adjacency)
     return sensitivity_outcome(judged_function(load_program(program), domain, claimed))
+
+
+@click.command()
+@_program
+@claim_options("The claim of the whole run: either of both.")
+@click.option("--delta", type=float, required=True, help="0 is pure epsilon-DP.")
+@adjacency_option
+@click.option("--records", type=click.IntRange(1), required=True)
+@click.option("--features", type=click.IntRange(1), required=True)
+@click.option("--row-bound", type=float, default=10.0, help="Longest row that may come in.")
+@confidence_option("Of the noise's test; the others are exact.")
+@click.option("--seed", type=click.IntRange(0), required=True, help="Fix it before you look.")
+@answers
+def foreign(
+    program: str,
+    epsilon: float | None,
+    mu: float | None,
+    delta: float,
+    adjacency: Adjacency,
+    records: int,
+    features: int,
+    row_bound: float,
+    confidence: float,
+    seed: int,
+) -> Outcome:
+    """Record what NAME(rows, labels, recorder) gives its mechanism, and replay it on neighbours.
+
+    The recorder stands around the mechanism of another library; the file is imported. Exit status 1
+    if releases, their sensitivity, the result, the noise or the total are not as stated.
+    """
+    claimed = ClaimedPrivacy.of(epsilon=epsilon, mu=mu, delta=delta)
+    domain = ReplacedRecord(records, features, adjacency, row_bound=row_bound)
+    loaded = load_program(program)
+    return foreign_outcome(
+        claimed, audit_foreign(loaded, domain, claimed=claimed, level=1 - confidence, seed=seed)
+    )

@@ -213,6 +213,37 @@ def black_box_outcome(claimed: ClaimedPrivacy, found: BlackBoxAudit) -> Outcome:
     )
 
 
+def foreign_outcome(claimed: ClaimedPrivacy, found: Sequence[ClaimTest]) -> Outcome:
+    """Return what recorded and replayed runs of a program show; a finding if a test refutes.
+
+    Args:
+        claimed: of the whole run.
+        found: a test for each question.
+    """
+    refuted = [test.name for test in found if test.refuted]
+    words = f"REFUTED: {', '.join(refuted)}" if refuted else "nothing found, which proves nothing"
+    return Outcome(
+        "Audit of foreign code",
+        {
+            "claimed_epsilon": claimed.epsilon,
+            "delta": claimed.delta,
+            "refuted": refuted,
+            "tests": [asdict(test) for test in found],
+        },
+        rows=(("claimed epsilon", claimed_text(claimed)), ("verdict", words)),
+        tables=(
+            TextColumns(
+                ("question", "answer", "what was seen"),
+                [
+                    (test.name, "REFUTED" if test.refuted else "not refuted", test.detail)
+                    for test in found
+                ],
+            ),
+        ),
+        finding=bool(refuted),
+    )
+
+
 def membership_outcome(found: MembershipCheck) -> Outcome:
     """Return the verdict of membership inference in words, and a row for each score.
 

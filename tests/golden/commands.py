@@ -145,6 +145,16 @@ def forgetful(answers, trials, generator):
 
 def mean(rows, labels, public):
     return rows.mean(axis=0)
+
+
+def noisy(rows, labels, record):
+    generator = np.random.default_rng(record.seed)
+    record.normal(
+        rows.mean(axis=0),
+        lambda value: generator.normal(value, 4.0),
+        sensitivity=0.4,
+        noise_std=4.0,
+    )
 """
 
 NOISE = "--epsilon 1 --delta 1e-5 --adjacency replace-one"
@@ -153,6 +163,7 @@ OWN = (
 )
 BOX = "audit blackbox own.py:forgetful --queries 3 --seed 1"
 TABLE = "--records 5 --features 2 --adjacency replace-one"
+FOREIGN = f"--delta 1e-5 --confidence 0.999 {TABLE}"
 PUBLISHED = "--no-attack --no-baselines --no-crosscheck"
 
 CALLS: dict[str, str] = {
@@ -246,6 +257,12 @@ CALLS: dict[str, str] = {
     "audit of a black box, a bound": f"{BOX} --epsilon 0.1 --delta 1e-5 --bound --json",
     "audit of a black box of no claim": BOX,
     "audit of a sensitivity": f"audit sensitivity own.py:mean --claimed 0.2 {TABLE} --json",
+    "audit of foreign code": (
+        f"audit foreign own.py:noisy --mu 0.1 {FOREIGN} --row-bound 1 --seed 1 --json"
+    ),
+    "audit of foreign code, uncensored": (
+        f"audit foreign own.py:noisy --mu 0.1 {FOREIGN} --seed 1 --json"
+    ),
     "claims list": "claims list --json",
     "claims list one": "claims list H-3 --json",
     "claims list an unknown one": "claims list H-99 --json",

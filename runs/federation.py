@@ -160,6 +160,8 @@ class Holder(Section, frozen=True, kw_only=True):
         files: the party's records.
         folder: where ledger, journal, certificate and model are.
         token: path of a secret that the coordinator has, too; for sockets only.
+        anchor: path of a file elsewhere (another disk, another account) that remembers how far the
+            ledger had come: an older copy in its place pays for nothing. None where it is empty.
     """
 
     name: str
@@ -167,6 +169,7 @@ class Holder(Section, frozen=True, kw_only=True):
     files: tuple[str, ...]
     folder: str
     token: str = ""
+    anchor: str = ""
 
 
 class PartyLimits(Section, frozen=True, kw_only=True):
@@ -357,10 +360,11 @@ class Participant:
             threat_models=limits.threat_models,
             colluders=limits.colluders,
         )
+        anchor = self.here / holder.anchor if holder.anchor else None
         self.folder.mkdir(parents=True, exist_ok=True)
         with (
             Journal(self.folder / "journal.sqlite") as journal,
-            SqliteLedger(self.folder / "ledger.sqlite") as ledger,
+            SqliteLedger(self.folder / "ledger.sqlite", anchor=anchor) as ledger,
         ):
             # a ledger that has a budget keeps it: a file edited later cannot raise what was
             # promised before

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import socket
 import subprocess
 import sys
@@ -117,6 +118,30 @@ def test_the_same_files_run_as_sums_and_the_answer_says_simulation(
     assert Fraction(found["values"][1]) <= 1
     assert any("only sums over all parties are seen" in each for each in found["assumptions"])
     assert "SIMULATION" in done(begun(tmp_path, "dpledger verify --federation alone"))
+
+
+def test_an_older_copy_of_a_party_is_refused_by_its_anchor(folder: Path, tmp_path: Path) -> None:
+    for name, text in FILES.items():
+        text = text.replace("rounds = 20", "rounds = 2")
+        if name == "north.toml":
+            text = text.replace("[noise]", 'anchor = "elsewhere"\n\n[noise]')
+        (tmp_path / name).write_text(text)
+    for name in ("north.csv", "south.csv"):
+        shutil.copy(folder / name, tmp_path)
+    line = "dpledger federate run.toml --party north.toml --party south.toml --out {}"
+    done(begun(tmp_path, line.format("first")))
+    shutil.copytree(tmp_path / "north", tmp_path / "kept")
+    done(begun(tmp_path, line.format("second")))
+    shutil.rmtree(tmp_path / "north")
+    (tmp_path / "kept").rename(tmp_path / "north")
+    with SqliteLedger(tmp_path / "north" / "ledger.sqlite", read_only=True) as ledger:
+        before = ledger.events()
+    third = begun(tmp_path, line.format("third"))
+    out, err = third.communicate(timeout=120)
+    assert third.returncode not in (0, 1)
+    assert "its ledger refused (RolledBack)" in out + err
+    with SqliteLedger(tmp_path / "north" / "ledger.sqlite", read_only=True) as ledger:
+        assert ledger.events() == before
 
 
 def test_a_changed_certificate_is_found(folder: Path) -> None:

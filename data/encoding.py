@@ -25,7 +25,7 @@ from ..mechanisms.clipping import project_to_ball
 from ..mechanisms.errors import InvalidParameter, named
 from ..mechanisms.private_table import CategoryColumn, Column, PrivateTable
 from ..mechanisms.private_table import NumericColumn as TableNumbers
-from .errors import BadValue, EmptyParty, NoRecords, SchemaError
+from .errors import BadValue, DataError, EmptyParty, NoRecords, SchemaError
 from .files import Cells, Table, read_table
 from .hints import among
 from .records import LabelledRecords
@@ -56,12 +56,16 @@ def load_records(paths: str | Path | Sequence[str | Path], *, schema: Schema) ->
         schema: what is public about the columns.
 
     Raises:
-        DataError: in one of its kinds, naming file, row, column, value and what is allowed.
+        DataError: in one of its kinds, naming file, row, column, value and what is allowed; and
+            for a file that is listed twice.
         MissingExtra: a file is Parquet and pyarrow is not installed.
     """
     listed = [paths] if isinstance(paths, str | Path) else list(paths)
     if not listed:
         raise NoRecords("Expected at least one file instead got none.")
+    for number, path in enumerate(listed):
+        if Path(path).resolve() in [Path(other).resolve() for other in listed[:number]]:
+            raise DataError(f"{path} must be listed once: each of its records would count twice")
     tables = [read_table(path, schema) for path in listed]
     parts = [_encode(table, schema) for table in tables]
     entries = np.concatenate([part.entries for part in parts])

@@ -23,6 +23,7 @@ from .errors import InvalidParameter
 from .layout import gather_records
 from .private_data import PrivateDataset
 from .protocols import FloatArray
+from .record_sets import RecordSets
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -76,6 +77,8 @@ class LocalDataset(PrivateDataset):
             shape.label_domain,
             public_counts=shape.adjacency is not Adjacency.ADD_REMOVE_ONE,
         )
+        if len(parties) > 1:
+            RecordSets(shape.features).add(parties, records)
         for name, least, found in zip(parties, shape.counts[own], records.counts, strict=True):
             # the number itself may be private: the message names the public bounds
             if not least <= found <= shape.most:

@@ -30,6 +30,7 @@ from .labels import SIGNS, ClassLabels, LabelDomain, RealLabels, SignLabels
 from .layout import gather_records
 from .loss_trial import require_convex, stated
 from .protocols import FloatArray, Loss
+from .record_sets import RecordSets
 from .records import IntArray, Records, combined, record_slopes
 from .sample import Sample
 from .sensitive import Sensitive
@@ -71,7 +72,8 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
 
     Raises:
         InvalidParameter: non-finite entries, labels outside their domain, wrong shapes, an
-            empty party, or fewer records than the bounds. Nothing has been spent by then.
+            empty party, fewer records than the bounds, or two parties with the same records (see
+            `record_sets`). Nothing has been spent by then.
     """
 
     __slots__ = ()
@@ -102,6 +104,8 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
             label_domain,
             public_counts=adjacency is not Adjacency.ADD_REMOVE_ONE,
         )
+        if len(parties) > 1 and not self._auditable:
+            RecordSets(features.shape[1]).add(parties, records)
         smallest = int(records.counts.min())
         if smallest == 0:
             raise InvalidParameter(

@@ -103,6 +103,7 @@ def _verdicts(report: Report, weak: tuple[HeadlineCheck, ...]) -> tuple[Headline
     found = (
         *weak,
         _grade(report.privacy),
+        *_parties(report.privacy),
         _accesses(report),
         _crosschecks(report),
         *_attack(report.audit, report.privacy),
@@ -193,6 +194,14 @@ def _grade(privacy: PrivacyFacts) -> HeadlineCheck:
     text, tone = texts[privacy.grade]
     missing = "" if privacy.not_proved is None else f"; not proved: {visible(privacy.not_proved)}"
     return HeadlineCheck("Bound", text + missing, tone)
+
+
+def _parties(privacy: PrivacyFacts) -> tuple[HeadlineCheck, ...]:
+    """Return what a bound for several parties assumes, as nobody can see that it is so."""
+    if sum(row.count for row in privacy.by_party) < 2 or privacy.epsilon.upper == "infinity":
+        return ()
+    text = "every record belongs to one party: of one that stands under two names, costs add up"
+    return (HeadlineCheck("Assumed", text, Tone.NEUTRAL),)
 
 
 def _accesses(report: Report) -> HeadlineCheck:

@@ -42,6 +42,18 @@ def test_nothing_is_green_of_a_run_whose_noise_others_may_know(report, source, w
     assert word in to_markdown(drawn_by(report, source))
 
 
+def test_a_bound_for_several_parties_names_what_it_assumes(report):
+    (row, *_) = report.privacy.by_party
+    for rows, assumed in (
+        ((), False),
+        ((structs.replace(row, count=1),), False),
+        ((structs.replace(row, count=2),), True),
+        ((structs.replace(row, count=1),) * 2, True),
+    ):
+        assert ("Assumed" in tones(with_privacy(report, by_party=rows))) == assumed
+    assert "stands under two names" in to_html(with_privacy(report, by_party=(row, row)))
+
+
 def with_privacy(report, **changes):
     return structs.replace(report, privacy=structs.replace(report.privacy, **changes))
 

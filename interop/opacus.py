@@ -12,14 +12,15 @@ of jax_privacy, which uses the same, are read by `dpledger.interop.dp_events`.
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from math import inf, nextafter
+from fractions import Fraction
+from math import inf, nextafter, sqrt
 from numbers import Integral, Real
 from typing import Any
 
 from ..accounting.guarantees import guarantee
 from ..accounting.ledger.ledger import Ledger, Run
 from ..mechanisms.adjacency import Adjacency
-from ..mechanisms.errors import InvalidParameter, shown_value
+from ..mechanisms.errors import InvalidParameter, require_positive_int, shown_value
 from ..mechanisms.events import (
     Audience,
     Context,
@@ -97,36 +98,44 @@ class LedgerAccountant:
 
         return make
 
-    def step(self, *, noise_multiplier: float, sample_rate: float) -> None:
+    def step(self, *, noise_multiplier: float, sample_rate: float, batches: int = 1) -> None:
         """Reserve one step; raises as `Run.step` does, and for numbers out of range.
 
         Args:
             noise_multiplier: noise_std / clip norm.
             sample_rate: of Poisson sampling, a probability.
+            batches: k drawn independently, whose gradients one step adds up. A record can be in
+                several and move the sum by k clip norms, which a step of rate k·sample_rate does
+                not pay for. The step is priced as what it is post-processing of: k sums, each with
+                a k-th of the variance.
 
         Equal steps in a row share one entry of `history`, so that its length is that of the
         schedule.
         """
-        entry = (noise_multiplier, sample_rate, 1)
+        require_positive_int("batches", batches)
+        entry = (_root_down(noise_multiplier, batches), sample_rate, batches)
         (mechanism,) = mechanisms_of_opacus([entry], adjacency=self.adjacency)
         context = Context((), len(self) + 1, "noisy sum of clipped gradients", Audience.PUBLIC)
-        self.run.step(Event(mechanism.event, context), sampler="opacus")
+        self.run.step(*[Event(mechanism.event, context)] * batches, sampler="opacus")
         last = self.history[-1] if self.history else None
         if last is not None and last[:2] == entry[:2]:
-            entry = (*entry[:2], last[2] + 1)
+            entry = (*entry[:2], last[2] + batches)
             self.history.pop()
         self.history.append(entry)
 
     def get_epsilon(self, delta: float, **_: object) -> float:
-        """Return the epsilon of the steps taken, rounded up; `delta` in (0, 1).
+        """Return the epsilon of all steps that the run's ledger holds, rounded up.
 
-        What Opacus passes besides, such as orders, is ignored.
+        Those of a process before this one among them, whose history this one may not have loaded.
+
+        Args:
+            delta: in (0, 1). What Opacus passes besides, such as orders, is ignored.
         """
-        if not self.history:
+        taken = Counter(event.mechanism for event in self.run.events())
+        if not taken:
             return 0.0
-        found = mechanisms_of_opacus(self.history, adjacency=self.adjacency)
         context = Context((), 1, "training", Audience.PUBLIC)
-        events = [Event(mechanism, context) for mechanism in found]
+        events = [Event(Repeated(step, times), context) for step, times in taken.items()]
         return guarantee(events, delta=delta).epsilon.upper_float
 
     def __len__(self) -> int:
@@ -144,9 +153,9 @@ class LedgerAccountant:
         def hook(optimiser: Any) -> None:
             self.step(
                 noise_multiplier=optimiser.noise_multiplier,
-                # batches whose gradients accumulate into one step: rates add up, as in Opacus'
-                # own hook
-                sample_rate=sample_rate * optimiser.accumulated_iterations,
+                sample_rate=sample_rate,
+                # Opacus' own hook adds up their rates, which is too little: see `step`
+                batches=optimiser.accumulated_iterations,
             )
 
         return hook
@@ -176,6 +185,16 @@ class LedgerAccountant:
                 f"has {len(self.run.events())}, of these; import a checkpoint of others instead."
             )
         self.history = [_three(number, entry) for number, entry in enumerate(history)]
+
+
+def _root_down(noise_multiplier: float, batches: int) -> float:
+    """Return the largest binary64, or the next below, that is at most noise / sqrt(batches)."""
+    if batches == 1 or not 0.0 < noise_multiplier < inf:
+        return noise_multiplier
+    found = noise_multiplier / sqrt(batches)
+    while Fraction(found) ** 2 * batches > Fraction(noise_multiplier) ** 2:
+        found = nextafter(found, 0.0)
+    return found
 
 
 NAME = "dpledger"

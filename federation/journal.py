@@ -62,6 +62,9 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock = RLock()
+        # messages that have not left, and what a run's messages are of: for the holder alone
+        if not path.exists():
+            path.touch(mode=0o600)
         self._connection = sqlite3.connect(
             path, timeout=0.5, isolation_level=None, check_same_thread=False
         )

@@ -182,7 +182,7 @@ def run(
     dataset = configuration.private(records)
     record = _begun(configuration, options, planned, records, name, text)
     with record:
-        with SqliteLedger(record.ledger, anchor=options.anchor) as ledger:
+        with SqliteLedger(record.ledger, anchor=record.anchor) as ledger:
             trained = _train(configuration, planned, dataset, test, ledger, record, start)
         result = _concluded(configuration, options, planned, trained, record, dataset, test, start)
         record.end()
@@ -216,7 +216,9 @@ def _begun(
                 f"{options.resume}: Expected a run that keeps to a plan instead got one with "
                 "unprotected releases, which pays as it goes: run anew."
             )
-        return RunRecord.resume(options.resume, configuration, records, ledger=options.ledger)
+        return RunRecord.resume(
+            options.resume, configuration, records, ledger=options.ledger, anchor=options.anchor
+        )
     if options.ledger is not None:
         with SqliteLedger(options.ledger, anchor=options.anchor) as ledger:
             _require_fresh_noise(configuration, ledger)
@@ -224,7 +226,11 @@ def _begun(
     folder = new_folder(options.out, name)
     _write_configuration(configuration, text, folder)
     paid_from = options.ledger or folder / "ledger.sqlite"
-    return RunRecord.begin(folder, configuration, records, name=name, ledger=paid_from)
+    if options.ledger is None:
+        paid_from.touch(mode=0o600)  # it holds a seed, where there is one
+    return RunRecord.begin(
+        folder, configuration, records, name=name, ledger=paid_from, anchor=options.anchor
+    )
 
 
 def _concluded(

@@ -53,6 +53,7 @@ class RunRecord:
         name: of the run in the ledger.
         configuration: the hash of its configuration, as it stands in the ledger.
         ledger: file that it is paid from.
+        anchor: file elsewhere that remembers how far the ledger had come; None for none.
         resumed: whether the run broke off before.
     """
 
@@ -61,6 +62,7 @@ class RunRecord:
     name: str
     configuration: str
     ledger: Path
+    anchor: Path | None
     resumed: bool
 
     @classmethod
@@ -72,6 +74,7 @@ class RunRecord:
         *,
         name: str,
         ledger: Path,
+        anchor: Path | None,
     ) -> Self:
         """Return the record of a new run, which a time makes other than all before.
 
@@ -81,6 +84,7 @@ class RunRecord:
             records: to train on; their digest is kept.
             name: of the run; the time is added.
             ledger: file that pays.
+            anchor: of the ledger; None for none.
         """
         name = f"{name} {datetime.now(UTC).isoformat(timespec='microseconds')}"
         journal = Journal(folder / RECORD)
@@ -90,11 +94,12 @@ class RunRecord:
             "key": key,
             "records": _digest(records, key),
             "ledger": str(ledger.absolute()).encode(),
+            "anchor": b"" if anchor is None else str(anchor.absolute()).encode(),
             "name": name.encode(),  # the last: with it the record is complete
         }
         for kind, content in facts.items():
             journal.keep("", kind, 0, content)
-        return cls(folder, journal, name, configuration.sha256, ledger, resumed=False)
+        return cls(folder, journal, name, configuration.sha256, ledger, anchor, resumed=False)
 
     @classmethod
     def resume(
@@ -104,12 +109,13 @@ class RunRecord:
         records: LabelledRecords,
         *,
         ledger: Path | None,
+        anchor: Path | None,
     ) -> Self:
         """Return the record of a run that broke off.
 
         Raises `ConfigurationError`, with nothing spent, where there is none, and for another
-        configuration, other records or another ledger than it began with; `JournalError` while the
-        run goes on elsewhere.
+        configuration, other records, another ledger or another anchor than it began with;
+        `JournalError` while the run goes on elsewhere.
 
         Args:
             folder: of the run that broke off.
@@ -117,6 +123,7 @@ class RunRecord:
                 the ledger, which alone knows it.
             records: must be those that it began with.
             ledger: must be the one that it began with; None to take that.
+            anchor: must be the one that it began with, if it had one; None to take that.
         """
         if not (folder / RECORD).exists():
             raise ConfigurationError(
@@ -127,7 +134,7 @@ class RunRecord:
         try:
             found = {
                 kind: journal.get("", kind, 0)
-                for kind in ("configuration", "key", "records", "ledger", "name")
+                for kind in ("configuration", "key", "records", "ledger", "anchor", "name")
             }
             name, key, paid_from = found["name"], found["key"], found["ledger"]
             said = (found["configuration"] or b"").decode()
@@ -137,18 +144,23 @@ class RunRecord:
                     f"{folder}: Expected a run that had begun instead got one that broke off "
                     "before anything was spent; run anew."
                 )
-            kept = Path(paid_from.decode())
+            kept, held_by = Path(paid_from.decode()), (found["anchor"] or b"").decode()
+            anchored = Path(held_by) if held_by else None
+            elsewhere = anchor is not None and anchored not in (None, anchor.absolute())
             for what, differs in (
                 ("configuration and schema", said not in configuration.known_as),
                 ("records", found["records"] != _digest(records, key)),
                 ("ledger", ledger is not None and ledger.absolute() != kept),
+                ("anchor", elsewhere),
             ):
                 if differs:
                     raise ConfigurationError(
                         f"{folder}: Expected the {what} that the run began with instead got other; "
                         "nothing was spent or released."
                     )
-            record = cls(folder, journal, name.decode(), said, kept, resumed=True)
+            record = cls(
+                folder, journal, name.decode(), said, kept, anchored or anchor, resumed=True
+            )
             if record.messages and not kept.exists():
                 raise ConfigurationError(
                     f"ledger={kept} must be there: the run's messages were paid from it. Nothing "

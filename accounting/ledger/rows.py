@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
+from secrets import token_hex
 from typing import Any
 
 from ...mechanisms.adjacency import Adjacency
@@ -36,6 +37,10 @@ from .budget import Budget
 
 GENESIS = "0" * 64
 """What the first row names as its previous hash."""
+
+
+_SALT_BYTES = 16
+"""Of random bytes beside a seed: 128 bits, as many as a seed can have."""
 
 
 class LedgerError(DpledgerError):
@@ -264,6 +269,9 @@ def encoded(entry: Entry) -> tuple[RowKind, str, NewDocuments]:
                 "sampler": entry.provenance.sampler,
                 "seed": entry.provenance.seed,
             }
+            if entry.provenance.seed is not None:
+                # heads stand in reports: without it a hash could be searched for the seed
+                body["salt"] = token_hex(_SALT_BYTES)
             if entry.provenance.trials is not None:
                 body["trials"] = entry.provenance.trials
             if entry.provenance.simulation:
@@ -361,6 +369,7 @@ def _decoded(kind: RowKind, body: Any, library: Library) -> Entry:
             # written of simulations only, so that releases' rows are as they always were
             trials = _typed(body.pop("trials"), int) if "trials" in body else None
             simulation = "simulation" in body and _typed(body.pop("simulation"), bool)
+            _typed(body.pop("salt", ""), str)  # of rows with a seed, but in older ledgers
             events, sampler, seed = _take(body, "events", "sampler", "seed")
             provenance = Provenance(
                 _typed(sampler, str),

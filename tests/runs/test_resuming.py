@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpledger.accounting.ledger import SqliteLedger
+from dpledger.accounting.ledger import FileAnchor, SqliteLedger
 from dpledger.accounting.ledger.budget import Budget, BudgetExceeded
 from dpledger.accounting.numbers.notions import ApproxDp
 from dpledger.data.strict import ConfigurationError
@@ -227,6 +227,35 @@ def test_a_folder_without_a_broken_run_is_refused(broken: Path, unbroken: RunRes
             run(broken / "run.toml", options(folder, resume=True))
     with pytest.raises(FileExistsError, match="resume"):
         run(broken / "run.toml", options(broken))
+
+
+def test_a_run_that_goes_on_keeps_its_anchor(tmp_path: Path) -> None:
+    """Else an older copy in the ledger's place would be taken, which the anchor was to prevent."""
+    folder, ledger, anchor = prepared(tmp_path), tmp_path / "team.sqlite", tmp_path / "far.anchor"
+    begun = replace(options(folder, ledger=ledger), anchor=anchor)
+
+    def start(_: str) -> Progress:
+        def progress(done: int, total: int) -> None:
+            raise Broken
+
+        return progress
+
+    with pytest.raises(Broken):
+        run(folder / "run.toml", begun, start)
+    other = replace(options(folder, resume=True), anchor=tmp_path / "another.anchor")
+    with pytest.raises(ConfigurationError, match="anchor"):
+        run(folder / "run.toml", other)
+    older = FileAnchor(anchor).last()
+    run(folder / "run.toml", options(folder, resume=True))  # it knows its anchor
+    with SqliteLedger(ledger, read_only=True) as opened:
+        assert FileAnchor(anchor).last() == opened.last_row != older
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no modes of files")
+def test_what_is_secret_in_a_folder_is_for_its_owner_alone(broken: Path) -> None:
+    """The key of the records' digest, and the seed of the noise."""
+    for name in (RECORD, "ledger.sqlite", "configuration.holder.toml"):
+        assert (broken / "out" / name).stat().st_mode & 0o077 == 0
 
 
 def test_the_digest_of_records_tells_nothing_without_its_key(broken: Path, tmp_path: Path) -> None:

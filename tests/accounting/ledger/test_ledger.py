@@ -33,6 +33,7 @@ from dpledger.accounting.ledger import (
     imported,
 )
 from dpledger.accounting.ledger.budget import Budget, BudgetExceeded
+from dpledger.accounting.ledger.rows import Reserved, encoded
 from dpledger.accounting.numbers.grade import Grade
 from dpledger.accounting.numbers.notions import ApproxDp, Gdp, Zcdp
 from dpledger.mechanisms import (
@@ -141,6 +142,22 @@ def test_a_curators_release_is_in_the_ledger_by_its_digest(ledger: Ledger) -> No
     message = curator.release(mean, round=1, release="gradient", noise_multiplier=1.0)
     assert list(ledger.messages().values()) == [message_digest(message)]
     assert ledger.verify().open == ()
+
+
+def test_a_head_cannot_be_searched_for_a_seed(make: Make) -> None:
+    """Reports carry heads: of two rows that say the same, the hashes differ where a seed is."""
+    bodies: list[list[str]] = []
+    for source in (Provenance("exact-philox", 7), NOWHERE):
+        entry = Reserved((event(step()),), source, "2020-01-01T00:00:00+00:00")
+        bodies.append([encoded(entry)[1] for _ in range(2)])
+        ledger = make()
+        ledger.run("a", configuration_hash="c").reserve((event(step()),), source)
+        assert [each.provenance for each in ledger.reservations()] == [source]
+        ledger.verify()
+    (one, two), (same, again) = bodies
+    assert one != two
+    assert same == again
+    assert "salt" not in same
 
 
 def test_events_and_provenance_are_read_back_equal(ledger: Ledger) -> None:

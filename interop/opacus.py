@@ -17,7 +17,6 @@ from math import inf, nextafter, sqrt
 from numbers import Integral, Real
 from typing import Any
 
-from ..accounting.guarantees import guarantee
 from ..accounting.ledger.ledger import Ledger, Run
 from ..mechanisms.adjacency import Adjacency
 from ..mechanisms.errors import InvalidParameter, require_positive_int, shown_value
@@ -131,12 +130,7 @@ class LedgerAccountant:
         Args:
             delta: in (0, 1). What Opacus passes besides, such as orders, is ignored.
         """
-        taken = Counter(event.mechanism for event in self.run.events())
-        if not taken:
-            return 0.0
-        context = Context((), 1, "training", Audience.PUBLIC)
-        events = [Event(Repeated(step, times), context) for step, times in taken.items()]
-        return guarantee(events, delta=delta).epsilon.upper_float
+        return self.run.spent().epsilon(delta).upper_float
 
     def __len__(self) -> int:
         """Return the number of steps taken."""

@@ -68,6 +68,7 @@ def test_an_analysts_handle_has_no_more_than_functions_of_records_and_public_fac
     }
     assert public_names(VerticalDataset) == {
         "dual",
+        "mean_gradient",
         "minimiser",
         "planned",
         "predictions",

@@ -153,7 +153,9 @@ def test_an_anchor_is_written_by_hand_or_by_runs_and_refuses_what_is_behind(
     paid = ("--ledger", ledger, "--anchor", anchor, *QUICK)
     assert call("run", folder / "run.toml", "--out", folder / "first", *paid).status == 0
     lines = anchor.read_text().splitlines()
-    assert len(lines) == 1  # the whole plan is reserved at once
+    with SqliteLedger(ledger, read_only=True) as paid_from:
+        # the whole plan at once, and then each message
+        assert len(lines) == 1 + len(paid_from.messages())
     assert call("ledger", "anchor", ledger, "--to", anchor).status == 0
     (line,) = call("ledger", "anchor", ledger).out.splitlines()
     assert anchor.read_text().splitlines() == [*lines, line]

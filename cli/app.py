@@ -29,6 +29,7 @@ _COMMANDS = {
     "noise": "training",
     "party": "federation",
     "plan": "plan",
+    "predict": "predict",
     "report": "report",
     "run": "run",
     "stats": "stats",

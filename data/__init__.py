@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .digits import load_digits_with_probes as load_digits_with_probes
     from .encoding import load_records as load_records
     from .encoding import load_table as load_table
+    from .encoding import load_unlabelled as load_unlabelled
     from .errors import BadValue as BadValue
     from .errors import DataError as DataError
     from .errors import EmptyParty as EmptyParty

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy  # whose submodules are loaded at their first use
+from msgspec import structs
 from numpy.typing import NDArray
 
 from ..mechanisms.adjacency import Adjacency
@@ -32,6 +33,7 @@ from .records import LabelledRecords
 from .schema import (
     CategoricalColumn,
     ClassColumn,
+    IgnoredColumn,
     LabelColumn,
     NumericColumn,
     OnOutside,
@@ -89,6 +91,38 @@ def load_records(paths: str | Path | Sequence[str | Path], *, schema: Schema) ->
         parties=parties,
         party_of=party_of,
         dropped=sum(map(len, tables)) - len(entries),
+    )
+
+
+def load_unlabelled(path: str | Path, *, schema: Schema) -> LabelledRecords:
+    """The records of one file whose labels and parties nobody asks for, encoded as for training.
+
+    Every record is kept, in order; its label is a filler. The columns of labels and parties may be
+    missing, and are not read.
+
+    Args:
+        path: of the file.
+        schema: with which a model was trained.
+
+    Raises `DataError` as `load_records` does; a missing value is a `BadValue`.
+    """
+    without = tuple(
+        c if isinstance(c, NumericColumn | CategoricalColumn) else IgnoredColumn(name=c.name)
+        for c in schema.columns
+    )
+    asked = structs.replace(schema, columns=without, drop_missing=False)
+    table = _complete(read_table(path, asked, lacking=True), asked)
+    entries, positions = _entries(table, asked)
+    domain = schema.label.domain
+    return LabelledRecords(
+        features=_features(project_to_ball(entries, schema.row_bound), positions, schema),
+        labels=np.full(len(entries), domain.filler),
+        label_domain=domain,
+        feature_names=schema.feature_names,
+        row_bound=schema.row_bound,
+        description=Path(path).name,
+        parties=("all",),
+        party_of=np.zeros(len(entries), dtype=np.intp),
     )
 
 
@@ -193,6 +227,22 @@ def _encode(table: Table, schema: Schema) -> _Encoded:
     category, where its entry is 1. That is CSR's layout, made without a dense block of 0s.
     """
     table = _complete(table, schema)
+    entries, positions = _entries(table, schema)
+    numbers, party = schema.label.numbers, schema.party
+    return _Encoded(
+        entries=entries,
+        positions=positions,
+        labels=np.array([*numbers.values()])[_codes(table, schema.label.name, tuple(numbers))],
+        party_of=(
+            np.zeros(len(table), dtype=np.intp)
+            if party is None
+            else _codes(table, party.name, party.parties)
+        ),
+    )
+
+
+def _entries(table: Table, schema: Schema) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Return the entries of complete records and their positions, both as `_Encoded` has them."""
     n, k = len(table), len(schema.features)
     entries, positions = np.ones((n, k)), np.zeros((n, k), dtype=np.intp)
     start = 0
@@ -204,17 +254,7 @@ def _encode(table: Table, schema: Schema) -> _Encoded:
         else:
             positions[:, j] += _codes(table, column.name, column.categories)
             start += len(column.categories)
-    numbers, party = schema.label.numbers, schema.party
-    return _Encoded(
-        entries=entries,
-        positions=positions,
-        labels=np.array([*numbers.values()])[_codes(table, schema.label.name, tuple(numbers))],
-        party_of=(
-            np.zeros(n, dtype=np.intp)
-            if party is None
-            else _codes(table, party.name, party.parties)
-        ),
-    )
+    return entries, positions
 
 
 def _complete(table: Table, schema: Schema) -> Table:

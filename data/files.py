@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
 from ..mechanisms.extras import import_extra
@@ -52,12 +53,13 @@ class Table:
         return f"{self.file}, {self.unit} {self.numbers[record]}"
 
 
-def read_table(path: str | Path, schema: Schema) -> Table:
+def read_table(path: str | Path, schema: Schema, *, lacking: bool = False) -> Table:
     """The columns of the file `path` that `schema` uses.
 
     Args:
         path: its suffix chooses the reader.
         schema: names the columns, says which are ignored, and how a text file is written.
+        lacking: whether ignored columns may be missing from the file.
 
     Raises:
         UnreadableFile: the file is missing, damaged or of another kind than its name says.
@@ -66,6 +68,8 @@ def read_table(path: str | Path, schema: Schema) -> Table:
         MissingExtra: the file is Parquet and pyarrow is not installed.
     """
     path = Path(path)
+    if lacking:
+        schema = _as_it_is(path, schema)
     reader = _READERS.get(path.suffix.lower(), _read_text)
     try:
         table = reader(path, schema)
@@ -79,6 +83,24 @@ def read_table(path: str | Path, schema: Schema) -> Table:
     if not len(table):
         raise NoRecords(f"{path}: Expected at least one record instead got none.")
     return table
+
+
+def _as_it_is(path: Path, schema: Schema) -> Schema:
+    """Return a schema without the ignored columns that a text file's header does not name."""
+    if path.suffix.lower() in _READERS or not schema.header:
+        return schema
+    opener = _DECOMPRESSORS.get(path.suffix.lower(), open)
+    try:
+        with opener(path, mode="rt", encoding="utf-8-sig", newline="") as stream:
+            lines = _without_comments(stream, schema.comment)
+            rows = csv.reader(lines, delimiter=schema.delimiter, skipinitialspace=True)
+            there = {name.strip() for name in next(filter(None, rows), ())}
+    except (OSError, EOFError, UnicodeError, csv.Error, lzma.LZMAError, zlib.error):
+        return schema  # whatever is wrong is said when the file is read
+    columns = tuple(
+        c for c in schema.columns if c.name in there or not isinstance(c, IgnoredColumn)
+    )
+    return structs.replace(schema, columns=columns)
 
 
 _DELIMITERS = (";", "\t", "|", ",")

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .execution import RunOptions as RunOptions
     from .execution import RunResult as RunResult
     from .execution import run as run
+    from .models import read_model as read_model
     from .pipeline import Plan as Plan
     from .pipeline import Terms as Terms
     from .pipeline import calibrate as calibrate

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from math import isfinite
 from pathlib import Path
 
 import msgspec
@@ -39,9 +40,12 @@ from ..data import LabelledRecords
 from ..data.strict import ConfigurationError
 from ..federation.prepaid import PrepaidRun
 from ..mechanisms import Event, EventList, PrivateDataset, SamplingCurator
+from ..mechanisms.encoding import subject_hash
 from ..mechanisms.extras import MissingExtra
+from ..mechanisms.protocols import FloatArray
 from .attack import RunAttack, run_attack
 from .configuration import KEPT_SEED, Configuration, read_configuration
+from .models import ModelFile, classes_of
 from .narrative import narrative, statement, versions
 from .pipeline import Plan
 from .planning import plan, planned_events
@@ -252,6 +256,8 @@ def _concluded(
     certificate = None if planned.proof is None else planned.proof.certificate
     model = weights(trained.training.state.model, configuration.shape.label_domain)
     np.save(folder / "model.npy", model)
+    made = _model_file(configuration, planned, model)
+    (folder / "model.json").write_bytes(msgspec.json.format(msgspec.json.encode(made)))
     if certificate is not None:
         certificate = certificate.given(trained.head.statement)
         proved(
@@ -288,6 +294,33 @@ def _concluded(
     (folder / "report.json").write_bytes(to_json(report))
     write_pages(report, folder)
     return result
+
+
+def _model_file(configuration: Configuration, planned: Plan, model: FloatArray) -> ModelFile:
+    """Return a model with all that applying it takes.
+
+    Args:
+        configuration: of the run.
+        planned: whose guarantee the model has.
+        model: of shape (d,) or (d, K).
+    """
+    schema, found = configuration.schema, planned.guarantee
+    epsilon = found.epsilon.upper_float
+    return ModelFile(
+        algorithm=configuration.solver.label,
+        schema=schema,
+        features=(
+            *schema.feature_names,
+            *(("constant",) if configuration.solver.intercept else ()),
+        ),
+        classes=classes_of(schema),
+        coefficients=tuple(map(tuple, model.reshape(len(model), -1).tolist())),
+        epsilon=epsilon if isfinite(epsilon) else "infinity",
+        delta=float(found.delta),
+        adjacency=None if found.adjacency is None else found.adjacency.value,
+        unit=configuration.privacy.unit_text,
+        subject=subject_hash(planned.events),
+    )
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -298,6 +298,8 @@ CALLS: dict[str, str] = {
         "experiment hu2020_sharing/noise_digits --quick --runs 1 --out experiments --json"
     ),
     "experiment of another name": "experiment huang2020_star/nothing --json",
+    "predict": "predict out/model.json people.csv --out predicted.csv --json",
+    "predict with no model": "predict people.csv people.csv --json",
     "stats, planned": "stats asked.toml --plan --json",
     "stats": "stats asked.toml --out statistics --json",
     "stats of a wrong file": "stats run.toml --json",

@@ -1,0 +1,51 @@
+"""Predictions as outcomes: each record's class, and what the model was promised."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from ...audits.outcome import Outcome, TextColumns
+from ..models import Prediction
+
+_SHOWN = 20
+"""Records whose prediction is printed; a file has them all."""
+
+
+def prediction_outcome(found: Prediction, out: Path | None = None) -> Outcome:
+    """Return what was predicted.
+
+    Args:
+        found: by a model.
+        out: where it was written, if it was.
+    """
+    classes = [str(word) for word in found.classes]
+    model = found.model
+    counted = Counter(classes)
+    counts = {word: counted[word] for word in model.classes}
+    relation = "" if model.adjacency is None else f", {model.adjacency}"
+    promise = f"{model.epsilon} at delta {model.delta:g} per {model.unit}{relation}"
+    rest = len(classes) - _SHOWN
+    return Outcome(
+        title=f"{len(classes)} predictions of {model.algorithm}",
+        data={
+            "predictions": classes,
+            "counts": counts,
+            "epsilon": model.epsilon,
+            "delta": model.delta,
+            "subject": model.subject,
+            "file": None if out is None else str(out),
+        },
+        rows=(
+            *((f"predicted {word}", str(count)) for word, count in counts.items()),
+            ("the model's epsilon", promise),
+            ("file", None if out is None else str(out)),
+            ("not shown", f"{rest} more; --out writes them all" if rest > 0 else None),
+        ),
+        tables=(
+            TextColumns(
+                ("record", "prediction"),
+                [(str(k), word) for k, word in enumerate(classes[:_SHOWN], 1)],
+            ),
+        ),
+    )

@@ -1,4 +1,17 @@
-"""The command `dpledger` and its exit statuses: 0 good, 1 a finding, 2 a mistake, 3 undecided."""
+"""The command `dpledger` and its exit statuses: 0 good, 1 a finding, 2 a mistake, 3 undecided.
+
+Start-up is the price of every call, so each command's module is imported when that command is
+called; the list of names stands here, and `--help` of the group alone loads all of them.
+
+Standard output has the answer, in text or with `--json` in JSON; standard error has progress, on a
+terminal only, and mistakes. The statuses are for scripts:
+
+    0    good: nothing was found
+    1    a finding: a broken promise, a refuted claim, a changed ledger, an unprotected release
+    2    a mistake of the caller's, or a file that cannot be read: one line says what must be
+    3    undecided: no rule applies, or the search was in vain
+    130  interrupted; what was reserved counts as spent, and ledgers stay valid
+"""
 
 from __future__ import annotations
 
@@ -9,6 +22,7 @@ from keyword import iskeyword
 import click
 
 INTERRUPTED = 130
+"""The status of a process that was interrupted: 128 and the number of SIGINT, as shells have it."""
 
 _COMMANDS = {
     "attack": "attack",
@@ -40,7 +54,10 @@ _COMMANDS = {
 
 
 class _Commands(click.Group):
-    """A group whose commands are imported when they are called, or listed by `--help`."""
+    """A group whose commands are imported when they are called, or listed by `--help`.
+
+    `dpledger plan` then pays for its own imports alone, and not for scikit-learn's or matplotlib's.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands."""
@@ -50,6 +67,7 @@ class _Commands(click.Group):
         """Return a command by its name; None for any other name."""
         if cmd_name not in _COMMANDS:
             return None
+        # relative to this package, wherever it is installed
         module = import_module(f".{_COMMANDS[cmd_name]}", __package__)
         # a word of Python's has an underscore behind it
         name = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
@@ -69,7 +87,10 @@ def main() -> None:
 
 
 def run() -> None:
-    """Run the command line; mistakes become one line on standard error and status 2."""
+    """Run the command line; mistakes become one line on standard error and status 2.
+
+    click's own statuses are not used: it would give 1, which stands for a finding, to a mistake.
+    """
     try:
         main(standalone_mode=False)
     except click.exceptions.Exit as error:
@@ -85,10 +106,15 @@ def run() -> None:
 
 
 def _tell(error: Exception) -> None:
-    """Print a mistake and exit; raise what is none again."""
+    """Print a mistake and exit; raise what is none again.
+
+    What is no mistake, but a fault of this program, is raised with its traceback: it must not be
+    taken for a mistake of the caller's.
+    """
     from ..audits.visible_text import visible
     from ..mechanisms.errors import DpledgerError
 
+    # only what the library raises on purpose, and what the file system refuses, is a mistake
     if not isinstance(error, DpledgerError | OSError):
         raise error
     # a message may quote what a stranger wrote

@@ -1,4 +1,19 @@
-"""`dpledger attack`: is the bound true in practice, and how tight is it?"""
+"""`dpledger attack`: is the bound true in practice, and how tight is it?
+
+Three things can be attacked: the plan of a run's configuration, by replay of whole transcripts;
+scores that the user's own attack gave (--scores); a model of the user's own (--model, which hands
+over to `membership`).
+
+Prints the neighbours, the claim with its grade, what so many trials could prove at most, lower
+bounds on epsilon with the null control beside them, and tests of the claim. A bound of 0 is no
+evidence of privacy.
+
+Tests share one error probability, so that a true claim is refuted with probability at most 1 -
+confidence. Scores are kept with --store under a hash of all that they depend on, so that more
+trials later cost only the new ones.
+
+Exit status 1 if a test refutes the claim or the null control fails, else 0.
+"""
 
 from __future__ import annotations
 
@@ -99,19 +114,23 @@ def attack(
     dpledger attack --model mine.py:model --records mine.npz --adjacency add-remove-one \\
         --epsilon 1 --delta 1e-5
     """
+    # CONFIG and --scores have options of their own; --model never gets here
     if (configuration_path is None) == (score_paths is None):
         raise click.UsageError("Expected one of CONFIG, --scores and --model.")
     if score_paths is not None:
+        # scores are there already: nothing would be run
         refuse("options of trials only with CONFIG", trials, null_trials, backend, address, store)
         refuse("options of trials only with CONFIG", None if jobs == 1 else jobs)
         if delta is None or (epsilon is None) == (mu is None):
             raise click.UsageError("Expected --delta and either --epsilon or --mu with --scores.")
+        # raises unless exactly one of epsilon and mu is given
         claim = ClaimedPrivacy.of(epsilon=epsilon, mu=mu, delta=delta)
         scores = Scores(*(read_numbers(path).astype(float) for path in score_paths))
         found = judge_scores(scores, claim, confidence=confidence)
         return scores_outcome(found, confidence=confidence)
     refuse("--epsilon, --mu and --delta only with --scores", epsilon, mu, delta)
     assert configuration_path is not None
+    # chunks of trials are seeded by number, so that the backend changes nothing but the time
     where = backend_of(backend, jobs=jobs, address=address)
     with steps() as start:
         attacked = run_attack(

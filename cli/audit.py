@@ -1,4 +1,16 @@
-"""`dpledger audit`: audits of programs and models that are not ours."""
+"""`dpledger audit`: audits of programs and models that are not ours.
+
+    one-run       a lower bound on epsilon from one training run with canaries
+    blackbox      bets against a program's claim (see black_boxes)
+    sensitivity   a search for neighbours that refute a function's sensitivity (likewise)
+
+`one-run` asks for a claim under add-remove-one and either for scores of canaries with whether each
+was in, or for their number alone: then it plans how many to guess. Numbers of guesses come from the
+claim and never from the scores, or the bound would not hold (Steinke, Nasr, Jagielski 2023).
+
+Prints the plan, the bounds with their methods and the verdict. Exit status 1 if the claim is
+refuted, else 0; 2 for scores that do not belong together.
+"""
 
 from __future__ import annotations
 
@@ -68,9 +80,11 @@ def one_run(
     dpledger audit one-run --canaries 1000 --epsilon 1 --delta 1e-5
     dpledger audit one-run --scores s.npy --included c.npy --epsilon 1 --delta 1e-5
     """
+    # raises unless exactly one of epsilon and mu is given
     claimed = ClaimedPrivacy.of(epsilon=epsilon, mu=mu, delta=delta)
     if (scores is None) != (included is None) or (scores is None) == (canaries is None):
         raise click.UsageError("Expected --scores with --included, or --canaries alone.")
+    # the plan is made before a score is looked at, from their number alone
     found = None
     if scores is not None and included is not None:
         found = Canaries.of(read_numbers(scores), read_numbers(included, kinds="fiub"), seed)
@@ -80,6 +94,7 @@ def one_run(
         canaries=count, claimed=claimed.claim, delta=delta, confidence=confidence, fixed=guesses
     )
     result = None
+    # without scores the plan alone is the answer
     if found is not None:
         result = audit_one_run(
             found, claimed=claimed.claim, delta=delta, confidence=confidence, plan=plan

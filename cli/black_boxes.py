@@ -1,4 +1,19 @@
-"""`dpledger audit blackbox`, `audit foreign`, `audit sensitivity`: programs that are only run."""
+"""`dpledger audit blackbox`, `audit foreign`, `audit sensitivity`: programs that are only run.
+
+All import a Python file and call a function of it: what it does is done with all that the caller
+may do.
+
+`blackbox` asks for a claim and for outputs on pairs of answers; it prints the pair that looked
+worst, the p-value of a sequential test that may be stopped at any time, or with --bound a lower
+bound on epsilon. Exit status 1 if the claim is refuted, else 0: not refuted is not proved.
+
+`foreign` asks for a claim about a whole run of another library's code, which calls its mechanism
+through a recorder; it prints how far releases, sensitivities, result, noise and total are as
+stated. Exit status 1 if one is not.
+
+`sensitivity` asks for a claimed l2 sensitivity; it prints the worst pair found. Exit status 1 if
+the pair exceeds the claim, 3 otherwise: a search proves nothing.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +37,7 @@ from .output import answers, steps
 __all__ = ["blackbox", "foreign", "sensitivity"]
 
 _program = click.argument("program", metavar="FILE.py:NAME")
+"""A file and a name in it."""
 
 
 @click.command()
@@ -53,6 +69,7 @@ def blackbox(
     (trials, m); the file is imported. Exit status 1 if the claim is refuted.
     """
     claimed = ClaimedPrivacy.of(epsilon=epsilon, mu=mu, delta=delta)
+    # the pairs are read before somebody's code runs
     known, box = pairs_of(pairs, queries), load_program(program)
     with steps() as start:
         found = audit_black_box(
@@ -83,6 +100,7 @@ def sensitivity(
     Rows have norm 1 at most; the file is imported. Exit status 1 if it is refuted, 3 if it is not,
     for a search proves nothing. A claim file says more: see `claims check`.
     """
+    # rows of norm 1, labels of ±1: a claim file can say more
     domain = ReplacedRecord(records, features, adjacency)
     return sensitivity_outcome(judged_function(load_program(program), domain, claimed))
 

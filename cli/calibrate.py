@@ -1,4 +1,12 @@
-"""`dpledger calibrate`: the noise that a target needs, or the rounds that noise allows."""
+"""`dpledger calibrate`: the noise that a target needs, or the rounds that noise allows.
+
+Asks for a target and either the number of rounds or the noise; the other one is found.
+Sensitivities do not enter: noise is in their units, so that the answer is for any Gaussian release
+of one fixed sensitivity.
+
+Prints noise multiplier and rounds with the epsilon that is proved for them, at most the target.
+Exit status 0; 2 for a target that cannot be met.
+"""
 
 from __future__ import annotations
 
@@ -37,6 +45,7 @@ def calibrate(
     """
     if (rounds is None) == (noise_multiplier is None):
         raise click.UsageError("Expected either --rounds or --noise-multiplier.")
+    # raises where no noise, or no round, meets the target
     found = calibrate_gaussian_rounds(
         epsilon=epsilon,
         delta=delta,

@@ -1,4 +1,23 @@
-"""`dpledger claims`: what published papers promise, and what is true of it."""
+"""`dpledger claims`: what published papers promise, and what is true of it.
+
+NAMES are papers ("ding2020_network") or claims ("PR-3"); without any, all are meant. --set fixes a
+parameter in the paper's own symbols: what is left free may be chosen by an attack where a claim is
+for all values.
+
+    list      the claims, by paper, with their place in it
+    show      one claim and the parameters it is judged at
+    audit     verdicts, and the attacks that confirm them
+    page      the same as one HTML page with plots
+    explain   one verdict's argument, numbers and evidence
+    check     a claim of the user's own, or a finished run (see claims_check)
+
+Attacks were computed before and are shown with the command that repeats them; --rerun attacks anew,
+which takes minutes, and --save keeps what it finds.
+
+Exit status of `audit`: 1 if some claim does not hold, 0 if all do. `show`, `explain`, `list` and
+`page` answer a question and exit with 0; a name that is unknown, or a parameter out of range, is a
+mistake: 2.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +43,7 @@ _set_option = click.option(
     metavar="NAME=VALUE",
     help="A parameter in the paper's own symbols, PAPER.NAME=VALUE if several papers have it.",
 )
+"""Of commands that judge: NAME=VALUE, several times."""
 
 
 @click.group()
@@ -53,6 +73,7 @@ def show(identifier: str, assignments: tuple[str, ...]) -> Outcome:
     """Show one claim and the parameters it is judged at."""
     paper, claim = find_one(identifier)
     setting = cases([paper], assignments)[paper.name].setting
+    # every parameter is shown, those at their default too: a verdict is at all of them
     values = {name: getattr(setting, name) for name in setting.__dataclass_fields__}
     texts = (f"{n} = {v:g}" if isinstance(v, float) else f"{n} = {v}" for n, v in values.items())
     rows = [(name.replace("_", " "), text) for name, text in claim.described.items() if text]
@@ -88,9 +109,11 @@ def audit(
 
     Exit status 1 if some claim does not hold, 0 if all do.
     """
+    # trials and seeds of attacks that were computed before are what they are
     if not rerun:
         refuse("--trials, --seed and --save with --rerun only", trials, seed, folder)
     attacks = Attacks(rerun, trials, SEED if seed is None else seed)
+    # a claim takes from a blink to a minute; --rerun opens a bar for each attack
     with steps() as start:
         judged = judge_claims(PAPERS, names, assignments, attacks=attacks, progress=start)
     if folder is not None:
@@ -126,6 +149,7 @@ def explain(identifier: str, assignments: tuple[str, ...]) -> Outcome:
     """Explain the verdict on one claim, with the numbers of the given parameters."""
     paper, claim = find_one(identifier)
     case = cases([paper], assignments)[paper.name]
+    # no attack here: the argument and its numbers are what is asked for
     return explanation_outcome(claim, claim.promise.judge(case))
 
 

@@ -1,4 +1,32 @@
-"""`dpledger claims check`: the court for a claim of the user's own, or anyone's finished run."""
+"""`dpledger claims check`: the court for a claim of the user's own, or anyone's finished run.
+
+Three things can be asked about. A claim file (TOML) states releases, a sensitivity of one's own
+function, or a run's configuration; --ledger names a finished run and --promise what was promised of
+it; --kind reads another tool's file of releases. What is not stated is read in every way that it
+could mean.
+
+Prints the verdict with its reason, the cost of each reading, what is missing, what was checked, and
+a proof where one is found. Code that a claim names is run with --run-code alone, with all that the
+caller may do.
+
+Exit status 0 holds, 1 does not hold or too little is stated, 2 no claim, 3 undecided.
+
+A claim in a file:
+
+    title = "our model"
+    adjacency = "add-remove-one"
+    [promise]
+    epsilon = 3.0
+    delta = 1e-5
+    [[releases]]
+    mechanism = "gaussian"
+    clip_norm = 1.0
+    noise_std = 1.1
+    rounds = 14063
+    sampling = "poisson"
+    batch = 256
+    records = 60000
+"""
 
 from __future__ import annotations
 
@@ -49,22 +77,26 @@ def check(
     is no claim, 3 where nothing is missing and it cannot be decided: no rule applies, or it takes
     too much work. What is not stated is named.
     """
+    # one of three forms, each with options of its own
     if (claim_path is None) == (ledger is None):
         raise click.UsageError("Expected either CLAIM or --ledger.")
     if claim_path is not None and kind is not None:
         refuse("--run and --config with --ledger only", run, configuration)
         if promise is None or adjacency is None:
             raise click.UsageError("Expected --promise and --adjacency with --kind.")
+        # another tool's file: its releases as it lists them, under the relation that is given
         return promise_outcome(
             judge_foreign_file(kind, claim_path, promise_from_text(promise), adjacency=adjacency)
         )
     if claim_path is not None:
+        # a claim file states its own promise
         rule = "--promise, --run and --config with --ledger only"
         refuse(rule, promise, run, configuration)
         return promise_outcome(judge_claim_file(claim_path, run_code=run_code))
     if promise is None or run_code:
         raise click.UsageError("Expected --promise, and no --run-code, with --ledger.")
     assert ledger is not None
+    # read before the ledger is opened, so that a wrong text costs nothing
     promised = promise_from_text(promise)
     with steps() as start:
         return promise_outcome(

@@ -1,4 +1,14 @@
-"""`dpledger curve`: the whole privacy curve, of a plan or of a training run."""
+"""`dpledger curve`: the whole privacy curve, of a plan or of a training run.
+
+Asks for a run's configuration or, with --noise-multiplier, for a training run by its parameters; no
+record is read. --from, --to and --points choose deltas, evenly spread in the logarithm.
+
+Prints epsilon, rounded up, for every delta, with the grade: *enclosed* in ball arithmetic, or
+*fast* in doubles with an outward allowance. The promised delta's own epsilon is the proved one.
+--plot draws the curve as SVG.
+
+Exit status 0; 2 for deltas out of range or a run that has no price.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +30,7 @@ from .inputs import NEW_FILE, Redirected, configuration_argument, options, train
 from .output import answers
 
 _LEAST_DELTA = 1e-300
+"""The smallest delta that the engines take: below it doubles lose their digits."""
 
 _curve_options = options(
     click.option(
@@ -35,6 +46,7 @@ _curve_options = options(
     ),
     click.option("--plot", type=NEW_FILE, help="Draw it into this file, as SVG."),
 )
+"""Which deltas, how exact, and where to draw."""
 
 
 @click.command("curve")
@@ -45,6 +57,7 @@ _curve_options = options(
 @answers
 def of_training(noise_multiplier: float, delta: float, **said: Any) -> Outcome:
     """Print epsilon (rounded up) over delta of a training run that is stated by its parameters."""
+    # how it is drawn stands apart from what the run is
     form = {name: said.pop(name) for name in ("smallest", "largest", "points", "grade", "plot")}
     events = TrainingRun.of(**said).events(noise_multiplier)
     promised = epsilon(noise_multiplier=noise_multiplier, delta=delta, proved=True, **said)
@@ -61,6 +74,7 @@ def curve(configuration_path: Path, **form: Any) -> Outcome:
     At the delta that the run promises, the proved one. Without CONFIG, with --noise-multiplier and
     the other options of `dpledger epsilon`, the same for a training run of any tool.
     """
+    # an epsilon that is asked for is calibrated first, as `dpledger plan` does
     made = plan(read_configuration(configuration_path))
     return _outcome(configuration_path.name, made.events, made.guarantee, **form)
 
@@ -76,6 +90,10 @@ def _outcome(
     grade: str,
     plot: Path | None,
 ) -> Outcome:
+    """Return the curve of events as an outcome, after drawing it where asked.
+
+    Raises click's mistake of usage for deltas that are not 1e-300 <= from < to < 1.
+    """
     if not _LEAST_DELTA <= smallest < largest < 1:
         raise click.UsageError(
             f"Expected {_LEAST_DELTA} <= --from={smallest} < --to={largest} < 1."

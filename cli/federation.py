@@ -1,4 +1,18 @@
-"""`dpledger federate` and `dpledger party`: runs in which every party keeps its own records."""
+"""`dpledger federate` and `dpledger party`: runs in which every party keeps its own records.
+
+`federate` asks for run.toml, the same at every party, and starts or waits for the parties; `party
+serve` asks for one party's party.toml and takes part until the run is over. What a party's own file
+says leaves it never.
+
+`federate` prints what the certificates of all parties prove together, each party's own epsilon and
+where files are; `party serve` prints where its certificate, model and ledger are. Exit status 0; 2
+where a party refuses the plan, by its policy or its budget, or somebody stays away: then the reason
+that all parties got is printed.
+
+Files of `federate`: federation.json and a certificate for each party, which `dpledger verify
+--federation` checks, the joint certificate, and model.npy; each party keeps ledger, journal,
+certificate and model in its own folder.
+"""
 
 from __future__ import annotations
 
@@ -33,6 +47,7 @@ def federate(
     In-process runs all parties' files as threads; sockets waits until `dpledger party serve` has
     connected for each of them; mpi takes a rank a party; flower writes an app for `flwr run OUT`.
     """
+    # None at ranks that do not coordinate, and with flower, whose run is to come
     found = run_federation(configuration_path, engine=engine, out=out, parties=parties, token=token)
     return None if found is None else federated_outcome(found)
 
@@ -48,4 +63,5 @@ def party() -> None:
 def serve(party_path: Path) -> Outcome:
     """Take part as the party that the file PARTY describes, or go on where that broke off."""
     with steps() as start:
+        # a party's answer names no number: what was promised stands in its own certificate
         return participation_outcome(participate(party_path, start("rounds")))

@@ -1,4 +1,13 @@
-"""`dpledger import`: the releases that another tool's file lists, priced, and into a ledger."""
+"""`dpledger import`: the releases that another tool's file lists, priced, and into a ledger.
+
+Asks for the kind of file (see `interop.KINDS`), the file, and the relation that its numbers are
+read under: no such format states one. What has no rule here is refused by name, and then nothing is
+recorded.
+
+Prints how many releases are listed and what they cost together, with the grade, and under which run
+they were recorded. Exit status 0; 1 if a release is unprotected; 2 for a file that cannot be read,
+or a ledger whose budget it would cross.
+"""
 
 from __future__ import annotations
 

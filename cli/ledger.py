@@ -1,4 +1,18 @@
-"""`dpledger ledger`: make, read, verify and export a ledger."""
+"""`dpledger ledger`: make, read, verify and export a ledger.
+
+    create   a new ledger with a budget, which refuses what would cross it
+    show     its runs, and what was spent in all, with the grade of that sum
+    verify   whether its chain of hashes is as it was written
+    anchor   its last row, in a second place that remembers how far it had come
+    export   all of it as JSON lines, or a certificate of its events
+
+All but `create` open the file for reading only. An epsilon is printed rounded up at --delta; a
+ledger whose runs were not all planned beforehand has an estimate, and says so.
+
+Exit status 1 of `show` if a release is unprotected, of `verify` if a row was changed, of `anchor`
+if the ledger lacks the row that the file names last. 2 for a broken chain elsewhere, a file that is
+no ledger, or that exists already.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +33,7 @@ from .output import answers
 __all__ = ["ledger"]
 
 _path = click.argument("path", metavar="LEDGER", type=FILE)
+"""An existing ledger."""
 
 
 @click.group()
@@ -34,9 +49,11 @@ def ledger() -> None:
 @answers
 def create(path: Path, epsilon: float, delta: float, adjacency: Adjacency) -> Outcome:
     """Make a new LEDGER whose budget refuses every release that would cross it."""
+    # a second budget over the same records would be one more epsilon
     if path.exists():
         raise click.UsageError(f"{path}: Expected a new file; a ledger is never overwritten.")
     budget = Budget(ApproxDp(epsilon, delta), adjacency=adjacency)
+    # the budget is the first row: no release can come before it
     with SqliteLedger(path) as opened:
         opened.set_budget(budget)
     return Outcome(
@@ -78,6 +95,7 @@ def anchor(path: Path, anchor_path: Path | None) -> Outcome | None:
     Without --to the line goes to standard output, for any command that keeps lines. Exit status 1
     if LEDGER lacks the row that the file names last.
     """
+    # without a file the caller keeps the line, for instance in a log that only grows
     if anchor_path is not None:
         return anchored_outcome(path, anchor_path)
     with SqliteLedger(path, read_only=True) as opened:
@@ -100,6 +118,7 @@ def export(path: Path, certificate: Path | None, run: str | None, delta: float) 
     """Write a ledger as JSON lines to standard output, or its certificate to a file."""
     with SqliteLedger(path, read_only=True) as opened:
         if certificate is not None:
+            # a proof of what was recorded, found anew: no certificate is kept in a ledger
             made = certificate_of(opened, delta=delta, run=run)
             certificate.write_bytes(made.to_json_bytes())
             return Outcome(

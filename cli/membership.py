@@ -1,4 +1,19 @@
-"""`dpledger membership`: can an attack tell who was in the data, and what was promised?"""
+"""`dpledger membership`: can an attack tell who was in the data, and what was promised?
+
+Asks for a run's configuration, or with --model for a model of the user's own, its records and its
+promise. It trains many models, half of them with one target record, and tells them apart by
+published scores (loss threshold, LiRA, RMIA, and for runs of ours the Fisher score).
+
+Prints a page in plain words: what is promised, how far the best score got at low false-positive
+rates, the lower bound on epsilon, and what none of it means. A table has each score's bound beside
+its null control.
+
+Every score is learned on shadow models that no bound counts, and the target is chosen before a
+model is judged. Bounds of all scores hold together with the stated confidence.
+
+Exit status 1 if an attack shows more than the promise allows or a null control fails, else 0: an
+attack that fails proves nothing. 2 for records of other shapes or a model that raises.
+"""
 
 from __future__ import annotations
 
@@ -104,8 +119,11 @@ def membership(
     dpledger membership --model mine.py:model --records mine.npz --adjacency add-remove-one \\
         --epsilon 1 --delta 1e-5
     """
+    # a run of ours or a model of one's own: each has options that mean nothing to the other
     if (configuration_path is None) == (model is None):
         raise click.UsageError("Expected either CONFIG or --model.")
+    # target, sizes, confidence, seed and processes: the design of the experiment, by the options'
+    # own names
     options = MembershipOptions(**design)
     if configuration_path is not None:
         rule = "--records, --adjacency, --epsilon, --mu and --delta only with --model"
@@ -118,11 +136,14 @@ def membership(
         raise click.UsageError(
             "Expected --records, --delta and either --epsilon or --mu with --model."
         )
+    # a number without its relation is no promise: most tools mean add-remove-one, and say so
+    # nowhere
     if adjacency is None:
         raise click.UsageError(
             "Expected --adjacency add-remove-one or replace-one with --model: the relation "
             "that the promise speaks of."
         )
+    # loading the model runs its file
     found = membership_of_model(
         load_program(model),
         MembershipRecords.read(records),

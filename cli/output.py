@@ -2,6 +2,11 @@
 
 Results go to standard output, progress to standard error and only to a terminal. Status 0 is good,
 1 a finding, 2 a mistake of the caller's, 3 undecided.
+
+An `Outcome` has one set of data for machines, whose keys are pinned by tests/golden, and rows and
+tables for people. On a terminal they are drawn to its width; in a file or a pipe they are plain
+text with whole columns. Texts of strangers (names in files, messages of other libraries) are shown
+with control characters escaped, so that none of them steers a terminal.
 """
 
 from __future__ import annotations
@@ -24,6 +29,7 @@ from ..audits.visible_text import visible
 __all__ = ["Advance", "answers", "json_option", "show", "steps", "write_certificate"]
 
 P = ParamSpec("P")
+"""The options of a command, which its decorator hands on."""
 Advance = Callable[[int, int], None]
 """Called with how much is done, and how much there is."""
 
@@ -34,6 +40,12 @@ def answers(command: Callable[P, Outcome | None]) -> Callable[..., None]:
     """Return a command that prints a function's outcome, and exits with 1 or 3 as it says.
 
     A function that returns None has printed what there is to say.
+
+    Args:
+        command: returns an outcome, or None if it printed by itself.
+
+    The command itself is a plain function of its options, so that a test calls it without a
+    terminal.
     """
 
     @json_option
@@ -44,6 +56,8 @@ def answers(command: Callable[P, Outcome | None]) -> Callable[..., None]:
         if outcome is None:
             return
         show(outcome, as_json=as_json)
+        # undecided is said before a finding: a promise that no rule decides is neither broken nor
+        # kept
         if outcome.undecided:
             raise SystemExit(3)
         if outcome.finding:
@@ -53,7 +67,12 @@ def answers(command: Callable[P, Outcome | None]) -> Callable[..., None]:
 
 
 def show(outcome: Outcome, *, as_json: bool) -> None:
-    """Print an outcome: JSON, or tables that fit a terminal, or plain text for files and pipes."""
+    """Print an outcome: JSON, or tables that fit a terminal, or plain text for files and pipes.
+
+    Args:
+        outcome: what a command found.
+        as_json: whether --json was given.
+    """
     if as_json:
         click.echo(outcome.json)
     elif sys.stdout.isatty():
@@ -63,6 +82,7 @@ def show(outcome: Outcome, *, as_json: bool) -> None:
 
 
 def _draw(outcome: Outcome) -> None:
+    """Draw an outcome on a terminal with rich; no markup in its texts is read."""
     from rich import table as rich
     from rich.console import Console
     from rich.text import Text
@@ -88,10 +108,15 @@ def _draw(outcome: Outcome) -> None:
 
 @contextmanager
 def steps() -> Generator[Callable[[str], Advance]]:
-    """Give a function that opens a progress bar; silent where standard error is no terminal."""
+    """Give a function that opens a progress bar; silent where standard error is no terminal.
+
+    Attacks, training and proofs may take minutes: each opens a bar of its own, with the time that
+    is left.
+    """
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+    # standard output stays the answer's alone
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn(compact=True))
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
@@ -108,7 +133,13 @@ def steps() -> Generator[Callable[[str], Advance]]:
 
 
 def write_certificate(path: Path, proof: Proof | None, found: Guarantee) -> None:
-    """Write the certificate of a guarantee; raise `Uncertifiable` where there is none."""
+    """Write the certificate of a guarantee; raise `Uncertifiable` where there is none.
+
+    Args:
+        path: of the new file; one that exists is replaced.
+        proof: as found; None where there is none.
+        found: the guarantee, which says why nothing was proved.
+    """
     if proof is None:
         raise Uncertifiable(f"certificate={path} must have a proof: {found.not_proved}.")
     path.write_bytes(proof.document)

@@ -1,4 +1,24 @@
-"""`dpledger run`: train, with ledger, certificate and report; `dpledger demo`: on real data."""
+"""`dpledger run`: train, with ledger, certificate and report; `dpledger demo`: on real data.
+
+Asks for a run's configuration, and for nothing that it does not say: noise, rounds and data are the
+file's. `demo` asks for nothing at all and runs on UCI Adult, which comes with the package.
+
+Prints the proved epsilon, whom it is promised to, whether the run kept to its plan, other
+libraries' answers, the replay attack, and each model's accuracy beside its privacy; files stand in
+a new folder. The order is plan, prove, reserve all of it in the ledger, and only then noise.
+
+Exit status 0; 1 if anything is wrong with the run, all of which is printed; 2 before anything was
+spent for a configuration, data or a budget that do not allow it. Interrupted: 130, and --resume
+goes on at no cost.
+
+The folder of a run:
+
+    configuration.toml         what ran, for readers; configuration.holder.toml has a seed of noise
+    ledger.sqlite              every release, unless --ledger names another one
+    certificate.json           for `dpledger verify`
+    model.npy                  the last public model
+    report.html, .md, .json    for the holder; public.html without what no epsilon covers
+"""
 
 from __future__ import annotations
 
@@ -19,6 +39,7 @@ _out_option = click.option(
     type=NEW_FOLDER,
     help="Folder for the run's files; by default a new one under dpledger-runs/.",
 )
+"""Where a run's files go."""
 
 
 @click.command()
@@ -53,6 +74,7 @@ def run(configuration_path: Path, **options: Any) -> Outcome:
     disagrees.
     """
     with steps() as start:
+        # everything that may be a finding is decided by the run's result
         return run_outcome(train(configuration_path, RunOptions(**options), start))
 
 
@@ -66,6 +88,7 @@ def demo(out: Path | None, rounds: int | None, trials: int | None) -> Outcome:
 
     100 agents, 36 rounds, epsilon 1 and delta 1e-5 per record; under a minute on two cores.
     """
+    # the file that ships with the package, with fewer rounds or trials for a look
     configuration = demo_configuration(rounds=rounds, trials=trials)
     with steps() as start:
         return run_outcome(train(configuration, RunOptions(name="demo", out=out), start))

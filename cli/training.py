@@ -1,4 +1,13 @@
-"""`dpledger epsilon` and `dpledger noise`: epsilon of anybody's training run, and its noise."""
+"""`dpledger epsilon` and `dpledger noise`: epsilon of anybody's training run, and its noise.
+
+Both ask for what people know of a run: records, batch, epochs or steps, how batches are drawn, and
+the relation. `epsilon` asks for the noise multiplier and prints epsilon; `noise` asks for epsilon
+and prints the least noise multiplier, to within 1e-6, whose events meet it. Both numbers are proved
+where a rule exists, and a certificate can be written.
+
+Exit status 0; 2 for what is missing or has no rule. Where sampling or relation is missing the
+message lists every reading with its epsilon.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +27,7 @@ _run_options = options(
     click.option("--delta", type=float, required=True, help="In (0, 1), below 1 / records."),
     certificate_option,
 )
+"""What both commands ask for: the run, its delta, and where a certificate goes."""
 
 
 @click.command(short_help="Epsilon of a training run: records, batch, epochs, noise multiplier.")
@@ -51,6 +61,7 @@ def noise(certificate: Path | None, **stated: Any) -> Outcome:
 
 
 def _outcome(found: training.TrainingCost, certificate: Path | None) -> Outcome:
+    """Return the cost as an outcome, after writing its certificate where asked."""
     if certificate is not None:
         write_certificate(certificate, found.proof, found.guarantee)
     return training_outcome(found, certificate)

@@ -1,4 +1,17 @@
-"""`dpledger verify`: an epsilon, re-verified by the independent checker."""
+"""`dpledger verify`: an epsilon, re-verified by the independent checker.
+
+Asks for a certificate, or with --federation for a folder of them; --ledger adds that the
+certificate is about the events of that ledger. Nothing that wrote a certificate is used: the
+standard-library checker derives every step again from the document.
+
+Prints what is proved, for whom and under which relation, the assumptions, and with a ledger its
+grade: where no plan stood beforehand the sum is an estimate, however well it is proved. --coq and
+--extracted ask for further opinions, which can only turn against what was accepted.
+
+Exit status 0 if it is proved; 1 if the certificate is refused or undecided, the ledger was changed
+or has other events, or another checker disagrees; 2 for a file that cannot be read. What is no
+certificate is refused.
+"""
 
 from __future__ import annotations
 
@@ -41,9 +54,11 @@ __all__ = ["verify"]
 @answers
 def verify(certificate: Path | None, federation: Path | None, **how: Any) -> Outcome:
     """Re-verify CERTIFICATE with a checker that shares nothing with what wrote it."""
+    # what is checked is chosen by the argument; both at once would have two answers
     if certificate is not None and federation is None:
         return verified_outcome(certificate, **how)
     if federation is None:
         raise click.UsageError("Expected either CERTIFICATE or --federation.")
+    # False and None are both "not given" for the options of the other form
     refuse("--federation alone", certificate, *(given or None for given in how.values()))
     return verified_federation_outcome(federation)

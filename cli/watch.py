@@ -1,4 +1,19 @@
-"""`dpledger watch`: audit a ledger's runs as they come; `dpledger watch ack` answers an alarm."""
+"""`dpledger watch`: audit a ledger's runs as they come; `dpledger watch ack` answers an alarm.
+
+Asks for a ledger, and with --config for configurations whose data are at hand: their runs are
+repeated on neighbouring data, and the evidence of every look adds up in one sequential test, so
+that looking often costs no false alarms. A memory file keeps what was audited and what was found.
+
+Prints each new run with its epsilon, and every open alarm; with --every it goes on, and prints news
+only. --metrics writes a file for Prometheus, --alarm hands new alarms to a command.
+
+Exit status 0 if nothing is open, 1 while an alarm is, 2 if the look failed; with --every a failed
+look is repeated, and the command ends when it is interrupted. `watch ack` exits with 0, or 2 for an
+alarm that is not open.
+
+With --json each look is one object: the runs, the open alarms, whether the ledger is intact, what
+was tested and what no look can test.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +39,7 @@ _memory_option = click.option(
     help="File for what was audited and found; LEDGER.watch.json by default. Whoever can rewrite "
     "the ledger should not be able to rewrite this.",
 )
+"""Where a watcher keeps what it knows; apart from the ledger, or one hand could rewrite both."""
 
 
 @click.command()
@@ -110,7 +126,9 @@ def watch(
     kept_at = memory or _memory_of(ledger_path)
     watcher = Watcher(ledger_path, kept_at, repeats, delta, most_runs, metrics)
 
+    # print first, then call the command: what it could not take is not remembered, and comes again
     def tell(look: Look) -> None:
+        # a watcher that runs on is silent while nothing happens
         if every is None or look.is_news:
             show(look_outcome(ledger_path.name, look), as_json=as_json)
             sys.stdout.flush()
@@ -120,6 +138,7 @@ def watch(
     while True:
         try:
             look = watcher.step(tell)
+        # a full disk or a locked file passes; whoever asked for one look is told at once
         except (OSError, DpledgerError) as error:
             if every is None:
                 raise
@@ -131,4 +150,5 @@ def watch(
 
 
 def _memory_of(ledger: Path) -> Path:
+    """Return the memory file beside a ledger."""
     return ledger.with_name(ledger.name + ".watch.json")

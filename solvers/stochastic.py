@@ -1,4 +1,6 @@
-"""PS-ADMM: stochastic ADMM with noisy gradients in a star (Ding, Errapotu, Zhang, Pan, Han 2019).
+"""PS-ADMM: stochastic ADMM with noisy gradients in a star.
+
+Source: Ding, Errapotu, Zhang, Gong, Pan, Han 2019.
 
 The problem is min sum_i mean_j l(<a_ij, x_i>, b_ij) + regularisation·R(z)  subject to x_i = z. In
 each round every provider takes S gradient steps on its part of the augmented Lagrangian and sends

@@ -53,10 +53,7 @@ def split_statistic(y: FloatArray, weight: float) -> FloatArray:
 
 
 def _unit_noise(s: CentralisedSetting, records: int) -> PublishedCentralisedDpAdmm:
-    """The published algorithm with noise of standard deviation 1 on every gradient.
-
-    Noise of 1 is some hundred times what Theorem 1 asks for here: it does not help.
-    """
+    """The published algorithm with noise of standard deviation 1 on every gradient."""
     return PublishedCentralisedDpAdmm(algorithm_of(s, records / ROW_BOUND, Logistic()))
 
 

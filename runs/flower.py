@@ -61,6 +61,9 @@ def write_app(folder: Path, run: Path) -> None:
         folder: made if it is missing; what comes of the run is written to its folder "together".
         run: the run file, read where the ServerApp runs, which is the coordinator's machine; every
             party has a copy of its own beside its party file, and the plans' hashes are compared.
+
+    Flower carries bytes between the coordinator and the parties; what a party checks, pays and
+    signs is the same as over sockets.
     """
     package = folder / "federation"  # Flower refuses a name with an underscore
     package.mkdir(parents=True, exist_ok=True)

@@ -34,6 +34,8 @@ def narrative(
         description: of the records.
         dropped: how many records were left out for missing values.
         demo: whether it is the demo, whose settings were tuned on the very data set.
+
+    Sentences that only people know are left None, and the report prints "not stated" for them.
     """
     tuned = (
         "The rule that derives this demonstration's settings was tuned on 20,000 records of this "

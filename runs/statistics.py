@@ -42,7 +42,6 @@ from ..mechanisms import (
     LaplaceNoise,
     Norm,
     NumericColumn,
-    PlanningCurator,
     PrivateTable,
     Sensitive,
     TableShape,
@@ -53,12 +52,15 @@ from ..mechanisms.exact_choice import MOST_CANDIDATES
 from ..mechanisms.protocols import FloatArray
 from ..mechanisms.sampling import Sampler, SeededSampler, SystemSampler
 from ..mechanisms.sensitivity import float_up
+from ..solvers.planning import planned_events
 from .pipeline import Plan, Terms, calibrate_proved, run_prepaid
 from .sections import RECORD, Noise, SamplerName, Section, Unit
 from .training import new_folder
 
 _CONFIDENCE = 0.95
-"""Of the intervals beside the numbers, which are of the noise alone."""
+"""Of the intervals beside the numbers, which are of the noise alone: what the records leave open
+about a population is not in them.
+"""
 
 
 class StatisticName(Enum):
@@ -80,7 +82,10 @@ _NEEDED = {
     StatisticName.QUANTILE: ("column", "quantile"),
     StatisticName.SECOND_MOMENTS: ("columns",),
 }
-"""The keys that a statistic must have; `edges` may stand beside a histogram's."""
+"""The keys that a statistic must have; `edges` may stand beside a histogram's.
+
+What is not needed must be left out, so that no key is read and then ignored.
+"""
 
 
 class Statistic(Section, frozen=True, kw_only=True):
@@ -94,6 +99,9 @@ class Statistic(Section, frozen=True, kw_only=True):
         quantile: in [0, 1]; 0.5 is the median.
         candidates: how many evenly spaced numbers of the column's range a quantile may be.
         weight: share of the budget, beside the others' weights.
+
+    A statistic of weight w costs the share of the budget that its noise has: weights are compared
+    with each other, so that 2 and 2 are what 1 and 1 are.
     """
 
     kind: StatisticName
@@ -135,6 +143,9 @@ class StatisticsData(Section, frozen=True, kw_only=True):
         most_records: upper bound on the number of records, public; of add-remove-one.
         whole: names of numeric columns that hold whole numbers: their sums get whole noise.
         folder: where paths of files and schema start; at the folder of this file without it.
+
+    Numbers of records are public facts that the holder knows from elsewhere: one that is counted
+    from the file is a release.
     """
 
     files: tuple[str, ...]
@@ -278,9 +289,10 @@ def plan_statistics(asked: StatisticsFile) -> Plan:
     """
 
     def planned(noise_multiplier: float) -> Sequence[Event]:
-        curator = PlanningCurator()
-        _release_all(asked, noise_multiplier, PrivateTable.planned(asked.shape), curator)
-        return curator.events
+        def release(table: PrivateTable, curator: Curator) -> object:
+            return _release_all(asked, noise_multiplier, table, curator)
+
+        return planned_events(release, PrivateTable.planned(asked.shape))
 
     return calibrate_proved(planned, epsilon=asked.privacy.epsilon, terms=asked.terms)
 
@@ -297,6 +309,9 @@ def release_statistics(
 
     Raises before anything is spent if the plan, its proof, the records or the budget do not allow
     it.
+
+    The certificate is checked by the independent checker before it is written, and names the
+    ledger's last row.
     """
     name = "statistics"
     if not isinstance(asked, StatisticsFile):
@@ -337,7 +352,11 @@ def release_statistics(
 
 
 def _written(result: StatisticsResult) -> bytes:
-    """Return statistics.json: what was promised to whom, and the noisy numbers."""
+    """Return statistics.json: what was promised to whom, and the noisy numbers.
+
+    Args:
+        result: as released; the file may be published, as every number in it is paid for.
+    """
     found = result.plan.guarantee
     return msgspec.json.encode(
         {
@@ -414,7 +433,14 @@ class _Releasing:
     def _noisy(
         self, sensitive: Sensitive, multiplier: float, turn: int, label: str
     ) -> tuple[FloatArray, float]:
-        """Return the message, and the scale of its noise."""
+        """Return the message, and the scale of its noise.
+
+        Args:
+            sensitive: the statistic, with its sensitivity.
+            multiplier: of its noise, in sensitivities.
+            turn: its place in the file, from 1.
+            label: what it is, in a word.
+        """
         release: Callable[..., FloatArray] = self.curator.release
         where = {"round": turn, "release": label, "audience": Audience.PUBLIC}
         scale = float_up(sensitive.sensitivity.root * Fraction(multiplier))
@@ -428,7 +454,12 @@ class _Releasing:
         return release(sensitive, mechanism=LaplaceNoise(scale), **where), scale
 
     def _quantile(self, asked: Statistic, turn: int) -> Released:
-        """Return one of evenly spaced candidates, by the exponential mechanism."""
+        """Return one of evenly spaced candidates, by the exponential mechanism.
+
+        A candidate costs how far its rank is from the one asked for, and is chosen with a
+        probability that falls exponentially with it (McSherry, Talwar 2007): the error depends on
+        how the records lie, so that no interval is stated.
+        """
         assert asked.column is not None
         assert asked.quantile is not None
         column = self.table.shape.numeric(asked.column)

@@ -1,4 +1,8 @@
-"""Released statistics as outcomes: the numbers, how far noise may have moved them, their price."""
+"""Released statistics as outcomes: the numbers, how far noise may have moved them, their price.
+
+Intervals are of the noise alone, and say so; an epsilon is printed as the upper end of its
+enclosure, with its grade beside it and what it takes for granted below.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +34,11 @@ def statistics_plan_outcome(name: str, asked: StatisticsFile, plan: Plan) -> Out
 
 
 def statistics_outcome(result: StatisticsResult) -> Outcome:
-    """Return the released numbers and what they cost together."""
+    """Return the released numbers and what they cost together.
+
+    Args:
+        result: the numbers as released, which are public now.
+    """
     rows = [
         (each.statistic.label, cell, f"{value:.6g}", _within(each))
         for each in result.statistics

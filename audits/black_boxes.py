@@ -1,9 +1,10 @@
 """Is a black box's claim false? A sequential test of outputs, by a score that is learned first.
 
 The first runs choose the pair that looks worst and teach a score to tell its two worlds apart; all
-later ones are bet upon, a pair at a time, until wealth refutes the claim or runs are spent. No run
-is used twice, so the score and the bet are fixed before the runs that they are tried on, and the
-false-alarm rate holds whenever the test stops (see `sequential`).
+later ones are bet upon, a pair at a time, until wealth refutes the claim or runs are spent. Or all
+runs of the pair are bet upon, by kernel witnesses that learn meanwhile (`kernel_tests`). Score and
+bet are fixed before the runs that they are tried on, so that the false-alarm rate holds whenever
+the test stops (see `sequential`).
 
 >>> def laplace(answers, trials, generator):
 ...     return answers + generator.laplace(scale=1.0, size=(trials, answers.size))
@@ -24,7 +25,9 @@ from ..accounting.numbers.enclosure import shown_down
 from ..accounting.numbers.notions import ApproxDp
 from ..data.files import read_arrays
 from ..mechanisms.errors import InvalidParameter, require_nonnegative, require_open_unit
+from ..mechanisms.protocols import FloatArray
 from .bounds import LowerBound, Scores
+from .kernel_tests import KernelTest
 from .replay import Progress
 from .scores import ClaimedPrivacy
 from .sequential import Claim, SequentialTest, plan_bet
@@ -89,6 +92,7 @@ def audit_black_box(
     confidence: float,
     seed: int,
     bound: bool = False,
+    kernel: bool = False,
     progress: Progress | None = None,
 ) -> BlackBoxAudit:
     """Return what betting against a claim shows, after `runs` runs in all at most.
@@ -101,6 +105,8 @@ def audit_black_box(
         confidence: in (0, 1).
         seed: of the runs and of every choice; fix it before looking.
         bound: whether to spend all runs on a lower bound on epsilon instead; see `find_violation`.
+        kernel: whether to bet on kernel witnesses that learn while betting, in place of a score
+            that a quarter of the runs teaches; see `kernel_tests`.
         progress: called with the runs done and all runs.
 
     Raises `InvalidParameter` as `find_violation` and `plan_bet` do.
@@ -129,6 +135,8 @@ def audit_black_box(
     generator = np.random.default_rng(seed)
     at = claimed.delta or PURE_DELTA
     pair, spent = explored_pair(mechanism, pairs, trials=runs, delta=at, generator=generator)
+    if kernel:
+        return _by_kernels(mechanism, pair, claimed, runs, spent, confidence, generator, progress)
     taught = int(_TEACHING * (runs - spent)) // 2
     tested = (runs - spent) // 2 - taught
     if min(taught, tested) < FEWEST_RUNS:
@@ -148,6 +156,46 @@ def audit_black_box(
                 progress(made, runs)
 
     evidence = test.run(chunks())
+    return BlackBoxAudit(
+        pair.description,
+        made,
+        evidence.refuted_after is not None,
+        claimed.epsilon,
+        claimed.delta,
+        confidence,
+        p_value=evidence.p_value,
+    )
+
+
+def _by_kernels(
+    mechanism: BlackBox,
+    pair: AnswerPair,
+    claimed: ClaimedPrivacy,
+    runs: int,
+    spent: int,
+    confidence: float,
+    generator: np.random.Generator,
+    progress: Progress | None,
+) -> BlackBoxAudit:
+    """Return what betting on kernel witnesses shows of one pair, with all runs that are left."""
+    each = (runs - spent) // 2
+    if each < 2 * FEWEST_RUNS:
+        raise InvalidParameter("runs", runs, f"enough for {2 * FEWEST_RUNS} runs a world")
+    made = spent
+
+    def chunks() -> Iterator[tuple[FloatArray, FloatArray]]:
+        nonlocal made
+        for start in range(0, each, FEWEST_RUNS):
+            size = min(FEWEST_RUNS, each - start)
+            made += 2 * size
+            worlds = (pair.dataset, pair.neighbour)
+            first, second = (outputs_of(mechanism, side, size, generator) for side in worlds)
+            yield first, second
+            if progress is not None:
+                progress(made, runs)
+
+    seed = int(generator.integers(2**31))
+    evidence = KernelTest(_testable(claimed), confidence, seed).run(chunks())
     return BlackBoxAudit(
         pair.description,
         made,

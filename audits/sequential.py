@@ -178,7 +178,7 @@ def plan_bet(*, claimed: Claim, suspected: Gdp | None = None) -> Bet:
     Raises `InvalidParameter` for a claim that nothing or everything meets, or a suspicion that the
     claim allows.
     """
-    mu = _mu_of(claimed)
+    mu = mu_of_claim(claimed)
     if not 0 < mu < inf:
         raise InvalidParameter("claimed", claimed, "some protection, but not all")
     truth = 2 * mu if suspected is None else sqrt(suspected.mu_squared)
@@ -202,7 +202,7 @@ _LARGEST_EXPONENT = 700.0
 _LARGEST_STAKE = 0.99
 
 
-def _mu_of(claimed: Claim) -> float:
+def mu_of_claim(claimed: Claim) -> float:
     """Return the mu of a claim; of a profile, the one with the same delta at epsilon 0."""
     if isinstance(claimed, Gdp):
         return sqrt(claimed.mu_squared)

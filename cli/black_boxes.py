@@ -31,7 +31,7 @@ from ..audits.outcomes.claims import sensitivity_outcome
 from ..audits.programs import load_program
 from ..audits.scores import ClaimedPrivacy
 from ..mechanisms.adjacency import Adjacency
-from .inputs import FILE, adjacency_option, claim_options, confidence_option
+from .inputs import FILE, adjacency_option, claim_options, confidence_option, refuse
 from .output import answers, steps
 
 __all__ = ["blackbox", "foreign", "sensitivity"]
@@ -50,6 +50,7 @@ _program = click.argument("program", metavar="FILE.py:NAME")
 @confidence_option()
 @click.option("--seed", type=click.IntRange(0), required=True, help="Fix it before you look.")
 @click.option("--bound", is_flag=True, help="Spend all runs on a lower bound on epsilon.")
+@click.option("--kernel", is_flag=True, help="Learn while betting: fewer runs for few numbers.")
 @answers
 def blackbox(
     program: str,
@@ -62,12 +63,15 @@ def blackbox(
     confidence: float,
     seed: int,
     bound: bool,
+    kernel: bool,
 ) -> Outcome:
     """Bet against the claim of a program until it is refuted or its runs are spent.
 
     NAME(answers, trials, generator) returns `trials` outputs on the answers of one data set, shape
     (trials, m); the file is imported. Exit status 1 if the claim is refuted.
     """
+    if bound:
+        refuse("--bound without --kernel, which tests a claim", kernel or None)
     claimed = ClaimedPrivacy.of(epsilon=epsilon, mu=mu, delta=delta)
     # the pairs are read before somebody's code runs
     known, box = pairs_of(pairs, queries), load_program(program)
@@ -80,6 +84,7 @@ def blackbox(
             confidence=confidence,
             seed=seed,
             bound=bound,
+            kernel=kernel,
             progress=start("runs"),
         )
     return black_box_outcome(claimed, found)

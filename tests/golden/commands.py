@@ -254,6 +254,7 @@ CALLS: dict[str, str] = {
     "plan of a one-run audit": "audit one-run --canaries 200 --mu 1 --delta 1e-5 --json",
     "one-run audit of nothing": "audit one-run --mu 1 --delta 1e-5",
     "audit of a black box": f"{BOX} --epsilon 1 --json",
+    "audit of a black box by kernels": f"{BOX} --epsilon 1 --kernel --json",
     "audit of a black box, a bound": f"{BOX} --epsilon 0.1 --delta 1e-5 --bound --json",
     "audit of a black box of no claim": BOX,
     "audit of a sensitivity": f"audit sensitivity own.py:mean --claimed 0.2 {TABLE} --json",

@@ -59,7 +59,7 @@ class _OneMessage:
     def __init__(self, told: Told) -> None:
         self._told, self.goodbye = told, Bye(told.run, "")
 
-    def send(self, request: Request) -> Reply:
+    def send(self, request: Request, *, brief: bool = False) -> Reply:
         """Return the answer that the message brought; raises `_Suspended` for any other request."""
         told = self._told
         match request, told.reply:

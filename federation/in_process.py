@@ -21,7 +21,7 @@ class _Direct:
     def __init__(self, coordinator: Coordinator) -> None:
         self._coordinator = coordinator
 
-    def send(self, request: Request) -> Reply:
+    def send(self, request: Request, *, brief: bool = False) -> Reply:
         """Return the coordinator's answer."""
         return self._coordinator.reply(request)
 

@@ -70,7 +70,7 @@ class MpiLink:
         parts = self._world.allgather(self._journal.get(self._run, FINISH, 0) or b"")
         return dict(zip(self._plan.parties, parts, strict=True))
 
-    def send(self, request: Request) -> Reply:
+    def send(self, request: Request, *, brief: bool = False) -> Reply:
         """Return the answer, once all ranks have asked."""
         match request:
             case Hello():

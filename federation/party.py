@@ -49,20 +49,22 @@ from .summed import SummedCurator
 
 __all__ = ["Link", "Party", "TookPart", "take_part"]
 
-_RUN = "run"
-"""Kind of entry in a party's journal: the names of the runs begun under a plan's subject."""
+_RUN, _LEFT = "run", "left"
+"""Kinds of entry in a party's journal: the names of the runs begun under a plan's subject; that it
+left a run which came to its end."""
 
 
 class Link(Protocol):
     """A party's way to the coordinator."""
 
-    def send(self, request: Request) -> Reply:
+    def send(self, request: Request, *, brief: bool = False) -> Reply:
         """Return the answer, however often the request has to be sent; it may take long.
 
         Raises `FederationEnded` where the coordinator is gone.
 
         Args:
             request: `Hello` first, then one `Ask` for each step in order.
+            brief: whether to give up at once where no coordinator can be reached.
         """
         ...
 
@@ -131,9 +133,12 @@ def take_part(
         )
     run = _run_of(party, plan, link)
     try:
-        return _to_the_end(party, plan, run, link, observe)
+        took = _to_the_end(party, plan, run, link, observe)
     finally:
         link.leave(Bye(run, party.name))
+    if party.journal.get(run, _LEFT, 0) is None:
+        party.journal.keep(run, _LEFT, 0, b"")
+    return took
 
 
 def _to_the_end(
@@ -188,14 +193,21 @@ def _objection(party: Party, plan: FederatedPlan) -> str | None:
 
 
 def _run_of(party: Party, plan: FederatedPlan, link: Link) -> str:
-    """Return the run that the coordinator is at, or, where it is gone, one that is over here."""
+    """Return the run that the coordinator is at, or, where it is gone, one that is over here.
+
+    A party that was killed after its last step, before it noted that it left, has nothing to ask:
+    its coordinator may be gone, and it does not wait for one.
+    """
     journal, begun = party.journal, party.journal.count(plan.subject, _RUN)
     known = [journal.get(plan.subject, _RUN, k) or b"" for k in range(begun)]
+    last = known[-1].decode() if known else ""
+    over = bool(known) and journal.count(last, RESULT) == len(plan.steps)
+    owes_nothing = over and journal.get(last, _LEFT, 0) is None
     try:
-        run = _welcomed(link.send(Hello(PROTOCOL, party.name, plan.subject)))
+        hello = Hello(PROTOCOL, party.name, plan.subject)
+        run = _welcomed(link.send(hello, brief=owes_nothing))
     except FederationEnded:
-        last = known[-1].decode() if known else ""
-        if known and journal.count(last, RESULT) == len(plan.steps):
+        if over:
             return last
         raise
     if run.encode() not in known:

@@ -28,6 +28,9 @@ _GREETING_S = 5.0
 _MOST_CONNECTIONS = 4
 """A party, at one time: its own, and those that it gave up and that still wait for an answer."""
 
+_GOODBYES = 2
+"""Attempts to say goodbye: nothing rests on its arrival but the coordinator's waiting."""
+
 _WRONG_TOKENS = 3
 """In a row: one may be a damaged frame."""
 
@@ -146,18 +149,20 @@ class SocketLink:
         self._patience, self._resend = patience, resend
         self._channel: Channel | None = None
 
-    def send(self, request: Request) -> Reply:
+    def send(self, request: Request, *, brief: bool = False) -> Reply:
         """Return the answer; raises `FederationEnded` where the coordinator stays unreachable.
 
         Args:
             request: sent again, unchanged, on every new connection; the coordinator treats it as
                 one.
+            brief: whether to give up at the first failure, not after the patience.
 
         Returns `Ended` where three frames in a row did not fit the token. The patience counts
         from the last moment at which there was a connection.
         """
         content = msgspec.msgpack.encode(request)
         last_seen, pause, strange = time.monotonic(), _SHORTEST_RETRY, 0
+        patience = 0.0 if brief else self._patience
         while True:
             try:
                 channel = self._connected()
@@ -170,21 +175,27 @@ class SocketLink:
                 strange = strange + 1 if isinstance(error, WrongToken) else 0
                 if strange == _WRONG_TOKENS:
                     return Ended("The coordinator has another token.")
-                if time.monotonic() - last_seen > self._patience:
+                if time.monotonic() - last_seen > patience or brief:
                     host, port = self._address
                     raise FederationEnded(
                         f"The coordinator at {host}:{port} was not reached for "
-                        f"{self._patience:g} s ({error}); start again to go on where this ended."
+                        f"{patience:g} s ({error}); start again to go on where this ended."
                     ) from error
                 time.sleep(pause)
                 pause = min(2.0 * pause, _LONGEST_RETRY)
 
     def leave(self, bye: Bye) -> None:
-        """Tell the coordinator, if it is still there."""
-        with suppress(OSError, msgspec.MsgspecError):
-            channel = self._connected()
-            channel.send(msgspec.msgpack.encode(bye))
-            channel.receive()
+        """Tell the coordinator, if it is still there; again where the first goodbye was lost.
+
+        It waits for all goodbyes, so that one that is lost would cost it its patience.
+        """
+        for _ in range(_GOODBYES):
+            with suppress(OSError, msgspec.MsgspecError):
+                channel = self._connected()
+                channel.send(msgspec.msgpack.encode(bye))
+                channel.receive()
+                break
+            self.close()
         self.close()
 
     def close(self) -> None:

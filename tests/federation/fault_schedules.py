@@ -147,8 +147,8 @@ def as_party(folder: Path, number: int, port: int, schedule: Schedule) -> None:
     around(taking_part.PartyCurator, "_keep", before=lambda *_: death.at("drawn"))
     around(Journal, "keep", after=kept)
     around(Channel, "send", before=leaves, after=lambda *_: death.at("sent"))
-    around(SocketLink, "send", after=lambda *_: noted(folder, name, "answered"))
-    around(SocketLink, "send", after=lambda *_: death.at("answered"))
+    around(SocketLink, "send", after=lambda *_, **__: noted(folder, name, "answered"))
+    around(SocketLink, "send", after=lambda *_, **__: death.at("answered"))
     sampler = SystemSampler() if schedule.seed % 2 else None
     link = SocketLink(("127.0.0.1", port), TOKEN, patience=PATIENCE, resend=RESEND)
     try:

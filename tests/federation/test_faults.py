@@ -23,6 +23,7 @@ from dpledger.federation import (
     serve,
     take_part,
 )
+from dpledger.federation.channel import Channel
 from dpledger.federation.journal import JournalError
 from dpledger.federation.plan import PROTOCOL
 from dpledger.federation.protocol import (
@@ -275,7 +276,7 @@ class Lying:
     def __init__(self, plan: FederatedPlan, sums: Any) -> None:
         self.plan, self.sums, self.asked = plan, sums, 0
 
-    def send(self, request: Request) -> Reply:
+    def send(self, request: Request, *, brief: bool = False) -> Reply:
         if isinstance(request, Hello):
             return Welcome("run")
         self.asked += 1
@@ -349,7 +350,7 @@ def test_a_party_that_was_done_needs_no_coordinator(tmp_path: Path) -> None:
     first, _ = one_party(tmp_path, plan, lambda width: encoded_row(np.ones(width)))
 
     class Gone(Lying):
-        def send(self, request: Request) -> Reply:
+        def send(self, request: Request, *, brief: bool = False) -> Reply:
             raise FederationEnded("The coordinator was not reached.")
 
     party = party_in(tmp_path, 0)
@@ -442,3 +443,67 @@ def test_what_no_party_can_run_alone_is_refused_before_it_is_paid(solver: Any, w
     assert len(SHAPE.parties) == 4
     with pytest.raises(InvalidParameter, match=words):
         plan_of(solver)
+
+
+class Gone:
+    """The way to a coordinator that is gone."""
+
+    def __init__(self) -> None:
+        self.brief: list[bool] = []
+
+    def send(self, request: Request, *, brief: bool = False) -> Reply:
+        self.brief.append(brief)
+        raise FederationEnded("The coordinator was not reached.")
+
+    def leave(self, bye: Bye) -> None:
+        """Nobody hears it."""
+
+
+def test_a_party_killed_while_it_leaves_does_not_wait_for_a_coordinator_that_is_gone(
+    tmp_path: Path,
+) -> None:
+    plan = plan_of()
+    parties = [party_in(tmp_path, number) for number in range(len(NAMES))]
+    keep = parties[0].journal.keep
+
+    def killed(run: str, kind: str, number: int, content: bytes) -> None:
+        if kind == "left":
+            raise KeyboardInterrupt
+        keep(run, kind, number, content)
+
+    parties[0].journal.keep = killed  # type: ignore[method-assign]
+    with Journal(tmp_path / "coordinator.sqlite") as journal, pytest.raises(KeyboardInterrupt):
+        run_in_process(parties, plan, Coordinator(plan, journal, patience=20.0))
+    for party in parties:
+        party.ledger.close()
+        party.journal.close()
+    one, other = party_in(tmp_path, 0), party_in(tmp_path, 1)
+    first, again, whole = Gone(), Gone(), Gone()
+    found = [take_part(one, plan, link) for link in (first, again)]
+    assert found[0].certificate == found[1].certificate
+    assert take_part(other, plan, whole).state.model.tobytes() == found[0].state.model.tobytes()
+    # only who never noted that it left is done at once: another may begin a new run
+    assert (first.brief, again.brief, whole.brief) == ([True], [False], [False])
+    for party in (one, other):
+        party.ledger.close()
+        party.journal.close()
+
+
+def test_a_goodbye_that_is_lost_is_said_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan, lost = plan_of(), []
+    send = Channel.send
+
+    def losing(channel: Channel, content: bytes) -> None:
+        if b"Bye" in content and not lost:
+            lost.append(content)
+            raise ConnectionError
+        send(channel, content)
+
+    monkeypatch.setattr(Channel, "send", losing)
+    with Journal(tmp_path / "coordinator.sqlite") as journal:
+        coordinator = Coordinator(plan, journal, patience=20.0)
+        with serve(coordinator, ("127.0.0.1", 0), TOKEN) as address:
+            SocketLink(address, TOKEN, patience=5.0).leave(Bye(coordinator.run, "north"))
+        assert len(lost) == journal.count(coordinator.run, "bye") == 1

@@ -210,7 +210,7 @@ def test_a_party_that_comes_back_sends_its_recorded_numbers_again(tmp_path: Path
         def __init__(self, coordinator: Coordinator) -> None:
             self.coordinator = coordinator
 
-        def send(self, request: Request) -> Reply:
+        def send(self, request: Request, *, brief: bool = False) -> Reply:
             nonlocal asked
             if isinstance(request, Ask):
                 sent.setdefault((request.party, request.step), set()).add(request.part)
@@ -277,7 +277,7 @@ def test_a_party_that_sends_no_words_of_the_modulus_is_named(tmp_path: Path) -> 
         def __init__(self, coordinator: Coordinator) -> None:
             self.coordinator = coordinator
 
-        def send(self, request: Request) -> Reply:
+        def send(self, request: Request, *, brief: bool = False) -> Reply:
             if isinstance(request, Ask) and request.party == "south":
                 step = plan.steps[request.step]
                 if step.kind is StepKind.SUM:

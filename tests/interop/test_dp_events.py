@@ -1,17 +1,23 @@
 """Laws of the translation: what both know survives there and back, the rest is refused."""
 
 from fractions import Fraction
+from itertools import combinations, product
 from math import inf, nan, nextafter
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
+from dpledger.accounting.guarantees import guarantee
 from dpledger.interop.dp_events import Untranslatable, dp_event_of, mechanism_of
 from dpledger.mechanisms import (
     Adjacency,
+    Audience,
+    Context,
     DiscreteGaussianStep,
     DiscreteLaplaceStep,
+    Event,
     GaussianMixtureStep,
     GaussianStep,
     InvalidParameter,
@@ -212,7 +218,6 @@ def test_what_they_have_no_word_for_is_refused(mechanism):
         peer.UnsupportedDpEvent(),
         peer.PoissonSampledDpEvent(0.1, peer.ZCDpEvent(0.1)),
         peer.SampledWithReplacementDpEvent(100, 5, peer.GaussianDpEvent(1.0)),
-        peer.dp_event.TruncatedSubsampledGaussianDpEvent(100, 0.1, 20, 1.0),
         peer.dp_event.RepeatAndSelectDpEvent(peer.GaussianDpEvent(1.0), 10.0, 1.0),
         peer.dp_event.RepeatAndSelectDpEvent(peer.LaplaceDpEvent(1.0), 10.0, inf),
         peer.dp_event.MixtureOfGaussiansDpEvent(1.0, [0.0, 1.0], [0.5, 0.4]),
@@ -228,3 +233,58 @@ def test_what_has_no_meaning_here_is_refused(event):
 def test_a_sensitivity_out_of_range_is_refused():
     with pytest.raises(InvalidParameter, match="sensitivity=0"):
         back(peer.GaussianDpEvent(1.0), sensitivity=0)
+
+
+# --- truncated Poisson batches -----------------------------------------------------------------
+
+
+def truncated(records=4, rate=0.3, batch=1, noise=1.5):
+    event = peer.dp_event.TruncatedSubsampledGaussianDpEvent(records, rate, batch, noise)
+    found = mechanism_of(event, adjacency=Adjacency.ADD_REMOVE_ONE, sensitivity=1)
+    where = Context((), 1, "batch", Audience.PUBLIC)
+    return event, [Event(mechanism, where) for mechanism in found]
+
+
+def laws_of_a_cut_batch(others, added, *, rate, batch):
+    """Return how probable each sum is, without and with the added record, by enumeration."""
+    laws = []
+    for values in (others, [*others, added]):
+        sums: dict[float, float] = {}
+        for drawn in product([0, 1], repeat=len(values)):
+            chosen = [v for v, d in zip(values, drawn, strict=True) if d]
+            weight = rate ** sum(drawn) * (1 - rate) ** (len(values) - sum(drawn))
+            kept = list(combinations(chosen, min(batch, len(chosen))))
+            for each in kept:
+                sums[sum(each)] = sums.get(sum(each), 0.0) + weight / len(kept)
+        laws.append(sums)
+    return laws
+
+
+@pytest.mark.parametrize("others", [[-1, -1, -1], [1, 1, 1], [-1, 0, 1], [-1]])
+@pytest.mark.parametrize("batch", [1, 2])
+def test_a_cut_batch_costs_no_more_than_it_is_priced(others, batch) -> None:
+    noise, rate, delta = 1.5, 0.3, 1e-2
+    _, events = truncated(len(others), rate, batch, noise)
+    epsilon = guarantee(events, delta=delta).epsilon.upper_float
+    points = np.linspace(-15, 15, 60_001)
+    without, with_it = (
+        sum(w * norm.pdf(points, s, noise) for s, w in law.items())
+        for law in laws_of_a_cut_batch(others, 1, rate=rate, batch=batch)
+    )
+    step = points[1] - points[0]
+    for p, q in ((without, with_it), (with_it, without)):
+        assert np.maximum(p - np.exp(epsilon) * q, 0).sum() * step <= delta
+
+
+def test_cut_batches_are_priced_above_their_library_and_uncut_ones_alike() -> None:
+    for records, batch in ((1000, 40), (1000, 2000)):
+        event, events = truncated(records, 0.02, batch, 1.0)
+        accountant = peer.pld.PLDAccountant()
+        accountant.compose(event, 50)
+        theirs = accountant.get_epsilon(1e-5)
+        ours = guarantee([e for e in events for _ in range(50)], delta=1e-5).epsilon.upper_float
+        assert ours >= theirs * (1 - 1e-3)
+        assert batch < records or ours == pytest.approx(theirs, rel=1e-2)
+    assert truncated(1000, 0.0)[1] == []
+    with pytest.raises(Untranslatable, match="under add/remove"):
+        back(peer.dp_event.TruncatedSubsampledGaussianDpEvent(100, 0.1, 20, 1.0))

@@ -121,7 +121,8 @@ def log_moments(pair: DominatingPair, z: Complexes, demand: Demand) -> Moments:
         moment = float(np.sum(weights)) + _turned(z.imag, n.loss, weights)
         value, modulus = np.asarray(np.log(moment) + scale, np.complex128), np.abs(moment)
         slack = float(weights @ (4 + blur)) * (1 + np.abs(z))
-    return Moments(value, 8 * EPS * (slack / modulus + np.abs(value)))
+    with np.errstate(divide="ignore"):  # a moment of zero has a logarithm that nobody knows
+        return Moments(value, 8 * EPS * (slack / modulus + np.abs(value)))
 
 
 def log_real_moments(pair: DominatingPair, orders: Floats) -> Floats:

@@ -49,6 +49,9 @@ MARGIN = Fraction(1, 10_000)
 _CUT = 1e-5
 """The part of δ that may be cut off at each level."""
 
+_EXACT = Fraction(1, 100)
+"""Both are as much smaller where losses lie on a lattice of their own, and nothing else is lost."""
+
 _CELLS = 1 << 17
 """Points of one step's lattice, at most; the checker would take more."""
 _MOST_LOSS = 384
@@ -478,7 +481,8 @@ def epsilon_upper(composed: Composed, grid: LossGrid, delta: Fraction) -> Fracti
     greatest = 0.0
     for entering in composed.orders():
         losses, step = _composed(entering, grid)
-        scale = delta * (1 - MARGIN) * 10**grid.digits
+        margin = MARGIN if grid.doublings else MARGIN * _EXACT
+        scale = delta * (1 - margin) * 10**grid.digits
         n, d = scale.numerator, scale.denominator
         lost = losses.lost * d / n
         width = float(step)
@@ -627,7 +631,8 @@ def suggested(
     unit = units.pop() if len(units) == 1 else None
     if unit and number * deviations[parts[0][0]] / float(unit) < _CELLS:
         composed = replace(composed, parts=tuple((m, n, 0) for m, n, _ in parts))
-        grid = replace(grid, step=unit, doublings=(), dense=1 << 12)
+        cut = int(grid.cut * _EXACT)
+        grid = replace(grid, step=unit, doublings=(), dense=1 << 12, cut=cut)
     return composed, grid
 
 

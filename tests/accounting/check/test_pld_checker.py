@@ -34,11 +34,12 @@ from dpledger.mechanisms import (
     LaplaceStep,
     Norm,
     PoissonSampled,
+    RandomisedResponse,
     Repeated,
     SampledWithoutReplacement,
     declared,
 )
-from dpledger.mechanisms.events import adjacencies
+from dpledger.mechanisms.events import DiscreteLaplaceStep, adjacencies
 from dpledger.mechanisms.sensitivity import mean_of_bounded, sum_of_bounded
 
 DELTA = Fraction(1, 10**5)
@@ -193,6 +194,8 @@ def test_the_closed_form_of_laplace_noise_is_that_of_the_lattice(epsilon):
     assert 0 <= above / Fraction(low, 2**200) - 1 <= Fraction(1, 1000)
 
 
+UNITS = declared(2, "two counts", adjacency=Adjacency.REPLACE_ONE, norm=Norm.L1)
+
 # --- limits -----------------------------------------------------------------------------------
 
 ENDLESS = {  # bends of a small document that would take minutes, or all of the memory
@@ -242,6 +245,21 @@ def test_certificates_come_within_a_thousandth_of_the_exact_epsilon(mechanism, a
     found = certify([event(Repeated(mechanism, 60))], delta=1e-5)
     truth = PrivacyProfile.of({mechanism: 60}, adjacency).epsilon(1e-5)
     assert truth.lower_float <= found.epsilon <= truth.upper_float * 1.001
+    assert pld_checker.check(found.to_json_bytes()).values[1] == Fraction(found.epsilon)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        Repeated(RandomisedResponse(0.3, 5), 100),
+        Repeated(RandomisedResponse(0.75, 2), 1000),
+        Repeated(DiscreteLaplaceStep(UNITS, 3.0), 50),
+    ],
+)
+def test_losses_on_a_lattice_of_their_own_are_proved_to_six_digits(mechanism):
+    found = certify([event(mechanism)], delta=1e-5)
+    truth = PrivacyProfile.of({mechanism: 1}, Adjacency.REPLACE_ONE).epsilon(1e-5)
+    assert truth.lower_float <= found.epsilon <= truth.upper_float * (1 + 1e-6)
     assert pld_checker.check(found.to_json_bytes()).values[1] == Fraction(found.epsilon)
 
 

@@ -62,12 +62,7 @@ def load_records(paths: str | Path | Sequence[str | Path], *, schema: Schema) ->
             for a file that is listed twice.
         MissingExtra: a file is Parquet and pyarrow is not installed.
     """
-    listed = [paths] if isinstance(paths, str | Path) else list(paths)
-    if not listed:
-        raise NoRecords("Expected at least one file instead got none.")
-    for number, path in enumerate(listed):
-        if Path(path).resolve() in [Path(other).resolve() for other in listed[:number]]:
-            raise DataError(f"{path} must be listed once: each of its records would count twice")
+    listed = _listed(paths)
     tables = [read_table(path, schema) for path in listed]
     parts = [_encode(table, schema) for table in tables]
     entries = np.concatenate([part.entries for part in parts])
@@ -151,8 +146,7 @@ def load_table(
     Raises `DataError` as `load_records` does, and `InvalidParameter` where the number of complete
     records is not as stated.
     """
-    listed = [paths] if isinstance(paths, str | Path) else list(paths)
-    tables = [_complete(read_table(path, schema), schema) for path in listed]
+    tables = [_complete(read_table(path, schema), schema) for path in _listed(paths)]
     columns = table_columns(schema, whole)
     cells = {
         name: np.concatenate([_column_cells(table, schema, name, made) for table in tables])
@@ -163,6 +157,19 @@ def load_table(
         raise InvalidParameter("records", records, "the number of complete records of the files")
     bound = records if resized else None
     return PrivateTable(cells, columns, adjacency=adjacency, n_min=bound, n_max=n_max)
+
+
+def _listed(paths: str | Path | Sequence[str | Path]) -> list[str | Path]:
+    """Return one file or several as a list; raise `DataError` for none, and for one that is listed
+    twice: each of its records would be two.
+    """
+    listed = [paths] if isinstance(paths, str | Path) else list(paths)
+    if not listed:
+        raise NoRecords("Expected at least one file instead got none.")
+    for number, path in enumerate(listed):
+        if Path(path).resolve() in [Path(other).resolve() for other in listed[:number]]:
+            raise DataError(f"{path} must be listed once: each of its records would count twice")
+    return listed
 
 
 def table_columns(schema: Schema, whole: Sequence[str] = ()) -> dict[str, Column]:

@@ -38,6 +38,11 @@ __all__ = ["RunRecord"]
 RECORD = "messages.sqlite"
 """The file in a run's folder that its messages are recorded in."""
 
+# A message passes five points: its event is the plan's next, its noise is drawn, it is recorded
+# here, its digest enters the ledger, the solver sees it. Killed before it is recorded, nobody saw
+# it, and it is drawn anew; killed after, it is read back, and its digest enters the ledger if it
+# has not yet.
+
 _KEY_BYTES = 32
 """Of the digest's random key, 256 bits: without it nobody can test guesses of the records against
 the digest."""
@@ -173,7 +178,7 @@ class RunRecord:
 
     @property
     def messages(self) -> int:
-        """How many messages are recorded."""
+        """How many messages are recorded: as many as left by the ledger, or one more."""
         return self.journal.count(self.name, MESSAGE)
 
     def require_paid(self, run: Run) -> None:
@@ -218,7 +223,12 @@ class RunRecord:
 
 
 def _digest(records: LabelledRecords, key: bytes) -> bytes:
-    """Return a keyed digest of records: who holds which rows and labels."""
+    """Return a keyed digest of records: who holds which rows and labels.
+
+    Args:
+        records: in their order, which decides who is in which party's sums.
+        key: of this run alone, kept beside the digest in a file for the holder alone.
+    """
     features = records.features
     parts = (
         (features,)

@@ -155,7 +155,7 @@ class CentredRows(Inside):
 
         # a record's slope, cut and shrunk as computed, is what the exact mean is about
         slope, length = loss.derivative_bound, self._length()
-        shift = rounded.scaled(
+        shift = rounded.multiplied(
             rounded.mean(slope, shape.most, loss.outputs), 2 * length, width=width
         )
         rounding = rounded.joined(rounded.mean(slope * length, shape.most, width), shift)
@@ -186,17 +186,19 @@ class CentredRows(Inside):
         # (a - m)² = a² - 2 a m + m², term by term
         length, width = self._length(), shape.features
         one = rounded.mean(Fraction(1), shape.most, 1)
-        linear = rounded.scaled(rounded.mean(length, shape.most, width), 4 * length, width=width)
-        constant = rounded.scaled(one, 4 * length**2, width=width)
+        linear = rounded.mean(length, shape.most, width)
+        linear = rounded.multiplied(linear, 4 * length, width=width)
+        constant = rounded.multiplied(one, 4 * length**2, width=width)
         quadratic = rounded.mean(length**2, shape.most, width)
         rounding = rounded.joined(rounded.joined(quadratic, linear), constant)
         return self._sensitive(sensitivity, rounding, weights, width, mean)
 
     def _length(self) -> Fraction:
         """Return a bound on a scaled row as it was, whatever the scale will be."""
-        if self._scale is None:
-            return Fraction(float(self._dataset.shape.row_bound))
-        return Fraction(LARGEST_SCALE) * Fraction(float(self._radius))
+        radius = Fraction(float(self._radius))
+        if self._scale is None:  # never below what a centred row may be: the operations recorded
+            return max(Fraction(float(self._dataset.shape.row_bound)), radius)
+        return Fraction(LARGEST_SCALE) * radius
 
     def _sensitive(
         self,
@@ -207,7 +209,7 @@ class CentredRows(Inside):
         mean: Callable[[Records, slice], FloatArray],
     ) -> Sensitive:
         """Return the answer, its bounds those of rows times weights."""
-        bounds = weighted_rounding(rounding, weights, width)
+        bounds = weighted_rounding(rounding, weights)
         return self._answer_of(self._dataset, sensitivity, bounds, width, mean)
 
     def _view(self, records: Records, rows: slice) -> _Centred:

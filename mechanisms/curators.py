@@ -202,9 +202,8 @@ class Curator(Inside, ABC):
     def _noise_std(self, sensitive: Sensitive, noise_multiplier: float) -> float:
         """Return the noise_std that is this multiple of the event's sensitivity."""
         require_nonnegative("noise_multiplier", noise_multiplier)
-        size = sensitive.rows * sensitive.dimension
         return noise_std_on_lattice(
-            sensitive.sensitivity, noise_multiplier, dimension=size, error=sensitive.rounding.error
+            sensitive.sensitivity, sensitive.rounding, noise_multiplier, rows=sensitive.rows
         )
 
     def _price(
@@ -212,8 +211,8 @@ class Curator(Inside, ABC):
     ) -> Callable[[Sensitivity], Sensitivity]:
         """Return what the release makes of a sensitivity: that of the value on its lattice."""
         require_within_reach(sensitive.rounding.magnitude, scale=noise_std)
-        size = sensitive.rows * sensitive.dimension
-        return partial(on_lattice, scale=noise_std, dimension=size, error=sensitive.rounding.error)
+        rounding, rows = sensitive.rounding, sensitive.rows
+        return partial(on_lattice, rounding=rounding, scale=noise_std, rows=rows)
 
     @abstractmethod
     def _draw(self, dataset: PrivateDataset, scheme: Scheme) -> Draw:

@@ -229,7 +229,7 @@ class GaussianMixtureStep:
 
 
 _HALVED = ("scaled", "linear-map", "sum", "concatenation")
-_LINEAR = ("scaled", "linear-map", "sum", "concatenation", "disjoint", "lattice")
+_LINEAR = (*_HALVED, "disjoint", "computed", "lattice")
 """Rules of a derivation that map, scale or join what stands above them, and bring nothing of their
 own.
 """
@@ -240,7 +240,9 @@ def _sums_records(derivation: Derivation, linear: tuple[str, ...] = _LINEAR) -> 
     if derivation.squared == 0:
         return True  # it brings nothing
     if derivation.rule in linear:
-        return all(_sums_records(premise, linear) for premise in derivation.premises)
+        # what `computed` rests on besides bounds rounding, and maps nothing
+        mapped = derivation.premises[: 1 if derivation.rule == "computed" else None]
+        return all(_sums_records(premise, linear) for premise in mapped)
     return derivation.rule == "sum-of-bounded"
 
 

@@ -11,9 +11,9 @@ for noise rounded after adding). The product with g, and its rounding to a doubl
 the integer q + j alone.
 
 What it costs: rounding moves each coordinate by at most h = (1/2 + 2^-12)·g, so neighbours' values
-are at most 2·h·√d further apart in l2, 2·h·d in l1: the rule `lattice`, priced in every event. The
-same rule prices how far the computed value is from the one whose sensitivity was derived: h is then
-larger by the bound on its rounding error (`rounding`).
+are at most 2·h·√d further apart in l2, 2·h·d in l1: the rule `lattice`, priced in every event. Its
+premise is the sensitivity of what is computed, which the rule `computed` makes of that of what was
+meant and of the operations whose rounding is bounded (`rounding`).
 """
 
 from fractions import Fraction
@@ -26,7 +26,8 @@ from .errors import InvalidParameter, require_positive
 from .exact_bernoulli import WordSource
 from .exact_noise import Integers, Law, rounded_deviates
 from .protocols import FloatArray
-from .sensitivity import Norm, Sensitivity, float_up, root_up, rounded_to_lattice
+from .rounding import Rounding
+from .sensitivity import Norm, Sensitivity, computed, float_up, root_up, rounded_to_lattice
 
 LATTICE_BITS = 50
 """Binary logarithm of the noise's scale over the lattice's step: what rounding costs is 2^-50·√d of
@@ -49,19 +50,16 @@ _DISTANCE = (Fraction(1, 2) + Fraction(1, 2**12)) / 2**LATTICE_BITS
 """How far rounding moves a coordinate at most, over the noise's scale; proved in `_nearest`."""
 
 
-_EXACT = Fraction(0)
-
-
 def on_lattice(
-    sensitivity: Sensitivity, *, scale: float, dimension: int, error: Fraction = _EXACT
+    sensitivity: Sensitivity, rounding: Rounding, *, scale: float, rows: int = 1
 ) -> Sensitivity:
-    """Return the sensitivity of a value of `dimension` coordinates rounded to the noise's lattice.
+    """Return the sensitivity of a value as computed and rounded to the noise's lattice.
 
     Args:
-        sensitivity: of the value itself, in l1 or l2.
+        sensitivity: of the value as it is meant, in l1 or l2.
+        rounding: how far a computed row may be from it, and by which operations.
         scale: standard deviation (or scale) of the noise, in units of the release; 0 for none.
-        dimension: number of coordinates of the whole release.
-        error: how far a computed coordinate may be from the exact one, in units of the release.
+        rows: of the whole release, one a party.
 
     Raises `InvalidParameter` where the lattice's step would underflow or overflow.
     """
@@ -70,7 +68,8 @@ def on_lattice(
     _require_scale(scale)
     if sensitivity.squared == 0:
         return sensitivity  # the same for all neighbours, rounded or not
-    return rounded_to_lattice(sensitivity, _DISTANCE * Fraction(scale) + error, dimension)
+    held = computed(sensitivity, rounding.error, rows, rounding.derivation)
+    return rounded_to_lattice(held, _DISTANCE * Fraction(scale), rows * rounding.width)
 
 
 def require_within_reach(magnitude: Fraction, *, scale: float) -> None:
@@ -86,21 +85,22 @@ def require_within_reach(magnitude: Fraction, *, scale: float) -> None:
 
 
 def noise_std_on_lattice(
-    sensitivity: Sensitivity, noise_multiplier: float, *, dimension: int, error: Fraction = _EXACT
+    sensitivity: Sensitivity, rounding: Rounding, noise_multiplier: float, *, rows: int = 1
 ) -> float:
     """Return the least noise_std, to one rounding up, that is the multiple of the priced bound.
 
     That is noise_std >= m·(Δ + e + w·noise_std), w·noise_std the price of the lattice and e that of
-    rounding errors of up to `error` a coordinate.
+    what rounding errors add to the sensitivity; arguments as of `on_lattice`.
     """
+    dimension = rows * rounding.width
     stretch = dimension if sensitivity.norm is Norm.L1 else root_up(Fraction(dimension))
     left = 1 - Fraction(noise_multiplier) * 2 * _DISTANCE * stretch
     if left <= 0:
         largest = float(1 / (2 * _DISTANCE * stretch))
         raise InvalidParameter("noise_multiplier", noise_multiplier, f"in [0, {largest:g})")
-    moved = sensitivity.root + 2 * error * stretch
+    moved = computed(sensitivity, rounding.error, rows, rounding.derivation).root
     noise_std = float_up(Fraction(noise_multiplier) * moved / left)
-    priced = on_lattice(sensitivity, scale=noise_std, dimension=dimension, error=error)
+    priced = on_lattice(sensitivity, rounding, scale=noise_std, rows=rows)
     # the priced bound is rounded up to 256 bits, which can cost one more unit in the last place
     short = noise_std < Fraction(noise_multiplier) * priced.root
     return nextafter(noise_std, inf) if short else noise_std

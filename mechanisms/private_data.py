@@ -176,7 +176,7 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
             return times(own, rows, records.sum_gradient(loss, point[..., rows, :]))
 
         return self._sensitive(
-            sensitivity, weighted_rounding(rounding, weights, width), width, mean, total
+            sensitivity, weighted_rounding(rounding, weights), width, mean, total
         )
 
     def second_moment(self) -> Sensitive:
@@ -256,7 +256,7 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
             return found.reshape(parties, width).astype(np.float64)
 
         sensitivity = histogram(shape.adjacency, norm)
-        return self._sensitive(sensitivity, rounded.counted(shape.most), width, counts)
+        return self._sensitive(sensitivity, rounded.counted(shape.most, width=width), width, counts)
 
     def answers(self) -> Sensitive:
         """Return each record's label as one of 0, ..., K - 1: of shape (P, n), in order of input.
@@ -286,7 +286,7 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
 
         # a sum of vectors, one a record: its answer at its own place
         sensitivity = sum_of_bounded(categories - 1, shape.adjacency)
-        rounding = rounded.counted(n * (categories - 1))
+        rounding = rounded.counted(n * (categories - 1), width=n)
         return self._sensitive(sensitivity, rounding, n, answered, categories=categories)
 
     def strongly_convex_argmin(
@@ -358,10 +358,9 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
 
         # priced as computed: the tolerance covers rounding
         pull = _counted_pull(self.shape.gradient_bound(loss), shift)
-        rounding = rounded.exact((pull + Fraction(tolerance)) / Fraction(float(moduli.min())))
-        return self._sensitive(
-            sensitivity, weighted_rounding(rounding, weights, width), width, minimiser
-        )
+        size = (pull + Fraction(tolerance)) / Fraction(float(moduli.min()))
+        rounding = rounded.exact(size, width=width)
+        return self._sensitive(sensitivity, weighted_rounding(rounding, weights), width, minimiser)
 
     def _iteration(
         self,

@@ -265,7 +265,7 @@ class PrivateTable(PrivateHandle[TableShape, Mapping[str, FloatArray]]):
             moves = scaled(moves, 0)
         first = self.shape.columns[0][0]
         return self._one(
-            moves, rounded.counted(self.shape.most), lambda held: float(len(held[first]))
+            moves, rounded.counted(self.shape.most, width=1), lambda held: float(len(held[first]))
         )
 
     def sum(self, column: str, *, norm: Norm = Norm.L2) -> Sensitive:
@@ -296,9 +296,9 @@ class PrivateTable(PrivateHandle[TableShape, Mapping[str, FloatArray]]):
         Raises as `sum`, and `InvalidParameter` for l1 under add-remove-one.
         """
         made = self.shape.numeric(column)
-        self._exact_sum(made)
+        total = self._exact_sum(made)
         moves = self._mean_moves(made.first, made.last, made.null, norm, f"{column!r}")
-        rounding = rounded.summed(size=made.largest, depth=2, products=1)
+        rounding = self._mean_rounding(made.largest, norm, total)
         return self._one(
             moves, rounding, lambda held: float(np.sum(held[column])) / len(held[column])
         )
@@ -317,15 +317,17 @@ class PrivateTable(PrivateHandle[TableShape, Mapping[str, FloatArray]]):
             raise InvalidParameter("columns", columns, "different names, at least one")
         pairs = [(i, j) for i in range(len(made)) for j in range(i, len(made))]
         moves: Sensitivity | None = None
-        size = Fraction(0)
+        rounding: Rounding | None = None
         for i, j in pairs:
             low, high = _products(made[i], made[j], squares=i == j)
             null = made[i].null * made[j].null
             own = self._mean_moves(low, high, null, norm, f"{columns[i]!r}, {columns[j]!r}")
             moves = own if moves is None else concatenated(moves, own)
-            size += max(abs(low), abs(high))
+            size = max(abs(low), abs(high))
+            one = self._mean_rounding(size, norm, rounded.total(size, self.shape.most, 1))
+            rounding = one if rounding is None else rounded.paired(rounding, one)
         assert moves is not None
-        rounding = rounded.summed(size=size, depth=4, products=len(pairs) * self.shape.most)
+        assert rounding is not None
 
         def means(held: Mapping[str, FloatArray]) -> FloatArray:
             values = [held[name] for name in columns]
@@ -353,7 +355,7 @@ class PrivateTable(PrivateHandle[TableShape, Mapping[str, FloatArray]]):
 
         return self._answer(
             histogram(self.shape.adjacency, norm),
-            rounded.counted(self.shape.most),
+            rounded.counted(self.shape.most, width=width),
             parties=(),
             width=width,
             compute=counts,
@@ -398,7 +400,7 @@ class PrivateTable(PrivateHandle[TableShape, Mapping[str, FloatArray]]):
 
         return self._answer(
             every,
-            rounded.counted(d * self.shape.most * (isqrt(len(bounds) - 1) + 1)),
+            rounded.counted(d * self.shape.most * (isqrt(len(bounds) - 1) + 1), width=len(bounds)),
             parties=(),
             width=len(bounds),
             compute=costs,
@@ -434,8 +436,15 @@ class PrivateTable(PrivateHandle[TableShape, Mapping[str, FloatArray]]):
                 "step", column.step, "a larger power of two: doubles do not hold the sum exactly"
             )
         if column.step >= 1.0:
-            return rounded.counted(int(most))
-        return rounded.exact(most)
+            return rounded.counted(int(most), width=1)
+        return rounded.multiples(most, Fraction(column.step), width=1)
+
+    def _mean_rounding(self, size: Fraction, norm: Norm, total: Rounding) -> Rounding:
+        """Return the bounds of a mean of numbers of that size, whose sum has these bounds."""
+        if norm is Norm.L1:
+            return rounded.multiplied(total, Fraction(1, self.shape.count), width=1)
+        # twice the size: of a number less one in the same interval
+        return rounded.mean(2 * size, self.shape.most, 1)
 
     def _one(
         self,

@@ -10,7 +10,7 @@ the new sensitivity; everything else raises. The one way out is a curator's `rel
 >>> from dpledger.mechanisms.rounding import exact
 >>> from dpledger.mechanisms.sensitivity import declared
 >>> s = declared(1.0, "example", adjacency=Adjacency.REPLACE_ONE)
->>> x = Sensitive(s, exact(Fraction(1)), parties=("only",), dimension=3)
+>>> x = Sensitive(s, exact(Fraction(1), width=3), parties=("only",), dimension=3)
 >>> (np.ones(3) - 2.0 * x).sensitivity.value
 2.0
 >>> float(x)
@@ -142,7 +142,10 @@ class Sensitive:
         if value is not None and value.shape[-2:] != (held, dimension):
             raise InvalidParameter("value.shape", value.shape, f"(..., {held}, {dimension})")
         if sensitivity.squared == 0 and rounding.error:
-            rounding = rounded.exact(rounding.magnitude)  # public: it is what was computed
+            # public: it is what was computed
+            rounding = rounded.exact(rounding.magnitude, width=dimension)
+        if rounding.width != dimension:
+            raise InvalidParameter("rounding.width", rounding.width, f"the dimension {dimension}")
         _require_precise(rounding, _least(sensitivity, sampled_part))
         fields = (("sensitivity", sensitivity), ("parties", parties), ("dimension", dimension))
         more = (("_value", value), ("rounding", rounding), ("sampled_part", sampled_part))
@@ -211,7 +214,7 @@ class Sensitive:
         number = _public_number(factor)
         return self._derived(
             lambda sensitivity: scaled(sensitivity, number),
-            rounded.scaled(self.rounding, Fraction(number), width=self.dimension),
+            rounded.scaled(self.rounding, Fraction(number)),
             lambda value: value * number,
         )
 
@@ -232,19 +235,11 @@ class Sensitive:
         if public.ndim != 2 or public.shape[1] != self.dimension:
             raise InvalidParameter("matrix.shape", public.shape, f"(m, {self.dimension})")
         bound = operator_norm_up(public, self.sensitivity.norm)
-        height, width = public.shape
-        rounding = rounded.mapped(
-            self.rounding,
-            operator_norm=bound,
-            frobenius=bound * (isqrt(min(height, width) - 1) + 1),
-            width=width,
-            height=height,
-        )
         return self._derived(
             lambda sensitivity: linearly_mapped(sensitivity, bound),
-            rounding,
+            rounded.mapped(self.rounding, bound, height=len(public)),
             lambda value: value @ public.T,
-            dimension=height,
+            dimension=len(public),
         )
 
     def concatenated(self, second: "Sensitive") -> "Sensitive":
@@ -314,7 +309,7 @@ class Sensitive:
             )
         return self._derived(
             lambda sensitivity: clipped(sensitivity, radius),
-            rounded.clipped(self.rounding, Fraction(radius), width=self.dimension),
+            rounded.clipped(self.rounding, Fraction(radius)),
             lambda value: project_to_ball(value, radius),
         )
 

@@ -32,6 +32,10 @@ from .errors import (
 _ROOT_BITS = 96
 """Bits of a root that is not rational: a relative excess of at most 2**-95."""
 
+_TOTAL_BITS, _SHARE_BITS = 112, 64
+"""Bits of what is computed and on a lattice moves by at most, and of what rounding adds to that: a
+relative excess of 2**-111, and documents a third shorter than by exact roots."""
+
 _SQUARE_BITS = 512
 """Squares whose numerator or denominator outgrow this are rounded up to a dyadic of 256 bits."""
 
@@ -150,14 +154,22 @@ def root_up(squared: Fraction) -> Fraction:
     return Fraction(root, denominator << shift)
 
 
+def dyadic_up(value: Fraction, bits: int) -> Fraction:
+    """Return a dyadic of at most `bits` + 1 bits that is not below `value` >= 0."""
+    top, bottom = value.numerator, value.denominator
+    if top.bit_length() <= bits and bottom & (bottom - 1) == 0:
+        return value
+    shift = bits - (top.bit_length() - bottom.bit_length())
+    if shift >= 0:
+        return Fraction(-((-top << shift) // bottom), 1 << shift)
+    return Fraction(-(-top // (bottom << -shift)) << -shift)
+
+
 def _capped(squared: Fraction) -> Fraction:
     """Return a rational >= `squared` whose digits do not grow without end."""
     if max(squared.numerator.bit_length(), squared.denominator.bit_length()) <= _SQUARE_BITS:
         return squared
-    shift = 256 - (squared.numerator.bit_length() - squared.denominator.bit_length())
-    if shift >= 0:
-        return Fraction(-((-squared.numerator << shift) // squared.denominator), 1 << shift)
-    return Fraction(-(-squared.numerator // (squared.denominator << -shift)) << -shift)
+    return dyadic_up(squared, 256)
 
 
 def _exact(value: Number) -> Fraction:
@@ -179,10 +191,11 @@ def _conclude(
     adjacency: Adjacency,
     squared: Fraction,
     parameters: tuple[tuple[str, Fraction | str], ...],
-    premises: tuple[Sensitivity, ...] = (),
+    premises: tuple[Sensitivity | Derivation, ...] = (),
 ) -> Sensitivity:
     bound = _capped(squared)
-    node = Derivation(rule, bound, parameters, tuple(p.derivation for p in premises))
+    above = (p if isinstance(p, Derivation) else p.derivation for p in premises)
+    node = Derivation(rule, bound, parameters, tuple(above))
     return Sensitivity(norm, adjacency, bound, node)
 
 
@@ -492,6 +505,33 @@ def label_dual(
     )
 
 
+def computed(sensitivity: Sensitivity, error: Fraction, rows: int, by: Derivation) -> Sensitivity:
+    """Return the sensitivity of what is computed in place of f.
+
+    Sens(f, Δ²)    |f̂_k - f_k| <= r for each of P rows    u² >= Δ²    w² >= (2r)²·P
+    -------------------------------------------------------------------------------  computed
+    Sens(f̂, (u+w)²)    in l1, computed-l1: Sens(f̂, (u + 2rP)²)
+
+    Args:
+        sensitivity: of f, in exact arithmetic.
+        error: r, in the norm of the sensitivity, in units of f.
+        rows: P.
+        by: the operations that r follows from (`rounding`): a premise, which a checker follows.
+    """
+    require_nonnegative("error", error)
+    require_positive_int("rows", rows)
+    u, l1 = sensitivity.root, sensitivity.norm is Norm.L1
+    w = dyadic_up(2 * error * (rows if l1 else root_up(Fraction(rows))), _SHARE_BITS)
+    return _conclude(
+        "computed-l1" if l1 else "computed",
+        sensitivity.norm,
+        sensitivity.adjacency,
+        dyadic_up(u + w, _TOTAL_BITS) ** 2,
+        (("rows", Fraction(rows)), ("u", u), *(() if l1 else (("w", w),))),
+        (sensitivity.derivation, by),
+    )
+
+
 def rounded_to_lattice(sensitivity: Sensitivity, distance: Fraction, dimension: int) -> Sensitivity:
     """Return the sensitivity of f with every coordinate rounded to a lattice.
 
@@ -506,11 +546,12 @@ def rounded_to_lattice(sensitivity: Sensitivity, distance: Fraction, dimension: 
     u = sensitivity.root
     l1 = sensitivity.norm is Norm.L1
     w = 2 * distance * (dimension if l1 else root_up(Fraction(dimension)))
+    w = dyadic_up(w, _SHARE_BITS)
     return _conclude(
         "lattice-l1" if l1 else "lattice",
         sensitivity.norm,
         sensitivity.adjacency,
-        (u + w) ** 2,
+        dyadic_up(u + w, _TOTAL_BITS) ** 2,
         (
             ("distance", distance),
             ("dimension", Fraction(dimension)),

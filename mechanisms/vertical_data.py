@@ -303,8 +303,9 @@ class VerticalDataset(PrivateHandle[VerticalShape, Columns]):
             shape.adjacency,
         )
         self._require_reachable(party, problem)
-        rounding = rounded.exact(Fraction(problem.radius))  # the tolerance covers rounding
         width = shape.features[self._index(party)]
+        # the tolerance covers rounding
+        rounding = rounded.exact(Fraction(problem.radius), width=width)
         return self._of_party(
             party, sensitivity, rounding, width, lambda block: self._minimiser(block, problem)
         )
@@ -371,7 +372,8 @@ class VerticalDataset(PrivateHandle[VerticalShape, Columns]):
             )
             sensitivity = assuming(read, sensitivity, minimised=True)
         # the tolerance covers rounding
-        rounding = rounded.exact(read.derivative_bound * _root_up(self.shape.count))
+        size = read.derivative_bound * _root_up(self.shape.count)
+        rounding = rounded.exact(size, width=self.shape.count)
         if self._records is not None:
             _require_dual_reachable(read, goal, penalty, tolerance)
         return self._answer(
@@ -415,9 +417,8 @@ class VerticalDataset(PrivateHandle[VerticalShape, Columns]):
 
     def _scores_rounding(self, party: str, longest: Fraction) -> rounded.Rounding:
         """Return the bounds of N scores of a party's rows at a point of norm at most `longest`."""
-        width, count = self.shape.features[self._index(party)], self.shape.count
-        size = Fraction(float(self.shape.row_bound)) * longest * _root_up(count)
-        return rounded.summed(size=size, depth=width + 1, products=width * count)
+        bound = Fraction(float(self.shape.row_bound)) * longest
+        return rounded.scores(bound, self.shape.features[self._index(party)], self.shape.count)
 
     def _of_party(
         self,

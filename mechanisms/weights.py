@@ -37,17 +37,17 @@ def weighted(own: tuple[Sensitivity, ...], weights: FloatArray) -> Sensitivity:
     return parts[0]
 
 
-def weighted_rounding(rounding: Rounding, weights: FloatArray | None, width: int) -> Rounding:
+def weighted_rounding(rounding: Rounding, weights: FloatArray | None) -> Rounding:
     """Return the bounds of rows times weights, or of the rows themselves.
 
     Args:
         rounding: of the rows.
         weights: array of shape (P,), or None for rows as they are.
-        width: numbers in a row.
     """
     if weights is None:
         return rounding
-    return rounded.scaled(rounding, Fraction(float(np.abs(weights).max())), width=width)
+    largest = Fraction(float(np.abs(weights).max()))
+    return rounded.multiplied(rounding, largest, width=rounding.width)
 
 
 def times(weights: FloatArray | None, rows: slice, found: FloatArray) -> FloatArray:

@@ -14,6 +14,34 @@ Import ListNotations.
 
 Inductive relation := ReplaceOne | ZeroOutOne | AddRemoveOne.
 
+(** How a row is computed in doubles, operation by operation; each states bounds on the size of
+    what is held then, and on its distance from the row that is meant. *)
+Inductive float_leaf :=
+  | FloatExact (width : positive)
+  | FloatCount (most width : positive)
+  | FloatMean (bound : Q) (count width : positive)
+  | FloatTotal (bound : Q) (count width : positive)
+  | FloatScores (bound : Q) (terms width : positive).
+
+Inductive float_unary :=
+  | FloatShift (size : Q)
+  | FloatScale (factor : Q)
+  | FloatProduct (size : Q) (width : positive)
+  | FloatMap (operator_norm : Q) (height : positive)
+  | FloatClip (radius : Q).
+
+Inductive float_binary := FloatAdd | FloatPair | FloatRows.
+
+Inductive operations :=
+  | RoundLeaf (rule : float_leaf) (magnitude error : Q)
+  | RoundUnary (rule : float_unary) (magnitude error : Q) (premise : operations)
+  | RoundBinary (rule : float_binary) (magnitude error : Q) (left right : operations).
+
+Definition magnitude_of (t : operations) : Q :=
+  match t with RoundLeaf _ m _ | RoundUnary _ m _ _ | RoundBinary _ m _ _ _ => m end.
+Definition error_of (t : operations) : Q :=
+  match t with RoundLeaf _ _ e | RoundUnary _ _ e _ | RoundBinary _ _ e _ _ => e end.
+
 Inductive leaf_rule :=
   | Declared (value : Q)
   | MeanOfBounded (bound : Q) (count : positive)
@@ -24,7 +52,8 @@ Inductive unary_rule :=
   | Scaled (factor : Q)
   | LinearMap (operator_norm : Q)
   | Clip (radius : Q)
-  | Lattice (distance : Q) (dimension : positive) (u w : Q).
+  | Lattice (distance : Q) (dimension : positive) (u w : Q)
+  | Computed (rows : positive) (u w : Q) (by_operations : operations).
 
 Inductive binary_rule :=
   | Sum (u v : Q)
@@ -152,6 +181,11 @@ Inductive derives : derivation -> forall V : Space, (list X -> V) -> Prop :=
       derives d V q ->
       (forall l, norm (sub (q' l) (q l)) <= Q2R distance * sqrt (IZR (Zpos dimension))) ->
       derives (Unary (Lattice distance dimension u w) squared d) V q'
+  (** Computed in doubles: each of [rows] rows off by at most the error of its operations. *)
+  | derives_computed rows u w t squared d (V : Space) (q q' : list X -> V) :
+      derives d V q ->
+      (forall l, norm (sub (q' l) (q l)) <= Q2R (error_of t) * sqrt (IZR (Zpos rows))) ->
+      derives (Unary (Computed rows u w t) squared d) V q'
   | derives_sum u v squared d e (V : Space) (q q' : list X -> V) :
       derives d V q -> derives e V q' ->
       derives (Binary (Sum u v) squared d e) V (fun l => add (q l) (q' l))

@@ -27,6 +27,105 @@ Definition integer (n : positive) : Q := Qmake (Zpos n) 1.
 
 Definition guard {A} (condition : bool) (a : A) : option A := if condition then Some a else None.
 
+(** ** Rounding: bounds on a computed row, in the standard model of floating-point arithmetic *)
+
+(** gamma_n = n u / (1 - n u) at u = 2^-53. *)
+Definition unit_roundoff : Q := 1 # (2 ^ 53).
+Definition few (n : positive) : bool := Pos.ltb n (2 ^ 53).
+Definition gamma (n : positive) : Q := Qmake (Zpos n) (2 ^ 53 - n).
+
+(** [a] + [lost] 2^-1074 is at most [b]: products lose no more by underflow. *)
+Definition exceeds (a : Q) (lost : positive) (b : Q) : bool :=
+  let gap := b - a in Z.leb (Zpos lost * Zpos (Qden gap)) (Z.shiftl (Qnum gap) 1074).
+
+(** Bounds [m] and [e] hold of what is [size] long and [slip] off, and has lost so many products. *)
+Definition bounded (size error slip : Q) (lost : positive) (m e : Q) : bool :=
+  exceeds (size + slip) lost m && exceeds (error + slip) lost e.
+
+(** A number goes through its product, a division and the additions of its block; beside other
+    blocks, through 62 that cover those of the blocks' sums. *)
+Definition sum_depth (count : positive) : positive :=
+  if Pos.leb count 1024 then (count + 2)%positive else 1088%positive.
+
+Definition summed (size : Q) (depth lost : positive) (m e : Q) : bool :=
+  few depth && Qle_bool 0 size && bounded size 0 (gamma depth * size) lost m e.
+
+Definition root_above (n : positive) : Q := Qmake (Z.sqrt_up (Zpos n)) 1.
+
+Definition leaf_width (rule : float_leaf) (m e : Q) : option positive :=
+  match rule with
+  | FloatExact width => guard (Qle_bool 0 m && Qle_bool 0 e) width
+  | FloatCount most width =>
+      guard (Pos.leb most (2 ^ 53) && Qle_bool (integer most) m && Qle_bool 0 e) width
+  | FloatMean bound count width => guard (summed bound (sum_depth count) (2 * width) m e) width
+  | FloatTotal bound count width =>
+      guard (Qle_bool 0 bound
+             && summed (integer count * bound) (sum_depth count) (count * width) m e) width
+  | FloatScores bound terms width =>
+      guard (Qle_bool 0 bound
+             && summed (bound * root_above width) (terms + 1) (terms * width) m e) width
+  end.
+
+(** [size] and [error]: of the row that goes in, [width] numbers. *)
+Definition unary_width (rule : float_unary) (size error : Q) (width : positive) (m e : Q) :
+  option positive :=
+  match rule with
+  | FloatShift shift =>
+      let most := size + shift in
+      guard (Qle_bool 0 shift && Qle_bool (most + unit_roundoff * most) m
+             && Qle_bool (error + unit_roundoff * most) e) width
+  | FloatScale factor =>
+      guard (Qle_bool 0 factor &&
+             (if Qeq_bool factor 1 then Qle_bool size m && Qle_bool error e
+              else bounded (factor * size) (factor * error) (unit_roundoff * factor * size) width
+                     m e)) width
+  | FloatProduct factor wide =>
+      guard (Qle_bool 0 factor && Z.eqb (Z.rem (Zpos wide) (Zpos width)) 0
+             && bounded (factor * size) (factor * error) (unit_roundoff * factor * size) wide m e)
+        wide
+  | FloatMap norm height =>
+      guard (Qle_bool 0 norm && few width
+             && bounded (norm * size) (norm * error)
+                  (gamma width * (norm * root_above (Pos.min height width)) * size)
+                  (height * width) m e) height
+  | FloatClip radius =>
+      let most := minimum size radius in
+      guard (Qle_bool 0 radius && few (2 * width + 16)
+             && bounded most error (gamma (2 * width + 16) * most) width m e) width
+  end.
+
+Definition binary_width (rule : float_binary) (size error : Q) (width : positive)
+  (size' error' : Q) (width' : positive) (m e : Q) : option positive :=
+  match rule with
+  | FloatAdd =>
+      let most := size + size' in
+      guard (Pos.eqb width width' && Qle_bool (most + unit_roundoff * most) m
+             && Qle_bool (error + error' + unit_roundoff * most) e) width
+  | FloatPair =>
+      guard (Qle_bool (size + size') m && Qle_bool (error + error') e) (width + width')%positive
+  | FloatRows =>
+      guard (Pos.eqb width width' && Qle_bool (maximum size size') m
+             && Qle_bool (maximum error error') e) width
+  end.
+
+(** The numbers in a row, if its bounds follow from its operations. *)
+Fixpoint computed_width (t : operations) : option positive :=
+  match t with
+  | RoundLeaf rule m e => leaf_width rule m e
+  | RoundUnary rule m e p =>
+      match computed_width p with
+      | Some width => unary_width rule (magnitude_of p) (error_of p) width m e
+      | None => None
+      end
+  | RoundBinary rule m e p q =>
+      match computed_width p, computed_width q with
+      | Some width, Some width' =>
+          binary_width rule (magnitude_of p) (error_of p) width
+            (magnitude_of q) (error_of q) width' m e
+      | _, _ => None
+      end
+  end.
+
 (** ** Sensitivities: the square that a step may state, at least *)
 
 Definition moved_twice (r : relation) : Q :=
@@ -59,6 +158,11 @@ Definition unary_square (rule : unary_rule) (s : Q) : option Q :=
   | Lattice distance dimension u w =>
       guard (Qle_bool 0 distance && Qle_bool 0 u && Qle_bool 0 w && Qle_bool s (u * u)
              && Qle_bool ((2 * distance) * (2 * distance) * integer dimension) (w * w))
+        ((u + w) * (u + w))
+  | Computed rows u w t =>
+      guard (match computed_width t with Some _ => true | None => false end
+             && Qle_bool 0 (error_of t) && Qle_bool 0 u && Qle_bool 0 w && Qle_bool s (u * u)
+             && Qle_bool ((2 * error_of t) * (2 * error_of t) * integer rows) (w * w))
         ((u + w) * (u + w))
   end.
 

@@ -117,6 +117,7 @@ Proof.
       assert (0 <= Rmin (Q2R s') (Q2R (2 * radius * (2 * radius)))) by (apply Rmin_glb; assumption).
       lra.
     + apply guard_some in E as [_ <-]; pose proof (square_nonneg (u + w)); lra.
+    + apply guard_some in E as [_ <-]; pose proof (square_nonneg (u + w)); lra.
   - destruct (derived r d) as [s1|]; [|discriminate]; specialize (IH s1 eq_refl).
     destruct (derived r e) as [s2|]; [|discriminate]; specialize (IH' s2 eq_refl).
     apply stated_some in H as [-> (least & E & Le)]; destruct rule; cbn in E.
@@ -139,6 +140,30 @@ Qed.
 
 Lemma root_le s u : 0 <= u -> s <= u * u -> sqrt s <= u.
 Proof. intros Hu H; rewrite <- (sqrt_square u Hu); apply sqrt_le_1_alt, H. Qed.
+
+(** Off by at most [distance] in each of [dimension] coordinates, or rows. *)
+Lemma sensitivity_off {V : Space} (q q' : list X -> V) s distance dimension u w squared :
+  0 <= Q2R s -> sensitivity (neighbours null r) q (sqrt (Q2R s)) ->
+  (forall l, norm (sub (q' l) (q l)) <= Q2R distance * sqrt (IZR (Zpos dimension))) ->
+  0 <= Q2R distance -> 0 <= Q2R u -> 0 <= Q2R w -> Q2R s <= Q2R (u * u) ->
+  Q2R ((2 * distance) * (2 * distance) * integer dimension) <= Q2R (w * w) ->
+  Q2R ((u + w) * (u + w)) <= Q2R squared ->
+  0 <= Q2R squared /\ sensitivity (neighbours null r) q' (sqrt (Q2R squared)).
+Proof.
+  intros P S Near Gd Gu Gw Us Ws Le.
+  rewrite Q2R_mult in Us; rewrite Q2R_mult, Q2R_plus in Le; split; [nra|].
+  apply sensitivity_root with (Q2R u + Q2R w); [|exact Le].
+  apply sensitivity_weaken
+    with (sqrt (Q2R s) + 2 * (Q2R distance * sqrt (IZR (Zpos dimension)))).
+  - apply sensitivity_rounding with q; assumption.
+  - apply Rplus_le_compat; [apply root_le; assumption|].
+    pose proof (Pos_real dimension).
+    replace (2 * (Q2R distance * sqrt (IZR (Zpos dimension))))
+      with (sqrt (2 * Q2R distance * (2 * Q2R distance) * IZR (Zpos dimension))).
+    + apply root_le; [exact Gw|].
+      rewrite !Q2R_mult, Q2R_integer_positive, Q2R_number in Ws; exact Ws.
+    + rewrite sqrt_mult_alt by (apply Rmult_le_pos; lra); rewrite sqrt_square by lra; ring.
+Qed.
 
 Lemma moved_twice_R : Q2R (moved_twice r) = match r with ReplaceOne => 2 | _ => 1 end.
 Proof. destruct r; apply Q2R_number. Qed.
@@ -219,6 +244,7 @@ Proof.
     | bound squared d V W q f H IH Lin Bd
     | radius squared d V q H IH
     | distance dimension u w squared d V q q' H IH Near
+    | rows u w t squared d V q q' H IH Near
     | u v squared d e V q q' H IH H' IH'
     | u v squared d e V q q' H IH H' IH'
     | squared d e V W q q' H IH H' IH'
@@ -288,19 +314,14 @@ Proof.
     apply stated_some in Hs as [-> (least & E & Le)]; cbn in E.
     apply guard_some in E as [G <-]; rewrite !andb_true_iff in G.
     destruct G as [[[[Gd Gu] Gw] Us] Ws]; apply nonnegative_R in Gd, Gu, Gw.
-    apply Qle_bool_R in Us, Ws; rewrite Q2R_mult in Us.
-    rewrite Q2R_mult, Q2R_plus in Le; split; [nra|].
-    apply sensitivity_root with (Q2R u + Q2R w); [|exact Le].
-    apply sensitivity_weaken
-      with (sqrt (Q2R s') + 2 * (Q2R distance * sqrt (IZR (Zpos dimension)))).
-    + apply sensitivity_rounding with q; assumption.
-    + apply Rplus_le_compat; [apply root_le; assumption|].
-      pose proof (Pos_real dimension).
-      replace (2 * (Q2R distance * sqrt (IZR (Zpos dimension))))
-        with (sqrt (2 * Q2R distance * (2 * Q2R distance) * IZR (Zpos dimension))).
-      * apply root_le; [exact Gw|].
-        rewrite !Q2R_mult, Q2R_integer_positive, Q2R_number in Ws; exact Ws.
-      * rewrite sqrt_mult_alt by (apply Rmult_le_pos; lra); rewrite sqrt_square by lra; ring.
+    apply Qle_bool_R in Us, Ws.
+    apply (sensitivity_off q q' s' distance dimension u w squared); assumption.
+  - destruct (derived r d) as [s'|]; [|discriminate]; destruct (IH s' eq_refl) as [P S].
+    apply stated_some in Hs as [-> (least & E & Le)]; cbn in E.
+    apply guard_some in E as [G <-]; rewrite !andb_true_iff in G.
+    destruct G as [[[[[_ Ge] Gu] Gw] Us] Ws]; apply nonnegative_R in Ge, Gu, Gw.
+    apply Qle_bool_R in Us, Ws.
+    apply (sensitivity_off q q' s' (error_of t) rows u w squared); assumption.
   - destruct (derived r d) as [s1|]; [|discriminate]; destruct (IH s1 eq_refl) as [P S].
     destruct (derived r e) as [s2|]; [|discriminate]; destruct (IH' s2 eq_refl) as [P' S'].
     apply stated_some in Hs as [-> (least & E & Le)]; cbn in E.

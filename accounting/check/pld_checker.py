@@ -157,7 +157,10 @@ _SUMS = {"scaled", "linear-map", "sum", "concatenation", "sum-of-bounded"}
 is replaced: sums of bounded vectors."""
 
 # on a lattice a record moves by the lattice's distance more at most, and so does its bound
-_LINEAR = {"scaled", "linear-map", "sum", "concatenation", "disjoint", "lattice", "sum-of-bounded"}
+_LINEAR = {
+    *("scaled", "linear-map", "sum", "concatenation", "disjoint", "computed", "lattice"),
+    "sum-of-bounded",
+}
 """Rules after which one drawn record is known to move the mean by the sampled sensitivity at most.
 """
 
@@ -182,6 +185,8 @@ def _mixture(
         run.assumptions.add(checker.HIDDEN)
     else:
         checker.require_poisson(run, drawn)
+    for each in (always, drawn):
+        checker.require_lattice(each, checker.read_dyadic(noise))
     q = min(size * checker.read_dyadic(rate, Fraction(1)), Fraction(1))
     variance = (checker.read_dyadic(noise) / size) ** 2
     moved = drawn.squared * (4 if relation == "zero-out-one" else 1) if q else Fraction(0)

@@ -25,8 +25,10 @@ check them; do not edit.
   certificates list it all the same.
 - **elementary**: a line of algebra, or a definition.
 
-`Sens(f, Δ²)`: f moves by at most Δ between neighbours. `Priv(m, N)`: mechanism m satisfies notion
-N. The relation between neighbours is the same above and below the bar unless it says otherwise.
+`Sens(f, Δ²)`: f moves by at most Δ between neighbours. `Round(f̂, M, r)`: what doubles hold in
+place of a row of f is at most M long and at most r away from it, whatever the data are; u = 2^-53,
+γ_n = n u/(1 - n u). `Priv(m, N)`: mechanism m satisfies notion N. The relation between neighbours
+is the same above and below the bar unless it says otherwise.
 """
 """How docs/rules.md begins: the notation, and what each standing means."""
 
@@ -49,9 +51,10 @@ class Rule(NamedTuple):
 
 
 def rules() -> Iterator[Rule]:
-    """Yield every rule that a certificate may use: of sensitivities, then of privacy."""
+    """Yield every rule that a certificate may use: sensitivities, rounding, then privacy."""
     tables: tuple[dict[str, tuple[Callable[..., Any], Any, Any]], ...] = (
         checker.SENSITIVITIES,
+        checker.ROUNDINGS,
         checker.RULES,
         pld_checker.RULES,
     )

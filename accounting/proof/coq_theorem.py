@@ -42,11 +42,29 @@ _INNER = {
     "linear-map": "Unary (LinearMap {})",
     "clip": "Unary (Clip {})",
     "lattice": "Unary (Lattice {} {} {} {})",
+    "computed": "Unary (Computed {} {} {} {})",
     "sum": "Binary (Sum {} {})",
     "concatenation": "Binary Concatenation",
     "disjoint": "Binary Disjoint",
 }
 """Rules of sensitivities with premises: the constructor, with a place for each of its numbers."""
+_FLOATS = {
+    "float-exact": "RoundLeaf (FloatExact {})",
+    "float-count": "RoundLeaf (FloatCount {} {})",
+    "float-mean": "RoundLeaf (FloatMean {} {} {})",
+    "float-total": "RoundLeaf (FloatTotal {} {} {})",
+    "float-scores": "RoundLeaf (FloatScores {} {} {})",
+    "float-shift": "RoundUnary (FloatShift {})",
+    "float-scale": "RoundUnary (FloatScale {})",
+    "float-product": "RoundUnary (FloatProduct {} {})",
+    "float-map": "RoundUnary (FloatMap {} {})",
+    "float-clip": "RoundUnary (FloatClip {})",
+    "float-add": "RoundBinary FloatAdd",
+    "float-pair": "RoundBinary FloatPair",
+    "float-rows": "RoundBinary FloatRows",
+}
+_COUNTS = ("rows", "dimension", "width", "height", "most", "count", "terms")
+"""Parameters that are whole numbers."""
 _FINEST = Fraction(1, 512)
 """Products on finer lattices take the kernel hours, and the extracted checker milliseconds."""
 _RENORMALISED = ("mean-of-bounded", "strongly-convex-argmin")
@@ -208,24 +226,37 @@ def _sensitivity(stated: Mapping[str, Any]) -> str:
 def _derivation(tree: Mapping[str, Any], relation: str) -> str:
     """Return a derivation of a sensitivity as a term, premises inside."""
     rule, squared = tree["rule"], _rational(Fraction(tree["squared"]))
-    numbers = [Fraction(value) for _, value in tree["parameters"] if isinstance(value, str)]
+    terms, premises = _terms(tree), tree["premises"]
     if rule in _LEAVES:
-        if rule in _RENORMALISED:
-            if relation == "AddRemoveOne":
-                raise BeyondTheorem(f"{rule} under add-remove-one must be declared; use a sum.")
-            *numbers, count = numbers
-            terms = [*map(_rational, numbers), str(count)]
-        else:
-            terms = list(map(_rational, numbers))
+        if rule in _RENORMALISED and relation == "AddRemoveOne":
+            raise BeyondTheorem(f"{rule} under add-remove-one must be declared; use a sum.")
         return f"(Leaf ({_LEAVES[rule]} {' '.join(terms)}) {squared})"
     if rule not in _INNER:
         raise BeyondTheorem(f"rule={rule} must be in {sorted([*_LEAVES, *_INNER])}.")
-    terms = list(map(_rational, numbers))
-    if rule == "lattice":
-        terms[1] = str(numbers[1])  # a whole dimension
+    if rule == "computed":
+        terms.append(_operations(premises[1]))
+        premises = premises[:1]
     head = _INNER[rule].format(*terms)
-    below = " ".join(_derivation(premise, relation) for premise in tree["premises"])
+    below = " ".join(_derivation(premise, relation) for premise in premises)
     return f"({head} {squared} {below})"
+
+
+def _terms(node: Mapping[str, Any]) -> list[str]:
+    """The parameters of a step, but for reasons: whole numbers as such, others as fractions."""
+    pairs = [
+        (name, Fraction(value)) for name, value in node["parameters"] if isinstance(value, str)
+    ]
+    return [str(value) if name in _COUNTS else _rational(value) for name, value in pairs]
+
+
+def _operations(tree: Mapping[str, Any]) -> str:
+    """How a row is computed, and the bounds that each operation states."""
+    if tree["rule"] not in _FLOATS:
+        raise BeyondTheorem(f"rule={tree['rule']} must be in {sorted(_FLOATS)}.")
+    *given, magnitude, error = _terms(tree)
+    head = _FLOATS[tree["rule"]].format(*given)
+    below = "".join(f" {_operations(premise)}" for premise in tree["premises"])
+    return f"({head} {magnitude} {error}{below})"
 
 
 def _party_lists(events: Sequence[Mapping[str, Any]]) -> dict[tuple[int, ...], str]:

@@ -86,6 +86,148 @@ let relation value : Kernel.relation =
   | "replace-feature-column" -> unsupported "replace-feature-column"
   | other -> wrong "expected a relation instead got %s" other
 
+(* A step of a derivation as it is written: its parameters but for reasons, and its premises. *)
+type step = {
+  id : int; rule : string; squared : Kernel.q; numbers : (string * Kernel.q) list;
+  above : step list }
+
+let step_count = ref 0
+
+let rec step depth value =
+  if depth > 65 then wrong "expected a derivation up to 64 deep";
+  match fields [ "rule"; "squared"; "parameters"; "premises" ] value with
+  | [ rule; squared; parameters; premises ] ->
+    let number pair =
+      match list pair with
+      | [ name; (Json.Text _ as value) ] -> Some (text name, rational value)
+      | [ _; _ ] -> None
+      | _ -> wrong "expected a pair" in
+    incr step_count;
+    { id = !step_count; rule = text rule; squared = rational squared;
+      numbers = List.filter_map number (list parameters);
+      above = List.map (step (depth + 1)) (list premises) }
+  | _ -> assert false
+
+let float_shapes = [
+  ("float-exact", (0, [ "width" ]));
+  ("float-count", (0, [ "most"; "width" ]));
+  ("float-mean", (0, [ "bound"; "count"; "width" ]));
+  ("float-total", (0, [ "bound"; "count"; "width" ]));
+  ("float-scores", (0, [ "bound"; "terms"; "width" ]));
+  ("float-shift", (1, [ "size" ]));
+  ("float-scale", (1, [ "factor" ]));
+  ("float-product", (1, [ "size"; "width" ]));
+  ("float-add", (2, []));
+  ("float-pair", (2, []));
+  ("float-rows", (2, []));
+  ("float-map", (1, [ "operator_norm"; "height" ]));
+  ("float-clip", (1, [ "radius" ])) ]
+
+(* How a row is computed: the bounds that it states are for the kernel to follow. *)
+let rec operations { rule; squared; numbers; above; _ } : Kernel.operations =
+  let arity, names =
+    match List.assoc_opt rule float_shapes with
+    | Some shape -> shape
+    | None when rule = "float-grid" -> unsupported "rule %s" rule
+    | None -> wrong "expected a rule of rounding instead got %s" rule in
+  if List.map fst numbers <> names @ [ "magnitude"; "error" ] || List.length above <> arity then
+    wrong "%s: expected other parameters or premises" rule;
+  List.iter (fun (_, q) -> ignore (nonnegative q)) numbers;
+  let m = List.assoc "magnitude" numbers and e = List.assoc "error" numbers in
+  if not (Z.equal squared.qnum (Z.mul e.qnum e.qnum) && Z.equal squared.qden (Z.mul e.qden e.qden))
+  then wrong "%s: expected the square of its error" rule;
+  match (rule, List.map snd numbers, List.map operations above) with
+  | "float-exact", width :: _, [] -> RoundLeaf (FloatExact (whole width), m, e)
+  | "float-count", n :: width :: _, [] -> RoundLeaf (FloatCount (whole n, whole width), m, e)
+  | "float-mean", g :: n :: width :: _, [] ->
+    RoundLeaf (FloatMean (g, whole n, whole width), m, e)
+  | "float-total", g :: n :: width :: _, [] ->
+    RoundLeaf (FloatTotal (g, whole n, whole width), m, e)
+  | "float-scores", g :: n :: width :: _, [] ->
+    RoundLeaf (FloatScores (g, whole n, whole width), m, e)
+  | "float-shift", c :: _, [ p ] -> RoundUnary (FloatShift c, m, e, p)
+  | "float-scale", c :: _, [ p ] -> RoundUnary (FloatScale c, m, e, p)
+  | "float-product", c :: width :: _, [ p ] -> RoundUnary (FloatProduct (c, whole width), m, e, p)
+  | "float-map", a :: height :: _, [ p ] -> RoundUnary (FloatMap (a, whole height), m, e, p)
+  | "float-clip", c :: _, [ p ] -> RoundUnary (FloatClip c, m, e, p)
+  | "float-add", _, [ p; q ] -> RoundBinary (FloatAdd, m, e, p, q)
+  | "float-pair", _, [ p; q ] -> RoundBinary (FloatPair, m, e, p, q)
+  | "float-rows", _, [ p; q ] -> RoundBinary (FloatRows, m, e, p, q)
+  | _ -> wrong "%s: expected other parameters" rule
+
+let at_most (a : Kernel.q) (b : Kernel.q) =
+  Z.leq (Z.mul a.qnum b.qden) (Z.mul b.qnum a.qden)
+
+let one : Kernel.q = { qnum = Z.one; qden = Z.one }
+let size (q : Kernel.q) : Kernel.q = { q with qnum = Z.abs q.qnum }
+let first s = snd (List.hd s.numbers)
+let most_pairs = 1 lsl 16
+
+(* Nothing is left to compare: nothing moves, or a leaf's own rounding is bounded. *)
+let rec counts a =
+  match a.rule with
+  | "scaled" | "linear-map" -> List.for_all counts a.above
+  | "sum-of-bounded" | "declared" -> true
+  | _ -> false
+
+let is_of a x =
+  let stated name = List.assoc name a.numbers and bounds name = List.assoc name x.numbers in
+  a.rule = "declared" || Z.sign a.squared.qnum = 0
+  ||
+  match (a.rule, x.rule) with
+  | "mean-of-bounded", "float-mean" ->
+    at_most (stated "bound") (bounds "bound") && at_most (stated "count") (bounds "count")
+  | "sum-of-bounded", ("float-total" | "float-scores") ->
+    at_most (stated "bound") (bounds "bound")
+  | _, "float-count" -> counts a
+  | "strongly-convex-argmin", "float-exact" -> true
+  | _ -> false
+
+(* Every operation that a sensitivity was derived by is among those that are rounded; more may be,
+   of what moves nothing. No theorem needs it: a run satisfies both trees or is not meant. *)
+let require_same_operations meant rounded =
+  let known = Hashtbl.create 64 and left = ref most_pairs in
+  let rec same a x =
+    match Hashtbl.find_opt known (a.id, x.id) with
+    | Some found -> found
+    | None ->
+      decr left;
+      if !left < 0 then unsupported "more than %d pairs of operations" most_pairs;
+      let found = is_of a x || corresponds a x || unmoved a x || larger a x in
+      Hashtbl.add known (a.id, x.id) found;
+      found
+  and both a x =
+    match (a.above, x.above) with
+    | [ p; q ], [ y; z ] -> (same p y && same q z) || (same p z && same q y)
+    | _ -> false
+  and corresponds a x =
+    let through fits = fits && same (List.hd a.above) (List.hd x.above) in
+    match (a.rule, x.rule) with
+    | "scaled", "float-scale" -> through (size (first a) = first x)
+    | "scaled", "float-product" -> through (at_most (size (first a)) (first x))
+    | "linear-map", "float-map" | "clip", "float-clip" -> through (at_most (first a) (first x))
+    | "sum", "float-add" | "concatenation", "float-pair" | "disjoint", "float-rows" -> both a x
+    | _ -> false
+  and unmoved a x =
+    match a.rule with
+    | "disjoint" -> List.for_all (fun p -> same p x) a.above
+    | "scaled" -> size (first a) = one && same (List.hd a.above) x
+    | "sum" | "concatenation" -> (
+        match List.filter (fun p -> Z.sign p.squared.qnum <> 0) a.above with
+        | [ p ] -> same p x
+        | _ -> false)
+    | _ -> false
+  and larger a x =
+    let passes =
+      match x.rule with
+      | "float-shift" | "float-add" | "float-pair" | "float-rows" -> true
+      | "float-scale" -> first x = one
+      | "float-product" -> at_most one (first x)
+      | _ -> false in
+    passes && List.exists (same a) x.above in
+  if not (same meant rounded) then
+    wrong "expected the same operations in a sensitivity and its rounding"
+
 let shapes = [
   ("declared", (0, [ "value"; "reason" ]));
   ("mean-of-bounded", (0, [ "bound"; "count" ]));
@@ -96,13 +238,14 @@ let shapes = [
   ("linear-map", (1, [ "operator_norm" ]));
   ("clip", (1, [ "radius" ]));
   ("lattice", (1, [ "distance"; "dimension"; "u"; "w" ]));
+  ("computed", (2, [ "rows"; "u"; "w" ]));
   ("concatenation", (2, []));
   ("disjoint", (2, [])) ]
 
 let most_depth = 64
 
 (* The derivation, and the reasons given for numbers typed in by hand. *)
-let rec derivation depth value : Kernel.derivation * Texts.t =
+let rec derivation ?(below = "") depth value : Kernel.derivation * Texts.t =
   match fields [ "rule"; "squared"; "parameters"; "premises" ] value with
   | [ rule; squared; parameters; premises ] ->
     let rule = text rule in
@@ -116,8 +259,19 @@ let rec derivation depth value : Kernel.derivation * Texts.t =
          | [ name; value ] -> (text name, value)
          | _ -> wrong "expected a pair") (list parameters) in
     if List.map fst pairs <> names then wrong "%s: expected other parameters" rule;
-    let premises = List.map (derivation (depth + 1)) (list premises) in
-    if List.length premises <> arity then wrong "%s: expected %d premises" rule arity;
+    if List.length (list premises) <> arity then wrong "%s: expected %d premises" rule arity;
+    let meant, rounding =
+      match (rule, list premises) with
+      | "computed", [ meant; rounding ] when depth = 1 && below = "lattice" ->
+        ([ meant ], Some (step 2 rounding))
+      | "computed", _ -> wrong "computed: expected it to be what a lattice is about"
+      | _, premises -> (premises, None) in
+    let premises = List.map (derivation ~below:rule (depth + 1)) meant in
+    let follow found =
+      let followed = operations found in
+      require_same_operations (step 2 (List.hd meant)) found;
+      followed in
+    let rounding = Option.map follow rounding in
     let reason = if rule = "declared" then Some (List.assoc "reason" pairs) else None in
     let numbers = List.filter (fun (name, _) -> name <> "reason") pairs in
     let numbers = List.map (fun (_, value) -> rational value) numbers in
@@ -127,10 +281,10 @@ let rec derivation depth value : Kernel.derivation * Texts.t =
       match reason with
       | None -> reasons
       | Some value -> Texts.add (text (List.hd (fields [ "text" ] value))) reasons in
-    (built rule (rational squared) numbers (List.map fst premises), reasons)
+    (built ?rounding rule (rational squared) numbers (List.map fst premises), reasons)
   | _ -> assert false
 
-and built rule squared numbers premises : Kernel.derivation =
+and built ?rounding rule squared numbers premises : Kernel.derivation =
   match (rule, numbers, premises) with
   | "declared", [ v ], [] -> Leaf0 (Declared v, squared)
   | "mean-of-bounded", [ bound; n ], [] -> Leaf0 (MeanOfBounded (bound, whole n), squared)
@@ -142,10 +296,25 @@ and built rule squared numbers premises : Kernel.derivation =
   | "clip", [ radius ], [ p ] -> Unary (Clip radius, squared, p)
   | "lattice", [ distance; dimension; u; w ], [ p ] ->
     Unary (Lattice (distance, whole dimension, u, w), squared, p)
+  | "computed", [ rows; u; w ], [ p ] ->
+    Unary (Computed (whole rows, u, w, Option.get rounding), squared, p)
   | "sum", [ u; v ], [ p; q ] -> Binary (Sum (u, v), squared, p, q)
   | "concatenation", [], [ p; q ] -> Binary (Concatenation, squared, p, q)
   | "disjoint", [], [ p; q ] -> Binary (Disjoint, squared, p, q)
   | _ -> wrong "%s: expected other parameters" rule
+
+(* What is computed is put on a lattice of all its numbers, no finer than that of the noise. *)
+let require_lattice (tree : Kernel.derivation) (noise : Kernel.q) =
+  match tree with
+  | Unary (Lattice (distance, dimension, _, _), _, Unary (Computed (rows, _, _, t), _, _)) -> (
+      match Kernel.computed_width t with
+      | Some width ->
+        if not (Z.equal dimension (Z.mul rows width)) then wrong "expected another dimension";
+        (* rounding moves a coordinate by at most (1/2 + 2^-12) 2^-50 of the noise *)
+        let least = quotient (Z.mul (Z.of_int 2049) noise.qnum) (Z.shift_left noise.qden 62) in
+        if not (at_most least distance) then wrong "expected a lattice of a larger distance"
+      | None -> wrong "expected bounds on rounding that follow from the operations")
+  | _ -> ()
 
 (* --- mechanisms and events --- *)
 
@@ -174,7 +343,9 @@ let gaussian value =
       | [ norm; adjacency; squared; tree ] ->
         if text norm <> "l2" then unsupported "norm %s" (text norm);
         let tree, reasons = derivation 0 tree in
-        (relation adjacency, rational squared, tree, dyadic noise, reasons)
+        let noise = dyadic noise in
+        require_lattice tree noise;
+        (relation adjacency, rational squared, tree, noise, reasons)
       | _ -> assert false)
   | _ -> assert false
 

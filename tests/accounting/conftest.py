@@ -28,9 +28,11 @@ from dpledger.mechanisms import (
     SampledWithoutReplacement,
     Sensitivity,
     declared,
+    rounding,
 )
 from dpledger.mechanisms.encoding import subject_hash
 from dpledger.mechanisms.events import DiscreteLaplaceStep
+from dpledger.mechanisms.lattice import on_lattice
 from dpledger.mechanisms.sensitivity import (
     added,
     clipped,
@@ -62,6 +64,48 @@ def every_rule(adjacency: Adjacency) -> Sensitivity:
     both = concatenated(mean, linearly_mapped(argmin, Fraction(7, 3)))
     total = added(scaled(both, -0.5), clipped(sum_of_bounded(2.0, adjacency), 0.25))
     return concatenated_disjoint(total, declared(0.125, "from the protocol", adjacency=adjacency))
+
+
+def every_operation() -> tuple[Sensitivity, rounding.Rounding]:
+    """A block of two rows, computed by each operation; what it moves by, and how far it is off."""
+    mean, held = mean_of_bounded(3, 40, REPLACE), rounding.mean(Fraction(3), 40, 6)
+    argmin = strongly_convex_argmin(1.0, 0.1, 0.001, 40, REPLACE)
+    both = added(scaled(mean, -0.5), argmin)
+    found = rounding.joined(
+        rounding.scaled(held, Fraction(-1, 2)), rounding.exact(Fraction(20), width=6)
+    )
+    mapped = clipped(linearly_mapped(both, Fraction(7, 3)), 0.25)
+    shifted = rounding.shifted(found, Fraction(2**20))
+    cut = rounding.clipped(rounding.mapped(shifted, Fraction(7, 3), height=4), Fraction(1, 4))
+    wide = concatenated(mapped, sum_of_bounded(2, REPLACE))
+    beside = rounding.paired(cut, rounding.total(Fraction(2), 40, 3))
+    weighted = concatenated_disjoint(wide, scaled(wide, 0.75))
+    below = rounding.widest(beside, rounding.multiplied(beside, Fraction(3, 4), width=7))
+    return weighted, below
+
+
+def _computed(adjacency: Adjacency = REPLACE) -> Certificate:
+    """Counts in l1, and scores of columns: what no Gaussian run of means has."""
+    counts = on_lattice(
+        histogram(adjacency, Norm.L1), rounding.counted(40, width=5), scale=8.0, rows=2
+    )
+    predictions = vertical_predictions(
+        row_bound=1,
+        slope_bound=2,
+        radius=3,
+        penalty=0.5,
+        modulus=0.25,
+        tolerance=1e-6,
+        adjacency=adjacency,
+    )
+    scores = on_lattice(predictions, rounding.scores(Fraction(3), 7, 40), scale=200.0)
+    total = sum_of_bounded(Fraction(5, 2), adjacency)
+    cents = on_lattice(
+        total, rounding.multiples(Fraction(100), Fraction(1, 4), width=1), scale=90.0
+    )
+    events = [event(LaplaceStep(counts, 8.0)), event(GaussianStep(scores, 200.0))]
+    events.append(event(GaussianStep(cents, 90.0)))
+    return certify(events, delta=1e-5, tight=False)
 
 
 def vertical(adjacency: Adjacency) -> Sensitivity:
@@ -151,6 +195,11 @@ def examples() -> dict[str, Callable[[], Certificate]]:
             delta=1e-5,
             tight=False,
         ),
+        "computed": lambda: certify(
+            [event(GaussianStep(on_lattice(*every_operation(), scale=30.0, rows=2), 30.0))],
+            delta=1e-5,
+        ),
+        "computed otherwise": _computed,
         "every noise": lambda: certify(
             [
                 event(LaplaceStep(pure, 8.0)),

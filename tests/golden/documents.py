@@ -122,6 +122,8 @@ def _certificates(plan: Callable[[str], Sequence[Event]]) -> dict[str, Certifica
         "privacy-loss-mixture": certify([_event(_mixture(), k) for k in (1, 2)], delta=1e-5),
         "lattice": certify([_event(_on_lattice(_step(20.0)), k) for k in (1, 2)], delta=1e-5),
         "lattice-l1": certify([_event(_on_lattice(_laplace(8.0)))], delta=1e-5, tight=False),
+        "computed": certify(plan("star, own noise"), delta=1e-5),
+        "computed-sample": certify(plan("stochastic, Poisson, add-remove-one"), delta=1e-5),
     }
 
 

@@ -102,7 +102,12 @@ def sensitive(value: Any = None, *, bound: float = 0.5) -> Sensitive:
     block = np.arange(6.0).reshape(2, 3) if value is None else value
     unit = declared(bound, "an example", adjacency=REPLACE)
     return Sensitive(
-        unit, exact(Fraction(2**20)), parties=PARTIES, dimension=3, value=block, auditable=True
+        unit,
+        exact(Fraction(2**20), width=3),
+        parties=PARTIES,
+        dimension=3,
+        value=block,
+        auditable=True,
     )
 
 
@@ -118,7 +123,7 @@ def test_the_event_is_reserved_before_the_draw_and_committed_after() -> None:
     release(SamplingCurator(spy, spy), sensitive(), noise_std=3.0)
     assert spy.calls == ["reserve", "draw", "commit"]
     ((events, provenance),) = spy.seen
-    priced = on_lattice(sensitive().sensitivity, scale=3.0, dimension=6)
+    priced = on_lattice(sensitive().sensitivity, sensitive().rounding, scale=3.0, rows=2)
     assert [e.mechanism for e in events] == [GaussianStep(priced, 3.0)]
     assert events[0].context.parties == PARTIES
     assert events[0].context.audience is Audience.SERVER
@@ -187,7 +192,7 @@ def test_a_value_of_other_trials_is_refused_before_anything_is_reserved(
 
 def test_a_plan_has_no_value_to_sample_and_a_value_is_no_plan() -> None:
     planned = Sensitive(
-        sensitive().sensitivity, exact(Fraction(2**20)), parties=PARTIES, dimension=3
+        sensitive().sensitivity, exact(Fraction(2**20), width=3), parties=PARTIES, dimension=3
     )
     spy = Spy()
     for curator in (SamplingCurator(spy, spy), ReplayCurator([])):
@@ -242,7 +247,7 @@ def test_every_trial_and_party_has_its_own_noise() -> None:
 
 def test_messages_are_read_only_in_all_three_readings() -> None:
     planned = Sensitive(
-        sensitive().sensitivity, exact(Fraction(2**20)), parties=PARTIES, dimension=3
+        sensitive().sensitivity, exact(Fraction(2**20), width=3), parties=PARTIES, dimension=3
     )
     sampling = SamplingCurator(EventList(), SeededSampler(0), record=True)
     release(sampling, sensitive(), noise_std=1.0)
@@ -329,7 +334,7 @@ def test_an_unprotected_release_replays_to_certainty() -> None:
 
 def test_a_plan_of_an_unprotected_release_answers_with_its_stand_in() -> None:
     planned = Sensitive(
-        sensitive().sensitivity, exact(Fraction(2**20)), parties=PARTIES, dimension=3
+        sensitive().sensitivity, exact(Fraction(2**20), width=3), parties=PARTIES, dimension=3
     )
     options: dict[str, Any] = {"reason": "a test", "round": 1, "release": "x"}
     plan = PlanningCurator()

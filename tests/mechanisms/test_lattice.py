@@ -81,7 +81,7 @@ def sensitive(value: FloatArray, bound: float = 1.0) -> Sensitive:
     unit = declared(bound, "an example", adjacency=REPLACE)
     return Sensitive(
         unit,
-        exact(Fraction(1)),
+        exact(Fraction(1), width=value.shape[-1]),
         parties=("only",),
         dimension=value.shape[-1],
         value=value,
@@ -124,7 +124,7 @@ def test_neighbours_on_the_lattice_are_no_further_apart_than_the_price(
             )
         bound = declared(1, "an example", adjacency=REPLACE, norm=norm)
         bound = type(bound)(norm, REPLACE, apart, type(bound.derivation)("declared", apart))
-        assert moved <= on_lattice(bound, scale=scale, dimension=len(pairs)).squared
+        assert moved <= on_lattice(bound, exact(Fraction(1), width=len(pairs)), scale=scale).squared
 
 
 @given(numbers, scales, st.integers(0, 2**64 - 1), st.sampled_from([NORMAL, LAPLACE]))
@@ -153,7 +153,7 @@ def test_scales_whose_lattice_cannot_be_computed_are_refused(scale: float) -> No
     words = np.random.PCG64(0).random_raw
     unit = declared(1, "an example", adjacency=REPLACE)
     with pytest.raises(InvalidParameter, match="noise_std"):
-        on_lattice(unit, scale=scale, dimension=1)
+        on_lattice(unit, exact(Fraction(1), width=1), scale=scale)
     with pytest.raises(InvalidParameter, match="noise_std"):
         release_on_lattice(np.zeros(1), scale=scale, law=NORMAL, words=words)
 
@@ -171,7 +171,7 @@ def derived_again(step: GaussianStep | LaplaceStep) -> Fraction:
 @pytest.mark.parametrize("dimension", [1, 2, 104, 10**6])
 def test_the_price_is_the_triangle_inequalitys(norm: Norm, dimension: int) -> None:
     unit = declared(Fraction(1, 3), "an example", adjacency=REPLACE, norm=norm)
-    priced = on_lattice(unit, scale=3.0, dimension=dimension)
+    priced = on_lattice(unit, exact(Fraction(1), width=dimension), scale=3.0)
     stretch = dimension if norm is Norm.L1 else np.sqrt(dimension)
     expected = 2 * float(DISTANCE) * ldexp(3.0, -LATTICE_BITS) * stretch
     assert float(priced.root - Fraction(1, 3)) == pytest.approx(expected, rel=1e-12)
@@ -183,19 +183,19 @@ def test_the_price_is_the_triangle_inequalitys(norm: Norm, dimension: int) -> No
 def test_the_demos_rounding_x_of_its_sensitivity() -> None:
     # 10 parties of 104 coordinates, noise 37.3 times the sensitivity
     unit = declared(0.005, "an example", adjacency=REPLACE)
-    priced = on_lattice(unit, scale=37.3064 * 0.005, dimension=1040)
+    priced = on_lattice(unit, exact(Fraction(1), width=1040), scale=37.3064 * 0.005)
     assert priced.root / unit.root - 1 < Fraction(1, 10**11)
 
 
 def test_what_is_public_costs_nothing_on_a_lattice_either() -> None:
     nothing = declared(0, "a constant", adjacency=REPLACE)
-    assert on_lattice(nothing, scale=1.0, dimension=7) is nothing
+    assert on_lattice(nothing, exact(Fraction(1), width=7), scale=1.0) is nothing
     # of equal bounds each keeps what it rests on
     for reason in ("one", "another"):
         bound = declared(1, reason, adjacency=Adjacency.REPLACE_ONE)
-        assert on_lattice(bound, scale=1.0, dimension=7).assumptions == (reason,)
+        assert on_lattice(bound, exact(Fraction(1), width=7), scale=1.0).assumptions == (reason,)
     unit = declared(1, "an example", adjacency=REPLACE)
-    assert on_lattice(unit, scale=0.0, dimension=7) is unit
+    assert on_lattice(unit, exact(Fraction(1), width=7), scale=0.0) is unit
 
 
 @given(st.floats(1e-3, 1e6), st.fractions(Fraction(1, 10**9), 10**9), st.integers(1, 10**6))
@@ -203,10 +203,13 @@ def test_a_noise_multiplier_counts_the_rounding(
     multiplier: float, bound: Fraction, dimension: int
 ) -> None:
     unit = declared(bound, "an example", adjacency=REPLACE)
-    noise_std = noise_std_on_lattice(unit, multiplier, dimension=dimension)
+    noise_std = noise_std_on_lattice(unit, exact(Fraction(1), width=dimension), multiplier)
 
     def ratio(scale: float) -> Fraction:
-        return Fraction(scale) / on_lattice(unit, scale=scale, dimension=dimension).root
+        return (
+            Fraction(scale)
+            / on_lattice(unit, exact(Fraction(1), width=dimension), scale=scale).root
+        )
 
     assert ratio(noise_std) >= Fraction(multiplier)
     assert ratio(nextafter(nextafter(noise_std, 0.0), 0.0)) < Fraction(multiplier)
@@ -215,7 +218,7 @@ def test_a_noise_multiplier_counts_the_rounding(
 def test_multipliers_that_no_noise_reaches_on_its_lattice_are_refused() -> None:
     unit = declared(1, "an example", adjacency=REPLACE)
     with pytest.raises(InvalidParameter, match="noise_multiplier"):
-        noise_std_on_lattice(unit, 2.0**50, dimension=1)
+        noise_std_on_lattice(unit, exact(Fraction(1), width=1), 2.0**50)
 
 
 # Releases ----------------------------------------------------------------------------------------
@@ -223,10 +226,10 @@ def test_multipliers_that_no_noise_reaches_on_its_lattice_are_refused() -> None:
 
 def test_plan_run_and_simulation_emit_the_priced_event() -> None:
     unit = sensitive(np.zeros((1, 4))).sensitivity
-    expected = GaussianStep(on_lattice(unit, scale=2.0, dimension=4), 2.0)
+    expected = GaussianStep(on_lattice(unit, exact(Fraction(1), width=4), scale=2.0), 2.0)
     plan, planned = (
         PlanningCurator(),
-        Sensitive(unit, exact(Fraction(2**40)), parties=("only",), dimension=4),
+        Sensitive(unit, exact(Fraction(2**40), width=4), parties=("only",), dimension=4),
     )
     plan.release(planned, round=1, release="x", noise_std=2.0)
     lists = [plan.events]
@@ -243,7 +246,7 @@ def test_values_beyond_the_lattice_are_refused_by_their_public_bound() -> None:
     for curator in (SamplingCurator(EventList(), SeededSampler(1)), PlanningCurator()):
         planned = Sensitive(
             declared(1, "an example", adjacency=REPLACE),
-            exact(Fraction(2**40)),
+            exact(Fraction(2**40), width=4),
             parties=("only",),
             dimension=4,
             value=None if isinstance(curator, PlanningCurator) else np.zeros((1, 4)),
@@ -289,7 +292,12 @@ def test_the_support_attack_would_find_floating_point_noise() -> None:
 def counts(value: FloatArray | None) -> Sensitive:
     unit = declared(2, "two counts change by one", adjacency=REPLACE, norm=Norm.L1)
     return Sensitive(
-        unit, exact(Fraction(100)), parties=("only",), dimension=3, value=value, auditable=True
+        unit,
+        exact(Fraction(100), width=3),
+        parties=("only",),
+        dimension=3,
+        value=value,
+        auditable=True,
     )
 
 

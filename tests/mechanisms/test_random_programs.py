@@ -14,11 +14,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from dpledger.accounting.check import checker
 from dpledger.audits.datasets import AuditDataset, VerticalAuditDataset
 from dpledger.mechanisms import (
     Adjacency,
     EventList,
     FixedBatch,
+    GaussianStep,
     InvalidParameter,
     NumericColumn,
     PlanningCurator,
@@ -33,8 +35,10 @@ from dpledger.mechanisms import (
     linear_map,
 )
 from dpledger.mechanisms.centred import CentredRows
+from dpledger.mechanisms.encoding import mechanism_to_json
 from dpledger.mechanisms.errors import UnprotectedFunction
 from dpledger.mechanisms.lattice import LATTICE_BITS, _nearest
+from dpledger.mechanisms.sensitivity import Sensitivity
 from dpledger.mechanisms.subsampling import drawn_by
 from dpledger.mechanisms.vertical_data import LocalProblem
 from dpledger.solvers.losses import Hinge, LinearLoss, Logistic, SmoothedHinge
@@ -251,10 +255,19 @@ def priced(sensitive: Sensitive, noise_std: float) -> Fraction:
     price = PlanningCurator()._price(sensitive, noise_std)
     part = sensitive.sampled_part
     if part is None:
-        return price(sensitive.sensitivity).squared
+        return checked(price(sensitive.sensitivity)).squared
     moved = part.mapped(price)
-    constant = Fraction(0) if moved.constant is None else moved.constant.root
-    return (constant + moved.sampled.root) ** 2
+    constant = Fraction(0) if moved.constant is None else checked(moved.constant).root
+    return (constant + checked(moved.sampled).root) ** 2
+
+
+def checked(priced: Sensitivity) -> Sensitivity:
+    """Return a sensitivity that the checker has derived again, with the rounding of its value."""
+    written: Any = mechanism_to_json(GaussianStep(priced, 1.0))
+    found = checker.read_sensitivity(written["sensitivity"])
+    assert found.squared == priced.squared
+    assert (found.distance is None) == ("computed" not in found.rules)
+    return priced
 
 
 def lattice_points(sensitive: Sensitive, noise_std: float) -> list[list[Fraction]]:

@@ -1,4 +1,8 @@
-"""Bounds on rounding hold against exact rational arithmetic on the same doubles."""
+"""Bounds on rounding hold against exact rational arithmetic on the same doubles.
+
+Both bounds: those that a value carries, and the least that the checker finds again from its
+operations alone.
+"""
 
 from fractions import Fraction
 from math import ldexp
@@ -8,12 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpledger.accounting.check import checker
 from dpledger.mechanisms import rounding
 from dpledger.mechanisms.clipping import inner_radius, project_to_ball
 from dpledger.mechanisms.operator_norm import operator_norm_up
 from dpledger.mechanisms.protocols import FloatArray
 from dpledger.mechanisms.rounding import Rounding
-from dpledger.mechanisms.sensitivity import root_up
+from dpledger.mechanisms.sensitivity import Derivation, root_up
 
 WIDTH = 3
 numbers = st.builds(ldexp, st.floats(-1.0, 1.0), st.integers(-900, 60))
@@ -30,16 +35,30 @@ def length(vector: Exact) -> Fraction:
     return root_up(sum((x * x for x in vector), Fraction(0)))
 
 
+def checked(node: Derivation) -> checker.Round:
+    """Return the least bounds that the checker finds for a tree of operations."""
+    function, arity, names = checker.ROUNDINGS[node.rule]
+    given = dict(node.parameters)
+    assert len(node.premises) == arity
+    assert list(given) == [*names, "magnitude", "error"]
+    found = function(*map(checked, node.premises), *(given[name] for name in names))
+    if node.rule == "float-exact":  # what a value stands for has the size that is stated
+        return found._replace(magnitude=Fraction(given["magnitude"]))
+    return found
+
+
 def holds(bounds: Rounding, computed: FloatArray, true: Exact) -> None:
     error = [a - b for a, b in zip(exactly(computed), true, strict=True)]
     # `root_up` rounds up by up to 2^-95 of the root, and so may this comparison
     slack = 1 - Fraction(1, 2**90)
-    assert slack * length(error) <= bounds.error
-    assert slack * length(exactly(computed)) <= bounds.magnitude
+    for found in (bounds, checked(bounds.derivation)):
+        assert slack * length(error) <= found.error
+        assert slack * length(exactly(computed)) <= found.magnitude
+        assert found.width == len(true)
 
 
 def public(vector: FloatArray) -> Rounding:
-    return rounding.exact(length(exactly(vector)))
+    return rounding.exact(length(exactly(vector)), width=len(vector))
 
 
 @settings(max_examples=200)
@@ -51,8 +70,13 @@ def test_sums_shifts_and_multiples_err_within_their_bounds(
     shifted = rounding.shifted(public(x), length(exactly(c)))
     holds(shifted, x + c, true)
     holds(rounding.joined(public(x), public(c)), x + c, true)
-    scaled = rounding.scaled(shifted, Fraction(factor), width=WIDTH)
+    scaled = rounding.scaled(shifted, Fraction(factor))
     holds(scaled, (x + c) * factor, [Fraction(factor) * t for t in true])
+    most = Fraction(float(np.abs(c).max()))
+    each = rounding.multiplied(shifted, most, width=WIDTH)
+    holds(each, (x + c) * c, [a * b for a, b in zip(exactly(c), true, strict=True)])
+    outer = rounding.multiplied(shifted, length(exactly(c)), width=WIDTH**2)
+    holds(outer, np.outer(x + c, c).ravel(), [t * a for t in true for a in exactly(c)])
     both = rounding.paired(shifted, public(c))
     holds(both, np.concatenate([x + c, c]), true + exactly(c))
 
@@ -65,9 +89,7 @@ def test_linear_maps_err_within_their_bound(
     matrix = np.array(rows)
     norm = operator_norm_up(matrix)
     before = rounding.shifted(public(x), length(exactly(c)))
-    bounds = rounding.mapped(
-        before, operator_norm=norm, frobenius=2 * norm, width=WIDTH, height=len(rows)
-    )
+    bounds = rounding.mapped(before, norm, height=len(rows))
     moved = [a + b for a, b in zip(exactly(x), exactly(c), strict=True)]
     true = [sum((a * b for a, b in zip(exactly(r), moved, strict=True)), Fraction(0)) for r in rows]
     holds(bounds, matrix @ (x + c), true)
@@ -77,7 +99,7 @@ def test_linear_maps_err_within_their_bound(
 @given(vectors, st.builds(ldexp, st.floats(0.5, 1.0), st.integers(-300, 60)))
 def test_clipped_rows_err_within_their_bound(x: FloatArray, radius: float) -> None:
     size = length(exactly(x))
-    bounds = rounding.clipped(public(x), Fraction(radius), width=WIDTH)
+    bounds = rounding.clipped(public(x), Fraction(radius))
     # the projection on the ball that leaves room for rounding, 1-Lipschitz as well
     ball = Fraction(inner_radius(radius, WIDTH))
     shrunk = min(Fraction(1), ball / size) if size else Fraction(1)
@@ -105,11 +127,28 @@ def test_sums_of_products_err_within_their_bound_in_any_order(order: str) -> Non
         )
         for j in range(WIDTH)
     ]
-    size = sum(
-        (
-            abs(Fraction(float(s))) * length(exactly(row))
-            for s, row in zip(slopes, rows, strict=True)
-        ),
-        Fraction(0),
+    longest = max(
+        abs(Fraction(float(s))) * length(exactly(row)) for s, row in zip(slopes, rows, strict=True)
     )
-    holds(rounding.summed(size=size, depth=500, products=1500), total, true)
+    holds(rounding.total(longest, 500, WIDTH), total, true)
+    holds(rounding.mean(longest, 500, WIDTH), total / 500, [t / 500 for t in true])
+
+
+def test_scores_err_within_their_bound() -> None:
+    rng = np.random.default_rng(4)
+    rows, x = rng.normal(size=(WIDTH, 200)), rng.normal(size=200)
+    true = [
+        sum((a * b for a, b in zip(exactly(row), exactly(x), strict=True)), Fraction(0))
+        for row in rows
+    ]
+    longest = max(length(exactly(row)) for row in rows) * length(exactly(x))
+    holds(rounding.scores(longest, 200, WIDTH), rows @ x, true)
+
+
+def test_rows_of_weight_below_one_are_priced_as_rounded_too() -> None:
+    """The largest weight is 1, which rounds nothing; another row's product still does."""
+    x, weight = np.array([1.0 / 3.0]), 1.0 - 2.0**-30
+    bounds = rounding.multiplied(public(x), Fraction(1), width=1)
+    true = [Fraction(float(x[0])) * Fraction(weight)]
+    assert Fraction(float(x[0] * weight)) != true[0]
+    holds(bounds, x * weight, true)

@@ -52,7 +52,11 @@ UNIT = declared(1.0, "an example", adjacency=REPLACE)
 def secret(*, parties: tuple[str, ...] = ("a", "b"), dimension: int = 3) -> Sensitive:
     value = np.full((len(parties), dimension), SECRET)
     return Sensitive(
-        UNIT, exact(Fraction(2**20)), parties=parties, dimension=dimension, value=value
+        UNIT,
+        exact(Fraction(2**20), width=dimension),
+        parties=parties,
+        dimension=dimension,
+        value=value,
     )
 
 
@@ -340,7 +344,7 @@ def test_arithmetic_derives_value_and_sensitivity(name: str) -> None:
 def test_a_planned_value_derives_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     make, _, _ = DERIVES[name]
     real = make()
-    planned = Sensitive(UNIT, exact(Fraction(2**20)), parties=s.parties, dimension=3)
+    planned = Sensitive(UNIT, exact(Fraction(2**20), width=3), parties=s.parties, dimension=3)
     monkeypatch.setitem(globals(), "s", planned)
     assert make().planned
     assert make().sensitivity == real.sensitivity
@@ -410,13 +414,13 @@ def test_values_that_may_overflow_are_refused() -> None:
 
 
 def test_operands_must_be_aligned() -> None:
-    planned = Sensitive(UNIT, exact(Fraction(2**20)), parties=s.parties, dimension=3)
+    planned = Sensitive(UNIT, exact(Fraction(2**20), width=3), parties=s.parties, dimension=3)
     for other in (secret(parties=("a", "c")), secret(dimension=4), planned):
         with pytest.raises(InvalidParameter):
             s + other
     elsewhere = declared(1, "an example", adjacency=Adjacency.ZERO_OUT_ONE)
     other = Sensitive(
-        elsewhere, exact(Fraction(2**20)), parties=s.parties, dimension=3, value=public
+        elsewhere, exact(Fraction(2**20), width=3), parties=s.parties, dimension=3, value=public
     )
     for operation in (operator.add, operator.sub, concatenate):
         with pytest.raises(AdjacencyMismatch):
@@ -431,12 +435,14 @@ def test_operands_must_be_aligned() -> None:
         lambda: concatenate_disjoint(s, secret(parties=("b", "c"))),
         lambda: concatenate_disjoint(s, secret(parties=("c",), dimension=4)),
         lambda: concatenate_disjoint(
-            s, Sensitive(UNIT, exact(Fraction(2**20)), parties=("c",), dimension=3)
+            s, Sensitive(UNIT, exact(Fraction(2**20), width=3), parties=("c",), dimension=3)
         ),
         lambda: linear_map(np.eye(4), s),
         lambda: linear_map(np.ones(3), s),
         lambda: linear_map(np.full((3, 3), np.nan), s),
-        lambda: Sensitive(UNIT, exact(Fraction(2**20)), parties=("a",), dimension=3, value=public),
+        lambda: Sensitive(
+            UNIT, exact(Fraction(2**20), width=3), parties=("a",), dimension=3, value=public
+        ),
     ],
 )
 def test_wrong_shapes_are_refused(join: Callable[[], object]) -> None:
@@ -585,7 +591,7 @@ def test_blocks_of_disjoint_parties_move_by_the_maximum(
     bystander = first(pair[0])
     renamed = Sensitive(
         bystander.sensitivity,
-        exact(Fraction(2**20)),
+        exact(Fraction(2**20), width=FEATURES),
         parties=("c", "d"),
         dimension=FEATURES,
         value=bystander._value,

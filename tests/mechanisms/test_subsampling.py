@@ -163,11 +163,13 @@ def test_empty_batches_are_refused() -> None:
 
 
 def before_lattice(sensitivity: Sensitivity) -> float:
-    """Return the bound of a released part before rounding to the lattice was priced."""
+    """Return the bound of a released part before rounding, to the lattice too, was priced."""
     assert sensitivity.derivation.rule == "lattice"
-    (premise,) = sensitivity.derivation.premises
-    assert premise.squared < sensitivity.squared
-    return float_up(root_up(premise.squared))
+    (held,) = sensitivity.derivation.premises
+    assert held.rule == "computed"
+    meant, _ = held.premises
+    assert meant.squared < held.squared < sensitivity.squared
+    return float_up(root_up(meant.squared))
 
 
 def planned_parts(
@@ -253,7 +255,9 @@ def test_operations_without_a_rule_for_samples_are_refused() -> None:
         first + second
     with pytest.raises(UnprotectedReleaseError, match="record by record"):
         first.clipped(1.0)
-    other = Sensitive(first.sensitivity, exact(Fraction(2**20)), parties=("c",), dimension=2)
+    other = Sensitive(
+        first.sensitivity, exact(Fraction(2**20), width=2), parties=("c",), dimension=2
+    )
     with pytest.raises(UnprotectedReleaseError, match="on its own"):
         concatenate_disjoint(first, other)
 

@@ -425,7 +425,7 @@ def test_no_rule_takes_releases_without_parties_for_disjoint_ones() -> None:
     first, second = (data.predictions(p, problem(np.zeros(4))) for p in data.shape.parties)
     named = Sensitive(
         declared(1, "test", adjacency=Adjacency.REPLACE_ONE),
-        exact(Fraction(1)),
+        exact(Fraction(1), width=4),
         parties=("a",),
         dimension=4,
     )

@@ -48,7 +48,7 @@ def value() -> Sensitive:
     unit = declared(1, "an example", adjacency=REPLACE)
     return Sensitive(
         unit,
-        exact(unit.root),
+        exact(unit.root, width=2),
         parties=("p",),
         dimension=2,
         value=np.zeros((1, 2)),

@@ -54,7 +54,7 @@ def test_the_checker_reads_what_the_certificate_says(certificates):
 
 def test_the_examples_use_every_rule_but_those_of_loss_distributions(certificates):
     written = "".join(c.to_json_bytes().decode() for c in certificates.values())
-    for name in (*checker.SENSITIVITIES, *checker.RULES):
+    for name in (*checker.SENSITIVITIES, *checker.ROUNDINGS, *checker.RULES):
         assert f'"rule":"{name}"' in written, name
 
 

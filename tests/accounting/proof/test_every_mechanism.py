@@ -39,6 +39,7 @@ from dpledger.mechanisms import (
     Repeated,
     SampledWithoutReplacement,
     declared,
+    rounding,
 )
 from dpledger.mechanisms.encoding import subject_hash
 from dpledger.mechanisms.lattice import on_lattice
@@ -72,7 +73,9 @@ def on_a_lattice(step):
     """A mixture as curators release it, of a loss of which something is assumed."""
     assumed = declared(0, "its loss is elementwise", adjacency=step.sampled.adjacency)
     parts = (step.constant, concatenated(step.sampled, assumed))
-    constant, sampled = (on_lattice(part, scale=step.noise_std, dimension=3) for part in parts)
+    total = rounding.total(Fraction(1), 800, 3)
+    both = rounding.joined(rounding.scaled(total, Fraction(0.05)), total)
+    constant, sampled = (on_lattice(part, both, scale=step.noise_std) for part in parts)
     return GaussianMixtureStep(constant, sampled, step.rate, step.noise_std)
 
 

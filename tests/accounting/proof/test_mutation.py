@@ -168,6 +168,15 @@ def moved_squared(sensitivity: Sensitivity) -> Fraction:
         value = {k: v for k, v in node.parameters if isinstance(v, Fraction)}
         if node.rule != "scaled" and any(v < 0 for v in value.values()):
             raise NoTruth("a negative bound")
+        if node.rule in ("computed", "computed-l1"):
+            meant, held = node.premises
+            one, off = step(meant), 2 * off_by(held)[1]
+            if node.rule == "computed":
+                _require(norm is Norm.L2)
+                farther = _witnessed(value["w"], off**2 * value["rows"])
+            else:
+                farther = off * value["rows"]
+            return (_witnessed(value["u"], one) + farther) ** 2
         below = [step(premise) for premise in node.premises]
         match node.rule, below:
             case "scaled", [one]:
@@ -198,10 +207,90 @@ def moved_squared(sensitivity: Sensitivity) -> Fraction:
         raise NoTruth(str(error)) from error
 
 
+def off_by(node: Derivation) -> tuple[Fraction, Fraction, Fraction]:
+    """The size of a computed row, its error and its width: from the tree, not from its numbers.
+
+    Errors of n operations are (1 + u)^n - 1 <= n u/(1 - n u); what underflows is taken double.
+    """
+    value = {k: v for k, v in node.parameters if isinstance(v, Fraction)}
+    _require(min(value.values()) >= 0)
+    below = [off_by(premise) for premise in node.premises]
+    _require(len(below) <= 2)
+    size, off, width = below[0] if below else (Fraction(0), Fraction(0), value.get("width", 1))
+
+    def grown(depth, largest, lost):
+        _require(depth == int(depth) < 2**53)
+        return largest * Fraction(depth) / (2**53 - depth) + lost * Fraction(1, 2**1074)
+
+    def products(largest, count, lost):
+        _require(count == int(count) >= 1)
+        slip = grown(count + 2 if count <= 1024 else 1088, largest, lost)
+        return largest + slip, slip, width
+
+    match node.rule, below:
+        case "float-exact", []:
+            return value["magnitude"], Fraction(0), width
+        case "float-count", []:
+            _require(value["most"] <= 2**53)
+            return value["most"], Fraction(0), width
+        case "float-grid", []:
+            _require(value["most"] <= 2**53 * value["step"])
+            return value["most"], Fraction(0), width
+        case "float-mean", []:
+            return products(value["bound"], value["count"], 2 * width)
+        case "float-total", []:
+            n = value["count"]
+            return products(value["bound"] * n, n, n * width)
+        case "float-scores", []:
+            root = next(k for k in range(1, 10**6) if k * k >= width)
+            slip = grown(value["terms"] + 1, root * value["bound"], value["terms"] * width)
+            return root * value["bound"] + slip, slip, width
+        case "float-shift", [_]:
+            slip = grown(1, size + value["size"], 0)
+            return size + value["size"] + slip, off + slip, width
+        case "float-scale" | "float-product", [_]:
+            factor = value["factor"] if node.rule == "float-scale" else value["size"]
+            wide = value.get("width", width)
+            exactly = node.rule == "float-scale" and factor == 1
+            slip = Fraction(0) if exactly else factor * size / 2**53 + wide * Fraction(1, 2**1074)
+            return factor * size + slip, factor * off + slip, wide
+        case "float-map", [_]:
+            a, m = value["operator_norm"], value["height"]
+            root = next(k for k in range(1, 10**6) if k * k >= min(m, width))
+            slip = grown(width, a * root * size, m * width)
+            return a * size + slip, a * off + slip, m
+        case "float-clip", [_]:
+            most = min(size, value["radius"])
+            slip = grown(2 * width + 16, most, width)
+            return most + slip, off + slip, width
+        case _, [_, (more, farther, other)]:
+            match node.rule:
+                case "float-add":
+                    slip = (size + more) / 2**53
+                    return size + more + slip, off + farther + slip, width
+                case "float-pair":
+                    return size + more, off + farther, width + other
+                case "float-rows":
+                    return max(size, more), max(off, farther), width
+    raise NoTruth(node.rule)
+
+
 def ratio(step) -> Fraction:
     """(sensitivity / noise)², the sensitivity derived again."""
+    require_noise_on_lattice(step)
     scale = step.scale if hasattr(step, "scale") else step.noise_std
     return moved_squared(step.sensitivity) / Fraction(scale) ** 2
+
+
+def require_noise_on_lattice(step):
+    """What is computed is rounded to the lattice of its noise, all rows of it."""
+    tree = step.sensitivity.derivation
+    if tree.premises and tree.premises[0].rule in ("computed", "computed-l1"):
+        given, below = dict(tree.parameters), tree.premises[0]
+        width = off_by(below.premises[1])[2]
+        _require(given["dimension"] == dict(below.parameters)["rows"] * width)
+        scale = Fraction(step.scale if hasattr(step, "scale") else step.noise_std)
+        _require(given["distance"] >= scale * (2**11 + 1) / 2**62)
 
 
 def memo(function):
@@ -617,7 +706,10 @@ def test_bent_certificates_prove_nothing_false_in_the_long_run(certificates):
 
 # --- the second checker ------------------------------------------------------------------------
 
-GAUSSIAN = ("one Gaussian step", "schedule of two parties", "repeated", "group", "by hand")
+GAUSSIAN = (
+    *("one Gaussian step", "schedule of two parties", "repeated", "group", "computed"),
+    "by hand",
+)
 
 needs_checker = pytest.mark.skipif(
     extracted_checker() is None, reason="dpledger-check is not built (make -C proofs checker)"

@@ -52,6 +52,11 @@ RULES = {
         "(Qle_bool cost (cost_of_notion n))",
     ),
     "clip to the radius": ("Checker", "((2 * radius) * (2 * radius))", "(radius * radius)"),
+    "rounding of one neighbour": (
+        "Checker",
+        "(2 * error_of t) * (2 * error_of t)",
+        "error_of t * error_of t",
+    ),
     "roots unchecked": ("Checker", " && Qle_bool s (u * u) && Qle_bool t (v * v)", ""),
     "mechanisms unchecked": (
         "Checker",

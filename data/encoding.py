@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from ..mechanisms.adjacency import Adjacency
 from ..mechanisms.clipping import project_to_ball
 from ..mechanisms.errors import InvalidParameter, named
+from ..mechanisms.private_table import BoundedColumn as TableNumbers
 from ..mechanisms.private_table import CategoryColumn, Column, PrivateTable
-from ..mechanisms.private_table import NumericColumn as TableNumbers
 from .errors import BadValue, DataError, EmptyParty, NoRecords, SchemaError
 from .files import Cells, Table, read_table
 from .hints import among

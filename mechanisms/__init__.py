@@ -38,7 +38,7 @@ from .noise import (
     LaplaceNoise,
 )
 from .private_data import PrivateDataset
-from .private_table import CategoryColumn, NumericColumn, PrivateTable, TableShape
+from .private_table import BoundedColumn, CategoryColumn, PrivateTable, TableShape
 from .protocols import EventList, EventSink, Loss, MarginLoss, Provenance
 from .sample import Sample
 from .sampling import (
@@ -60,6 +60,7 @@ __all__ = [
     "AdjacencyMismatch",
     "Audience",
     "BitGenerator",
+    "BoundedColumn",
     "CategoryColumn",
     "ClassLabels",
     "Collectives",
@@ -93,7 +94,6 @@ __all__ = [
     "Mechanism",
     "Message",
     "Norm",
-    "NumericColumn",
     "Parties",
     "PlanningCurator",
     "Poisson",

@@ -20,7 +20,7 @@ curator, with Gaussian, Laplace or discrete noise, or by the exponential mechani
 
 >>> from dpledger.mechanisms import EventList, SamplingCurator, SeededSampler
 >>> table = PrivateTable({"age": np.array([31.0, 44.0, 67.0, 52.0])},
-...                      {"age": NumericColumn(18, 90)}, adjacency="replace-one")
+...                      {"age": BoundedColumn(18, 90)}, adjacency="replace-one")
 >>> table.mean("age").sensitivity.value
 18.0
 >>> sink = EventList()
@@ -69,7 +69,7 @@ _LARGEST_BOUND = 2.0**100
 
 
 @dataclass(frozen=True, slots=True)
-class NumericColumn:
+class BoundedColumn:
     """A column of numbers with public bounds.
 
     Args:
@@ -143,7 +143,7 @@ class CategoryColumn:
             raise InvalidParameter("categories", self.categories, "different words, at least one")
 
 
-Column = NumericColumn | CategoryColumn
+Column = BoundedColumn | CategoryColumn
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,11 +183,11 @@ class TableShape:
         """The public upper bound on the number of records."""
         return self.n_max or (2**10 * self.count if self.resized else self.count)
 
-    def numeric(self, name: str) -> NumericColumn:
+    def numeric(self, name: str) -> BoundedColumn:
         """Return a column of numbers; raise `InvalidParameter` where there is none so called."""
         column = dict(self.columns).get(name)
-        if not isinstance(column, NumericColumn):
-            known = [n for n, c in self.columns if isinstance(c, NumericColumn)]
+        if not isinstance(column, BoundedColumn):
+            known = [n for n, c in self.columns if isinstance(c, BoundedColumn)]
             raise InvalidParameter("column", name, f"a numeric column, one of {known}")
         return column
 
@@ -428,7 +428,7 @@ class PrivateTable(PrivateHandle[TableShape, Mapping[str, FloatArray]]):
         # means of numbers less the middle of their interval; the middle is public
         return mean_of_bounded((high - low) / 2, count, adjacency)
 
-    def _exact_sum(self, column: NumericColumn) -> Rounding:
+    def _exact_sum(self, column: BoundedColumn) -> Rounding:
         """Return the bounds of a sum of multiples of the column's step: it is exact."""
         most = self.shape.most * column.largest
         if most > rounded.MOST_COUNTED * Fraction(column.step):
@@ -470,13 +470,13 @@ def _total(bound: Fraction, adjacency: Adjacency, norm: Norm) -> Sensitivity:
     return linearly_mapped(histogram(adjacency, norm), bound)
 
 
-def _from_null(column: NumericColumn) -> Fraction:
+def _from_null(column: BoundedColumn) -> Fraction:
     """Return how far a cell may be from a null record's."""
     return max(column.last - column.null, column.null - column.first)
 
 
 def _products(
-    first: NumericColumn, second: NumericColumn, *, squares: bool
+    first: BoundedColumn, second: BoundedColumn, *, squares: bool
 ) -> tuple[Fraction, Fraction]:
     """Return the least and the largest product of a cell of each, which may be the same cell."""
     corners = [x * y for x in (first.first, first.last) for y in (second.first, second.last)]
@@ -488,7 +488,7 @@ def _products(
 def _prepared(name: str, cells: Any, column: Column) -> FloatArray:
     """Return a column's cells as statistics read them; raise `InvalidParameter` for others."""
     numbers = np.asarray(cells, dtype=np.float64)
-    if isinstance(column, NumericColumn):
+    if isinstance(column, BoundedColumn):
         if not np.all(np.isfinite(numbers)):
             raise InvalidParameter(f"cells of {name!r}", "NaN or infinite", "finite numbers")
         return column.rounded(numbers)

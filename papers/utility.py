@@ -4,6 +4,10 @@ One epsilon of each paper, on its own records: the paper's noise for that epsilo
 noise with a certificate for it, and what both do to the model. The cells are those of the papers'
 experiments, the middle one of each line. There is no line for M-ADMM, R-ADMM and DPSGD, whose noise
 these papers do not print, or for DVP, which has no certificate at any noise.
+
+Ratios of noise are of multipliers, in units of each one's own sensitivity, so that a sensitivity
+which the paper overstates counts as noise that was not needed. A quick look has two runs and the
+same cells.
 """
 
 from dataclasses import dataclass, replace
@@ -35,7 +39,10 @@ class _Repair:
     repaired: str
 
     def cells(self, quick: bool) -> tuple[Cell, Cell]:
-        """Return the middle cell of both lines, named after the algorithm."""
+        """Return the middle cell of both lines, named after the algorithm.
+
+        The middle one, as the ends of a range of epsilons are where one of both is of no use.
+        """
         (experiment,) = (e for e in self.paper.experiments if e.name == self.experiment)
         known = experiment.cells(quick)
 

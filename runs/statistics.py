@@ -36,12 +36,12 @@ from ..data.strict import ConfigurationError, read_toml
 from ..mechanisms import (
     Adjacency,
     Audience,
+    BoundedColumn,
     Curator,
     DiscreteLaplaceNoise,
     ExponentialMechanism,
     LaplaceNoise,
     Norm,
-    NumericColumn,
     PrivateTable,
     Sensitive,
     TableShape,
@@ -483,7 +483,7 @@ class _Releasing:
         if asked.kind is not StatisticName.HISTOGRAM:
             return ()
         column = dict(self.table.shape.columns).get(asked.column or "")
-        if not isinstance(column, NumericColumn):
+        if not isinstance(column, BoundedColumn):
             return () if column is None else column.categories
         ends = ("", *(f"{edge:g}" for edge in asked.edges), "")
         return tuple(

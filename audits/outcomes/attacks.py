@@ -137,7 +137,12 @@ def _tests_table(tests: Sequence[ClaimTest]) -> TextColumns:
 
 
 def _bounds_table(heading: str, bounds: Sequence[LowerBound]) -> TextColumns:
-    """Return bounds as a table, each rounded down."""
+    """Return bounds as a table, each rounded down.
+
+    Args:
+        heading: of the first column.
+        bounds: each with its method and how it was counted.
+    """
     texts = [(b.method, shown_down(b.epsilon, digits=4), b.detail) for b in bounds]
     return TextColumns((heading, "epsilon", "how"), texts)
 

@@ -178,7 +178,11 @@ def promise_outcome(judged: JudgedPromise) -> Outcome:
 
 
 def _said_once(finding: Finding) -> tuple[str, list[str], list[str]]:
-    """Return why, each reading's price, and the evidence besides, with no text in two of them."""
+    """Return why, each reading's price, and the evidence besides, with no text in two of them.
+
+    A finding's reason, its readings and its evidence are made apart, and would repeat each other on
+    a screen.
+    """
     lines = [
         line
         for each in finding.evidence
@@ -205,7 +209,11 @@ def _range(cost: Enclosure) -> str:
 
 
 def _proof_rows(data: dict[str, Any]) -> list[Row]:
-    """Return what is proved of the events that a finding prices, or why nothing is."""
+    """Return what is proved of the events that a finding prices, or why nothing is.
+
+    Args:
+        data: of `finding_data`, so that a proof is looked for once.
+    """
     rows: list[Row] = []
     for found in data["evidence"]:
         if (epsilon := found.get("proved_epsilon")) is not None:

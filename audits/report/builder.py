@@ -239,7 +239,13 @@ def build_report(
 
 
 def _promise(guarantee: Guarantee, unit: str, records: int | None) -> PromiseFacts:
-    """Return what is promised of whom, in the words of the relation."""
+    """Return what is promised of whom, in the words of the relation.
+
+    Args:
+        guarantee: whose relation it is.
+        unit: whom one unit of privacy is.
+        records: how many there are, publicly; None if nobody said.
+    """
     adjacency = guarantee.adjacency
     neighbours = "no event speaks of neighbours" if adjacency is None else _NEIGHBOURS[adjacency]
     return PromiseFacts(
@@ -252,7 +258,11 @@ def _promise(guarantee: Guarantee, unit: str, records: int | None) -> PromiseFac
 
 
 def _privacy(events: Sequence[Event], guarantee: Guarantee) -> PrivacyFacts:
-    """Return the bound, its grade, and what other conversions would make of the events."""
+    """Return the bound, its grade, and what other conversions would make of the events.
+
+    The promise's epsilon is enclosed or proved; curve and odometer are of the fast grade, and say
+    so.
+    """
     curve = _curve(events, guarantee)
     odometer = _odometer(events, guarantee)
     return PrivacyFacts(
@@ -318,7 +328,13 @@ def _conversions(events: Sequence[Event], guarantee: Guarantee) -> tuple[Convers
 
 
 def _conversion(method: str, epsilon: Enclosure, source: str) -> Conversion:
-    """Return one of them, rounded up."""
+    """Return one of them, rounded up.
+
+    Args:
+        method: its name.
+        epsilon: encloses it; the upper end is shown.
+        source: of the method.
+    """
     return Conversion(method=method, epsilon=finite_or_word(epsilon.upper_float), source=source)
 
 
@@ -385,7 +401,14 @@ def _access(
     narrative: Narrative,
     utility: UtilityFacts | Skipped,
 ) -> Access:
-    """Return what was read of private data, with a mechanism and without."""
+    """Return what was read of private data, with a mechanism and without.
+
+    Args:
+        views: what each audience sees.
+        unprotected: releases without a mechanism.
+        narrative: accesses that its author knows of.
+        utility: held-out scores, which are an access of their own.
+    """
     covered = tuple(
         f"{view.release}: {view.messages:,} noisy messages" for view in views if view.protected
     )
@@ -407,7 +430,10 @@ def _noise_source(provenance: Provenance | None) -> str | None:
 def _limitations(
     unprotected: Sequence[UnprotectedGroup], narrative: Narrative, run: RunFacts
 ) -> tuple[str, ...]:
-    """Return what a reader might wrongly conclude, and what a narrative adds."""
+    """Return what a reader might wrongly conclude, and what a narrative adds.
+
+    Only what this run's facts make true is said: a list that is always the same is not read.
+    """
     found = [
         "The promise is about this run. Further runs on the same records add to what is spent.",
         "Facts that hold for a population can be learned about a person whether or not the "

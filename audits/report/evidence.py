@@ -187,7 +187,11 @@ def _stated(value: float | None) -> Number | None:
 
 
 def utility_of(utility: UtilityFacts | Skipped) -> Utility | Skipped:
-    """Return the models' scores with two-sided confidence intervals (Clopper, Pearson 1934)."""
+    """Return the models' scores with two-sided confidence intervals (Clopper, Pearson 1934).
+
+    Args:
+        utility: scores of models, or why there are none.
+    """
     if isinstance(utility, Skipped):
         return utility
     each = 1 - (1 - utility.confidence) / 2

@@ -98,6 +98,8 @@ def headline(report: Report) -> Headline:
 def _verdicts(report: Report, weak: tuple[HeadlineCheck, ...]) -> tuple[HeadlineCheck, ...]:
     """Return what was checked; where the promise or the noise is weak, nothing in the tone of good
     news.
+
+    Bad news of the promise and the noise come first; green is for what is true of this very run.
     """
     noise = _noise(report)
     found = (
@@ -161,7 +163,10 @@ def _best_guess(privacy: PrivacyFacts) -> float:
 
 
 def _noise(report: Report) -> tuple[HeadlineCheck, ...]:
-    """Return what is wrong with the run's noise for a release, if anything."""
+    """Return what is wrong with the run's noise for a release, if anything.
+
+    A seed that is recorded makes an experiment, whatever the proof says of ideal noise.
+    """
     source = report.sampling.noise_source or ""
     if source.startswith(SIMULATED):
         text = "simulation: the bound is about one ideal release of each event, not about this run"
@@ -173,7 +178,10 @@ def _noise(report: Report) -> tuple[HeadlineCheck, ...]:
 
 
 def _weaknesses(report: Report) -> tuple[HeadlineCheck, ...]:
-    """Return what is weak about the promise itself, however well it is proved."""
+    """Return what is weak about the promise itself, however well it is proved.
+
+    For instance a very large epsilon, or a delta that allows some records to be published.
+    """
     privacy = report.privacy
     if not isinstance(privacy.epsilon.upper, float):
         return ()
@@ -182,7 +190,10 @@ def _weaknesses(report: Report) -> tuple[HeadlineCheck, ...]:
 
 
 def _grade(privacy: PrivacyFacts) -> HeadlineCheck:
-    """Return what stands behind the bound, and why it is not proved where it is not."""
+    """Return what stands behind the bound, and why it is not proved where it is not.
+
+    No finite epsilon is said before any grade: a proof of infinity protects nobody.
+    """
     if privacy.epsilon.upper == "infinity":
         return HeadlineCheck("Bound", "no finite ε", Tone.BAD)
     texts = {
@@ -237,7 +248,12 @@ def _attack(audit: EmpiricalAudit | Skipped, privacy: PrivacyFacts) -> tuple[Hea
 
 
 def _shown(audit: EmpiricalAudit, privacy: PrivacyFacts) -> tuple[str, Tone]:
-    """Return the largest bound of the attack whose conditions hold, beside the promise."""
+    """Return the largest bound of the attack whose conditions hold, beside the promise.
+
+    Args:
+        audit: whose null control was silent.
+        privacy: the promise.
+    """
     bounds = [b.epsilon for b in audit.bounds if b.applies]
     shown = max((b for b in bounds if isinstance(b, float)), default=0.0)
     level = printed(audit.confidence * 100, digits=4)

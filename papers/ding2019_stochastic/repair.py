@@ -47,7 +47,10 @@ def _repaired(s: PsSetting) -> list[Event]:
 
 
 def _sampled_counts(s: PsSetting) -> dict[Mechanism, int]:
-    """R-B: K snapshots and K (S - 1) corrections of a Poisson sample; records are made null."""
+    """R-B: K snapshots and K (S - 1) corrections of a Poisson sample; records are made null.
+
+    The first step of a round releases the snapshot alone, as its correction is zero.
+    """
     null = replace(s, zero_out=True)
     algorithm = SampledPsAdmm(
         stochastic_rounds(null, 1, 2),

@@ -53,7 +53,12 @@ _MOST_STEPS = 100
 
 
 def _constant_figures(s: PsSetting) -> dict[str, Enclosure]:
-    """Return what the constants c and c_1 leave open: the noise, in units of the claimed 3G."""
+    """Return what the constants c and c_1 leave open: the noise, in units of the claimed 3G.
+
+    K S/M²              times c_1, the largest epsilon that the theorem speaks of
+    noise at this c     the printed standard deviation
+    noise over 3G       far below 1: a drawn record is not hidden
+    """
     return {
         "K S/M²": Enclosure.of(Fraction(s.steps, s.M**2)),
         "noise at this c": Enclosure.of(printed_noise(s)),
@@ -189,6 +194,9 @@ def _attack(case: Case[PsSetting]) -> ClaimAttack | Counterexample | None:
 
     None where the claim fails for the pair of one step only, of which no data sets are known, or
     at so large an epsilon that runs show nothing.
+
+    Args:
+        case: the parameters, and which of them the user fixed: those are attacked as they are.
     """
     s = case.setting
     if s.logistic:

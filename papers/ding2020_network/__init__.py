@@ -9,6 +9,23 @@ What the court finds, in short: the sensitivity of Lemma 5 is right for any loss
 the number of an agent's records for convex ones, so that the paper adds far more noise than it
 needs; the closed form of Theorem 3 is short by one round; the rest holds, but for what is read off
 the records while tuning.
+
+    PR-1   sensitivity of a minimiser, V/(eta |V_i|)     holds, loosely for convex losses
+    PR-2   rho of one round                              holds, loosely
+    PR-3   total of the periodic decay                   fails: rho_1 too little
+    PR-4   total of the iteration-based decay            holds
+    PR-5   total over agents is the largest              holds
+    PR-6   conversion to (epsilon, delta)                holds, loosely
+    PR-7   settings tuned on the records                 unaccounted access
+    PR-8   threshold test                                holds
+    PR-9   exact minimisers                              unenforced assumption
+    PR-10  preprocessing                                 holds
+    PR-11  Gaussian mechanism below epsilon = 1          holds
+    PR-12  "a tight bound"                               fails
+    PR-13  intermediate results tell nothing more        holds
+    PR-R   the repair                                    holds
+
+Verdicts are those at the setting's defaults, and are computed each time.
 """
 
 from dataclasses import replace

@@ -45,7 +45,15 @@ _MOST_RECORDS = 10**5
 
 
 def _sensitivity_figures(s: PrSetting) -> dict[str, Enclosure]:
-    """Return how far minimisers move under each relation, beside Lemma 5."""
+    """Return how far minimisers move under each relation, beside Lemma 5.
+
+    Lemma 5                    V/(eta |V_i|)
+    convex, replace-one        2V/(|D_i| m); half of it for a null record
+    convex, one record added   2V/((|D_i| + 1) m), the mean renormalised
+    sigma_1 over Lemma 5       the printed noise of round 1
+    mu, exact epsilon          of the whole published run
+    exact delta at epsilon 0   the total variation that an observer has
+    """
 
     def root(adjacency: Adjacency, count: int) -> Enclosure:
         solve = replace(algorithm_of(s, 1.0), rounds=1).solve
@@ -110,7 +118,11 @@ def _one_round(s: PrSetting) -> tuple[Event, ...]:
 
 
 def _tolerance_figures(s: PrSetting) -> dict[str, Enclosure]:
-    """Return what a gradient norm of tau adds to the sensitivity."""
+    """Return what a gradient norm of tau adds to the sensitivity.
+
+    inflation              the sensitivity at gradient norm tau over the exact one
+    tau for one per cent   the gradient norm at which it is 1.01
+    """
     (step,) = gaussian_steps(_one_round(s))
     found = at_tolerance(step.sensitivity, Fraction(s.tau)).root
     exact = at_tolerance(step.sensitivity, Fraction(0)).root

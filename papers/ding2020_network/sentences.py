@@ -29,7 +29,10 @@ _BELOW_ONE = 0.99
 
 
 def _below_one(case: Case[PrSetting]) -> list[PrSetting]:
-    """The theorem is for epsilon in (0, 1): at the largest, and smaller."""
+    """The theorem is for epsilon in (0, 1): at the largest, and smaller.
+
+    The largest epsilon is where the classical noise has the least to spare.
+    """
     grid = (_BELOW_ONE, 0.5, 0.1)
     return list(dict.fromkeys(case.at(epsilon=epsilon).setting for epsilon in grid))
 
@@ -47,7 +50,10 @@ def _regime(s: PrSetting) -> str | None:
 
 
 def _one_message(case: Case[PrSetting]) -> ClaimAttack:
-    """One round of one record an agent, which attains Lemma 5."""
+    """One round of one record an agent, which attains Lemma 5.
+
+    Normal noise of one scale, so that the attack's exact mu is known.
+    """
     s = replace(case.at(epsilon=_BELOW_ONE).setting, K=1, K_p=1)
     noise = classical_multiplier(epsilon=s.epsilon, delta=s.delta)
     words = f"one round of one record an agent, noise for epsilon = {s.epsilon:g}"
@@ -62,7 +68,11 @@ def _rounds(s: PrSetting) -> Callable[[PrivateDataset, Curator], object]:
 
 
 def _all_messages(case: Case[PrSetting]) -> ClaimAttack:
-    """All messages of those rounds, against what their noise costs."""
+    """All messages of those rounds, against what their noise costs.
+
+    Whatever a looker-on learns from them is in the noisy messages' price, or the attack would
+    exceed it.
+    """
     s = case.setting
     solve, pair = _rounds(s), two_each(s)
     planned = plan(solve, pair.dataset.shape, ideal=True)

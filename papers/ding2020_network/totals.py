@@ -80,7 +80,16 @@ def _small_runs(s: PrSetting) -> Iterator[PrSetting]:
 
 
 def _periodic_figures(s: PrSetting) -> dict[str, Enclosure]:
-    """Return the sum, the closed form, and what the difference does to epsilon."""
+    """Return the sum, the closed form, and what the difference does to epsilon.
+
+    sum, closed form                  total rho over rho_1: term by term, and Theorem 3
+    relative understatement           of the closed form
+    claimed epsilon                   what the noise was chosen for
+    zCDP epsilon of the true total    by the paper's own conversion, with the right sum
+    exact epsilon, Lemma 5 attained   of the same noise: below the claim where slack hides the
+        error
+    nominal rho                       what the claimed epsilon allows by that conversion
+    """
     exact, published = exact_periodic(s), published_periodic(s)
     lemma_5 = published_guarantee(replace(s, convex=False))
     return {
@@ -110,7 +119,11 @@ def _periodic_argument(s: PrSetting) -> tuple[str, ...]:
 
 
 def _one_release(s: PrSetting) -> Counterexample:
-    """One release whose noise equals its sensitivity, for which Theorem 3 would say epsilon 0."""
+    """One release whose noise equals its sensitivity, for which Theorem 3 would say epsilon 0.
+
+    At epsilon 0 any event with different probabilities refutes: the best one is a threshold of the
+    ratio.
+    """
     algorithm = replace(algorithm_of(replace(s, K=1, K_p=1), 1.0), schedule=PeriodicDecay(s.R_P))
     mu = guarantee(plan(algorithm, s.shape(count=2), ideal=True), delta=s.delta).mu
     return likelihood_event(
@@ -122,6 +135,9 @@ def _one_period(case: Case[PrSetting]) -> ClaimAttack | None:
     """Two rounds where they are free.
 
     None where the conversion's slack hides the error, or there is no noise to replay.
+
+    A single period is where the error weighs most: one round out of few. epsilon = 1 where it is
+    free, since the conversion's slack is larger at large epsilon.
     """
     s = case.at(epsilon=1.0).setting
     rounds = s.K
@@ -161,7 +177,11 @@ def _iteration_argument(s: PrSetting) -> tuple[str, ...]:
 
 
 def _iteration_rounds(case: Case[PrSetting]) -> ClaimAttack:
-    """Five rounds where K is free: few enough that one round's cost more or less would show."""
+    """Five rounds where K is free: few enough that one round's cost more or less would show.
+
+    The promise is the closed form's rho as an exact epsilon, so that a total that is short would
+    show.
+    """
     s = replace(case.setting, K=5 if case.free("K") else case.setting.K, K_p=1)
     schedule = IterationDecay(s.R_T)
     noise = published_noise_multiplier(schedule, s.K, epsilon=s.epsilon, delta=s.delta)

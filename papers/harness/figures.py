@@ -104,7 +104,11 @@ def _runs(cells: Sequence[Measured]) -> str:
 
 
 def _logarithmic(axis: Any) -> None:
-    """Scale an axis, with labels that are numbers and not powers unless there are many decades."""
+    """Scale an axis, with labels that are numbers and not powers unless there are many decades.
+
+    Powers of ten alone label an axis of four decades or more; a shorter one needs numbers between
+    them.
+    """
     name = axis.axis_name
     getattr(axis.axes, f"set_{name}scale")("log")
     low, high = getattr(axis.axes, f"get_{name}lim")()
@@ -210,7 +214,7 @@ def _against_epsilon(axes: Any, line: _Line, metric: str) -> None:
 
 
 def _arrow(line: _Line) -> dict[str, Any]:
-    """From what is promised to what is true."""
+    """Return the look of the arrow from what is promised to what is true."""
     return {"arrowstyle": "->", "color": line.colour, "linewidth": 0.7, "shrinkA": 3, "shrinkB": 3}
 
 

@@ -45,7 +45,11 @@ def experiments_outcome(name: str, finished: Sequence[Finished], out: Path) -> O
 
 
 def listed_outcome(papers: Sequence[PaperExperiments]) -> Outcome:
-    """Return the names, titles, places and numbers of runs of all papers' experiments."""
+    """Return the names, titles, places and numbers of runs of all papers' experiments.
+
+    Args:
+        papers: in the order of `PAPERS`.
+    """
     listed = [
         (f"{paper.name}/{one.name}", one.title, one.source, one.runs)
         for paper in papers
@@ -64,7 +68,11 @@ def listed_outcome(papers: Sequence[PaperExperiments]) -> Outcome:
 
 
 def _tables(finished: Finished) -> list[TextColumns]:
-    """Return what was measured and, where there is a repaired cell, what is compared with it."""
+    """Return what was measured and, where there is a repaired cell, what is compared with it.
+
+    Excess losses are compared as a quotient: how many times as far from the optimum the paper's
+    noise leaves it.
+    """
     metrics = finished.cells[0].traces[0].values
     cells = [
         (

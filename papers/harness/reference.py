@@ -55,7 +55,11 @@ class Converged:
         )
 
     def run(self, *, split_seed: int, sampler: Sampler) -> Trace:
-        """Find the optimum, which has no noise, and measure it."""
+        """Find the optimum, which has no noise, and measure it.
+
+        The gradient's norm stands beside the numbers: it certifies how far the optimum may still
+        be.
+        """
         train, test = self.source.split(split_seed)
         start = process_time()
         rows = _with_constant(train, self.columns)
@@ -95,7 +99,12 @@ class LocalParty:
         return priced(events, delta=self.delta, nominal=self.epsilon)
 
     def run(self, *, split_seed: int, sampler: Sampler) -> Trace:
-        """Train once, and measure the model."""
+        """Train once, and measure the model.
+
+        Args:
+            split_seed: of the division into training and test records.
+            sampler: of all noise.
+        """
         train, test = self.source.split(split_seed)
         shape = self.shape()
         dataset = PrivateDataset(

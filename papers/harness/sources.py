@@ -130,6 +130,10 @@ def optimum(source: Source, seed: int) -> float:
     """Return the least mean logistic loss on a training set, with the ridge 1e-6 |w|²/2.
 
     Found by Newton's method without privacy: the yardstick of all excess losses, not a release.
+
+    Args:
+        source: of the records.
+        seed: of their division.
     """
     train, _ = source.split(seed)
     rows = train.features.toarray() if sparse.issparse(train.features) else train.features

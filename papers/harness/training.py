@@ -104,7 +104,13 @@ class TrainingTask:
         return priced(events, delta=method.delta, nominal=nominal)
 
     def run(self, *, split_seed: int, sampler: Sampler) -> Trace:
-        """Train once, and measure the public models."""
+        """Train once, and measure the public models.
+
+        Args:
+            split_seed: of the division into training and test records, the same for all cells of a
+                run.
+            sampler: of all noise.
+        """
         shape = self.shape()
         train, test = self.source.split(split_seed)
         train = train.divided(shape.parties)

@@ -8,6 +8,19 @@ and states (epsilon, delta)-DP (Theorem 1) and its composition (Corollary 1).
 What the court finds: noise in R^{d_m} cannot hide rows in R^N (S-3), labels are sent in the clear
 through the dual variable (S-6), the relation says nothing of records (S-2), and Lemma 1 is wrong
 (S-1). The repair puts noise on the scores and prices a replaced record.
+
+    S-1  sensitivity of the scores, Lemma 1              fails
+    S-2  neighbours that differ in a column              outside its regime for records
+    S-3  noise on coefficients, Theorem 1                fails, with infinite epsilon
+    S-4  composition, Corollary 1                        holds, loosely
+    S-5  bounded iterates, Assumption 1.1                unenforced assumption
+    S-6  labels, line 12                                 fails, with infinite epsilon
+    S-7  sensitivity to a record (ours)                  holds
+    S-8  the experiments                                 unspecified
+    S-9  sharing without noise                           unaccounted access
+    S-R  the repair                                      holds
+
+Verdicts are those at the setting's defaults, and are computed each time.
 """
 
 from dataclasses import replace

@@ -49,7 +49,15 @@ _STEP_TOLERANCE = 1e-6
 
 
 def _step(s: SharingSetting, table: SearchTable, z: FloatArray) -> FloatArray:
-    """The minimiser (6) with R = |x|²/2, y = 0 and nothing from other parties."""
+    """The minimiser (6) with R = |x|²/2, y = 0 and nothing from other parties.
+
+    A closed form: lambda |x|²/2 and a quadratic in D x.
+
+    Args:
+        s: rho and lambda are used.
+        table: rows of D.
+        z: public, shape (n,).
+    """
     d = table.rows
     curvature = s.rho * d.T @ d + s.lam * np.eye(d.shape[1])
     return np.asarray(np.linalg.solve(curvature, s.rho * d.T @ z), dtype=np.float64)
@@ -62,7 +70,11 @@ def _sizes(s: SharingSetting, pair: Neighbours) -> float:
 
 
 def _lemma(s: SharingSetting) -> SensitivityLemma:
-    """Lemma 1. Columns 3 to d_m have one unit row each, no input, and so x = 0: left out here."""
+    """Lemma 1. Columns 3 to d_m have one unit row each, no input, and so x = 0: left out here.
+
+    The claim is a function of the pair, as b_1 depends on it: a bound that fails for the b_1 of its
+    own iterates fails for every larger promise too.
+    """
     return SensitivityLemma(
         released=lambda table, z: np.asarray(table.rows @ _step(s, table, z)),
         domain=FlippedColumn(features=2, moving=_MOVING, distance=s.distance),
@@ -92,7 +104,13 @@ def _described(s: SharingSetting, found: Falsification) -> str:
 
 
 def _standing_figures(s: SharingSetting) -> dict[str, Enclosure]:
-    """Return C, b_1 and the change of D x at the standing pair."""
+    """Return C, b_1 and the change of D x at the standing pair.
+
+    C               Lemma 1 at this pair's b_1
+    b1              the largest norm among x, x' and z
+    change          |D x - D' x'|, computed in doubles
+    change over C   above 1: refuted
+    """
     lemma, pair = _lemma(s), standing_pair()
     change, bound = lemma.change(pair), lemma.bound(pair)
     values = {"C": bound, "b1": _sizes(s, pair), "change": change, "change over C": change / bound}
@@ -100,7 +118,12 @@ def _standing_figures(s: SharingSetting) -> dict[str, Enclosure]:
 
 
 def _figures(s: SharingSetting, found: Falsification) -> dict[str, Enclosure]:
-    """Return the same, and how far the pair that was found exceeds C."""
+    """Return the same, and how far the pair that was found exceeds C.
+
+    C at b1 = 1                the paper's own bound on iterates, for comparison
+    |D - D'|, pair found       at most `distance`: the pair is one of Lemma 1's neighbours
+    change over C, pair found  by how much the search exceeds the bound
+    """
     moved = float(np.linalg.norm(found.pair.dataset.rows - found.pair.neighbour.rows))
     return {
         **_standing_figures(s),
@@ -149,6 +172,9 @@ def _scores_of_the_solver(case: Case[SharingSetting]) -> ClaimAttack | None:
     """The scores D x of the solver's own step (6) at the standing pair, with noise of C.
 
     The pair is one record, and one column, of two. None where C is no smaller than the change.
+
+    The published solver's own code computes the step, so that the counterexample is of the
+    algorithm and not only of a formula.
     """
     s = case.setting
     lemma, pair = _lemma(s), standing_pair()

@@ -14,6 +14,14 @@ penalty is 1/4, by which the logistic loss bends at most; the weight of the norm
 which a published coefficient's noise is 0.2, so that a party's scores of new records, whose rows
 have norm 1, err by 0.2 (one standard deviation). That number and the radius 3 were settled by a
 look at other divisions of the same records, which on private data would have to be paid for.
+
+    convergence, convergence_digits   Figures 1 and 2: the training loss of the shared scores, by
+        round
+    noise, noise_digits               Figure 3: test loss and accuracy; varied: epsilon of one
+        release
+
+Held: 20 rounds, delta = 1e-5 a release and 1e-5 more, replace-one, five runs. "The first party
+alone" trains on its own columns at the same total: what cooperation is worth under that epsilon.
 """
 
 from collections.abc import Callable
@@ -114,7 +122,11 @@ class Sharing:
         return shape_of(self.source, self.widths)
 
     def privacy(self) -> CellPrivacy:
-        """Return the promise and the truth, from a plan."""
+        """Return the promise and the truth, from a plan.
+
+        The paper's noise is on coefficients, where no sensitivity is derived: its epsilon is
+        infinite and its noise has no multiplier.
+        """
         nominal = None if self.kind is CellKind.NON_PRIVATE else self.target
         found = priced(self.plan_at(self._noise()), delta=self.delta, nominal=nominal)
         if self.kind is not CellKind.PUBLISHED:
@@ -123,7 +135,12 @@ class Sharing:
         return replace(found, noise_multiplier=None, noisy_part=None)
 
     def run(self, *, split_seed: int, sampler: Sampler) -> Trace:
-        """Train once, and measure scores or models."""
+        """Train once, and measure scores or models.
+
+        Args:
+            split_seed: of the division into training and test records.
+            sampler: of all noise.
+        """
         train, test = self.source.split(split_seed)
         dataset = columns_of(train, self.shape())
         least = optimum(self.source, split_seed)

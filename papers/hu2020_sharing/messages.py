@@ -30,7 +30,15 @@ _CLOSE = 1e-9
 def _one_party(
     s: SharingSetting, rows: FloatArray, *, label: float, trials: int, seed: int
 ) -> SharingState:
-    """A published round of one party with these rows; the first record has this label."""
+    """A published round of one party with these rows; the first record has this label.
+
+    Args:
+        s: the parameters.
+        rows: of the one party, shape (n, 2).
+        label: of the first record; all others have 1.
+        trials: runs at once.
+        seed: of the noise.
+    """
     labels = np.ones(len(rows))
     labels[0] = label
     dataset = VerticalAuditDataset(
@@ -79,7 +87,12 @@ def _equal_scores(s: SharingSetting, _: Enclosure) -> Counterexample:
 
 
 def _score_figures(_: SharingSetting) -> dict[str, Enclosure]:
-    """Return v_1 - v_2 as a function of x, under both data sets."""
+    """Return v_1 - v_2 as a function of x, under both data sets.
+
+        coefficient of x_j in v_1 - v_2   0 for both under D; under D' that of x_2 is not
+
+    So under D' the difference is a normal number, which is 0 with probability 0.
+    """
     pair = standing_pair()
     sides = {"D": pair.dataset, "D'": pair.neighbour}
     return {
@@ -105,7 +118,10 @@ def _score_argument(s: SharingSetting) -> tuple[str, ...]:
 
 
 def _dual_of(s: SharingSetting, label: float) -> float:
-    """y_i of a record with this label, where scores plus y/rho come to u."""
+    """y_i of a record with this label, where scores plus y/rho come to u.
+
+    Found by the solver's own step for the dual variable, not by a formula of its own.
+    """
     dataset = VerticalAuditDataset(
         [np.zeros((1, 1))],
         np.array([label]),

@@ -40,7 +40,12 @@ def shape_of(source: Source, widths: Sequence[int]) -> VerticalShape:
 
 
 def columns_of(records: LabelledRecords, shape: VerticalShape) -> VerticalDataset:
-    """Return the records' columns with their parties."""
+    """Return the records' columns with their parties.
+
+    Args:
+        records: dense or sparse.
+        shape: the parties' widths add up to the records' columns.
+    """
     features = records.features
     rows = np.asarray(features.toarray() if issparse(features) else features)
     ends = accumulate(shape.features, initial=0)
@@ -80,7 +85,12 @@ class Pooled:
         return priced(events, delta=self.delta, nominal=self.epsilon)
 
     def run(self, *, split_seed: int, sampler: Sampler) -> Trace:
-        """Train once, and measure the model."""
+        """Train once, and measure the model.
+
+        Args:
+            split_seed: of the division into training and test records.
+            sampler: of all noise.
+        """
         train, test = self.source.split(split_seed)
         offset = log_odds(train)
         dataset = columns_of(train, shape_of(self.source, self.widths))
@@ -96,7 +106,10 @@ class Pooled:
 
 @lru_cache(maxsize=64)
 def _calibrated(task: Pooled, offset: float) -> OpinionPool:
-    """Return the solver with the least noise that certifies the task's target."""
+    """Return the solver with the least noise that certifies the task's target.
+
+    Kept by task and offset: price and runs of a cell ask for the same search.
+    """
     shape = shape_of(task.source, task.widths)
     solver = opinion_pool_defaults(shape, epsilon=task.epsilon, delta=task.delta, offset=offset)
 

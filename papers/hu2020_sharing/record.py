@@ -100,6 +100,9 @@ def _attack(
         noise_multiplier: of a release.
         rounds: T.
         promised: epsilon and delta.
+
+    Labels are public there, so that the dual variable costs nothing and the scores' noise is all
+    there is.
     """
     solve: Any = repaired(s, noise_multiplier, rounds).solve
     words = (
@@ -113,7 +116,10 @@ def _attack(
 
 
 def _bound(s: SharingSetting) -> list[Fraction]:
-    """sqrt((B + rho b)²/(rho lambda m_R) + 4 b²), half of it for a null record; plus tau's part."""
+    """sqrt((B + rho b)²/(rho lambda m_R) + 4 b²), half of it for a null record; plus tau's part.
+
+    In balls, and rounded up: the claim is compared with a derivation that is rounded up as well.
+    """
     with precision(_BITS):
         rho, modulus, b = (ball_of(v) for v in (s.rho, s.lam_m, s.b))
         bound = ((ball_of(s.B) + rho * b) ** 2 / (rho * modulus) + 4 * b**2).sqrt()
@@ -158,7 +164,10 @@ def _bound_attack(case: Case[SharingSetting]) -> ClaimAttack:
 
 
 def composed(s: SharingSetting) -> Enclosure:
-    """Return Corollary 1's epsilon."""
+    """Return Corollary 1's epsilon.
+
+    Dwork, Roth 2014, Theorem 3.20, in balls.
+    """
     found = advanced_composition(
         epsilon=s.epsilon, delta=s.delta, steps=s.T, delta_slack=s.delta_prime
     )
@@ -189,6 +198,7 @@ def _one_party(s: SharingSetting) -> list[Event]:
 
 
 def _composition_figures(s: SharingSetting) -> dict[str, Enclosure]:
+    """Return Corollary 1 beside zCDP's and the exact epsilon of the same Gaussian rounds."""
     truth = guarantee(_one_party(s), delta=_total_delta(s))
     return {
         "Corollary 1": composed(s),

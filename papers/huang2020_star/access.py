@@ -39,7 +39,11 @@ from .whole_run import exact_total, published_total
 
 
 def _by_largest_entry(rows: FloatArray) -> FloatArray:
-    """Divide every column by its largest entry, then rows of norm above 1 by their norm."""
+    """Divide every column by its largest entry, then rows of norm above 1 by their norm.
+
+    As section VI describes it: the largest entry is a maximum over all records, and so a function
+    of each.
+    """
     scaled = rows / np.abs(rows).max(axis=0)
     return np.asarray(scaled / np.maximum(1.0, np.linalg.norm(scaled, axis=1, keepdims=True)))
 
@@ -70,7 +74,12 @@ def _normalisation_argument(s: StarSetting) -> tuple[str, ...]:
 
 
 def _priced(s: StarSetting, times: float) -> dict[str, Enclosure]:
-    """What the noisy messages cost where gradients move so many times as far as they may."""
+    """What the noisy messages cost where gradients move so many times as far as they may.
+
+    mu of one round              the noise's worth where the gradient moves so far
+    epsilon of one round         at delta
+    epsilon of t rounds          if every round moved as far
+    """
     mu_squared = (Fraction(times) / Fraction(noise_multiplier(s))) ** 2
 
     def epsilon(rounds: int) -> Enclosure:
@@ -84,7 +93,11 @@ def _priced(s: StarSetting, times: float) -> dict[str, Enclosure]:
 
 
 def _normalised_round(case: Case[StarSetting]) -> ClaimAttack:
-    """One noisy message of logistic loss, on rows as this normalisation leaves them."""
+    """One noisy message of logistic loss, on rows as this normalisation leaves them.
+
+    The noise is that of Theorem 1 for 2 c1/m; where one record rescales all others the message
+    moves a hundred times as far, and a single round shows it.
+    """
     s = replace(case.setting, d=1)
     first, second = (
         AuditDataset(
@@ -109,7 +122,11 @@ def _few_rounds(s: StarSetting) -> StarSetting:
 
 
 def _candidates(s: StarSetting) -> dict[str, Candidate]:
-    """A few rounds with lambda, a tenth of it and ten times as much."""
+    """A few rounds with lambda, a tenth of it and ten times as much.
+
+    Three weights stand for the paper's grid, which it does not print: with more of them more would
+    be looked at.
+    """
 
     def at(weight: float) -> Candidate:
         tried = replace(s, lambda_over_n=weight)
@@ -145,7 +162,11 @@ def _rounds(s: StarSetting) -> Callable[[PrivateDataset, Curator], StarState]:
 
 
 def _all_messages(case: Case[StarSetting]) -> ClaimAttack:
-    """Everything that is sent, against what the noisy w̃_i cost."""
+    """Everything that is sent, against what the noisy w̃_i cost.
+
+    An attack that saw more than the noisy parts cost would have found a message that is priced by
+    nothing.
+    """
     s = small(replace(case.setting, t=min(case.setting.t, 20)))
     words = f"all messages of {s.t} rounds, against what their noisy parts cost"
     return ClaimAttack(_rounds(s), turned(s), exact_total(s).upper_float, s.delta, words)

@@ -42,7 +42,10 @@ def in_regime(s: StarSetting) -> str | None:
 
 
 def _lemma_1(s: StarSetting) -> list[Fraction]:
-    """2 c₁/(m (rho + 1/eta_k)) with eta_k as printed in Theorems 3 and 4."""
+    """2 c₁/(m (rho + 1/eta_k)) with eta_k as printed in Theorems 3 and 4.
+
+    One value for each planned round: eta_k falls with k, and the sensitivity with it.
+    """
     values: list[Fraction] = []
     log_term = log(1.25 / s.delta)
     for k in range(1, min(s.t, PLANNED_ROUNDS) + 1):
@@ -63,7 +66,11 @@ def _first_rounds(s: StarSetting) -> list[Event]:
 
 
 def _lemma_1_figures(s: StarSetting) -> dict[str, Enclosure]:
-    """Return Lemma 1's sensitivity and Theorem 1's sigma in the first and the last round."""
+    """Return Lemma 1's sensitivity and Theorem 1's sigma in the first and the last round.
+
+    sensitivity in round k   2 c1/(m (rho + 1/eta_k))
+    sigma in round k         that times sqrt(2 ln(1.25/delta))/epsilon
+    """
     values, multiplier = _lemma_1(s), Fraction(noise_multiplier(s))
     return {
         "sensitivity in round 1": Enclosure.of(values[0]),
@@ -74,7 +81,11 @@ def _lemma_1_figures(s: StarSetting) -> dict[str, Enclosure]:
 
 
 def _step_attack(case: Case[StarSetting]) -> ClaimAttack:
-    """Return the attack on one round with noise of Lemma 1's sensitivity."""
+    """Return the attack on one round with noise of Lemma 1's sensitivity.
+
+    Noise of exactly the claimed sensitivity makes the release 1-GDP if Lemma 1 is right, and more
+    if it is not.
+    """
     s = small(case.setting)
     words = "one round with noise of Lemma 1's sensitivity, which would make it 1-GDP"
     return attack_on(s, algorithm_of(s, 1, 1.0), promised_by_mu(1, s.delta), words)
@@ -92,7 +103,10 @@ def _epsilons(case: Case[StarSetting]) -> list[StarSetting]:
 
 
 def _round_figures(s: StarSetting) -> dict[str, Enclosure]:
-    """Return the published noise over the least that (epsilon, delta) needs."""
+    """Return the published noise over the least that (epsilon, delta) needs.
+
+    noise ratio   Theorem 1's sigma over the least for (epsilon, delta) (Balle, Wang 2018)
+    """
     classical = classical_noise_multiplier(epsilon=1, delta=s.delta)
     with precision(BITS):
         mu = ball_of(mu_from_epsilon_delta(epsilon=s.epsilon, delta=s.delta))
@@ -123,7 +137,11 @@ def _planned_minimiser(s: StarSetting) -> Sequence[Event]:
 
 
 def _minimiser_attack(case: Case[StarSetting]) -> ClaimAttack:
-    """Return the attack on it."""
+    """Return the attack on it.
+
+    Linear losses: the minimiser is a closed form, and the tolerance is far below what an attack
+    could tell.
+    """
     s = small(case.setting)
     words = "one round with noise of Lemma 4's sensitivity, which would make it 1-GDP"
     algorithm = replace(_minimiser(s), tolerance=_TOLERANCE)

@@ -42,7 +42,13 @@ _DEVIATIONS = 3.0
 
 
 def _pretrained(s: StarSetting, *, rounds: int, before: int) -> PublishedDpAdmm:
-    """The published algorithm, with so many rounds of training without noise before."""
+    """The published algorithm, with so many rounds of training without noise before.
+
+    Args:
+        s: the parameters.
+        rounds: of the private run.
+        before: of training without noise.
+    """
     return PublishedDpAdmm(algorithm_of(s, rounds, noise_multiplier(s)), before, s.c_w)
 
 
@@ -52,7 +58,14 @@ def _plan(s: StarSetting) -> tuple[Event, ...]:
 
 
 def _figures(s: StarSetting) -> dict[str, Enclosure]:
-    """The divergence of the noise alone, if one record moves c_w by one; and what is accounted."""
+    """The divergence of the noise alone, if one record moves c_w by one; and what is accounted.
+
+        KL of the noise if c_w moves by 1   of the messages' noise alone, over the planned rounds
+        KL accounted                        rho of the same rounds, as zCDP allows them
+
+    Along any chain of replaced records from one c_w to another some neighbours differ by as much as
+    a rounded c_w can: so a difference of 1 is no invention.
+    """
     few = replace(s, t=min(s.t, PLANNED_ROUNDS))
     sides = [gaussian_steps(published_run(replace(few, c_w=c_w))) for c_w in (s.c_w, s.c_w + 1)]
     with precision(BITS):
@@ -94,6 +107,9 @@ def _size_of_noise(case: Case[StarSetting]) -> Counterexample | None:
 
     With a linear loss c_w grows with the record and the rounds of pre-training, and is 1 for the
     null record. None where the noises are too close for one message to tell.
+
+    The event "further across than three of the smaller deviations" has the probabilities of a
+    normal law, in balls; whether so few runs can show it is asked before any is made (`countable`).
     """
     s = replace(case.setting, m=1, d=2, t=1)
     published = _pretrained(s, rounds=1, before=_ROUNDS)

@@ -44,7 +44,10 @@ _MOST_ORDER = 1999
 
 
 def published_total(s: StarSetting) -> Enclosure:
-    """Return Theorem 2's epsilon_bar as its proof derives it, with c_0 spelled out (56)."""
+    """Return Theorem 2's epsilon_bar as its proof derives it, with c_0 spelled out (56).
+
+    sqrt(t ln(1/delta)/ln(1.25/delta)) epsilon, with rational numbers where the paper has decimals.
+    """
     with precision(BITS):
         delta = ball_of(s.delta)
         ratio = -delta.log() / (ball_of(Fraction(5, 4)) / delta).log()
@@ -52,7 +55,10 @@ def published_total(s: StarSetting) -> Enclosure:
 
 
 def exact_total(s: StarSetting) -> Enclosure:
-    """Return the repair of Theorem 2: the exact epsilon of mu = epsilon sqrt(t/(2 ln(1.25/d)))."""
+    """Return the repair of Theorem 2: the exact epsilon of mu = epsilon sqrt(t/(2 ln(1.25/d))).
+
+    Balle, Wang 2018, Theorem 8, at mu² = t epsilon²/(2 ln(1.25/delta)).
+    """
     with precision(BITS):
         log_term = (ball_of(Fraction(5, 4)) / ball_of(s.delta)).log()
         mu_squared = Enclosure.from_ball(s.t * ball_of(s.epsilon) ** 2 / (2 * log_term))
@@ -67,7 +73,18 @@ def _critical(delta: float) -> Enclosure:
 
 
 def _figures(s: StarSetting) -> dict[str, Enclosure]:
-    """Return the exact cost, the formula's, and up to where the formula is a guarantee."""
+    """Return the exact cost, the formula's, and up to where the formula is a guarantee.
+
+    mu                            of the t planned rounds, exactly
+    formula                       Theorem 2's epsilon_bar
+    exact epsilon                 of that mu at delta
+    exact delta at the formula    above delta where the formula is no guarantee
+    moments accountant            whole orders up to 1999: what the proof would give if it were
+        right
+    c_0 needed                    exact epsilon over sqrt(t) epsilon: grows like sqrt(t)
+    critical mu, t, epsilon       up to which the formula is a guarantee
+    mu of side condition (53)     what the paper's own condition would allow
+    """
     truth, formula, critical = (
         guarantee(published_run(s), delta=s.delta),
         published_total(s),
@@ -117,7 +134,11 @@ def _argument(s: StarSetting) -> tuple[str, ...]:
 
 
 def _likelihood(s: StarSetting, claimed: Enclosure) -> Counterexample:
-    """Return the likelihood event of a run, where the exact delta exceeds the claimed."""
+    """Return the likelihood event of a run, where the exact delta exceeds the claimed.
+
+    Two dimensions suffice: the likelihood ratio depends on mu alone, and noise follows the
+    sensitivity.
+    """
     plane = replace(s, d=2)
     mu = guarantee(published_run(plane), delta=s.delta).mu
     solve = algorithm_of(plane, s.t, noise_multiplier(s)).solve
@@ -125,7 +146,11 @@ def _likelihood(s: StarSetting, claimed: Enclosure) -> Counterexample:
 
 
 def _published_attack(setting: StarSetting) -> ClaimAttack:
-    """Return the attack on the published run, against what Theorem 2 promises of it."""
+    """Return the attack on the published run, against what Theorem 2 promises of it.
+
+    Ten records in two dimensions have the same mu as the paper's 400 in 104, since noise is in
+    units of the sensitivity; runs are then fast enough for thousands.
+    """
     s = small(setting)
     words = f"t = {s.t} rounds, epsilon = {s.epsilon:g} a round"
     algorithm = algorithm_of(s, s.t, noise_multiplier(s))
@@ -138,7 +163,10 @@ def _total_attack(case: Case[StarSetting]) -> ClaimAttack:
 
 
 def _experiments(case: Case[StarSetting]) -> list[StarSetting]:
-    """Return the setting at the epsilons and deltas of section VI."""
+    """Return the setting at the epsilons and deltas of section VI.
+
+    What the user fixed stays: the grid is over what is left free.
+    """
     grid = product((0.01, 0.05, 0.1, 0.2), (1e-3, 1e-4, 1e-5, 1e-6))
     settings = (case.at(epsilon=epsilon, delta=delta).setting for epsilon, delta in grid)
     return list(dict.fromkeys(settings))
@@ -150,7 +178,10 @@ def _experiment_attack(case: Case[StarSetting]) -> ClaimAttack:
 
 
 def _readings(s: StarSetting) -> Mapping[str, Sequence[Event]]:
-    """Return the planned events with sigma² or sigma⁴ for a variance."""
+    """Return the planned events with sigma² or sigma⁴ for a variance.
+
+    With sigma below 1 a variance of sigma⁴ is less noise than the proofs assume.
+    """
     events = published_run(replace(s, t=min(s.t, PLANNED_ROUNDS)))
     literal = [
         replace(event, mechanism=replace(step, noise_std=step.noise_std**2))

@@ -8,6 +8,22 @@ solves the fused lasso on a9a and bio_train.
 What the court finds: c/n is the sensitivity for null records only (DPA-1), which at the paper's
 small epsilon the loose conversion hides (DPA-2, DPA-11); but the first dual variable is made of the
 raw gradient and shows in the output (DPA-3), and the graph comes from the records (DPA-5).
+
+    DPA-1   sensitivity c/n                              fails: 2c/n
+    DPA-2   the noisy gradients, null records            holds
+    DPA-3   the initial dual variable                    fails, with infinite epsilon
+    DPA-4   full row rank                                outside its regime
+    DPA-5   the graph is public                          unaccounted access
+    DPA-6   gamma = 1                                    outside its regime
+    DPA-7   conversion                                   holds
+    DPA-8   acceleration costs nothing                   holds
+    DPA-9   settings tuned on the records                unaccounted access
+    DPA-10  the bound on gradients                       unenforced assumption
+    DPA-11  Theorem 1 under its own relation             fails at larger epsilon
+    DPA-12  the Gaussian mechanism                       fails at larger epsilon
+    DPA-R   the repair                                   holds
+
+Verdicts are those at the setting's defaults, and are computed each time.
 """
 
 from dataclasses import replace

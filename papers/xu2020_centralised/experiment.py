@@ -4,6 +4,15 @@ The paper's a9a is Adult in its binary form here, and bio_train is synthetic of 
 paper prints neither the step size nor the number of rounds: here 0.3 and 200, where its gamma = 1
 is stable. The paper learns its graph from the records, one more unprotected access; here all join
 each feature to the next, which is public, so that the first dual variable and the noise differ.
+
+    convergence         Figure 1: excess loss by round at epsilon = 0.1
+    accuracy            Figure 2: loss and accuracy; varied: epsilon, 0.01 to 0.1; a record is
+        replaced
+    accuracy_zero_out   the same where a record is made null, for which Theorem 1's noise is enough
+    synthetic           the same on records of bio_train's shape
+
+Held: T = 200, delta = 1e-3, gamma = 1, step size 0.3, ten runs. As published u_0 is made of the raw
+gradient, so that no enclosed epsilon is finite; the noise alone has one, which figures show.
 """
 
 from dataclasses import dataclass

@@ -29,7 +29,11 @@ def _replaced(s: CentralisedSetting) -> CentralisedSetting:
 
 
 def _figures(s: CentralisedSetting) -> dict[str, Enclosure]:
-    """Return what the noisy gradients cost under both relations."""
+    """Return what the noisy gradients cost under both relations.
+
+    exact epsilon, replace-one    of T gradients whose sensitivity is 2c/n
+    exact epsilon, zero-out-one   the same noise where it is c/n
+    """
     relations = {"replace-one": _replaced(s), "zero-out-one": null(s)}
     return {
         f"exact epsilon, {name}": guarantee(gradients(other), delta=s.delta).epsilon
@@ -60,7 +64,11 @@ def _half_noise(s: CentralisedSetting) -> CentralisedDpAdmm:
 
 
 def _opposite_gradients(s: CentralisedSetting) -> Counterexample:
-    """One noisy gradient with noise c/n, which would be 1-GDP if c/n were the sensitivity."""
+    """One noisy gradient with noise c/n, which would be 1-GDP if c/n were the sensitivity.
+
+    Four records, two of which can turn: the mean gradient moves by the whole 2c/n whatever the
+    point.
+    """
     pair = four_records(_replaced(s))
     solve = _half_noise(s).solve
     mu = guarantee(plan(solve, pair.dataset.shape, ideal=True), delta=s.delta).mu
@@ -69,7 +77,10 @@ def _opposite_gradients(s: CentralisedSetting) -> Counterexample:
 
 
 def _turned_gradient(case: Case[CentralisedSetting]) -> ClaimAttack:
-    """Return the attack on one noisy gradient with noise of c/n."""
+    """Return the attack on one noisy gradient with noise of c/n.
+
+    Runs of the solver itself, one noisy gradient each.
+    """
     s = _replaced(case.setting)
     words = "one noisy gradient with noise of standard deviation c/n, which would make it 1-GDP"
     return ClaimAttack(
@@ -83,7 +94,10 @@ def _with_longer_rows(s: CentralisedSetting) -> CentralisedSetting:
 
 
 def _raw_rows(s: CentralisedSetting) -> list[Event]:
-    """The noisy gradients on rows as they come, with the noise of Theorem 1 for c."""
+    """The noisy gradients on rows as they come, with the noise of Theorem 1 for c.
+
+    Theorem 1's standard deviation stays, and the sensitivity is that of longer rows.
+    """
     (bound, *_) = gaussian_steps(gradients(s))
     events = plan(algorithm_of(s, 1.0), _with_longer_rows(s).shape, ideal=True)
     return [
@@ -107,7 +121,11 @@ def _mean_of_c(s: CentralisedSetting) -> list[Fraction]:
 
 
 def _raw_gradient(case: Case[CentralisedSetting]) -> ClaimAttack:
-    """One noisy gradient; its noise is that of a sensitivity for rows cut to c."""
+    """One noisy gradient; its noise is that of a sensitivity for rows cut to c.
+
+    A row as it comes has norm sqrt(14): at multiplier 1/sqrt(14) the noise is what rows cut to 1
+    would need.
+    """
     longer = _with_longer_rows(case.setting)
     multiplier = case.setting.c / longer.c
     algorithm = replace(_half_noise(longer), noise_multiplier=multiplier)

@@ -74,7 +74,14 @@ def _first_clip(s: CentralisedSetting, side: int) -> FloatArray:
 
 
 def _observed(s: CentralisedSetting, side: int, *, trials: int, seed: int) -> FloatArray:
-    """What the event is about, in every trial: y_1 for T = 1, nu·k_1 for T = 2."""
+    """What the event is about, in every trial: y_1 for T = 1, nu·k_1 for T = 2.
+
+    Args:
+        s: the parameters.
+        side: 0 or 1, which of both data sets.
+        trials: runs at once.
+        seed: of the noise.
+    """
     rows, labels = (FLIPPED if s.T == 1 else TURNED)[side]
     curator = SamplingCurator(EventList(), SimulationSampler(seed), trials=trials)
     y = _unit_noise(s, len(rows)).solve(records_of(rows, labels), curator).y
@@ -132,7 +139,14 @@ def _raw_start(s: CentralisedSetting, _: Enclosure) -> Counterexample | None:
 
 
 def _figures(s: CentralisedSetting) -> dict[str, Enclosure]:
-    """Return what the raw start shows in y_1 and y_2, and how far it moves."""
+    """Return what the raw start shows in y_1 and y_2, and how far it moves.
+
+    y_1[j], data set i           the output for T = 1: two points, and no noise in either
+    nu·k_1, data set i           what T = 2 shows unless y_2 has a zero
+    first-step shift             how far the first gradient step's signal moves between both
+    rho |Aᵀ(k_1 - k_1')|         what k_1 adds to every later step
+    cond(A)                      by which the sensitivity of a step could grow at worst
+    """
     few = replace(s, gamma=1.0)
     y = [_observed(replace(few, T=1), side, trials=1, seed=1)[0] for side in (0, 1)]
     duals = [_raw_dual(few, side) for side in (0, 1)]

@@ -44,7 +44,11 @@ _SMALL = 1e-3
 
 
 def _null_gradients(s: CentralisedSetting) -> list[Event]:
-    """Return the noisy gradients where a record is made null."""
+    """Return the noisy gradients where a record is made null.
+
+    The relation for which c/n is the sensitivity: all that is left of the theorem is then its
+    conversion.
+    """
     return gradients(null(s))
 
 
@@ -98,7 +102,10 @@ def _accelerated(s: CentralisedSetting) -> CentralisedDpAdmm:
 
 
 def _accelerated_run(s: CentralisedSetting) -> tuple[Event, ...]:
-    """Return its planned events, where a record is made null."""
+    """Return its planned events, where a record is made null.
+
+    With the same u_0 = 0 as the repair: the raw start is a claim of its own (DPA-3).
+    """
     return plan(_accelerated(s), null(s).shape, ideal=True)
 
 

@@ -60,7 +60,11 @@ def claimed_sensitivity(s: DynamicSetting) -> Fraction:
 
 
 def _primal(s: DynamicSetting) -> list[Event]:
-    """Return PVP's message, with minimisers found to tau, as a pure mechanism."""
+    """Return PVP's message, with minimisers found to tau, as a pure mechanism.
+
+    The l2 length of what the minimiser moves by, times zeta, is the largest privacy loss: pure, for
+    any dimension.
+    """
     moved = minimiser(s, s.tau).root
     reason = "noise of density ∝ exp(-zeta |e|): its log-density moves by zeta times the minimiser"
     return [pure_message(s, moved, s.primal_scale, reason)]
@@ -70,6 +74,9 @@ def _dual(s: DynamicSetting) -> list[Event]:
     """Return DVP's message as a pure mechanism, if it is the exact minimiser.
 
     Where nothing of alpha is left for noise: with noise for all of it, outside the regime.
+
+    Two parts add up: the shift of the noise that explains the same message, and the log-determinant
+    of the map from noise to message, which a record changes by at most 2 ln(1 + c4/(B m)).
     """
     scale = 2.0 / (s.B * s.alpha) if _no_room(s) else s.dual_scale
     spent = Fraction(
@@ -92,7 +99,10 @@ def _no_room(s: DynamicSetting) -> str | None:
 
 
 def _attacked(case: Case[DynamicSetting]) -> DynamicSetting:
-    """Return few records of one feature, and a small penalty unless the user fixed one."""
+    """Return few records of one feature, and a small penalty unless the user fixed one.
+
+    Few records make 2/(rho B) large, and a small penalty makes it nearly the truth.
+    """
     return replace(case.at(eta=_ETA).setting, d=1, B=min(case.setting.B, _RECORDS))
 
 
@@ -111,7 +121,14 @@ def turned_gradient(s: DynamicSetting) -> NeighbourPair:
 
 
 def sent(algorithm: OneRound, side: AuditDataset, trials: int, seed: int) -> FloatArray:
-    """Return what node 0 sends in independent runs of an iteration, of shape (trials,)."""
+    """Return what node 0 sends in independent runs of an iteration, of shape (trials,).
+
+    Args:
+        algorithm: one iteration.
+        side: one of both data sets.
+        trials: runs at once.
+        seed: of the noise.
+    """
     curator = SamplingCurator(EventList(), SimulationSampler(seed), trials=trials)
     messages = algorithm.solve(side, curator)
     return np.asarray(np.broadcast_to(messages, (trials, *messages.shape[-2:]))[:, 0, 0])
@@ -123,6 +140,10 @@ def _beyond(case: Case[DynamicSetting], *, behind: bool) -> Counterexample | Non
     The minimisers are 1/(B m) from 0 on either side. Noise behind them has the claim's scale in
     their own units; noise in front moves a linear loss's minimiser by itself over m. None where
     nothing of alpha is left for DVP's noise.
+
+    Args:
+        case: the parameters, and which of them the user fixed.
+        behind: whether noise is added behind the minimiser (PVP) or in front of it (DVP).
     """
     s = _attacked(case)
     if not behind and _no_room(s):
@@ -165,7 +186,11 @@ def _normal_message(case: Case[DynamicSetting]) -> ClaimAttack:
 
 
 def _stops_at_once(s: DynamicSetting) -> float:
-    """Return the probability that DVP's noise is no longer than tau: Gamma(d) below tau/scale."""
+    """Return the probability that DVP's noise is no longer than tau: Gamma(d) below tau/scale.
+
+    The length of noise of density ∝ exp(-zeta |b|) in d dimensions has a Gamma(d) law (Chaudhuri,
+    Monteleoni, Sarwate 2011).
+    """
     return 0.0 if s.tau == 0 or _no_room(s) else float(gammainc(s.d, s.tau / s.dual_scale))
 
 
@@ -215,7 +240,10 @@ def run_epsilon(s: DynamicSetting) -> Enclosure:
 
 
 def _readings(s: DynamicSetting) -> Mapping[str, Sequence[Event]]:
-    """Return what alpha may be read to be of."""
+    """Return what alpha may be read to be of.
+
+    As pure guarantees: alpha and K alpha, at delta = 0.
+    """
     one = pure_message(s, Fraction(s.alpha), 1.0, "an iteration is alpha-DP")
     return {"one iteration": [one], f"the run of {s.K} iterations": whole_run(s)}
 
@@ -226,6 +254,7 @@ def stated_alpha(s: DynamicSetting) -> Enclosure:
 
 
 def _at_zero(_: DynamicSetting) -> float:
+    """Return the delta of pure guarantees."""
     return 0.0
 
 

@@ -19,6 +19,7 @@ from dpledger.accounting.pure import pure_epsilon
 from dpledger.audits.curators import log_density
 from dpledger.mechanisms import (
     Adjacency,
+    BoundedColumn,
     CategoryColumn,
     DiscreteGaussianNoise,
     DiscreteLaplaceNoise,
@@ -27,7 +28,6 @@ from dpledger.mechanisms import (
     InvalidParameter,
     LaplaceNoise,
     Norm,
-    NumericColumn,
     PlanningCurator,
     PrivateTable,
     PureStep,
@@ -48,8 +48,8 @@ ADD, ZERO, REPLACE = (
     Adjacency.REPLACE_ONE,
 )
 COLUMNS = {
-    "age": NumericColumn(18, 90, step=1.0),
-    "gain": NumericColumn(-3.0, 2.0),
+    "age": BoundedColumn(18, 90, step=1.0),
+    "gain": BoundedColumn(-3.0, 2.0),
     "town": CategoryColumn(("north", "south", "west")),
 }
 AGES, GAINS = [18.0, 40.0, 90.0], [-3.0, 0.0, 2.0]
@@ -291,10 +291,10 @@ def test_floating_point_noise_chooses_nothing() -> None:
 @pytest.mark.parametrize(
     ("make", "match"),
     [
-        (lambda: NumericColumn(2, 1), "lower"),
-        (lambda: NumericColumn(float("nan"), 1), "lower"),
-        (lambda: NumericColumn(0, 1, step=0.3), "power of two"),
-        (lambda: NumericColumn(0, 1, step=4.0), "step"),
+        (lambda: BoundedColumn(2, 1), "lower"),
+        (lambda: BoundedColumn(float("nan"), 1), "lower"),
+        (lambda: BoundedColumn(0, 1, step=0.3), "power of two"),
+        (lambda: BoundedColumn(0, 1, step=4.0), "step"),
         (lambda: CategoryColumn(("a", "a")), "categories"),
         (lambda: table([[40, float("inf"), 0]]), "finite"),
         (lambda: table([[40, 0, 3]]), "whole numbers"),
@@ -310,7 +310,7 @@ def test_floating_point_noise_chooses_nothing() -> None:
         (
             lambda: AuditTable(
                 {"x": np.zeros(3)},
-                {"x": NumericColumn(0, 2.0**60, step=2.0**-10)},
+                {"x": BoundedColumn(0, 2.0**60, step=2.0**-10)},
                 adjacency=REPLACE,
             ).sum("x"),
             "larger power of two",
@@ -329,6 +329,6 @@ def test_a_private_number_of_records_is_in_no_message() -> None:
 
 
 def test_values_of_an_analysts_table_do_not_come_out() -> None:
-    held = PrivateTable({"x": np.ones(3)}, {"x": NumericColumn(0, 2)}, adjacency=REPLACE)
+    held = PrivateTable({"x": np.ones(3)}, {"x": BoundedColumn(0, 2)}, adjacency=REPLACE)
     with pytest.raises(UnprotectedReleaseError):
         private_value(held.mean("x"))

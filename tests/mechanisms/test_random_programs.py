@@ -18,11 +18,11 @@ from dpledger.accounting.check import checker
 from dpledger.audits.datasets import AuditDataset, VerticalAuditDataset
 from dpledger.mechanisms import (
     Adjacency,
+    BoundedColumn,
     EventList,
     FixedBatch,
     GaussianStep,
     InvalidParameter,
-    NumericColumn,
     PlanningCurator,
     Poisson,
     PrivateDataset,
@@ -175,10 +175,10 @@ class AuditTable(PrivateTable):
 def tabular(rng: Rng, reach: float) -> tuple[Any, Any, Program]:
     """Return two neighbouring tables, and a statistic of either, of three numbers."""
     reach = min(reach, 20)
-    columns: dict[str, NumericColumn] = {}
+    columns: dict[str, BoundedColumn] = {}
     for name in "xyz":
         ends = sorted([size(rng, reach), size(rng, reach)])
-        columns[name] = NumericColumn(ends[0], ends[1] + abs(size(rng, reach)))
+        columns[name] = BoundedColumn(ends[0], ends[1] + abs(size(rng, reach)))
     cells = {name: rng.normal(size=RECORDS) * abs(size(rng, reach)) for name in columns}
     adjacency = rng.choice(
         np.array([Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT_ONE, Adjacency.ADD_REMOVE_ONE])

@@ -1,4 +1,13 @@
-"""`dpledger predict`: a trained model on a file of records."""
+"""`dpledger predict`: a trained model on a file of records.
+
+Asks for a run's model.json and a file of records; scaling and columns are the model's own. Nothing
+is recorded in a ledger: a function of a public model and of new records spends no budget of the
+records it was trained on.
+
+Prints each record's class, how many of each, and the epsilon that the model was trained under;
+--out writes all predictions and scores as CSV. Exit status 0; 2 for a file without the model's
+columns, or another format.
+"""
 
 from __future__ import annotations
 

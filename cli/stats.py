@@ -1,4 +1,13 @@
-"""`dpledger stats`: counts, sums, means, histograms and quantiles of a file, under one epsilon."""
+"""`dpledger stats`: counts, sums, means, histograms and quantiles of a file, under one epsilon.
+
+Asks for a TOML file of statistics; bounds, categories and numbers of records are public facts of
+its schema. All numbers share one epsilon by their weights: the noise is calibrated, proved and paid
+for as a whole before a record is read. --plan prints the price alone.
+
+Prints each number with the half-width of a 95 % interval of its noise, and the epsilon of all with
+its grade. Exit status 0; 2 for a column that there is not, records that do not fit the schema, or a
+budget that is too small.
+"""
 
 from __future__ import annotations
 
@@ -35,6 +44,7 @@ def stats(asked: Path, out: Path | None, ledger: Path | None, plan_only: bool) -
     kind = "mean"               # or count, sum, histogram, quantile, second-moments
     column = "age"
     """
+    # no record is read for a price
     if plan_only:
         made = read_statistics(asked)
         return statistics_plan_outcome(asked.name, made, plan_statistics(made))

@@ -31,7 +31,12 @@ _SEED_ASSUMED = "random_state is secret and served one fit only (who knows it su
 
 
 class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
-    """A linear model that was trained with differential privacy, whatever it predicts."""
+    """A linear model that was trained with differential privacy, whatever it predicts.
+
+    Attributes that end in an underscore are set by `fit`: the model (`coef_`), `privacy_` with
+    epsilon and what it takes for granted, `certificate_`, the `ledger_` that paid, and `history_`,
+    a public value a round.
+    """
 
     clip: bool
     epsilon: Number
@@ -59,7 +64,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         return str(super(PrivateLinearModel, self._without_seed()).__repr__(N_CHAR_MAX))
 
     def _repr_html_inner(self) -> str:
-        """Return the same for notebooks."""
+        """Return what notebooks show of the parameters, the seed kept back."""
         return str(super(PrivateLinearModel, self._without_seed())._repr_html_inner())
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:

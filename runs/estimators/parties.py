@@ -1,4 +1,9 @@
-"""A fit on records that live with one party each: who holds them, and what is run and paid for."""
+"""A fit on records that live with one party each: who holds them, and what is run and paid for.
+
+`fit` and `partial_fit` of the classifier and the regressor end here: labels are numbers of a public
+domain, rows have norm at most 1, and what is left is to plan the solver, prove and pay for the
+plan, and only then run.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,12 +26,26 @@ from .paid_run import History, PublicRound, paid_run
 from .rows import Rows
 
 IntArray = npt.NDArray[np.integer[Any]]
+"""Party of each record, a place among the names, shape (n,)."""
 
 _START_ASSUMED = "the model that this fit starts from is public: fits before it paid for it"
+"""An assumption of the promise where a fit goes on from a model: that model's own epsilon is not in
+this one.
+"""
 
 
 class PrivateModelOfParties(PrivateLinearModel):
-    """A linear model of records that live with one party each."""
+    """A linear model of records that live with one party each.
+
+    Args:
+        delta: of the promise, in (0, 1).
+        adjacency: the relation of neighbours.
+        n_parties: how many parties records are dealt to; None for one, or as many as `parties`
+            names.
+        parties: their names, public.
+        threat_model: what is seen of messages: each party's, or sums alone.
+        n_min: public lower bound on the records of each party, under add-remove-one.
+    """
 
     delta: Number
     adjacency: Adjacency | str
@@ -107,6 +126,10 @@ class PrivateModelOfParties(PrivateLinearModel):
         return state.model, factory(paid.noise_multiplier, private.shape)
 
     def _names(self) -> tuple[str, ...]:
+        """Return the parties' names: those that are given, or numbered ones.
+
+        Raises `InvalidParameter` where number and names do not agree.
+        """
         if self.parties is None:
             number = 1 if self.n_parties is None else self.n_parties
             require_positive_int("n_parties", number)
@@ -117,6 +140,11 @@ class PrivateModelOfParties(PrivateLinearModel):
         return names
 
     def _holders(self, party_of: Any, count: int, parties: int) -> IntArray:
+        """Return whose each record is: as given, or dealt in turn.
+
+        Raises `InvalidParameter` for another length, and under add-remove-one where records would
+        be dealt: one record more would move all behind it to other parties.
+        """
         if party_of is not None:
             holders: IntArray = column_or_1d(party_of)
             if len(holders) != count:

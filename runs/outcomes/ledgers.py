@@ -122,6 +122,9 @@ def anchored_outcome(path: Path, anchor: Path) -> Outcome:
         anchor: the file, new or with lines of this ledger.
 
     Raises `TamperedLedger` for a chain that was changed.
+
+    An anchor kept elsewhere notices that a ledger was replaced by an older copy of itself, whose
+    chain is intact.
     """
     with SqliteLedger(path, read_only=True) as ledger:
         # a changed ledger must not be anchored: that would vouch for the change
@@ -159,6 +162,9 @@ def verified_outcome(
     beforehand, the sum is an estimate, as what ran may depend on what was released.
 
     Raises `OSError` for a file that cannot be read.
+
+    Opinions of Coq's kernel and of the extracted checker stand beside the verdict; one that is
+    against it is a finding.
     """
     title = f"Certificate {certificate.name}"
     grade = None

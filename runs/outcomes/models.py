@@ -1,4 +1,8 @@
-"""Predictions as outcomes: each record's class, and what the model was promised."""
+"""Predictions as outcomes: each record's class, and what the model was promised.
+
+A prediction of a public model costs nothing: the epsilon that is printed is the one that was paid
+in training.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +22,9 @@ def prediction_outcome(found: Prediction, out: Path | None = None) -> Outcome:
     Args:
         found: by a model.
         out: where it was written, if it was.
+
+    All predictions stand in the data; people see the first twenty, and how often each class was
+    predicted.
     """
     classes = [str(word) for word in found.classes]
     model = found.model

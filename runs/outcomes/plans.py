@@ -38,6 +38,8 @@ def plan_outcome(
 
     Other conversions stand beside the enclosed epsilon, so that a reader who knows another
     library's number finds it; none of them is the promise.
+
+    A group's epsilon is planned for the whole unit, and other conversions are shown for it as well.
     """
     privacy = configuration.privacy
     by = compare_conversions(planned.events, delta=privacy.delta, group=privacy.group)
@@ -90,6 +92,8 @@ def training_outcome(found: TrainingCost, certificate: Path | None = None) -> Ou
     Args:
         found: the run and what it costs.
         certificate: where its certificate was written, if it was.
+
+    Warnings are printed as rows of their own: a number that is right may promise little.
     """
     run, guarantee = found.run, found.guarantee
     return Outcome(

@@ -2,8 +2,9 @@
 
 The problem is that of `sharing`: M parties hold columns of the same N records, and everybody knows
 the labels. What a party could tell the others of one record is a score, and a release of N scores
-has noise on each that does not shrink with N: at epsilon = 1 it is some thirty times a score. So no
-score leaves here. Every party descends on the mean loss of a model of its own columns alone,
+has noise on each that does not shrink with N: at epsilon = 1, delta = 1e-5 it is at least seven
+times the bound on a score. So no score leaves here. Every party descends on the mean loss of a
+model of its own columns alone,
 
     l(log-odds of the labels + <D_m, x_m>),
 
@@ -13,9 +14,8 @@ log-odds of the labels plus the sum over parties of <a_m, x_m>.
 Were the parties' columns independent of each other given the label, that sum would be the log-odds
 of the whole record (Bayes' rule: prior odds times one likelihood ratio a party). Columns that tell
 the same count twice, which moves scores away from 0 more often than across it: the class is right
-more often than the probability. Source: Genest and Zidek (1986), Combining probability
-distributions, section 3.2, logarithmic opinion pools; with weights 1 as of conditionally
-independent sources.
+more often than the probability. Source: logarithmic opinion pools, Genest and Zidek (1986), with
+the weights 1 of conditionally independent sources.
 
 A record is everybody's, so the costs of all parties add up: M·T Gaussian steps.
 

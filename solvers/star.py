@@ -30,7 +30,7 @@ from ..mechanisms.private_data import PrivateDataset
 from ..mechanisms.protocols import FloatArray, Loss
 from ..mechanisms.sensitive import Sensitive
 from .losses import Logistic
-from .regularisers import L2, Regulariser
+from .regularisers import L1, L2, Regulariser
 from .schedules import noise_weights
 from .solver import Observer
 from .steps import NonsmoothSteps, SmoothSteps, Steps
@@ -219,29 +219,34 @@ class PublishedDpAdmm:
         """Return ‖w*‖ rounded to a whole number, at least 1; all trials must agree on it.
 
         Of a smooth loss by accelerated steps at the consensus, restarted where they turn back
-        (O'Donoghue and Candès 2015): Algorithm 3 itself would stop far short of w*. Of others by
+        (O'Donoghue and Candès 2015), and with the proximal map of a regulariser that is not smooth
+        (Beck and Teboulle 2009): Algorithm 3 itself would stop far short of w*. Of others by
         Algorithm 3 without noise.
         """
-        loss = self.algorithm.loss
-        if loss.curvature_bound is None or self.algorithm.regulariser.curvature is None:
+        loss, regulariser = self.algorithm.loss, self.algorithm.regulariser
+        closed = regulariser.curvature is not None or isinstance(regulariser, L1)
+        if loss.curvature_bound is None or not closed:
             model = self._unaccelerated(dataset, curator)
         else:
             smoothness = float(loss.curvature_bound) * dataset.shape.row_bound**2
-            bent = self.algorithm.regularisation * self.algorithm.regulariser.curvature
+            bent = self.algorithm.regularisation * (regulariser.curvature or 0.0)
             model = self._accelerated(dataset, curator, 1.0 / (smoothness + bent))
         return max(1.0, float(np.round(np.linalg.norm(model, axis=-1)).flat[0]))
 
     def _accelerated(self, dataset: PrivateDataset, curator: Curator, step: float) -> FloatArray:
         algorithm, width = self.algorithm, dataset.shape.parameters(self.algorithm.loss)
+        weight, regulariser = algorithm.regularisation, algorithm.regulariser
         before = here = np.zeros(width)
         since = np.zeros(())
         for k in range(1, self.pretraining_rounds + 1):
             ahead = here + (since / (since + 3.0))[..., None] * (here - before)
-            pull = algorithm.regularisation * algorithm.regulariser.gradient(ahead)
+            smooth = 0.0 if isinstance(regulariser, L1) else weight * regulariser.gradient(ahead)
             gradient = dataset.mean_gradient(algorithm.loss, ahead[..., None, :])
-            local = (ahead - step * pull)[..., None, :] - step * gradient
-            sent = self._unprotected(dataset, curator, k, local)
-            before, here = here, curator.collectives.mean(sent)
+            local = (ahead - step * smooth)[..., None, :] - step * gradient
+            found = curator.collectives.mean(self._unprotected(dataset, curator, k, local))
+            if isinstance(regulariser, L1):
+                found = regulariser.proximal(found, step * weight)
+            before, here = here, found
             turned = np.einsum("...d,...d->...", ahead - here, here - before) > 0.0
             since = np.where(turned, 0.0, since + 1.0)
         return here

@@ -48,6 +48,8 @@ _AGENTS = 100
 """As in section VI, where their number is not what is varied."""
 _PRETRAINING_ROUNDS = 1000
 """Enough to find |w*| = 81 on Adult, within one; 100 find 18."""
+_STOPPED = "without noise, 100 rounds"
+"""A line's name: the algorithm as it was stopped, which is no optimum."""
 _EPSILONS = (0.01, 0.05, 0.1, 0.2)
 """Of one iteration, as in section VI."""
 _DELTAS = (1e-3, 1e-4, 1e-5, 1e-6)
@@ -171,7 +173,8 @@ def _agents(norm: int, quick: bool) -> tuple[Cell, ...]:
     for kind in (CellKind.PUBLISHED, CellKind.REPAIRED, CellKind.NON_PRIVATE):
         for agents in (10, 100) if quick else (1, 10, 50, 100, 200, 400):
             method = StarMethod(kind=kind, epsilon=0.1, norm=norm)
-            cells.append(_cell(kind.value, method, x=agents, agents=agents))
+            line = _STOPPED if kind is CellKind.NON_PRIVATE else kind.value
+            cells.append(_cell(line, method, x=agents, agents=agents))
     return tuple(cells)
 
 
@@ -188,7 +191,7 @@ def _accuracy(norm: int, quick: bool) -> tuple[Cell, ...]:
         for epsilon in epsilons
     ]
     published = [cell for epsilon in epsilons for cell in _published(norm, epsilon, 1e-5)]
-    free = _cell("without noise, 100 rounds", StarMethod(kind=CellKind.NON_PRIVATE, norm=norm))
+    free = _cell(_STOPPED, StarMethod(kind=CellKind.NON_PRIVATE, norm=norm))
     return (*published, *cells, free, converged(_ADULT))
 
 

@@ -193,7 +193,10 @@ class PrivateAdmmRegressor(RegressorMixin, PrivateModelOfParties):  # type: igno
         return np.clip(np.asarray(rows @ self.coef_) + self.intercept_, low, high)
 
     def _range(self) -> tuple[float, float]:
-        """Return the middle of the targets' bounds and half their width, which is above 0."""
+        """Return the middle of the targets' bounds and half their width, which is above 0.
+
+        Raises `InvalidParameter` for anything but two finite, increasing numbers.
+        """
         bounds = np.asarray(self.target_bounds, dtype=np.float64)
         if bounds.shape != (2,) or not np.all(np.isfinite(bounds)) or not bounds[0] < bounds[1]:
             raise InvalidParameter(
@@ -202,7 +205,11 @@ class PrivateAdmmRegressor(RegressorMixin, PrivateModelOfParties):  # type: igno
         return float(bounds.mean()), float(bounds[1] - bounds[0]) / 2.0
 
     def _loss(self) -> LabelLoss:
-        """Return the loss of targets scaled to [-1, 1]."""
+        """Return the loss of targets scaled to [-1, 1].
+
+        Raises `InvalidParameter` for an unknown name, a level outside (0, 1), or a width that is
+        not positive.
+        """
         kind = named("loss", self.loss, RegressionLoss)
         if kind is RegressionLoss.SQUARED:
             return bounded_squared(score_bound=1.0, label_bound=1.0)
@@ -215,6 +222,7 @@ class PrivateAdmmRegressor(RegressorMixin, PrivateModelOfParties):  # type: igno
         return Huber(self.huber_width / self._range()[1], 1.0)
 
     def _factory(self, start: tuple[float, ...]) -> SolverFactory:
+        """Return the maker of solvers, whose settings know public numbers only."""
         loss, share = self._loss(), self._epsilon_of_a_record()
         if self.regularisation is not None:
             require_positive("regularisation", self.regularisation)

@@ -200,6 +200,29 @@ def test_published_plan_equals_its_run_only_when_the_private_norm_is_guessed() -
         assert (plan.events == ran.events) is equal
 
 
+def test_pretraining_with_an_l1_norm_finds_the_optimum_of_an_independent_solver() -> None:
+    weight = 1e-3
+    steps = NonsmoothSteps(1.0 + weight * sqrt(5), 3.0)
+    twin = DpAdmm(5, 5.0, steps, regularisation=weight, regulariser=L1())
+    solver = PublishedDpAdmm(twin, pretraining_rounds=2_000, planned_distance=1.0)
+    rows, labels = records()
+
+    def objective(w: np.ndarray) -> float:
+        # |w| as the sum of both parts, which bounds make smooth
+        positive, negative = w[:5], w[5:]
+        losses = np.logaddexp(0.0, -labels * (rows @ (positive - negative)))
+        return float(losses.mean() + weight * w.sum())
+
+    best = minimize(
+        objective, np.ones(10), bounds=[(0, None)] * 10, method="L-BFGS-B", options={"ftol": 1e-15}
+    )
+    length = np.linalg.norm(best.x[:5] - best.x[5:])
+    assert abs(length - round(length)) < 0.45  # so that rounding does not decide
+    found = solver.pretrained_distance(private(), SamplingCurator(EventList(), SeededSampler(0)))
+    assert found == max(1.0, round(length))
+    assert found > 1.0
+
+
 def test_without_its_unprotected_release_pretraining_raises() -> None:
     gradient = private().mean_gradient(PUBLISHED.algorithm.loss, np.zeros(5))
     with pytest.raises(UnprotectedReleaseError):

@@ -26,6 +26,7 @@ from dpledger.federation import (
 from dpledger.federation.channel import Channel
 from dpledger.federation.journal import JournalError
 from dpledger.federation.plan import PROTOCOL
+from dpledger.federation.prepaid import OtherMessage
 from dpledger.federation.protocol import (
     Answer,
     Ask,
@@ -343,6 +344,34 @@ def test_an_older_journal_is_refused(tmp_path: Path) -> None:
     journal.write_bytes(older)
     with pytest.raises(JournalError, match="an older copy"):
         one_party(tmp_path, plan, lambda w: encoded_row(np.ones(w)), sampler=SystemSampler())
+
+
+def test_a_copy_of_a_party_with_a_message_of_its_own_sends_nothing(tmp_path: Path) -> None:
+    """Two copies of a journal, one ledger: what the other one recorded did not leave, and stays."""
+    plan, path = plan_of(), tmp_path / "north" / "journal.sqlite"
+    interrupted(tmp_path, plan, 1)
+    with Journal(path) as journal:
+        held = journal.count("run", "message")
+    copy = path.read_bytes()
+    interrupted(tmp_path, plan, 1)  # goes on by one message
+    path.write_bytes(copy)
+    own = encoded_row(np.ones(WIDTH))  # of the copy's own noise, killed before it was committed
+    with Journal(path) as journal:
+        journal.keep("run", "message", held, own)
+    sent: list[bytes] = []
+
+    class Listening(Lying):
+        def send(self, request: Request) -> Reply:
+            sent.extend([request.part] if isinstance(request, Ask) else [])
+            return super().send(request)
+
+    party = party_in(tmp_path, 0, sampler=SystemSampler())
+    with pytest.raises(OtherMessage, match="another copy"):
+        take_part(party, plan, Listening(plan, lambda width: encoded_row(np.ones(width))))
+    assert sent
+    assert own not in sent
+    party.ledger.close()
+    party.journal.close()
 
 
 def test_a_party_that_was_done_needs_no_coordinator(tmp_path: Path) -> None:

@@ -340,6 +340,10 @@ def test_a_party_with_another_number_of_records_than_is_public_is_refused() -> N
         ShareOfSum(SHAPE, "north", rows[:-1], labels[:-1])
 
 
+def test_public_upper_bounds_on_counts_add_up() -> None:
+    assert summed_shape(replace(SHAPE, n_max=50)).most == 4 * 50
+
+
 # --- what the aggregator sees, and what colluders add to it ------------------------------------
 
 TRIALS, WIDTH, LATTICE = 6000, 3, SummedLattice(4, 1)

@@ -8,7 +8,7 @@ Both bounds are rounded up. Source: Kairouz, Oh, Viswanath 2015, Theorem 2.1.
 
 from math import exp
 
-_LARGEST_EXPONENT = 700.0
+LARGEST_EXPONENT = 700.0
 """e to it is finite, and allows what no number of digits tells from everything."""
 
 
@@ -36,4 +36,4 @@ def most_true_positives(rate: float, epsilon: float, delta: float) -> float:
 
 
 def _odds(epsilon: float) -> float:
-    return exp(min(epsilon, _LARGEST_EXPONENT))
+    return exp(min(epsilon, LARGEST_EXPONENT))

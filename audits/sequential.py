@@ -22,6 +22,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import ndtr, ndtri
 
 from ..accounting.gaussian.exact import delta_from_epsilon, mu_from_epsilon_delta
+from ..accounting.hypothesis_testing import LARGEST_EXPONENT
 from ..accounting.numbers.notions import ApproxDp, Gdp
 from ..accounting.pld import PrivacyProfile
 from ..mechanisms.errors import (
@@ -197,7 +198,6 @@ def plan_bet(*, claimed: Claim, suspected: Gdp | None = None) -> Bet:
 
 
 _EPSILONS = 9
-_LARGEST_EXPONENT = 700.0
 # a stake that could lose everything would end the test
 _LARGEST_STAKE = 0.99
 
@@ -236,7 +236,7 @@ def implied_delta(claimed: Claim, epsilon: float) -> float:
             return 1.0
         return delta_from_epsilon(mu_squared=claimed.mu_squared, epsilon=epsilon).upper_float
     # the trade-off function of (epsilon, delta)-DP is that of a randomised response
-    if claimed.epsilon > _LARGEST_EXPONENT:
+    if claimed.epsilon > LARGEST_EXPONENT:
         return 1.0
     shrink = (1 + exp(epsilon)) / (1 + exp(float(claimed.epsilon)))
     return min(1.0, 1 - (1 - float(claimed.delta)) * shrink + 1e-12)

@@ -4,25 +4,15 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from types import FrameType, ModuleType
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-ROOMS = frozenset(
-    [
-        "mechanisms",
-        "accounting",
-        "interop",
-        "solvers",
-        "federation",
-        "audits",
-        "runs",
-        "papers",
-        "cli",
-        "data",
-    ]
-)
+PACKAGE = Path(__file__).parents[1] / "src" / "dpledger"
+ROOMS = frozenset(front.parent.name for front in PACKAGE.glob("*/__init__.py"))
+"""The rooms of the package, each a link to a folder at the root."""
 
 
 class _BareImportGuard(MetaPathFinder):

@@ -50,14 +50,11 @@ from .ray_placement import (
     quadrature_error,
     sums_of,
 )
-from .ray_sums import ExponentialSum, PairSum, Ulps, rule
+from .ray_sums import NEGLIGIBLE, ExponentialSum, PairSum, Ulps, rule
 from .saddle import Counts
 
 Floats = npt.NDArray[np.float64]
 Complexes = npt.NDArray[np.complex128]
-
-_NEGLIGIBLE = -75.0
-"""Natural logarithm of terms of an inner sum that may be left out."""
 
 _SETTLED = 2.0**-44
 """The relative Newton step at which a root is settled: any ε with bound <= δ is valid, and this is
@@ -267,7 +264,7 @@ def _sampled_values(
     size = terms.g.real + np.multiply.outer(ends.real, terms.b.real)
     size -= np.multiply.outer(ends.imag, terms.b.imag)
     # log-convex: largest at one of both ends
-    kept = np.maximum(size[1:], size[:-1]) > _NEGLIGIBLE
+    kept = np.maximum(size[1:], size[:-1]) > NEGLIGIBLE
     found = np.empty(z.shape, np.complex128)
     middles, halves = (ends[1:] + ends[:-1]) / 2, np.diff(ends) / 2
     x, _ = rule(OUTER)
@@ -299,6 +296,6 @@ def _sampled_values(
         np.log(fixed[1:] + late * turning[1:]) + size[1:],
         np.log(fixed[:-1] + late * turning[:-1]) + size[:-1],
     )
-    dropped = np.exp(_NEGLIGIBLE) * terms.g.size / np.abs(found)
+    dropped = np.exp(NEGLIGIBLE) * terms.g.size / np.abs(found)
     blur = EPS * np.exp(np.minimum(lost[:, None] - np.log(np.abs(found)), 300.0)) + dropped
     return np.log(found), blur, missed - np.logaddexp(at_ends, missed)

@@ -36,7 +36,7 @@ _HIGHEST_LIFT = 3.5
 """The height Y, at most, of the path above the real axis; |φ| grows by e^{Y²/2} there, at most
 e^6.2.
 """
-_NEGLIGIBLE = -75.0
+NEGLIGIBLE = -75.0
 """Natural logarithm of terms that may join the error: e^-75 is far below what doubles resolve."""
 _PIECES = 12
 """Pieces of a panel on which the integrand is bounded from the corners of a box."""
@@ -373,7 +373,7 @@ class PairSum:
 
     def keeps(self, ends: Complexes) -> Bools:
         """Return which terms are not negligible everywhere on a stretch with these ends."""
-        return np.asarray(self._largest(ends) > _NEGLIGIBLE)
+        return np.asarray(self._largest(ends) > NEGLIGIBLE)
 
     def _largest(self, ends: Complexes) -> Floats:
         """Return each term's largest log modulus over the ends; by log-convexity none is larger
@@ -385,7 +385,7 @@ class PairSum:
         """Return the sum without terms that are negligible everywhere, which join the error."""
         keep = self.keeps(ends)
         # whoever asks `keeps` again may find another last digit: what is close is in both
-        drop = self._largest(ends) < _NEGLIGIBLE + 2.0**-10
+        drop = self._largest(ends) < NEGLIGIBLE + 2.0**-10
         rest = ExponentialSum(self.terms.g[drop].real.astype(np.complex128), self.terms.b[drop])
         return replace(
             self,

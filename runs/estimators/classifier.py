@@ -27,9 +27,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
 
     Prediction costs no privacy: the model is public.
 
-    Attributes that end in an underscore are set by `fit`: the model (`coef_` of shape (K, d) or (1,
-    d), `intercept_`), `privacy_` with the epsilon and what it takes for granted, `certificate_`,
-    the `ledger_` that paid, and `history_`, a public value for each round.
+    `coef_` has shape (K, d), or (1, d) for two classes, `intercept_` one number for each row of it.
     """
 
     classes: Sequence[Any] | None

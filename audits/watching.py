@@ -3,18 +3,24 @@
 An alarm is delivered before it is remembered, so that a full disk or a closed pipe can only make it
 come twice; and memory is replaced as a whole, so that no crash leaves half of it. Alarms stay open
 until they are acknowledged, whatever is looked at in between.
+
+With a key, memory is signed (HMAC-SHA256, RFC 2104): whoever can write the file but does not hold
+the key cannot make a watcher forget an alarm, believe evidence or take another chain for the one
+that it saw. What no signature notices is a file that was removed, which is as before the first
+look, or replaced by an older one of its own: memory belongs where whoever writes the ledger cannot.
 """
 
 from __future__ import annotations
 
 import copy
 import hashlib
+import hmac
 import os
 import shlex
 import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from math import inf, isfinite
@@ -28,6 +34,9 @@ from ..accounting.ledger.ledger import Ledger, RunSummary
 from ..mechanisms.errors import DpledgerError, InvalidParameter, require_open_unit
 from .continuous import RunAudit, audit_run
 from .sequential import Evidence
+
+_SIGNED = b"dpledger watch memory 1\n"
+"""Stands before what is signed, so that no signature of something else by this key fits."""
 
 _PATIENCE = 60.0
 """Seconds that a command may take over new alarms."""
@@ -143,6 +152,7 @@ class Watcher:
         delta: where epsilon is computed.
         most_runs: audited in one look; the others wait for the next.
         metrics_path: a Prometheus text file to write after each look; None for none.
+        key: by which memory is signed; None for memory without a signature.
     """
 
     path: Path
@@ -151,6 +161,7 @@ class Watcher:
     delta: float
     most_runs: int
     metrics_path: Path | None = None
+    key: bytes | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         require_open_unit("delta", self.delta)
@@ -164,9 +175,9 @@ class Watcher:
         Raises what the ledger, `tell` or the file system raises; `MalformedMemory` for another
         file.
         """
-        look = self._look(_read_memory(self.memory_path))
+        look = self._look(_read_memory(self.memory_path, self.key))
         tell(look)
-        _keep(self.memory_path, look.memory)
+        _keep(self.memory_path, look.memory, self.key)
         if self.metrics_path is not None:
             _write_whole(self.metrics_path, _metrics(look))
         return look
@@ -240,13 +251,15 @@ def _alarmed(memory: Memory, found: Sequence[tuple[str, str]]) -> tuple[Alarm, .
     return tuple(new)
 
 
-def acknowledge(path: Path, identifiers: Sequence[str]) -> tuple[tuple[Alarm, ...], int]:
+def acknowledge(
+    path: Path, identifiers: Sequence[str], *, key: bytes | None = None
+) -> tuple[tuple[Alarm, ...], int]:
     """Acknowledge these alarms (all without any) in a watcher's memory file.
 
     Returns those alarms, and how many are still open. Raises `InvalidParameter` for one that is
     not open, `MalformedMemory` for another file.
     """
-    memory = _read_memory(path)
+    memory = _read_memory(path, key)
     still = {alarm.identifier: alarm for alarm in memory.open_alarms}
     for identifier in identifiers:
         if identifier not in still:
@@ -254,7 +267,7 @@ def acknowledge(path: Path, identifiers: Sequence[str]) -> tuple[tuple[Alarm, ..
     chosen = tuple(still[each] for each in identifiers or still)
     for alarm in chosen:
         alarm.acknowledged = True
-    _keep(path, memory)
+    _keep(path, memory, key)
     return chosen, len(memory.open_alarms)
 
 
@@ -274,19 +287,34 @@ def call_alarm(command: str, alarms: Sequence[Alarm]) -> None:
         raise AlarmFailed(f"{command!r}: Expected a command that takes alarms; {error}") from error
 
 
-def _read_memory(path: Path) -> Memory:
+def _read_memory(path: Path, key: bytes | None) -> Memory:
     """Return what a file remembers; nothing where there is none. Raises `MalformedMemory`."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Memory)
+        content = path.read_bytes()
     except FileNotFoundError:
         return Memory()
+    if key is not None:
+        tag, _, content = content.partition(b"\n")
+        if not hmac.compare_digest(tag, _tag(content, key)):
+            raise MalformedMemory(
+                f"{path}: Expected memory signed by this key; it was changed, or is of another key "
+                "or of none. What it says is not believed."
+            )
+    try:
+        return msgspec.json.decode(content, type=Memory)
     except msgspec.MsgspecError as error:
         raise MalformedMemory(f"{path}: Expected what a watcher remembered: {error}") from error
 
 
-def _keep(path: Path, memory: Memory) -> None:
-    """Write what is remembered."""
-    _write_whole(path, msgspec.json.format(msgspec.json.encode(memory)))
+def _keep(path: Path, memory: Memory, key: bytes | None) -> None:
+    """Write what is remembered, behind a line with its signature if there is a key."""
+    content = msgspec.json.format(msgspec.json.encode(memory))
+    _write_whole(path, content if key is None else _tag(content, key) + b"\n" + content)
+
+
+def _tag(content: bytes, key: bytes) -> bytes:
+    """Return the signature of a memory as hexadecimal digits."""
+    return hmac.new(key, _SIGNED + content, hashlib.sha256).hexdigest().encode()
 
 
 def _write_whole(path: Path, content: bytes) -> None:

@@ -27,6 +27,7 @@ import click
 from ..audits.outcome import Outcome
 from ..audits.outcomes.watching import acknowledged_outcome, look_outcome
 from ..audits.watching import Look, Watcher, acknowledge, call_alarm
+from ..federation.channel import read_token
 from ..mechanisms.errors import DpledgerError
 from ..runs import read_configuration
 from ..runs.repeats import RepeatedRuns
@@ -41,15 +42,25 @@ _memory_option = click.option(
 )
 """Where a watcher keeps what it knows; apart from the ledger, or one hand could rewrite both."""
 
+_key_option = click.option(
+    "--key",
+    type=FILE,
+    help="Sign the memory with the key in this file, 32 bytes or more, and believe no other.",
+)
+"""Of an HMAC: without it whoever writes the memory's file can make alarms forgotten."""
+
 
 @click.command()
 @click.argument("ledger_path", metavar="LEDGER", type=NEW_FILE)
 @click.argument("identifiers", metavar="[ALARM]...", nargs=-1)
 @_memory_option
+@_key_option
 @answers
-def ack(ledger_path: Path, identifiers: Sequence[str], memory: Path | None) -> Outcome:
+def ack(
+    ledger_path: Path, identifiers: Sequence[str], memory: Path | None, key: Path | None
+) -> Outcome:
     """Acknowledge open alarms of LEDGER, all of them or those named; they are kept as known."""
-    chosen, left = acknowledge(memory or _memory_of(ledger_path), identifiers)
+    chosen, left = acknowledge(memory or _memory_of(ledger_path), identifiers, key=_key_in(key))
     return acknowledged_outcome(chosen, left)
 
 
@@ -84,6 +95,7 @@ def ack(ledger_path: Path, identifiers: Sequence[str], memory: Path | None) -> O
     help="Audited in one look; the others wait for the next.",
 )
 @_memory_option
+@_key_option
 @click.option(
     "--metrics",
     type=NEW_FILE,
@@ -105,6 +117,7 @@ def watch(
     every: float | None,
     most_runs: int,
     memory: Path | None,
+    key: Path | None,
     metrics: Path | None,
     alarm: str | None,
     as_json: bool,
@@ -124,7 +137,7 @@ def watch(
         RepeatedRuns(read_configuration(path), trials, confidence) for path in configurations
     ]
     kept_at = memory or _memory_of(ledger_path)
-    watcher = Watcher(ledger_path, kept_at, repeats, delta, most_runs, metrics)
+    watcher = Watcher(ledger_path, kept_at, repeats, delta, most_runs, metrics, _key_in(key))
 
     # print first, then call the command: what it could not take is not remembered, and comes again
     def tell(look: Look) -> None:
@@ -152,3 +165,8 @@ def watch(
 def _memory_of(ledger: Path) -> Path:
     """Return the memory file beside a ledger."""
     return ledger.with_name(ledger.name + ".watch.json")
+
+
+def _key_in(path: Path | None) -> bytes | None:
+    """Return the key in a file, None without one."""
+    return None if path is None else read_token(path)

@@ -279,3 +279,35 @@ def test_an_unprotected_release_is_a_finding_and_is_not_tested() -> None:
 
     found = audit_run(ledger, summary, delta=1e-5, more=never)
     assert found.findings == ("unprotected: a test",)
+
+
+def test_a_signed_memory_is_believed_with_its_key_alone(
+    call: Call, ledger: Path, tmp_path: Path
+) -> None:
+    key, other, memory = tmp_path / "key", tmp_path / "other", tmp_path / "memory"
+    key.write_text("k" * 32)
+    other.write_text("o" * 32)
+    options = (ledger, "--memory", memory, "--json")
+    assert call("watch", *options, "--key", key).status == 0
+    kept = memory.read_bytes()
+    again = call("watch", *options, "--key", key)
+    assert again.status == 0
+    assert again.data["runs"] == []
+    for wrong in (("--key", other), ()):
+        assert call("watch", *options, *wrong).status == 2
+    # whoever can write the file makes an alarm forgotten, or a run new again
+    memory.write_bytes(kept.replace(b'"run', b'"ran'))
+    refused = call("watch", *options, "--key", key)
+    assert refused.status == 2
+    assert "not believed" in refused.err
+    assert call("watch", "ack", ledger, "--memory", memory, "--key", key).status == 2
+    memory.write_bytes(kept.partition(b"\n")[2])
+    assert call("watch", *options, "--key", key).status == 2
+
+
+def test_a_short_key_is_refused(call: Call, ledger: Path, tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    key.write_text("short")
+    answer = call("watch", ledger, "--key", key, "--json")
+    assert answer.status == 2
+    assert "32 bytes" in answer.err

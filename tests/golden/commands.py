@@ -237,6 +237,7 @@ CALLS: dict[str, str] = {
     ),
     "watch": "watch out/ledger.sqlite --config run.toml --trials 10 --json",
     "watch again": "watch out/ledger.sqlite --json",
+    "watch with a memory that no key signed": "watch out/ledger.sqlite --key run.toml --json",
     "watch a leak": "watch leaky/ledger.sqlite --json",
     "watch a changed one": "watch changed.sqlite --json",
     "attack": "attack run.toml --json",

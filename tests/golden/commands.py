@@ -84,7 +84,7 @@ PARTY = """
 [party]
 name = "{name}"
 run = "federation.toml"
-files = ["people.csv"]
+files = ["{name}.csv"]
 folder = "{name}"
 
 [noise]
@@ -336,21 +336,24 @@ column = "town"
 """
 
 
-def write_people(folder: Path) -> None:
+def write_people(folder: Path, name: str = "people", seed: int = 0) -> None:
     """Write the records of sixty invented people, and their schema."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     towns = rng.choice(["north", "south", "west"], size=60)
     ages = rng.integers(18, 90, size=60)
     labels = np.where((ages > 50) ^ (rng.random(60) < 0.1), "high", "low")
     rows = [f"{a},{t},{y}" for a, t, y in zip(ages, towns, labels, strict=True)]
     text = "age,town,income\n" + "\n".join(rows) + "\n"
-    (folder / "people.csv").write_text(text, encoding="utf-8")
+    (folder / f"{name}.csv").write_text(text, encoding="utf-8")
     (folder / "people.toml").write_text(SCHEMA, encoding="utf-8")
 
 
 def _people(folder: Path) -> None:
     """Write sixty people, their schema, and configurations."""
     write_people(folder)
+    # parties hold different records: the same ones would pay for one party's releases only
+    write_people(folder, "east", seed=1)
+    write_people(folder, "west", seed=2)
     leaky = CONFIGURATION.replace('"dp-admm"', '"dp-admm-published"')
     # what pre-training finds on these records: a run keeps to a plan that guesses it
     leaky = leaky.replace("distance = 5.0", "distance = 13.0")

@@ -31,7 +31,13 @@ import msgspec
 
 from ..accounting.ledger import SqliteLedger, TamperedLedger
 from ..accounting.ledger.ledger import Ledger, RunSummary
-from ..mechanisms.errors import DpledgerError, InvalidParameter, require_open_unit
+from ..mechanisms.errors import (
+    DpledgerError,
+    InvalidParameter,
+    require_nonnegative,
+    require_open_unit,
+)
+from .burn_rate import Spending, budget_share, burn_rate, noted
 from .continuous import RunAudit, audit_run
 from .sequential import Evidence
 
@@ -81,6 +87,7 @@ class Memory(msgspec.Struct):
         noise_tests: how often noise was tested, by configuration; the n-th test's level falls with
             n², so that all tests to come share one error.
         alarms: all that were ever raised.
+        spending: shares of the budget at earlier looks; see `burn_rate`.
         last_look: time of the last look, ISO 8601.
     """
 
@@ -92,6 +99,7 @@ class Memory(msgspec.Struct):
     nulls: dict[str, Evidence] = {}
     noise_tests: dict[str, int] = {}
     alarms: list[Alarm] = []
+    spending: list[Spending] = []
     last_look: str = ""
 
     @property
@@ -153,6 +161,7 @@ class Watcher:
         most_runs: audited in one look; the others wait for the next.
         metrics_path: a Prometheus text file to write after each look; None for none.
         key: by which memory is signed; None for memory without a signature.
+        days_left: alarm where the budget is gone within so many days at its rate; None for never.
     """
 
     path: Path
@@ -162,9 +171,12 @@ class Watcher:
     most_runs: int
     metrics_path: Path | None = None
     key: bytes | None = field(default=None, repr=False)
+    days_left: float | None = None
 
     def __post_init__(self) -> None:
         require_open_unit("delta", self.delta)
+        if self.days_left is not None:
+            require_nonnegative("days_left", self.days_left)
 
     def step(self, tell: Callable[[Look], None]) -> Look:
         """Look, tell, then remember: what raises before memory is kept is found again.
@@ -191,6 +203,9 @@ class Watcher:
         try:
             with SqliteLedger(self.path, read_only=True) as ledger:
                 self._verify(ledger, after)
+                share = budget_share(ledger.spent())
+                if share is not None:
+                    after.spending = noted(after.spending, Spending(after.last_look, share))
                 new = [
                     summary
                     for summary in ledger.runs()
@@ -205,6 +220,9 @@ class Watcher:
         found = [(audit.run, text) for audit in audits for text in audit.findings]
         if tampered is not None:
             found.append(("ledger", f"tampered with: {tampered}"))
+        rate = burn_rate(after.spending)
+        if rate is not None and self.days_left is not None and rate.days_left <= self.days_left:
+            found.append(("budget", f"the budget is gone within {self.days_left:g} days"))
         return Look(tuple(audits), waiting, tampered, _alarmed(after, found), after)
 
     def _audit(self, ledger: Ledger, summary: RunSummary, memory: Memory) -> RunAudit:
@@ -339,6 +357,9 @@ def _metrics(look: Look) -> bytes:
     memory = look.memory
     epsilons = {run: inf if e is None else e for run, e in memory.epsilons.items()}
     p_values = {key: found.p_value for key, found in memory.evidence.items()}
+    rate = burn_rate(memory.spending)
+    budget = {} if rate is None else {"": rate.share}
+    days = {} if rate is None else {"": rate.days_left}
     parts: list[tuple[str, str, dict[str, float]]] = [
         ("last_look_seconds", "Time of the last look.", {"": _seconds(memory.last_look)}),
         ("intact", "Whether the chain goes on as last seen.", {"": float(look.tampered is None)}),
@@ -346,6 +367,8 @@ def _metrics(look: Look) -> bytes:
         ("rows", "Rows of the ledger.", {"": float(memory.rows)}),
         ("runs_audited", "Runs audited so far.", {"": float(len(memory.audited))}),
         ("runs_waiting", "Runs left for the next look.", {"": float(look.waiting)}),
+        ("budget_share", "Share of the budget that is spent.", budget),
+        ("budget_days_left", "Until the budget is gone at the rate of the last week.", days),
         ("epsilon", "Upper bound on epsilon of a run.", _labelled("run", epsilons)),
         ("p_value", "Of a configuration's guarantee.", _labelled("configuration", p_values)),
     ]

@@ -107,6 +107,12 @@ def ack(
     help="Run this for new alarms, which it reads as JSON from its standard input. If it fails, "
     "they come again.",
 )
+@click.option(
+    "--days-left",
+    type=click.FloatRange(min=0),
+    metavar="DAYS",
+    help="Alarm when the budget is gone within so many days at the rate of the last week.",
+)
 @json_option
 def watch(
     ledger_path: Path,
@@ -120,6 +126,7 @@ def watch(
     key: Path | None,
     metrics: Path | None,
     alarm: str | None,
+    days_left: float | None,
     as_json: bool,
 ) -> None:
     """Audit what is new in LEDGER: chain, epsilon, plan, cross-check, and a sequential test.
@@ -137,7 +144,9 @@ def watch(
         RepeatedRuns(read_configuration(path), trials, confidence) for path in configurations
     ]
     kept_at = memory or _memory_of(ledger_path)
-    watcher = Watcher(ledger_path, kept_at, repeats, delta, most_runs, metrics, _key_in(key))
+    watcher = Watcher(
+        ledger_path, kept_at, repeats, delta, most_runs, metrics, _key_in(key), days_left
+    )
 
     # print first, then call the command: what it could not take is not remembered, and comes again
     def tell(look: Look) -> None:

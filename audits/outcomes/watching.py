@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import msgspec
 
 from ...accounting.numbers.enclosure import shown_up
+from ..burn_rate import burn_rate
 from ..continuous import RunAudit
 from ..crosschecks import Crosscheck
 from ..outcome import Outcome, Row, shown
@@ -48,6 +50,9 @@ def look_outcome(ledger: str, look: Look) -> Outcome:
     if look.tampered is not None:
         rows.append(("TAMPERED", look.tampered))
     rows += [(f"WRONG {a.identifier}", f"{a.run}: {a.text} (since {a.since})") for a in alarms]
+    rate = burn_rate(look.memory.spending)
+    if rate is not None:
+        rows.append(("budget", rate.text))
     if look.waiting:
         rows.append(("waiting", f"{look.waiting} runs, for the next look"))
     return Outcome(
@@ -58,6 +63,7 @@ def look_outcome(ledger: str, look: Look) -> Outcome:
             "runs": [_data(audit) for audit in look.audits],
             "waiting": look.waiting,
             "alarms": msgspec.to_builtins(alarms),
+            "budget": None if rate is None else asdict(rate),
             "tested": _TESTS,
             "not_tested": _TESTS_NOT,
         },

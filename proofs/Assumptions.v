@@ -5,7 +5,8 @@
 
 From Coq Require Import Reals List.
 From Dpledger Require
-  Schedules Conversion Sensitivity Nonnegative Finite Domination Lattice GaussianIntegral Gaussian
+  Schedules Conversion Sensitivity Nonnegative Rounding Finite Domination Lattice GaussianIntegral
+  Gaussian
   GaussianDelta
   GaussianConvolution Descent GaussianComposition PoissonSampling Events GaussianSeries Enclosure
   Losses Kronecker LossLists FixedPoint FixedGaussian LossEnclosures LossComposition SampledLoss
@@ -59,6 +60,12 @@ Definition sensitivity_theorems := (
   @Nonnegative.nonnegative_mean_sensitivity_replace).
 Print sensitivity_theorems.
 Print Assumptions sensitivity_theorems.
+
+Definition rounding_theorems := (
+  @Rounding.summed_within,
+  @Rounding.mean_within).
+Print rounding_theorems.
+Print Assumptions rounding_theorems.
 
 Definition finite_theorems := (
   @Finite.rdp_pair_renyi,

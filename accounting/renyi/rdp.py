@@ -35,14 +35,19 @@ from ...mechanisms.events import (
     RandomisedResponse,
     SampledWithoutReplacement,
 )
-from ...mechanisms.sensitivity import Sensitivity
-from ..numbers.enclosure import ball_of, precision
+from ...mechanisms.sensitivity import Sensitivity, float_up
+from ..numbers.enclosure import ball_of, fraction_of, precision
 from ..numbers.work import spend
 
 LARGEST_WHOLE_ORDER = 4096
 """Beyond it a sampled mechanism's moments are not evaluated: infinity is the bound."""
 
 _BITS, _INTEGRAL_BITS = 192, 96
+
+_STEEP, _FARTHEST = 4.0, 400.0
+"""μ² above which integrands are too steep for `_EVALUATIONS`, and the highest peak, in standard
+deviations, up to which the trapezoid rule has few nodes."""
+
 _TAIL = 16
 """How many standard deviations beyond the integrand's peak an integral is cut off."""
 _EVALUATIONS = 3_000
@@ -182,6 +187,11 @@ class _Gaussian(_Noise):
 
     mu_squared: arb
 
+    def is_little(self, order: Fraction) -> bool:
+        """Return whether r^order is too steep for an integral, and not for a trapezoid rule."""
+        peak = float(order) * float(self.mu_squared) ** 0.5
+        return bool(self.mu_squared > _STEEP) and peak < _FARTHEST
+
     def excess(self, order: Fraction | int) -> arb:
         return (ball_of(Fraction(order) * (order - 1)) * self.mu_squared / 2).expm1()
 
@@ -247,12 +257,27 @@ def _poisson(noise: _Noise, rate: Fraction, order: Fraction) -> arb:
     """
     if order.denominator == 1:
         return _binomial(rate, int(order), lambda k: noise.excess(k) if k > 1 else arb(0)).log1p()
+    if isinstance(noise, _Gaussian) and noise.is_little(order) and 0 < rate < 1:
+        return _on_a_line(noise, rate, order)
     alpha, q = ball_of(order), ball_of(rate)
 
     def integrand(v: acb, analytic: bool) -> acb:
         return (alpha * (1 + q * v.expm1()).log(analytic=analytic)).expm1()
 
     return noise.integral(integrand, alpha, half=False).log1p()
+
+
+def _on_a_line(noise: _Gaussian, rate: Fraction, order: Fraction) -> arb:
+    """The same K of little Gaussian noise, from above, by the trapezoid rule of `pld.quadrature`.
+
+    An order that is no double, and μ², are rounded up: K grows with both.
+    """
+    # that room imports this one, and few orders need it
+    from ..pld.moments_certified import real_moment
+    from ..pld.pairs import GaussianShift, Order, Sampled
+
+    shift = GaussianShift(fraction_of(noise.mu_squared.upper()))
+    return real_moment(Sampled(shift, rate, Order.MIXTURE_FIRST), float_up(order - 1)).log()
 
 
 def _told(noise: _Noise, rate: Fraction, order: Fraction) -> arb:

@@ -285,3 +285,22 @@ def test_orders_up_to_one_are_refused(order: Fraction) -> None:
 def test_what_only_composes_others_is_refused() -> None:
     with pytest.raises(InvalidParameter, match="single mechanism"):
         log_moment(Repeated(GaussianStep(l2(1), 1.0), 2), Fraction(2))
+
+
+@pytest.mark.parametrize(
+    ("noise", "rate", "order", "divergence"),
+    # by mpmath's quadrature of E[r^order], in 30 digits
+    [
+        (0.1, 0.01, Fraction(5, 4), 39.474353592809),
+        (0.25, 0.01, Fraction(9, 2), 30.0790669037296),
+        (0.1, 0.01, Fraction(21, 10), 96.2083114631136),
+    ],
+)
+def test_little_noise_is_priced_exactly_at_fractional_orders(
+    noise: float, rate: float, order: Fraction, divergence: float
+) -> None:
+    size = declared(1, "unit", adjacency=Adjacency.ADD_REMOVE_ONE)
+    found = log_moment(PoissonSampled(GaussianStep(size, noise), rate), order)
+    assert float(
+        found / (order.numerator - order.denominator) * order.denominator
+    ) == pytest.approx(divergence, rel=1e-12)

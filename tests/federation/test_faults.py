@@ -361,9 +361,9 @@ def test_a_copy_of_a_party_with_a_message_of_its_own_sends_nothing(tmp_path: Pat
     sent: list[bytes] = []
 
     class Listening(Lying):
-        def send(self, request: Request) -> Reply:
+        def send(self, request: Request, *, brief: bool = False) -> Reply:
             sent.extend([request.part] if isinstance(request, Ask) else [])
-            return super().send(request)
+            return super().send(request, brief=brief)
 
     party = party_in(tmp_path, 0, sampler=SystemSampler())
     with pytest.raises(OtherMessage, match="another copy"):

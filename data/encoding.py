@@ -24,8 +24,7 @@ from numpy.typing import NDArray
 from ..mechanisms.adjacency import Adjacency
 from ..mechanisms.clipping import project_to_ball
 from ..mechanisms.errors import InvalidParameter, named
-from ..mechanisms.private_table import BoundedColumn as TableNumbers
-from ..mechanisms.private_table import CategoryColumn, Column, PrivateTable
+from ..mechanisms.private_table import BoundedColumn, CategoryColumn, Column, PrivateTable
 from .errors import BadValue, DataError, EmptyParty, NoRecords, SchemaError
 from .files import Cells, Table, read_table
 from .hints import among
@@ -189,7 +188,7 @@ def table_columns(schema: Schema, whole: Sequence[str] = ()) -> dict[str, Column
     for column in schema.columns:
         match column:
             case NumericColumn(name=name, lower=lower, upper=upper):
-                found[name] = TableNumbers(lower, upper, 1.0 if name in whole else 0.0)
+                found[name] = BoundedColumn(lower, upper, 1.0 if name in whole else 0.0)
             case CategoricalColumn(name=name, categories=words):
                 found[name] = CategoryColumn(words)
             case LabelColumn() | ClassColumn():

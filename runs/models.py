@@ -76,6 +76,9 @@ class ModelFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def scores(self, path: Path) -> FloatArray:
         """Return the scores of a file's records: (n,) for two classes, else (n, K).
 
+        Args:
+            path: of the file; its rows are encoded and cut as those that were trained on.
+
         Raises `DataError` for a file that does not fit the schema.
         """
         records = load_unlabelled(path, schema=self.schema)
@@ -85,11 +88,19 @@ class ModelFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         return found[:, 0] if len(self.classes) == 2 else found
 
     def predict(self, path: Path) -> NDArray[np.str_]:
-        """Return the predicted class of each record of a file, of shape (n,)."""
+        """Return the predicted class of each record of a file, of shape (n,).
+
+        Args:
+            path: of the file, with the features' columns.
+        """
         return self.chosen(self.scores(path))
 
     def chosen(self, scores: FloatArray) -> NDArray[np.str_]:
-        """Return the classes with the largest scores, the first of equals."""
+        """Return the classes with the largest scores, the first of equals; of two, by the sign.
+
+        Args:
+            scores: of shape (n,) for two classes, else (n, K), as `scores` returns them.
+        """
         places = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(np.array(self.classes)[places])
 

@@ -160,7 +160,9 @@ class Privacy(Unit, frozen=True, kw_only=True):
         if self.adjacency not in (Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT_ONE):
             raise ValueError(
                 f"adjacency={self.adjacency.value!r} must be among 'replace-one', 'zero-out-one': "
-                "records of a file are assigned by position"
+                "a file's records are split and dealt by position, and one more would move all "
+                "others. PrivateAdmmClassifier(n_min=...) trains under add-remove-one, dpledger "
+                "stats releases statistics under it"
             )
         if not 0 < self.delta < 1:
             raise ValueError(f"delta={self.delta} must be in (0, 1)")

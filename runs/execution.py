@@ -8,9 +8,7 @@ JSON for people are made by `runs.outcomes`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 
@@ -22,17 +20,9 @@ from ..accounting.ledger import Head, SqliteLedger
 from ..accounting.numbers.enclosure import shown_up
 from ..accounting.proof.certificate import Certificate
 from ..accounting.proof.proved import proved
-from ..audits.crosschecks import crosscheck as compare
 from ..audits.report import (
-    AttackFacts,
     Crosschecks,
-    ModelScore,
-    Report,
-    RunFacts,
     Skipped,
-    UtilityFacts,
-    build_report,
-    crosschecks_of,
     to_json,
     write_pages,
 )
@@ -41,14 +31,13 @@ from ..data.strict import ConfigurationError
 from ..federation.prepaid import PrepaidRun
 from ..mechanisms import Event, EventList, PrivateDataset, SamplingCurator
 from ..mechanisms.encoding import subject_hash
-from ..mechanisms.extras import MissingExtra
 from ..mechanisms.protocols import FloatArray
 from .attack import RunAttack, run_attack
-from .configuration import KEPT_SEED, Configuration, read_configuration
+from .configuration import Configuration, read_configuration
 from .models import ModelFile, classes_of
-from .narrative import narrative, statement, versions
 from .pipeline import Plan
 from .planning import plan, planned_events
+from .reporting import crosschecks_with_others, report_of_run
 from .resuming import RunRecord
 from .sections import LossName
 from .training import Progress, StartProgress, Training, converged, new_folder, train, weights
@@ -283,14 +272,14 @@ def _concluded(
         certificate=certificate,
         ledger_head=trained.head.hash,
         models=tuple(models),
-        crosschecks=_crosschecks(planned, configuration, options),
+        crosschecks=crosschecks_with_others(planned, configuration, options),
         attack=(
             run_attack(configuration, planned, progress=start("attack"))
             if options.attack and not planned.is_finding
             else None
         ),
     )
-    report = _report(configuration, options, result, record, test)
+    report = report_of_run(configuration, options, result, record, test)
     (folder / "report.json").write_bytes(to_json(report))
     write_pages(report, folder)
     return result
@@ -466,14 +455,6 @@ def _write_configuration(configuration: Configuration, text: str, folder: Path) 
     (folder / "configuration.toml").write_text(text, encoding="utf-8")
 
 
-def _shown(configuration: Configuration) -> str:
-    """Return a configuration for readers, who learn no seed of noise: it could be subtracted."""
-    fields = msgspec.to_builtins(configuration)
-    if fields["noise"].get("seed") is not None:
-        fields["noise"]["seed"] = KEPT_SEED
-    return msgspec.json.format(msgspec.json.encode(fields)).decode()
-
-
 def _promised(found: Guarantee) -> str:
     """Return a guarantee as a text: epsilon rounded up, delta, grade; or that there is none.
 
@@ -483,118 +464,3 @@ def _promised(found: Guarantee) -> str:
         return "no privacy"
     epsilon = shown_up(found.epsilon.upper_float, digits=6)
     return f"ε ≤ {epsilon} at δ = {shown_up(float(found.delta))}, {found.grade.value}"
-
-
-def _crosschecks(
-    planned: Plan, configuration: Configuration, options: RunOptions
-) -> Crosschecks | Skipped:
-    """Return what dp-accounting says of the plan, or why it was not asked.
-
-    Its answer is of one record: dp-accounting has no rule for groups of these events.
-    """
-    if not options.crosscheck:
-        return Skipped(reason="not asked for")
-    try:
-        found = compare(planned.events, delta=configuration.privacy.delta)
-        if planned.guarantee.group > 1:
-            found = replace(found, mapping=f"{found.mapping} Both epsilons are of one record.")
-        return crosschecks_of(found)
-    except MissingExtra as missing:
-        return Skipped(reason=str(missing))
-
-
-# --- the report --------------------------------------------------------------------------------
-
-
-def _report(
-    configuration: Configuration,
-    options: RunOptions,
-    result: RunResult,
-    record: RunRecord,
-    held_out: LabelledRecords,
-) -> Report:
-    """Return the report's record: facts of the run, and sentences that events cannot tell.
-
-    Args:
-        configuration: shown to readers without its seed.
-        options: say which parts were left out on purpose.
-        result: of the run.
-        record: of the run, with its name and its ledger.
-        held_out: the records that were not trained on.
-    """
-    name = record.title
-    return build_report(
-        title=f"{configuration.solver.label}: {name}",
-        events=result.events,
-        guarantee=result.guarantee,
-        crosschecks=result.crosschecks,
-        attack=_attack_facts(configuration, options, result.attack),
-        utility=_utility(result.models),
-        run=RunFacts(
-            configuration=_shown(configuration),
-            configuration_sha256=configuration.sha256,
-            ledger=record.ledger.name,
-            ledger_head_sha256=result.ledger_head,
-            run=result.name,
-            date=datetime.now(UTC).isoformat(timespec="seconds"),
-            provenance=configuration.build_sampler().provenance,
-            certificate=None if result.certificate is None else "certificate.json",
-            versions=versions(),
-        ),
-        unit=configuration.privacy.unit_text,
-        records=sum(configuration.shape.counts),
-        narrative=narrative(
-            configuration,
-            description=held_out.description,
-            dropped=held_out.dropped,
-            demo=name == "demo",
-        ),
-        statement=statement(configuration),
-    )
-
-
-def _attack_facts(
-    configuration: Configuration, options: RunOptions, attack: RunAttack | None
-) -> AttackFacts | Skipped:
-    """Return the attack for the report, or why there was none.
-
-    The share of the plan's mu that this pair attains is known where a loss has the same gradient
-    everywhere; without it the attack's bound says less.
-    """
-    if not options.attack:
-        return Skipped(reason="not asked for")
-    if attack is None:
-        return Skipped(reason="the run is unprotected: there is nothing left to attack")
-    some = configuration.attack.parties
-    return AttackFacts(
-        attack=f"replay of whole transcripts (log-likelihood ratio), {some} of "
-        f"{len(configuration.shape.parties)} parties",
-        result=attack.result,
-        neighbour=attack.pair.description,
-        share=attack.pair.share,
-    )
-
-
-def _utility(models: Sequence[TrainedModel]) -> UtilityFacts:
-    """Return held-out accuracies for the report: of the final models, and after every round.
-
-    Args:
-        models: the private one first; held-out records are read without noise, which the report
-            lists among the accesses that no epsilon covers.
-    """
-    return UtilityFacts(
-        metric="accuracy on held-out records",
-        scores=tuple(
-            ModelScore(
-                model=model.name,
-                guarantee=model.guarantee,
-                correct=model.training.accuracy.right,
-                records=model.training.accuracy.total,
-            )
-            for model in models
-        ),
-        history={
-            model.name: [(k, each.share) for k, each in enumerate(model.training.history, 1)]
-            for model in models
-        },
-    )

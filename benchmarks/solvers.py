@@ -136,7 +136,7 @@ def cases(records: int, agents: int, rounds: int, only: str | None) -> list[Case
             dataset._records = Counted(dataset._records)  # type: ignore[assignment]
         listed.append(Case(name, solver.solve, dataset, dataset._records))  # type: ignore[arg-type]
     if only in (None, "ADMM sharing"):
-        sharing = SharingAdmm(rounds, 5.0, tolerance=1e-3)
+        sharing = SharingAdmm(rounds, 5.0, tolerance=1e-2)
         listed.append(Case("ADMM sharing", sharing.solve, vertical(), None))
     return listed
 

@@ -232,7 +232,7 @@ def _pairs(run: checker.Run, mechanism: Any, share: Fraction, size: int) -> tupl
         event, rate = checker.poisson_rate(mechanism)
         sens, base = _base(run, event, 1)
         if sens.adjacency == "replace-one":
-            return sens.adjacency, _replaced(run, sens, base, rate, size)
+            return sens.adjacency, replaced_in_a_sample(run, sens, base, rate, size)
         checker.require_poisson(run, sens)
         if base and 0 < rate < 1 and size > 1:
             return sens.adjacency, [(_drawn(run, base, rate, size), None)]
@@ -251,7 +251,7 @@ def _pairs(run: checker.Run, mechanism: Any, share: Fraction, size: int) -> tupl
     return sens.adjacency, [(one_step.Sampled(base, rate), way)]
 
 
-def _replaced(
+def replaced_in_a_sample(
     run: checker.Run,
     sens: checker.Sens,
     base: one_step.Base | None,

@@ -32,6 +32,9 @@ is the same above and below the bar unless it says otherwise.
 """
 """How docs/rules.md begins: the notation, and what each standing means."""
 
+_ARGUMENTS = {"privacy-loss": pld_checker.replaced_in_a_sample}
+"""Functions whose docstrings are our own proof of a part of a rule: no source has it."""
+
 
 class Rule(NamedTuple):
     """A rule: its name, what it says (drawn), where it comes from and what vouches for it."""
@@ -88,8 +91,16 @@ def rules_page() -> str:
     listed = tuple(rules())
     rows = [f"| [{r.name}](#{r.name}) | {r.standing} | {r.source} |" for r in listed]
     summary = ["| rule | standing | source |", "|---|---|---|", *rows]
-    sections = [f"\n## {r.name}\n\n{r.says}\n\n```text\n{r.drawn}\n```" for r in listed]
-    return "\n".join([_HEAD, *summary, *sections]) + "\n"
+    return "\n".join([_HEAD, *summary, *map(_section, listed)]) + "\n"
+
+
+def _section(rule: Rule) -> str:
+    """Return what the page says of a rule: drawn, and proved where the proof is ours."""
+    drawn = f"\n## {rule.name}\n\n{rule.says}\n\n```text\n{rule.drawn}\n```"
+    if rule.name not in _ARGUMENTS:
+        return drawn
+    title, proof = cleandoc(_ARGUMENTS[rule.name].__doc__ or "").split("\n\n", 1)
+    return f"{drawn}\n\n{title}\n\n```text\n{proof}\n```"
 
 
 if __name__ == "__main__":

@@ -62,7 +62,8 @@ class Headline:
         delta: at which delta.
         stated_for: unit and neighbouring relation, such as "per record, replace-one".
         meaning: one plain sentence about a guess at somebody's record.
-        promised: whether the bound is one to rely on: certain, finite, and not weak by itself.
+        tone: how the bound should be read: bad where it is none to rely on (uncertain, infinite, or
+            weak by itself), neutral where the noise is one that others may know.
         verdicts: what was checked, bad news first.
     """
 
@@ -70,7 +71,7 @@ class Headline:
     delta: str
     stated_for: str
     meaning: str
-    promised: bool
+    tone: Tone
     verdicts: tuple[HeadlineCheck, ...]
 
 
@@ -82,7 +83,7 @@ def headline(report: Report) -> Headline:
     """
     privacy = report.privacy
     epsilon = privacy.epsilon.upper
-    weak = _weaknesses(report)
+    weak, noise = _weaknesses(report), _noise(report)
     certain = epsilon != "infinity" and privacy.grade is not Grade.ESTIMATE
     relation = "≈" if privacy.grade is Grade.ESTIMATE else "=" if epsilon == "infinity" else "≤"
     return Headline(
@@ -90,18 +91,19 @@ def headline(report: Report) -> Headline:
         delta=f"δ = {printed(privacy.delta, rounding=Direction.UP, digits=_DIGITS)}",
         stated_for=_stated_for(report.promise),
         meaning=_meaning(report),
-        promised=certain and not weak,
-        verdicts=_verdicts(report, weak),
+        tone=Tone.BAD if weak or not certain else Tone.NEUTRAL if noise else Tone.GOOD,
+        verdicts=_verdicts(report, weak, noise),
     )
 
 
-def _verdicts(report: Report, weak: tuple[HeadlineCheck, ...]) -> tuple[HeadlineCheck, ...]:
+def _verdicts(
+    report: Report, weak: tuple[HeadlineCheck, ...], noise: tuple[HeadlineCheck, ...]
+) -> tuple[HeadlineCheck, ...]:
     """Return what was checked; where the promise or the noise is weak, nothing in the tone of good
     news.
 
     Bad news of the promise and the noise come first; green is for what is true of this very run.
     """
-    noise = _noise(report)
     found = (
         *weak,
         _grade(report.privacy),

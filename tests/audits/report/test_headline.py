@@ -38,6 +38,10 @@ def test_nothing_is_green_of_a_run_whose_noise_others_may_know(report, source, w
     assert (first.label, first.tone) == ("Noise", Tone.BAD)
     assert first.text.startswith(word)
     assert Tone.GOOD not in tones(drawn_by(report, source)).values()
+    assert headline(report).tone is Tone.GOOD
+    assert headline(drawn_by(report, source)).tone is Tone.NEUTRAL
+    assert 'class="headline good"' in to_html(report)
+    assert 'class="headline neutral"' in to_html(drawn_by(report, source))
     assert word in to_html(drawn_by(report, source))
     assert word in to_markdown(drawn_by(report, source))
 
@@ -87,7 +91,7 @@ def test_no_promise_that_protects_nobody_is_green(report, epsilon, delta, record
     found = [v for v in headline(made).verdicts if v.label == "Promise"]
     assert len(found) == weak
     assert (Tone.GOOD in tones(made).values()) == (weak == 0)
-    assert headline(made).promised == (weak == 0)
+    assert (headline(made).tone is Tone.BAD) == (weak > 0)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0, 4.0, 40.0, 5000.0])
@@ -128,7 +132,7 @@ def test_every_relation_has_its_question(report, adjacency):
 def test_infinite_epsilon_promises_nothing(report):
     other = with_privacy(report, epsilon=Interval(lower="infinity", upper="infinity"), mu=None)
     found = headline(other)
-    assert not found.promised
+    assert found.tone is Tone.BAD
     assert found.bound == "ε = ∞"
     assert "no promise" in found.meaning
     assert tones(other)["Bound"] is Tone.BAD
@@ -138,7 +142,7 @@ def test_infinite_epsilon_promises_nothing(report):
 
 def test_an_estimate_is_no_guarantee(report):
     found = headline(with_privacy(report, grade=Grade.ESTIMATE))
-    assert not found.promised
+    assert found.tone is Tone.BAD
     assert found.bound.startswith("ε ≈")
     assert found.meaning.startswith("An estimate, no guarantee")
 

@@ -12,8 +12,9 @@ squares of n singular values of which none exceeds ‖B^k‖. Fourteen squarings
 from fractions import Fraction
 
 import numpy as np
-from flint import arb, arb_mat, ctx
+from flint import arb, arb_mat
 
+from .ball_precision import precision
 from .errors import InvalidParameter
 from .protocols import FloatArray
 from .sensitivity import Norm, root_up
@@ -49,8 +50,7 @@ def _largest_row_sum(matrix: FloatArray) -> Fraction:
 
 def _spectral_up(matrix: FloatArray) -> Fraction:
     """Return ‖(AᵀA)^k‖_F^(1/2k), or that of AAᵀ where it is smaller, rounded up."""
-    saved, ctx.prec = ctx.prec, _BITS
-    try:
+    with precision(_BITS):
         a = arb_mat([[arb(float(x)) for x in row] for row in matrix])
         power = a.transpose() * a if a.ncols() <= a.nrows() else a * a.transpose()
         # ‖A‖² <= scale · ‖power‖_F^(1/k); renormalised at every squaring, so nothing overflows
@@ -64,8 +64,6 @@ def _spectral_up(matrix: FloatArray) -> Fraction:
         upper = (log_scale / 2).exp().upper()
         mantissa, exponent = upper.man_exp()
         return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
-    finally:
-        ctx.prec = saved
 
 
 def _frobenius(matrix: "arb_mat") -> "arb":

@@ -13,15 +13,15 @@ True
 True
 """
 
-from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 from math import inf, isnan, nextafter
 
-from flint import arb, ctx, fmpq, fmpz
+from flint import arb, fmpq, fmpz
 
+from ...mechanisms.ball_precision import precision as precision
 from ...mechanisms.errors import DpledgerError, InvalidParameter, Number
 
 BITS = 128
@@ -30,20 +30,6 @@ BITS = 128
 
 class Undecided(DpledgerError, ArithmeticError):
     """The enclosures are too wide to answer. This does not mean that the answer is no."""
-
-
-@contextmanager
-def precision(bits: int) -> Generator[None]:
-    """Run a block at `bits` of ball-arithmetic precision and restore the former precision.
-
-    Arb's precision is one setting for the whole process: keep such blocks in one thread.
-    """
-    former = ctx.prec
-    ctx.prec = bits
-    try:
-        yield
-    finally:
-        ctx.prec = former
 
 
 def _float_towards(limit: float, point: arb) -> float:

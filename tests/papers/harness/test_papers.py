@@ -16,6 +16,7 @@ from dpledger.papers.harness.reference import Converged, LocalParty
 from dpledger.papers.harness.sources import Source, SourceRecords, optimum
 from dpledger.papers.harness.training import Method, TrainingTask
 from dpledger.papers.hu2020_sharing.experiment import Sharing
+from dpledger.papers.hu2020_sharing.pooled import Pooled
 from dpledger.papers.huang2020_star.experiment import StarFamily, StarMethod
 from dpledger.papers.xu2020_centralised.experiment import CentralisedMethod
 from dpledger.solvers import PeriodicDecay
@@ -111,10 +112,10 @@ def test_sharing_promises_corollary_1_and_lets_scores_out() -> None:
     (paper,) = (paper for paper in PAPERS if paper.name == "hu2020_sharing")
     tasks = [c.task for e in paper.experiments for c in e.cells(False)]
     sharing = [task for task in tasks if isinstance(task, Sharing)]
-    # and what they are compared with: the first party alone, and optima
+    # and what they are compared with: models pooled, the first party alone, and optima
     others = [task for task in tasks if not isinstance(task, Sharing)]
     assert others
-    assert all(isinstance(task, LocalParty | Converged) for task in others)
+    assert all(isinstance(task, Pooled | LocalParty | Converged) for task in others)
     published = next(t for t in sharing if t.kind is CellKind.PUBLISHED and t.epsilon == 0.1)
     assert published.target == pytest.approx(2.356307862, rel=1e-9)
     assert published.delta == pytest.approx(2.1e-4)

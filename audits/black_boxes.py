@@ -27,10 +27,10 @@ from ..data.files import read_arrays
 from ..mechanisms.errors import InvalidParameter, require_nonnegative, require_open_unit
 from ..mechanisms.protocols import FloatArray
 from .bounds import LowerBound, Scores
-from .kernel_tests import KernelTest
+from .kernel_tests import KernelEvidence, KernelTest
 from .replay import Progress
 from .scores import ClaimedPrivacy
-from .sequential import Claim, SequentialTest, plan_bet
+from .sequential import Claim, Evidence, SequentialTest, plan_bet
 from .violations import (
     FEWEST_RUNS,
     PURE_DELTA,
@@ -156,15 +156,7 @@ def audit_black_box(
                 progress(made, runs)
 
     evidence = test.run(chunks())
-    return BlackBoxAudit(
-        pair.description,
-        made,
-        evidence.refuted_after is not None,
-        claimed.epsilon,
-        claimed.delta,
-        confidence,
-        p_value=evidence.p_value,
-    )
+    return _bet_upon(pair, made, evidence, claimed, confidence)
 
 
 def _by_kernels(
@@ -196,6 +188,17 @@ def _by_kernels(
 
     seed = int(generator.integers(2**31))
     evidence = KernelTest(_testable(claimed), confidence, seed).run(chunks())
+    return _bet_upon(pair, made, evidence, claimed, confidence)
+
+
+def _bet_upon(
+    pair: AnswerPair,
+    made: int,
+    evidence: Evidence | KernelEvidence,
+    claimed: ClaimedPrivacy,
+    confidence: float,
+) -> BlackBoxAudit:
+    """Return what a sequential test says of a claim, after `made` runs."""
     return BlackBoxAudit(
         pair.description,
         made,

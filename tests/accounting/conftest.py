@@ -89,16 +89,7 @@ def _computed(adjacency: Adjacency = REPLACE) -> Certificate:
     counts = on_lattice(
         histogram(adjacency, Norm.L1), rounding.counted(40, width=5), scale=8.0, rows=2
     )
-    predictions = vertical_predictions(
-        row_bound=1,
-        slope_bound=2,
-        radius=3,
-        penalty=0.5,
-        modulus=0.25,
-        tolerance=1e-6,
-        adjacency=adjacency,
-    )
-    scores = on_lattice(predictions, rounding.scores(Fraction(3), 7, 40), scale=200.0)
+    scores = on_lattice(_predictions(adjacency), rounding.scores(Fraction(3), 7, 40), scale=200.0)
     total = sum_of_bounded(Fraction(5, 2), adjacency)
     cents = on_lattice(
         total, rounding.multiples(Fraction(100), Fraction(1, 4), width=1), scale=90.0
@@ -108,9 +99,9 @@ def _computed(adjacency: Adjacency = REPLACE) -> Certificate:
     return certify(events, delta=1e-5, tight=False)
 
 
-def vertical(adjacency: Adjacency) -> Sensitivity:
-    """The sensitivity of what parties that hold columns, and the holder of labels, release."""
-    predictions = vertical_predictions(
+def _predictions(adjacency: Adjacency) -> Sensitivity:
+    """The sensitivity of a model's scores, which parties that hold columns release."""
+    return vertical_predictions(
         row_bound=1,
         slope_bound=2,
         radius=3,
@@ -119,8 +110,12 @@ def vertical(adjacency: Adjacency) -> Sensitivity:
         tolerance=1e-6,
         adjacency=adjacency,
     )
+
+
+def vertical(adjacency: Adjacency) -> Sensitivity:
+    """The sensitivity of what parties that hold columns, and the holder of labels, release."""
     labels = label_dual(derivative_bound=1, label_gap=2, tolerance=1e-9, adjacency=adjacency)
-    return concatenated(predictions, labels)
+    return concatenated(_predictions(adjacency), labels)
 
 
 def _converted_by_hand() -> Certificate:

@@ -13,7 +13,7 @@ summation, fused or not: a sum of n products errs by at most γ_n times the sum 
 room.
 
 Each operation is a node of a derivation that goes with the release: whoever checks a certificate
-finds M and r again, from the operations and their public sizes (`accounting/check/checker.py`).
+finds M and r again, from the operations and their public sizes (`accounting/check/roundings.py`).
 
 Source: Higham (2002), Accuracy and Stability of Numerical Algorithms, sections 2.2, 3.1, 4.2.
 

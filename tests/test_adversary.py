@@ -13,8 +13,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from dpledger.accounting.check.checker import CertificateWrong
 from dpledger.accounting.check.pld_checker import check
+from dpledger.accounting.check.reading import CertificateWrong
 from dpledger.accounting.guarantees import guarantee
 from dpledger.accounting.ledger import LedgerError, MemoryLedger, SqliteLedger
 from dpledger.accounting.ledger.budget import Budget, BudgetExceeded

@@ -1,1 +1,8 @@
-"""The independent checker: the standard library and nothing of the project."""
+"""The independent checker: the standard library and nothing of the project.
+
+`reading` (documents, limits, errors) <- `intervals` (e^x, ln, tails between whole numbers),
+`roundings` <- `sensitivities` <- `statements` (notions, axioms, the events of a run) <- `leaves`
+(rules for one mechanism) <- `privacy` (rules for what was proved) <- `checker`. Beside it `losses`
+<- `one_step` <- `pld_checker`: distributions of the privacy loss. `python check CERTIFICATE` runs
+it alone.
+"""

@@ -30,19 +30,9 @@ from itertools import pairwise
 from math import comb, isqrt, log, sqrt
 from typing import NamedTuple
 
-try:
-    from .checker import Undecided, exp_bounds, log_bounds, root_two_pi, sqrt_bounds, tail_bounds
-    from .losses import Interval, Loss
-except ImportError:  # run as a file, with the others beside it
-    from checker import (  # type: ignore[import-not-found, no-redef]
-        Undecided,
-        exp_bounds,
-        log_bounds,
-        root_two_pi,
-        sqrt_bounds,
-        tail_bounds,
-    )
-    from losses import Interval, Loss  # type: ignore[import-not-found, no-redef]
+from .intervals import exp_bounds, log_bounds, root_two_pi, sqrt_bounds, tail_bounds
+from .losses import Interval, Loss
+from .reading import Undecided
 
 MOST_CELLS = 1 << 21
 """Points of a lattice from zero on, in one step: bounds the length of its list of masses."""

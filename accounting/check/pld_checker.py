@@ -1,14 +1,11 @@
 """Checks certificates that rest on distributions of the privacy loss, by recomputing these.
 
-    python pld_checker.py run.cert.json        (checker.py, losses.py and one_step.py beside it)
-
 A distribution is a list of whole numbers, each an upper bound (`losses`); that of one step comes
 from enclosures of the distribution functions of its dominating pair (`one_step`). Which mechanism
 has which pair, and under what conditions, stands here. FLINT multiplies if it is installed; the
 numbers are the same without.
 """
 
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from fractions import Fraction
@@ -16,12 +13,32 @@ from functools import partial
 from math import ceil, comb, isqrt, log
 from typing import Any, NamedTuple
 
-try:
-    from . import checker, losses, one_step
-except ImportError:  # run as a file, with the others beside it
-    import checker  # type: ignore[import-not-found, no-redef]
-    import losses  # type: ignore[import-not-found, no-redef]
-    import one_step  # type: ignore[import-not-found, no-redef]
+from . import checker, losses, one_step
+from .intervals import exp_bounds, require_at_most
+from .leaves import (
+    fixed_batch_share,
+    poisson_rate,
+    randomised_truth,
+    require_fixed_batch,
+    require_poisson,
+    root_up,
+)
+from .reading import (
+    CertificateWrong,
+    Undecided,
+    read_above,
+    read_count,
+    read_delta,
+    read_dyadic,
+    read_kind,
+    read_list,
+    read_pair,
+    read_triple,
+    require_equal,
+    require_least,
+)
+from .sensitivities import Sens, require_lattice
+from .statements import HIDDEN, Priv, Rules, Run
 
 MAX_REACH = 1 << 15
 """Multiples of the step, in nodes of the first kind (`loss_distribution`)."""
@@ -90,34 +107,32 @@ _REPLACED = "docs/rules.md, privacy-loss (a record is replaced in a Poisson samp
 _BOTH_ORDERS = ("add-remove-one", "zero-out-one")
 
 
-def _unrepeated(run: checker.Run, place: int) -> tuple[Any, int]:
+def _unrepeated(run: Run, place: int) -> tuple[Any, int]:
     """Return the mechanism inside any number of repetitions, and how often it runs in all."""
     mechanism, times = run.at(place), 1
     while isinstance(mechanism, dict) and mechanism.get("kind") == "repeated":
-        mechanism, n = checker.read_kind(mechanism, "repeated", "event", "times")
-        times *= checker.read_count(n)
+        mechanism, n = read_kind(mechanism, "repeated", "event", "times")
+        times *= read_count(n)
     return mechanism, times
 
 
-def _pure(run: checker.Run, mechanism: Any, size: int) -> tuple[checker.Sens, list[one_step.Pair]]:
+def _pure(run: Run, mechanism: Any, size: int) -> tuple[Sens, list[one_step.Pair]]:
     """Losses of ±ε: discrete noise of rate ε moved by one; groups have `size` times the loss."""
     sens, ratio = run.noise(mechanism, "pure", "scale", "l1")
-    return sens, [one_step.DiscreteLaplaceShift(size * checker.root_up(ratio), 1)] if ratio else []
+    return sens, [one_step.DiscreteLaplaceShift(size * root_up(ratio), 1)] if ratio else []
 
 
-def _base(run: checker.Run, event: Any, size: int) -> tuple[checker.Sens, one_step.Base | None]:
+def _base(run: Run, event: Any, size: int) -> tuple[Sens, one_step.Base | None]:
     """The sensitivity of a step with continuous noise, and its pair; none if it costs nothing."""
     kind = event.get("kind") if isinstance(event, dict) else None
     if kind == "laplace":
         sens, ratio = run.noise(event, "laplace", "scale", "l1")
-        return sens, one_step.LaplaceShift(size * checker.root_up(ratio)) if ratio else None
+        return sens, one_step.LaplaceShift(size * root_up(ratio)) if ratio else None
     sens, ratio = run.noise(event, "gaussian", "noise_std", "l2")
     return sens, one_step.GaussianShift(ratio * size**2) if ratio else None
 
 
-def _discrete(
-    run: checker.Run, mechanism: Any, size: int
-) -> tuple[checker.Sens, list[one_step.Pair]]:
+def _discrete(run: Run, mechanism: Any, size: int) -> tuple[Sens, list[one_step.Pair]]:
     """The sensitivity of a step with discrete noise, and its pairs.
 
     Integer vectors move by integer vectors. In l1 by a shift of floor(size · Δ) on a line. In l2
@@ -134,18 +149,18 @@ def _discrete(
         return sens, []
     squared = sens.squared / ratio
     if squared > MAX_LATTICE**2 or whole > MAX_LATTICE**2:
-        raise checker.Undecided(f"expected noise and shift of at most {MAX_LATTICE} units")
+        raise Undecided(f"expected noise and shift of at most {MAX_LATTICE} units")
     if kind == "discrete-laplace":
-        rate = checker.read_dyadic(mechanism["scale"])
+        rate = read_dyadic(mechanism["scale"])
         return sens, [one_step.DiscreteLaplaceShift(1 / rate, isqrt(whole))]
     if whole >= 4:
-        raise checker.CertificateWrong("expected a squared sensitivity below 4 on whole numbers")
+        raise CertificateWrong("expected a squared sensitivity below 4 on whole numbers")
     return sens, [one_step.DiscreteGaussianShift(squared)] * whole
 
 
 def _answers(mechanism: Any) -> list[Pairs]:
     """Return the pair of randomised response; none if all answers are equally likely anyway."""
-    truth, categories = checker.randomised_truth(mechanism)
+    truth, categories = randomised_truth(mechanism)
     even = truth * categories == 1
     return [] if even else [(one_step.RandomisedAnswers(truth, categories), None)]
 
@@ -165,9 +180,7 @@ _LINEAR = {
 """
 
 
-def _mixture(
-    run: checker.Run, mechanism: Any, share: Fraction, size: int
-) -> tuple[str, list[Pairs]]:
+def _mixture(run: Run, mechanism: Any, share: Fraction, size: int) -> tuple[str, list[Pairs]]:
     """A constant shift hidden by `share` of the variance, a sampled one by the rest.
 
     What is drawn is hidden under replace-one if a drawn record is known to move the mean by at
@@ -175,23 +188,23 @@ def _mixture(
     zero-out it may be a fixed batch, where another record stands for the one that is missing.
     """
     names = ("constant", "sampled", "rate", "noise_std")
-    constant, sampled, rate, noise = checker.read_kind(mechanism, "gaussian-mixture", *names)
+    constant, sampled, rate, noise = read_kind(mechanism, "gaussian-mixture", *names)
     always, drawn = run.sensitivity(constant, "l2"), run.sensitivity(sampled, "l2")
-    checker.require_equal("adjacency", drawn.adjacency, always.adjacency)
+    require_equal("adjacency", drawn.adjacency, always.adjacency)
     relation = drawn.adjacency
     if relation not in (*_BOTH_ORDERS, "replace-one"):
-        raise checker.CertificateWrong(f"expected a relation of records instead got {relation}")
+        raise CertificateWrong(f"expected a relation of records instead got {relation}")
     if relation == "replace-one":
-        run.assumptions.add(checker.HIDDEN)
+        run.assumptions.add(HIDDEN)
     else:
-        checker.require_poisson(run, drawn)
+        require_poisson(run, drawn)
     for each in (always, drawn):
-        checker.require_lattice(each, checker.read_dyadic(noise))
-    q = min(size * checker.read_dyadic(rate, Fraction(1)), Fraction(1))
-    variance = (checker.read_dyadic(noise) / size) ** 2
+        require_lattice(each, read_dyadic(noise))
+    q = min(size * read_dyadic(rate, Fraction(1)), Fraction(1))
+    variance = (read_dyadic(noise) / size) ** 2
     moved = drawn.squared * (4 if relation == "zero-out-one" else 1) if q else Fraction(0)
     if variance == 0 and (always.squared or moved):
-        raise checker.CertificateWrong("expected noise_std > 0 instead got 0: no finite cost")
+        raise CertificateWrong("expected noise_std > 0 instead got 0: no finite cost")
     found: list[Pairs] = []
     if always.squared:
         part = share if moved else Fraction(1)
@@ -210,7 +223,7 @@ def _mixture(
     return relation, found
 
 
-def _pairs(run: checker.Run, mechanism: Any, share: Fraction, size: int) -> tuple[str, list[Pairs]]:
+def _pairs(run: Run, mechanism: Any, share: Fraction, size: int) -> tuple[str, list[Pairs]]:
     """The relation of a mechanism, and the pairs that dominate it for groups of `size` records.
 
     All of a group are there or all are not, or all are replaced. Noise then meets up to `size`
@@ -229,17 +242,17 @@ def _pairs(run: checker.Run, mechanism: Any, share: Fraction, size: int) -> tupl
     if kind == "gaussian-mixture":
         return _mixture(run, mechanism, share, size)
     if kind == "poisson-sampled":
-        event, rate = checker.poisson_rate(mechanism)
+        event, rate = poisson_rate(mechanism)
         sens, base = _base(run, event, 1)
         if sens.adjacency == "replace-one":
             return sens.adjacency, replaced_in_a_sample(run, sens, base, rate, size)
-        checker.require_poisson(run, sens)
+        require_poisson(run, sens)
         if base and 0 < rate < 1 and size > 1:
             return sens.adjacency, [(_drawn(run, base, rate, size), None)]
     elif kind == "sampled-without-replacement":
-        event, rate = checker.fixed_batch_share(mechanism)
+        event, rate = fixed_batch_share(mechanism)
         sens, base = _base(run, event, size)
-        checker.require_fixed_batch(run, sens)
+        require_fixed_batch(run, sens)
         rate = min(rate * size, Fraction(1))
     else:
         rate, (sens, base) = Fraction(1), _base(run, mechanism, size)
@@ -252,8 +265,8 @@ def _pairs(run: checker.Run, mechanism: Any, share: Fraction, size: int) -> tupl
 
 
 def replaced_in_a_sample(
-    run: checker.Run,
-    sens: checker.Sens,
+    run: Run,
+    sens: Sens,
     base: one_step.Base | None,
     rate: Fraction,
     size: int,
@@ -275,12 +288,12 @@ def replaced_in_a_sample(
     Of a group any is drawn with probability 1 - (1 - q)^size, and then brings size · C at most.
     """
     if not sens.rules <= _SUMS:
-        raise checker.CertificateWrong("expected a sum of vectors that are bounded one by one")
-    run.assumptions.add(checker.HIDDEN)
+        raise CertificateWrong("expected a sum of vectors that are bounded one by one")
+    run.assumptions.add(HIDDEN)
     if base is None or rate == 0:
         return []
     if not isinstance(base, one_step.GaussianShift):
-        raise checker.CertificateWrong("expected Gaussian noise where a record is replaced")
+        raise CertificateWrong("expected Gaussian noise where a record is replaced")
     run.axioms.add(_REPLACED)
     drawn = 1 - (1 - rate) ** size
     if drawn == 1:
@@ -297,7 +310,7 @@ def _longer(base: one_step.Base, size: int) -> one_step.Base:
     return one_step.LaplaceShift(base.epsilon * size)
 
 
-def _drawn(run: checker.Run, base: one_step.Base, rate: Fraction, size: int) -> one_step.Pair:
+def _drawn(run: Run, base: one_step.Base, rate: Fraction, size: int) -> one_step.Pair:
     """A Poisson sample of a group: any of it with probability 1 - (1 - q)^size, then all of it;
     of Gaussian noise exactly as many as are drawn."""
     if isinstance(base, one_step.GaussianShift):
@@ -317,7 +330,7 @@ def _bits(steps: list[Step], grid: Grid) -> int:
     tail = grid.digits * log(10)
     top = max(step.pair.highest(tail) for step in steps)
     if not top <= MAX_LOSS:
-        raise checker.Undecided(f"expected losses up to {MAX_LOSS} in one step, got {top:.6g}")
+        raise Undecided(f"expected losses up to {MAX_LOSS} in one step, got {top:.6g}")
     return (
         7 * grid.digits // 2
         + 32
@@ -345,7 +358,7 @@ def compositions(
 
     def exp_step(power: int) -> losses.Interval:
         """Enclose e^h for the step h after `power` doublings."""
-        return checker.exp_bounds(grid.step * 2**power, 96 + 7 * grid.digits // 2)
+        return exp_bounds(grid.step * 2**power, 96 + 7 * grid.digits // 2)
 
     ways: list[Way] = [one_step.Dots.removed, one_step.Dots.added]
     for way in ways if orders else ways[:1]:
@@ -364,10 +377,10 @@ def delta_upper(loss: losses.Loss, step: Fraction, epsilon: Fraction, unit: int)
     start = max(epsilon // step + 1 - loss.first, 0)
     if start >= len(loss.masses):
         return Fraction(loss.lost, unit)
-    shrink, total = checker.exp_bounds(-step, p)[0], 0
+    shrink, total = exp_bounds(-step, p)[0], 0
     for mass in reversed(loss.masses[start:]):  # a lower bound on the sum of mass · e^-(loss - low)
         total = (mass << p) + (total * shrink >> p)
-    lowest = checker.exp_bounds(epsilon - (loss.first + start) * step, p)[0]
+    lowest = exp_bounds(epsilon - (loss.first + start) * step, p)[0]
     above = (sum(loss.masses[start:]) << p) - (total * lowest >> p)
     return Fraction((loss.lost << p) + above, unit << p)
 
@@ -387,25 +400,25 @@ def _grid(step: Any, doublings: Any, dense: Any, digits: Any, cut: Any) -> Grid:
 
     A bad grid makes δ large, not wrong: every mass is rounded up and moved up.
     """
-    often = tuple(checker.read_count(n, 0) for n in checker.read_list(doublings))
-    width = checker.read_above(step, 0)
+    often = tuple(read_count(n, 0) for n in read_list(doublings))
+    width = read_above(step, 0)
     grid = Grid(
         width,
-        checker.read_count(dense, 4),
-        checker.read_count(digits),
-        losses.Plan(often, 10 ** min(digits, MAX_DIGITS), int(checker.read_above(cut, 0, False))),
+        read_count(dense, 4),
+        read_count(digits),
+        losses.Plan(often, 10 ** min(digits, MAX_DIGITS), int(read_above(cut, 0, False))),
     )
     if (
         *(grid.digits > MAX_DIGITS, len(often) > MAX_LEVELS, sum(often) > MAX_LEVELS),
         *(grid.dense > 1 << 12, width > MAX_LOSS, width.denominator >> 1024),
     ) != (False,) * 6:
-        raise checker.CertificateWrong(f"expected a grid within the limits, got {grid!s:.200}")
+        raise CertificateWrong(f"expected a grid within the limits, got {grid!s:.200}")
     return grid
 
 
 def _proved(
-    run: checker.Run, parts: Any, shares: Any, group: Any, grid: Grid, delta: Any, epsilon: Any
-) -> checker.Priv:
+    run: Run, parts: Any, shares: Any, group: Any, grid: Grid, delta: Any, epsilon: Any
+) -> Priv:
     """Return (ε, δ)-DP of all parts, after composing their losses on the grid.
 
     Args:
@@ -419,26 +432,23 @@ def _proved(
     that is exact (Dong, Roth, Su 2022, Corollary 3.3). Raises `CertificateWrong` where the composed
     loss has a larger δ in one of the orders.
     """
-    split = {
-        place: checker.read_above(share, 0)
-        for place, share in map(checker.read_pair, checker.read_list(shares))
-    }
+    split = {place: read_above(share, 0) for place, share in map(read_pair, read_list(shares))}
     if any(share >= 1 for share in split.values()):
-        raise checker.CertificateWrong("expected shares of the noise in (0, 1)")
-    if checker.read_count(group) > MAX_GROUP:
-        raise checker.Undecided(f"expected groups of at most {MAX_GROUP} records, got {group}")
+        raise CertificateWrong("expected shares of the noise in (0, 1)")
+    if read_count(group) > MAX_GROUP:
+        raise Undecided(f"expected groups of at most {MAX_GROUP} records, got {group}")
     exposure: dict[int, int] = {}
     relations: set[str] = set()
     steps: dict[tuple[one_step.Pair, Way | None, int], int] = {}
     gaussian, last = Fraction(0), 0
-    for part in checker.read_list(parts):
-        place, often, level = checker.read_triple(part)
+    for part in read_list(parts):
+        place, often, level = read_triple(part)
         mechanism, times = _unrepeated(run, place)
         relation, pairs = _pairs(run, mechanism, split.get(place, _HALF), group)
         relations.add(relation)
-        exposure[place] = exposure.get(place, 0) + checker.read_count(often)
-        if checker.read_count(level, 0) > MAX_LEVELS:
-            raise checker.CertificateWrong(f"expected a level up to {MAX_LEVELS}, got {level}")
+        exposure[place] = exposure.get(place, 0) + read_count(often)
+        if read_count(level, 0) > MAX_LEVELS:
+            raise CertificateWrong(f"expected a level up to {MAX_LEVELS}, got {level}")
         for pair, way in pairs:
             if isinstance(pair, one_step.GaussianShift):
                 gaussian += often * times * pair.mu_squared
@@ -447,20 +457,20 @@ def _proved(
                 key = (pair, way, level)
                 steps[key] = steps.get(key, 0) + often * times
     if len(relations) != 1:
-        raise checker.CertificateWrong(f"expected one relation instead got {sorted(relations)}")
+        raise CertificateWrong(f"expected one relation instead got {sorted(relations)}")
     (relation,) = relations
-    d, e = checker.read_delta(delta), checker.read_above(epsilon, 0, False)
+    d, e = read_delta(delta), read_above(epsilon, 0, False)
     listed = [Step(*key[:2], n, key[2]) for key, n in steps.items()]
     if gaussian:
         listed.append(Step(one_step.GaussianShift(gaussian), None, 1, last))
     if listed:
         for total, step in compositions(listed, relation, grid, run.spend):
-            checker.require_least("delta", d, delta_upper(total, step, e, grid.plan.unit))
-    return checker.Priv(exposure, relation, group, "approx-dp", (d, e))
+            require_least("delta", d, delta_upper(total, step, e, grid.plan.unit))
+    return Priv(exposure, relation, group, "approx-dp", (d, e))
 
 
 def privacy_loss(
-    run: checker.Run,
+    run: Run,
     parts: Any,
     shares: Any,
     group: Any,
@@ -471,7 +481,7 @@ def privacy_loss(
     cut: Any,
     delta: Any,
     epsilon: Any,
-) -> checker.Priv:
+) -> Priv:
     """Mechanisms composed by the distributions of their privacy losses. P, Q: a dominating pair.
 
     m_i: dominated by (P_i, Q_i); sampled with probability q: by (1-q)Q + qP and Q
@@ -495,8 +505,8 @@ def privacy_loss(
 
 
 def loss_distribution(
-    run: checker.Run, parts: Any, step: Any, reach: Any, bits: Any, delta: Any, epsilon: Any
-) -> checker.Priv:
+    run: Run, parts: Any, step: Any, reach: Any, bits: Any, delta: Any, epsilon: Any
+) -> Priv:
     """The same as documents first had it: pairs of a mechanism and how often, on one step.
 
     as in privacy-loss; dots half a step apart, where they were a whole one, so that δ is smaller
@@ -505,12 +515,12 @@ def loss_distribution(
 
     Source: Zhu, Dong, Wang 2022, Theorems 10 and 11.
     """
-    width, far = checker.read_above(step, 0), checker.read_count(reach)
-    if far > MAX_REACH or checker.read_count(bits) > MAX_BITS or far * width > MAX_LOSS:
-        raise checker.CertificateWrong(f"expected a grid within the limits, got {width}, {far}")
+    width, far = read_above(step, 0), read_count(reach)
+    if far > MAX_REACH or read_count(bits) > MAX_BITS or far * width > MAX_LOSS:
+        raise CertificateWrong(f"expected a grid within the limits, got {width}, {far}")
     digits = bits // 3 + 2
-    tiny = checker.read_delta(delta) * 10**digits / 10**9
-    triples = [[*checker.read_pair(part), 0] for part in checker.read_list(parts)]
+    tiny = read_delta(delta) * 10**digits / 10**9
+    triples = [[*read_pair(part), 0] for part in read_list(parts)]
     grid = Grid(width / 2, 2 * far, digits, losses.Plan((), 10**digits, int(tiny)))
     return _proved(run, triples, [], 1, grid, delta, epsilon)
 
@@ -570,7 +580,7 @@ def laplace_delta(
     if epsilon >= total:
         return 0, 0
     if total > 2 * MAX_LOSS:
-        raise checker.Undecided(f"expected shifts of at most {2 * MAX_LOSS} together, got {total}")
+        raise Undecided(f"expected shifts of at most {2 * MAX_LOSS} together, got {total}")
     w = p + 4 + 2 * int(total)
     low = high = 0
     for t, k, ways in _knots(shifts, epsilon):
@@ -579,11 +589,11 @@ def laplace_delta(
         spend(32 * len(shifts) + number * (8 + limbs * (w + number) // 64))
         whole = 1 << number - 1 if k == number else 0
         series = _horner(_coefficients(k - 1, number - k - 1, number - 1), whole, h, w)
-        grown = checker.exp_bounds(h, w) if whole else (0, 0)
+        grown = exp_bounds(h, w) if whole else (0, 0)
         low += ways * (series + whole * (grown[0] - (1 << w)))
         # each of Horner's steps rounds down by at most one: together by less than e^h
         high += ways * (series + 3 ** (int(h) + 1) + whole * (grown[1] - (1 << w)))
-    shrink = checker.exp_bounds((epsilon - total) / 2, w)
+    shrink = exp_bounds((epsilon - total) / 2, w)
     scale = 2 * w - p + number - 1
     return max(low, 0) * shrink[0] >> scale, (high * shrink[1] >> scale) + 1
 
@@ -614,9 +624,7 @@ def _horner(coefficients: list[int], whole: int, h: Fraction, w: int) -> int:
     return total
 
 
-def laplace_losses(
-    run: checker.Run, parts: Any, group: Any, delta: Any, epsilon: Any
-) -> checker.Priv:
+def laplace_losses(run: Run, parts: Any, group: Any, delta: Any, epsilon: Any) -> Priv:
     """Laplace noise alone, without a lattice; `parts` are pairs of a mechanism and how often.
 
     Sens(f_i, Δ_i²)    l1 norm    b_i > 0 fixed before the data are seen    noise fresh    ε ≥ 0
@@ -626,29 +634,29 @@ def laplace_losses(
 
     Source: Zhu, Dong, Wang 2022, Theorem 10.
     """
-    size, exposure, shifts = checker.read_count(group), Counter[int](), Counter[Fraction]()
+    size, exposure, shifts = read_count(group), Counter[int](), Counter[Fraction]()
     relations: set[str] = set()
-    for part in checker.read_list(parts):
-        place, often = checker.read_pair(part)
+    for part in read_list(parts):
+        place, often = read_pair(part)
         mechanism, times = _unrepeated(run, place)
         sens, ratio = run.noise(mechanism, "laplace", "scale", "l1")
-        exposure[place] += checker.read_count(often)
+        exposure[place] += read_count(often)
         relations.add(sens.adjacency)
         if ratio:  # a larger shift dominates
-            shifts[_short_up(size * checker.root_up(ratio))] += often * times
+            shifts[_short_up(size * root_up(ratio))] += often * times
     if len(relations) != 1:
-        raise checker.CertificateWrong(f"expected one relation instead got {sorted(relations)}")
+        raise CertificateWrong(f"expected one relation instead got {sorted(relations)}")
     (relation,) = relations
     if shifts.total() > MAX_SHIFTS or len(shifts) > MAX_SCALES:
-        raise checker.Undecided(f"expected up to {MAX_SHIFTS} shifts of {MAX_SCALES} lengths")
-    d, e = checker.read_delta(delta), checker.read_above(epsilon, 0, False)
+        raise Undecided(f"expected up to {MAX_SHIFTS} shifts of {MAX_SCALES} lengths")
+    d, e = read_delta(delta), read_above(epsilon, 0, False)
     bits = max(128, 64 + d.denominator.bit_length() - d.numerator.bit_length())
     enclose = partial(laplace_delta, list(shifts.items()), -_short_up(-e), run.spend)
-    checker.require_at_most("delta", enclose, d, run.spend, bits)
-    return checker.Priv(dict(exposure), relation, size, "approx-dp", (d, e))
+    require_at_most("delta", enclose, d, run.spend, bits)
+    return Priv(dict(exposure), relation, size, "approx-dp", (d, e))
 
 
-RULES: checker.Rules = {
+RULES: Rules = {
     "laplace-losses": (laplace_losses, ("parts", "group", "delta", "epsilon"), 0),
     "loss-distribution": (
         loss_distribution,
@@ -677,7 +685,3 @@ RULES: checker.Rules = {
 def check(document: bytes) -> checker.Verdict:
     """Return what a certificate proves; see `checker.check`, which lacks the rules here."""
     return checker.check(document, more=RULES)
-
-
-if __name__ == "__main__":
-    sys.exit(checker.main(sys.argv[1:], more=RULES))

@@ -9,7 +9,10 @@ from collections.abc import Callable, Iterator
 from inspect import cleandoc
 from typing import Any, NamedTuple
 
-from . import checker, pld_checker
+from . import pld_checker, privacy
+from .roundings import ROUNDINGS
+from .sensitivities import SENSITIVITIES
+from .statements import AXIOMS
 
 _HEAD = """# Rules
 
@@ -56,9 +59,9 @@ class Rule(NamedTuple):
 def rules() -> Iterator[Rule]:
     """Yield every rule that a certificate may use: sensitivities, rounding, then privacy."""
     tables: tuple[dict[str, tuple[Callable[..., Any], Any, Any]], ...] = (
-        checker.SENSITIVITIES,
-        checker.ROUNDINGS,
-        checker.RULES,
+        SENSITIVITIES,
+        ROUNDINGS,
+        privacy.RULES,
         pld_checker.RULES,
     )
     for table in tables:
@@ -81,7 +84,7 @@ def _rule(name: str, text: str) -> Rule:
     source = re.search(r"Source: (.*?)\.(?: Coq: (.*)\.)?$", joined)
     if source is None:
         raise ValueError(f"rule={name} must name its source.")
-    kinds = tuple(kind for rule, kind in checker.AXIOMS if rule == name)
+    kinds = tuple(kind for rule, kind in AXIOMS if rule == name)
     theorems = tuple(source[2].split(", ")) if source[2] else ()
     return Rule(name, says, drawn, source[1], theorems, kinds)
 

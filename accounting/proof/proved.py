@@ -22,8 +22,9 @@ from ...mechanisms.encoding import subject_hash
 from ...mechanisms.errors import DpledgerError, Number
 from ...mechanisms.events import Event
 from ...mechanisms.sensitivity import float_up
-from ..check.checker import Undecided, Verdict
+from ..check.checker import Verdict
 from ..check.pld_checker import check
+from ..check.reading import Undecided
 from ..guarantees import ONE_PARTY, Guarantee, guarantee
 from ..numbers.enclosure import Enclosure
 from ..numbers.grade import Grade

@@ -15,7 +15,7 @@ from math import inf
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from ...accounting.check.checker import Undecided
+from ...accounting.check.reading import Undecided
 from ...accounting.numbers.enclosure import Enclosure
 from ...accounting.proof.certificate import Uncertifiable
 from ...accounting.proof.proved import Proof, prove

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ...accounting.check.checker import CertificateWrong, Undecided
+from ...accounting.check.reading import CertificateWrong, Undecided
 from ...accounting.ledger import Ledger, TamperedLedger
 from ...accounting.ledger.ledger import RunSummary
 from ...accounting.numbers.enclosure import shown_down, shown_up

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...accounting.check.checker import CertificateWrong, Undecided
+from ...accounting.check.reading import CertificateWrong, Undecided
 from ...accounting.numbers.enclosure import shown_up
 from ...accounting.proof.proved import NotProved
 from ...audits.outcome import Outcome, Row, TextColumns

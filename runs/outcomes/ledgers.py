@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
-from ...accounting.check.checker import CertificateWrong, Undecided, report
+from ...accounting.check.checker import report
 from ...accounting.check.pld_checker import check
+from ...accounting.check.reading import CertificateWrong, Undecided
 from ...accounting.ledger import FileAnchor, RolledBack, SqliteLedger, TamperedLedger
 from ...accounting.ledger.proofs import proved_of_ledger
 from ...accounting.numbers.enclosure import shown_up

@@ -124,8 +124,8 @@ def test_the_epsilon_of_a_claim_is_the_checkers(
 def test_what_cannot_be_proved_says_why(
     call: Call, asked: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dpledger.accounting.check.checker.MAX_WORK", 10)
-    monkeypatch.setattr("dpledger.accounting.check.checker.WORK_A_BYTE", 0)
+    monkeypatch.setattr("dpledger.accounting.check.statements.MAX_WORK", 10)
+    monkeypatch.setattr("dpledger.accounting.check.statements.WORK_A_BYTE", 0)
     found = call(*COMMANDS["epsilon"](asked), "--json").data["guarantee"]
     assert found["grade"] == Grade.ENCLOSED.value
     assert "gave up after 10 units of work" in found["not_proved"]
@@ -172,8 +172,8 @@ def test_a_grade_stands_in_the_line_of_an_epsilon(name: str, call: Call, asked: 
 def test_a_run_that_cannot_be_proved_says_why_in_its_text_and_its_report(
     call: Call, asked: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dpledger.accounting.check.checker.MAX_WORK", 10)
-    monkeypatch.setattr("dpledger.accounting.check.checker.WORK_A_BYTE", 0)
+    monkeypatch.setattr("dpledger.accounting.check.statements.MAX_WORK", 10)
+    monkeypatch.setattr("dpledger.accounting.check.statements.WORK_A_BYTE", 0)
     for name in ("run", "plan", "epsilon"):
         assert re.search("enclosed, not proved: .*gave up after 10 units", _text(call, name, asked))
     for kind in ("html", "md"):

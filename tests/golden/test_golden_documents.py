@@ -7,12 +7,10 @@ from typing import Any
 
 import pytest
 
-from dpledger.accounting.check.checker import (
-    CertificateWrong,
-)
 from dpledger.accounting.check.pld_checker import (
     check,
 )
+from dpledger.accounting.check.reading import CertificateWrong
 from dpledger.accounting.ledger import SqliteLedger, TamperedLedger, exported
 from dpledger.audits.report import from_json, to_html, to_markdown
 from dpledger.runs.configuration import (

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from dpledger.accounting.check import checker
+from dpledger.accounting.check import sensitivities
 from dpledger.audits.curators import ReplayCurator
 from dpledger.mechanisms import (
     Adjacency,
@@ -164,7 +164,7 @@ def test_scales_whose_lattice_cannot_be_computed_are_refused(scale: float) -> No
 def derived_again(step: GaussianStep | LaplaceStep) -> Fraction:
     """Return the squared sensitivity that the checker derives."""
     written: Any = mechanism_to_json(step)
-    return checker.read_sensitivity(written["sensitivity"]).squared
+    return sensitivities.read_sensitivity(written["sensitivity"]).squared
 
 
 @pytest.mark.parametrize("norm", Norm)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from dpledger.accounting.check import checker
+from dpledger.accounting.check import sensitivities
 from dpledger.audits.datasets import AuditDataset, VerticalAuditDataset
 from dpledger.mechanisms import (
     Adjacency,
@@ -264,7 +264,7 @@ def priced(sensitive: Sensitive, noise_std: float) -> Fraction:
 def checked(priced: Sensitivity) -> Sensitivity:
     """Return a sensitivity that the checker has derived again, with the rounding of its value."""
     written: Any = mechanism_to_json(GaussianStep(priced, 1.0))
-    found = checker.read_sensitivity(written["sensitivity"])
+    found = sensitivities.read_sensitivity(written["sensitivity"])
     assert found.squared == priced.squared
     assert (found.distance is None) == ("computed" not in found.rules)
     return priced

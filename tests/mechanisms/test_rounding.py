@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpledger.accounting.check import checker
+from dpledger.accounting.check import roundings
 from dpledger.mechanisms import rounding
 from dpledger.mechanisms.clipping import inner_radius, project_to_ball
 from dpledger.mechanisms.operator_norm import operator_norm_up
@@ -35,9 +35,9 @@ def length(vector: Exact) -> Fraction:
     return root_up(sum((x * x for x in vector), Fraction(0)))
 
 
-def checked(node: Derivation) -> checker.Round:
+def checked(node: Derivation) -> roundings.Round:
     """Return the least bounds that the checker finds for a tree of operations."""
-    function, arity, names = checker.ROUNDINGS[node.rule]
+    function, arity, names = roundings.ROUNDINGS[node.rule]
     given = dict(node.parameters)
     assert len(node.premises) == arity
     assert list(given) == [*names, "magnitude", "error"]

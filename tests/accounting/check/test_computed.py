@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from tests.accounting.conftest import every_operation
 
-from dpledger.accounting.check import checker
-from dpledger.accounting.check.checker import CertificateWrong, Undecided
+from dpledger.accounting.check import roundings, sensitivities, statements
+from dpledger.accounting.check.reading import CertificateWrong, Undecided
 from dpledger.mechanisms import Adjacency, GaussianStep, LaplaceStep, Norm, declared, rounding
 from dpledger.mechanisms.encoding import mechanism_to_json
 from dpledger.mechanisms.lattice import on_lattice
@@ -60,16 +60,16 @@ def put(step: dict[str, Any], name: str, value: Fraction) -> None:
 
 
 EVERY = priced(*every_operation())
-ROUNDED = sorted({found["rule"] for found in nodes(EVERY["derivation"])} & {*checker.ROUNDINGS})
+ROUNDED = sorted({found["rule"] for found in nodes(EVERY["derivation"])} & {*roundings.ROUNDINGS})
 
 
 def test_what_every_operation_is_recorded_for_is_accepted() -> None:
-    found = checker.read_sensitivity(copy.deepcopy(EVERY))
+    found = sensitivities.read_sensitivity(copy.deepcopy(EVERY))
     assert found.distance == Fraction(STD) * (2**11 + 1) / 2**62
     assert {"computed", "lattice"} <= found.rules
-    assert set(ROUNDED) == {*checker.ROUNDINGS} - {"float-count", "float-grid", "float-scores"}
+    assert set(ROUNDED) == {*roundings.ROUNDINGS} - {"float-count", "float-grid", "float-scores"}
     counts = priced(histogram(REPLACE, Norm.L1), rounding.counted(40, width=5))
-    assert checker.read_sensitivity(counts).distance is not None
+    assert sensitivities.read_sensitivity(counts).distance is not None
 
 
 @pytest.mark.parametrize("rule", [rule for rule in ROUNDED if rule != "float-exact"])
@@ -80,7 +80,7 @@ def test_a_bound_that_is_too_small_is_refused(rule: str, name: str) -> None:
     # bounds are rounded up to 32 bits: by less than this
     put(step, name, given(step, name) * (1 - Fraction(1, 2**30)))
     with pytest.raises(CertificateWrong, match=f"{rule}: {name}"):
-        checker.read_sensitivity(forged)
+        sensitivities.read_sensitivity(forged)
 
 
 ON_TRUST = {("float-total", "count"), ("float-shift", "size")}
@@ -88,7 +88,7 @@ ON_TRUST = {("float-total", "count"), ("float-shift", "size")}
 
 SMALLER = [
     (rule, name)
-    for rule, (_, _, names) in checker.ROUNDINGS.items()
+    for rule, (_, _, names) in roundings.ROUNDINGS.items()
     for name in names
     if rule in ROUNDED and name != "width" and (rule, name) not in ON_TRUST
 ]
@@ -102,7 +102,7 @@ def test_a_parameter_that_is_too_small_is_refused(rule: str, name: str) -> None:
     least = given(step, name) - 1 if name in ("count", "height") else given(step, name) / 2
     put(step, name, least)
     with pytest.raises(CertificateWrong, match=r"same operations|dimension|width"):
-        checker.read_sensitivity(forged)
+        sensitivities.read_sensitivity(forged)
 
 
 @pytest.mark.parametrize("rule", ["float-scale", "float-map", "float-clip", "float-product"])
@@ -113,7 +113,7 @@ def test_an_operation_left_out_is_refused(rule: str) -> None:
             if premise["rule"] == rule:
                 step["premises"][k] = premise["premises"][0]
     with pytest.raises(CertificateWrong):
-        checker.read_sensitivity(forged)
+        sensitivities.read_sensitivity(forged)
 
 
 HALF = Fraction(1, 2)
@@ -147,7 +147,7 @@ ALIEN: dict[str, tuple[Sensitivity, Rounding]] = {
 @pytest.mark.parametrize("meant, held", ALIEN.values(), ids=ALIEN)  # noqa: PT006
 def test_the_rounding_of_other_operations_is_refused(meant: Sensitivity, held: Rounding) -> None:
     with pytest.raises(CertificateWrong, match="same operations"):
-        checker.read_sensitivity(priced(meant, held))
+        sensitivities.read_sensitivity(priced(meant, held))
 
 
 NOTHING = declared(0, "public", adjacency=REPLACE)
@@ -166,7 +166,7 @@ LARGER: dict[str, tuple[Sensitivity, Rounding]] = {
 
 @pytest.mark.parametrize("meant, held", LARGER.values(), ids=LARGER)  # noqa: PT006
 def test_more_may_be_rounded_than_moves(meant: Sensitivity, held: Rounding) -> None:
-    assert checker.read_sensitivity(priced(meant, held)).distance is not None
+    assert sensitivities.read_sensitivity(priced(meant, held)).distance is not None
 
 
 def _bare(tree: dict[str, Any]) -> dict[str, Any]:
@@ -211,7 +211,7 @@ def _no_meaning(tree: dict[str, Any]) -> dict[str, Any]:
 )
 def test_what_is_computed_is_a_block_on_one_lattice(bend: Callable[[Any], Any]) -> None:
     with pytest.raises(CertificateWrong):
-        checker.read_sensitivity(bend(priced(MEAN, HELD)))
+        sensitivities.read_sensitivity(bend(priced(MEAN, HELD)))
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "laplace"])
@@ -221,11 +221,11 @@ def test_a_lattice_finer_than_that_of_the_noise_is_refused(kind: str) -> None:
     held = rounding.counted(40, width=6) if l1 else HELD
     scale = "scale" if l1 else "noise_std"
     mechanism: Any = {"kind": kind, "sensitivity": priced(meant, held), scale: "15p1"}
-    run = checker.Run([mechanism], [])
+    run = statements.Run([mechanism], [])
     run.noise(mechanism, kind, scale, "l1" if l1 else "l2")
     larger = mechanism | {scale: "15p2"}
     with pytest.raises(CertificateWrong, match="distance of a lattice"):
-        checker.Run([larger], []).noise(larger, kind, scale, "l1" if l1 else "l2")
+        statements.Run([larger], []).noise(larger, kind, scale, "l1" if l1 else "l2")
 
 
 def test_comparing_two_derivations_is_bounded() -> None:
@@ -237,4 +237,4 @@ def test_comparing_two_derivations_is_bounded() -> None:
         rows = [rounding.joined(a, b) for a, b in zip(rows[::2], rows[1::2], strict=True)]
     tree = json.loads(json.dumps(priced(parts[0], rows[0])))
     with pytest.raises((Undecided, CertificateWrong)):
-        checker.read_sensitivity(tree)
+        sensitivities.read_sensitivity(tree)

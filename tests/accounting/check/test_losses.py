@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from dpledger.accounting.check.checker import exp_bounds
+from dpledger.accounting.check.intervals import exp_bounds
 from dpledger.accounting.check.losses import (
     Loss,
     Plan,

@@ -14,10 +14,10 @@ from pathlib import Path
 import mpmath
 import pytest
 
-from dpledger.accounting.check import checker, losses, one_step, pld_checker
-from dpledger.accounting.check.checker import CertificateWrong, Undecided
+from dpledger.accounting.check import checker, one_step, pld_checker, statements
 from dpledger.accounting.check.losses import Plan
 from dpledger.accounting.check.pld_checker import Grid, Step
+from dpledger.accounting.check.reading import CertificateWrong, Undecided
 from dpledger.accounting.pld import PrivacyProfile
 from dpledger.accounting.pld.pairs import GaussianShift, Order, Sampled
 from dpledger.accounting.proof.certificate import Certificate, certify
@@ -212,8 +212,8 @@ ENDLESS = {  # bends of a small document that would take minutes, or all of the 
 @pytest.mark.parametrize("name", ENDLESS)
 def test_what_would_not_end_is_given_up_before_it_is_done(poisson, monkeypatch, name):
     change, reason = ENDLESS[name]
-    monkeypatch.setattr(checker, "MAX_WORK", 100_000)
-    monkeypatch.setattr(checker, "WORK_A_BYTE", 0)
+    monkeypatch.setattr(statements, "MAX_WORK", 100_000)
+    monkeypatch.setattr(statements, "WORK_A_BYTE", 0)
     bits = [0]
 
     def counted(x, p):
@@ -312,7 +312,7 @@ def test_bad_parameters_are_refused_by_their_fault(poisson, fault):
 def test_noise_of_any_size_ends_in_a_verdict(poisson, noise_std):
     document = json.loads(poisson.to_json_bytes())
     document["mechanisms"][0]["event"]["noise_std"] = noise_std
-    document["subject"] = checker.Run(document["mechanisms"], document["events"]).subject
+    document["subject"] = statements.Run(document["mechanisms"], document["events"]).subject
     written = json.dumps(document).encode()
     if "-" in noise_std:
         with pytest.raises((CertificateWrong, Undecided)):
@@ -398,19 +398,25 @@ def test_bent_witnesses_prove_nothing_false_in_the_long_run(poisson):
     assert accepted_forgeries(1000, poisson, profile) > 100
 
 
-def test_it_runs_with_nothing_but_its_three_neighbours(poisson, tmp_path):
-    for module in (checker, losses, one_step, pld_checker):
-        shutil.copy(module.__file__, tmp_path)
+def test_distributions_are_checked_without_flint(poisson, tmp_path):
+    folder = tmp_path / "any name"
+    shutil.copytree(Path(checker.__file__).parent, folder)
     (tmp_path / "run.cert.json").write_bytes(poisson.to_json_bytes())
     (tmp_path / "start.py").write_text(
-        "import sys\nsys.modules['flint'] = None\nsys.path.insert(0, '.')\n"
-        "import losses, pld_checker\nassert losses.multiply is losses.multiply_by_decimal\n"
-        "sys.exit(pld_checker.checker.main(['run.cert.json'], pld_checker.RULES))\n"
+        "import runpy, sys\nsys.modules['flint'] = None\n"
+        "sys.argv = ['check', 'run.cert.json']\n"
+        "try:\n    runpy.run_path('any name', run_name='__main__')\n"
+        "finally:\n"
+        "    losses = sys.modules['dpledger_check.losses']\n"
+        "    assert losses.multiply is losses.multiply_by_decimal\n"
     )
-    for script in (["start.py"], ["pld_checker.py", "run.cert.json"]):
+    for script in ("start.py", folder.name):
         done = subprocess.run(
-            [sys.executable, *script], cwd=tmp_path, capture_output=True, text=True, check=False
+            [sys.executable, script, "run.cert.json"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 0, done.stderr
         assert "steps checked" in done.stdout
-    assert Path(checker.__file__).name == "checker.py"

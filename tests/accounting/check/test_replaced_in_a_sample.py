@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from dpledger.accounting.check import checker, pld_checker
-from dpledger.accounting.check.checker import CertificateWrong
+from dpledger.accounting.check import pld_checker, statements
+from dpledger.accounting.check.reading import CertificateWrong
 from dpledger.accounting.guarantees import guarantee
 from dpledger.accounting.proof.certificate import Certificate, certify
 from dpledger.mechanisms import (
@@ -60,7 +60,7 @@ def bent(certificate: Certificate, event: GaussianStep | LaplaceStep) -> bytes:
         return [changed(each) for each in value] if isinstance(value, list) else value
 
     document["mechanisms"] = changed(document["mechanisms"])
-    document["subject"] = checker.Run(document["mechanisms"], document["events"]).subject
+    document["subject"] = statements.Run(document["mechanisms"], document["events"]).subject
     return json.dumps(document).encode()
 
 
@@ -70,7 +70,7 @@ def test_what_is_proved_is_the_enclosed_price_within_a_thousandth(certificate) -
     assert enclosed.lower_float <= float(verdict.values[1]) <= 1.001 * enclosed.upper_float
     assert verdict.adjacency == "replace-one"
     assert any("a record is replaced in a Poisson sample" in axiom for axiom in verdict.axioms)
-    assert checker.HIDDEN in verdict.assumptions
+    assert statements.HIDDEN in verdict.assumptions
 
 
 def test_it_costs_more_than_removing_a_record(certificate) -> None:

@@ -1,6 +1,7 @@
 """Laws of the rules: what they conclude is true, and each side condition is checked."""
 
 import re
+from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -8,9 +9,10 @@ from pathlib import Path
 import mpmath
 import pytest
 
-from dpledger.accounting.check import checker
-from dpledger.accounting.check.checker import CertificateWrong, Priv
+from dpledger.accounting.check import privacy, reading, sensitivities, statements
+from dpledger.accounting.check.reading import CertificateWrong
 from dpledger.accounting.check.rules import rules, rules_page
+from dpledger.accounting.check.statements import Priv
 from dpledger.accounting.proof import derivation
 from dpledger.mechanisms import (
     Adjacency,
@@ -72,7 +74,7 @@ def test_prover_and_checker_name_the_same_axioms():
     # pure DP is written as approximate DP of delta 0; the other is read for ever, no longer written
     known = {
         (rule, notion.replace("pure", "approx")): text
-        for (rule, notion), text in checker.AXIOMS.items()
+        for (rule, notion), text in statements.AXIOMS.items()
         if rule != "loss-distribution"
     }
     assert written == known
@@ -84,7 +86,7 @@ def test_prover_and_checker_name_the_same_axioms():
 def derived(sensitivity):
     """The squared sensitivity that the checker derives."""
     step = GaussianStep if sensitivity.norm is Norm.L2 else LaplaceStep
-    return checker.read_sensitivity(mechanism_to_json(step(sensitivity, 1.0))["sensitivity"])
+    return sensitivities.read_sensitivity(mechanism_to_json(step(sensitivity, 1.0))["sensitivity"])
 
 
 def test_derivations_prove_their_own_number():
@@ -232,7 +234,7 @@ def test_vertical_data_move_as_their_rules_say():
     ids=lambda s: f"{s.derivation.rule} {s.derivation.squared}",
 )
 def test_wrong_derivations_prove_nothing(wrong):
-    with pytest.raises(checker.CertificateWrong):
+    with pytest.raises(reading.CertificateWrong):
         derived(wrong)
 
 
@@ -240,12 +242,12 @@ def test_wrong_derivations_prove_nothing(wrong):
 
 
 def run_of(*mechanisms):
-    return checker.Run([mechanism_to_json(m) for m in mechanisms], [])
+    return statements.Run([mechanism_to_json(m) for m in mechanisms], [])
 
 
 def concluded(rule, *given, of=(STEP,)):
     """What a rule concludes of mechanisms, its parameters and premises given in their order."""
-    return checker.RULES[rule][0](run_of(*of), *given)
+    return privacy.RULES[rule][0](run_of(*of), *given)
 
 
 def cost(rule, mechanism):
@@ -314,14 +316,14 @@ def test_parties_pay_the_largest_part():
 def test_events_need_a_premise_for_every_party_and_no_other():
     run = run_of(STEP)
     run.common, run.own = (
-        checker.Counter({0: 1}),
+        Counter({0: 1}),
         {
-            "a": checker.Counter({0: 2}),
-            "b": checker.Counter({0: 1}),
+            "a": Counter({0: 2}),
+            "b": Counter({0: 1}),
         },
     )
     one, two, three = (gdp(Fraction(n, 4), {0: n}) for n in (1, 2, 3))
-    events = checker.RULES["events"][0]
+    events = privacy.RULES["events"][0]
     assert events(run, two, three).values == (Fraction(3, 4),)
     for premises in ([three], [two], [one, two, three], []):
         with pytest.raises(CertificateWrong):
@@ -416,7 +418,7 @@ def test_means_over_a_public_number_may_be_sampled_under_zero_out():
 def test_words_cost_nothing_and_are_things_to_trust():
     run = run_of(STEP)
     for rule, word in (("post-processing", "the mean"), ("given", "bounds are public")):
-        assert checker.RULES[rule][0](run, word, gdp()) == gdp()
+        assert privacy.RULES[rule][0](run, word, gdp()) == gdp()
     assert {text for text in run.assumptions if ": " in text} == {
         "reads released messages only: the mean",
         "taken for granted: bounds are public",

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from dpledger.accounting.check import checker
+from dpledger.accounting.check import checker, privacy, roundings, sensitivities
 from dpledger.accounting.gaussian.exact import epsilon_from_delta
 from dpledger.accounting.proof.certificate import FORMAT, Uncertifiable, certify
 from dpledger.accounting.proof.proved import delta_and_epsilon
@@ -54,7 +54,7 @@ def test_the_checker_reads_what_the_certificate_says(certificates):
 
 def test_the_examples_use_every_rule_but_those_of_loss_distributions(certificates):
     written = "".join(c.to_json_bytes().decode() for c in certificates.values())
-    for name in (*checker.SENSITIVITIES, *checker.ROUNDINGS, *checker.RULES):
+    for name in (*sensitivities.SENSITIVITIES, *roundings.ROUNDINGS, *privacy.RULES):
         assert f'"rule":"{name}"' in written, name
 
 

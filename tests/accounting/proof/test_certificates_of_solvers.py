@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from dpledger.accounting.check import checker, pld_checker
+from dpledger.accounting.check import pld_checker, reading
 from dpledger.accounting.guarantees import guarantee
 from dpledger.accounting.proof.certificate import Uncertifiable, certify
 from dpledger.mechanisms import (
@@ -122,7 +122,7 @@ def test_a_tampered_event_is_another_subject():
     events = REPAIRED["star"]()
     document = json.loads(certify(events, delta=1e-5).to_json_bytes())
     document["events"][2]["round"] += 1
-    with pytest.raises(checker.CertificateWrong, match="subject"):
+    with pytest.raises(reading.CertificateWrong, match="subject"):
         pld_checker.check(json.dumps(document).encode())
     assert subject_hash(events[:-1]) != document["subject"]
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from dpledger.accounting.check.checker import CertificateWrong
+from dpledger.accounting.check.reading import CertificateWrong
 from dpledger.accounting.proof.coq_goal import CoqMissing, NoCoqGoal, coq_goal, prove
 
 needs_coq = pytest.mark.skipif(shutil.which("coqc") is None, reason="coqc is not installed")

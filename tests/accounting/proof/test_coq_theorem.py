@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import pytest
 
-from dpledger.accounting.check.checker import CertificateWrong
 from dpledger.accounting.check.pld_checker import check
+from dpledger.accounting.check.reading import CertificateWrong
 from dpledger.accounting.proof.certificate import certify
 from dpledger.accounting.proof.coq_goal import compiled_proofs, prove
 from dpledger.accounting.proof.coq_theorem import BeyondTheorem, coq_theorem

@@ -2,7 +2,8 @@
 
 import pytest
 
-from dpledger.accounting.check.checker import CertificateWrong, Undecided, check
+from dpledger.accounting.check.checker import check
+from dpledger.accounting.check.reading import CertificateWrong, Undecided
 from dpledger.accounting.proof.extracted import (
     ExtractedMissing,
     agrees,

@@ -9,7 +9,7 @@ import pytest
 import dpledger
 
 ROOT = Path(dpledger.__file__).resolve().parent
-CHECKERS = ("checker", "losses", "one_step", "pld_checker", "rules")
+CHECKERS = sorted(path.stem for path in (ROOT / "accounting" / "check").glob("[!_]*.py"))
 
 
 def imported(path):

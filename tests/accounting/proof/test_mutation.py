@@ -17,8 +17,9 @@ from functools import cached_property
 import mpmath
 import pytest
 
-from dpledger.accounting.check import checker
-from dpledger.accounting.check.checker import CertificateWrong, Undecided, Verdict, check
+from dpledger.accounting.check import checker, privacy, statements
+from dpledger.accounting.check.checker import Verdict, check
+from dpledger.accounting.check.reading import CertificateWrong, Undecided
 from dpledger.accounting.proof.extracted import agrees, extracted_checker, run_extracted
 from dpledger.mechanisms import (
     Adjacency,
@@ -603,14 +604,14 @@ def change_cunningly(doc, rng):
 
 def make_fit(doc):
     """Write subject, conclusions, assumptions and axioms as the checker would have them."""
-    run = checker.Run(doc["mechanisms"], doc["events"])
+    run = statements.Run(doc["mechanisms"], doc["events"])
     doc["subject"] = run.subject
     proved = []
     for node in doc["nodes"]:
-        function, names, _ = checker.RULES[node["rule"]]
+        function, names, _ = privacy.RULES[node["rule"]]
         given = [node["parameters"][name] for name in names]
         found = function(run, *given, *(proved[place] for place in node["premises"]))
-        labels = checker._NOTIONS[found.notion]
+        labels = statements.NOTIONS[found.notion]
         node["conclusion"] = {
             "adjacency": found.adjacency,
             "group": found.group,

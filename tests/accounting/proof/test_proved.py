@@ -5,8 +5,8 @@ from fractions import Fraction
 
 import pytest
 
-from dpledger.accounting.check import checker
-from dpledger.accounting.check.checker import CertificateWrong
+from dpledger.accounting.check import statements
+from dpledger.accounting.check.reading import CertificateWrong
 from dpledger.accounting.proof import proved as proving
 from dpledger.accounting.proof.certificate import certify
 from dpledger.accounting.proof.proved import NotProved, prove, proved
@@ -101,8 +101,8 @@ def test_another_relation_than_that_of_the_events_is_not_proved() -> None:
 
 def test_what_is_too_much_work_to_check_tightly_is_proved_otherwise(monkeypatch) -> None:
     tight = prove(SAMPLED, delta=1e-5)
-    monkeypatch.setattr(checker, "MAX_WORK", 120_000)
-    monkeypatch.setattr(checker, "WORK_A_BYTE", 0)
+    monkeypatch.setattr(statements, "MAX_WORK", 120_000)
+    monkeypatch.setattr(statements, "WORK_A_BYTE", 0)
     found = prove(SAMPLED, delta=1e-5)
     assert found.certificate.steps[-2].rule != tight.certificate.steps[-2].rule
     assert found.epsilon > tight.epsilon

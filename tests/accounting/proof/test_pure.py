@@ -8,7 +8,7 @@ from math import comb, exp, expm1, inf, log, log1p
 import pytest
 
 from dpledger.accounting.check import checker
-from dpledger.accounting.check.checker import CertificateWrong
+from dpledger.accounting.check.reading import CertificateWrong
 from dpledger.accounting.guarantees import guarantee
 from dpledger.accounting.numbers.grade import Grade
 from dpledger.accounting.planning import UnattainableTarget

@@ -6,7 +6,7 @@ import mpmath
 import pytest
 from dp_accounting.rdp import rdp_privacy_accountant
 
-from dpledger.accounting.check import checker
+from dpledger.accounting.check import privacy, reading, statements
 from dpledger.accounting.proof import sampling
 from dpledger.mechanisms import Adjacency, GaussianStep, PoissonSampled
 from dpledger.mechanisms.encoding import mechanism_to_json
@@ -30,11 +30,11 @@ def test_poisson_sampling_costs_the_divergence_of_the_mixture(mu, rate, order):
     found = sampling.poisson_divergence(Fraction(mu) ** 2, Fraction(rate), order)
     assert found.upper_float == pytest.approx(float(exact), rel=1e-10)
     step = GaussianStep(sum_of_bounded(Fraction(mu), Adjacency.ADD_REMOVE_ONE), 1.0)
-    run = checker.Run([mechanism_to_json(PoissonSampled(step, rate))], [])
-    poisson_rdp = checker.RULES["poisson-rdp"][0]
+    run = statements.Run([mechanism_to_json(PoissonSampled(step, rate))], [])
+    poisson_rdp = privacy.RULES["poisson-rdp"][0]
     above, below = (str(Fraction(float(exact)) * (1 + s * Fraction(1, 10**9))) for s in (1, -1))
     assert poisson_rdp(run, 0, order, above).values == (order, Fraction(above))
-    with pytest.raises(checker.CertificateWrong):
+    with pytest.raises(reading.CertificateWrong):
         poisson_rdp(run, 0, order, below)
 
 

@@ -3,7 +3,8 @@
 With a and b the gradients of a record at v and at the anchor, a step releases (a - b) of the drawn
 record plus the mean of all b. Between neighbours whose record is drawn that moves by (a - a') - (1
 - 1/M)(b - b'), four vectors of norm at most G: up to nearly 4G, not 3G. The falsifier searches for
-rows and points that attain it, with a Huber loss of a small bend.
+rows and points that attain it, with a Huber loss of a small bend; the attack runs Algorithm 2
+itself to such a point.
 """
 
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from scipy.special import expit
 from ...audits.claims.lemma import LemmaPromise
 from ...audits.falsifier import Falsification, ReplacedRecord, SearchTable, SensitivityLemma
 from ...mechanisms.protocols import FloatArray
+from .after_history import gradient_of_the_solver
 from .setting import FEATURES, PsSetting, claim
 
 _BEND = 0.01
@@ -114,8 +116,10 @@ GRADIENT = claim(
     LemmaPromise(
         _gradient_lemma, described=_gradient_pair, proved=_proved, argument=_gradient_argument
     ),
+    attack=gradient_of_the_solver,
 )
 """Fails for replace-one and convex losses: nearly opposite rows, both pointing from the anchor to
-v, attain nearly 4G - 2G/M, where 3G is claimed. Holds, loosely, for a null record (2G - G/M) and
+v, attain nearly 4G - 2G/M, where 3G is claimed; Algorithm 2 itself, led there by ordinary messages,
+releases a gradient that tells them apart. Holds, loosely, for a null record (2G - G/M) and
 for logistic loss (2G): 3G is the sum of three norms and no relation's sensitivity.
 """

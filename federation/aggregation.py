@@ -22,16 +22,24 @@ its masks are functions of public names. It is the flow of messages, and the sam
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from ..mechanisms.exact_noise import Integers
 
-__all__ = ["Aggregation", "PublicMasks", "SumRelease", "Words"]
+__all__ = ["Aggregation", "PublicMasks", "SumOf", "SumRelease", "Words"]
 
 Words = np.ndarray[Any, np.dtype[np.uint64]]
 """Numbers modulo 2^m, m <= 64."""
+
+
+class SumOf(NamedTuple):
+    """Which sum is meant: the run's name, the release's number in it from 0, and m."""
+
+    run: str
+    number: int
+    bits: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +86,22 @@ class Aggregation(Protocol):
         """
         ...
 
+    def completed(
+        self, total: Words, missing: Sequence[int], parties: Sequence[str], release: SumOf
+    ) -> Words:
+        """Return the sum over the parties that are there, from the sum of all that they sent.
+
+        Called where parts are added, once a release: a protocol that hides the parts must never
+        open the sums of two sets of parties for one release, whose difference is a party's part.
+
+        Args:
+            total: of what those that are there sent, modulo 2^m, of shape (width,).
+            missing: who dropped out, by number; none where everybody is there.
+            parties: who took part at first, in the order of the plan.
+            release: which sum this is.
+        """
+        ...
+
 
 class PublicMasks:
     """The test double: pairwise masks that cancel in the sum, and that anybody can compute."""
@@ -90,6 +114,17 @@ class PublicMasks:
         me = list(parties).index(release.party)
         sent = masked(integers, me, parties, release.run, release.number, release.bits)
         return decoded_words(release.exchange(encoded_words(sent)))
+
+    def completed(
+        self, total: Words, missing: Sequence[int], parties: Sequence[str], release: SumOf
+    ) -> Words:
+        """Return the sum without the masks whose other half is missing; see `Aggregation`."""
+        there = [number for number in range(len(parties)) if number not in missing]
+        for gone in missing:
+            for other in there:
+                stream = _mask_of(other, gone, len(total), release.run, release.number)
+                total = total - stream if other < gone else total + stream
+        return total & _mask(release.bits)
 
 
 def masked(
@@ -104,11 +139,15 @@ def masked(
     for other in range(len(parties)):
         if other == me:
             continue
-        pair = (min(me, other), max(me, other))
-        seed = f"public mask|{run}|{number}|{pair[0]}|{pair[1]}".encode()
-        stream = decoded_words(hashlib.shake_256(seed).digest(8 * len(found)))
+        stream = _mask_of(me, other, len(found), run, number)
         found = found + stream if me < other else found - stream
     return found & _mask(bits)
+
+
+def _mask_of(one: int, other: int, width: int, run: str, number: int) -> Words:
+    """Return the stream of a pair of parties for a release of a run, of shape (width,)."""
+    seed = f"public mask|{run}|{number}|{min(one, other)}|{max(one, other)}".encode()
+    return decoded_words(hashlib.shake_256(seed).digest(8 * width))
 
 
 def added(parts: Sequence[Words], bits: int) -> Words:

@@ -3,6 +3,9 @@
 It needs no trust for privacy and keeps no secret. Its journal makes a restart harmless: a step that
 was answered is answered the same again, and parts of the step that was not are sent again by the
 parties. A run ends for all parties in the same sentence, which names the party at fault.
+
+Where the plan's noise has room for dropouts, a party that is not there for a sum drops out and the
+others go on; it learns so when it comes back, and takes no part in that run any more.
 """
 
 import secrets
@@ -29,9 +32,10 @@ from .protocol import (
 __all__ = ["Coordinator"]
 
 _RUN, _RESULT, _ENDED, _PART, _BYE = "run", "result", "ended", "part", "bye"
+_DROPPED = "dropped"
 """Kinds of entry in the journal: under the plan's subject the run's name; under that name the
-result of each step by number, the sentence of a failed run, parts handed in and goodbyes by
-party."""
+result of each step by number, the sentence of a failed run, and by party the parts handed in, the
+goodbyes, and who dropped out."""
 
 
 def run_name(journal: Journal, subject: str) -> str:
@@ -48,6 +52,10 @@ def run_name(journal: Journal, subject: str) -> str:
         found = secrets.token_hex(16).encode()
         journal.keep(subject, _RUN, 0, found)
     return found.decode()
+
+
+_GO_ON = (StepKind.SUM, StepKind.FINISH)
+"""Steps at which a party may drop out: before the first sum, everybody agrees and pays."""
 
 
 class AskedAgain(ConnectionError):
@@ -80,16 +88,24 @@ class Coordinator:
         self._asked: dict[str, int] = {}
         """How often each party asked: who asks again has given up waiting for the answer before."""
         self._since = time.monotonic()
-        self._left_by = {
-            name
-            for i, name in enumerate(plan.parties)
-            if journal.get(self.run, _BYE, i) is not None
+        self._left_by, self._dropped = self._noted(_BYE), self._noted(_DROPPED)
+
+    def _noted(self, kind: str) -> set[str]:
+        """Return the parties that the journal has an entry of this kind of."""
+        kept = (self._journal.get(self.run, kind, i) for i in range(len(self.plan.parties)))
+        return {
+            name for name, found in zip(self.plan.parties, kept, strict=True) if found is not None
         }
 
     @property
     def ended(self) -> str | None:
         """Why the run is over before its time, in a sentence."""
         return self._ended
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """The parties that dropped out, in the plan's order; the others went on without them."""
+        return tuple(name for name in self.plan.parties if name in self._dropped)
 
     @property
     def finished(self) -> bool:
@@ -103,7 +119,8 @@ class Coordinator:
     def handed_in(self) -> dict[str, bytes]:
         """Return what the parties handed in at the end, by name.
 
-        Each value is a `HandedIn` in msgpack, unverified; empty until the last step is done.
+        Each value is a `HandedIn` in msgpack, unverified; empty until the last step is done. Who
+        dropped out has none.
         """
         kept = (self._journal.get(self.run, _PART, i) for i in range(len(self.plan.parties)))
         parts = zip(self.plan.parties, kept, strict=True)
@@ -129,6 +146,8 @@ class Coordinator:
         if request.run != self.run:
             return Ended(f"Party {request.party!r} asks about another run.")
         with self._changed:
+            if isinstance(request, Ask) and request.party in self._dropped:
+                return self._gone_on(request.party)
             if isinstance(request, Ask):
                 return self._answered(request)
             if request.party not in self._left_by:
@@ -143,7 +162,7 @@ class Coordinator:
         while True:
             with self._changed:
                 over = self.finished or self._ended is not None
-                if over and self._left_by >= set(self.plan.parties):
+                if over and self._left_by >= set(self.plan.parties) - self._dropped:
                     return
                 self._changed.wait(self._left())
                 if self._left() <= 0.0:
@@ -168,7 +187,15 @@ class Coordinator:
                 if not self._results:
                     self._end(reason)
             return Ended(reason)
-        return Welcome(self.run)
+        with self._changed:
+            gone_on = hello.party in self._dropped
+        return self._gone_on(hello.party) if gone_on else Welcome(self.run)
+
+    def _gone_on(self, party: str) -> Reply:
+        """Return what a party hears that dropped out."""
+        return Ended(
+            f"Party {party!r} dropped out after {self.patience:g} s; the others went on without it."
+        )
 
     def _answered(self, ask: Ask) -> Reply:
         """Take an `Ask` in and wait for its step's result; the caller holds the condition.
@@ -184,6 +211,8 @@ class Coordinator:
         asked = self._asked[ask.party] = self._asked.get(ask.party, 0) + 1
         self._changed.notify_all()
         while number >= len(self._results) and self._ended is None:
+            if ask.party in self._dropped:
+                return self._gone_on(ask.party)
             if self._asked[ask.party] != asked:
                 raise AskedAgain(f"Party {ask.party!r} asked again elsewhere.")
             if number > len(self._results):
@@ -216,18 +245,28 @@ class Coordinator:
             return
         self._parts[ask.party] = ask.part
         self._since = time.monotonic()
-        if len(self._parts) < len(self.plan.parties):
-            return
-        parts = [self._parts[name] for name in self.plan.parties]
-        if step.kind is StepKind.FINISH:
-            for i, part in enumerate(parts):
+        if len(self._parts) + len(self._dropped) == len(self.plan.parties):
+            self._complete()
+
+    def _complete(self) -> None:
+        """Finish the step that is next, whose parts are all there but those of dropouts."""
+        plan, number = self.plan, len(self._results)
+        there = [(i, name) for i, name in enumerate(plan.parties) if name not in self._dropped]
+        if plan.steps[number].kind is StepKind.FINISH:
+            for i, name in there:
                 if self._journal.get(self.run, _PART, i) is None:
-                    self._journal.keep(self.run, _PART, i, part)
-        result = combined(self.plan, ask.step, parts)
+                    self._journal.keep(self.run, _PART, i, self._parts[name])
+        result = combined(
+            plan,
+            number,
+            [self._parts[name] for _, name in there],
+            run=self.run,
+            missing=[i for i, name in enumerate(plan.parties) if name in self._dropped],
+        )
         # before any party can see it: after a crash the same result is given again
-        self._journal.keep(self.run, _RESULT, ask.step, result)
+        self._journal.keep(self.run, _RESULT, number, result)
         self._results.append(result)
-        self._parts = {}
+        self._parts, self._since = {}, time.monotonic()
         self._changed.notify_all()
 
     def _left(self) -> float:
@@ -235,8 +274,18 @@ class Coordinator:
         return max(0.0, self._since + self.patience - time.monotonic())
 
     def _give_up(self) -> None:
-        """End the run, naming whose part is missing."""
-        missing = [name for name in self.plan.parties if name not in self._parts]
+        """Go on without those whose part is missing, if the noise has room; or end the run."""
+        known = {*self._parts, *self._dropped}
+        missing = [name for name in self.plan.parties if name not in known]
+        number = len(self._results)
+        may_drop = number < len(self.plan.steps) and self.plan.steps[number].kind in _GO_ON
+        if may_drop and self._parts and len(self._dropped) + len(missing) <= self.plan.dropouts:
+            for name in missing:
+                # first: after a crash nobody who was left out comes back into another sum
+                self._journal.keep(self.run, _DROPPED, self.plan.parties.index(name), b"")
+                self._dropped.add(name)
+            self._complete()
+            return
         who = ("Party " if len(missing) == 1 else "Parties ") + ", ".join(map(repr, missing))
         step = shown_step(self.plan, len(self._results))
         self._end(f"{who} sent nothing for {self.patience:g} s ({step}).")

@@ -113,6 +113,7 @@ def coordinate(coordinator: Coordinator, nodes: Sequence[int], exchange: Exchang
             coordinator's patience is over, which then ends the run.
     """
     told = dict.fromkeys(nodes, b"")
+    party_at: dict[int, str] = {}
     with ThreadPoolExecutor(max(1, len(nodes))) as pool:
         over = False
         while told and not over:
@@ -120,6 +121,9 @@ def coordinate(coordinator: Coordinator, nodes: Sequence[int], exchange: Exchang
             heard = _heard(told, exchange, 0.0 if over else coordinator.patience)
             # an answer waits for all parties' parts, so that all requests wait side by side
             replies = {node: pool.submit(coordinator.reply, heard[node]) for node in heard}
+            party_at |= {node: request.party for node, request in heard.items()}
+            for node in [n for n in told if party_at.get(n) in coordinator.dropped]:
+                del told[node]
             for node, reply in replies.items():
                 told[node] = _told(coordinator.run, heard[node], reply.result())
                 if isinstance(heard[node], Bye):

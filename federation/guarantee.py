@@ -63,7 +63,9 @@ class Held(Enum):
     """With one party, wholly; of messages, sums over all parties alone are seen."""
 
 
-class _Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _Manifest(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
     """`federation.json`; `lists` are event lists, `parties` says which is whose."""
 
     format: str
@@ -74,6 +76,8 @@ class _Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     parties: dict[str, int]
     models: dict[str, str]
     """SHA-256 of each party's public model."""
+    dropped: list[str] = []
+    """Parties that dropped out of the sums: their ledgers have paid, and handed in nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +91,7 @@ class FederationVerdict:
         joint: the verdict on the federation's.
         same_model: whether all parties ended with the same public model.
         simulation: whether anything was a sum that no protocol hid the parts of.
+        dropped: who dropped out of the sums; their records cost what the joint verdict says.
     """
 
     run: str
@@ -95,6 +100,7 @@ class FederationVerdict:
     joint: Verdict
     same_model: bool
     simulation: bool
+    dropped: tuple[str, ...] = ()
 
 
 def joint_events(held: Held, sent: Mapping[str, Sequence[Event]]) -> list[Event]:
@@ -147,10 +153,17 @@ def write_federation(
         folder: made if it is missing.
         plan: of the run.
         run: its name.
-        handed_in: by party, as `Coordinator.handed_in` returns it.
+        handed_in: by party, as `Coordinator.handed_in` returns it; of all parties, or all but as
+            many as the plan lets drop out.
+
+    Raises `InvalidParameter` where more are missing.
     """
     require_file_names(plan.parties)
-    parts = {name: msgspec.msgpack.decode(handed_in[name], type=HandedIn) for name in plan.parties}
+    there = [name for name in plan.parties if name in handed_in]
+    dropped = [name for name in plan.parties if name not in handed_in]
+    if len(dropped) > plan.dropouts:
+        raise InvalidParameter("handed_in", there, f"of all parties but {plan.dropouts}")
+    parts = {name: msgspec.msgpack.decode(handed_in[name], type=HandedIn) for name in there}
     folder.mkdir(parents=True, exist_ok=True)
     for name, part in parts.items():
         (folder / f"{name}.certificate.json").write_bytes(part.certificate)
@@ -160,15 +173,16 @@ def write_federation(
     (folder / "certificate.json").write_bytes(certificate.to_json_bytes())
     models = {name: hashlib.sha256(part.model).hexdigest() for name, part in parts.items()}
     if len(set(models.values())) == 1:
-        np.save(folder / "model.npy", decoded_row(parts[plan.parties[0]].model)[0])
+        np.save(folder / "model.npy", decoded_row(parts[there[0]].model)[0])
     manifest = _Manifest(
         format=FORMAT,
         run=run,
         subject=plan.subject,
         held=held,
         lists=[[event_to_json(event) for event in plan.events]],
-        parties=dict.fromkeys(plan.parties, 0),
+        parties=dict.fromkeys(there, 0),
         models=models,
+        dropped=dropped,
     )
     (folder / "federation.json").write_bytes(msgspec.json.encode(manifest))
 
@@ -208,7 +222,15 @@ def verify_federation(folder: Path) -> FederationVerdict:
                 raise NotProved(f"{what} of {name!r}", found, expected)
     same = len(set(manifest.models.values())) == 1
     simulation = any(SIMULATION in name for event in events for name in event.context.parties)
-    return FederationVerdict(manifest.run, manifest.subject, parties, joint, same, simulation)
+    return FederationVerdict(
+        manifest.run,
+        manifest.subject,
+        parties,
+        joint,
+        same,
+        simulation,
+        tuple(manifest.dropped),
+    )
 
 
 def _read(path: Path) -> _Manifest:

@@ -4,7 +4,7 @@ The same `take_part` as everywhere runs, so the numbers are those of parties tha
 """
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 
 from ..mechanisms.record_sets import RecordSets
 from .coordinator import Coordinator
@@ -33,7 +33,9 @@ class _Direct:
 def run_in_process(
     parties: Sequence[Party], plan: FederatedPlan, coordinator: Coordinator
 ) -> tuple[TookPart, ...]:
-    """Return what came of all parties' parts, in their order; raises what the first of them did.
+    """Return what came of all parties' parts, in their order, but of those that dropped out.
+
+    Raises what the first of the others did.
 
     Raises `InvalidParameter`, before anything is paid for, where two parties hold the same records:
     here, and here alone, all of them are at hand.
@@ -44,4 +46,8 @@ def run_in_process(
     link = _Direct(coordinator)
     with ThreadPoolExecutor(max(1, len(parties))) as pool:
         parts = [pool.submit(take_part, party, plan, link) for party in parties]
-        return tuple(part.result() for part in parts)
+        wait(parts)
+        named = zip(parties, parts, strict=True)
+        return tuple(
+            part.result() for party, part in named if party.name not in coordinator.dropped
+        )

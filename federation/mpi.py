@@ -123,7 +123,7 @@ class MpiLink:
             wrong = fault(step, part)
             if wrong is not None:
                 return Ended(f"Party {name!r} {wrong} ({shown_step(self._plan, ask.step)}).")
-        result = combined(self._plan, ask.step, parts)
+        result = combined(self._plan, ask.step, parts, run=self._run)
         if step.kind is StepKind.EXCHANGE and self._journal.get(self._run, WHOLE, ask.step) is None:
             self._journal.keep(self._run, WHOLE, ask.step, result)
         return Answer(ask.step, result_for(self._plan, ask.step, ask.party, result))

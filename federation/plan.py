@@ -97,6 +97,11 @@ class FederatedPlan:
         return "per-party" if self.summed is None else "summed"
 
     @property
+    def dropouts(self) -> int:
+        """How many parties may drop out of the sums, after which the others go on."""
+        return 0 if self.summed is None else self.summed.model.dropouts
+
+    @property
     def parties(self) -> tuple[str, ...]:
         """Their names, in the order in which rows are added."""
         return self.shape.parties

@@ -18,7 +18,7 @@ import numpy as np
 from ..mechanisms.collectives import sum_in_order
 from ..mechanisms.errors import DpledgerError
 from ..mechanisms.protocols import FloatArray
-from .aggregation import added, decoded_words, encoded_words
+from .aggregation import SumOf, added, decoded_words, encoded_words
 from .plan import FederatedPlan, RunStep, StepKind
 
 __all__ = [
@@ -149,13 +149,22 @@ def fault(step: RunStep, part: bytes) -> str | None:
     return None
 
 
-def combined(plan: FederatedPlan, number: int, parts: Sequence[bytes]) -> bytes:
+def combined(
+    plan: FederatedPlan,
+    number: int,
+    parts: Sequence[bytes],
+    *,
+    run: str = "",
+    missing: Sequence[int] = (),
+) -> bytes:
     """Return what a step makes of faultless parts, one a party, in the parties' order.
 
     Args:
         plan: of the run.
         number: of the step, from 0.
         parts: that `fault` found nothing wrong with.
+        run: its name, which masks of sums depend on.
+        missing: numbers of parties that dropped out, whose parts are not there: of SUM and FINISH.
 
     A MEAN step gives the sum, which every party divides itself; rows are added in the parties'
     order, because floating-point addition in another order gives other bits. EXCHANGE gives all
@@ -167,7 +176,12 @@ def combined(plan: FederatedPlan, number: int, parts: Sequence[bytes]) -> bytes:
         case StepKind.EXCHANGE:
             return b"".join(parts)
         case StepKind.SUM:
-            return encoded_words(added([*map(decoded_words, parts)], plan.steps[number].bits))
+            assert plan.summed is not None
+            bits, before = plan.steps[number].bits, plan.steps[:number]
+            which = SumOf(run, sum(step.kind is StepKind.SUM for step in before), bits)
+            total = added([*map(decoded_words, parts)], bits)
+            aggregation = plan.summed.aggregation
+            return encoded_words(aggregation.completed(total, missing, plan.parties, which))
         case _:
             return b""
 

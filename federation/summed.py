@@ -41,7 +41,7 @@ class SummedTerms:
     """What parties agree on about their sums.
 
     Args:
-        model: the threat model, with its colluders.
+        model: the threat model, with its colluders and dropouts.
         parties: P, as many as take part.
         aggregation: by which sums are taken.
         bits: k of the lattice: a share of noise has a standard deviation of 2^k steps.
@@ -61,8 +61,8 @@ class SummedTerms:
 
     @property
     def lattice(self) -> SummedLattice:
-        """How values and noises are rounded; raises `InvalidParameter` for t >= P."""
-        return SummedLattice(self.parties, self.model.colluders, self.bits)
+        """How values and noises are rounded; raises `InvalidParameter` for t + D >= P."""
+        return SummedLattice(self.parties, self.model.lost, self.bits)
 
     @property
     def assumption(self) -> str:
@@ -72,8 +72,9 @@ class SummedTerms:
     @property
     def text(self) -> str:
         """All of it, for the plan's subject."""
+        dropouts = f"{self.model.dropouts} dropouts, " if self.model.dropouts else ""
         return (
-            f"summed, {self.model.colluders} colluders, 2**{self.bits} steps a share, "
+            f"summed, {self.model.colluders} colluders, {dropouts}2**{self.bits} steps a share, "
             f"{self.aggregation.name}"
         )
 

@@ -1,9 +1,9 @@
 """Sums of parties' rounded values and rounded noises, which are exactly the Gaussian mechanism.
 
-Of P parties at most t tell an adversary their noise; n = P - t are honest. Every party rounds its
-value to the coarse lattice of step n·g, adds noise of standard deviation s = noise_std/sqrt(n),
-rounded to the fine lattice of step g = s·2^-k, and sends a whole number of g. The adversary sees
-the sum, less what the others told, which is for each coordinate
+Of P parties at most t tell an adversary their noise or drop out of a sum; n = P - t are honest.
+Every party rounds its value to the coarse lattice of step n·g, adds noise of standard deviation s =
+noise_std/sqrt(n), rounded to the fine lattice of step g = s·2^-k, and sends a whole number of g.
+The adversary sees the sum, less what the others told, which is for each coordinate
 
     n·Q + J_1 + ... + J_n,    J_i = round(2^k Z_i),  Z_i independent and standard normal,
 
@@ -23,7 +23,8 @@ In units of the release, 2^k sqrt(n)·g = s·sqrt(n) >= noise_std. That values l
 times as coarse as the noises is what the proof needs: with n = 2 noises of a quarter of a step and
 values 0 and 1 the sums tell more than the Gaussian mechanism does (a test shows it). Fewer than t
 colluders leave more noises in the sum than n, which add randomness and no private number, so that
-the bound stands.
+the bound stands. A party that drops out takes its value and its noise with it: to an adversary
+that is a party of value 0 whose noise it knows.
 
 The sum is taken modulo 2^m, a function of the sum: a sum beyond ±2^(m-1) is read wrongly and tells
 no more. `modulus_bits` is the m by which that needs a deviate above 64 standard deviations, whose
@@ -78,7 +79,7 @@ class SummedLattice:
 
     Args:
         parties: P, as many as take part.
-        colluders: t < P, parties whose noise an adversary may know.
+        colluders: t < P, parties whose noise an adversary may know, or that may drop out.
         bits: k in [8, 32]: a share of noise has a standard deviation of 2^k steps.
 
     Raises `InvalidParameter` out of these ranges, or where n·2^-k is above 1/16.

@@ -113,6 +113,8 @@ class Meeting(Section, frozen=True, kw_only=True):
         patience: seconds without a message after which the run ends.
         threat_model: "per-party" where every message is seen, "summed" where sums alone are.
         colluders: of how many parties an adversary may know the noise, under "summed".
+        dropouts: how many parties may drop out, after which the others go on, under "summed": who
+            is not there for a sum within the patience. Their records count as zero from there on.
     """
 
     parties: tuple[str, ...]
@@ -122,10 +124,11 @@ class Meeting(Section, frozen=True, kw_only=True):
     patience: float = 60.0
     threat_model: SeenName = SeenName.PER_PARTY
     colluders: int = 0
+    dropouts: int = 0
 
     def __post_init__(self) -> None:
-        if self.colluders and self.threat_model is SeenName.PER_PARTY:
-            raise ValueError("Expected colluders with threat_model = 'summed' only")
+        if (self.colluders or self.dropouts) and self.threat_model is SeenName.PER_PARTY:
+            raise ValueError("Expected colluders and dropouts with threat_model = 'summed' only")
         if len(self.records) != len(self.parties) or not self.parties:
             raise ValueError("Expected records to have one number for each of parties")
         if not self.patience > 0.0:
@@ -237,17 +240,20 @@ class Federation:
         )
         del values["federation"]["address"], values["federation"]["patience"]
         values["federation"]["schema"] = msgspec.to_builtins(self.schema)
-        if self.threat_model == PER_PARTY:  # as files without these lines have always hashed
+        # as files without these lines have always hashed
+        if self.threat_model == PER_PARTY:
             del values["federation"]["threat_model"], values["federation"]["colluders"]
+        if not self.file.federation.dropouts:
+            del values["federation"]["dropouts"]
         return hashlib.sha256(msgspec.json.encode(values, order="deterministic")).hexdigest()
 
     @property
     def threat_model(self) -> ThreatModel:
         """What an adversary sees; it stands in every event, and policies decide by it."""
         meeting = self.file.federation
-        return (
-            PER_PARTY if meeting.threat_model is SeenName.PER_PARTY else Summed(meeting.colluders)
-        )
+        if meeting.threat_model is SeenName.PER_PARTY:
+            return PER_PARTY
+        return Summed(meeting.colluders, meeting.dropouts)
 
     @property
     def shape(self) -> DataShape:
@@ -525,7 +531,8 @@ def _as_threads(
     with ExitStack() as opened:
         parties = [opened.enter_context(each.opened()) for each in participants]
         found = run_in_process(parties, plan, coordinator)
-    for each, took in zip(participants, found, strict=True):
+    there = [p for p in participants if p.file.party.name not in coordinator.dropped]
+    for each, took in zip(there, found, strict=True):
         each.written(took)
 
 

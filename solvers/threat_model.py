@@ -45,16 +45,27 @@ class Summed:
     """Only sums over all parties are seen, by an adversary who knows the noise of some of them.
 
     Args:
-        colluders: t, parties that tell the adversary their own noise. With t > 0 the sum of all
-            shares has more noise than the `noise_std` that is priced, sqrt(P/(P - t)) times.
+        colluders: t, parties that tell the adversary their own noise.
+        dropouts: D, parties that may drop out, after which the others go on: their shares of the
+            noise are missing from the sums.
+
+    With t + D > 0 the sum of all shares has more noise than the `noise_std` that is priced,
+    sqrt(P/(P - t - D)) times.
     """
 
     colluders: int = 0
+    dropouts: int = 0
 
     def __post_init__(self) -> None:
-        if isinstance(self.colluders, bool) or not isinstance(self.colluders, int):
-            raise InvalidParameter("colluders", self.colluders, "a whole number in [0, inf)")
-        require_nonnegative("colluders", self.colluders)
+        for name, value in (("colluders", self.colluders), ("dropouts", self.dropouts)):
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise InvalidParameter(name, value, "a whole number in [0, inf)")
+            require_nonnegative(name, value)
+
+    @property
+    def lost(self) -> int:
+        """t + D: of how many parties the noise may be known or missing."""
+        return self.colluders + self.dropouts
 
     @property
     def assumption(self) -> str:
@@ -69,33 +80,38 @@ class Summed:
         """
         among = f" and at most {self.colluders} of them collude" if self.colluders else ""
         how = "" if simulated_by is None else f" (here a simulation: {simulated_by})"
-        return (
-            "only sums over all parties are seen, each party adds its share of the noise"
-            f"{among}{how}"
-        )
+        seen = "only sums over all parties are seen"
+        if self.dropouts:
+            seen = (
+                "of each release only one sum is seen, over all parties but at most "
+                f"{self.dropouts} that dropped out"
+            )
+        return f"{seen}, each party adds its share of the noise{among}{how}"
 
     def share(self, noise_std: float, *, parties: int) -> float:
-        """Return each party's noise_std, rounded up: noise_std/sqrt(P - t).
+        """Return each party's noise_std, rounded up: noise_std/sqrt(P - t - D).
 
-        The sum of the honest parties' noise then has `noise_std` or more, whatever t others do.
+        The sum of the honest parties' noise then has `noise_std` or more, whatever t others do and
+        whichever D drop out.
         Source: distributed noise generation, Dwork, Kenthapadi, McSherry, Mironov and Naor (2006).
 
-        Raises `InvalidParameter` unless more than t parties take part.
+        Raises `InvalidParameter` unless more than t + D parties take part.
         """
         require_nonnegative("noise_std", noise_std)
         return float_up(root_up(Fraction(noise_std) ** 2 / self._honest(parties)))
 
     def total(self, noise_std: float, *, parties: int) -> float:
-        """Return the noise_std of the sum of all parties' shares: noise_std·sqrt(P/(P - t))."""
+        """Return the noise_std of the sum of all parties' shares: noise_std·sqrt(P/(P - t - D))."""
         require_nonnegative("noise_std", noise_std)
         ratio = Fraction(parties, self._honest(parties))
         return float_up(root_up(Fraction(noise_std) ** 2 * ratio))
 
     def _honest(self, parties: int) -> int:
         require_positive_int("parties", parties)
-        if parties <= self.colluders:
-            raise InvalidParameter("parties", parties, f"above colluders={self.colluders}")
-        return parties - self.colluders
+        if parties <= self.lost:
+            also = f" + dropouts={self.dropouts}" if self.dropouts else ""
+            raise InvalidParameter("parties", parties, f"above colluders={self.colluders}{also}")
+        return parties - self.lost
 
 
 ThreatModel = PerParty | Summed

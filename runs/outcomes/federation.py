@@ -79,6 +79,13 @@ def _verdict_outcome(found: FederationVerdict, title: str) -> Outcome:
         ("models", "the same at all parties" if found.same_model else "each party's own"),
         *(("assumption", text) for text in found.joint.assumptions),
     )
+    if found.dropped:
+        # after what is proved: their records are in it, and no certificate of theirs is here
+        gone = (
+            "dropped out",
+            f"{', '.join(found.dropped)}: the others went on without their records",
+        )
+        rows = (*rows[:2], gone, *rows[2:])
     own = [(name, shown(verdict.values)) for name, verdict in found.parties.items()]
     return Outcome(
         title,
@@ -93,6 +100,7 @@ def _verdict_outcome(found: FederationVerdict, title: str) -> Outcome:
                 name: [str(value) for value in verdict.values]
                 for name, verdict in found.parties.items()
             },
+            "dropped": found.dropped,
             "assumptions": found.joint.assumptions,
         },
         rows=rows,

@@ -1,4 +1,4 @@
-"""A pair of neighbours with a known mu for ADMM at the consensus: its start makes slopes constant.
+"""Pairs of neighbours with a known mu: a public start far off makes the slopes of a loss constant.
 
 The gradients of a record and of its flipped label differ by the row times a factor that depends on
 the score: the bound of the slope where the score is far from 0, up to twice as much elsewhere. An

@@ -45,7 +45,8 @@ from .output import answers
     "--target",
     type=Among(TargetName),
     default=TargetName.CANARY.value,
-    help="The record: any; the one that a model is most wrong about; or one made to be remembered.",
+    help="The record: any; the one that a model is most wrong about; one made to be remembered; "
+    "or, of dp-sgd and dp-admm, one of maximal gradients from the worst public start.",
 )
 @click.option(
     "--trials",

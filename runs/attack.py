@@ -31,8 +31,10 @@ from ..audits.trials import (
     trials_at_once,
 )
 from ..audits.trials.code import code_digest
+from ..audits.worst_start import worst_start
+from ..data.strict import ConfigurationError
 from ..mechanisms import Adjacency, InvalidParameter
-from ..solvers import ConsensusDpAdmm, ModelSolver
+from ..solvers import ConsensusDpAdmm, DpAdmm, DpSgd, ModelSolver
 from .configuration import Configuration
 from .pipeline import Plan
 from .planning import plan
@@ -45,6 +47,7 @@ __all__ = [
     "experiment_of",
     "require_protected",
     "run_attack",
+    "with_worst_start",
 ]
 
 ROOMS_OF_SCORES = ("mechanisms", "accounting", "solvers", "data", "audits", "runs")
@@ -151,6 +154,8 @@ def attacked(
     """
     solver = configuration.solvers.noisy(noise_multiplier)
     dataset, index = configuration.load_attacked()
+    if configuration.attack.neighbour is NeighbourName.WORST_START:
+        return with_worst_start(solver, dataset, index)
     flips = configuration.attack.neighbour is NeighbourName.LABEL_FLIP
     if isinstance(solver, ConsensusDpAdmm):
         if flips and configuration.privacy.adjacency is Adjacency.REPLACE_ONE:
@@ -159,6 +164,26 @@ def attacked(
         pair = _pair(configuration, dataset, index)
         return solver, replace(pair, share=None)
     return solver, _pair(configuration, dataset, index)
+
+
+def with_worst_start(
+    solver: ModelSolver, dataset: AuditDataset, index: int
+) -> tuple[ModelSolver, NeighbourPair]:
+    """Return the solver with the worst public start there is, and the pair of canaries for it.
+
+    Args:
+        solver: of a run.
+        dataset: of the attacked parties.
+        index: of the record in whose place a canary stands.
+
+    Raises `ConfigurationError` for an algorithm that no such start is known of.
+    """
+    if not isinstance(solver, DpSgd | DpAdmm):
+        raise ConfigurationError(
+            f"solver={type(solver).__name__} must be DpSgd or DpAdmm for a worst-case start; "
+            'choose attack.neighbour = "opposite", or the target "canary".'
+        )
+    return worst_start(solver, dataset, index=index)
 
 
 def _pair(configuration: Configuration, dataset: AuditDataset, index: int) -> NeighbourPair:

@@ -16,6 +16,7 @@ import numpy as np
 from ..audits.membership import (
     Fisher,
     Game,
+    KnownDirection,
     LiraOffline,
     LiraOnline,
     LossThreshold,
@@ -39,6 +40,7 @@ from ..audits.membership import (
 )
 from ..audits.metrics import Promise
 from ..audits.neighbours import NeighbourPair
+from ..audits.worst_start import LastModel, last_model, maximal_gradient
 from ..data import LabelledRecords, UnreadableFile
 from ..data.files import read_arrays
 from ..mechanisms import (
@@ -49,7 +51,7 @@ from ..mechanisms import (
     SamplingCurator,
     SimulationSampler,
 )
-from .attack import require_protected
+from .attack import require_protected, with_worst_start
 from .configuration import Configuration
 from .planning import plan
 
@@ -73,16 +75,18 @@ _POPULATION = 100
 
 
 class TargetName(Enum):
-    """Which record is looked for: any; the one that a model is most wrong about; or one made to be
-    remembered.
+    """Which record is looked for: any; the one that a model is most wrong about; one made to be
+    remembered; or one whose gradients are the largest all run long, from a start that makes them
+    so.
 
-    A random record shows what membership inference does to an average person; the other two are
+    A random record shows what membership inference does to an average person; the others are
     for audits, as a guarantee speaks of the worst.
     """
 
     RANDOM = "random"
     WORST = "worst"
     CANARY = "canary"
+    WORST_START = "worst-start"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,13 +164,21 @@ def membership_of_run(configuration: Configuration, options: MembershipOptions) 
     """
     planned = plan(configuration)
     require_protected(planned)
+    scores: tuple[MembershipScore, ...] = (*_BLACK_BOX, Fisher())
+    law = None
+    if options.target is TargetName.WORST_START:
+        game, law = _game_of_canaries(configuration, planned.noise_multiplier)
+        scores = (Fisher(),) if law is None else (KnownDirection(law.direction), Fisher())
+    else:
+        game = _game_of_run(configuration, planned.noise_multiplier, options)
     return _check(
-        _game_of_run(configuration, planned.noise_multiplier, options),
-        (*_BLACK_BOX, Fisher()),
+        game,
+        scores,
         planned.promise,
         configuration.privacy.adjacency,
         configuration.privacy.delta,
         options,
+        reach=None if law is None else law.mu,
     )
 
 
@@ -201,6 +213,7 @@ def _check(
     adjacency: Adjacency,
     delta: float,
     options: MembershipOptions,
+    reach: float | None = None,
 ) -> MembershipCheck:
     """Return what the scores find in a game, with this experiment's sizes and seed.
 
@@ -211,6 +224,7 @@ def _check(
         adjacency: the relation of game and promise.
         delta: of the bounds.
         options: sizes, confidence and seed.
+        reach: mu of the best attack on the game, where it is known.
     """
     return check_membership(
         game,
@@ -222,6 +236,7 @@ def _check(
         shadows=options.shadows,
         confidence=options.confidence,
         seed=options.seed,
+        reach=reach,
     )
 
 
@@ -268,6 +283,36 @@ def _game_of_run(
         classes = np.unique(train.labels).tolist()
         choices = replacements(chosen, others, population.labels, classes=classes)
     return game_of(worst_replacement(game_of, choices, models=options.shadows, seed=options.seed))
+
+
+def _game_of_canaries(
+    configuration: Configuration, noise_multiplier: float
+) -> tuple[SolverGame, LastModel | None]:
+    """Return the game on canaries of maximal gradients, and the last model's law where it is known.
+
+    Scores of the label's probability see little of it: both worlds' canaries are as unlikely.
+
+    Args:
+        configuration: of the run.
+        noise_multiplier: of its plan.
+    """
+    train, test = configuration.attacked_records()
+    index = int(np.flatnonzero(train.party_of == 0)[0])
+    solver, pair = with_worst_start(
+        configuration.solvers.noisy(noise_multiplier), configuration.audited(train), index
+    )
+    loss = configuration.solvers.loss
+    row, label = maximal_gradient(pair.dataset.shape, loss)
+    game = SolverGame(
+        solver.solve,
+        pair,
+        Target(row, label, pair.description, index),
+        loss,
+        _dense(test.features[:1]),
+        test.labels[:1],
+        "its neighbour",
+    )
+    return game, last_model(solver, pair)
 
 
 def _target_of_run(
@@ -340,6 +385,9 @@ def _target_of_model(
         features, labels: the records, shapes (n, d) and (n,).
         options: which record, and the seed.
     """
+    if options.target is TargetName.WORST_START:
+        allowed = "random, worst or canary: nobody knows from where a model of your own starts"
+        raise InvalidParameter("target", options.target.value, allowed)
     if options.target is TargetName.RANDOM:
         return random_target(features, labels, seed=options.seed)
     if options.target is TargetName.CANARY:

@@ -345,13 +345,15 @@ class Noise(Section, frozen=True, kw_only=True):
 
 
 class NeighbourName(Enum):
-    """How the attacked neighbour differs: a real record's label flipped, or the worst record.
+    """How the attacked neighbour differs: a real record's label flipped, the worst record, or the
+    worst record from a public start at which it stays the worst (of dp-sgd and dp-admm).
 
-    Under zero-out-one a real record becomes a null record, whatever this says.
+    Under zero-out-one a real record becomes a null record for the first two.
     """
 
     LABEL_FLIP = "label-flip"
     OPPOSITE = "opposite"
+    WORST_START = "worst-start"
 
 
 class Statement(Section, frozen=True, kw_only=True):
@@ -402,8 +404,8 @@ class Attack(Section, frozen=True, kw_only=True):
             run.
         confidence: of each bound, and of the verdict.
         seed: of the simulated noise.
-        neighbour: how the attacked neighbour differs: a real record's label flipped, or the worst
-            record.
+        neighbour: how the attacked neighbour differs: a real record's label flipped, the worst
+            record, or the worst record and start.
     """
 
     trials: int = 1000

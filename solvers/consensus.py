@@ -35,7 +35,7 @@ gradient times its number of records over the least one's.
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
-from math import isfinite, sqrt
+from math import sqrt
 from typing import Protocol
 
 import numpy as np
@@ -56,7 +56,7 @@ from ..mechanisms.sensitive import Sensitive
 from .losses import ClippedLogistic
 from .regularisers import L2, Regulariser
 from .schedules import noise_weights
-from .solver import Observer
+from .solver import Observer, require_start, starting_model
 
 
 class Output(Enum):
@@ -275,15 +275,14 @@ class ConsensusDpAdmm:
         require_nonnegative("regularisation", self.regularisation)
         if not isinstance(self.output, Output):
             raise InvalidParameter("output", self.output, "an Output")
-        if not isinstance(self.start, tuple) or not all(isfinite(x) for x in self.start):
-            raise InvalidParameter("start", self.start, "a tuple of finite numbers")
+        require_start(self.start)
 
     def solve(
         self, dataset: PrivateDataset, curator: Curator, *, observe: Observer[ConsensusState] = None
     ) -> ConsensusState:
         """Run all rounds and return the last public state."""
         dataset.shape.gradient_bound(self.loss)  # refuses a loss for other labels
-        origin, weights = self._origin(dataset), None
+        origin, weights = starting_model(self.start, dataset.shape.parameters(self.loss)), None
         if len(set(dataset.shape.counts)) > 1:
             weights = noise_weights(dataset.shape.mean_sensitivities(self.loss))
         space = self._coordinates(dataset, curator, weights)
@@ -315,12 +314,6 @@ class ConsensusDpAdmm:
         tail = last if inside <= 1 else state.tail + (last - state.tail) / inside
         model = {Output.LAST: last, Output.AVERAGE: average, Output.TAIL: tail}[self.output]
         return ConsensusState(model, last, average, tail, messages)
-
-    def _origin(self, dataset: PrivateDataset) -> FloatArray:
-        width = dataset.shape.parameters(self.loss)
-        if len(self.start) not in (0, width):
-            raise InvalidParameter("start", len(self.start), f"of {width} numbers, or none")
-        return np.array(self.start) if self.start else np.zeros(width)
 
     def _coordinates(
         self, dataset: PrivateDataset, curator: Curator, weights: FloatArray | None

@@ -20,7 +20,7 @@ from ..mechanisms.sensitive import Sensitive
 from ..mechanisms.subsampling import Scheme
 from .losses import Logistic
 from .regularisers import L2, Regulariser
-from .solver import Observer
+from .solver import Observer, require_start, starting_model
 from .steps import Steps
 
 
@@ -51,6 +51,7 @@ class DpSgd:
         regularisation: the weight of R.
         regulariser: R; a public function of public iterates.
         loss: l.
+        start: the public model to start from, of d·K numbers; empty for 0.
     """
 
     rounds: int
@@ -61,6 +62,7 @@ class DpSgd:
     regularisation: float = 1e-6
     regulariser: Regulariser = field(default_factory=L2)
     loss: Loss = field(default_factory=Logistic)
+    start: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         require_positive_int("rounds", self.rounds)
@@ -68,13 +70,14 @@ class DpSgd:
         require_nonnegative("regularisation", self.regularisation)
         if self.clip is not None:
             require_positive("clip", self.clip)
+        require_start(self.start)
 
     def solve(
         self, dataset: PrivateDataset, curator: Curator, *, observe: Observer[SgdState] = None
     ) -> SgdState:
         """Run all rounds and return the last public state."""
         parties, width = len(dataset.shape.parties), dataset.shape.parameters(self.loss)
-        state = SgdState(np.zeros(width), np.zeros((dataset.rows, width)))
+        state = SgdState(starting_model(self.start, width), np.zeros((dataset.rows, width)))
         for k in range(1, self.rounds + 1):
             gradient = self.party_gradients(dataset, curator, state.model)
             noise_std = self.noise_multiplier * gradient.sensitivity.value / sqrt(parties)

@@ -32,7 +32,7 @@ from ..mechanisms.sensitive import Sensitive
 from .losses import Logistic
 from .regularisers import L1, L2, Regulariser
 from .schedules import noise_weights
-from .solver import Observer
+from .solver import Observer, require_start, starting_model
 from .steps import NonsmoothSteps, SmoothSteps, Steps
 
 
@@ -72,12 +72,14 @@ def agent_duals(
 class _Rounds:
     """What all algorithms in a star share: the start, and what happens around an agent's step.
 
-    Agents' points are multiplied by `weights` (P,) where they are sent.
+    Agents' points are multiplied by `weights` (P,) where they are sent; all start at the public
+    `start`.
     """
 
     count: int
     penalty: float
     weights: FloatArray | None = None
+    start: tuple[float, ...] = ()
 
     def run(
         self,
@@ -89,8 +91,9 @@ class _Rounds:
         observe: Observer[StarState],
     ) -> StarState:
         weights = None if self.weights is None else dataset.own(self.weights)[:, None]
-        block = np.zeros((dataset.rows, dataset.shape.parameters(loss)))
-        state = StarState(model=block[0], messages=block, duals=block)
+        model = starting_model(self.start, dataset.shape.parameters(loss))
+        block = np.tile(model, (dataset.rows, 1))
+        state = StarState(model=model, messages=block, duals=np.zeros_like(block))
         for k in range(1, self.count + 1):
             messages = send(k, agent(k, state))
             if weights is not None:
@@ -122,6 +125,7 @@ class DpAdmm:
         regularisation: λ/n, the weight of the regulariser in each agent's objective.
         regulariser: R; a public function of public iterates.
         loss: l.
+        start: the public model to start from, of d·K numbers; empty for 0.
     """
 
     rounds: int
@@ -131,12 +135,14 @@ class DpAdmm:
     regularisation: float = 1e-6
     regulariser: Regulariser = field(default_factory=L2)
     loss: Loss = field(default_factory=Logistic)
+    start: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         require_positive_int("rounds", self.rounds)
         require_nonnegative("noise_multiplier", self.noise_multiplier)
         require_positive("penalty", self.penalty)
         require_nonnegative("regularisation", self.regularisation)
+        require_start(self.start)
 
     def solve(
         self, dataset: PrivateDataset, curator: Curator, *, observe: Observer[StarState] = None
@@ -154,7 +160,7 @@ class DpAdmm:
         def agent(k: int, state: StarState) -> Sensitive:
             return self.agent_step(dataset, k, state, weights)
 
-        rounds = _Rounds(self.rounds, self.penalty, weights)
+        rounds = _Rounds(self.rounds, self.penalty, weights, self.start)
         return rounds.run(dataset, curator.collectives, self.loss, agent, send, observe)
 
     def agent_step(

@@ -23,7 +23,16 @@ from .game import (
 )
 from .innovations import innovation_scores
 from .replacements import replacements, worst_replacement
-from .scores import Answers, Fisher, LiraOffline, LiraOnline, LossThreshold, MembershipScore, Rmia
+from .scores import (
+    Answers,
+    Fisher,
+    KnownDirection,
+    LiraOffline,
+    LiraOnline,
+    LossThreshold,
+    MembershipScore,
+    Rmia,
+)
 from .targets import Target, canary, hardest, mislabelled, most_exposed, random_target, worst_off
 from .verdict import verdict
 
@@ -31,6 +40,7 @@ __all__ = [
     "Answers",
     "Fisher",
     "Game",
+    "KnownDirection",
     "LiraOffline",
     "LiraOnline",
     "LossThreshold",

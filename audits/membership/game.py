@@ -277,6 +277,8 @@ class MembershipCheck:
             is kept and no null control fails without cause. A tenth of the error is the controls',
             all is divided among the scores.
         ceiling: the largest epsilon that so many trials could have shown.
+        reach: mu of the best attack on what the game shows, if the noise is as stated; None where
+            it is not known.
     """
 
     target: str
@@ -290,6 +292,7 @@ class MembershipCheck:
     shadows: int
     confidence: float
     ceiling: float
+    reach: float | None = None
 
     @property
     def refutes_promise(self) -> bool:
@@ -318,6 +321,7 @@ def check_membership(
     shadows: int,
     confidence: float,
     seed: int,
+    reach: float | None = None,
 ) -> MembershipCheck:
     """Return how well scores tell models trained with the target from models without it.
 
@@ -331,6 +335,8 @@ def check_membership(
         shadows: models that scores learn from, in each world, at least 2.
         confidence: of all bounds together, in (0, 1).
         seed: of everything; fix it before looking.
+        reach: what the best attack could show, where the pair's law is known: for the verdict's
+            words only.
 
     Raises `AdjacencyMismatch` where the game's worlds differ in another way than the promise's:
     under another relation a promise is another promise.
@@ -398,4 +404,5 @@ def check_membership(
         shadows=shadows,
         confidence=confidence,
         ceiling=each.ceiling(trials=trials, delta=delta),
+        reach=reach,
     )

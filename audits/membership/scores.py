@@ -184,6 +184,26 @@ class Fisher:
         return lambda answers: (_parameters(answers) - middle) @ weights
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class KnownDirection:
+    """The parameters' coordinate along a direction that the attacker knows beforehand.
+
+    Optimal where the last model is normal with one covariance and means apart along it, as that of
+    a canary of constant gradient is (`worst_start.last_model`).
+
+    Args:
+        direction: of shape (m,).
+    """
+
+    direction: FloatArray
+    name: str = "the canary's direction"
+
+    def learn(self, inside: Answers, outside: Answers) -> Scorer:
+        """Learn nothing: shadow models only show how far off all models are."""
+        middle = (_parameters(inside).mean(axis=0) + _parameters(outside).mean(axis=0)) / 2
+        return lambda answers: (_parameters(answers) - middle) @ self.direction
+
+
 def _parameters(answers: Answers) -> FloatArray:
     """Return the models' parameters; raise `InvalidParameter` for a game in which an attacker sees
     none.

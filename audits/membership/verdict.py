@@ -41,6 +41,8 @@ def verdict(check: MembershipCheck) -> tuple[str, ...]:
         if check.ceiling <= check.claimed_epsilon
         else f"So many models could have shown an epsilon of up to {ceiling}."
     )
+    if check.reach is not None:
+        lines.append(_price(check, check.reach))
     lines.append(
         "NULL CONTROL FAILED: leakage was found between models that do not differ. This check "
         "proves nothing; repeat it with a new seed, and look for what tells the models' worlds "
@@ -75,6 +77,15 @@ def _shown(check: MembershipCheck) -> str:
             f"(confidence {check.confidence:g})."
         )
     return "Nothing here contradicts the promise: no attack showed any leakage."
+
+
+def _price(check: MembershipCheck, reach: float) -> str:
+    """Return how much of what is promised the attacked pair costs where the noise is as stated."""
+    words = f"The best attack there is on the last model reaches mu = {shown_up(reach, digits=4)}"
+    if isinstance(check.promise, Gdp) and check.promise.mu_squared > 0:
+        share = reach / float(check.promise.mu_squared) ** 0.5
+        words += f", {share:.3g} of the promised one"
+    return f"{words}, if the noise is as stated: less is the attack's fault, more is the run's."
 
 
 def _promised(check: MembershipCheck) -> str:

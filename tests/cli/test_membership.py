@@ -92,6 +92,43 @@ def test_a_run_stays_within_its_promise(call: Call, folder: Path, target: str) -
     assert "the bound says an attacker has" in " ".join(text.out.split())
 
 
+def test_from_the_worst_start_a_run_pays_its_price_and_no_more(call: Call, folder: Path) -> None:
+    options = ("--target", "worst-start", "--trials", 200, "--shadows", 20)
+    answer = call("membership", folder / "run.toml", *options, "--json")
+    assert answer.status == 0
+    assert answer.data["results"][0]["name"] == "the canary's direction"
+    # of the message's mu what the steps' unequal lengths leave
+    assert 0.2 < answer.data["reach"] < 0.5
+    text = " ".join(call("membership", folder / "run.toml", *options).out.split())
+    assert "The best attack there is on the last model reaches mu" in text
+
+    path = folder / "run.toml"
+    path.write_text(path.read_text() + 'neighbour = "worst-start"\n', encoding="utf-8")
+    attack = call("attack", path, "--json")
+    assert attack.status == 0
+    assert attack.data["share"] == pytest.approx(1.0, abs=1e-6)
+    assert "two canaries of opposite maximal gradients" in attack.data["neighbours"]
+
+
+def test_no_worst_start_is_invented_for_a_model_of_ones_own(
+    call: Call, own: tuple[Path, Path]
+) -> None:
+    model, path = own
+    promise = ("--adjacency", "replace-one", "--epsilon", 1, "--delta", 1e-5)
+    words = ("--model", f"{model}:coin", "--records", path, *promise, "--target", "worst-start")
+    answer = call("membership", *words)
+    assert answer.status == 2
+    assert "target" in answer.err
+
+
+def test_no_worst_start_is_invented_for_other_algorithms(call: Call, folder: Path) -> None:
+    path = folder / "run.toml"
+    path.write_text(path.read_text().replace('"dp-admm"', '"pvp-admm"'), encoding="utf-8")
+    answer = call("membership", path, "--target", "worst-start", "--trials", 2, "--shadows", 2)
+    assert answer.status == 2
+    assert "worst-case start" in answer.err
+
+
 @pytest.mark.parametrize("target", ["random", "worst", "canary"])
 def test_a_model_that_remembers_is_caught(call: Call, own: tuple[Path, Path], target: str) -> None:
     model, records = own

@@ -2,10 +2,12 @@
 
 Usage: python benchmarks/mutations.py STORE.jsonl [--batches N] [--minutes M]
 
-A batch bends the suite's certificates 1,000 times from a seed of its own, and judges what the
-checker accepts by another route (`tests/accounting/proof/test_mutation.py`). Each finished batch is
-a line of STORE; a run goes on where another ended. By default 100 batches; after M minutes no
-further one is begun. Exit status 1 if something false was accepted, with its seed.
+A batch bends certificates 1,000 times from a seed of its own, half of them of loss distributions,
+and judges what the checker accepts by another route (`test_mutation.py` and `test_loss_mutation.py`
+in `tests/accounting/proof/`). Each finished batch is a line of STORE; a run goes on where another
+ended. By default 100 batches; after M minutes no further one is begun. Exit status 1 if something
+false was accepted, with its seed. A forger that stumbles over what it broke bends nothing: the
+count printed is of documents that came before the checker.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ import mpmath
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.accounting.conftest import examples
-from tests.accounting.proof.test_mutation import mutate
+from tests.accounting.proof.test_loss_mutation import loss_examples, mutate_losses
+from tests.accounting.proof.test_mutation import BENT, mutate
 
 BATCH = 1_000
 FIRST_SEED = 2026_000
@@ -38,19 +41,22 @@ def main() -> int:
     lines = options.store.read_text().splitlines() if options.store.exists() else []
     done = {found["seed"]: Counter(found["accepted"]) for found in map(json.loads, lines)}
     certificates = {name: make() for name, make in examples().items()}
+    distributions = {name: make() for name, make in loss_examples().items()}
     for seed in range(FIRST_SEED, FIRST_SEED + options.batches):
         if seed in done or time.monotonic() - begun > 60 * options.minutes:
             continue
         try:
             with mpmath.workdps(50):
-                done[seed] = mutate(certificates, BATCH, seed)
+                done[seed] = mutate(certificates, BATCH // 2, seed)
+                done[seed] += mutate_losses(distributions, BATCH // 2, seed)
         except AssertionError as error:
             print(f"seed {seed}: {error}")
             return 1
         with options.store.open("a") as store:
             store.write(json.dumps({"seed": seed, "accepted": done[seed]}) + "\n")
     accepted = sum(done.values(), Counter[str]())
-    print(f"{len(done) * BATCH:,} bent, {accepted.total():,} accepted, nothing false: {accepted}")
+    bent = accepted.pop(BENT, 0)
+    print(f"{bent:,} bent, {accepted.total():,} accepted, nothing false: {accepted}")
     return 0
 
 

@@ -76,7 +76,12 @@ def _log_2(w: int) -> Interval:
 
 
 def log_bounds(x: Fraction, p: int) -> Interval:
-    """Enclose ln x, x > 0: with x = m 2^e and 1 <= m < 2, ln x = 2 atanh((m-1)/(m+1)) + e ln 2."""
+    """Enclose ln x, x > 0: with x = m 2^e and 1 <= m < 2, ln x = 2 atanh((m-1)/(m+1)) + e ln 2.
+
+    Raises `Undecided` at zero and below, where the series has no end.
+    """
+    if x <= 0:
+        raise Undecided(f"expected a logarithm of a number above zero instead got {show(x)}")
     e = x.numerator.bit_length() - x.denominator.bit_length()
     if x < Fraction(2) ** e:
         e -= 1

@@ -208,8 +208,12 @@ class GaussianShift(Base):
         """Enclose Φ(v/mu - mu/2) under P and Φ(v/mu + mu/2) under Q.
 
         V is N(mu²/2, mu²) under P and N(-mu²/2, mu²) under Q. v is known by an enclosure of e^v:
-        its logarithm is taken at the lower end, and ln(a + b) <= ln a + b/a reaches the upper.
+        its logarithm is taken at the lower end, and ln(a + b) <= ln a + b/a reaches the upper. Of
+        an e^v below 2^-p, which has no lower end, only the upper ends are of use.
         """
+        if grown[0] <= 0:
+            with_it, without = self.below_grown((grown[1], grown[1]), normal)
+            return (0, with_it[1]), (0, without[1])
         p = normal.p
         root, inverse = _root_and_inverse(self.mu_squared, p)
         low, high = log_bounds(Fraction(grown[0], 1 << p), p)

@@ -15,6 +15,7 @@ import mpmath
 import pytest
 
 from dpledger.accounting.check import checker, one_step, pld_checker, statements
+from dpledger.accounting.check.intervals import log_bounds
 from dpledger.accounting.check.losses import Plan
 from dpledger.accounting.check.pld_checker import Grid, Step
 from dpledger.accounting.check.reading import CertificateWrong, Undecided
@@ -207,6 +208,17 @@ ENDLESS = {  # bends of a small document that would take minutes, or all of the 
     ),
     "a large group": ({"group": 8, "step": "1/64", "dense": 4096, "digits": 60}, "gave up after"),
 }
+
+
+def test_an_exponential_below_the_precision_ends_and_has_an_upper_end_alone():
+    """Its logarithm's series never ended, where a lattice was far wider than what is composed."""
+    normal, pair = one_step.Normal(64, lambda work: None), one_step.GaussianShift(Fraction(1, 4))
+    found = pair.below(Fraction(-100), (0, 1), normal)
+    exact = [mpmath.ncdf(-200 - side * mpmath.mpf(1) / 4) for side in (1, -1)]
+    for (low, high), probability in zip(found, exact, strict=True):
+        assert low == 0 < probability * 2**64 + 1 < high + 1
+    with pytest.raises(Undecided, match="above zero"):
+        log_bounds(Fraction(0), 64)
 
 
 @pytest.mark.parametrize("name", ENDLESS)

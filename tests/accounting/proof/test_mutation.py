@@ -17,7 +17,7 @@ from functools import cached_property
 import mpmath
 import pytest
 
-from dpledger.accounting.check import checker, privacy, statements
+from dpledger.accounting.check import checker, pld_checker, privacy, statements
 from dpledger.accounting.check.checker import Verdict, check
 from dpledger.accounting.check.reading import CertificateWrong, Undecided
 from dpledger.accounting.proof.extracted import agrees, extracted_checker, run_extracted
@@ -608,7 +608,7 @@ def make_fit(doc):
     doc["subject"] = run.subject
     proved = []
     for node in doc["nodes"]:
-        function, names, _ = privacy.RULES[node["rule"]]
+        function, names, _ = RULES[node["rule"]]
         given = [node["parameters"][name] for name in names]
         found = function(run, *given, *(proved[place] for place in node["premises"]))
         labels = statements.NOTIONS[found.notion]
@@ -618,21 +618,26 @@ def make_fit(doc):
             "notion": found.notion,
             **{k: str(v) for k, v in zip(labels, found.values, strict=True)},
         }
-        proved.append(checker._step(run, node, proved))
+        proved.append(checker._step(run, node, proved, RULES))
     doc["assumptions"], doc["axioms"] = sorted(run.assumptions), sorted(run.axioms)
 
 
 CHANGES = (change_one, change_witness, change_root, change_events, *[change_cunningly] * 3)
 
+RULES = privacy.RULES | pld_checker.RULES
 
-def forged(certificates, count, seed):
+BENT = "bent"
+"""Under which `mutate` counts all documents, accepted or not."""
+
+
+def forged(certificates, count, seed, changes=CHANGES):
     """Bent documents: (name of the certificate, its document, what was done, the bent one)."""
     rng = random.Random(seed)
     originals = {name: json.loads(c.to_json_bytes()) for name, c in certificates.items()}
     for _ in range(count):
         name = rng.choice(sorted(originals))
         doc = copy.deepcopy(originals[name])
-        change = rng.choice(CHANGES)
+        change = rng.choice(changes)
         try:
             for _ in range(rng.choice((1, 1, 2, 4))):
                 change(doc, rng)
@@ -641,25 +646,24 @@ def forged(certificates, count, seed):
         yield name, originals[name], change, doc
 
 
-def mutate(certificates, count, seed):
-    """Return how many documents were accepted, by what was done to them."""
-    truths = {name: Truth(list(c.events)) for name, c in certificates.items()}
+def mutate(certificates, count, seed, truth_of=Truth, changes=CHANGES):
+    """Return how many documents were accepted, by what was done to them, and how many were bent."""
+    truths = {name: truth_of(list(c.events)) for name, c in certificates.items()}
     accepted: Counter[str] = Counter()
     reasons: set[str] = set()
-    for name, original, change, doc in forged(certificates, count, seed):
+    for name, original, change, doc in forged(certificates, count, seed, changes):
         truth = truths[name]
+        accepted[BENT] += 1
         try:
-            verdict = check(json.dumps(doc).encode())
+            verdict = pld_checker.check(json.dumps(doc).encode())
         except (CertificateWrong, Undecided) as refusal:
             reasons.add(str(refusal))
             continue
         if verdict.subject != original["subject"]:
-            assert change in (change_events, change_cunningly), (
-                name,
-                "accepted for another subject",
-            )
+            # who bends events alone does not make the conclusions fit
+            assert change not in (change_one, change_witness, change_root), (name, "other subject")
             try:
-                truth = Truth(read_events(doc))
+                truth = truth_of(read_events(doc))
             except MalformedEvent:
                 continue  # a statement about the hash of what is no event list
         try:
@@ -668,7 +672,7 @@ def mutate(certificates, count, seed):
             admitted = False
         assert admitted, (name, change.__name__, verdict)
         accepted[change.__name__] += doc != original
-    assert all("expected" in reason for reason in reasons)
+    assert all("expected" in reason or "gave up after" in reason for reason in reasons)
     return accepted
 
 
@@ -702,7 +706,7 @@ def test_bent_certificates_prove_nothing_false(certificates):
 @pytest.mark.slow
 def test_bent_certificates_prove_nothing_false_in_the_long_run(certificates):
     accepted = mutate(certificates, MANY_MUTATIONS, seed=2026)
-    assert accepted.total() >= 1000
+    assert accepted.total() - accepted[BENT] >= 1000
 
 
 # --- the second checker ------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from typing import Generic
 
 from ...accounting.guarantees import Guarantee, guarantee
 from ...accounting.numbers.enclosure import Enclosure, shown_down, shown_up
+from ...mechanisms.errors import InvalidParameter
 from ...mechanisms.events import Event, GaussianStep
 from ...mechanisms.sensitivity import (
     Sensitivity,
@@ -20,8 +21,9 @@ from ...mechanisms.sensitivity import (
     scaled,
     strongly_convex_argmin,
 )
-from .claim import Case, ClaimVerdict, Counterexample, DerivationEvidence, Finding, S
+from .claim import Case, Claim, ClaimVerdict, Counterexample, DerivationEvidence, Finding, S
 from .settings import stated_delta, stated_epsilon
+from .sweep import Sweep
 
 # step sizes are binary64 in the solver and real numbers in the paper
 _BINARY64 = Fraction(1, 2**44)
@@ -311,3 +313,36 @@ class SensitivityPromise(Generic[S]):
 
 def _covers(promised: Fraction, truth: Sensitivity) -> bool:
     return truth.root <= promised * (1 + _BINARY64)
+
+
+def swept(
+    claim: Claim[S],
+    parameter: str,
+    values: Sequence[float],
+    *,
+    at: Callable[[S, float], S],
+    caption: str,
+) -> Sweep[S]:
+    """Return an epsilon claim over a range: its own formula, beside what its own plan composes to.
+
+    Args:
+        claim: of an `EpsilonPromise`.
+        parameter: what varies, in words.
+        values: of it, growing.
+        at: the setting for a value.
+        caption: what the plot shows, in a sentence.
+
+    Raises `InvalidParameter` for a claim of another kind, which has no epsilon of its own.
+    """
+    promise = claim.promise
+    if not isinstance(promise, EpsilonPromise):
+        raise InvalidParameter("claim", claim.identifier, "one that promises an epsilon")
+    return Sweep(
+        claim.identifier,
+        parameter,
+        values,
+        at,
+        promise.claimed,
+        lambda s: promise.derived(s).epsilon,
+        caption,
+    )

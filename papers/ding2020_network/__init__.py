@@ -31,6 +31,7 @@ Verdicts are those at the setting's defaults, and are computed each time.
 from dataclasses import replace
 from pathlib import Path
 
+from ...audits.claims.auditor import swept
 from ...audits.claims.claim import Paper
 from ...audits.claims.settings import stated_epsilon
 from ...audits.claims.sweep import Sweep
@@ -46,10 +47,16 @@ from .totals import (
     PERIODIC,
     ROUND,
     exact_periodic,
+    iteration_epsilon,
     published_periodic,
 )
 
 __all__ = ["PAPER", "PrSetting", "exact_periodic", "published_periodic"]
+
+
+def _at_epsilon(s: PrSetting, epsilon: float) -> PrSetting:
+    """Return the setting at this epsilon."""
+    return replace(s, epsilon=float(epsilon))
 
 
 PAPER = Paper(
@@ -84,8 +91,32 @@ PAPER = Paper(
             caption='The "- 1" of Theorem 3 weighs most in short runs; in longer ones the slack of '
             "the conversion hides it.",
         ),
+        Sweep(
+            "PR-4",
+            "K, rounds of the iteration-based decay",
+            (2, 3, 5, 7, 10, 15, 20, 30, 40, 50),
+            at=lambda s, k: replace(s, K=int(k), K_p=1),
+            claimed=stated_epsilon,
+            true=iteration_epsilon,
+            caption="Theorem 4's noise where Lemma 5 is attained: what the paper's conversion adds "
+            "to its exact total.",
+        ),
+        swept(
+            CONVERSION,
+            "nominal epsilon of the run",
+            (0.1, 0.5, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10),
+            at=_at_epsilon,
+            caption="Lemma 3's epsilon of the same rho, beside the exact one.",
+        ),
+        swept(
+            GAUSSIAN,
+            "epsilon of one message",
+            (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99),
+            at=_at_epsilon,
+            caption="Theorem 1's noise over the range that it names, (0, 1).",
+        ),
     ),
 )
-"""The paper's claims with the parameters of its experiments. The sweep shows Theorem 3 where its
-error is largest: runs of a single period.
+"""The paper's claims with the parameters of its experiments. The sweeps: Theorem 3 where its error
+is largest, which is in runs of a single period; Theorem 4, Lemma 3 and Theorem 1 over their ranges.
 """

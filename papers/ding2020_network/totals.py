@@ -17,6 +17,7 @@ from fractions import Fraction
 from math import inf
 
 from ...accounting.conversions import epsilon_from_zcdp, rho_from_epsilon
+from ...accounting.gaussian.exact import epsilon_from_delta
 from ...accounting.guarantees import guarantee
 from ...accounting.numbers.enclosure import Enclosure
 from ...audits.claims.attack import ClaimAttack, promised_by_mu
@@ -159,6 +160,13 @@ def _iteration(s: PrSetting) -> Fraction:
     With the convention that round 1 has sigma_1²; equation 15 has an infinite variance there.
     """
     return IterationDecay(s.R_T).published_cost(s.K)
+
+
+def iteration_epsilon(s: PrSetting) -> Enclosure:
+    """Return the exact epsilon of K rounds with Theorem 4's noise, where Lemma 5 is attained."""
+    schedule = IterationDecay(s.R_T)
+    noise = published_noise_multiplier(schedule, s.K, epsilon=s.epsilon, delta=s.delta)
+    return epsilon_from_delta(mu_squared=cost(schedule, s.K) / Fraction(noise) ** 2, delta=s.delta)
 
 
 def _iteration_argument(s: PrSetting) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ Verdicts are those at the setting's defaults, and are computed each time.
 from dataclasses import replace
 from pathlib import Path
 
+from ...audits.claims.auditor import swept
 from ...audits.claims.claim import Paper
 from ...audits.claims.sweep import Sweep
 from .access import CROSS_VALIDATION, MESSAGES, NORMALISATION
@@ -65,8 +66,23 @@ PAPER = Paper(
             caption="Theorem 2's formula is linear in mu = epsilon sqrt(t/(2 ln(1.25/delta))), the "
             "truth is not.",
         ),
+        swept(
+            ROUND,
+            "epsilon of a round",
+            (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
+            at=lambda s, epsilon: replace(s, epsilon=epsilon),
+            caption="Theorem 1's noise over the whole range that it names.",
+        ),
+        swept(
+            EXPERIMENTS,
+            "epsilon of each of 100 rounds",
+            (0.01, 0.02, 0.05, 0.1, 0.15, 0.2),
+            at=lambda s, epsilon: replace(s, t=100, epsilon=epsilon),
+            caption="The range of section VI's experiments.",
+        ),
     ),
 )
-"""The paper's claims; the sweep shows Theorem 2 at epsilon = 1 a round, where its formula breaks
-after 50 rounds at delta = 1e-3.
+"""The paper's claims. The sweeps: Theorem 2 at epsilon = 1 a round, where its formula breaks after
+50 rounds at delta = 1e-3; one round over (0, 1], and the experiments' 100 rounds, where nothing
+breaks.
 """

@@ -16,6 +16,7 @@ judged. Guarantees are pure: delta is 0.
 from dataclasses import replace
 from pathlib import Path
 
+from ...audits.claims.auditor import swept
 from ...audits.claims.claim import Paper
 from ...audits.claims.sweep import Sweep
 from .iteration import DUAL, EXACTNESS, MINIMISER, PRIMAL, RUN, run_epsilon, stated_alpha
@@ -40,6 +41,18 @@ PAPER = Paper(
             caption="If alpha were of the run: what K iterations cost of which no more is known "
             "than that each is alpha-DP.",
         ),
+        *(
+            swept(
+                claim,
+                "alpha of an iteration",
+                (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0),
+                at=lambda s, alpha: replace(s, alpha=float(alpha)),
+                caption=f"One iteration with noise {where}.",
+            )
+            for claim, where in ((PRIMAL, "behind the minimiser"), (DUAL, "in the gradient"))
+        ),
     ),
 )
-"""The sweep prices the run at delta = 0, where pure guarantees add up."""
+"""The first sweep prices the run at delta = 0, where pure guarantees add up; the others one
+iteration of each algorithm.
+"""

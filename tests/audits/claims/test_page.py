@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
-from dpledger.audits.claims import cases
+from dpledger.audits.claims import ClaimVerdict, cases
+from dpledger.audits.claims.auditor import EpsilonPromise, swept
 from dpledger.audits.claims.hearing import Attacks, JudgedClaim, judge_claims
 from dpledger.audits.claims.page import claims_page
 from dpledger.audits.claims.sweep import Sweep
+from dpledger.mechanisms import InvalidParameter
 from dpledger.papers import PAPERS, find
 from dpledger.papers.ding2019_stochastic.constant import linear_epsilon
 
@@ -126,3 +128,32 @@ def test_every_sweep_belongs_to_a_claim_of_its_paper() -> None:
         names = {claim.identifier for claim in paper.claims}
         assert paper.sweeps
         assert {sweep.claim for sweep in paper.sweeps} <= names
+
+
+def test_every_claim_over_a_range_has_its_plot() -> None:
+    for paper in PAPERS:
+        plotted = {sweep.claim for sweep in paper.sweeps}
+        for claim in paper.claims:
+            promise = claim.promise
+            if not isinstance(promise, EpsilonPromise):
+                continue
+            named = len(promise.cases(paper.case())) > 1 or promise.quantifier is not None
+            assert claim.identifier in plotted or not named, claim.identifier
+
+
+def test_a_swept_promise_is_judged_at_every_value() -> None:
+    for identifier, value in (("H-2", 0.5), ("DPA-12", 8), ("PR-11", 0.99)):
+        sweep, setting = sweep_of(identifier)
+        (point,) = [each for each in sweep.points(setting) if each.value == value]
+        # the verdict is of the worst of several settings, the point of one
+        ((paper, claim),) = find([identifier])
+        alone = replace(claim.promise, cases=lambda case: (case.setting,))
+        finding = alone.judge(paper.case([f"epsilon={value}"]))
+        assert point.broken is (finding.verdict is ClaimVerdict.FAILS)
+        assert finding.claimed.lower_float == point.claimed
+
+
+def test_only_promises_of_an_epsilon_are_swept() -> None:
+    ((_, claim),) = find(["H-1"])
+    with pytest.raises(InvalidParameter, match="H-1"):
+        swept(claim, "t", (1, 2), at=lambda s, _: s, caption="")

@@ -10,7 +10,7 @@ From Dpledger Require
   GaussianDelta
   GaussianConvolution Descent GaussianComposition PoissonSampling Events GaussianSeries Enclosure
   Losses Kronecker LossLists FixedPoint FixedGaussian LossEnclosures LossComposition SampledLoss
-  Checker Soundness Example EndToEnd.
+  Checker Operations Soundness Example EndToEnd.
 
 Open Scope R_scope.
 
@@ -210,6 +210,8 @@ Print losses_theorems.
 Print Assumptions losses_theorems.
 
 Definition checker_theorems := (
+  @Operations.computes_sound,
+  @Operations.block_sound,
   @Soundness.minimiser_within,
   @Soundness.derived_sound,
   @Soundness.run_gdp,
@@ -219,7 +221,8 @@ Definition checker_theorems := (
   @Soundness.check_sound,
   @Soundness.check_dp,
   @Example.example_satisfied,
-  @Example.example_attained).
+  @Example.example_attained,
+  @Example.computed_satisfied).
 Print checker_theorems.
 Print Assumptions checker_theorems.
 
@@ -227,6 +230,7 @@ Definition end_to_end_theorems := (
   @EndToEnd.gaussian_delta_mu_1_upper,
   @EndToEnd.gaussian_delta_mu_1_lower,
   @EndToEnd.gaussian_mu_1_dp,
-  @EndToEnd.example_dp).
+  @EndToEnd.example_dp,
+  @EndToEnd.computed_gdp).
 Print end_to_end_theorems.
 Print Assumptions end_to_end_theorems.

@@ -6,7 +6,7 @@
 
 From Coq Require Import Reals List QArith Qreals FMapPositive Permutation.
 From Coquelicot Require Import Coquelicot.
-From Dpledger Require Import Sums Finite Gaussian Sensitivity Descent Domination
+From Dpledger Require Import Sums Finite Gaussian Sensitivity Rounding Descent Domination
   GaussianComposition PoissonSampling Events.
 Import ListNotations.
 
@@ -19,6 +19,7 @@ Inductive relation := ReplaceOne | ZeroOutOne | AddRemoveOne.
 Inductive float_leaf :=
   | FloatExact (width : positive)
   | FloatCount (most width : positive)
+  | FloatGrid (most step : Q) (width : positive)
   | FloatMean (bound : Q) (count width : positive)
   | FloatTotal (bound : Q) (count width : positive)
   | FloatScores (bound : Q) (terms width : positive).
@@ -139,6 +140,121 @@ Definition group_neighbours {X} (null : X) (r : relation) (size : positive) :
   (nat -> list X) -> (nat -> list X) -> Prop :=
   steps (one_part (neighbours null r)) (Pos.to_nat size).
 
+(** ** What it says that a row is computed by some operations *)
+
+(** A number goes through its product, a division and the additions of its block; beside other
+    blocks, through 62 that cover those of the blocks' sums. *)
+Definition sum_depth (count : positive) : positive :=
+  if Pos.leb count 1024 then (count + 2)%positive else 1088%positive.
+
+Definition root_above (n : positive) : Z := Z.sqrt_up (Zpos n).
+
+Section Computing.
+
+Context {D : Type}.
+
+Notation width_of w := (Pos.to_nat w).
+
+(** [computes t d f held]: of all data, [held] is the row of [d] numbers that a program holds in place
+    of [f], whose operations are [t]. Every premise is about public sizes, or is the standard model
+    for one operation ([rounds], [rounds_product], and [sum_within], which any order of additions
+    satisfies: [summed_within], [mean_within]; compensated sums are supposed to). *)
+Inductive computes : operations -> nat -> (D -> nat -> R) -> (D -> nat -> R) -> Prop :=
+  | computes_exactly w m e f :
+      (forall l, row_norm (width_of w) (f l) <= Q2R m) ->
+      computes (RoundLeaf (FloatExact w) m e) (width_of w) f f
+  | computes_counts most w m e f :
+      (forall l, row_norm (width_of w) (f l) <= IZR (Zpos most)) ->
+      computes (RoundLeaf (FloatCount most w) m e) (width_of w) f f
+  (** Sums of multiples of a public power of two: doubles up to 2^53 of its steps. *)
+  | computes_on_grid most step w m e f :
+      (forall l, row_norm (width_of w) (f l) <= Q2R most) ->
+      computes (RoundLeaf (FloatGrid most step w) m e) (width_of w) f f
+  | computes_mean bound count w m e (terms : D -> list (nat -> R)) (n : D -> R) held :
+      (forall l, 1 <= n l /\ INR (length (terms l)) <= n l) ->
+      (forall l v, In v (terms l) -> row_norm (width_of w) v <= Q2R bound) ->
+      (forall l j, (j < width_of w)%nat ->
+         sum_within (width_of (sum_depth count)) 2
+           (map (fun t => t / n l) (map (fun v => v j) (terms l))) (held l j)) ->
+      computes (RoundLeaf (FloatMean bound count w) m e) (width_of w)
+        (fun l j => exactly (map (fun t => t / n l) (map (fun v => v j) (terms l)))) held
+  | computes_total bound count w m e (terms : D -> list (nat -> R)) held :
+      (forall l, INR (length (terms l)) <= IZR (Zpos count)) ->
+      (forall l v, In v (terms l) -> row_norm (width_of w) v <= Q2R bound) ->
+      (forall l j, (j < width_of w)%nat ->
+         sum_within (width_of (sum_depth count)) (width_of count)
+           (map (fun v => v j) (terms l)) (held l j)) ->
+      computes (RoundLeaf (FloatTotal bound count w) m e) (width_of w)
+        (fun l j => exactly (map (fun v => v j) (terms l))) held
+  | computes_scores bound terms w m e (products : D -> nat -> list R) held :
+      (forall l i, (i < width_of w)%nat -> sizes (products l i) <= Q2R bound) ->
+      (forall l i, (i < width_of w)%nat ->
+         sum_within (width_of (terms + 1)) (width_of terms) (products l i) (held l i)) ->
+      computes (RoundLeaf (FloatScores bound terms w) m e) (width_of w)
+        (fun l i => exactly (products l i)) held
+  | computes_shift size m e t d f held (c : nat -> R) held' :
+      computes t d f held -> row_norm d c <= Q2R size ->
+      (forall l i, (i < d)%nat -> rounds (held l i + c i) (held' l i)) ->
+      computes (RoundUnary (FloatShift size) m e t) d (fun l i => f l i + c i) held'
+  | computes_multiple factor m e t d f held c held' :
+      computes t d f held -> Rabs c = Q2R factor ->
+      (forall l i, (i < d)%nat ->
+         if Req_EM_T (Rabs c) 1 then held' l i = c * held l i
+         else rounds_product (c * held l i) (held' l i)) ->
+      computes (RoundUnary (FloatScale factor) m e t) d (fun l i => c * f l i) held'
+  (** Numbers of its own for each entry, or an outer product: [by_public] multiplies by them. *)
+  | computes_product size w m e t d f held (by_public : (nat -> R) -> nat -> R) held' :
+      computes t d f held ->
+      (forall x y i, by_public (@sub (euclidean d) x y) i = by_public x i - by_public y i) ->
+      (forall x, row_norm (width_of w) (by_public x) <= Q2R size * row_norm d x) ->
+      (forall l i, (i < width_of w)%nat -> rounds_product (by_public (held l) i) (held' l i)) ->
+      computes (RoundUnary (FloatProduct size w) m e t) (width_of w)
+        (fun l => by_public (f l)) held'
+  (** A public matrix [a]; what its entries' sizes do to a row is bounded as their squares are. *)
+  | computes_map norm_bound height m e t w f held (a : nat -> nat -> R) held' :
+      computes t (width_of w) f held ->
+      (forall x, row_norm (width_of height) (fun i => total (seq 0 (width_of w)) (fun k => a i k * x k))
+                 <= Q2R norm_bound * row_norm (width_of w) x) ->
+      (forall x, row_norm (width_of height)
+                   (fun i => sizes (map (fun k => a i k * x k) (seq 0 (width_of w))))
+                 <= Q2R norm_bound * IZR (root_above (Pos.min height w)) * row_norm (width_of w) x) ->
+      (forall l i, (i < width_of height)%nat ->
+         sum_within (width_of w) (width_of w)
+           (map (fun k => a i k * held l k) (seq 0 (width_of w))) (held' l i)) ->
+      computes (RoundUnary (FloatMap norm_bound height) m e t) (width_of height)
+        (fun l i => total (seq 0 (width_of w)) (fun k => a i k * f l k)) held'
+  (** A norm, a root, a quotient and products: 2 d + 16 operations. *)
+  | computes_clip radius m e t w f held held' :
+      computes t (width_of w) f held ->
+      (forall l, row_norm (width_of w)
+                   (@sub (euclidean (width_of w)) (held' l) (@clip (euclidean (width_of w)) (Q2R radius) (held l)))
+                 <= gamma_n (width_of (2 * w + 16)) * Rmin (row_norm (width_of w) (held l)) (Q2R radius)
+                    + INR (width_of w) * underflow) ->
+      computes (RoundUnary (FloatClip radius) m e t) (width_of w)
+        (fun l => @clip (euclidean (width_of w)) (Q2R radius) (f l)) held'
+  | computes_add m e t t' d f held g held' held'' :
+      computes t d f held -> computes t' d g held' ->
+      (forall l i, (i < d)%nat -> rounds (held l i + held' l i) (held'' l i)) ->
+      computes (RoundBinary FloatAdd m e t t') d (fun l i => f l i + g l i) held''
+  | computes_difference m e t t' d f held g held' held'' :
+      computes t d f held -> computes t' d g held' ->
+      (forall l i, (i < d)%nat -> rounds (held l i - held' l i) (held'' l i)) ->
+      computes (RoundBinary FloatAdd m e t t') d (fun l i => f l i - g l i) held''
+  | computes_pair m e t t' d d' f held g held' :
+      computes t d f held -> computes t' d' g held' ->
+      computes (RoundBinary FloatPair m e t t') (d + d')
+        (fun l i => if (i <? d)%nat then f l i else g l (i - d)%nat)
+        (fun l i => if (i <? d)%nat then held l i else held' l (i - d)%nat)
+  (** Any row of two blocks. *)
+  | computes_row_above m e t t' d f held g held' :
+      computes t d f held -> computes t' d g held' ->
+      computes (RoundBinary FloatRows m e t t') d f held
+  | computes_row_below m e t t' d f held g held' :
+      computes t d f held -> computes t' d g held' ->
+      computes (RoundBinary FloatRows m e t t') d g held'.
+
+End Computing.
+
 (** ** What a derivation says of a function of one party's records *)
 
 Section Derivations.
@@ -181,10 +297,15 @@ Inductive derives : derivation -> forall V : Space, (list X -> V) -> Prop :=
       derives d V q ->
       (forall l, norm (sub (q' l) (q l)) <= Q2R distance * sqrt (IZR (Zpos dimension))) ->
       derives (Unary (Lattice distance dimension u w) squared d) V q'
-  (** Computed in doubles: each of [rows] rows off by at most the error of its operations. *)
-  | derives_computed rows u w t squared d (V : Space) (q q' : list X -> V) :
+  (** Computed in doubles, a block of [rows] rows, each by the operations [t]: no further off than
+      all of its rows. *)
+  | derives_computed rows u w t squared d (V : Space) (q q' : list X -> V) width row held :
       derives d V q ->
-      (forall l, norm (sub (q' l) (q l)) <= Q2R (error_of t) * sqrt (IZR (Zpos rows))) ->
+      (forall k, (k < Pos.to_nat rows)%nat -> computes t width (row k) (held k)) ->
+      (forall l, norm (sub (q' l) (q l)) * norm (sub (q' l) (q l))
+                 <= total (seq 0 (Pos.to_nat rows)) (fun k =>
+                      row_norm width (@sub (euclidean width) (held k l) (row k l))
+                      * row_norm width (@sub (euclidean width) (held k l) (row k l)))) ->
       derives (Unary (Computed rows u w t) squared d) V q'
   | derives_sum u v squared d e (V : Space) (q q' : list X -> V) :
       derives d V q -> derives e V q' ->

@@ -42,28 +42,23 @@ Definition exceeds (a : Q) (lost : positive) (b : Q) : bool :=
 Definition bounded (size error slip : Q) (lost : positive) (m e : Q) : bool :=
   exceeds (size + slip) lost m && exceeds (error + slip) lost e.
 
-(** A number goes through its product, a division and the additions of its block; beside other
-    blocks, through 62 that cover those of the blocks' sums. *)
-Definition sum_depth (count : positive) : positive :=
-  if Pos.leb count 1024 then (count + 2)%positive else 1088%positive.
-
-Definition summed (size : Q) (depth lost : positive) (m e : Q) : bool :=
+Definition sum_bounded (size : Q) (depth lost : positive) (m e : Q) : bool :=
   few depth && Qle_bool 0 size && bounded size 0 (gamma depth * size) lost m e.
-
-Definition root_above (n : positive) : Q := Qmake (Z.sqrt_up (Zpos n)) 1.
 
 Definition leaf_width (rule : float_leaf) (m e : Q) : option positive :=
   match rule with
   | FloatExact width => guard (Qle_bool 0 m && Qle_bool 0 e) width
   | FloatCount most width =>
       guard (Pos.leb most (2 ^ 53) && Qle_bool (integer most) m && Qle_bool 0 e) width
-  | FloatMean bound count width => guard (summed bound (sum_depth count) (2 * width) m e) width
+  | FloatGrid most step width =>
+      guard (Qle_bool most (step * integer (2 ^ 53)) && Qle_bool most m && Qle_bool 0 e) width
+  | FloatMean bound count width => guard (sum_bounded bound (sum_depth count) (2 * width) m e) width
   | FloatTotal bound count width =>
       guard (Qle_bool 0 bound
-             && summed (integer count * bound) (sum_depth count) (count * width) m e) width
+             && sum_bounded (integer count * bound) (sum_depth count) (count * width) m e) width
   | FloatScores bound terms width =>
       guard (Qle_bool 0 bound
-             && summed (bound * root_above width) (terms + 1) (terms * width) m e) width
+             && sum_bounded (bound * Qmake (root_above width) 1) (terms + 1) (terms * width) m e) width
   end.
 
 (** [size] and [error]: of the row that goes in, [width] numbers. *)
@@ -86,7 +81,7 @@ Definition unary_width (rule : float_unary) (size error : Q) (width : positive) 
   | FloatMap norm height =>
       guard (Qle_bool 0 norm && few width
              && bounded (norm * size) (norm * error)
-                  (gamma width * (norm * root_above (Pos.min height width)) * size)
+                  (gamma width * (norm * Qmake (root_above (Pos.min height width)) 1) * size)
                   (height * width) m e) height
   | FloatClip radius =>
       let most := minimum size radius in

@@ -70,3 +70,13 @@ Proof.
   - vm_compute; reflexivity.
   - apply example_satisfied, Hg.
 Qed.
+
+(** The release whose mean is computed with a rounding, of any kind that the standard model allows. *)
+Theorem computed_gdp (fl : R -> R) (grid : list R) :
+  (forall x, Rounding.rounds x (fl x)) -> ascending m_infty grid ->
+  holds 0 (one_release (held_mean fl) grid) (Claim ReplaceOne 1 (Gdp (1000001 # 1000000))).
+Proof.
+  intros Hf Hg; apply (check_sound computed_example).
+  - vm_compute; reflexivity.
+  - apply computed_satisfied; assumption.
+Qed.

@@ -1,10 +1,10 @@
 (** [check_sound] speaks of something: a certificate, a run that satisfies it, and neighbours and an
     event of that run for which the delta of its mu is exact. EndToEnd.v checks the certificate. *)
 
-From Coq Require Import Reals List Lra Lia QArith Qreals Permutation.
+From Coq Require Import Reals List Lra Lia QArith Qreals Permutation FunctionalExtensionality.
 From Coquelicot Require Import Coquelicot.
-From Dpledger Require Import Sums Finite GaussianIntegral Gaussian GaussianDelta Sensitivity Descent
-  PoissonSampling Certificate Checker Soundness.
+From Dpledger Require Import Sums Finite GaussianIntegral Gaussian GaussianDelta Sensitivity Rounding
+  Descent PoissonSampling Certificate Checker Operations Soundness.
 Import ListNotations.
 
 (** One party releases the mean of numbers cut to [-1, 1], divided by 2, with noise 1. *)
@@ -20,16 +20,38 @@ Open Scope R_scope.
 
 Definition cut_to_1 (x : R) : euclidean 1 := fun _ => Rmax (-1) (Rmin 1 x).
 
-Definition example_run (grid : list R) : execution R := {|
+(** Party 1 releases [held] of its records, once. *)
+Definition one_release (held : list R -> euclidean 1) (grid : list R) : execution R := {|
   rounds := 1;
   next_mechanism := fun _ => 1%positive;
   reads := fun _ j => Nat.eqb 1 j;
   sampled_parties := fun _ => [];
   sampling_rate := fun _ => 0;
   dimension := fun _ => 1%nat;
-  value := fun _ data => mean_over cut_to_1 2 (data 1%nat);
+  value := fun _ data => held (data 1%nat);
   noise_std := fun _ => 1;
   cuts := fun _ _ => grid |}.
+
+Definition example_run : list R -> execution R := one_release (mean_over cut_to_1 2).
+
+Lemma one_release_satisfies held squared d todo grid :
+  ascending m_infty grid -> derives 0 ReplaceOne d (euclidean 1) held ->
+  satisfies 0
+    (Certificate [GaussianStep ReplaceOne squared d 1] [Event 1 [1%positive] 1] todo)
+    (one_release held grid).
+Proof.
+  intros Hg Hd; split.
+  - intros h h'; exact Hg.
+  - intros h; exists ReplaceOne, squared, d, 1%Q.
+    split; [left; split; reflexivity|split; [symmetry; apply Q2R_number|split]].
+    + intros j data R; apply Nat.eqb_eq in R; subst j; exact Hd.
+    + intros j data part R; cbn [reads value one_release] in R |- *.
+      unfold with_part; rewrite R; reflexivity.
+  - intros j h I; exists [].
+    apply transcripts_length in I; destruct h as [|m [|m' h]]; try discriminate.
+    simpl; unfold allowed, concerns; simpl.
+    destruct j as [|[|j]]; simpl; reflexivity.
+Qed.
 
 Lemma cut_to_1_bounded x : norm (cut_to_1 x) <= 1.
 Proof.
@@ -37,23 +59,16 @@ Proof.
   unfold Rmax, Rmin; destruct (Rle_dec 1 x); destruct (Rle_dec (-1) _); nra.
 Qed.
 
+Lemma mean_derives squared :
+  derives 0 ReplaceOne (Leaf (MeanOfBounded 1 2) squared) (euclidean 1) (mean_over cut_to_1 2).
+Proof.
+  apply (derives_mean 0 ReplaceOne 1 2 squared (euclidean 1) cut_to_1); try discriminate.
+  intros x; rewrite Q2R_number; apply cut_to_1_bounded.
+Qed.
+
 Theorem example_satisfied grid :
   ascending m_infty grid -> satisfies 0 example (example_run grid).
-Proof.
-  intros Hg; split.
-  - intros h h'; exact Hg.
-  - intros h; exists ReplaceOne, 1%Q, (Leaf (MeanOfBounded 1 2) 1), 1%Q.
-    split; [left; split; reflexivity|split; [symmetry; apply Q2R_number|split]].
-    + intros j data R; apply Nat.eqb_eq in R; subst j.
-      apply (derives_mean 0 ReplaceOne 1 2 1 (euclidean 1) cut_to_1); try discriminate.
-      intros x; rewrite Q2R_number; apply cut_to_1_bounded.
-    + intros j data part R; cbn [reads value example_run] in R |- *.
-      unfold with_part; rewrite R; reflexivity.
-  - intros j h I; exists [].
-    apply transcripts_length in I; destruct h as [|m [|m' h]]; try discriminate.
-    simpl; unfold allowed, concerns; simpl.
-    destruct j as [|[|j]]; simpl; reflexivity.
-Qed.
+Proof. intros Hg; apply one_release_satisfies; [exact Hg|apply mean_derives]. Qed.
 
 (** The probability of an event of the only message's only number. *)
 Lemma example_probability grid data event :
@@ -69,12 +84,12 @@ Proof.
   { etransitivity; [exact (total_transcripts_S (next_messages (example_run grid)) 0 _)|].
     apply total_ext; intros h Ih; destruct Ih as [<-|[]]; reflexivity. }
   cbn [transcripts total]; rewrite Rplus_0_r.
-  unfold next_messages, vector_outcomes; cbn [dimension cuts example_run].
+  unfold next_messages, vector_outcomes; cbn [dimension cuts example_run one_release].
   etransitivity; [exact (total_transcripts_S (fun _ => cells m_infty grid) 0 _)|].
   cbn [transcripts total]; rewrite Rplus_0_r.
   apply total_ext; intros c _; destruct (event c); [|reflexivity].
   unfold run_law, next_law; cbn [run length value noise_std dimension sampled_parties on_samples
-    example_run]; unfold noisy_vector; cbn [run length].
+    example_run one_release]; unfold noisy_vector; cbn [run length].
   ring.
 Qed.
 
@@ -103,3 +118,106 @@ Proof.
     cbv zeta in E; fold grid in E; rewrite E; do 2 f_equal.
     unfold shift; replace ((/ 2 - - / 2) / 1) with 1 by field; apply Rabs_right; lra.
 Qed.
+
+(** ** A value that is computed in floating point *)
+
+(** The same release, its mean computed in doubles: both records, their sum and the quotient are
+    rounded. *)
+Definition computed_example : certificate := Certificate
+  [GaussianStep ReplaceOne (1000001 # 1000000)
+     (Unary (Computed 1 1 (1 # 2 ^ 49)
+               (RoundLeaf (FloatMean 1 2 1) 2 (1 # 2 ^ 50)))
+        (1000001 # 1000000) (Leaf (MeanOfBounded 1 2) 1)) 1]
+  [Event 1 [1%positive] 1]
+  [Node (GaussianGdp 1) [] (Claim ReplaceOne 1 (Gdp (1000001 # 1000000)));
+   Node EventsRule [1%positive] (Claim ReplaceOne 1 (Gdp (1000001 # 1000000)))].
+
+Section Computed.
+
+(** Rounding to the nearest double, or any other that the standard model allows. *)
+Variable fl : R -> R.
+Hypothesis fl_rounds : forall x, Rounding.rounds x (fl x).
+
+(** Data are two records; what a program would hold of any other number of them is left exact. *)
+Definition held_mean (l : list R) : euclidean 1 :=
+  match l with
+  | [x; y] => fun i => fl (fl (fl (cut_to_1 x i) + fl (cut_to_1 y i)) / 2)
+  | _ => mean_over cut_to_1 2 l
+  end.
+
+Lemma fl_product x : rounds_product x (fl x).
+Proof.
+  pose proof (fl_rounds x) as H; pose proof underflow_pos.
+  unfold Rounding.rounds in H; unfold rounds_product; lra.
+Qed.
+
+Definition divided_by (l : list R) : R :=
+  match l with [_; _] => 2 | _ => INR (S (length l)) end.
+
+Definition meant_row (l : list R) : nat -> R :=
+  fun j => exactly (map (fun t => t / divided_by l) (map (fun v => v j) (map cut_to_1 l))).
+
+Definition held_row (l : list R) : nat -> R :=
+  match l with [_; _] => held_mean l | _ => meant_row l end.
+
+Lemma exact_within n lost ts : 0 <= gamma_n n -> sum_within n lost ts (exactly ts).
+Proof.
+  intros G; unfold sum_within; rewrite Rminus_diag_eq, Rabs_R0 by reflexivity.
+  pose proof (sizes_nonneg ts); pose proof (pos_INR lost); pose proof underflow_pos; nra.
+Qed.
+
+Lemma gamma_4_pos : 0 <= gamma_n 4.
+Proof.
+  unfold gamma_n, roundoff; change (INR 4) with (1 + 1 + 1 + 1).
+  assert (0 < / IZR (2 ^ 53) <= / 8).
+  { split; [apply Rinv_0_lt_compat, IZR_lt; reflexivity|].
+    apply Rinv_le_contravar; [lra|apply IZR_le; vm_compute; discriminate]. }
+  apply Rmult_le_pos; [lra|apply Rlt_le, Rinv_0_lt_compat; lra].
+Qed.
+
+Lemma held_row_within l j :
+  sum_within 4 2 (map (fun t => t / divided_by l) (map (fun v => v j) (map cut_to_1 l)))
+    (held_row l j).
+Proof.
+  destruct l as [|x [|y [|z l]]]; try exact (exact_within 4 2 _ gamma_4_pos).
+  apply (mean_within 3 _ (fl (fl (cut_to_1 x j) + fl (cut_to_1 y j))) 2).
+  - change (INR 4) with (1 + 1 + 1 + 1); unfold roundoff.
+    assert (/ IZR (2 ^ 53) <= / 8)
+      by (apply Rinv_le_contravar; [lra|apply IZR_le; vm_compute; discriminate]); lra.
+  - apply summed_deeper with 2%nat; [lia|].
+    apply (summed_plus 1 [cut_to_1 x j] [cut_to_1 y j] (fl (cut_to_1 x j)) (fl (cut_to_1 y j)));
+      [apply summed_term, fl_product|apply summed_term, fl_product|apply fl_rounds].
+  - lra.
+  - simpl; lra.
+  - apply fl_product.
+Qed.
+
+Lemma held_row_computes :
+  computes (RoundLeaf (FloatMean 1 2 1) 2 (1 # 2 ^ 50)) 1 meant_row held_row.
+Proof.
+  apply (computes_mean 1 2 1 2 (1 # 2 ^ 50) (fun l => map cut_to_1 l) divided_by held_row).
+  - intros l; rewrite map_length.
+    destruct l as [|x [|y [|z l]]]; cbn [divided_by length]; rewrite ?S_INR; cbn [INR];
+      try lra; pose proof (pos_INR (length l)); lra.
+  - intros l v I; apply in_map_iff in I as (x & <- & _); rewrite Q2R_number.
+    apply cut_to_1_bounded.
+  - intros l j _; apply held_row_within.
+Qed.
+
+(** Whatever the rounding, the run satisfies the certificate. *)
+Theorem computed_satisfied grid :
+  ascending m_infty grid -> satisfies 0 computed_example (one_release held_mean grid).
+Proof.
+  intros Hg; apply one_release_satisfies; [exact Hg|].
+  apply (derives_computed 0 ReplaceOne 1 1 (1 # 2 ^ 49)
+           (RoundLeaf (FloatMean 1 2 1) 2 (1 # 2 ^ 50)) _ (Leaf (MeanOfBounded 1 2) 1)
+           (euclidean 1) (mean_over cut_to_1 2) held_mean 1 (fun _ => meant_row)
+           (fun _ => held_row)); [apply mean_derives|intros k _; exact held_row_computes|].
+  intros l; change (Pos.to_nat 1) with 1%nat; cbn [seq total]; rewrite Rplus_0_r.
+  destruct l as [|x [|y [|z l]]];
+    try (cbn [held_mean held_row]; rewrite !sub_diag, norm_zero; lra).
+  apply Req_le; f_equal; f_equal; f_equal; apply functional_extensionality; intros i;
+    unfold mean_over, meant_row, exactly; simpl; field.
+Qed.
+
+End Computed.

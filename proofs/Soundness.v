@@ -5,20 +5,11 @@ From Coq Require Import Reals List Bool Lia Lra Psatz QArith Qreals PArith ZArit
 From Coquelicot Require Import Coquelicot.
 From Dpledger Require Import Sums Conversion Finite Gaussian GaussianDelta Sensitivity Descent
   Domination GaussianComposition PoissonSampling Events Enclosure Losses LossLists LossEnclosures
-  LossComposition SampledLoss Certificate Checker.
+  LossComposition SampledLoss Certificate Checker Operations.
 Import ListNotations.
 Open Scope R_scope.
 
 (** ** Rational numbers *)
-
-Lemma Q2R_number z : Q2R (Qmake z 1) = IZR z.
-Proof. unfold Q2R; simpl; field. Qed.
-
-Lemma Q2R_integer_positive n : Q2R (integer n) = IZR (Zpos n).
-Proof. apply Q2R_number. Qed.
-
-Lemma Pos_real n : 0 < IZR (Zpos n).
-Proof. apply IZR_lt; reflexivity. Qed.
 
 Lemma Q2R_times n a : Q2R (times n a) = IZR (Zpos n) * Q2R a.
 Proof. unfold times, Q2R; cbn [Qnum Qden]; rewrite mult_IZR; ring. Qed.
@@ -55,19 +46,6 @@ Proof.
     + apply Q2R_plus.
 Qed.
 
-Lemma maximum_ge a b : Q2R a <= Q2R (maximum a b) /\ Q2R b <= Q2R (maximum a b).
-Proof.
-  unfold maximum; destruct (Qle_bool a b) eqn:E;
-    [apply Qle_bool_R in E|apply Qle_bool_R_false in E]; lra.
-Qed.
-
-Lemma Q2R_minimum a b : Q2R (minimum a b) = Rmin (Q2R a) (Q2R b).
-Proof.
-  unfold minimum; destruct (Qle_bool a b) eqn:E;
-    [apply Qle_bool_R in E; rewrite Rmin_left
-    |apply Qle_bool_R_false in E; rewrite Rmin_right]; lra.
-Qed.
-
 Lemma Q2R_equal a b : Qeq_bool a b = true -> Q2R a = Q2R b.
 Proof. intros H; apply Qeq_eqR, Qeq_bool_iff, H. Qed.
 
@@ -76,16 +54,6 @@ Proof.
   unfold positive_number; rewrite negb_true_iff; intros H; apply Qle_bool_R_false in H.
   replace (Q2R 0) with 0 in H by (unfold Q2R; simpl; field); exact H.
 Qed.
-
-Lemma nonnegative_R a : Qle_bool 0 a = true -> 0 <= Q2R a.
-Proof.
-  intros H; apply Qle_bool_R in H.
-  replace (Q2R 0) with 0 in H by (unfold Q2R; simpl; field); exact H.
-Qed.
-
-Lemma guard_some {A} condition (a b : A) :
-  guard condition a = Some b -> condition = true /\ a = b.
-Proof. unfold guard; destruct condition; [intros H; injection H; auto|discriminate]. Qed.
 
 (** ** Sensitivities *)
 
@@ -244,7 +212,7 @@ Proof.
     | bound squared d V W q f H IH Lin Bd
     | radius squared d V q H IH
     | distance dimension u w squared d V q q' H IH Near
-    | rows u w t squared d V q q' H IH Near
+    | rows u w t squared d V q q' width row held H IH Rows Near
     | u v squared d e V q q' H IH H' IH'
     | u v squared d e V q q' H IH H' IH'
     | squared d e V W q q' H IH H' IH'
@@ -319,9 +287,11 @@ Proof.
   - destruct (derived r d) as [s'|]; [|discriminate]; destruct (IH s' eq_refl) as [P S].
     apply stated_some in Hs as [-> (least & E & Le)]; cbn in E.
     apply guard_some in E as [G <-]; rewrite !andb_true_iff in G.
-    destruct G as [[[[[_ Ge] Gu] Gw] Us] Ws]; apply nonnegative_R in Ge, Gu, Gw.
+    destruct G as [[[[[Gt Ge] Gu] Gw] Us] Ws]; apply nonnegative_R in Ge, Gu, Gw.
     apply Qle_bool_R in Us, Ws.
-    apply (sensitivity_off q q' s' (error_of t) rows u w squared); assumption.
+    destruct (computed_width t) as [w'|] eqn:Ew; [|discriminate].
+    apply (sensitivity_off q q' s' (error_of t) rows u w squared); try assumption.
+    apply (block_sound (fun l => sub (q' l) (q l)) t rows width row held w'); assumption.
   - destruct (derived r d) as [s1|]; [|discriminate]; destruct (IH s1 eq_refl) as [P S].
     destruct (derived r e) as [s2|]; [|discriminate]; destruct (IH' s2 eq_refl) as [P' S'].
     apply stated_some in Hs as [-> (least & E & Le)]; cbn in E.
@@ -389,9 +359,6 @@ Qed.
 
 Lemma total_repeat {A} (a : A) n f : total (repeat a n) f = INR n * f a.
 Proof. induction n as [|n IH]; [simpl; ring|]; rewrite S_INR; simpl; rewrite IH; ring. Qed.
-
-Lemma INR_positive n : INR (Pos.to_nat n) = IZR (Zpos n).
-Proof. rewrite INR_IZR_INZ, positive_nat_Z; reflexivity. Qed.
 
 (** ** Tables *)
 

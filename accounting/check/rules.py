@@ -22,7 +22,8 @@ check them; do not edit.
 
 - **coq**: proved in `proofs/`, by the theorems named. Sensitivities: in any real inner-product
   space. Privacy: mechanisms with finitely many outcomes, such as ideal normal noise rounded to any
-  grid; GDP as a bound on the whole privacy profile.
+  grid; GDP as a bound on the whole privacy profile. Rounding: in l2, where an operation errs as
+  the standard model says, a sum of n terms by at most γ_n of their sizes, a clip by γ_(2d+16).
 - **theorem**: a published theorem, which certificates list as an axiom where the notion in brackets
   is concluded. Where *coq* stands beside it, it is proved in `proofs/` for finitely many outcomes;
   certificates list it all the same.

@@ -335,7 +335,7 @@ def _computed(
     Sens(f̂, (u+w)²)
 
     Source: the triangle inequality.
-    Coq: sensitivity_rounding_witness.
+    Coq: sensitivity_rounding, block_sound.
     """
     require_whole("a number of rows", rows)
     require_least("u²", u**2, squared)

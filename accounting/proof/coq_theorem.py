@@ -51,6 +51,7 @@ _INNER = {
 _FLOATS = {
     "float-exact": "RoundLeaf (FloatExact {})",
     "float-count": "RoundLeaf (FloatCount {} {})",
+    "float-grid": "RoundLeaf (FloatGrid {} {} {})",
     "float-mean": "RoundLeaf (FloatMean {} {} {})",
     "float-total": "RoundLeaf (FloatTotal {} {} {})",
     "float-scores": "RoundLeaf (FloatScores {} {} {})",
@@ -246,7 +247,8 @@ def _terms(node: Mapping[str, Any]) -> list[str]:
     pairs = [
         (name, Fraction(value)) for name, value in node["parameters"] if isinstance(value, str)
     ]
-    return [str(value) if name in _COUNTS else _rational(value) for name, value in pairs]
+    counts = _COUNTS if node["rule"] != "float-grid" else ("width",)
+    return [str(value) if name in counts else _rational(value) for name, value in pairs]
 
 
 def _operations(tree: Mapping[str, Any]) -> str:

@@ -111,6 +111,7 @@ let rec step depth value =
 let float_shapes = [
   ("float-exact", (0, [ "width" ]));
   ("float-count", (0, [ "most"; "width" ]));
+  ("float-grid", (0, [ "most"; "step"; "width" ]));
   ("float-mean", (0, [ "bound"; "count"; "width" ]));
   ("float-total", (0, [ "bound"; "count"; "width" ]));
   ("float-scores", (0, [ "bound"; "terms"; "width" ]));
@@ -128,7 +129,6 @@ let rec operations { rule; squared; numbers; above; _ } : Kernel.operations =
   let arity, names =
     match List.assoc_opt rule float_shapes with
     | Some shape -> shape
-    | None when rule = "float-grid" -> unsupported "rule %s" rule
     | None -> wrong "expected a rule of rounding instead got %s" rule in
   if List.map fst numbers <> names @ [ "magnitude"; "error" ] || List.length above <> arity then
     wrong "%s: expected other parameters or premises" rule;
@@ -139,6 +139,8 @@ let rec operations { rule; squared; numbers; above; _ } : Kernel.operations =
   match (rule, List.map snd numbers, List.map operations above) with
   | "float-exact", width :: _, [] -> RoundLeaf (FloatExact (whole width), m, e)
   | "float-count", n :: width :: _, [] -> RoundLeaf (FloatCount (whole n, whole width), m, e)
+  | "float-grid", most :: step :: width :: _, [] ->
+    RoundLeaf (FloatGrid (most, step, whole width), m, e)
   | "float-mean", g :: n :: width :: _, [] ->
     RoundLeaf (FloatMean (g, whole n, whole width), m, e)
   | "float-total", g :: n :: width :: _, [] ->
@@ -179,7 +181,7 @@ let is_of a x =
     at_most (stated "bound") (bounds "bound") && at_most (stated "count") (bounds "count")
   | "sum-of-bounded", ("float-total" | "float-scores") ->
     at_most (stated "bound") (bounds "bound")
-  | _, "float-count" -> counts a
+  | _, ("float-count" | "float-grid") -> counts a
   | "strongly-convex-argmin", "float-exact" -> true
   | _ -> false
 

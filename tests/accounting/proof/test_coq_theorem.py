@@ -31,7 +31,10 @@ needs_proofs = pytest.mark.skipif(
 needs_checker = pytest.mark.skipif(
     extracted_checker() is None, reason="dpledger-check is not built (make -C proofs checker)"
 )
-COVERED = ("one Gaussian step", "schedule of two parties", "repeated", "group", "by hand")
+COVERED = (
+    *("one Gaussian step", "schedule of two parties", "repeated", "group", "by hand"),
+    *("computed", "summed on a grid"),
+)
 BEYOND = {
     "parties inside": "kind=parties",
     "vertical": "rule=vertical-predictions",

@@ -16,7 +16,7 @@ needs_checker = pytest.mark.skipif(
 )
 COVERED = (
     *("one Gaussian step", "schedule of two parties", "repeated", "group", "computed"),
-    "by hand",
+    *("summed on a grid", "by hand"),
 )
 
 

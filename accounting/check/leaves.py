@@ -42,7 +42,7 @@ def _gaussian_gdp(run: Run, place: Any) -> Priv:
     Priv(f + N(0, σ²), Gdp(Δ²/σ²))
 
     Source: Dong, Roth, Su 2022, Theorem 2.7.
-    Coq: rounded_below_profile, vector_gaussian_below_profile.
+    Check: rounded_below_profile, vector_gaussian_below_profile.
     """
     return _noisy(run, place, "gaussian", "l2", "gdp")
 
@@ -55,7 +55,7 @@ def _gaussian_zcdp(run: Run, place: Any) -> Priv:
     Priv(f + N(0, σ²), Zcdp(Δ²/(2σ²)))
 
     Source: Bun, Steinke 2016, Lemma 2.5.
-    Coq: gaussian_zcdp, vector_gaussian_zcdp.
+    Check: vector_gaussian_zcdp.
     """
     return _noisy(run, place, "gaussian", "l2", "zcdp")
 

@@ -37,7 +37,8 @@ def _composition(run: Run, times: Any, *premises: Priv) -> Priv:
 
     Source: zCDP: Bun, Steinke 2016, Lemma 2.3; RDP: Mironov 2017, Proposition 1; GDP: Dong,
     Roth, Su 2022, Corollary 3.3; pure DP: Dwork, Roth 2014, Theorem 3.14.
-    Coq: adaptive_composition, profile_step, gaussian_filter.
+    Check: gaussian_filter, events_zcdp.
+    Coq: adaptive_composition.
     """
     counts = [read_count(n) for n in read_list(times)]
     if not premises or len(counts) != len(premises):
@@ -66,7 +67,8 @@ def _repeated(run: Run, place: Any, *premises: Priv) -> Priv:
     Priv(Repeated(m, n), N(n·c))
 
     Source: composition of a mechanism with itself.
-    Coq: adaptive_composition, profile_step, gaussian_filter.
+    Check: gaussian_filter, events_zcdp.
+    Coq: adaptive_composition.
     """
     event, times = read_kind(run.at(place), "repeated", "event", "times")
     require_equal("number of premises", len(premises), 1)
@@ -89,7 +91,7 @@ def _parties(run: Run, place: Any, *premises: Priv) -> Priv:
     Priv(Parties(...), N(max c_i))
 
     Source: a record meets its own party's part.
-    Coq: parallel_composition, events_rdp, events_zcdp, events_gdp.
+    Coq: parallel_composition, gaussian_parties_dp.
     """
     parts = parts_by_party(run.at(place))
     if not premises:
@@ -110,7 +112,7 @@ def _events(run: Run, *premises: Priv) -> Priv:
     Mechanisms made of parts by party may count as one, or as the parts of the record's own party.
 
     Source: a record meets its own party's events.
-    Coq: parallel_composition, events_rdp, events_zcdp, events_gdp.
+    Check: events_gdp, events_zcdp.
     """
     run.spend(sum(len(premise.exposure or ()) for premise in premises))
     covered = {frozenset((premise.exposure or {}).items()) for premise in premises}
@@ -133,6 +135,7 @@ def _weaken(run: Run, value: Any, premise: Priv) -> Priv:
     Priv(m, N(c'))
 
     Source: every notion is closed upwards.
+    Check: follows_valid.
     """
     number = read_rational(value)
     require_least("the weaker value", number, premise.values[-1])
@@ -147,6 +150,7 @@ def _post_processing(run: Run, function: Any, premise: Priv) -> Priv:
     Priv(m followed by g, N)
 
     Source: Dwork, Roth 2014, Proposition 2.1.
+    Check: follows_valid.
     Coq: post_processing, excess_post_processing.
     """
     run.assumptions.add(f"reads released messages only: {read_text(function)}")
@@ -161,6 +165,7 @@ def _given(run: Run, statement: Any, premise: Priv) -> Priv:
     Priv(m, N), if statement
 
     Source: weakening: an assumption more proves no more.
+    Check: follows_valid.
     """
     run.assumptions.add(f"taken for granted: {read_text(statement)}")
     return premise
@@ -187,7 +192,7 @@ def _group(run: Run, size: Any, premise: Priv) -> Priv:
 
     Source: zCDP: Bun, Steinke 2016, Proposition 1.9; GDP: Dong, Roth, Su 2022, Theorem 2.14;
     pure DP: Dwork, Roth 2014, Theorem 2.2.
-    Coq: group_privacy, gdp_group.
+    Check: group_privacy, gdp_group.
     """
     return _enlarged(premise, read_count(size))
 
@@ -200,7 +205,7 @@ def _replace_one(run: Run, premise: Priv) -> Priv:
     Priv(m, N(4c)) under replace-one    pure DP: N(2c)
 
     Source: a group of two: remove one record, add another.
-    Coq: group_privacy, gdp_group.
+    Check: group_privacy, gdp_group.
     """
     if premise.adjacency not in ("add-remove-one", "zero-out-one"):
         raise CertificateWrong(f"expected add/remove or zero-out instead got {premise.adjacency}")
@@ -215,6 +220,7 @@ def _zcdp_rdp(run: Run, order: Any, premise: Priv) -> Priv:
     Priv(m, Rdp(α, αρ))
 
     Source: Bun, Steinke 2016, Definition 1.1.
+    Check: follows_valid.
     """
     require_equal("notion", premise.notion, "zcdp")
     alpha = read_above(order, 1)
@@ -242,7 +248,7 @@ def _rdp_approx(run: Run, delta: Any, epsilon: Any, premise: Priv) -> Priv:
     Priv(m, ApproxDp(ε, δ))
 
     Source: Canonne, Kamath, Steinke 2020, Proposition 12.
-    Coq: rdp_to_dp.
+    Check: rdp_to_dp_at_delta, order_suffices_sound.
     """
     require_equal("notion", premise.notion, "rdp")
     (alpha, rdp), d, e = premise.values, read_delta(delta), read_above(epsilon, 0, False)
@@ -264,7 +270,7 @@ def _gdp_approx(run: Run, delta: Any, epsilon: Any, premise: Priv) -> Priv:
     Priv(m, ApproxDp(ε, δ))
 
     Source: Balle, Wang 2018, Theorem 8.
-    Coq: profile_dp.
+    Check: profile_dp, gaussian_delta_at_most_sound.
     """
     require_equal("notion", premise.notion, "gdp")
     d, e, (mu_squared,) = read_delta(delta), read_above(epsilon, 0, False), premise.values

@@ -81,7 +81,7 @@ def _float_exact(width: Fraction) -> Round:
     Round(f̂, M, 0)
 
     Source: an assumption about what computes a minimiser, priced by its tolerance.
-    Coq: computes_sound.
+    Check: computes_sound.
     """
     return Round(Fraction(0), Fraction(0), width)
 
@@ -94,7 +94,7 @@ def _float_count(most: Fraction, width: Fraction) -> Round:
     Round(f̂, n, 0)
 
     Source: whole numbers up to 2^53 are doubles, and so are their sums.
-    Coq: computes_sound.
+    Check: computes_sound.
     """
     if most > 1 << 53:
         raise CertificateWrong(f"expected counts of up to 2^53 instead got {show(most)}")
@@ -109,7 +109,7 @@ def _float_grid(most: Fraction, step: Fraction, width: Fraction) -> Round:
     Round(f̂, M, 0)
 
     Source: such numbers are doubles, and so are their sums.
-    Coq: computes_sound.
+    Check: computes_sound.
     """
     if most > step * (1 << 53):
         raise CertificateWrong(f"expected up to 2^53 steps instead got {show(most)}")
@@ -124,7 +124,7 @@ def _float_mean(bound: Fraction, count: Fraction, width: Fraction) -> Round:
     Round(fl(mean v), G + e, e)
 
     Source: Higham 2002, section 4.2; Ogita, Rump, Oishi 2005, Proposition 4.5 (compensated sums).
-    Coq: computes_sound.
+    Check: computes_sound.
     """
     return _in_a_sum(bound, count, 2 * width, width)
 
@@ -137,7 +137,7 @@ def _float_total(bound: Fraction, count: Fraction, width: Fraction) -> Round:
     Round(fl(Σ v), n G + e, e)
 
     Source: Higham 2002, section 4.2; Ogita, Rump, Oishi 2005, Proposition 4.5 (compensated sums).
-    Coq: computes_sound.
+    Check: computes_sound.
     """
     return _in_a_sum(count * bound, count, count * width, width)
 
@@ -150,7 +150,7 @@ def _float_scores(bound: Fraction, terms: Fraction, width: Fraction) -> Round:
     Round(fl(<a_i, x>)_i, G ⌈√N⌉ + e, e)
 
     Source: Higham 2002, section 3.1.
-    Coq: computes_sound.
+    Check: computes_sound.
     """
     size = bound * _root_above(width)
     slip = _gamma(terms + 1) * size + terms * width * _TINY
@@ -165,7 +165,7 @@ def _float_shift(row: Round, size: Fraction) -> Round:
     Round(fl(f̂ + c), (1 + u)(M + C), r + u(M + C))
 
     Source: Higham 2002, section 2.2.
-    Coq: computes_sound.
+    Check: computes_sound.
     """
     most = row.magnitude + size
     return Round((1 + _UNIT) * most, row.error + _UNIT * most, row.width)
@@ -179,7 +179,7 @@ def _float_scale(row: Round, factor: Fraction) -> Round:
     Round(fl(c f̂), |c| M + e, |c| r + e)
 
     Source: Higham 2002, section 2.2; a change of sign is exact.
-    Coq: computes_sound.
+    Check: computes_sound.
     """
     return row if factor == 1 else _float_product(row, factor, row.width)
 
@@ -192,7 +192,7 @@ def _float_product(row: Round, size: Fraction, width: Fraction) -> Round:
     Round(fl(c f̂), C M + e, C r + e)
 
     Source: Higham 2002, section 2.2.
-    Coq: computes_sound.
+    Check: computes_sound.
     """
     if width % row.width:
         raise CertificateWrong(f"expected a multiple of {row.width} instead got {show(width)}")
@@ -208,7 +208,7 @@ def _float_add(first: Round, second: Round) -> Round:
     Round(fl(f̂ ± ĝ), (1 + u)(M + N), r + s + u(M + N))
 
     Source: Higham 2002, section 2.2.
-    Coq: computes_sound.
+    Check: computes_sound.
     """
     require_equal("width", second.width, first.width)
     most = first.magnitude + second.magnitude
@@ -223,7 +223,7 @@ def _float_pair(first: Round, second: Round) -> Round:
     Round((f̂, ĝ), M + N, r + s)
 
     Source: the triangle inequality.
-    Coq: computes_sound.
+    Check: computes_sound.
     """
     return Round(*(a + b for a, b in zip(first, second, strict=True)))
 
@@ -236,7 +236,7 @@ def _float_rows(first: Round, second: Round) -> Round:
     Round(rows of both, max(M, N), max(r, s))
 
     Source: bounds are of every row.
-    Coq: computes_sound.
+    Check: computes_sound.
     """
     require_equal("width", second.width, first.width)
     return Round(*map(max, first, second))
@@ -251,7 +251,7 @@ def _float_map(row: Round, operator_norm: Fraction, height: Fraction) -> Round:
     Round(fl(A f̂), a M + e, a r + e)
 
     Source: Higham 2002, section 3.5.
-    Coq: computes_sound.
+    Check: computes_sound.
     """
     spread = operator_norm * _root_above(min(height, row.width))
     slip = _gamma(row.width) * spread * row.magnitude + height * row.width * _TINY
@@ -266,7 +266,7 @@ def _float_clip(row: Round, radius: Fraction) -> Round:
     Round(fl(clip_C(f̂)), min(M, C) + e, r + e)
 
     Source: projections are 1-Lipschitz; Higham 2002, section 3.1, for a norm, a root, a quotient.
-    Coq: computes_sound.
+    Check: computes_sound.
     """
     most = min(row.magnitude, radius)
     slip = _gamma(2 * row.width + 16) * most + row.width * _TINY

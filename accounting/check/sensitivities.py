@@ -59,6 +59,7 @@ def _declared(adjacency: str, value: Fraction) -> Fraction:
     Sens(f, v²)
 
     Source: an assumption, listed in every certificate.
+    Check: derived_sound.
     """
     return value**2
 
@@ -82,7 +83,8 @@ def _mean_of_bounded(adjacency: str, bound: Fraction, count: Fraction) -> Fracti
     Sens(mean v, (2G/n)²)    zero-out: (G/n)²
 
     Source: the triangle inequality.
-    Coq: mean_sensitivity_replace, mean_sensitivity_zero_out, mean_sensitivity_add_remove.
+    Check: mean_sensitivity_replace, mean_sensitivity_zero_out.
+    Coq: mean_sensitivity_add_remove.
     """
     require_whole("a count", count)
     return (_doubled(adjacency, "add-remove-one") * bound / count) ** 2
@@ -96,6 +98,7 @@ def _mean_of_nonnegative(adjacency: str, bound: Fraction, count: Fraction) -> Fr
     Sens(mean v, 2(G/n)²)    zero-out: (G/n)²
 
     Source: the square of a difference, expanded; add/remove: from the mean of the others.
+    Coq: nonnegative_mean_sensitivity_replace.
     """
     require_whole("a count", count)
     return _doubled(adjacency, "add-remove-one") * (bound / count) ** 2
@@ -109,7 +112,7 @@ def _sum_of_bounded(adjacency: str, bound: Fraction) -> Fraction:
     Sens(sum v, G²)    replace-one: (2G)²
 
     Source: the triangle inequality.
-    Coq: sum_sensitivity_replace, sum_sensitivity_zero_out, sum_sensitivity_add_remove.
+    Check: sum_sensitivity_replace, sum_sensitivity_zero_out, sum_sensitivity_add_remove.
     """
     return (_doubled(adjacency) * bound) ** 2
 
@@ -151,8 +154,8 @@ def _strongly_convex_argmin(
     Sens(argmin, (2G/(mn) + 2τ/m)²)    zero-out: (G/(mn) + 2τ/m)²
 
     Source: Chaudhuri, Monteleoni, Sarwate 2011, Lemma 8; strong monotonicity for τ > 0.
-    Coq: argmin_sensitivity_replace, argmin_sensitivity_zero_out,
-    argmin_sensitivity_add_remove.
+    Check: argmin_sensitivity_replace, argmin_sensitivity_zero_out.
+    Coq: argmin_sensitivity_add_remove.
     """
     require_whole("a count", count)
     if modulus == 0:
@@ -169,7 +172,7 @@ def _scaled(adjacency: str, squared: Fraction, factor: Fraction) -> Fraction:
     Sens(c·f, c²Δ²)
 
     Source: homogeneity of norms.
-    Coq: sensitivity_scale.
+    Check: sensitivity_scale.
     """
     return factor**2 * squared
 
@@ -182,6 +185,7 @@ def _sum(adjacency: str, first: Fraction, second: Fraction, u: Fraction, v: Frac
     Sens(f ± g, (u+v)²)
 
     Source: the triangle inequality.
+    Check: sensitivity_sum.
     Coq: sensitivity_sum_witnesses.
     """
     require_least("u²", u**2, first)
@@ -197,7 +201,7 @@ def _linear_map(adjacency: str, squared: Fraction, operator_norm: Fraction) -> F
     Sens(A·f, a²Δ²)
 
     Source: the definition of an operator norm.
-    Coq: sensitivity_linear.
+    Check: sensitivity_linear.
     """
     return operator_norm**2 * squared
 
@@ -210,7 +214,7 @@ def _clip(adjacency: str, squared: Fraction, radius: Fraction) -> Fraction:
     Sens(clip_C(f), min(Δ², (2C)²))
 
     Source: projections are 1-Lipschitz.
-    Coq: sensitivity_clip.
+    Check: sensitivity_clip.
     """
     return min(squared, (2 * radius) ** 2)
 
@@ -223,7 +227,7 @@ def _concatenation(adjacency: str, first: Fraction, second: Fraction) -> Fractio
     Sens((f, g), Δ₁² + Δ₂²)
 
     Source: Pythagoras.
-    Coq: sensitivity_concatenation.
+    Check: sensitivity_concatenation.
     """
     return first + second
 
@@ -236,6 +240,7 @@ def _disjoint(adjacency: str, first: Fraction, second: Fraction) -> Fraction:
     Sens((f, g), max(Δ₁², Δ₂²))
 
     Source: a record enters one part only.
+    Check: derived_sound.
     """
     return max(first, second)
 
@@ -302,6 +307,7 @@ def _lattice(
     Sens(f̂, (u+w)²)
 
     Source: the triangle inequality.
+    Check: sensitivity_rounding.
     """
     require_whole("a dimension", dimension)
     require_least("u²", u**2, squared)
@@ -335,7 +341,7 @@ def _computed(
     Sens(f̂, (u+w)²)
 
     Source: the triangle inequality.
-    Coq: sensitivity_rounding, block_sound.
+    Check: sensitivity_rounding, block_sound.
     """
     require_whole("a number of rows", rows)
     require_least("u²", u**2, squared)

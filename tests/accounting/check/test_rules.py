@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 
 import mpmath
@@ -57,15 +58,54 @@ def test_every_rule_is_drawn_with_its_name_behind_the_bar():
         assert re.search(rf"^-+  {rule.name}$", rule.drawn, re.MULTILINE), rule.name
 
 
+def without_comments(file):
+    return re.sub(r"\(\*.*?\*\)", "", file.read_text(), flags=re.DOTALL)
+
+
+@cache
+def used_in_the_proofs():
+    """Each name that `proofs/` defines or proves, and the words up to the next one."""
+    found = {}
+    for file in (ROOT / "proofs").glob("*.v"):
+        kinds = r"(?:Theorem|Lemma|Corollary|Definition|Fixpoint|Inductive|Record|Notation|Ltac)"
+        parts = re.split(rf"^{kinds} (\w+)", without_comments(file), flags=re.MULTILINE)
+        for name, body in zip(parts[1::2], parts[2::2], strict=True):
+            found.setdefault(name, set()).update(re.findall(r"[A-Za-z_][\w']*", body))
+    return found
+
+
+def reached_from(theorem):
+    """What a theorem's proof rests on, through all lemmas: names of `proofs/`."""
+    uses, reached, left = used_in_the_proofs(), set(), [theorem]
+    while left:
+        name = left.pop()
+        if name not in reached:
+            reached.add(name)
+            left += uses[name] & uses.keys()
+    return reached
+
+
 def test_every_theorem_that_a_rule_names_is_in_the_proofs():
-    proved = {
-        name
-        for file in (ROOT / "proofs").glob("*.v")
-        for name in re.findall(r"^(?:Theorem|Lemma) (\w+)", file.read_text(), re.MULTILINE)
-    }
-    named = {theorem for rule in rules() for theorem in rule.theorems}
+    named = {theorem for rule in rules() for theorem in (*rule.checked, *rule.theorems)}
     assert named
-    assert named <= proved
+    assert named <= used_in_the_proofs().keys()
+
+
+def test_a_rule_is_marked_by_what_the_checker_in_coq_rests_on_and_nothing_else():
+    reached = reached_from("check_sound")
+    for rule in rules():
+        assert reached.issuperset(rule.checked), rule.name
+        assert reached.isdisjoint(rule.theorems), rule.name
+
+
+def test_a_rule_is_marked_as_checked_if_the_checker_in_coq_has_it():
+    text = without_comments(ROOT / "proofs" / "Certificate.v")
+    kinds = "rule|(?:leaf|unary|binary)_rule|float_(?:leaf|unary|binary)"
+    bodies = re.findall(rf"^Inductive (?:{kinds}) :=(.*?)\.\n\n", text, re.MULTILINE | re.DOTALL)
+    names = {name for body in bodies for name in re.findall(r"\b[A-Z]\w+", body)} - {"Q", "Z"}
+    written = {re.sub(r"(?<!^)(?=[A-Z])", "-", n.removesuffix("Rule")).lower() for n in names}
+    known = written - {"restate"} | {"post-processing", "given"}  # both repeat their premise
+    assert {rule.name for rule in rules() if rule.checked} == known
 
 
 def test_prover_and_checker_name_the_same_axioms():

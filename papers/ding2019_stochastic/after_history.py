@@ -3,6 +3,11 @@
 A sensitivity is a bound for every history, so that one history refutes it: the first messages are
 given, as an observer has seen them, and the solver's own code computes where they lead and what
 the next stochastic gradient is. The given ones are shorter than their noise, hence nothing unusual.
+
+With the Huber loss of width 1 a record of label 1 has slope -1 at v = 0, the anchor, and slope 1
+where its score is 2 or more. Two rows G(c, ±s) with a small c both get there when v moves along the
+first axis, by 2/(G c), and their gradients turn from -a to a: the drawn record moves the released
+gradient by (2 - 1/M)|a - a'| = (4 - 2/M) G s, which is nearly 4G.
 """
 
 from dataclasses import replace
@@ -40,7 +45,13 @@ _BEYOND = 1.1
 
 
 def far_records(s: PsSetting) -> NeighbourPair:
-    """Return M records, all null but the first, which is G(c, s) or G(c, -s) with label 1."""
+    """Return M records, all null but the first, which is G(c, s) or G(c, -s) with label 1.
+
+    Null records have no gradient: what the first one does is all there is to see.
+
+    Args:
+        s: the parameters; of M at most 10,000.
+    """
     rows = np.zeros((min(s.M, _MOST_RECORDS), FEATURES))
     rows[0] = s.G * _ALONG, s.G * sqrt(1 - _ALONG**2)
     dataset = AuditDataset(
@@ -60,7 +71,13 @@ def far_records(s: PsSetting) -> NeighbourPair:
 
 
 def attacked_algorithm(s: PsSetting) -> PublishedPsAdmm:
-    """Return Algorithm 2 for one round, on a Huber loss, with noise of the claimed 3G."""
+    """Return Algorithm 2 for one round, on a Huber loss, with noise of the claimed 3G.
+
+    One round is enough: its anchor is the public start 0, where the slope is -1 already.
+
+    Args:
+        s: the parameters; G and eta nu are used.
+    """
     penalty = _PENALTY * s.G**2
     step_size = s.eta_nu / (s.G**2 + penalty)
     loss = Huber(width=1.0, label_bound=1.0)
@@ -71,7 +88,11 @@ def attacked_algorithm(s: PsSetting) -> PublishedPsAdmm:
 def leading_gradient(s: PsSetting) -> FloatArray:
     """Return the gradients (1, d) that lead v from 0 to a score of 2 or more on both rows.
 
-    At v = 0 the residual is -1, at a score of 2 it is 1: the slope turns round.
+    At v = 0 the residual is -1, at a score of 2 it is 1: the slope turns round. Eighteen
+    steps share the way, so that none of them is longer than the noise it comes with.
+
+    Args:
+        s: the parameters.
     """
     far = _BEYOND * 2.0 / (s.G * _ALONG)
     settings = attacked_algorithm(s).settings
@@ -95,12 +116,14 @@ class _AfterHistory(SamplingCurator):
         self.values: list[FloatArray] = []
 
     def _deliver(self, release: Release) -> FloatArray:
+        """Return the given message, or one that is drawn; note what it would be without noise."""
         self.values.append(shown_value(release))
         if len(self.values) <= self._given:
             return self._history.copy()
         return super()._deliver(release)
 
     def _uniforms(self, records: int) -> FloatArray:
+        """Return numbers by which the first record is the one that is drawn."""
         # the smallest number is drawn
         numbers = np.ones(records)
         numbers[0] = 0.0
@@ -108,7 +131,14 @@ class _AfterHistory(SamplingCurator):
 
 
 def _ran(s: PsSetting, dataset: AuditDataset, *, trials: int, seed: int) -> _AfterHistory:
-    """Return the curator of so many runs on a data set, after the solver's last step."""
+    """Return the curator of so many runs on a data set, after the solver's last step.
+
+    Args:
+        s: the parameters.
+        dataset: one of the two.
+        trials: runs at once; all have the same history.
+        seed: of the noise.
+    """
     curator = _AfterHistory(leading_gradient(s), _HISTORY, trials=trials, seed=seed)
     attacked_algorithm(s).solve(dataset, curator)
     return curator
@@ -119,6 +149,12 @@ def gradient_of_the_solver(case: Case[PsSetting]) -> Counterexample | None:
 
     With noise of the claimed sensitivity that gradient would be 1-GDP. None where a record moves it
     by no more than claimed: under zero-out-one, for logistic loss, and of two records.
+
+    The observer knows who was drawn, as whoever asks for a sensitivity of one draw does; in a run
+    the first record is drawn in one step of M.
+
+    Args:
+        case: the parameters.
     """
     s = case.setting
     if s.zero_out or s.logistic:

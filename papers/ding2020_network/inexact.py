@@ -46,7 +46,16 @@ class InexactPrAdmm(PrAdmm):
     def agent_step(
         self, dataset: PrivateDataset, state: NetworkState, weights: FloatArray | None = None
     ) -> Sensitive:
-        """Return -linear/m - ((1 + o)/m) times the mean gradient there, times `weights`."""
+        """Return -linear/m - ((1 + o)/m) times the mean gradient there, times `weights`.
+
+        The minimiser of the public part is -linear/m; of linear losses the exact minimiser is one
+        step of length 1/m away, and the gradient here is -o times the mean gradient.
+
+        Args:
+            dataset: the agents' records.
+            state: what is public before the round.
+            weights: of shape (P,), public; as for the exact step.
+        """
         degrees = self.network.degrees.astype(np.float64)
         near = trusted_sums(state, self.network, self.threshold)
         linear = state.duals - self.penalty * (degrees[:, None] * state.messages + near)
@@ -81,6 +90,12 @@ def inexact_run(case: Case[PrSetting]) -> ClaimAttack | None:
 
     Noise in a round is what a record may move an exact minimiser by, so that K rounds would be
     sqrt(K)-GDP. None where tau is too small for the difference to show, unless it is 0.
+
+    The excess is o in every round, and so in mu: at eight thousand records and tau = 1e-6 it is
+    0.8 %, which one round could not show and twenty-five do.
+
+    Args:
+        case: the parameters; tau is the verdict's own.
     """
     s = attacked_setting(case)
     overshoot = s.tau * s.D / s.V

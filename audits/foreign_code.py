@@ -199,8 +199,12 @@ It is a function of the records, of the messages and of `recorder.seed` alone.
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Run:
-    """A run's releases, and its result; `ended` says how it failed, "" where it did not."""
+    """A run on a table from a seed, its releases and its result; `ended` says how it failed, ""
+    where it did not.
+    """
 
+    table: SearchTable
+    seed: int
     asked: tuple[Asked, ...]
     sent: tuple[Any, ...]
     result: FloatArray
@@ -223,7 +227,7 @@ def _run(
         numbers = np.zeros(0) if result is None else np.asarray(result, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidParameter("program", program, f"one that returns an array: {error}") from error
-    return _Run(tuple(recorder.asked), tuple(recorder.sent), numbers, ended)
+    return _Run(table, seed, tuple(recorder.asked), tuple(recorder.sent), numbers, ended)
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,24 +303,10 @@ def audit_foreign(
     Error controlled: family-wise, at `level`. Raises `InvalidParameter` if the program is no
     function of records, messages and seed, or releases nothing.
     """
-    require_open_unit("level", level)
-    require_nonnegative("seed", seed)
-    require_positive_int("runs", runs)
-    if runs < 2:
-        raise InvalidParameter("runs", runs, "at least 2: some noise repeats between runs only")
-    points = np.random.default_rng(seed).uniform(-1, 1, (runs, domain.dimension))
-    tables = [domain.pair(point).dataset for point in points]
-    # no small numbers: a stream of a seed that people choose is itself a finding
-    states = np.random.SeedSequence(seed).generate_state(runs + 1, np.uint64)
-    last, *seeds = (int(state) for state in states)
-    recorded = [_run(program, table, own) for table, own in zip(tables, seeds, strict=True)]
-    if not any(run.asked for run in recorded):
-        why = recorded[0].ended or "releases nothing through the recorder"
-        raise InvalidParameter("program", program, f"one that releases something; it {why}")
-    again = _run(program, tables[0], seeds[0], recorded[0].sent)
-    if any(
-        one.moved(other) > 0 for one, other in zip(recorded[0].asked, again.asked, strict=False)
-    ):
+    recorded, last = _recorded(program, domain, level=level, seed=seed, runs=runs)
+    first = recorded[0]
+    again = _run(program, first.table, first.seed, first.sent)
+    if any(one.moved(other) > 0 for one, other in zip(first.asked, again.asked, strict=False)):
         allowed = "a function of records, messages and recorder.seed: the same run gives other "
         raise InvalidParameter("program", program, f"{allowed}values to the mechanism")
 
@@ -336,6 +326,45 @@ def audit_foreign(
         _noise(recorded, level),
         _cost(recorded, domain.adjacency, claimed),
     )
+
+
+def audit_noise(
+    program: Program, domain: ReplacedRecord, *, level: float, seed: int, runs: int = _RUNS
+) -> ClaimTest:
+    """Return the answer of `audit_foreign` to the question of noise alone, from the same runs.
+
+    Args and errors as there: this is the one question that chance can answer wrongly, and the one
+    that takes no search.
+    """
+    recorded, _ = _recorded(program, domain, level=level, seed=seed, runs=runs)
+    return _noise(recorded, level)
+
+
+def _recorded(
+    program: Program, domain: ReplacedRecord, *, level: float, seed: int, runs: int
+) -> tuple[list[_Run], int]:
+    """Return the recorded runs, each on data and from a seed of its own, and a further seed.
+
+    Args as for `audit_foreign`, whose errors for numbers out of range and for a program that
+    releases nothing are raised here.
+    """
+    require_open_unit("level", level)
+    require_nonnegative("seed", seed)
+    require_positive_int("runs", runs)
+    if runs < 2:
+        raise InvalidParameter("runs", runs, "at least 2: some noise repeats between runs only")
+    points = np.random.default_rng(seed).uniform(-1, 1, (runs, domain.dimension))
+    # no small numbers: a stream of a seed that people choose is itself a finding
+    states = np.random.SeedSequence(seed).generate_state(runs + 1, np.uint64)
+    last, *seeds = (int(state) for state in states)
+    recorded = [
+        _run(program, domain.pair(point).dataset, own)
+        for point, own in zip(points, seeds, strict=True)
+    ]
+    if not any(run.asked for run in recorded):
+        why = recorded[0].ended or "releases nothing through the recorder"
+        raise InvalidParameter("program", program, f"one that releases something; it {why}")
+    return recorded, last
 
 
 def _exact(name: str, refuted: bool, detail: str) -> ClaimTest:

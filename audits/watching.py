@@ -39,6 +39,7 @@ from ..mechanisms.errors import (
 )
 from .burn_rate import Spending, budget_share, burn_rate, noted
 from .continuous import RunAudit, audit_run
+from .planted import PlantedCanaries
 from .sequential import Evidence
 
 _SIGNED = b"dpledger watch memory 1\n"
@@ -86,6 +87,7 @@ class Memory(msgspec.Struct):
         nulls: of pairs that do not differ.
         noise_tests: how often noise was tested, by configuration; the n-th test's level falls with
             n², so that all tests to come share one error.
+        canaries: SHA-256 of the planted canaries that were audited, by run.
         alarms: all that were ever raised.
         spending: shares of the budget at earlier looks; see `burn_rate`.
         last_look: time of the last look, ISO 8601.
@@ -98,6 +100,7 @@ class Memory(msgspec.Struct):
     evidence: dict[str, Evidence] = {}
     nulls: dict[str, Evidence] = {}
     noise_tests: dict[str, int] = {}
+    canaries: dict[str, str] = {}
     alarms: list[Alarm] = []
     spending: list[Spending] = []
     last_look: str = ""
@@ -162,6 +165,7 @@ class Watcher:
         metrics_path: a Prometheus text file to write after each look; None for none.
         key: by which memory is signed; None for memory without a signature.
         days_left: alarm where the budget is gone within so many days at its rate; None for never.
+        canaries: that holders plant in production runs; None for none.
     """
 
     path: Path
@@ -172,6 +176,7 @@ class Watcher:
     metrics_path: Path | None = None
     key: bytes | None = field(default=None, repr=False)
     days_left: float | None = None
+    canaries: PlantedCanaries | None = None
 
     def __post_init__(self) -> None:
         require_open_unit("delta", self.delta)
@@ -199,6 +204,7 @@ class Watcher:
         after = copy.deepcopy(memory)
         after.last_look = _now()
         audits: list[RunAudit] = []
+        planted: list[tuple[str, str]] = []
         waiting, tampered = 0, None
         try:
             with SqliteLedger(self.path, read_only=True) as ledger:
@@ -215,9 +221,11 @@ class Watcher:
                 for summary in new[: self.most_runs]:
                     audits.append(self._audit(ledger, summary, after))
                     after.audited[summary.run] = summary.events
+                if self.canaries is not None:
+                    planted = self.canaries.look(ledger, after.canaries)
         except TamperedLedger as error:
             tampered = str(error)
-        found = [(audit.run, text) for audit in audits for text in audit.findings]
+        found = [(audit.run, text) for audit in audits for text in audit.findings] + planted
         if tampered is not None:
             found.append(("ledger", f"tampered with: {tampered}"))
         rate = burn_rate(after.spending)

@@ -2,7 +2,8 @@
 
 Asks for a ledger, and with --config for configurations whose data are at hand: their runs are
 repeated on neighbouring data, and the evidence of every look adds up in one sequential test, so
-that looking often costs no false alarms. A memory file keeps what was audited and what was found.
+that looking often costs no false alarms. With --canaries, canaries that were planted in production
+runs are audited, each once. A memory file keeps what was audited and what was found.
 
 Prints each new run with its epsilon, and every open alarm; with --every it goes on, and prints news
 only. --metrics writes a file for Prometheus, --alarm hands new alarms to a command.
@@ -26,6 +27,7 @@ import click
 
 from ..audits.outcome import Outcome
 from ..audits.outcomes.watching import acknowledged_outcome, look_outcome
+from ..audits.planted import PlantedCanaries
 from ..audits.watching import Look, Watcher, acknowledge, call_alarm
 from ..federation.channel import read_token
 from ..mechanisms.errors import DpledgerError
@@ -113,6 +115,12 @@ def ack(
     metavar="DAYS",
     help="Alarm when the budget is gone within so many days at the rate of the last week.",
 )
+@click.option(
+    "--canaries",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder of canaries that were planted in production runs: RUN.npz with scores (larger if "
+    "one looks in) and included (by fair coins). Each is audited once, as one run.",
+)
 @json_option
 def watch(
     ledger_path: Path,
@@ -127,6 +135,7 @@ def watch(
     metrics: Path | None,
     alarm: str | None,
     days_left: float | None,
+    canaries: Path | None,
     as_json: bool,
 ) -> None:
     """Audit what is new in LEDGER: chain, epsilon, plan, cross-check, and a sequential test.
@@ -144,8 +153,9 @@ def watch(
         RepeatedRuns(read_configuration(path), trials, confidence) for path in configurations
     ]
     kept_at = memory or _memory_of(ledger_path)
+    planted = None if canaries is None else PlantedCanaries(canaries, confidence, delta)
     watcher = Watcher(
-        ledger_path, kept_at, repeats, delta, most_runs, metrics, _key_in(key), days_left
+        ledger_path, kept_at, repeats, delta, most_runs, metrics, _key_in(key), days_left, planted
     )
 
     # print first, then call the command: what it could not take is not remembered, and comes again

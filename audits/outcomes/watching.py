@@ -19,13 +19,13 @@ from ..watching import Alarm, Look
 _TESTS = (
     "the ledger's chain, each run's epsilon, plan and seeds, other libraries' answers; with "
     "--config, the installed code: runs repeated on neighbouring data, and their noise against "
-    "what their events state"
+    "what their events state; with --canaries, production runs, by canaries planted in them"
 )
 """What a look tests, said in every answer."""
 
 _TESTS_NOT = (
-    "the production run itself: its data, its machine, what its noise was; nor what left it "
-    "without an entry in the ledger"
+    "the production run itself, but for its canaries: its data, its machine, what its noise was; "
+    "nor what left it without an entry in the ledger"
 )
 """What no look can test, said beside it."""
 

@@ -24,14 +24,17 @@ from .saddle import Counts, chernoff_delta, epsilon_by_moments, order_of, sketch
 
 _BITS = 160
 """Bits of the balls: powers of a hundred million steps take 27 of them, cancellation a few."""
-_LIMITS = Limits(1 << 14, 1 << 20)
-"""The most nodes and moment terms of a contour in balls.
+_LIMITS = Limits(1 << 14, 1 << 20, 1e-7)
+"""The most nodes and moment terms of a contour in balls, and what of ε doubles may lose.
 
-A moment at a node costs about a microsecond.
+A moment at a node costs about a microsecond. Six digits are asked for.
 """
 
 _HOPELESS = 0.5
 """The share of δ beyond the last node at which a contour would enclose next to nothing."""
+
+_MOST_SECANTS, _SETTLED = 8, 1e-6
+"""Secants on log δ before the ends of an enclosure are sought, and how near is near enough."""
 
 _DIGITS = 20.0
 """Natural-log digits of aliasing and cut-off relative to δ: 2e-9, for 1e-6 of ε with room."""
@@ -102,14 +105,16 @@ class CertifiedContour:
     log_beyond: arb
 
     @classmethod
-    def of(cls, counts: Counts, placement: Placement, near: ContourTarget) -> "CertifiedContour":
+    def of(
+        cls, counts: Counts, placement: Placement, near: ContourTarget, limits: Limits = _LIMITS
+    ) -> "CertifiedContour":
         """Return the contour of a composition; `near` is about where it will be asked."""
         c, step, count = placement.order, placement.step, placement.count
         z = [acb(arb(c), arb(step) * k) for k in range(count + 1)]
         values = [1 / (x * (x + 1)) for x in z]
         cut_off = 1 / (arb.pi() * arb(placement.reach))
         demand = placement.demand(counts, _DIGITS)
-        steps = sum(counts.values()) * _weight(counts, placement, near)
+        steps = sum(counts.values()) * _weight(counts, placement, near) / limits.lost
         for pair, n in counts.items():
             moments = moments_on_line(pair, step, count, demand, steps=steps)
             values = [f * power(m, n) for f, m in zip(values, moments, strict=True)]
@@ -162,7 +167,9 @@ def delta_enclosure(counts: Counts, epsilon: float) -> Enclosure:
         return CertifiedContour.of(counts, placement, near).delta(epsilon)
 
 
-def epsilon_enclosure(counts: Counts, delta: float) -> Enclosure:
+def epsilon_enclosure(
+    counts: Counts, delta: float, *, greater: float | None = None, limits: Limits = _LIMITS
+) -> Enclosure:
     """Return an enclosure of ε(δ) of the composition, 0 < δ < 1.
 
     The ends are proved by two evaluations of δ(ε): at most δ above, more than δ below. Where the
@@ -172,22 +179,47 @@ def epsilon_enclosure(counts: Counts, delta: float) -> Enclosure:
     Args:
         counts: pairs and how often each is composed.
         delta: an exact double.
+        greater: a δ hardly greater, of which the lower end is taken instead.
+        limits: of the contour.
     """
     with precision(_BITS):
-        target = ball_of(delta)
+        target, lower_target = ball_of(delta), ball_of(greater or delta)
         guess = float(epsilons_upper(counts, np.array([delta]), np.zeros(1)).values[0])
         _, grade = chernoff_delta(counts, guess)
         near = ContourTarget(guess, log(delta))
-        placement = place_contour(counts, (near,), grade=grade, digits=_DIGITS, limits=_LIMITS)
+        placement = place_contour(counts, (near,), grade=grade, digits=_DIGITS, limits=limits)
         if placement is None or placement.share_beyond(counts, near) > _HOPELESS:
             return Enclosure(arb(0), epsilon_ceiling(counts, delta))
-        contour = CertifiedContour.of(counts, placement, near)
+        contour = CertifiedContour.of(counts, placement, near, limits)
         if contour.delta(0.0).upper <= target:
             return Enclosure.of(0)
+        guess = _root(contour, delta, guess)
         upper = certified_end(contour, target, guess, 1)
-        lower = certified_end(contour, target, guess, -1)
+        lower = certified_end(contour, lower_target, guess, -1)
         ceiling = epsilon_ceiling(counts, delta) if upper is None else arb(upper)
         return Enclosure(arb(0) if lower is None else arb(lower), ceiling)
+
+
+def _root(contour: CertifiedContour, delta: float, guess: float) -> float:
+    """Return about ε(δ): a few secants on log δ, and the guess where they lead nowhere.
+
+    The guess is good to all digits unless doubles could not afford a contour.
+    """
+    here, best, slope = guess, (inf, guess), -contour.placement.order
+    former: tuple[float, float] | None = None
+    for _ in range(_MOST_SECANTS):
+        found = contour.delta(here)
+        middle = float(found.lower + found.upper) / 2
+        if not middle > 0:
+            break
+        off = log(middle / delta)
+        best = min(best, (abs(off), here))
+        if abs(off) < _SETTLED:
+            break
+        if former is not None and here != former[0]:
+            slope = min((off - former[1]) / (here - former[0]), slope / 16)
+        former, here = (here, off), max(here - off / slope, here / 2)
+    return best[1]
 
 
 class _Profile(Protocol):

@@ -5,21 +5,26 @@ where it is. `moments_certified` proves the same bounds in balls, at the places 
 """
 
 from bisect import bisect_right
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
-from math import erf, exp, log, log1p, pi, sqrt
+from math import exp, inf, log, log1p, pi, sqrt
 
 import numpy as np
+import scipy  # whose submodules are loaded at their first use
 
 from .moments import log_moments
-from .nodes import EPS, Nodes, log_mixture, nodes, nodes_needed, signed_exponent
+from .nodes import EPS, Floats, Nodes, log_mixture, nodes, nodes_needed, signed_exponent
 from .pairs import DominatingPair, GaussianShift, Order, Sampled
 from .quadrature import WIDEST_SHIFT, Demand, plan_shift
 
-# the walk of `_symmetrised_decay`: |M| may rise by this share of its gap to M(1+c) in one step, and
-# the steps grow with the square of t, so that t / step bounds their number
+# the walk of `_walked_decay`: |M| may rise by this share of its gap to M(1+c) in one step, and
+# the steps grow with the square of t, from the t on where t / step is twice this number
 _SHARE_OF_GAP = 0.2
 _MOST_STEPS = 400
+_CELLS, _HIGHEST = 400, 200.0
+"""Cells of `PartsOfLoss`; and the largest log moment that is bounded by them."""
+
 _LONGEST_WALK = 20_000
 """Most nodes for which the walk is worth its price."""
 
@@ -33,19 +38,25 @@ def log_decay(pair: DominatingPair, order: float, reach: float) -> float:
 
     A Gaussian shift has it in closed form. For a sampled one the line of integration is moved to
     Im u = y with arg r of the sign that makes |r^{it}| = exp(-|t| |arg r|) <= exp(-reach |arg r|);
-    y is the best of a few, and any is valid. For a symmetrised one see `_symmetrised_decay`. Pairs
-    with atoms do not decay: the bound is M at the real order.
+    y is the best of a few, and any is valid. For a symmetrised one, or one that is cut, see
+    `_walked_decay`. Pairs with atoms do not decay: the bound is M at the real order.
     """
     match pair:
         case GaussianShift():
             return float(pair.mu_squared) / 2 * (order * (order + 1) - reach * reach)
-        case Sampled(base=GaussianShift() as base) if pair.order is not Order.SYMMETRISED:
-            return _shifted_decay(pair, sqrt(base.mu_squared), order, reach)
+        case Sampled() if is_walked(pair):
+            return _walked_decay(pair, order, reach)
         case Sampled(base=GaussianShift() as base):
-            return _symmetrised_decay(pair, sqrt(base.mu_squared), order, reach)
+            return _shifted_decay(pair, sqrt(base.mu_squared), order, reach)
         case _:
             demand = Demand(order, 0.0, 40.0)
             return float(log_moments(pair, np.array([order + 0j]), demand).log[0].real)
+
+
+def is_walked(pair: Sampled) -> bool:
+    """Return whether no line of integration can be moved: the integral has an end."""
+    whole_line = isinstance(pair.base, GaussianShift) and pair.order is not Order.SYMMETRISED
+    return pair.cut < inf or not whole_line
 
 
 def _shifted_decay(pair: Sampled, mu: float, order: float, reach: float) -> float:
@@ -96,33 +107,34 @@ def best_shift(pair: Sampled, mu: float, order: float, reach: float) -> tuple[fl
     return max(float(gain[best]), EPS - 1), base, float(y[best])
 
 
-def _symmetrised_decay(pair: Sampled, mu: float, order: float, reach: float) -> float:
-    """Return log of the larger of: |M| at all t >= far, and |M| on steps from `reach` to far.
+def _walked_decay(pair: Sampled, order: float, reach: float) -> float:
+    """Return log of the least of three bounds on |M| at all t >= reach.
 
-    Far: on s = u - μ/2 >= 0 the loss log r has the slope μp, so |∫ φ r^w du| is at most
-    (g(0) + TV(g)) / |t| with g = φ r^α / (μp), by parts. For α = -c, g falls: 2 g(0). For α = 1 +
-    c, (log g)' = (2+c) μ p - μ - u is a logistic curve less a line: at most two local maxima, so
-    4 sup g. Near: |M| changes by at most
-    E_P[|L| e^{cL}] <= sqrt(M(c) E_P[L² e^{cL}]) a unit of t.
+    *M* itself, at the real order. *By parts*: see `PartsOfLoss`. *On a walk*: |M| on steps from
+    `reach` up to where the bound by parts is small, and that beyond. |M| changes by at most
+    E_P[|L| e^{cL}] a unit of t.
     """
-    far, limit = symmetrised_far(pair, mu, order)
-    if reach >= far:
-        return log(limit)
-    heights, bounds = _walk(pair, order, far)
-    place = bisect_right(heights, reach) - 1
     whole = float(
         log_moments(pair, np.array([complex(order)]), Demand(order, 0.0, 40.0)).log[0].real
     )
-    return min(whole, log(max(bounds[place], limit)) + 1e-9) if place >= 0 else whole
+    if not whole < _HIGHEST:
+        return whole
+    parts = parts_of_loss(pair, order)
+    least = exp(whole) - parts.gap(reach)[0]
+    far = parts.far()
+    heights, bounds = _walk(pair, order, far) if reach < far else ([], [])
+    place = bisect_right(heights, reach) - 1
+    if place >= 0:
+        least = min(least, max(bounds[place], exp(whole) - parts.gap(far)[0]))
+    return min(whole, log(max(least, 1e-300)) + 1e-9)
 
 
 @lru_cache(maxsize=256)
 def _walk(pair: Sampled, order: float, far: float) -> tuple[list[float], list[float]]:
     """Return heights t_i and, for each, a bound on |M(1 + order + it)| for t_i <= t <= far.
 
-    The Lipschitz constant sqrt(M(c) E_P[L² e^{cL}]) bounds how fast |M| changes, by Cauchy and
-    Schwarz. From t a step may be as long as |M| then stays below what it was, plus a fifth of its
-    gap to M(1+c).
+    The Lipschitz constant E_P[|L| e^{cL}] bounds how fast |M| changes. From t a step may be as long
+    as |M| then stays below what it was, plus a fifth of its gap to M(1+c).
     """
     demand = Demand(order, far, 24.0)
     if nodes_needed(pair, demand) > _LONGEST_WALK:
@@ -132,52 +144,98 @@ def _walk(pair: Sampled, order: float, far: float) -> tuple[list[float], list[fl
     n = Nodes(*(x[weight > 1e-12 * np.max(weight)] for x in (n.log_mass, n.loss, n.blur)))
     weight = np.exp(n.log_mass + order * n.loss)
     whole = float(np.sum(weight))
-    # not E|L|, which is less, but what balls can bound: sqrt(M E[L² e^{cL}])
-    lipschitz = sqrt(whole * float(weight @ n.loss**2))
-    # where the least step is longer at last than the rise allows, nothing would end up bounded
-    last_rise = (
-        _SHARE_OF_GAP / (1 - _SHARE_OF_GAP) * (whole - abs(np.exp(1j * far * n.loss) @ weight))
-    )
-    if far > (2 * _MOST_STEPS + 1) * last_rise / lipschitz:
-        return [], []
+    lipschitz = float(weight @ np.abs(n.loss))
     mean = float(weight @ n.loss) / whole
     spread = float(weight @ (n.loss - mean) ** 2)
-    t = 2 * lipschitz / (_SHARE_OF_GAP * spread * _MOST_STEPS)
+    # where a step, of a share of the gap spread t²/2, is t / (2 _MOST_STEPS)
+    t = lipschitz / (_SHARE_OF_GAP * spread * _MOST_STEPS)
     heights: list[float] = []
     bounds: list[float] = []
     while t < far:
-        if len(heights) * n.loss.size > _MOST_TURNS:
-            return [], []
         here = abs(complex(np.exp(1j * t * n.loss) @ weight))
         rise = _SHARE_OF_GAP * (whole - here)
+        if not rise > 0 or len(heights) * n.loss.size > _MOST_TURNS:
+            return [], []
         heights.append(t)
         bounds.append(here + rise)
-        t += max(rise / lipschitz, t / (2 * _MOST_STEPS))
-        # too small a step would leave a gap unbounded
-        if rise / lipschitz < t / (2 * _MOST_STEPS):
-            heights.clear()
-            bounds.clear()
+        t += rise / lipschitz
     return heights, list(accumulate(reversed(bounds), max))[::-1]
 
 
 def walk_heights(pair: Sampled, order: float, far: float) -> list[float]:
-    """Return the heights at which `_symmetrised_decay` looks at |M|."""
+    """Return the heights at which `_walked_decay` looks at |M|."""
     return _walk(pair, order, far)[0]
 
 
-def symmetrised_far(pair: Sampled, mu: float, order: float) -> tuple[float, float]:
-    """Return (far, a bound on |M| for all |t| >= far), the first part of `_symmetrised_decay`.
+@dataclass(frozen=True, slots=True)
+class PartsOfLoss:
+    """What integration by parts says of the outcomes beyond each of some s = u - μ/2 >= 0.
 
-    Past (2+c) μ the logarithm of g falls, so that 400 cells up to there hold its supremum. `far` is
-    where atom + variation/t has come down to atom + 0.8 (1 - atom).
+    On a stretch of the line the loss log r has the slope μp, so that |∫ φ r^w du| is at most
+    V/|t|, V = g at both ends + TV(g), g = φ r^α / (μp) = φ r^{α+1} / (μ q e^v). For α = 1 + c,
+    (log g)' = (2+c) μp - μ - u is a logistic curve less a line: at most two local maxima, so V <=
+    4 sup g, wherever the stretch ends; and past s = (2+c) μ it falls. For α = -c, the outcomes that
+    mirror these in a symmetrised pair, g falls: V = 2 g. Of Laplace noise, where s = v and the
+    density is e^{-(v+ε₀)/2}/4 up to ε₀, log g is convex in v, or falls: V <= 2 g at both ends. All
+    other outcomes bring |M| at most what they bring M(1+c); so
+
+        |M(1+c+it)| <= M(1+c) - S + V/t,   S = what the outcomes beyond s bring M(1+c).
+
+    Args:
+        cells: ends of cells of s, shape (n + 1,).
+        mass: S beyond each cell's lower end, from the lower ends of r^α on each; shape (n,).
+        variation: V beyond each cell's lower end, shape (n,).
     """
-    q = float(pair.rate)
-    s = np.linspace(0.0, (2 + order) * mu + 2, 400)
+
+    cells: Floats
+    mass: Floats
+    variation: Floats
+
+    def gap(self, reach: float) -> tuple[float, int]:
+        """Return the largest S - V/t at t = reach, and the place of its cell."""
+        gaps = self.mass - self.variation / max(reach, 1e-300)
+        place = int(np.argmax(gaps))
+        return float(gaps[place]), place
+
+    def far(self) -> float:
+        """Return a t from which on a gap hardly grows: where V/t is a fifth of S over all cells."""
+        return float(5 * self.variation[0] / self.mass[0])
+
+
+@lru_cache(maxsize=4096)
+def parts_of_loss(pair: Sampled, order: float) -> PartsOfLoss:
+    """Return what integration by parts says of a pair whose line cannot be moved."""
+    q, base = float(pair.rate), pair.base
+    if isinstance(base, GaussianShift):
+        mu = sqrt(base.mu_squared)
+        s = np.linspace(0.0, min(pair.cut, (2 + order) * mu + 2), _CELLS + 1)
+        u = s + mu / 2
+        tails, density = scipy.special.erfc(u / sqrt(2)) / 2, np.exp(-u * u / 2) / sqrt(2 * pi)
+    else:
+        mu, s = 1.0, np.linspace(0.0, float(base.epsilon), _CELLS + 1)
+        tails = np.exp(-(s + s[-1]) / 2) / 2
+        density = tails / 2
     log_r, _ = log_mixture(mu * s, 0.0, q)
-    # the supremum over each short cell, from its ends
-    log_g = (2 + order) * log_r[1:] - (s[:-1] + mu / 2) ** 2 / 2 - mu * s[:-1]
-    edge = exp(-mu * mu / 8)
-    variation = (4 * exp(min(float(np.max(log_g)), 600.0)) + 2 * edge) / (sqrt(2 * pi) * q * mu)
-    atom = (1 - q) * erf(mu / 2 / sqrt(2))
-    far = 1.25 * variation / (1 - atom)
-    return far, atom + variation / far
+    mass, variation = np.zeros(_CELLS), np.zeros(_CELLS)
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        for alpha in exponents(pair, order):
+            # both extremes over each short cell, from its ends
+            least = np.minimum(np.exp(alpha * log_r[:-1]), np.exp(alpha * log_r[1:]))
+            mass += -np.diff(tails) * least
+            g = density * np.exp((alpha + 1) * log_r - mu * s) / (q * mu)
+            if not isinstance(base, GaussianShift):
+                variation += 2 * (g[:-1] + g[-1])
+            elif alpha < 0:
+                variation += 2 * g[:-1]
+            else:
+                rise = np.exp((alpha + 1) * np.diff(log_r))
+                variation += 4 * np.maximum.accumulate((g[:-1] * rise)[::-1])[::-1]
+    mass = np.cumsum(mass[::-1])[::-1]
+    return PartsOfLoss(s, np.maximum(mass, 1e-300), np.nan_to_num(variation, nan=inf))
+
+
+def exponents(pair: Sampled, order: float) -> tuple[float, ...]:
+    """Return the exponents α of r whose moments the outcomes with a loss v >= 0 have."""
+    if pair.order is Order.SYMMETRISED:
+        return 1 + order, -order
+    return (signed_exponent(pair, order),)

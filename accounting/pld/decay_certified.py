@@ -8,7 +8,7 @@ from flint import acb, arb
 
 from ..numbers.enclosure import ball_of
 from ..numbers.work import spend
-from .decay import best_shift, symmetrised_far, walk_heights
+from .decay import best_shift, exponents, is_walked, parts_of_loss, walk_heights
 from .moments_certified import (
     Rounded,
     mixture,
@@ -19,7 +19,7 @@ from .moments_certified import (
     steepness,
 )
 from .nodes import signed_exponent
-from .pairs import DominatingPair, GaussianShift, Order, Sampled
+from .pairs import DominatingPair, GaussianShift, Sampled
 from .profiles import mu_squared_ball
 from .quadrature import Demand, plan_shift
 
@@ -39,10 +39,10 @@ def modulus_beyond(pair: DominatingPair, order: float, reach: float) -> arb:
         case GaussianShift():
             c, t = arb(order), arb(reach)
             return (mu_squared_ball(pair) / 2 * (c * (c + 1) - t * t)).exp().upper()
-        case Sampled(base=GaussianShift() as base) if pair.order is not Order.SYMMETRISED:
-            return _shifted(pair, base, order, reach).upper()
+        case Sampled() if is_walked(pair):
+            return real_moment(pair, order).min(_walked(pair, order, reach)).upper()
         case Sampled(base=GaussianShift() as base):
-            return real_moment(pair, order).min(_walked(pair, base, order, reach)).upper()
+            return _shifted(pair, base, order, reach).upper()
         case _:
             return real_moment(pair, order).upper()
 
@@ -89,38 +89,30 @@ def _shifted(pair: Sampled, base: GaussianShift, order: float, reach: float) -> 
     return real.min(lifted * (total + power_of_cos(alpha, mu * big_y) * tails + rate * real))
 
 
-def _walked(pair: Sampled, base: GaussianShift, order: float, reach: float) -> arb:
-    """Return the bound of `decay._symmetrised_decay` in balls, on the heights found there.
+def _walked(pair: Sampled, order: float, reach: float) -> arb:
+    """Return the bound of `decay._walked_decay` in balls, on the heights found there.
 
-    The Lipschitz constant E_P[|L| e^{cL}] is at most sqrt(M(c) E_P[L² e^{cL}]), and
-    L² <= (2 sinh(ηL/2)/η)², whose mean is a second difference of M.
-
-    What finitely many nodes leave out of M is added to each modulus (`missed`), and so are nodes
-    whose weight is below 1e-12 of the largest. Where the walk has no heights the bound is infinite,
-    and `modulus_beyond` falls back on M(1 + order).
+    The sum over the nodes changes by Σ w |L| e^{cL} a unit of t at most. What finitely many nodes
+    leave out of M is added to each modulus (`missed`), and so are nodes whose weight is below 1e-12
+    of the largest. Where the walk has no heights, the bound by parts stands alone.
     """
-    mu, q = ball_of(base.mu_squared).sqrt(), ball_of(pair.rate)
-    far, _ = symmetrised_far(pair, sqrt(base.mu_squared), order)
-    limit = _far_bound(mu, q, order, far)
+    far, whole = parts_of_loss(pair, order).far(), real_moment(pair, order)
+    direct = whole - _by_parts(pair, order, reach).max(arb(0))
     heights = [reach, *(t for t in walk_heights(pair, order, far) if t > reach), far]
-    if reach >= far:
-        return limit
-    if len(heights) < 3:
-        return arb.pos_inf()
-    gap = order / 64
-    whole = real_moment(pair, order)
-    around = real_moment(pair, order + gap) + real_moment(pair, order - gap)
-    lipschitz = (whole * (around - 2 * whole)).sqrt() / arb(gap)
+    if reach >= far or len(heights) < 3:
+        return direct
+    limit = whole - _by_parts(pair, order, far)
     nodes = nodes_of(pair, Demand(order, far, 24.0))
     weights = nodes.tilted(arb(order))
     top = max(float(w) for w in weights)
     kept = [(w, x) for w, x in zip(weights, nodes.loss, strict=True) if float(w) > 1e-12 * top]
     dropped = sum((w for w in weights if not float(w) > 1e-12 * top), arb(0))
+    lipschitz = sum((w * abs(x) for w, x in kept), arb(0))
     moduli = _moduli(Rounded.of([w for w, _ in kept], [x for _, x in kept]), heights[:-1])
     for (t, following), value in zip(pairwise(heights), moduli, strict=True):
-        here = arb(value) + dropped + nodes.missed(arb(t))
+        here = arb(value) + dropped + nodes.missed(arb(following))
         limit = limit.max(here + (arb(following) - arb(t)) * lipschitz)
-    return limit
+    return direct.min(limit)
 
 
 def _moduli(terms: Rounded, heights: list[float]) -> list[float]:
@@ -146,20 +138,46 @@ def _moduli(terms: Rounded, heights: list[float]) -> list[float]:
     return [float(bound) for bound in found]
 
 
-def _far_bound(mu: arb, q: arb, order: float, far: float) -> arb:
-    """Return the bound of `decay.symmetrised_far` on |M| beyond `far`, in balls.
-
-    Integration by parts, as at `decay._symmetrised_decay`: variation / t, and the atom at zero,
-    which does not decay.
-    """
-    c, root = arb(order), (2 * arb.pi()).sqrt()
-    cells = 400
-    last = (2 + c) * mu + 2
-    best = arb(0)
-    for k in range(cells):
-        a, b = last * k / cells, last * (k + 1) / cells
-        log_g = (2 + c) * mixture(mu * b, q) - (a + mu / 2) ** 2 / 2 - mu * a
-        best = best.max(log_g.exp())
-    # beyond the cells (log g)' <= (2+c) μ - μ - u < 0
-    variation = (4 * best + 2 * (-mu * mu / 8).exp()) / (root * q * mu)
-    return (1 - q) * (mu / 2 / arb(2).sqrt()).erf() + variation / arb(far)
+def _by_parts(pair: Sampled, order: float, reach: float) -> arb:
+    """Return S - V/t of `decay.PartsOfLoss` at t = reach in balls, beyond the cell found there."""
+    parts = parts_of_loss(pair, order)
+    _, place = parts.gap(reach)
+    q, s = ball_of(pair.rate), [arb(x) for x in parts.cells[place:].tolist()]
+    if isinstance(pair.base, GaussianShift):
+        mu = ball_of(pair.base.mu_squared).sqrt()
+        tails = [((x + mu / 2) / arb(2).sqrt()).erfc() / 2 for x in s]
+        density = [normal_density(x + mu / 2) for x in s]
+    else:
+        # the last cell ends at a double next to ε₀, below it or in the atom
+        mu, e = arb(1), ball_of(pair.base.epsilon)
+        s[-1] = e
+        tails = [(-(x + e) / 2).exp() / 2 for x in s]
+        density = [tail / 2 for tail in tails]
+    log_r = [mixture(mu * x, q) for x in s]
+    total = arb(0)
+    for exponent in exponents(pair, order):
+        alpha = arb(exponent)
+        power = [(alpha * x).exp() for x in log_r]
+        total += sum(
+            (
+                (x - y) * a.min(b)
+                for (x, y), (a, b) in zip(pairwise(tails), pairwise(power), strict=True)
+            ),
+            arb(0),
+        )
+        g = [
+            d * p * (x - mu * v).exp() / (q * mu)
+            for d, p, x, v in zip(density, power, log_r, s, strict=True)
+        ]
+        if not isinstance(pair.base, GaussianShift):
+            variation = 2 * (g[0] + g[-1])
+        elif exponent < 0:
+            variation = 2 * g[0]
+        else:
+            rises = (
+                a * ((alpha + 1) * (y - x)).exp()
+                for a, (x, y) in zip(g, pairwise(log_r), strict=False)
+            )
+            variation = 4 * max(rises, key=lambda ball: float(ball.upper()))
+        total -= variation / arb(reach)
+    return total

@@ -158,7 +158,9 @@ def _demand_of_most(pair: DominatingPair, orders: list[float]) -> tuple[Demand, 
     """
     demand = Demand(orders[-1], 0.0, _REAL_DIGITS)
     on_a_line = isinstance(pair, Sampled) and (
-        pair.order is not Order.SYMMETRISED and isinstance(pair.base, GaussianShift)
+        pair.order is not Order.SYMMETRISED
+        and isinstance(pair.base, GaussianShift)
+        and pair.cut == inf
     )
     if not isinstance(pair, Sampled) or on_a_line:
         return demand, 0

@@ -37,9 +37,9 @@ _REAL_DIGITS = 60.0
 """Natural-log digits of a moment at a real order: 26 decimal ones.
 """
 
-_LONG, _LOST = 1 << 17, 1e-7
-"""Terms of all sums on a line from which they are of doubles, if those lose no more than this part
-of ε: six digits are asked for."""
+_LONG = 1 << 17
+"""Terms of all sums on a line from which they are of doubles, if those lose no more than is
+allowed."""
 
 Floats = NDArray[np.float64]
 
@@ -253,8 +253,8 @@ def _half_line(pair: Sampled, base: GaussianShift, demand: Demand) -> _Nodes:
     q_mass, v, missed = _on_panels(pair, panels, mu, c, None)
     middle = (1 - q) * (mu / 2 / arb(2).sqrt()).erf()
     mass, loss = _symmetrised_nodes(q_mass, v, q, middle)
-    # beyond the cut r >= 1, so φ r^(-c) <= φ r^(1+c)
-    tail = _rising_tail(mu, q, demand.order, panels[-1].high)
+    # beyond the panels r >= 1, so φ r^(-c) <= φ r^(1+c)
+    tail = _rising_tail(mu, q, demand.order, panels[-1].high) if pair.cut == inf else arb(0)
     return _Nodes(mass, loss, lambda t: 2 * tail + missed(t))
 
 
@@ -262,7 +262,7 @@ def _line_in_panels(pair: Sampled, base: GaussianShift, demand: Demand) -> _Node
     """Return a sampled Gaussian shift in panels on a stretch of the line, both tails bounded.
 
     On the left φ r^α falls by `steepness` at least, so that its integral is at most its value over
-    that; on the right likewise, in cells where it may still rise.
+    that; on the right likewise, in cells where it may still rise, unless the pair is cut there.
     """
     mu, q, c = ball_of(base.mu_squared).sqrt(), ball_of(pair.rate), arb(demand.order)
     panels = panels_of(pair, demand)
@@ -277,7 +277,10 @@ def _line_in_panels(pair: Sampled, base: GaussianShift, demand: Demand) -> _Node
     steep, _ = steepness(low, (alpha.max(arb(0)) + 1) * mu, alpha, mu, q)
     tails = falling(low) / steep
     # for α < 0 the logarithm falls by u at least
-    tails += _rising_tail(mu, q, demand.order, panels[-1].high) if first else falling(high) / high
+    if not first:
+        tails += falling(high) / high
+    elif pair.cut == inf:
+        tails += _rising_tail(mu, q, demand.order, panels[-1].high)
     log_r = [mixture(x, q) for x in v]
     if first:
         mass = [p * x.exp() for p, x in zip(q_mass, log_r, strict=True)]
@@ -393,14 +396,16 @@ def nodes_of(pair: DominatingPair, demand: Demand) -> _Nodes:
             raise TypeError(f"Expected a pair without a closed form instead got {pair!r}.")
 
 
-def _closed_form(pair: GaussianShift | LaplaceShift | RevealedSample, z: acb) -> acb:
-    """Return M(1 + z) of a pair with a formula; see `moments._closed_form`."""
+def _closed_form(pair: GaussianShift | LaplaceShift | RevealedSample) -> Callable[[acb], acb]:
+    """Return z ↦ M(1 + z) of a pair with a formula; see `moments._closed_form`."""
     if isinstance(pair, RevealedSample):
-        return 1 + ball_of(pair.rate) * (_closed_form(pair.base, z) - 1)
+        q, base = ball_of(pair.rate), _closed_form(pair.base)
+        return lambda z: 1 + q * (base(z) - 1)
     if isinstance(pair, GaussianShift):
-        return (z * (z + 1) * mu_squared_ball(pair) / 2).exp()
+        mu_squared = mu_squared_ball(pair)
+        return lambda z: (z * (z + 1) * mu_squared / 2).exp()
     e = ball_of(pair.epsilon)
-    return ((1 + z) * (z * e).exp() + z * (-(1 + z) * e).exp()) / (1 + 2 * z)
+    return lambda z: ((1 + z) * (z * e).exp() + z * (-(1 + z) * e).exp()) / (1 + 2 * z)
 
 
 def real_moment(pair: DominatingPair, order: float) -> arb:
@@ -471,17 +476,19 @@ def moments_on_line(
         step: distance of two heights.
         count: of the last height.
         demand: its order is the line's.
-        steps: how many moments are multiplied in all, times what an error of them weighs in ε.
+        steps: how many moments are multiplied in all, times what a relative error of them weighs in
+            ε, over the relative error of ε that doubles may make.
     """
     c = arb(demand.order)
     if isinstance(pair, GaussianShift | LaplaceShift | RevealedSample):
-        return [_closed_form(pair, acb(c, arb(step) * k)) for k in range(count + 1)]
+        moment = _closed_form(pair)
+        return [moment(acb(c, arb(step) * k)) for k in range(count + 1)]
     nodes = nodes_of(pair, demand)
     tilted = nodes.tilted(c)
     sums = None
     if steps < inf and count * len(tilted) > _LONG:
         rounded, whole = Rounded.of(tilted, nodes.loss), sum(tilted, arb(0))
-        if steps * (rounded.lost + rounded.turned * step * count) < _LOST * float(whole):
+        if steps * (rounded.lost + rounded.turned * step * count) < float(whole):
             sums = [whole + turn for turn in rounded.on_line(step, count)]
     if sums is None:
         sums = _turned(tilted, [arb(step) * loss for loss in nodes.loss], count)

@@ -164,18 +164,21 @@ def panels_of(pair: Sampled, demand: Demand) -> tuple[Panel, ...]:
         lower = -left_reach(mu, alpha, q, demand.digits) - mu / 2
         falling = pair.order is Order.MIXTURE_SECOND
     # r^(-c) <= 1 on the right of μ/2, and its mean is at least one
-    upper = sqrt(2 * demand.digits) + 1 + mu / 2 if falling else _cut_off(mu, q, demand)
+    if falling:
+        upper = sqrt(2 * demand.digits) + 1 + mu / 2
+    else:
+        upper = pair.cut if pair.cut < inf else _cut_off(mu, q, demand)
     return plan_panels(Density(mu, lower, falling=falling), q, upper, demand)
 
 
 def line_of(pair: Sampled, base: GaussianShift, demand: Demand) -> Line | None:
     """Return the trapezoid rule of a sampled Gaussian shift; None where panels are to be used.
 
-    A symmetrised pair has a corner at u = μ/2, where the trapezoidal rule would lose its
-    exponential accuracy. For any other pair it is the rule of choice (Trefethen, Weideman 2014,
-    section 5) unless panels need fewer than half as many nodes.
+    A symmetrised pair has a corner at u = μ/2, and a cut one ends, where the trapezoidal rule would
+    lose its exponential accuracy. For any other pair it is the rule of choice (Trefethen, Weideman
+    2014, section 5) unless panels need fewer than half as many nodes.
     """
-    if pair.order is Order.SYMMETRISED:
+    if pair.order is Order.SYMMETRISED or pair.cut < inf:
         return None
     alpha = signed_exponent(pair, demand.order)
     line = plan_line(sqrt(base.mu_squared), alpha, float(pair.rate), demand)
@@ -331,8 +334,13 @@ def out_of_reach(pair: DominatingPair, order: float) -> bool:
             # r^(-c) <= (1-q)^(-c) holds the integrand near the centre; nodes are 1/(μ√c) apart
             left = left_reach(mu, -order, q, _OUT_OF_REACH_DIGITS)
             return max(left, mu * sqrt(order)) > _LONGEST_REACH
-        case Sampled(base=GaussianShift() as base):
+        case Sampled(base=GaussianShift() as base) if pair.cut == inf:
             return order * sqrt(base.mu_squared) > _LARGEST_CENTRE
+        case Sampled(base=GaussianShift() as base):
+            largest, _ = log_mixture(
+                np.array([pair.cut * sqrt(base.mu_squared)]), 0.0, float(pair.rate)
+            )
+            return order * float(largest[0]) > _LARGEST_CENTRE
         case Sampled(base=LaplaceShift() as base):
             ends = float(base.epsilon) * np.array([-1.0, 1.0])
             losses, _ = log_mixture(ends, 0.0, float(pair.rate))

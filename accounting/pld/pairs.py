@@ -12,6 +12,7 @@ are mixed freely by the adversary, so one *symmetrised* pair covers both.
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
+from math import inf
 
 from ...mechanisms.errors import InvalidParameter, require_positive, require_rate
 
@@ -135,11 +136,15 @@ class Sampled:
         base: of a record that was drawn.
         rate: in (0, 1).
         order: which data set stands first.
+        cut: outcomes of a Gaussian base whose loss exceeds this many standard deviations of it are
+            left out (where the pair is symmetrised, those that mirror them, too). What is left is a
+            measure of mass below one, of which `truncation` alone makes use; infinite elsewhere.
     """
 
     base: GaussianShift | LaplaceShift
     rate: Fraction
     order: Order
+    cut: float = inf
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -147,7 +152,7 @@ class Sampled:
         if not 0 < self.rate < 1:
             raise InvalidParameter("rate", self.rate, "in (0, 1): 0 costs nothing, 1 is the base")
         # moments are looked up by pair many times a query, and hashes of fractions are slow
-        object.__setattr__(self, "_hash", hash((self.base, self.rate, self.order)))
+        object.__setattr__(self, "_hash", hash((self.base, self.rate, self.order, self.cut)))
 
     def __hash__(self) -> int:
         return self._hash

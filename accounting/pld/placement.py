@@ -55,10 +55,12 @@ class Limits(NamedTuple):
     Args:
         nodes: of one contour.
         work: granted whatever the number of distinct pairs.
+        lost: the relative error of ε that sums in doubles may make, where they are bounded.
     """
 
     nodes: int
     work: int
+    lost: float = 1e-7
 
 
 _FAST = Limits(1 << 14, 1 << 20)

@@ -161,6 +161,7 @@ def plan_panels(density: Density, rate: float, upper: float, demand: Demand) -> 
     for longest in (4.0, 2.0, 1.0, 0.5, 0.25, 0.125):
         count = max(1, ceil(width / longest))
         edges = density.lower + width * np.arange(count + 1) / count
+        edges[-1] = upper  # to the last digit: a pair may be cut there
         panels = _panels(density, rate, edges, demand.digits + log(count) - peak, demand)
         if best and sum(p.points for p in panels) >= sum(p.points for p in best):
             break

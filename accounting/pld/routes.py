@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ..gaussian import exact as gaussian
 from ..gaussian import fast as gaussian_fast
 from ..numbers.enclosure import Enclosure, ball_of, intersection, precision
-from . import contour, contour_certified, few_steps, normal, ray_certified
+from . import contour, contour_certified, few_steps, ray_certified
 from .closed_form import MOST_KNOTS, Curve, closed_form
 from .discretisation import MassRounding
 from .distribution import LossDistribution, compose, delta_by_pld, epsilon_by_pld
@@ -28,6 +28,7 @@ from .pairs import DominatingPair, GaussianShift
 from .profiles import delta_of, total_variation
 from .revealed_sample import revealed, revealed_form
 from .saddle import epsilon_by_moments
+from .truncation import epsilon_by_truncation
 
 _WIDEST = 1e-6
 """Relative width of an enclosure at which no further route is tried: six digits."""
@@ -401,8 +402,7 @@ class _Contour(Route):
         if found.relative_width > _WIDEST and (ray := _ray_epsilon(counts, delta)) is not None:
             return ray
         if found.relative_width > _WIDEST:
-            floor = arb(normal.epsilon_floor(counts, delta))
-            found = Enclosure(found.lower.max(floor).min(found.upper).lower(), found.upper)
+            found = intersection(found, epsilon_by_truncation(counts, delta))
         return _narrowed(found, counts, delta, known)
 
     def delta(self, counts: Counts, epsilon: float) -> Enclosure:

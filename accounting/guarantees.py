@@ -28,6 +28,7 @@ from ..mechanisms.events import (
     Parties,
     PoissonSampled,
     SampledWithoutReplacement,
+    whole_numbers_assumed,
 )
 from ..mechanisms.sensitivity import Derivation, Sensitivity
 from .accountants import (
@@ -356,12 +357,16 @@ def _theorems(composition: Composition, accountant: Accountant) -> tuple[Theorem
 
 
 def _assumptions(events: Sequence[Event], composition: Composition) -> tuple[str, ...]:
-    """Return what is declared of the data, and that samples stay hidden where there are any."""
+    """Return what is declared of the data, that what is to be whole is, and that samples stay
+    hidden where there are any.
+    """
     derivations: dict[int, Derivation] = {}
+    whole: dict[str, None] = {}
     for event in events:
         for sensitivity in _sensitivities(event.mechanism):
             derivations[id(sensitivity.derivation)] = sensitivity.derivation
-    declared = dict.fromkeys(a for d in derivations.values() for a in d.assumptions())
+        whole |= dict.fromkeys(whole_numbers_assumed(event.mechanism))
+    declared = dict.fromkeys(a for d in derivations.values() for a in d.assumptions()) | whole
     sampled = any(is_sampled(m) for _, account in composition.accounts for m in account.others)
     return (*declared, HIDDEN_SAMPLE) if sampled else tuple(declared)
 

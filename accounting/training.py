@@ -55,7 +55,7 @@ from ..mechanisms.events import (
     Repeated,
     SampledWithoutReplacement,
 )
-from ..mechanisms.sensitivity import declared, float_up, sum_of_bounded
+from ..mechanisms.sensitivity import declared, float_down, float_up, sum_of_bounded
 from .accountant import PrivacyCurve
 from .guarantees import Guarantee, epsilons_at, guarantee, weaknesses
 from .hypothesis_testing import best_guess
@@ -364,7 +364,7 @@ def epsilon(
         if proved
         else None
     )
-    return _cost(run, float(noise_multiplier), delta, stated.get("records"), known)
+    return _cost(run, float_down(noise_multiplier), delta, stated.get("records"), known)
 
 
 def noise_multiplier(
@@ -422,7 +422,7 @@ def steps(
     )
     return _cost(
         run(found.rounds),
-        float(noise_multiplier),
+        float_down(noise_multiplier),
         delta,
         stated.get("records"),
         (found.guarantee, None),
@@ -480,7 +480,7 @@ def _readings(noise_multiplier: Number, delta: Number, stated: _Stated) -> tuple
                 run = TrainingRun.of(**whole)
             except InvalidParameter:
                 continue
-            found.append(_cost(run, float(noise_multiplier), delta, stated.get("records")))
+            found.append(_cost(run, float_down(noise_multiplier), delta, stated.get("records")))
     return tuple(found)
 
 

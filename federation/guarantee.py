@@ -32,13 +32,14 @@ import numpy as np
 
 from ..accounting.check.checker import Verdict
 from ..accounting.proof.certificate import certify
-from ..accounting.proof.proved import NotProved, proved
+from ..accounting.proof.proved import NotProved, delta_and_epsilon, proved
 from ..mechanisms.encoding import event_from_json, event_to_json
 from ..mechanisms.errors import InvalidParameter
 from ..mechanisms.events import Event
-from ..mechanisms.share_data import SIMULATION
+from ..mechanisms.share_data import SIMULATION, summed_name
+from ..solvers.threat_model import SHARES
 from .plan import FederatedPlan
-from .protocol import HandedIn, decoded_row
+from .protocol import HandedIn, decoded_row, encoded_row
 
 __all__ = ["FederationVerdict", "Held", "joint_events", "verify_federation", "write_federation"]
 
@@ -207,7 +208,11 @@ def verify_federation(folder: Path) -> FederationVerdict:
     lists = [[event_from_json(each) for each in events] for events in manifest.lists]
     sent = {name: lists[number] for name, number in manifest.parties.items()}
     events = joint_events(manifest.held, sent)
+    if manifest.held is Held.SUMMED:
+        _require_sums(events, len(manifest.parties) + len(manifest.dropped))
     joint = proved((folder / "certificate.json").read_bytes(), events=events)
+    if delta_and_epsilon(joint) is None:
+        raise NotProved("notion", joint.notion, "an epsilon at a delta")
     parties: dict[str, Verdict] = {}
     for name, own in sent.items():
         document = (folder / f"{name}.certificate.json").read_bytes()
@@ -221,6 +226,8 @@ def verify_federation(folder: Path) -> FederationVerdict:
             if found != expected:
                 raise NotProved(f"{what} of {name!r}", found, expected)
     same = len(set(manifest.models.values())) == 1
+    if same:
+        _require_model(folder / "model.npy", next(iter(manifest.models.values())))
     simulation = any(SIMULATION in name for event in events for name in event.context.parties)
     return FederationVerdict(
         manifest.run,
@@ -231,6 +238,30 @@ def verify_federation(folder: Path) -> FederationVerdict:
         simulation,
         tuple(manifest.dropped),
     )
+
+
+def _require_sums(events: Sequence[Event], parties: int) -> None:
+    """Raise `InvalidParameter` unless every event is one sum over so many parties, and says so.
+
+    Without this a folder could have what each party sent of all records priced as what one did.
+    """
+    for event in events:
+        reasons = getattr(event.mechanism, "sensitivity", None)
+        said = () if reasons is None else reasons.assumptions
+        one = event.context.parties == (summed_name(parties),)
+        if not one or not any(SHARES in reason for reason in said):
+            raise InvalidParameter("event", event.context, f"of a sum over {parties} parties")
+
+
+def _require_model(path: Path, stated: str) -> None:
+    """Raise `NotProved` unless the folder's model is the one whose hash all parties handed in."""
+    try:
+        with path.open("rb") as file:
+            found = hashlib.sha256(encoded_row(np.load(file, allow_pickle=False))).hexdigest()
+    except (OSError, ValueError, EOFError) as error:
+        found = f"none ({type(error).__name__})"
+    if found != stated:
+        raise NotProved("model.npy", found, stated)
 
 
 def _read(path: Path) -> _Manifest:

@@ -236,9 +236,8 @@ def _discrete_laplace(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
 
 def _discrete_gaussian(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
     """`sigma` and `sensitivity` in one unit; the relation's factor multiplies the latter."""
-    require_nonnegative("sensitivity", fields["sensitivity"])
     reason = "a DiscreteGaussianDpEvent's sensitivity, of vectors of whole numbers"
-    root = size.root * Fraction(fields["sensitivity"])
+    root = size.root * whole("sensitivity", fields["sensitivity"])
     return [DiscreteGaussianStep(_declared(root, reason, size, Norm.L2), fields["sigma"])]
 
 

@@ -13,7 +13,7 @@ from sys import float_info
 
 from .adjacency import Adjacency, require_same_adjacency
 from .errors import InvalidParameter, require_nonnegative, require_positive_int, require_rate
-from .sensitivity import Derivation, Norm, Sensitivity
+from .sensitivity import Derivation, Norm, Sensitivity, is_whole
 
 SCHEMA_VERSION = 1
 """Of the written form (`encoding`); a reader refuses any other."""
@@ -91,7 +91,8 @@ class DiscreteGaussianStep:
         noise_std: the parameter σ >= 0 of the mass function proportional to exp(-k²/(2 σ²)); the
             standard deviation is slightly less.
 
-    Raises `InvalidParameter` as `GaussianStep` does.
+    Raises `InvalidParameter` as `GaussianStep` does, and for a quantity that is no vector of whole
+    numbers by its derivation.
     """
 
     sensitivity: Sensitivity
@@ -99,6 +100,7 @@ class DiscreteGaussianStep:
 
     def __post_init__(self) -> None:
         _require_norm(self.sensitivity, Norm.L2)
+        is_whole(self.sensitivity.derivation)
         require_nonnegative("noise_std", self.noise_std)
         _store_exact(self, "noise_std")
 
@@ -111,7 +113,7 @@ class DiscreteLaplaceStep:
         sensitivity: of the vector, in l1.
         scale: >= 0, in the vector's whole units.
 
-    Raises `InvalidParameter` as `GaussianStep` does.
+    Raises `InvalidParameter` as `DiscreteGaussianStep` does.
     """
 
     sensitivity: Sensitivity
@@ -119,8 +121,20 @@ class DiscreteLaplaceStep:
 
     def __post_init__(self) -> None:
         _require_norm(self.sensitivity, Norm.L1)
+        is_whole(self.sensitivity.derivation)
         require_nonnegative("scale", self.scale)
         _store_exact(self, "scale")
+
+
+WHOLE_NUMBERS = "what discrete noise is added to is whole numbers"
+"""Assumed where a sensitivity's derivation does not show it."""
+
+
+def whole_numbers_assumed(mechanism: object) -> tuple[str, ...]:
+    """Return the assumption that a mechanism with discrete noise makes of its quantity, if any."""
+    if not isinstance(mechanism, DiscreteGaussianStep | DiscreteLaplaceStep):
+        return ()
+    return () if is_whole(mechanism.sensitivity.derivation) else (WHOLE_NUMBERS,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,6 +77,30 @@ class Derivation:
         return tuple(dict.fromkeys((*own, *below)))
 
 
+def is_whole(node: Derivation) -> bool:
+    """Return whether a quantity is whole numbers by its derivation; False where it may be.
+
+    Counts are, and what sums and whole factors make of them; a declared quantity, a sum of records'
+    numbers or a linear map of counts may be. What moves nothing is a public shift.
+
+    Raises `InvalidParameter` for what is no vector of whole numbers, such as a mean of records.
+    """
+    if not node.squared:
+        return True
+    known = False not in [is_whole(premise) for premise in node.premises]  # each is looked at
+    match node.rule:
+        case "histogram" | "histogram-l1" | "sum" | "concatenation" | "disjoint":
+            return known
+        case "declared" | "sum-of-bounded" | "linear-map":
+            return False
+        case "scaled" if Fraction(dict(node.parameters)["factor"]).denominator == 1:
+            return known
+        case rule:
+            raise InvalidParameter(
+                "sensitivity", f"that of {rule}", "of whole numbers, where noise is discrete"
+            )
+
+
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
     """An upper bound on the change of a released quantity between neighbours.

@@ -30,6 +30,10 @@ from ..mechanisms.share_data import summed_name, summed_shape
 __all__ = ["PER_PARTY", "PerParty", "Summed", "ThreatModel", "summed_name", "summed_shape"]
 
 
+SHARES = "each party adds its share of the noise"
+"""In every assumption under `Summed`."""
+
+
 @dataclass(frozen=True, slots=True)
 class PerParty:
     """Every message is seen: each party's noise has the whole noise_std of a release."""
@@ -86,7 +90,7 @@ class Summed:
                 "of each release only one sum is seen, over all parties but at most "
                 f"{self.dropouts} that dropped out"
             )
-        return f"{seen}, each party adds its share of the noise{among}{how}"
+        return f"{seen}, {SHARES}{among}{how}"
 
     def share(self, noise_std: float, *, parties: int) -> float:
         """Return each party's noise_std, rounded up: noise_std/sqrt(P - t - D).

@@ -9,6 +9,7 @@ Adjacency, mechanisms and notions are those of the project's written form of eve
 `check` does no input or output.
 """
 
+import json
 from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -26,7 +27,7 @@ from .reading import (
     read_text,
     require_equal,
 )
-from .statements import AXIOMS, LISTED_LATER, NOTIONS, Priv, Rules, Run
+from .statements import AXIOMS, COLUMNS, LISTED_LATER, NOTIONS, PARTIES, Priv, Rules, Run
 
 FORMAT = "urn:dpledger:certificate:1"
 """The only form of documents that is read, with its version; another is refused."""
@@ -109,12 +110,14 @@ def _check(document: bytes, rules: Rules) -> Verdict:
     The last node must speak of all events; every mechanism must be used; the assumptions and axioms
     listed must be those that the steps needed, so that a reader sees all of them.
     """
+    content = parse(document)
     form, subject, mechanisms, events, nodes, assumptions, axioms = read_fields(
-        parse(document),
+        content,
         *("format", "subject", "mechanisms", "events", "nodes", "assumptions", "axioms"),
     )
     require_equal("format", form, FORMAT)
-    run = Run(mechanisms, events, len(document))
+    # blanks buy no work
+    run = Run(mechanisms, events, len(json.dumps(content, separators=(",", ":"))))
     require_equal("subject", subject, run.subject)
     proved: list[Priv] = []
     for i, node in enumerate(read_list(nodes)):
@@ -126,6 +129,8 @@ def _check(document: bytes, rules: Rules) -> Verdict:
     if not proved or proved[-1].exposure is not None:
         raise CertificateWrong("expected the last node to speak of all events instead got a part")
     run.require_all_met()
+    if proved[-1].adjacency == "replace-feature-column" and PARTIES in run.assumptions:
+        run.assumptions ^= {PARTIES, COLUMNS}
     expected = _listed("assumptions", assumptions, run.assumptions)
     published = _listed("axioms", axioms, run.axioms)
     last = proved[-1]

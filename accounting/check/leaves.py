@@ -19,7 +19,7 @@ from .reading import (
     require_equal,
     require_least,
 )
-from .sensitivities import MEANS, Sens
+from .sensitivities import MEANS, Sens, means_over
 from .statements import HIDDEN, Priv, Rules, Run
 
 MAX_ORDER = 512
@@ -135,9 +135,19 @@ def poisson_rate(mechanism: Any) -> tuple[Any, Fraction]:
     return event, read_dyadic(rate, Fraction(1))
 
 
-def require_fixed_batch(run: Run, sens: Sens) -> None:
-    """Raise unless a fixed batch amplifies under this relation."""
+def require_fixed_batch(run: Run, sens: Sens, mechanism: Any) -> None:
+    """Raise unless a fixed batch amplifies under this relation, and means are over what it draws.
+
+    Args:
+        run: that rests on samples staying hidden.
+        sens: of the mechanism's event, read.
+        mechanism: of a fixed batch.
+    """
     require_equal("adjacency", sens.adjacency, "replace-one")
+    for count in means_over(mechanism["event"]["sensitivity"]["derivation"]):
+        if count > mechanism["batch"]:
+            batch = mechanism["batch"]
+            raise CertificateWrong(f"expected means over the {batch} records drawn, got {count}")
     run.assumptions.add(HIDDEN)
 
 
@@ -189,7 +199,7 @@ def _fixed_batch_rdp(run: Run, place: Any, order: Any, epsilon: Any) -> Priv:
     """
     event, share = fixed_batch_share(run.at(place))
     sens, ratio = run.noise(event, "gaussian", "noise_std", "l2")
-    require_fixed_batch(run, sens)
+    require_fixed_batch(run, sens, run.at(place))
     a, bound, n, d = (
         _whole_order(run, order),
         read_above(epsilon, 0, False),
@@ -346,7 +356,7 @@ def _fixed_batch_pure(run: Run, place: Any, epsilon: Any) -> Priv:
     """
     event, share = fixed_batch_share(run.at(place))
     sens, ratio = run.noise(event, "laplace", "scale", "l1")
-    require_fixed_batch(run, sens)
+    require_fixed_batch(run, sens, run.at(place))
     return _amplified(run, place, sens, ratio, share, epsilon)
 
 

@@ -40,6 +40,11 @@ from collections.abc import Callable, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, Decimal, Inexact, localcontext
 from typing import NamedTuple
 
+from .reading import Undecided
+
+MAX_DIGITS_AT_ONCE = 1 << 26
+"""Decimal digits of two lists that are multiplied: some 500 MB, with their product."""
+
 Interval = tuple[int, int]
 """Whole numbers low <= 2^p x <= high that enclose a number x."""
 
@@ -186,6 +191,8 @@ def composed(
 
         def times(first: Loss, second: Loss, cut: int = cut) -> Loss:
             digits = 3 * plan.unit.bit_length() // 10
+            if (len(first.masses) + len(second.masses)) * digits > MAX_DIGITS_AT_ONCE:
+                raise Undecided(f"gave up before lists of more than {MAX_DIGITS_AT_ONCE} digits")
             spend((len(first.masses) + len(second.masses)) * (4 + digits // 2))
             return trimmed(product(first, second, plan.unit), cut)
 

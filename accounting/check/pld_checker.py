@@ -252,7 +252,7 @@ def _pairs(run: Run, mechanism: Any, share: Fraction, size: int) -> tuple[str, l
     elif kind == "sampled-without-replacement":
         event, rate = fixed_batch_share(mechanism)
         sens, base = _base(run, event, size)
-        require_fixed_batch(run, sens)
+        require_fixed_batch(run, sens, mechanism)
         rate = min(rate * size, Fraction(1))
     else:
         rate, (sens, base) = Fraction(1), _base(run, mechanism, size)

@@ -31,6 +31,9 @@ _UNIT = Fraction(1, 1 << 53)
 _TINY = Fraction(1, 1 << 1074)
 """More than a product loses by underflow, and than its error grows to in all later sums."""
 
+_LARGEST_STEP = Fraction(1 << 970)
+"""2^53 of them are doubles."""
+
 _BLOCK = 1 << 10
 """Records whose terms are added in any order; the sums of blocks are added with compensation."""
 
@@ -111,6 +114,9 @@ def _float_grid(most: Fraction, step: Fraction, width: Fraction) -> Round:
     Source: such numbers are doubles, and so are their sums.
     Check: computes_sound.
     """
+    powers = step.numerator & (step.numerator - 1), step.denominator & (step.denominator - 1)
+    if not _TINY <= step <= _LARGEST_STEP or powers != (0, 0):
+        raise CertificateWrong(f"expected a step that is a power of two instead got {show(step)}")
     if most > step * (1 << 53):
         raise CertificateWrong(f"expected up to 2^53 steps instead got {show(most)}")
     return Round(most, Fraction(0), width)
@@ -371,6 +377,9 @@ def require_same_operations(meant: Any, rounded: Any, norm: str) -> None:
                 ("sum", "float-add") | ("concatenation", "float-pair") | ("disjoint", "float-rows")
             ):
                 return both(a, x)
+            case ("sum", "float-shift"):  # of what is public, whose size is the list's word
+                moved = _moved(a["premises"])
+                return len(moved) == 1 and same(moved[0], x["premises"][0])
             case ("sum", "float-pair"):  # how a concatenation is written in l1
                 return norm == "l1" and both(a, x)
             case _:
@@ -384,9 +393,8 @@ def require_same_operations(meant: Any, rounded: Any, norm: str) -> None:
                 skipped = all(same(p, x) for p in above)
             case "scaled":  # a change of sign is exact
                 skipped = abs(parameters_of(a)["factor"]) == 1 and same(above[0], x)
-            case "sum" | "concatenation":  # with what is public
-                moved = [p for p in above if read_rational(p["squared"])]
-                skipped = len(moved) == 1 and same(moved[0], x)
+            case "concatenation":  # with what is public
+                skipped = len(moved := _moved(above)) == 1 and same(moved[0], x)
             case _:
                 skipped = False
         if skipped:
@@ -399,6 +407,11 @@ def require_same_operations(meant: Any, rounded: Any, norm: str) -> None:
 
     if not same(meant, rounded):
         raise CertificateWrong("expected the same operations in a sensitivity and its rounding")
+
+
+def _moved(premises: list[Any]) -> list[Any]:
+    """Return those that move at all."""
+    return [premise for premise in premises if read_rational(premise["squared"])]
 
 
 def _is_of(meant: Any, rounded: Any) -> bool:
@@ -418,16 +431,33 @@ def _is_of(meant: Any, rounded: Any) -> bool:
             (counts,) = meant["premises"]
             fits = stated["operator_norm"] <= bounds["bound"]
             return counts["rule"] == "histogram-l1" and fits
-        case (_, "float-count" | "float-grid"):
-            return _counts(meant)
+        case (_, "float-count"):
+            return _counts(meant, Fraction(1), 2 * bounds["most"])
+        case (_, "float-grid"):
+            return _counts(meant, bounds["step"], 2 * bounds["most"])
         case ("strongly-convex-argmin" | "label-dual", "float-exact"):
             return True
         case _:
             return False
 
 
-def _counts(meant: Any) -> bool:
-    """Whether a sensitivity is one of counts, of sums of records' numbers, or their multiples."""
-    if meant["rule"] in ("scaled", "linear-map"):
-        return all(map(_counts, meant["premises"]))
-    return meant["rule"] in ("histogram", "histogram-l1", "sum-of-bounded", "declared")
+def _counts(meant: Any, step: Fraction, reach: Fraction) -> bool:
+    """Whether a sensitivity is one of counts, of sums of records' numbers, or their multiples.
+
+    Args:
+        meant: a derivation that was read before.
+        step: that all numbers are to be multiples of; what a linear map or a record's number is a
+            multiple of is the list's word.
+        reach: twice the largest sum, and so at least as far as one record's number moves.
+    """
+    above, given = meant["premises"], parameters_of(meant)
+    match meant["rule"]:
+        case "scaled":
+            factor = abs(given["factor"])
+            return (factor / step).denominator == 1 and _counts(above[0], Fraction(1), reach)
+        case "linear-map":
+            return _counts(above[0], Fraction(1), reach)
+        case "sum-of-bounded":
+            return given["bound"] <= reach
+        case rule:
+            return rule in ("histogram", "histogram-l1", "declared")

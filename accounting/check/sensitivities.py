@@ -5,7 +5,7 @@ Every rule takes the relation, what it knows of its premises (squared bounds) an
 a larger one: long fractions are rounded up.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -412,6 +412,41 @@ _OF_RECORDS_IN_L2 = MEANS | {
 """Rules that are proved for one record and the Euclidean norm only."""
 
 
+def is_whole(node: Any) -> bool:
+    """Whether a quantity is whole numbers by its derivation; False where that is the list's word.
+
+    Counts are, and what sums and whole factors make of them; a declared quantity, a sum of records'
+    numbers or a linear map of counts may be. What moves nothing is a public shift.
+
+    Args:
+        node: a derivation that was read before.
+
+    Raises `CertificateWrong` for what is no vector of whole numbers: a mean of records, say.
+    """
+    rule, above = node["rule"], node["premises"]
+    if not read_rational(node["squared"]):
+        return True
+    known = False not in [*map(is_whole, above)]  # each is looked at
+    match rule:
+        case "histogram" | "histogram-l1" | "sum" | "concatenation" | "disjoint":
+            return known
+        case "declared" | "sum-of-bounded" | "linear-map":
+            return False
+        case "scaled" if parameters_of(node)["factor"].denominator == 1:
+            return known
+        case _:
+            raise CertificateWrong(f"expected discrete noise on whole numbers instead got {rule}")
+
+
+def means_over(node: Any) -> Iterator[Fraction]:
+    """Yield the number of records of every mean in a derivation that was read before."""
+    if node["rule"] in MEANS:
+        yield parameters_of(node)["count"]
+    for above in node["premises"]:
+        if isinstance(above, dict) and above["rule"] in SENSITIVITIES:
+            yield from means_over(above)
+
+
 def read_sensitivity(value: Any) -> Sens:
     """Return a sensitivity after every step of its derivation has been recomputed.
 
@@ -454,6 +489,8 @@ def _derive(
         raise CertificateWrong(
             f"{rule}: expected l2 and a record relation, got {norm}, {adjacency}"
         )
+    if rule == "disjoint" and adjacency not in _RECORD_RELATIONS:
+        raise CertificateWrong(f"{rule}: expected a record relation instead got {adjacency}")
     if (rule in _IN_L2 and norm != "l2") or (rule == "computed-l1" and norm != "l1"):
         raise CertificateWrong(f"{rule}: expected another norm instead got {norm}")
     if rule in _COMPUTED and (depth != 1 or above not in _LATTICES):

@@ -19,7 +19,7 @@ from .reading import (
     read_text,
     require_equal,
 )
-from .sensitivities import Sens, read_sensitivity, require_lattice
+from .sensitivities import Sens, is_whole, read_sensitivity, require_lattice
 
 MAX_EVENTS = 1_000_000
 """Events of a run, each counted as often as it occurs: all are hashed one by one."""
@@ -96,7 +96,13 @@ _STOPPING = (
 )
 """Without it a composed cost is of a list that was chosen by its own outcomes."""
 
-LISTED_LATER = {_STOPPING, _PARALLEL}
+COLUMNS = "every column belongs to one party, and who holds which column is public and fixed"
+"""The same where neighbours differ in a column of every record."""
+
+WHOLE = "what discrete noise is added to is whole numbers"
+"""Where that does not follow from how the sensitivity was derived."""
+
+LISTED_LATER = {_STOPPING, _PARALLEL, WHOLE}
 """What older documents need not list: it held of them, and was not written down yet."""
 
 PARTIES = "every record belongs to one party, and who holds which record is public and fixed"
@@ -272,6 +278,8 @@ class Run:
         """The sensitivity of a mechanism with noise, and (sensitivity / scale)²."""
         stated, width = read_kind(mechanism, kind, "sensitivity", scale)
         sens, squared = self.sensitivity(stated, norm), read_dyadic(width) ** 2
+        if kind.startswith("discrete-") and not is_whole(stated["derivation"]):
+            self.assumptions.add(WHOLE)
         if squared == 0 and sens.squared > 0:
             raise CertificateWrong(f"expected {scale} > 0 instead got 0: no finite cost")
         require_lattice(sens, read_dyadic(width))

@@ -292,8 +292,11 @@ class Ledger(ABC):
 
     def circumstances(self, run: str | None = None) -> tuple[str, ...]:
         """Return what a certificate of the events, of one run or of all, takes for granted."""
-        sources = [found.provenance for found in self.reservations(run)]
-        found = [self.last_row.statement]
+        return (self.last_row.statement, *self.noise_circumstances(run))
+
+    def noise_circumstances(self, run: str | None = None) -> tuple[str, ...]:
+        """Return of it what the noise makes so: seeds, and trials in place of one release."""
+        sources, found = [each.provenance for each in self.reservations(run)], list[str]()
         if any(source.seed is not None for source in sources):
             found.append("the seeds of its noise are secret")
         if not all(source.is_release for source in sources):

@@ -10,7 +10,7 @@ import random
 import sqlite3
 import time
 from collections.abc import Generator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -123,8 +123,15 @@ class SqliteLedger(Ledger):
         return (opened, (self.path.absolute(),))
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file; what was written is in it, and not in the `-wal` file beside it.
+
+        A reader that has it open does not keep the last writer from moving the rows over; one that
+        reads at this very moment may, and then the next writer does.
+        """
         with self._lock:
+            if not self._read_only and os.getpid() == self._process:
+                with suppress(sqlite3.Error):
+                    self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self._connection.close()
 
     def verify(self, *, expected_head: str | None = None) -> Verification:

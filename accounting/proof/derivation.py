@@ -30,8 +30,14 @@ Parameter = (
 )
 """What a rule is given besides its premises."""
 
+GIVEN = "taken for granted: "
+"""How a certificate begins what its maker states and nothing in it derives."""
+
 DISJOINT_RECORDS = (
     "every record belongs to one party, and who holds which record is public and fixed"
+)
+DISJOINT_COLUMNS = (
+    "every column belongs to one party, and who holds which column is public and fixed"
 )
 REPLACED_IN_A_SAMPLE = "docs/rules.md, privacy-loss (a record is replaced in a Poisson sample)"
 SHIFTS_OF_GROUPS = "Choquette-Choo, Ganesh, Steinke, Thakurta 2023 (mixtures of Gaussian shifts)"
@@ -209,5 +215,5 @@ class Step:
 
     def given(self, statement: str) -> "Step":
         """Return the same, taking one more thing for granted."""
-        assumed = frozenset({f"taken for granted: {statement}"})
+        assumed = frozenset({f"{GIVEN}{statement}"})
         return replace(self.then("given", statement=statement), assumptions=assumed)

@@ -32,6 +32,7 @@ from ...mechanisms.events import (
     Repeated,
     SampledWithoutReplacement,
     adjacencies,
+    whole_numbers_assumed,
 )
 from ...mechanisms.sensitivity import Sensitivity, float_up
 from ..composition import UnpricedMechanism
@@ -44,6 +45,7 @@ from ..pure import largest_loss
 from ..renyi.amplification import HIDDEN_SAMPLE, require_amplification
 from ..renyi.rdp import is_sampled
 from .derivation import (
+    DISJOINT_COLUMNS,
     DISJOINT_RECORDS,
     Exposure,
     NoRule,
@@ -300,7 +302,7 @@ class Search:
             "events",
             premises=tuple(views),
             group=dearest.group,
-            assumptions=frozenset({DISJOINT_RECORDS} if named else ()),
+            assumptions=frozenset({_held_apart(self._adjacency)} if named else ()),
         )
 
     def _composed(self, exposure: Exposure, family: _Family) -> Step:
@@ -401,7 +403,7 @@ class Search:
         ratio = _ratio_squared(mechanism)
         notion = Gdp(ratio) if isinstance(family, Gdp) else Zcdp(ratio / 2)
         name = "gdp" if isinstance(family, Gdp) else "zcdp"
-        return self._leaf(f"{kind}-{name}", mechanism, notion, _declared(mechanism.sensitivity))
+        return self._leaf(f"{kind}-{name}", mechanism, notion, _assumed(mechanism))
 
     def _sampled(self, mechanism: PoissonSampled | SampledWithoutReplacement, order: int) -> Step:
         """Return the Rényi DP of a Gaussian step on a hidden sample, at a whole order."""
@@ -449,6 +451,12 @@ def _inside(mechanism: Mechanism) -> Iterator[Mechanism]:
                     yield from _inside(part)
         case _:
             pass
+
+
+def _held_apart(adjacency: Adjacency) -> str:
+    """Return the assumption of parallel composition over parties."""
+    columns = adjacency is Adjacency.REPLACE_FEATURE_COLUMN
+    return DISJOINT_COLUMNS if columns else DISJOINT_RECORDS
 
 
 def _declared(sensitivity: Sensitivity) -> frozenset[str]:
@@ -510,7 +518,7 @@ def _assumed(mechanism: Mechanism) -> frozenset[str]:
             | PureStep()
         ):
             _ratio_squared(mechanism)
-            return _declared(mechanism.sensitivity)
+            return _declared(mechanism.sensitivity) | frozenset(whole_numbers_assumed(mechanism))
         case _:
             raise NoRule(f"no loss distribution of {mechanism}.")
 

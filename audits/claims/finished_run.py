@@ -13,6 +13,7 @@ from ...accounting.proof.proved import NotProved, delta_and_epsilon, proved
 from ...mechanisms import Event
 from ...mechanisms.errors import InvalidParameter
 from ...mechanisms.extras import MissingExtra
+from ...mechanisms.protocols import Provenance
 from ...mechanisms.sensitivity import float_up
 from ..assessment import AttackResult
 from ..bounds import ClopperPearson
@@ -81,12 +82,12 @@ def judge_ledger(
     events = ledger.joint_events(run)
     if not events:
         raise InvalidParameter("run", run, "of the ledger, with events")
-    samplers = {each.provenance.sampler for each in ledger.reservations(run)}
+    sources = {each.provenance for each in ledger.reservations(run)}
     hashes = {summary.configuration_hash for summary in runs}
     checks = (
         Check("ledger", f"{verified.rows} rows, chain intact; head {verified.head}", passed=True),
         *(check for summary in runs for check in _kept(summary)),
-        _noise(samplers, ledger.sharing_noise(run)),
+        _noise(sources, ledger.sharing_noise(run)),
         _proved(events, promise),
         _crosschecked(events, promise),
         Check("attack", NOT_ATTACKED) if attack is None else attack(hashes),
@@ -139,12 +140,15 @@ def _kept(summary: RunSummary) -> tuple[Check, ...]:
     return plan, Check(summary.run, words)
 
 
-def _noise(samplers: set[str], sharing: tuple[str, ...]) -> Check:
-    """Return where a ledger's noise came from; it fails where runs share a seed.
+def _noise(sources: set[Provenance], sharing: tuple[str, ...]) -> Check:
+    """Return where a ledger's noise came from; it fails where runs share a seed, or simulate.
 
     Two runs of one seed have equal noise, and their difference has none: no epsilon covers that.
+    A simulation's messages are many for one event, or their noise is not the mechanism's.
     """
-    text = f"drawn by {', '.join(sorted(samplers))}"
+    text = f"drawn by {', '.join(sorted({each.sampler for each in sources}))}"
+    if not all(each.is_release for each in sources):
+        return Check("noise", f"{text}; a simulation, and no release", passed=False)
     if sharing:
         return Check("noise", f"{text}; {len(sharing)} runs share a seed", passed=False)
     return Check("noise", text)

@@ -202,7 +202,7 @@ def examples() -> dict[str, Callable[[], Certificate]]:
             [
                 event(LaplaceStep(pure, 8.0)),
                 event(DiscreteLaplaceStep(pure, 5.0)),
-                event(DiscreteGaussianStep(every_rule(REPLACE), 30.0)),
+                event(DiscreteGaussianStep(scaled(histogram(REPLACE), 3), 30.0)),
                 event(GaussianStep(mean_of_nonnegative(1, 50, REPLACE), 0.5)),
                 event(GaussianStep(histogram(REPLACE), 20.0)),
                 event(mean),

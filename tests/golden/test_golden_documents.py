@@ -35,6 +35,7 @@ LISTED_LATER = {
     "assumptions": (
         "the number of events and the time of stopping do not depend on what was released, or "
         "all of the plan is in the list",
+        "what discrete noise is added to is whole numbers",
     ),
     "axioms": ("McSherry 2009, Theorem 4 (parallel composition)",),
 }

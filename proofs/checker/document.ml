@@ -108,6 +108,11 @@ let rec step depth value =
       above = List.map (step (depth + 1)) (list premises) }
   | _ -> assert false
 
+(* A power of two in [2^-1074, 2^970]: 2^53 of them are doubles. *)
+let is_step (q : Kernel.q) =
+  let is_power z = Z.sign z > 0 && Z.sign (Z.logand z (Z.pred z)) = 0 in
+  is_power q.qnum && is_power q.qden && Z.numbits q.qnum <= 971 && Z.numbits q.qden <= 1075
+
 let float_shapes = [
   ("float-exact", (0, [ "width" ]));
   ("float-count", (0, [ "most"; "width" ]));
@@ -140,6 +145,7 @@ let rec operations { rule; squared; numbers; above; _ } : Kernel.operations =
   | "float-exact", width :: _, [] -> RoundLeaf (FloatExact (whole width), m, e)
   | "float-count", n :: width :: _, [] -> RoundLeaf (FloatCount (whole n, whole width), m, e)
   | "float-grid", most :: step :: width :: _, [] ->
+    if not (is_step step) then wrong "expected a step that is a power of two";
     RoundLeaf (FloatGrid (most, step, whole width), m, e)
   | "float-mean", g :: n :: width :: _, [] ->
     RoundLeaf (FloatMean (g, whole n, whole width), m, e)
@@ -161,15 +167,22 @@ let at_most (a : Kernel.q) (b : Kernel.q) =
   Z.leq (Z.mul a.qnum b.qden) (Z.mul b.qnum a.qden)
 
 let one : Kernel.q = { qnum = Z.one; qden = Z.one }
+let twice (q : Kernel.q) = quotient (Z.shift_left q.qnum 1) q.qden
 let size (q : Kernel.q) : Kernel.q = { q with qnum = Z.abs q.qnum }
 let first s = snd (List.hd s.numbers)
 let most_pairs = 1 lsl 16
 
 (* Nothing is left to compare: nothing moves, or a leaf's own rounding is bounded. *)
-let rec counts a =
+let rec counts step reach a =
+  let among_counts = counts one reach in
   match a.rule with
-  | "scaled" | "linear-map" -> List.for_all counts a.above
-  | "sum-of-bounded" | "declared" -> true
+  | "scaled" ->
+    let factor = first a in
+    let steps = quotient (Z.mul factor.qnum step.Kernel.qden) (Z.mul factor.qden step.qnum) in
+    Z.equal steps.qden Z.one && List.for_all among_counts a.above
+  | "linear-map" -> List.for_all among_counts a.above
+  | "sum-of-bounded" -> at_most (List.assoc "bound" a.numbers) reach
+  | "declared" -> true
   | _ -> false
 
 let is_of a x =
@@ -181,9 +194,12 @@ let is_of a x =
     at_most (stated "bound") (bounds "bound") && at_most (stated "count") (bounds "count")
   | "sum-of-bounded", ("float-total" | "float-scores") ->
     at_most (stated "bound") (bounds "bound")
-  | _, ("float-count" | "float-grid") -> counts a
+  | _, "float-count" -> counts one (twice (bounds "most")) a
+  | _, "float-grid" -> counts (bounds "step") (twice (bounds "most")) a
   | "strongly-convex-argmin", "float-exact" -> true
   | _ -> false
+
+let moved a = List.filter (fun p -> Z.sign p.squared.qnum <> 0) a.above
 
 (* Every operation that a sensitivity was derived by is among those that are rounded; more may be,
    of what moves nothing. No theorem needs it: a run satisfies both trees or is not meant. *)
@@ -208,16 +224,15 @@ let require_same_operations meant rounded =
     | "scaled", "float-scale" -> through (size (first a) = first x)
     | "scaled", "float-product" -> through (at_most (size (first a)) (first x))
     | "linear-map", "float-map" | "clip", "float-clip" -> through (at_most (first a) (first x))
+    | "sum", "float-shift" -> (
+        match moved a with [ p ] -> same p (List.hd x.above) | _ -> false)
     | "sum", "float-add" | "concatenation", "float-pair" | "disjoint", "float-rows" -> both a x
     | _ -> false
   and unmoved a x =
     match a.rule with
     | "disjoint" -> List.for_all (fun p -> same p x) a.above
     | "scaled" -> size (first a) = one && same (List.hd a.above) x
-    | "sum" | "concatenation" -> (
-        match List.filter (fun p -> Z.sign p.squared.qnum <> 0) a.above with
-        | [ p ] -> same p x
-        | _ -> false)
+    | "concatenation" -> (match moved a with [ p ] -> same p x | _ -> false)
     | _ -> false
   and larger a x =
     let passes =

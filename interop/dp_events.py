@@ -237,7 +237,13 @@ def _discrete_laplace(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
 def _discrete_gaussian(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
     """`sigma` and `sensitivity` in one unit; the relation's factor multiplies the latter."""
     reason = "a DiscreteGaussianDpEvent's sensitivity, of vectors of whole numbers"
-    root = size.root * whole("sensitivity", fields["sensitivity"])
+    require_nonnegative("sensitivity", fields["sensitivity"])
+    moved = Fraction(fields["sensitivity"])
+    if moved.denominator != 1:
+        # taken at its word, whole numbers that move by less than one do not move
+        what = shown_value(fields["sensitivity"])
+        raise Untranslatable(f"sensitivity={what} must be a whole number, as vectors are.")
+    root = size.root * moved
     return [DiscreteGaussianStep(_declared(root, reason, size, Norm.L2), fields["sigma"])]
 
 

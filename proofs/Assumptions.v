@@ -222,7 +222,8 @@ Definition checker_theorems := (
   @Soundness.check_dp,
   @Example.example_satisfied,
   @Example.example_attained,
-  @Example.computed_satisfied).
+  @Example.computed_satisfied,
+  @Example.sampled_satisfied).
 Print checker_theorems.
 Print Assumptions checker_theorems.
 
@@ -231,6 +232,7 @@ Definition end_to_end_theorems := (
   @EndToEnd.gaussian_delta_mu_1_lower,
   @EndToEnd.gaussian_mu_1_dp,
   @EndToEnd.example_dp,
-  @EndToEnd.computed_gdp).
+  @EndToEnd.computed_gdp,
+  @EndToEnd.sampled_dp).
 Print end_to_end_theorems.
 Print Assumptions end_to_end_theorems.

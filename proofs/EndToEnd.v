@@ -3,12 +3,13 @@
     Interval arithmetic runs on integers of Coq's own kernel (no primitive floats, hence no axioms
     about them). *)
 
-From Coq Require Import Reals Lra QArith Qreals.
+From Coq Require Import Reals List Lra QArith Qreals.
 From Coquelicot Require Import Coquelicot.
 From Interval Require Import Tactic.
 From Interval.Float Require Import Specific_ops Specific_stdz.
 From Dpledger Require Import Finite GaussianIntegral Gaussian GaussianDelta Sensitivity Certificate
   Checker Soundness Example.
+Import ListNotations.
 Open Scope R_scope.
 
 Module KernelFloat := SpecificFloat StdZRadix2.
@@ -74,9 +75,21 @@ Qed.
 (** The release whose mean is computed with a rounding, of any kind that the standard model allows. *)
 Theorem computed_gdp (fl : R -> R) (grid : list R) :
   (forall x, Rounding.rounds x (fl x)) -> ascending m_infty grid ->
-  holds 0 (one_release (held_mean fl) grid) (Claim ReplaceOne 1 (Gdp (1000001 # 1000000))).
+  holds 0 (one_release [] 0 (held_mean fl) grid) (Claim ReplaceOne 1 (Gdp (1000001 # 1000000))).
 Proof.
   intros Hf Hg; apply (check_sound computed_example).
   - vm_compute; reflexivity.
   - apply computed_satisfied; assumption.
+Qed.
+
+(** The release on a sample, by the distribution of its loss. *)
+Theorem sampled_dp (grid : list R) :
+  ascending m_infty grid ->
+  let r := one_release [1%nat] (Q2R (1 # 8)) (vsum cut_to_1) grid in
+  dp (one_part add_remove_one) (all_transcripts r) (run_law r)
+    (Q2R (5 # 2)) (Q2R (1 # 100000)).
+Proof.
+  intros Hg r; apply (check_dp sampled_example AddRemoveOne) with (null := 0).
+  - vm_compute; reflexivity.
+  - apply sampled_satisfied, Hg.
 Qed.

@@ -20,37 +20,38 @@ Open Scope R_scope.
 
 Definition cut_to_1 (x : R) : euclidean 1 := fun _ => Rmax (-1) (Rmin 1 x).
 
-(** Party 1 releases [held] of its records, once. *)
-Definition one_release (held : list R -> euclidean 1) (grid : list R) : execution R := {|
+(** Party 1 releases [held] of its records, or of a sample of them, once. *)
+Definition one_release (sampled : list nat) (rate : R) (held : list R -> euclidean 1)
+  (grid : list R) : execution R := {|
   rounds := 1;
   next_mechanism := fun _ => 1%positive;
   reads := fun _ j => Nat.eqb 1 j;
-  sampled_parties := fun _ => [];
-  sampling_rate := fun _ => 0;
+  sampled_parties := fun _ => sampled;
+  sampling_rate := fun _ => rate;
   dimension := fun _ => 1%nat;
   value := fun _ data => held (data 1%nat);
   noise_std := fun _ => 1;
   cuts := fun _ _ => grid |}.
 
-Definition example_run : list R -> execution R := one_release (mean_over cut_to_1 2).
+Definition example_run : list R -> execution R := one_release [] 0 (mean_over cut_to_1 2).
 
-Lemma one_release_satisfies held squared d todo grid :
-  ascending m_infty grid -> derives 0 ReplaceOne d (euclidean 1) held ->
-  satisfies 0
-    (Certificate [GaussianStep ReplaceOne squared d 1] [Event 1 [1%positive] 1] todo)
-    (one_release held grid).
+Lemma one_release_satisfies sampled rate held m moved squared d todo grid :
+  ascending m_infty grid ->
+  is_step (one_release sampled rate held grid) [] (Some m) moved squared d 1 ->
+  derives 0 moved d (euclidean 1) held ->
+  satisfies 0 (Certificate [m] [Event 1 [1%positive] 1] todo) (one_release sampled rate held grid).
 Proof.
-  intros Hg Hd; split.
+  intros Hg Hm Hd; split.
   - intros h h'; exact Hg.
-  - intros h; exists ReplaceOne, squared, d, 1%Q.
-    split; [left; split; reflexivity|split; [symmetry; apply Q2R_number|split]].
+  - intros h; exists moved, squared, d, 1%Q.
+    split; [exact Hm|split; [symmetry; apply Q2R_number|split]].
     + intros j data R; apply Nat.eqb_eq in R; subst j; exact Hd.
     + intros j data part R; cbn [reads value one_release] in R |- *.
       unfold with_part; rewrite R; reflexivity.
   - intros j h I; exists [].
-    apply transcripts_length in I; destruct h as [|m [|m' h]]; try discriminate.
-    simpl; unfold allowed, concerns; simpl.
-    destruct j as [|[|j]]; simpl; reflexivity.
+    apply transcripts_length in I; destruct h as [|o [|o' h]]; try discriminate.
+    destruct Hm as [[E _]|(rate' & E & _)]; injection E as ->;
+      simpl; unfold allowed, concerns; simpl; destruct j as [|[|j]]; simpl; reflexivity.
 Qed.
 
 Lemma cut_to_1_bounded x : norm (cut_to_1 x) <= 1.
@@ -68,7 +69,10 @@ Qed.
 
 Theorem example_satisfied grid :
   ascending m_infty grid -> satisfies 0 example (example_run grid).
-Proof. intros Hg; apply one_release_satisfies; [exact Hg|apply mean_derives]. Qed.
+Proof.
+  intros Hg; apply one_release_satisfies with (2 := or_introl (conj eq_refl eq_refl));
+    [exact Hg|apply mean_derives].
+Qed.
 
 (** The probability of an event of the only message's only number. *)
 Lemma example_probability grid data event :
@@ -206,9 +210,9 @@ Qed.
 
 (** Whatever the rounding, the run satisfies the certificate. *)
 Theorem computed_satisfied grid :
-  ascending m_infty grid -> satisfies 0 computed_example (one_release held_mean grid).
+  ascending m_infty grid -> satisfies 0 computed_example (one_release [] 0 held_mean grid).
 Proof.
-  intros Hg; apply one_release_satisfies; [exact Hg|].
+  intros Hg; apply one_release_satisfies with (2 := or_introl (conj eq_refl eq_refl)); [exact Hg|].
   apply (derives_computed 0 ReplaceOne 1 1 (1 # 2 ^ 49)
            (RoundLeaf (FloatMean 1 2 1) 2 (1 # 2 ^ 50)) _ (Leaf (MeanOfBounded 1 2) 1)
            (euclidean 1) (mean_over cut_to_1 2) held_mean 1 (fun _ => meant_row)
@@ -221,3 +225,29 @@ Proof.
 Qed.
 
 End Computed.
+
+(** ** A step on a sample *)
+
+(** One party releases the sum of numbers cut to [-1, 1] with noise 1, over a sample that each record
+    enters with probability 1/8. *)
+Definition sampled_example : certificate := Certificate
+  [SampledStep (1 # 8) AddRemoveOne 1 (Leaf (SumOfBounded 1) 1) 1]
+  [Event 1 [1%positive] 1]
+  [Node (PrivacyLoss 1 1 (1 # 4) [] 4 8 1000 (1 # 100000) (5 # 2)) []
+     (Claim AddRemoveOne 1 (ApproxDp (1 # 100000) (5 # 2)));
+   Node EventsRule [1%positive] (Claim AddRemoveOne 1 (ApproxDp (1 # 100000) (5 # 2)))].
+
+Theorem sampled_satisfied grid :
+  ascending m_infty grid ->
+  satisfies 0 sampled_example (one_release [1%nat] (Q2R (1 # 8)) (vsum cut_to_1) grid).
+Proof.
+  intros Hg; apply one_release_satisfies with (moved := AddRemoveOne) (squared := 1%Q)
+    (d := Leaf (SumOfBounded 1) 1); [exact Hg| |].
+  - right; exists (1 # 8)%Q; split; [reflexivity|split; [reflexivity|split]].
+    + constructor; [intros []|constructor].
+    + intros j; cbn [sampled_parties reads one_release]; rewrite Nat.eqb_eq; split.
+      * intros [E|[]]; exact E.
+      * intros E; left; exact E.
+  - apply (derives_sum_of 0 AddRemoveOne 1 1 (euclidean 1) cut_to_1); [|discriminate].
+    intros x; rewrite Q2R_number; apply cut_to_1_bounded.
+Qed.

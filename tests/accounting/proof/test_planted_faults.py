@@ -147,6 +147,11 @@ MEANINGS = {
         "(forall j data part, reads r h j = false ->",
         "(forall j data part,",
     ),
+    "a rate that no sample has": (
+        "Certificate",
+        "sampling_rate r h = Q2R rate",
+        "sampling_rate r h = 1 + Q2R rate",
+    ),
     "sums that round nothing": (
         "Certificate",
         "sum_within (width_of (sum_depth count)) 2\n",

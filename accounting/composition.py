@@ -27,6 +27,7 @@ from flint import arb
 from ..mechanisms.adjacency import Adjacency, require_same_adjacency
 from ..mechanisms.errors import DpledgerError, InvalidParameter
 from ..mechanisms.events import (
+    AccumulatedPoisson,
     DiscreteGaussianStep,
     DiscreteLaplaceStep,
     Event,
@@ -312,10 +313,16 @@ def _charges(event: Event, price: Callable[[Mechanism], Price] = price_of) -> It
 
 
 def _unrolled(mechanism: Mechanism, times: int) -> tuple[Mechanism, int]:
-    """Return the innermost mechanism that is repeated, and how often it runs in all."""
+    """Return the innermost mechanism that is repeated, and how often it runs in all.
+
+    Accumulated batches are priced as each with its share of the noise, of which the step is a
+    function; certificates know the exact pair.
+    """
     while isinstance(mechanism, Repeated):
         times *= mechanism.times
         mechanism = mechanism.event
+    if isinstance(mechanism, AccumulatedPoisson):
+        return mechanism.share, times * mechanism.batches
     return mechanism, times
 
 

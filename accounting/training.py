@@ -162,7 +162,9 @@ class TrainingRun:
             rate: in place of batch / records.
             steps: number of optimiser steps, exact.
             epochs: in place of steps; rounded up to whole steps.
-            accumulation: parts of `batch` records in which a batch, drawn at once, is computed.
+            accumulation: parts of `batch` records in which a batch, drawn at once, is computed: no
+                record is in two of them. Of Poisson samples that are drawn one by one, a record can
+                be in several: such a step is an `AccumulatedPoisson` event.
             records_per_unit: how many records a unit of privacy has at most.
 
         Raises `InvalidParameter` naming what is missing, out of range or has no rule.

@@ -34,7 +34,6 @@ from ..mechanisms.inside import private_value
 from ..mechanisms.private_data import PrivateDataset
 from ..mechanisms.protocols import FloatArray, Loss
 from ..mechanisms.subsampling import Draw, Scheme
-from ..solvers.consensus import ConsensusDpAdmm
 from ..solvers.sgd import DpSgd
 from ..solvers.solver import ModelSolver
 from ..solvers.star import DpAdmm
@@ -42,7 +41,7 @@ from .curators import shown_value
 from .datasets import AuditDataset
 from .neighbours import NeighbourPair
 
-__all__ = ["LastModel", "Startable", "last_model", "maximal_gradient", "worst_start"]
+__all__ = ["LastModel", "last_model", "maximal_gradient", "worst_start"]
 
 _FAR = 1e9
 """Of a score at the start, for a row along v of length 1: rounds move scores by thousands."""
@@ -57,13 +56,9 @@ _AFFINE = 1e-5
 """Relative deviation from an affine function that is rounding, of models as far off as 1e9."""
 
 
-Startable = DpSgd | DpAdmm | ConsensusDpAdmm
-"""Algorithms with a public start, whose messages are mean gradients and public numbers."""
-
-
 def worst_start(
-    solver: Startable, dataset: AuditDataset, *, index: int
-) -> tuple[Startable, NeighbourPair]:
+    solver: DpSgd | DpAdmm, dataset: AuditDataset, *, index: int
+) -> tuple[DpSgd | DpAdmm, NeighbourPair]:
     """Return the solver with a public start far off, and the pair whose record `index` is a canary.
 
     The pair's share is 1 but for the square of c: its gradients are as far apart as any may be.
@@ -71,8 +66,7 @@ def worst_start(
     where batches are sampled or parties have noise of their own, as for any pair.
 
     Args:
-        solver: as planned; what its events cost does not depend on the start. Consensus ADMM
-            without a metric: rows that are centred and cut are `saturation`'s.
+        solver: as planned; what its events cost does not depend on the start.
         dataset: under replace-one or zero-out-one, of at least two features.
         index: of the record in whose place the canary stands.
 
@@ -81,8 +75,6 @@ def worst_start(
     Source: Annamalai, De Cristofaro 2024 (starts); Nasr et al. 2021 (gradients as canaries).
     """
     shape, loss = dataset.shape, solver.loss
-    if isinstance(solver, ConsensusDpAdmm) and solver.metric is not None:
-        raise InvalidParameter("metric", solver.metric, "None: it turns rows into others")
     if shape.features < 2:
         raise InvalidParameter("features", shape.features, "at least 2: a canary needs a direction")
     start, _ = _directions(shape.features)
@@ -150,7 +142,7 @@ def _contradicting(shape: DataShape, loss: Loss) -> float:
     return label
 
 
-def _share(solver: Startable, first: AuditDataset, second: AuditDataset) -> float | None:
+def _share(solver: DpSgd | DpAdmm, first: AuditDataset, second: AuditDataset) -> float | None:
     """Return the gap of what is released over its price; None where events are mixtures."""
     if len(set(first.shape.counts)) > 1 or (isinstance(solver, DpSgd) and solver.scheme):
         return None

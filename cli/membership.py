@@ -46,8 +46,7 @@ from .output import answers
     type=Among(TargetName),
     default=TargetName.CANARY.value,
     help="The record: any; the one that a model is most wrong about; one made to be remembered; "
-    "or one of maximal gradients from the worst public start (of dp-admm, and of consensus-admm "
-    "without a metric).",
+    "or, of dp-sgd and dp-admm, one of maximal gradients from the worst public start.",
 )
 @click.option(
     "--trials",

@@ -16,7 +16,14 @@ from math import isfinite
 
 from ..accounting.guarantees import Guarantee
 from ..mechanisms.errors import InvalidParameter
-from ..mechanisms.events import Event, Mechanism, Parties, PoissonSampled, Repeated
+from ..mechanisms.events import (
+    AccumulatedPoisson,
+    Event,
+    Mechanism,
+    Parties,
+    PoissonSampled,
+    Repeated,
+)
 from ..mechanisms.events import SampledWithoutReplacement as FixedBatch
 
 PRODUCTS = (
@@ -154,6 +161,9 @@ def _names(mechanism: Mechanism) -> Iterator[str]:
             yield from _names(mechanism.event)
         case PoissonSampled():
             yield from (f"{name} on Poisson samples" for name in _names(mechanism.event))
+        case AccumulatedPoisson():
+            names = _names(mechanism.event)
+            yield from (f"{name} on sums of Poisson samples" for name in names)
         case FixedBatch():
             yield from (f"{name} on fixed batches" for name in _names(mechanism.event))
         case Parties():

@@ -14,7 +14,7 @@ the reason of its declared sensitivity says which theorem says so.
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from math import inf
+from math import comb, inf
 from numbers import Integral
 from typing import Any
 
@@ -30,6 +30,7 @@ from ..mechanisms.errors import (
     shown_value,
 )
 from ..mechanisms.events import (
+    AccumulatedPoisson,
     Audience,
     Context,
     DiscreteGaussianStep,
@@ -93,6 +94,8 @@ def tree_of_mechanism(mechanism: Mechanism) -> EventTree:
         case PoissonSampled(event=event, rate=rate):
             inner = tree_of_mechanism(event)
             return _tree("PoissonSampledDpEvent", sampling_probability=rate, event=inner)
+        case AccumulatedPoisson():
+            return _tree_of_accumulated(mechanism)
         case SampledWithoutReplacement(event=event, batch=batch, records=records):
             return _tree(
                 "SampledWithoutReplacementDpEvent",
@@ -112,6 +115,26 @@ def tree_of_mechanism(mechanism: Mechanism) -> EventTree:
 
 def _tree(name: str, **fields: Any) -> EventTree:
     return EventTree(name, fields)
+
+
+def _tree_of_accumulated(mechanism: AccumulatedPoisson) -> EventTree:
+    """Return a record's binomial number of shifts, in units of the sensitivity.
+
+    Chances are doubles that add up to one or a hair less, as theirs must: what a rounding down
+    leaves over goes to the largest shift.
+    """
+    noise = _tree_of_noise(mechanism.event)
+    if noise.name != "GaussianDpEvent":
+        return noise
+    n, q = mechanism.batches, Fraction(mechanism.rate)
+    chances = [comb(n, j) * q**j * (1 - q) ** (n - j) for j in range(n)]
+    lower = [float_down(chance) for chance in chances]
+    return _tree(
+        "MixtureOfGaussiansDpEvent",
+        standard_deviation=noise.fields["noise_multiplier"],
+        sensitivities=[float(j) for j in range(n + 1)],
+        sampling_probs=[*lower, float_up(1 - sum(map(Fraction, lower)))],
+    )
 
 
 def _tree_of_noise(

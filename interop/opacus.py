@@ -12,15 +12,16 @@ of jax_privacy, which uses the same, are read by `dpledger.interop.dp_events`.
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
-from math import inf, nextafter, sqrt
+from math import inf, nextafter
 from numbers import Integral, Real
 from typing import Any
 
 from ..accounting.ledger.ledger import Ledger, Run
+from ..accounting.proof.proved import proved_guarantee
 from ..mechanisms.adjacency import Adjacency
 from ..mechanisms.errors import InvalidParameter, require_positive_int, shown_value
 from ..mechanisms.events import (
+    AccumulatedPoisson,
     Audience,
     Context,
     Event,
@@ -45,11 +46,12 @@ def mechanisms_of_opacus(
     """Return the mechanisms of an accountant's `history`, in order.
 
     Args:
-        history: of (noise_multiplier, sample_rate, num_steps).
+        history: of (noise_multiplier, sample_rate, num_steps); a fourth number, which Opacus' own
+            accountants have no place for, is how many Poisson samples each step adds up.
         adjacency: add/remove-one, which Opacus speaks of, or zero-out-one.
 
     Raises:
-        MalformedImport: an entry is not three numbers.
+        MalformedImport: an entry is not three numbers, or four.
         InvalidParameter: another relation, or a number outside its range.
     """
     if adjacency not in _RELATIONS:
@@ -57,9 +59,14 @@ def mechanisms_of_opacus(
     size = declared(1, _REASON, adjacency=adjacency)
     found: list[Repeated] = []
     for number, entry in enumerate(history):
-        noise_multiplier, sample_rate, num_steps = _three(number, entry)
-        step = PoissonSampled(GaussianStep(size, noise_multiplier), sample_rate)
-        found.append(Repeated(step, num_steps))
+        noise_multiplier, sample_rate, num_steps, *batches = _numbers(number, entry)
+        step = GaussianStep(size, noise_multiplier)
+        sampled = (
+            AccumulatedPoisson(step, sample_rate, batches[0])
+            if batches
+            else PoissonSampled(step, sample_rate)
+        )
+        found.append(Repeated(sampled, num_steps))
     return tuple(found)
 
 
@@ -83,7 +90,7 @@ class LedgerAccountant:
     def __init__(self, run: Run, *, adjacency: Adjacency) -> None:
         self.run = run
         self.adjacency = adjacency
-        self.history: list[tuple[float, float, int]] = []
+        self.history: list[_Entry] = []
 
     @classmethod
     def of(
@@ -105,20 +112,20 @@ class LedgerAccountant:
             sample_rate: of Poisson sampling, a probability.
             batches: k drawn independently, whose gradients one step adds up. A record can be in
                 several and move the sum by k clip norms, which a step of rate k·sample_rate does
-                not pay for. The step is priced as what it is post-processing of: k sums, each with
-                a k-th of the variance.
+                not pay for (`AccumulatedPoisson`). Parts in which one sample is computed are 1.
 
         Equal steps in a row share one entry of `history`, so that its length is that of the
         schedule.
         """
         require_positive_int("batches", batches)
-        entry = (_root_down(noise_multiplier, batches), sample_rate, batches)
+        drawn = (noise_multiplier, sample_rate)
+        entry: _Entry = (*drawn, 1) if batches == 1 else (*drawn, 1, batches)
         (mechanism,) = mechanisms_of_opacus([entry], adjacency=self.adjacency)
         context = Context((), len(self) + 1, "noisy sum of clipped gradients", Audience.PUBLIC)
-        self.run.step(*[Event(mechanism.event, context)] * batches, sampler="opacus")
+        self.run.step(Event(mechanism.event, context), sampler="opacus")
         last = self.history[-1] if self.history else None
-        if last is not None and last[:2] == entry[:2]:
-            entry = (*entry[:2], last[2] + batches)
+        if last is not None and (last[:2], last[3:]) == (entry[:2], entry[3:]):
+            entry = (*drawn, last[2] + 1) if batches == 1 else (*drawn, last[2] + 1, batches)
             self.history.pop()
         self.history.append(entry)
 
@@ -126,15 +133,19 @@ class LedgerAccountant:
         """Return the epsilon of all steps that the run's ledger holds, rounded up.
 
         Those of a process before this one among them, whose history this one may not have loaded.
+        Of accumulated batches the odometer knows a bound alone that may be several times too large;
+        where `history` has some, the epsilon is what a certificate proves, in a second or so.
 
         Args:
             delta: in (0, 1). What Opacus passes besides, such as orders, is ignored.
         """
+        if any(len(entry) == 4 for entry in self.history):
+            return proved_guarantee(self.run.events(), delta=delta)[0].epsilon.upper_float
         return self.run.spent().epsilon(delta).upper_float
 
     def __len__(self) -> int:
         """Return the number of steps taken."""
-        return sum(steps for *_, steps in self.history)
+        return sum(entry[2] for entry in self.history)
 
     @classmethod
     def mechanism(cls) -> str:
@@ -148,7 +159,8 @@ class LedgerAccountant:
             self.step(
                 noise_multiplier=optimiser.noise_multiplier,
                 sample_rate=sample_rate,
-                # Opacus' own hook adds up their rates, which is too little: see `step`
+                # backward passes since the last step; Opacus' own hook adds up their rates, which
+                # is too little: see `step`
                 batches=optimiser.accumulated_iterations,
             )
 
@@ -178,17 +190,7 @@ class LedgerAccountant:
                 f"a state of {sum(stated.values())} steps must be of the run in the ledger, which "
                 f"has {len(self.run.events())}, of these; import a checkpoint of others instead."
             )
-        self.history = [_three(number, entry) for number, entry in enumerate(history)]
-
-
-def _root_down(noise_multiplier: float, batches: int) -> float:
-    """Return the largest binary64, or the next below, that is at most noise / sqrt(batches)."""
-    if batches == 1 or not 0.0 < noise_multiplier < inf:
-        return noise_multiplier
-    found = noise_multiplier / sqrt(batches)
-    while Fraction(found) ** 2 * batches > Fraction(noise_multiplier) ** 2:
-        found = nextafter(found, 0.0)
-    return found
+        self.history = [_numbers(number, entry) for number, entry in enumerate(history)]
 
 
 NAME = "dpledger"
@@ -204,18 +206,24 @@ def register(make: Callable[[], LedgerAccountant]) -> None:
     registry.register_accountant(NAME, make, force=True)
 
 
-def _three(number: int, entry: object) -> tuple[float, float, int]:
-    """Return one entry of a history as binary64 numbers and a whole number of steps."""
-    if not isinstance(entry, Sequence) or isinstance(entry, str) or len(entry) != 3:
+_Entry = tuple[float, float, int] | tuple[float, float, int, int]
+"""Noise multiplier, sample rate, equal steps in a row, and how many samples each adds up, if more
+than one."""
+
+
+def _numbers(number: int, entry: object) -> _Entry:
+    """Return one entry of a history as binary64 numbers and whole numbers of steps and samples."""
+    if not isinstance(entry, Sequence) or isinstance(entry, str) or len(entry) not in (3, 4):
         raise MalformedImport(f"entry {number}, {shown_value(entry)}, must be three numbers.")
-    noise_multiplier, sample_rate, num_steps = entry
+    noise_multiplier, sample_rate, num_steps, *batches = entry
     for value in entry:
         if isinstance(value, bool) or not isinstance(value, Real):
             raise MalformedImport(f"entry {number} with {shown_value(value)} must be of numbers.")
-    if not isinstance(num_steps, Integral):
-        raise MalformedImport(
-            f"num_steps={shown_value(num_steps)} of entry {number} must be a whole number."
-        )
+    for name, value in (("num_steps", num_steps), *(("batches", n) for n in batches)):
+        if not isinstance(value, Integral):
+            raise MalformedImport(
+                f"{name}={shown_value(value)} of entry {number} must be a whole number."
+            )
     try:
         noise, rate = float(noise_multiplier), float(sample_rate)
     except OverflowError as error:
@@ -223,4 +231,5 @@ def _three(number: int, entry: object) -> tuple[float, float, int]:
     # towards more epsilon, where a number has more digits than a binary64 holds
     noise = nextafter(noise, -inf) if noise > noise_multiplier else noise
     rate = nextafter(rate, inf) if rate < sample_rate else rate
-    return noise, rate, int(num_steps)
+    drawn = (noise, rate, int(num_steps))
+    return (*drawn, int(batches[0])) if batches else drawn

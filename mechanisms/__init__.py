@@ -12,6 +12,7 @@ from .errors import (
     UnprotectedReleaseError,
 )
 from .events import (
+    AccumulatedPoisson,
     Audience,
     Context,
     DiscreteGaussianStep,
@@ -56,6 +57,7 @@ from .vertical_data import LabelLoss, LocalProblem, VerticalDataset, VerticalSha
 
 __all__ = [
     "SIGNS",
+    "AccumulatedPoisson",
     "Adjacency",
     "AdjacencyMismatch",
     "Audience",

@@ -30,6 +30,7 @@ from .adjacency import Adjacency
 from .errors import InvalidParameter, MalformedEvent
 from .events import (
     SCHEMA_VERSION,
+    AccumulatedPoisson,
     Audience,
     Context,
     DiscreteGaussianStep,
@@ -64,6 +65,7 @@ _KINDS: dict[str, type[Mechanism]] = {
     "randomised-response": RandomisedResponse,
     "gaussian-mixture": GaussianMixtureStep,
     "poisson-sampled": PoissonSampled,
+    "poisson-accumulated": AccumulatedPoisson,
     "sampled-without-replacement": SampledWithoutReplacement,
     "unprotected": UnprotectedRelease,
     "repeated": Repeated,
@@ -268,7 +270,7 @@ def _field_from_json(name: str, value: object, depth: int) -> object:
             return mechanism_from_json(value, depth=depth + 1)
         case "reason":
             return _text(value)
-        case "times" | "batch" | "records" | "categories":
+        case "times" | "batch" | "batches" | "records" | "categories":
             return _int(value)
         case _:
             return from_dyadic(value)

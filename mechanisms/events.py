@@ -9,6 +9,8 @@ name, and `SCHEMA_VERSION` changes when the written form does.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from fractions import Fraction
+from math import nextafter, sqrt
 from sys import float_info
 
 from .adjacency import Adjacency, require_same_adjacency
@@ -288,6 +290,43 @@ class PoissonSampled:
 
 
 @dataclass(frozen=True, slots=True)
+class AccumulatedPoisson:
+    """Gaussian noise, once, on the sum of several Poisson samples: gradients that accumulate.
+
+    Each of `batches` samples is drawn from all records and by itself, so that a record is in M ~
+    Bin(batches, rate) of them and moves the sum by up to M sensitivities. Parts in which one sample
+    is computed are disjoint: no record is in two of them, and the step is `PoissonSampled`.
+
+    Args:
+        event: the mechanism, with its sensitivity to a record that was drawn once.
+        rate: of each sample, in [0, 1].
+        batches: samples that are summed, at least 1.
+    """
+
+    event: GaussianStep
+    rate: float
+    batches: int
+
+    def __post_init__(self) -> None:
+        _require_kind("event", self.event, (GaussianStep,))
+        require_rate("rate", self.rate)
+        _store_exact(self, "rate")
+        require_positive_int("batches", self.batches)
+
+    @property
+    def share(self) -> PoissonSampled:
+        """One sample's sum with its share of the variance, its noise rounded down.
+
+        The step is the sum of so many of these, hence costs no more than all of them together.
+        """
+        whole = self.event.noise_std
+        noise = whole / sqrt(self.batches)
+        while Fraction(noise) ** 2 * self.batches > Fraction(whole) ** 2:
+            noise = nextafter(noise, 0.0)
+        return PoissonSampled(GaussianStep(self.event.sensitivity, noise), self.rate)
+
+
+@dataclass(frozen=True, slots=True)
 class SampledWithoutReplacement:
     """A mechanism on a hidden uniform subset of exactly `batch` of `records` records.
 
@@ -374,6 +413,7 @@ Mechanism = (
     | RandomisedResponse
     | GaussianMixtureStep
     | PoissonSampled
+    | AccumulatedPoisson
     | SampledWithoutReplacement
     | UnprotectedRelease
     | Repeated
@@ -442,7 +482,7 @@ def adjacencies(mechanism: Mechanism) -> Iterator[Adjacency]:
             yield Adjacency.REPLACE_ONE
         case UnprotectedRelease():
             return
-        case PoissonSampled() | SampledWithoutReplacement() | Repeated():
+        case PoissonSampled() | AccumulatedPoisson() | SampledWithoutReplacement() | Repeated():
             yield from adjacencies(mechanism.event)
         case Parties():
             for _, parts in mechanism.parts:

@@ -31,10 +31,10 @@ from ..audits.trials import (
     trials_at_once,
 )
 from ..audits.trials.code import code_digest
-from ..audits.worst_start import Startable, worst_start
+from ..audits.worst_start import worst_start
 from ..data.strict import ConfigurationError
 from ..mechanisms import Adjacency, InvalidParameter
-from ..solvers import ConsensusDpAdmm, ModelSolver
+from ..solvers import ConsensusDpAdmm, DpAdmm, DpSgd, ModelSolver
 from .configuration import Configuration
 from .pipeline import Plan
 from .planning import plan
@@ -178,10 +178,10 @@ def with_worst_start(
 
     Raises `ConfigurationError` for an algorithm that no such start is known of.
     """
-    if not isinstance(solver, Startable) or getattr(solver, "metric", None) is not None:
+    if not isinstance(solver, DpSgd | DpAdmm):
         raise ConfigurationError(
-            f"solver={type(solver).__name__} must be dp-admm, or consensus-admm without a metric, "
-            'for a worst-case start; choose attack.neighbour = "opposite", or the target "canary".'
+            f"solver={type(solver).__name__} must be DpSgd or DpAdmm for a worst-case start; "
+            'choose attack.neighbour = "opposite", or the target "canary".'
         )
     return worst_start(solver, dataset, index=index)
 

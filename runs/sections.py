@@ -346,8 +346,7 @@ class Noise(Section, frozen=True, kw_only=True):
 
 class NeighbourName(Enum):
     """How the attacked neighbour differs: a real record's label flipped, the worst record, or the
-    worst record from a public start at which it stays the worst (of dp-admm, and of
-    consensus-admm without a metric).
+    worst record from a public start at which it stays the worst (of dp-sgd and dp-admm).
 
     Under zero-out-one a real record becomes a null record for the first two.
     """

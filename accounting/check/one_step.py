@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
-from math import comb, isqrt, log, sqrt
+from math import comb, exp, isqrt, log, sqrt
 from typing import NamedTuple
 
 from .intervals import exp_bounds, log_bounds, root_two_pi, sqrt_bounds, tail_bounds
@@ -395,10 +395,8 @@ class DrawnShifts(Pair):
         return p + 64 + 2 * int(self.highest(p)) + self.size * self.precision
 
     def work_a_point(self, p: int) -> int:
-        """Units of work at each point: the inverse of F, and a tail for each number drawn."""
-        w = self.width(p)
-        steps = 300  # of Newton, of widening and of doubling
-        return (self.size + 3) * (64 + p * p // 256) + steps * self.size * (4 + (w * w >> 16))
+        """Units of work at each point: a tail for each number drawn; the inverse pays itself."""
+        return (self.size + 3) * (64 + p * p // 256)
 
     def below(self, x: Fraction, grown: Interval, normal: Normal) -> Below:
         """Enclose the probabilities of y <= ln(F^-1(e^x)) / mu under the mixture and under N(0, 1).
@@ -409,7 +407,7 @@ class DrawnShifts(Pair):
         p = normal.p
         weights, coefficients, w = _drawn(self, p)
         root, inverse = _root_and_inverse(self.mu_squared, w)
-        ends = _inverted(coefficients, (grown[0] << w - p, grown[1] << w - p), w)
+        ends = _inverted(coefficients, (grown[0] << w - p, grown[1] << w - p), w, normal.spend)
         if ends[1] <= 0:
             return (0, 0), (0, 0)
         high = log_bounds(Fraction(ends[1], 1 << w), w)[1]
@@ -446,15 +444,41 @@ def _drawn(pair: DrawnShifts, p: int) -> tuple[list[Fraction], list[Interval], i
     return weights, found, w
 
 
-def _inverted(coefficients: list[Interval], ends: Interval, w: int) -> Interval:
+def _about(coefficients: list[Interval], end: int, w: int) -> int:
+    """About the t with F(t) = `end`, times 2^w: only the number of Newton's steps depends on it.
+
+    In doubles, of s = ln t: ln F is convex in s, and at the least s at which one term is `end`
+    alone it is too large by ln(n + 1) at most.
+    """
+    logs, x = [log(max(c[1], 1)) for c in coefficients], log(end)
+    s = min((x - a) / j for j, a in enumerate(logs) if j)
+    for _ in range(16):
+        largest = max(a + j * s for j, a in enumerate(logs))
+        terms = [exp(a + j * s - largest) for j, a in enumerate(logs)]
+        total = sum(terms)
+        above = largest + log(total) - x
+        slope = sum(j * term for j, term in enumerate(terms)) / total
+        if above <= 1e-13 * abs(x) or slope <= 1e-13:
+            break
+        s -= above / slope
+    bits = s / log(2) + w
+    whole = int(bits) if bits > 0 else 0
+    return int(2 ** (max(bits, 0) - whole + 53)) << whole >> 53
+
+
+def _inverted(
+    coefficients: list[Interval], ends: Interval, w: int, spend: Callable[[int], None]
+) -> Interval:
     """Enclose the t >= 0 with F(t) in `ends`, all times 2^w; an end at or below zero if none is.
 
     F is convex and grows: Newton's steps from above stay above, until rounding hides by how much.
-    That point is then moved either way until signs are certain.
+    That point is then moved either way until signs are certain. Each evaluation is paid for.
     """
+    work = len(coefficients) * (4 + (w * w >> 16))
 
     def value(t: int, side: int) -> int:
         """F(t) times 2^w; `side` 0: rounded down from lower ends, 1: up from upper ends."""
+        spend(work)
         total = 0
         for c in reversed(coefficients):
             total = c[side] + (total * t >> w) + side
@@ -462,21 +486,23 @@ def _inverted(coefficients: list[Interval], ends: Interval, w: int) -> Interval:
 
     if ends[1] <= coefficients[0][0]:
         return 0, 0
-    t = 1 << w
+    t = _about(coefficients, ends[1], w) + 1
+    move = 1 + (t >> 40)
     while value(t, 0) < ends[1]:
-        t <<= 1
-    while (excess := value(t, 0) - ends[1]) > 0:
+        t, move = t + move, 2 * move
+    gap, step = 1, 1
+    while step and (excess := value(t, 0) - ends[1]) > 0:
+        spend(work)
         slope = 0
         for j, c in reversed(list(enumerate(coefficients))[1:]):
             slope = j * c[1] + (slope * t >> w) + 1
         step = (excess << w) // slope
-        if step == 0:
-            break
         t -= step
-    low, high, move = t, t, 1
+        gap = 1 + (ends[1] - ends[0] << w) // slope  # about how far apart the two ends are
+    low, high, move = t, t, gap
     while high and value(high, 0) < ends[1]:
         high, move = high + move, 2 * move
-    move = 1
+    move = gap
     while low > 0 and value(low, 1) > ends[0]:
         low, move = low - move, 2 * move
     return low, high

@@ -231,6 +231,8 @@ def _pairs(run: Run, mechanism: Any, share: Fraction, size: int) -> tuple[str, l
     drawn with probability at most `size` times the share, and then count as all drawn.
     """
     kind = mechanism.get("kind") if isinstance(mechanism, dict) else None
+    if kind == "poisson-accumulated":
+        return _accumulated(run, mechanism, size)
     if kind == "randomised-response":
         return "replace-one", _answers(mechanism) * size
     if kind in ("discrete-laplace", "discrete-gaussian"):
@@ -262,6 +264,28 @@ def _pairs(run: Run, mechanism: Any, share: Fraction, size: int) -> tuple[str, l
         return sens.adjacency, [(_longer(base, size if kind == "poisson-sampled" else 1), None)]
     way = None if kind == "poisson-sampled" else _SYMMETRISED
     return sens.adjacency, [(one_step.Sampled(base, rate), way)]
+
+
+def _accumulated(run: Run, mechanism: Any, size: int) -> tuple[str, list[Pairs]]:
+    """Sums of n Poisson samples under one noise, each drawn from all records and by itself.
+
+    A record is in Bin(n, q) of them, and moves the sum by its bound for each at most: as a group of
+    n records does in one sample, and `size` records as n times as many.
+    """
+    names = ("event", "rate", "batches")
+    event, rate, batches = read_kind(mechanism, "poisson-accumulated", *names)
+    if (number := read_count(batches) * size) > MAX_GROUP:
+        raise Undecided(f"expected at most {MAX_GROUP} records times batches, got {number}")
+    q = read_dyadic(rate, Fraction(1))
+    sens, ratio = run.noise(event, "gaussian", "noise_std", "l2")
+    require_poisson(run, sens)
+    if not q or not ratio:
+        return sens.adjacency, []
+    base = one_step.GaussianShift(ratio)
+    if q == 1 or number == 1:
+        longer = _longer(base, number)
+        return sens.adjacency, [(longer if q == 1 else one_step.Sampled(base, q), None)]
+    return sens.adjacency, [(_drawn(run, base, q, number), None)]
 
 
 def replaced_in_a_sample(
@@ -490,6 +514,7 @@ def privacy_loss(
     Poisson samples under replace-one, Gaussian noise on sums of vectors of at most C: both pairs
     of the shift by C with half of the variance, composed
     groups of k: k times the shift; of a Poisson sample with Gaussian noise as many as are drawn
+    n Poisson samples accumulated under one Gaussian noise: as a group of n in one sample
     E[(1 - e^(ε - L))⁺] ≤ δ for the loss L of each composed pair    ε ≥ 0
     ------------------------------------------------------------------------  privacy-loss
     Priv(n₁·m₁ + ... + n_k·m_k, ApproxDp(ε, δ))

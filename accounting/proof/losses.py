@@ -20,6 +20,7 @@ from flint import arb, arb_poly, ctx, fmpz_poly
 
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.events import (
+    AccumulatedPoisson,
     GaussianMixtureStep,
     GaussianStep,
     LaplaceStep,
@@ -77,6 +78,10 @@ _DEAR = 85_000
 """Points, at most, that a composed lattice is suggested to have."""
 _MOST_KNOTS = 1 << 25
 """Units of work, of the 2^25 that a checker does for any document, half of which are not needed."""
+_FEW_DRAWN = 8
+"""Shifts of a mixture up to which lattices are as fine as those of one shift."""
+_MOST_DRAWN = 64
+"""Records of a group times accumulated batches that the checker takes."""
 _MOST_SCALES = 64
 """Different Laplace scales of a closed form that the checker takes."""
 
@@ -119,6 +124,8 @@ Parts = tuple[tuple[Mechanism, int, int], ...]
 @dataclass(frozen=True, slots=True)
 class DrawnShifts:
     """The Gaussian shift of as many records of a group as a Poisson sample draws.
+
+    Or of one record, as often as it is in accumulated samples.
 
     (Σ_j C(n, j) q^j (1 - q)^(n - j) N(jμ, 1), N(0, 1)), or the same in the other order. Source:
     Choquette-Choo, Ganesh, Steinke, Thakurta 2023 (arXiv 2310.15526).
@@ -447,6 +454,12 @@ def pairs_in(
     """
     while isinstance(mechanism, Repeated):
         times, mechanism = times * mechanism.times, mechanism.event
+    if isinstance(mechanism, AccumulatedPoisson):
+        # a group of so many records, each of which is drawn by itself
+        group *= mechanism.batches
+        mechanism = PoissonSampled(mechanism.event, mechanism.rate)
+        if group > _MOST_DRAWN:
+            raise TooFine(f"Expected groups and batches of at most {_MOST_DRAWN} in all.")
     if (
         isinstance(mechanism, PoissonSampled)
         and isinstance(mechanism.event, GaussianStep)
@@ -580,7 +593,7 @@ def suggested(
     shares = {m: mixture_share(one, adjacency, _FIRST, n) for m, one, n in _mixtures(counts)}
     deviations: dict[Mechanism, float] = {}
     steps = Counter[Mechanism]()
-    variance, number = 0.0, 0
+    variance, number, drawn = 0.0, 0, 1
     units: set[Fraction | None] = set()
     shifts: set[Fraction] = set()
     highest, tail = 0.0, float(delta) * 1e-6 / sum(counts.values())
@@ -591,6 +604,7 @@ def suggested(
             for pair, n in pairs_in(mechanism, 1, adjacency, order, group, share):
                 own, often = max(own, _deviation(pair)), max(often, n)
                 units.add(_unit(pair))
+                drawn = max(drawn, pair.size if isinstance(pair, DrawnShifts) else 1)
                 if not isinstance(pair, GaussianShift):
                     with precision(64):
                         highest = max(highest, _top(pair, tail))
@@ -616,6 +630,8 @@ def suggested(
     width = max(common / steps_each, spread / _DEAR) or 1.0
     # short lists of points are made finer as long as that costs little
     fineness *= min(1.0, max(spread / width / _CHEAP, _FINEST))
+    # a point of a mixture of n shifts takes work that grows with n²
+    fineness *= min(8.0, max(1.0, (drawn / _FEW_DRAWN) ** 2))
     step = _lattice_step(width * fineness)
     if len(shifts) == 1:  # atoms of Laplace noise stay on the lattice while it is fine
         (shift,) = shifts

@@ -18,6 +18,7 @@ from math import ceil, inf
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.encoding import subject_hash
 from ...mechanisms.events import (
+    AccumulatedPoisson,
     DiscreteGaussianStep,
     DiscreteLaplaceStep,
     Event,
@@ -501,6 +502,8 @@ def _assumed(mechanism: Mechanism) -> frozenset[str]:
     match mechanism:
         case Repeated():
             return _assumed(mechanism.event)
+        case AccumulatedPoisson():
+            return _assumed(PoissonSampled(mechanism.event, mechanism.rate))
         case PoissonSampled() | SampledWithoutReplacement():
             _require_rule(mechanism)
             return _assumed(mechanism.event) | {HIDDEN_SAMPLE}

@@ -10,6 +10,7 @@ from functools import partial
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.errors import require_positive_int
 from ...mechanisms.events import (
+    AccumulatedPoisson,
     DiscreteGaussianStep,
     DiscreteLaplaceStep,
     GaussianMixtureStep,
@@ -45,7 +46,7 @@ def require_amplification(mechanism: Mechanism) -> None:
     match mechanism:
         case PoissonSampled(event=GaussianStep() as event) if mechanism.bounds_each_record:
             _require_relation(mechanism, event.sensitivity, (*_WITHOUT, Adjacency.REPLACE_ONE))
-        case PoissonSampled(event=event):
+        case PoissonSampled(event=event) | AccumulatedPoisson(event=event):
             _require_relation(mechanism, event.sensitivity, _WITHOUT)
         case SampledWithoutReplacement():
             _require_relation(mechanism, mechanism.event.sensitivity, (Adjacency.REPLACE_ONE,))

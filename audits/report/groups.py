@@ -11,6 +11,7 @@ from fractions import Fraction
 from math import exp, inf, sqrt
 
 from ...mechanisms.events import (
+    AccumulatedPoisson,
     Audience,
     DiscreteGaussianStep,
     DiscreteLaplaceStep,
@@ -166,6 +167,9 @@ def _unwrapped(kind: MessageKind, mechanism: Mechanism) -> Iterator[MessageKind]
                     yield from _unwrapped(replace(kind, parties=(name,)), part)
         case PoissonSampled():
             scheme = f"Poisson, rate {mechanism.rate:.6g}"
+            yield from _unwrapped(replace(kind, sampling=scheme), mechanism.event)
+        case AccumulatedPoisson():
+            scheme = f"{mechanism.batches:,} Poisson samples summed, rate {mechanism.rate:.6g}"
             yield from _unwrapped(replace(kind, sampling=scheme), mechanism.event)
         case SampledWithoutReplacement():
             scheme = f"{mechanism.batch:,} of {mechanism.records:,} records without replacement"

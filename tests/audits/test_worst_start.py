@@ -18,13 +18,12 @@ from dpledger.audits.membership import (
 )
 from dpledger.audits.neighbours import NeighbourPair, opposite_gradients
 from dpledger.audits.replay import ReplayTrials
-from dpledger.audits.worst_start import Startable, last_model, maximal_gradient, worst_start
+from dpledger.audits.worst_start import last_model, maximal_gradient, worst_start
 from dpledger.mechanisms import Adjacency, ClassLabels, InvalidParameter
 from dpledger.mechanisms.curators import SamplingCurator
 from dpledger.mechanisms.protocols import EventList
 from dpledger.mechanisms.sampling import SimulationSampler
 from dpledger.solvers import ConstantSteps, DpAdmm, DpSgd, Logistic, Multinomial, plan
-from dpledger.solvers.consensus import Centring, ConsensusDpAdmm, Output
 from dpledger.solvers.losses import LinearLoss
 
 from ..quality import linear_views
@@ -32,7 +31,6 @@ from ..quality import linear_views
 REPLACE, ZERO = Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT_ONE
 SGD = DpSgd(12, 4.0, ConstantSteps(0.5), regularisation=0.01)
 ADMM = DpAdmm(12, 4.0, ConstantSteps(0.5), regularisation=0.01)
-CONSENSUS = ConsensusDpAdmm(12, 4.0, 0.5, momentum=0.4, output=Output.TAIL, regularisation=0.01)
 
 
 def records(adjacency: Adjacency, classes: int = 2, parties: int = 2) -> AuditDataset:
@@ -51,7 +49,7 @@ def records(adjacency: Adjacency, classes: int = 2, parties: int = 2) -> AuditDa
 
 
 @pytest.mark.parametrize("adjacency", [REPLACE, ZERO])
-@pytest.mark.parametrize("solver", [SGD, replace(SGD, clip=0.7), ADMM, CONSENSUS])
+@pytest.mark.parametrize("solver", [SGD, replace(SGD, clip=0.7), ADMM])
 @pytest.mark.parametrize("loss", [Logistic(), Multinomial(3)])
 def test_the_pair_pays_the_whole_price_in_every_run(adjacency, solver, loss) -> None:
     solver = replace(solver, loss=loss)
@@ -74,8 +72,8 @@ def test_without_such_a_start_a_logistic_pair_pays_half() -> None:
     assert pair.share == pytest.approx(0.5)
 
 
-@pytest.mark.parametrize("solver", [SGD, ADMM, CONSENSUS])
-def test_the_law_of_the_last_model_is_what_runs_have(solver: Startable) -> None:
+@pytest.mark.parametrize("solver", [SGD, ADMM])
+def test_the_law_of_the_last_model_is_what_runs_have(solver: DpSgd | DpAdmm) -> None:
     far, pair = worst_start(solver, records(REPLACE), index=3)
     law = last_model(far, pair)
     assert law is not None
@@ -89,8 +87,8 @@ def test_the_law_of_the_last_model_is_what_runs_have(solver: Startable) -> None:
     assert measured == pytest.approx(law.mu, abs=5 * sqrt(2 / 2000) * 1.1)
 
 
-@pytest.mark.parametrize("solver", [SGD, ADMM, CONSENSUS])
-def test_the_law_is_the_exact_oracles_where_that_one_knows_it(solver: Startable) -> None:
+@pytest.mark.parametrize("solver", [SGD, ADMM])
+def test_the_law_is_the_exact_oracles_where_that_one_knows_it(solver: DpSgd | DpAdmm) -> None:
     solver = replace(solver, loss=LinearLoss())
     pair = opposite_gradients(records(REPLACE), index=3, loss=LinearLoss())
     law = last_model(solver, pair)
@@ -126,8 +124,6 @@ def test_what_has_no_such_pair_is_refused() -> None:
     )
     with pytest.raises(InvalidParameter, match="adjacency"):
         worst_start(SGD, added, index=0)
-    with pytest.raises(InvalidParameter, match="metric"):
-        worst_start(replace(CONSENSUS, metric=Centring(0)), records(REPLACE), index=0)
     for start in ((1.0,), [0.0] * 5, (float("nan"),) * 5):
         with pytest.raises(InvalidParameter, match="start"):
             replace(SGD, start=start).solve(

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpledger.mechanisms import (
+    AccumulatedPoisson,
     Adjacency,
     AdjacencyMismatch,
     Audience,
@@ -69,6 +70,11 @@ def sensitivities(draw: st.DrawFn, norm: Norm, adjacency: Adjacency):
     if norm is Norm.L2 and draw(st.booleans()):
         mean = mean_of_bounded(draw(magnitudes), draw(st.integers(1, 10**6)), adjacency)
         return clipped(added(mean, scaled(mean, Fraction(1, 7))), draw(magnitudes))
+    return draw(declarations(norm, adjacency))
+
+
+@st.composite
+def declarations(draw: st.DrawFn, norm: Norm, adjacency: Adjacency):
     reason = draw(words.filter(str.strip))
     return declared(draw(magnitudes), reason, adjacency=adjacency, norm=norm)
 
@@ -88,6 +94,12 @@ def mixtures(draw: st.DrawFn):
 
 
 @st.composite
+def accumulated(draw: st.DrawFn):
+    step = GaussianStep(draw(sensitivities(Norm.L2, ZERO)), draw(noise))
+    return AccumulatedPoisson(step, draw(rate), draw(st.integers(1, 10**6)))
+
+
+@st.composite
 def batches(draw: st.DrawFn):
     records = draw(st.integers(1, 10**9))
     return SampledWithoutReplacement(draw(steps()), draw(st.integers(1, records)), records)
@@ -97,10 +109,11 @@ leaves = st.one_of(
     steps(),
     mixtures(),
     batches(),
-    st.builds(DiscreteGaussianStep, sensitivities(Norm.L2, REPLACE), noise),
+    st.builds(DiscreteGaussianStep, declarations(Norm.L2, REPLACE), noise),
     st.builds(DiscreteLaplaceStep, sensitivities(Norm.L1, REPLACE), noise),
     st.builds(RandomisedResponse, rate, st.integers(2, 10**6)),
     st.builds(PoissonSampled, steps(), rate),
+    accumulated(),
     st.builds(UnprotectedRelease, words.filter(str.strip)),
 )
 mechanisms = st.recursive(
@@ -294,6 +307,7 @@ BAD_EVENTS: dict[str, Callable[[], object]] = {
     "rate above 1": lambda: PoissonSampled(STEP, 1.0000001),
     "rate NaN": lambda: PoissonSampled(STEP, nan),
     "rate negative": lambda: GaussianMixtureStep(L2, L2, -0.1, 1.0),
+    "Laplace accumulated": lambda: AccumulatedPoisson(LaplaceStep(L1, 1.0), 0.5, 2),
     "sampled unprotected": lambda: PoissonSampled(UnprotectedRelease("x"), 0.5),
     "sampled repetition": lambda: PoissonSampled(Repeated(STEP, 2), 0.5),
     "batch above records": lambda: SampledWithoutReplacement(STEP, 5, 4),

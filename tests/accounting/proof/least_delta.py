@@ -15,6 +15,7 @@ from scipy.special import ndtr
 from scipy.stats import binom, hypergeom
 
 from dpledger.mechanisms import (
+    AccumulatedPoisson,
     Adjacency,
     DiscreteGaussianStep,
     GaussianMixtureStep,
@@ -89,7 +90,11 @@ def counted(chances: Law) -> dict[int, float]:
 
 def relation(mechanism: Mechanism) -> Adjacency:
     match mechanism:
-        case PoissonSampled(event=step) | SampledWithoutReplacement(event=step):
+        case (
+            PoissonSampled(event=step)
+            | AccumulatedPoisson(event=step)
+            | SampledWithoutReplacement(event=step)
+        ):
             return step.sensitivity.adjacency
         case GaussianMixtureStep():
             return mechanism.sampled.adjacency
@@ -151,6 +156,10 @@ def laws(mechanism: Mechanism, size: int, ratio: Ratio) -> Iterator[tuple[Law, L
                 raise ValueError("a record may bring anything")
             sides = [{side * j * mu / 2: w for j, w in drawn.items()} for side in (1, -1)]
             yield shifted(step, *sides)
+        case AccumulatedPoisson(event=step, rate=rate, batches=batches):
+            if replaced:
+                raise ValueError("a record brings something in either data set")
+            yield from laws(PoissonSampled(step, rate), size * batches, ratio)
         case SampledWithoutReplacement(event=step, batch=batch, records=records):
             mu, size = float(ratio(step)) ** 0.5, min(size, records)
             drawn = counted(hypergeom.pmf(np.arange(size + 1), records, size, batch))

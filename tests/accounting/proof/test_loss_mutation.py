@@ -21,6 +21,7 @@ from dpledger.accounting.proof.derivation import Step
 from dpledger.accounting.proof.losses import epsilon_upper, suggested
 from dpledger.accounting.proof.prover import Search, _assumed, privacy_loss
 from dpledger.mechanisms import (
+    AccumulatedPoisson,
     Adjacency,
     DiscreteGaussianStep,
     GaussianMixtureStep,
@@ -115,6 +116,7 @@ def loss_examples():
         "poisson": lambda: coarse(Repeated(poisson, 3)),
         "poisson, of the first kind": lambda: of_the_first_kind(poisson, 3),
         "poisson, groups": lambda: coarse(poisson, group=3),
+        "poisson, accumulated": lambda: coarse(AccumulatedPoisson(sums(ADD, 1.0), 0.125, 2)),
         "poisson, replaced": lambda: coarse(PoissonSampled(sums(REPLACE, 2.0), 0.125)),
         "poisson laplace": lambda: coarse(Repeated(PoissonSampled(laplace, 0.125), 2)),
         "fixed batch": lambda: coarse(Repeated(batch, 2)),

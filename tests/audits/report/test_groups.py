@@ -13,6 +13,7 @@ from dpledger.audits.report.groups import (
     unprotected_groups,
 )
 from dpledger.mechanisms import (
+    AccumulatedPoisson,
     Adjacency,
     Audience,
     Context,
@@ -88,6 +89,7 @@ def test_other_derivations_audiences_and_releases_are_other_groups():
     ("mechanism", "words"),
     [
         (PoissonSampled(gaussian(), 0.25), "Poisson, rate 0.25"),
+        (AccumulatedPoisson(gaussian(), 0.25, 4), "4 Poisson samples summed, rate 0.25"),
         (SampledWithoutReplacement(gaussian(), 5, 2000), "5 of 2,000 records"),
         (GaussianMixtureStep(sensitivity(), sensitivity(2), 0.5, 2.0), "probability 0.5"),
         (gaussian(), "every record enters"),

@@ -49,6 +49,19 @@ class AuditDataset(PrivateDataset):
             self.shape.label_domain.require(np.asarray([label], dtype=np.float64))
         return self._with(self._held().with_record(index, self.shape.row_bound, features, label))
 
+    def without_record(self, index: int) -> AuditDataset:
+        """Return the neighbour that lacks record `index`; for add-remove-one.
+
+        The public facts, which are bounds on counts then, are unchanged.
+
+        Args:
+            index: of the record, in the order of input.
+        """
+        held = self._held()
+        kept = np.ones(int(held.counts.sum()))
+        kept[index] = 0.0
+        return self._with(held.drawn(kept))
+
     def differing(self, other: AuditDataset) -> IntArray | None:
         """Return the indices of records that `other` has otherwise, in the order of input.
 

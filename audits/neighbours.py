@@ -140,6 +140,22 @@ def zero_out(dataset: AuditDataset, *, index: int, loss: Loss) -> NeighbourPair:
     return NeighbourPair(dataset, neighbour, share, f"record {index} made null")
 
 
+def removed(dataset: AuditDataset, *, index: int) -> NeighbourPair:
+    """Return the pair whose second data set lacks record `index`; add-remove-one only.
+
+    Its share is not known: a mean is divided by a number that the record changes.
+
+    Args:
+        dataset: under add-remove-one.
+        index: of the record, from 0.
+
+    Raises:
+        InvalidParameter: another relation.
+    """
+    _require(dataset, Adjacency.ADD_REMOVE_ONE)
+    return NeighbourPair(dataset, dataset.without_record(index), None, f"record {index} removed")
+
+
 def _require(dataset: AuditDataset, adjacency: Adjacency) -> None:
     if dataset.shape.adjacency is not adjacency:
         raise InvalidParameter("adjacency", dataset.shape.adjacency, f"equal to {adjacency}")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .errors import UnreadableFile as UnreadableFile
     from .errors import WrongColumns as WrongColumns
     from .records import LabelledRecords as LabelledRecords
+    from .records import split_by_content as split_by_content
     from .records import split_records as split_records
     from .schema import CategoricalColumn as CategoricalColumn
     from .schema import ClassColumn as ClassColumn

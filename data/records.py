@@ -13,7 +13,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
 _SHORTER = float(np.sqrt(0.5)) * (1.0 - 2.0**-40)
 """sqrt(1/2), rounded down so far that no rounding makes a row longer than its bound."""
 
+_DEAL, _SPLIT = b"party", b"held out"
+"""Uses of a record's hash, which must not depend on each other."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LabelledRecords:
@@ -46,6 +51,8 @@ class LabelledRecords:
         party_of: array of shape (n,): index into `parties` of the party that holds the record.
         label_domain: which labels there may be, public: ±1, or classes 0, 1, ...
         dropped: how many records of the files were left out for missing values; private.
+        contents: array of shape (n, 16), a digest of each record as its file states it, by which
+            `dealt_by_content` knows records; None for records that were not read from a file.
 
     Raises:
         InvalidParameter: shapes disagree, a label is outside its domain, an entry is not finite, or
@@ -61,6 +68,7 @@ class LabelledRecords:
     party_of: NDArray[np.intp] = field(repr=False)
     label_domain: LabelDomain = SIGNS
     dropped: int = field(default=0, repr=False)
+    contents: NDArray[np.uint8] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         require_positive("row_bound", self.row_bound)
@@ -91,6 +99,7 @@ class LabelledRecords:
             features=self.features[rows],
             labels=self.labels[rows],
             party_of=self.party_of[rows],
+            contents=None if self.contents is None else self.contents[rows],
         )
 
     def divided(self, parties: tuple[str, ...]) -> LabelledRecords:
@@ -102,6 +111,38 @@ class LabelledRecords:
         if not 1 <= len(parties) <= len(self):
             raise InvalidParameter("parties", len(parties), f"in [1, {len(self)}]")
         return replace(self, parties=parties, party_of=np.arange(len(self)) % len(parties))
+
+    def dealt_by_content(self, parties: tuple[str, ...], *, seed: int) -> LabelledRecords:
+        """The same records dealt to `parties` by a keyed hash of each record alone.
+
+        Who gets a record depends on what it says and on the seed, never on the other records: one
+        record more or less leaves all others where they are. Equal records go to one party, and
+        parties get shares of about the same size only.
+
+        Args:
+            parties: public names.
+            seed: a whole number >= 0, public: the hash's key.
+
+        Raises `InvalidParameter` for records that were not read from a file.
+        """
+        places = self._hashed(seed, _DEAL) % np.uint64(len(parties))
+        return replace(self, parties=parties, party_of=places.astype(np.intp))
+
+    def _hashed(self, seed: int, use: bytes) -> NDArray[np.uint64]:
+        """Return a number in [0, 2^64) for each record, of its content and a public seed alone.
+
+        Args:
+            seed: a whole number >= 0.
+            use: what the numbers are for; another use has other numbers.
+        """
+        if self.contents is None:
+            raise InvalidParameter("contents", None, "stated: read the records from a file")
+        key = hashlib.sha256(str(seed).encode()).digest()
+        found = (
+            hashlib.blake2b(row.tobytes(), key=key, person=use, digest_size=8).digest()
+            for row in self.contents
+        )
+        return np.frombuffer(b"".join(found), dtype=">u8").astype(np.uint64)
 
     def with_constant(self) -> LabelledRecords:
         """The same records as (row, row_bound)/sqrt(2): the last weight is an intercept's.
@@ -137,6 +178,27 @@ def split_records(
         raise InvalidParameter("train_records", train_records, f"in [1, {n - 1}]")
     order = np.argsort(np.random.PCG64(seed).random_raw(n), kind="stable")
     return records.take(order[:train_records]), records.take(order[train_records:])
+
+
+def split_by_content(
+    records: LabelledRecords, *, held_out: float, seed: int
+) -> tuple[LabelledRecords, LabelledRecords]:
+    """Training and test records by a keyed hash of each record alone.
+
+    `split_records` deals by position, so that one record more moves others to the other side. Here
+    it moves none, which add-remove-one needs; both numbers of records are private then. Equal
+    records fall on one side, so that a record of the training set is never tested on its twin.
+
+    Args:
+        records: read from files.
+        held_out: the share of all possible records that is tested on, in (0, 1), public.
+        seed: a whole number >= 0, public: the hash's key.
+    """
+    if not 0 < held_out < 1:
+        raise InvalidParameter("held_out", held_out, "in (0, 1)")
+    threshold = np.uint64(int(Fraction(held_out) * 2**64))
+    tested = records._hashed(seed, _SPLIT) < threshold
+    return records.take(np.flatnonzero(~tested)), records.take(np.flatnonzero(tested))
 
 
 def _longest_row(features: Features) -> float:

@@ -18,7 +18,7 @@ import msgspec
 
 from ..audits.assessment import AttackResult, noise_level
 from ..audits.datasets import AuditDataset
-from ..audits.neighbours import NeighbourPair, flip_label, opposite_gradients, zero_out
+from ..audits.neighbours import NeighbourPair, flip_label, opposite_gradients, removed, zero_out
 from ..audits.noise_tests import noise_test_of_run
 from ..audits.replay import Progress
 from ..audits.saturation import saturated_flip
@@ -187,8 +187,8 @@ def with_worst_start(
 
 
 def _pair(configuration: Configuration, dataset: AuditDataset, index: int) -> NeighbourPair:
-    """Return the data set and its neighbour: the record nulled, its label flipped, or its gradient
-    turned.
+    """Return the data set and its neighbour: the record removed, nulled, its label flipped, or its
+    gradient turned.
 
     Args:
         configuration: its relation and `attack.neighbour` choose.
@@ -196,6 +196,8 @@ def _pair(configuration: Configuration, dataset: AuditDataset, index: int) -> Ne
         index: of the differing record, the longest row of the first party.
     """
     loss = configuration.solvers.loss
+    if configuration.counts_are_private:
+        return removed(dataset, index=index)
     if configuration.privacy.adjacency is Adjacency.ZERO_OUT_ONE:
         return zero_out(dataset, index=index, loss=loss)
     if configuration.attack.neighbour is NeighbourName.LABEL_FLIP:

@@ -16,10 +16,18 @@ import numpy as np
 from msgspec import structs
 
 from ..audits.datasets import AuditDataset
-from ..data import LabelledRecords, Schema, load_adult, load_records, read_schema, split_records
+from ..data import (
+    LabelledRecords,
+    Schema,
+    load_adult,
+    load_records,
+    read_schema,
+    split_by_content,
+    split_records,
+)
 from ..data.adult import adult_schema
 from ..data.strict import ConfigurationError, read_toml
-from ..mechanisms import BitGenerator, DataShape, PrivateDataset
+from ..mechanisms import Adjacency, BitGenerator, DataShape, PrivateDataset
 from ..mechanisms.sampling import Sampler, SeededSampler, SystemSampler
 from .algorithms import Solvers
 from .pipeline import Terms
@@ -51,6 +59,7 @@ _SEEDED = "seeded"
 
 _ADDED = (
     ("solver", "intercept", False),
+    ("data", "held_out", None),
     ("privacy", "unit", RECORD),
     ("privacy", "records_per_unit", None),
 )
@@ -79,6 +88,12 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
     def __post_init__(self) -> None:
         if self.solver.algorithm is Algorithm.CENTRALISED and self.data.parties != 1:
             raise ValueError("Expected data.parties = 1 with centralised")
+        if (self.data.held_out is not None) != self.counts_are_private:
+            raise ValueError(
+                f"data.held_out={self.data.held_out} must be stated under add-remove-one, and only "
+                "there: the share of records to hold out. A hash of each record decides; positions "
+                "would move with one record more"
+            )
         made, least = self.solver, self.data.party_records
         parties = self.data.parties or (len(least) if isinstance(least, tuple) else 1)
         releases = made.rounds * (made.inner_steps or 1) * parties
@@ -87,6 +102,11 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
                 f"rounds={made.rounds}: times inner_steps and parties they must be in "
                 f"[1, {MOST_RELEASES}], not {releases}"
             )
+
+    @property
+    def counts_are_private(self) -> bool:
+        """Whether neighbours differ in their number of records: bounds alone are public."""
+        return self.privacy.adjacency is Adjacency.ADD_REMOVE_ONE
 
     @property
     def sha256(self) -> str:
@@ -187,8 +207,13 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
 
     @property
     def _most_records(self) -> int:
-        """Public bound on a party's records; 0 where they are dealt evenly: twice an even share."""
-        return 0 if self.data.party_records is None else self.data.train_records
+        """Public bound on a party's records; 0 for that of `DataShape`.
+
+        Dealt evenly, that is twice an even share; where counts are private it is far above theirs.
+        """
+        if self.data.party_records is None or self.counts_are_private:
+            return 0
+        return self.data.train_records
 
     def _parties(self) -> tuple[tuple[str, ...], tuple[int, ...]]:
         """Return who holds records, and how many each has at least."""
@@ -227,9 +252,13 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
 
         They are added to those of the certificate, and printed with every promise.
         """
+        counted = (
+            "there are no fewer complete ones than the configuration says"
+            if self.counts_are_private
+            else "how many are complete is public"
+        )
         return (
-            "records fit the schema, and how many are complete is public (a file with others is "
-            "refused aloud)",
+            f"records fit the schema, and {counted} (a file with others is refused aloud)",
             *(
                 ("which party holds which record is public, and neighbours agree in it",)
                 if self.data.parties is None
@@ -293,22 +322,42 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
             records = load_records(data.paths, schema=self.schema)
         if self.solver.intercept:
             records = records.with_constant()
+        train, test = self._split(records)
+        counts = np.bincount(train.party_of, minlength=len(train.parties))
+        for name, found, least in zip(train.parties, counts, shape.counts, strict=True):
+            if found < least:
+                # how many there are is private where neighbours differ in it
+                instead = "fewer" if self.counts_are_private else found
+                raise ConfigurationError(
+                    f"Expected at least data.party_records={least} records of party {name!r} "
+                    f"instead got {instead}."
+                )
+        return train, test
+
+    def _split(self, records: LabelledRecords) -> tuple[LabelledRecords, LabelledRecords]:
+        """Return training records in their parties, and held-out ones.
+
+        By position; under add-remove-one by each record's own content.
+
+        Raises `ConfigurationError` where no record would be held out, or fewer were left to train
+        on than there must be.
+        """
+        data, parties = self.data, self.shape.parties
+        if data.held_out is not None:
+            train, test = split_by_content(records, held_out=data.held_out, seed=data.split_seed)
+            if not len(test):
+                raise ConfigurationError(
+                    f"data.held_out={data.held_out} must be larger: no record was held out."
+                )
+            dealt = data.parties is not None
+            return (train.dealt_by_content(parties, seed=data.split_seed) if dealt else train), test
         if data.train_records >= len(records):
             raise ConfigurationError(
                 f"data.train_records={data.train_records} must be in [1, {len(records) - 1}]: "
                 "the rest is held out."
             )
         train, test = split_records(records, train_records=data.train_records, seed=data.split_seed)
-        if data.parties is not None:
-            train = train.divided(shape.parties)
-        counts = np.bincount(train.party_of, minlength=len(train.parties))
-        for name, found, least in zip(train.parties, counts, shape.counts, strict=True):
-            if found < least:
-                raise ConfigurationError(
-                    f"Expected at least data.party_records={least} records of party {name!r} "
-                    f"instead got {found}."
-                )
-        return train, test
+        return (train.divided(parties) if data.parties is not None else train), test
 
     def private(self, train: LabelledRecords) -> PrivateDataset:
         """Return training records behind their handle, some parties' or all.

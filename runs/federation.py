@@ -145,6 +145,11 @@ class _RunFile(Section, frozen=True, kw_only=True):
     solver: Algorithmic
 
     def __post_init__(self) -> None:
+        if self.privacy.adjacency is Adjacency.ADD_REMOVE_ONE:
+            raise ValueError(
+                "adjacency='add-remove-one' must be 'replace-one' or 'zero-out-one' in a "
+                "federation, whose parties agree on numbers of records"
+            )
         seen = self.federation.threat_model
         allowed = _OF_SUMS if seen is SeenName.SUMMED else _FEDERATED
         if self.solver.algorithm not in allowed:

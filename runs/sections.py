@@ -40,11 +40,17 @@ class Data(Section, frozen=True, kw_only=True):
     records (`parties`) or those of the schema's party column (`party_records`), who then get noise
     for their own numbers.
 
+    Under add-remove-one numbers of records are private, and nothing may depend on positions:
+    `held_out` splits, and `parties` are dealt, by a keyed hash of each record alone.
+
     Args:
-        train_records: records to train on; the others of the file are held out.
+        train_records: records to train on; the others of the file are held out. Under
+            add-remove-one a public lower bound on their number, and over `parties` on each one's:
+            leave room, since a hash deals unevenly.
         files: your own files, read in order as one; without them the shipped UCI Adult.
         schema: the TOML file with everything that is public about those files.
         folder: where paths of files and schema start; at the folder of this file without it.
+        held_out: under add-remove-one, and only there: the share of records that is held out.
         split_seed: public seed of the split into training and held-out records.
         parties: number of parties that the training records are dealt to in turn.
         party_records: public lower bound on the records of a party of the schema's party column:
@@ -55,6 +61,7 @@ class Data(Section, frozen=True, kw_only=True):
     files: tuple[str, ...] = ()
     schema: str | None = None
     folder: str | None = None
+    held_out: float | None = None
     split_seed: int = 0
     parties: int | None = None
     party_records: int | tuple[int, ...] | None = None
@@ -67,6 +74,8 @@ class Data(Section, frozen=True, kw_only=True):
                 "Expected either parties (deal the records) or party_records (the schema's column)"
             )
         _require_seed("split_seed", self.split_seed)
+        if self.held_out is not None and not 0 < self.held_out < 1:
+            raise ValueError(f"held_out={self.held_out} must be in (0, 1)")
         least = self.party_records
         for name, values in (
             ("train_records", (self.train_records,)),
@@ -140,11 +149,11 @@ class Privacy(Unit, frozen=True, kw_only=True):
     """The promise: adjacency, delta, and either a target epsilon or a noise multiplier.
 
     Files are split and dealt to parties by position, which is public under replace-one and
-    zero-out-one. One record more or less would move all others, so a run of a file cannot promise
-    anything under add-remove-one; the Python interface can, for records assigned one by one.
+    zero-out-one. One record more or less would move all others, so that under add-remove-one each
+    record's own content decides, and `data.held_out` must be stated.
 
     Args:
-        adjacency: what neighbouring data sets are; replace-one or zero-out-one.
+        adjacency: what neighbouring data sets are.
         delta: probability mass that may escape epsilon; below one over the number of records.
         epsilon: the target: noise is calibrated so that the proved epsilon is at most this.
         noise_multiplier: in place of epsilon: standard deviation of the noise over the sensitivity.
@@ -157,12 +166,10 @@ class Privacy(Unit, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         self.require_unit()
-        if self.adjacency not in (Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT_ONE):
+        if self.adjacency is Adjacency.REPLACE_FEATURE_COLUMN:
             raise ValueError(
-                f"adjacency={self.adjacency.value!r} must be among 'replace-one', 'zero-out-one': "
-                "a file's records are split and dealt by position, and one more would move all "
-                "others. PrivateAdmmClassifier(n_min=...) trains under add-remove-one, dpledger "
-                "stats releases statistics under it"
+                f"adjacency={self.adjacency.value!r} must be among 'replace-one', 'zero-out-one', "
+                "'add-remove-one'"
             )
         if not 0 < self.delta < 1:
             raise ValueError(f"delta={self.delta} must be in (0, 1)")

@@ -311,7 +311,7 @@ def test_no_noise_reaches_a_target_for_the_published_variant(call: Call, folder:
         ("delta = 1e-5", "delta = 1.5", "delta=1.5 must be in (0, 1)"),
         ("epsilon = 2.0", "epsilon = -2.0", "epsilon=-2.0 must be in (0, inf)"),
         ('adjacency = "replace-one"', "", "missing required field `adjacency`"),
-        ('"replace-one"', '"add-remove-one"', "dealt by position"),
+        ('"replace-one"', '"add-remove-one"', "data.held_out=None must be stated"),
         ("rounds = 6", "rounds = 0", "rounds=0 must be in [1, 1000000]"),
         ("parties = 4", "parties = 49", "parties=49 must be in [1, 48]"),
         ("seed = 5", "", "Expected a seed for philox"),

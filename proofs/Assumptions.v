@@ -6,7 +6,7 @@
 From Coq Require Import Reals List.
 From Dpledger Require
   Schedules Conversion Sensitivity Nonnegative Rounding Finite Domination Lattice GaussianIntegral
-  Gaussian
+  Gaussian Pure
   GaussianDelta
   GaussianConvolution Descent GaussianComposition PoissonSampling Events GaussianSeries Enclosure
   Losses Kronecker LossLists FixedPoint FixedGaussian LossEnclosures LossComposition SampledLoss
@@ -208,6 +208,16 @@ Definition losses_theorems := (
   @SampledLoss.loss_delta_sound).
 Print losses_theorems.
 Print Assumptions losses_theorems.
+
+Definition pure_theorems := (
+  @Pure.pure_dp,
+  @Pure.pure_group,
+  @Pure.pure_filter,
+  @Pure.laplace_pure,
+  @Pure.vector_laplace_pure,
+  @Pure.response_pure).
+Print pure_theorems.
+Print Assumptions pure_theorems.
 
 Definition checker_theorems := (
   @Operations.computes_sound,

@@ -38,7 +38,7 @@ def _composition(run: Run, times: Any, *premises: Priv) -> Priv:
     Source: zCDP: Bun, Steinke 2016, Lemma 2.3; RDP: Mironov 2017, Proposition 1; GDP: Dong,
     Roth, Su 2022, Corollary 3.3; pure DP: Dwork, Roth 2014, Theorem 3.14.
     Check: gaussian_filter, events_zcdp.
-    Coq: adaptive_composition.
+    Coq: adaptive_composition, pure_filter.
     """
     counts = [read_count(n) for n in read_list(times)]
     if not premises or len(counts) != len(premises):
@@ -68,7 +68,7 @@ def _repeated(run: Run, place: Any, *premises: Priv) -> Priv:
 
     Source: composition of a mechanism with itself.
     Check: gaussian_filter, events_zcdp.
-    Coq: adaptive_composition.
+    Coq: adaptive_composition, pure_filter.
     """
     event, times = read_kind(run.at(place), "repeated", "event", "times")
     require_equal("number of premises", len(premises), 1)
@@ -193,6 +193,7 @@ def _group(run: Run, size: Any, premise: Priv) -> Priv:
     Source: zCDP: Bun, Steinke 2016, Proposition 1.9; GDP: Dong, Roth, Su 2022, Theorem 2.14;
     pure DP: Dwork, Roth 2014, Theorem 2.2.
     Check: group_privacy, gdp_group.
+    Coq: pure_group.
     """
     return _enlarged(premise, read_count(size))
 
@@ -206,6 +207,7 @@ def _replace_one(run: Run, premise: Priv) -> Priv:
 
     Source: a group of two: remove one record, add another.
     Check: group_privacy, gdp_group.
+    Coq: pure_group.
     """
     if premise.adjacency not in ("add-remove-one", "zero-out-one"):
         raise CertificateWrong(f"expected add/remove or zero-out instead got {premise.adjacency}")
@@ -235,6 +237,7 @@ def _pure_approx(run: Run, delta: Any, premise: Priv) -> Priv:
     Priv(m, ApproxDp(ε, δ))
 
     Source: the definition; a larger δ says less.
+    Coq: pure_dp.
     """
     require_equal("notion", premise.notion, "pure-dp")
     return premise._replace(notion="approx-dp", values=(read_delta(delta), *premise.values))

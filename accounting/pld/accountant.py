@@ -66,7 +66,7 @@ class TightAccountant(Accountant):
             return Enclosure.of(inf)
         if delta < _LEAST_DELTA:
             return self._renyi().epsilon_of(account, delta)
-        found = _grounded(account, _between(self._profile(account).epsilon, delta))
+        found = _grounded(account, _between(self._profile(account, delta).epsilon, delta))
         return _narrowed(found, lambda: self._renyi().epsilon_of(account, delta))
 
     def delta_of(self, account: Account, epsilon: Number) -> Enclosure:
@@ -82,7 +82,9 @@ class TightAccountant(Accountant):
         """Return upper bounds on ε at deltas of shape (n,), in doubles."""
         if account.reasons:
             return np.full(deltas.shape, inf)
-        return self._profile(account).epsilons_upper(deltas)
+        # noise is split at the middle δ: all are valid
+        middle = float(np.median(deltas)) if deltas.size else 0.5
+        return self._profile(account, middle).epsilons_upper(deltas)
 
     def fast_deltas_of(self, account: Account, epsilons: FloatArray) -> FloatArray:
         """Return upper bounds on δ at epsilons of shape (n,), in doubles."""
@@ -95,19 +97,27 @@ class TightAccountant(Accountant):
         self._asked_renyi = True
         return RdpAccountant()
 
-    def _profile(self, account: Account) -> "PrivacyProfile":
-        """Return the privacy profile of an account, the worse of its orders at each δ."""
+    def _profile(self, account: Account, delta: Number | None = None) -> "PrivacyProfile":
+        """Return the privacy profile of an account, the worse of its orders at each δ.
+
+        Args:
+            account: of events that all have pairs.
+            delta: that is asked for, if it is known.
+        """
         relations = (found for mechanism in account.others for found in adjacencies(mechanism))
         relation = next(relations, Adjacency.REPLACE_ONE)
-        orders = [_pairs(account, relation, each) for each in orders_of(relation)]
+        orders = [_pairs(account, relation, each, delta) for each in orders_of(relation)]
         return pld.PrivacyProfile.of_pairs(
             *(c for i, c in enumerate(orders) if c not in orders[:i])
         )
 
 
-def _pairs(account: Account, relation: Adjacency, order: Order) -> dict[DominatingPair, int]:
+def _pairs(
+    account: Account, relation: Adjacency, order: Order, delta: Number | None
+) -> dict[DominatingPair, int]:
     """Return an account's pairs in one order, its Gaussian steps as one shift of known slack."""
-    pairs = pairs_of(account.others, relation, order)
+    known = () if delta is None else (float(delta),)
+    pairs = pairs_of(account.others, relation, order, *known)
     least, most = account.least, account.most
     if most:
         shift = GaussianShift(most, most - least if least else Fraction(0))

@@ -21,8 +21,10 @@ Discrete noise on a very fine lattice is left to them too: every value of its lo
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from functools import lru_cache
-from math import floor, log
+from functools import cache, lru_cache
+from math import floor, log, log2
+
+import numpy as np
 
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.errors import DpledgerError
@@ -52,12 +54,22 @@ from .pairs import (
     Sampled,
 )
 
-_SHARES = (
-    *(Fraction(odd, 2**k) for k in range(14, 1, -1) for odd in (2, 3)),
-    *(1 - Fraction(1, 2**k) for k in range(3, 7)),
+_SHARES = tuple(
+    sorted(
+        {Fraction(8 + k, 2**j) for k in range(8) for j in range(4, 18)}
+        | {1 - Fraction(8 + k, 2**j) for k in range(8) for j in range(5, 11)}
+    )
 )
-"""Of the noise that may hide a constant shift: from little to nearly all."""
+"""Of the noise that may hide a constant shift: from little to nearly all, a tenth or less apart."""
 
+_COARSE = 8
+"""Every so many shares one is tried by a moment; then nearer ones by their price."""
+
+_MANY = 1 << 6
+"""From so many runs on noise is split alike for all up to twice as many."""
+
+_USUAL_DELTA = 1e-5
+"""The δ for which noise is split where none is known."""
 
 _LONGEST_LATTICE = 1 << 11
 """The steps of a lattice over which discrete noise spreads, or which its shift spans, at most."""
@@ -87,9 +99,15 @@ def orders_of(adjacency: Adjacency) -> tuple[Order, ...]:
 
 
 def pairs_of(
-    mechanisms: Mapping[Mechanism, int], adjacency: Adjacency, order: Order
+    mechanisms: Mapping[Mechanism, int],
+    adjacency: Adjacency,
+    order: Order,
+    delta: float = _USUAL_DELTA,
 ) -> dict[DominatingPair, int]:
     """Return the pairs that dominate these mechanisms, each with how often it is composed.
+
+    The noise of mixture steps is split so that they cost little at `delta`; what is returned
+    dominates whatever δ is asked for.
 
     Gaussian shifts are summed into one. Raises `NoDominatingPair` for a mechanism without a rule,
     `Unprotected` for one that releases exactly.
@@ -101,7 +119,7 @@ def pairs_of(
         while isinstance(inner, Repeated):
             runs *= inner.times
             inner = inner.event
-        for pair in _pairs(inner, adjacency, order, runs):
+        for pair in _pairs(inner, adjacency, order, runs, delta):
             if isinstance(pair, GaussianShift):
                 mu_squared += pair.mu_squared * runs
             else:
@@ -112,7 +130,7 @@ def pairs_of(
 
 
 def _pairs(
-    mechanism: Mechanism, adjacency: Adjacency, order: Order, times: int
+    mechanism: Mechanism, adjacency: Adjacency, order: Order, times: int, delta: float
 ) -> Iterator[DominatingPair]:
     """Yield the pairs of a single mechanism.
 
@@ -120,7 +138,8 @@ def _pairs(
         mechanism: not repeated.
         adjacency: the relation.
         order: in which sampled pairs stand.
-        times: how often it runs, by which a mixture's noise is split.
+        times: how often it runs, by which a mixture's noise is split, and
+        delta: for which it is.
 
     Raises as `pairs_of` does.
     """
@@ -148,7 +167,8 @@ def _pairs(
             rate = Fraction(mechanism.batch, mechanism.records)
             yield from _sampled(mechanism.event, rate, Order.SYMMETRISED)
         case GaussianMixtureStep():
-            yield from _mixture(mechanism, adjacency, order, times)
+            share = mixture_share(mechanism, adjacency, order, times, delta)
+            yield from mixture_pairs(mechanism, adjacency, order, share)
         case UnprotectedRelease():
             raise Unprotected(mechanism.reason)
         case _:
@@ -255,24 +275,21 @@ def _replaced(step: GaussianStep, rate: Fraction) -> Iterator[DominatingPair]:
                 yield half if rate == 1 else Sampled(half, rate, order)
 
 
-def _mixture(
-    mechanism: GaussianMixtureStep, adjacency: Adjacency, order: Order, times: int
-) -> Iterator[DominatingPair]:
-    """Yield the pairs of a mixture with the share of the noise that is cheapest."""
-    yield from mixture_pairs(
-        mechanism, adjacency, order, mixture_share(mechanism, adjacency, order, times)
-    )
-
-
 def mixture_share(
-    mechanism: GaussianMixtureStep, adjacency: Adjacency, order: Order, times: int
+    mechanism: GaussianMixtureStep,
+    adjacency: Adjacency,
+    order: Order,
+    times: int,
+    delta: float = _USUAL_DELTA,
 ) -> Fraction:
     """Return the share of the noise that should hide the constant shift; any in (0, 1) is valid."""
-    constant, sampled, order = _shifts(mechanism, adjacency, order)
+    constant, sampled, _ = _shifts(mechanism, adjacency, order)
     if not (constant and sampled):
         return Fraction(1, 2)
-    hidden = order if mechanism.hides_sample else None
-    return _split(constant, sampled, Fraction(mechanism.rate), hidden, 1 << times.bit_length())
+    rate, hidden = Fraction(mechanism.rate), mechanism.hides_sample
+    # few distinct questions, so that their answers are found again
+    about = times if times < _MANY else 1 << times.bit_length()
+    return _split(constant, sampled, rate, hidden, about, 2.0 ** round(log2(delta)))
 
 
 def mixture_pairs(
@@ -322,23 +339,39 @@ def _met(base: GaussianShift, rate: Fraction, order: Order | None) -> Dominating
 
 @lru_cache(maxsize=256)
 def _split(
-    constant: Fraction, sampled: Fraction, rate: Fraction, order: Order | None, times: int
+    constant: Fraction, sampled: Fraction, rate: Fraction, hidden: bool, times: int, delta: float
 ) -> Fraction:
-    """Return the share of the noise for the constant part: the cheapest of a few by one moment.
+    """Return the share of the noise for the constant part that makes so many runs cheapest at δ.
 
-    Every share is valid; the choice is made for so many runs at δ = 1e-5. A symmetrised pair costs
-    about what that with the mixture first does, whose moments are far cheaper.
+    Every share is valid. Of a few the cheapest by one moment is taken, and from there steps to
+    cheaper ones, by what they cost in doubles: ε has one minimum over the shares. A mixture is
+    priced that stands first, which costs most, or about what a symmetrised one does.
     """
-    # one function needs the engine of moments, everybody else a table of pairs
+    # one function needs the engine, everybody else a table of pairs
     from .revealed_sample import revealed
+    from .routes import epsilons_upper
     from .saddle import epsilon_by_moments
 
-    order = Order.MIXTURE_FIRST if order is Order.SYMMETRISED else order
+    def pairs(place: int) -> dict[DominatingPair, int]:
+        share = _SHARES[place]
+        met = _met(
+            GaussianShift(sampled / (1 - share)), rate, Order.MIXTURE_FIRST if hidden else None
+        )
+        found: dict[DominatingPair, int] = {met: times}
+        shift = GaussianShift(times * constant / share)
+        return found | {shift: found.get(shift, 0) + 1}
 
-    def cost(share: Fraction) -> float:
-        base = GaussianShift(sampled / (1 - share))
-        pairs: dict[DominatingPair, int] = {GaussianShift(times * constant / share): 1}
-        pairs[_met(base, rate, order)] = times
-        return epsilon_by_moments(revealed(pairs), log(1e-5))[0]
+    @cache
+    def cost(place: int) -> float:
+        return float(epsilons_upper(pairs(place), np.array([delta]), np.zeros(1))[0])
 
-    return min(_SHARES, key=cost)
+    here = min(
+        range(0, len(_SHARES), _COARSE),
+        key=lambda place: epsilon_by_moments(revealed(pairs(place)), log(delta))[0],
+    )
+    stride = _COARSE
+    while stride:
+        near = (max(here - stride, 0), here, min(here + stride, len(_SHARES) - 1))
+        best = min(near, key=cost)
+        stride, here = stride if best != here else stride // 2, best
+    return _SHARES[here]

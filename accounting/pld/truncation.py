@@ -25,7 +25,7 @@ one. Both hold for the composition of whatever is cut wherever, with whatever no
 
 from dataclasses import replace
 from fractions import Fraction
-from math import inf, log, sqrt
+from math import inf, log, nextafter, sqrt
 from typing import NamedTuple
 
 import scipy  # whose submodules are loaded at their first use
@@ -83,11 +83,11 @@ def epsilon_by_truncation(counts: Counts, delta: float) -> Enclosure:
         with precision(_BITS):
             lost = sum((n * _mass_cut(pair) for pair, n in kept.items()), arb(0))
             high = ball_of(delta) + delta_of(noise, arb(kappa))
-            low = float((ball_of(delta) - lost).lower()) * (1 - 2.0**-50)
+            low = nextafter(float((ball_of(delta) - lost).lower()), 0.0)
             ends = epsilon_enclosure(
                 {**kept, noise: 1},
                 low,
-                greater=float(high.upper()) * (1 + 2.0**-50),
+                greater=nextafter(float(high.upper()), inf),
                 limits=attempt.limits,
             )
             lower = (ends.lower - arb(kappa)).max(arb(0)).lower()
@@ -101,7 +101,7 @@ def _noise(kappa: float, order: float, delta: float) -> tuple[GaussianShift, flo
     δ_G(κ) <= P(N > κ/μ - μ/2) is to be `_NEGLIGIBLE` of δ; and log M grows by c (c + 1) μ²/2, so
     that ε grows by about (c + 1) μ²/2.
     """
-    deviations = sqrt(2 * (2 - log(delta * _NEGLIGIBLE)))
+    deviations = sqrt(2 * (2 - log(delta) - log(_NEGLIGIBLE)))
     mu_squared = min((kappa / deviations) ** 2, kappa / (5 * (order + 1)))
     return GaussianShift(Fraction(mu_squared)), kappa
 

@@ -13,12 +13,14 @@ from dpledger.accounting.pld import PrivacyProfile
 from dpledger.accounting.pld.from_mechanisms import (
     NoDominatingPair,
     Unprotected,
+    mixture_pairs,
     orders_of,
     pairs_of,
 )
 from dpledger.accounting.pld.pairs import (
     DiscreteGaussianShift,
     DiscreteLaplaceShift,
+    DominatingPair,
     GaussianShift,
     LaplaceShift,
     Order,
@@ -199,7 +201,7 @@ def shown_apart(rate: float, constant: float, record: float, other: float, epsil
         second = (1 - rate) * noise.pdf(x - constant) + rate * noise.pdf(x - constant - other)
         return max(0.0, first - exp(epsilon) * second)
 
-    return sum(excess(-12 + k / 100) for k in range(4000)) / 100
+    return sum(excess(-12 + k / 400) for k in range(16_000)) / 400
 
 
 def test_a_mixture_made_by_hand_covers_a_drawn_record_that_is_far_off() -> None:
@@ -308,3 +310,25 @@ def test_a_batch_beside_all_records_costs_no_less_than_any_pair_of_its_mixtures(
         a, b = reach * k / 4, reach * m / 4
         found += [shown_apart(rate, c, a, b, epsilon) for c in (constant, -constant)]
     assert delta / 100 < max(found) <= delta * (1 + 1e-4)
+
+
+@pytest.mark.parametrize(("runs", "delta"), [(1, 1e-5), (20, 1e-9)])
+def test_a_mixture_costs_no_more_with_more_noise_nor_than_any_split_of_it(
+    runs: int, delta: float
+) -> None:
+    order, costs = Order.MIXTURE_FIRST, []
+    drawn = scaled(sum_of_bounded(1, ADD), 1)
+
+    def price(pairs: dict[DominatingPair, int]) -> float:
+        return PrivacyProfile.of_pairs(pairs).epsilon_upper(delta)
+
+    for noise in (2.1, 2.14, 2.18, 2.22, 2.26, 2.3):
+        mixture = GaussianMixtureStep(l2(0.3), drawn, 0.01, noise)
+        assert mixture.hides_sample
+        costs.append(price(pairs_of({mixture: runs}, ADD, order, delta)))
+        by_hand = (
+            dict.fromkeys(mixture_pairs(mixture, ADD, order, Fraction(k, 16)), runs)
+            for k in (4, 9, 10, 11, 12, 13, 14)
+        )
+        assert costs[-1] <= 1.002 * min(map(price, by_hand))
+    assert costs == sorted(costs, reverse=True)

@@ -112,7 +112,8 @@ class ReleaseSection(_Section, frozen=True, kw_only=True):
     """One kind of release, `rounds` times.
 
     Args:
-        mechanism: what adds the noise; private is any that is (epsilon, delta)-DP.
+        mechanism: what adds the noise; l2-exponential has density ∝ exp(-‖v‖₂ / scale), exponential
+            is the exponential mechanism of an epsilon, and private any that is (epsilon, delta)-DP.
         name: of the release, in the verdict.
         sensitivity: of what is released, in the norm of the noise.
         clip_norm: in place of sensitivity: what a record moves then follows from the adjacency.
@@ -122,10 +123,10 @@ class ReleaseSection(_Section, frozen=True, kw_only=True):
             round.
         noise_multiplier: in place of noise_std: over the sensitivity, or over the clip norm as in
             DP-SGD.
-        scale: of laplace noise in what is released: a number, or one a round.
+        scale: of laplace and l2-exponential noise in what is released: a number, or one a round.
         noise_decay: each round's noise over that of the round before.
         truth: probability of the true answer, of randomised-response.
-        epsilon: of one private release.
+        epsilon: of one private release, or of one exponential mechanism.
         delta: of one private release; 0 is pure epsilon-DP.
         rounds: how often; of shuffled batches the number of steps.
         sampling: who takes part in a round.
@@ -178,18 +179,28 @@ class ReleaseSection(_Section, frozen=True, kw_only=True):
 
     def _require_fitting(self) -> None:
         """Raise `ValueError` for a key that is of another mechanism."""
-        laplace = self.mechanism in (MechanismKind.LAPLACE, MechanismKind.DISCRETE_LAPLACE)
+        laplace = self.mechanism in (
+            MechanismKind.LAPLACE,
+            MechanismKind.DISCRETE_LAPLACE,
+            MechanismKind.L2_EXPONENTIAL,
+        )
         gaussian = self.mechanism in (MechanismKind.GAUSSIAN, MechanismKind.DISCRETE_GAUSSIAN)
         if self.scale is not None and not laplace:
-            raise ValueError("Expected scale with laplace noise only")
+            raise ValueError("Expected scale with laplace or l2-exponential noise only")
         if self.noise_std is not None and not gaussian:
             raise ValueError("Expected noise_std with gaussian noise only")
         if self.truth is not None and self.mechanism is not MechanismKind.RANDOMISED_RESPONSE:
             raise ValueError("Expected truth with randomised-response only")
-        stated = (self.epsilon, self.delta) != (None, None)
+        selected = self.mechanism is MechanismKind.EXPONENTIAL
+        if selected and self.delta is not None:
+            raise ValueError("Expected no delta of the exponential mechanism, which is pure")
+        stated = not selected and (self.epsilon, self.delta) != (None, None)
         if stated and self.mechanism is not MechanismKind.PRIVATE:
-            raise ValueError("Expected epsilon and delta of a release with private only")
-        if (self.epsilon is None) != (self.delta is None):
+            raise ValueError(
+                "Expected epsilon and delta of a release with private only, epsilon alone also "
+                "with exponential"
+            )
+        if stated and (self.epsilon is None) != (self.delta is None):
             raise ValueError("Expected delta with epsilon (0 if it is pure) of a private release")
         apart = self.noise_std is None and self.sensitivity is None
         if self.noise_multiplier is not None and not (gaussian and apart):

@@ -37,7 +37,7 @@ from .claimed_accountant import ClaimedAccountant, by_accountant
 from .gaussian_event import normal_event
 from .pricing import ClaimPrice, delta_left, has_closed_form, priced
 from .promises import OwnPromise, PromisedEpsilon, PromisedMu, PromisedRho
-from .releases import ROOM, Averaging, MechanismKind, StatedRelease
+from .releases import EPSILON_OF_STEP, ROOM, Averaging, MechanismKind, StatedRelease
 
 __all__ = [
     "Averaging",
@@ -94,7 +94,7 @@ class _Reading:
         missing = set(release.missing)
         parties = () if release.party is None else (release.party,)
         context = Context(parties, 1, release.name, Audience.PUBLIC)
-        unknown = missing & {"noise", "sensitivity", "epsilon and delta of a step"}
+        unknown = missing & {"noise", "sensitivity", "epsilon and delta of a step", EPSILON_OF_STEP}
         # an unstated scheme is what this reading says
         scheme = release.sampling or (self.sampling if release.sampled else Sampling.NONE)
         unsampled = scheme is not Sampling.NONE and self._rate_of(release, scheme) is None

@@ -22,6 +22,7 @@ from ...mechanisms.events import (
     LaplaceStep,
     Mechanism,
     PoissonSampled,
+    PureStep,
     RandomisedResponse,
     SampledWithoutReplacement,
     UnprotectedRelease,
@@ -44,6 +45,10 @@ _REASON = "the sensitivity that the claim states"
 """The reason of every sensitivity that a claim states: nobody has derived it."""
 
 _ROUNDED = f"{_REASON}, rounded up as for whole numbers, which alone discrete noise hides"
+_STATED_LOSS = "the epsilon of the exponential mechanism that the claim states"
+EPSILON_OF_STEP = "epsilon of a step"
+"""What is missing of an exponential mechanism."""
+
 _OWN_SAMPLE = "the mean of a sample of unknown size moves by a clip norm where it holds one record"
 """Why a mean of a hidden sample of unknown size has no smaller sensitivity."""
 
@@ -61,6 +66,13 @@ class MechanismKind(Enum):
     DISCRETE_GAUSSIAN = "discrete-gaussian"
     DISCRETE_LAPLACE = "discrete-laplace"
     RANDOMISED_RESPONSE = "randomised-response"
+    L2_EXPONENTIAL = "l2-exponential"
+    """Noise of density ∝ exp(-‖v‖₂ / scale) on a vector (Zhang, Zhu 2017): pure, with loss l2
+    sensitivity / scale, and of no other loss known here."""
+
+    EXPONENTIAL = "exponential"
+    """The exponential mechanism of a stated epsilon (McSherry, Talwar 2007)."""
+
     PRIVATE = "private"
     """Any mechanism that is (epsilon, delta)-DP, of which nothing else is stated."""
 
@@ -84,7 +96,11 @@ _GAUSSIAN = (MechanismKind.GAUSSIAN, MechanismKind.DISCRETE_GAUSSIAN)
 _ADDITIVE = (MechanismKind.GAUSSIAN, MechanismKind.LAPLACE)
 """Kinds of real noise on real vectors: those for which clip norms and sampling have a meaning
 here."""
-_WITHOUT_SENSITIVITY = (MechanismKind.RANDOMISED_RESPONSE, MechanismKind.PRIVATE)
+_WITHOUT_SENSITIVITY = (
+    MechanismKind.RANDOMISED_RESPONSE,
+    MechanismKind.EXPONENTIAL,
+    MechanismKind.PRIVATE,
+)
 """Kinds that are stated by a probability or an epsilon alone."""
 
 
@@ -94,10 +110,12 @@ class StatedRelease:
 
     Args:
         kind: the mechanism.
-        sensitivity: l2 for Gaussian noise, l1 for Laplace noise; of discrete noise, which hides
-            whole numbers alone, rounded up to a length that whole numbers can have.
-        noise: its standard deviation, Laplace noise's scale; for randomised response, between two
-            answers, the probability of the true one. A tuple has one for each round.
+        sensitivity: l2 for Gaussian and l2-exponential noise, l1 for Laplace noise; of discrete
+            noise, which hides whole numbers alone, rounded up to a length that whole numbers can
+            have.
+        noise: its standard deviation, Laplace and l2-exponential noise's scale; for randomised
+            response, between two answers, the probability of the true one. A tuple has one for
+            each round.
         rounds: how often; of shuffled epochs, the number of steps.
         sampling: how records are chosen; must be stated where `rate` or `batch` is.
         rate: of Poisson sampling, or the part of the records that a shuffled batch has.
@@ -108,7 +126,8 @@ class StatedRelease:
             norm of the mechanism.
         averaging: what the sum is divided by.
         divisor: that number; of `Averaging.OWN`, the least it may be.
-        step_epsilon, step_delta: of a `MechanismKind.PRIVATE`.
+        step_epsilon: of a `MechanismKind.PRIVATE` or `MechanismKind.EXPONENTIAL`.
+        step_delta: of a `MechanismKind.PRIVATE`.
     """
 
     kind: MechanismKind
@@ -158,6 +177,9 @@ class StatedRelease:
         if self.kind is MechanismKind.PRIVATE:
             if self.step_epsilon is None or self.step_delta is None:
                 yield "epsilon and delta of a step"
+        elif self.kind is MechanismKind.EXPONENTIAL:
+            if self.step_epsilon is None:
+                yield EPSILON_OF_STEP
         elif self.noise is None:
             yield "noise"
         measured = self.sensitivity is not None or self.clip_norm is not None
@@ -224,6 +246,10 @@ class StatedRelease:
         if self.kind is MechanismKind.PRIVATE:
             assert self.step_epsilon is not None
             return ((worst_private(self.step_epsilon, least=least), self.rounds or 1),)
+        if self.kind is MechanismKind.EXPONENTIAL:
+            assert self.step_epsilon is not None
+            loss = declared(self.step_epsilon, _STATED_LOSS, adjacency=adjacency, norm=Norm.L1)
+            return ((PureStep(loss, 1.0), self.rounds or 1),)
         assert self.noise is not None
         if self.kind is MechanismKind.RANDOMISED_RESPONSE:
             return tuple((RandomisedResponse(p), times) for p, times in self._schedule(scheme))
@@ -235,6 +261,8 @@ class StatedRelease:
             MechanismKind.LAPLACE: LaplaceStep,
             MechanismKind.DISCRETE_GAUSSIAN: DiscreteGaussianStep,
             MechanismKind.DISCRETE_LAPLACE: DiscreteLaplaceStep,
+            # a norm moves by no more than its vector: the log-density by sensitivity / scale
+            MechanismKind.L2_EXPONENTIAL: PureStep,
         }
         return tuple(
             (self._sampled(made[self.kind](size, noise), scheme), times)

@@ -121,10 +121,20 @@ def test_what_costs_nothing_holds_with_a_certificate(call: Call, tmp_path: Path)
     assert answer.data["evidence"][0]["proved_epsilon"] == 0
 
 
-def test_pure_epsilon_holds_with_a_certificate_of_delta_0(call: Call, tmp_path: Path) -> None:
-    laplace = '[[releases]]\nmechanism = "laplace"\nsensitivity = 1.0\nscale = 4.0\nrounds = 8\n'
+@pytest.mark.parametrize(
+    "stated",
+    [
+        'mechanism = "laplace"\nsensitivity = 1.0\nscale = 4.0',
+        'mechanism = "l2-exponential"\nsensitivity = 1.0\nscale = 4.0',
+        'mechanism = "exponential"\nepsilon = 0.25',
+    ],
+)
+def test_pure_epsilon_holds_with_a_certificate_of_delta_0(
+    call: Call, tmp_path: Path, stated: str
+) -> None:
+    releases = f"[[releases]]\n{stated}\nrounds = 8\n"
     promise = PROMISE.replace("1e-5", "0.0")
-    answer = call("claims", "check", write(tmp_path, STATED + promise + laplace), "--json")
+    answer = call("claims", "check", write(tmp_path, STATED + promise + releases), "--json")
     assert (answer.status, answer.data["verdict"]) == (0, "holds")
     evidence = answer.data["evidence"][0]
     assert (evidence["proved_epsilon"], evidence["delta"]) == (2.0, 0.0)
@@ -250,6 +260,14 @@ FAULTS = {
     "steps half stated": (
         PROMISE + '[[releases]]\nmechanism = "private"\nepsilon = 1.0\n',
         "delta with epsilon (0 if it is pure)",
+    ),
+    "a delta of a pure choice": (
+        PROMISE + '[[releases]]\nmechanism = "exponential"\nepsilon = 1.0\ndelta = 0.0\n',
+        "no delta of the exponential mechanism",
+    ),
+    "an epsilon of noise": (
+        PROMISE + '[[releases]]\nmechanism = "l2-exponential"\nepsilon = 1.0\n',
+        "epsilon alone also with exponential",
     ),
     "fits of nothing": ("fits = 3\n" + PROMISE + RELEASE, "fits with a tuning on the data"),
     "a scheme none": (PROMISE + RELEASE + 'sampling = "none"\nrate = 0.1\n', "another scheme"),

@@ -3,6 +3,7 @@
 from itertools import pairwise
 from math import comb, e, exp, expm1, log, sqrt
 
+import numpy as np
 import pytest
 
 from dpledger.audits.claims import ClaimVerdict, Finding
@@ -54,6 +55,51 @@ def test_pure_epsilons_add_up() -> None:
     assert found.verdict_text == "holds exactly"
     short = judged([steps, answer], PromisedEpsilon(4.999, 0.0), adjacency=REPLACE)
     assert short.verdict is ClaimVerdict.NOT_IMPLIED
+
+
+def test_l2_exponential_noise_costs_the_largest_loss_of_its_density() -> None:
+    """Of density ∝ exp(-|v|/2) on the plane, moved by 0.75 to where the file says."""
+    release = StatedRelease(MechanismKind.L2_EXPONENTIAL, sensitivity=0.75, noise=2.0, rounds=3)
+    x, y = np.meshgrid(np.linspace(-9, 9, 181), np.linspace(-9, 9, 181))
+    losses = (np.hypot(x - 0.75, y) - np.hypot(x, y)) / 2.0
+    found = cost(release, PromisedEpsilon(9.0, 0.0), ADD)
+    assert found == pytest.approx(3 * np.abs(losses).max(), rel=1e-12)
+    short = judged([release], PromisedEpsilon(1.124, 0.0), adjacency=ADD)
+    assert short.verdict is ClaimVerdict.NOT_IMPLIED
+
+
+def test_l2_exponential_noise_costs_no_less_than_its_density_does_at_a_delta() -> None:
+    """Against Laplace noise, which it is on the line, and quadrature on the plane."""
+    release = StatedRelease(MechanismKind.L2_EXPONENTIAL, sensitivity=1.0, noise=1.0, rounds=1)
+    axis = np.linspace(-30, 30, 1201)
+    x, y = np.meshgrid(axis, axis)
+    here = np.exp(-np.hypot(x, y)) / (2 * np.pi)
+    there = np.exp(-np.hypot(x - 1.0, y)) / (2 * np.pi)
+    for epsilon in (0.3, 0.7):
+        on_line = 1 - exp((epsilon - 1) / 2)
+        on_plane = np.clip(here - exp(epsilon) * there, 0, None).sum() * (axis[1] - axis[0]) ** 2
+        for delta in (on_line, on_plane):
+            assert cost(release, PromisedEpsilon(9.0, float(delta)), ADD) >= epsilon
+
+
+def test_exponential_mechanisms_cost_their_epsilons() -> None:
+    release = StatedRelease(MechanismKind.EXPONENTIAL, step_epsilon=0.25, rounds=8)
+    found = judged([release], PromisedEpsilon(2.0, 0.0), adjacency=REPLACE)
+    assert found.verdict_text == "holds exactly"
+    short = judged([release], PromisedEpsilon(1.99, 0.0), adjacency=REPLACE)
+    assert short.verdict is ClaimVerdict.NOT_IMPLIED
+    # as k-fold randomised response costs, which dominates them (Kairouz, Oh, Viswanath 2015)
+    answers = StatedRelease(
+        MechanismKind.RANDOMISED_RESPONSE, noise=exp(0.25) / (1 + exp(0.25)), rounds=8
+    )
+    promise = PromisedEpsilon(1.5, 1e-3)
+    assert cost(release, promise, REPLACE) == pytest.approx(
+        cost(answers, promise, REPLACE), rel=1e-9
+    )
+    unsaid = judged(
+        [StatedRelease(MechanismKind.EXPONENTIAL, rounds=8)], promise, adjacency=REPLACE
+    )
+    assert unsaid.verdict is ClaimVerdict.UNSPECIFIED
 
 
 def test_gaussian_noise_is_pure_at_no_epsilon() -> None:

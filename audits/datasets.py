@@ -29,7 +29,7 @@ from ..mechanisms.vertical_data import VerticalDataset
 class AuditDataset(PrivateDataset):
     """Records of P parties as `PrivateDataset`, for audits by whoever holds them."""
 
-    __slots__ = ()
+    __slots__ = ("_of_records",)  # another layout: no handle of an analyst becomes one of these
 
     _auditable: ClassVar[bool] = True
 
@@ -161,7 +161,7 @@ class PairedDataset(AuditDataset):
 class VerticalAuditDataset(VerticalDataset):
     """Columns of M parties as `VerticalDataset`, for audits by whoever holds them."""
 
-    __slots__ = ()
+    __slots__ = ("_of_records",)  # another layout: no handle of an analyst becomes one of these
 
     _auditable: ClassVar[bool] = True
 

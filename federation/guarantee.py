@@ -31,8 +31,9 @@ import msgspec
 import numpy as np
 
 from ..accounting.check.checker import Verdict
+from ..accounting.ledger.anchor import Head
 from ..accounting.proof.certificate import certify
-from ..accounting.proof.proved import NotProved, delta_and_epsilon, proved
+from ..accounting.proof.proved import NotProved, certificate_bytes, delta_and_epsilon, proved
 from ..mechanisms.encoding import event_from_json, event_to_json
 from ..mechanisms.errors import InvalidParameter
 from ..mechanisms.events import Event
@@ -102,6 +103,16 @@ class FederationVerdict:
     same_model: bool
     simulation: bool
     dropped: tuple[str, ...] = ()
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the joint certificate rests on and what parties' own take for granted, each once.
+
+        But for the rows of their ledgers, which are each party's own.
+        """
+        everyone = (self.joint, *self.parties.values())
+        found = {text for verdict in everyone for text in verdict.assumptions}
+        return tuple(sorted(text for text in found if not Head.stated([text])))
 
 
 def joint_events(held: Held, sent: Mapping[str, Sequence[Event]]) -> list[Event]:
@@ -210,12 +221,12 @@ def verify_federation(folder: Path) -> FederationVerdict:
     events = joint_events(manifest.held, sent)
     if manifest.held is Held.SUMMED:
         _require_sums(events, len(manifest.parties) + len(manifest.dropped))
-    joint = proved((folder / "certificate.json").read_bytes(), events=events)
+    joint = proved(certificate_bytes(folder / "certificate.json"), events=events)
     if delta_and_epsilon(joint) is None:
         raise NotProved("notion", joint.notion, "an epsilon at a delta")
     parties: dict[str, Verdict] = {}
     for name, own in sent.items():
-        document = (folder / f"{name}.certificate.json").read_bytes()
+        document = certificate_bytes(folder / f"{name}.certificate.json")
         parties[name] = verdict = proved(document, events=own)
         for what, found, expected in (
             ("notion", verdict.notion, joint.notion),

@@ -6,7 +6,6 @@ The same `take_part` as everywhere runs, so the numbers are those of parties tha
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 
-from ..mechanisms.record_sets import RecordSets
 from .coordinator import Coordinator
 from .party import Party, TookPart, take_part
 from .plan import FederatedPlan
@@ -36,13 +35,7 @@ def run_in_process(
     """Return what came of all parties' parts, in their order, but of those that dropped out.
 
     Raises what the first of the others did.
-
-    Raises `InvalidParameter`, before anything is paid for, where two parties hold the same records:
-    here, and here alone, all of them are at hand.
     """
-    sets = RecordSets(plan.shape.features)
-    for party in parties:
-        sets.add_held(party.name, party.dataset)
     link = _Direct(coordinator)
     with ThreadPoolExecutor(max(1, len(parties))) as pool:
         parts = [pool.submit(take_part, party, plan, link) for party in parties]

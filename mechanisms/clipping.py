@@ -143,5 +143,6 @@ def cut_to_bound(slopes: FloatArray, bound: Fraction, outputs: int = 1) -> Float
         return np.fmin(slopes, most, out=slopes)
     most = inner_radius(most, outputs)
     with np.errstate(all="ignore"):
-        slopes = slopes * (most / np.maximum(lengths(slopes), most))[..., None]
+        shrunk = most / np.maximum(lengths(slopes), most)
+        slopes = slopes * np.where(shrunk < _LEAST_FACTOR, 0.0, shrunk)[..., None]
     return np.nan_to_num(slopes, copy=False)

@@ -61,6 +61,8 @@ class DataShape:
             raise InvalidParameter("adjacency", self.adjacency, "an Adjacency")
         if self.adjacency is Adjacency.REPLACE_FEATURE_COLUMN:
             raise InvalidParameter("adjacency", self.adjacency, "a relation between records")
+        if not isinstance(self.party_counts, tuple):
+            raise InvalidParameter("party_counts", self.party_counts, "a tuple")
         for bound in self.party_counts:
             require_positive_int("party_counts", bound)
         if len(self.counts) != len(self.parties) or min(self.counts) != self.count:

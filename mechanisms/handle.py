@@ -11,8 +11,9 @@ from typing import ClassVar, Generic, NoReturn, Self, TypeVar
 
 import numpy as np
 
-from .errors import InvalidParameter, UnprotectedIteration, UnprotectedSerialisation
+from .errors import InvalidParameter, UnprotectedIteration
 from .protocols import FloatArray
+from .refusals import refuse_copies
 from .rounding import Rounding
 from .sensitive import Sensitive
 from .sensitivity import Sensitivity
@@ -21,6 +22,7 @@ ShapeT = TypeVar("ShapeT")
 HeldT = TypeVar("HeldT")
 
 
+@refuse_copies
 class PrivateHandle(Generic[ShapeT, HeldT]):
     """Private records whose functions are `Sensitive` values; `shape` is all that is public.
 
@@ -102,9 +104,6 @@ class PrivateHandle(Generic[ShapeT, HeldT]):
     def __repr__(self) -> str:
         """Show the public facts only."""
         return f"<{type(self).__name__}: {self._shape}>"
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise UnprotectedSerialisation("pickling would let private records out.")
 
     def __iter__(self) -> NoReturn:
         raise UnprotectedIteration("iteration lets records out; use mean_gradient etc.")

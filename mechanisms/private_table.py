@@ -244,7 +244,11 @@ class PrivateTable(PrivateHandle[TableShape, Mapping[str, FloatArray]]):
             raise InvalidParameter("cells", counts, "arrays of one shape (n,), n >= 1")
         if (n_min is None) == (relation is Adjacency.ADD_REMOVE_ONE):
             raise InvalidParameter("n_min", n_min, "stated under add-remove-one, and only there")
-        self._shape = TableShape(tuple(columns.items()), n_min or found[0], relation, n_max or 0)
+        for name, bound in (("n_min", n_min), ("n_max", n_max)):
+            if bound is not None:  # 0 is no "not stated": in its place stood the private number
+                require_positive_int(name, bound)
+        least = found[0] if n_min is None else n_min
+        self._shape = TableShape(tuple(columns.items()), least, relation, n_max or 0)
         if not self._shape.count <= found[0] <= self._shape.most:
             # the number itself may be private
             raise InvalidParameter("n_min, n_max", (n_min, n_max), "bounds on the records held")

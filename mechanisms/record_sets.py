@@ -27,16 +27,21 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .errors import InvalidParameter
-from .inside import Inside
+from .layout import gather_records
 
 if TYPE_CHECKING:
-    from .private_data import PrivateDataset
+    from scipy import sparse
+
+    from .data_shape import DataShape
+    from .protocols import FloatArray
     from .records import Records
+
+    Features = FloatArray | sparse.csr_array[Any]
 
 __all__ = ["RecordSets"]
 
@@ -44,7 +49,7 @@ _DISTINCT = 32
 """K above: 1.3e-14·√(2πn) for two parties, and 80,000 times that for four hundred."""
 
 
-class RecordSets(Inside):
+class RecordSets:
     """The parties whose records were seen, by digests of their sets.
 
     Args:
@@ -84,11 +89,16 @@ class RecordSets(Inside):
                     "pay for one party's releases only; give them one name, or leave one out",
                 )
 
-    def add_held(self, name: str, dataset: PrivateDataset) -> None:
-        """Take note of the records behind one party's handle; raises as `add`.
+    def add_rows(self, name: str, features: Features, labels: FloatArray, shape: DataShape) -> None:
+        """Take note of one party's records, as they were loaded; raises as `add`.
+
+        No handle is taken: what equals a handle's records is not an analyst's to ask.
 
         Args:
-            name: of the party, of whom alone records are here.
-            dataset: its handle.
+            name: of the party.
+            features: its rows, of shape (n, d).
+            labels: of shape (n,).
+            shape: of all parties' data, whose row bound rows are cut to.
         """
-        self.add((name,), self._records_of(dataset))
+        bound, domain = float(shape.row_bound), shape.label_domain
+        self.add((name,), gather_records(features, labels, bound, None, 1, domain))

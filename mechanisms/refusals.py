@@ -33,6 +33,26 @@ def _refusal(name: str, error: type[UnprotectedReleaseError]) -> Callable[..., N
     return refuse
 
 
+_COPIES = {
+    "__reduce_ex__": "pickling or copying",
+    "__reduce__": "pickling or copying",
+    "__getstate__": "pickling or copying",
+    "__copy__": "copying",
+    "__deepcopy__": "copying",
+}
+
+
+def refuse_copies(kind: _Kind) -> _Kind:
+    """Make objects refuse to be pickled or copied, in every way that Python asks.
+
+    Args:
+        kind: the class, which is changed and returned: a decorator.
+    """
+    for name, use in _COPIES.items():
+        setattr(kind, name, _refusal(use, UnprotectedSerialisation))
+    return kind
+
+
 def refuse_ways_out(kind: _Kind) -> _Kind:
     """Make every special method that could show the value raise, with advice.
 
@@ -80,14 +100,7 @@ def refuse_ways_out(kind: _Kind) -> _Kind:
             "__abs__": "abs()",
             "__matmul__": "a matrix product from the left",
         },
-        UnprotectedSerialisation: {
-            "__reduce_ex__": "pickling or copying",
-            "__reduce__": "pickling or copying",
-            "__getstate__": "pickling or copying",
-            "__copy__": "copying",
-            "__deepcopy__": "copying",
-            "__hash__": "hashing",
-        },
+        UnprotectedSerialisation: {**_COPIES, "__hash__": "hashing"},
     }
     for error, names in ways.items():
         for name, use in names.items():

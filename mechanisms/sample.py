@@ -16,11 +16,12 @@ import numpy as np
 from . import rounding as rounded
 from .clipping import cut_bound, cut_slopes
 from .data_shape import DataShape
-from .errors import UnprotectedIteration, UnprotectedSerialisation
+from .errors import UnprotectedIteration
 from .inside import Inside
 from .loss_trial import stated
 from .protocols import FloatArray, Loss
 from .records import Records, combined, record_slopes
+from .refusals import refuse_copies
 from .sensitive import Sensitive
 from .sensitivity import sum_of_bounded
 from .stated_loss import StatedLoss, assuming
@@ -29,6 +30,7 @@ from .subsampling import Draw, SampledPart
 __all__ = ["Sample"]
 
 
+@refuse_copies
 class Sample(Inside):
     """Records that a curator drew, for one release; nobody learns which.
 
@@ -145,9 +147,6 @@ class Sample(Inside):
     def __repr__(self) -> str:
         """Show the public facts only."""
         return f"<Sample: {self._draw.scheme} of {self._shape}>"
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise UnprotectedSerialisation("pickling would let a hidden sample out.")
 
     def __iter__(self) -> NoReturn:
         raise UnprotectedIteration("iteration lets records out; use sum_gradient etc.")

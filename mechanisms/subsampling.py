@@ -23,6 +23,7 @@ from .errors import (
     require_positive_int,
 )
 from .events import GaussianMixtureStep, GaussianStep, PoissonSampled, SampledWithoutReplacement
+from .refusals import refuse_copies
 from .sensitivity import float_up
 
 if TYPE_CHECKING:
@@ -113,6 +114,7 @@ def require_scheme(scheme: Scheme, adjacency: Adjacency, count: int) -> None:
     scheme.require_fits(adjacency, count)
 
 
+@refuse_copies
 class Draw:
     """One sample, for one release by the curator that drew it; compared by identity.
 

@@ -41,7 +41,7 @@ from .protocols import FloatArray, Loss
 from .sensitive import Sensitive
 from .sensitivity import (
     Sensitivity,
-    added,
+    concatenated,
     declared,
     float_down,
     label_dual,
@@ -277,7 +277,7 @@ class VerticalDataset(PrivateHandle[VerticalShape, Columns]):
             return _one_party(held, index).mean_gradient(read, point[..., None, :])
 
         return self._answer(
-            added(sensitivity, known), rounding, parties=(), width=width, compute=mean
+            concatenated(sensitivity, known), rounding, parties=(), width=width, compute=mean
         )
 
     def minimiser(self, party: str, problem: LocalProblem) -> Sensitive:

@@ -219,8 +219,6 @@ def _begun(
     folder = new_folder(options.out, name)
     _write_configuration(configuration, text, folder)
     paid_from = options.ledger or folder / "ledger.sqlite"
-    if options.ledger is None:
-        paid_from.touch(mode=0o600)  # it holds a seed, where there is one
     return RunRecord.begin(
         folder, configuration, records, name=name, ledger=paid_from, anchor=options.anchor
     )
@@ -385,7 +383,7 @@ def _require_fresh_noise(configuration: Configuration, ledger: SqliteLedger) -> 
         return
     if any(found.provenance == provenance for found in ledger.reservations()):
         raise ConfigurationError(
-            f"noise.seed={provenance.seed} must be new to {ledger.path}: equal noise in two "
+            f"noise.seed must be new to {ledger.path}: equal noise in two "
             "runs can be subtracted. Nothing was spent."
         )
 

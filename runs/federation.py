@@ -54,6 +54,7 @@ from ..federation.party import Link, TookPart
 from ..federation.sockets import address_of
 from ..federation.summed import SummedTerms, plan_of_sums
 from ..mechanisms import Adjacency, BitGenerator, DataShape, LocalDataset
+from ..mechanisms.record_sets import RecordSets
 from ..mechanisms.sampling import Sampler, SeededSampler, SystemSampler
 from ..mechanisms.share_data import ShareOfSum, summed_shape
 from ..solvers import PER_PARTY, Summed, ThreatModel, planning
@@ -149,6 +150,11 @@ class _RunFile(Section, frozen=True, kw_only=True):
             raise ValueError(
                 "adjacency='add-remove-one' must be 'replace-one' or 'zero-out-one' in a "
                 "federation, whose parties agree on numbers of records"
+            )
+        if self.privacy.group > 1:
+            raise ValueError(
+                "Expected unit and records_per_unit of one record: parties agree on a promise to a "
+                "record; divide epsilon yourself"
             )
         seen = self.federation.threat_model
         allowed = _OF_SUMS if seen is SeenName.SUMMED else _FEDERATED
@@ -344,8 +350,12 @@ class Participant:
         return self.here / self.file.party.folder
 
     @contextmanager
-    def opened(self) -> Generator[Party]:
+    def opened(self, others: RecordSets | None = None) -> Generator[Party]:
         """Give the party with its records, its ledger and its journal, open while the block runs.
+
+        Args:
+            others: the records of the parties that one process has loaded so far, where it loads
+                those of several: a party with the same ones is refused.
 
         Raises `DataError`, `ConfigurationError` or `InvalidParameter` for data that are not what
         the plan assumes; nothing was spent.
@@ -356,6 +366,8 @@ class Participant:
         )
         if federation.file.solver.intercept:
             records = records.with_constant()
+        if others is not None:
+            others.add_rows(holder.name, records.features, records.labels, federation.shape)
         dataset: LocalDataset | ShareOfSum
         given = (records.features, records.labels)
         if isinstance(federation.threat_model, Summed):
@@ -533,8 +545,9 @@ def _as_threads(
 ) -> None:
     """Run all parties in this process; every party's files are written once all have finished."""
     participants = _participants(federation, paths)
+    sets = RecordSets(federation.shape.features)
     with ExitStack() as opened:
-        parties = [opened.enter_context(each.opened()) for each in participants]
+        parties = [opened.enter_context(each.opened(sets)) for each in participants]
         found = run_in_process(parties, plan, coordinator)
     there = [p for p in participants if p.file.party.name not in coordinator.dropped]
     for each, took in zip(there, found, strict=True):

@@ -296,11 +296,14 @@ ROUNDINGS: dict[str, tuple[Callable[..., Round], int, tuple[str, ...]]] = {
     "float-map": (_float_map, 1, ("operator_norm", "height")),
     "float-clip": (_float_clip, 1, ("radius",)),
 }
+_IN_L2 = ("float-scores", "float-clip")
+"""Rules whose bounds are lengths in the Euclidean norm: N scores of size G are G √N long there."""
+
 _WHOLE = ("count", "most", "terms", "width", "height")
 """Parameters of rounding that count something."""
 
 
-def read_rounding(node: Any, depth: int) -> Round:
+def read_rounding(node: Any, norm: str, depth: int) -> Round:
     """Return bounds on a computed row after every operation of its derivation has been followed.
 
     Raises `CertificateWrong` where a bound does not follow.
@@ -308,6 +311,8 @@ def read_rounding(node: Any, depth: int) -> Round:
     rule, squared, pairs, premises = read_fields(node, "rule", "squared", "parameters", "premises")
     if read_text(rule) not in ROUNDINGS or depth > MAX_DEPTH:
         raise CertificateWrong(f"expected a rule of rounding up to {MAX_DEPTH} deep, got {rule!r}")
+    if rule in _IN_L2 and norm != "l2":
+        raise CertificateWrong(f"{rule}: expected the norm l2 instead got {norm}")
     function, arity, names = ROUNDINGS[rule]
     given = [read_pair(pair) for pair in read_list(pairs)]
     named = [name for name, _ in given]
@@ -319,7 +324,7 @@ def read_rounding(node: Any, depth: int) -> Round:
             require_whole(name, number)
     if min(*numbers, magnitude, error) < 0:
         raise CertificateWrong(f"{rule}: expected parameters >= 0 instead got {show(error)}")
-    least = function(*(read_rounding(p, depth + 1) for p in premises), *numbers)
+    least = function(*(read_rounding(p, norm, depth + 1) for p in premises), *numbers)
     require_least(f"{rule}: magnitude", magnitude, least.magnitude)
     require_least(f"{rule}: error", error, least.error)
     require_equal(f"{rule}: squared error", read_rational(squared), error**2)

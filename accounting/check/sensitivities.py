@@ -467,7 +467,7 @@ def read_sensitivity(value: Any) -> Sens:
     if not premises or premises[0]["rule"] not in _COMPUTED:
         return found
     given = parameters_of(tree)
-    row = read_rounding(premises[0]["premises"][1], 2)
+    row = read_rounding(premises[0]["premises"][1], norm, 2)
     require_equal("dimension", given["dimension"], parameters_of(premises[0])["rows"] * row.width)
     return found._replace(distance=given["distance"])
 
@@ -502,7 +502,7 @@ def _derive(
     meant = premises[:1] if rule in _COMPUTED else premises
     below: list[Any] = [_derive(p, norm, adjacency, rules, reasons, depth + 1, rule) for p in meant]
     if rule in _COMPUTED:
-        below.append(read_rounding(premises[1], depth + 1))
+        below.append(read_rounding(premises[1], norm, depth + 1))
         require_same_operations(premises[0], premises[1], norm)
     if rule == "declared":
         reasons.add(read_text(next(read_fields(given.pop()[1], "text"))))

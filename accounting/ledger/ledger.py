@@ -501,8 +501,8 @@ class Ledger(ABC):
             return
         if key not in self._seeded or self._seeded[key] is not provenance.source:
             raise LedgerError(
-                f"Expected a fresh seed instead got seed={provenance.seed} of {provenance.sampler},"
-                " whose noise was drawn before: messages with equal noise can be subtracted. "
+                f"Expected a fresh seed instead got one of {provenance.sampler} whose noise was "
+                "drawn before: messages with equal noise can be subtracted. "
                 "Nothing was released."
             )
 

@@ -102,6 +102,10 @@ class SqliteLedger(Ledger):
         self._timeout = timeout
         self._process = os.getpid()
         mode = "ro" if read_only else "rwc"
+        if not read_only:
+            # a seed in it would show the noise: its files are its holder's alone
+            with suppress(OSError):  # what the file system refuses, SQLite says
+                os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY, 0o600))
         with self._explained():
             self._connection = sqlite3.connect(
                 f"{self.path.absolute().as_uri()}?mode={mode}",

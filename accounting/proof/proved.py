@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf
+from pathlib import Path
 
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.encoding import subject_hash
@@ -24,7 +25,7 @@ from ...mechanisms.events import Event
 from ...mechanisms.sensitivity import float_up
 from ..check.checker import Verdict
 from ..check.pld_checker import check
-from ..check.reading import Undecided
+from ..check.reading import MAX_BYTES, Undecided
 from ..guarantees import ONE_PARTY, Guarantee, guarantee
 from ..numbers.enclosure import Enclosure
 from ..numbers.grade import Grade
@@ -92,6 +93,15 @@ def proved(
     if epsilon is not None and found_epsilon > epsilon:
         raise NotProved("epsilon", float_up(found_epsilon), f"{epsilon} or less")
     return verdict
+
+
+def certificate_bytes(path: Path) -> bytes:
+    """Return a certificate's file, as far as the checker's limit on bytes and one byte more.
+
+    A longer one is the checker's to refuse; it is not read whole before. Raises `OSError`.
+    """
+    with path.open("rb") as file:
+        return file.read(MAX_BYTES + 1)
 
 
 def delta_and_epsilon(verdict: Verdict) -> tuple[Fraction, Fraction] | None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from numbers import Integral
-from typing import Any, Self, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from sklearn.base import BaseEstimator
 
@@ -28,6 +28,15 @@ _BOUND_ASSUMED = "every row there could be is within row_bound (a longer one is 
 
 _SEED_ASSUMED = "random_state is secret and served one fit only (who knows it subtracts the noise)"
 """Where noise is repeatable."""
+
+
+class _KeptSeed(int):
+    """A seed of noise, which prints as `kept`."""
+
+    def __repr__(self) -> str:
+        return "kept"
+
+    __str__ = __repr__
 
 
 class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
@@ -59,26 +68,17 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = True
         return tags
 
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        """Return the parameters as scikit-learn shows them, a seed of noise kept back."""
-        return str(super(PrivateLinearModel, self._without_seed()).__repr__(N_CHAR_MAX))
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters; a seed of noise is a number that does not show itself.
 
-    def _repr_html_inner(self) -> str:
-        """Return what notebooks show of the parameters, the seed kept back."""
-        return str(super(PrivateLinearModel, self._without_seed())._repr_html_inner())
-
-    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
-        """Return the same for notebooks, in every form that they ask for."""
-        shown: Any = super(PrivateLinearModel, self._without_seed())
-        return cast("dict[str, str]", shown._repr_mimebundle_(**options))
-
-    def _without_seed(self) -> Self:
-        """Return what is shown of this: notebooks and logs are read by others."""
-        if self.random_state is None:
-            return self
-        shown = object.__new__(type(self))
-        shown.__dict__.update(self.__dict__, random_state="kept")
-        return shown
+        scikit-learn prints estimators by these, inside pipelines and searches too, and notebooks
+        and logs are read by others.
+        """
+        found: dict[str, Any] = super().get_params(deep)
+        seed = found.get("random_state")
+        if isinstance(seed, int) and not isinstance(seed, _KeptSeed | bool):
+            found["random_state"] = _KeptSeed(seed)
+        return found
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is pickled; the ledger that a fit made for itself goes along as text.

@@ -77,7 +77,7 @@ def _verdict_outcome(found: FederationVerdict, title: str) -> Outcome:
         ("run", found.run),
         ("plan", found.subject),
         ("models", "the same at all parties" if found.same_model else "each party's own"),
-        *(("assumption", text) for text in found.joint.assumptions),
+        *(("assumption", text) for text in found.assumptions),
     )
     if found.dropped:
         # after what is proved: their records are in it, and no certificate of theirs is here
@@ -101,7 +101,7 @@ def _verdict_outcome(found: FederationVerdict, title: str) -> Outcome:
                 for name, verdict in found.parties.items()
             },
             "dropped": found.dropped,
-            "assumptions": found.joint.assumptions,
+            "assumptions": found.assumptions,
         },
         rows=rows,
         tables=(TextColumns(("party", "its records"), own),),

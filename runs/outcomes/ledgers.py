@@ -18,7 +18,7 @@ from ...accounting.ledger.proofs import proved_of_ledger
 from ...accounting.numbers.enclosure import shown_up
 from ...accounting.numbers.grade import Grade
 from ...accounting.proof.opinions import opinion_of_coq, opinion_of_extracted
-from ...accounting.proof.proved import NotProved
+from ...accounting.proof.proved import NotProved, certificate_bytes
 from ...audits.outcome import Outcome, TextColumns, shown
 
 _ADAPTIVE = (
@@ -170,7 +170,7 @@ def verified_outcome(
     title = f"Certificate {certificate.name}"
     grade = None
     try:
-        document = certificate.read_bytes()
+        document = certificate_bytes(certificate)
         if ledger is None:
             verdict = check(document)
         else:

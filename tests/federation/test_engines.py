@@ -2,7 +2,6 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from threading import BrokenBarrierError
 from typing import Any
@@ -31,19 +30,15 @@ from dpledger.mechanisms import (
     Adjacency,
     EventList,
     FixedBatch,
-    InvalidParameter,
-    LocalDataset,
 )
 from dpledger.solvers import ConstantSteps, DpSgd, PrAdmm, PsAdmm, StochasticRounds, ring
 
 from .federations import (
     NAMES,
     POLICY,
-    SHAPE,
     one_process,
     party_in,
     plan_of,
-    records,
     solver,
 )
 
@@ -140,22 +135,6 @@ def test_every_ledger_holds_the_plan_and_every_certificate_verifies(
     assert found.joint.values == verdicts[-1].values == found.parties["west"].values
     assert found.same_model
     assert np.load(tmp_path / "out" / "model.npy").tobytes() == parts[0].state.model.tobytes()
-
-
-def test_parties_in_one_process_that_hold_the_same_records_are_refused(tmp_path: Path) -> None:
-    """One file under two names: a record would pay for one party's messages, and be in both's."""
-    plan, parties = plan_of(), [party_in(tmp_path, number) for number in range(len(NAMES))]
-    rows, labels = records(0)
-    again = LocalDataset(SHAPE, (NAMES[2],), rows[::-1], labels[::-1])
-    parties[2] = replace(parties[2], dataset=again)
-    with Journal(tmp_path / "coordinator.sqlite") as journal:
-        coordinator = Coordinator(plan, journal, patience=1.0)
-        with pytest.raises(InvalidParameter, match=r"'north', 'south'.*the same"):
-            run_in_process(parties, plan, coordinator)
-    for party in parties:
-        assert party.ledger.events() == []
-        party.ledger.close()
-        party.journal.close()
 
 
 def test_a_run_that_is_over_is_answered_from_the_journals(tmp_path: Path) -> None:

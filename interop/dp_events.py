@@ -220,7 +220,8 @@ def mechanisms_of_tree(
 def _mechanisms(tree: EventTree, size: Sensitivity) -> list[Mechanism]:
     """Return what the rule of an event's class makes of it; `size` is the sensitivity."""
     if tree.name not in _RULES:
-        raise Untranslatable(f"{tree.name} must be an event with a rule here; it has none yet.")
+        nearest = _NEAREST.get(tree.name, "it has none yet")
+        raise Untranslatable(f"{tree.name} must be an event with a rule here; {nearest}.")
     return _RULES[tree.name](tree.fields, size)
 
 
@@ -406,6 +407,49 @@ def _without_replacement(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
     return _sampled(name, fields["event"], Fraction(batch, records), size, amplified)
 
 
+def _with_replacement(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
+    """Return a pure mechanism on m records drawn with replacement out of n; replace-one only.
+
+    Let the mechanism be ε-DP when one place of the batch is filled otherwise. Fix what each draw
+    would be if it did not hit the differing record, which it does with probability 1/n; given that,
+    P = Σ p_k P_k and Q = Σ p_k Q_k over the number k of hits, P_0 = Q_0, and k places differ:
+    P_k <= e^(kε) P_0, P_k <= e^(kε) Q_k, Q_k >= e^(-kε) P_0. Let c = Σ p_k e^(kε), that is
+    (1 + (e^ε - 1)/n)^m. If c <= e^ε, the share c e^(-kε) of each P_k with k > 0 is at most c Q_k,
+    and what is left, at most e^(kε) - c in units of P_0, adds up to (c - 1) p_0: so P <= c Q.
+    Whatever c is, P <= c P_0 and Q >= (1 - (1 - e^(-ε))/n)^m P_0, and the loss is at most mε.
+    Averaged over what was fixed, these stay (compare Balle, Barthe, Gaboardi 2018, Theorem 10).
+
+    Gaussian noise has no largest loss, and the theorem's bound for it no event here.
+    """
+    names = ("sample_size", "source_dataset_size")
+    batch, records = (whole(name, fields[name]) for name in names)
+    require_positive_int("source_dataset_size", records)
+    if size.adjacency is not Adjacency.REPLACE_ONE:
+        raise Untranslatable("SampledWithReplacementDpEvent must be read under replace-one.")
+    inner = _mechanisms(fields["event"], size)
+    if batch == 0 or not inner:
+        return []
+    bare = [step for step, _ in _unrolled(inner) if isinstance(step, UnprotectedRelease)]
+    if bare:
+        return [bare[0]]
+    loss = _loss(inner)
+    if loss == inf:
+        raise Untranslatable(
+            "the event of a SampledWithReplacementDpEvent must be pure to have a rule here; of "
+            "Gaussian noise there is one for batches without replacement and for Poisson batches."
+        )
+    together = float_up(Fraction(loss) * batch)
+    reason = "a pure mechanism on a batch drawn with replacement"
+    if records == 1:  # every draw hits
+        return _of_loss(together, reason, size)
+    with precision(BITS):
+        up = (ball_of(loss).expm1() / records).log1p() * batch
+        down = ((-ball_of(loss)).expm1() / records).log1p() * batch
+        amplified = Enclosure.from_ball(up).upper_float
+        always = Enclosure.from_ball(up - down).upper_float
+    return _of_loss(amplified if amplified <= loss else min(always, together), reason, size)
+
+
 def _truncated(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
     """Poisson batches cut to a uniform subset of B records: twice the shift, at the same rate.
 
@@ -532,11 +576,19 @@ _RULES: dict[str, Callable[[_Fields, Sensitivity], list[Mechanism]]] = {
     "RepeatAndSelectDpEvent": _repeat_and_select,
     "PoissonSampledDpEvent": _poisson,
     "SampledWithoutReplacementDpEvent": _without_replacement,
+    "SampledWithReplacementDpEvent": _with_replacement,
     "TruncatedSubsampledGaussianDpEvent": _truncated,
 }
 """The events that have a rule here. Without one: ZCDpEvent (no mechanism here is known by rho
-alone), SampledWithReplacementDpEvent (its published bound has an additive delta: Balle, Barthe,
-Gaboardi 2018, Theorem 10) and UnsupportedDpEvent."""
+alone) and UnsupportedDpEvent."""
+
+_NEAREST = {
+    "ZCDpEvent": (
+        "no mechanism here is known by rho alone: state what ran, such as a GaussianDpEvent of "
+        "noise multiplier 1/sqrt(2 rho) for Gaussian noise"
+    )
+}
+"""What to state in place of an event that has no rule."""
 
 
 def whole(name: str, value: Any) -> int:

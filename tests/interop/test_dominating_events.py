@@ -3,7 +3,7 @@
 Independent routes: dp_accounting's own PLD accountant and RDP accountant, exact enumeration.
 """
 
-from itertools import pairwise
+from itertools import pairwise, product
 from math import exp, inf, isclose, log
 
 import numpy as np
@@ -197,3 +197,65 @@ def test_nothing_on_a_sample_is_nothing_and_a_bare_release_on_one_is_bare():
 
 def test_one_answer_of_one_kind_says_nothing():
     assert events(peer.RandomizedResponseDpEvent(0.0, 1)) == []
+
+
+def largest_loss_with_replacement(records, draws, step):
+    """Return the exact largest loss of a clamped geometric count of 1s, over all neighbours.
+
+    The count of 1s in a batch is hidden by geometric noise of ratio e^-step, clamped to
+    [0, draws]; batches are all of the records^draws sequences, data sets all of 0s and 1s.
+    """
+    answers = np.arange(draws + 1)
+    ratio = exp(-step)
+    geometric = ratio ** np.abs(answers[:, None] - answers[None, :]) / (1 + ratio)
+    geometric[:, 1:-1] *= 1 - ratio
+    assert np.allclose(geometric.sum(axis=1), 1)
+    laws = {}
+    for data in product((0, 1), repeat=records):
+        batches = product(range(records), repeat=draws)
+        counts = [sum(data[place] for place in batch) for batch in batches]
+        laws[data] = geometric[counts].mean(axis=0)
+    pairs = [(a, b) for a, b in product(laws, laws) if sum(np.array(a) != np.array(b)) == 1]
+    return max(float(np.log(laws[a] / laws[b]).max()) for a, b in pairs)
+
+
+@pytest.mark.parametrize(
+    ("records", "draws"), [(1, 1), (1, 3), (2, 1), (2, 4), (4, 2), (5, 1), (6, 3)]
+)
+@pytest.mark.parametrize("step", [0.1, 1.0, 3.0])
+def test_batches_with_replacement_cost_no_less_than_enumeration_says(records, draws, step):
+    inner = EventTree("EpsilonDeltaDpEvent", {"epsilon": step, "delta": 0.0})
+    fields = {"source_dataset_size": records, "sample_size": draws, "event": inner}
+    tree = EventTree("SampledWithReplacementDpEvent", fields)
+    (found,) = mechanisms_of_tree(tree, adjacency=Adjacency.REPLACE_ONE, sensitivity=2)
+    loss = pure_epsilon([Event(found, CONTEXT)]).upper_float
+    exact = largest_loss_with_replacement(records, draws, step)
+    assert exact <= loss * (1 + 1e-12)
+    assert loss <= step * draws * (1 + 1e-12)
+    amplified = draws * log(1 + (exp(step) - 1) / records)
+    if amplified <= step:  # attained: all other records are 0, and the answer is `draws`
+        assert isclose(loss, exact, rel_tol=1e-9)
+
+
+def test_of_one_record_every_draw_is_that_record():
+    inner = EventTree("EpsilonDeltaDpEvent", {"epsilon": 1000.0, "delta": 0.0})
+    fields = {"source_dataset_size": 1, "sample_size": 3, "event": inner}
+    tree = EventTree("SampledWithReplacementDpEvent", fields)
+    (found,) = mechanisms_of_tree(tree, adjacency=Adjacency.REPLACE_ONE, sensitivity=2)
+    assert pure_epsilon([Event(found, CONTEXT)]).upper_float == 3000.0
+
+
+@pytest.mark.parametrize("adjacency", [ADD, ZERO])
+def test_batches_with_replacement_have_a_rule_under_replace_one_alone(adjacency):
+    event = peer.SampledWithReplacementDpEvent(100, 5, peer.LaplaceDpEvent(1.0))
+    with pytest.raises(Untranslatable, match="under replace-one"):
+        mechanism_of(event, adjacency=adjacency, sensitivity=1)
+
+
+def test_what_has_no_rule_is_refused_with_what_is_nearest():
+    replaced = Adjacency.REPLACE_ONE
+    gaussian = peer.SampledWithReplacementDpEvent(100, 5, peer.GaussianDpEvent(1.0))
+    with pytest.raises(Untranslatable, match="without replacement"):
+        mechanism_of(gaussian, adjacency=replaced, sensitivity=2)
+    with pytest.raises(Untranslatable, match="noise multiplier 1/sqrt"):
+        mechanism_of(peer.ZCDpEvent(0.1), adjacency=replaced, sensitivity=2)

@@ -51,16 +51,22 @@ def data_sets() -> dict[str, tuple[np.ndarray, np.ndarray]]:
     }
 
 
-def splits_of(name: str, splits: int) -> list[Rows]:
-    """Return training and test rows of norm at most 1, a third of the small sets for testing."""
+def splits_of(name: str, splits: int, first: int) -> list[Rows]:
+    """Return training and test rows of norm at most 1, a third of the small sets for testing.
+
+    Args:
+        name: of the data set.
+        splits: how many.
+        first: seed of the first; the others' follow.
+    """
     if name.startswith("Adult"):
         rows, labels = adult()
-        return [split(rows, labels, 2000 + k) for k in range(splits)]
+        return [split(rows, labels, 1500 + first + k) for k in range(splits)]
     raw, target = data_sets()[name]
     rows = raw / np.maximum(np.linalg.norm(raw, axis=1, keepdims=True), 1e-9)
     labels = np.where(np.asarray(target) > 0, 1.0, -1.0)
     data: list[Rows] = []
-    for seed in range(500, 500 + splits):
+    for seed in range(first, first + splits):
         a, b, c, d = train_test_split(rows, labels, test_size=0.3, random_state=seed)
         data.append((a, c, b, d))
     return data
@@ -138,17 +144,19 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=4)
     parser.add_argument("--only", default="", help="a part of the data set's name")
     parser.add_argument("--parties", type=int, nargs="+", default=PARTIES)
+    parser.add_argument("--epsilons", type=float, nargs="+", default=EPSILONS)
+    parser.add_argument("--first", type=int, default=500, help="seed of the first split")
     given = parser.parse_args()
     passed: list[bool] = []
     for name in (*data_sets(), "Adult, 45,222 x 104"):
         if given.only.lower() not in name.lower():
             continue
-        data = splits_of(name, given.splits)
+        data = splits_of(name, given.splits, given.first)
         print(f"{name}, {given.splits} splits", flush=True)
         for parties in given.parties:
             if len(data[0][0]) < LEAST_RECORDS * parties:
                 continue
-            for epsilon in EPSILONS:
+            for epsilon in given.epsilons:
                 words, passes = cell(data, parties, epsilon)
                 print(f"  {words}{'' if passes else '  FAILS'}", flush=True)
                 passed.append(passes)

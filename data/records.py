@@ -125,15 +125,17 @@ class LabelledRecords:
 
         Raises `InvalidParameter` for records that were not read from a file.
         """
-        places = self._hashed(seed, _DEAL) % np.uint64(len(parties))
+        places = self.keyed_hashes(seed, _DEAL) % np.uint64(len(parties))
         return replace(self, parties=parties, party_of=places.astype(np.intp))
 
-    def _hashed(self, seed: int, use: bytes) -> NDArray[np.uint64]:
+    def keyed_hashes(self, seed: int, use: bytes) -> NDArray[np.uint64]:
         """Return a number in [0, 2^64) for each record, of its content and a public seed alone.
 
         Args:
             seed: a whole number >= 0.
-            use: what the numbers are for; another use has other numbers.
+            use: what the numbers are for, at most 16 bytes; another use has other numbers.
+
+        Raises `InvalidParameter` for records that were not read from a file.
         """
         if self.contents is None:
             raise InvalidParameter("contents", None, "stated: read the records from a file")
@@ -197,7 +199,7 @@ def split_by_content(
     if not 0 < held_out < 1:
         raise InvalidParameter("held_out", held_out, "in (0, 1)")
     threshold = np.uint64(int(Fraction(held_out) * 2**64))
-    tested = records._hashed(seed, _SPLIT) < threshold
+    tested = records.keyed_hashes(seed, _SPLIT) < threshold
     return records.take(np.flatnonzero(~tested)), records.take(np.flatnonzero(tested))
 
 

@@ -246,7 +246,7 @@ def _concluded(
     made = _model_file(configuration, planned, model)
     (folder / "model.json").write_bytes(msgspec.json.format(msgspec.json.encode(made)))
     if certificate is not None:
-        certificate = certificate.given(trained.head.statement)
+        certificate = certificate.given(*trained.circumstances)
         proved(
             certificate.to_json_bytes(),
             events=planned.events,
@@ -319,12 +319,14 @@ class _Trained:
         training: what came of it.
         events: what it released.
         head: the ledger's last row after it.
+        circumstances: what the ledger says that a certificate of the run takes for granted.
     """
 
     name: str
     training: Training
     events: tuple[Event, ...]
     head: Head
+    circumstances: tuple[str, ...]
 
 
 def _train(
@@ -363,7 +365,8 @@ def _train(
         recording = record.curator(paid, sampler)
         training = train(configuration, solver, dataset, test, recording, progress=progress)
         events = paid.released
-    return _Trained(record.name, training, events, ledger.last_row)
+    given = ledger.circumstances(record.name)
+    return _Trained(record.name, training, events, ledger.last_row, given)
 
 
 def _silent(description: str) -> Progress:

@@ -6,6 +6,7 @@ frozen struct whose own checks have run.
 """
 
 import tomllib
+from math import isinf
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,6 +29,18 @@ _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
 class ConfigurationError(DpledgerError, ValueError):
     """A configuration is not readable or not allowed; nothing was loaded, run or spent."""
+
+
+def _number(literal: str) -> float:
+    """Return a number as a double; raise `ValueError` for one that no double holds.
+
+    Read as 0 or as infinity it would stand for another promise, or for noise without end.
+    """
+    found = float(literal)
+    digits = set(literal.lower().split("e")[0]) & set("123456789")
+    if digits and (found == 0.0 or isinf(found)):
+        raise ValueError(f"{literal:.40} must be a number that a double holds")
+    return found
 
 
 def read_toml(path: Path, kind: type[_Struct]) -> _Struct:
@@ -59,7 +72,7 @@ def parse_toml(text: str, kind: type[_Struct], *, source: str) -> _Struct:
     if max(line.count(".") for line in text.split("\n")) > _MOST_DOTS:
         raise ConfigurationError(f"{source}: Expected at most {_MOST_DOTS} dots in a line.")
     try:
-        values = tomllib.loads(text)
+        values = tomllib.loads(text, parse_float=_number)
     # a number of thousands of digits is a plain ValueError
     except (ValueError, RecursionError) as error:
         raise ConfigurationError(f"{source}: Expected TOML ({error!s:.{_SHOWN}}).") from error

@@ -163,7 +163,14 @@ def client_app(take: Callable[[Any], Callable[[Link], object]]) -> Any:
     @client.train()  # type: ignore[misc, untyped-decorator, unused-ignore]
     def one_message(message: Any, context: Any) -> Any:
         told = message.content[_RECORD][_RECORD]
-        record = flwr.ConfigRecord({_RECORD: said(take(context), told)})
+        try:
+            answer = said(take(context), told)
+        except Exception as error:
+            # Flower sends the words of an error to the coordinator, and a cell may stand in them
+            logging.getLogger(__name__).exception("this party failed")
+            kind = type(error).__name__
+            raise FederationEnded(f"A party failed ({kind}); its own log says why.") from None
+        record = flwr.ConfigRecord({_RECORD: answer})
         return flwr.Message(flwr.RecordDict({_RECORD: record}), reply_to=message)
 
     return client

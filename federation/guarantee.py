@@ -221,12 +221,12 @@ def verify_federation(folder: Path) -> FederationVerdict:
     events = joint_events(manifest.held, sent)
     if manifest.held is Held.SUMMED:
         _require_sums(events, len(manifest.parties) + len(manifest.dropped))
-    joint = proved(certificate_bytes(folder / "certificate.json"), events=events)
+    joint = proved(_document(folder / "certificate.json"), events=events)
     if delta_and_epsilon(joint) is None:
         raise NotProved("notion", joint.notion, "an epsilon at a delta")
     parties: dict[str, Verdict] = {}
     for name, own in sent.items():
-        document = certificate_bytes(folder / f"{name}.certificate.json")
+        document = _document(folder / f"{name}.certificate.json")
         parties[name] = verdict = proved(document, events=own)
         for what, found, expected in (
             ("notion", verdict.notion, joint.notion),
@@ -249,6 +249,14 @@ def verify_federation(folder: Path) -> FederationVerdict:
         simulation,
         tuple(manifest.dropped),
     )
+
+
+def _document(path: Path) -> bytes:
+    """Return a certificate's bytes; raise `InvalidParameter` for a folder without it."""
+    try:
+        return certificate_bytes(path)
+    except OSError as error:
+        raise InvalidParameter("folder", str(path.parent), f"with {path.name}") from error
 
 
 def _require_sums(events: Sequence[Event], parties: int) -> None:
@@ -288,6 +296,6 @@ def _read(path: Path) -> _Manifest:
         for name, number in manifest.parties.items():
             if not 0 <= number < len(manifest.lists):
                 raise ValueError(f"no event list of {name!r}")
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InvalidParameter("folder", str(path.parent), f"of a federation ({error})") from error
     return manifest

@@ -174,7 +174,7 @@ class RecordedCurator(SamplingCurator):
         if len(recorded) != 8 * shape[0] * shape[1]:
             raise JournalError(f"Message {self._count} of {self._name} must be of shape {shape}.")
         # the same order as of a new release, so that the sink sees the same run again
-        token = self._sink.reserve((release.event,), self._provenance)
+        token = self._paid.repeat((release.event,), self._provenance)
         if self._provenance.seed is not None:
             self._noise(release)(np.zeros(shape))
         content = np.frombuffer(recorded, dtype="<f8").astype(np.float64).reshape(shape)

@@ -54,6 +54,7 @@ class PrepaidRun:
     ) -> None:
         self._run, self._plan, self._provenance = run, tuple(plan), provenance
         self._released, self._lock = 0, threading.Lock()
+        self._fresh = set[int]()
         found = tuple(run.ledger.reservations(run.run)) if resumed else ()
         self._digests = run.ledger.messages(run.run) if found else {}
         if found:
@@ -94,7 +95,22 @@ class PrepaidRun:
 
         Raises `InvalidParameter` unless `events` are the next planned one, derivation included; for
         noise of another source, or of more trials, than was paid for; and for a second sampler: of
-        the same seed it would repeat the noise of the first.
+        the same seed it would repeat the noise of the first. `OtherMessage` where a message has
+        left for this release: fresh noise would be a second one, paid for by nobody.
+        """
+        token = self.repeat(events, provenance)
+        if self.has_left(token):
+            raise OtherMessage(
+                f"message={token + 1} of {self._run.run!r} must be given back as it was recorded: "
+                "it left by the ledger. Nothing was drawn."
+            )
+        self._fresh.add(token)
+        return token
+
+    def repeat(self, events: Sequence[Event], provenance: Provenance) -> int:
+        """Return a token of the next release whose message was recorded, and is given back.
+
+        Raises `InvalidParameter` as `reserve`.
         """
         if provenance != self._provenance:
             raise InvalidParameter("provenance", provenance, f"as paid for: {self._provenance}")
@@ -127,8 +143,9 @@ class PrepaidRun:
                         raise
             # from elsewhere since this run was opened
             self._digests = self._run.ledger.messages(self._run.run)
-        # ledgers of before know of none
-        if self._digests.get(place) not in (None, message_digest(message)):
+        # ledgers of before know of none: what was recorded is then taken at its word
+        known = self._digests.get(place)
+        if known != message_digest(message) and (known is not None or token in self._fresh):
             raise OtherMessage(
                 f"message={token + 1} of {self._run.run!r} must be the one that left by the "
                 "ledger: another copy of the run's folder went on, with noise of its own; go on "

@@ -11,6 +11,7 @@ unread one, would let a file say one thing to its writer and another to the ledg
 
 import json
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from sys import float_info
 from typing import Any, NoReturn, TypeVar
 
@@ -24,6 +25,9 @@ _T = TypeVar("_T")
 
 class MalformedImport(DpledgerError, ValueError):
     """This is no file of that kind; nothing in it was executed, and nothing recorded."""
+
+
+_NONZERO = frozenset("123456789")
 
 
 def json_of(text: bytes, where: str) -> Any:
@@ -41,6 +45,13 @@ def json_of(text: bytes, where: str) -> Any:
     def refuse(word: str) -> NoReturn:
         raise MalformedImport(f"{where}: {word} must be a finite number.")
 
+    def number(literal: str) -> float:
+        found = float(literal)
+        if not isfinite(found) or (found == 0 and set(literal.lower().split("e")[0]) & _NONZERO):
+            # a delta or a rate that vanishes, or grows beyond all numbers, would cost another sum
+            refuse(f"{literal:.40}, which no double holds,")
+        return found
+
     def pairs(listed: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(listed)
         if len(found) < len(listed):
@@ -48,7 +59,9 @@ def json_of(text: bytes, where: str) -> Any:
         return found
 
     try:
-        return json.loads(text.decode("utf-8"), parse_constant=refuse, object_pairs_hook=pairs)
+        return json.loads(
+            text.decode("utf-8"), parse_constant=refuse, parse_float=number, object_pairs_hook=pairs
+        )
     except MalformedImport:
         raise
     except (ValueError, RecursionError) as error:

@@ -33,6 +33,7 @@ import numpy as np
 from .clipping import inner_radius, lengths
 from .errors import InvalidParameter
 from .protocols import FloatArray
+from .refusals import refuse_copies
 
 _EPS = 2.0**-52
 _UNIT = 2.0**-53
@@ -75,6 +76,7 @@ def require_reachable(
         )
 
 
+@refuse_copies
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class BallRidge:
     """The problem's private part: rows D of shape (N, d), each of norm at most `row_bound`."""

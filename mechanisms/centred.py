@@ -35,6 +35,7 @@ from .loss_trial import stated
 from .private_data import PrivateDataset
 from .protocols import FloatArray, Loss
 from .records import Records, combined, record_slopes
+from .refusals import refuse_copies
 from .sensitive import Sensitive
 from .sensitivity import Sensitivity, mean_of_bounded
 from .stated_loss import assuming
@@ -62,6 +63,7 @@ def _fixed(array: FloatArray) -> FloatArray:
     return copied
 
 
+@refuse_copies
 class CentredRows(Inside):
     """A data set's rows less a public centre, scaled, cut to a radius; answers as `Sensitive`.
 
@@ -226,6 +228,7 @@ class CentredRows(Inside):
         return self._views[key][1]
 
 
+@refuse_copies
 @dataclass(frozen=True, slots=True, repr=False)
 class _Centred:
     """Records whose row a is shrink·scale·(a - centre): what scores and sums of products need.

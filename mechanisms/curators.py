@@ -279,8 +279,12 @@ class SamplingCurator(Curator):
         noisy = self._noise(release)
         token = self._sink.reserve((event,), self._provenance)
         content = self._noisy(release, noisy)
-        self._keep(Message(event, content))
+        message = Message(event, content)
+        self._keep(message)
         self._sink.commit(token, content)
+        if self._record:
+            # now, and not before: a message that the sink refuses has not left
+            self.transcript.append(message)
         return content
 
     def _noise(self, release: Release) -> Callable[[FloatArray], FloatArray]:
@@ -321,9 +325,7 @@ class SamplingCurator(Curator):
         return noisy(np.broadcast_to(value, (*self._lead, *value.shape[-2:])))
 
     def _keep(self, message: Message) -> None:
-        """Take note of a message whose noise is drawn, before it leaves."""
-        if self._record:
-            self.transcript.append(message)
+        """Take note of a message whose noise is drawn, before it leaves; here of none."""
 
 
 class PlanningCurator(Curator):

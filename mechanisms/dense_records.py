@@ -28,8 +28,10 @@ from .records import (
     protect,
     record_slopes,
 )
+from .refusals import refuse_copies
 
 
+@refuse_copies
 @dataclass(frozen=True, slots=True, repr=False)
 class DenseRecords:
     """Rows of P parties in one padded block.

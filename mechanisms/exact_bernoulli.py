@@ -9,7 +9,7 @@ answers are the same on every platform.
 """
 
 from collections.abc import Callable
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
 from math import factorial
 from typing import Any
@@ -95,7 +95,9 @@ def exp_minus_bounds(gamma: Interval, digits: int) -> Interval:
     the last of `digits` places, at either end.
     """
     low, high = gamma
-    with localcontext(prec=digits + 2, Emin=-(10**9), Emax=10**9) as context:
+    # of its own: what a caller's context traps would raise for some gaps, which may be private
+    own = Context(prec=digits + 2, Emin=-(10**9), Emax=10**9, traps=[])
+    with localcontext(own) as context:
         context.rounding = ROUND_CEILING
         least = (-(Decimal(high.numerator) / Decimal(high.denominator))).exp()
         context.rounding = ROUND_FLOOR

@@ -28,9 +28,11 @@ from .records import (
     record_slopes,
     slopes_at,
 )
+from .refusals import refuse_copies
 from .rounding import BLOCK_RECORDS
 
 
+@refuse_copies
 @dataclass(frozen=True, slots=True, repr=False)
 class SparseRecords:
     """All parties' rows in one block-diagonal CSR matrix, and its transpose in CSR.

@@ -201,6 +201,7 @@ def alternatives(
     return drawn_by(curator, scheme, both, np.array([1.0 - rate, rate]))
 
 
+@refuse_copies
 @dataclass(frozen=True, slots=True, eq=False)
 class SampledPart:
     """How a value moves between neighbours: by `constant` always, by `sampled` more if drawn.

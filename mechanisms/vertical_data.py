@@ -38,6 +38,7 @@ from .labels import SIGNS
 from .layout import real_numbers
 from .loss_trial import require_convex, require_label_gap, stated
 from .protocols import FloatArray, Loss
+from .refusals import refuse_copies
 from .sensitive import Sensitive
 from .sensitivity import (
     Sensitivity,
@@ -159,6 +160,7 @@ class LocalProblem:
         return np.clip(self.pull, -self.slope_bound, self.slope_bound)
 
 
+@refuse_copies
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Columns:
     """A block of columns for each party, and the labels, of the same N records.

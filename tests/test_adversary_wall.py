@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import copy
+import decimal
+import io
 import json
 import math
-import operator
 import pickle
 import stat
+import sys
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import msgspec
@@ -29,12 +33,17 @@ from dpledger.accounting.ledger import LedgerError, MemoryLedger, SqliteLedger
 from dpledger.audits import AuditDataset
 from dpledger.audits.curators import RecordingCurator
 from dpledger.audits.datasets import VerticalAuditDataset
+from dpledger.data.errors import BadValue
 from dpledger.data.strict import ConfigurationError
+from dpledger.federation.flower import client_app
+from dpledger.federation.prepaid import OtherMessage, PrepaidRun
 from dpledger.mechanisms import (
     Adjacency,
     BoundedColumn,
+    Curator,
     DataShape,
     EventList,
+    ExponentialMechanism,
     FixedBatch,
     InvalidParameter,
     LaplaceNoise,
@@ -184,7 +193,7 @@ def test_a_ledger_file_is_for_its_owner_alone(tmp_path: Path) -> None:
 def test_no_handle_becomes_an_auditors() -> None:
     data = PrivateDataset(np.eye(3), np.ones(3), adjacency="replace-one", row_bound=1.0)
     with pytest.raises((TypeError, AttributeError)):
-        data.__class__ = AuditDataset  # type: ignore[assignment]
+        data.__class__ = AuditDataset
 
 
 def test_a_federation_keeps_the_promise_to_a_person_or_refuses_it(tmp_path: Path) -> None:
@@ -225,6 +234,106 @@ def test_a_pipeline_shows_no_seed_of_its_estimator() -> None:
     )
     assert "987654321" not in repr(model)
     assert "987654321" not in repr(make_pipeline(FunctionTransformer(), model))
+
+
+def test_a_message_that_may_not_leave_is_nowhere_to_be_read() -> None:
+    data = PrivateDataset(np.eye(3), np.ones(3), adjacency="replace-one", row_bound=1.0)
+
+    def ask(curator: Curator, handle: PrivateDataset) -> Floats:
+        value = handle.mean_gradient(Logistic(), np.zeros(3))
+        return curator.release(value, noise_multiplier=30.0, round=1, release="gradient")
+
+    planner, sampler = PlanningCurator(), SystemSampler()
+    ask(planner, PrivateDataset.planned(data.shape))
+    run = MemoryLedger().run("run", configuration_hash="hash", plan=planner.events)
+    sent = ask(SamplingCurator(PrepaidRun(run, planner.events, sampler.provenance), sampler), data)
+    again = PrepaidRun(run, planner.events, sampler.provenance, resumed=True)
+    curator = SamplingCurator(again, sampler, record=True)
+    with pytest.raises((OtherMessage, InvalidParameter)):
+        ask(curator, data)
+    assert all(np.array_equal(message.content, sent) for message in curator.transcript)
+
+
+def test_nothing_that_holds_records_is_pickled_whatever_handles_pickle_as() -> None:
+    rows = np.random.default_rng(0).normal(size=(6, 2)) / 10.0
+    data = PrivateDataset(rows, np.ones(6), adjacency="replace-one", row_bound=1.0)
+    centred = CentredRows(data, np.zeros(2), radius=0.5)
+    centred.mean_gradient(Logistic(), np.zeros(2))
+    written = io.BytesIO()
+    pickler = pickle.Pickler(written)
+    pickler.dispatch_table = {PrivateDataset: lambda _: (str, ("",))}
+    with suppress(UnprotectedSerialisation):
+        pickler.dump(centred)
+    assert rows.tobytes() not in written.getvalue()
+
+
+@pytest.mark.parametrize("moved_cell", [10.0, 45.0])
+def test_no_setting_of_decimal_makes_an_error_of_private_numbers(moved_cell: float) -> None:
+    cells = np.array([moved_cell, *[10.0] * 9, *[80.0] * 10])
+    table = PrivateTable(
+        {"age": cells}, {"age": BoundedColumn(0, 100, 1.0)}, adjacency="replace-one"
+    )
+    curator = SamplingCurator(EventList(), SystemSampler())
+    with decimal.localcontext() as context:
+        context.traps[decimal.Inexact] = True
+        curator.release(
+            table.quantile_costs("age", 0.5, [30.0, 60.0]),
+            mechanism=ExponentialMechanism(0.01),
+            round=1,
+            release="median",
+        )
+
+
+def test_a_reservation_pays_for_one_message_of_each_event() -> None:
+    data = PrivateDataset(np.eye(3), np.ones(3), adjacency="replace-one", row_bound=1.0)
+
+    def ask(curator: Curator, handle: PrivateDataset) -> Floats:
+        value = handle.mean_gradient(Logistic(), np.zeros(3))
+        return curator.release(value, noise_multiplier=30.0, round=1, release="gradient")
+
+    planner, sampler = PlanningCurator(), SystemSampler()
+    ask(planner, PrivateDataset.planned(data.shape))
+    run = MemoryLedger().run("run", configuration_hash="hash", plan=planner.events)
+    run.commit(run.reserve(planner.events, sampler.provenance))
+    sent: list[Floats] = []
+    for _ in range(2):
+        with suppress(OtherMessage, InvalidParameter):
+            paid = PrepaidRun(run, planner.events, sampler.provenance, resumed=True)
+            sent.append(ask(SamplingCurator(paid, sampler), data))
+    assert len(sent) <= 1
+
+
+def test_what_a_party_tells_flower_of_its_failure_names_no_cell(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class App:
+        """Flower's ClientApp, as far as it is used."""
+
+        def __init__(self) -> None:
+            self.told: Callable[[Any, Any], Any] | None = None
+
+        def train(self) -> Callable[[Any], Any]:
+            def keep(function: Callable[[Any, Any], Any]) -> Any:
+                self.told = function
+                return function
+
+            return keep
+
+    whatever = SimpleNamespace(ConfigRecord=dict, RecordDict=dict, Message=lambda *_, **__: None)
+    monkeypatch.setitem(sys.modules, "flwr", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "flwr.app", whatever)
+    monkeypatch.setitem(sys.modules, "flwr.clientapp", SimpleNamespace(ClientApp=App))
+
+    def part(_: Any) -> object:
+        raise BadValue("north.csv, line 5", "ward", "Jane Doe", "among 'surgery', 'medicine'")
+
+    app = client_app(lambda _: part)
+    message, sent = SimpleNamespace(content={"dpledger": {"dpledger": b""}}), ""
+    try:
+        app.told(message, None)
+    except Exception as error:
+        sent = f"{type(error)}:<'{error}'>"  # what Flower makes of it, and sends
+    assert "Jane Doe" not in sent
 
 
 # --- what held -----------------------------------------------------------------------------------
@@ -442,9 +551,9 @@ def test_no_answer_of_columns_moves_by_more_than_it_states() -> None:
             tolerance=1e-6 * bound,
         )
         tries: list[Callable[[Any], Sensitive]] = [
-            lambda data, problem=problem: data.predictions("a", problem),
-            lambda data, problem=problem: data.minimiser("a", problem),
-            lambda data, target=target: data.dual(Logistic(), target, penalty=0.3, tolerance=1e-9),
+            lambda data: data.predictions("a", problem),  # noqa: B023
+            lambda data: data.minimiser("a", problem),  # noqa: B023
+            lambda data: data.dual(Logistic(), target, penalty=0.3, tolerance=1e-9),  # noqa: B023
         ]
         first, second = answered(tries[kind], here), answered(tries[kind], there)
         if isinstance(first, str) or isinstance(second, str):
@@ -478,8 +587,8 @@ def test_no_statistic_of_a_table_moves_by_more_than_it_states() -> None:
         kind = int(rng.integers(5))
         norm = Norm.L1 if kind < 2 and rng.random() < 0.5 else Norm.L2
         asked: list[Callable[[PrivateTable], Sensitive]] = [
-            lambda table, norm=norm: table.sum("x", norm=norm),
-            lambda table, norm=norm: table.histogram("y", [-0.5, 0.0, 1.5], norm=norm),
+            lambda table: table.sum("x", norm=norm),  # noqa: B023
+            lambda table: table.histogram("y", [-0.5, 0.0, 1.5], norm=norm),  # noqa: B023
             lambda table: table.mean("x"),
             lambda table: table.second_moments(["x", "y"]),
             lambda table: table.quantile_costs("y", 0.3, [-1.0, 0.0, 1.0]),
@@ -549,8 +658,8 @@ def some_value() -> Sensitive:
     return data.sum_gradient(Logistic(), np.zeros(3))
 
 
-WAYS: dict[str, Callable[[Sensitive], object]] = {
-    "in-place sum": lambda s: operator.iadd(np.zeros((1, 3)), cast("Any", s)),
+WAYS: dict[str, Callable[[Any], object]] = {
+    "in-place sum": lambda s: np.add(np.ones((1, 3)), s, out=np.zeros((1, 3))),
     "sparse product": lambda s: sparse.eye(3) @ s,
     "dot": lambda s: np.eye(3).dot(cast("Any", s)),
     "cells": lambda s: np.zeros((1, 3)).__setitem__(0, s),

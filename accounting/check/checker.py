@@ -10,7 +10,7 @@ Adjacency, mechanisms and notions are those of the project's written form of eve
 """
 
 import json
-from decimal import ROUND_CEILING, Decimal, localcontext
+from decimal import ROUND_CEILING, Context, Decimal, localcontext
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -149,7 +149,7 @@ def _check(document: bytes, rules: Rules) -> Verdict:
 def report(verdict: Verdict) -> str:
     """Return the verdict as lines of text."""
     labels = NOTIONS[verdict.notion]
-    with localcontext(prec=17, rounding=ROUND_CEILING):
+    with localcontext(Context(prec=17, rounding=ROUND_CEILING, traps=[])):
         values = [Decimal(v.numerator) / Decimal(v.denominator) for v in verdict.values]
     numbers = ", ".join(f"{k} <= {v}" for k, v in zip(labels, values, strict=True))
     unit = verdict.adjacency + (f", groups of {verdict.group}" if verdict.group > 1 else "")

@@ -37,7 +37,7 @@ had to be rounded would raise `Inexact`). FLINT multiplies if it is installed, w
 """
 
 from collections.abc import Callable, Sequence
-from decimal import MAX_EMAX, MIN_EMIN, Decimal, Inexact, localcontext
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact, localcontext
 from typing import NamedTuple
 
 from .reading import Undecided
@@ -78,8 +78,8 @@ def multiply_by_decimal(first: Polynomial, second: Polynomial) -> Polynomial:
         """The polynomial at 10^width, its highest coefficient first."""
         return Decimal("".join([f"{v:0{width}d}" for v in reversed(values)]))
 
-    with localcontext(prec=width * (length + 1), Emax=MAX_EMAX, Emin=MIN_EMIN) as context:
-        context.traps[Inexact] = True
+    exact = Context(prec=width * (length + 1), Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact])
+    with localcontext(exact):
         one = packed(first)
         digits = str(one * (one if first is second else packed(second)))
     digits = digits.zfill(width * length)

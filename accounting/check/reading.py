@@ -9,7 +9,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
-from decimal import Decimal, localcontext
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
@@ -174,7 +174,7 @@ def show(value: object) -> str:
     if isinstance(value, tuple):
         return f"({', '.join(map(show, value))})"
     if isinstance(value, Fraction) and max(abs(value.numerator), value.denominator) >> 160:
-        with localcontext(prec=40):
+        with localcontext(Context(prec=40, traps=[])):
             return str(Decimal(value.numerator) / Decimal(value.denominator))
     return f"{value!s:.300}"
 

@@ -179,6 +179,8 @@ class Run:
             if audience not in ("server", "neighbours", "public") or not read_text(release):
                 raise CertificateWrong(f"expected a known audience and a release, got {audience}")
             names = [read_text(party) for party in read_list(parties)]
+            if len(set(names)) < len(names) or (names and _is_split(self.mechanisms[mechanism])):
+                raise CertificateWrong(f"expected parties named once, got {names!s:.200}")
             self._met.add(mechanism)
             for party in set(names):
                 self.own.setdefault(party, Counter())[mechanism] += times
@@ -249,7 +251,9 @@ class Run:
         self.spend(sum(map(len, of_party.values())) + len(of_party) + len(common))
         own = {frozenset(counts.items()) for counts in of_party.values()} or {frozenset()}
         self.spend(len(own) * (len(common) + 1))
-        return [dict(common + Counter(dict(counts))) for counts in own]
+        found = [dict(common + Counter(dict(counts))) for counts in own]
+        # a party that releases nothing costs nothing
+        return [view for view in found if view] or found[:1]
 
     def _split(self) -> tuple[Counter[int], dict[str, Counter[int]]]:
         """Return what all records meet, and what those of each party meet besides.
@@ -292,7 +296,16 @@ def parts_by_party(mechanism: Any) -> list[tuple[str, list[Any]]]:
     found = [(read_text(name), read_list(held)) for name, held in map(read_pair, read_list(parts))]
     if len({name for name, _ in found}) < len(found):
         raise CertificateWrong("expected each party once")
+    if any(_is_split(part) for _, held in found for part in held):
+        raise CertificateWrong("expected parties that are not split into parties again")
     return found
+
+
+def _is_split(mechanism: Any) -> bool:
+    """Whether a mechanism, repeated or not, is made of parts by party."""
+    while isinstance(mechanism, dict) and mechanism.get("kind") == "repeated":
+        mechanism = mechanism.get("event")
+    return isinstance(mechanism, dict) and mechanism.get("kind") == "parties"
 
 
 Rules = dict[str, tuple[Callable[..., Priv], tuple[str, ...], int]]

@@ -147,7 +147,9 @@ def exposures(events: Sequence[Event]) -> set[Exposure]:
         for party in set(event.context.parties):
             own.setdefault(party, Counter())[text] += 1
     distinct = {Exposure.of(counts) for counts in own.values()} or {Exposure.of({})}
-    return {Exposure.of(common + exposure.times(1)) for exposure in distinct}
+    found = {Exposure.of(common + exposure.times(1)) for exposure in distinct}
+    # a party that releases nothing costs nothing
+    return {exposure for exposure in found if exposure.counts} or found
 
 
 @dataclass(frozen=True, eq=False, slots=True)

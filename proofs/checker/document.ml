@@ -417,6 +417,8 @@ let read_events texts value =
       if !total > most_events || mechanism >= Array.length texts then
         wrong "expected up to %d events of listed mechanisms" most_events;
       let audience = text audience and named = List.map text (list named) in
+      if List.length (List.sort_uniq compare named) < List.length named then
+        wrong "expected parties named once";
       let release = text release in
       if not (List.mem audience [ "server"; "neighbours"; "public" ]) || release = "" then
         wrong "expected a known audience and a release";

@@ -342,7 +342,7 @@ def release_statistics(
             plan.events,
             asked.sampler,
         )
-        certificate = plan.proof.certificate.given(book.last_row.statement)
+        certificate = plan.proof.certificate.given(*book.circumstances(run))
     document = certificate.to_json_bytes()
     proved(document, events=plan.events, epsilon=certificate.epsilon, group=asked.privacy.group)
     (folder / "certificate.json").write_bytes(document)

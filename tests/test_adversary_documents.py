@@ -107,22 +107,6 @@ def test_rounding_rules_in_l2_are_no_rules_in_l1(rule: str) -> None:
         certified(noise, ("laplace-zcdp", {"mechanism": 0}, []))
 
 
-# once: so is a mean of a Poisson sample, which may draw one record
-def test_a_mean_of_a_poisson_sample_has_no_least_number() -> None:
-    mean = node("mean-of-bounded", Fraction(1, 60_000**2), bound=1, count=60_000)
-    sampled = {
-        "kind": "poisson-sampled",
-        "event": gaussian(stated(mean, adjacency="zero-out-one"), "1p-10"),
-        "rate": "1p-10",
-    }
-    with pytest.raises(CertificateWrong):
-        certified(
-            sampled,
-            ("poisson-rdp", {"mechanism": 0, "order": 8, "epsilon": "1/100000"}, []),
-            ("rdp-approx-dp", {"delta": "1/100000", "epsilon": "2"}, [0]),
-        )
-
-
 # once: B's records meet a Gaussian twice, and pay once
 @pytest.mark.parametrize("where", ["in a part", "beside it", "by another party", "named twice"])
 def test_parties_are_not_split_into_parties_again(where: str) -> None:

@@ -124,7 +124,7 @@ def require_poisson(run: Run, sens: Sens) -> None:
     """Raise unless a Poisson sample of this quantity amplifies."""
     if sens.adjacency not in ("add-remove-one", "zero-out-one"):
         raise CertificateWrong(f"expected add/remove or zero-out instead got {sens.adjacency}")
-    if sens.rules & MEANS:  # a sample may be of one record, whatever a mean was to be over
+    if sens.adjacency == "add-remove-one" and sens.rules & MEANS:
         raise CertificateWrong("expected a sum divided by public numbers, got a renormalised mean")
     run.assumptions.add(HIDDEN)
 
@@ -164,7 +164,7 @@ def _poisson_rdp(run: Run, place: Any, order: Any, epsilon: Any) -> Priv:
     """A Gaussian step on a Poisson sample.
 
     Sens(f, Δ²)    add/remove or zero-out    sample hidden, drawn with rate q
-    f divides by public numbers only    α in 2, 3, ...
+    under add/remove f divides by public numbers only    α in 2, 3, ...
     Σ_k C(α,k) q^k (1-q)^(α-k) e^(k(k-1)Δ²/(2σ²)) ≤ e^((α-1)ε)
     ---------------------------------------------------------------------------  poisson-rdp
     Priv(PoissonSampled(f + N(0, σ²), q), Rdp(α, ε))
@@ -335,7 +335,7 @@ def _poisson_pure(run: Run, place: Any, epsilon: Any) -> Priv:
     """A Laplace step on a Poisson sample; ε is a witness.
 
     Sens(f, Δ²)    l1 norm    add/remove or zero-out    sample hidden, drawn with rate q
-    f divides by public numbers only    e^ε ≥ 1 - q + q e^(Δ/b)
+    under add/remove f divides by public numbers only    e^ε ≥ 1 - q + q e^(Δ/b)
     ------------------------------------------------------------------------------  poisson-pure
     Priv(PoissonSampled(f + Lap(b), q), PureDp(ε))
 

@@ -126,5 +126,5 @@ def paid_run(
     sampler = noise(int(certificate.subject, 16), place)
     solve = partial(work, plan.noise_multiplier)
     result = run_prepaid(solve, private, run, plan.events, sampler)
-    certificate = certificate.given(book.last_row.statement)
+    certificate = certificate.given(*book.circumstances(run.run))
     return PaidRun(result, plan.noise_multiplier, plan.guarantee, certificate, book)

@@ -178,6 +178,7 @@ def redraw_after_a_crash() -> None:
             commit(paid, token, message)
 
     Journal.get, Journal.keep = forgetful, anew  # type: ignore[method-assign]
+    PrepaidRun.reserve = PrepaidRun.repeat  # type: ignore[method-assign]
     PrepaidRun.commit = unheard  # type: ignore[method-assign]
     RecordedCurator._deliver = SamplingCurator._deliver  # type: ignore[method-assign]
 

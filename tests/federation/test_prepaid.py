@@ -70,9 +70,9 @@ def test_a_plan_that_rests_on_something_else_is_another_plan() -> None:
 
 
 def released(paid: PrepaidRun, content: float) -> None:
-    """Release what is next as a message of one number."""
+    """Release what is next as a message of one number, recorded before or not."""
     k = len(paid.released)
-    paid.commit(paid.reserve(PLAN[k : k + 1], NOWHERE), np.array([[content]]))
+    paid.commit(paid.repeat(PLAN[k : k + 1], NOWHERE), np.array([[content]]))
 
 
 @pytest.mark.parametrize("rows", ["a row for all", "a row for each, as parties once paid"])

@@ -46,6 +46,7 @@ from .conversions import epsilon_from_zcdp
 from .numbers.enclosure import BITS, Enclosure, maximum, precision, shown_up
 from .numbers.grade import Grade
 from .numbers.notions import Gdp
+from .proof.derivation import ONE_PARTY
 from .pure import pure_by_party
 from .renyi.amplification import HIDDEN_SAMPLE, in_groups
 from .renyi.rdp import is_sampled
@@ -80,9 +81,6 @@ _PURE = (
 _GROUPS = Theorem(
     "k records move a release by at most k times what one does", "Dong, Roth, Su 2022, 2.14"
 )
-ONE_PARTY = "all records of a unit live with one party"
-"""What the price of a unit rests on where parties pay differently and not only by Gaussian steps:
-curves of several kinds may cross, and the dearest of one kind need not dominate a mixture."""
 _PURE_METHOD = "the largest privacy losses, added up"
 _BY_ACCOUNTANT: dict[type[Accountant], tuple[Theorem, ...]] = {
     GdpAccountant: (_GAUSSIAN, _COMPOSITION, _CONVERSION),

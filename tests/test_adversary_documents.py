@@ -4,6 +4,8 @@ import json
 import tracemalloc
 from contextlib import suppress
 from fractions import Fraction
+from itertools import product
+from math import exp, log
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +24,7 @@ from tests.accounting.check.test_forgeries import (
 )
 from tests.federation.test_forged_folders import PARTIES, federation_folder, released
 
-from dpledger.accounting.check import checker, leaves, roundings, sensitivities
+from dpledger.accounting.check import checker, leaves, pld_checker, roundings, sensitivities
 from dpledger.accounting.check.reading import CertificateWrong
 from dpledger.accounting.guarantees import guarantee
 from dpledger.accounting.ledger import MemoryLedger
@@ -322,3 +324,25 @@ def test_a_number_too_small_for_a_double_is_not_zero(kind: str, content: bytes) 
     with suppress(DpledgerError):
         events = read_bytes(kind, content, "file.json", adjacency=Adjacency.ADD_REMOVE_ONE)
         assert guarantee(events, delta=0).epsilon.upper_float == np.inf
+
+
+# once: proved for groups of two, with twelve times the delta where each party has one of them
+def test_a_group_over_two_parties_is_assumed_away_or_paid() -> None:
+    answers = {"A": RandomisedResponse(0.7, 2), "B": RandomisedResponse(0.03125, 1000)}
+    events = [
+        Event(answer, Context((name,), 1, "x", Audience.PUBLIC)) for name, answer in answers.items()
+    ]
+    found = checker.check(certify(events, delta=1e-3, group=2).to_json_bytes(), pld_checker.RULES)
+    assert (found.group, found.adjacency) == (2, "replace-one")
+    delta, largest = (float(value) for value in found.values)
+    masses = []
+    for answer in answers.values():
+        other = (1 - answer.truth) / (answer.categories - 1)
+        loss = log(answer.truth / other)
+        masses.append([(loss, answer.truth), (-loss, other), (0.0, 1 - answer.truth - other)])
+    one_of_each = sum(
+        first * second * max(1 - exp(largest - a - b), 0)
+        for (a, first), (b, second) in product(*masses)
+    )
+    assumed = any("unit" in text for text in found.assumptions)
+    assert assumed or one_of_each <= delta

@@ -24,7 +24,7 @@ from .reading import (
     require_equal,
     require_least,
 )
-from .statements import PARTIES, Priv, Rules, Run, parts_by_party
+from .statements import ONE_PARTY, PARTIES, Priv, Rules, Run, parts_by_party
 
 
 def _composition(run: Run, times: Any, *premises: Priv) -> Priv:
@@ -83,6 +83,18 @@ def _largest(premises: tuple[Priv, ...]) -> tuple[Fraction, ...]:
     return max(premise.values for premise in premises)
 
 
+def _note_one_party(run: Run, premises: tuple[Priv, ...]) -> None:
+    """Note what groups over several parties rest on, whose records pay different parties' costs.
+
+    In pure DP, zCDP and GDP k records that are spread pay no more than k of the dearest party's:
+    k₁a + k₂b ≤ (k₁ + k₂)·max(a, b), and likewise for roots of ρ and for μ. Of curves none need be
+    the largest.
+    """
+    one = premises[0]
+    if len(premises) > 1 and one.group > 1 and one.notion in ("approx-dp", "rdp"):
+        run.assumptions.add(ONE_PARTY)
+
+
 def _parties(run: Run, place: Any, *premises: Priv) -> Priv:
     """Data holders with disjoint records; one premise for each party that releases anything.
 
@@ -99,6 +111,7 @@ def _parties(run: Run, place: Any, *premises: Priv) -> Priv:
     exposures = [dict(Counter(map(run.place, held))) for _, held in parts if held]
     require_equal("exposures", [premise.exposure for premise in premises], exposures)
     run.assumptions.add(PARTIES)
+    _note_one_party(run, premises)
     return premises[0]._replace(exposure={place: 1}, values=_largest(premises))
 
 
@@ -124,6 +137,7 @@ def _events(run: Run, *premises: Priv) -> Priv:
             f"expected premises for the {len(views)} things a record can be exposed to, "
             f"instead got {len(views & covered)} of them and {len(covered - views)} others"
         )
+    _note_one_party(run, premises)
     return premises[0]._replace(exposure=None, values=_largest(premises))
 
 

@@ -102,7 +102,10 @@ COLUMNS = "every column belongs to one party, and who holds which column is publ
 WHOLE = "what discrete noise is added to is whole numbers"
 """Where that does not follow from how the sensitivity was derived."""
 
-LISTED_LATER = {_STOPPING, _PARALLEL, WHOLE}
+ONE_PARTY = "all records of a unit live with one party"
+"""Of groups over several parties, where costs of different kinds do not add up to the largest."""
+
+LISTED_LATER = {_STOPPING, _PARALLEL, WHOLE, ONE_PARTY}
 """What older documents need not list: it held of them, and was not written down yet."""
 
 PARTIES = "every record belongs to one party, and who holds which record is public and fixed"

@@ -36,6 +36,9 @@ GIVEN = "taken for granted: "
 DISJOINT_RECORDS = (
     "every record belongs to one party, and who holds which record is public and fixed"
 )
+ONE_PARTY = "all records of a unit live with one party"
+"""What the price of a unit rests on where parties pay differently and not only by Gaussian steps:
+curves of several kinds may cross, and the dearest of one kind need not dominate a mixture."""
 DISJOINT_COLUMNS = (
     "every column belongs to one party, and who holds which column is public and fixed"
 )

@@ -590,7 +590,9 @@ def suggested(
         group: records that differ together.
         fineness: a factor of the step.
     """
-    shares = {m: mixture_share(one, adjacency, _FIRST, n) for m, one, n in _mixtures(counts)}
+    shares = {
+        m: mixture_share(one, adjacency, _FIRST, n, float(delta)) for m, one, n in _mixtures(counts)
+    }
     deviations: dict[Mechanism, float] = {}
     steps = Counter[Mechanism]()
     variance, number, drawn = 0.0, 0, 1

@@ -26,7 +26,7 @@ from ...mechanisms.sensitivity import float_up
 from ..check.checker import Verdict
 from ..check.pld_checker import check
 from ..check.reading import MAX_BYTES, Undecided
-from ..guarantees import ONE_PARTY, Guarantee, guarantee
+from ..guarantees import Guarantee, guarantee
 from ..numbers.enclosure import Enclosure
 from ..numbers.grade import Grade
 from .certificate import Certificate, Uncertifiable, certify
@@ -200,8 +200,6 @@ def proved_guarantee(
     """
     found = guarantee(events, delta=delta, adjacency=adjacency, group=group)
     found = replace(found, assumptions=(*found.assumptions, *given))
-    if ONE_PARTY in found.assumptions:
-        given = (ONE_PARTY, *given)
     if found.unprotected:
         return replace(found, not_proved="something leaves without a mechanism"), None
     if not events:

@@ -48,6 +48,7 @@ from ..renyi.rdp import is_sampled
 from .derivation import (
     DISJOINT_COLUMNS,
     DISJOINT_RECORDS,
+    ONE_PARTY,
     Exposure,
     NoRule,
     Parameter,
@@ -303,7 +304,7 @@ class Search:
             "events",
             premises=tuple(views),
             group=dearest.group,
-            assumptions=frozenset({_held_apart(self._adjacency)} if named else ()),
+            assumptions=frozenset({_held_apart(self._adjacency)} if named else ()) | _spread(views),
         )
 
     def _composed(self, exposure: Exposure, family: _Family) -> Step:
@@ -452,6 +453,17 @@ def _inside(mechanism: Mechanism) -> Iterator[Mechanism]:
                     yield from _inside(part)
         case _:
             pass
+
+
+def _spread(views: Sequence[Step]) -> frozenset[str]:
+    """Return what the largest of several parties' costs to groups rests on.
+
+    Nothing in pure DP, zCDP and GDP, where records that are spread over parties pay no more than as
+    many of the dearest.
+    """
+    one = views[0]
+    curved = isinstance(one.notion, Rdp) or (isinstance(one.notion, ApproxDp) and one.notion.delta)
+    return frozenset({ONE_PARTY} if len(views) > 1 and one.group > 1 and curved else ())
 
 
 def _held_apart(adjacency: Adjacency) -> str:

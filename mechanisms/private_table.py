@@ -45,6 +45,7 @@ from .adjacency import Adjacency
 from .errors import InvalidParameter, named, require_positive_int
 from .exact_choice import MOST_CANDIDATES
 from .handle import PrivateHandle
+from .layout import real_numbers
 from .protocols import FloatArray
 from .rounding import Rounding
 from .sensitive import Sensitive
@@ -491,7 +492,8 @@ def _products(
 
 def _prepared(name: str, cells: Any, column: Column) -> FloatArray:
     """Return a column's cells as statistics read them; raise `InvalidParameter` for others."""
-    numbers = np.asarray(cells, dtype=np.float64)
+    # a copy: a later change of the caller's array must not slip past the checks
+    numbers = real_numbers(f"cells of {name!r}", cells).copy()
     if isinstance(column, BoundedColumn):
         if not np.all(np.isfinite(numbers)):
             raise InvalidParameter(f"cells of {name!r}", "NaN or infinite", "finite numbers")

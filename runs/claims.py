@@ -155,7 +155,9 @@ def _of_plan(path: Path, claim: ClaimFile) -> Finding:
         raise ConfigurationError(
             f"{path}: Expected the claim's adjacency {stated.value} instead got {planned.value}."
         )
-    return judged_events(plan(configuration).events, claim.promise.made())
+    # the promise is to whom the run plans for: a person with several records pays for all of them
+    group = configuration.privacy.group
+    return judged_events(plan(configuration).events, claim.promise.made(), group=group)
 
 
 def _require_small(path: Path, configuration: Configuration) -> None:

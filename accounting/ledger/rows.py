@@ -283,6 +283,8 @@ def encoded(entry: Entry) -> tuple[RowKind, str, NewDocuments]:
                 "reservation": entry.reservation,
                 "event": entry.event,
                 "sha256": entry.sha256,
+                # a share of a sum is seen by nobody, and few numbers could be searched for
+                "salt": token_hex(_SALT_BYTES),
             }
     body["time"] = entry.time
     return _KINDS[type(entry)], canonical_json(body).decode(), new
@@ -382,6 +384,7 @@ def _decoded(kind: RowKind, body: Any, library: Library) -> Entry:
             (reservation,) = _take(body, "reservation")
             return Committed(_typed(reservation, int), time)
         case RowKind.MESSAGE:
+            _typed(body.pop("salt", ""), str)
             token, event, digest = _take(body, "reservation", "event", "sha256")
             return MessageLeft(_typed(token, int), _typed(event, int), _typed(digest, str), time)
 

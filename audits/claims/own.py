@@ -280,15 +280,16 @@ def _unsaid_sensitivities(
             )
 
 
-def judged_events(events: Sequence[Event], promise: OwnPromise) -> Finding:
+def judged_events(events: Sequence[Event], promise: OwnPromise, *, group: int = 1) -> Finding:
     """Return what the court finds about a promise for events that a plan or a ledger lists.
 
     Args:
         events: of which nothing is left unstated.
         promise: for all of them together.
+        group: how many records the promised unit has at most.
     """
     listed = tuple(events)
-    cost = priced(listed, unit=promise.quantity, delta=promise.delta)
+    cost = priced(listed, unit=promise.quantity, delta=promise.delta, group=group)
     return _finding({"as listed": cost}, promise, listed, (), met=all(map(_is_answer, listed)))
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from dpledger.accounting.guarantees import guarantee
 from dpledger.accounting.ledger import SqliteLedger
 from dpledger.mechanisms import (
     Adjacency,
@@ -17,6 +18,8 @@ from dpledger.mechanisms import (
     Provenance,
     declared,
 )
+from dpledger.runs.configuration import read_configuration
+from dpledger.runs.planning import plan
 
 from ..conftest import Calls
 from .conftest import Call
@@ -329,6 +332,21 @@ def test_a_plan_of_absurd_size_is_refused(call: Call, folder: Path, old: str, ne
     answer = call("claims", "check", write(folder, 'run = "huge.toml"\n' + PROMISE))
     assert answer.status == 2
     assert "must be in [1, 1000000]" in answer.err
+
+
+def test_a_plan_for_persons_is_judged_for_persons(call: Call, folder: Path) -> None:
+    """The plan keeps epsilon 2 for a person with three records; a record alone pays less."""
+    text = (folder / "run.toml").read_text()
+    assert "[privacy]" in text
+    person = text.replace("[privacy]", '[privacy]\nunit = "person"\nrecords_per_unit = 3')
+    write(folder, person, "person.toml")
+    promise = "[promise]\nepsilon = {}\ndelta = 1e-5\n"
+    for epsilon, status in (("2.0", 0), ("1.5", 1)):
+        claim = write(folder, 'run = "person.toml"\n' + promise.format(epsilon))
+        assert call("claims", "check", claim).status == status
+    # the same events, were the promise to a record
+    events = plan(read_configuration(folder / "person.toml")).events
+    assert guarantee(events, delta=1e-5).epsilon.upper_float < 1.5
 
 
 # --- finished runs -----------------------------------------------------------------------------

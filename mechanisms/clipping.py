@@ -54,8 +54,7 @@ def lengths(vectors: FloatArray) -> FloatArray:
     if vectors.shape[-1] == 1:
         return np.abs(vectors[..., 0])
     with np.errstate(all="ignore"):
-        # one sweep: `norm` writes the squares out
-        found = np.asarray(np.sqrt(np.einsum("...d,...d->...", vectors, vectors)))
+        found = np.asarray(np.linalg.norm(vectors, axis=-1))
         odd = ~((found > _SQUARES_FIT[0]) & (found < _SQUARES_FIT[1]))
         if np.any(odd):
             few = vectors[odd]
@@ -84,17 +83,14 @@ def project_to_ball(vectors: FloatArray, radius: float) -> FloatArray:
     The l2 projection on a ball around 0, one vector at a time: no vector depends on another's. The
     ball is that of `inner_radius`, so that no exact norm is above `radius`.
     """
-    limit, found = inner_radius(radius, vectors.shape[-1]), lengths(vectors)
+    limit = inner_radius(radius, vectors.shape[-1])
     with np.errstate(all="ignore"):  # a warning would tell of the rows
-        if limit >= _SQUARES_FIT[0] and np.all(found <= _SQUARES_FIT[1]):
-            # no factor is below 1e-280, and that of a short vector is 1 exactly
-            return np.asarray(vectors * (limit / np.maximum(found, limit))[..., None])
         # measured in units of the largest entry, so that no square under- or overflows
         largest = np.max(np.abs(vectors), axis=-1, keepdims=True, initial=0.0)
         units = vectors / np.where(largest > 0.0, largest, 1.0)
-        sizes = np.linalg.norm(units, axis=-1, keepdims=True)
-        long = sizes * largest > limit
-        return np.where(long, units * (limit / np.maximum(sizes, 1.0)), vectors)
+        lengths = np.linalg.norm(units, axis=-1, keepdims=True)
+        long = lengths * largest > limit
+        return np.where(long, units * (limit / np.maximum(lengths, 1.0)), vectors)
 
 
 def cut_bound(longest: Fraction, radius: float | None) -> Fraction:

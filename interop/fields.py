@@ -28,6 +28,7 @@ class MalformedImport(DpledgerError, ValueError):
 
 
 _NONZERO = frozenset("123456789")
+"""Digits of a number that is not zero, whatever a double makes of it."""
 
 
 def json_of(text: bytes, where: str) -> Any:
@@ -46,12 +47,14 @@ def json_of(text: bytes, where: str) -> Any:
         raise MalformedImport(f"{where}: {word} must be a finite number.")
 
     def number(literal: str) -> float:
+        """Return a number with a point or an exponent, as `json` would, or refuse it."""
         found = float(literal)
         if not isfinite(found) or (found == 0 and set(literal.lower().split("e")[0]) & _NONZERO):
             # a delta or a rate that vanishes, or grows beyond all numbers, would cost another sum
             refuse(f"{literal:.40}, which no double holds,")
         return found
 
+    # `json` alone keeps the last of two values of one key
     def pairs(listed: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(listed)
         if len(found) < len(listed):

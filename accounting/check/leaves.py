@@ -22,6 +22,9 @@ from .reading import (
 from .sensitivities import MEANS, Sens, means_over
 from .statements import HIDDEN, Priv, Rules, Run
 
+_OF_WHOM_IS_DRAWN = {"histogram", "histogram-l1", "strongly-convex-argmin"}
+"""Rules under which a null record counts, or the number of those drawn does."""
+
 MAX_ORDER = 512
 """The largest whole Rényi order of a sampled step: the sums have about as many terms."""
 
@@ -121,11 +124,17 @@ def _require_moment(
 
 
 def require_poisson(run: Run, sens: Sens) -> None:
-    """Raise unless a Poisson sample of this quantity amplifies."""
+    """Raise unless a Poisson sample of this quantity amplifies.
+
+    A drawn record is compared with none. Under zero-out a null record stands in a cell of a
+    histogram, so that a drawn one moves between two; and a minimiser is of those drawn.
+    """
     if sens.adjacency not in ("add-remove-one", "zero-out-one"):
         raise CertificateWrong(f"expected add/remove or zero-out instead got {sens.adjacency}")
     if sens.adjacency == "add-remove-one" and sens.rules & MEANS:
         raise CertificateWrong("expected a sum divided by public numbers, got a renormalised mean")
+    if sens.adjacency == "zero-out-one" and sens.rules & _OF_WHOM_IS_DRAWN:
+        raise CertificateWrong("expected a sum to which null records add nothing in a sample")
     run.assumptions.add(HIDDEN)
 
 

@@ -192,7 +192,7 @@ def _panels(
         excess = digits + peak + log(4.3 * half) - log1p(-(rho**-2))
         needed = np.maximum(2, np.ceil(1 + excess / (2 * log(rho))))
         ellipse = np.where(needed < points, rho, ellipse)
-        points = np.minimum(points, needed)
+        points = np.fmin(points, needed)  # NaN where an integrand's size is not known: no rule here
     # few distinct numbers of points, so that the rules are found again
     grain = np.maximum(4.0, 2.0 ** (np.floor(np.log2(points)) - 3))
     points = grain * np.ceil(points / grain)

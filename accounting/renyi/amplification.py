@@ -67,6 +67,18 @@ def _require_relation(
         raise UnpricedMechanism(
             mechanism, "divided by public numbers under add/remove", "a sampled sum"
         )
+    if sensitivity.adjacency is Adjacency.ZERO_OUT_ONE and _counts_drawn(sensitivity.derivation):
+        raise UnpricedMechanism(
+            mechanism, "of terms that null records add nothing to", "a sampled sum"
+        )
+
+
+def _counts_drawn(node: Derivation) -> bool:
+    """Return whether null records, or how many are drawn, count in what moves."""
+    if not node.squared:
+        return False
+    own = node.rule in ("histogram", "histogram-l1", "strongly-convex-argmin")
+    return own or any(map(_counts_drawn, node.premises))
 
 
 def _has_mean(derivation: Derivation) -> bool:

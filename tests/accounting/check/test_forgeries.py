@@ -236,6 +236,32 @@ def test_a_mean_of_a_fixed_batch_is_over_its_records() -> None:
         )
 
 
+# once: a record that is drawn leaves the null record's cell and enters its own
+@pytest.mark.parametrize(
+    "moved",
+    [
+        node("histogram", 2),
+        node("scaled", 8, [node("histogram", 2)], factor=2),
+        node(
+            "strongly-convex-argmin",
+            Fraction(1, 60_000**2),
+            lipschitz=1,
+            modulus=1,
+            tolerance=0,
+            count=60_000,
+        ),
+    ],
+)
+def test_what_counts_who_is_drawn_is_in_no_poisson_sample_under_zero_out(moved: Node) -> None:
+    sampled = {
+        "kind": "poisson-sampled",
+        "event": gaussian(stated(moved, adjacency="zero-out-one")),
+        "rate": "1p-10",
+    }
+    with pytest.raises(CertificateWrong, match="null records"):
+        certified(sampled, ("poisson-rdp", {"mechanism": 0, "order": 8, "epsilon": "1"}, []))
+
+
 # once: the largest of two costs is taken where both move
 def test_parties_of_records_are_not_parallel_for_columns() -> None:
     moved = node("declared", 1, value=1, reason={"text": "a sum over the party's own records"})

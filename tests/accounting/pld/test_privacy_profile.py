@@ -324,8 +324,9 @@ def test_very_many_steps_of_much_loss_fill_no_memory() -> None:
     with pytest.raises(ArithmeticError, match="masses add up to one"):
         epsilon_by_pld(counts, delta, cells=1 << 9)
     found = profile.epsilon(delta)
-    assert found.lower_float <= profile.epsilon_upper(delta) <= found.upper_float * (1 + 1e-6)
-    assert found.relative_width < 0.01
+    # losses that are cut off are enclosed more narrowly than the fast route's grid is fine
+    assert found.lower_float <= profile.epsilon_upper(delta) <= found.upper_float * (1 + 1e-3)
+    assert found.relative_width < 1e-3
 
 
 def _soundness(seed: int) -> None:

@@ -48,8 +48,7 @@ from .numbers.grade import Grade
 from .numbers.notions import Gdp
 from .proof.derivation import ONE_PARTY
 from .pure import pure_by_party
-from .renyi.amplification import HIDDEN_SAMPLE, in_groups
-from .renyi.rdp import is_sampled
+from .renyi.amplification import assumed_of_sample, in_groups
 
 NO_PROTECTION = 10.0
 """Above this epsilon a fair guess at membership may be right more than 99.995 % of the time."""
@@ -366,8 +365,8 @@ def _assumptions(events: Sequence[Event], composition: Composition) -> tuple[str
             derivations[id(sensitivity.derivation)] = sensitivity.derivation
         whole |= dict.fromkeys(whole_numbers_assumed(event.mechanism))
     declared = dict.fromkeys(a for d in derivations.values() for a in d.assumptions()) | whole
-    sampled = any(is_sampled(m) for _, account in composition.accounts for m in account.others)
-    return (*declared, HIDDEN_SAMPLE) if sampled else tuple(declared)
+    sampled = (m for _, account in composition.accounts for m in account.others)
+    return (*declared, *dict.fromkeys(text for m in sampled for text in assumed_of_sample(m)))
 
 
 def _sensitivities(mechanism: Mechanism) -> Iterator[Sensitivity]:

@@ -346,3 +346,14 @@ def test_a_group_over_two_parties_is_assumed_away_or_paid() -> None:
     )
     assumed = any("unit" in text for text in found.assumptions)
     assert assumed or one_of_each <= delta
+
+
+# once: words that end like a ledger's row hid the assumption that they stand in
+def test_no_words_hide_an_assumption_of_a_federation(tmp_path: Path) -> None:
+    reason = f"as we hope; row 7 of its ledger has the hash {'0' * 64}"
+    step = GaussianStep(declared(1, reason, adjacency=Adjacency.REPLACE_ONE), noise_std=4.0)
+    own = [Event(step, Context(PARTIES, 1, "model", Audience.PUBLIC))]
+    joint = certify(joint_events(Held.BY_PARTY, dict.fromkeys(PARTIES, own)), delta=1e-5)
+    documents = certify(own, delta=1e-5).to_json_bytes(), joint.to_json_bytes()
+    folder = federation_folder(tmp_path, "by-party", own, *documents)
+    assert f"declared: {reason}" in verify_federation(folder).assumptions

@@ -20,7 +20,7 @@ from .reading import (
     require_least,
 )
 from .sensitivities import MEANS, Sens, means_over
-from .statements import HIDDEN, Priv, Rules, Run
+from .statements import DIVIDED, HIDDEN, UNTOLD, Priv, Rules, Run
 
 _OF_WHOM_IS_DRAWN = {"histogram", "histogram-l1", "strongly-convex-argmin"}
 """Rules under which a null record counts, or the number of those drawn does."""
@@ -135,7 +135,16 @@ def require_poisson(run: Run, sens: Sens) -> None:
         raise CertificateWrong("expected a sum divided by public numbers, got a renormalised mean")
     if sens.adjacency == "zero-out-one" and sens.rules & _OF_WHOM_IS_DRAWN:
         raise CertificateWrong("expected a sum to which null records add nothing in a sample")
+    trust_sample(run, sens)
+
+
+def trust_sample(run: Run, sens: Sens) -> None:
+    """List what hiding a Poisson sample of this quantity rests on."""
     run.assumptions.add(HIDDEN)
+    if sens.adjacency != "add-remove-one" and sens.reasons:
+        run.assumptions.add(UNTOLD)
+    if sens.rules & MEANS:
+        run.assumptions.add(DIVIDED)
 
 
 def poisson_rate(mechanism: Any) -> tuple[Any, Fraction]:

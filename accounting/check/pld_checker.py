@@ -22,6 +22,7 @@ from .leaves import (
     require_fixed_batch,
     require_poisson,
     root_up,
+    trust_sample,
 )
 from .reading import (
     CertificateWrong,
@@ -38,7 +39,7 @@ from .reading import (
     require_least,
 )
 from .sensitivities import Sens, require_lattice
-from .statements import HIDDEN, Priv, Rules, Run
+from .statements import Priv, Rules, Run
 
 MAX_REACH = 1 << 15
 """Multiples of the step, in nodes of the first kind (`loss_distribution`)."""
@@ -195,7 +196,7 @@ def _mixture(run: Run, mechanism: Any, share: Fraction, size: int) -> tuple[str,
     if relation not in (*_BOTH_ORDERS, "replace-one"):
         raise CertificateWrong(f"expected a relation of records instead got {relation}")
     if relation == "replace-one":
-        run.assumptions.add(HIDDEN)
+        trust_sample(run, drawn)
     else:
         require_poisson(run, drawn)
     for each in (always, drawn):
@@ -313,7 +314,7 @@ def replaced_in_a_sample(
     """
     if not sens.rules <= _SUMS:
         raise CertificateWrong("expected a sum of vectors that are bounded one by one")
-    run.assumptions.add(HIDDEN)
+    trust_sample(run, sens)
     if base is None or rate == 0:
         return []
     if not isinstance(base, one_step.GaussianShift):

@@ -459,10 +459,15 @@ def _counts(meant: Any, step: Fraction, reach: Fraction) -> bool:
     match meant["rule"]:
         case "scaled":
             factor = abs(given["factor"])
-            return (factor / step).denominator == 1 and _counts(above[0], Fraction(1), reach)
+            whole = factor > 0 and (factor / step).denominator == 1
+            return whole and _counts(above[0], Fraction(1), reach / factor)
         case "linear-map":
             return _counts(above[0], Fraction(1), reach)
         case "sum-of-bounded":
-            return given["bound"] <= reach
-        case rule:
-            return rule in ("histogram", "histogram-l1", "declared")
+            return bool(given["bound"] <= reach)
+        case "histogram" | "histogram-l1":
+            return reach >= 1
+        case "declared":
+            return True
+        case _:
+            return False

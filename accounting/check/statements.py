@@ -105,7 +105,14 @@ WHOLE = "what discrete noise is added to is whole numbers"
 ONE_PARTY = "all records of a unit live with one party"
 """Of groups over several parties, where costs of different kinds do not add up to the largest."""
 
-LISTED_LATER = {_STOPPING, _PARALLEL, WHOLE, ONE_PARTY}
+UNTOLD = "what is declared does not tell who was drawn"
+"""Of samples under relations that leave the number of records alone: what moves by nothing between
+two neighbours may still be that number, or a code of the sample."""
+
+DIVIDED = "means of a Poisson sample divide by the number in their derivation"
+"""Whoever is drawn, as if all others were null records."""
+
+LISTED_LATER = {_STOPPING, _PARALLEL, WHOLE, ONE_PARTY, UNTOLD, DIVIDED}
 """What older documents need not list: it held of them, and was not written down yet."""
 
 PARTIES = "every record belongs to one party, and who holds which record is public and fixed"

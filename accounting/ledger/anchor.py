@@ -21,7 +21,10 @@ from .rows import LedgerError
 
 _LINE = re.compile(r"([1-9][0-9]{0,17}) ([0-9a-f]{64})")
 _STATEMENT = "row {row} of its ledger has the hash {hash}"
-_STATED = re.compile(r"row ([1-9][0-9]{0,17}) of its ledger has the hash ([0-9a-f]{64})$")
+_STATED = re.compile(
+    r"taken for granted: row ([1-9][0-9]{0,17}) of its ledger has the hash ([0-9a-f]{64})"
+)
+"""The whole of an assumption: other words before it would be an assumption of their own."""
 _TAIL = 1 << 16
 """Bytes at the end of an anchor that are read: 700 heads, more than writers overtake each other."""
 
@@ -63,7 +66,7 @@ class Head:
     @classmethod
     def stated(cls, assumptions: Iterable[str]) -> tuple["Head", ...]:
         """Return the heads that a certificate's assumptions name."""
-        found = (_STATED.search(text) for text in assumptions)
+        found = (_STATED.fullmatch(text) for text in assumptions)
         return tuple(cls(int(match[1]), match[2]) for match in found if match is not None)
 
 

@@ -43,7 +43,7 @@ from ..numbers.enclosure import BITS, Enclosure, Undecided, precision
 from ..numbers.notions import ApproxDp, Gdp, Rdp, Zcdp
 from ..pld.from_mechanisms import NoDominatingPair
 from ..pure import largest_loss
-from ..renyi.amplification import HIDDEN_SAMPLE, require_amplification
+from ..renyi.amplification import assumed_of_sample, require_amplification
 from ..renyi.rdp import is_sampled
 from .derivation import (
     DISJOINT_COLUMNS,
@@ -423,7 +423,7 @@ class Search:
             share = Fraction(mechanism.batch, mechanism.records)
             rule, found = "fixed-batch-rdp", fixed_batch_divergence(ratio, share, order)
         epsilon = _witness(found)
-        assumed = _declared(step.sensitivity) | {HIDDEN_SAMPLE}
+        assumed = _declared(step.sensitivity) | {*assumed_of_sample(mechanism)}
         leaf = self._leaf(rule, mechanism, Rdp(order, epsilon), assumed)
         return replace(leaf, parameters=(*leaf.parameters, ("order", order), ("epsilon", epsilon)))
 
@@ -518,11 +518,12 @@ def _assumed(mechanism: Mechanism) -> frozenset[str]:
             return _assumed(PoissonSampled(mechanism.event, mechanism.rate))
         case PoissonSampled() | SampledWithoutReplacement():
             _require_rule(mechanism)
-            return _assumed(mechanism.event) | {HIDDEN_SAMPLE}
+            return _assumed(mechanism.event) | {*assumed_of_sample(mechanism)}
         case GaussianMixtureStep(constant=constant, sampled=sampled, noise_std=noise_std):
             for shift in (constant, sampled):
                 _over_noise(shift, noise_std)
-            return _declared(constant) | _declared(sampled) | {HIDDEN_SAMPLE}
+            declared = _declared(constant) | _declared(sampled)
+            return declared | {*assumed_of_sample(mechanism)}
         case RandomisedResponse() if mechanism.truth not in (0, 1):
             return frozenset()
         case (

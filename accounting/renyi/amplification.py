@@ -29,6 +29,13 @@ from ..composition import Account, UnpricedMechanism
 HIDDEN_SAMPLE = "samples are drawn afresh, as stated, and stay hidden"
 """What every theorem on amplification by sampling assumes."""
 
+UNTOLD = "what is declared does not tell who was drawn"
+"""Assumed of Poisson samples where neighbours have as many records: what moves by nothing between
+them may still be the number of records drawn, and so move with the sample."""
+
+DIVIDED = "means of a Poisson sample divide by the number in their derivation"
+"""Whoever is drawn, as if all others were null records."""
+
 MEANS = frozenset({"mean-of-bounded", "mean-of-nonnegative", "strongly-convex-argmin"})
 """Rules of derivations that divide by the number of records."""
 
@@ -73,16 +80,31 @@ def _require_relation(
         )
 
 
+def assumed_of_sample(mechanism: Mechanism) -> tuple[str, ...]:
+    """Return what hiding the sample of a mechanism rests on: nothing where it draws none."""
+    match mechanism:
+        case SampledWithoutReplacement():
+            return (HIDDEN_SAMPLE,)
+        case PoissonSampled(event=event) | AccumulatedPoisson(event=event):
+            drawn = event.sensitivity
+        case GaussianMixtureStep():
+            drawn = mechanism.sampled
+        case _:
+            return ()
+    told = drawn.adjacency is not Adjacency.ADD_REMOVE_ONE and bool(drawn.assumptions)
+    divided = _has_mean(drawn.derivation)
+    return (HIDDEN_SAMPLE, *((UNTOLD,) if told else ()), *((DIVIDED,) if divided else ()))
+
+
 def _counts_drawn(node: Derivation) -> bool:
     """Return whether null records, or how many are drawn, count in what moves."""
-    if not node.squared:
-        return False
     own = node.rule in ("histogram", "histogram-l1", "strongly-convex-argmin")
-    return own or any(map(_counts_drawn, node.premises))
+    return bool(own and node.squared) or any(map(_counts_drawn, node.premises))
 
 
 def _has_mean(derivation: Derivation) -> bool:
-    return derivation.rule in MEANS or any(map(_has_mean, derivation.premises))
+    own = derivation.rule in MEANS and derivation.squared
+    return bool(own) or any(map(_has_mean, derivation.premises))
 
 
 def in_groups(account: Account, size: int) -> Account:

@@ -167,6 +167,8 @@ let at_most (a : Kernel.q) (b : Kernel.q) =
   Z.leq (Z.mul a.qnum b.qden) (Z.mul b.qnum a.qden)
 
 let one : Kernel.q = { qnum = Z.one; qden = Z.one }
+let over (a : Kernel.q) (b : Kernel.q) =
+  quotient (Z.mul a.qnum b.qden) (Z.mul a.qden b.qnum)
 let twice (q : Kernel.q) = quotient (Z.shift_left q.qnum 1) q.qden
 let size (q : Kernel.q) : Kernel.q = { q with qnum = Z.abs q.qnum }
 let first s = snd (List.hd s.numbers)
@@ -174,13 +176,13 @@ let most_pairs = 1 lsl 16
 
 (* Nothing is left to compare: nothing moves, or a leaf's own rounding is bounded. *)
 let rec counts step reach a =
-  let among_counts = counts one reach in
   match a.rule with
   | "scaled" ->
     let factor = first a in
     let steps = quotient (Z.mul factor.qnum step.Kernel.qden) (Z.mul factor.qden step.qnum) in
-    Z.equal steps.qden Z.one && List.for_all among_counts a.above
-  | "linear-map" -> List.for_all among_counts a.above
+    Z.equal steps.qden Z.one && Z.sign factor.qnum <> 0
+    && List.for_all (counts one (over reach (size factor))) a.above
+  | "linear-map" -> List.for_all (counts one reach) a.above
   | "sum-of-bounded" -> at_most (List.assoc "bound" a.numbers) reach
   | "declared" -> true
   | _ -> false

@@ -205,6 +205,20 @@ def test_a_third_of_counts_is_no_count(mapped: bool) -> None:
         gdp(gaussian(stated(on_lattice(meant, rounded))))
 
 
+# once: ten to the eighteenth of a count is no count that doubles hold
+@pytest.mark.parametrize(
+    "rounded",
+    [
+        leaf("float-grid", most=0, step=1, width=1, magnitude=0),
+        leaf("float-count", most=1, width=1, magnitude=1),
+    ],
+)
+def test_what_a_grid_holds_reaches_the_bound_of_a_multiple(rounded: Node) -> None:
+    meant = node("scaled", 10**36, [node("histogram", 1)], factor=10**18)
+    with pytest.raises(CertificateWrong):
+        gdp(gaussian(stated(on_lattice(meant, rounded))))
+
+
 # once: a record of a million beside a sum of at most 0 or 1
 @pytest.mark.parametrize(
     "rounded",

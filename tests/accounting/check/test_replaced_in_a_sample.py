@@ -15,8 +15,10 @@ from dpledger.mechanisms import (
     Audience,
     Context,
     Event,
+    GaussianMixtureStep,
     GaussianStep,
     LaplaceStep,
+    Mechanism,
     Norm,
     PoissonSampled,
     Repeated,
@@ -125,3 +127,49 @@ def test_groups_and_scaled_sums_are_priced_as_the_engine_prices_them() -> None:
     enclosed = guarantee(listed, delta=DELTA, group=3).epsilon
     assert enclosed.lower_float <= found.epsilon <= 1.001 * enclosed.upper_float
     assert pld_checker.check(found.to_json_bytes()).values[1] == Fraction(found.epsilon)
+
+
+# --- once: what moves by nothing between neighbours told who was drawn, at no price -------------
+
+TOLD = declared(0, "1000 times the number of records drawn", adjacency=REPLACE)
+COUNTED = declared(1, "a sum beside the number drawn", adjacency=Adjacency.ZERO_OUT_ONE)
+
+
+def steps(size: Sensitivity) -> list[Mechanism]:
+    """Every mechanism that hides a Poisson sample of a quantity of this sensitivity."""
+    sampled = PoissonSampled(GaussianStep(size, 4.0), 2**-6)
+    return [sampled, Repeated(sampled, 3), GaussianMixtureStep(size, size, 2**-6, 4.0)]
+
+
+@pytest.mark.parametrize("step", [*steps(concatenated(SUM, TOLD)), *steps(COUNTED)], ids=repr)
+def test_that_what_is_declared_does_not_tell_who_was_drawn_is_assumed(step: Mechanism) -> None:
+    listed = [Event(step, Context((), 1, "sum", Audience.PUBLIC))]
+    found = certify(listed, delta=DELTA)
+    verdict = pld_checker.check(found.to_json_bytes())
+    assert statements.UNTOLD in verdict.assumptions
+    assert statements.UNTOLD in found.assumptions
+    assert statements.UNTOLD in guarantee(listed, delta=DELTA).assumptions
+
+
+@pytest.mark.parametrize("size", [SUM, sum_of_bounded(1, Adjacency.ZERO_OUT_ONE)])
+def test_of_derived_sums_it_is_not(size: Sensitivity) -> None:
+    listed = [Event(steps(size)[0], Context((), 1, "sum", Audience.PUBLIC))]
+    assert statements.UNTOLD not in guarantee(listed, delta=DELTA).assumptions
+
+
+def test_means_of_a_sample_say_that_they_divide_by_a_public_number() -> None:
+    size = mean_of_bounded(1, 100, Adjacency.ZERO_OUT_ONE)
+    listed = [Event(steps(size)[0], Context((), 1, "mean", Audience.PUBLIC))]
+    verdict = pld_checker.check(certify(listed, delta=DELTA).to_json_bytes())
+    assert statements.DIVIDED in verdict.assumptions
+    assert statements.DIVIDED in guarantee(listed, delta=DELTA).assumptions
+
+
+def test_documents_from_before_need_not_say_so() -> None:
+    document = json.loads(
+        certify(
+            [Event(steps(COUNTED)[0], Context((), 1, "sum", Audience.PUBLIC))], delta=DELTA
+        ).to_json_bytes()
+    )
+    document["assumptions"].remove(statements.UNTOLD)
+    assert statements.UNTOLD in pld_checker.check(json.dumps(document).encode()).assumptions

@@ -149,7 +149,9 @@ class LabelledRecords:
     def with_constant(self) -> LabelledRecords:
         """The same records as (row, row_bound)/sqrt(2): the last weight is an intercept's.
 
-        Looks at one record at a time, so it costs no privacy. A null record gets the constant too.
+        Looks at one record at a time, so it costs no privacy. Under zero-out-one
+        the null record is 0 in this column too, and adds nothing to a sum: a line of blanks in a
+        file, which becomes (0, row_bound)/sqrt(2), is another record and not that one.
         """
         ones = np.full((len(self), 1), self.row_bound)
         joined: Features

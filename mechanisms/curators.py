@@ -47,7 +47,15 @@ from .sample import Sample
 from .sampling import ExactSampler, Sampler
 from .sensitive import Sensitive
 from .sensitivity import Sensitivity, float_up
-from .subsampling import Draw, Scheme, drawn_by, drawn_records, require_scheme
+from .subsampling import (
+    Draw,
+    Poisson,
+    Scheme,
+    are_tied,
+    drawn_by,
+    drawn_records,
+    require_scheme,
+)
 
 
 class Message(NamedTuple):
@@ -257,8 +265,11 @@ class SamplingCurator(Curator):
 
     def _draw(self, dataset: PrivateDataset, scheme: Scheme) -> Draw:
         party_of = self._party_of(dataset)
-        uniforms = self._uniforms(len(party_of))
-        return drawn_by(self, scheme, drawn_records(scheme, uniforms, party_of))
+        while True:
+            uniforms = self._uniforms(len(party_of))
+            drawn = drawn_records(scheme, uniforms, party_of)
+            if isinstance(scheme, Poisson) or not are_tied(uniforms, drawn, party_of):
+                return drawn_by(self, scheme, drawn)
 
     def _uniforms(self, records: int) -> FloatArray:
         """Return a uniform number for each record, which decide who is drawn."""

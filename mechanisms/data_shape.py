@@ -69,7 +69,9 @@ class DataShape:
             raise InvalidParameter(
                 "party_counts", self.party_counts, f"one for each party, {self.count} or more"
             )
-        if self.n_max and self.n_max < max(self.counts):
+        if self.n_max != 0:
+            require_positive_int("n_max", self.n_max)
+        if 0 < self.n_max < max(self.counts):
             raise InvalidParameter("n_max", self.n_max, f"{max(self.counts)} or more")
 
     @property

@@ -186,6 +186,26 @@ def drawn_records(scheme: Scheme, uniforms: FloatArray, party_of: IntArray) -> F
     return drawn
 
 
+def are_tied(uniforms: FloatArray, drawn: FloatArray, party_of: IntArray) -> bool:
+    """Return whether the order of records, and not chance, decided who is in a batch.
+
+    Of numbers on a grid of 2^-53 the largest that is in may equal one that is out; batches drawn
+    again until none does are uniform.
+
+    Args:
+        uniforms: numbers (..., n) that a batch was drawn by.
+        drawn: 1 for who is in, of the same shape.
+        party_of: of each record, of shape (n,).
+    """
+    for party in np.unique(party_of):
+        own = np.flatnonzero(party_of == party)
+        numbers, inside = uniforms[..., own], drawn[..., own] > 0
+        last = np.where(inside, numbers, 0.0).max(axis=-1)
+        if np.any(last == np.where(inside, 2.0, numbers).min(axis=-1)):
+            return True
+    return False
+
+
 def alternatives(
     curator: object, scheme: Scheme, uniforms: FloatArray, party_of: IntArray, differing: int
 ) -> Draw:

@@ -56,16 +56,17 @@ def imported(lines: Iterable[str], ledger: Ledger) -> Verification:
         lines: as `exported` writes them, without line breaks.
         ledger: to be filled.
     """
-    read = MemoryLedger()
+    rows: list[Row] = []
+    documents: dict[str, str] = {}
     last = None
     for number, line in enumerate(lines, start=1):
         if last is not None:
             raise MalformedExport(f"Line {number}: expected nothing after the end.")
-        last = _read_line(read, line, number)
+        last = _read_line(line, number, rows, documents)
     if last is None:
         raise MalformedExport("Expected a line with the head at the end instead got none.")
-    found = read.verify(expected_head=last)
-    ledger.adopt(list(read.rows()), read.stored_documents)
+    found = MemoryLedger(rows, documents).verify(expected_head=last)
+    ledger.adopt(rows, documents)
     return found
 
 
@@ -74,8 +75,8 @@ def _line(value: Any) -> str:
     return canonical_json(value).decode()
 
 
-def _read_line(into: MemoryLedger, line: str, number: int) -> str | None:
-    """Take in one line; return the head it ends with, if it is the end."""
+def _read_line(line: str, number: int, rows: list[Row], documents: dict[str, str]) -> str | None:
+    """Add what one line says to rows and documents; return the head it ends with, if it does."""
     try:
         found = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -87,14 +88,14 @@ def _read_line(into: MemoryLedger, line: str, number: int) -> str | None:
         case {"format": str(form), **rest} if not rest and not begun:
             if form != FORMAT:
                 raise MalformedExport(f"Line {number}: expected {FORMAT} instead got {form!r:.80}.")
-        case {"document": str(text), **rest} if not rest and begun and not into.stored_rows:
-            into.stored_documents[hashlib.sha256(text.encode()).hexdigest()] = text
+        case {"document": str(text), **rest} if not rest and begun and not rows:
+            documents[hashlib.sha256(text.encode()).hexdigest()] = text
         case {"row": [*columns], **rest} if not rest and begun and len(columns) == 6:
-            into.stored_rows.append(Row.read(*columns))
-        case {"head": str(head), "rows": int(rows), **rest} if not rest and begun:
-            if rows != len(into.stored_rows):
+            rows.append(Row.read(*columns))
+        case {"head": str(head), "rows": int(count), **rest} if not rest and begun:
+            if count != len(rows):
                 raise MalformedExport(
-                    f"Line {number}: expected {len(into.stored_rows)} rows instead got {rows}."
+                    f"Line {number}: expected {len(rows)} rows instead got {count}."
                 )
             return head
         case _:

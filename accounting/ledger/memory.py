@@ -4,7 +4,7 @@ It has the same rows and the same hash chain as a file, so that one can be expor
 """
 
 import os
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 
 from .ledger import Ledger
@@ -16,12 +16,19 @@ class MemoryLedger(Ledger):
 
     Nothing survives the process: what it released is then spent, and nobody knows. So a forked copy
     refuses to write, and releases to others belong in a `SqliteLedger`.
+
+    Args:
+        rows: those it starts with, read elsewhere; `verify` tells whether they are a ledger's.
+        documents: the texts that they name, by hash.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self, rows: Iterable[Row] = (), documents: Mapping[str, str] | None = None
+    ) -> None:
         super().__init__()
-        self.stored_rows: list[Row] = []
-        self.stored_documents: dict[str, str] = {}
+        # a copy nobody else holds: a row taken away would say less than was spent
+        self._rows = list(rows)
+        self._documents = dict(documents or {})
         self._process = os.getpid()
 
     def close(self) -> None:
@@ -40,19 +47,19 @@ class MemoryLedger(Ledger):
 
     def _store(self, row: Row, documents: Mapping[str, str]) -> None:
         """Keep a row and the documents that it names."""
-        self.stored_documents.update(documents)
-        self.stored_rows.append(row)
+        self._documents.update(documents)
+        self._rows.append(row)
 
     def _rows_after(self, sequence: int, limit: int) -> list[Row]:
         """Return up to `limit` rows after this number; rows are numbered without gaps from 1."""
-        return self.stored_rows[sequence : sequence + limit]
+        return self._rows[sequence : sequence + limit]
 
     def document(self, digest: str) -> str:
         """Return a document's text; raise `TamperedLedger` where there is none."""
-        if digest not in self.stored_documents:
+        if digest not in self._documents:
             raise TamperedLedger("Document", f"one of hash {digest}", "none")
-        return self.stored_documents[digest]
+        return self._documents[digest]
 
     def digests(self) -> list[str]:
         """Return the hashes of all documents."""
-        return list(self.stored_documents)
+        return list(self._documents)

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import permutations
+from itertools import permutations, product
 from math import exp, log
 
 import numpy as np
@@ -45,7 +45,7 @@ from dpledger.mechanisms import (
 )
 from dpledger.mechanisms.rounding import exact
 from dpledger.mechanisms.sensitivity import Sensitivity, float_up, root_up
-from dpledger.mechanisms.subsampling import Draw, alternatives, drawn_records
+from dpledger.mechanisms.subsampling import Draw, alternatives, are_tied, drawn_records
 from dpledger.solvers import Logistic
 
 ZERO, REPLACE, ADD = Adjacency.ZERO_OUT_ONE, Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE_ONE
@@ -119,6 +119,32 @@ def test_all_batches_are_equally_likely_and_alternatives_give_them_back() -> Non
     assert set(batches.values()) == {12}
     assert len(batches) == 10
     assert mixed == ran
+
+
+# once: equal numbers left the batch to the order of the records
+def test_batches_that_are_no_ties_are_equally_likely() -> None:
+    holder = np.zeros(4, dtype=np.intp)
+    batches: Counter[bytes] = Counter()
+    for numbers in product((0.25, 0.5, 0.75), repeat=4):
+        uniform = np.array(numbers)
+        drawn = drawn_records(FixedBatch(2), uniform, holder)
+        if not are_tied(uniform, drawn, holder):
+            batches[drawn.tobytes()] += 1
+    assert len(batches) == 6
+    assert len(set(batches.values())) == 1
+
+
+def test_a_curator_draws_a_tied_batch_again() -> None:
+    class Tied(SeededSampler):
+        asked = 0
+
+        def uniform(self, shape: tuple[int, ...]) -> np.ndarray:
+            self.asked += 1
+            return np.full(shape, 0.5) if self.asked < 3 else super().uniform(shape)
+
+    sampler = Tied(1)
+    SamplingCurator(EventList(), sampler).sample(private(REPLACE), FixedBatch(2))
+    assert sampler.asked == 3
 
 
 def test_poisson_alternatives_change_the_differing_record_only() -> None:

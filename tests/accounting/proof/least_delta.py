@@ -88,6 +88,14 @@ def counted(chances: Law) -> dict[int, float]:
     return {j: float(chance) for j, chance in enumerate(chances) if chance > 0}
 
 
+def means_of(drawn: dict[int, float], by: float, besides: float = 0.0) -> dict[float, float]:
+    """Where the output lies for each number of records drawn; all in one place if by nothing."""
+    found: dict[float, float] = {}
+    for j, chance in drawn.items():
+        found[besides + j * by] = found.get(besides + j * by, 0.0) + chance
+    return found
+
+
 def relation(mechanism: Mechanism) -> Adjacency:
     match mechanism:
         case (
@@ -150,11 +158,11 @@ def laws(mechanism: Mechanism, size: int, ratio: Ratio) -> Iterator[tuple[Law, L
             mu = float(ratio(step)) ** 0.5
             drawn = counted(binom.pmf(np.arange(size + 1), size, rate))
             if not replaced:
-                yield shifted(step, {j * mu: w for j, w in drawn.items()}, {0.0: 1.0})
+                yield shifted(step, means_of(drawn, mu), {0.0: 1.0})
                 return
             if not rules(step.sensitivity.derivation) <= SUMS:
                 raise ValueError("a record may bring anything")
-            sides = [{side * j * mu / 2: w for j, w in drawn.items()} for side in (1, -1)]
+            sides = [means_of(drawn, side * mu / 2) for side in (1, -1)]
             yield shifted(step, *sides)
         case AccumulatedPoisson(event=step, rate=rate, batches=batches):
             if replaced:
@@ -163,7 +171,7 @@ def laws(mechanism: Mechanism, size: int, ratio: Ratio) -> Iterator[tuple[Law, L
         case SampledWithoutReplacement(event=step, batch=batch, records=records):
             mu, size = float(ratio(step)) ** 0.5, min(size, records)
             drawn = counted(hypergeom.pmf(np.arange(size + 1), records, size, batch))
-            yield shifted(step, {j * mu: w for j, w in drawn.items()}, {0.0: 1.0})
+            yield shifted(step, means_of(drawn, mu), {0.0: 1.0})
         case GaussianMixtureStep(noise_std=noise):
             parts = (GaussianStep(part, noise) for part in (mechanism.constant, mechanism.sampled))
             always, mu = (float(ratio(part)) ** 0.5 for part in parts)
@@ -172,8 +180,7 @@ def laws(mechanism: Mechanism, size: int, ratio: Ratio) -> Iterator[tuple[Law, L
                 yield told(first, second, mechanism.rate)
                 return
             drawn = counted(binom.pmf(np.arange(size + 1), size, mechanism.rate))
-            moved = {size * always + j * mu: w for j, w in drawn.items()}
-            yield shifted(mechanism, moved, {0.0: 1.0})
+            yield shifted(mechanism, means_of(drawn, mu, size * always), {0.0: 1.0})
         case _:
             raise ValueError(f"nothing is known of {mechanism}")
 

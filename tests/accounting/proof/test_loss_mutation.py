@@ -304,6 +304,22 @@ def test_the_judge_admits_the_originals_and_nothing_much_smaller(certificates):
         assert not truth.admits(less), name
 
 
+def test_records_that_bring_nothing_are_seen_to_lose_nothing():
+    """The judge once kept the weight of the last of equal means, and called true bounds false."""
+    nothing = sum_of_bounded(0, ADD)
+    always = GaussianStep(sum_of_bounded(1, ADD), 2.0)
+    mixed = GaussianMixtureStep(sum_of_bounded(1, ADD), nothing, 0.125, 2.0)
+    sampled = PoissonSampled(GaussianStep(nothing, 1.0), 0.125)
+    (one, both), (alone, other) = (
+        least_losses([(step, 1)], 2, ratio) for step in (mixed, always)
+    )
+    for epsilon in (0.0, 0.1, 1.0):
+        assert least_delta([one, both], epsilon) == pytest.approx(
+            least_delta([alone, other], epsilon), rel=1e-3
+        )
+        assert least_delta(least_losses([(sampled, 3)], 2, ratio), epsilon) <= 1e-9
+
+
 def test_a_lattice_far_wider_than_what_is_composed_is_answered(certificates):
     """The logarithm of an exponential that no bit is left of was looked for without end."""
     for made in certificates.values():

@@ -27,14 +27,29 @@ from .reading import (
     read_text,
     require_equal,
 )
-from .statements import AXIOMS, COLUMNS, LISTED_LATER, NOTIONS, PARTIES, Priv, Rules, Run
+from .statements import (
+    AXIOMS,
+    COLUMNS,
+    FILTERED,
+    LISTED_LATER,
+    NOTIONS,
+    PARTIES,
+    STOPPING,
+    Budget,
+    Priv,
+    Rules,
+    Run,
+)
 
 FORMAT = "urn:dpledger:certificate:1"
 """The only form of documents that is read, with its version; another is refused."""
 
 
 class Verdict(NamedTuple):
-    """What a correct certificate proves, for the events whose hash is `subject`."""
+    """What a correct certificate proves, for the events whose hash is `subject`.
+
+    `budget`: what the filter kept that let these events happen, where that is what was proved.
+    """
 
     subject: str
     adjacency: str
@@ -44,6 +59,7 @@ class Verdict(NamedTuple):
     assumptions: tuple[str, ...]
     axioms: tuple[str, ...]
     steps: int
+    budget: Budget | None = None
 
 
 def _step(run: Run, node: Any, earlier: list[Priv], rules: Rules = RULES) -> Priv:
@@ -130,6 +146,10 @@ def _check(document: bytes, rules: Rules) -> Verdict:
     if not proved or proved[-1].exposure is not None:
         raise CertificateWrong("expected the last node to speak of all events instead got a part")
     run.require_all_met()
+    if proved[-1].budget is not None:
+        run.assumptions.remove(STOPPING)
+    elif run.assumptions >= FILTERED:
+        raise CertificateWrong("expected a conclusion that follows from the filter")
     if proved[-1].adjacency == "replace-feature-column" and PARTIES in run.assumptions:
         run.assumptions ^= {PARTIES, COLUMNS}
     expected = _listed("assumptions", assumptions, run.assumptions)
@@ -144,17 +164,25 @@ def _check(document: bytes, rules: Rules) -> Verdict:
         assumptions=expected,
         axioms=published,
         steps=len(proved),
+        budget=last.budget,
     )
+
+
+def _numbers(notion: str, values: tuple[Fraction, ...]) -> str:
+    """Return what a notion is stated with, rounded up to 17 digits."""
+    with localcontext(Context(prec=17, rounding=ROUND_CEILING, traps=[])):
+        rounded = [Decimal(v.numerator) / Decimal(v.denominator) for v in values]
+    return ", ".join(f"{k} <= {v}" for k, v in zip(NOTIONS[notion], rounded, strict=True))
 
 
 def report(verdict: Verdict) -> str:
     """Return the verdict as lines of text."""
-    labels = NOTIONS[verdict.notion]
-    with localcontext(Context(prec=17, rounding=ROUND_CEILING, traps=[])):
-        values = [Decimal(v.numerator) / Decimal(v.denominator) for v in verdict.values]
-    numbers = ", ".join(f"{k} <= {v}" for k, v in zip(labels, values, strict=True))
     unit = verdict.adjacency + (f", groups of {verdict.group}" if verdict.group > 1 else "")
+    numbers = _numbers(verdict.notion, verdict.values)
     lines = [f"{verdict.notion} ({unit}): {numbers}", f"subject {verdict.subject}"]
+    if (kept := verdict.budget) is not None:
+        numbers = _numbers(kept.notion, kept.values)
+        lines.append(f"a filter's budget: {kept.notion} ({kept.adjacency}): {numbers}")
     # a reason is a stranger's words: escaped, so that it cannot pass for a line of the verdict
     lines += [f"assumes: {ascii(text)[1:-1]}" for text in verdict.assumptions]
     lines += [f"axiom: {text}" for text in verdict.axioms]

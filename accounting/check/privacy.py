@@ -24,7 +24,7 @@ from .reading import (
     require_equal,
     require_least,
 )
-from .statements import ONE_PARTY, PARTIES, Priv, Rules, Run, parts_by_party
+from .statements import FILTERED, ONE_PARTY, PARTIES, Budget, Priv, Rules, Run, parts_by_party
 
 
 def _composition(run: Run, times: Any, *premises: Priv) -> Priv:
@@ -139,6 +139,37 @@ def _events(run: Run, *premises: Priv) -> Priv:
         )
     _note_one_party(run, premises)
     return premises[0]._replace(exposure=None, values=_largest(premises))
+
+
+def _filter(run: Run, budget: Any, premise: Priv) -> Priv:
+    """What a filter lets happen: its budget, however the run was chosen and whenever it ended.
+
+    Priv(event list, N(c)) for one record    c ≤ B    N in GDP, zCDP, RDP at one order
+    B, N and the order fixed beforehand    what would have crossed B was refused
+    ----------------------------------------------------------------------------------  filter
+    Priv(whatever list of events the filter lets happen, N(B))
+
+    The list at hand is one that could happen. Every mechanism on it, how many there are and when
+    the run stops may depend on all earlier messages, so c itself is no guarantee: a run that goes
+    on until it is lucky has its cost at a random time. B is one, as on every path no record pays
+    more. That takes a notion in which the costs of each record's own events add up along every
+    path: loss distributions, as approximate DP, have no such sum. Groups and conversions follow
+    from N(B), not the other way. For finitely many outcomes proofs/ has it in all three notions:
+    gaussian_filter, zcdp_filter, adaptive_filter.
+
+    Source: GDP: Smith, Thakurta 2022, and Koskela, Tobaben, Honkela 2023; zCDP: Whitehouse, Ramdas,
+    Rogers, Wu 2023; RDP: Feldman, Zrnic 2021, Theorem 3.1.
+    Coq: zcdp_filter.
+    """
+    if premise.exposure is not None or premise.budget is not None or premise.group != 1:
+        raise CertificateWrong("expected the events of a whole run, and what one record pays")
+    if premise.notion not in ("gdp", "zcdp", "rdp"):
+        raise CertificateWrong(f"expected GDP, zCDP or RDP instead got {premise.notion}")
+    number = read_rational(budget)
+    require_least("the budget", number, premise.values[-1])
+    run.assumptions |= FILTERED
+    kept = premise.costing(*premise.values[:-1], number)
+    return kept._replace(budget=Budget(kept.adjacency, kept.notion, kept.values))
 
 
 def _weaken(run: Run, value: Any, premise: Priv) -> Priv:
@@ -304,6 +335,7 @@ RULES: Rules = LEAVES | {
     "repeated": (_repeated, ("mechanism",), 1),
     "parties": (_parties, ("mechanism",), -1),
     "events": (_events, (), -1),
+    "filter": (_filter, ("budget",), 1),
     "weaken": (_weaken, ("value",), 1),
     "post-processing": (_post_processing, ("function",), 1),
     "given": (_given, ("statement",), 1),

@@ -47,12 +47,18 @@ _GDP_SUM = "Dong, Roth, Su 2022, Corollary 3.3 (composition of GDP)"
 _GDP_GROUP = "Dong, Roth, Su 2022, Theorem 2.14 (GDP of groups)"
 _PAIRS = "Zhu, Dong, Wang 2022, Theorems 10 and 11 (dominating pairs)"
 _PARALLEL = "McSherry 2009, Theorem 4 (parallel composition)"
+_GDP_FILTER = "Smith, Thakurta 2022; Koskela, Tobaben, Honkela 2023 (filters of GDP)"
+_ZCDP_FILTER = "Whitehouse, Ramdas, Rogers, Wu 2023 (filters of zCDP)"
+_RDP_FILTER = "Feldman, Zrnic 2021, Theorem 3.1 (filters of one Rényi order)"
 AXIOMS = {  # (rule, notion): the published theorem, for what the Coq proofs do not cover
     ("gaussian-gdp", "gdp"): "Dong, Roth, Su 2022, Theorem 2.7 (Gaussian noise is GDP)",
     ("composition", "gdp"): _GDP_SUM,
     ("repeated", "gdp"): _GDP_SUM,
     ("group", "gdp"): _GDP_GROUP,
     ("replace-one", "gdp"): _GDP_GROUP,
+    ("filter", "gdp"): _GDP_FILTER,
+    ("filter", "zcdp"): _ZCDP_FILTER,
+    ("filter", "rdp"): _RDP_FILTER,
     ("gdp-approx-dp", "approx-dp"): "Balle, Wang 2018, Theorem 8 (delta of GDP)",
     ("parties", "approx-dp"): _PARALLEL,
     ("events", "approx-dp"): _PARALLEL,
@@ -90,11 +96,20 @@ _ALWAYS = (
 )
 """What is about the machine that ran, and no document can prove: always assumed."""
 
-_STOPPING = (
+STOPPING = (
     "the number of events and the time of stopping do not depend on what was released, or all of "
     "the plan is in the list"
 )
-"""Without it a composed cost is of a list that was chosen by its own outcomes."""
+"""Without it a composed cost is of a list that was chosen by its own outcomes; a filter's budget is
+of every list that can come of it."""
+
+FILTERED = {
+    "the filter's budget, its notion and its order were fixed before the first release, and every "
+    "release that would have crossed it was refused",
+    "what a release does was decided before its noise was drawn, by earlier messages and nothing "
+    "else that was learnt from the data",
+}
+"""What the theorems about filters rest on, in place of `STOPPING`."""
 
 COLUMNS = "every column belongs to one party, and who holds which column is public and fixed"
 """The same where neighbours differ in a column of every record."""
@@ -112,7 +127,7 @@ two neighbours may still be that number, or a code of the sample."""
 DIVIDED = "means of a Poisson sample divide by the number in their derivation"
 """Whoever is drawn, as if all others were null records."""
 
-LISTED_LATER = {_STOPPING, _PARALLEL, WHOLE, ONE_PARTY, UNTOLD, DIVIDED}
+LISTED_LATER = {STOPPING, _PARALLEL, WHOLE, ONE_PARTY, UNTOLD, DIVIDED}
 """What older documents need not list: it held of them, and was not written down yet."""
 
 PARTIES = "every record belongs to one party, and who holds which record is public and fixed"
@@ -122,14 +137,27 @@ HIDDEN = "samples are drawn afresh, as stated, and stay hidden"
 """What amplification by sampling rests on: who sees the sample gains nothing from it."""
 
 
+class Budget(NamedTuple):
+    """What a filter kept: no record was let pay more, under this relation and in this notion."""
+
+    adjacency: str
+    notion: str
+    values: tuple[Fraction, ...]
+
+
 class Priv(NamedTuple):
-    """What one record is exposed to, {mechanism: times} or None for the whole run, costs this."""
+    """What one record is exposed to, {mechanism: times} or None for the whole run, costs this.
+
+    `budget`: of the filter that the statement follows from, which is then about all that the filter
+    could have let happen, whatever was released and whenever it ended.
+    """
 
     exposure: dict[int, int] | None
     adjacency: str
     group: int
     notion: str
     values: tuple[Fraction, ...]
+    budget: Budget | None = None
 
     def costing(self, *values: Fraction) -> "Priv":
         """Return the same statement at other numbers, in the order of `NOTIONS`."""
@@ -164,7 +192,7 @@ class Run:
         self._sensitivities: dict[str, Sens] = {}
         self._met: set[int] = set()
         self._work, self._most_work = 0, min(MAX_WORK + WORK_A_BYTE * size, MOST_WORK)
-        self.assumptions: set[str] = {*_ALWAYS, _STOPPING}
+        self.assumptions: set[str] = {*_ALWAYS, STOPPING}
         self.axioms: set[str] = set()
         self.subject = self._read_events(read_list(events))
 

@@ -97,6 +97,13 @@ class Budget:
         return _limit(self.notion)
 
     @property
+    def kept(self) -> Gdp | Rdp:
+        """What a filter with this budget keeps, in the notion in which it adds up costs."""
+        if isinstance(self.notion, Rdp):
+            return self.notion
+        return Gdp(self.limit)
+
+    @property
     def unit(self) -> str:
         """What costs are counted in, in words."""
         if isinstance(self.notion, Rdp):

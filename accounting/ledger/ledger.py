@@ -253,6 +253,13 @@ class Ledger(ABC):
         return self._current().budget
 
     @property
+    def filtered(self) -> Budget | None:
+        """The budget whose filter every reservation has passed; None where there is none, or where
+        one plan took all of it.
+        """
+        return self._current().filtered
+
+    @property
     def head(self) -> str:
         """The hash of the last row, which binds all rows."""
         return self._current().head

@@ -1,8 +1,17 @@
-"""Certificates of a ledger's events: written, and held against the ledger."""
+"""Certificates of a ledger's events: written, and held against the ledger.
+
+Where all events of a plan happened that stood before the first of them, what they cost is proved.
+Elsewhere their number, or the time of stopping, may depend on what was released, and the sum is no
+guarantee; under a budget with a filter the budget is one, and that is proved instead.
+"""
+
+from fractions import Fraction
 
 from ...mechanisms.errors import Number
 from ..check.checker import Verdict
-from ..proof.certificate import Certificate, certify
+from ..numbers.grade import Grade
+from ..numbers.notions import Gdp
+from ..proof.certificate import Certificate, Uncertifiable, certify
 from ..proof.derivation import GIVEN
 from ..proof.proved import NotProved, proved
 from .anchor import Head
@@ -15,8 +24,8 @@ def proved_of_ledger(document: bytes, ledger: Ledger, run: str | None = None) ->
     """Return the verdict on a certificate of a ledger's events, of one run or of all.
 
     Raises as `proved`, also for a certificate that is silent about what the ledger knows of the
-    noise; `TamperedLedger` for a chain that was changed, `RolledBack` for a ledger that lacks a row
-    which the certificate names.
+    noise, or that rests on the filter of another budget; `TamperedLedger` for a chain that was
+    changed, `RolledBack` for a ledger that lacks a row which the certificate names.
     """
     ledger.verify()
     verdict = proved(document, events=ledger.joint_events(run))
@@ -25,10 +34,45 @@ def proved_of_ledger(document: bytes, ledger: Ledger, run: str | None = None) ->
     for words in ledger.noise_circumstances(run):
         if f"{GIVEN}{words}" not in verdict.assumptions:
             raise NotProved("assumptions", "silence about the noise", words)
+    if verdict.budget is not None and verdict.budget != _filter_of(ledger):
+        raise NotProved("budget", verdict.budget, _filter_of(ledger))
     return verdict
 
 
+def _filter_of(ledger: Ledger) -> tuple[str, str, tuple[Fraction, ...]] | None:
+    """Return the budget that the ledger's filter keeps, as a verdict states it."""
+    budget = ledger.filtered
+    if budget is None:
+        return None
+    if isinstance(kept := budget.kept, Gdp):
+        return budget.adjacency.value, "gdp", (budget.limit,)
+    return budget.adjacency.value, "rdp", (Fraction(kept.order), budget.limit)
+
+
 def certificate_of(ledger: Ledger, *, delta: Number, run: str | None = None) -> Certificate:
-    """Return a certificate of a ledger's events, of one run or of all; raises as `certify`."""
-    certificate = certify(ledger.joint_events(run), delta=delta)
+    """Return a certificate of a ledger's events, of one run or of all.
+
+    Args:
+        ledger: with at least one event.
+        delta: in (0, 1).
+        run: its name; None for all.
+
+    Its epsilon is that of the events where the odometer is enclosed; else that of the budget whose
+    filter let them happen, and without one that of the events again, if nothing that was released
+    had a say in which they are. The certificate lists which of these it assumes.
+
+    The events' own epsilon is proved also where the budget's cannot be: the rules may price a
+    mechanism dearer than the ledger's meter does, or have no price for it.
+
+    Raises as `certify`.
+    """
+    events, budget = ledger.joint_events(run), ledger.filtered
+    certificate = None
+    if budget is not None and ledger.spent(run).grade is not Grade.ENCLOSED:
+        try:
+            certificate = certify(events, delta=delta, budget=budget.kept)
+        except Uncertifiable:
+            certificate = None
+    if certificate is None:
+        certificate = certify(events, delta=delta)
     return certificate.given(*ledger.circumstances(run))

@@ -299,6 +299,15 @@ class LedgerState:
             unprotected=tuple(dict.fromkeys(reasons)),
         )
 
+    @property
+    def filtered(self) -> Budget | None:
+        """The budget, where every reservation so far had to pass its filter.
+
+        None without one, and where all of it went to the plan of the first run: events of that plan
+        are bounded by the plan, and by nothing that a filter adds up.
+        """
+        return self.budget if self._payer is None else None
+
     def covered_by(self, joint: Composition) -> bool:
         """Return whether some record of `joint` pays the most that any can have paid in all.
 

@@ -16,10 +16,11 @@ other.
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from fractions import Fraction
 from functools import reduce
 from itertools import groupby
+from math import inf
 
 from ...mechanisms.encoding import Json, canonical_json, event_to_json, rational
 from ...mechanisms.errors import (
@@ -32,7 +33,7 @@ from ...mechanisms.errors import (
 from ...mechanisms.events import Event, Mechanism, Parties, Repeated
 from ..composition import UnpricedMechanism
 from ..numbers.notions import ApproxDp, Gdp, Rdp, Zcdp
-from .derivation import NoRule, Parameter, Step, written
+from .derivation import STOPPING, NoRule, Parameter, Step, written
 from .prover import Search
 
 FORMAT = "urn:dpledger:certificate:1"
@@ -42,8 +43,6 @@ ALWAYS_ASSUMED = (
     "the event list is complete and says what happened",
     "the noise is ideal, independent and drawn afresh for every release",
     "sensitivities, noise and sampling rates do not depend on the data",
-    "the number of events and the time of stopping do not depend on what was released, or all of "
-    "the plan is in the list",
 )
 """What no derivation can show, and every certificate takes for granted."""
 
@@ -102,7 +101,8 @@ class Certificate:
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What the conclusion takes on trust, sorted."""
-        return tuple(sorted(set(ALWAYS_ASSUMED).union(*(s.assumptions for s in self.steps))))
+        stopping = set() if any(s.rule == "filter" for s in self.steps) else {STOPPING}
+        return tuple(sorted(stopping.union(ALWAYS_ASSUMED, *(s.assumptions for s in self.steps))))
 
     @property
     def axioms(self) -> tuple[str, ...]:
@@ -204,7 +204,12 @@ def _node_to_json(step: Step, numbers: dict[int, int], places: dict[str, int]) -
 
 
 def certify(
-    events: Sequence[Event], *, delta: Number, group: int = 1, tight: bool = True
+    events: Sequence[Event],
+    *,
+    delta: Number,
+    group: int = 1,
+    tight: bool = True,
+    budget: Gdp | Zcdp | Rdp | None = None,
 ) -> Certificate:
     """Return a certificate of the smallest ε found at `delta` for a run or a plan.
 
@@ -218,17 +223,24 @@ def certify(
         group: how many records neighbours differ in.
         tight: False: by GDP, zCDP, pure DP or Rényi DP, whatever is sampled or not; quick to find
             and to check, by `checker` alone, and up to three times the exact ε.
+        budget: of a filter, fixed before the first release, that let these events happen. Its ε is
+            proved then, which does not rest on what was released or on when the run stopped.
 
     Raises:
         InvalidParameter: `delta` or `group` out of range, or no events.
-        Uncertifiable: an unprotected release, no noise, or a mechanism without a rule.
+        Uncertifiable: an unprotected release, no noise, a mechanism without a rule, or events that
+            cost more than the budget.
     """
     require_delta(delta)
     require_positive_int("group", group)
     if not events:
         raise InvalidParameter("events", [], "with at least one event")
+    if budget is not None and inf in astuple(budget):
+        raise InvalidParameter("budget", budget, "finite")
     try:
         search = Search(events, Fraction(delta), group)
+        if budget is not None:
+            return Certificate(tuple(events), search.within(budget))
         return Certificate(tuple(events), search.tightest() if tight else search.best())
     except (NoRule, UnpricedMechanism) as error:
         raise Uncertifiable(f"Expected events that a rule applies to: {error}") from error

@@ -42,6 +42,22 @@ curves of several kinds may cross, and the dearest of one kind need not dominate
 DISJOINT_COLUMNS = (
     "every column belongs to one party, and who holds which column is public and fixed"
 )
+STOPPING = (
+    "the number of events and the time of stopping do not depend on what was released, or all of "
+    "the plan is in the list"
+)
+"""What every sum of costs rests on that is no filter's budget."""
+
+FILTERED = frozenset(
+    {
+        "the filter's budget, its notion and its order were fixed before the first release, and "
+        "every release that would have crossed it was refused",
+        "what a release does was decided before its noise was drawn, by earlier messages and "
+        "nothing else that was learnt from the data",
+    }
+)
+"""What a filter's budget rests on instead."""
+
 REPLACED_IN_A_SAMPLE = "docs/rules.md, privacy-loss (a record is replaced in a Poisson sample)"
 SHIFTS_OF_GROUPS = "Choquette-Choo, Ganesh, Steinke, Thakurta 2023 (mixtures of Gaussian shifts)"
 
@@ -58,6 +74,9 @@ AXIOMS: dict[tuple[str, type[PrivacyNotion]], str] = {
     ("repeated", Gdp): _GDP_COMPOSITION,
     ("group", Gdp): _GDP_GROUP,
     ("replace-one", Gdp): _GDP_GROUP,
+    ("filter", Gdp): "Smith, Thakurta 2022; Koskela, Tobaben, Honkela 2023 (filters of GDP)",
+    ("filter", Zcdp): "Whitehouse, Ramdas, Rogers, Wu 2023 (filters of zCDP)",
+    ("filter", Rdp): "Feldman, Zrnic 2021, Theorem 3.1 (filters of one Rényi order)",
     ("gdp-approx-dp", ApproxDp): "Balle, Wang 2018, Theorem 8 (delta of GDP)",
     ("parties", ApproxDp): _PARALLEL,
     ("events", ApproxDp): _PARALLEL,

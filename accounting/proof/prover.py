@@ -48,6 +48,7 @@ from ..renyi.rdp import is_sampled
 from .derivation import (
     DISJOINT_COLUMNS,
     DISJOINT_RECORDS,
+    FILTERED,
     ONE_PARTY,
     Exposure,
     NoRule,
@@ -128,11 +129,11 @@ class Search:
         """
         if self._delta == 0:
             return _in_doubles(self.whole(_PURE))
-        if all(isinstance(m, GaussianStep) for m in self._leaves):
-            return self._by_gdp()
+        if self._is_gaussian:
+            return self._by_gdp(self.whole(Gdp(0)))
         sampled = any(map(is_sampled, self._leaves))
         try:
-            return self._by_rdp() if sampled else self._by_zcdp()
+            return self._by_rdp() if sampled else self._by_zcdp(self.whole(Zcdp(0)))
         except NoRule as why:
             try:
                 pure = _in_doubles(self.whole(_PURE))
@@ -141,19 +142,46 @@ class Search:
             notion = ApproxDp(pure.cost, self._delta)
             return pure.then("pure-approx-dp", notion, delta=self._delta)
 
-    def _by_gdp(self) -> Step:
+    def within(self, budget: Gdp | Zcdp | Rdp) -> Step:
+        """Return (epsilon, delta)-DP of whatever a filter with this budget lets happen.
+
+        Args:
+            budget: fixed beforehand, of finite order; towards one record, whatever the group.
+
+        Raises `NoRule` for events that cost more than the budget, or nothing in its notion.
+        """
+        if self._delta == 0 or (isinstance(budget, Gdp) and not self._is_gaussian):
+            raise NoRule(f"at delta {float(self._delta):g} no finite cost under {budget}.")
+        found = self._of_one(budget)
+        limit = replace(found, notion=budget).cost
+        if limit < found.cost:
+            raise NoRule(f"a cost of at most {budget} instead of {float_up(found.cost):g}.")
+        kept = found.then("filter", budget, budget=limit)
+        whole = self._enlarged(replace(kept, assumptions=FILTERED))
+        match budget:
+            case Gdp():
+                return self._by_gdp(whole)
+            case Zcdp():
+                return self._by_zcdp(whole)
+            case Rdp():
+                return self._from_rdp(whole)
+
+    @property
+    def _is_gaussian(self) -> bool:
+        """Whether every mechanism is a Gaussian step, for which GDP is exact."""
+        return all(isinstance(m, GaussianStep) for m in self._leaves)
+
+    def _by_gdp(self, whole: Step) -> Step:
         """Return (epsilon, delta)-DP by the exact curve of μ-GDP (Balle, Wang 2018, Theorem 8)."""
-        whole = self.whole(Gdp(0))
         found = epsilon_from_delta(mu_squared=whole.cost, delta=self._delta)
         return self._converted(whole, "gdp-approx-dp", found)
 
-    def _by_zcdp(self) -> Step:
+    def _by_zcdp(self, whole: Step) -> Step:
         """Return (epsilon, delta)-DP by rho and the best Rényi order, whole or not.
 
         ρ-zCDP is (α, ρα)-RDP for every α (Bun, Steinke 2016, Definition 1.1), converted by Canonne,
         Kamath, Steinke 2020, Proposition 12.
         """
-        whole = self.whole(Zcdp(0))
         bound = epsilon_from_zcdp_by_orders(rho=whole.cost, delta=self._delta)
         order = Fraction(2) if bound.order == inf else Fraction(bound.order)
         return self._from_rdp(_at_order(whole, order))
@@ -164,8 +192,6 @@ class Search:
         Epsilon over orders falls and then grows: the powers of two bracket the least, and steps of
         half the distance close in on it.
         """
-        if self._group != 1:
-            raise NoRule("groups: no rule enlarges them under Rényi DP.")
         found = {order: self._from_rdp(self.whole(Rdp(order, 0))) for order in _ORDERS}
         order = min(found, key=lambda a: found[a].cost)
         step = order // 2
@@ -199,7 +225,7 @@ class Search:
 
     def tightest(self) -> Step:
         """Return a derivation by loss distributions where they help, else the best other one."""
-        if self._delta == 0 or all(isinstance(m, GaussianStep) for m in self._leaves):
+        if self._delta == 0 or self._is_gaussian:
             return self.best()
         try:
             parts = [self._by_losses(exposure) for exposure in self._exposures]
@@ -275,15 +301,26 @@ class Search:
         )
 
     def whole(self, family: _Family) -> Step:
-        """Return what the run costs in a notion, whatever numbers `family` has.
+        """Return what the run costs in a notion, whatever numbers `family` has."""
+        return self._enlarged(self._of_one(family))
+
+    def _of_one(self, family: _Family) -> Step:
+        """Return the same towards one record, whatever the search's group."""
+        return self.run([self._composed(exposure, family) for exposure in self._exposures])
+
+    def _enlarged(self, whole: Step) -> Step:
+        """Return the same towards groups, of what one record pays.
 
         Groups of k cost k times as much in pure DP (Dwork, Roth 2014, Theorem 2.2), k² times in mu²
         and rho.
+
+        Raises `NoRule` under Rényi DP.
         """
-        whole = self.run([self._composed(exposure, family) for exposure in self._exposures])
         if self._group == 1:
             return whole
-        factor = self._group if isinstance(family, ApproxDp) else self._group**2
+        if isinstance(whole.notion, Rdp):
+            raise NoRule("groups: no rule enlarges them under Rényi DP.")
+        factor = self._group if isinstance(whole.notion, ApproxDp) else self._group**2
         larger = whole.then("group", whole.at_cost(factor * whole.cost), size=self._group)
         return replace(larger, group=self._group)
 
@@ -352,7 +389,7 @@ class Search:
                     subject=Exposure.of({written(mechanism): 1}),
                 )
             case PoissonSampled() | SampledWithoutReplacement() if isinstance(family, Rdp):
-                return self._sampled(mechanism, int(family.order))
+                return self._sampled(mechanism, Fraction(family.order))
             case _ if isinstance(family, ApproxDp):
                 return self._pure(mechanism)
             case _:
@@ -407,11 +444,11 @@ class Search:
         name = "gdp" if isinstance(family, Gdp) else "zcdp"
         return self._leaf(f"{kind}-{name}", mechanism, notion, _assumed(mechanism))
 
-    def _sampled(self, mechanism: PoissonSampled | SampledWithoutReplacement, order: int) -> Step:
+    def _sampled(self, mechanism: PoissonSampled | SampledWithoutReplacement, at: Fraction) -> Step:
         """Return the Rényi DP of a Gaussian step on a hidden sample, at a whole order."""
-        step = mechanism.event
-        if not isinstance(step, GaussianStep):
-            raise NoRule(f"no rule prices {mechanism}.")
+        step, order = mechanism.event, int(at)
+        if not isinstance(step, GaussianStep) or order != at:
+            raise NoRule(f"no rule prices {mechanism} at order {float(at):g}.")
         require_amplification(mechanism)
         replaced = step.sensitivity.adjacency is Adjacency.REPLACE_ONE
         if replaced and isinstance(mechanism, PoissonSampled):

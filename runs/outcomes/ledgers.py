@@ -160,7 +160,8 @@ def verified_outcome(
 
     Without a ledger only the certificate is checked, by the standard-library checker. A ledger
     adds that the events are the certificate's, and its grade: where no plan was stated
-    beforehand, the sum is an estimate, as what ran may depend on what was released.
+    beforehand, the sum is an estimate, as what ran may depend on what was released; the budget of
+    the ledger's filter is none, where that is what the certificate proves.
 
     Raises `OSError` for a file that cannot be read.
 
@@ -176,7 +177,9 @@ def verified_outcome(
         else:
             with SqliteLedger(ledger, read_only=True) as opened:
                 verdict = proved_of_ledger(document, opened, run)
-                grade = opened.spent(run).grade
+                # a filter's budget holds however the run was chosen, and whenever it ended
+                kept = verdict.budget is not None
+                grade = Grade.ENCLOSED if kept else opened.spent(run).grade
         asked = {
             "coq": opinion_of_coq(certificate) if coq else None,
             "extracted": opinion_of_extracted(certificate, verdict) if extracted else None,

@@ -1,12 +1,13 @@
 """Certificates of every kind of node, for the tests that read them, bend them and break them."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
-from dpledger.accounting.numbers.notions import ApproxDp, Rdp, Zcdp
+from dpledger.accounting.numbers.notions import ApproxDp, Gdp, Rdp, Zcdp
 from dpledger.accounting.proof.certificate import Certificate, certify
 from dpledger.accounting.proof.derivation import DISJOINT_RECORDS, Exposure, Step, written
 from dpledger.accounting.proof.prover import Search
@@ -162,6 +163,17 @@ def _by_largest_part() -> Certificate:
     return Certificate(events, run.then("gdp-approx-dp", notion, delta=delta, epsilon=epsilon))
 
 
+def _mu_squared(events: Sequence[Event]) -> Fraction:
+    """The largest sum of (sensitivity / noise)² over Gaussian events that name one party."""
+    spent: Counter[str] = Counter()
+    for listed in events:
+        assert isinstance(listed.mechanism, GaussianStep)
+        cost = listed.mechanism.sensitivity.squared / Fraction(listed.mechanism.noise_std) ** 2
+        for party in listed.context.parties:
+            spent[party] += cost  # type: ignore[assignment]
+    return Fraction(max(spent.values()))
+
+
 def examples() -> dict[str, Callable[[], Certificate]]:
     gaussian = GaussianStep(sum_of_bounded(1, ADD), 1.0)
     pure = declared(1, "counts", adjacency=REPLACE, norm=Norm.L1)
@@ -229,6 +241,14 @@ def examples() -> dict[str, Callable[[], Certificate]]:
         ),
         "pure samples": lambda: certify(
             [event(Repeated(PoissonSampled(noisy_count, 0.01), 9))], delta=1e-5, tight=False
+        ),
+        "a filter": lambda: certify(
+            schedule, delta=1e-6, group=2, budget=Gdp(_mu_squared(schedule) * Fraction(1001, 1000))
+        ),
+        "a filter of one order": lambda: certify(
+            [event(PoissonSampled(gaussian, 0.01), round=k) for k in (1, 2)],
+            delta=1e-5,
+            budget=Rdp(8, Fraction(1, 100)),
         ),
         "by hand": _converted_by_hand,
     }

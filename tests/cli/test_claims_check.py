@@ -424,6 +424,25 @@ def test_runs_that_name_the_same_records_otherwise_are_not_priced_by_name(
     assert call("verify", written, "--ledger", path).status == 2
 
 
+def test_a_ledger_under_a_budget_exports_the_proof_of_its_budget(
+    call: Call, tmp_path: Path
+) -> None:
+    """Nobody planned the run: what it spent is an estimate, and the filter's budget is not."""
+    path, written = tmp_path / "filter.sqlite", tmp_path / "certificate.json"
+    budget = ("--epsilon", "2", "--delta", "1e-5", "--adjacency", "zero-out-one")
+    assert call("ledger", "create", path, *budget).status == 0
+    recorded(path, {"one": "a", "two": "a"}, planned=False)
+    found = call("ledger", "export", path, "--certificate", written, "--json")
+    assert (found.status, found.data["epsilon"]) == (0, 2.0)
+    verified = call("verify", written, "--ledger", path)
+    assert verified.status == 0
+    assert "a filter's budget: gdp (zero-out-one)" in verified.out
+    assert "an estimate" not in verified.out
+    assert "time of stopping" not in verified.out
+    recorded(path, {"three": "a"}, planned=False)
+    assert call("verify", written, "--ledger", path).status != 0
+
+
 def test_runs_that_share_a_seed_keep_no_promise(call: Call, tmp_path: Path) -> None:
     path = recorded(tmp_path / "seed.sqlite", {"one": "a", "two": "a"}, planned=True, seed=1)
     for chosen in ((), ("--run", "one")):

@@ -178,9 +178,9 @@ class SeenToLose(Truth):
                 raise NoTruth(str(error)) from error
         return self.seen[group]
 
-    def admits(self, verdict) -> bool:
+    def holds(self, verdict) -> bool:
         if verdict.notion != "approx-dp":
-            return super().admits(verdict)
+            return super().holds(verdict)
         if {verdict.adjacency} != self.relations:
             return False
         delta, epsilon = map(float, verdict.values)
@@ -310,9 +310,7 @@ def test_records_that_bring_nothing_are_seen_to_lose_nothing():
     always = GaussianStep(sum_of_bounded(1, ADD), 2.0)
     mixed = GaussianMixtureStep(sum_of_bounded(1, ADD), nothing, 0.125, 2.0)
     sampled = PoissonSampled(GaussianStep(nothing, 1.0), 0.125)
-    (one, both), (alone, other) = (
-        least_losses([(step, 1)], 2, ratio) for step in (mixed, always)
-    )
+    (one, both), (alone, other) = (least_losses([(step, 1)], 2, ratio) for step in (mixed, always))
     for epsilon in (0.0, 0.1, 1.0):
         assert least_delta([one, both], epsilon) == pytest.approx(
             least_delta([alone, other], epsilon), rel=1e-3

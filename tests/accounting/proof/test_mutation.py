@@ -415,7 +415,18 @@ class Truth:
         )
 
     def admits(self, verdict: Verdict) -> bool:
-        """Whether the conclusion is true, as far as this route can see."""
+        """Whether the conclusion is true of what it assumes, as far as this route can see.
+
+        A filter's budget is at least what its events cost, and the conclusion what it promises.
+        """
+        if (kept := verdict.budget) is None:
+            return statements.STOPPING in verdict.assumptions and self.holds(verdict)
+        one = verdict._replace(group=1, **kept._asdict())
+        assumed = set(verdict.assumptions) >= statements.FILTERED
+        return assumed and self.holds(one) and TruthOfBudget(kept).holds(verdict)
+
+    def holds(self, verdict: Verdict) -> bool:
+        """Whether the conclusion is true of a list that was fixed beforehand."""
         grown = verdict.group**2
         if {verdict.adjacency} != self.relations:
             if self.relations - {"add-remove-one", "zero-out-one"} or len(self.relations) > 1:
@@ -473,6 +484,24 @@ class Truth:
             over = rho * (middle - 1) ** 2 + mpmath.log(middle) > target
             low, high = (low, middle) if over else (middle, high)
         return converted(high, high * rho)
+
+
+class TruthOfBudget(Truth):
+    """What a filter's budget promises, whatever events it lets happen."""
+
+    def __init__(self, budget: statements.Budget) -> None:
+        super().__init__([])
+        *orders, value = budget.values
+
+        def rdp(order):
+            return real(value) if orders == [order] else mpmath.inf
+
+        self.relations = {budget.adjacency}
+        self.cost = {
+            "gdp": by_rho(value, value / 2),
+            "zcdp": by_rho(None, value),
+            "rdp": Cost(None, None, rdp),
+        }[budget.notion]
 
 
 # --- the forger --------------------------------------------------------------------------------

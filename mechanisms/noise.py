@@ -2,8 +2,8 @@
 
 Each asks for what its theorem rests on: Laplace noise for an l1 sensitivity, discrete noise for
 whole numbers, randomised response for one answer a record, the exponential mechanism for costs of
-candidates. A value has these by the rules that made it (`PrivateDataset.histogram` and `answers`,
-`PrivateTable.quantile_costs`), or is refused.
+candidates. A value has these by the rules that made it (`PrivateDataset.histogram`, `answers` and
+`wrong_predictions`, `PrivateTable.quantile_costs`), or is refused.
 """
 
 from collections.abc import Callable
@@ -111,7 +111,10 @@ def noisy_step(
         case ExponentialMechanism(epsilon):
             if sensitive.each is None:
                 raise InvalidParameter(
-                    "sensitive", sensitive, "costs of candidates (PrivateTable.quantile_costs)"
+                    "sensitive",
+                    sensitive,
+                    "costs of candidates (PrivateTable.quantile_costs, "
+                    "PrivateDataset.wrong_predictions)",
                 )
             _require_whole(sensitive)
             # a cost and the sum of all weights move the log-density by as much

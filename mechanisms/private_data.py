@@ -25,6 +25,7 @@ from .argmin import Bounds, Iteration, minimise, planned_iteration
 from .clipping import LENGTH_EXPONENT, cut_bound, cut_slopes, largest_entry
 from .data_shape import DataShape
 from .errors import InvalidParameter, named, require_magnitude, require_positive
+from .exact_choice import MOST_CANDIDATES
 from .handle import PrivateHandle
 from .labels import SIGNS, ClassLabels, LabelDomain, RealLabels, SignLabels
 from .layout import gather_records
@@ -39,6 +40,7 @@ from .sensitivity import (
     Sensitivity,
     float_up,
     histogram,
+    linearly_mapped,
     mean_of_bounded,
     mean_of_nonnegative,
     strongly_convex_argmin,
@@ -258,6 +260,57 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
         sensitivity = histogram(shape.adjacency, norm)
         return self._sensitive(sensitivity, rounded.counted(shape.most, width=width), width, counts)
 
+    def wrong_predictions(self, models: Sequence[FloatArray]) -> Sensitive:
+        """Return how many records each of K public linear models classifies wrongly: (P, K).
+
+        Costs for the exponential mechanism: a record replaced moves each count by at most 1. Of two
+        classes, +1 is predicted where the score is positive; of more, the highest score's.
+
+        A record is wrong for some of the K models, and lies in the cell of a histogram that says
+        for which. Where n is public a count is, up to n/2, half of (wrong less right): the K counts
+        together are a linear map of the histogram of l1 norm K/2, or K under add-remove-one.
+
+        Args:
+            models: K public arrays, each of shape (d,), or (d·C,) for C classes.
+
+        Raises `InvalidParameter` for real labels, no models, and models of another shape.
+        """
+        shape, domain = self.shape, self.shape.label_domain
+        if isinstance(domain, RealLabels):
+            raise InvalidParameter("label_domain", domain, "SignLabels or ClassLabels")
+        outputs = domain.classes if isinstance(domain, ClassLabels) else 1
+        found = [np.array(model, dtype=np.float64) for model in models]
+        for model in found:
+            if model.shape != (shape.features * outputs,) or not np.all(np.isfinite(model)):
+                need = f"finite, of shape ({shape.features * outputs},)"
+                raise InvalidParameter("models", model.shape, need)
+        if not 1 <= len(found) <= MOST_CANDIDATES:
+            raise InvalidParameter("models", len(found), f"1 to {MOST_CANDIDATES} of them")
+
+        def counts(records: Records, rows: slice) -> FloatArray:
+            parties, labels = len(records.counts), records.in_order(records.labels)
+            wrong = np.zeros((parties, len(found)))
+            for k, model in enumerate(found):
+                # one point at a time: a record's score is then the same wherever it stands
+                scores = [
+                    records.in_order(records.scores(np.tile(column, (parties, 1))))
+                    for column in model.reshape(-1, outputs).T
+                ]
+                of_two = np.where(scores[0] > 0.0, 1.0, -1.0)
+                guess = of_two if outputs == 1 else np.argmax(scores, axis=0)
+                missed = records.party_of[guess != labels]
+                wrong[:, k] = np.bincount(missed, minlength=parties)
+            return wrong
+
+        resized = shape.adjacency is Adjacency.ADD_REMOVE_ONE
+        cells = histogram(shape.adjacency, Norm.L1)
+        each = linearly_mapped(cells, Fraction(1) if resized else Fraction(1, 2))
+        every = linearly_mapped(cells, Fraction(len(found), 1 if resized else 2))
+        # the row of K counts, each at most n, is as long as one count of sqrt(K) n
+        most = shape.most * (isqrt(len(found) - 1) + 1)
+        rounding = rounded.counted(most, width=len(found))
+        return self._sensitive(every, rounding, len(found), counts, each=each)
+
     def answers(self) -> Sensitive:
         """Return each record's label as one of 0, ..., K - 1: of shape (P, n), in order of input.
 
@@ -395,6 +448,7 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
         total: Rows | None = None,
         *,
         categories: int = 0,
+        each: Sensitivity | None = None,
     ) -> Sensitive:
         """Return what `compute` makes of records and the slice of rows that are theirs.
 
@@ -408,6 +462,7 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
             compute=lambda records: self._computed(sensitivity, records, compute, total),
             held=self.rows,
             categories=categories,
+            each=each,
         )
 
     def _computed(

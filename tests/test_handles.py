@@ -65,6 +65,7 @@ def test_an_analysts_handle_has_no_more_than_functions_of_records_and_public_fac
         "shape",
         "strongly_convex_argmin",
         "sum_gradient",
+        "wrong_predictions",
     }
     assert public_names(VerticalDataset) == {
         "dual",

@@ -1,6 +1,6 @@
 """`PrivateAdmmClassifier`: logistic regression on records that live with one party each."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -14,11 +14,11 @@ from ...solvers.losses import ClippedLogistic
 from ...solvers.threat_model import PER_PARTY, ThreatModel
 from .algorithms import AdmmAlgorithm, Recipe, SolverFactory
 from .classifier import PrivateLinearClassifier
-from .parties import PrivateModelOfParties
 from .rows import unit_rows, with_constant
+from .search import SETTINGS, SearchedModelOfParties
 
 
-class PrivateAdmmClassifier(PrivateLinearClassifier, PrivateModelOfParties):
+class PrivateAdmmClassifier(PrivateLinearClassifier, SearchedModelOfParties):
     """Logistic regression of two or more classes by a repaired ADMM, private for each record.
 
     `fit` plans the algorithm on public facts alone, finds the least noise whose proved epsilon
@@ -36,7 +36,8 @@ class PrivateAdmmClassifier(PrivateLinearClassifier, PrivateModelOfParties):
     `BudgetExceeded` before any noise is drawn (say `error_score="raise"` to a search, or it
     notes a failed fit and goes on). Copies of the estimator share their ledger; processes share
     one in a file (`SqliteLedger`). And what a search learns from scores on private records, the
-    winner included, is covered by no fit's guarantee: score on public ones.
+    winner included, is covered by no fit's guarantee: score on public ones, or name `candidates`,
+    among which the fit itself chooses: then all of them and the choice are within `epsilon`.
 
     In a pipeline, steps before this one that learn from the records (a `StandardScaler`) are not
     covered by the guarantee; those that look at one row at a time (a `Normalizer`) are harmless.
@@ -64,6 +65,12 @@ class PrivateAdmmClassifier(PrivateLinearClassifier, PrivateModelOfParties):
         n_min: public lower bound on every party's number of records; add-remove-one only.
         warm_start: whether a fit starts from the model of the fit before it, which is public: it
             cost what it cost, and starting from it costs nothing. For the default algorithm.
+        candidates: settings of `algorithm`, `rounds` and `regularisation` to choose among, as
+            [{"rounds": 5}, {"algorithm": AdmmAlgorithm.DP_SGD}]. All are trained, each with noise
+            sqrt(K) times that of a single fit, and the exponential mechanism chooses by errors on
+            the holdout, whose records pay for the choice alone. Not under add-remove-one.
+        holdout: share of the records that the choice is made on, one of each 1/holdout in order; a
+            party of its own, which sees the other parties' public models and no records.
         random_state: None for noise from the operating system's cryptographic generator. A whole
             number makes a fit reproducible, for experiments, with a warning: who knows it can
             subtract the noise. A fitted model's pickle does not hold it.
@@ -76,8 +83,9 @@ class PrivateAdmmClassifier(PrivateLinearClassifier, PrivateModelOfParties):
         certificate_: a derivation for the independent checker, whose epsilon meets the target as
             well. That of a sampled algorithm takes some seconds to write and to check.
         ledger_: where the fit was written.
-        history_: what every round made public.
-        noise_multiplier_: noise_std / sensitivity of the releases.
+        history_: what every round made public; of the chosen candidate.
+        noise_multiplier_: noise_std / sensitivity of the releases, of the chosen candidate's.
+        best_index_, best_params_: which candidate was chosen.
         coef_, intercept_, classes_, n_features_in_, n_iter_: as in scikit-learn.
 
     >>> from dpledger.mechanisms import Adjacency
@@ -110,6 +118,8 @@ class PrivateAdmmClassifier(PrivateLinearClassifier, PrivateModelOfParties):
         classes: Sequence[Any] | None = None,
         n_min: int | None = None,
         warm_start: bool = False,
+        candidates: Sequence[Mapping[str, Any]] | None = None,
+        holdout: float = 0.2,
         records_per_unit: int = 1,
         random_state: int | None = None,
         ledger: Ledger | None = None,
@@ -129,6 +139,8 @@ class PrivateAdmmClassifier(PrivateLinearClassifier, PrivateModelOfParties):
         self.classes = classes
         self.n_min = n_min
         self.warm_start = warm_start
+        self.candidates = candidates
+        self.holdout = holdout
         self.records_per_unit = records_per_unit
         self.random_state = random_state
         self.ledger = ledger
@@ -152,8 +164,13 @@ class PrivateAdmmClassifier(PrivateLinearClassifier, PrivateModelOfParties):
             rows = with_constant(rows)
         domain = SIGNS if len(self.classes_) == 2 else ClassLabels(len(self.classes_))
         start = self._start()
-        factory = self._factory(start)
-        model, solver = self._trained(rows, labels, domain, party_of, factory, start=start)
+        if self.candidates is None:
+            factory = self._factory(start, {}, self._epsilon_of_a_record())
+            model, solver = self._trained(rows, labels, domain, party_of, factory, start=start)
+        else:
+            candidates, share = self._candidates(), self._epsilon_of_a_candidate()
+            factories = [self._factory((), each, share) for each in candidates]
+            model, solver = self._searched(rows, labels, domain, party_of, factories)
         loss = getattr(solver, "loss", None)
         self.slope_bound_ = loss.bound if isinstance(loss, ClippedLogistic) else 1.0
         self._keep_model(model)
@@ -167,20 +184,34 @@ class PrivateAdmmClassifier(PrivateLinearClassifier, PrivateModelOfParties):
         self.coef_ = weights[:, :width] / self.row_bound
         self.intercept_ = weights[:, width] if self.fit_intercept else np.zeros(columns)
 
-    def _factory(self, start: tuple[float, ...]) -> SolverFactory:
+    def _factory(
+        self, start: tuple[float, ...], given: Mapping[str, Any], epsilon: Number
+    ) -> SolverFactory:
+        """Return the maker of solvers with these settings.
+
+        Args:
+            start: the public model that they start from; empty for 0.
+            given: settings in place of the estimator's own, a candidate's.
+            epsilon: that rounds and steps are chosen for.
+        """
+        chosen: dict[str, Any] = {name: getattr(self, name) for name in SETTINGS} | dict(given)
         column = self.n_features_in_ if self.fit_intercept else None
-        share = self._epsilon_of_a_record()
-        recipe = Recipe(self.rounds, self.regularisation, share, self.delta, column, start)
-        if isinstance(self.algorithm, AdmmAlgorithm):
-            return self.algorithm.factory(recipe)
-        if not callable(self.algorithm):
-            raise InvalidParameter("algorithm", self.algorithm, "an AdmmAlgorithm or a function")
-        return self.algorithm
+        recipe = Recipe(
+            chosen["rounds"], chosen["regularisation"], epsilon, self.delta, column, start
+        )
+        algorithm: AdmmAlgorithm | SolverFactory = chosen["algorithm"]
+        if isinstance(algorithm, AdmmAlgorithm):
+            return algorithm.factory(recipe)
+        if not callable(algorithm):
+            raise InvalidParameter("algorithm", algorithm, "an AdmmAlgorithm or a function")
+        return algorithm
 
     def _start(self) -> tuple[float, ...]:
         """Return the model of the fit before, as `_keep_model` was handed it; empty for none."""
         if not self.warm_start:
             return ()
+        if self.candidates is not None:
+            raise InvalidParameter("warm_start", True, "False with candidates")
         if self.algorithm is not AdmmAlgorithm.CONSENSUS:
             raise InvalidParameter(
                 "warm_start", True, f"False with algorithm={self.algorithm}: it starts at 0"

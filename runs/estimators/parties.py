@@ -6,6 +6,7 @@ plan, and only then run.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,23 @@ _START_ASSUMED = "the model that this fit starts from is public: fits before it 
 """An assumption of the promise where a fit goes on from a model: that model's own epsilon is not in
 this one.
 """
+
+
+Solved = tuple[PublicModel, list[PublicRound]]
+"""What a solver came to, and what every round made public."""
+
+
+def solved(
+    factory: SolverFactory, noise_multiplier: float, dataset: PrivateDataset, curator: Curator
+) -> Solved:
+    """Return what a solver of the factory comes to on data, planned or private, and its rounds."""
+    history = History()
+    solver = factory(noise_multiplier, dataset.shape)
+
+    def observe(k: int, state: PublicModel) -> None:
+        history.add(k, state.model)
+
+    return solver.solve(dataset, curator, observe=observe), history.rounds
 
 
 class PrivateModelOfParties(PrivateLinearModel):
@@ -78,37 +96,9 @@ class PrivateModelOfParties(PrivateLinearModel):
 
         Raises whatever `paid_run` does, before anything is spent.
         """
-        names = self._names()
-        holders = self._holders(party_of, len(labels), len(names))
-        least = self.n_min
-        if isinstance(self.threat_model, Summed):
-            self.threat_model.share(0.0, parties=len(names))  # refuses more colluders than parties
-            least = None if least is None else least * len(names)
-            holders, names = np.zeros_like(holders), (summed_name(len(names)),)
-        private = PrivateDataset(
-            rows,
-            labels,
-            adjacency=self.adjacency,
-            row_bound=1.0,
-            party_of=holders,
-            parties=names,
-            n_min=least,
-            label_domain=domain,
-        )
-
-        def work(
-            noise_multiplier: float, dataset: PrivateDataset, curator: Curator
-        ) -> tuple[PublicModel, list[PublicRound]]:
-            history = History()
-            solver = factory(noise_multiplier, dataset.shape)
-
-            def observe(k: int, state: PublicModel) -> None:
-                history.add(k, state.model)
-
-            return solver.solve(dataset, curator, observe=observe), history.rounds
-
+        private = self._private(rows, labels, domain, party_of)
         paid = paid_run(
-            work,
+            partial(solved, factory),
             planned=PrivateDataset.planned(private.shape),
             private=private,
             name=type(self).__name__,
@@ -124,6 +114,31 @@ class PrivateModelOfParties(PrivateLinearModel):
         self.history_ = tuple(history)
         self.n_iter_ = len(history)
         return state.model, factory(paid.noise_multiplier, private.shape)
+
+    def _private(
+        self, rows: Rows, labels: FloatArray, domain: LabelDomain, party_of: Any
+    ) -> PrivateDataset:
+        """Return the records behind a handle, as the threat model sees them: by party, or summed.
+
+        Args: as for `_trained`.
+        """
+        names = self._names()
+        holders = self._holders(party_of, len(labels), len(names))
+        least = self.n_min
+        if isinstance(self.threat_model, Summed):
+            self.threat_model.share(0.0, parties=len(names))  # refuses more colluders than parties
+            least = None if least is None else least * len(names)
+            holders, names = np.zeros_like(holders), (summed_name(len(names)),)
+        return PrivateDataset(
+            rows,
+            labels,
+            adjacency=self.adjacency,
+            row_bound=1.0,
+            party_of=holders,
+            parties=names,
+            n_min=least,
+            label_domain=domain,
+        )
 
     def _names(self) -> tuple[str, ...]:
         """Return the parties' names: those that are given, or numbered ones.

@@ -58,6 +58,7 @@ PRIMITIVES: dict[str, Callable[[PrivateDataset], Sensitive]] = {
     "sum": lambda d: d.sum_gradient(SmoothedHinge(0.5), points()),
     "sum, cut": lambda d: d.sum_gradient(Logistic(), points(), radius=0.2),
     "second moment": lambda d: d.second_moment(),
+    "wrong predictions": lambda d: d.wrong_predictions(points()),
     "minimiser": lambda d: d.strongly_convex_argmin(
         Logistic(), modulus=0.01, linear=LINEAR, tolerance=1e-5, start=np.zeros(5)
     ),

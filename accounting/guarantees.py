@@ -12,14 +12,14 @@ At delta 0, pure differential privacy, the largest privacy losses add up.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from math import inf
 
 from flint import arb
 from numpy.typing import ArrayLike
 
 from ..mechanisms.adjacency import Adjacency
-from ..mechanisms.errors import Number, require_delta, require_positive_int
+from ..mechanisms.errors import InvalidParameter, Number, require_delta, require_positive_int
 from ..mechanisms.events import (
     DiscreteGaussianStep,
     Event,
@@ -49,6 +49,7 @@ from .numbers.notions import Gdp
 from .proof.derivation import ONE_PARTY
 from .pure import pure_by_party
 from .renyi.amplification import assumed_of_sample, in_groups
+from .renyi.curves import Selection, SelectionAccountant
 
 NO_PROTECTION = 10.0
 """Above this epsilon a fair guess at membership may be right more than 99.995 % of the time."""
@@ -87,6 +88,11 @@ _BY_ACCOUNTANT: dict[type[Accountant], tuple[Theorem, ...]] = {
     RdpAccountant: (_RENYI, _FROM_RENYI),
     ZcdpAccountant: (
         Theorem("in a composition of zCDP steps rho adds up", "Bun, Steinke 2016, Lemma 2.3"),
+        _FROM_RENYI,
+    ),
+    SelectionAccountant: (
+        _RENYI,
+        Theorem("the best of a random number of runs", "Papernot, Steinke 2022, Theorem 2"),
         _FROM_RENYI,
     ),
     MomentsAccountant: (
@@ -130,6 +136,7 @@ _BY_KIND: dict[type[Accountant], dict[type[Mechanism], Theorem]] = {
         ),
     },
     RdpAccountant: _BY_DIVERGENCE,
+    SelectionAccountant: _BY_DIVERGENCE,
     ZcdpAccountant: _BY_DIVERGENCE,
     MomentsAccountant: _BY_DIVERGENCE,
 }
@@ -210,6 +217,7 @@ def guarantee(
     delta: Number,
     adjacency: Adjacency | None = None,
     group: int = 1,
+    selection: Selection | None = None,
 ) -> Guarantee:
     """Return the enclosed guarantee of `events`, whose number and parameters are fixed in advance.
 
@@ -221,27 +229,39 @@ def guarantee(
         adjacency: the relation the events are expected to speak of.
         group: records that a unit of privacy has at most: all of them added, removed, zeroed or
             replaced together (see `in_groups`).
+        selection: where the events are one of several runs, of which the best alone is published:
+            the law of their number. Epsilon encloses what the theorem bounds and one run costs.
 
     Raises:
-        InvalidParameter: delta or group out of range.
+        InvalidParameter: delta or group out of range; delta = 0 with a selection.
         AdjacencyMismatch: the events speak of several relations, or of another one.
         UnpricedMechanism: no accountant knows a mechanism under this relation.
     """
     require_delta(delta)
     require_positive_int("group", group)
+    if selection is not None and delta == 0:
+        raise InvalidParameter("delta", delta, "in (0, 1) for the best of several runs")
     listed = tuple(events)
     composition = composed(listed, adjacency=adjacency)
-    gaussian_only = not any(account.others for _, account in composition.accounts)
+    gaussian_only = selection is None and not any(a.others for _, a in composition.accounts)
     if delta == 0:
         by_party = _by_party(composition, pure_by_party(composition, group=group), group)
         grade, method, theorems = Grade.ENCLOSED, _PURE_METHOD, _pure_theorems(composition)
     else:
-        accountant = tightest_accountant(composition, group=group)
+        accountant = (
+            tightest_accountant(composition, group=group)
+            if selection is None
+            else SelectionAccountant(selection).with_composition(composition)
+        )
         by_party = _by_party(composition, accountant.epsilon_by_party(delta, group=group), group)
         grade, method = accountant.grade, accountant.method
         theorems = _theorems(composition, accountant)
     if group > 1:
         theorems = (*theorems, _GROUPS)
+    if selection is not None:  # of the best run no mu is known
+        unknown = (Enclosure(cost.mu_squared.lower, arb(inf)) for cost in by_party)
+        pairs = zip(by_party, unknown, strict=True)
+        by_party = tuple(replace(cost, mu_squared=mu_squared) for cost, mu_squared in pairs)
     total = maximum([cost.mu_squared for cost in by_party])
     return Guarantee(
         adjacency=composition.adjacency,
@@ -249,7 +269,9 @@ def guarantee(
         epsilon=maximum([cost.epsilon for cost in by_party]),
         notion=Gdp(composition.spent * group**2 if gaussian_only else inf),
         mu=_mapped(total, arb.sqrt),
-        rho=_rho(composition, total, gaussian_only=gaussian_only, group=group),
+        rho=_rho(composition, total, gaussian_only=gaussian_only, group=group)
+        if selection is None
+        else _mapped(total, lambda end: end / 2),
         by_party=by_party,
         grade=grade,
         method=method,

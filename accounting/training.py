@@ -57,6 +57,7 @@ from ..mechanisms.events import (
 )
 from ..mechanisms.sensitivity import declared, float_down, float_up, sum_of_bounded
 from .accountant import PrivacyCurve
+from .composition import composed
 from .guarantees import Guarantee, epsilons_at, guarantee, weaknesses
 from .hypothesis_testing import best_guess
 from .notebook import cost_page
@@ -65,6 +66,7 @@ from .numbers.grade import Grade
 from .planning import calibrate_noise_multiplier, require_target, rounds_within
 from .proof.planning import proved_noise_multiplier
 from .proof.proved import Proof, proved_guarantee
+from .renyi.curves import Selection, SelectionAccountant
 
 
 class Sampling(Enum):
@@ -253,6 +255,7 @@ class TrainingCost:
         guarantee: enclosure, grade, theorems and assumptions.
         warnings: for instance that delta is not below 1 / records.
         proof: None unless asked for and found.
+        select: where the run is one of several, of which the best alone is published.
     """
 
     run: TrainingRun
@@ -260,6 +263,7 @@ class TrainingCost:
     guarantee: Guarantee
     warnings: tuple[str, ...]
     proof: Proof | None = None
+    select: Selection | None = None
 
     @property
     def epsilon(self) -> float:
@@ -289,6 +293,8 @@ class TrainingCost:
     def __str__(self) -> str:
         run, grade = self.run, self.guarantee.grade.value
         whose = f"per {run.unit}, " if run.records_per_unit > 1 else ""
+        if self.select is not None:
+            whose = f"the best of {float(self.select.mean):g} runs on average, {whose}"
         where = f"{grade}; {whose}{run.adjacency.value}, sampling {run.sampling.value}"
         count = f"{run.releases} release{'s' * (run.releases > 1)} a record may be in"
         return (
@@ -301,12 +307,12 @@ class TrainingCost:
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the number, its meaning and its curve (in doubles)."""
         deltas = [10.0**-k for k in range(1, 13)]
-        found = epsilons_at(
-            self.run.events(self.noise_multiplier),
-            deltas=deltas,
-            grade=Grade.FAST,
-            group=self.run.records_per_unit,
-        )
+        events, group = self.run.events(self.noise_multiplier), self.run.records_per_unit
+        if self.select is None:
+            found = epsilons_at(events, deltas=deltas, grade=Grade.FAST, group=group)
+        else:
+            best = SelectionAccountant(self.select).with_composition(composed(events))
+            found = best.curve(deltas, group=group)
         return cost_page(
             str(self),
             self.meaning,
@@ -339,15 +345,23 @@ class AmbiguousRun(DpledgerError, ValueError):
 
 
 def epsilon(
-    *, noise_multiplier: Number, delta: Number, proved: bool = False, **stated: Unpack[_Stated]
+    *,
+    noise_multiplier: Number,
+    delta: Number,
+    proved: bool = False,
+    select: Selection | None = None,
+    **stated: Unpack[_Stated],
 ) -> TrainingCost:
-    """Return epsilon of a training run.
+    """Return epsilon of a training run, or of the best of several (`select`).
 
     Args:
         noise_multiplier: noise_std / clip norm, >= 0.
         delta: in (0, 1).
         proved: whether a certificate is to be found and checked, which takes seconds where batches
             are sampled; the enclosed epsilon without it.
+        select: the law of the number of runs, drawn anew, of which the best alone is published,
+            with every setting drawn inside of a run; what chooses it is public, or released by the
+            run at a price that is in its noise multiplier. Not with `proved`.
         stated: the run, as for `TrainingRun.of`; `sampling` and `adjacency` are never guessed.
 
     Raises `AmbiguousRun` with the readings side by side where sampling or relation is missing,
@@ -357,7 +371,9 @@ def epsilon(
     require_open_unit("delta", delta)
     for name in ("sampling", "adjacency"):
         if stated.get(name) is None:
-            raise AmbiguousRun(name, _readings(noise_multiplier, delta, stated))
+            raise AmbiguousRun(name, _readings(noise_multiplier, delta, stated, select))
+    if proved and select is not None:
+        raise InvalidParameter("proved", proved, "False with select: no proof rule knows it")
     run = TrainingRun.of(**stated)
     known = (
         proved_guarantee(
@@ -366,7 +382,7 @@ def epsilon(
         if proved
         else None
     )
-    return _cost(run, float_down(noise_multiplier), delta, stated.get("records"), known)
+    return _cost(run, float_down(noise_multiplier), delta, stated.get("records"), known, select)
 
 
 def noise_multiplier(
@@ -447,12 +463,15 @@ def _cost(
     delta: Number,
     records: int | None,
     known: tuple[Guarantee, Proof | None] | None = None,
+    select: Selection | None = None,
 ) -> TrainingCost:
     """Return the cost of a run with its warnings; `known` is its guarantee, if that was computed
     already.
     """
     if known is None:
-        found = guarantee(run.events(multiplier), delta=delta, group=run.records_per_unit)
+        found = guarantee(
+            run.events(multiplier), delta=delta, group=run.records_per_unit, selection=select
+        )
         known = found, None
     found, proof = known
     assumed = tuple(dict.fromkeys((*found.assumptions, *run.given)))
@@ -464,11 +483,18 @@ def _cost(
             "is noise_std / clip norm."
         )
     return TrainingCost(
-        run=run, noise_multiplier=multiplier, guarantee=found, warnings=tuple(warnings), proof=proof
+        run=run,
+        noise_multiplier=multiplier,
+        guarantee=found,
+        warnings=tuple(warnings),
+        proof=proof,
+        select=select,
     )
 
 
-def _readings(noise_multiplier: Number, delta: Number, stated: _Stated) -> tuple[TrainingCost, ...]:
+def _readings(
+    noise_multiplier: Number, delta: Number, stated: _Stated, select: Selection | None
+) -> tuple[TrainingCost, ...]:
     """Return what every sampling and relation that fits what is stated would cost."""
     found: list[TrainingCost] = []
     for scheme, relations in _RULES.items():
@@ -482,7 +508,8 @@ def _readings(noise_multiplier: Number, delta: Number, stated: _Stated) -> tuple
                 run = TrainingRun.of(**whole)
             except InvalidParameter:
                 continue
-            found.append(_cost(run, float_down(noise_multiplier), delta, stated.get("records")))
+            least, records = float_down(noise_multiplier), stated.get("records")
+            found.append(_cost(run, least, delta, records, select=select))
     return tuple(found)
 
 

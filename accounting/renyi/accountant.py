@@ -114,8 +114,12 @@ class RdpAccountant(_LogMomentAccountant):
             total += times * log_moment(mechanism, order)
         return total.upper()
 
+    def _integrals(self, account: Account) -> int:
+        """Return how many distinct mechanisms need an integral at fractional orders."""
+        return sum(is_sampled(mechanism) for mechanism in account.others)
+
     def _best_order(self, account: Account, objective: Callable[[Fraction], float]) -> Fraction:
-        sampled = sum(is_sampled(mechanism) for mechanism in account.others)
+        sampled = self._integrals(account)
         if not sampled:
             return _least(objective, Fraction)
         whole = _least(objective, _whole, excesses=(1.0, LARGEST_WHOLE_ORDER - 1.0))

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .accounting.ledger import SqliteLedger as Ledger
     from .accounting.ledger.budget import Budget
     from .accounting.proof.certificate import certify
+    from .accounting.renyi.curves import Selection
     from .accounting.training import curve, epsilon, noise_multiplier, steps
     from .audits.replay import replay_attack
     from .mechanisms.adjacency import Adjacency
@@ -39,6 +40,7 @@ __all__ = [
     "Adjacency",
     "Budget",
     "Ledger",
+    "Selection",
     "__version__",
     "audit_claim",
     "certify",
@@ -57,6 +59,7 @@ _PLACES = {
     "Adjacency": ("mechanisms.adjacency", "Adjacency"),
     "Budget": ("accounting.ledger.budget", "Budget"),
     "Ledger": ("accounting.ledger", "SqliteLedger"),
+    "Selection": ("accounting.renyi.curves", "Selection"),
     "audit_claim": ("papers", "audit"),
     "certify": ("accounting.proof.certificate", "certify"),
     "curve": ("accounting.training", "curve"),

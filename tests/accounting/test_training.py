@@ -8,10 +8,12 @@ import pytest
 from dp_accounting import dp_event
 from dp_accounting.pld import PLDAccountant
 from dp_accounting.privacy_accountant import NeighboringRelation
+from dp_accounting.rdp import RdpAccountant
 from scipy.stats import norm
 
-from dpledger.accounting import training
+from dpledger.accounting import guarantee, training
 from dpledger.accounting.planning import UnattainableTarget
+from dpledger.accounting.renyi.curves import Selection
 from dpledger.accounting.training import AmbiguousRun, Sampling, TrainingRun
 from dpledger.mechanisms import InvalidParameter
 
@@ -152,3 +154,35 @@ def test_the_curve_falls_and_passes_through_the_answer() -> None:
     found = training.curve(deltas=[1e-8, 1e-5, 1e-2], **stated)
     assert (np.diff(found.epsilon) < 0).all()
     assert found.epsilon[1] == training.epsilon(delta=1e-5, **stated).epsilon
+
+
+def test_the_best_of_several_runs_is_priced_and_says_so() -> None:
+    """As dp_accounting prices it, at the best of its list of orders."""
+    stated = {"sampling": "poisson", "adjacency": ADD_REMOVE, "rate": 0.01, "steps": 500}
+    select = Selection(20)
+    found = training.epsilon(noise_multiplier=1.0, delta=1e-5, select=select, **stated)
+    one = dp_event.SelfComposedDpEvent(
+        dp_event.PoissonSampledDpEvent(0.01, dp_event.GaussianDpEvent(1.0)), 500
+    )
+    best = dp_event.RepeatAndSelectDpEvent(one, 20.0, 1.0)
+    theirs = RdpAccountant().compose(best).get_epsilon(1e-5)
+    assert theirs * (1 - 2e-3) <= found.epsilon <= theirs * (1 + 1e-9)
+    assert "best of 20 runs" in repr(found)
+    assert found.guarantee.mu.upper_float == found.guarantee.rho.upper_float == inf
+    assert any("Papernot" in theorem.source for theorem in found.guarantee.theorems)
+    html = found._repr_html_()
+    assert html != training.epsilon(noise_multiplier=1.0, delta=1e-5, **stated)._repr_html_()
+
+
+def test_the_best_of_several_runs_is_not_proved_and_is_never_pure() -> None:
+    stated = {"sampling": "none", "adjacency": ADD_REMOVE, "steps": 3, "select": Selection(20)}
+    with pytest.raises(InvalidParameter, match="proved"):
+        training.epsilon(noise_multiplier=1.0, delta=1e-5, proved=True, **stated)
+    events = TrainingRun.of(sampling="none", adjacency=ADD_REMOVE, steps=3).events(1.0)
+    with pytest.raises(InvalidParameter, match="best of several"):
+        guarantee(events, delta=0, selection=Selection(20))
+    with pytest.raises(AmbiguousRun) as asked:
+        training.epsilon(
+            noise_multiplier=1.0, delta=1e-5, steps=3, sampling="none", select=Selection(20)
+        )
+    assert all(reading.select == Selection(20) for reading in asked.value.readings)

@@ -13,6 +13,9 @@ Relations: `ADD_OR_REMOVE_ONE`, `REPLACE_ONE` (a record moves a sum by two of th
 multiplier is stated against; their own RDP accountant leaves the factor out), `REPLACE_SPECIAL` as
 zero-out-one. An event without a rule here is unsupported, and the message names it.
 
+What is known by its Rényi divergences alone, zCDP events and the best of several runs that are not
+pure, has no pair of laws to compose: both accountants then price all by Rényi divergences.
+
 Needs dp_accounting, which the extra `crosscheck` installs.
 """
 
@@ -32,7 +35,14 @@ from ..accounting.composition import Composition, UnpricedMechanism, composed
 from ..accounting.numbers.enclosure import BITS, Enclosure, ball_of, maximum, precision
 from ..accounting.numbers.grade import Grade
 from ..accounting.pure import pure_by_party
-from ..accounting.renyi.rdp import log_moment
+from ..accounting.renyi.curves import (
+    CurveAccountant,
+    LogMoment,
+    Selection,
+    SelectionAccountant,
+    zcdp_moment,
+)
+from ..accounting.renyi.rdp import is_sampled, log_moment
 from ..mechanisms.adjacency import Adjacency
 from ..mechanisms.errors import require_positive_int
 from ..mechanisms.events import Audience, Context, Event, Mechanism, Repeated
@@ -72,6 +82,10 @@ class _Accountant(_Base):  # type: ignore[misc]
         self._events: list[Event] = []
         self._failures: Counter[Fraction] = Counter()
         """How often each step ran that tells everything with some probability."""
+        self._curves: list[tuple[LogMoment, int]] = []
+        """What is known by log moments alone, and how often it ran."""
+        self._integrals = 0
+        """How many sampled mechanisms the curves are of."""
 
     def compose(self, event: Any, count: int = 1) -> Any:
         """Charge an event `count` >= 1 times and return the accountant itself.
@@ -99,6 +113,10 @@ class _Accountant(_Base):  # type: ignore[misc]
             refusals = (self._maybe_compose(part, count, do_compose) for part in event.events)
             return next((found for found in refusals if found is not None), None)
         try:
+            if (curve := self._curve(event)) is not None:
+                if do_compose:
+                    self._curves.append((curve, count))
+                return None
             mechanisms, failure = self._priced(event)
         except (Untranslatable, UnpricedMechanism) as refused:
             return _Details(event, str(refused))
@@ -106,6 +124,25 @@ class _Accountant(_Base):  # type: ignore[misc]
             self._failures[failure] += count
             self._events += [Event(Repeated(m, count), _CONTEXT) for m in mechanisms]
         return None
+
+    def _curve(self, event: Any) -> LogMoment | None:
+        """Return the log moments of an event known by nothing else; None for all others.
+
+        The best of several runs is taken by its pure epsilon where it has one.
+        """
+        kind = type(event).__name__
+        if kind == "ZCDpEvent":
+            return zcdp_moment(event.rho, event.xi)
+        if kind != "RepeatAndSelectDpEvent" or not 0 <= event.shape < inf:
+            return None
+        one = mechanism_of(event.event, adjacency=self._adjacency, sensitivity=self._moves)
+        composition = composed(Event(m, _CONTEXT) for m in one)
+        if composition.unprotected or self._largest_loss(composition) < inf:
+            return None
+        best = SelectionAccountant(Selection(event.mean, event.shape)).with_composition(composition)
+        ((_, account),) = composition.accounts
+        self._integrals += sum(is_sampled(mechanism) for mechanism in account.others)
+        return lambda order: best.log_moment(account, order)
 
     def _priced(self, event: Any) -> tuple[Sequence[Mechanism], Fraction]:
         """Return the mechanisms of one event, and with what probability it tells everything."""
@@ -126,6 +163,18 @@ class _Accountant(_Base):  # type: ignore[misc]
     def _accountant(composition: Composition) -> Accountant:
         """Return the accountant that answers for a composition."""
         raise NotImplementedError
+
+    def _answers(self, composition: Composition) -> Accountant:
+        """Return the accountant of all that was charged: by Rényi divergences if curves were."""
+        if self._curves:
+            curves = CurveAccountant(self._curves, integrals=self._integrals)
+            return curves.with_composition(composition)
+        return self._accountant(composition)
+
+    @property
+    def _charged(self) -> bool:
+        """Whether anything was composed that may depend on records."""
+        return bool(self._events or self._curves)
 
     @property
     def _kept(self) -> Fraction:
@@ -149,11 +198,11 @@ class _Accountant(_Base):  # type: ignore[misc]
             return inf
         if not kept or (left := (Fraction(target_delta) - (1 - kept)) / kept) < 0:
             return inf
-        if left >= 1 or not self._events:
+        if left >= 1 or not self._charged:
             return 0.0
         if left == 0:
             return self._pure(composition)
-        found = self._accountant(composition).epsilon(left).upper_float
+        found = self._answers(composition).epsilon(left).upper_float
         return min(found, self._pure(composition))
 
     def get_delta(self, target_epsilon: float) -> float:
@@ -166,14 +215,18 @@ class _Accountant(_Base):  # type: ignore[misc]
         if composition.unprotected:
             return 1.0
         delta = Enclosure.of(0)
-        if self._events and target_epsilon < self._pure(composition):
-            delta = self._accountant(composition).delta(target_epsilon)
+        if self._charged and target_epsilon < self._pure(composition):
+            delta = self._answers(composition).delta(target_epsilon)
         with precision(BITS):
             total = 1 - ball_of(self._kept) * (1 - delta.upper)
         return min(1.0, Enclosure.from_ball(total).upper_float)
 
+    def _pure(self, composition: Composition) -> float:
+        """Return an upper bound on the largest loss of all that was charged; inf with curves."""
+        return inf if self._curves else self._largest_loss(composition)
+
     @staticmethod
-    def _pure(composition: Composition) -> float:
+    def _largest_loss(composition: Composition) -> float:
         """Return an upper bound on the largest privacy loss, over parties; inf for Gaussians."""
         return maximum(found for _, found in pure_by_party(composition)).upper_float
 
@@ -256,10 +309,10 @@ class PldAccountant(_Accountant):
             return np.full(deltas.shape, inf)
         # down by more than doubles round here: a smaller delta has a larger epsilon
         left = (deltas - (1 - kept)) / kept * (1 - 1e-12)
-        found = np.full(deltas.shape, inf if self._events else 0.0)
+        found = np.full(deltas.shape, inf if self._charged else 0.0)
         inside = left > 0
-        if self._events and inside.any():
-            curve = self._accountant(composition).curve(left[inside], grade=Grade.FAST)
+        if self._charged and inside.any():
+            curve = self._answers(composition).curve(left[inside], grade=Grade.FAST)
             found[inside] = curve.epsilon
         return found
 
@@ -302,6 +355,8 @@ class RdpAccountant(_Accountant):
                 total = account.gaussian_mu_squared.ball * ball_of(order) / 2
                 for mechanism, times in account.others.items():
                     total += times * log_moment(mechanism, order) / ball_of(order - 1)
+                for curve, times in self._curves:
+                    total += times * curve(order) / ball_of(order - 1)
                 found.append(Enclosure.from_ball(total).upper_float)
         return np.array(found)
 

@@ -585,7 +585,8 @@ alone) and UnsupportedDpEvent."""
 _NEAREST = {
     "ZCDpEvent": (
         "no mechanism here is known by rho alone: state what ran, such as a GaussianDpEvent of "
-        "noise multiplier 1/sqrt(2 rho) for Gaussian noise"
+        "noise multiplier 1/sqrt(2 rho) for Gaussian noise; the accountants of "
+        "interop.dp_accounting price it by its divergences"
     )
 }
 """What to state in place of an event that has no rule."""

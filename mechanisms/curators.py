@@ -172,7 +172,9 @@ class Curator(Inside, ABC):
         Args:
             sensitive: what to release; one message a party.
             reason: why it is released so, in a sentence for the ledger and the report.
-            round, release, audience: as for `release`.
+            round: as for `release`.
+            release: as for `release`.
+            audience: as for `release`.
             stand_in: of shape (P, d): what a plan assumes the numbers to be; zeros without it.
         """
         if sensitive.sampled_part is not None:

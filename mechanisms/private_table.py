@@ -74,7 +74,8 @@ class BoundedColumn:
     """A column of numbers with public bounds.
 
     Args:
-        lower, upper: cells outside are cut to them.
+        lower: cells below are raised to it.
+        upper: cells above are cut to it.
         step: a power of two that cells are rounded to multiples of; 1 for whole numbers, whose sums
             then take discrete noise. Without it at most 2^-20 of the width.
 

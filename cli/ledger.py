@@ -4,7 +4,8 @@
     show     its runs, and what was spent in all, with the grade of that sum
     verify   whether its chain of hashes is as it was written
     anchor   its last row, in a second place that remembers how far it had come
-    export   all of it as JSON lines, or a certificate of its events
+    export   all of it as JSON lines, or a certificate of its events: of what they cost where all of
+             a plan happened, else of the budget whose filter let them happen, if there is one
 
 All but `create` open the file for reading only. An epsilon is printed rounded up at --delta; a
 ledger whose runs were not all planned beforehand has an estimate, and says so.

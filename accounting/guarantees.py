@@ -131,8 +131,8 @@ _BY_KIND: dict[type[Accountant], dict[type[Mechanism], Theorem]] = {
         PoissonSampled: Theorem("pairs under Poisson sampling", "Zhu, Dong, Wang 2022, Theorem 11"),
         **_SAMPLED,
         DiscreteGaussianStep: Theorem(
-            "discrete Gaussian noise of exact probabilities, each coordinate moved by one",
-            "Canonne, Kamath, Steinke 2020, Definition 1",
+            "discrete Gaussian noise of exact probabilities, the worst of all integer vectors",
+            "Zhu, Dong, Wang 2022, Section 3; Canonne, Kamath, Steinke 2020, Definition 1",
         ),
     },
     RdpAccountant: _BY_DIVERGENCE,

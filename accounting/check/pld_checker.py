@@ -13,7 +13,7 @@ from functools import partial
 from math import ceil, comb, isqrt, log
 from typing import Any, NamedTuple
 
-from . import checker, losses, one_step
+from . import checker, integer_vectors, losses, one_step
 from .intervals import exp_bounds, require_at_most
 from .leaves import (
     fixed_batch_share,
@@ -137,8 +137,8 @@ def _discrete(run: Run, mechanism: Any, size: int) -> tuple[Sens, list[one_step.
     """The sensitivity of a step with discrete noise, and its pairs.
 
     Integer vectors move by integer vectors. In l1 by a shift of floor(size · Δ) on a line. In l2
-    the squared length is a whole number, below 4 here, so that each moved coordinate moves by one:
-    as many pairs of a shift by one.
+    the squared length is a whole number; below 4 each moved coordinate moves by one: as many pairs
+    of a shift by one. From 4 on one loss stands above all vectors (`integer_vectors`).
     """
     kind = mechanism["kind"]
     if kind == "discrete-laplace":
@@ -155,7 +155,10 @@ def _discrete(run: Run, mechanism: Any, size: int) -> tuple[Sens, list[one_step.
         rate = read_dyadic(mechanism["scale"])
         return sens, [one_step.DiscreteLaplaceShift(1 / rate, isqrt(whole))]
     if whole >= 4:
-        raise CertificateWrong("expected a squared sensitivity below 4 on whole numbers")
+        most = integer_vectors.MAX_SQUARED, integer_vectors.MAX_SPREAD
+        if whole > most[0] or squared * whole > most[1] ** 2:
+            raise Undecided(f"expected a squared sensitivity and a spread of at most {most}")
+        return sens, [integer_vectors.DiscreteGaussianVectors(squared, whole)]
     return sens, [one_step.DiscreteGaussianShift(squared)] * whole
 
 
@@ -514,6 +517,7 @@ def privacy_loss(
     pair symmetrised at zero loss from H_γ((1-q)Q + qP ‖ Q), γ ≥ 1, and H_γ(P ‖ (1-q)P + qQ), γ < 1
     Poisson samples under replace-one, Gaussian noise on sums of vectors of at most C: both pairs
     of the shift by C with half of the variance, composed
+    discrete Gaussian noise: the maximum of the profiles of all integer vectors of norm at most Δ
     groups of k: k times the shift; of a Poisson sample with Gaussian noise as many as are drawn
     n Poisson samples accumulated under one Gaussian noise: as a group of n in one sample
     E[(1 - e^(ε - L))⁺] ≤ δ for the loss L of each composed pair    ε ≥ 0

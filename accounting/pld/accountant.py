@@ -6,6 +6,7 @@ too, and `consulted` says so, since the guarantee then rests on its theorems as 
 (`privacy_profile`, `routes`) is loaded by the first event that needs it.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
@@ -26,7 +27,13 @@ from ..composition import Account
 from ..numbers.enclosure import Enclosure, intersection
 from ..renyi.accountant import RdpAccountant
 from .from_mechanisms import NoDominatingPair, orders_of, pairs_of
-from .pairs import DominatingPair, GaussianShift, Order
+from .pairs import (
+    DiscreteGaussianShift,
+    DiscreteGaussianVectors,
+    DominatingPair,
+    GaussianShift,
+    Order,
+)
 
 if TYPE_CHECKING:
     from .privacy_profile import PrivacyProfile
@@ -66,7 +73,10 @@ class TightAccountant(Accountant):
             return Enclosure.of(inf)
         if delta < _LEAST_DELTA:
             return self._renyi().epsilon_of(account, delta)
-        found = _grounded(account, _between(self._profile(account, delta).epsilon, delta))
+        profile = self._profile(account, delta)
+        found = _grounded(account, _between(profile.epsilon, delta))
+        if attained := _attained(profile):
+            found = _from(_between(attained.epsilon, delta), found)
         return _narrowed(found, lambda: self._renyi().epsilon_of(account, delta))
 
     def delta_of(self, account: Account, epsilon: Number) -> Enclosure:
@@ -75,7 +85,10 @@ class TightAccountant(Accountant):
             return Enclosure.of(1)
         if epsilon == inf:
             return Enclosure.of(0)
-        found = _grounded(account, _between(self._profile(account).delta, epsilon))
+        profile = self._profile(account)
+        found = _grounded(account, _between(profile.delta, epsilon))
+        if attained := _attained(profile):
+            found = _from(_between(attained.delta, epsilon), found)
         return _narrowed(found, lambda: self._renyi().delta_of(account, epsilon))
 
     def fast_epsilons_of(self, account: Account, deltas: FloatArray) -> FloatArray:
@@ -123,6 +136,28 @@ def _pairs(
         shift = GaussianShift(most, most - least if least else Fraction(0))
         pairs[shift] = pairs.get(shift, 0) + 1
     return pairs
+
+
+def _attained(profile: "PrivacyProfile") -> "PrivacyProfile | None":
+    """Return what is lost where integer vectors always move as many coordinates as they can by one.
+
+    Their pair stands above all of them, and no single choice of vectors need lose as much; None
+    where there is no such pair.
+    """
+    found: list[Counter[DominatingPair]] = []
+    for counts in profile.orders:
+        found.append(Counter())
+        for pair, n in counts.items():
+            if isinstance(pair, DiscreteGaussianVectors):
+                found[-1][DiscreteGaussianShift(pair.sigma_squared)] += n * pair.squared
+            else:
+                found[-1][pair] += n
+    return pld.PrivacyProfile.of_pairs(*found) if tuple(found) != profile.orders else None
+
+
+def _from(attained: Enclosure, above: Enclosure) -> Enclosure:
+    """Return the enclosure from what is lost in one case to what is never exceeded."""
+    return Enclosure(attained.lower.min(above.lower).lower(), above.upper)
 
 
 def _between(falling: Callable[[float], Enclosure], at: Number) -> Enclosure:

@@ -31,8 +31,10 @@ from flint import arb, arb_poly
 
 from ..numbers.enclosure import Enclosure, ball_of, precision
 from ..numbers.roots import brent
+from .lattices import lattice_of
 from .pairs import (
     DiscreteGaussianShift,
+    DiscreteGaussianVectors,
     DiscreteLaplaceShift,
     DominatingPair,
     GaussianShift,
@@ -41,7 +43,7 @@ from .pairs import (
     RevealedSample,
     Sampled,
 )
-from .profiles import delta_of, lattice_of
+from .profiles import delta_of
 
 MOST_KNOTS = 1 << 14
 """With more values of the loss a composition has no closed form worth its time."""
@@ -58,7 +60,9 @@ _MOST_LAPLACE = 256
 _GUARD_BITS = 96
 """Beyond what cancels in the polynomials."""
 
-_Lattice = DiscreteGaussianShift | DiscreteLaplaceShift | RandomisedAnswers
+_Lattice = (
+    DiscreteGaussianShift | DiscreteGaussianVectors | DiscreteLaplaceShift | RandomisedAnswers
+)
 _Counts = Mapping[DominatingPair, int]
 
 

@@ -35,6 +35,7 @@ from ..numbers.enclosure import ball_of, precision
 from ..numbers.roots import brent
 from .pairs import (
     DiscreteGaussianShift,
+    DiscreteGaussianVectors,
     DiscreteLaplaceShift,
     DominatingPair,
     LaplaceShift,
@@ -139,6 +140,8 @@ def atoms_of(pair: DominatingPair) -> tuple[float, float]:
             return float(pair.rate * pair.shift), 2 * float(pair.rate)
         case DiscreteGaussianShift():
             return float(1 / (2 * pair.sigma_squared)), float(1 / pair.sigma_squared)
+        case DiscreteGaussianVectors():
+            return float(pair.squared / (2 * pair.sigma_squared)), float(1 / pair.sigma_squared)
         case RandomisedAnswers():
             gain = abs(log(pair.truth / pair.other))
             return gain, gain if pair.categories > 2 else 2 * gain

@@ -4,25 +4,26 @@
 |---|---|---|
 | Gaussian, Laplace, discrete Laplace | one symmetric pair | the same |
 | discrete Gaussian, squared sensitivity below 4 | at most three shifts by one | the same |
+| discrete Gaussian, of 4 to 16 | one pair above all integer vectors | the same |
 | randomised response | - | one symmetric pair |
 | Poisson-sampled Gaussian | one pair an order | both orders, each with half the variance |
 | Poisson-sampled Laplace | one pair an order | no rule |
 | a fixed batch without replacement | no rule | one symmetrised pair |
 | Gaussian mixture step | Gaussian, a pair an order (zero-out: symmetrised, twice) | symmetrised |
 
-What stands nowhere here raises `NoDominatingPair`. So does a discrete Gaussian on integer vectors
-of squared sensitivity 4 or more: one coordinate may move by two or four by one, the privacy losses
-of these are different lattice distributions, and no published theorem says that one of them, or one
-pair over all of them, dominates. Rényi and zCDP accountants price it for every vector (Canonne,
-Kamath, Steinke 2020, Theorem 14). Below 4 coordinates move by one only, each independently.
-Discrete noise on a very fine lattice is left to them too: every value of its loss would be kept.
+What stands nowhere here raises `NoDominatingPair`. Discrete Gaussian noise on integer vectors of
+squared sensitivity below 4 moves coordinates by one only, each independently. From 4 on one may
+move by two or four by one, and none of these is the worst everywhere: `lattices` has a pair above
+all of them where they are few, that is up to a squared sensitivity of 16. Rényi and zCDP
+accountants price it for all (Canonne, Kamath, Steinke 2020, Theorem 14), and discrete noise on a
+very fine lattice, every value of whose loss would be kept here.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from functools import cache, lru_cache
-from math import floor, log, log2
+from math import floor, log, log2, sqrt
 
 import numpy as np
 
@@ -44,6 +45,7 @@ from ...mechanisms.events import (
 )
 from .pairs import (
     DiscreteGaussianShift,
+    DiscreteGaussianVectors,
     DiscreteLaplaceShift,
     DominatingPair,
     GaussianShift,
@@ -73,6 +75,15 @@ _USUAL_DELTA = 1e-5
 
 _LONGEST_LATTICE = 1 << 11
 """The steps of a lattice over which discrete noise spreads, or which its shift spans, at most."""
+
+_LARGEST_SQUARED = 16
+"""The squared length of integer vectors all of which are priced: 8 ways to write it as squares."""
+
+_LONGEST_SHIFTED = 1 << 8
+"""σ√s of these, at most: what they add up to spreads that far."""
+
+_LEAST_VARIANCE = Fraction(1, 4)
+"""σ² s, at least: with less noise losses are in the hundreds, and masses of very many digits."""
 
 
 class NoDominatingPair(DpledgerError, ValueError):
@@ -213,13 +224,26 @@ def _discrete_shift(
         return
     if mechanism.noise_std == 0:
         raise Unprotected("DiscreteGaussianStep without noise")
-    if squared >= 4:
-        raise NoDominatingPair(mechanism, "an integer vector of squared l2 sensitivity below 4")
     if mechanism.noise_std > _LONGEST_LATTICE:
         raise NoDominatingPair(mechanism, f"noise_std of at most {_LONGEST_LATTICE}")
+    if squared >= 4:
+        yield _vectors(mechanism, floor(squared))
+        return
     # a shift of one by each coordinate that can move; moving fewer is post-processing of this
     for _ in range(floor(squared)):
         yield DiscreteGaussianShift(Fraction(mechanism.noise_std) ** 2)
+
+
+def _vectors(mechanism: DiscreteGaussianStep, squared: int) -> DiscreteGaussianVectors:
+    """Return the pair above integer vectors of a squared length; they must be few and short."""
+    if squared > _LARGEST_SQUARED:
+        needed = f"an integer vector of squared l2 sensitivity at most {_LARGEST_SQUARED}"
+        raise NoDominatingPair(mechanism, needed)
+    variance = Fraction(mechanism.noise_std) ** 2
+    if not _LEAST_VARIANCE <= variance * squared <= _LONGEST_SHIFTED**2:
+        needed = f"noise_std times l2 sensitivity in [{sqrt(_LEAST_VARIANCE)}, {_LONGEST_SHIFTED}]"
+        raise NoDominatingPair(mechanism, needed)
+    return DiscreteGaussianVectors(variance, squared)
 
 
 def _pure(mechanism: PureStep) -> Iterator[DiscreteLaplaceShift]:

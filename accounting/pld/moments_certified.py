@@ -17,10 +17,12 @@ from numpy.typing import NDArray
 
 from ..numbers.enclosure import ball_of
 from ..numbers.work import spend
+from .lattices import lattice_of
 from .moments import BLOCK, turned_on_line
-from .nodes import line_of, panels_of, tail_cells
+from .nodes import digits_of_vectors, line_of, panels_of, tail_cells
 from .pairs import (
     DiscreteGaussianShift,
+    DiscreteGaussianVectors,
     DiscreteLaplaceShift,
     DominatingPair,
     GaussianShift,
@@ -356,6 +358,30 @@ def _lattice(pair: DiscreteGaussianShift, demand: Demand) -> _Nodes:
     return _Nodes([w / total for w in weight], loss, lambda t: missed)
 
 
+def _vectors(pair: DiscreteGaussianVectors, demand: Demand) -> _Nodes:
+    """Return the loss above those of all integer vectors; its tails are bounded (`lattices`).
+
+    With d = 2 unit, μ² = s/σ² and g(x) = e^(-(x - μ²/2)²/(2μ²)) beyond the highest loss kept, X:
+
+        E[e^(cL); L > X] <= Σ_i P(L > X + id) e^(c (X + (i+1) d)),   P(L > x) <= g(x) / (1 - e^-d),
+
+    of which each term is at most e^(d (c - (X - μ²/2)/μ²)) times the one before. Below -X lies less
+    mass, where e^(cL) is less than one.
+    """
+    s2, c = ball_of(pair.sigma_squared), arb(demand.order)
+    lattice = lattice_of(pair, digits_of_vectors(pair, demand))
+    mu_squared, gap = pair.squared / s2, 1 / s2
+    top = -lattice.first * lattice.unit
+    centred = top - mu_squared / 2
+    ratio = (gap * (c - centred / mu_squared)).exp()
+    if not ratio < 1:
+        raise ArithmeticError("Expected losses beyond the peak of the integrand.")
+    tail = (c * (top + gap) - centred**2 / (2 * mu_squared)).exp()
+    missed = 2 * tail / ((1 - (-gap).exp()) * (1 - ratio))
+    losses = [lattice.unit * (lattice.first + 2 * k) for k in range(len(lattice.masses))]
+    return _Nodes(list(lattice.masses), losses, lambda t: missed)
+
+
 def _finite(pair: DiscreteLaplaceShift | RandomisedAnswers) -> _Nodes:
     """Return a pair of finitely many outcomes; nothing is missed."""
     if isinstance(pair, RandomisedAnswers):
@@ -390,6 +416,8 @@ def nodes_of(pair: DominatingPair, demand: Demand) -> _Nodes:
             return _interval(pair, base, demand)
         case DiscreteGaussianShift():
             return _lattice(pair, demand)
+        case DiscreteGaussianVectors():
+            return _vectors(pair, demand)
         case DiscreteLaplaceShift() | RandomisedAnswers():
             return _finite(pair)
         case _:

@@ -11,8 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import scipy  # whose submodules are loaded at their first use
 
+from ..numbers.enclosure import precision
+from .lattices import lattice_of
 from .pairs import (
     DiscreteGaussianShift,
+    DiscreteGaussianVectors,
     DiscreteLaplaceShift,
     DominatingPair,
     GaussianShift,
@@ -37,6 +40,12 @@ _LARGEST_CENTRE = 300.0
 The integrand φ r^α of order α has its peak at about αμ, and the nodes grow with that distance: a
 moment there is about e^45000, of no use to the bounds of `saddle`. Infinity is an upper bound.
 """
+
+_LARGEST_CENTRE_OF_VECTORS = 30.0
+"""The same of discrete Gaussian noise on integer vectors, whose masses are computed in balls."""
+
+_VECTOR_BITS = 160
+"""The precision of these masses before they are rounded to doubles: that of enclosures, too."""
 
 _OUT_OF_REACH_DIGITS, _LONGEST_REACH = 44.0, 64.0
 """Of a mixture that stands second: digits to which its integrand is looked at, and how many
@@ -276,6 +285,27 @@ def _lattice(pair: DiscreteGaussianShift, demand: Demand) -> Nodes:
     return Nodes(log_mass - np.log(np.sum(np.exp(log_mass))), loss, np.abs(loss))
 
 
+def digits_of_vectors(pair: DiscreteGaussianVectors, demand: Demand) -> int:
+    """Return to how many digits (of e) the masses of a pair reach where a moment needs them.
+
+    A loss is about normal, of mean and variance μ² = s/σ²; a moment of order c lies c μ² higher, so
+    that for d digits of it masses down to e^-(c μ + √(2d))²/2 count. Rounded up to a power of
+    two, so that questions of nearby orders share what is computed.
+    """
+    mu = sqrt(pair.squared / pair.sigma_squared)
+    return 1 << ceil((demand.order * mu + sqrt(2 * demand.digits)) ** 2 / 2).bit_length()
+
+
+def _vectors(pair: DiscreteGaussianVectors, demand: Demand) -> Nodes:
+    """Return the loss above those of all integer vectors, its masses rounded to doubles."""
+    with precision(_VECTOR_BITS):
+        lattice = lattice_of(pair, digits_of_vectors(pair, demand))
+        kept = [(k, mass) for k, mass in enumerate(lattice.masses) if mass > 0]
+        log_mass = np.array([float(mass.log()) for _, mass in kept])
+        loss = np.array([float(lattice.unit * (lattice.first + 2 * k)) for k, _ in kept])
+    return Nodes(log_mass, loss, np.abs(loss))
+
+
 def _finite(pair: DiscreteLaplaceShift | RandomisedAnswers) -> Nodes:
     """Return a pair of finitely many outcomes: all of them, exactly up to the rounding of
     doubles.
@@ -313,6 +343,8 @@ def nodes(pair: DominatingPair, demand: Demand) -> Nodes:
             return _sampled_laplace(pair, base, demand)
         case DiscreteGaussianShift():
             return _lattice(pair, demand)
+        case DiscreteGaussianVectors():
+            return _vectors(pair, demand)
         case DiscreteLaplaceShift() | RandomisedAnswers():
             return _finite(pair)
         case _:
@@ -347,6 +379,8 @@ def out_of_reach(pair: DominatingPair, order: float) -> bool:
             return order * float(losses[1] - losses[0]) > _LARGEST_CENTRE
         case DiscreteGaussianShift():
             return order > _LARGEST_CENTRE + 60 * sqrt(pair.sigma_squared)
+        case DiscreteGaussianVectors():
+            return order * sqrt(pair.squared / pair.sigma_squared) > _LARGEST_CENTRE_OF_VECTORS
         case _:
             return False
 
@@ -365,6 +399,9 @@ def nodes_needed(pair: DominatingPair, demand: Demand) -> int:
             return sum(panel.points for panel in panels_of(pair, demand))
         case DiscreteGaussianShift():
             return ceil(2 * sqrt(2 * demand.digits * float(pair.sigma_squared)) + demand.order)
+        case DiscreteGaussianVectors():
+            variance = pair.squared * float(pair.sigma_squared)
+            return ceil(2 * sqrt(2 * digits_of_vectors(pair, demand) * variance)) + pair.squared
         case DiscreteLaplaceShift():
             return pair.shift + 1
         case RandomisedAnswers():

@@ -86,6 +86,25 @@ class DiscreteGaussianShift:
 
 
 @dataclass(frozen=True, slots=True)
+class DiscreteGaussianVectors:
+    """The pointwise maximum of the profiles of discrete Gaussian noise on integer vectors.
+
+    Which vectors there are, and why one pair stands above all, is in `integer_vectors`.
+
+    Args:
+        sigma_squared: σ² of each coordinate, > 0.
+        squared: s >= 1, the largest squared length of the vector by which the outputs move apart.
+    """
+
+    sigma_squared: Fraction
+    squared: int
+
+    def __post_init__(self) -> None:
+        require_positive("sigma_squared", self.sigma_squared)
+        require_positive("squared", self.squared)
+
+
+@dataclass(frozen=True, slots=True)
 class DiscreteLaplaceShift:
     """Noise of mass proportional to exp(-|k| rate), shifted by a whole number.
 
@@ -178,6 +197,7 @@ DominatingPair = (
     GaussianShift
     | LaplaceShift
     | DiscreteGaussianShift
+    | DiscreteGaussianVectors
     | DiscreteLaplaceShift
     | RandomisedAnswers
     | RevealedSample

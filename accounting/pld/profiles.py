@@ -5,25 +5,15 @@ falls) along one real variable.
 """
 
 from bisect import bisect_right
-from dataclasses import dataclass
 from functools import lru_cache
-from math import ceil, inf, nextafter, sqrt
+from math import inf, nextafter
 
 from flint import arb, ctx
 
 from ..numbers.enclosure import ball_of, precision
 from ..numbers.work import spend
-from .pairs import (
-    DiscreteGaussianShift,
-    DiscreteLaplaceShift,
-    DominatingPair,
-    GaussianShift,
-    LaplaceShift,
-    Order,
-    RandomisedAnswers,
-    RevealedSample,
-    Sampled,
-)
+from .lattices import lattice_of
+from .pairs import DominatingPair, GaussianShift, LaplaceShift, Order, RevealedSample, Sampled
 
 Tails = tuple[arb, arb]
 """P(L > x) and Q(L > x)."""
@@ -104,68 +94,6 @@ def _below(base: GaussianShift | LaplaceShift, v: arb) -> Tails:
     """Return the probabilities under P and Q that the loss of the base is below v, by symmetry."""
     p, q = _above(base, -v)
     return q, p
-
-
-@dataclass(frozen=True, slots=True)
-class Lattice:
-    """The loss of a discrete pair: P(L = (first + 2k) unit) is masses[k], and Q the mirror image.
-
-    Args:
-        unit: half the distance of two losses.
-        first: of the lowest loss, in units.
-        masses: under P, from the lowest loss on.
-        rest: bound on the mass of losses that are left out.
-    """
-
-    unit: arb
-    first: int
-    masses: tuple[arb, ...]
-    rest: arb
-
-
-def lattice_of(pair: DominatingPair, digits: int) -> Lattice:
-    """Return the loss of a discrete pair, but for a mass of about e^-digits."""
-    return _lattice(pair, digits, ctx.prec)
-
-
-@lru_cache(maxsize=64)
-def _lattice(pair: DominatingPair, digits: int, bits: int) -> Lattice:
-    # `bits` is the precision of the balls, and so part of the key
-    match pair:
-        case RandomisedAnswers():
-            p, o = ball_of(pair.truth), ball_of(pair.other)
-            ends = (o, p) if pair.truth > pair.other else (p, o)
-            masses = (ends[0], (pair.categories - 2) * o, ends[1])
-            return Lattice((ends[1] / ends[0]).log() / 2, -2, masses, _ZERO)
-        case DiscreteLaplaceShift():
-            return _discrete_laplace(pair)
-        case DiscreteGaussianShift():
-            return _discrete_gaussian(pair, digits)
-        case _:
-            raise TypeError(f"Expected a discrete pair instead got {pair!r}.")
-
-
-def _discrete_laplace(pair: DiscreteLaplaceShift) -> Lattice:
-    """Return the loss of a shift by n: n + 1 values, whose ends hold the tails."""
-    b, n = ball_of(pair.rate), pair.shift
-    unit = (-b).exp()
-    centre = (1 - unit) / (1 + unit)
-    mass = [centre * (-b * k).exp() for k in range(n + 1)]
-    mass[0], mass[n] = 1 / (1 + unit), (-b * n).exp() / (1 + unit)
-    return Lattice(b, -n, tuple(reversed(mass)), _ZERO)
-
-
-def _discrete_gaussian(pair: DiscreteGaussianShift, digits: int) -> Lattice:
-    """Return the loss of a shift by one: it grows with the place, without bound."""
-    s2 = ball_of(pair.sigma_squared)
-    spread = ceil(sqrt(2 * digits * float(pair.sigma_squared))) + 2
-    weight = [(-(arb(k) ** 2) / (2 * s2)).exp() for k in range(spread + 1)]
-    # beyond, the terms fall geometrically
-    beyond = (-(arb(spread + 1) ** 2) / (2 * s2)).exp()
-    rest = 2 * beyond / (1 - (-(arb(spread) + 1) / s2).exp())
-    total = 2 * sum(weight[1:], _ZERO) + weight[0] + _ZERO.union(rest)
-    masses = tuple(weight[abs(k)] / total for k in range(-spread, spread + 1))
-    return Lattice(1 / (2 * s2), 1 - 2 * spread, masses, (rest / total).upper())
 
 
 @lru_cache(maxsize=64)

@@ -33,6 +33,7 @@ from ..numbers.enclosure import Enclosure, ball_of, precision
 from ..pld.from_mechanisms import mixture_pairs, mixture_share, orders_of, pairs_of
 from ..pld.pairs import (
     DiscreteGaussianShift,
+    DiscreteGaussianVectors,
     DiscreteLaplaceShift,
     DominatingPair,
     GaussianShift,
@@ -683,6 +684,8 @@ def _unit(pair: _Pair) -> Fraction | None:
         case DiscreteLaplaceShift(rate=rate):
             return rate
         case DiscreteGaussianShift(sigma_squared=squared):
+            return 1 / (2 * squared)
+        case DiscreteGaussianVectors(sigma_squared=squared):
             return 1 / (2 * squared)
         case RandomisedAnswers(truth=truth, other=other):
             with precision(256):

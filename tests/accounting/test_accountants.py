@@ -254,11 +254,10 @@ def test_groups_pay_more_and_one_record_is_a_group(kind: type[Accountant], name:
     accountant = charged(kind, KINDS[name](4.0))
     assert accountant.epsilon(DELTA, group=1).upper == accountant.epsilon(DELTA).upper
     if (kind, name) == (TightAccountant, "discrete Gaussian"):
-        # among integer vectors three apart no pair is the worst
+        # integer vectors five apart are too many
         with pytest.raises(UnpricedMechanism, match="DiscreteGaussianStep"):
-            accountant.epsilon(DELTA, group=3)
-    else:
-        assert accountant.epsilon(DELTA, group=3).upper > accountant.epsilon(DELTA).upper
+            accountant.epsilon(DELTA, group=5)
+    assert accountant.epsilon(DELTA, group=3).upper > accountant.epsilon(DELTA).upper
 
 
 @EVERY
@@ -411,7 +410,8 @@ def test_sampling_outside_its_theorem_is_refused(mechanism: Mechanism, wanted: s
     [
         (gaussian(1.0), GdpAccountant),
         (poisson(1.0, 0.1), TightAccountant),
-        (DiscreteGaussianStep(l2(2), 3.0), RdpAccountant),
+        (DiscreteGaussianStep(l2(2), 3.0), TightAccountant),
+        (DiscreteGaussianStep(l2(5), 3.0), RdpAccountant),
     ],
 )
 def test_the_tightest_that_knows_all_answers(

@@ -203,7 +203,8 @@ def test_divergences_are_cited_where_they_were_asked(delta: Number, by_renyi: bo
     ("root", "method", "cited", "not_cited"),
     [
         (1, "privacy profile", "Definition 1", "Theorem 4"),
-        (2, "Rényi", "Theorem 4", "Definition 1"),
+        (2, "privacy profile", "Definition 1", "Theorem 4"),
+        (5, "Rényi", "Theorem 4", "Definition 1"),
     ],
 )
 def test_a_discrete_gaussian_cites_what_priced_it(

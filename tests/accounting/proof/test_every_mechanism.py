@@ -92,6 +92,7 @@ RUNS = {
     "discrete laplace": events(Repeated(discrete_laplace(6.0, 2), 20)),
     "discrete gaussian": events(Repeated(discrete_gaussian(5.0), 10)),
     "two coordinates": events(Repeated(discrete_gaussian(5.0, Fraction(3, 2)), 10)),
+    "integer vectors": events(Repeated(discrete_gaussian(5.0, Fraction(5, 2)), 10)),
     "randomised response": events(Repeated(RandomisedResponse(0.75, 2), 20)),
     "unlikely answers": events(Repeated(RandomisedResponse(0.1, 4), 20)),
     "poisson": events(Repeated(PoissonSampled(gaussian(1.0), 0.01), 1000)),

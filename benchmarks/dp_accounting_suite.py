@@ -87,6 +87,12 @@ EXCEPTIONS: dict[str, str] = {
     "RdpPrivacyAccountantTest.test_poisson_sampled_zcdp": _SAMPLED_ZCDP,
     "RdpPrivacyAccountantTest.test_raises_on_invalid": _SENTENCE,
     "RdpPrivacyAccountantTest.test_repeat_and_select": _SELECTION,
+    "RdpPrivacyAccountantTest.test_repeat_select_gaussian_negative_binomial_small": (
+        "looser: by at most 1.2e-7 of the value, as the second order is searched on a grid"
+    ),
+    "RdpPrivacyAccountantTest.test_supports": (
+        "refused: a Poisson sample of discrete noise has no rule here"
+    ),
     "RdpPrivacyAccountantTest.test_tree_wrong_neighbor_rel_replace": _REPLACED,
 }
 """Beginning of a case's name -> why it does not pass as it stands."""

@@ -358,7 +358,9 @@ class RdpAccountant(_Accountant):
                 for curve, times in self._curves:
                     total += times * curve(order) / ball_of(order - 1)
                 found.append(Enclosure.from_ball(total).upper_float)
-        return np.array(found)
+        # divergences do not decrease with the order: what a larger one has bounds a smaller
+        pairs = [*zip(self._orders, found, strict=True)]
+        return np.array([min(d for other, d in pairs if other >= order) for order, _ in pairs])
 
     @staticmethod
     def _accountant(composition: Composition) -> Accountant:

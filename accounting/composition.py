@@ -44,12 +44,15 @@ from ..mechanisms.events import (
     UnprotectedRelease,
     adjacencies,
 )
-from ..mechanisms.sensitivity import added
+from ..mechanisms.sensitivity import added, scaled
 from .numbers.enclosure import Enclosure, maximum
 from .numbers.notions import Exact
 
 UNIT_BITS = 512
 """Costs are kept as whole multiples of 2 to minus this."""
+
+MOST_DRAWN = 64
+"""Records of a group times accumulated samples up to which the number drawn is priced exactly."""
 
 
 class UnpricedMechanism(DpledgerError, ValueError):
@@ -135,7 +138,7 @@ def price_of(mechanism: Mechanism) -> Price:
                 (squared.numerator * unit * unit) << UNIT_BITS, squared.denominator * noise * noise
             )
             return Price(units, units + (rest > 0))
-        case PoissonSampled() | SampledWithoutReplacement():
+        case PoissonSampled() | AccumulatedPoisson() | SampledWithoutReplacement():
             return _sampled_price(mechanism)
         case GaussianMixtureStep():
             return _mixture_price(mechanism)
@@ -155,15 +158,20 @@ def _finite(mechanism: Mechanism, noisy: Mechanism) -> Price:
     return Price(other=mechanism) if reason is None else Price(reason=reason)
 
 
-def _sampled_price(mechanism: PoissonSampled | SampledWithoutReplacement) -> Price:
+def _sampled_price(
+    mechanism: PoissonSampled | AccumulatedPoisson | SampledWithoutReplacement,
+) -> Price:
     """Return the price of a sampled step: free for nobody, the step's own for everybody."""
-    if isinstance(mechanism, PoissonSampled):
-        never, always = mechanism.rate == 0, mechanism.rate == 1
-    else:
+    if isinstance(mechanism, SampledWithoutReplacement):
         never, always = False, mechanism.batch == mechanism.records
+    else:
+        never, always = mechanism.rate == 0, mechanism.rate == 1
     if never:
         return FREE
     whole = price_of(mechanism.event)
+    if isinstance(mechanism, AccumulatedPoisson) and always:
+        step = mechanism.event  # everybody is in every sample
+        whole = price_of(GaussianStep(scaled(step.sensitivity, mechanism.batches), step.noise_std))
     if always or whole.reason is not None or whole == FREE:
         return whole
     return _finite(mechanism, mechanism.event)
@@ -315,15 +323,21 @@ def _charges(event: Event, price: Callable[[Mechanism], Price] = price_of) -> It
 def _unrolled(mechanism: Mechanism, times: int) -> tuple[Mechanism, int]:
     """Return the innermost mechanism that is repeated, and how often it runs in all.
 
-    Accumulated batches are priced as each with its share of the noise, of which the step is a
-    function; certificates know the exact pair.
+    Very many accumulated batches, or ones in which a record is replaced, are priced as each with
+    its share of the noise, of which the step is a function.
     """
     while isinstance(mechanism, Repeated):
         times *= mechanism.times
         mechanism = mechanism.event
-    if isinstance(mechanism, AccumulatedPoisson):
+    if isinstance(mechanism, AccumulatedPoisson) and not _is_counted(mechanism):
         return mechanism.share, times * mechanism.batches
     return mechanism, times
+
+
+def _is_counted(mechanism: AccumulatedPoisson) -> bool:
+    """Return whether the exact pair of accumulated batches is priced."""
+    replaced = mechanism.event.sensitivity.adjacency is Adjacency.REPLACE_ONE
+    return mechanism.batches <= MOST_DRAWN and not replaced
 
 
 class Composition:

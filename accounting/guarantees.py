@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 from ..mechanisms.adjacency import Adjacency
 from ..mechanisms.errors import InvalidParameter, Number, require_delta, require_positive_int
 from ..mechanisms.events import (
+    AccumulatedPoisson,
     DiscreteGaussianStep,
     Event,
     GaussianMixtureStep,
@@ -117,6 +118,10 @@ _BY_DIVERGENCE: dict[type[Mechanism], Theorem] = {
     PoissonSampled: Theorem(
         "Rényi divergences under Poisson sampling", "Mironov, Talwar, Zhang 2019, Theorems 4 and 5"
     ),
+    AccumulatedPoisson: Theorem(
+        "a sum of Poisson samples is a function of each with its share of the noise",
+        "Mironov, Talwar, Zhang 2019, Theorems 4 and 5",
+    ),
     **_SAMPLED,
     DiscreteGaussianStep: Theorem(
         "a discrete Gaussian costs no more than a Gaussian, order by order",
@@ -129,6 +134,10 @@ _BY_KIND: dict[type[Accountant], dict[type[Mechanism], Theorem]] = {
     GdpAccountant: {},
     TightAccountant: {
         PoissonSampled: Theorem("pairs under Poisson sampling", "Zhu, Dong, Wang 2022, Theorem 11"),
+        AccumulatedPoisson: Theorem(
+            "how often a record is drawn, as a mixture of Gaussian shifts",
+            "Choquette-Choo, Ganesh, Steinke, Thakurta 2023",
+        ),
         **_SAMPLED,
         DiscreteGaussianStep: Theorem(
             "discrete Gaussian noise of exact probabilities, the worst of all integer vectors",
@@ -255,7 +264,7 @@ def guarantee(
         )
         by_party = _by_party(composition, accountant.epsilon_by_party(delta, group=group), group)
         grade, method = accountant.grade, accountant.method
-        theorems = _theorems(composition, accountant)
+        theorems = _theorems(composition, accountant, group)
     if group > 1:
         theorems = (*theorems, _GROUPS)
     if selection is not None:  # of the best run no mu is known
@@ -366,9 +375,11 @@ def _pure_theorems(composition: Composition) -> tuple[Theorem, ...]:
     return _PURE if sampled else _PURE[:1]
 
 
-def _theorems(composition: Composition, accountant: Accountant) -> tuple[Theorem, ...]:
+def _theorems(composition: Composition, accountant: Accountant, group: int) -> tuple[Theorem, ...]:
     """Return what an answer rests on: of each accountant that was consulted, and by kind."""
     kinds = _kinds(composition)
+    if group > 1 and PoissonSampled in kinds:  # see `in_groups`
+        kinds.add(AccumulatedPoisson)
     found: dict[Theorem, None] = {}
     for consulted in accountant.consulted:
         by_kind = (theorem for kind, theorem in _BY_KIND[consulted].items() if kind in kinds)

@@ -37,11 +37,8 @@ from .pairs import (
     DiscreteGaussianVectors,
     DiscreteLaplaceShift,
     DominatingPair,
-    GaussianShift,
     LaplaceShift,
     RandomisedAnswers,
-    RevealedSample,
-    Sampled,
 )
 from .profiles import delta_of
 
@@ -190,8 +187,7 @@ def _closed_form(
 ) -> ClosedForm | None:
     lattices = [(pair, n) for pair, n in counts if isinstance(pair, _Lattice)]
     laplace = [(pair, n) for pair, n in counts if isinstance(pair, LaplaceShift)]
-    profiled = GaussianShift | Sampled | RevealedSample
-    others = [(pair, n) for pair, n in counts if isinstance(pair, profiled)]
+    others = [(pair, n) for pair, n in counts if not isinstance(pair, _Lattice | LaplaceShift)]
     shifts = sum(n for _, n in laplace)
     if shifts > _MOST_LAPLACE or (others and (laplace or sum(n for _, n in others) > 1)):
         return None

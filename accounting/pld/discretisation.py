@@ -38,6 +38,7 @@ from .pairs import (
     DiscreteGaussianVectors,
     DiscreteLaplaceShift,
     DominatingPair,
+    DrawnShifts,
     LaplaceShift,
     Order,
     RandomisedAnswers,
@@ -112,7 +113,9 @@ def discretise(
         low, high = low - 1, max(high, low + 1)
         atom, distance = atoms_of(pair)
         below, hair = rounding is MassRounding.OPTIMISTIC, Fraction(step * _HAIR)
-        smooth = isinstance(pair, Sampled) and not distance and pair.order is not Order.SYMMETRISED
+        smooth = isinstance(pair, DrawnShifts) or (
+            isinstance(pair, Sampled) and not distance and pair.order is not Order.SYMMETRISED
+        )
         offset = Fraction(remainder(atom, step))
         if below:
             offset = Fraction(_balanced_offset(pair, step)) if smooth else offset - hair

@@ -8,6 +8,7 @@
 | randomised response | - | one symmetric pair |
 | Poisson-sampled Gaussian | one pair an order | both orders, each with half the variance |
 | Poisson-sampled Laplace | one pair an order | no rule |
+| accumulated Poisson samples of Gaussian steps, and groups in one | one pair an order | no rule |
 | a fixed batch without replacement | no rule | one symmetrised pair |
 | Gaussian mixture step | Gaussian, a pair an order (zero-out: symmetrised, twice) | symmetrised |
 
@@ -30,6 +31,7 @@ import numpy as np
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.errors import DpledgerError
 from ...mechanisms.events import (
+    AccumulatedPoisson,
     DiscreteGaussianStep,
     DiscreteLaplaceStep,
     GaussianMixtureStep,
@@ -48,6 +50,7 @@ from .pairs import (
     DiscreteGaussianVectors,
     DiscreteLaplaceShift,
     DominatingPair,
+    DrawnShifts,
     GaussianShift,
     LaplaceShift,
     Order,
@@ -172,6 +175,10 @@ def _pairs(
                 needed = "Poisson sampling under add/remove or zero-out, or of a sum of vectors"
                 raise NoDominatingPair(mechanism, f"{needed} that a derivation bounds one by one")
             yield from _sampled(mechanism.event, Fraction(mechanism.rate), order)
+        case AccumulatedPoisson():
+            if adjacency not in (Adjacency.ADD_REMOVE_ONE, Adjacency.ZERO_OUT_ONE):
+                raise NoDominatingPair(mechanism, "Poisson sampling under add/remove or zero-out")
+            yield from _drawn(mechanism, order)
         case SampledWithoutReplacement():
             if adjacency is not Adjacency.REPLACE_ONE:
                 raise NoDominatingPair(mechanism, "a fixed batch under replace-one")
@@ -272,6 +279,19 @@ def _sampled(
         return
     for base in _shift(event):
         yield base if rate == 1 else Sampled(base, rate, order)
+
+
+def _drawn(mechanism: AccumulatedPoisson, order: Order) -> Iterator[DominatingPair]:
+    """Yield the pair of a record that is in each of several samples by itself."""
+    rate, batches = Fraction(mechanism.rate), mechanism.batches
+    for base in _shift(mechanism.event) if rate else ():
+        assert isinstance(base, GaussianShift)
+        if rate == 1:
+            yield GaussianShift(base.mu_squared * batches**2)
+        elif batches == 1:
+            yield Sampled(base, rate, order)
+        else:
+            yield DrawnShifts(base.mu_squared, rate, batches, order)
 
 
 def _replaced(step: GaussianStep, rate: Fraction) -> Iterator[DominatingPair]:

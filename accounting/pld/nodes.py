@@ -18,6 +18,7 @@ from .pairs import (
     DiscreteGaussianVectors,
     DiscreteLaplaceShift,
     DominatingPair,
+    DrawnShifts,
     GaussianShift,
     LaplaceShift,
     Order,
@@ -391,6 +392,8 @@ def nodes_needed(pair: DominatingPair, demand: Demand) -> int:
     What placing a contour multiplies by the number of its nodes, before anything is evaluated.
     """
     match pair:
+        case DrawnShifts():
+            raise TypeError(f"Expected a pair whose moments are integrated instead got {pair!r}.")
         case GaussianShift() | LaplaceShift() | RevealedSample():
             return 1
         case Sampled(base=GaussianShift() as base) if line := line_of(pair, base, demand):
@@ -425,6 +428,8 @@ def maximal_loss(pair: DominatingPair) -> float:
         case RevealedSample():
             return maximal_loss(pair.base)
         # r >= 1 - q whatever the base; Laplace noise never takes v below -ε₀
+        case DrawnShifts(order=Order.MIXTURE_SECOND):
+            exact = -pair.size * log1p(-float(pair.rate))
         case Sampled(order=Order.MIXTURE_SECOND):
             exact = -log1p(-float(pair.rate))
             if isinstance(pair.base, LaplaceShift):

@@ -14,7 +14,12 @@ from enum import Enum
 from fractions import Fraction
 from math import inf
 
-from ...mechanisms.errors import InvalidParameter, require_positive, require_rate
+from ...mechanisms.errors import (
+    InvalidParameter,
+    require_positive,
+    require_positive_int,
+    require_rate,
+)
 
 
 class Order(Enum):
@@ -193,6 +198,34 @@ class RevealedSample:
         require_rate("rate", self.rate)
 
 
+@dataclass(frozen=True, slots=True)
+class DrawnShifts:
+    """The Gaussian shift of as many records of a group as a Poisson sample draws.
+
+    Or of one record, as often as it is in accumulated samples.
+
+    (Σ_j C(n, j) q^j (1 - q)^(n - j) N(jμ, 1), N(0, 1)), or the same in the other order. Source:
+    Choquette-Choo, Ganesh, Steinke, Thakurta 2023 (arXiv 2310.15526).
+
+    Args:
+        mu_squared: μ² of one record's shift.
+        rate: q.
+        size: n, records of the group.
+        order: which data set stands first.
+    """
+
+    mu_squared: Fraction
+    rate: Fraction
+    size: int
+    order: Order
+
+    def __post_init__(self) -> None:
+        require_positive("mu_squared", self.mu_squared)
+        if not 0 < self.rate < 1:
+            raise InvalidParameter("rate", self.rate, "in (0, 1): 0 costs nothing, 1 is a shift")
+        require_positive_int("size", self.size)
+
+
 DominatingPair = (
     GaussianShift
     | LaplaceShift
@@ -202,5 +235,6 @@ DominatingPair = (
     | RandomisedAnswers
     | RevealedSample
     | Sampled
+    | DrawnShifts
 )
 """Every pair that the engine knows."""

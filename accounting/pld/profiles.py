@@ -6,14 +6,22 @@ falls) along one real variable.
 
 from bisect import bisect_right
 from functools import lru_cache
-from math import inf, nextafter
+from math import comb, inf, nextafter
 
-from flint import arb, ctx
+from flint import arb, arb_poly, ctx
 
 from ..numbers.enclosure import ball_of, precision
 from ..numbers.work import spend
 from .lattices import lattice_of
-from .pairs import DominatingPair, GaussianShift, LaplaceShift, Order, RevealedSample, Sampled
+from .pairs import (
+    DominatingPair,
+    DrawnShifts,
+    GaussianShift,
+    LaplaceShift,
+    Order,
+    RevealedSample,
+    Sampled,
+)
 
 Tails = tuple[arb, arb]
 """P(L > x) and Q(L > x)."""
@@ -57,6 +65,8 @@ def tails_of(pair: DominatingPair, x: arb) -> Tails:
             p, q = _above(pair.base, x)
             met, missed = ball_of(pair.rate), _ONE if x < 0 else _ZERO if x >= 0 else _EITHER
             return met * p + (1 - met) * missed, met * q + (1 - met) * missed
+        case DrawnShifts():
+            return _drawn(pair, x)
         case _:
             return _discrete(pair, x)
 
@@ -94,6 +104,53 @@ def _below(base: GaussianShift | LaplaceShift, v: arb) -> Tails:
     """Return the probabilities under P and Q that the loss of the base is below v, by symmetry."""
     p, q = _above(base, -v)
     return q, p
+
+
+def _drawn(pair: DrawnShifts, x: arb) -> tuple[arb, arb]:
+    """Return the tails of a mixture of shifts, by one threshold on the noise.
+
+    The likelihood ratio Σ_j w_j e^{jμy - j²μ²/2} is a polynomial in t = e^{μy} with coefficients >=
+    0: it grows, so that L > x is y > y(x), at the root of that polynomial.
+
+    Raises:
+        ArithmeticError: where x cannot be told from the end of the losses' range.
+    """
+    n, q, mu_squared = pair.size, ball_of(pair.rate), ball_of(pair.mu_squared)
+    first = pair.order is Order.MIXTURE_FIRST
+    weights = [comb(n, j) * q**j * (1 - q) ** (n - j) for j in range(n + 1)]
+    shape = arb_poly([w * (-(j**2) * mu_squared / 2).exp() for j, w in enumerate(weights)])
+    grown = (x if first else -x).exp()
+    if grown <= weights[0]:
+        return (_ONE, _ONE) if first else (_ZERO, _ZERO)
+    if not grown > weights[0]:
+        raise ArithmeticError(f"x={x} must be apart from the end of the range of the loss.")
+    mu, root = mu_squared.sqrt(), arb(2).sqrt()
+    y = _inverted(shape, grown).log() / mu
+    above = [((y - j * mu) / root).erfc() / 2 for j in range(n + 1)]
+    with_it = sum((w * a for w, a in zip(weights, above, strict=True)), arb(0))
+    return (with_it, above[0]) if first else (1 - above[0], 1 - with_it)
+
+
+def _inverted(shape: arb_poly, value: arb) -> arb:
+    """Return a ball around the t > 0 at which a polynomial that is convex and grows has `value`.
+
+    Newton's method in exact midpoints, then a radius at whose ends the polynomial lies on either
+    side of `value`: so the ball holds the root whatever the iteration was worth.
+    """
+    slope, t = shape.derivative(), arb(1)
+    while not shape(t) > value:
+        t *= 2
+    for _ in range(500):
+        step = ((shape(t) - value) / slope(t)).mid()
+        t = (t - step).mid()
+        if abs(step) < t * arb(2) ** (12 - ctx.prec):
+            break
+    radius = t * arb(2) ** (16 - ctx.prec)
+    while not (shape(t - radius) < value and shape(t + radius) > value):
+        radius *= 4
+        if radius > t:
+            raise ArithmeticError(f"Expected {value} apart from the least value.")
+    return arb(t, radius)
 
 
 @lru_cache(maxsize=64)

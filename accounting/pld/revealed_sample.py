@@ -19,7 +19,7 @@ from flint import arb
 
 from ..numbers.enclosure import Enclosure, ball_of, precision
 from .closed_form import Curve
-from .pairs import DominatingPair, GaussianShift, RevealedSample, Sampled
+from .pairs import DominatingPair, DrawnShifts, GaussianShift, RevealedSample, Sampled
 from .profiles import delta_of, mu_squared_ball
 
 LONGEST_LOSS = 300.0
@@ -33,14 +33,20 @@ _Counts = Mapping[DominatingPair, int]
 
 
 def revealed(counts: _Counts) -> dict[DominatingPair, int]:
-    """Return a composition that lies above this one, without sampled shifts that are too long."""
+    """Return a composition that lies above this one, of pairs whose moments can be integrated.
+
+    Sampled shifts that are too long are revealed. Of n records drawn each by itself each gets its
+    share 1/n of the noise's variance: their sum is a function of n sampled shifts.
+    """
     found: dict[DominatingPair, int] = {}
     for pair, n in counts.items():
-        if isinstance(pair, Sampled) and _loss(pair) > LONGEST_LOSS:
-            known = RevealedSample(pair.base, pair.rate)
-            found[known] = found.get(known, 0) + n
-        else:
-            found[pair] = n
+        known: DominatingPair = pair
+        if isinstance(pair, DrawnShifts):
+            shift = GaussianShift(pair.mu_squared * pair.size)
+            known, n = Sampled(shift, pair.rate, pair.order), n * pair.size
+        if isinstance(known, Sampled) and _loss(known) > LONGEST_LOSS:
+            known = RevealedSample(known.base, known.rate)
+        found[known] = found.get(known, 0) + n
     return found
 
 

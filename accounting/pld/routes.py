@@ -23,8 +23,9 @@ from . import contour, contour_certified, few_steps, ray_certified
 from .closed_form import MOST_KNOTS, Curve, closed_form
 from .discretisation import MassRounding
 from .distribution import LossDistribution, compose, delta_by_pld, epsilon_by_pld
+from .doubling import delta_by_doubling, epsilon_by_doubling
 from .nodes import maximal_loss
-from .pairs import DominatingPair, GaussianShift
+from .pairs import DominatingPair, DrawnShifts, GaussianShift, Sampled
 from .profiles import delta_of, total_variation
 from .revealed_sample import revealed, revealed_form
 from .saddle import epsilon_by_moments
@@ -261,9 +262,11 @@ def _epsilon_of_one(pair: DominatingPair, delta: float) -> Enclosure:
 
 
 class _Revealed(Route):
-    """Sampled shifts so long that one sees them: above, revealed samples; below, the rest.
+    """Pairs whose moments nobody integrates: a composition above them, and one below.
 
-    A single event has a closed form, however long its shift.
+    These are sampled shifts so long that one sees them, and groups of which a number is drawn,
+    which lists of losses bound more closely. A single event has a closed form, however long its
+    shift.
     """
 
     name = "revealed sample"
@@ -272,25 +275,38 @@ class _Revealed(Route):
         above = _above(counts)
         if above is None:
             return None
-        upper = epsilon(above, delta).upper.min(arb(_largest(counts))).upper()
+        drawn = _drawn(counts)
+        upper = arb(epsilon_by_doubling(counts, delta) if drawn else inf)
+        if not upper.is_finite():
+            upper = epsilon(above, delta).upper
+        upper = upper.min(arb(_largest(counts))).upper()
         below = _below(counts, above)
         lower = epsilon(below, delta).lower if below else _ZERO
-        return _narrowed(Enclosure(lower.min(upper).lower(), upper), counts, delta, known)
+        found = Enclosure(lower.min(upper).lower(), upper)
+        return found if drawn else _narrowed(found, counts, delta, known)
 
     def delta(self, counts: Counts, epsilon: float) -> Enclosure | None:
         above = _above(counts)
         if above is None:
             return None
         upper = delta(above, epsilon).upper if epsilon < _largest(counts) else _ZERO
+        if (drawn := _drawn(counts)) and upper > 0:
+            upper = upper.min(arb(delta_by_doubling(counts, epsilon, _guess(float(upper)))))
         below = _below(counts, above)
         lower = delta(below, epsilon).lower if below else _ZERO
-        return _delta_narrowed(Enclosure(lower.min(upper).lower(), upper), counts, epsilon)
+        found = Enclosure(lower.min(upper).lower(), upper)
+        return found if drawn else _delta_narrowed(found, counts, epsilon)
 
     def epsilons_upper(self, counts: Counts, deltas: Floats, least: Floats) -> Floats | None:
         above = _above(counts)
         if above is None:
             return None
-        bounds = np.minimum(epsilons_upper(above, deltas, least), _largest(counts))
+        drawn = _drawn(counts)
+        lists = (epsilon_by_doubling(counts, float(x)) if drawn else inf for x in deltas)
+        bounds: Floats = np.array(list(lists))
+        if not np.isfinite(bounds).all():
+            bounds = np.minimum(bounds, epsilons_upper(above, deltas, least))
+        bounds = np.minimum(bounds, _largest(counts))
         return np.maximum(bounds, least)
 
     def deltas_upper(self, counts: Counts, epsilons: Floats, least: Floats) -> Floats | None:
@@ -298,7 +314,21 @@ class _Revealed(Route):
         if above is None:
             return None
         bounds = np.where(epsilons < _largest(counts), deltas_upper(above, epsilons, least), least)
+        if _drawn(counts):
+            points = zip(epsilons, bounds, strict=True)
+            lists = [delta_by_doubling(counts, float(x), _guess(float(d))) for x, d in points]
+            bounds = np.minimum(bounds, lists)
         return np.maximum(bounds, least)
+
+
+def _drawn(counts: Counts) -> bool:
+    """Return whether of some group a number is drawn."""
+    return any(isinstance(pair, DrawnShifts) for pair in counts)
+
+
+def _guess(delta: float) -> float:
+    """Return a δ that a grid can be made for."""
+    return min(max(delta, _LEAST_DELTA), 0.5)
 
 
 def _above(counts: Counts) -> Counts | None:
@@ -311,8 +341,17 @@ def _above(counts: Counts) -> Counts | None:
 
 
 def _below(counts: Counts, above: Counts) -> Counts:
-    """Return what of a composition needs no revealed sample: a lower bound of the whole."""
-    return {pair: n for pair, n in counts.items() if pair in above}
+    """Return what lies below a composition: it without revealed samples, one record of a group."""
+    found: Counts = {}
+    for pair, n in counts.items():
+        if isinstance(pair, DrawnShifts):
+            # others of the group may bring nothing
+            one = Sampled(GaussianShift(pair.mu_squared), pair.rate, pair.order)
+            if revealed({one: n}) == {one: n}:
+                found[one] = found.get(one, 0) + n
+        elif pair in above:
+            found[pair] = found.get(pair, 0) + n
+    return found
 
 
 def _largest(counts: Counts) -> float:

@@ -41,6 +41,7 @@ from ..conversions import epsilon_from_rdp, epsilon_from_zcdp_by_orders
 from ..gaussian.exact import epsilon_from_delta
 from ..numbers.enclosure import BITS, Enclosure, Undecided, precision
 from ..numbers.notions import ApproxDp, Gdp, Rdp, Zcdp
+from ..pld.doubling import LossGrid, TooFine
 from ..pld.from_mechanisms import NoDominatingPair
 from ..pure import largest_loss
 from ..renyi.amplification import assumed_of_sample, require_amplification
@@ -58,7 +59,7 @@ from .derivation import (
     exposures,
     written,
 )
-from .losses import Composed, LossGrid, TooFine, epsilon_upper, laplace_epsilon, suggested
+from .losses import Composed, epsilon_upper, laplace_epsilon, suggested
 from .sampling import MAX_ORDER, fixed_batch_divergence, poisson_divergence
 
 _COST_BITS = 128

@@ -24,7 +24,7 @@ from ...mechanisms.events import (
     SampledWithoutReplacement,
 )
 from ...mechanisms.sensitivity import Derivation, Sensitivity, float_up, scaled
-from ..composition import Account, UnpricedMechanism
+from ..composition import MOST_DRAWN, Account, UnpricedMechanism
 
 HIDDEN_SAMPLE = "samples are drawn afresh, as stated, and stay hidden"
 """What every theorem on amplification by sampling assumes."""
@@ -114,10 +114,11 @@ def in_groups(account: Account, size: int) -> Account:
     some records and removing others are not covered where a Poisson sample is drawn.
 
     Additive noise meets `size` times the shift, a pure step so many times the loss, randomised
-    response as many answers. Of a Poisson
-    sample of rate q some of the group is part with probability p = 1 - (1-q)^size. Given the part
-    of all others, the release without the group is Q, the noise alone, and with it (1-p) Q + p R,
-    where R is a mixture of the noise shifted by vectors v of length <= `size` Δ. Then
+    response as many answers. Of a Poisson sample under Gaussian noise as many are part as are drawn
+    (`DrawnShifts`). Of others, and of very large groups, some of the group is part with probability
+    p = 1 - (1-q)^size. Given the part of all others, the release without the group is Q, the noise
+    alone, and with it (1-p) Q + p R, where R is a mixture of the noise shifted by vectors v of
+    length <= `size` Δ. Then
 
         H_γ((1-p)Q + pR ‖ Q) = p H_c(R ‖ Q)    c = 1 + (γ-1)/p    (1 - γ where c < 0)
         H_γ(Q ‖ (1-p)Q + pR) = g H_(γp/g)(Q ‖ R)    g = 1 - γ(1-p)    (0 where g <= 0)
@@ -153,6 +154,12 @@ def grouped(mechanism: Mechanism, size: int) -> Mechanism:
             return PureStep(scaled(one, size), scale)
         case RandomisedResponse():
             return Repeated(mechanism, size)
+        case PoissonSampled(event=GaussianStep() as event, rate=rate) if (
+            size <= MOST_DRAWN and event.sensitivity.adjacency is not Adjacency.REPLACE_ONE
+        ):
+            return AccumulatedPoisson(event, rate, size)
+        case AccumulatedPoisson(event=event, rate=rate, batches=batches):
+            return AccumulatedPoisson(event, rate, batches * size)
         case PoissonSampled(event=event, rate=rate):
             some = 1 - (1 - Fraction(rate)) ** size
             return PoissonSampled(_shifted(event, size), min(1.0, float_up(some)))

@@ -24,6 +24,7 @@ from flint import acb, arb
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.errors import InvalidParameter
 from ...mechanisms.events import (
+    AccumulatedPoisson,
     DiscreteGaussianStep,
     DiscreteLaplaceStep,
     GaussianMixtureStep,
@@ -56,7 +57,8 @@ _TAYLOR = 8
 
 def is_sampled(mechanism: Mechanism) -> bool:
     """Return whether moments of fractional order need an integral."""
-    return isinstance(mechanism, PoissonSampled | SampledWithoutReplacement | GaussianMixtureStep)
+    kinds = PoissonSampled | AccumulatedPoisson | SampledWithoutReplacement | GaussianMixtureStep
+    return isinstance(mechanism, kinds)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -77,6 +79,9 @@ def log_moment(mechanism: Mechanism, order: Fraction) -> arb:
     """
     if isinstance(order, bool) or not 1 < order < inf:
         raise InvalidParameter("order", order, "in (1, inf)")
+    if isinstance(mechanism, AccumulatedPoisson):
+        # a function of its samples, each with its share of the noise
+        return (mechanism.batches * log_moment(mechanism.share, order)).upper()
     closed = order.denominator == 1 or not is_sampled(mechanism)
     spend(1 if closed else 100)
     with precision(_BITS if closed else _INTEGRAL_BITS):

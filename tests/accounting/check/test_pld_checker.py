@@ -20,10 +20,11 @@ from dpledger.accounting.check.losses import Plan
 from dpledger.accounting.check.pld_checker import Grid, Step
 from dpledger.accounting.check.reading import CertificateWrong, Undecided
 from dpledger.accounting.pld import PrivacyProfile
+from dpledger.accounting.pld.doubling import LossGrid
 from dpledger.accounting.pld.pairs import GaussianShift, Order, Sampled
 from dpledger.accounting.proof.certificate import Certificate, certify
 from dpledger.accounting.proof.derivation import exposures
-from dpledger.accounting.proof.losses import Composed, LossGrid
+from dpledger.accounting.proof.losses import Composed
 from dpledger.accounting.proof.prover import Search, privacy_loss
 from dpledger.accounting.renyi.amplification import HIDDEN_SAMPLE
 from dpledger.mechanisms import (

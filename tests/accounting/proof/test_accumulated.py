@@ -17,6 +17,7 @@ from scipy.stats import binom, norm
 from tests.accounting.conftest import ADD, REPLACE, ZERO, event
 
 from dpledger.accounting.check import pld_checker
+from dpledger.accounting.composition import MOST_DRAWN
 from dpledger.accounting.guarantees import guarantee
 from dpledger.accounting.numbers.grade import Grade
 from dpledger.accounting.proof.certificate import Uncertifiable, certify
@@ -93,18 +94,26 @@ def test_a_group_of_records_pays_as_one_in_as_many_times_the_samples():
     assert proved_epsilon(step(2, 0.05, 2.0), group=3) == proved_epsilon(step(6, 0.05, 2.0))
 
 
-def test_what_is_not_certified_is_bounded_by_each_sample_with_its_share_of_the_noise():
-    """The odometer's and the engine's bound: a step is a function of its shares."""
+def test_the_engine_prices_what_is_proved():
     mechanism = step(4, 0.05, 0.8)
-    shares = [event(Repeated(mechanism.share, 4))]
     found = guarantee([event(mechanism)], delta=DELTA).epsilon
-    assert found.upper_float == guarantee(shares, delta=DELTA).epsilon.upper_float
-    assert Fraction(mechanism.share.event.noise_std) ** 2 * 4 <= Fraction(0.8) ** 2
     printed, proof = proved_guarantee([event(mechanism)], delta=DELTA)
     assert proof is not None
     assert printed.grade is Grade.PROVED
-    assert printed.epsilon.lower <= printed.epsilon.upper
-    assert printed.epsilon.upper_float < found.upper_float / 1.2
+    assert found.upper_float * (1 - 1e-9) <= printed.epsilon.upper_float
+    assert printed.epsilon.upper_float <= found.upper_float * 1.001
+
+
+def test_very_many_samples_are_bounded_by_each_with_its_share_of_the_noise():
+    """A step is a function of its shares."""
+    mechanism = step(MOST_DRAWN + 1, 0.001, 4.0)
+    shares = [event(Repeated(mechanism.share, MOST_DRAWN + 1))]
+    found = guarantee([event(mechanism)], delta=DELTA).epsilon
+    assert found.upper_float == guarantee(shares, delta=DELTA).epsilon.upper_float
+    noise = Fraction(mechanism.share.event.noise_std)
+    assert noise**2 * (MOST_DRAWN + 1) <= Fraction(4) ** 2
+    fewer = guarantee([event(step(MOST_DRAWN, 0.001, 4.0))], delta=DELTA).epsilon
+    assert fewer.upper_float < found.upper_float / 2
 
 
 def test_more_samples_cost_more_and_joint_ones_of_the_same_records_less():

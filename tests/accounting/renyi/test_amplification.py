@@ -117,8 +117,8 @@ def test_records_that_come_while_others_go_are_not_covered_by_one_order() -> Non
 
 
 def test_the_rate_of_a_group_is_rounded_up() -> None:
-    step = PoissonSampled(GaussianStep(declared(1, "clipped", adjacency=ADD), 1.0), 0.1)
-    (found,) = grouped(step, 3)
+    clipped = declared(1, "clipped", adjacency=ADD, norm=Norm.L1)
+    (found,) = grouped(PoissonSampled(LaplaceStep(clipped, 1.0), 0.1), 3)
     assert isinstance(found, PoissonSampled)
     assert Fraction(found.rate) >= 1 - (1 - Fraction(0.1)) ** 3
     assert found.rate == pytest.approx(0.271, rel=1e-15)

@@ -1,0 +1,166 @@
+"""Laws of groups of which a Poisson sample draws a number, and of sums of several samples.
+
+1. One event's profile is the integral of the mixture's density above γ times the noise's.
+2. Compositions lie at or above another library's loss distributions, and hardly above.
+3. A group of n pays what one record in n accumulated samples does, more than n - 1 do, and less
+   than the same group drawn as a whole; δ(ε) and ε(δ) are each other's inverse.
+"""
+
+from fractions import Fraction
+from math import comb, exp, inf
+
+import mpmath
+import pytest
+from flint import arb
+
+from dpledger.accounting.guarantees import deltas_at, epsilons_at, guarantee
+from dpledger.accounting.numbers.enclosure import precision
+from dpledger.accounting.numbers.grade import Grade
+from dpledger.accounting.planning import calibrate_noise_multiplier
+from dpledger.accounting.pld import routes
+from dpledger.accounting.pld.pairs import DrawnShifts, GaussianShift, Order, Sampled
+from dpledger.accounting.pld.profiles import delta_of
+from dpledger.mechanisms import (
+    AccumulatedPoisson,
+    Adjacency,
+    Audience,
+    Context,
+    Event,
+    GaussianStep,
+    InvalidParameter,
+    Mechanism,
+    PoissonSampled,
+    Repeated,
+)
+from dpledger.mechanisms.sensitivity import sum_of_bounded
+
+ORDERS = (Order.MIXTURE_FIRST, Order.MIXTURE_SECOND)
+STEP = GaussianStep(sum_of_bounded(1, Adjacency.ADD_REMOVE_ONE), 2.0)
+
+
+def events(mechanism: Mechanism, times: int = 1) -> list[Event]:
+    return [Event(Repeated(mechanism, times), Context((), 1, "sum", Audience.PUBLIC))]
+
+
+def integrated(pair: DrawnShifts, gamma: float) -> mpmath.mpf:
+    """H_γ by quadrature of densities, at 30 digits."""
+    q, n = pair.rate, pair.size
+    mu = mpmath.sqrt(mpmath.mpf(pair.mu_squared.numerator) / pair.mu_squared.denominator)
+
+    def mixed(y: mpmath.mpf) -> mpmath.mpf:
+        weights = (comb(n, j) * q**j * (1 - q) ** (n - j) for j in range(n + 1))
+        return sum(
+            mpmath.mpf(w.numerator) / w.denominator * mpmath.npdf(y - j * mu)
+            for j, w in enumerate(weights)
+        )
+
+    def excess(y: mpmath.mpf) -> mpmath.mpf:
+        pair_of = (mixed(y), mpmath.npdf(y))
+        first, second = pair_of if pair.order is Order.MIXTURE_FIRST else pair_of[::-1]
+        return max(first - gamma * second, mpmath.mpf(0))
+
+    return mpmath.quad(excess, mpmath.linspace(-12, 12 + float(n * mu), 60))
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(
+    ("mu_squared", "rate", "size"), [("1/4", "1/10", 2), ("1", "1/100", 5), ("9", "1/2", 3)]
+)
+def test_one_event_has_the_profile_of_its_densities(
+    order: Order, mu_squared: str, rate: str, size: int
+) -> None:
+    pair = DrawnShifts(Fraction(mu_squared), Fraction(rate), size, order)
+    for x in (-0.05, 0.0, 0.02, 0.3):
+        with mpmath.workdps(30), precision(128):
+            true = integrated(pair, exp(x))
+            found = delta_of(pair, x=_ball(x))
+            assert abs(float(found.mid()) - true) < 1e-7
+            assert float(found.rad()) < 1e-20
+
+
+def _ball(x: float) -> arb:
+
+    return arb(x)
+
+
+def test_compositions_lie_hardly_above_another_librarys() -> None:
+    pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
+    size, rate, noise, times = 2, 0.1, 3.0, 20
+    weights = [comb(size, j) * rate**j * (1 - rate) ** (size - j) for j in range(size + 1)]
+
+    def theirs(*, pessimistic: bool) -> float:
+        one = pld.from_mixture_gaussian_mechanism(
+            noise,
+            sensitivities=list(range(size + 1)),
+            sampling_probs=weights,
+            value_discretization_interval=1e-3,
+            pessimistic_estimate=pessimistic,
+        )
+        return one.self_compose(times).get_epsilon_for_delta(1e-5)
+
+    step = GaussianStep(sum_of_bounded(1, Adjacency.ADD_REMOVE_ONE), noise)
+    found = guarantee(events(PoissonSampled(step, rate), times), delta=1e-5, group=size).epsilon
+    upper = theirs(pessimistic=True)
+    # a finer grid of theirs moves their upper bound by 2e-5 of it
+    assert theirs(pessimistic=False) <= upper * (1 - 1e-4) <= found.upper_float <= 1.003 * upper
+
+
+def test_a_group_pays_as_often_as_it_may_be_drawn() -> None:
+    def paid(mechanism: Mechanism, group: int) -> float:
+        return guarantee(events(mechanism, 50), delta=1e-6, group=group).epsilon.upper_float
+
+    group = [paid(PoissonSampled(STEP, 1 / 32), n) for n in range(1, 6)]
+    assert group == sorted(set(group))
+    assert group[3] == paid(AccumulatedPoisson(STEP, 1 / 32, 4), 1)
+    assert group[3] == paid(AccumulatedPoisson(STEP, 1 / 32, 2), 2)
+    whole = GaussianStep(sum_of_bounded(4, Adjacency.ADD_REMOVE_ONE), 2.0)
+    assert group[3] < paid(PoissonSampled(whole, 1 - (1 - 1 / 32) ** 4), 1)
+    # two shifts of half the noise's variance are no better for being summed
+    assert group[3] < 4 * group[0] * 2
+
+
+def test_delta_and_epsilon_are_inverse_and_the_fast_grade_is_no_less() -> None:
+    listed = events(PoissonSampled(STEP, 1 / 32), 50)
+    for delta in (1e-3, 1e-6, 1e-12):
+        epsilon = guarantee(listed, delta=delta, group=3).epsilon.upper_float
+        fast = epsilons_at(listed, deltas=[delta], grade=Grade.FAST, group=3).epsilon[0]
+        assert epsilon <= fast <= epsilon * (1 + 1e-9)
+        back = deltas_at(listed, epsilons=[epsilon], group=3).delta[0]
+        assert delta * 0.99 <= back <= delta * 1.02
+
+
+def test_one_record_of_a_group_is_a_lower_end() -> None:
+    pair = DrawnShifts(Fraction(1, 4), Fraction(1, 32), 3, Order.MIXTURE_FIRST)
+    one = Sampled(GaussianShift(Fraction(1, 4)), Fraction(1, 32), Order.MIXTURE_FIRST)
+    found, least = routes.epsilon({pair: 50}, 1e-6), routes.epsilon({one: 50}, 1e-6)
+    assert found.lower == least.lower
+    assert found.upper > least.upper
+
+
+def test_units_of_several_records_need_less_noise_than_all_drawn_at_once() -> None:
+    def plan(multiplier: float) -> list[Event]:
+        step = GaussianStep(sum_of_bounded(1, Adjacency.ADD_REMOVE_ONE), multiplier)
+        return events(PoissonSampled(step, 1 / 64), 100)
+
+    def whole(multiplier: float) -> list[Event]:
+        step = GaussianStep(sum_of_bounded(4, Adjacency.ADD_REMOVE_ONE), multiplier)
+        return events(PoissonSampled(step, 1 - (1 - 1 / 64) ** 4), 100)
+
+    found = calibrate_noise_multiplier(plan, target_epsilon=1.0, delta=1e-5, group=4)
+    coarse = calibrate_noise_multiplier(whole, target_epsilon=1.0, delta=1e-5)
+    assert found.guarantee.epsilon.upper_float <= 1.0
+    assert found.noise_multiplier < 0.7 * coarse.noise_multiplier
+
+
+@pytest.mark.parametrize("bad", [Fraction(0), Fraction(1), Fraction(-1, 2)])
+def test_rates_outside_the_open_interval_are_refused(bad: Fraction) -> None:
+    with pytest.raises(InvalidParameter, match=r"^rate"):
+        DrawnShifts(Fraction(1), bad, 2, Order.MIXTURE_FIRST)
+
+
+@pytest.mark.parametrize(("rate", "epsilon"), [(0.0, 0.0), (1.0, inf)])
+def test_samples_of_nobody_and_of_everybody(rate: float, epsilon: float) -> None:
+    sure = GaussianStep(sum_of_bounded(3, Adjacency.ADD_REMOVE_ONE), 2.0)
+    found = guarantee(events(AccumulatedPoisson(STEP, rate, 3)), delta=1e-5)
+    expected = guarantee(events(sure), delta=1e-5).epsilon if epsilon else None
+    assert found.epsilon.upper_float == (0.0 if expected is None else expected.upper_float)

@@ -19,7 +19,7 @@ from flint import arb
 from numpy.typing import ArrayLike
 
 from ..mechanisms.adjacency import Adjacency
-from ..mechanisms.errors import InvalidParameter, Number, require_delta, require_positive_int
+from ..mechanisms.errors import InvalidParameter, Number, require_delta, require_group
 from ..mechanisms.events import (
     AccumulatedPoisson,
     DiscreteGaussianStep,
@@ -247,7 +247,7 @@ def guarantee(
         UnpricedMechanism: no accountant knows a mechanism under this relation.
     """
     require_delta(delta)
-    require_positive_int("group", group)
+    require_group("group", group)
     if selection is not None and delta == 0:
         raise InvalidParameter("delta", delta, "in (0, 1) for the best of several runs")
     listed = tuple(events)

@@ -26,6 +26,7 @@ from ..mechanisms.errors import (
     InvalidParameter,
     Number,
     require_delta,
+    require_group,
     require_positive,
     require_positive_int,
 )
@@ -112,7 +113,7 @@ def calibrate_noise_multiplier(
     """
     require_target("target_epsilon", target_epsilon)
     require_delta(delta)
-    require_positive_int("group", group)
+    require_group("group", group)
     aim = _Aim(plan, target_epsilon, delta, group)
     found = _smallest(aim, least=_LEAST)
     if found is None:

@@ -16,7 +16,7 @@ from math import inf, isqrt
 
 from flint import arb
 
-from ..mechanisms.errors import require_positive_int
+from ..mechanisms.errors import require_group
 from ..mechanisms.events import (
     DiscreteLaplaceStep,
     Event,
@@ -43,7 +43,7 @@ def pure_epsilon(events: Iterable[Event], *, group: int = 1) -> Enclosure:
     Source: Dwork, Roth 2014, Theorems 2.2 (groups) and 3.14 (composition); Balle, Barthe, Gaboardi
     2018, Theorems 8 and 9 (sampling).
     """
-    require_positive_int("group", group)
+    require_group("group", group)
     return maximum([found for _, found in pure_by_party(composed(events), group=group)])
 
 

@@ -39,6 +39,7 @@ from ..mechanisms.errors import (
     InvalidParameter,
     Number,
     named,
+    require_group,
     require_nonnegative,
     require_open_unit,
     require_positive,
@@ -178,7 +179,7 @@ class TrainingRun:
             if value is not None:
                 require_positive_int(name, value)
         require_positive_int("accumulation", accumulation)
-        require_positive_int("records_per_unit", records_per_unit)
+        require_group("records_per_unit", records_per_unit)
         share = _share(scheme, records, batch, rate, accumulation)
         turns = _turns(steps, epochs, share)
         releases = _once_an_epoch(turns, epochs, share) if scheme is Sampling.SHUFFLED else turns

@@ -162,6 +162,13 @@ def require_positive_int(name: str, value: int) -> None:
         raise InvalidParameter(name, value, "a whole number in [1, inf)")
 
 
+def require_group(name: str, size: int) -> None:
+    """Raise `InvalidParameter` unless `size` is a number of records: an integer in [1, 10^18]."""
+    require_positive_int(name, size)
+    if size > 10**18:
+        raise InvalidParameter(name, size, "a whole number in [1, 10^18]")
+
+
 def named(name: str, value: _E | str | None, known: Iterable[_E]) -> _E:
     """Return the member of `known` that a value is, or names by its text.
 

@@ -89,6 +89,10 @@ _LEAST_VARIANCE = Fraction(1, 4)
 """σ² s, at least: with less noise losses are in the hundreds, and masses of very many digits."""
 
 
+_LEAST_SHIFT = Fraction(1, 1 << 1000)
+"""A μ² or ε₀ below which doubles have none; a longer shift dominates a shorter one."""
+
+
 class NoDominatingPair(DpledgerError, ValueError):
     """No dominating pair is known here for this mechanism. This does not mean it is not private."""
 
@@ -204,9 +208,9 @@ def _shift(mechanism: GaussianStep | LaplaceStep) -> Iterator[GaussianShift | La
     if noise == 0:
         raise Unprotected(f"{type(mechanism).__name__} without noise")
     if isinstance(mechanism, GaussianStep):
-        yield GaussianShift(squared / Fraction(noise) ** 2)
+        yield GaussianShift(max(squared / Fraction(noise) ** 2, _LEAST_SHIFT))
     else:
-        yield LaplaceShift(mechanism.sensitivity.root / Fraction(noise))
+        yield LaplaceShift(max(mechanism.sensitivity.root / Fraction(noise), _LEAST_SHIFT))
 
 
 def _discrete_shift(

@@ -28,7 +28,7 @@ from ...mechanisms.errors import (
     InvalidParameter,
     Number,
     require_delta,
-    require_positive_int,
+    require_group,
 )
 from ...mechanisms.events import Event, Mechanism, Parties, Repeated
 from ..composition import UnpricedMechanism
@@ -232,7 +232,7 @@ def certify(
             cost more than the budget.
     """
     require_delta(delta)
-    require_positive_int("group", group)
+    require_group("group", group)
     if not events:
         raise InvalidParameter("events", [], "with at least one event")
     if budget is not None and inf in astuple(budget):

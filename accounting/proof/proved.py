@@ -25,7 +25,7 @@ from ...mechanisms.events import Event
 from ...mechanisms.sensitivity import float_up
 from ..check.checker import Verdict
 from ..check.pld_checker import check
-from ..check.reading import MAX_BYTES, Undecided
+from ..check.reading import MAX_BYTES, CertificateWrong, Undecided
 from ..guarantees import Guarantee, guarantee
 from ..numbers.enclosure import Enclosure
 from ..numbers.grade import Grade
@@ -140,8 +140,8 @@ def prove(
 ) -> Proof:
     """Return a checked certificate of the smallest ε found at `delta` for a run or a plan.
 
-    Where the tight certificate is more work than the checker allows, that by GDP, zCDP or Rényi DP
-    is proved instead.
+    Where the tight certificate is more work than the checker allows, or is refused (of shifts that
+    the checker lengthens to 2^-32), that by GDP, zCDP or Rényi DP is proved instead.
 
     Args:
         events: what was, or will be, released; at least one.
@@ -171,7 +171,7 @@ def prove(
 
     try:
         return checked(tight=True)
-    except Undecided:
+    except (Undecided, CertificateWrong):
         return checked(tight=False)
 
 
@@ -196,7 +196,7 @@ def proved_guarantee(
 
     Args: as `prove`; without events nothing is proved.
 
-    Raises as `guarantee` does, and `CertificateWrong` if the checker refuses what was found.
+    Raises as `guarantee` does.
     """
     found = guarantee(events, delta=delta, adjacency=adjacency, group=group)
     found = replace(found, assumptions=(*found.assumptions, *given))
@@ -211,4 +211,6 @@ def proved_guarantee(
         proof = prove(events, delta=delta, adjacency=adjacency, group=group, given=given)
     except (Uncertifiable, Undecided) as why:
         return replace(found, not_proved=str(why)), None
+    except CertificateWrong as why:
+        return replace(found, not_proved=f"the checker refuses what was found: {why}"), None
     return with_proof(found, proof), proof

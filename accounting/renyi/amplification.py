@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import partial
 
 from ...mechanisms.adjacency import Adjacency
-from ...mechanisms.errors import require_positive_int
+from ...mechanisms.errors import require_group
 from ...mechanisms.events import (
     AccumulatedPoisson,
     DiscreteGaussianStep,
@@ -137,7 +137,7 @@ def in_groups(account: Account, size: int) -> Account:
 
     Raises `InvalidParameter` unless `size` is a whole number >= 1.
     """
-    require_positive_int("size", size)
+    require_group("size", size)
     return account if size == 1 else account.in_groups(size, partial(grouped, size=size))
 
 

@@ -294,7 +294,8 @@ class StatedRelease:
             return declared(self.priced_sensitivity, reason, adjacency=adjacency, norm=norm)
         if self.averaging is Averaging.OWN and scheme is Sampling.POISSON:
             # a Poisson sample may hold one record: its mean moves by the whole clip norm
-            return declared(self.clip_norm, _OWN_SAMPLE, adjacency=adjacency, norm=norm)
+            one = declared(self.clip_norm, _OWN_SAMPLE, adjacency=adjacency, norm=norm)
+            return scaled(one, 2) if adjacency is Adjacency.REPLACE_ONE else one
         if self.averaging is Averaging.OWN:
             assert self.divisor is not None
             size = mean_of_bounded(self.clip_norm, self.divisor, adjacency)

@@ -263,3 +263,18 @@ def test_steps_beyond_the_limit_are_refused(call: Call) -> None:
     answer = training(call, "epsilon", steps=10**18 + 1)
     assert answer.status == 2
     assert "10**18" in answer.err
+
+
+# once: a square that doubles do not hold was divided by; the checker's refusal was a traceback
+@pytest.mark.parametrize("noise", [1e150, 1e300])
+def test_noise_whose_square_no_double_holds_is_answered(call: Call, noise: float) -> None:
+    changes = {"delta": "1e-300", "adjacency": "zero-out-one"}
+    answer = training(call, "epsilon", "--json", noise_multiplier=noise, **changes)
+    assert answer.status == 0, answer.err
+    assert strict(answer.out)["guarantee"]["epsilon"]["upper"] >= 0
+
+
+def test_a_unit_of_too_many_records_is_refused(call: Call) -> None:
+    answer = training(call, "epsilon", records_per_unit=10**21)
+    assert answer.status == 2
+    assert "[1, 10^18]" in answer.err

@@ -162,6 +162,15 @@ def test_a_mean_over_a_poisson_sample_may_be_of_one_record() -> None:
     assert cost(release, promise, ADD) == cost(alone, promise, ADD)
 
 
+# once: a sample of everybody, whose one record is replaced, was priced at one clip norm
+def test_a_mean_of_one_record_moves_by_two_clip_norms_where_it_is_replaced() -> None:
+    shared = {"noise": 1.0, "rounds": 1, "sampling": Sampling.POISSON, "rate": 1.0}
+    own = StatedRelease(GAUSSIAN, clip_norm=1.0, averaging=Averaging.OWN, divisor=1, **shared)
+    twice = StatedRelease(GAUSSIAN, sensitivity=2.0, **shared)
+    for promise in (PromisedMu(1.0), PromisedEpsilon(4.4, 1e-5)):
+        assert cost(own, promise, REPLACE) == cost(twice, promise, REPLACE)
+
+
 def test_an_unstated_relation_is_read_with_the_clip_norm_of_each() -> None:
     release = StatedRelease(GAUSSIAN, clip_norm=1.0, noise=10.0, rounds=100)
     found = judged([release], PromisedMu(1.5), adjacency=None)

@@ -15,6 +15,7 @@ finds such data. Any other is unspecified, with what each reading comes to.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cache
 from itertools import product
 from math import inf
 
@@ -35,7 +36,7 @@ from ...mechanisms.sensitivity import float_up
 from .claim import ClaimVerdict, Counterexample, DerivationEvidence, Finding
 from .claimed_accountant import ClaimedAccountant, by_accountant
 from .gaussian_event import normal_event
-from .pricing import ClaimPrice, delta_left, has_closed_form, priced
+from .pricing import ClaimPrice, delta_left, has_closed_form, may_be_spread, priced
 from .promises import OwnPromise, PromisedEpsilon, PromisedMu, PromisedRho
 from .releases import EPSILON_OF_STEP, ROOM, Averaging, MechanismKind, StatedRelease
 
@@ -52,6 +53,11 @@ __all__ = [
     "judged",
     "judged_events",
 ]
+
+
+_SPREAD = "a unit's records with several parties"
+_ONE_PARTY = "whether all records of a unit live with one party"
+"""Asked where parties pay differently, and not only by Gaussian steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +86,8 @@ class _Reading:
             parts.append(
                 "a record is replaced and the sensitivity is of a record left out"
                 if self.doubled
+                else "a record is added or left out"
+                if self.adjacency is Adjacency.ADD_REMOVE_ONE
                 else "the sensitivity is of the relation promised"
             )
         if any(r.sampled and r.sampling is None for r in releases):
@@ -149,7 +157,12 @@ def _readings(releases: Sequence[StatedRelease], adjacency: Adjacency | None) ->
     relations = [(Adjacency.ZERO_OUT_ONE, False), (Adjacency.REPLACE_ONE, True)]
     if adjacency is not None:
         relations = [(adjacency, False)]
+    shuffled = any(r.sampling is Sampling.SHUFFLED for r in releases)
     for (relation, doubled), scheme in product(relations, schemes):
+        unsaid_relation = adjacency is None and relation is Adjacency.ZERO_OUT_ONE
+        if unsaid_relation and (shuffled or scheme is Sampling.SHUFFLED):
+            # a record more moves all that stand behind it to other batches
+            yield _Reading(Adjacency.ADD_REMOVE_ONE, False, scheme)
         replacing = scheme is Sampling.FIXED_BATCH or any(
             r.sampling is Sampling.FIXED_BATCH or r.kind is MechanismKind.RANDOMISED_RESPONSE
             for r in releases
@@ -201,18 +214,31 @@ def judged(
         for reading in readings
         for least in (True, False)
     ]
-    steps = [(r.step_delta or 0.0, (r.rounds or 1) * fits) for r in private]
-    delta = delta_left(promise.delta, steps)
-    # most often the least and the most that a reading costs are the same
-    apart = list(dict.fromkeys(lists))
-    found = {each: priced(each, unit=promise.quantity, delta=delta, group=group) for each in apart}
-    costs = {
-        reading.described(releases, adjacency is not None): (
-            reading.refusal(releases) or _between(found[low], found[high])
+    deltas = {
+        doubled: delta_left(
+            promise.delta,
+            [(r.delta_of_step(doubled=doubled), (r.rounds or 1) * fits) for r in private],
         )
-        for reading, low, high in zip(readings, lists[::2], lists[1::2], strict=True)
+        for doubled in (False, True)
     }
-    plain = not missing and group == 1 and delta == promise.delta
+
+    @cache  # most often the least and the most that a reading costs are the same
+    def price(listed: tuple[Event, ...], doubled: bool, spread: bool) -> ClaimPrice:
+        unit, delta = promise.quantity, deltas[doubled]
+        return priced(listed, unit=unit, delta=delta, group=group, spread=spread)
+
+    costs: dict[str, ClaimPrice] = {}
+    for reading, low, high in zip(readings, lists[::2], lists[1::2], strict=True):
+        name = reading.described(releases, adjacency is not None)
+        refusal = reading.refusal(releases)
+        for spread in (False, True):
+            if spread and not may_be_spread(high, promise.quantity, deltas[reading.doubled], group):
+                break
+            ends = (price(each, reading.doubled, spread) for each in (low, high))
+            costs[f"{name}, {_SPREAD}" if spread else name] = refusal or _between(*ends)
+    if any(name.endswith(_SPREAD) for name in costs):
+        missing.append(_ONE_PARTY)
+    plain = not missing and group == 1 and deltas[False] == promise.delta
     finding = _finding(
         costs,
         promise,
@@ -289,8 +315,13 @@ def judged_events(events: Sequence[Event], promise: OwnPromise, *, group: int = 
         group: how many records the promised unit has at most.
     """
     listed = tuple(events)
-    cost = priced(listed, unit=promise.quantity, delta=promise.delta, group=group)
-    return _finding({"as listed": cost}, promise, listed, (), met=all(map(_is_answer, listed)))
+    unit, delta = promise.quantity, promise.delta
+    costs = {"as listed": priced(listed, unit=unit, delta=delta, group=group)}
+    missing: tuple[str, ...] = ()
+    if may_be_spread(listed, unit, delta, group):
+        found = priced(listed, unit=unit, delta=delta, group=group, spread=True)
+        costs[f"as listed, {_SPREAD}"], missing = found, (_ONE_PARTY,)
+    return _finding(costs, promise, listed, missing, met=all(map(_is_answer, listed)))
 
 
 def _between(least: ClaimPrice, most: ClaimPrice) -> ClaimPrice:

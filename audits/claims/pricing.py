@@ -6,14 +6,21 @@ at: the same events get the same answer on a busy machine.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from math import inf
+from operator import add
 
-from ...accounting.accountants import RdpAccountant, tightest_accountant
+from ...accounting.accountants import (
+    RdpAccountant,
+    tightest_accountant,
+    tightest_pricing,
+)
 from ...accounting.composition import composed
 from ...accounting.guarantees import guarantee
 from ...accounting.numbers.enclosure import Enclosure, ball_of, precision
 from ...accounting.numbers.work import WorkExhausted, limited
 from ...accounting.pure import pure_epsilon
+from ...accounting.renyi.amplification import in_groups
 from ...mechanisms.errors import DpledgerError
 from ...mechanisms.events import Event, GaussianStep, Mechanism, Repeated, UnprotectedRelease
 
@@ -47,6 +54,7 @@ def priced(
     unit: str,
     delta: float | None,
     group: int = 1,
+    spread: bool = False,
     units_of_work: int = UNITS_OF_WORK,
 ) -> ClaimPrice:
     """Return what events cost whose parameters were fixed in advance.
@@ -56,6 +64,8 @@ def priced(
         unit: epsilon (at `delta`), rho or mu.
         delta: in [0, 1); None where nothing is left of it, and the price is infinite.
         group: how many records pay together, all there or all not.
+        spread: whether these may live with several parties: what all parties' events cost them
+            bounds that from above, what one party's do from below.
         units_of_work: after so many the exact price is given up, and Rényi divergences may bound
             epsilon with as many again.
     """
@@ -66,7 +76,11 @@ def priced(
         return ClaimPrice(Enclosure.of(0))
     try:
         with limited(units_of_work):
-            return ClaimPrice(_in_unit(events, unit, delta, group))
+            found = _in_unit(events, unit, delta, group)
+            if spread:
+                most = _of_all_parties(events, delta, group)
+                found = Enclosure(found.lower, most.upper.max(found.upper))
+            return ClaimPrice(found)
     except WorkExhausted as exhausted:
         highest = Enclosure.of(inf)
         if unit == "epsilon":
@@ -124,6 +138,24 @@ def _in_unit(events: Sequence[Event], unit: str, delta: float, group: int) -> En
         "mu": (found.mu, group),
     }[unit]
     return times(value, factor)
+
+
+def may_be_spread(events: Sequence[Event], unit: str, delta: float | None, group: int) -> bool:
+    """Return whether a unit with records at several parties might pay more than one at one party.
+
+    Arguments as for `priced`. By mu, rho and pure epsilon it pays no more.
+    """
+    if group == 1 or unit != "epsilon" or not delta:
+        return False
+    accounts = composed(events).accounts
+    return len(accounts) > 2 and any(account.others for _, account in accounts)
+
+
+def _of_all_parties(events: Sequence[Event], delta: float, group: int) -> Enclosure:
+    """Return the epsilon of a group that pays what it would at each of the parties."""
+    own = [in_groups(account, group) for _, account in composed(events).accounts]
+    total = reduce(add, own)
+    return tightest_pricing([total]).epsilon_of(total, delta)
 
 
 def times(value: Enclosure, factor: int) -> Enclosure:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
-from math import ceil
+from math import ceil, exp
 
 from ...accounting.numbers.enclosure import BITS, Enclosure, ball_of, precision
 from ...accounting.training import Sampling, epochs_begun
@@ -207,6 +207,18 @@ class StatedRelease:
             return None
         return Fraction(self.batch, self.records)
 
+    def delta_of_step(self, *, doubled: bool) -> float:
+        """Return the delta of a step, (1 + e^epsilon) times it where two such steps are one.
+
+        Source: Dwork, Roth 2014, Theorem 2.2, for deltas as in its proof.
+        """
+        delta = self.step_delta or 0.0
+        if not (doubled and delta):
+            return delta
+        assert self.step_epsilon is not None
+        grown = Fraction(exp(self.step_epsilon)) * (1 + Fraction(1, 1 << 50))
+        return min(float_up(Fraction(delta) * (1 + grown)), 1.0)
+
     @property
     def priced_sensitivity(self) -> Fraction | None:
         """The sensitivity; of discrete noise, the least >= it of a vector of whole numbers."""
@@ -234,7 +246,8 @@ class StatedRelease:
         Args:
             adjacency: the relation promised.
             scheme: how records are chosen; `NONE` where the rate is not stated.
-            doubled: whether a stated sensitivity is of a record left out, and one is replaced.
+            doubled: whether a stated sensitivity, or a step's epsilon, is of a record left out, and
+                one is replaced.
             least: whether what must be rounded is rounded to cost less, or more.
 
         Shuffled epochs give a record one release an epoch (see `accounting.training`), whatever the
@@ -245,10 +258,12 @@ class StatedRelease:
             return ((UnprotectedRelease(reason), self.rounds or 1),)
         if self.kind is MechanismKind.PRIVATE:
             assert self.step_epsilon is not None
-            return ((worst_private(self.step_epsilon, least=least), self.rounds or 1),)
+            epsilon = self.step_epsilon * (2 if doubled else 1)
+            return ((worst_private(epsilon, least=least), self.rounds or 1),)
         if self.kind is MechanismKind.EXPONENTIAL:
             assert self.step_epsilon is not None
-            loss = declared(self.step_epsilon, _STATED_LOSS, adjacency=adjacency, norm=Norm.L1)
+            epsilon = self.step_epsilon * (2 if doubled else 1)
+            loss = declared(epsilon, _STATED_LOSS, adjacency=adjacency, norm=Norm.L1)
             return ((PureStep(loss, 1.0), self.rounds or 1),)
         assert self.noise is not None
         if self.kind is MechanismKind.RANDOMISED_RESPONSE:

@@ -322,3 +322,78 @@ def test_an_accountant_that_says_more_than_is_promised_is_told_and_decides_nothi
     )
     assert found.verdict is ClaimVerdict.HOLDS
     assert "by moments accountant it would be 1.25" in found.reason
+
+
+# --- what nobody said ----------------------------------------------------------------------------
+
+
+# once: a claim about persons was confirmed as if all records of each lived with one party
+def test_a_claim_about_units_over_parties_is_no_claim_about_one_party() -> None:
+    answer = MechanismKind.RANDOMISED_RESPONSE
+    releases = [
+        StatedRelease(answer, noise=0.95, rounds=1, party="a"),
+        StatedRelease(answer, noise=0.53, rounds=60, party="b"),
+    ]
+    promise = PromisedEpsilon(6.0, 1e-5)
+    found = judged(releases, promise, adjacency=REPLACE, group=2)
+    assert found.verdict is ClaimVerdict.UNSPECIFIED
+    # one record with each party: the sum of both losses, outcome by outcome
+    gains = log(0.95 / 0.05), log(0.53 / 0.47)
+
+    def delta(epsilon: float) -> float:
+        return sum(
+            comb(60, k) * 0.53**k * 0.47 ** (60 - k) * first * max(0.0, -expm1(epsilon - loss))
+            for k in range(61)
+            for first, sign in ((0.95, 1), (0.05, -1))
+            if (loss := sign * gains[0] + (2 * k - 60) * gains[1]) > epsilon
+        )
+
+    assert delta(6.8) > 1e-5
+    assert true(found) >= 6.8
+    assert judged(releases, promise, adjacency=REPLACE).verdict is ClaimVerdict.HOLDS
+    wide = judged(releases, PromisedEpsilon(12.0, 1e-5), adjacency=REPLACE, group=2)
+    assert wide.verdict is ClaimVerdict.HOLDS
+
+
+def test_units_over_parties_with_gaussian_noise_pay_no_more_than_at_the_dearest() -> None:
+    releases = [
+        StatedRelease(GAUSSIAN, sensitivity=1.0, noise=n, rounds=5, party=name)
+        for name, n in (("a", 20.0), ("b", 30.0))
+    ]
+    found = judged(releases, PromisedEpsilon(1.5, 1e-5), adjacency=REPLACE, group=2)
+    assert found.verdict is ClaimVerdict.HOLDS
+
+
+# once: nobody read an unstated relation as the usual one, under which no rule prices an epoch
+def test_shuffled_batches_without_a_relation_are_unspecified() -> None:
+    release = StatedRelease(
+        GAUSSIAN,
+        clip_norm=1.0,
+        noise=2.0,
+        rounds=100,
+        sampling=Sampling.SHUFFLED,
+        batch=10,
+        records=1000,
+    )
+    promise = PromisedEpsilon(4.5, 1e-5)
+    assert judged([release], promise, adjacency=None).verdict is ClaimVerdict.UNSPECIFIED
+    assert judged([release], promise, adjacency=REPLACE).verdict is ClaimVerdict.HOLDS
+
+
+@pytest.mark.parametrize("kind", [PRIVATE, MechanismKind.EXPONENTIAL])
+def test_an_epsilon_of_a_step_is_of_a_relation_too(kind: MechanismKind) -> None:
+    delta = 0.0 if kind is PRIVATE else None
+    release = StatedRelease(kind, step_epsilon=0.1, step_delta=delta, rounds=10)
+    found = judged([release], PromisedEpsilon(1.001, 0.0), adjacency=None)
+    assert found.verdict is ClaimVerdict.UNSPECIFIED
+    assert true(found) == pytest.approx(2.0, rel=1e-9)
+    assert judged([release], PromisedEpsilon(2.001, 0.0), adjacency=None).verdict is (
+        ClaimVerdict.HOLDS
+    )
+
+
+def test_deltas_of_steps_grow_where_two_records_are_one_replaced() -> None:
+    release = StatedRelease(PRIVATE, step_epsilon=0.1, step_delta=1e-6, rounds=1)
+    twice = (1 + exp(0.1)) * 1e-6
+    assert release.delta_of_step(doubled=False) == 1e-6
+    assert twice <= release.delta_of_step(doubled=True) <= twice * (1 + 1e-12)

@@ -147,6 +147,9 @@ def _walk(pair: Sampled, order: float, far: float) -> tuple[list[float], list[fl
     lipschitz = float(weight @ np.abs(n.loss))
     mean = float(weight @ n.loss) / whole
     spread = float(weight @ (n.loss - mean) ** 2)
+    if not spread > 0:
+        # all losses are one number to a double, and no height bounds anything
+        return [], []
     # where a step, of a share of the gap spread t²/2, is t / (2 _MOST_STEPS)
     t = lipschitz / (_SHARE_OF_GAP * spread * _MOST_STEPS)
     heights: list[float] = []

@@ -43,6 +43,9 @@ _FINEST = 1 << 17
 _GRIDS = (1 << 13, _FINEST)
 """Points of the grids that are tried in turn where an enclosure is wide."""
 
+_MOST_CUT = 0.1
+"""The δ up to which losses are cut off: of larger ones a grid tells as much in less time."""
+
 _FAST_GRID = 1 << 12
 """Points of a grid in the fast grade."""
 
@@ -440,7 +443,7 @@ class _Contour(Route):
         found = contour_certified.epsilon_enclosure(counts, delta)
         if found.relative_width > _WIDEST and (ray := _ray_epsilon(counts, delta)) is not None:
             return ray
-        if found.relative_width > _WIDEST:
+        if found.relative_width > _WIDEST and delta <= _MOST_CUT:
             found = intersection(found, epsilon_by_truncation(counts, delta))
         return _narrowed(found, counts, delta, known)
 

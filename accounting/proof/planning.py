@@ -32,9 +32,6 @@ _ATTEMPTS = 8
 _FAR_ABOVE = 2
 """A certificate so many times above the enclosed epsilon is no guide to the noise that it needs."""
 
-_NEAR = 0.99
-"""A proved epsilon of a unit from this part of the target on is taken for the target."""
-
 _Found = TypeVar("_Found", Calibration, RoundsWithin)
 
 
@@ -71,7 +68,7 @@ def proved_noise_multiplier(
         )
         return _at_best(found, *proved)
 
-    return _meeting(target_epsilon, attempt, raised=group > 1)
+    return _meeting(target_epsilon, attempt)
 
 
 def proved_rounds_within(
@@ -112,35 +109,22 @@ def _at_best(
 
 
 def _meeting(
-    epsilon: Number,
-    attempt: Callable[[Fraction], tuple[_Found, Proof | None]],
-    *,
-    raised: bool = False,
+    epsilon: Number, attempt: Callable[[Fraction], tuple[_Found, Proof | None]]
 ) -> tuple[_Found, Proof | None]:
     """Return what an attempt finds at a target at which the proved epsilon is at most `epsilon`.
 
     Args:
         epsilon: what the proved epsilon must not exceed.
         attempt: from a target of the enclosed epsilon to what meets it, and its proof.
-        raised: whether the target is raised where the proof says less than the enclosed epsilon:
-            of sampled units a certificate counts how many records are drawn, the accountant takes
-            all for drawn.
     """
     require_target("target_epsilon", epsilon)
     target = Fraction(epsilon)
-    best: tuple[_Found, Proof | None] | None = None
     for failed in range(_ATTEMPTS):
         found, proof = attempt(target)
         if proof is None or proof.epsilon <= epsilon:
-            if proof is None or not raised or proof.epsilon >= _NEAR * float(epsilon):
-                return best if best is not None and proof is None else (found, proof)
-            best = found, proof
+            return found, proof
         share = Fraction(epsilon) / Fraction(proof.epsilon)
-        if share < 1:
-            share *= max(share, 1 - Fraction(2**failed, 1000))
-        target *= share
-    if best is not None:
-        return best
+        target *= share * max(share, 1 - Fraction(2**failed, 1000))
     raise UnattainableTarget(f"epsilon={epsilon!r} must be at least what a certificate proves.")
 
 

@@ -278,3 +278,20 @@ def test_a_unit_of_too_many_records_is_refused(call: Call) -> None:
     answer = training(call, "epsilon", records_per_unit=10**21)
     assert answer.status == 2
     assert "[1, 10^18]" in answer.err
+
+
+# once: nothing to pay, in units of several records, divided by a proved epsilon of 0
+def test_units_that_pay_nothing_need_no_noise(call: Call) -> None:
+    options = {"records": None, "batch": None, "rate": 0, "records_per_unit": 2, "delta": "0.9"}
+    words = {name: value for name, value in (RUN | options).items() if value is not None}
+    pairs = ((f"--{name.replace('_', '-')}", value) for name, value in words.items())
+    answer = call("noise", "--epsilon", 1, *(word for pair in pairs for word in pair))
+    assert answer.status == 0, answer.err
+
+
+# once: losses that are one number to a double have no spread to divide by
+def test_a_curve_at_a_rate_of_next_to_nothing_is_drawn(call: Call) -> None:
+    ends = ("--from", 1e-300, "--to", 1e-5, "--points", 3, "--grade", "enclosed")
+    options = ("--noise-multiplier", 1e3, "--rate", 1e-300, "--steps", 7, "--sampling", "poisson")
+    answer = call("curve", *ends, *options, "--adjacency", "zero-out-one")
+    assert answer.status == 0, answer.err

@@ -18,7 +18,7 @@ from flint import arb
 
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.errors import Number
-from ...mechanisms.events import Mechanism, adjacencies
+from ...mechanisms.events import AccumulatedPoisson, Mechanism, adjacencies
 from ...mechanisms.protocols import FloatArray
 from ...mechanisms.sensitivity import float_up
 from .. import pld  # whose engine is loaded by the first event that needs it
@@ -77,7 +77,7 @@ class TightAccountant(Accountant):
         found = _grounded(account, _between(profile.epsilon, delta))
         if attained := _attained(profile):
             found = _from(_between(attained.epsilon, delta), found)
-        return _narrowed(found, lambda: self._renyi().epsilon_of(account, delta))
+        return _narrowed(account, found, lambda: self._renyi().epsilon_of(account, delta))
 
     def delta_of(self, account: Account, epsilon: Number) -> Enclosure:
         """Return an enclosure of δ(ε): 1 without protection, 0 at infinity."""
@@ -89,7 +89,7 @@ class TightAccountant(Accountant):
         found = _grounded(account, _between(profile.delta, epsilon))
         if attained := _attained(profile):
             found = _from(_between(attained.delta, epsilon), found)
-        return _narrowed(found, lambda: self._renyi().delta_of(account, epsilon))
+        return _narrowed(account, found, lambda: self._renyi().delta_of(account, epsilon))
 
     def fast_epsilons_of(self, account: Account, deltas: FloatArray) -> FloatArray:
         """Return upper bounds on ε at deltas of shape (n,), in doubles."""
@@ -178,9 +178,13 @@ def _grounded(account: Account, found: Enclosure) -> Enclosure:
     return found if account.least or not account.most else Enclosure(arb(0), found.upper)
 
 
-def _narrowed(found: Enclosure, other: Callable[[], Enclosure]) -> Enclosure:
-    """Return what two accountants know together, the second asked only where it may help."""
-    if found.relative_width <= _WIDE:
+def _narrowed(account: Account, found: Enclosure, other: Callable[[], Enclosure]) -> Enclosure:
+    """Return what two accountants know together, the second asked only where it may help.
+
+    Of accumulated samples only the lower end is wide, and Rényi DP knows shares of the noise.
+    """
+    counted = any(isinstance(m, AccumulatedPoisson) for m in account.others)
+    if found.relative_width <= _WIDE or (counted and found.upper.is_finite()):
         return found
     return intersection(found, other())
 

@@ -292,9 +292,11 @@ class _Revealed(Route):
         above = _above(counts)
         if above is None:
             return None
-        upper = delta(above, epsilon).upper if epsilon < _largest(counts) else _ZERO
-        if (drawn := _drawn(counts)) and upper > 0:
-            upper = upper.min(arb(delta_by_doubling(counts, epsilon, _guess(float(upper)))))
+        drawn = _drawn(counts)
+        if drawn:
+            upper = arb(float(deltas_upper(counts, np.array([epsilon]), np.zeros(1))[0]))
+        else:
+            upper = delta(above, epsilon).upper if epsilon < _largest(counts) else _ZERO
         below = _below(counts, above)
         lower = delta(below, epsilon).lower if below else _ZERO
         found = Enclosure(lower.min(upper).lower(), upper)

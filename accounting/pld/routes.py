@@ -73,6 +73,9 @@ _LEAST_DELTA = 1e-300
 _ZERO = arb(0)
 """Nothing is known from below."""
 
+_NOTHING = arb(1e-12)
+"""An ε below which no width matters: likelihoods differ by a part in 10^12 at most."""
+
 Counts = dict[DominatingPair, int]
 """How often each pair is composed."""
 
@@ -443,10 +446,12 @@ class _Contour(Route):
 
     def epsilon(self, counts: Counts, delta: float, known: arb) -> Enclosure:
         found = contour_certified.epsilon_enclosure(counts, delta)
-        if found.relative_width > _WIDEST and (ray := _ray_epsilon(counts, delta)) is not None:
+        if found.relative_width <= _WIDEST or found.upper <= known.max(_NOTHING):
+            return found
+        if (ray := _ray_epsilon(counts, delta)) is not None:
             return ray
-        if found.relative_width > _WIDEST and delta <= _MOST_CUT:
-            found = intersection(found, epsilon_by_truncation(counts, delta))
+        if delta <= _MOST_CUT:
+            found = intersection(found, epsilon_by_truncation(counts, delta, known.max(_NOTHING)))
         return _narrowed(found, counts, delta, known)
 
     def delta(self, counts: Counts, epsilon: float) -> Enclosure:

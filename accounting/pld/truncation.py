@@ -64,12 +64,13 @@ _ATTEMPTS = (
 """Noise that costs nothing first; more of it makes the contour shorter where nothing else does."""
 
 
-def epsilon_by_truncation(counts: Counts, delta: float) -> Enclosure:
+def epsilon_by_truncation(counts: Counts, delta: float, known: arb) -> Enclosure:
     """Return an enclosure of ε(δ), as narrow as one of a few attempts makes it.
 
     Args:
         counts: pairs, composed in one order.
         delta: in (0, 1).
+        known: an ε below which no lower end is asked for.
     """
     found = Enclosure(arb(0), arb.pos_inf())
     kept = _cut(counts, _NEGLIGIBLE * delta)
@@ -77,7 +78,7 @@ def epsilon_by_truncation(counts: Counts, delta: float) -> Enclosure:
     if not 0 < about < inf:
         return found
     for attempt in _ATTEMPTS:
-        if found.relative_width <= 2 * attempt.tolerance:
+        if found.relative_width <= 2 * attempt.tolerance or found.upper <= known:
             break
         noise, kappa = _noise(attempt.tolerance * about, order_of(grade), delta)
         with precision(_BITS):

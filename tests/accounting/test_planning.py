@@ -82,7 +82,7 @@ def test_bounds_that_jump_a_little_cost_few_attempts() -> None:
 
     def plan(z: float) -> list[Event]:
         attempts.append(z)
-        return [at(Repeated(LaplaceStep(unit, z), 1000), 0)]
+        return [at(Repeated(LaplaceStep(unit, z), 100), 0)]
 
     found = calibrate_noise_multiplier(plan, target_epsilon=8, delta=1e-6)
     # the search by the fast grade, and then certified answers, each a good part of a second

@@ -275,7 +275,7 @@ def test_of_several_classes_the_model_is_near_that_of_scikit_learn(
         n_parties=parties_for(algorithm),
         classes=("a", "b", "c"),
         epsilon=1e9,
-        rounds=400,
+        rounds=150,
         regularisation=1e-2,
         fit_intercept=False,
     ).fit(X, y)

@@ -2,7 +2,8 @@
 
 `reading` (documents, limits, errors) <- `intervals` (e^x, ln, tails between whole numbers),
 `roundings` <- `sensitivities` <- `statements` (notions, axioms, the events of a run) <- `leaves`
-(rules for one mechanism) <- `privacy` (rules for what was proved) <- `checker`. Beside it `losses`
-<- `one_step` <- `pld_checker`: distributions of the privacy loss. `python check CERTIFICATE` runs
-it alone.
+(rules for one mechanism) <- `privacy` (rules for what was proved) <- `checker`. Beside it
+`losses`, `normal` <- `pairs`, `lattices`, `integer_vectors` (a dominating pair) <- `one_step` (its
+loss on a lattice) <- `dominating` (which mechanism has which pair) <- `pld_checker` (composition),
+`laplace`: distributions of the privacy loss. `python check CERTIFICATE` runs it alone.
 """

@@ -30,8 +30,10 @@ from math import isqrt, sqrt
 
 from . import losses
 from .intervals import exp_bounds
+from .lattices import Lattice
 from .losses import Interval
-from .one_step import Below, Lattice, exp_work
+from .normal import exp_work
+from .pairs import Below
 from .reading import Undecided
 
 MAX_SQUARED = 16

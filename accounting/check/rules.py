@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from inspect import cleandoc
 from typing import Any, NamedTuple
 
-from . import pld_checker, privacy
+from . import dominating, pld_checker, privacy
 from .roundings import ROUNDINGS
 from .sensitivities import SENSITIVITIES
 from .statements import AXIOMS
@@ -42,7 +42,7 @@ is the same above and below the bar unless it says otherwise.
 """
 """How docs/rules.md begins: the notation, and what each standing means."""
 
-_ARGUMENTS = {"privacy-loss": pld_checker.replaced_in_a_sample}
+_ARGUMENTS = {"privacy-loss": dominating.replaced_in_a_sample}
 """Functions whose docstrings are our own proof of a part of a rule: no source has it."""
 
 

@@ -10,7 +10,7 @@ import pytest
 from flint import arb
 
 from dpledger.accounting.check import integer_vectors
-from dpledger.accounting.check.one_step import Normal
+from dpledger.accounting.check.normal import Normal
 from dpledger.accounting.numbers.enclosure import ball_of, precision
 from dpledger.accounting.pld.lattices import lattice_of, sums_of_squares
 from dpledger.accounting.pld.moments_certified import real_moment

@@ -14,9 +14,21 @@ from pathlib import Path
 import mpmath
 import pytest
 
-from dpledger.accounting.check import checker, one_step, pld_checker, statements
+from dpledger.accounting.check import (
+    checker,
+    intervals,
+    lattices,
+    normal,
+    one_step,
+    pairs,
+    pld_checker,
+    statements,
+)
 from dpledger.accounting.check.intervals import log_bounds
+from dpledger.accounting.check.laplace import laplace_delta
 from dpledger.accounting.check.losses import Plan
+from dpledger.accounting.check.normal import Normal
+from dpledger.accounting.check.one_step import Dots
 from dpledger.accounting.check.pld_checker import Grid, Step
 from dpledger.accounting.check.reading import CertificateWrong, Undecided
 from dpledger.accounting.pld import PrivacyProfile
@@ -98,8 +110,8 @@ def test_delta_is_never_below_the_truth_and_close_to_it(mu_squared, rate, times,
     truth = PrivacyProfile.of_pairs({pair: times}).epsilon(1e-5)
     epsilon = Fraction(truth.lower_float)
     relation, place = ORDERS[order]
-    base = one_step.Sampled(one_step.GaussianShift(mu_squared), rate)
-    step = Step(base, one_step.Dots.symmetrised if order is Order.SYMMETRISED else None, times, 0)
+    base = pairs.Sampled(pairs.GaussianShift(mu_squared), rate)
+    step = Step(base, Dots.symmetrised if order is Order.SYMMETRISED else None, times, 0)
     grid = grid_of(epsilon / 256, doublings=(0, 0, 0, 1))
     loss, width = list(pld_checker.compositions([step], relation, grid, free))[place]
     unit = grid.plan.unit
@@ -109,7 +121,7 @@ def test_delta_is_never_below_the_truth_and_close_to_it(mu_squared, rate, times,
 
 def test_finer_grids_come_closer():
     epsilon = PrivacyProfile.of({POISSON: 40}, Adjacency.ADD_REMOVE_ONE).epsilon(1e-5).upper_float
-    pair = one_step.Sampled(one_step.GaussianShift(Fraction(1)), Fraction(POISSON.rate))
+    pair = pairs.Sampled(pairs.GaussianShift(Fraction(1)), Fraction(POISSON.rate))
     found = []
     for k in (3, 4, 5):
         grid = grid_of(Fraction(1, 1 << k), dense=1000)
@@ -121,23 +133,23 @@ def test_finer_grids_come_closer():
 
 
 PAIRS = {
-    "gaussian": one_step.GaussianShift(Fraction(2)),
-    "laplace": one_step.LaplaceShift(Fraction(3, 2)),
-    "sampled gaussian": one_step.Sampled(one_step.GaussianShift(Fraction(1)), Fraction(1, 10)),
-    "sampled laplace": one_step.Sampled(one_step.LaplaceShift(Fraction(1)), Fraction(1, 10)),
-    "a revealed sample": one_step.Revealed(one_step.GaussianShift(Fraction(1)), Fraction(1, 10)),
-    "a drawn group": one_step.DrawnShifts(Fraction(1, 4), Fraction(1, 10), 3),
-    "answers": one_step.RandomisedAnswers(Fraction(3, 4), 3),
-    "unlikely answers": one_step.RandomisedAnswers(Fraction(1, 10), 3),
-    "discrete laplace": one_step.DiscreteLaplaceShift(Fraction(2, 7), 3),
-    "discrete gaussian": one_step.DiscreteGaussianShift(Fraction(5, 2)),
+    "gaussian": pairs.GaussianShift(Fraction(2)),
+    "laplace": pairs.LaplaceShift(Fraction(3, 2)),
+    "sampled gaussian": pairs.Sampled(pairs.GaussianShift(Fraction(1)), Fraction(1, 10)),
+    "sampled laplace": pairs.Sampled(pairs.LaplaceShift(Fraction(1)), Fraction(1, 10)),
+    "a revealed sample": pairs.Revealed(pairs.GaussianShift(Fraction(1)), Fraction(1, 10)),
+    "a drawn group": pairs.DrawnShifts(Fraction(1, 4), Fraction(1, 10), 3),
+    "answers": lattices.RandomisedAnswers(Fraction(3, 4), 3),
+    "unlikely answers": lattices.RandomisedAnswers(Fraction(1, 10), 3),
+    "discrete laplace": lattices.DiscreteLaplaceShift(Fraction(2, 7), 3),
+    "discrete gaussian": lattices.DiscreteGaussianShift(Fraction(5, 2)),
 }
 
 
 @pytest.mark.parametrize("name", PAIRS)
 def test_probabilities_add_up_to_one_or_a_little_more(name):
     unit = 10**30
-    lattice = one_step.Dots(Fraction(1, 32), 32, unit, one_step.Normal(200, free))
+    lattice = Dots(Fraction(1, 32), 32, unit, Normal(200, free))
     dots = lattice.dots(PAIRS[name], 10**12)
     for loss in (lattice.removed(dots), lattice.added(dots), lattice.symmetrised(dots)):
         total = sum(loss.masses) + loss.lost
@@ -150,7 +162,7 @@ def test_probabilities_add_up_to_one_or_a_little_more(name):
 def test_the_normal_distribution_is_enclosed_everywhere():
     mpmath.mp.dps = 60
     rng = random.Random("normal")
-    normal = one_step.Normal(140, free)
+    normal = Normal(140, free)
     points = [rng.uniform(-20, 20) for _ in range(200)] + [0.0, 1 / 64, -1 / 64, 16.0, -16.0]
     for x in points:
         scaled = int(Fraction(x) * (1 << 140))
@@ -179,7 +191,7 @@ def laplace_delta_by_quadrature(shifts, epsilon):
 )
 def test_the_closed_form_of_laplace_noise_is_what_integrals_say(shifts, epsilon):
     counts = sorted(Counter(map(Fraction, shifts)).items())
-    low, high = pld_checker.laplace_delta(counts, Fraction(epsilon), free, 200)
+    low, high = laplace_delta(counts, Fraction(epsilon), free, 200)
     assert 0 <= high - low <= 8
     with mpmath.workdps(15):
         exact = laplace_delta_by_quadrature([mpmath.mpf(x) for x in shifts], mpmath.mpf(epsilon))
@@ -188,9 +200,9 @@ def test_the_closed_form_of_laplace_noise_is_what_integrals_say(shifts, epsilon)
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10**6), Fraction(1), Fraction(2)])
 def test_the_closed_form_of_laplace_noise_is_that_of_the_lattice(epsilon):
-    low, _ = pld_checker.laplace_delta([(Fraction(1, 10), 40)], epsilon, free, 200)
+    low, _ = laplace_delta([(Fraction(1, 10), 40)], epsilon, free, 200)
     grid = grid_of(Fraction(1, 160), dense=4096, digits=30)
-    step = Step(one_step.LaplaceShift(Fraction(1, 10)), None, 40, 0)
+    step = Step(pairs.LaplaceShift(Fraction(1, 10)), None, 40, 0)
     ((loss, width),) = pld_checker.compositions([step], "add-remove-one", grid, free)
     above = pld_checker.delta_upper(loss, width, epsilon, grid.plan.unit)
     assert 0 <= above / Fraction(low, 2**200) - 1 <= Fraction(1, 1000)
@@ -213,7 +225,7 @@ ENDLESS = {  # bends of a small document that would take minutes, or all of the 
 
 def test_an_exponential_below_the_precision_ends_and_has_an_upper_end_alone():
     """Its logarithm's series never ended, where a lattice was far wider than what is composed."""
-    normal, pair = one_step.Normal(64, lambda work: None), one_step.GaussianShift(Fraction(1, 4))
+    normal, pair = Normal(64, lambda work: None), pairs.GaussianShift(Fraction(1, 4))
     found = pair.below(Fraction(-100), (0, 1), normal)
     exact = [mpmath.ncdf(-200 - side * mpmath.mpf(1) / 4) for side in (1, -1)]
     for (low, high), probability in zip(found, exact, strict=True):
@@ -233,8 +245,10 @@ def test_what_would_not_end_is_given_up_before_it_is_done(poisson, monkeypatch, 
         bits[0] += p
         return exp_bounds(x, p)
 
-    exp_bounds = one_step.exp_bounds
-    monkeypatch.setattr(one_step, "exp_bounds", counted)
+    exp_bounds = intervals.exp_bounds
+    for module in (normal, pairs, lattices, one_step):
+        if hasattr(module, "exp_bounds"):
+            monkeypatch.setattr(module, "exp_bounds", counted)
     document = json.loads(poisson.to_json_bytes())
     document["nodes"][0]["parameters"].update(change)
     tracemalloc.start()

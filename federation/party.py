@@ -241,8 +241,13 @@ class _Steps:
         self._link, self._next = link, 0
 
     def agree(self, objection: str | None) -> None:
-        """Say yes, or a reason; return once everybody said yes."""
+        """Say yes, or a reason; return once everybody said yes.
+
+        A party that says no takes no part, whatever is answered: `FederationEnded`.
+        """
         self.ask((objection or "").encode())
+        if objection is not None:
+            raise FederationEnded(f"Party {self.party.name!r} does not take part: {objection}")
 
     def paid(self, name: str, plan: FederatedPlan) -> PrepaidRun:
         """Pay, and return the sink that was paid for once everybody has.

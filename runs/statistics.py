@@ -21,7 +21,7 @@ from enum import Enum
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from math import inf, log, sqrt
+from math import ceil, exp, inf, log, sqrt
 from pathlib import Path
 
 import msgspec
@@ -385,6 +385,25 @@ def _release_all(
     return tuple(release(each, k) for k, each in enumerate(asked.statistics, 1))
 
 
+def _within(scale: float, *, pure: bool, whole: bool) -> float:
+    """Return the least w with P(|X| <= w) >= 95 %, of noise X as it is released.
+
+    Args:
+        scale: of Laplace noise, or the standard deviation of normal noise.
+        pure: whether X is Laplace noise, discrete where it is whole.
+        whole: whether X is whole; normal noise is rounded.
+
+    Discrete Laplace noise has P(|X| > w) = 2 p^(w+1) / (1 + p) for p = e^(-1/scale) and whole w.
+    """
+    if not pure:
+        wide = 1.959963984540055 * scale
+        return float(max(ceil(wide - 0.5), 0)) if whole else wide
+    beyond = 1 - _CONFIDENCE
+    if not whole:
+        return -log(beyond) * scale
+    return float(max(ceil(scale * log(2 / (1 + exp(-1 / scale)) / beyond)) - 1, 0))
+
+
 @dataclass(frozen=True, slots=True)
 class _Releasing:
     """Releases statistics of a table, one after another.
@@ -410,9 +429,8 @@ class _Releasing:
             return Released(asked, (float(self.table.shape.count),), (), 0.0)
         multiplier = self.noise_multiplier / (asked.weight if self.pure else sqrt(asked.weight))
         message, scale = self._noisy(sensitive, multiplier, turn, asked.label)
-        wide = -log(1 - _CONFIDENCE) if self.pure else 1.959963984540055
-        cells = self._cells(asked)
-        return Released(asked, tuple(message.ravel().tolist()), cells, wide * scale)
+        within = _within(scale, pure=self.pure, whole=sensitive.rounding.whole)
+        return Released(asked, tuple(message.ravel().tolist()), self._cells(asked), within)
 
     def _asked(self, asked: Statistic) -> Sensitive:
         """Return the statistic as a private value, in the norm of the noise."""

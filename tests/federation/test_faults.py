@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ from dpledger.solvers import CentralisedDpAdmm, PublishedDpAdmm, fused_lasso
 from dpledger.solvers.star import DpAdmm
 from dpledger.solvers.steps import SmoothSteps
 
-from .federations import NAMES, SHAPE, WIDTH, party_in, plan_of, seeded, solver
+from .federations import NAMES, POLICY, SHAPE, WIDTH, party_in, plan_of, seeded, solver
 
 TOKEN = b"t" * 32
 SCRIPT = Path(__file__).with_name("fault_schedules.py")
@@ -306,6 +307,27 @@ def test_whatever_comes_back_a_party_releases_its_plan_and_no_more(tmp_path: Pat
     )
     assert tuple(events) == plan.events
     assert np.isfinite(took.state.model).all()
+
+
+@pytest.mark.parametrize("limit", ["policy", "budget"])
+def test_a_party_that_says_no_sends_nothing_whatever_is_answered(
+    limit: str, tmp_path: Path
+) -> None:
+    """Nor where it said yes before it broke off, and its policy became stricter since."""
+    plan = plan_of()
+    stricter: dict[str, Any] = {
+        "policy": {"policy": replace(POLICY, epsilon=0.01)},
+        "budget": {"mu_squared": 1e-6},
+    }[limit]
+    link = Lying(plan, lambda width: encoded_row(np.zeros(width)))
+    for _ in range(2):
+        party = party_in(tmp_path, 0, **stricter)
+        with pytest.raises(FederationEnded, match="does not take part"):
+            take_part(party, plan, link)
+        assert party.ledger.events() == []
+        party.ledger.close()
+        party.journal.close()
+    assert link.asked == 1  # the agreement; the second time its answer is in the journal
 
 
 @pytest.mark.parametrize("bad", [lambda width: b"x", lambda width: b"\xff" * 8 * width])

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from dpledger.accounting.check.pld_checker import check
 from dpledger.accounting.ledger import SqliteLedger
@@ -12,7 +13,8 @@ from dpledger.accounting.ledger.budget import Budget, BudgetExceeded
 from dpledger.accounting.numbers.notions import ApproxDp
 from dpledger.data.errors import SchemaError
 from dpledger.data.strict import ConfigurationError
-from dpledger.mechanisms import Adjacency, InvalidParameter
+from dpledger.mechanisms import Adjacency, GaussianStep, InvalidParameter
+from dpledger.mechanisms.events import DiscreteLaplaceStep
 from dpledger.runs.statistics import plan_statistics, read_statistics, release_statistics
 
 SCHEMA = """
@@ -123,6 +125,35 @@ def test_statistics_cost_what_was_planned_and_are_near_the_truth(
         # three half-widths of 95 %: fixed by the seed
         gap = np.abs(np.array(each["values"]) - truth[each["statistic"]])
         assert (gap <= 3 * each["within_95_percent"]).all(), each
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-5])
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 2.0, 4.4])
+def test_intervals_of_whole_numbers_hold_as_often_as_they_say(
+    tmp_path: Path, people: np.ndarray, epsilon: float, delta: float
+) -> None:
+    """By the masses of the noise: a 95 % interval that is one narrower holds less often."""
+    asked = written(
+        tmp_path,
+        ASKED[: ASKED.index('[[statistics]]\nkind = "sum"')]
+        .replace("delta = 0.0", f"delta = {delta}")
+        .replace("epsilon = 2.0", f"epsilon = {epsilon}")
+        .replace('"replace-one"', '"add-remove-one"')
+        .replace("records = 2000", "records = 2000\nmost_records = 2000"),
+    )
+    result = release_statistics(asked, out=tmp_path / "out")
+    (count,) = result.statistics
+    (event,) = result.plan.events
+    far = np.arange(-2000, 2001)
+    if isinstance(event.mechanism, DiscreteLaplaceStep):
+        masses = np.exp(-abs(far) / event.mechanism.scale)
+    else:
+        assert isinstance(event.mechanism, GaussianStep)
+        masses = np.diff(norm.cdf(np.append(far, 2001) - 0.5, scale=event.mechanism.noise_std))
+    masses /= masses.sum()
+    assert count.within is not None
+    assert masses[abs(far) <= count.within].sum() >= 0.95
+    assert masses[abs(far) <= count.within - 1].sum() < 0.95
 
 
 def test_a_public_count_is_no_release(tmp_path: Path, people: np.ndarray) -> None:

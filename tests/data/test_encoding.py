@@ -14,6 +14,7 @@ import io
 import lzma
 import pickle
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +36,7 @@ from dpledger.data import (
     load_records,
     parse_schema,
 )
+from dpledger.data.files import read_arrays
 from dpledger.mechanisms import ClassLabels
 
 COLUMNS = """
@@ -376,6 +378,33 @@ def test_arrays_that_would_run_code_or_have_no_columns_are_refused(tmp_path: Pat
     np.savez(ragged, x=[1.0, 2.0], y=[1.0], **{"class": [1, 0]})
     with pytest.raises(WrongColumns, match=r"one length instead got .*'y': 1"):
         load_records(ragged, schema=NUMBERS)
+
+
+FORGED = {
+    "a petabyte": "{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000000,), }",
+    "no machine's length": f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({10**23},), }}",
+    "a truth value": "{'descr': '<f8', 'fortran_order': False, 'shape': (True,), }",
+    "a list for a key": "{'descr': '<f8', [1]: False, 'shape': (2,), }",
+    "many brackets": "{'descr': " + "(" * 3000 + ")" * 3000 + "}",
+}
+
+
+def with_header(header: str) -> bytes:
+    """Return a .npy file of 64 bytes of numbers under a header of one's own."""
+    text = header.encode() + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + bytes(64)
+
+
+# once: some were tracebacks
+@pytest.mark.parametrize("name", FORGED)
+def test_headers_that_no_array_fits_are_refused_in_a_sentence(name: str, tmp_path: Path) -> None:
+    plain, archive = tmp_path / "x.npy", tmp_path / "x.npz"
+    plain.write_bytes(with_header(FORGED[name]))
+    with zipfile.ZipFile(archive, "w") as zipped:
+        zipped.writestr("a.npy", plain.read_bytes())
+    for path in (plain, archive):
+        with pytest.raises(UnreadableFile, match=r"Expected a NumPy file of plain arrays"):
+            read_arrays(path)
 
 
 JOBS = ("clerk", "cook", "carpenter")

@@ -116,6 +116,14 @@ def test_the_model_of_a_federation_is_the_one_that_was_hashed(tmp_path: Path) ->
     np.save(folder / "model.npy", np.ones(3))
     with pytest.raises(NotProved, match=r"model\.npy"):
         verify_federation(folder)
+    np.save(folder / "model.npy", np.zeros(2, dtype=[("a", "<f8"), ("b", "<f8")]))
+    with pytest.raises(NotProved, match=r"model\.npy.*kind"):
+        verify_federation(folder)
+    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (True,), }\n"
+    head = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little")
+    (folder / "model.npy").write_bytes(head + header + bytes(64))
+    with pytest.raises(NotProved, match=r"model\.npy"):
+        verify_federation(folder)
     (folder / "model.npy").unlink()
     with pytest.raises(NotProved, match=r"model\.npy"):
         verify_federation(folder)

@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from .one_run import Canaries as Canaries
     from .one_run import OneRun as OneRun
     from .one_run import OneRunTradeOff as OneRunTradeOff
+    from .one_run_counts import OneRunAnyCount as OneRunAnyCount
     from .replay import ReplayScores as ReplayScores
     from .replay import replay_attack as replay_attack
     from .replay import replay_chunks as replay_chunks

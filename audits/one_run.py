@@ -217,7 +217,7 @@ _MOST = 40.0
 _HALVINGS = 24
 
 
-def _largest_refuted(refuted: Callable[[float], bool]) -> float:
+def largest_refuted(refuted: Callable[[float], bool]) -> float:
     """Return a parameter below which all are refuted, as far as steps from 0 show; 0 if none is.
 
     Inverting a test, everything below the first parameter that passes is left out.
@@ -245,7 +245,7 @@ def _by_chance(right: int, guesses: int, total: int, confidence: float, delta: f
         chance = _chance_of_right_guesses(right, guesses, total, epsilon, delta)
         return chance * (1 + _MARGIN) < 1 - confidence
 
-    return _largest_refuted(refuted)
+    return largest_refuted(refuted)
 
 
 @lru_cache(maxsize=4096)
@@ -258,8 +258,8 @@ def _by_trade_off(
         return _impossible(right, guesses, total, 1 - confidence, least_false)
 
     return (
-        _largest_refuted(lambda epsilon: refuted(_approximate(epsilon, delta))),
-        _largest_refuted(lambda mu: refuted(_gaussian(mu))),
+        largest_refuted(lambda epsilon: refuted(_approximate(epsilon, delta))),
+        largest_refuted(lambda mu: refuted(_gaussian(mu))),
     )
 
 

@@ -2,7 +2,8 @@
 
 Whoever tries many numbers of guesses on the same scores and keeps the best bound is wrong far more
 often than stated: 14 % to 20 % instead of 5 %. So the numbers are planned from what is known before
-the run: how many canaries, which claim, and how bad it might be.
+the run: how many canaries, which claim, and how bad it might be. A bound beside them looks at all
+numbers at once, by a law of its own.
 
 >>> plan = plan_guesses(canaries=1000, claimed=Gdp(1), delta=1e-5, confidence=0.95)
 >>> plan.guessed_in == plan.guessed_out
@@ -25,6 +26,7 @@ from ..mechanisms.errors import InvalidParameter, require_open_unit, require_pos
 from .bounds import LowerBound
 from .claim_tests import claimed_epsilon
 from .one_run import Canaries, OneRun, OneRunTradeOff
+from .one_run_counts import OneRunAnyCount
 
 # numbers of guesses that a plan weighs, from a few to all canaries
 _GRID = 16
@@ -172,16 +174,27 @@ def audit_one_run(
         confidence: of each bound, and that a true claim is refuted by none.
         plan: made before the run.
 
-    Raises `InvalidParameter` for coins that are not fair: there the theorems say nothing.
+    Raises `InvalidParameter` for fewer than two canaries, and for coins that are not fair: there
+    the theorems say nothing.
+
+    A claim of a curve is tested as a curve, at the planned numbers of guesses. A claim of epsilon
+    is tested by its own trade-off function there, and over all numbers of guesses at once.
     """
     heads, count = int(canaries.included.sum()), canaries.included.size
     if float(binomtest(heads, count, 0.5).pvalue) < _UNFAIR:
         raise InvalidParameter(
             "included", f"{heads} of {count}", "drawn by fair coins, each in with probability 1/2"
         )
-    methods = (OneRunTradeOff,) if isinstance(claimed, Gdp) else (OneRun, OneRunTradeOff)
-    each = 1 - (1 - confidence) / len(methods)
     counts = (plan.guessed_in, plan.guessed_out)
+
+    def tradeoff(level: float) -> LowerBound:
+        return OneRunTradeOff(level, *counts).lower_bound(canaries, delta=delta)
+
+    def any_count(level: float) -> LowerBound:
+        return OneRunAnyCount(level).lower_bound(canaries, delta=delta)
+
+    methods = (tradeoff,) if isinstance(claimed, Gdp) else (any_count, tradeoff)
+    each = 1 - (1 - confidence) / len(methods)
     promised = claimed_epsilon(claimed, delta)
 
     def refuted(bound: LowerBound) -> bool:
@@ -190,14 +203,13 @@ def audit_one_run(
             return bound.mu is not None and Fraction(bound.mu) ** 2 > claimed.mu_squared
         return bound.epsilon > promised
 
-    tests = [method(each, *counts).lower_bound(canaries, delta=delta) for method in methods]
+    planned = OneRun(confidence, *counts).lower_bound(canaries, delta=delta)
     return OneRunAudit(
         plan=plan,
-        bounds=tuple(
-            method(confidence, *counts).lower_bound(canaries, delta=delta)
-            for method in (OneRun, OneRunTradeOff)
+        bounds=(planned, tradeoff(confidence), any_count(confidence)),
+        refuted_by=tuple(
+            bound.method for bound in (test(each) for test in methods) if refuted(bound)
         ),
-        refuted_by=tuple(bound.method for bound in tests if refuted(bound)),
         claimed_epsilon=promised,
         confidence=confidence,
     )

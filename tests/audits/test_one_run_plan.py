@@ -51,7 +51,7 @@ def test_a_false_claim_is_refuted_and_the_quoted_bounds_hold_alone() -> None:
             canaries(1, 4.0, 1000), claimed=claim, delta=DELTA, confidence=0.95, plan=plan
         )
         assert found.is_finding
-        assert [bound.confidence for bound in found.bounds] == [0.95, 0.95]
+        assert [bound.confidence for bound in found.bounds] == [0.95] * 3
 
 
 def test_coins_that_are_not_fair_are_refused() -> None:

@@ -45,7 +45,8 @@ def federate(
     """Run the federation that CONFIG describes, and prove what it cost.
 
     In-process runs all parties' files as threads; sockets waits until `dpledger party serve` has
-    connected for each of them; mpi takes a rank a party; flower writes an app for `flwr run OUT`.
+    connected for each of them; mpi shares them out to the ranks of `mpirun`; flower writes an app
+    for `flwr run OUT`.
     """
     # None at ranks that do not coordinate, and with flower, whose run is to come
     found = run_federation(configuration_path, engine=engine, out=out, parties=parties, token=token)

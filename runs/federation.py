@@ -35,7 +35,6 @@ from ..federation import (
     FederationEnded,
     FederationVerdict,
     Journal,
-    MpiLink,
     Party,
     Policy,
     SocketLink,
@@ -49,7 +48,7 @@ from ..federation import (
 from ..federation.channel import read_token
 from ..federation.coordinator import run_name
 from ..federation.guarantee import require_file_names
-from ..federation.mpi import world
+from ..federation.mpi import Ranks, begun, run_by_ranks, world
 from ..federation.party import Link, TookPart
 from ..federation.sockets import address_of
 from ..federation.summed import SummedTerms, plan_of_sums
@@ -561,26 +560,27 @@ def _by_ranks(
     paths: tuple[Path, ...],
     out: Path,
 ) -> Federated | None:
-    """Run this rank's party; rank 0 writes the federation's folder.
+    """Run this rank's parties; rank 0 writes the federation's folder.
 
-    Returns None at all ranks but 0. The run's name is drawn at rank 0 and sent to the others, so
-    that all pay for the same run. Rank 0 keeps it in the folder: a job that was killed goes on with
-    its run when it is started again.
+    Returns None at all ranks but 0. Rank 0 keeps the run's name in the folder: a job that was
+    killed goes on with its run when it is started again.
     """
-    ranks = world()
-    participants = _participants(federation, paths)
-    first, participant = ranks.Get_rank() == 0, participants[ranks.Get_rank()]
-    name = None
-    if first:
+    communicator = world()
+    ranks = Ranks(plan.parties, communicator)
+    participants = {each.file.party.name: each for each in _participants(federation, paths)}
+
+    def named() -> str:
         out.mkdir(parents=True, exist_ok=True)
         with Journal(out / "journal.sqlite") as journal:
-            name = run_name(journal, plan.subject)
-    run = ranks.bcast(name)
-    with participant.opened() as party:
-        link = MpiLink(plan, run, ranks, party.journal)
-        participant.written(take_part(party, plan, link))
-        handed_in = link.handed_in()
-    if not first:
+            return run_name(journal, plan.subject)
+
+    run = begun(communicator, named)
+    sets = RecordSets(federation.shape.features)
+    opened = [participants[name].opened(sets) for name in ranks.served]
+    found, handed_in = run_by_ranks(opened, plan, run, ranks)
+    for name, took in zip(ranks.served, found, strict=True):
+        participants[name].written(took)
+    if communicator.Get_rank() != 0:
         return None
     write_federation(out, plan, run, handed_in)
     return Federated(made, out, verify_federation(out))

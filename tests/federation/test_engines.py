@@ -1,7 +1,10 @@
 """All engines run the same federation: equal bits, equal events, ledgers and certificates right."""
 
+import pickle
 import threading
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from threading import BrokenBarrierError
 from typing import Any
@@ -17,6 +20,7 @@ from dpledger.federation import (
     FederationEnded,
     Journal,
     MpiLink,
+    Party,
     Policy,
     SocketLink,
     run_in_process,
@@ -25,12 +29,14 @@ from dpledger.federation import (
     verify_federation,
     write_federation,
 )
+from dpledger.federation.mpi import Ranks, run_by_ranks
 from dpledger.federation.party import TookPart
 from dpledger.mechanisms import (
     Adjacency,
     EventList,
     FixedBatch,
 )
+from dpledger.mechanisms.errors import DpledgerError, InvalidParameter
 from dpledger.solvers import ConstantSteps, DpSgd, PrAdmm, PsAdmm, StochasticRounds, ring
 
 from .federations import (
@@ -172,7 +178,7 @@ class World:
 
 
 class Rank:
-    """One rank's end of it, with the two methods of mpi4py that the engine calls."""
+    """One rank's end of it, with the methods of mpi4py that the engine calls."""
 
     def __init__(self, world: World, me: int) -> None:
         self.world, self.me = world, me
@@ -180,28 +186,118 @@ class Rank:
     def Get_size(self) -> int:  # noqa: N802
         return self.world.size
 
+    def Get_rank(self) -> int:  # noqa: N802
+        return self.me
+
     def allgather(self, mine: object) -> list[object]:
-        self.world.slots[self.me] = mine
+        # as MPI does: what comes is a copy
+        self.world.slots[self.me] = pickle.loads(pickle.dumps(mine))
         self.world.barrier.wait(30)
         found = list(self.world.slots)
         self.world.barrier.wait(30)
         return found
 
 
-def test_ranks_come_to_the_bits_of_one_process(tmp_path: Path) -> None:
-    plan, world = plan_of(), World(len(NAMES))
-    parties = [party_in(tmp_path, number) for number in range(len(NAMES))]
+@contextmanager
+def given(party: Party) -> Generator[Party]:
+    try:
+        yield party
+    finally:
+        closed([party])
 
-    def part(number: int) -> TookPart:
-        link = MpiLink(plan, "run", world.rank(number), parties[number].journal)
-        return take_part(parties[number], plan, link)
 
-    with ThreadPoolExecutor(len(NAMES)) as pool:
-        found = list(pool.map(part, range(len(NAMES))))
-    alone = one_process(solver(), EventList())
-    assert {each.state.model.tobytes() for each in found} == {alone.model.tobytes()}
-    assert all(tuple(party.ledger.events()) == plan.events for party in parties)
-    closed(parties)
+def by_ranks(
+    folder: Path,
+    plan: FederatedPlan,
+    size: int,
+    *,
+    made: Callable[[Path, int], Party] = party_in,
+    wrong: Callable[[Party], None] = lambda party: None,
+) -> list[Any]:
+    """Return what came of every rank: its parties' parts and what all handed in, or its error.
+
+    Args:
+        folder: of the parties' files.
+        plan: of the parties.
+        size: number of ranks.
+        made: gives a party by the folder and its number.
+        wrong: called with each party before it takes part.
+    """
+    world = World(size)
+
+    def rank(me: int) -> Any:
+        ranks = Ranks(plan.parties, world.rank(me))
+        parties = [made(folder, NAMES.index(name)) for name in ranks.served]
+        for party in parties:
+            wrong(party)
+        try:
+            return run_by_ranks([given(party) for party in parties], plan, "run", ranks)
+        except (DpledgerError, OSError) as error:
+            return error
+
+    with ThreadPoolExecutor(size) as pool:
+        return list(pool.map(rank, range(size)))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+@pytest.mark.parametrize("graph", [False, True], ids=["star", "graph"])
+def test_any_number_of_ranks_comes_to_the_bits_of_one_process(
+    size: int, graph: bool, tmp_path: Path
+) -> None:
+    chosen = PrAdmm(ring(4), 3, 2.0, regularisation=0.01) if graph else solver(2)
+    plan, alone = plan_of(chosen), one_process(chosen, EventList())
+    ranks = by_ranks(tmp_path, plan, size)
+    parts = [part for found, _ in ranks for part in found]
+    for me, part in enumerate(parts):
+        expected = alone.messages[me] if graph else alone.model
+        assert part.state.model.tobytes() == expected.tobytes()
+    handed_in = ranks[0][1]
+    assert tuple(handed_in) == NAMES
+    write_federation(tmp_path / "out", plan, "federation run", handed_in)
+    assert set(verify_federation(tmp_path / "out").parties) == set(NAMES)
+    for name in NAMES:
+        with SqliteLedger(tmp_path / name / "ledger.sqlite", read_only=True) as ledger:
+            assert tuple(ledger.events()) == plan.events
+
+
+def test_more_ranks_than_parties_are_refused() -> None:
+    with pytest.raises(InvalidParameter, match=r"ranks=5 must be at most 4"):
+        Ranks(NAMES, World(5).rank(0))
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_a_party_that_stops_ends_the_run_for_all_ranks_by_name(size: int, tmp_path: Path) -> None:
+    """The disk of one party is full at its second message: its rank says so, the others its
+    name."""
+
+    def full(party: Party) -> None:
+        keep = party.journal.keep
+
+        def failing(run: str, kind: str, number: int, content: bytes) -> None:
+            if (party.name, kind, number) == ("south", "message", 1):
+                raise OSError("No space left on device")
+            keep(run, kind, number, content)
+
+        party.journal.keep = failing  # type: ignore[method-assign]
+
+    plan = plan_of(solver(2))
+    found = by_ranks(tmp_path, plan, size, wrong=full)
+    at = NAMES.index("south") * size // 4
+    for rank, error in enumerate(found):
+        if rank == at:
+            assert "No space left" in str(error)
+        else:
+            assert str(error) == "Party 'south' stopped: OSError."
+    # started again, it goes on with what was recorded
+    alone = one_process(solver(2), EventList())
+    for parts, _ in by_ranks(tmp_path, plan, size):
+        assert {part.state.model.tobytes() for part in parts} == {alone.model.tobytes()}
+
+
+def mpi_link(plan: FederatedPlan, world: World, party: Party) -> MpiLink:
+    """Return the link of the one party that its rank serves."""
+    ranks = Ranks(plan.parties, world.rank(NAMES.index(party.name)))
+    return MpiLink(plan, "run", ranks, party.name, party.journal)
 
 
 KILLED = [
@@ -218,7 +314,7 @@ def test_a_job_whose_rank_was_killed_goes_on_with_its_run(
     """One rank dies before it writes an entry, the others where they next wait for it."""
     chosen = PrAdmm(ring(4), 3, 2.0, regularisation=0.01) if graph else solver(2)
     plan, alone = plan_of(chosen), one_process(chosen, EventList())
-    died = [isinstance(each, BrokenBarrierError) for each in job(tmp_path, plan, (kind, number))]
+    died = [isinstance(each, Exception) for each in job(tmp_path, plan, (kind, number))]
     assert any(died) == (kind != "whole" or graph)
     again = job(tmp_path, plan, None)
     assert not any(isinstance(each, BaseException) for each in again)
@@ -245,12 +341,12 @@ def job(folder: Path, plan: FederatedPlan, killed: tuple[str, int] | None) -> li
     parties[2].journal.keep = failing  # type: ignore[method-assign]
 
     def part(number: int) -> Any:
-        link = MpiLink(plan, "run", world.rank(number), parties[number].journal)
+        link = mpi_link(plan, world, parties[number])
         try:
             took = take_part(parties[number], plan, link)
             assert set(link.handed_in()) == set(NAMES)
             return took
-        except BrokenBarrierError as error:
+        except (BrokenBarrierError, FederationEnded) as error:
             return error
 
     with ThreadPoolExecutor(len(NAMES)) as pool:
@@ -265,7 +361,7 @@ def test_ranks_with_other_plans_end_in_the_same_sentence(tmp_path: Path) -> None
 
     def part(number: int) -> str:
         plan = plan_of(configuration="de"[number == 2] * 64)
-        link = MpiLink(plan, "run", world.rank(number), parties[number].journal)
+        link = mpi_link(plan, world, parties[number])
         try:
             take_part(parties[number], plan, link)
         except FederationEnded as ended:

@@ -18,7 +18,6 @@ from dpledger.federation import (
     FederatedPlan,
     FederationEnded,
     Journal,
-    MpiLink,
     Party,
     Policy,
     federated_plan,
@@ -59,7 +58,7 @@ from dpledger.solvers.planning import plan as planned
 from dpledger.solvers.solver import ModelSolver
 
 from .federations import NAMES, POLICY, SHAPE, party_in, plan_of, records, seeded, solver
-from .test_engines import ENGINES, World, closed
+from .test_engines import ENGINES, by_ranks, closed
 
 ACCEPTS = replace(POLICY, threat_models=("summed",))
 
@@ -140,20 +139,10 @@ def test_algorithms_of_one_holder_run_on_sums_over_parties(name: str, tmp_path: 
 
 
 def test_ranks_come_to_the_sums_of_threads(tmp_path: Path) -> None:
-    plan, world = summed_plan(), World(len(NAMES))
-    parties = [summing_party(tmp_path / "ranks", number) for number in range(len(NAMES))]
-
-    def part(number: int) -> TookPart:
-        link = MpiLink(plan, "run", world.rank(number), parties[number].journal)
-        return take_part(parties[number], plan, link)
-
-    with ThreadPoolExecutor(len(NAMES)) as pool:
-        found = list(pool.map(part, range(len(NAMES))))
-    alone = in_process(tmp_path / "threads", plan)
-    assert {each.state.model.tobytes() for each in (*found, *alone)} == {
-        found[0].state.model.tobytes()
-    }
-    closed(parties)
+    plan = summed_plan()
+    ranks = by_ranks(tmp_path / "ranks", plan, 2, made=summing_party)
+    (model,) = {part.state.model.tobytes() for part in in_process(tmp_path / "threads", plan)}
+    assert [part.state.model.tobytes() for found, _ in ranks for part in found] == 4 * [model]
 
 
 def in_process(folder: Path, plan: FederatedPlan) -> tuple[TookPart, ...]:

@@ -38,7 +38,7 @@ from ..mechanisms.encoding import event_from_json, event_to_json
 from ..mechanisms.errors import InvalidParameter
 from ..mechanisms.events import Event
 from ..mechanisms.share_data import SIMULATION, summed_name
-from ..solvers.threat_model import SHARES
+from ..solvers.threat_model import SHARES, spared
 from .plan import FederatedPlan
 from .protocol import HandedIn, decoded_row, encoded_row
 
@@ -181,7 +181,7 @@ def write_federation(
         (folder / f"{name}.certificate.json").write_bytes(part.certificate)
     held = Held.BY_PARTY if plan.summed is None else Held.SUMMED
     events = joint_events(held, dict.fromkeys(plan.parties, plan.events))
-    certificate = certify(events, delta=plan.delta)
+    certificate = certify(events, delta=plan.delta).given(*plan.assumptions)
     (folder / "certificate.json").write_bytes(certificate.to_json_bytes())
     models = {name: hashlib.sha256(part.model).hexdigest() for name, part in parts.items()}
     if len(set(models.values())) == 1:
@@ -215,12 +215,12 @@ def verify_federation(folder: Path) -> FederationVerdict:
     one: each may be right alone and still say less than the federation promises.
     """
     manifest = _read(folder / "federation.json")
-    require_file_names(list(manifest.parties))
+    require_file_names([*manifest.parties, *manifest.dropped])
     lists = [[event_from_json(each) for each in events] for events in manifest.lists]
     sent = {name: lists[number] for name, number in manifest.parties.items()}
     events = joint_events(manifest.held, sent)
     if manifest.held is Held.SUMMED:
-        _require_sums(events, len(manifest.parties) + len(manifest.dropped))
+        _require_sums(events, len(manifest.parties), len(manifest.dropped))
     joint = proved(_document(folder / "certificate.json"), events=events)
     if delta_and_epsilon(joint) is None:
         raise NotProved("notion", joint.notion, "an epsilon at a delta")
@@ -259,17 +259,23 @@ def _document(path: Path) -> bytes:
         raise InvalidParameter("folder", str(path.parent), f"with {path.name}") from error
 
 
-def _require_sums(events: Sequence[Event], parties: int) -> None:
+def _require_sums(events: Sequence[Event], parties: int, dropped: int) -> None:
     """Raise `InvalidParameter` unless every event is one sum over so many parties, and says so.
 
     Without this a folder could have what each party sent of all records priced as what one did.
+
+    Args:
+        events: of the run.
+        parties: those that were there at its end.
+        dropped: those that were not; as many must be among what the events assume.
     """
     for event in events:
         reasons = getattr(event.mechanism, "sensitivity", None)
         said = () if reasons is None else reasons.assumptions
-        one = event.context.parties == (summed_name(parties),)
-        if not one or not any(SHARES in reason for reason in said):
-            raise InvalidParameter("event", event.context, f"of a sum over {parties} parties")
+        one = event.context.parties == (summed_name(parties + dropped),)
+        if not one or not any(SHARES in each and dropped <= spared(each) for each in said):
+            words = f"of a sum over {parties + dropped} parties, {dropped} of which may drop out"
+            raise InvalidParameter("event", event.context, words)
 
 
 def _require_model(path: Path, stated: str) -> None:
@@ -296,6 +302,13 @@ def _read(path: Path) -> _Manifest:
             raise ValueError(f"format {manifest.format!r:.100}")
         if not manifest.parties:
             raise ValueError("no parties")
+        if manifest.models.keys() != manifest.parties.keys():
+            raise ValueError("models of other parties than are there")
+        gone = manifest.dropped
+        if len({*gone, *manifest.parties}) < len(gone) + len(manifest.parties):
+            raise ValueError("a party twice, or there and dropped out")
+        if gone and manifest.held is not Held.SUMMED:
+            raise ValueError("parties that dropped out of a run without sums")
         for name, number in manifest.parties.items():
             if not 0 <= number < len(manifest.lists):
                 raise ValueError(f"no event list of {name!r}")

@@ -162,8 +162,9 @@ def _to_the_end(
     state = plan.solver.solve(party.dataset, curator, observe=observe)
     handed_in = party.journal.get(run, FINISH, 0)
     if handed_in is None:  # once: a ledger that goes on with other runs has another head
-        certificate = certificate_of(party.ledger, delta=plan.delta, run=name).to_json_bytes()
-        handed_in = msgspec.msgpack.encode(HandedIn(certificate, encoded_row(state.model)))
+        certificate = certificate_of(party.ledger, delta=plan.delta, run=name)
+        document = certificate.given(*plan.assumptions).to_json_bytes()
+        handed_in = msgspec.msgpack.encode(HandedIn(document, encoded_row(state.model)))
         party.journal.keep(run, FINISH, 0, handed_in)
     steps.ask(handed_in)
     return TookPart(name, state, msgspec.msgpack.decode(handed_in, type=HandedIn).certificate)

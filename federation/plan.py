@@ -74,6 +74,8 @@ class FederatedPlan:
         steps: of the run, in order.
         neighbours: of every party, by index, in order; none where nothing is exchanged.
         summed: the terms of a run of which sums alone are seen; None where every message is.
+        assumptions: what is taken for granted beside what is written in the events; they follow
+            from the configuration, and stand in every certificate.
     """
 
     solver: ModelSolver
@@ -85,6 +87,7 @@ class FederatedPlan:
     steps: tuple[RunStep, ...]
     neighbours: tuple[tuple[int, ...], ...]
     summed: SummedTerms | None = None
+    assumptions: tuple[str, ...] = ()
 
     @property
     def seen_shape(self) -> DataShape:
@@ -140,6 +143,7 @@ def federated_plan(
     algorithm: str,
     configuration: str,
     threat_model: ThreatModel = PER_PARTY,
+    assumptions: tuple[str, ...] = (),
 ) -> FederatedPlan:
     """Return the plan of a solver on data of a public shape; no record is read.
 
@@ -154,16 +158,27 @@ def federated_plan(
         algorithm: its name, as policies write it.
         configuration: SHA-256 of the configuration.
         threat_model: what an adversary sees; sums are simulated (`aggregation`).
+        assumptions: what is taken for granted beside what is written in the events.
     """
     require_open_unit("delta", delta)
+
+    def agreed(
+        events: tuple[Event, ...],
+        steps: tuple[RunStep, ...],
+        neighbours: tuple[tuple[int, ...], ...],
+        terms: SummedTerms | None,
+    ) -> FederatedPlan:
+        return FederatedPlan(
+            *(solver, shape, delta, algorithm, configuration),
+            *(events, steps, neighbours, terms, assumptions),
+        )
+
     if isinstance(threat_model, Summed):
         terms = SummedTerms.of(threat_model, shape)
         released, sums = plan_of_sums(solver, shape, terms)
         _require_carried(max((width for width, _ in sums), default=0))
         steps = _steps([RunStep(StepKind.SUM, width, bits) for width, bits in sums])
-        return FederatedPlan(
-            solver, shape, delta, algorithm, configuration, released, steps, (), terms
-        )
+        return agreed(released, steps, (), terms)
     events, asked = plan_across_parties(solver, shape)
     for event in events:
         if isinstance(event.mechanism, UnprotectedRelease):
@@ -174,7 +189,7 @@ def federated_plan(
     widest = max(width for _, width in asked.calls) * max(map(len, neighbours), default=1)
     _require_carried(widest)
     steps = _steps([RunStep(StepKind(kind), width) for kind, width in asked.calls])
-    return FederatedPlan(solver, shape, delta, algorithm, configuration, events, steps, neighbours)
+    return agreed(events, steps, neighbours, None)
 
 
 def _steps(between: list[RunStep]) -> tuple[RunStep, ...]:

@@ -282,6 +282,18 @@ class Federation:
             meeting.records,
         )
 
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What a promise takes for granted, beside what is written in the events.
+
+        A party whose records are others than stated does not begin, which all others see.
+        """
+        public = "within public bounds" if self.threat_model == PER_PARTY else "public"
+        return (
+            f"records fit the schema, and how many complete ones a party has is {public} "
+            "(files with others are refused aloud)",
+        )
+
     def plan(self) -> tuple[FederatedPlan, Plan]:
         """Return what parties agree on, and the proved plan; no record is read.
 
@@ -296,7 +308,7 @@ class Federation:
         sums = SummedTerms.of(model, shape) if isinstance(model, Summed) else None
         seen = shape if sums is None else summed_shape(shape)
         solvers = Solvers(self.file.solver, seen, privacy)
-        terms = Terms(privacy.delta, privacy.adjacency)
+        terms = Terms(privacy.delta, privacy.adjacency, self.assumptions)
 
         def planned(noise_multiplier: float) -> Any:
             solver = solvers.noisy(noise_multiplier)
@@ -316,6 +328,7 @@ class Federation:
             algorithm=self.file.solver.algorithm.value,
             configuration=self.sha256,
             threat_model=model,
+            assumptions=self.assumptions,
         )
         return agreed, made
 

@@ -20,6 +20,7 @@ party is named a simulation, so that every event says it too.
 0.2
 """
 
+import re
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -32,6 +33,15 @@ __all__ = ["PER_PARTY", "PerParty", "Summed", "ThreatModel", "summed_name", "sum
 
 SHARES = "each party adds its share of the noise"
 """In every assumption under `Summed`."""
+
+_DROPPED = re.compile(r"over all parties but at most (\d{1,9}) that dropped out, ")
+"""In an assumption of `Summed.assuming` with dropouts."""
+
+
+def spared(assumption: str) -> int:
+    """Return how many parties may drop out by an assumption of `Summed.assuming`."""
+    found = _DROPPED.search(assumption)
+    return int(found[1]) if found else 0
 
 
 @dataclass(frozen=True, slots=True)

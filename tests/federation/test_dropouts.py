@@ -1,6 +1,7 @@
 """Parties that drop out of sums: the others go on, within the noise that the plan has for it."""
 
 import itertools
+import json
 import os
 import signal
 from fractions import Fraction
@@ -155,6 +156,12 @@ def test_the_others_go_on_without_one_that_stopped(before: int, tmp_path: Path) 
     outcome = verified_federation_outcome(tmp_path / "out")
     assert outcome.data["dropped"] == ("south",)
     assert any(row[0] == "dropped out" and "south" in row[1] for row in outcome.rows)
+    manifest = json.loads((tmp_path / "out" / "federation.json").read_text())
+    del manifest["parties"]["east"], manifest["models"]["east"]
+    manifest["dropped"].append("east")
+    (tmp_path / "out" / "federation.json").write_text(json.dumps(manifest))
+    with pytest.raises(InvalidParameter, match="a sum over 4 parties, 2 of which may drop out"):
+        verify_federation(tmp_path / "out")
 
 
 def test_one_more_than_the_noise_has_room_for_ends_the_run_for_all(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from dpledger.mechanisms import (
     DpledgerError,
     Event,
     GaussianStep,
+    InvalidParameter,
     declared,
 )
 from dpledger.mechanisms.encoding import event_to_json
@@ -126,4 +127,29 @@ def test_the_model_of_a_federation_is_the_one_that_was_hashed(tmp_path: Path) ->
         verify_federation(folder)
     (folder / "model.npy").unlink()
     with pytest.raises(NotProved, match=r"model\.npy"):
+        verify_federation(folder)
+
+
+# once: "the same at all parties" of one party's
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"models": {"a": "0" * 64}},
+        {"dropped": [PARTIES[0]]},
+        {"dropped": ["elsewhere"]},
+        {"dropped": ["../elsewhere"]},
+    ],
+)
+def test_models_and_those_who_dropped_out_are_of_this_federation(
+    change: dict[str, Any], tmp_path: Path
+) -> None:
+    own = [released(PARTIES)]
+    joint = certify(joint_events(Held.BY_PARTY, dict.fromkeys(PARTIES, own)), delta=1e-5)
+    one = certify(own, delta=1e-5)
+    folder = federation_folder(
+        tmp_path, "by-party", own, one.to_json_bytes(), joint.to_json_bytes()
+    )
+    manifest = json.loads((folder / "federation.json").read_text())
+    (folder / "federation.json").write_text(json.dumps(manifest | change))
+    with pytest.raises(InvalidParameter, match=r"models of other|a party twice|dropped out"):
         verify_federation(folder)

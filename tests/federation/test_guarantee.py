@@ -90,7 +90,7 @@ def test_a_changed_folder_is_refused(fault: str, folder: Path) -> None:
     if fault == "an event less":
         manifest["lists"] = [manifest["lists"][0][:-1]]
     elif fault == "a party less":
-        del manifest["parties"]["west"]
+        del manifest["parties"]["west"], manifest["models"]["west"]
     else:
         other = certify(plan.events, delta=1e-3).to_json_bytes()
         (folder / "west.certificate.json").write_bytes(other)

@@ -72,6 +72,7 @@ def test_three_terminals_end_with_one_proved_epsilon(folder: Path) -> None:
     assert delta == Fraction(1e-5)
     assert set(found["parties"]) == {"north", "south"}
     assert found["parties"]["north"] == found["parties"]["south"] == found["values"]
+    assert any("records fit the schema" in text for text in found["assumptions"])
 
 
 def test_each_hospital_finds_its_own_ledger_right(folder: Path) -> None:

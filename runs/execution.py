@@ -168,8 +168,8 @@ def run(
         text = configuration.toml
     else:
         path = Path(configuration)
-        name, text = options.name or path.stem, path.read_text(encoding="utf-8")
         configuration = read_configuration(path)
+        name, text = options.name or path.stem, path.read_text(encoding="utf-8")
     planned = plan(configuration)
     records, test = configuration.records()
     dataset = configuration.private(records)

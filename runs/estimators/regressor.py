@@ -166,8 +166,9 @@ class PrivateAdmmRegressor(RegressorMixin, PrivateModelOfParties):  # type: igno
         )
         features, targets = given
         middle, half = self._range()
-        scaled = (np.asarray(targets, dtype=np.float64) - middle) / half
-        if not self.clip and not np.all(np.abs(scaled) <= 1.0):
+        low, high = np.asarray(self.target_bounds, dtype=np.float64)
+        # of the targets as they are: rounding may scale a bound itself to more than one
+        if not self.clip and not np.all((low <= targets) & (targets <= high)):
             raise InvalidParameter(
                 "y", "outside", f"within target_bounds={self.target_bounds}; clip=True cuts"
             )
@@ -175,6 +176,7 @@ class PrivateAdmmRegressor(RegressorMixin, PrivateModelOfParties):  # type: igno
         if self.fit_intercept:
             rows = with_constant(rows)
         start = self._start()
+        scaled = (np.asarray(targets, dtype=np.float64) - middle) / half
         labels = np.clip(scaled, -1.0, 1.0)
         model, _ = self._trained(
             rows, labels, RealLabels(1.0), party_of, self._factory(start), start=start

@@ -274,6 +274,19 @@ def test_noise_whose_square_no_double_holds_is_answered(call: Call, noise: float
     assert strict(answer.out)["guarantee"]["epsilon"]["upper"] >= 0
 
 
+# once: `run` read all of a file before it looked at its size, and as UTF-8
+@pytest.mark.parametrize("command", ["run", "plan"])
+def test_what_is_no_configuration_is_refused_in_a_sentence(
+    call: Call, command: str, tmp_path: Path
+) -> None:
+    (tmp_path / "no.toml").write_bytes(b"\x93NUMPY\xff")
+    (tmp_path / "large.toml").write_bytes(b"#" * 70_000)
+    for name, words in (("no.toml", "readable TOML"), ("large.toml", "at most 65536 bytes")):
+        answer = call(command, tmp_path / name)
+        assert answer.status == 2
+        assert words in answer.err
+
+
 def test_a_unit_of_too_many_records_is_refused(call: Call) -> None:
     answer = training(call, "epsilon", records_per_unit=10**21)
     assert answer.status == 2

@@ -150,6 +150,15 @@ def test_targets_outside_are_refused_before_anything_is_spent_or_cut() -> None:
     assert cut.predict(1e6 * X).min() == 10.0
 
 
+# once: (36.1 - middle) / half is a little below -1, and a target of 36.1 was refused
+@pytest.mark.parametrize("place", [0, 1])
+def test_targets_on_their_bounds_are_within_them(place: int) -> None:
+    bounds = (36.1, 42.3)
+    targets = np.full(len(X), 40.0)
+    targets[0] = bounds[place]
+    assert np.isfinite(admm(target_bounds=bounds, rounds=2).fit(X, targets).coef_).all()
+
+
 @pytest.mark.parametrize(
     ("given", "named"),
     [

@@ -1,14 +1,30 @@
 """Laws of the extracted checker: one verdict with checker.py (bent documents: test_mutation.py)."""
 
+import re
+from fractions import Fraction
+
 import pytest
 
+from dpledger.accounting.check import pld_checker
 from dpledger.accounting.check.checker import check
 from dpledger.accounting.check.reading import CertificateWrong, Undecided
+from dpledger.accounting.numbers.notions import Gdp, Rdp, Zcdp
+from dpledger.accounting.proof.certificate import certify
 from dpledger.accounting.proof.extracted import (
     ExtractedMissing,
     agrees,
     extracted_checker,
     run_extracted,
+)
+from dpledger.mechanisms import (
+    Adjacency,
+    Audience,
+    Context,
+    DiscreteGaussianStep,
+    Event,
+    GaussianStep,
+    Repeated,
+    declared,
 )
 
 needs_checker = pytest.mark.skipif(
@@ -38,6 +54,39 @@ def test_certificates_of_gaussian_runs_are_proved_and_no_others(certificates, tm
             assert agrees(found, check(path.read_bytes())), found.line
         else:
             assert found.word == "undecided", found.line
+
+
+@needs_checker
+@pytest.mark.parametrize(
+    ("noise", "budget", "beyond"),
+    [
+        (GaussianStep, Gdp(1), "rule filter"),
+        (GaussianStep, Zcdp(Fraction(1, 2)), "rule filter"),
+        (GaussianStep, Rdp(8, 4), "rule filter"),
+        (DiscreteGaussianStep, None, "mechanism discrete-gaussian"),
+        (DiscreteGaussianStep, Zcdp(Fraction(1, 2)), "mechanism discrete-gaussian"),
+    ],
+)
+def test_filters_and_integer_vectors_are_neither_proved_nor_called_wrong(
+    noise, budget, beyond, tmp_path
+):
+    """Sound certificates of either checker, and budgets bent above and below what was spent."""
+    moved = declared(2, "example", adjacency=Adjacency.ADD_REMOVE_ONE)
+    events = [Event(Repeated(noise(moved, 8.0), 3), Context((), 1, "model", Audience.PUBLIC))]
+    document = certify(events, delta=1e-5, budget=budget).to_json_bytes()
+    assert pld_checker.check(document).assumptions
+    written = [document]
+    if budget is not None:
+        kept = re.search(rb'"budget":"[^"]*"', document)
+        assert kept is not None
+        written += [
+            document.replace(kept[0], b'"budget":"%s"' % other) for other in (b"1/9999", b"10000")
+        ]
+    paths = [tmp_path / f"{k}.json" for k in range(len(written))]
+    for path, text in zip(paths, written, strict=True):
+        path.write_bytes(text)
+    for found in run_extracted(paths):
+        assert found.line == f"undecided: beyond this checker: {beyond}"
 
 
 @needs_checker

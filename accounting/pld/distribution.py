@@ -11,6 +11,7 @@ that matters may be a hundred times ε, and moments tell next to nothing about i
 lattice is composed first, ever finer, until its own tail tells how far the losses reach.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
@@ -192,11 +193,11 @@ def compose(
 
     Tails far below δ are cut off at every product, always to the side of `rounding`.
     """
-    return _composed(counts, _fitted(counts, delta, cells), delta, rounding)
+    return _composed(counts, _fitted(counts, delta, (cells,))[0], delta, rounding)
 
 
-def _fitted(counts: Counts, delta: float, cells: int) -> _Lattice:
-    """Return a lattice of at most about so many cells that is fit for ε(δ)."""
+def _fitted(counts: Counts, delta: float, sizes: Sequence[int]) -> list[_Lattice]:
+    """Return the different lattices of at most about so many cells each that are fit for ε(δ)."""
     known = epsilon_by_moments(revealed(counts), log(delta) + 2 * log(_NEGLIGIBLE))[0]
     reach = about = max(known, 1e-12)
     for _ in range(_MOST_LOOKS):
@@ -207,7 +208,7 @@ def _fitted(counts: Counts, delta: float, cells: int) -> _Lattice:
         last, reach = reach, max(found.quantile(4 * delta * _NEGLIGIBLE), coarse.step)
         if reach > last / 4:
             break
-    return _lattice(counts, reach, about, cells)
+    return list(dict.fromkeys(_lattice(counts, reach, about, cells) for cells in sizes))
 
 
 def _lattice(counts: Counts, reach: float, about: float, cells: int) -> _Lattice:
@@ -255,27 +256,41 @@ def _composed(
 
 def epsilon_by_pld(counts: Counts, delta: float, *, cells: int = 1 << 14) -> Enclosure:
     """Return an enclosure of ε(δ): pessimistic above, optimistic below, on about `cells` points."""
-    lattice = _fitted(counts, delta, cells)
-    ends = []
-    for rounding in (MassRounding.OPTIMISTIC, MassRounding.PESSIMISTIC):
-        composed = _composed(counts, lattice, delta, rounding)
-        with precision(composed.bits + PRECISION_MARGIN):
-            ends.append(composed.epsilon(ball_of(delta)))
-    with precision(PRECISION_MARGIN):
-        floor, ceiling = ends[0].lower(), ends[1].upper()
-        return Enclosure(floor.min(ceiling).lower(), ceiling if ceiling < inf else arb.pos_inf())
+    return next(epsilons_by_pld(counts, delta, (cells,)))
 
 
-def delta_by_pld(
-    counts: Counts, epsilon: float, *, about: float, cells: int = 1 << 14
-) -> Enclosure:
-    """Return an enclosure of δ(ε) as `epsilon_by_pld`; `about` is the order of magnitude of δ."""
-    lattice = _fitted(counts, about, cells)
-    ends = []
-    for rounding in (MassRounding.OPTIMISTIC, MassRounding.PESSIMISTIC):
-        composed = _composed(counts, lattice, about, rounding)
-        with precision(composed.bits + PRECISION_MARGIN):
-            ends.append(composed.delta(arb(epsilon)))
-    with precision(PRECISION_MARGIN):
-        floor, ceiling = ends[0].lower().max(arb(0)), ends[1].upper().min(arb(1))
-        return Enclosure(floor.min(ceiling).lower(), ceiling.upper())
+def epsilons_by_pld(counts: Counts, delta: float, sizes: Sequence[int]) -> Iterator[Enclosure]:
+    """Yield `epsilon_by_pld` of each number of cells in turn, of the same lattice once."""
+    for below, above in _bounds(counts, delta, sizes):
+        with precision(above.bits + PRECISION_MARGIN):
+            target = ball_of(delta)
+            ends = below.epsilon(target), above.epsilon(target)
+        with precision(PRECISION_MARGIN):
+            floor, ceiling = ends[0].lower(), ends[1].upper()
+            upper = ceiling if ceiling < inf else arb.pos_inf()
+            found = Enclosure(floor.min(ceiling).lower(), upper)
+        yield found
+
+
+def deltas_by_pld(
+    counts: Counts, epsilon: float, *, about: float, sizes: Sequence[int]
+) -> Iterator[Enclosure]:
+    """Yield enclosures of δ(ε) as `epsilons_by_pld`; `about` is the order of magnitude of δ."""
+    for below, above in _bounds(counts, about, sizes):
+        with precision(above.bits + PRECISION_MARGIN):
+            ends = below.delta(arb(epsilon)), above.delta(arb(epsilon))
+        with precision(PRECISION_MARGIN):
+            floor, ceiling = ends[0].lower().max(arb(0)), ends[1].upper().min(arb(1))
+            found = Enclosure(floor.min(ceiling).lower(), ceiling.upper())
+        yield found
+
+
+def _bounds(
+    counts: Counts, delta: float, sizes: Sequence[int]
+) -> Iterator[tuple[LossDistribution, LossDistribution]]:
+    """Yield the optimistic and the pessimistic distribution on each lattice."""
+    for lattice in _fitted(counts, delta, sizes):
+        yield (
+            _composed(counts, lattice, delta, MassRounding.OPTIMISTIC),
+            _composed(counts, lattice, delta, MassRounding.PESSIMISTIC),
+        )

@@ -9,6 +9,7 @@ larger of two orders. An enclosure may be as wide as [0, bound], but never wrong
 gave it.
 """
 
+from contextlib import suppress
 from math import ceil, inf, log, log2
 from typing import ClassVar, Protocol
 
@@ -22,7 +23,7 @@ from ..numbers.enclosure import Enclosure, ball_of, intersection, precision
 from . import contour, contour_certified, few_steps, ray_certified
 from .closed_form import MOST_KNOTS, Curve, closed_form
 from .discretisation import MassRounding
-from .distribution import LossDistribution, compose, delta_by_pld, epsilon_by_pld
+from .distribution import LossDistribution, compose, deltas_by_pld, epsilons_by_pld
 from .doubling import delta_by_doubling, epsilon_by_doubling
 from .nodes import maximal_loss
 from .pairs import DominatingPair, DrawnShifts, GaussianShift, Sampled
@@ -34,7 +35,7 @@ from .truncation import epsilon_by_truncation
 _WIDEST = 1e-6
 """Relative width of an enclosure at which no further route is tried: six digits."""
 
-_NARROW = 1e-5
+_NARROW = 1e-4
 """The relative width up to which a ray's enclosure is good enough: grids would be wider."""
 
 _FINEST = 1 << 17
@@ -450,9 +451,11 @@ class _Contour(Route):
             return found
         if (ray := _ray_epsilon(counts, delta)) is not None:
             return ray
-        if delta <= _MOST_CUT:
-            found = intersection(found, epsilon_by_truncation(counts, delta, known.max(_NOTHING)))
-        return _narrowed(found, counts, delta, known)
+        found = _narrowed(found, counts, delta, known)
+        known = known.max(_NOTHING)
+        if found.relative_width > _WIDEST and found.upper > known and delta <= _MOST_CUT:
+            found = epsilon_by_truncation(counts, delta, found, known)
+        return found
 
     def delta(self, counts: Counts, epsilon: float) -> Enclosure:
         found = contour_certified.delta_enclosure(counts, epsilon)
@@ -509,15 +512,13 @@ def _narrowed(found: Enclosure, counts: Counts, delta: float, known: arb) -> Enc
         delta: in (0, 1).
         known: an ε below which no more is asked.
     """
-    for cells in _grids(counts):
-        if found.relative_width <= _WIDEST or found.upper <= known:
-            break
-        if found.upper > _MOST_ON_GRIDS:
-            break
-        try:
-            found = intersection(found, epsilon_by_pld(counts, delta, cells=cells))
-        except ArithmeticError:
-            break
+    if found.relative_width <= _WIDEST or found.upper <= known or found.upper > _MOST_ON_GRIDS:
+        return found
+    with suppress(ArithmeticError):
+        for grid in epsilons_by_pld(counts, delta, _grids(counts, delta)):
+            found = intersection(found, grid)
+            if found.relative_width <= _WIDEST or found.upper <= known:
+                break
     return found
 
 
@@ -526,23 +527,27 @@ def _delta_narrowed(found: Enclosure, counts: Counts, epsilon: float) -> Enclosu
     if found.relative_width <= _WIDEST:
         return found
     about = min(float(deltas_upper(counts, np.array([epsilon]), np.zeros(1))[0]), 0.5)
-    for cells in _grids(counts):
-        if found.relative_width <= _WIDEST or about < _LEAST_DELTA:
-            break
-        try:
-            other = delta_by_pld(counts, epsilon, about=about, cells=cells)
-            found = intersection(found, other)
-        except ArithmeticError:
-            break
+    if about < _LEAST_DELTA:
+        return found
+    with suppress(ArithmeticError):
+        for grid in deltas_by_pld(counts, epsilon, about=about, sizes=_grids(counts, about)):
+            found = intersection(found, grid)
+            if found.relative_width <= _WIDEST:
+                break
     return found
 
 
-def _grids(counts: Counts) -> tuple[int, ...]:
-    """Return the sizes of grids that take about a second each, whatever the number of steps."""
+def _grids(counts: Counts, delta: float) -> tuple[int, ...]:
+    """Return the sizes of grids that take about a second each, whatever the steps and the δ.
+
+    Masses have as many bits as 1/δ and more, so that of smaller δ a point costs more.
+    """
     if sum(counts.values()) > _MOST_STEPS_ON_GRIDS:
         return ()
     coarser = min(sum(counts.values()).bit_length() // 4, 4)
-    return tuple(cells >> coarser if cells == _FINEST else cells for cells in _GRIDS)
+    longer = max(0, ceil(-log2(delta)).bit_length() - 8)
+    coarse, finest = _GRIDS
+    return coarse, max(coarse, finest >> coarser + longer)
 
 
 class _Inverse(Protocol):

@@ -32,7 +32,7 @@ import scipy  # whose submodules are loaded at their first use
 from flint import arb
 
 from ..numbers.enclosure import Enclosure, ball_of, intersection, precision
-from .contour_certified import epsilon_enclosure
+from .contour_certified import epsilon_ceiling, epsilon_enclosure
 from .pairs import DominatingPair, GaussianShift, Order, Sampled
 from .placement import Limits
 from .profiles import delta_of
@@ -64,35 +64,40 @@ _ATTEMPTS = (
 """Noise that costs nothing first; more of it makes the contour shorter where nothing else does."""
 
 
-def epsilon_by_truncation(counts: Counts, delta: float, known: arb) -> Enclosure:
+def epsilon_by_truncation(counts: Counts, delta: float, found: Enclosure, known: arb) -> Enclosure:
     """Return an enclosure of ε(δ), as narrow as one of a few attempts makes it.
 
     Args:
         counts: pairs, composed in one order.
         delta: in (0, 1).
+        found: what is known of it; noise that widens more than this is not tried.
         known: an ε below which no lower end is asked for.
     """
-    found = Enclosure(arb(0), arb.pos_inf())
     kept = _cut(counts, _NEGLIGIBLE * delta)
     about, grade = epsilon_by_moments(kept, log(delta))
     if not 0 < about < inf:
         return found
     for attempt in _ATTEMPTS:
-        if found.relative_width <= 2 * attempt.tolerance or found.upper <= known:
+        if found.relative_width <= attempt.tolerance or found.upper <= known:
             break
         noise, kappa = _noise(attempt.tolerance * about, order_of(grade), delta)
         with precision(_BITS):
             lost = sum((n * _mass_cut(pair) for pair, n in kept.items()), arb(0))
             high = ball_of(delta) + delta_of(noise, arb(kappa))
             low = nextafter(float((ball_of(delta) - lost).lower()), 0.0)
+            noisy = {**kept, noise: 1}
             ends = epsilon_enclosure(
-                {**kept, noise: 1},
+                noisy,
                 low,
                 greater=nextafter(float(high.upper()), inf),
                 limits=attempt.limits,
             )
             lower = (ends.lower - arb(kappa)).max(arb(0)).lower()
+            # it was drawn and errs by all of δ: more noise, which makes it shorter, mends nothing
+            hopeless = not ends.lower > 0 and ends.upper < epsilon_ceiling(noisy, low)
         found = intersection(found, Enclosure(lower, ends.upper))
+        if hopeless:
+            break
     return found
 
 

@@ -16,7 +16,7 @@ from scipy.special import ndtr
 from dpledger.accounting.numbers.enclosure import precision
 from dpledger.accounting.pld import PrivacyProfile
 from dpledger.accounting.pld.discretisation import MassRounding
-from dpledger.accounting.pld.distribution import compose, epsilon_by_pld
+from dpledger.accounting.pld.distribution import compose, epsilon_by_pld, epsilons_by_pld
 from dpledger.accounting.pld.pairs import (
     DiscreteLaplaceShift,
     DominatingPair,
@@ -119,6 +119,13 @@ def test_two_sampled_steps_are_enclosed_narrowly(
     assert found.relative_width < width
     assert two_steps(found.lower_float, rate, mu, order) >= delta * (1 - 1e-8)
     assert two_steps(found.upper_float, rate, mu, order) <= delta * (1 + 1e-8)
+
+
+def test_a_lattice_is_composed_once_however_many_cells_it_may_have() -> None:
+    step = Sampled(GaussianShift(Fraction(1, 100)), Fraction(1, 10), Order.MIXTURE_FIRST)
+    once, *others = epsilons_by_pld({step: 2}, 1e-30, (1 << 14, 1 << 17))
+    assert not others
+    assert once.relative_width < 1e-3
 
 
 def both(rate: float, multiplier: float, steps: int) -> PrivacyProfile:

@@ -122,6 +122,15 @@ LISTS = [
 ]
 
 
+def test_a_ray_of_five_digits_is_not_given_up_for_a_wider_grid() -> None:
+    counts: Counts = {drawn(256 / 60_000, 0.2091): 235}
+    found = PrivacyProfile.of_pairs(counts).epsilon(0.5)
+    assert found.relative_width < 1e-4
+    grid = epsilon_by_pld(counts, 0.5, cells=1 << 11)
+    assert grid.lower <= found.lower
+    assert found.upper <= grid.upper
+
+
 @pytest.mark.parametrize(("counts", "delta"), LISTS)
 def test_rays_and_grids_do_not_contradict_each_other(counts: Counts, delta: float) -> None:
     profile = PrivacyProfile.of_pairs(counts)

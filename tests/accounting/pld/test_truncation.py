@@ -10,7 +10,7 @@ import scipy.stats
 from dp_accounting.pld import privacy_loss_distribution
 from flint import arb
 
-from dpledger.accounting.numbers.enclosure import precision
+from dpledger.accounting.numbers.enclosure import Enclosure, precision
 from dpledger.accounting.pld import PrivacyProfile
 from dpledger.accounting.pld.contour_certified import epsilon_enclosure
 from dpledger.accounting.pld.decay import log_decay
@@ -96,6 +96,8 @@ def test_bounds_by_parts_fall_to_the_atoms() -> None:
     assert steps * (near - far) > 8
 
 
+NOTHING = Enclosure(arb(0), arb.pos_inf()), arb(0)
+
 HEAVY: dict[DominatingPair, int] = {
     Sampled(GaussianShift(1 / Fraction(0.2) ** 2), Fraction(1e-3), Order.MIXTURE_FIRST): 3000
 }
@@ -110,7 +112,7 @@ def test_a_composition_of_exploding_moments_is_enclosed() -> None:
 
 def test_the_enclosure_lies_between_the_ends_of_a_grid() -> None:
     # one grid rounds losses down, the other up: 12 apart in all
-    found = epsilon_by_truncation(HEAVY, 1e-6, arb(0))
+    found = epsilon_by_truncation(HEAVY, 1e-6, *NOTHING)
     low, high = (
         privacy_loss_distribution.from_gaussian_mechanism(
             0.2,
@@ -131,7 +133,7 @@ def test_it_agrees_with_a_contour_that_needs_no_cut(order: Order) -> None:
     counts: dict[DominatingPair, int] = {
         Sampled(GaussianShift(Fraction(1)), Fraction(1, 50), order): 2000
     }
-    contour, found = epsilon_enclosure(counts, 1e-7), epsilon_by_truncation(counts, 1e-7, arb(0))
+    contour, found = epsilon_enclosure(counts, 1e-7), epsilon_by_truncation(counts, 1e-7, *NOTHING)
     assert contour.relative_width < 1e-7
     assert found.relative_width < 1e-6
     assert found.lower_float <= contour.upper_float
@@ -141,7 +143,7 @@ def test_it_agrees_with_a_contour_that_needs_no_cut(order: Order) -> None:
 def test_very_many_answers_are_enclosed_as_by_binomial_sums() -> None:
     steps, truth, delta = 20_000, Fraction(11, 20), 1e-9
     counts: dict[DominatingPair, int] = {RandomisedAnswers(truth, 2): steps}
-    found = epsilon_by_truncation(counts, delta, arb(0))
+    found = epsilon_by_truncation(counts, delta, *NOTHING)
     k, gain = np.arange(steps + 1), log(float(truth / (1 - truth)))
     # losses gain (2k - n), k answers told truly
     losses, log_mass = gain * (2.0 * k - steps), scipy.stats.binom.logpmf(k, steps, float(truth))

@@ -173,6 +173,7 @@ Print poisson_sampling_theorems.
 Print Assumptions poisson_sampling_theorems.
 
 Definition events_theorems := (
+  @Events.events_pure,
   @Events.events_rdp,
   @Events.events_zcdp,
   @Events.events_gdp,
@@ -213,6 +214,8 @@ Definition pure_theorems := (
   @Pure.pure_dp,
   @Pure.pure_group,
   @Pure.pure_filter,
+  @Pure.pure_composition,
+  @Pure.pure_of_losses,
   @Pure.laplace_pure,
   @Pure.vector_laplace_pure,
   @Pure.response_pure).

@@ -4,7 +4,7 @@
     which round comes next, whom it reads and what it costs may depend on all messages so far. *)
 
 From Coq Require Import Reals List Lra Lia.
-From Dpledger Require Import Sums Finite Gaussian GaussianDelta Domination GaussianComposition.
+From Dpledger Require Import Sums Finite Gaussian Pure GaussianDelta Domination GaussianComposition.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -38,6 +38,20 @@ Proof.
   - intros b Ib Z; apply Hc; [exact Ib|rewrite E; assumption].
   - unfold moment in *; rewrite (total_ext l _ (fun b => renyi_term alpha (p b) (q b))); auto.
     intros b Ib; rewrite E; auto.
+Qed.
+
+(** Pure DP: no record's part meets more than the budget. *)
+Theorem events_pure (budget : R) (cost : list A -> R) (T : nat) :
+  (forall h j, reads h j = true ->
+     pure (differ_at adj j) (outcomes h) (fun x => law x h) (cost h)) ->
+  (forall j h, In h (transcripts outcomes T) -> spent (cost_to cost j) h <= budget) ->
+  pure (one_part adj) (transcripts outcomes T) (fun x => run (law x)) budget.
+Proof.
+  intros H HB x y (j & Dj).
+  apply (pure_filter (differ_at adj j) outcomes law (cost_to cost j)) with (T := T);
+    [intros u h; apply laws| |apply HB|exact Dj].
+  intros h; unfold cost_to; destruct (reads h j) eqn:E; [apply H, E|].
+  intros u v Duv a Ia; rewrite exp_0, (unread h j u v E Duv a Ia); lra.
 Qed.
 
 (** At one order of Renyi DP. *)

@@ -68,6 +68,31 @@ Qed.
 
 End Composition.
 
+(** Costs fixed beforehand add up: round t may be any mechanism of eps_t, chosen in view of all
+    messages. *)
+Corollary pure_composition {A D} (adj : D -> D -> Prop) (outcomes : list A -> list A)
+  (law : D -> list A -> A -> R) (eps : nat -> R) T :
+  (forall x h, nonneg (outcomes h) (law x h)) ->
+  (forall h, pure adj (outcomes h) (fun x => law x h) (eps (length h))) ->
+  pure adj (transcripts outcomes T) (fun x => run (law x)) (total (seq 0 T) eps).
+Proof.
+  intros L P; apply (pure_filter adj outcomes law (fun h => eps (length h)) L P).
+  intros h I; rewrite <- (transcripts_length _ _ _ I); clear I; right.
+  induction h as [|a h IH]; [reflexivity|].
+  cbn [spent length]; rewrite IH, seq_S, total_app; simpl; ring.
+Qed.
+
+(** Log-densities that move by at most eps. *)
+Theorem pure_of_losses {A D} (adj : D -> D -> Prop) (l : list A) (M : D -> A -> R) eps :
+  (forall x a, In a l -> 0 < M x a) ->
+  (forall x y a, adj x y -> In a l -> Rabs (ln (M x a) - ln (M y a)) <= eps) ->
+  pure adj l M eps.
+Proof.
+  intros P H x y N a I; specialize (H x y a N I); pose proof (Rle_abs (ln (M x a) - ln (M y a))).
+  rewrite <- (exp_ln (M x a)), <- (exp_ln (M y a)), <- exp_plus by (apply P, I).
+  apply exp_le; lra.
+Qed.
+
 (** ** Laplace noise *)
 
 (** The distribution function of the Laplace law of scale 1. *)

@@ -38,7 +38,7 @@ def _composition(run: Run, times: Any, *premises: Priv) -> Priv:
     Source: zCDP: Bun, Steinke 2016, Lemma 2.3; RDP: Mironov 2017, Proposition 1; GDP: Dong,
     Roth, Su 2022, Corollary 3.3; pure DP: Dwork, Roth 2014, Theorem 3.14.
     Check: gaussian_filter, events_zcdp.
-    Coq: adaptive_composition, pure_filter.
+    Coq: adaptive_composition, pure_filter, pure_composition.
     """
     counts = [read_count(n) for n in read_list(times)]
     if not premises or len(counts) != len(premises):
@@ -103,7 +103,7 @@ def _parties(run: Run, place: Any, *premises: Priv) -> Priv:
     Priv(Parties(...), N(max c_i))
 
     Source: a record meets its own party's part.
-    Coq: parallel_composition, gaussian_parties_dp.
+    Coq: parallel_composition, gaussian_parties_dp, events_pure.
     """
     parts = parts_by_party(run.at(place))
     if not premises:
@@ -126,6 +126,7 @@ def _events(run: Run, *premises: Priv) -> Priv:
 
     Source: a record meets its own party's events.
     Check: events_gdp, events_zcdp.
+    Coq: events_pure.
     """
     run.spend(sum(len(premise.exposure or ()) for premise in premises))
     covered = {frozenset((premise.exposure or {}).items()) for premise in premises}

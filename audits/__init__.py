@@ -56,6 +56,8 @@ if TYPE_CHECKING:
     from .importance_sampling import pair_interval as pair_interval
     from .importance_sampling import plan_tilt as plan_tilt
     from .importance_sampling import tilted_chunks as tilted_chunks
+    from .metagradient import TunedPair as TunedPair
+    from .metagradient import metagradient_pair as metagradient_pair
     from .metrics import RocPoint as RocPoint
     from .metrics import TprAtFpr as TprAtFpr
     from .metrics import auc as auc

@@ -394,6 +394,7 @@ def noise_multiplier(
     Raises `UnattainableTarget` where none does.
     """
     require_target("epsilon", epsilon)
+    require_open_unit("delta", delta)
     run = TrainingRun.of(**stated)
     if proved:
         least, proof = proved_noise_multiplier(
@@ -423,6 +424,7 @@ def steps(
     are stated.
     """
     require_target("epsilon", epsilon)
+    require_open_unit("delta", delta)
     for name in ("steps", "epochs"):
         if stated.get(name) is not None:
             raise InvalidParameter(name, stated.get(name), "left out: it is what is asked for")

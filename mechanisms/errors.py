@@ -14,6 +14,9 @@ from typing import TypeVar
 
 Number = int | float | Fraction
 
+_LEAST_DOUBLE = 5e-324
+"""2^-1074, the least double above 0."""
+
 
 class DpledgerError(Exception):
     """Base of all errors that this project raises on purpose."""
@@ -28,6 +31,8 @@ def shown_value(value: object) -> str:
     if isinstance(value, int) and value.bit_length() > 4 * _MOST_SHOWN:
         # Python refuses to write whole numbers of thousands of digits
         return f"a whole number of {value.bit_length()} bits"
+    if isinstance(value, Fraction) and value.denominator.bit_length() > 4 * _MOST_SHOWN:
+        return f"a fraction whose denominator has {value.denominator.bit_length()} bits"
     shown = repr(value)
     return shown if len(shown) <= _MOST_SHOWN else f"{shown[:_MOST_SHOWN]}..."
 
@@ -143,10 +148,15 @@ def require_open_unit(name: str, value: Number) -> None:
 
 
 def require_delta(value: Number) -> None:
-    """Raise `InvalidParameter` unless 0 <= `value` < 1; 0 is pure differential privacy."""
+    """Raise `InvalidParameter` unless 2^-1074 <= `value` < 1 or 0, pure differential privacy.
+
+    A fraction below every double would be printed as 0, and an epsilon at a delta of 0 is another.
+    """
     _require_number("delta", value, "in [0, 1)")
     if not 0 <= value < 1:
         raise InvalidParameter("delta", value, "in [0, 1), where 0 is pure differential privacy")
+    if 0 < value < _LEAST_DOUBLE:
+        raise InvalidParameter("delta", value, "at least 5e-324, the least positive double")
 
 
 def require_rate(name: str, value: Number) -> None:

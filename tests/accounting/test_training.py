@@ -1,7 +1,9 @@
 """Epsilon of training runs, as people state them."""
 
+from collections.abc import Callable
 from fractions import Fraction
 from math import inf
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from scipy.stats import norm
 
 from dpledger.accounting import guarantee, training
 from dpledger.accounting.planning import UnattainableTarget
+from dpledger.accounting.proof.certificate import certify
 from dpledger.accounting.renyi.curves import Selection
 from dpledger.accounting.training import AmbiguousRun, Sampling, TrainingRun
 from dpledger.mechanisms import InvalidParameter
@@ -186,3 +189,20 @@ def test_the_best_of_several_runs_is_not_proved_and_is_never_pure() -> None:
             noise_multiplier=1.0, delta=1e-5, steps=3, sampling="none", select=Selection(20)
         )
     assert all(reading.select == Selection(20) for reading in asked.value.readings)
+
+
+@pytest.mark.parametrize("delta", [Fraction(1, 10**400), Fraction(1, 10**5000)])
+def test_a_delta_below_every_double_is_refused_and_never_written_as_zero(delta: Fraction) -> None:
+    run: dict[str, Any] = {"rate": 0.01, "sampling": "poisson", "adjacency": "add-remove-one"}
+    events = TrainingRun.of(**run, steps=10).events(1.0)
+    asked: list[Callable[[], object]] = [
+        lambda: training.epsilon(noise_multiplier=1, delta=delta, steps=10, **run),
+        lambda: training.noise_multiplier(epsilon=1, delta=delta, steps=10, **run),
+        lambda: training.steps(epsilon=1, noise_multiplier=1, delta=delta, **run),
+        lambda: guarantee(events, delta=delta),
+        lambda: certify(events, delta=delta),
+    ]
+    for ask in asked:
+        with pytest.raises(InvalidParameter, match="at least 5e-324, the least positive double"):
+            ask()
+    assert guarantee(events, delta=5e-324).epsilon.upper_float < inf

@@ -29,7 +29,8 @@ from dpledger.federation import (
     verify_federation,
     write_federation,
 )
-from dpledger.federation.mpi import Ranks, run_by_ranks
+from dpledger.federation.journal import JournalError
+from dpledger.federation.mpi import Ranks, begun, run_by_ranks
 from dpledger.federation.party import TookPart
 from dpledger.mechanisms import (
     Adjacency,
@@ -197,6 +198,9 @@ class Rank:
         self.world.barrier.wait(30)
         return found
 
+    def bcast(self, mine: object) -> object:
+        return self.allgather(mine)[0]
+
 
 @contextmanager
 def given(party: Party) -> Generator[Party]:
@@ -263,6 +267,26 @@ def test_any_number_of_ranks_comes_to_the_bits_of_one_process(
 def test_more_ranks_than_parties_are_refused() -> None:
     with pytest.raises(InvalidParameter, match=r"ranks=5 must be at most 4"):
         Ranks(NAMES, World(5).rank(0))
+
+
+def test_ranks_have_the_run_of_rank_0_or_end_with_it() -> None:
+    for named, expected in ((lambda: "one", ["one"] * 3), (refused, ["locked", *["Rank 0"] * 2])):
+        world = World(3)
+
+        def part(me: int, world: World = world, named: Callable[[], str] = named) -> str:
+            try:
+                return begun(world.rank(me), named)
+            except (JournalError, FederationEnded) as error:
+                return str(error)
+
+        with ThreadPoolExecutor(3) as pool:
+            found = list(pool.map(part, range(3)))
+        assert [each[: len(start)] for each, start in zip(found, expected, strict=True)] == expected
+
+
+def refused() -> str:
+    """Give no name, as where another process holds the folder."""
+    raise JournalError("locked")
 
 
 @pytest.mark.parametrize("size", [1, 2, 4])

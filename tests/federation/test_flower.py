@@ -1,6 +1,7 @@
 """The engine "flower": messages that start a process each, parties whose only memory is on disk."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -31,7 +32,7 @@ from dpledger.solvers import ConsensusDpAdmm
 
 from .federations import NAMES, POLICY, one_process, party_in, plan_of
 from .test_summed import by_hand, summed_plan, summing_party
-from .test_tutorial import FILES
+from .test_tutorial import FILES, TEXT
 
 SOLVER = ConsensusDpAdmm(3, 2.0, 4.0)
 Made = Callable[[Path, int], Party]
@@ -167,9 +168,33 @@ def begun(folder: Path, log: str, *words: str) -> subprocess.Popen[bytes]:
         )
 
 
+SECURED = re.findall(r"```text\n(openssl .*?)```", TEXT, re.DOTALL)[0]
+"""The commands of the tutorial by which certificates and keys are made and nodes are known."""
+
+
+def made_keys(folder: Path) -> None:
+    """Make the certificates, and the keys of both hospitals, as the tutorial does."""
+    lines = [
+        line
+        for line in SECURED.splitlines()
+        if line.startswith(("openssl", "printf", "ssh-keygen"))
+    ]
+    for line in lines:
+        for name in ("north", "south") if "north" in line else ("",):
+            command = line.replace("north", name)
+            subprocess.run(["/bin/sh", "-c", command], cwd=folder, check=True, capture_output=True)
+
+
+def words_of(program: str) -> list[str]:
+    """Return the options of the tutorial's line of a program, but for what another block has."""
+    (line,) = [line for line in SECURED.splitlines() if line.startswith(program)]
+    return [word for word in line.split()[1:] if word != "..."]
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(find_spec("flwr") is None, reason="needs dpledger[flower]")
-def test_two_supernodes_come_to_the_bits_of_threads(tmp_path: Path) -> None:
+@pytest.mark.parametrize("secured", [False, True], ids=["insecure", "tls"])
+def test_two_supernodes_come_to_the_bits_of_threads(secured: bool, tmp_path: Path) -> None:
     (tmp_path / "make_files.py").write_text(FILES["make_files.py"])
     for name in ("schema.toml", "run.toml", "north.toml", "south.toml"):
         text = FILES[name].replace("rounds = 20", "rounds = 2")
@@ -177,22 +202,33 @@ def test_two_supernodes_come_to_the_bits_of_threads(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
     subprocess.run([sys.executable, "make_files.py"], cwd=tmp_path, check=True)
     write_app(tmp_path / "app", tmp_path / "run.toml")
+    trust = "insecure = true"
+    if secured:
+        made_keys(tmp_path)
+        trust = f'root-certificates = "{tmp_path / "ca.pem"}"'
     (tmp_path / "config.toml").write_text(
-        '[superlink]\ndefault = "here"\n'
-        '[superlink.here]\naddress = "127.0.0.1:18000"\ninsecure = true\n'
+        f'[superlink]\ndefault = "here"\n[superlink.here]\naddress = "127.0.0.1:18000"\n{trust}\n'
     )
     link = begun(
-        tmp_path, "link", "flower-superlink", "--insecure", "--port", "18000",
+        tmp_path, "link", "flower-superlink", "--port", "18000",
+        *(words_of("flower-superlink") if secured else ["--insecure"]),
         "--disable-runtime-dependency-installation",
     )  # fmt: skip
     running = [link]
     try:
         time.sleep(8)
+        if secured:
+            for name in ("north", "south"):
+                register = [word.replace("north", name) for word in words_of("flwr supernode")]
+                assert begun(tmp_path, "registered", "flwr", *register).wait(120) == 0
         for k, name in enumerate(("north", "south")):
+            known = ["--insecure"]
+            if secured:
+                known = [word.replace("north", name) for word in words_of("flower-supernode")]
             party = f'party="{tmp_path / f"{name}.toml"}"'
             running.append(
                 begun(
-                    tmp_path, name + ".log", "flower-supernode", "--insecure", "--superlink",
+                    tmp_path, name + ".log", "flower-supernode", *known, "--superlink",
                     "127.0.0.1:18000", "--port", str(19094 + k), "--node-config", party,
                 )
             )  # fmt: skip

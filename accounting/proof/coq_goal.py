@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ...mechanisms.errors import DpledgerError
-from ..check.checker import check
+from ..check.pld_checker import check
 
 _TIMEOUT = 300
 """Seconds for one goal: five times the minute that an exact curve takes at very small δ."""
@@ -41,7 +41,8 @@ class CoqVerdict:
 def coq_goal(document: bytes) -> str:
     """Return a self-contained Coq file that proves the last conversion of a certificate.
 
-    Raises what `checker.check` raises, and `NoCoqGoal` where nothing is converted.
+    Raises what `pld_checker.check` raises, and `NoCoqGoal` where nothing is converted: pure DP, and
+    loss distributions, which have their δ from a list of masses.
     """
     subject = check(document).subject
     nodes: list[dict[str, Any]] = json.loads(document)["nodes"]

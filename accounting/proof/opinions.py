@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..check.checker import Verdict
-from .coq_goal import CoqMissing, compiled_proofs, coq_goal, prove
+from .coq_goal import CoqMissing, NoCoqGoal, compiled_proofs, coq_goal, prove
 from .coq_theorem import BeyondTheorem, coq_theorem
 from .extracted import ExtractedMissing, agrees, run_extracted
 
@@ -49,16 +49,22 @@ def opinion_of_coq(path: Path) -> Opinion:
     """Write a certificate's file as a Coq file beside it, run it, and return what came of it.
 
     For Gaussian runs it ends in the theorem that the run is private, for others in the
-    certificate's last inequality.
+    certificate's last inequality; where there is none, nothing is written.
 
     The `.v` file stays, so that whoever has Coq can check it elsewhere.
+
+    Args:
+        path: of the certificate, which this package's checker has accepted.
     """
     goal, document, proofs = path.with_suffix(".v"), path.read_bytes(), compiled_proofs()
     try:
         text, what, runs = coq_theorem(document), "this run is private", proofs is not None
     except BeyondTheorem as beyond:
-        text, what, runs = coq_goal(document), f"the last inequality ({beyond})", True
-        proofs = None
+        try:
+            text = coq_goal(document)
+        except NoCoqGoal:
+            return Opinion(f"no answer: {beyond}")
+        what, runs, proofs = f"the last inequality ({beyond})", True, None
     goal.write_text(text, encoding="utf-8")
     written = f"{goal} written: {what}; not run:"
     if not runs:

@@ -13,6 +13,7 @@ from dpledger.accounting.proof.certificate import certify
 from dpledger.accounting.proof.coq_goal import compiled_proofs, prove
 from dpledger.accounting.proof.coq_theorem import BeyondTheorem, coq_theorem
 from dpledger.accounting.proof.extracted import agrees, extracted_checker, run_extracted
+from dpledger.accounting.proof.opinions import opinion_of_coq
 from dpledger.mechanisms import (
     Adjacency,
     Audience,
@@ -83,6 +84,15 @@ def test_the_kernel_proves_a_sampled_run_private_and_no_smaller_epsilon():
 def test_a_lattice_too_fine_for_the_kernel_is_named():
     with pytest.raises(BeyondTheorem, match="step="):
         coq_theorem(certified(100, 1 / 64, 1.0))
+
+
+def test_what_coq_does_not_cover_is_no_answer_and_no_objection(tmp_path):
+    path = tmp_path / "run.json"
+    path.write_bytes(certified(100, 1 / 64, 1.0))
+    opinion = opinion_of_coq(path)
+    assert opinion.text.startswith("no answer: step=")
+    assert not opinion.against
+    assert not path.with_suffix(".v").exists()
 
 
 @needs_checker

@@ -27,6 +27,7 @@ from .distribution import LossDistribution, compose, deltas_by_pld, epsilons_by_
 from .doubling import delta_by_doubling, epsilon_by_doubling
 from .nodes import maximal_loss
 from .pairs import DominatingPair, DrawnShifts, GaussianShift, Sampled
+from .product_events import epsilon_floor
 from .profiles import delta_of, total_variation
 from .revealed_sample import revealed, revealed_form
 from .saddle import epsilon_by_moments
@@ -451,6 +452,7 @@ class _Contour(Route):
             return found
         if (ray := _ray_epsilon(counts, delta)) is not None:
             return ray
+        found = intersection(found, Enclosure(epsilon_floor(counts, delta), arb.pos_inf()))
         found = _narrowed(found, counts, delta, known)
         known = known.max(_NOTHING)
         if found.relative_width > _WIDEST and found.upper > known and delta <= _MOST_CUT:

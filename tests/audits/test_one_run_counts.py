@@ -109,13 +109,13 @@ def test_many_guesses_follow_the_same_law_as_a_simulation():
 
 
 def test_the_epsilon_of_randomised_response_is_exceeded_as_often_as_it_may():
-    # at most Binomial(200, 0.1); above 34 has probability 8e-4
+    # at most Binomial(100, 0.1); above 20 has probability 8e-4
     generator, bound = np.random.default_rng(82), OneRunAnyCount(0.9)
     above = sum(
-        bound.lower_bound(response_canaries(generator, 1.0, 200), delta=1e-9).epsilon > 1.0
-        for _ in range(200)
+        bound.lower_bound(response_canaries(generator, 1.0, 100), delta=1e-9).epsilon > 1.0
+        for _ in range(100)
     )
-    assert 0 < above <= 34
+    assert 0 < above <= 20
 
 
 @pytest.mark.parametrize("mu", [0.0, 1.0])

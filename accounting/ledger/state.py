@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import inf
 
+from flint import arb
+
 from ...mechanisms.adjacency import Adjacency, require_same_adjacency
 from ...mechanisms.errors import DpledgerError, InvalidParameter, Number, require_open_unit
 from ...mechanisms.events import Event
@@ -22,6 +24,7 @@ from ..gaussian.exact import epsilon_from_delta
 from ..numbers.enclosure import Enclosure
 from ..numbers.grade import Grade
 from ..numbers.notions import Rdp
+from ..renyi.accountant import WorstOfRuns
 from .budget import Budget
 from .rows import (
     GENESIS,
@@ -43,6 +46,8 @@ _NO_FILTER = (
     "so does (epsilon, delta) for the plan of the ledger's first run)"
 )
 
+_MOST_ACCOUNTS = 1 << 10
+"""Sums of one account of each run that are priced one by one, each in a few milliseconds."""
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -68,6 +73,7 @@ class Odometer:
         mu_squared: encloses what the events cost if their number and noise were fixed in advance;
             infinite where not only Gaussian steps ran.
         accounts: where not only Gaussian steps ran, what a record may have paid in all; else empty.
+        runs: what it may have paid in each run, where that is too much to list in all.
         grade: enclosed or estimate, as above.
         adjacency: the relation of all events; None where there are none.
         budget: what may be spent in all, if there is one.
@@ -80,6 +86,7 @@ class Odometer:
     adjacency: Adjacency | None
     budget: Budget | None
     unprotected: tuple[str, ...]
+    runs: tuple[tuple[Account, ...], ...] = ()
 
     @property
     def is_finding(self) -> bool:
@@ -91,6 +98,9 @@ class Odometer:
 
         Raises `UnpricedMechanism` where no accountant knows a mechanism under its relation.
         """
+        if self.runs and not self.unprotected:
+            require_open_unit("delta", delta)
+            return Enclosure(arb(0), WorstOfRuns(self.runs).epsilon_upper(delta))
         if not self.accounts or self.unprotected:
             return epsilon_from_delta(mu_squared=self.mu_squared, delta=delta)
         require_open_unit("delta", delta)
@@ -284,6 +294,8 @@ class LedgerState:
                 adjacency = require_same_adjacency(adjacency or found, found)
         compositions = [state.composition for state in chosen]
         others = any(account.others for c in compositions for _, account in c.accounts)
+        each = [[account for _, account in c.accounts] for c in compositions] if others else []
+        accounts = _worst_accounts(each)
         reasons = (reason for composition in compositions for reason in composition.unprotected)
         # of two plans that stood before, whether the second comes may depend on the first
         begun = [
@@ -292,11 +304,12 @@ class LedgerState:
         fixed = all(s.fixed_in_advance and (run or self._precedes(s)) for s in begun)
         return Odometer(
             mu_squared=Enclosure.of(inf) if others else _summed(compositions),
-            accounts=_worst_accounts(compositions) if others else (),
+            accounts=accounts or (),
             grade=Grade.ENCLOSED if fixed else Grade.ESTIMATE,
             adjacency=adjacency,
             budget=self.budget,
             unprotected=tuple(dict.fromkeys(reasons)),
+            runs=tuple(map(tuple, each)) if accounts is None else (),
         )
 
     @property
@@ -312,11 +325,14 @@ class LedgerState:
         """Return whether some record of `joint` pays the most that any can have paid in all.
 
         `joint` prices all runs' events together by their parties' names; a record that bears one
-        name in one run and another in the next may have paid more than any name says.
+        name in one run and another in the next may have paid more than any name says. So may it
+        where the dearest sums are too many to list: whoever is dearest changes from run to run.
         """
         dearest = [Account()]
         for state in self.runs.values():
             own = _dearest([account for _, account in state.composition.accounts])
+            if len(dearest) * len(own) > _MOST_ACCOUNTS:
+                return False
             dearest = _dearest([left + right for left in dearest for right in own])
         payers = [account for _, account in joint.accounts]
         return all(any(payer.covers(account) for payer in payers) for account in dearest)
@@ -467,15 +483,18 @@ def _dearest(accounts: Sequence[Account]) -> list[Account]:
     return kept
 
 
-def _worst_accounts(compositions: Sequence[Composition]) -> tuple[Account, ...]:
+def _worst_accounts(runs: Sequence[Sequence[Account]]) -> tuple[Account, ...] | None:
     """Return what records may pay in all, whatever party they belong to in each run.
 
-    One account of each run, in every combination; accounts of equal cost count once.
+    One account of each run, in every combination; accounts of equal cost count once. None where
+    these are more than `_MOST_ACCOUNTS`.
     """
-    found = {Account().key: Account()}
-    for composition in compositions:
-        own = {account.key: account for _, account in composition.accounts}
-        sums = [left + right for left in found.values() for right in own.values()]
+    found: dict[object, Account] = {}
+    for run in runs:
+        own = {account.key: account for account in run}.values()
+        if max(len(found), 1) * len(own) > _MOST_ACCOUNTS:
+            return None
+        sums = [left + right for left in found.values() or [Account()] for right in own]
         found = {account.key: account for account in sums}
     return tuple(found.values())
 

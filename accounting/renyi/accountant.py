@@ -6,7 +6,7 @@ Steinke 2020, Proposition 12). Whatever order the search ends at, the bound at i
 """
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from math import exp, inf, log, sqrt
 
@@ -136,6 +136,33 @@ def _whole(order: float) -> Fraction:
 def _around(whole: Fraction) -> tuple[float, float]:
     """Return the logarithms of α - 1 between which the best order lies if `whole` is near it."""
     return log(float(whole - 2) or _LEAST_EXCESS), log(float(whole))
+
+
+class WorstOfRuns(RdpAccountant):
+    """Prices the most that a record pays which may be any party's in each run.
+
+    At every order K adds up over runs, and of each run it is at most the largest of its accounts'.
+    """
+
+    def __init__(self, runs: Sequence[Sequence[Account]]) -> None:
+        """Keep the accounts of each run; raise `UnpricedMechanism` as `require_accounts` does."""
+        super().__init__()
+        self._runs = runs
+        self._all = sum((account for run in runs for account in run), Account())
+        self.require_accounts([self._all])
+
+    def epsilon_upper(self, delta: Number) -> arb:
+        """Return an upper bound on epsilon at `delta`, in (0, 1)."""
+        return self.epsilon_of(self._all, delta).upper
+
+    def _log_moment(self, account: Account, order: Fraction) -> arb:
+        total = arb(0)
+        for run in self._runs:
+            largest = arb(0)
+            for each in run:
+                largest = largest.max(super()._log_moment(each, order))
+            total += largest
+        return total.upper()
 
 
 class ZcdpAccountant(_LogMomentAccountant):

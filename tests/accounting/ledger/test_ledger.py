@@ -31,6 +31,7 @@ from dpledger.accounting.ledger import (
     TamperedLedger,
     exported,
     imported,
+    state,
 )
 from dpledger.accounting.ledger.budget import Budget, BudgetExceeded
 from dpledger.accounting.ledger.rows import Reserved, encoded
@@ -44,7 +45,9 @@ from dpledger.mechanisms import (
     Event,
     GaussianStep,
     InvalidParameter,
+    LaplaceStep,
     Mechanism,
+    Norm,
     PoissonSampled,
     PrivateDataset,
     Provenance,
@@ -253,6 +256,43 @@ def test_events_of_all_runs_are_handed_out_together_only_where_names_price_them(
     assert ledger.spent().epsilon(1e-6).upper > guarantee(ledger.events(), delta=1e-6).epsilon.upper
     with pytest.raises(LedgerError):
         ledger.joint_events()
+
+
+def paid_by_two_parties(runs: int) -> MemoryLedger:
+    """Return a ledger of runs whose two parties have Laplace noise of different scales."""
+    ledger = MemoryLedger()
+    unit = declared(1, "unit", adjacency=Adjacency.REPLACE_ONE, norm=Norm.L1)
+    for k in range(runs):
+        plan = [
+            Event(LaplaceStep(unit, 10.0 + k + 0.5 * i), Context((p,), 1, "g", Audience.SERVER))
+            for i, p in enumerate("ab")
+        ]
+        ledger.run(f"run {k}", configuration_hash="c", plan=plan).reserve(plan, NOWHERE)
+    return ledger
+
+
+def test_what_a_record_may_have_paid_is_bounded_where_it_is_too_much_to_list(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A record may be either party's in each run: the worst is the dearer party's of every run."""
+    with paid_by_two_parties(5) as ledger:
+        listed = ledger.spent()
+        monkeypatch.setattr(state, "_MOST_ACCOUNTS", 1)
+        bounded = ledger.spent()
+        assert (len(listed.accounts), bounded.accounts) == (3**5, ())  # or of no party
+        exact, bound = (each.epsilon(1e-5).upper_float for each in (listed, bounded))
+        assert exact <= bound <= exact * 1.01
+
+
+def test_a_ledger_of_forty_runs_is_read_by_their_number(
+    calls: Callable[[Callable[[], object]], int],
+) -> None:
+    with paid_by_two_parties(10) as few, paid_by_two_parties(40) as many:
+        assert calls(lambda: many.spent().epsilon(1e-5)) < 10 * calls(
+            lambda: few.spent().epsilon(1e-5)
+        )
+        with pytest.raises(LedgerError, match="Expected one run, or runs in which"):
+            many.joint_events()
 
 
 def test_of_two_plans_one_alone_is_an_estimate_until_the_other_is_done(ledger: Ledger) -> None:

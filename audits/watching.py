@@ -328,7 +328,7 @@ def _read_memory(path: Path, key: bytes | None) -> Memory:
             )
     try:
         return msgspec.json.decode(content, type=Memory)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise MalformedMemory(f"{path}: Expected what a watcher remembered: {error}") from error
 
 

@@ -54,9 +54,7 @@ def create(path: Path, epsilon: float, delta: float, adjacency: Adjacency) -> Ou
     if path.exists():
         raise click.UsageError(f"{path}: Expected a new file; a ledger is never overwritten.")
     budget = Budget(ApproxDp(epsilon, delta), adjacency=adjacency)
-    # the budget is the first row: no release can come before it
-    with SqliteLedger(path) as opened:
-        opened.set_budget(budget)
+    SqliteLedger.create(path, budget)
     return Outcome(
         title=f"{path}: at most epsilon {epsilon} at delta {delta}, {adjacency.value}",
         data={"ledger": path, "epsilon": epsilon, "delta": delta, "adjacency": adjacency},

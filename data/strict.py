@@ -5,6 +5,7 @@ busy for minutes. Run files, schemas and claim files all come through here; what
 frozen struct whose own checks have run.
 """
 
+import json
 import tomllib
 from math import isinf
 from pathlib import Path
@@ -77,6 +78,16 @@ def parse_toml(text: str, kind: type[_Struct], *, source: str) -> _Struct:
     except (ValueError, RecursionError) as error:
         raise ConfigurationError(f"{source}: Expected TOML ({error!s:.{_SHOWN}}).") from error
     return converted(values, kind, source=source)
+
+
+def toml_value(value: object) -> str:
+    """Return a value as TOML: what JSON writes is, but for two ways to write a character.
+
+    Args:
+        value: text, number, truth value, or a list of such.
+    """
+    # JSON escapes what is beyond U+FFFF as two halves, and leaves U+007F as it is
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def toml_text(path: Path, most_bytes: int) -> str:

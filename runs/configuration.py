@@ -5,7 +5,6 @@ is the demo's, and the example of every section; `huang2020.toml` has a paper's 
 """
 
 import hashlib
-import json
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -26,7 +25,7 @@ from ..data import (
     split_records,
 )
 from ..data.adult import adult_schema
-from ..data.strict import ConfigurationError, read_toml
+from ..data.strict import ConfigurationError, read_toml, toml_value
 from ..mechanisms import Adjacency, BitGenerator, DataShape, PrivateDataset
 from ..mechanisms.sampling import Sampler, SeededSampler, SystemSampler
 from .algorithms import Solvers
@@ -253,7 +252,7 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
         They are added to those of the certificate, and printed with every promise.
         """
         counted = (
-            "there are no fewer complete ones than the configuration says"
+            f"a party has at least {self.shape.count} complete ones and at most {self.shape.most}"
             if self.counts_are_private
             else "how many are complete is public"
         )
@@ -410,10 +409,7 @@ def _hashed(values: dict[str, Any]) -> str:
 def _as_toml(sections: dict[str, dict[str, object]]) -> str:
     lines = {
         name: "".join(
-            # what JSON writes of texts, numbers, truth values and lists of them is TOML
-            f"{key} = {json.dumps(value)}\n"
-            for key, value in section.items()
-            if value is not None
+            f"{key} = {toml_value(value)}\n" for key, value in section.items() if value is not None
         )
         for name, section in sections.items()
     }

@@ -6,10 +6,10 @@ from its own SuperNode, `--node-config 'party="/path/of/north.toml"'`, and never
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
+from ..data.strict import toml_value
 from ..federation import Coordinator, FederationEnded, Journal, take_part, write_federation
 from ..federation.flower import client_app, server_app
 from ..federation.party import Link, TookPart
@@ -68,7 +68,7 @@ def write_app(folder: Path, run: Path) -> None:
     package = folder / "federation"  # Flower refuses a name with an underscore
     package.mkdir(parents=True, exist_ok=True)
     paths = {"run": run.resolve(), "out": folder.resolve() / "together"}
-    quoted = {name: json.dumps(str(path)) for name, path in paths.items()}
+    quoted = {name: toml_value(str(path)) for name, path in paths.items()}
     (folder / "pyproject.toml").write_text(_PROJECT.format(flwr=_FLWR, **quoted))
     (folder / "LICENSE").write_text("Apache-2.0\n")
     (package / "__init__.py").write_text("")

@@ -7,7 +7,6 @@ holder must know from elsewhere: they are asked for, never taken from the record
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ import msgspec
 
 from ..data import Schema
 from ..data.errors import SchemaError
-from ..data.strict import ConfigurationError, converted
+from ..data.strict import ConfigurationError, converted, toml_value
 from .configuration import Configuration
 from .documents import documented
 
@@ -49,7 +48,11 @@ def column_names(path: Path, *, delimiter: str = ",") -> tuple[str, ...]:
         raise SchemaError(f"{path}: the header must be UTF-8 text ({error.reason})") from error
     names: tuple[str, ...] = ()
     if len(line) < _LONGEST_HEADER:
-        names = tuple(name.strip() for name in next(csv.reader([text], delimiter=delimiter), []))
+        try:
+            found = next(csv.reader([text], delimiter=delimiter, strict=True), [])
+        except csv.Error as error:
+            raise SchemaError(f"{path}: the first line must be a whole header ({error})") from error
+        names = tuple(name.strip() for name in found)
     if not any(names):
         raise SchemaError(f"{path}: the first line must name the columns, divided by {delimiter!r}")
     return names
@@ -129,21 +132,11 @@ def _commented(kind: type[msgspec.Struct], values: Mapping[str, Any]) -> str:
         shown = values[field.name] if said else msgspec.to_builtins(default)
         if isinstance(shown, Sequence) and not isinstance(shown, str) and field.name == "columns":
             continue
-        text = f"{field.name} = {'' if shown is None else _toml(shown)}"
+        text = f"{field.name} = {'' if shown is None else toml_value(shown)}"
         lines.append(f"{'' if said else '# '}{text:<{_TEXT_COLUMN}} # {meaning[field.name]}")
     return "\n".join(lines) + "\n"
 
 
 def _lines(values: Mapping[str, Any]) -> str:
     """Return keys and values as lines of TOML."""
-    return "".join(f"{key} = {_toml(value)}\n" for key, value in values.items())
-
-
-def _toml(value: Any) -> str:
-    """Return a value as TOML.
-
-    Args:
-        value: text, number, truth value, or a list of such.
-    """
-    # what JSON writes of texts, numbers, truth values and lists of them is TOML
-    return json.dumps(value, ensure_ascii=False)
+    return "".join(f"{key} = {toml_value(value)}\n" for key, value in values.items())

@@ -220,9 +220,12 @@ class StatisticsFile(Section, frozen=True, kw_only=True, dict=True):
     def terms(self) -> Terms:
         """What the guarantee is stated for."""
         privacy = self.privacy
-        given = ["records fit the schema (a file with others is refused aloud)"]
-        if privacy.adjacency is not Adjacency.ADD_REMOVE_ONE:
-            given.append("how many records are complete is public")
+        counted = (
+            f"at least {self.shape.count} and at most {self.shape.most} of them are complete"
+            if self.shape.resized
+            else "how many of them are complete is public"
+        )
+        given = [f"records fit the schema, and {counted} (a file with others is refused aloud)"]
         if privacy.unit != RECORD:
             given.append(f"no {privacy.unit} has more than {privacy.group} of the records")
         if self.noise.seed is not None:

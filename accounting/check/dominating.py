@@ -225,6 +225,8 @@ def _accumulated(run: Run, mechanism: Any, size: int) -> tuple[str, list[Pairs]]
     q = read_dyadic(rate, Fraction(1))
     sens, ratio = run.noise(event, "gaussian", "noise_std", "l2")
     require_poisson(run, sens)
+    if sens.distance is not None:
+        raise Undecided("expected a batch of which nothing is said of rounding: sums round more")
     if not q or not ratio:
         return sens.adjacency, []
     base = GaussianShift(ratio)

@@ -354,7 +354,7 @@ def decoded(row: Row, library: Library) -> Entry:
     """Return what a row says; raises `TamperedLedger` if it is not what `encoded` writes."""
     try:
         return _decoded(row.kind, json.loads(row.body), library)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise TamperedLedger(f"Row {row.sequence}", f"a {row.kind.value} entry", error) from error
 
 

@@ -13,9 +13,11 @@ from collections.abc import Generator, Mapping
 from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from .anchor import FileAnchor
+from .budget import Budget
 from .ledger import Ledger, Verification
 from .rows import LedgerError, Row, TamperedLedger
 
@@ -119,6 +121,26 @@ class SqliteLedger(Ledger):
             except BaseException:
                 self._connection.close()
                 raise
+
+    @classmethod
+    def create(cls, path: str | os.PathLike[str], budget: Budget) -> None:
+        """Make a file whose first row is a budget; a kill leaves the whole of it or none.
+
+        Args:
+            path: of a file that is not there: a second budget would be one more epsilon.
+            budget: of all that is ever charged to it.
+
+        Raises `LedgerError` where there is something already, or the folder cannot be written to.
+        """
+        path = Path(path)
+        try:
+            with TemporaryDirectory(prefix=".", dir=path.parent) as beside:
+                made = Path(beside) / "ledger"
+                with cls(made) as ledger:
+                    ledger.set_budget(budget)
+                os.link(made, path)
+        except OSError as error:
+            raise LedgerError(f"{path} must be a new file ({error})") from error
 
     def __reduce__(self) -> tuple[object, ...]:
         """Return how another process opens the same file, with the same budget."""

@@ -201,7 +201,8 @@ def proved_guarantee(
     found = guarantee(events, delta=delta, adjacency=adjacency, group=group)
     found = replace(found, assumptions=(*found.assumptions, *given))
     if found.unprotected:
-        return replace(found, not_proved="something leaves without a mechanism"), None
+        why = f"no epsilon limits what leaves: {'; '.join(found.unprotected)}"
+        return replace(found, not_proved=why), None
     if not events:
         return replace(found, not_proved="there are no events"), None
     if delta and found.epsilon.upper > _NO_PROTECTION and found.notion.mu_squared == inf:

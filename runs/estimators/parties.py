@@ -108,8 +108,16 @@ class PrivateModelOfParties(PrivateLinearModel):
             ledger=self.ledger,
             noise=self._noise(stacklevel=4),  # the caller of fit
         )
-        trust = self.threat_model.assumption
-        assuming = (*(() if trust is None else (trust,)), *((_START_ASSUMED,) if start else ()))
+        shape, trust = private.shape, self.threat_model.assumption
+        counted = (
+            f"a party has at least {shape.count} records and at most {shape.most} "
+            "(others are refused aloud)"
+        )
+        assuming = (
+            *(() if trust is None else (trust,)),
+            *((_START_ASSUMED,) if start else ()),
+            *((counted,) if shape.adjacency is Adjacency.ADD_REMOVE_ONE else ()),
+        )
         state, history = self._note(paid, assuming=assuming)
         self.history_ = tuple(history)
         self.n_iter_ = len(history)

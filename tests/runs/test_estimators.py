@@ -658,6 +658,12 @@ def test_bad_records_raise_before_anything_is_spent() -> None:
 
 def test_assumptions_name_what_a_fit_takes_for_granted() -> None:
     assert admm(clip=True, random_state=None).fit(X, Y).privacy_.assumptions == ()
+    (bounds,) = (
+        admm(clip=True, random_state=None, adjacency=Adjacency.ADD_REMOVE_ONE, n_min=len(Y))
+        .fit(X, Y)
+        .privacy_.assumptions
+    )
+    assert f"at least {len(Y)} records and at most {2**10 * len(Y)} (others are refused" in bounds
     given = admm(classes=None).fit(X, Y).privacy_.assumptions
     assert [text.split()[1] for text in given] == ["classes", "row", "is"]
     # and so does the certificate, to whoever checks it

@@ -25,6 +25,17 @@ def test_the_file_beside_the_results_is_the_configuration_that_ran(tmp_path: Pat
     assert read_configuration(path).sha256 == configuration.sha256
 
 
+# once: written as two halves, which TOML forbids
+def test_a_configuration_with_any_character_is_read_back(tmp_path: Path) -> None:
+    plain = demo_configuration(rounds=2)
+    said = structs.replace(
+        plain, statement=structs.replace(plain.statement, purpose="a \U0001f600")
+    )
+    path = tmp_path / "said.toml"
+    path.write_text(said.toml, encoding="utf-8")
+    assert read_configuration(path).statement.purpose == "a \U0001f600"
+
+
 def test_a_run_of_a_file_is_that_of_its_configuration(tmp_path: Path) -> None:
     configuration = demo_configuration(rounds=2)
     path = tmp_path / "short.toml"

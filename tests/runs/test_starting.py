@@ -1,19 +1,22 @@
 """First files for one's own table: only its header is read, and what is written can be run."""
 
+import tomllib
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dpledger.data import read_schema
 from dpledger.data.errors import SchemaError
-from dpledger.data.strict import ConfigurationError, read_toml
+from dpledger.data.strict import ConfigurationError, read_toml, toml_value
 from dpledger.runs.configuration import Configuration
 from dpledger.runs.starting import column_names, run_text, schema_text, write_new
 
 COLUMNS = (
     {"name": "age", "kind": "numeric", "lower": 17.0, "upper": 99.0},
     {"name": "tøwn", "kind": "categorical", "categories": ["north", 'the "old" south']},
-    {"name": "income", "kind": "label", "positive": ["high"], "negative": ["low"]},
+    {"name": "income", "kind": "label", "positive": ["high"], "negative": ["low\x7f \U0001f600"]},
 )
 
 
@@ -24,12 +27,19 @@ def test_only_the_first_line_of_a_table_is_read(tmp_path: Path) -> None:
     assert column_names(table) == ("age", "town, or city", "income")
 
 
-@pytest.mark.parametrize("content", [b"", b"\n1,2\n", b"\xff\xfe,a\n", b"a" * (1 << 18)])
+@pytest.mark.parametrize(
+    "content", [b"", b"\n1,2\n", b"\xff\xfe,a\n", b"a" * (1 << 18), b'"a\nb",c\n']
+)
 def test_a_header_that_names_nothing_is_refused(tmp_path: Path, content: bytes) -> None:
     table = tmp_path / "people.csv"
     table.write_bytes(content)
     with pytest.raises(SchemaError, match=r"people\.csv"):
         column_names(table)
+
+
+@given(st.text(st.characters(exclude_categories=("Cs",))))
+def test_texts_are_written_as_toml(text: str) -> None:
+    assert tomllib.loads(f"x = {toml_value([text, True, 1.5])}")["x"] == [text, True, 1.5]
 
 
 def test_a_written_schema_says_what_was_answered(tmp_path: Path) -> None:

@@ -143,6 +143,8 @@ def test_intervals_of_whole_numbers_hold_as_often_as_they_say(
     )
     result = release_statistics(asked, out=tmp_path / "out")
     (count,) = result.statistics
+    given = result.plan.guarantee.assumptions
+    assert any("at least 2000 and at most 2000 of them are complete" in each for each in given)
     (event,) = result.plan.events
     far = np.arange(-2000, 2001)
     if isinstance(event.mechanism, DiscreteLaplaceStep):

@@ -7,6 +7,7 @@
 4. What is no ledger, or cannot be written, is said to be so and left alone.
 """
 
+import json
 import os
 import random
 import signal
@@ -16,7 +17,9 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from fractions import Fraction
+from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -30,7 +33,8 @@ from dpledger.accounting.ledger import (
     TamperedLedger,
 )
 from dpledger.accounting.ledger.budget import Budget
-from dpledger.accounting.numbers.notions import Gdp
+from dpledger.accounting.ledger.rows import GENESIS, Row, RowKind
+from dpledger.accounting.numbers.notions import ApproxDp, Gdp
 from dpledger.mechanisms import (
     Adjacency,
     Audience,
@@ -87,6 +91,57 @@ def check_after_the_storm(path: Path, runs: list[str]) -> dict[str, list[int]]:
         assert ledger.spent().mu_squared == COST * found.reservations
         assert found.reservations == sum(map(len, recorded.values()))
         return recorded
+
+
+KILLED = """
+import os, signal, sys
+from dpledger.accounting.ledger import SqliteLedger
+from dpledger.accounting.ledger.budget import Budget
+from dpledger.accounting.numbers.notions import ApproxDp
+from dpledger.mechanisms import Adjacency
+
+def kill(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+if sys.argv[2] == "opened":
+    SqliteLedger.set_budget = kill
+else:
+    os.link = kill
+SqliteLedger.create(sys.argv[1], Budget(ApproxDp(0.1, 1e-5), Adjacency.REPLACE_ONE))
+"""
+
+
+@pytest.mark.parametrize("point", ["opened", "limited"])
+def test_a_ledger_with_a_budget_is_made_whole_or_not_at_all(point: str, folder: Path) -> None:
+    path = folder / "ledger.sqlite"
+    done = subprocess.run([sys.executable, "-c", KILLED, str(path), point], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert not path.exists()
+    budget = Budget(ApproxDp(0.1, 1e-5), Adjacency.REPLACE_ONE)
+    SqliteLedger.create(path, budget)
+    with SqliteLedger(path) as ledger:
+        assert ledger.budget == budget
+        ledger.verify()
+    with pytest.raises(LedgerError, match="must be a new file"):
+        SqliteLedger.create(path, budget)
+
+
+# once: tracebacks
+@pytest.mark.parametrize("place", ["row", "document"])
+def test_deep_json_is_tampering(place: str, folder: Path) -> None:
+    path, deep = folder / "ledger.sqlite", "[" * 100_000 + "]" * 100_000
+    SqliteLedger(path).close()
+    digest = sha256(deep.encode()).hexdigest()
+    plan = deep if place == "row" else json.dumps(digest)
+    body = f'{{"configuration_hash":"x","plan":{plan},"time":"t"}}'
+    row = Row.following(0, GENESIS, kind=RowKind.OPEN_RUN, run="x", body=body)
+    with closing(sqlite3.connect(path)) as file:
+        file.execute("INSERT INTO documents VALUES (?, ?)", (digest, deep))
+        values = (row.sequence, row.kind.value, row.run, row.body, row.previous, row.hash)
+        file.execute("INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?)", values)
+        file.commit()
+    with SqliteLedger(path, read_only=True) as ledger, pytest.raises(TamperedLedger, match="Row 1"):
+        ledger.verify()
 
 
 def test_writers_killed_at_random_lose_and_double_nothing(folder: Path) -> None:

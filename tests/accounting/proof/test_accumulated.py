@@ -26,12 +26,15 @@ from dpledger.interop.dp_events import dp_event_of
 from dpledger.mechanisms import (
     AccumulatedPoisson,
     Adjacency,
+    DataShape,
     GaussianStep,
     InvalidParameter,
+    Poisson,
     PoissonSampled,
     Repeated,
 )
 from dpledger.mechanisms.sensitivity import sum_of_bounded
+from dpledger.solvers import ConstantSteps, DpSgd, planning
 
 DELTA = 1e-5
 
@@ -134,3 +137,12 @@ def test_replaced_records_are_refused():
 def test_batches_are_counted(batches):
     with pytest.raises(InvalidParameter, match="batches"):
         step(batches, 0.1, 1.0)
+
+
+def test_the_rounding_of_one_batch_says_nothing_of_a_sum_of_several() -> None:
+    shape = DataShape(("a",), 40, 3, 1.0, ADD)
+    (one,) = planning.plan(DpSgd(1, 4.0, ConstantSteps(0.1), scheme=Poisson(0.125)), shape)
+    assert isinstance(one.mechanism, PoissonSampled)
+    several = AccumulatedPoisson(one.mechanism.event, one.mechanism.rate, 4)
+    assert proved_guarantee([one], delta=DELTA)[1] is not None
+    assert proved_guarantee([event(several)], delta=DELTA)[1] is None

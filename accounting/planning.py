@@ -38,6 +38,7 @@ from .guarantees import Guarantee, epsilons_at, guarantee
 from .numbers.enclosure import ball_of
 from .numbers.grade import Grade
 from .numbers.roots import brent
+from .renyi.curves import Selection
 
 _TOLERANCE = 1e-7
 _FAST_TOLERANCE = 1e-9
@@ -93,6 +94,7 @@ def calibrate_noise_multiplier(
     target_epsilon: Number,
     delta: Number,
     group: int = 1,
+    selection: Selection | None = None,
 ) -> Calibration:
     """Return the smallest noise multiplier whose planned events meet the target.
 
@@ -105,6 +107,7 @@ def calibrate_noise_multiplier(
             [2^-30, 2^94].
         delta: in [0, 1).
         group: records that a unit has at most, whose epsilon it is.
+        selection: where the events are of one of several runs, of which the best is published.
 
     Raises:
         UnattainableTarget: no multiplier in [2^-47, 2^32] does it, for instance where the plan lets
@@ -114,7 +117,7 @@ def calibrate_noise_multiplier(
     require_target("target_epsilon", target_epsilon)
     require_delta(delta)
     require_group("group", group)
-    aim = _Aim(plan, target_epsilon, delta, group)
+    aim = _Aim(plan, target_epsilon, delta, group, selection)
     found = _smallest(aim, least=_LEAST)
     if found is None:
         raise UnattainableTarget(
@@ -186,20 +189,23 @@ class _Aim:
         target: for the upper end of epsilon.
         delta: in [0, 1).
         group: records of a unit.
+        selection: of the best of several runs.
     """
 
     plan: Callable[[float], Sequence[Event]]
     target: Number
     delta: Number
     group: int = 1
+    selection: Selection | None = None
 
     def guarantee(self, x: float) -> Guarantee:
         """Return what the events at `x` guarantee."""
-        return guarantee(self.plan(x), delta=self.delta, group=self.group)
+        events, selection = self.plan(x), self.selection
+        return guarantee(events, delta=self.delta, group=self.group, selection=selection)
 
     def quick_epsilon(self, x: float) -> float:
         """Return an upper bound on epsilon at `x`."""
-        return _quick_epsilon(self.plan(x), self.delta, self.group)
+        return _quick_epsilon(self.plan(x), self.delta, self.group, self.selection)
 
 
 class _Found(NamedTuple):
@@ -258,6 +264,8 @@ def _start(aim: _Aim, least: float) -> tuple[float, float]:
     """Return where to look first, and how far from there (relatively) to look next."""
     if aim.delta == 0:
         return _fast_start(aim, least), 2.0**-52
+    if aim.selection is not None:
+        return _fast_start(aim, least), _FAST_TOLERANCE
     try:
         at_one = aim.group**2 * composed(aim.plan(1.0)).mu_squared.upper_float
     except UnpricedMechanism:
@@ -312,6 +320,7 @@ def rounds_within(
     delta: Number,
     most: int = 1 << 20,
     group: int = 1,
+    selection: Selection | None = None,
 ) -> RoundsWithin:
     """Return the largest number of rounds, up to `most`, whose enclosed epsilon meets the target.
 
@@ -322,6 +331,7 @@ def rounds_within(
         delta: in [0, 1).
         most: where to stop looking.
         group: records that a unit has at most, whose epsilon it is.
+        selection: where the events are of one of several runs, of which the best is published.
 
     Raises:
         UnattainableTarget: one round is too much already.
@@ -333,19 +343,21 @@ def rounds_within(
 
     target = ball_of(target_epsilon)
     # near enough by the fast grade, and the last steps enclosed
-    near = _last(lambda r: _quick_epsilon(plan(r), delta, group) <= target_epsilon, most)
+    near = _last(lambda r: _quick_epsilon(plan(r), delta, group, selection) <= target_epsilon, most)
     found: dict[int, RoundsWithin] = {}
 
+    def priced(rounds: int) -> Guarantee:
+        return guarantee(plan(rounds), delta=delta, group=group, selection=selection)
+
     def meets(rounds: int) -> bool:
-        made = RoundsWithin(rounds, guarantee(plan(rounds), delta=delta, group=group))
-        found[rounds] = made
+        found[rounds] = made = RoundsWithin(rounds, priced(rounds))
         return bool(made.guarantee.epsilon.upper <= target)
 
     last = _last(meets, most, start=near)
     if not last:
         raise UnattainableTarget(
             f"Expected a round that meets epsilon={float(target_epsilon)!r} at delta={delta!r} "
-            f"instead got {_told(guarantee(plan(1), delta=delta, group=group))}."
+            f"instead got {_told(priced(1))}."
         )
     return found[last]
 
@@ -371,10 +383,13 @@ def _last(meets: Callable[[int], bool], most: int, *, start: int = 1) -> int:
     return good
 
 
-def _quick_epsilon(events: Sequence[Event], delta: Number, group: int) -> float:
+def _quick_epsilon(
+    events: Sequence[Event], delta: Number, group: int, selection: Selection | None = None
+) -> float:
     """Return an upper bound on epsilon, from the fast grade where it reaches that far."""
-    if delta < _LEAST_FAST_DELTA:
-        return guarantee(events, delta=delta, group=group).epsilon.upper_float
+    if delta < _LEAST_FAST_DELTA or selection is not None:
+        found = guarantee(events, delta=delta, group=group, selection=selection)
+        return found.epsilon.upper_float
     below = -float_up(-delta)
-    found = epsilons_at(events, deltas=[below], grade=Grade.FAST, group=group)
-    return float(found.epsilon[0])
+    curve = epsilons_at(events, deltas=[below], grade=Grade.FAST, group=group)
+    return float(curve.epsilon[0])

@@ -308,12 +308,7 @@ class TrainingCost:
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the number, its meaning and its curve (in doubles)."""
         deltas = [10.0**-k for k in range(1, 13)]
-        events, group = self.run.events(self.noise_multiplier), self.run.records_per_unit
-        if self.select is None:
-            found = epsilons_at(events, deltas=deltas, grade=Grade.FAST, group=group)
-        else:
-            best = SelectionAccountant(self.select).with_composition(composed(events))
-            found = best.curve(deltas, group=group)
+        found = _curve(self.run, self.noise_multiplier, deltas, Grade.FAST, self.select)
         return cost_page(
             str(self),
             self.meaning,
@@ -373,8 +368,7 @@ def epsilon(
     for name in ("sampling", "adjacency"):
         if stated.get(name) is None:
             raise AmbiguousRun(name, _readings(noise_multiplier, delta, stated, select))
-    if proved and select is not None:
-        raise InvalidParameter("proved", proved, "False with select: no proof rule knows it")
+    _require_unproved(proved, select)
     run = TrainingRun.of(**stated)
     known = (
         proved_guarantee(
@@ -387,7 +381,12 @@ def epsilon(
 
 
 def noise_multiplier(
-    *, epsilon: Number, delta: Number, proved: bool = False, **stated: Unpack[_Stated]
+    *,
+    epsilon: Number,
+    delta: Number,
+    proved: bool = False,
+    select: Selection | None = None,
+    **stated: Unpack[_Stated],
 ) -> TrainingCost:
     """Return the least noise multiplier (to 1e-6) whose epsilon meets the target; as `epsilon`.
 
@@ -395,6 +394,7 @@ def noise_multiplier(
     """
     require_target("epsilon", epsilon)
     require_open_unit("delta", delta)
+    _require_unproved(proved, select)
     run = TrainingRun.of(**stated)
     if proved:
         least, proof = proved_noise_multiplier(
@@ -407,16 +407,31 @@ def noise_multiplier(
     else:
         least, proof = (
             calibrate_noise_multiplier(
-                run.events, target_epsilon=epsilon, delta=delta, group=run.records_per_unit
+                run.events,
+                target_epsilon=epsilon,
+                delta=delta,
+                group=run.records_per_unit,
+                selection=select,
             ),
             None,
         )
     known = least.guarantee, proof
-    return _cost(run, least.noise_multiplier, delta, stated.get("records"), known)
+    return _cost(run, least.noise_multiplier, delta, stated.get("records"), known, select)
+
+
+def _require_unproved(proved: bool, select: Selection | None) -> None:
+    """Raise `InvalidParameter` where a proof is wanted of the best of several runs."""
+    if proved and select is not None:
+        raise InvalidParameter("proved", proved, "False with select: no proof rule knows it")
 
 
 def steps(
-    *, epsilon: Number, noise_multiplier: Number, delta: Number, **stated: Unpack[_Stated]
+    *,
+    epsilon: Number,
+    noise_multiplier: Number,
+    delta: Number,
+    select: Selection | None = None,
+    **stated: Unpack[_Stated],
 ) -> TrainingCost:
     """Return the most steps (shuffled: epochs) whose epsilon meets the target; as `epsilon`.
 
@@ -440,6 +455,7 @@ def steps(
         delta=delta,
         most=MOST_TIMES,
         group=stated.get("records_per_unit", 1),
+        selection=select,
     )
     return _cost(
         run(found.rounds),
@@ -447,17 +463,35 @@ def steps(
         delta,
         stated.get("records"),
         (found.guarantee, None),
+        select,
     )
 
 
 def curve(
-    *, noise_multiplier: Number, deltas: ArrayLike, **stated: Unpack[_Stated]
+    *,
+    noise_multiplier: Number,
+    deltas: ArrayLike,
+    select: Selection | None = None,
+    **stated: Unpack[_Stated],
 ) -> PrivacyCurve:
     """Return epsilons, rounded up, at an array of deltas of shape (n,); as `epsilon`."""
     require_nonnegative("noise_multiplier", noise_multiplier)
-    run = TrainingRun.of(**stated)
-    events = run.events(noise_multiplier)
-    return epsilons_at(events, deltas=deltas, group=run.records_per_unit)
+    return _curve(TrainingRun.of(**stated), noise_multiplier, deltas, Grade.ENCLOSED, select)
+
+
+def _curve(
+    run: TrainingRun,
+    noise_multiplier: Number,
+    deltas: ArrayLike,
+    grade: Grade,
+    select: Selection | None,
+) -> PrivacyCurve:
+    """Return a run's curve, or that of the best of several, which is enclosed."""
+    events, group = run.events(noise_multiplier), run.records_per_unit
+    if select is None:
+        return epsilons_at(events, deltas=deltas, grade=grade, group=group)
+    best = SelectionAccountant(select).with_composition(composed(events))
+    return best.curve(deltas, group=group)
 
 
 def _cost(
@@ -478,7 +512,8 @@ def _cost(
         known = found, None
     found, proof = known
     assumed = tuple(dict.fromkeys((*found.assumptions, *run.given)))
-    found = replace(found, assumptions=assumed)
+    why = "" if select is None else "no certificate's rule knows the best of several runs"
+    found = replace(found, assumptions=assumed, not_proved=why or found.not_proved)
     warnings = list(weaknesses(found.epsilon.upper_float, delta, records))
     if run.adjacency is Adjacency.REPLACE_ONE:
         warnings.append(

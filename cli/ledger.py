@@ -50,11 +50,7 @@ def ledger() -> None:
 @answers
 def create(path: Path, epsilon: float, delta: float, adjacency: Adjacency) -> Outcome:
     """Make a new LEDGER whose budget refuses every release that would cross it."""
-    # a second budget over the same records would be one more epsilon
-    if path.exists():
-        raise click.UsageError(f"{path}: Expected a new file; a ledger is never overwritten.")
-    budget = Budget(ApproxDp(epsilon, delta), adjacency=adjacency)
-    SqliteLedger.create(path, budget)
+    SqliteLedger.create(path, Budget(ApproxDp(epsilon, delta), adjacency=adjacency))
     return Outcome(
         title=f"{path}: at most epsilon {epsilon} at delta {delta}, {adjacency.value}",
         data={"ledger": path, "epsilon": epsilon, "delta": delta, "adjacency": adjacency},

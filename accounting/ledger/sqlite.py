@@ -140,7 +140,8 @@ class SqliteLedger(Ledger):
                     ledger.set_budget(budget)
                 os.link(made, path)
         except OSError as error:
-            raise LedgerError(f"{path} must be a new file ({error})") from error
+            why = f"{path} must be a new file: a ledger is never overwritten ({error})"
+            raise LedgerError(why) from error
 
     def __reduce__(self) -> tuple[object, ...]:
         """Return how another process opens the same file, with the same budget."""

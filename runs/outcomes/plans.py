@@ -113,6 +113,11 @@ def training_outcome(found: TrainingCost, certificate: Path | None = None) -> Ou
             ("epsilon", f"{shown(guarantee.epsilon)} at delta {found.delta:g}"),
             *grade_rows(guarantee),
             ("noise multiplier", f"{found.noise_multiplier!r} (noise_std / clip norm)"),
+            *(
+                ()
+                if found.select is None
+                else (("published", f"the best of {float(found.select.mean):g} runs on average"),)
+            ),
             ("relation", run.adjacency.value),
             ("unit", run.unit),
             (

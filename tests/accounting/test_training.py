@@ -191,6 +191,26 @@ def test_the_best_of_several_runs_is_not_proved_and_is_never_pure() -> None:
     assert all(reading.select == Selection(20) for reading in asked.value.readings)
 
 
+def test_noise_steps_and_curve_of_the_best_of_several_runs_are_its_epsilons() -> None:
+    stated = {"sampling": "none", "adjacency": ADD_REMOVE, "select": Selection(20)}
+    found = training.noise_multiplier(epsilon=2, delta=1e-5, steps=3, **stated)
+    again = training.epsilon(noise_multiplier=found.noise_multiplier, delta=1e-5, steps=3, **stated)
+    assert again.epsilon == found.epsilon <= 2
+    less = found.noise_multiplier * (1 - 2e-6)
+    assert training.epsilon(noise_multiplier=less, delta=1e-5, steps=3, **stated).epsilon > 2
+    one = training.noise_multiplier(
+        epsilon=2, delta=1e-5, steps=3, sampling="none", adjacency=ADD_REMOVE
+    )
+    assert found.noise_multiplier > 1.2 * one.noise_multiplier
+    most = training.steps(epsilon=2, noise_multiplier=found.noise_multiplier, delta=1e-5, **stated)
+    assert most.steps == 3
+    assert found.guarantee.not_proved == most.guarantee.not_proved != ""
+    curve = training.curve(
+        noise_multiplier=found.noise_multiplier, deltas=[1e-8, 1e-5], steps=3, **stated
+    )
+    assert curve.epsilon[1] == found.epsilon
+
+
 @pytest.mark.parametrize("delta", [Fraction(1, 10**400), Fraction(1, 10**5000)])
 def test_a_delta_below_every_double_is_refused_and_never_written_as_zero(delta: Fraction) -> None:
     run: dict[str, Any] = {"rate": 0.01, "sampling": "poisson", "adjacency": "add-remove-one"}

@@ -20,6 +20,25 @@ def test_the_commonest_question_is_one_command(call: Call) -> None:
     assert 2.38169 < found["epsilon"]["upper"] < 2.38169 * 1.001
 
 
+def test_the_best_of_several_runs_is_enclosed_and_has_no_certificate(
+    call: Call, tmp_path: Path
+) -> None:
+    best = call("epsilon", "--noise-multiplier", 1, *RUN, *STATED, "--best-of", 20, "--json")
+    plain = call("epsilon", "--noise-multiplier", 1, *RUN, *STATED, "--json")
+    assert (best.data["guarantee"]["grade"], plain.data["guarantee"]["grade"]) == (
+        "enclosed",
+        "proved",
+    )
+    assert best.data["guarantee"]["epsilon"]["upper"] > plain.data["guarantee"]["epsilon"]["upper"]
+    refused = call(
+        *("epsilon", "--noise-multiplier", 1, *RUN, *STATED, "--best-of", 20),
+        *("--certificate", tmp_path / "no.json"),
+    )
+    assert refused.status == 2
+    assert "--best-of" in refused.err
+    assert "in [1, inf)" in call("noise", "--epsilon", 2, *RUN, *STATED, "--best-of", 0.5).err
+
+
 def test_noise_answers_what_epsilon_asks(call: Call) -> None:
     noise = call("noise", "--epsilon", "2", *RUN, *STATED, "--json")
     multiplier = noise.data["noise_multiplier"]

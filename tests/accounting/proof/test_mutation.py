@@ -820,4 +820,5 @@ def test_bent_certificates_get_one_verdict(certificates, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_many_bent_certificates_get_one_verdict(certificates, tmp_path, seed):
-    assert both_agree(certificates, tmp_path, MANY_MUTATIONS // 20, seed) > 500
+    # about a tenth of them is proved by both, 500 give or take 22: fewer say that bending is crude
+    assert both_agree(certificates, tmp_path, MANY_MUTATIONS // 20, seed) > 400

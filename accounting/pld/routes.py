@@ -48,6 +48,9 @@ _GRIDS = (1 << 13, _FINEST)
 _MOST_CUT = 0.1
 """The δ up to which losses are cut off: of larger ones a grid tells as much in less time."""
 
+_LEAST_CUT = 1e-30
+"""The δ from which losses are cut off before a grid is tried: of smaller ones it helps seldom."""
+
 _FAST_GRID = 1 << 12
 """Points of a grid in the fast grade."""
 
@@ -453,9 +456,11 @@ class _Contour(Route):
         if (ray := _ray_epsilon(counts, delta)) is not None:
             return ray
         found = intersection(found, Enclosure(epsilon_floor(counts, delta), arb.pos_inf()))
-        found = _narrowed(found, counts, delta, known)
         known = known.max(_NOTHING)
-        if found.relative_width > _WIDEST and found.upper > known and delta <= _MOST_CUT:
+        if _LEAST_CUT <= delta <= _MOST_CUT:
+            found = epsilon_by_truncation(counts, delta, found, known)
+        found = _narrowed(found, counts, delta, known)
+        if delta < _LEAST_CUT and found.relative_width > _WIDEST and found.upper > known:
             found = epsilon_by_truncation(counts, delta, found, known)
         return found
 

@@ -153,7 +153,13 @@ class WorstOfRuns(RdpAccountant):
 
     def epsilon_upper(self, delta: Number) -> arb:
         """Return an upper bound on epsilon at `delta`, in (0, 1)."""
-        return self.epsilon_of(self._all, delta).upper
+
+        def bound(order: Fraction) -> arb:
+            return (self._log_delta(self._all, order) - ball_of(delta).log()) / ball_of(order - 1)
+
+        if self._all.reasons:
+            return arb(inf)
+        return self._least_bound(self._all, bound).max(arb(0)).upper()
 
     def _log_moment(self, account: Account, order: Fraction) -> arb:
         total = arb(0)

@@ -21,7 +21,7 @@ from tests.audits.test_one_run import (
 )
 
 from dpledger.audits.one_run import Canaries, OneRun
-from dpledger.audits.one_run_counts import OneRunAnyCount, _chances, _crossing
+from dpledger.audits.one_run_counts import OneRunAnyCount, _chances, _crossing, _up_to
 from dpledger.mechanisms.errors import InvalidParameter
 
 COINS = np.array(list(product((0, 1), repeat=3)))
@@ -178,3 +178,12 @@ def test_no_fixed_number_of_guesses_is_as_good_at_every_leakage():
 def test_one_canary_alone_is_refused():
     with pytest.raises(InvalidParameter, match="canaries"):
         OneRunAnyCount(0.9).lower_bound(Canaries(np.zeros(1), np.array([True])), delta=DELTA)
+
+
+def test_a_bound_lies_below_the_first_epsilon_that_is_not_refuted() -> None:
+    """The chance of a crossing is not monotone; past a point that passes nothing is shown."""
+    assert _up_to(lambda e: e < 1 or 1.2 < e < 2) == 1 - 1 / 128
+    assert _up_to(lambda e: False) == _up_to(lambda e: e == 0) == 0
+    asked: list[float] = []
+    _up_to(lambda e: asked.append(e) or e < 1)
+    assert asked == [k / 128 for k in range(129)]  # fixed beforehand

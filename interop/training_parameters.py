@@ -18,7 +18,7 @@ from ..mechanisms.events import (
     Repeated,
     SampledWithoutReplacement,
 )
-from ..mechanisms.sensitivity import declared, float_down, float_up
+from ..mechanisms.sensitivity import concatenated, declared, float_down, float_up
 from .event_trees import Untranslatable
 from .fields import Fields, MalformedImport
 from .matrix_mechanism import MOST_STEPS, banded_toeplitz, participation_sensitivity
@@ -62,7 +62,22 @@ def mechanisms_of_tf_privacy(
     )
     factor = 2 if fields.flag("used_microbatching", True) else 1
     noise = Fraction(fields.number("noise_multiplier")) / factor
-    return tuple(event.mechanism for event in run.events(noise))
+    return tuple(_assuming_clips(event.mechanism) for event in run.events(noise))
+
+
+def _assuming_clips(mechanism: Mechanism) -> Mechanism:
+    """Return a mechanism whose derivation names that gradients are clipped, where none does.
+
+    A sum of bounded rows, which a replaced record in a Poisson sample is priced by, is derived from
+    a bound that nobody here saw kept.
+    """
+    match mechanism:
+        case Repeated(event=PoissonSampled(event=GaussianStep() as step) as one, times=times):
+            if not (size := step.sensitivity).assumptions:
+                kept = concatenated(size, declared(0, _CLIPPED, adjacency=size.adjacency))
+                again = GaussianStep(kept, step.noise_std)
+                return Repeated(PoissonSampled(again, one.rate), times)
+    return mechanism
 
 
 def mechanisms_of_jax_privacy(

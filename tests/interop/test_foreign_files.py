@@ -321,6 +321,21 @@ def test_the_ways_of_stating_one_training_agree() -> None:
     assert max(states) == min(states)
 
 
+@pytest.mark.parametrize("sampling", ["poisson", "shuffled", "none"])
+@pytest.mark.parametrize("adjacency", [ADD, Adjacency.ZERO_OUT_ONE, REPLACE])
+def test_imported_trainings_list_that_gradients_are_clipped(
+    sampling: str, adjacency: Adjacency
+) -> None:
+    """Nobody here saw the gradients; once: not where a sample hides a replaced record."""
+    content = text({**TF, "sampling": sampling})
+    try:
+        events = read_bytes("tf-privacy", content, "run", adjacency=adjacency)
+    except MalformedImport:  # a scheme without a rule under this relation
+        assert (sampling, adjacency) == ("shuffled", ADD)
+        return
+    assert any("clip" in each for each in guarantee(events, delta=1e-5).assumptions)
+
+
 def test_a_file_is_imported_once_and_within_the_budget(tmp_path: Path) -> None:
     file = written(tmp_path, text(STATE))
     ledger = MemoryLedger()

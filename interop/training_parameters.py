@@ -72,12 +72,14 @@ def _assuming_clips(mechanism: Mechanism) -> Mechanism:
     a bound that nobody here saw kept.
     """
     match mechanism:
-        case Repeated(event=PoissonSampled(event=GaussianStep() as step) as one, times=times):
-            if not (size := step.sensitivity).assumptions:
-                kept = concatenated(size, declared(0, _CLIPPED, adjacency=size.adjacency))
-                again = GaussianStep(kept, step.noise_std)
-                return Repeated(PoissonSampled(again, one.rate), times)
-    return mechanism
+        case Repeated(
+            event=PoissonSampled(event=GaussianStep(sensitivity=size, noise_std=noise), rate=rate),
+            times=times,
+        ) if not size.assumptions:
+            kept = concatenated(size, declared(0, _CLIPPED, adjacency=size.adjacency))
+            return Repeated(PoissonSampled(GaussianStep(kept, noise), rate), times)
+        case _:
+            return mechanism
 
 
 def mechanisms_of_jax_privacy(

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from .configuration import Configuration as Configuration
     from .configuration import demo_configuration as demo_configuration
     from .configuration import read_configuration as read_configuration
-    from .execution import RunOptions as RunOptions
-    from .execution import RunResult as RunResult
     from .execution import run as run
     from .models import read_model as read_model
     from .pipeline import Plan as Plan
@@ -33,6 +31,8 @@ if TYPE_CHECKING:
     from .pipeline import calibrate_proved as calibrate_proved
     from .pipeline import plan_at as plan_at
     from .planning import plan as plan
+    from .results import RunOptions as RunOptions
+    from .results import RunResult as RunResult
     from .statistics import release_statistics as release_statistics
 
 __getattr__, __dir__ = names_from(__name__)

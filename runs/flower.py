@@ -13,7 +13,7 @@ from ..data.strict import toml_value
 from ..federation import Coordinator, FederationEnded, Journal, take_part, write_federation
 from ..federation.flower import client_app, server_app
 from ..federation.party import Link, TookPart
-from .federation import Federation, Participant
+from .federation_files import Federation, Participant
 
 __all__ = ["client", "server", "write_app"]
 

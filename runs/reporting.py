@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -32,10 +31,8 @@ from .attack import RunAttack
 from .configuration import KEPT_SEED, Configuration
 from .narrative import narrative, statement, versions
 from .pipeline import Plan
+from .results import RunOptions, RunResult, TrainedModel
 from .resuming import RunRecord
-
-if TYPE_CHECKING:
-    from .execution import RunOptions, RunResult, TrainedModel
 
 
 def crosschecks_with_others(

@@ -69,7 +69,7 @@ from dpledger.mechanisms.labels import ClassLabels
 from dpledger.mechanisms.record_sets import RecordSets
 from dpledger.mechanisms.sensitivity import computed
 from dpledger.runs.estimators import PrivateAdmmClassifier
-from dpledger.runs.federation import Federation
+from dpledger.runs.federation_files import Federation
 from dpledger.solvers import Logistic
 from dpledger.solvers.losses import ClippedLogistic, Multinomial, SmoothedQuantile
 

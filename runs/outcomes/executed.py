@@ -11,7 +11,7 @@ from __future__ import annotations
 from ...accounting.numbers.enclosure import shown_up
 from ...audits.outcome import Outcome, TextColumns, guarantee_data, shown
 from ...audits.outcomes.attacks import attack_outcome
-from ..execution import RunResult
+from ..results import RunResult
 
 
 def run_outcome(result: RunResult) -> Outcome:

@@ -1,7 +1,7 @@
 """Federations as outcomes: what a party did, what all came to, and what certificates prove.
 
-In come `Participation` and `Federated` of runs/federation.py, or a folder of one; the command
-line's `federation` prints what goes out. Every epsilon and delta is rounded up.
+In come a `Participation`, a `Federated`, or a folder of one; the command line's `federation` prints
+what goes out. Every epsilon and delta is rounded up.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from ...accounting.proof.proved import NotProved
 from ...audits.outcome import Outcome, Row, TextColumns
 from ...federation import FederationVerdict, verify_federation
 from ...mechanisms.sensitivity import float_up
-from ..federation import Federated, Participation
+from ..federation import Federated
+from ..federation_files import Participation
 
 
 def participation_outcome(found: Participation) -> Outcome:

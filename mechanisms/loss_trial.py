@@ -42,8 +42,9 @@ _made: WeakSet[StatedLoss] = WeakSet()
 def stated(loss: Loss) -> StatedLoss:
     """Return a loss as it states itself now, tried: its slopes are elementwise, on random scores.
 
-    A frozen dataclass of numbers and texts is tried once for its type and fields, whatever it says
-    it equals; any other loss may have changed since, and is tried every time.
+    A frozen dataclass of numbers, texts and such dataclasses is tried once for its types and
+    fields, whatever it says it equals; any other loss may have changed since, and is tried every
+    time.
 
     Raises `InvalidParameter` for a loss that random scores refute.
     """
@@ -101,9 +102,10 @@ def _once(trial: str, loss: StatedLoss, tried: Callable[[StatedLoss], None]) -> 
         _tried.add((trial, *key))
 
 
-def _identity(loss: Loss) -> tuple[object, ...] | None:
+def _identity(loss: object) -> tuple[object, ...] | None:
     """Return what a frozen dataclass is made of; None for what may change or holds more.
 
+    It may be made of numbers, texts, and such dataclasses (a loss of shifted scores holds another).
     A subclass inherits the parameters of the dataclass above it, and may hold what no field says.
     """
     kind: Any = type(loss)
@@ -116,8 +118,9 @@ def _identity(loss: Loss) -> tuple[object, ...] | None:
         *((each,) if isinstance(each, str) else each for each in slots)
     )
     values = [getattr(loss, name) for name in sorted(names)]
-    plain = all(type(value) in (int, float, str, bool, Fraction) for value in values)
-    return (kind, *map(repr, values)) if plain and held <= names else None
+    plain = (int, float, str, bool, Fraction)
+    parts = [repr(each) if type(each) in plain else _identity(each) for each in values]
+    return None if None in parts or not held <= names else (kind, *parts)
 
 
 def _drawn(loss: StatedLoss, *, far: bool = False) -> tuple[FloatArray, FloatArray]:

@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -243,3 +245,43 @@ def test_what_a_loss_states_is_read_once_for_price_and_cut() -> None:
     found = private_value(total)
     assert found is not None
     assert np.abs(found).max() <= 4.0 * total.sensitivity.value / 2
+
+
+class Turning(Logistic):
+    """A loss of one's own that may be told to add up what others have."""
+
+    def __init__(self) -> None:
+        object.__setattr__(self, "turned", False)
+
+    def derivative(self, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        slopes = super().derivative(scores, labels)
+        return np.full_like(slopes, slopes.mean()) if self.turned else slopes  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked(Logistic):
+    """The logistic loss, which counts how often it is asked."""
+
+    calls: ClassVar[list[int]] = []
+
+    def derivative(self, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        self.calls.append(len(scores))
+        return Logistic().derivative(scores, labels)
+
+
+def test_a_loss_made_of_frozen_losses_is_tried_once_for_its_fields() -> None:
+    stated(Shifted(Asked(), 0.25))
+    tried = len(Asked.calls)
+    assert tried > 0
+    stated(Shifted(Asked(), 0.25))
+    assert len(Asked.calls) == tried
+    stated(Shifted(Asked(), 0.5))
+    assert len(Asked.calls) == 2 * tried
+
+
+def test_a_loss_made_of_one_that_may_change_is_tried_every_time() -> None:
+    inner = Turning()
+    stated(Shifted(inner, 0.25))
+    object.__setattr__(inner, "turned", True)
+    with pytest.raises(InvalidParameter, match="elementwise"):
+        stated(Shifted(inner, 0.25))

@@ -16,7 +16,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from ..mechanisms.encoding import message_digest, subject_hash
-from ..mechanisms.errors import DpledgerError, InvalidParameter
+from ..mechanisms.errors import DpledgerError, InvalidParameter, shown_value
 from ..mechanisms.events import Event
 from ..mechanisms.protocols import FloatArray, Provenance
 
@@ -119,7 +119,8 @@ class PrepaidRun:
         with self._lock:
             planned = self._plan[self._released : self._released + 1]
             if tuple(events) != planned or subject_hash(events) != subject_hash(planned):
-                raise InvalidParameter("event", events, f"as planned: {planned}")
+                number, wanted = self._released + 1, shown_value(planned)
+                raise InvalidParameter(f"event {number}", events, f"as planned: {wanted}")
             self._released += 1
             return self._released - 1
 

@@ -53,6 +53,11 @@ from .weights import times, weighted, weighted_rounding
 if TYPE_CHECKING:
     from scipy import sparse
 
+_FREE = 2**29
+"""Sensitivities that a minimiser may be long: its product with a weight, which errs by 2^-53 of its
+length, then costs at most 2^-23 of the sensitivity, and its lattice is in reach of noise of 2^-13
+sensitivities."""
+
 Rows = Callable[[Records, slice], FloatArray]
 """Computes a row a party from records and the slice of rows that are theirs."""
 
@@ -410,8 +415,11 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
             return times(factors, rows, minimise(gradient, first, iteration.of(rows)))
 
         # priced as computed: the tolerance covers rounding
-        pull = _counted_pull(self.shape.gradient_bound(loss), shift)
-        size = (pull + Fraction(tolerance)) / Fraction(float(moduli.min()))
+        least = Fraction(float(moduli.min()))
+        largest = 1.0 if weights is None else float(np.abs(weights).max())
+        room = _FREE * sensitivity.root * least / Fraction(largest) if largest else Fraction(0)
+        pull = _counted_pull(self.shape.gradient_bound(loss), shift, room)
+        size = (pull + Fraction(tolerance)) / least
         rounding = rounded.exact(size, width=width)
         return self._sensitive(sensitivity, weighted_rounding(rounding, weights), width, minimiser)
 
@@ -516,13 +524,20 @@ def _longest(points: FloatArray, parties: int) -> list[float]:
     return [float(size) * root for size in sizes]
 
 
-def _counted_pull(bound: Fraction, linear: FloatArray) -> Fraction:
-    """Return what G + |linear| counts as: the next of 2^8, 2^16, ... times G.
+def _counted_pull(bound: Fraction, linear: FloatArray, room: Fraction) -> Fraction:
+    """Return what G + |linear| counts as: one of 2^8, 2^16, ... times G, the last within `room`.
 
-    A plan does not know what `linear` will be, and still prices what the run will.
+    A plan does not know what `linear` will be, and still prices what the run will: with little
+    noise |linear| stays below 2^8 G, with much of it, in units of a sensitivity that grows with it,
+    within the room. Whatever is beyond counts as the next.
+
+    Args:
+        bound: G, of a gradient.
+        linear: public, of shape (..., P, d·K).
+        room: a size of the pull up to which rounding costs next to nothing.
     """
     size, counted = bound + Fraction(largest_entry(linear)) * linear.shape[-1], 2**8 * bound
-    while counted < size:
+    while counted < size or 2**8 * counted <= room:
         counted *= 2**8
     return counted
 

@@ -48,6 +48,7 @@ from dpledger.solvers import (
     ring,
 )
 from dpledger.solvers.decentralised import trusted_sums
+from dpledger.solvers.planning import plan
 
 PARTIES = ("a", "b", "c", "d", "e")
 RECORDS, FEATURES = 60, 4
@@ -353,6 +354,32 @@ def test_trials_are_independent_runs_of_one_algorithm() -> None:
         assert np.allclose(replayed.duals, state.duals[trial], rtol=1e-12, atol=1e-14)
         assert np.array_equal(replayed.messages, state.messages[trial])
         assert np.allclose(replayed.deviations, state.deviations[trial], rtol=1e-14)
+
+
+def test_a_run_with_much_noise_and_few_records_keeps_to_its_plan() -> None:
+    parties, width = 100, 40
+    solver = PrAdmm(ring(parties), 8, 30.0, penalty=0.05, tolerance=1e-4)
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(2 * parties, width))
+    rows *= 0.9 / np.linalg.norm(rows, axis=1, keepdims=True)
+    dataset = PrivateDataset(
+        rows,
+        np.where(rows[:, 0] > 0, 1.0, -1.0),
+        adjacency=Adjacency.REPLACE_ONE,
+        row_bound=1.0,
+        party_of=np.repeat(np.arange(parties), 2),
+        parties=tuple(f"agent {i}" for i in range(parties)),
+    )
+    events = EventList()
+    state = solver.solve(dataset, SamplingCurator(events, SeededSampler(5)))
+    # what is linear in a subproblem has outgrown the room that every plan leaves, 2^8 gradients
+    assert np.abs(state.duals).max() * width > 2**8
+    assert tuple(events.events) == plan(solver, dataset.shape)
+    # the room costs next to nothing: 2V/(n m) + 2 tau/m and a part in 2^22 at most
+    (step,) = {event.mechanism for event in events.events}
+    assert isinstance(step, GaussianStep)
+    derived = (Fraction(2, 2) + 2 * Fraction(1e-4)) / Fraction(0.2)
+    assert derived**2 <= step.sensitivity.squared <= (derived * (1 + Fraction(1, 2**22))) ** 2
 
 
 def test_far_neighbours_are_replaced_by_ones_own_message_trial_by_trial() -> None:

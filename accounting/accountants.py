@@ -55,7 +55,8 @@ def tightest_accountant(composition: Composition, *, group: int = 1) -> Accounta
     Args:
         composition: of what one record pays.
         group: how many records will be asked about together: not every accountant that prices a
-            shift prices its multiples.
+            shift prices its multiples, and what is no longer hidden in a group has no cost at all.
     """
-    accounts = [in_groups(account, group) for _, account in composition.accounts]
-    return tightest_pricing(accounts).with_composition(composition)
+    single = [account for _, account in composition.accounts]
+    grouped = [in_groups(account, group) for account in single]
+    return tightest_pricing([*single, *grouped]).with_composition(composition)

@@ -84,11 +84,6 @@ class Inside:
         return () if sensitive._value is None else sensitive._value.shape
 
     @staticmethod
-    def _records_of(dataset: PrivateDataset) -> Records:
-        """Return the records behind a handle."""
-        return dataset._held()
-
-    @staticmethod
     def _party_of(dataset: PrivateDataset) -> IntArray:
         """Return the party of each record, of shape (N,)."""
         return dataset._held().party_of

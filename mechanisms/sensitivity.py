@@ -161,8 +161,8 @@ def float_up(value: Number) -> float:
 
 
 def float_down(value: Number) -> float:
-    """Return the largest binary64 <= `value`."""
-    return -float_up(-_exact(value))
+    """Return the largest binary64 <= `value`; zero without a sign."""
+    return 0.0 - float_up(-_exact(value))
 
 
 @lru_cache(maxsize=1024)

@@ -23,6 +23,9 @@ from .pairs import (
     Sampled,
 )
 
+_MOST_POWERS = 1 << 256
+"""Powers of two that a root is sought among: a shift is at most 2^48 standard deviations long."""
+
 Tails = tuple[arb, arb]
 """P(L > x) and Q(L > x)."""
 
@@ -115,31 +118,33 @@ def _drawn(pair: DrawnShifts, x: arb) -> tuple[arb, arb]:
     Raises:
         ArithmeticError: where x cannot be told from the end of the losses' range.
     """
-    n, q, mu_squared = pair.size, ball_of(pair.rate), ball_of(pair.mu_squared)
-    first = pair.order is Order.MIXTURE_FIRST
-    weights = [comb(n, j) * q**j * (1 - q) ** (n - j) for j in range(n + 1)]
-    shape = arb_poly([w * (-(j**2) * mu_squared / 2).exp() for j, w in enumerate(weights)])
-    grown = (x if first else -x).exp()
-    if grown <= weights[0]:
-        return (_ONE, _ONE) if first else (_ZERO, _ZERO)
-    if not grown > weights[0]:
-        raise ArithmeticError(f"x={x} must be apart from the end of the range of the loss.")
-    mu, root = mu_squared.sqrt(), arb(2).sqrt()
-    y = _inverted(shape, grown).log() / mu
-    above = [((y - j * mu) / root).erfc() / 2 for j in range(n + 1)]
-    with_it = sum((w * a for w, a in zip(weights, above, strict=True)), arb(0))
-    return (with_it, above[0]) if first else (1 - above[0], 1 - with_it)
+    # exponents as large as (nμ)² lose so many digits
+    lost = int(pair.size**2 * pair.mu_squared).bit_length()
+    with precision(ctx.prec + lost):
+        n, q, mu_squared = pair.size, ball_of(pair.rate), ball_of(pair.mu_squared)
+        first = pair.order is Order.MIXTURE_FIRST
+        weights = [comb(n, j) * q**j * (1 - q) ** (n - j) for j in range(n + 1)]
+        shape = arb_poly([w * (-(j**2) * mu_squared / 2).exp() for j, w in enumerate(weights)])
+        grown = (x if first else -x).exp()
+        if grown <= weights[0]:
+            return (_ONE, _ONE) if first else (_ZERO, _ZERO)
+        if not grown > weights[0]:
+            raise ArithmeticError(f"x={x} must be apart from the end of the range of the loss.")
+        mu, root = mu_squared.sqrt(), arb(2).sqrt()
+        y = _inverted(shape, grown).log() / mu
+        above = [((y - j * mu) / root).erfc() / 2 for j in range(n + 1)]
+        with_it = sum((w * a for w, a in zip(weights, above, strict=True)), arb(0))
+        return (with_it, above[0]) if first else (1 - above[0], 1 - with_it)
 
 
 def _inverted(shape: arb_poly, value: arb) -> arb:
     """Return a ball around the t > 0 at which a polynomial that is convex and grows has `value`.
 
-    Newton's method in exact midpoints, then a radius at whose ends the polynomial lies on either
-    side of `value`: so the ball holds the root whatever the iteration was worth.
+    Newton's method in exact midpoints, from the power of two above the root, then a radius at whose
+    ends the polynomial lies on either side of `value`: so the ball holds the root whatever the
+    iteration was worth.
     """
-    slope, t = shape.derivative(), arb(1)
-    while not shape(t) > value:
-        t *= 2
+    slope, t = shape.derivative(), arb(2) ** _power_above(shape, value)
     for _ in range(500):
         step = ((shape(t) - value) / slope(t)).mid()
         t = (t - step).mid()
@@ -151,6 +156,32 @@ def _inverted(shape: arb_poly, value: arb) -> arb:
         if radius > t:
             raise ArithmeticError(f"Expected {value} apart from the least value.")
     return arb(t, radius)
+
+
+def _power_above(shape: arb_poly, value: arb) -> int:
+    """Return the least k, by bisection, at which a growing polynomial is seen above `value` at 2^k.
+
+    k may be many thousands: a shift of μ standard deviations has roots up to e^(μ²).
+    """
+
+    def is_above(k: int) -> bool:
+        return bool(shape(arb(2) ** k) > value)
+
+    far = 1
+    if is_above(0):
+        while is_above(-far):
+            far *= 2
+        low, high = -far, -(far // 2)
+    else:
+        while not is_above(far):
+            far *= 2
+            if far > _MOST_POWERS:
+                raise ArithmeticError(f"Expected a polynomial that is seen to reach {value}.")
+        low, high = far // 2, far
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_above(middle) else (middle, high)
+    return high
 
 
 @lru_cache(maxsize=64)

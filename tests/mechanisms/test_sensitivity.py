@@ -25,6 +25,7 @@ from dpledger.mechanisms.sensitivity import (
     concatenated,
     concatenated_disjoint,
     declared,
+    float_down,
     float_up,
     linearly_mapped,
     mean_of_bounded,
@@ -320,3 +321,7 @@ def test_a_derivation_reads_as_a_tree() -> None:
         "clip(radius=2): 0.5",
         "  mean-of-bounded(bound=1, count=4): 0.5",
     ]
+
+
+def test_zero_rounded_down_has_no_sign() -> None:
+    assert str(float_down(0)) == str(float_down(Fraction(1, 10**400))) == "0.0"

@@ -8,12 +8,14 @@
 
 from fractions import Fraction
 from math import comb, exp, inf
+from typing import Any
 
 import numpy as np
 import pytest
 from flint import arb
 from scipy.stats import binom, norm
 
+import dpledger
 from dpledger.accounting.guarantees import deltas_at, epsilons_at, guarantee
 from dpledger.accounting.numbers.enclosure import precision
 from dpledger.accounting.numbers.grade import Grade
@@ -152,3 +154,38 @@ def test_samples_of_nobody_and_of_everybody(rate: float, epsilon: float) -> None
     found = guarantee(events(AccumulatedPoisson(STEP, rate, 3)), delta=1e-5)
     expected = guarantee(events(sure), delta=1e-5).epsilon if epsilon else None
     assert found.epsilon.upper_float == (0.0 if expected is None else expected.upper_float)
+
+
+@pytest.mark.parametrize("mu_squared", [10**6, 10**20, 2**98])
+def test_shifts_that_everybody_sees_cost_the_chance_of_being_drawn(mu_squared: int) -> None:
+    rate, size = Fraction(1, 1000), 4
+    missed = (1 - rate) ** size
+    with precision(160):
+        first, second = (
+            delta_of(DrawnShifts(Fraction(mu_squared), rate, size, order), arb(0.001))
+            for order in ORDERS
+        )
+        assert abs(first - (1 - arb(missed.numerator) / missed.denominator)) < 1e-25
+        held = arb(0.001).exp() * missed.numerator / missed.denominator
+        assert abs(second - (1 - held)) < 1e-25
+
+
+@pytest.mark.parametrize("adjacency", ["add-remove-one", "replace-one"])
+@pytest.mark.parametrize("size", [2, 4])
+def test_next_to_no_noise_is_enough_for_units_that_are_hardly_ever_drawn(
+    adjacency: str, size: int
+) -> None:
+    run: dict[str, Any] = {
+        "sampling": "poisson",
+        "adjacency": adjacency,
+        "rate": 0.001,
+        "steps": 3,
+        "records_per_unit": size,
+        "delta": 0.1,
+    }
+    assert 1 - 0.999 ** (3 * 2 * size) < 0.1  # the chance that any record of either unit is drawn
+    found = dpledger.noise_multiplier(epsilon=1, **run)
+    assert found.noise_multiplier < 1e-6
+    assert dpledger.epsilon(noise_multiplier=found.noise_multiplier, **run).epsilon == 0
+    # without any noise the messages themselves are out
+    assert dpledger.epsilon(noise_multiplier=0, **run).epsilon == inf

@@ -6,7 +6,8 @@ There is no coordinator, and no authentication: one owner starts all ranks.
 
 A job that was killed is started again under the same run's name: every party goes on from its own
 ledger and journal. Parties may have ended one step apart, so that at the beginning those that have
-a step's result give it to those that lack it.
+a step's result give it to those that lack it. Under `mpirun --with-ft ulfm` the other ranks outlive
+one that was killed, and end with a sentence that names its parties.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class Ranks:
         size, rank, count = communicator.Get_size(), communicator.Get_rank(), len(parties)
         if size > count:
             raise InvalidParameter("ranks", size, f"at most {count}, the number of parties")
-        self.served = parties[rank * count // size : (rank + 1) * count // size]
+        self.served = parties[slice(*_block(rank, size, count))]
         self._parties, self._world = parties, communicator
         self._changed = threading.Condition()
         self._waiting: dict[str, Any] = {}
@@ -123,10 +124,46 @@ class Ranks:
             gone = [f"Party {name!r} stopped: {what}." for name, (on, what) in named if not on]
             self._found = FederationEnded(gone[0]) if gone else made([part for _, part in parts])
         except Exception as error:  # or this rank's other threads would wait for ever
-            self._found = FederationEnded(f"The ranks could not gather ({type(error).__name__}).")
+            self._found = FederationEnded(self._why(error))
         self._waiting = {}
         self._times += 1
         self._changed.notify_all()
+
+    def _why(self, error: Exception) -> str:
+        """Return why ranks could not gather, in a sentence: who is gone, where MPI can say so.
+
+        MPI says so with fault tolerance (`mpirun --with-ft ulfm`); else it ends the whole job when
+        a rank is killed, or knows nothing.
+        """
+        try:
+            gone = failed_ranks(self._world)
+        except Exception:  # no fault tolerance here
+            gone = []
+        if not gone:
+            return f"The ranks could not gather ({type(error).__name__})."
+        count, size = len(self._parties), self._world.Get_size()
+        lost = [name for r in gone for name in self._parties[slice(*_block(r, size, count))]]
+        return (
+            f"Rank {', '.join(map(str, gone))} is gone, and with it {', '.join(map(repr, lost))}; "
+            "the same command goes on with the run."
+        )
+
+
+def _block(rank: int, size: int, count: int) -> tuple[int, int]:
+    """Return the numbers of the first party that a rank of `size` serves and of the next rank's."""
+    return rank * count // size, (rank + 1) * count // size
+
+
+def failed_ranks(communicator: Any) -> list[int]:
+    """Return the ranks that were killed, as far as this one knows, by ULFM's extension of MPI.
+
+    The communicator is of no use afterwards: ranks that had all parts of the last gathering learn
+    at their next one that it is over, and wait for nobody (Bland et al. 2013, Post-failure recovery
+    of MPI communication capability). Raises what MPI raises where it has no such extension.
+    """
+    communicator.Revoke()
+    failed, group = communicator.Get_failed(), communicator.Get_group()
+    return sorted(failed.Translate_ranks(list(range(failed.Get_size())), group))
 
 
 def begun(communicator: Any, named: Callable[[], str]) -> str:
@@ -196,8 +233,8 @@ class MpiLink:
         party: whose link it is, one that this rank serves.
         journal: of this party.
 
-    All parties call `send` in the same order; each call is a collective, so that a rank that was
-    killed leaves the others waiting until the cluster ends the job.
+    All parties call `send` in the same order; each call is a collective. A rank that was killed
+    ends the job for all, or, with ULFM, a sentence that names its parties does.
     """
 
     def __init__(

@@ -1,10 +1,14 @@
 """All engines run the same federation: equal bits, equal events, ledgers and certificates right."""
 
+import os
 import pickle
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from threading import BrokenBarrierError
 from typing import Any
@@ -316,6 +320,124 @@ def test_a_party_that_stops_ends_the_run_for_all_ranks_by_name(size: int, tmp_pa
     alone = one_process(solver(2), EventList())
     for parts, _ in by_ranks(tmp_path, plan, 5 - size):
         assert {part.state.model.tobytes() for part in parts} == {alone.model.tobytes()}
+
+
+class Killed:
+    """The end of a rank that outlives another one, as ULFM has it."""
+
+    def __init__(self, size: int, gone: list[int], *, tolerant: bool = True) -> None:
+        self.size, self.gone, self.tolerant, self.revoked = size, gone, tolerant, False
+
+    def Get_size(self) -> int:  # noqa: N802
+        return self.size
+
+    def Get_rank(self) -> int:  # noqa: N802
+        return 0
+
+    def allgather(self, mine: object) -> list[object]:
+        raise RuntimeError("MPI_ERR_PROC_FAILED: Process Failure")
+
+    def Revoke(self) -> None:  # noqa: N802
+        if not self.tolerant:
+            raise NotImplementedError
+        self.revoked = True
+
+    def Get_failed(self) -> "Killed":  # noqa: N802
+        return Killed(len(self.gone), self.gone)
+
+    def Get_group(self) -> "Killed":  # noqa: N802
+        return self
+
+    def Translate_ranks(self, ranks: list[int], group: "Killed") -> list[int]:  # noqa: N802
+        assert group.size >= len(ranks)
+        return [self.gone[rank] for rank in ranks]
+
+
+@pytest.mark.parametrize(
+    ("gone", "lost"),
+    [([1], "'east'"), ([2], "'south', 'west'"), ([2, 1], "'east', 'south', 'west'")],
+)
+def test_survivors_name_the_parties_of_a_killed_rank(gone: list[int], lost: str) -> None:
+    communicator = Killed(3, gone)
+    with pytest.raises(FederationEnded) as ended:
+        Ranks(NAMES, communicator).gather("north", 1, list)
+    names = ", ".join(map(str, sorted(gone)))
+    assert str(ended.value).startswith(f"Rank {names} is gone, and with it {lost};")
+    # or who had all parts would wait at the next gathering for those who had not
+    assert communicator.revoked
+
+
+def test_without_fault_tolerance_a_broken_gathering_says_what_mpi_raised() -> None:
+    with pytest.raises(FederationEnded, match=r"could not gather \(RuntimeError\)"):
+        Ranks(NAMES, Killed(3, [2], tolerant=False)).gather("north", 1, list)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("mpi4py") is None, reason="needs dpledger[mpi]")
+def test_a_killed_rank_ends_the_job_in_a_sentence_and_the_command_again_goes_on(
+    tmp_path: Path,
+) -> None:
+    again = ranks_of_mpi(tmp_path, "none")
+    assert again.returncode == 0, again.stderr
+    folder = tmp_path / "killed"
+    folder.mkdir()
+    killed = ranks_of_mpi(folder, "south")
+    assert killed.returncode != 0
+    assert "Rank 2 is gone, and with it 'south';" in killed.stdout
+    again = ranks_of_mpi(folder, "none")
+    assert again.returncode == 0, again.stderr
+    alone = one_process(solver(), EventList()).model.tobytes().hex()
+    assert again.stdout.split() == [alone] * 4
+
+
+RANK = """
+import os, signal, sys, time
+from contextlib import nullcontext
+from pathlib import Path
+from dpledger.federation import FederationEnded
+from dpledger.federation.mpi import Ranks, run_by_ranks, world
+from tests.federation.federations import NAMES, party_in, plan_of
+folder, victim = Path(sys.argv[1]), sys.argv[2]
+plan, ranks = plan_of(), Ranks(plan_of().parties, world())
+party = party_in(folder, NAMES.index(ranks.served[0]))
+if party.name == victim:
+    keep = party.journal.keep
+    def failing(run, kind, number, content):
+        if (kind, number) == ("message", 1):
+            (folder / "when").write_text(repr(time.time()))
+            os.kill(os.getpid(), signal.SIGKILL)
+        keep(run, kind, number, content)
+    party.journal.keep = failing
+try:
+    found, _ = run_by_ranks([nullcontext(party)], plan, "run", ranks)
+    print(found[0].state.model.tobytes().hex(), flush=True)
+except FederationEnded as ended:
+    later = 1e3 * (time.time() - float((folder / "when").read_text()))
+    print(f"{ended} [{later:.0f} ms]", flush=True)
+    sys.exit(1)
+"""
+
+
+def ranks_of_mpi(folder: Path, victim: str) -> subprocess.CompletedProcess[str]:
+    """Run four real ranks, a party each, of which one may kill itself at its second message."""
+    (folder / "rank.py").write_text(RANK)
+    root = Path(__file__).parents[2]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(root), str(root / "src")]),
+        "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    }
+    program = Path(sys.executable).parent / "mpirun"
+    tolerant = ["--with-ft", "ulfm", "--oversubscribe", "-n", "4"]
+    return subprocess.run(
+        [program, *tolerant, sys.executable, folder / "rank.py", folder, victim],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
 
 
 def mpi_link(plan: FederatedPlan, world: World, party: Party) -> MpiLink:

@@ -192,12 +192,20 @@ class Watcher:
         Raises what the ledger, `tell` or the file system raises; `MalformedMemory` for another
         file.
         """
-        look = self._look(_read_memory(self.memory_path, self.key))
+        look = self._look(self._remembered())
         tell(look)
+        # what was acknowledged while this look was under way stays acknowledged
+        now = {alarm.identifier for alarm in self._remembered().alarms if alarm.acknowledged}
+        for alarm in look.memory.alarms:
+            alarm.acknowledged |= alarm.identifier in now
         _keep(self.memory_path, look.memory, self.key)
         if self.metrics_path is not None:
             _write_whole(self.metrics_path, _metrics(look))
         return look
+
+    def _remembered(self) -> Memory:
+        """Return what the memory file says now."""
+        return _read_memory(self.memory_path, self.key)
 
     def _look(self, memory: Memory) -> Look:
         """Return what is new; `memory` stays as it is."""

@@ -151,6 +151,18 @@ def test_an_alarm_that_is_acknowledged_between_two_looks_stays_so(
     assert not watcher.step(looks.append).is_finding
 
 
+def test_an_alarm_that_is_acknowledged_during_a_look_stays_so(leaky: Path, tmp_path: Path) -> None:
+    memory = tmp_path / "memory.json"
+    watcher = Watcher(leaky, memory, (), 1e-5, 20)
+    assert watcher.step(lambda look: None).is_finding
+
+    def acknowledging(_: Look) -> None:
+        acknowledge(memory, ())
+
+    watcher.step(acknowledging)
+    assert not watcher.step(lambda look: None).is_finding
+
+
 def test_a_look_audits_so_many_runs_and_says_how_many_wait(call: Call, folder: Path) -> None:
     path = edited(folder, ('sampler = "philox"\nseed = 5', 'sampler = "system"'))
     ledger = folder / "ledger.sqlite"

@@ -8,7 +8,7 @@ levels, but tails may be cut a little differently, for which `MARGIN` leaves roo
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import log2, prod, sqrt
@@ -211,56 +211,90 @@ def suggested(
     shares = {
         m: mixture_share(one, adjacency, _FIRST, n, float(delta)) for m, one, n in _mixtures(counts)
     }
-    deviations: dict[Mechanism, float] = {}
-    steps = Counter[Mechanism]()
-    variance, number, drawn = 0.0, 0, 1
-    units: set[Fraction | None] = set()
-    shifts: set[Fraction] = set()
-    highest, tail = 0.0, float(delta) * 1e-6 / sum(counts.values())
-    for mechanism, times in counts.items():
-        own, often = 0.0, 1
-        for order in orders_of(adjacency):
-            share = shares.get(mechanism)
-            for pair, n in pairs_in(mechanism, 1, adjacency, order, group, share):
-                own, often = max(own, deviation_of(pair)), max(often, n)
-                units.add(_unit(pair))
-                drawn = max(drawn, pair.size if isinstance(pair, DrawnShifts) else 1)
-                if not isinstance(pair, GaussianShift):
-                    with precision(64):
-                        highest = max(highest, top_loss(pair, tail))
-                if isinstance(pair, LaplaceShift):
-                    shifts.add(pair.epsilon)
-        deviations[mechanism] = own
-        steps[mechanism] = times * often
-        variance += steps[mechanism] * own * own
-        number += steps[mechanism]
+    tail = float(delta) * 1e-6 / sum(counts.values())
+    losses = {
+        mechanism: _spread(
+            [
+                found
+                for order in orders_of(adjacency)
+                for found in pairs_in(mechanism, 1, adjacency, order, group, shares.get(mechanism))
+            ],
+            tail,
+        )
+        for mechanism in counts
+    }
+    number = sum(n * losses[m].often for m, n in counts.items())
+    variance = sum(
+        n * each.often * each.deviation * each.deviation
+        for each, n in zip(losses.values(), counts.values(), strict=True)
+    )
     common = sqrt(variance / number)
     parts = []
     for mechanism, times in counts.items():
-        wide = max(deviations[mechanism] / common, 1.0) if common else 1.0
+        wide = max(losses[mechanism].deviation / common, 1.0) if common else 1.0
         # a mechanism of far larger loss enters later, where the step has become as wide as it
         # deserves
         entry = min(3 * int(log2(wide)), 3 * int(log2(number) / 2))
         parts.append((mechanism, times, entry))
-    levels = number.bit_length() + max(entry for _, _, entry in parts)
     grid = grid_for(
         deviation=common,
-        highest=highest,
+        highest=max(each.highest for each in losses.values()),
         number=number,
-        levels=levels,
+        levels=number.bit_length() + max(entry for _, _, entry in parts),
         kinds=len(counts),
-        drawn=drawn,
+        drawn=max(each.drawn for each in losses.values()),
         delta=delta,
         fineness=fineness,
-        atoms=frozenset(shifts),
+        atoms=frozenset().union(*(each.atoms for each in losses.values())),
     )
     composed = Composed(tuple(parts), adjacency, tuple(shares.items()), group)
-    unit = units.pop() if len(units) == 1 else None
-    if unit and number * deviations[parts[0][0]] / float(unit) < CELLS:
+    units = frozenset().union(*(each.units for each in losses.values()))
+    unit = next(iter(units)) if len(units) == 1 else None
+    if unit and number * losses[parts[0][0]].deviation / float(unit) < CELLS:
         composed = replace(composed, parts=tuple((m, n, 0) for m, n, _ in parts))
         cut = int(grid.cut * EXACT)
         grid = replace(grid, step=unit, doublings=(), dense=1 << 12, cut=cut)
     return composed, grid
+
+
+@dataclass(frozen=True, slots=True)
+class _Spread:
+    """What a grid must know of one mechanism's losses, over both orders.
+
+    Args:
+        deviation: the largest standard deviation of a pair's loss.
+        often: how often the mechanism's pairs are taken at the most.
+        highest: loss that is exceeded with the tail's probability; 0 for Gaussian shifts.
+        drawn: most records that a sample draws of a group.
+        atoms: scales at which Laplace losses have an atom.
+        units: lattices on which the losses lie, None for a density.
+    """
+
+    deviation: float
+    often: int
+    highest: float
+    drawn: int
+    atoms: frozenset[Fraction]
+    units: frozenset[Fraction | None]
+
+
+def _spread(pairs: Sequence[tuple[DominatingPair, int]], tail: float) -> _Spread:
+    """Return what a grid must know of the losses of a mechanism.
+
+    Args:
+        pairs: with how often each is taken, for every order.
+        tail: probability that `highest` leaves out.
+    """
+    with precision(64):
+        tops = [top_loss(pair, tail) for pair, _ in pairs if not isinstance(pair, GaussianShift)]
+    return _Spread(
+        deviation=max((deviation_of(pair) for pair, _ in pairs), default=0.0),
+        often=max((n for _, n in pairs), default=1),
+        highest=max([0.0, *tops]),
+        drawn=max((pair.size for pair, _ in pairs if isinstance(pair, DrawnShifts)), default=1),
+        atoms=frozenset(pair.epsilon for pair, _ in pairs if isinstance(pair, LaplaceShift)),
+        units=frozenset(_unit(pair) for pair, _ in pairs),
+    )
 
 
 _FIRST = Order.MIXTURE_FIRST

@@ -208,12 +208,15 @@ def judged(
     missing = [what for release in releases for what in release.missing]
     if adjacency is None:
         missing.insert(0, "adjacency")
-    readings = list(_readings(releases, adjacency))
-    lists = [
-        tuple(e for r in releases for e in reading.events(r, least=least, fits=fits))
-        for reading in readings
-        for least in (True, False)
-    ]
+
+    def listed(reading: _Reading, *, least: bool) -> tuple[Event, ...]:
+        return tuple(e for r in releases for e in reading.events(r, least=least, fits=fits))
+
+    readings = {
+        reading: (listed(reading, least=True), listed(reading, least=False))
+        for reading in _readings(releases, adjacency)
+    }
+    *_, (_, most) = readings.values()
     deltas = {
         doubled: delta_left(
             promise.delta,
@@ -221,28 +224,15 @@ def judged(
         )
         for doubled in (False, True)
     }
-
-    @cache  # most often the least and the most that a reading costs are the same
-    def price(listed: tuple[Event, ...], doubled: bool, spread: bool) -> ClaimPrice:
-        unit, delta = promise.quantity, deltas[doubled]
-        return priced(listed, unit=unit, delta=delta, group=group, spread=spread)
-
-    costs: dict[str, ClaimPrice] = {}
-    for reading, low, high in zip(readings, lists[::2], lists[1::2], strict=True):
-        name = reading.described(releases, adjacency is not None)
-        refusal = reading.refusal(releases)
-        for spread in (False, True):
-            if spread and not may_be_spread(high, promise.quantity, deltas[reading.doubled], group):
-                break
-            ends = (price(each, reading.doubled, spread) for each in (low, high))
-            costs[f"{name}, {_SPREAD}" if spread else name] = refusal or _between(*ends)
+    related = adjacency is not None
+    costs = _costs_of_readings(releases, readings, promise, deltas, group=group, related=related)
     if any(name.endswith(_SPREAD) for name in costs):
         missing.append(_ONE_PARTY)
     plain = not missing and group == 1 and deltas[False] == promise.delta
     finding = _finding(
         costs,
         promise,
-        lists[-1] if plain else (),
+        most if plain else (),
         tuple(dict.fromkeys(missing)),
         met=all(r.kind is MechanismKind.RANDOMISED_RESPONSE for r in releases),
         rounded=bool(private),
@@ -253,8 +243,45 @@ def judged(
     comparable = isinstance(promise, PromisedEpsilon) and not (missing or private or refused)
     if accountant is None or not comparable:
         return finding
-    said = by_accountant(lists[-1], accountant, delta=promise.delta, group=group)
+    said = by_accountant(most, accountant, delta=promise.delta, group=group)
     return _with_accountant(finding, accountant, said)
+
+
+def _costs_of_readings(
+    releases: Sequence[StatedRelease],
+    readings: Mapping[_Reading, tuple[tuple[Event, ...], tuple[Event, ...]]],
+    promise: OwnPromise,
+    deltas: Mapping[bool, float | None],
+    *,
+    group: int,
+    related: bool,
+) -> dict[str, ClaimPrice]:
+    """Return what each reading of the releases costs, by its name.
+
+    Args:
+        releases: as stated.
+        readings: the events of each, at the least and at the most that is stated.
+        promise: whose unit the costs are in.
+        deltas: what is left for the events, by whether the steps' deltas are doubled.
+        group: records of a unit.
+        related: whether the claim states an adjacency, which names then need not.
+    """
+
+    @cache  # most often the least and the most that a reading costs are the same
+    def price(listed: tuple[Event, ...], doubled: bool, spread: bool) -> ClaimPrice:
+        unit, delta = promise.quantity, deltas[doubled]
+        return priced(listed, unit=unit, delta=delta, group=group, spread=spread)
+
+    costs: dict[str, ClaimPrice] = {}
+    for reading, (low, high) in readings.items():
+        name = reading.described(releases, related)
+        refusal = reading.refusal(releases)
+        for spread in (False, True):
+            if spread and not may_be_spread(high, promise.quantity, deltas[reading.doubled], group):
+                break
+            ends = (price(each, reading.doubled, spread) for each in (low, high))
+            costs[f"{name}, {_SPREAD}" if spread else name] = refusal or _between(*ends)
+    return costs
 
 
 def _with_accountant(
@@ -353,37 +380,9 @@ def _finding(
         met: whether data are known that cost the price, which is of upper bounds otherwise.
         rounded: whether steps of any mechanism were priced, of a probability that was rounded.
     """
-    claimed = Enclosure.of(promise.claimed)
     costs = {name: price.cost for name, price in prices.items()}
-    exact = isinstance(promise, PromisedEpsilon) and promise.delta > 0 and not rounded
-    room = 1 if exact else ROOM
-    limit = Enclosure.of(Fraction(promise.claimed) * room).upper
-    kept = [cost for cost in costs.values() if cost.upper <= limit]
-    broken = [cost for cost in costs.values() if cost.lower > limit]
     lines = tuple(f"{name}: {_priced_text(price)}" for name, price in prices.items())
-    least = min(costs.values(), key=lambda cost: cost.lower_float)
-    worst = max(costs.values(), key=lambda cost: cost.upper_float)
-    if len(broken) == len(costs):
-        # what is stated are upper bounds: more may be charged than any data cost
-        # (an answer by randomised response costs what it says)
-        certain = met or (least.lower == inf and not rounded)
-        verdict, true = ClaimVerdict.FAILS if certain else ClaimVerdict.NOT_IMPLIED, least
-        limit_text = shown_down(promise.claimed, digits=6)
-        reason = f"{promise.unit} is {_cost_text(true)}, above the promised {limit_text}"
-    elif len(kept) == len(costs):
-        verdict, true = ClaimVerdict.HOLDS, worst
-        # within the room of a decimal they are the same number
-        shown = (min(true.upper_float, promise.claimed), promise.claimed)
-        most, limit_text = (shown_up(x, digits=6) for x in shown)
-        reason = f"{promise.unit} is at most {most} <= {limit_text}"
-    else:
-        # what is not stated may be the only open question; what was given up never is
-        open_work = not missing or any(price.gave_up for price in prices.values())
-        # more digits could decide the one; only the author of the claim can decide the other
-        verdict = ClaimVerdict.UNDECIDED if open_work else ClaimVerdict.UNSPECIFIED
-        true = Enclosure(least.lower, worst.upper)
-        what = f"not stated: {', '.join(missing)}" if missing else "it cannot be decided"
-        reason = f"{what} ({'; '.join(lines)})"
+    verdict, true, reason = _verdict(prices, promise, missing, met=met, rounded=rounded)
     if missing and verdict in (ClaimVerdict.HOLDS, ClaimVerdict.FAILS, ClaimVerdict.NOT_IMPLIED):
         reason += f"; so whatever was not stated: {', '.join(missing)}"
     # what costs infinity has no certificate
@@ -393,13 +392,52 @@ def _finding(
     finding = Finding(
         verdict,
         reason,
-        claimed=claimed,
+        claimed=Enclosure.of(promise.claimed),
         true=true,
         unit=promise.unit,
         figures=costs if len(costs) > 1 else {},
         evidence=(DerivationEvidence(lines, protected, delta), *witness),
     )
     return replace(finding, argument=tuple(f"not stated: {what}" for what in missing))
+
+
+def _verdict(
+    prices: Mapping[str, ClaimPrice],
+    promise: OwnPromise,
+    missing: tuple[str, ...],
+    *,
+    met: bool,
+    rounded: bool,
+) -> tuple[ClaimVerdict, Enclosure, str]:
+    """Return the verdict on prices by reading, what is true, and why; see `_finding`."""
+    costs = [price.cost for price in prices.values()]
+    exact = isinstance(promise, PromisedEpsilon) and promise.delta > 0 and not rounded
+    limit = Enclosure.of(Fraction(promise.claimed) * (1 if exact else ROOM)).upper
+    least = min(costs, key=lambda cost: cost.lower_float)
+    worst = max(costs, key=lambda cost: cost.upper_float)
+    if all(cost.lower > limit for cost in costs):
+        # what is stated are upper bounds: more may be charged than any data cost
+        # (an answer by randomised response costs what it says)
+        certain = met or (least.lower == inf and not rounded)
+        verdict = ClaimVerdict.FAILS if certain else ClaimVerdict.NOT_IMPLIED
+        limit_text = shown_down(promise.claimed, digits=6)
+        return (
+            verdict,
+            least,
+            f"{promise.unit} is {_cost_text(least)}, above the promised {limit_text}",
+        )
+    if all(cost.upper <= limit for cost in costs):
+        # within the room of a decimal they are the same number
+        shown = (min(worst.upper_float, promise.claimed), promise.claimed)
+        most, limit_text = (shown_up(x, digits=6) for x in shown)
+        return ClaimVerdict.HOLDS, worst, f"{promise.unit} is at most {most} <= {limit_text}"
+    # what is not stated may be the only open question; what was given up never is
+    open_work = not missing or any(price.gave_up for price in prices.values())
+    # more digits could decide the one; only the author of the claim can decide the other
+    verdict = ClaimVerdict.UNDECIDED if open_work else ClaimVerdict.UNSPECIFIED
+    what = f"not stated: {', '.join(missing)}" if missing else "it cannot be decided"
+    lines = "; ".join(f"{name}: {_priced_text(price)}" for name, price in prices.items())
+    return verdict, Enclosure(least.lower, worst.upper), f"{what} ({lines})"
 
 
 def _is_answer(event: Event) -> bool:

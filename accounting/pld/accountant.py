@@ -25,7 +25,7 @@ from .. import pld  # whose engine is loaded by the first event that needs it
 from ..accountant import Accountant
 from ..composition import Account
 from ..numbers.enclosure import Enclosure, intersection
-from ..renyi.accountant import RdpAccountant
+from ..renyi.accountant import RdpAccountant, WholeOrders
 from .from_mechanisms import NoDominatingPair, orders_of, pairs_of
 from .pairs import (
     DiscreteGaussianShift,
@@ -72,12 +72,13 @@ class TightAccountant(Accountant):
         if account.reasons:
             return Enclosure.of(inf)
         if delta < _LEAST_DELTA:
-            return self._renyi().epsilon_of(account, delta)
+            self._asked_renyi = True
+            return RdpAccountant().epsilon_of(account, delta)
         profile = self._profile(account, delta)
         found = _grounded(account, _between(profile.epsilon, delta))
         if attained := _attained(profile):
             found = _from(_between(attained.epsilon, delta), found)
-        return _narrowed(account, found, lambda: self._renyi().epsilon_of(account, delta))
+        return self._narrowed(account, found, lambda renyi: renyi.epsilon_of(account, delta))
 
     def delta_of(self, account: Account, epsilon: Number) -> Enclosure:
         """Return an enclosure of δ(ε): 1 without protection, 0 at infinity."""
@@ -89,7 +90,7 @@ class TightAccountant(Accountant):
         found = _grounded(account, _between(profile.delta, epsilon))
         if attained := _attained(profile):
             found = _from(_between(attained.delta, epsilon), found)
-        return _narrowed(account, found, lambda: self._renyi().delta_of(account, epsilon))
+        return self._narrowed(account, found, lambda renyi: renyi.delta_of(account, epsilon))
 
     def fast_epsilons_of(self, account: Account, deltas: FloatArray) -> FloatArray:
         """Return upper bounds on ε at deltas of shape (n,), in doubles."""
@@ -105,10 +106,21 @@ class TightAccountant(Accountant):
             return np.ones(epsilons.shape)
         return self._profile(account).deltas_upper(epsilons)
 
-    def _renyi(self) -> RdpAccountant:
-        """Return the accountant that helps, and note that it was asked."""
+    def _narrowed(
+        self, account: Account, found: Enclosure, ask: Callable[[RdpAccountant], Enclosure]
+    ) -> Enclosure:
+        """Return what two accountants know together, the second asked only where it may help.
+
+        Of accumulated samples only the lower end is wide, and Rényi DP knows shares of the noise.
+        Orders between whole ones cost seconds: they are asked where the whole ones say something.
+        """
+        counted = any(isinstance(m, AccumulatedPoisson) for m in account.others)
+        if found.relative_width <= _WIDE or (counted and found.upper.is_finite()):
+            return found
         self._asked_renyi = True
-        return RdpAccountant()
+        quick = intersection(found, ask(WholeOrders()))
+        helps = quick.upper < found.upper or not found.upper.is_finite()
+        return intersection(quick, ask(RdpAccountant())) if helps else quick
 
     def _profile(self, account: Account, delta: Number | None = None) -> "PrivacyProfile":
         """Return the privacy profile of an account, the worse of its orders at each δ.
@@ -176,17 +188,6 @@ def _grounded(account: Account, found: Enclosure) -> Enclosure:
         found: an enclosure of ε or δ.
     """
     return found if account.least or not account.most else Enclosure(arb(0), found.upper)
-
-
-def _narrowed(account: Account, found: Enclosure, other: Callable[[], Enclosure]) -> Enclosure:
-    """Return what two accountants know together, the second asked only where it may help.
-
-    Of accumulated samples only the lower end is wide, and Rényi DP knows shares of the noise.
-    """
-    counted = any(isinstance(m, AccumulatedPoisson) for m in account.others)
-    if found.relative_width <= _WIDE or (counted and found.upper.is_finite()):
-        return found
-    return intersection(found, other())
 
 
 @lru_cache(maxsize=4096)

@@ -51,7 +51,7 @@ from dpledger.mechanisms.events import (
     Parties,
     RandomisedResponse,
 )
-from dpledger.mechanisms.sensitivity import mean_of_bounded
+from dpledger.mechanisms.sensitivity import mean_of_bounded, sum_of_bounded
 
 REPLACE, ZERO, ADD = Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT_ONE, Adjacency.ADD_REMOVE_ONE
 DELTA = 1e-5
@@ -328,6 +328,26 @@ def test_one_more_event_asks_one_more_price_and_equal_ones_none(
     accountant = charged(RdpAccountant, *[poisson(2.0, 0.01)] * 500)
     accountant.epsilon(DELTA)
     assert asked == {poisson(2.0, 0.01)}
+
+
+def test_orders_that_cost_integrals_are_asked_only_where_whole_ones_help(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from dpledger.accounting.renyi import accountant as renyi
+
+    orders: list[Fraction] = []
+    original = renyi.log_moment
+
+    def noted(mechanism: Mechanism, order: Fraction) -> object:
+        orders.append(order)
+        return original(mechanism, order)
+
+    monkeypatch.setattr(renyi, "log_moment", noted)
+    step = PoissonSampled(GaussianStep(sum_of_bounded(1, REPLACE), 0.01), 1e-3)
+    found = charged(TightAccountant, Repeated(step, 10)).epsilon(1e-3)
+    assert found.relative_width > 1e-3, "only wide enclosures need help"
+    assert orders
+    assert all(order.denominator == 1 for order in orders)
 
 
 # what others get wrong, and figures that are known otherwise

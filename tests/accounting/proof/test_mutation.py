@@ -703,7 +703,7 @@ def forged(certificates, count, seed, changes=CHANGES):
         try:
             for _ in range(rng.choice((1, 1, 2, 4))):
                 change(doc, rng)
-        except (MalformedEvent, LookupError, TypeError, ValueError, AttributeError):
+        except (MalformedEvent, Undecided, LookupError, TypeError, ValueError, AttributeError):
             continue  # the forger stumbled over what an earlier edit had broken
         yield name, originals[name], change, doc
 

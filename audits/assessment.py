@@ -1,8 +1,8 @@
 """What an attack showed: bounds, null control, ceiling and metrics, gathered from its scores."""
 
 from dataclasses import dataclass
+from math import inf
 
-from ..accounting.gaussian.exact import epsilon_from_delta
 from ..accounting.numbers.notions import Gdp
 from .bounds import (
     Bound,
@@ -14,8 +14,8 @@ from .bounds import (
     ceiling,
     plan_threshold,
 )
-from .claim_tests import ERROR_SHARES, ClaimTest, claim_tests
-from .metrics import RocPoint, TprAtFpr, auc, roc, tpr_at_fpr
+from .claim_tests import ERROR_SHARES, ClaimTest, claim_tests, claimed_epsilon
+from .metrics import Promise, RocPoint, TprAtFpr, auc, roc, tpr_at_fpr
 
 _INTERVAL_CONFIDENCE = 0.99
 """Of the interval for mu, which is a measurement beside the verdict and no part of it."""
@@ -70,7 +70,8 @@ class AttackResult:
     Args:
         trials: in each world.
         confidence, delta: of every bound.
-        claimed_mu, claimed_epsilon: what was attacked, epsilon at `delta` (rounded up).
+        claimed_mu, claimed_epsilon: what was attacked, epsilon at `delta` (rounded up); mu is
+            infinite where the claim is one of epsilon.
         measured_mu: with its 99 % interval; None outside the Gaussian family.
         bounds: Clopper-Pearson first, then the Gaussian family; none, and no measured mu, where the
             null control failed: an attack that finds leakage where there is none proves nothing.
@@ -129,13 +130,13 @@ def assess(
     scores: Scores,
     null: Scores,
     *,
-    claimed: Gdp,
+    claimed: Promise,
     delta: float,
     confidence: float,
     pair_mu: float | None = None,
     noise: ClaimTest | None = None,
 ) -> AttackResult:
-    """Return what log-likelihood ratios show about a claim of mu-GDP.
+    """Return what log-likelihood ratios show about a claim of mu-GDP or (epsilon, delta).
 
     Args:
         scores: ratios log p(output | D) - log p(output | D') of runs on D and on D'.
@@ -159,8 +160,8 @@ def assess(
         trials=trials,
         confidence=confidence,
         delta=delta,
-        claimed_mu=float(claimed.mu_squared) ** 0.5,
-        claimed_epsilon=epsilon_from_delta(mu_squared=claimed.mu_squared, delta=delta).upper_float,
+        claimed_mu=float(claimed.mu_squared) ** 0.5 if isinstance(claimed, Gdp) else inf,
+        claimed_epsilon=claimed_epsilon(claimed, delta),
         measured_mu=None if control.positive else measure.interval(scores),
         bounds=tuple(bound.lower_bound(scores, delta=delta) for bound in bounds),
         null_control=control,

@@ -23,8 +23,8 @@ from scipy.optimize import brentq
 from scipy.special import betaincinv, fdtr, fdtrc, nctdtr, ndtr, ndtri
 from scipy.stats import binom, normaltest
 
-from ..accounting.gaussian.exact import epsilon_from_delta
-from ..accounting.numbers.notions import Gdp
+from ..accounting.gaussian.exact import epsilon_from_delta, mu_from_epsilon_delta
+from ..accounting.numbers.notions import ApproxDp, Gdp
 from ..mechanisms.errors import (
     InvalidParameter,
     require_delta,
@@ -233,12 +233,15 @@ class ThresholdPlan:
 
 
 @lru_cache(maxsize=64)
-def plan_threshold(*, claimed: Gdp, trials: int, delta: float, confidence: float) -> ThresholdPlan:
+def plan_threshold(
+    *, claimed: Gdp | ApproxDp, trials: int, delta: float, confidence: float
+) -> ThresholdPlan:
     """Return the threshold that maximises the expected Clopper-Pearson bound under the claim.
 
     Under a tight mu-GDP claim the log-likelihood ratio is N(±mu²/2, mu²) in the two worlds, so the
     counts are binomial with known rates. Nothing here looks at scores: choosing costs no
-    confidence. By symmetry only thresholds >= 0 are searched.
+    confidence. By symmetry only thresholds >= 0 are searched. For (epsilon, delta) it is chosen as
+    for the Gaussian pair that meets them.
 
     Args:
         claimed: the guarantee that is attacked.
@@ -247,7 +250,7 @@ def plan_threshold(*, claimed: Gdp, trials: int, delta: float, confidence: float
         confidence: of the bound to come, in (0, 1).
     """
     top = ceiling(trials=trials, delta=delta, confidence=confidence)
-    mu = sqrt(claimed.mu_squared)
+    mu = claimed_mu(claimed)
     if mu == 0 or mu == inf:
         return ThresholdPlan(0.0, 0.0 if mu == 0 else top)
 
@@ -265,6 +268,15 @@ def plan_threshold(*, claimed: Gdp, trials: int, delta: float, confidence: float
         best = ThresholdPlan(mu * (float(grid[place]) - mu / 2), values[place])
         first, last = float(grid[max(place - 1, 0)]), float(grid[min(place + 1, _GRID - 1)])
     return best
+
+
+def claimed_mu(claimed: Gdp | ApproxDp) -> float:
+    """Return mu of a claim, or of the Gaussian pair that meets a claim of (epsilon, delta)."""
+    if isinstance(claimed, Gdp):
+        return sqrt(claimed.mu_squared)
+    if claimed.epsilon == inf or not 0 < claimed.delta < 1:
+        return inf
+    return mu_from_epsilon_delta(epsilon=claimed.epsilon, delta=claimed.delta).upper_float
 
 
 _GRID = 33

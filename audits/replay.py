@@ -17,7 +17,6 @@ from enum import Enum
 
 import numpy as np
 
-from ..accounting.numbers.notions import Gdp
 from ..mechanisms.curators import Curator, Release, SamplingCurator
 from ..mechanisms.errors import InvalidParameter, require_nonnegative, require_positive_int
 from ..mechanisms.events import (
@@ -38,6 +37,7 @@ from .assessment import AttackResult, assess
 from .bounds import Scores
 from .curators import RecordingCurator, ReplayCurator, log_density, shown_value
 from .datasets import AuditDataset
+from .metrics import Promise
 
 __all__ = [
     "Progress",
@@ -289,7 +289,7 @@ def replay_attack(
     trials: int,
     seed: int,
     chunk: int,
-    claimed: Gdp,
+    claimed: Promise,
     delta: float,
     confidence: float,
     progress: Progress | None = None,

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from .. import solvers  # each algorithm's module is loaded when it is asked for
 from ..data.strict import ConfigurationError
-from ..mechanisms import ClassLabels, DataShape, Loss
+from ..mechanisms import Adjacency, ClassLabels, DataShape, FixedBatch, Loss, Poisson
 from .sections import (
     Algorithm,
     Algorithmic,
@@ -77,6 +77,8 @@ class Solvers:
             return self._centralised(noise_multiplier)
         if made.algorithm is Algorithm.CONSENSUS:
             return self.consensus(noise_multiplier)
+        if made.algorithm is Algorithm.DP_SGD:
+            return self._sgd(noise_multiplier)
         if made.algorithm is Algorithm.PVP_ADMM:
             return self.exact(noise_multiplier)
         if made.algorithm is Algorithm.ADMM:
@@ -183,6 +185,31 @@ class Solvers:
             made.step_size,
             accelerated=made.accelerated,
             penalty=made.penalty,
+            regularisation=made.regularisation,
+            regulariser=self.regulariser,
+            loss=self.loss,
+        )
+
+    def _sgd(self, noise_multiplier: float) -> solvers.DpSgd:
+        """Return DP-SGD on all records, or on a hidden batch of them in each round.
+
+        Raises `ConfigurationError` for a batch of all records or more.
+        """
+        made, count, scheme = self.made, self.shape.count, None
+        if made.batch is not None:
+            if made.batch >= count:
+                raise ConfigurationError(
+                    f"solver.batch={made.batch} must be in [1, {count - 1}]: a party has {count} "
+                    "records at least; leave it out for all of them."
+                )
+            fixed = self.shape.adjacency is Adjacency.REPLACE_ONE
+            scheme = FixedBatch(made.batch) if fixed else Poisson(made.batch / count)
+        return solvers.DpSgd(
+            made.rounds,
+            noise_multiplier,
+            self._steps(),
+            scheme=scheme,
+            clip=made.clip,
             regularisation=made.regularisation,
             regulariser=self.regulariser,
             loss=self.loss,

@@ -11,11 +11,12 @@ from __future__ import annotations
 import hashlib
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 
 import msgspec
 
+from ..accounting.numbers.notions import Gdp
 from ..audits.assessment import AttackResult, noise_level
 from ..audits.datasets import AuditDataset
 from ..audits.neighbours import NeighbourPair, flip_label, opposite_gradients, removed, zero_out
@@ -106,8 +107,8 @@ def run_attack(
     require_protected(planned)
     settings = configuration.attack
     solver, pair = attacked(configuration, planned.noise_multiplier)
-    promised = planned.per_record.notion
-    mu = float(promised.mu_squared) ** 0.5
+    promised = planned.promise
+    mu = float(promised.mu_squared) ** 0.5 if isinstance(promised, Gdp) else inf
     # the sampler of the run itself: what it draws here is thrown away
     noise = noise_test_of_run(
         solver.solve,
@@ -157,13 +158,18 @@ def attacked(
     if configuration.attack.neighbour is NeighbourName.WORST_START:
         return with_worst_start(solver, dataset, index)
     flips = configuration.attack.neighbour is NeighbourName.LABEL_FLIP
-    if isinstance(solver, ConsensusDpAdmm):
-        if flips and configuration.privacy.adjacency is Adjacency.REPLACE_ONE:
-            return saturated_flip(solver, dataset, index=index)
-        # shares are of gradients of rows as they were
-        pair = _pair(configuration, dataset, index)
-        return solver, replace(pair, share=None)
-    return solver, _pair(configuration, dataset, index)
+    replaced = configuration.privacy.adjacency is Adjacency.REPLACE_ONE
+    if isinstance(solver, ConsensusDpAdmm) and flips and replaced:
+        return saturated_flip(solver, dataset, index=index)
+    pair = _pair(configuration, dataset, index)
+    return solver, replace(pair, share=None) if _is_cut(solver) else pair
+
+
+def _is_cut(solver: ModelSolver) -> bool:
+    """Return whether gradients are cut or of samples: shares are of whole ones in every round."""
+    if isinstance(solver, DpSgd):
+        return solver.scheme is not None or solver.clip is not None
+    return isinstance(solver, ConsensusDpAdmm)
 
 
 def with_worst_start(

@@ -58,6 +58,8 @@ _SEEDED = "seeded"
 
 _ADDED = (
     ("solver", "intercept", False),
+    ("solver", "clip", None),
+    ("solver", "batch", None),
     ("data", "held_out", None),
     ("privacy", "unit", RECORD),
     ("privacy", "records_per_unit", None),

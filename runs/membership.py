@@ -40,7 +40,6 @@ from ..audits.membership import (
 )
 from ..audits.metrics import Promise
 from ..audits.neighbours import NeighbourPair
-from ..audits.worst_start import LastModel, last_model, maximal_gradient
 from ..data import LabelledRecords, UnreadableFile
 from ..data.files import read_arrays
 from ..mechanisms import (
@@ -51,7 +50,8 @@ from ..mechanisms import (
     SamplingCurator,
     SimulationSampler,
 )
-from .attack import require_protected, with_worst_start
+from .attack import require_protected
+from .canaries import POPULATION, dense, tuned_game, worst_start_game
 from .configuration import Configuration
 from .planning import plan
 
@@ -70,14 +70,12 @@ ours.
 Loss thresholds: Yeom, Giacomelli, Fredrikson, Jha 2018; LiRA with and without shadow models that
 hold the target: Carlini et al. 2022; RMIA: Zarifzadeh, Liu, Shokri 2024.
 """
-_POPULATION = 100
-"""Records of the population that RMIA compares the target with."""
 
 
 class TargetName(Enum):
     """Which record is looked for: any; the one that a model is most wrong about; one made to be
-    remembered; or one whose gradients are the largest all run long, from a start that makes them
-    so.
+    remembered; one tuned by gradients through the iterations; or one whose gradients are the
+    largest all run long, from a start that makes them so.
 
     A random record shows what membership inference does to an average person; the others are
     for audits, as a guarantee speaks of the worst.
@@ -86,6 +84,7 @@ class TargetName(Enum):
     RANDOM = "random"
     WORST = "worst"
     CANARY = "canary"
+    METAGRADIENT = "metagradient"
     WORST_START = "worst-start"
 
 
@@ -167,8 +166,11 @@ def membership_of_run(configuration: Configuration, options: MembershipOptions) 
     scores: tuple[MembershipScore, ...] = (*_BLACK_BOX, Fisher())
     law = None
     if options.target is TargetName.WORST_START:
-        game, law = _game_of_canaries(configuration, planned.noise_multiplier)
+        game, law = worst_start_game(configuration, planned.noise_multiplier)
         scores = (Fisher(),) if law is None else (KnownDirection(law.direction), Fisher())
+    elif options.target is TargetName.METAGRADIENT:
+        game, direction = tuned_game(configuration, planned, options.seed)
+        scores = (KnownDirection(direction), *_BLACK_BOX, Fisher())
     else:
         game = _game_of_run(configuration, planned.noise_multiplier, options)
     return _check(
@@ -259,8 +261,8 @@ def _game_of_run(
     loss = configuration.solvers.loss
     train, test = configuration.attacked_records()
     dataset = configuration.audited(train)
-    population = test.take(np.arange(min(_POPULATION, len(test))))
-    others = _dense(population.features)
+    population = test.take(np.arange(min(POPULATION, len(test))))
+    others = dense(population.features)
     chosen = _target_of_run(configuration, train, dataset, options)
     assert chosen.index is not None
     place, solve = chosen.index, configuration.solvers.noisy(noise_multiplier).solve
@@ -283,36 +285,6 @@ def _game_of_run(
         classes = np.unique(train.labels).tolist()
         choices = replacements(chosen, others, population.labels, classes=classes)
     return game_of(worst_replacement(game_of, choices, models=options.shadows, seed=options.seed))
-
-
-def _game_of_canaries(
-    configuration: Configuration, noise_multiplier: float
-) -> tuple[SolverGame, LastModel | None]:
-    """Return the game on canaries of maximal gradients, and the last model's law where it is known.
-
-    Scores of the label's probability see little of it: both worlds' canaries are as unlikely.
-
-    Args:
-        configuration: of the run.
-        noise_multiplier: of its plan.
-    """
-    train, test = configuration.attacked_records()
-    index = int(np.flatnonzero(train.party_of == 0)[0])
-    solver, pair = with_worst_start(
-        configuration.solvers.noisy(noise_multiplier), configuration.audited(train), index
-    )
-    loss = configuration.solvers.loss
-    row, label = maximal_gradient(pair.dataset.shape, loss)
-    game = SolverGame(
-        solver.solve,
-        pair,
-        Target(row, label, pair.description, index),
-        loss,
-        _dense(test.features[:1]),
-        test.labels[:1],
-        "its neighbour",
-    )
-    return game, last_model(solver, pair)
 
 
 def _target_of_run(
@@ -360,8 +332,8 @@ def _game_of_model(
     features, labels = np.asarray(records.features, dtype=np.float64), records.labels
     target = _target_of_model(train, features, labels, options)
     kept = np.arange(len(labels)) != target.index
-    rows = np.asarray(records.population_features, dtype=np.float64)[:_POPULATION]
-    asked = records.population_labels[:_POPULATION]
+    rows = np.asarray(records.population_features, dtype=np.float64)[:POPULATION]
+    asked = records.population_labels[:POPULATION]
 
     def game_of(other: Target | None) -> ModelGame:
         return ModelGame(
@@ -385,8 +357,8 @@ def _target_of_model(
         features, labels: the records, shapes (n, d) and (n,).
         options: which record, and the seed.
     """
-    if options.target is TargetName.WORST_START:
-        allowed = "random, worst or canary: nobody knows from where a model of your own starts"
+    if options.target in (TargetName.WORST_START, TargetName.METAGRADIENT):
+        allowed = "random, worst or canary: nobody knows the iterations of a model of your own"
         raise InvalidParameter("target", options.target.value, allowed)
     if options.target is TargetName.RANDOM:
         return random_target(features, labels, seed=options.seed)
@@ -397,8 +369,3 @@ def _target_of_model(
         labels,
         log_probabilities(train, features, labels, options.seed, features, labels),
     )
-
-
-def _dense(rows: Any) -> Any:
-    """Return rows as a dense array."""
-    return np.asarray(rows if isinstance(rows, np.ndarray) else rows.toarray())

@@ -12,6 +12,7 @@ import msgspec
 
 from ..audits.report import Narrative, StatementFacts
 from ..data.schema import OnOutside
+from ..mechanisms import Adjacency
 from .configuration import Configuration
 from .sections import Algorithm
 
@@ -52,7 +53,7 @@ def narrative(
         "their records, their noise and their random seeds to themselves.",
         published=f"every message of every round, to {_READERS.get(algorithm, 'the server')}; "
         "the models of all rounds",
-        sampling_claimed="none" if algorithm is Algorithm.ADMM else _ALL_RECORDS,
+        sampling_claimed=_sampling(configuration),
         data=description,
         preprocessing=_preprocessing(configuration),
         tuning=tuned,
@@ -64,6 +65,17 @@ def narrative(
             "they are not in the ledger and must not be published beside a real release",
         ),
     )
+
+
+def _sampling(configuration: Configuration) -> str:
+    """Return which records a round looks at."""
+    if configuration.solver.algorithm is Algorithm.ADMM:
+        return "none"
+    if configuration.solver.batch is None:
+        return _ALL_RECORDS
+    fixed = configuration.privacy.adjacency is Adjacency.REPLACE_ONE
+    often = "exactly" if fixed else "on average"
+    return f"every agent draws {often} {configuration.solver.batch} of its records in every round"
 
 
 def statement(configuration: Configuration) -> StatementFacts:

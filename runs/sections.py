@@ -182,7 +182,8 @@ class Privacy(Unit, frozen=True, kw_only=True):
 
 
 class Algorithm(Enum):
-    """The algorithms: in a star, on a network, with inner steps, and of one holder of all records.
+    """The algorithms: in a star, on a network, with inner steps, of one holder of all records, and
+    gradient descent.
 
     Only those marked so are as published; the others are the repaired ones.
     """
@@ -195,6 +196,7 @@ class Algorithm(Enum):
     PS_ADMM = "ps-admm"
     CENTRALISED = "centralised"
     CONSENSUS = "consensus-admm"
+    DP_SGD = "dp-sgd"
 
 
 class NetworkName(Enum):
@@ -235,7 +237,8 @@ class Algorithmic(Section, frozen=True, kw_only=True):
     metric from `solvers.defaults`, for a target epsilon.
 
     Args:
-        algorithm: which ADMM; only those marked so are as published, the others are repaired.
+        algorithm: which ADMM, or DP-SGD; only those marked so are as published, the others are
+            repaired.
         rounds: number of rounds; every party releases once in each.
         steps: schedule of step sizes: Theorem 4's (smooth), Theorem 3's (nonsmooth), or constant.
         distance: c_w, a public guess of the size of the solution (the published variant finds it by
@@ -250,6 +253,9 @@ class Algorithmic(Section, frozen=True, kw_only=True):
         network: who is whose neighbour; of pr-admm.
         inner_steps: gradient steps a round; of ps-admm.
         accelerated: whether steps have Nesterov's momentum; of centralised.
+        clip: l2 norm that every record's gradient is cut to; of dp-sgd, by default its own bound.
+        batch: records of a party that a round draws, hidden: exactly so many under replace-one, on
+            average under the other relations; of dp-sgd, by default all.
         intercept: whether a public constant is appended to every row: (row, row_bound)/sqrt(2).
     """
 
@@ -267,6 +273,8 @@ class Algorithmic(Section, frozen=True, kw_only=True):
     network: NetworkName | None = None
     inner_steps: int | None = None
     accelerated: bool = False
+    clip: float | None = None
+    batch: int | None = None
     intercept: bool = False
 
     def __post_init__(self) -> None:
@@ -283,7 +291,9 @@ class Algorithmic(Section, frozen=True, kw_only=True):
             self.regulariser is not RegulariserName.L2 or self.loss is LossName.LINEAR
         ):
             raise ValueError("Expected regulariser = 'l2' and no linear loss with consensus-admm")
-        by_steps = made in (Algorithm.PS_ADMM, Algorithm.CENTRALISED)
+        if (self.clip, self.batch) != (None, None) and made is not Algorithm.DP_SGD:
+            raise ValueError("Expected clip and batch with dp-sgd only")
+        by_steps = made in (Algorithm.PS_ADMM, Algorithm.CENTRALISED, Algorithm.DP_SGD)
         if by_steps and self.steps is not StepsName.CONSTANT:
             raise ValueError(f"Expected steps = 'constant' with {made.value}")
         if (self.step_size is not None) != (self.steps is StepsName.CONSTANT):
@@ -296,6 +306,7 @@ class Algorithmic(Section, frozen=True, kw_only=True):
             ("rounds", self.rounds),
             ("inner_steps", self.inner_steps),
             ("pretraining_rounds", self.pretraining_rounds),
+            ("batch", self.batch),
         ):
             if count is not None and not 1 <= count <= MOST_RELEASES:
                 raise ValueError(f"{name}={count} must be in [1, {MOST_RELEASES}]")
@@ -304,6 +315,7 @@ class Algorithmic(Section, frozen=True, kw_only=True):
             ("step_size", self.step_size),
             ("penalty", self.penalty),
             ("tolerance", self.tolerance),
+            ("clip", self.clip),
         ):
             if value is not None and not 0 < value < inf:
                 raise ValueError(f"{name}={value} must be in (0, inf)")
@@ -322,6 +334,7 @@ class Algorithmic(Section, frozen=True, kw_only=True):
             Algorithm.PS_ADMM: "PS-ADMM (repaired, full gradients)",
             Algorithm.CENTRALISED: "Centralised DP-ADMM (repaired)",
             Algorithm.CONSENSUS: "DP-ADMM at the consensus",
+            Algorithm.DP_SGD: "DP-SGD",
         }[self.algorithm]
 
 

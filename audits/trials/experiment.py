@@ -23,12 +23,12 @@ from uuid import uuid4
 
 import numpy as np
 
-from ...accounting.numbers.notions import Gdp
 from ...mechanisms.errors import InvalidParameter, require_nonnegative, require_positive_int
 from ..assessment import AttackResult, assess
 from ..bounds import Scores
 from ..claim_tests import ClaimTest
 from ..datasets import AuditDataset
+from ..metrics import Promise
 from ..replay import Progress, ReplayScores, ReplayTrials, Solve, chunk_sizes
 from .backends import Backend, Serial
 from .store import ChunkKey, ScoreStore
@@ -191,7 +191,7 @@ def attack_trials(
     experiment: TrialExperiment,
     *,
     trials: int,
-    claimed: Gdp,
+    claimed: Promise,
     delta: float,
     confidence: float,
     null_trials: int | None = None,

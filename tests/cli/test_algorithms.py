@@ -29,9 +29,17 @@ CENTRALISED = (
     ),
     (PARTIES, "parties = 1"),
 )
+DESCENT = (
+    (SOLVER, 'algorithm = "dp-sgd"\nrounds = 6\nsteps = "constant"\nstep_size = 4.0\nclip = 0.5'),
+)
+BATCHES = (DESCENT[0], ("clip = 0.5", "batch = 4"))
 
 
-@pytest.mark.parametrize("changes", [NETWORK, INNER, CENTRALISED], ids=["pr", "ps", "centralised"])
+@pytest.mark.parametrize(
+    "changes",
+    [NETWORK, INNER, CENTRALISED, DESCENT, BATCHES],
+    ids=["pr", "ps", "centralised", "sgd", "batches"],
+)
 def test_a_repaired_algorithm_runs_from_plan_to_verified_certificate(
     call: Call, folder: Path, changes: tuple[tuple[str, str], ...]
 ) -> None:
@@ -48,6 +56,22 @@ def test_a_repaired_algorithm_runs_from_plan_to_verified_certificate(
     assert (verified.status, verified.data["verdict"]) == (0, "proved")
 
 
+def test_hidden_batches_cost_less_than_all_records(call: Call, folder: Path) -> None:
+    noise = [
+        call("plan", edited(folder, *changes), "--json").data["noise_multiplier"]
+        for changes in (DESCENT, BATCHES)
+    ]
+    assert noise[1] < noise[0]
+    relation = ("replace-one", "zero-out-one")
+    poisson = call("plan", edited(folder, *BATCHES, relation), "--json").data
+    assert poisson["noise_multiplier"] < noise[0]
+    # the claim under attack is that of the run: epsilon, where hidden samples leave no mu
+    attack = call("attack", edited(folder, *BATCHES, relation), "--json")
+    assert attack.status == 0
+    assert attack.data["claimed_epsilon"] == pytest.approx(2.0, abs=1e-3)
+    assert attack.data["share"] is None
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -61,6 +85,10 @@ def test_a_repaired_algorithm_runs_from_plan_to_verified_certificate(
         (((SOLVER, INNER[0][1].replace("_steps = 2", "_steps = 0")),), "inner_steps=0"),
         ((CENTRALISED[0],), "data.parties = 1"),
         (((SOLVER, SOLVER + "\naccelerated = true"),), "accelerated with centralised"),
+        (((SOLVER, SOLVER + "\nclip = 1.0"),), "clip and batch with dp-sgd"),
+        ((DESCENT[0], ("clip = 0.5", "clip = 0.0")), "clip=0.0"),
+        ((DESCENT[0], ("clip = 0.5", "batch = 12")), "solver.batch=12 must be in [1, 11]"),
+        (((SOLVER, 'algorithm = "dp-sgd"\nrounds = 6'),), "steps = 'constant' with dp-sgd"),
         (((SOLVER, NETWORK[0][1].replace("ring", "rink")), NETWORK[1]), "ring"),
     ],
 )

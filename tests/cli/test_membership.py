@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from .conftest import Call
+from .conftest import Call, edited
 
 MODEL = """
 import numpy as np
@@ -108,6 +108,24 @@ def test_from_the_worst_start_a_run_pays_its_price_and_no_more(call: Call, folde
     assert attack.status == 0
     assert attack.data["share"] == pytest.approx(1.0, abs=1e-6)
     assert "two canaries of opposite maximal gradients" in attack.data["neighbours"]
+
+
+def test_a_canary_tuned_through_the_iterations_comes_with_its_direction(
+    call: Call, folder: Path
+) -> None:
+    descent = 'rounds = 6\nsteps = "constant"\nstep_size = 4.0'
+    path = edited(folder, ('"dp-admm"', '"dp-sgd"'), ("rounds = 6\ndistance = 5.0", descent))
+    options = ("--target", "metagradient", "--trials", 200, "--shadows", 20, "--json")
+    answer = call("membership", path, *options)
+    assert answer.status == 0
+    assert "of the promised mu" in answer.data["target"]
+    # mu of about 0.25: areas of chance alone have a standard error of 0.03
+    best = answer.data["results"][0]
+    assert best["name"] == "the canary's direction"
+    assert 0.5 < best["auc"] < 0.7
+    refused = call("membership", folder / "run.toml", *options)
+    assert refused.status == 2
+    assert "DpSgd" in refused.err
 
 
 def test_no_worst_start_is_invented_for_a_model_of_ones_own(

@@ -140,7 +140,7 @@ class Sample(Inside):
             dimension=width,
             value=value,
             held=self._rows,
-            sampled_part=SampledPart(None, total, scheme, shape.count, self._draw),
+            sampled_part=SampledPart(None, total, shape.count, self._draw),
             auditable=self._auditable,
         )
 

@@ -139,6 +139,8 @@ class Sensitive:
                 "Expected no second __init__: a Sensitive is made once, by a rule."
             )
         held = max(1, len(parties)) if held is None else held
+        # a plain array: of a subclass, its own functions would be handed what it is added to
+        value = None if value is None else np.asarray(value, dtype=np.float64)
         if value is not None and value.shape[-2:] != (held, dimension):
             raise InvalidParameter("value.shape", value.shape, f"(..., {held}, {dimension})")
         if sensitivity.squared == 0 and rounding.error:

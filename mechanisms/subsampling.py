@@ -229,16 +229,19 @@ class SampledPart:
     Args:
         constant: None where nothing of the value is computed on all records.
         sampled: bound on the part of the differing record, once it is drawn.
-        scheme: how `draw` was drawn.
         count: public lower bound on the number of records of each party.
-        draw: the sample.
+        draw: the sample, which knows how it was drawn.
     """
 
     constant: Sensitivity | None
     sampled: Sensitivity
-    scheme: Scheme
     count: int
     draw: Draw
+
+    @property
+    def scheme(self) -> Scheme:
+        """How the sample was drawn."""
+        return self.draw.scheme
 
     def mapped(self, rule: Callable[[Sensitivity], Sensitivity]) -> SampledPart:
         """Return both parts under a linear rule."""
@@ -256,7 +259,8 @@ class SampledPart:
         self, other: SampledPart, rule: Callable[[Sensitivity, Sensitivity], Sensitivity]
     ) -> SampledPart:
         """Return what `rule` makes of two values computed on the same draw."""
-        if other.draw is not self.draw:
+        # of one draw, and priced as one: a part made by hand has no say in the rate
+        if other.draw is not self.draw or other.count != self.count:
             raise InvalidParameter("operand", "computed on another sample", "on the same sample")
         both = self._with(self.constant, rule(self.sampled, other.sampled))
         return both if other.constant is None else both.with_constant(other.constant, rule)
@@ -269,4 +273,4 @@ class SampledPart:
         return GaussianMixtureStep(self.constant, self.sampled, rate, noise_std)
 
     def _with(self, constant: Sensitivity | None, sampled: Sensitivity) -> SampledPart:
-        return SampledPart(constant, sampled, self.scheme, self.count, self.draw)
+        return SampledPart(constant, sampled, self.count, self.draw)

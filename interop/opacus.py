@@ -153,9 +153,17 @@ class LedgerAccountant:
         return NAME
 
     def get_optimizer_hook_fn(self, sample_rate: float) -> Callable[[Any], None]:
-        """Return what Opacus attaches to its optimiser, called once a step before it moves."""
+        """Return what Opacus attaches to its optimiser, called once a step before it moves.
+
+        It raises `InvalidParameter` at the first step of an optimiser that adapts its clip norm.
+        """
 
         def hook(optimiser: Any) -> None:
+            # its noise_multiplier is larger than the one that was asked for, to make room for a
+            # noisy count that goes out besides, divided by the batch's own, private size
+            if hasattr(optimiser, "target_unclipped_quantile"):
+                need = "with a fixed clip norm: how an adaptive one moves has no price here"
+                raise InvalidParameter("optimiser", type(optimiser).__name__, need)
             self.step(
                 noise_multiplier=optimiser.noise_multiplier,
                 sample_rate=sample_rate,

@@ -50,7 +50,13 @@ from .sections import Algorithm, Algorithmic, Noise, Privacy, Section
 
 __all__ = ["Federation", "Participant", "Participation"]
 
-_OF_SUMS = (Algorithm.DP_ADMM, Algorithm.CONSENSUS, Algorithm.PS_ADMM, Algorithm.CENTRALISED)
+_OF_SUMS = (
+    Algorithm.DP_ADMM,
+    Algorithm.CONSENSUS,
+    Algorithm.PS_ADMM,
+    Algorithm.CENTRALISED,
+    Algorithm.DP_SGD,
+)
 """Algorithms whose releases are sums over records, as one holder of all of them runs them."""
 
 _FEDERATED = (
@@ -59,6 +65,7 @@ _FEDERATED = (
     Algorithm.CONSENSUS,
     Algorithm.PR_ADMM,
     Algorithm.PS_ADMM,
+    Algorithm.DP_SGD,
 )
 """Algorithms that run across parties: their solvers ask for collectives of messages."""
 
@@ -132,6 +139,11 @@ class _RunFile(Section, frozen=True, kw_only=True):
             names = ", ".join(each.value for each in allowed)
             raise ValueError(
                 f"Expected solver.algorithm among {names} in a {seen.value} federation"
+            )
+        if seen is SeenName.SUMMED and self.solver.batch is not None:
+            raise ValueError(
+                f"batch={self.solver.batch} must be left out in a summed federation: only sums "
+                "over all records are seen"
             )
 
 

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from dpledger.data.strict import ConfigurationError
+from dpledger.federation import verify_federation
 from dpledger.mechanisms import InvalidParameter
 from dpledger.runs.federation import Engine, federate
 
@@ -39,19 +41,49 @@ sampler = "system"
 epsilon = 5.0
 delta = 1e-5
 adjacency = "replace-one"
-algorithms = ["dp-admm"]
+algorithms = ["dp-admm", "dp-sgd"]
+threat_models = ["per-party", "summed"]
 """
+
+
+def written(folder: Path, run: str, held: dict[str, list[str]]) -> tuple[Path, ...]:
+    """Write a federation's files, and return those of its parties."""
+    (folder / "schema.toml").write_text(SCHEMA)
+    (folder / "run.toml").write_text(run)
+    for name, rows in held.items():
+        (folder / f"{name}.csv").write_text("\n".join(["age,back", *rows, ""]))
+        (folder / f"{name}.toml").write_text(PARTY.format(name=name))
+    return tuple(folder / f"{name}.toml" for name in held)
+
+
+def rows(first: int, often: int) -> list[str]:
+    """Sixty records of people from an age on, every third or so another label."""
+    return [f"{first + k / 2},{'yes' if k % often else 'no'}" for k in range(60)]
+
+
+def test_hidden_batches_run_across_parties_and_not_on_sums(tmp_path: Path) -> None:
+    descent = 'algorithm = "dp-sgd"\nsteps = "constant"\nstep_size = 1.0\nbatch = 9'
+    run = RUN.replace('algorithm = "dp-admm"', descent)
+    parties = written(tmp_path, run, {"a": rows(20, 3), "b": rows(30, 4)})
+
+    def federated(out: str) -> None:
+        federate(
+            tmp_path / "run.toml", engine=Engine.IN_PROCESS, out=tmp_path / out, parties=parties
+        )
+
+    federated("out")
+    found = verify_federation(tmp_path / "out")
+    assert set(found.parties) == {"a", "b"}
+    assert found.same_model
+    sums = run.replace("schema =", 'threat_model = "summed"\nschema =')
+    (tmp_path / "run.toml").write_text(sums)
+    with pytest.raises(ConfigurationError, match="batch=9 must be left out"):
+        federated("sums")
 
 
 def test_parties_of_one_process_that_hold_the_same_records_are_refused(tmp_path: Path) -> None:
     """One file under two names: a record would pay for one party's messages, and be in both's."""
-    (tmp_path / "schema.toml").write_text(SCHEMA)
-    (tmp_path / "run.toml").write_text(RUN)
-    rows = [f"{20 + k / 2},{'yes' if k % 3 else 'no'}" for k in range(60)]
-    for name, held in (("a", rows), ("b", rows[::-1])):
-        (tmp_path / f"{name}.csv").write_text("\n".join(["age,back", *held, ""]))
-        (tmp_path / f"{name}.toml").write_text(PARTY.format(name=name))
-    parties = (tmp_path / "a.toml", tmp_path / "b.toml")
+    parties = written(tmp_path, RUN, {"a": rows(20, 3), "b": rows(20, 3)[::-1]})
 
     def run() -> None:
         federate(
@@ -60,7 +92,6 @@ def test_parties_of_one_process_that_hold_the_same_records_are_refused(tmp_path:
 
     with pytest.raises(InvalidParameter, match=r"'a', 'b'.*the same"):
         run()
-    other = [f"{30 + k / 2},{'no' if k % 3 else 'yes'}" for k in range(60)]
-    (tmp_path / "b.csv").write_text("\n".join(["age,back", *other, ""]))
+    written(tmp_path, RUN, {"b": rows(30, 4)})
     run()
     assert (tmp_path / "out" / "federation.json").exists()

@@ -471,12 +471,16 @@ def curve(
     *,
     noise_multiplier: Number,
     deltas: ArrayLike,
+    grade: Grade = Grade.ENCLOSED,
     select: Selection | None = None,
     **stated: Unpack[_Stated],
 ) -> PrivacyCurve:
-    """Return epsilons, rounded up, at an array of deltas of shape (n,); as `epsilon`."""
+    """Return epsilons, rounded up, at an array of deltas of shape (n,); as `epsilon`.
+
+    Of the best of several runs they are enclosed, whatever the grade.
+    """
     require_nonnegative("noise_multiplier", noise_multiplier)
-    return _curve(TrainingRun.of(**stated), noise_multiplier, deltas, Grade.ENCLOSED, select)
+    return _curve(TrainingRun.of(**stated), noise_multiplier, deltas, grade, select)
 
 
 def _curve(

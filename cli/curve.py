@@ -1,33 +1,33 @@
 """`dpledger curve`: the whole privacy curve, of a plan or of a training run.
 
-Asks for a run's configuration or, with --noise-multiplier, for a training run by its parameters; no
-record is read. --from, --to and --points choose deltas, evenly spread in the logarithm.
-
-Prints epsilon, rounded up, for every delta, with the grade: *enclosed* in ball arithmetic, or
-*fast* in doubles with an outward allowance. The promised delta's own epsilon is the proved one.
---plot draws the curve as SVG.
+Asks for a run's configuration or, with --noise-multiplier, for a training run by its parameters, or
+the best of several; no record is read. --from, --to and --points choose deltas, evenly spread in
+the logarithm. Prints epsilon, rounded up, for every delta, with the grade: *enclosed* in ball
+arithmetic, or *fast* in doubles with an outward allowance. The promised delta's own epsilon is the
+proved one. --plot draws the curve as SVG.
 
 Exit status 0; 2 for deltas out of range or a run that has no price.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 
+from ..accounting import training
 from ..accounting.guarantees import Guarantee, epsilons_at
 from ..accounting.numbers.grade import Grade
-from ..accounting.training import TrainingRun, epsilon
 from ..audits.outcome import Outcome
-from ..mechanisms.events import Event
 from ..runs import plan, read_configuration
 from ..runs.outcomes.plans import curve_outcome, draw_curve
 from .inputs import NEW_FILE, Redirected, configuration_argument, options, training_options
 from .output import answers
+from .training import selection
 
 _LEAST_DELTA = 1e-300
 """The smallest delta that the engines take: below it doubles lose their digits."""
@@ -57,11 +57,12 @@ _curve_options = options(
 @answers
 def of_training(noise_multiplier: float, delta: float, **said: Any) -> Outcome:
     """Print epsilon (rounded up) over delta of a training run that is stated by its parameters."""
-    # how it is drawn stands apart from what the run is
     form = {name: said.pop(name) for name in ("smallest", "largest", "points", "grade", "plot")}
-    events = TrainingRun.of(**said).events(noise_multiplier)
-    promised = epsilon(noise_multiplier=noise_multiplier, delta=delta, proved=True, **said)
-    return _outcome("the training run", events, promised.guarantee, **form)
+    said["select"] = selection(said.pop("best_of"))
+    run: Any = {"noise_multiplier": noise_multiplier, **said}
+    promised = training.epsilon(delta=delta, proved=said["select"] is None, **run).guarantee
+    name = "the best of several runs" if said["select"] else "the training run"
+    return _outcome(name, partial(training.curve, **run), promised, **form)
 
 
 @click.command(cls=Redirected.to(of_training, "--noise-multiplier"))
@@ -69,19 +70,19 @@ def of_training(noise_multiplier: float, delta: float, **said: Any) -> Outcome:
 @_curve_options
 @answers
 def curve(configuration_path: Path, **form: Any) -> Outcome:
-    """Print epsilon (rounded up) over delta for the run that CONFIG describes.
+    """Print epsilon (rounded up) over delta for the run that CONFIG describes, the promised proved.
 
-    At the delta that the run promises, the proved one. Without CONFIG, with --noise-multiplier and
-    the other options of `dpledger epsilon`, the same for a training run of any tool.
+    Without CONFIG, with --noise-multiplier and the other options of `dpledger epsilon`, the same
+    for a training run of any tool.
     """
-    # an epsilon that is asked for is calibrated first, as `dpledger plan` does
     made = plan(read_configuration(configuration_path))
-    return _outcome(configuration_path.name, made.events, made.guarantee, **form)
+    curve_of = partial(epsilons_at, made.events, group=made.guarantee.group)
+    return _outcome(configuration_path.name, curve_of, made.guarantee, **form)
 
 
 def _outcome(
     name: str,
-    events: Sequence[Event],
+    curve_of: Callable[..., Any],
     promised: Guarantee,
     *,
     smallest: float,
@@ -90,7 +91,7 @@ def _outcome(
     grade: str,
     plot: Path | None,
 ) -> Outcome:
-    """Return the curve of events as an outcome, after drawing it where asked.
+    """Return a curve, of deltas and a grade, as an outcome, after drawing it where asked.
 
     Raises click's mistake of usage for deltas that are not 1e-300 <= from < to < 1.
     """
@@ -99,7 +100,7 @@ def _outcome(
             f"Expected {_LEAST_DELTA} <= --from={smallest} < --to={largest} < 1."
         )
     deltas = np.geomspace(smallest, largest, points)
-    found = epsilons_at(events, deltas=deltas, grade=Grade(grade), group=promised.group)
+    found = curve_of(deltas=deltas, grade=Grade(grade))
     if plot is not None:
         draw_curve(plot, found, promised)
     return curve_outcome(name, found, promised, plot)

@@ -83,6 +83,7 @@ training_options = options(
         default=1,
         help="Records that a person has at most, whose epsilon is wanted.",
     ),
+    click.option("--best-of", type=float, help="Mean number of runs, the best alone published."),
 )
 """What people state of a training run, for `accounting.training`; sampling and relation have no
 defaults, and an answer without them lists every reading.

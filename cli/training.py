@@ -28,7 +28,6 @@ from .output import answers, write_certificate
 
 _run_options = options(
     training_options,
-    click.option("--best-of", type=float, help="Mean number of runs, the best alone published."),
     click.option("--delta", type=float, required=True, help="In (0, 1), below 1 / records."),
     certificate_option,
 )
@@ -48,7 +47,7 @@ def epsilon(certificate: Path | None, best_of: float | None, **stated: Any) -> O
     dpledger epsilon --noise-multiplier 1.1 --records 60000 --batch 256 --epochs 60 \\
         --delta 1e-5 --sampling poisson --adjacency add-remove-one
     """
-    select = _selection(best_of, certificate)
+    select = selection(best_of, certificate)
     found = training.epsilon(proved=select is None, select=select, **stated)
     return _outcome(found, certificate)
 
@@ -64,12 +63,12 @@ def noise(certificate: Path | None, best_of: float | None, **stated: Any) -> Out
     dpledger noise --epsilon 2 --records 60000 --batch 256 --epochs 60 \\
         --delta 1e-5 --sampling poisson --adjacency add-remove-one
     """
-    select = _selection(best_of, certificate)
+    select = selection(best_of, certificate)
     found = training.noise_multiplier(proved=select is None, select=select, **stated)
     return _outcome(found, certificate)
 
 
-def _selection(best_of: float | None, certificate: Path | None) -> Selection | None:
+def selection(best_of: float | None, certificate: Path | None = None) -> Selection | None:
     """Return the law of the number of runs, geometric, if the best of several is published."""
     refuse("--certificate without --best-of: no rule proves it", certificate and best_of)
     return None if best_of is None else Selection(best_of)

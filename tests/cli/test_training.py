@@ -36,6 +36,10 @@ def test_the_best_of_several_runs_is_enclosed_and_has_no_certificate(
     )
     assert refused.status == 2
     assert "--best-of" in refused.err
+    words = ("--noise-multiplier", 1, *RUN, *STATED, "--best-of", 20, "--points", 2, "--json")
+    curve = call("curve", *words).data
+    assert curve["promised"]["epsilon"] == best.data["guarantee"]["epsilon"]
+    assert curve["grade"] == "enclosed"
     assert "in [1, inf)" in call("noise", "--epsilon", 2, *RUN, *STATED, "--best-of", 0.5).err
 
 

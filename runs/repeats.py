@@ -88,6 +88,8 @@ class RepeatedRuns:
     def more(self, memory: Memory, key: str, findings: list[str]) -> Evidence | None:
         """Return the evidence after `trials` pairs more; None if nothing is promised.
 
+        A guarantee that is refuted stays so, and only the noise is tested further.
+
         Args:
             memory: what the watcher knows; evidence of control and noise is kept in it.
             key: what the evidence is filed under, from `key`.
@@ -113,6 +115,9 @@ class RepeatedRuns:
         if noise.refuted:
             findings.append(f"noise is not as stated: {noise.detail}")
         evidence, null = (of.get(key, Evidence()) for of in (memory.evidence, memory.nulls))
+        if evidence.refuted_after is not None:
+            # it stands: no pair is added, so that the control's would be the same ones at each look
+            return evidence
         # other noise than that of all pairs before
         words = [configuration.attack.seed, evidence.pairs]
         seed = int(np.random.SeedSequence(words).generate_state(1, np.uint64)[0])

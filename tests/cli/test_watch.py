@@ -11,7 +11,7 @@ import pytest
 from dpledger.accounting.ledger import MemoryLedger
 from dpledger.audits.continuous import audit_run
 from dpledger.audits.sequential import Evidence
-from dpledger.audits.watching import Look, Watcher, acknowledge
+from dpledger.audits.watching import Look, Memory, Watcher, acknowledge
 from dpledger.mechanisms import (
     Adjacency,
     Audience,
@@ -22,6 +22,8 @@ from dpledger.mechanisms import (
     UnprotectedRelease,
     declared,
 )
+from dpledger.runs import read_configuration
+from dpledger.runs.repeats import RepeatedRuns
 
 from .conftest import Call, edited
 
@@ -255,6 +257,17 @@ def test_a_refuted_guarantee_is_a_finding() -> None:
     assert found.findings == wrong
     nothing = audit_run(ledger, summary, delta=1e-5, evidence=known, more=lambda findings: None)
     assert (nothing.findings, nothing.evidence) == ((), known)
+
+
+def test_a_refuted_guarantee_stays_refuted_and_its_control_is_not_fed_again(folder: Path) -> None:
+    """The pairs to come are named by the number of those before them, which grows no more."""
+    repeats = RepeatedRuns(read_configuration(folder / "run.toml"), trials=3, confidence=0.95)
+    refuted, control = Evidence(pairs=5, refuted_after=5), Evidence(pairs=5)
+    memory = Memory(evidence={"a key": refuted}, nulls={"a key": control})
+    for _ in range(2):
+        assert repeats.more(memory, "a key", []) == refuted
+    assert memory.nulls["a key"] == control
+    assert memory.noise_tests["a key"] == 2
 
 
 def test_a_run_that_left_its_plan_is_a_finding() -> None:

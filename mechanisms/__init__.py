@@ -30,7 +30,7 @@ from .events import (
     SampledWithoutReplacement,
     UnprotectedRelease,
 )
-from .labels import SIGNS, ClassLabels, LabelDomain, RealLabels, SignLabels
+from .labels import SIGNS, ClassLabels, LabelDomain, RealLabels, SignLabels, WeightedLabels
 from .local_data import LocalDataset
 from .noise import (
     DiscreteGaussianNoise,
@@ -123,6 +123,7 @@ __all__ = [
     "UnprotectedReleaseError",
     "VerticalDataset",
     "VerticalShape",
+    "WeightedLabels",
     "concatenate",
     "concatenate_disjoint",
     "declared",

@@ -109,7 +109,7 @@ class RealLabels:
 
     def contains(self, other: "LabelDomain") -> bool:
         """Return whether every label of `other` is one of these; classes are no numbers."""
-        if isinstance(other, ClassLabels):
+        if isinstance(other, ClassLabels | WeightedLabels):
             return False
         return self.bound >= (1.0 if isinstance(other, SignLabels) else other.bound)
 
@@ -118,7 +118,70 @@ class RealLabels:
         _require(np.abs(labels) <= self.bound, f"in [-{self.bound:g}, {self.bound:g}]")
 
 
-LabelDomain = SignLabels | ClassLabels | RealLabels
+@dataclass(frozen=True, slots=True)
+class WeightedLabels:
+    """A label and a weight in [0, 1] in one number: 2k + weight for the k-th of `labels`, from 0.
+
+    So the weight is a part of the record like its label, and as private; a loss that multiplies a
+    record's slope by it (`dpledger.solvers.Weighted`) has the bounds that it had.
+
+    >>> codes = WeightedLabels(SIGNS).joined(np.array([-1.0, 1.0, 1.0]), np.array([1.0, 0.25, 0.0]))
+    >>> codes.tolist()
+    [1.0, 2.25, 2.0]
+    >>> [part.tolist() for part in WeightedLabels(SIGNS).parts(codes)]
+    [[-1.0, 1.0, 1.0], [1.0, 0.25, 0.0]]
+    """
+
+    labels: SignLabels | ClassLabels
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.labels, SignLabels | ClassLabels):
+            raise InvalidParameter("labels", self.labels, "SignLabels or ClassLabels")
+
+    @property
+    def filler(self) -> float:
+        """The first label, of weight 0."""
+        return 0.0
+
+    @property
+    def extremes(self) -> tuple[float, float]:
+        """The first two labels, of weight 1."""
+        return (1.0, 3.0)
+
+    def joined(self, labels: _Labels, weights: _Labels) -> _Labels:
+        """Return labels with weights, of shape (n,) each.
+
+        Raises `InvalidParameter` for a label outside the domain, or a weight outside [0, 1].
+        """
+        self.labels.require(labels)
+        _require((weights >= 0.0) & (weights <= 1.0), "of a weight in [0, 1]")
+        signs = isinstance(self.labels, SignLabels)
+        return (labels + 1.0 if signs else 2.0 * labels) + weights
+
+    def parts(self, codes: _Labels) -> tuple[_Labels, _Labels]:
+        """Return labels and weights, each of the shape of `codes`."""
+        whole = np.floor(0.5 * codes)
+        signs = isinstance(self.labels, SignLabels)
+        return (2.0 * whole - 1.0 if signs else whole), codes - 2.0 * whole
+
+    def some(self, most: int) -> _Labels:
+        """Return labels to try a loss with: each with no weight, some, and all of it."""
+        each, shares = self.labels.some(most // 3), np.array([0.0, 0.3, 1.0])
+        return self.joined(np.repeat(each, 3), np.tile(shares, len(each)))
+
+    def contains(self, other: "LabelDomain") -> bool:
+        """Return whether `other` has the same labels, with weights."""
+        return self == other
+
+    def require(self, labels: _Labels) -> None:
+        """Raise `InvalidParameter` naming the first record that has no such label or weight."""
+        count = self.labels.classes if isinstance(self.labels, ClassLabels) else 2
+        within = (labels >= 0.0) & (labels < 2.0 * count)
+        allowed = within & (self.parts(np.where(within, labels, 0.0))[1] <= 1.0)
+        _require(allowed, f"2k + weight, k in [0, {count - 1}] and the weight in [0, 1]")
+
+
+LabelDomain = SignLabels | ClassLabels | RealLabels | WeightedLabels
 """What a data set or a loss may state of labels."""
 
 SIGNS = SignLabels()

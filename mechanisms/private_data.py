@@ -27,7 +27,7 @@ from .data_shape import DataShape
 from .errors import InvalidParameter, named, require_magnitude, require_positive
 from .exact_choice import MOST_CANDIDATES
 from .handle import PrivateHandle
-from .labels import SIGNS, ClassLabels, LabelDomain, RealLabels, SignLabels
+from .labels import SIGNS, ClassLabels, LabelDomain, SignLabels
 from .layout import gather_records
 from .loss_trial import require_convex, stated
 from .protocols import FloatArray, Loss
@@ -281,7 +281,7 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
         Raises `InvalidParameter` for real labels, no models, and models of another shape.
         """
         shape, domain = self.shape, self.shape.label_domain
-        if isinstance(domain, RealLabels):
+        if not isinstance(domain, SignLabels | ClassLabels):
             raise InvalidParameter("label_domain", domain, "SignLabels or ClassLabels")
         outputs = domain.classes if isinstance(domain, ClassLabels) else 1
         found = [np.array(model, dtype=np.float64) for model in models]
@@ -326,7 +326,7 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
         """
         shape = self.shape
         domain, n = shape.label_domain, shape.count
-        if isinstance(domain, RealLabels):
+        if not isinstance(domain, SignLabels | ClassLabels):
             raise InvalidParameter("label_domain", domain, "SignLabels or ClassLabels")
         if shape.adjacency is not Adjacency.REPLACE_ONE:
             raise InvalidParameter("adjacency", shape.adjacency, "replace-one")

@@ -96,5 +96,6 @@ if TYPE_CHECKING:
     from .topologies import hub as hub
     from .topologies import random_geometric as random_geometric
     from .topologies import ring as ring
+    from .weighted import Weighted as Weighted
 
 __getattr__, __dir__ = names_from(__name__)

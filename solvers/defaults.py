@@ -48,7 +48,7 @@ from ..mechanisms.errors import (
     require_positive,
     require_positive_int,
 )
-from ..mechanisms.labels import ClassLabels, RealLabels, SignLabels
+from ..mechanisms.labels import ClassLabels, RealLabels, SignLabels, WeightedLabels
 from ..mechanisms.protocols import Loss
 from ..mechanisms.sensitivity import mean_of_bounded
 from ..mechanisms.vertical_data import LabelLoss, VerticalShape
@@ -57,6 +57,7 @@ from .losses import ClippedLogistic, Logistic, Multinomial, Shifted
 from .opinion_pool import OpinionPool
 from .schedules import noise_weights
 from .threat_model import PER_PARTY, Summed, ThreatModel, summed_shape
+from .weighted import Weighted
 
 SCORE_NOISE = 1.2
 """Standard deviation of the noise in a score. Between 1 and 2 accuracies differ by less than their
@@ -335,6 +336,8 @@ def _mean_noise(shape: DataShape, bound: Fraction, mu: float) -> float:
 def _loss(shape: DataShape, *, cut: bool) -> LabelLoss:
     """Return the logistic loss of two classes, or the multinomial loss of more, never cut."""
     labels = shape.label_domain
+    if isinstance(labels, WeightedLabels):
+        return Weighted(_loss(replace(shape, label_domain=labels.labels), cut=cut))
     if isinstance(labels, ClassLabels):
         return Multinomial(labels.classes)
     if not isinstance(labels, SignLabels):

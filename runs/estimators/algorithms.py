@@ -15,7 +15,7 @@ from enum import Enum
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.data_shape import DataShape
 from ...mechanisms.errors import InvalidParameter, Number, require_positive, require_positive_int
-from ...mechanisms.labels import ClassLabels
+from ...mechanisms.labels import ClassLabels, WeightedLabels
 from ...mechanisms.subsampling import FixedBatch, Poisson, Scheme
 from ...solvers.centralised import CentralisedDpAdmm
 from ...solvers.consensus import ConsensusDpAdmm
@@ -31,6 +31,7 @@ from ...solvers.star import DpAdmm, PvpAdmm
 from ...solvers.steps import SmoothSteps
 from ...solvers.stochastic import PsAdmm, SampledPsAdmm, StochasticRounds
 from ...solvers.topologies import complete
+from ...solvers.weighted import Weighted
 
 _DISTANCE = 100.0
 """A guess of |w*| for rows of norm 1: it sets how fast step sizes fall with the noise.
@@ -245,9 +246,11 @@ class Recipe:
         )
 
 
-def _loss(shape: DataShape) -> Logistic | Multinomial:
-    """Return the logistic loss of two classes, or of more."""
+def _loss(shape: DataShape) -> Logistic | Multinomial | Weighted:
+    """Return the logistic loss of two classes, or of more; times weights where labels have them."""
     labels = shape.label_domain
+    if isinstance(labels, WeightedLabels):
+        return Weighted(_loss(replace(shape, label_domain=labels.labels)))
     return Multinomial(labels.classes) if isinstance(labels, ClassLabels) else Logistic()
 
 

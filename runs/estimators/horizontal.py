@@ -8,13 +8,14 @@ import numpy as np
 from ...accounting.ledger import Ledger
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.errors import InvalidParameter, Number
-from ...mechanisms.labels import SIGNS, ClassLabels
+from ...mechanisms.labels import SIGNS, ClassLabels, LabelDomain, WeightedLabels
 from ...mechanisms.protocols import FloatArray
 from ...solvers.losses import ClippedLogistic
 from ...solvers.threat_model import PER_PARTY, ThreatModel
+from ...solvers.weighted import Weighted
 from .algorithms import AdmmAlgorithm, Recipe, SolverFactory
 from .classifier import PrivateLinearClassifier
-from .rows import unit_rows, with_constant
+from .rows import shares, unit_rows, with_constant
 from .search import SETTINGS, SearchedModelOfParties
 
 
@@ -39,6 +40,12 @@ class PrivateAdmmClassifier(PrivateLinearClassifier, SearchedModelOfParties):
     winner included, is covered by no fit's guarantee: score on public ones, or name `candidates`,
     among which the fit itself chooses: then all of them and the choice are within `epsilon`.
 
+    A sample weight is a part of its record, as private as the label, and counts over
+    `weight_bound`: what is minimised is the sum of (weight/weight_bound) · loss over the number of
+    records, which is public, plus the regulariser; the sum of weights would not be. Noise is that
+    of records of the largest weight, so that a bound k times the usual weight costs as much
+    accuracy as an epsilon k times smaller; equal weights at the bound are none.
+
     In a pipeline, steps before this one that learn from the records (a `StandardScaler`) are not
     covered by the guarantee; those that look at one row at a time (a `Normalizer`) are harmless.
 
@@ -57,7 +64,8 @@ class PrivateAdmmClassifier(PrivateLinearClassifier, SearchedModelOfParties):
             simulated here, as if a protocol for it were run; that is one of the assumptions in
             `privacy_`. The noise that colluders add for nothing is left out.
         row_bound: public l2 bound on a row.
-        clip: whether to cut longer rows; else they are refused.
+        weight_bound: public largest sample weight, > 0; where `fit` is given weights.
+        clip: whether to cut longer rows and larger weights; else they are refused.
         fit_intercept: whether to add the constant.
         regularisation: weight of the squared norm, > 0; None for the algorithm's own.
         classes: two (logistic loss) or more (multinomial). Without them they are read off y, and
@@ -112,6 +120,7 @@ class PrivateAdmmClassifier(PrivateLinearClassifier, SearchedModelOfParties):
         rounds: int | None = None,
         threat_model: ThreatModel = PER_PARTY,
         row_bound: float = 1.0,
+        weight_bound: float = 1.0,
         clip: bool = False,
         fit_intercept: bool = True,
         regularisation: float | None = None,
@@ -133,6 +142,7 @@ class PrivateAdmmClassifier(PrivateLinearClassifier, SearchedModelOfParties):
         self.rounds = rounds
         self.threat_model = threat_model
         self.row_bound = row_bound
+        self.weight_bound = weight_bound
         self.clip = clip
         self.fit_intercept = fit_intercept
         self.regularisation = regularisation
@@ -145,12 +155,13 @@ class PrivateAdmmClassifier(PrivateLinearClassifier, SearchedModelOfParties):
         self.random_state = random_state
         self.ledger = ledger
 
-    def fit(self, X: Any, y: Any, *, party_of: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, party_of: Any = None) -> Self:
         """Train on private records; returns the estimator.
 
         Args:
             X: rows of shape (n, d), dense or sparse.
             y: labels of shape (n,), of the classes.
+            sample_weight: of shape (n,), in [0, weight_bound] and not all 0, as private as labels.
             party_of: for each record the index of its party, of shape (n,); public and fixed.
                 Without it records are dealt in turn, which add-remove-one does not allow: one
                 record more would move others.
@@ -162,7 +173,12 @@ class PrivateAdmmClassifier(PrivateLinearClassifier, SearchedModelOfParties):
         rows = unit_rows(features, row_bound=self.row_bound, clip=self.clip)
         if self.fit_intercept:
             rows = with_constant(rows)
-        domain = SIGNS if len(self.classes_) == 2 else ClassLabels(len(self.classes_))
+        plain = SIGNS if len(self.classes_) == 2 else ClassLabels(len(self.classes_))
+        domain: LabelDomain = plain
+        if sample_weight is not None:
+            weights = shares(sample_weight, rows, weight_bound=self.weight_bound, clip=self.clip)
+            domain = WeightedLabels(plain)
+            labels = domain.joined(labels, weights)
         start = self._start()
         if self.candidates is None:
             factory = self._factory(start, {}, self._epsilon_of_a_record())
@@ -172,6 +188,7 @@ class PrivateAdmmClassifier(PrivateLinearClassifier, SearchedModelOfParties):
             factories = [self._factory((), each, share) for each in candidates]
             model, solver = self._searched(rows, labels, domain, party_of, factories)
         loss = getattr(solver, "loss", None)
+        loss = loss.loss if isinstance(loss, Weighted) else loss
         self.slope_bound_ = loss.bound if isinstance(loss, ClippedLogistic) else 1.0
         self._keep_model(model)
         return self

@@ -16,7 +16,7 @@ from sklearn.utils.validation import column_or_1d
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.curators import Curator
 from ...mechanisms.errors import InvalidParameter, Number, named, require_positive_int
-from ...mechanisms.labels import LabelDomain
+from ...mechanisms.labels import LabelDomain, WeightedLabels
 from ...mechanisms.private_data import PrivateDataset
 from ...mechanisms.protocols import FloatArray
 from ...solvers.solver import ModelSolver, PublicModel
@@ -33,6 +33,12 @@ _START_ASSUMED = "the model that this fit starts from is public: fits before it 
 """An assumption of the promise where a fit goes on from a model: that model's own epsilon is not in
 this one.
 """
+
+_WEIGHTS_ASSUMED = (
+    "sample weights are in [0, weight_bound], larger ones cut or refused aloud as rows are, and "
+    "not all 0 (others are refused aloud)"
+)
+"""An assumption of the promise where records have weights: a refusal tells of one."""
 
 
 Solved = tuple[PublicModel, list[PublicRound]]
@@ -108,13 +114,13 @@ class PrivateModelOfParties(PrivateLinearModel):
             ledger=self.ledger,
             noise=self._noise(stacklevel=4),  # the caller of fit
         )
-        shape, trust = private.shape, self.threat_model.assumption
+        shape = private.shape
         counted = (
             f"a party has at least {shape.count} records and at most {shape.most} "
             "(others are refused aloud)"
         )
         assuming = (
-            *(() if trust is None else (trust,)),
+            *self._given(domain),
             *((_START_ASSUMED,) if start else ()),
             *((counted,) if shape.adjacency is Adjacency.ADD_REMOVE_ONE else ()),
         )
@@ -122,6 +128,12 @@ class PrivateModelOfParties(PrivateLinearModel):
         self.history_ = tuple(history)
         self.n_iter_ = len(history)
         return state.model, factory(paid.noise_multiplier, private.shape)
+
+    def _given(self, domain: LabelDomain) -> tuple[str, ...]:
+        """Return what a fit takes for granted of messages, and of weights in its labels."""
+        trust = self.threat_model.assumption
+        weighted = (_WEIGHTS_ASSUMED,) if isinstance(domain, WeightedLabels) else ()
+        return (*(() if trust is None else (trust,)), *weighted)
 
     def _private(
         self, rows: Rows, labels: FloatArray, domain: LabelDomain, party_of: Any

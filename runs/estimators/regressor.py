@@ -71,9 +71,8 @@ class PrivateAdmmRegressor(RegressorMixin, PrivateModelOfParties):  # type: igno
       width to either side (`SmoothedQuantile`).
 
     Rounds and steps follow from a model of error (`regression_defaults`), and predictions are cut
-    to the bounds, which costs nothing. There are no sample weights: a weight multiplies what its
-    record may move, so the largest allowed one would be the price of every record's; give
-    `records_per_unit` where a person has several records.
+    to the bounds, which costs nothing. There are no sample weights, which the classifier has at the
+    price of the largest; give `records_per_unit` where a person has several records.
 
     Args:
         epsilon: what the proved epsilon of one fit must not exceed, > 0.

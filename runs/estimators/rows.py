@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.utils.extmath import row_norms
+from sklearn.utils.validation import check_array
 
 from ...mechanisms.errors import InvalidParameter, require_positive
 from ...mechanisms.protocols import FloatArray
@@ -33,6 +34,36 @@ def unit_rows(rows: Rows, *, row_bound: float, clip: bool) -> Rows:
     if isinstance(rows, np.ndarray):
         return rows * factors[:, None]
     return sparse.csr_array(sparse.csr_array(rows).multiply(factors[:, None]))
+
+
+def shares(sample_weight: Any, rows: Rows, *, weight_bound: float, clip: bool) -> FloatArray:
+    """Return weights of shape (n,), divided by `weight_bound`; larger ones are cut, or refused.
+
+    Args:
+        sample_weight: one number for all, or of shape (n,); >= 0 and not all 0.
+        rows: whose weights they are, of shape (n, d).
+        weight_bound: the largest weight there may be.
+        clip: whether to cut; else larger ones raise `InvalidParameter`, which tells about them.
+    """
+    require_positive("weight_bound", weight_bound)
+    given: Any = check_array(
+        np.full(rows.shape[0], sample_weight) if np.isscalar(sample_weight) else sample_weight,
+        ensure_2d=False,
+        ensure_non_negative=True,
+        input_name="sample_weight",
+    )
+    weights = np.asarray(given, dtype=np.float64)
+    if weights.shape != (rows.shape[0],):
+        raise InvalidParameter("sample_weight.shape", weights.shape, f"({rows.shape[0]},)")
+    if not weights.any():
+        raise ValueError("Sample weights must contain at least one non-zero number.")
+    if not clip and not np.all(weights <= weight_bound):
+        raise InvalidParameter(
+            "sample_weight",
+            "above the bound",
+            f"at most weight_bound={weight_bound}; clip=True cuts larger",
+        )
+    return np.minimum(weights, weight_bound) / weight_bound
 
 
 def with_constant(rows: Rows) -> Rows:

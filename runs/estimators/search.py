@@ -23,7 +23,7 @@ from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.curators import Curator
 from ...mechanisms.errors import InvalidParameter, named
 from ...mechanisms.events import Event
-from ...mechanisms.labels import LabelDomain
+from ...mechanisms.labels import LabelDomain, WeightedLabels
 from ...mechanisms.noise import ExponentialMechanism
 from ...mechanisms.private_data import PrivateDataset
 from ...mechanisms.protocols import FloatArray
@@ -147,8 +147,7 @@ class SearchedModelOfParties(PrivateModelOfParties):
             ledger=self.ledger,
             noise=self._noise(stacklevel=4),  # the caller of fit
         )
-        trust = self.threat_model.assumption
-        best, (state, history) = self._note(paid, assuming=() if trust is None else (trust,))
+        best, (state, history) = self._note(paid, assuming=self._given(domain))
         self.best_index_, self.best_params_ = best, self._candidates()[best]
         self.history_, self.n_iter_ = tuple(history), len(history)
         noise = paid.noise_multiplier * multipliers[best]
@@ -158,12 +157,17 @@ class SearchedModelOfParties(PrivateModelOfParties):
     def _divided(
         self, rows: Rows, labels: FloatArray, domain: LabelDomain, party_of: Any
     ) -> Divided:
-        """Return the records in two parts; who is held out is public and fixed, by its place."""
+        """Return the records in two parts; who is held out is public and fixed, by its place.
+
+        Held-out records count alike in the choice, whatever their weights.
+        """
         if HOLDOUT in self._names():
             raise InvalidParameter("parties", HOLDOUT, "other names: it is the holdout's")
         held = held_out(len(labels), self.holdout)
         holders = None if party_of is None else self._holders(party_of, len(labels), 1)[~held]
         training = self._private(rows[~held], labels[~held], domain, holders)
+        if isinstance(domain, WeightedLabels):
+            labels, domain = domain.parts(labels)[0], domain.labels
         holdout = PrivateDataset(
             rows[held],
             labels[held],

@@ -731,7 +731,12 @@ def test_the_ledger_says_that_the_run_kept_to_its_plan() -> None:
 
 EXPECTED = {
     "check_parameters_default_constructible": "epsilon, delta and adjacency have no honest "
-    "default, and an algorithm is named by a member of an enum"
+    "default, and an algorithm is named by a member of an enum",
+    **{
+        f"check_sample_weight_equivalence_on_{kind}_data": "noise is drawn for the number of "
+        "records, which is public: a record of weight 2 is no two records, nor one of 0 none"
+        for kind in ("dense", "sparse")
+    },
 }
 
 

@@ -37,6 +37,7 @@ from dpledger.solvers import (
     Shifted,
     SmoothedHinge,
     SmoothedQuantile,
+    Weighted,
     bounded_squared,
 )
 
@@ -123,6 +124,15 @@ def cross_entropy(s: list[mpmath.mpf], y: float) -> mpmath.mpf:
     return -mpmath.log(mpmath.exp(s[int(y)]) / mpmath.fsum(mpmath.exp(x) for x in s))
 
 
+def weighted_logistic(s: list[mpmath.mpf], y: float) -> mpmath.mpf:
+    label, weight = {0.0: (-1, 0), 1.0: (-1, 1), 2.25: (1, mpmath.mpf("0.25")), 3.0: (1, 1)}[y]
+    return weight * logistic(s, label)
+
+
+def weighted_classes(s: list[mpmath.mpf], y: float) -> mpmath.mpf:
+    return mpmath.mpf(y % 2) * cross_entropy(s, y // 2)
+
+
 SIGNS = (-1.0, 1.0)
 CASES: dict[str, Case] = {
     "logistic": Case(Logistic(), SIGNS, logistic),
@@ -146,6 +156,8 @@ CASES: dict[str, Case] = {
         bounded_squared(score_bound=1.5, label_bound=2.0), (-2.0, 0.4, 2.0), huber_residual(3.5)
     ),
     "two classes": Case(Multinomial(2), (0.0, 1.0), cross_entropy),
+    "weighted": Case(Weighted(Logistic()), (0.0, 1.0, 2.25, 3.0), weighted_logistic),
+    "weighted classes": Case(Weighted(Multinomial(3)), (1.0, 2.5, 3.0, 5.0), weighted_classes),
     "four classes": Case(Multinomial(4), (0.0, 1.0, 2.0, 3.0), cross_entropy),
 }
 ALL = pytest.mark.parametrize("name", CASES)

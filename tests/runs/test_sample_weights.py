@@ -1,0 +1,118 @@
+"""Laws of sample weights: a part of the record, priced at the largest that there may be.
+
+1. Equal weights at the bound change nothing, and none of weight 0 has any effect.
+2. With next to no noise, the model is the optimum of the weighted loss over the number of records.
+3. What is planned and paid does not depend on the weights, or on their bound.
+4. Weights out of range are refused, or cut; what a refusal tells is an assumption.
+"""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from dpledger.mechanisms import Adjacency, InvalidParameter
+
+pytest.importorskip("sklearn")
+
+from dpledger.runs.estimators import AdmmAlgorithm, PrivateAdmmClassifier
+
+pytestmark = pytest.mark.filterwarnings("ignore::dpledger.mechanisms.errors.RepeatableNoise")
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-0.5, 0.5, size=(400, 3))
+Y = np.where(RNG.random(400) < 1 / (1 + np.exp(-4.0 * X @ [1.0, -1.0, 0.5])), "yes", "no")
+WEIGHTS = RNG.choice([0.0, 0.5, 2.0, 4.0], size=400)
+
+
+def admm(**given: Any) -> PrivateAdmmClassifier:
+    known: dict[str, Any] = {
+        "epsilon": 1.0,
+        "delta": 1e-5,
+        "adjacency": Adjacency.REPLACE_ONE,
+        "classes": ("no", "yes"),
+        "weight_bound": 4.0,
+        "random_state": 1,
+        "rounds": 5,
+    }
+    return PrivateAdmmClassifier(**(known | given))
+
+
+@pytest.mark.parametrize("algorithm", [AdmmAlgorithm.CONSENSUS, AdmmAlgorithm.DP_ADMM], ids=str)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_weights_at_the_bound_are_no_weights(algorithm: AdmmAlgorithm, classes: int) -> None:
+    labels = np.digitize(X[:, 0], [-0.2, 0.2]) if classes == 3 else Y
+    made = admm(algorithm=algorithm, classes=np.unique(labels).tolist())
+    plain = made.fit(X, labels)
+    expected, promised = plain.coef_, plain.certificate_.subject
+    weighted = made.fit(X, labels, np.full(400, 4.0))
+    np.testing.assert_array_equal(weighted.coef_, expected)
+    assert weighted.certificate_.subject == promised
+    assert weighted.slope_bound_ == (0.5 if (algorithm.name, classes) == ("CONSENSUS", 2) else 1.0)
+
+
+def test_a_record_without_weight_has_no_effect_and_another_has() -> None:
+    others = X.copy()
+    others[WEIGHTS == 0.0] *= -1.0
+    made = admm(algorithm=AdmmAlgorithm.DP_ADMM)  # consensus-admm buys the mean of all rows
+    model = made.fit(X, Y, WEIGHTS).coef_
+    np.testing.assert_array_equal(made.fit(others, Y, WEIGHTS).coef_, model)
+    assert not np.array_equal(made.fit(X, Y, np.minimum(WEIGHTS, 2.0)).coef_, model)
+
+
+def test_without_noise_to_speak_of_the_model_is_the_optimum_of_the_weighted_loss() -> None:
+    made = admm(epsilon=1e7, regularisation=1e-2, rounds=100)
+    found = made.fit(X, Y, WEIGHTS)
+    rows, signs = np.hstack([X, np.ones((400, 1))]) * np.sqrt(0.5), np.where(Y == "yes", 1, -1)
+
+    def objective(w: np.ndarray) -> float:
+        losses = np.logaddexp(0.0, -signs * (rows @ w))
+        return float((WEIGHTS / 4.0 * losses).sum() / 400 + 0.5e-2 * w @ w)
+
+    best = minimize(objective, np.zeros(4), method="BFGS", options={"gtol": 1e-9}).x
+    model = np.append(found.coef_[0], found.intercept_[0]) / np.sqrt(0.5)
+    np.testing.assert_allclose(model, best, rtol=0.02, atol=0.02)
+
+
+def test_what_is_paid_depends_neither_on_weights_nor_on_their_bound() -> None:
+    subjects = {
+        made.fit(X, Y, given).certificate_.subject
+        for made, given in (
+            (admm(), WEIGHTS),
+            (admm(), WEIGHTS[::-1]),
+            (admm(weight_bound=40.0), WEIGHTS),
+            (admm(), None),
+        )
+    }
+    assert len(subjects) == 1
+    multipliers = [admm(weight_bound=b).fit(X, Y, WEIGHTS).noise_multiplier_ for b in (4.0, 40.0)]
+    assert multipliers[0] == multipliers[1]
+
+
+def test_weights_beyond_the_bound_are_refused_or_cut() -> None:
+    with pytest.raises(InvalidParameter, match="weight_bound=2"):
+        admm(weight_bound=2.0).fit(X, Y, WEIGHTS)
+    cut = admm(weight_bound=2.0, clip=True).fit(X, Y, WEIGHTS)
+    same = admm(weight_bound=2.0, clip=True).fit(X, Y, np.minimum(WEIGHTS, 2.0))
+    np.testing.assert_array_equal(cut.coef_, same.coef_)
+    for bad in (-WEIGHTS, np.zeros(400), WEIGHTS[:-1], np.where(WEIGHTS > 2, np.nan, WEIGHTS)):
+        with pytest.raises(ValueError, match=r"(?i)weight"):
+            admm(clip=True).fit(X, Y, bad)
+    with pytest.raises(InvalidParameter, match="weight_bound"):
+        admm(weight_bound=0.0).fit(X, Y, WEIGHTS)
+
+
+def test_a_refusal_of_weights_is_an_assumption() -> None:
+    weighted, plain = (admm().fit(X, Y, given).privacy_.assumptions for given in (WEIGHTS, None))
+    assert [each for each in weighted if "sample weights" in each]
+    assert not [each for each in plain if "sample weights" in each]
+
+
+@pytest.mark.slow
+def test_candidates_are_trained_with_weights_and_chosen_without() -> None:
+    candidates = [{"rounds": 2}, {"rounds": 4}]
+    made = admm(candidates=candidates)
+    found, plain = made.fit(X, Y, np.full(400, 4.0)).coef_, made.fit(X, Y).coef_
+    np.testing.assert_array_equal(found, plain)
+    assert not np.array_equal(made.fit(X, Y, WEIGHTS).coef_, plain)

@@ -24,11 +24,13 @@ class BlockSum:
     Args:
         into: array that the sum is added to, of any shape.
         records: how many records a party has at most.
+        sums: how many blocks' sums are added, where blocks are smaller than `BLOCK_RECORDS`.
     """
 
-    def __init__(self, into: FloatArray, records: int) -> None:
+    def __init__(self, into: FloatArray, records: int, sums: int = 0) -> None:
+        long = records > _PLAIN_BLOCKS * BLOCK_RECORDS or sums > _MOST_PLAIN
         self._sum = into
-        self._lost = np.zeros_like(into) if records > _PLAIN_BLOCKS * BLOCK_RECORDS else None
+        self._lost = np.zeros_like(into) if long and records > BLOCK_RECORDS else None
 
     def add(self, block: FloatArray, place: Any = ...) -> None:
         """Add one block's sum, at one place of the whole."""
@@ -50,6 +52,9 @@ class BlockSum:
 _PLAIN_BLOCKS = 32
 """Up to so many blocks plain additions keep within the error that is priced."""
 
+_MOST_PLAIN = 62
+"""Of smaller blocks: so many additions beside a block's are priced (`rounding.sum_depth`)."""
+
 
 def records_at_once(records: int) -> list[slice]:
     """Return the blocks of `BLOCK_RECORDS` records that a sum over `records` is made of."""
@@ -70,7 +75,7 @@ def blocks(trials: int, shape: tuple[int, ...]) -> Iterator[tuple[slice, slice, 
         shape: (P, n, d).
     """
     parties, records, width = shape
-    some = records if records * width <= 2 * _BLOCK_NUMBERS else max(1, _BLOCK_NUMBERS // width)
+    some = _rows_at_once(records, width)
     pairs = max(1, _BLOCK_SCORES // some)
     at_once = _evenly(trials, pairs)
     several = max(1, min(pairs // at_once, 2 * _BLOCK_NUMBERS // (some * width)))
@@ -81,6 +86,18 @@ def blocks(trials: int, shape: tuple[int, ...]) -> Iterator[tuple[slice, slice, 
                 slice(record, record + some),
                 slice(trial, trial + at_once),
             )
+
+
+def block_sums(records: int, width: int) -> int:
+    """Return how many blocks' sums a sum over that many rows of `width` numbers is made of."""
+    some = _rows_at_once(records, width)
+    whole, rest = divmod(records, some)
+    return whole * len(records_at_once(some)) + len(records_at_once(rest))
+
+
+def _rows_at_once(records: int, width: int) -> int:
+    """Return how many rows stay in the caches: all of them, where these are few."""
+    return records if records * width <= 2 * _BLOCK_NUMBERS else max(1, _BLOCK_NUMBERS // width)
 
 
 def parts(shape: tuple[int, ...], width: int) -> list[slice]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .blocking import BlockSum, blocks, records_at_once
+from .blocking import BlockSum, block_sums, blocks, records_at_once
 from .blocking import parts as parts_of
 from .clipping import cut_to_bound, lengths, project_to_ball
 from .errors import InvalidParameter
@@ -129,7 +129,8 @@ class DenseRecords:
         bound, width = loss.derivative_bound, w.shape[-1]
         points = w.reshape(-1, *w.shape[-2:]).swapaxes(0, 1)
         found = np.zeros(w.shape)
-        sums = BlockSum(found.reshape(-1, *w.shape[-2:]).swapaxes(0, 1), self.rows.shape[1])
+        count, into = self.rows.shape[1], found.reshape(-1, *w.shape[-2:]).swapaxes(0, 1)
+        sums = BlockSum(into, count, block_sums(count, width))
         by_margin: Callable[[FloatArray], FloatArray] | None = None
         # rows times other labels could be longer than the bound on rows
         if loss.label_domain == SIGNS:

@@ -113,8 +113,8 @@ def sum_depth(count: int) -> int:
     """Return how many operations a term of a sum or mean over `count` records goes through.
 
     Its product, a division and the additions of its block; beside other blocks, 62 that cover the
-    additions of blocks' sums: plain up to 32 of them, then compensated (Ogita, Rump, Oishi 2005,
-    Proposition 4.5).
+    additions of blocks' sums: plain up to 32 of them, or 62 of smaller ones, then compensated
+    (Ogita, Rump, Oishi 2005, Proposition 4.5).
     """
     return count + 2 if count <= BLOCK_RECORDS else BLOCK_RECORDS + 64
 

@@ -13,12 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpledger.accounting.check import roundings
-from dpledger.mechanisms import rounding
+from dpledger.audits.datasets import AuditDataset
+from dpledger.mechanisms import blocking, rounding
 from dpledger.mechanisms.clipping import inner_radius, project_to_ball
+from dpledger.mechanisms.inside import private_value
 from dpledger.mechanisms.operator_norm import operator_norm_up
 from dpledger.mechanisms.protocols import FloatArray
 from dpledger.mechanisms.rounding import Rounding
 from dpledger.mechanisms.sensitivity import Derivation, root_up
+from dpledger.solvers import ClippedLogistic
 
 WIDTH = 3
 numbers = st.builds(ldexp, st.floats(-1.0, 1.0), st.integers(-900, 60))
@@ -152,3 +155,24 @@ def test_rows_of_weight_below_one_are_priced_as_rounded_too() -> None:
     true = [Fraction(float(x[0])) * Fraction(weight)]
     assert Fraction(float(x[0] * weight)) != true[0]
     holds(bounds, x * weight, true)
+
+
+def test_sums_of_wide_rows_err_within_their_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows so wide that a cache holds one of them: a sum then has as many blocks as records.
+
+    Every term but loses half a unit in the last place of the sum before it.
+    """
+    monkeypatch.setattr(blocking, "_BLOCK_NUMBERS", 1)
+    count, total, halves = 6000, 0.0, list[float]()
+    for _ in range(count):
+        halves.append(0.498046875 + max(0.0, np.spacing(total) / 2 - 2.0**-54))
+        total += halves[-1]
+    rows = 2.0 * np.array(halves)[:, None]
+    data = AuditDataset(rows, np.ones(count), adjacency="replace-one", row_bound=1.0)
+    found = data.sum_gradient(ClippedLogistic(0.5), np.zeros(1))
+    value = private_value(found)
+    assert value is not None
+    true = sum(map(Fraction, halves), Fraction(0))
+    assert abs(Fraction(-float(value[0, 0])) - true) <= found.rounding.error
+    # added one by one they err by more
+    assert abs(Fraction(total) - true) > found.rounding.error

@@ -15,7 +15,8 @@ from .nodes import EPS
 from .pairs import Sampled
 from .placement import ContourTarget, Placement, place_contour
 from .ray import RayIntegral
-from .ray_placement import RayPlacement, place_ray, reaches
+from .ray_panels import RayPlacement
+from .ray_placement import place_ray, reaches
 from .ray_sums import scale_and_rate
 from .saddle import Counts, chernoff_delta, epsilon_by_moments, order_of
 
@@ -49,10 +50,12 @@ class Found(NamedTuple):
     Args:
         value: ε or δ, an upper bound.
         path: the vertical line, or the ray, of the integral.
+        integral: along it.
     """
 
     value: float
     path: Placement | RayPlacement
+    integral: RayIntegral | Contour
 
 
 def doubtful(counts: Counts, delta: float, epsilon: float, share: float) -> bool:
@@ -93,7 +96,7 @@ def epsilon_upper(counts: Counts, delta: float) -> Found | None:
                 error = integral.delta(root).error
             epsilon = root
             if error < least:
-                best, least = Found(epsilon * (1 + 4 * EPS), path), error
+                best, least = Found(epsilon * (1 + 4 * EPS), path, integral), error
             if error <= _TIGHT * delta:
                 return best
         if best is not None:
@@ -113,15 +116,17 @@ def delta_upper(counts: Counts, epsilon: float) -> Found | None:
             path = _line_or_ray(counts, epsilon, log_delta)
             if path is None:
                 break
-            found = _integral(counts, path, epsilon).delta(epsilon)
+            integral = _integral(counts, path, epsilon)
+            found = integral.delta(epsilon)
             if not found.error < _USEFUL * found.value and isinstance(path, Placement):
                 path = _ray(counts, epsilon, log_delta)
                 if path is None:
                     break
-                found = _integral(counts, path, epsilon).delta(epsilon)
+                integral = _integral(counts, path, epsilon)
+                found = integral.delta(epsilon)
             upper = found.value + found.error
             if found.error < min(error, _USEFUL * found.value):
-                best, error = Found(upper, path), found.error
+                best, error = Found(upper, path, integral), found.error
             if found.error <= _TIGHT * found.value:
                 return best
             if not 0 < found.value < 1:

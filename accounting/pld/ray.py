@@ -1,18 +1,20 @@
-"""Few steps: the inversion integral on a ray that leaves the saddle at an angle, in doubles.
+"""Few steps: the inversion integral on a ray that leaves a line at an angle, in doubles.
 
 On a vertical line the integrand of (1) in `contour` falls as slowly as the loss has fine structure:
 losses of small rates are piled up on a scale of q, so that few of them need heights of thousands.
 But δ(ε) is asked far above that pile, and e^{-zε} falls to the right. M is entire, so (1) may run
-along z = c + s e^{iθ}, s >= 0, instead, and its mirror image: δ(ε) = (1/π) Im ∫ f dz, f(z) =
-Π_i M_i(1+z)^{n_i} e^{-zε} / (z(z+1)). Along it e^{-zε} falls exponentially, and some hundred nodes
-suffice whatever n and q. Where that fails (ε within the pile) there is no ray.
+from c up a little, to z_0, and on along z = z_0 + s e^{iθ}, s >= 0, instead, and its mirror image:
+δ(ε) = (1/π) Im ∫ f dz, f(z) = Π_i M_i(1+z)^{n_i} e^{-zε} / (z(z+1)). Along it e^{-zε} falls
+exponentially, and some hundred nodes suffice whatever n and q. Where that fails (ε within the pile)
+there is no ray.
 
 *Inner integral.* M(1+z) = ∫ φ(u) r(u)^{1+z} du, r as in `quadrature`. On real u the modulus
 explodes as z moves to the right, so u moves, too: on real u at first; gently up to u + iY, μY < π,
 where |r^{iy}| = exp(-y arg r) beats the growth; right past the zeros of r, at Im u = π/μ; and on at
-45 degrees, where r is nearly q e^v and the modulus falls exponentially if y > x or so. (For
-heights near the start, the last corner lies further right.) Gauss-Legendre panels on this path, of
-points u_j, make it a finite sum
+45 degrees, where r is nearly q e^v and the modulus falls exponentially if y > x or so. (Up to z_0
+a pair whose mixture comes first is summed on the real axis, see `ray_line`, and the last corner of
+a symmetrised one lies further right.) Gauss-Legendre panels on this path, of points u_j, make it a
+finite sum
 
     M(1+z) ≈ Σ_j m_j e^{z b_j},   b_j = log r(u_j),   modulus at most B(z) = Σ_j |m_j| e^{Re z b_j}.
 
@@ -41,13 +43,14 @@ from ..numbers.work import spend
 from .contour import Sum
 from .nodes import EPS
 from .pairs import GaussianShift, Sampled
-from .ray_placement import (
+from .ray_panels import (
     OUTER,
     RayPlacement,
     Stretch,
     corners_of,
     log_product,
     quadrature_error,
+    sum_of,
     sums_of,
 )
 from .ray_sums import NEGLIGIBLE, ExponentialSum, PairSum, Ulps, rule
@@ -127,7 +130,7 @@ class RayIntegral:
         # log of the integrand without e^{-zε}, and a bound on its absolute error
         total = -np.log(z) - np.log1p(z)
         error = 4 * EPS * (1 + np.abs(total))
-        sums = {pair: PairSum.of(pair, path).kept(ends) for pair, path in stretch.paths.items()}
+        sums = {pair: sum_of(pair, path).kept(ends) for pair, path in stretch.paths.items()}
         share = np.full(ends.size, -inf)
         bend = np.zeros(halves.size)
         whole = log_product(counts, lambda pair: sums[pair].terms + sums[pair].error, ends)

@@ -14,19 +14,23 @@ from itertools import pairwise
 from math import inf, isfinite, log
 
 import numpy as np
+import numpy.typing as npt
 from flint import acb, acb_mat, arb
 
 from ..numbers.enclosure import Enclosure, ball_of, precision
 from ..numbers.work import spend
 from .contour_certified import CertifiedContour, certified_end, power
-from .few_steps import delta_upper, epsilon_upper
+from .few_steps import Found, delta_upper, epsilon_upper
 from .pairs import GaussianShift, Sampled
 from .placement import ContourTarget, Placement
 from .profiles import mu_squared_ball
+from .quadrature import Line
 from .ray import RayIntegral
-from .ray_placement import OUTER, RayPlacement, Stretch
-from .ray_sums import INNER, PairSum, Path
+from .ray_panels import OUTER, RayPlacement, Stretch, sum_of
+from .ray_sums import INNER, NEGLIGIBLE, Path
 from .saddle import Counts
+
+Floats = npt.NDArray[np.float64]
 
 _BITS = 128
 """Bits of the balls: 38 decimal digits, of which ten may cancel in a sum of terms up to e^22 δ."""
@@ -60,17 +64,23 @@ def _log_ratio(u: acb, mu: arb, q: arb) -> acb:
     return (1 + q * (v.exp() - 1)).log()
 
 
-def _terms(pair: Sampled, path: Path, kept: list[int]) -> tuple[list[acb], list[acb]]:
+def _terms(pair: Sampled, path: Path | Line, kept: list[int]) -> tuple[list[acb], list[acb]]:
     """Return the kept terms m e^{z b} of the sum for a pair, in the order of `ray_sums`.
 
     Args:
         pair: a sampled Gaussian shift.
-        path: its panels; along it first, then the mirror image, then the atom at zero.
+        path: its panels; along it first, then the mirror image, then the atom at zero. Or nodes.
         kept: numbers of the terms that are not negligible.
     """
     assert isinstance(pair.base, GaussianShift)
     mu, q = ball_of(pair.base.mu_squared).sqrt(), ball_of(pair.rate)
     density = 1 / (2 * arb.pi()).sqrt()
+    if isinstance(path, Line):
+        step = arb(path.step)
+        nodes = [acb(step * (path.first + k)) for k in kept]
+        losses = [_log_ratio(u, mu, q) for u in nodes]
+        density *= step
+        return [density * (b - u * u / 2).exp() for u, b in zip(nodes, losses, strict=True)], losses
     along = (len(path.ends) - 1) * INNER
     mirrored = (len(path.mirror) - 1) * INNER if path.mirror else 0
     masses, losses = [], []
@@ -97,46 +107,51 @@ def _middles(stretch: Stretch) -> tuple[list[acb], list[acb]]:
     With them e^{zb} = e^{middle b} e^{half x b}: the second factor is the same for all panels of
     one length.
     """
-    unit, start, places = _exact(stretch.unit), arb(stretch.start), stretch.places.tolist()
+    unit, start, places = _exact(stretch.unit), _exact(stretch.start), stretch.places.tolist()
     ends = list(pairwise(places))
     return [start + unit * (a + b) / 2 for a, b in ends], [unit * (b - a) / 2 for a, b in ends]
 
 
-def _values(pair: Sampled, stretch: Stretch, masses: list[acb], losses: list[acb]) -> list[acb]:
+def _values(stretch: Stretch, masses: list[acb], losses: list[acb], sizes: Floats) -> list[acb]:
     """Return the sums at all nodes of a stretch: two factors a term, a product of matrices.
 
     Lengths of panels are powers of two times the shortest, so that the factors of the next length
     are the squares of the last ones: no exponential is taken twice. Nodes lie symmetrically, and
-    those of the left half have the inverse factors.
+    those of the left half have the inverse factors. Terms that are negligible on all panels of a
+    length join its radius.
 
     Args:
-        pair: whose sum it is.
         stretch: with the panels.
         masses, losses: m_j and b_j of the sum.
+        sizes: log of the largest modulus of each term on each panel, shape (panels, terms).
     """
     middles, halves = _middles(stretch)
     lengths = np.diff(stretch.places)
     found: dict[int, list[acb]] = {}
     nodes = [x for x, _ in _rule(OUTER)]
-    shortest = int(np.min(lengths))
+    length = int(np.min(lengths))
     first = halves[int(np.argmin(lengths))]
-    right = [[(first * x * b).exp() for x in nodes[OUTER // 2 :]] for b in losses]
-    # nodes are symmetric
-    turns = [[*(1 / t for t in reversed(row)), *row] for row in right]
-    length = shortest
+    # a term's size is known to far better than a factor of e
+    rest = arb(0, len(losses)) * arb(NEGLIGIBLE + 1).exp()
+    turns: dict[int, list[acb]] = {}
+    for j, b in enumerate(losses):
+        right = [(first * x * b).exp() for x in nodes[OUTER // 2 :]]
+        # nodes are symmetric
+        turns[j] = [*(1 / t for t in reversed(right)), *right]
     while length <= int(np.max(lengths)):
         alike = np.nonzero(lengths == length)[0].tolist()
-        if alike:
-            left = [
-                [m * (middles[k] * b).exp() for m, b in zip(masses, losses, strict=True)]
-                for k in alike
-            ]
-            spend(len(alike) * len(losses) >> 4)
-            product = (acb_mat(left) * acb_mat(turns)).tolist()
-            found.update(zip(alike, product, strict=True))
-        turns = [[t * t for t in row] for row in turns]
+        used = np.nonzero(np.any(sizes[alike] > NEGLIGIBLE, axis=0))[0].tolist()
+        if used:
+            spend(len(alike) * len(used) >> 4)
+            left = [[masses[j] * (middles[k] * losses[j]).exp() for j in used] for k in alike]
+            product = acb_mat(left) * acb_mat([turns[j] for j in used])
+            values = [[value + acb(rest, rest) for value in row] for row in product.tolist()]
+            found.update(zip(alike, values, strict=True))
+        later = np.any(sizes[lengths > length] > NEGLIGIBLE, axis=0).tolist()
+        turns = {j: [t * t for t in row] for j, row in turns.items() if later[j]}
         length *= 2
-    return [value for k in range(len(middles)) for value in found[k]]
+    nothing = [acb(rest, rest)] * OUTER
+    return [value for k in range(len(middles)) for value in found.get(k, nothing)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +170,10 @@ class CertifiedRay:
     """Its counterpart in doubles, for the bounds on what finite sums and the cut-off miss."""
 
     @classmethod
-    def of(cls, counts: Counts, ray: RayPlacement) -> "CertifiedRay":
-        """Return the integral of a composition."""
+    def of(
+        cls, counts: Counts, ray: RayPlacement, errors: RayIntegral | None = None
+    ) -> "CertifiedRay":
+        """Return the integral of a composition; `errors` is its counterpart in doubles if known."""
         z: list[acb] = []
         values: list[acb] = []
         for stretch in ray.stretches:
@@ -164,15 +181,16 @@ class CertifiedRay:
             for pair, n in counts.items():
                 if isinstance(pair, Sampled):
                     path = stretch.paths[pair]
-                    kept = np.nonzero(PairSum.of(pair, path).keeps(stretch.ends))[0].tolist()
-                    moments = _values(pair, stretch, *_terms(pair, path, kept))
+                    sizes = sum_of(pair, path).sizes(stretch.ends)
+                    kept = np.nonzero(np.any(sizes > NEGLIGIBLE, axis=0))[0].tolist()
+                    moments = _values(stretch, *_terms(pair, path, kept), sizes[:, kept])
                 else:
                     assert isinstance(pair, GaussianShift)
                     mu_squared = mu_squared_ball(pair)
                     moments = [(x * (x + 1) * mu_squared / 2).exp() for x in here]
                 weighted = [f * power(m, n) for f, m in zip(weighted, moments, strict=True)]
             z, values = z + here, values + weighted
-        return cls(z, values, RayIntegral.of(counts, ray))
+        return cls(z, values, errors or RayIntegral.of(counts, ray))
 
     def delta(self, epsilon: float) -> Enclosure:
         """Return an enclosure of δ(ε), ε > 0.
@@ -214,7 +232,7 @@ def epsilon_enclosure(counts: Counts, delta: float) -> Enclosure | None:
         return None
     with precision(_BITS):
         target = ball_of(delta)
-        contour = _certified(counts, found.path, ContourTarget(found.value, log(delta)))
+        contour = _certified(counts, found, ContourTarget(found.value, log(delta)))
         guess = _settled(contour, delta, found.value)
         upper = certified_end(contour, target, guess, 1)
         lower = certified_end(contour, target, guess, -1)
@@ -257,13 +275,14 @@ def delta_enclosure(counts: Counts, epsilon: float) -> Enclosure | None:
         return None
     with precision(_BITS):
         near = ContourTarget(epsilon, log(found.value))
-        return _certified(counts, found.path, near).delta(epsilon)
+        return _certified(counts, found, near).delta(epsilon)
 
 
 def _certified(
-    counts: Counts, path: Placement | RayPlacement, near: ContourTarget
+    counts: Counts, found: Found, near: ContourTarget
 ) -> CertifiedContour | CertifiedRay:
     """Return the integral in balls along what was found in doubles: a vertical line or a ray."""
-    if isinstance(path, Placement):
-        return CertifiedContour.of(counts, path, near)
-    return CertifiedRay.of(counts, path)
+    if isinstance(found.path, Placement):
+        return CertifiedContour.of(counts, found.path, near)
+    assert isinstance(found.integral, RayIntegral)
+    return CertifiedRay.of(counts, found.path, found.integral)

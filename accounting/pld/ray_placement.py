@@ -4,16 +4,24 @@ A bad choice makes the bounds of `ray` wide, not wrong.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
-from math import inf, log, pi
-from typing import NamedTuple
+from math import floor, inf, log, log2, pi
 
 import numpy as np
 import numpy.typing as npt
 
 from .pairs import GaussianShift, Order, Sampled
+from .quadrature import Demand, Line, plan_line
+from .ray_panels import (
+    Paths,
+    RayPlacement,
+    Stretch,
+    Sums,
+    corners_of,
+    log_product,
+    quadrature_error,
+    sums_of,
+)
 from .ray_sums import (
     INNER,
     INNER_ELLIPSE,
@@ -36,12 +44,6 @@ from .saddle import Counts
 Places = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Complexes = npt.NDArray[np.complex128]
-
-OUTER = 24
-"""Points of a panel of the outer integral."""
-
-ELLIPSE = 2.5
-"""Parameter of the Bernstein ellipses of outer panels: 24 points keep e^-42."""
 
 _WIDTH = 5.0
 """Half the length of an outer panel, in radians of e^{-zε}: 24 points resolve ten radians with
@@ -66,45 +68,12 @@ _LEAST_RATE, _HIGHEST_RATE = Fraction(1, 2**60), 1 - Fraction(1, 2**20)
 
 _MOST_PANELS = 160
 """Outer panels above which a vertical line or a grid is cheaper."""
+_LOW = 1.5
+"""How high the vertical part of a ray is at least, in units of its distance from zero."""
+_MOST_NODES = 1500
+"""Nodes of a trapezoid rule above which a path that leaves the real axis is tried."""
 _MOST_CUTS = 7
 """How often a panel is halved at most; lengths are whole multiples of 2^-7 of the first panel's."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stretch:
-    """A part of a ray: panels between `start` + `unit` · places, and the path of each sampled pair.
-
-    The lengths of panels, in units, are powers of two; start and unit are exact, so that what the
-    grade enclosed takes for the ends is exact, too.
-
-    Args:
-        start: the point on the real axis, > 0, where the ray begins.
-        unit: complex; its direction is the ray's.
-        places: ends of the panels in units, rising, shape (panels + 1,).
-        paths: for each sampled pair the path of its inner integral.
-    """
-
-    start: float
-    unit: complex
-    places: Places
-    paths: dict[Sampled, Path]
-
-    @property
-    def ends(self) -> Complexes:
-        """The ends of the panels, in order, in doubles."""
-        return np.asarray(self.start + self.unit * self.places, np.complex128)
-
-
-class RayPlacement(NamedTuple):
-    """The stretches of a ray, in order, and the paths that bound what is above its end.
-
-    Args:
-        stretches: near the real axis paths must bend further right than above; hence two.
-        above: paths on which what lies above the last point is bounded.
-    """
-
-    stretches: tuple[Stretch, ...]
-    above: dict[Sampled, Path]
 
 
 def reaches(counts: Counts) -> bool:
@@ -125,65 +94,27 @@ def reaches(counts: Counts) -> bool:
     )
 
 
-Sums = dict[Sampled, PairSum]
-"""The finite sum of each sampled pair."""
-
-
-@lru_cache(maxsize=512)
-def _sum_of(pair: Sampled, path: Path) -> PairSum:
-    """Return the finite sum of a pair on a path; kept, since trying angles asks for the same
-    again.
-    """
-    return PairSum.of(pair, path)
-
-
-def sums_of(paths: dict[Sampled, Path]) -> Sums:
-    """Return the finite sum of each sampled pair on its path."""
-    return {pair: _sum_of(pair, path) for pair, path in paths.items()}
-
-
-def _paths(counts: Counts, shape: Shape, first: complex) -> dict[Sampled, Path] | None:
-    """Return the path of each sampled pair; None if one of them would need too many panels."""
-    steps = sum(counts.values())
-    sampled = [pair for pair in counts if isinstance(pair, Sampled)]
-    paths = {pair: path_of(pair, steps, shape, first) for pair in sampled}
-    found = {pair: path for pair, path in paths.items() if path is not None}
-    return found if len(found) == len(sampled) else None
-
-
-def log_product(
-    counts: Counts,
-    terms: Callable[[Sampled], ExponentialSum],
-    z: Complexes,
-    near: Floats | None = None,
-) -> Floats:
-    """Return log Π bound^n, the bound of a sampled pair being the modulus of its terms.
+def _paths(
+    counts: Counts, shape: Shape, first: complex, height: float | None = None
+) -> Paths | None:
+    """Return the path of each sampled pair; None if one of them would need too many panels.
 
     Args:
         counts: pairs and how often each.
-        terms: which of a sampled pair's sums bounds it.
-        z: points, any shape.
-        near: for Gaussian shifts the heights at which a log-convex bound is to be sharp.
+        shape: of paths that leave the real axis.
+        first: the z from which they are used.
+        height: up to which they are used, if that is low: then a line may do.
     """
-    total = np.zeros(z.shape)
-    for pair, n in counts.items():
+    steps = sum(counts.values())
+    found: Paths = {}
+    for pair in counts:
         if isinstance(pair, Sampled):
-            total += n * terms(pair).log_sum(z)
-        else:
-            assert isinstance(pair, GaussianShift)
-            total += n * log_gaussian(pair, z, near)
-    return total
-
-
-def log_gaussian(pair: GaussianShift, z: Complexes, near: Floats | None = None) -> Floats:
-    """Return log |M(1+z)|, or a bound on it that is log-convex in z and sharp at heights `near`.
-
-    log |M(1+z)| = μ²/2 (x² + x - y²) is concave in y, and a maximum over a polygon must be at a
-    corner: so -y² is replaced by its tangent y₀² - 2yy₀ at a height y₀ near by, which lies above
-    it.
-    """
-    y, y0 = z.imag, z.imag if near is None else near
-    return np.asarray(float(pair.mu_squared) / 2 * (z.real**2 + z.real + y0**2 - 2 * y * y0))
+            line = None if height is None else _line(pair, first + 1j * height, 2 * _DIGITS)
+            path = line or path_of(pair, steps, shape, first)
+            if path is None:
+                return None
+            found[pair] = path
+    return found
 
 
 def place_ray(
@@ -197,65 +128,98 @@ def place_ray(
         log_delta: natural logarithm of δ there.
         start: c, about the saddle's order or a little less.
     """
-    best: tuple[Shape, Stretch] | None = None
-    for shape in SHAPES:
-        # for heights above the real parts; what is below them is a small part of every ray
-        paths = _paths(counts, shape, complex(start, 2 * start))
-        if paths is None:
-            continue
-        for angle in _ANGLES:
-            whole = _whole(counts, paths, start, angle, epsilon, log_delta)
-            if whole and (best is None or whole.places.size < best[1].places.size):
-                best = shape, whole
-    if best is None:
+    line = _vertical(start, epsilon)
+    if line is None:
         return None
-    shape, whole = best
-    low = int(np.searchsorted(whole.ends.imag, 1.5 * start)) + 1
-    stretches = []
-    for places in (whole.places[:low], whole.places[low - 1 :]):
-        if places.size < 2:
-            continue
-        paths = _paths(counts, shape, start + whole.unit * int(places[0]))
+    first = complex(line.ends[-1])
+    best: Stretch | None = None
+    angles = _ANGLES
+    for shape in SHAPES:
+        paths = _paths(counts, shape, first)
         if paths is None:
+            continue
+        tried = (_whole(counts, paths, first, angle, epsilon, log_delta) for angle in angles)
+        k, whole = next(((k, found) for k, found in enumerate(tried, 1) if found), (0, None))
+        if whole is None:
+            continue
+        # steeper rays are longer
+        angles = angles[:k]
+        if best is None or whole.places.size < best.places.size:
+            best = whole
+    high = None if best is None else _refined(counts, best, epsilon, log_delta)
+    low = None if high is None else _low(counts, line, epsilon, log_delta)
+    if best is None or low is None or high is None:
+        return None
+    return RayPlacement((low, high), best.paths)
+
+
+def _vertical(start: float, epsilon: float) -> Stretch | None:
+    """Return the panels of the vertical part of a ray, without paths; None if they are too many.
+
+    Its ends are exact doubles: the rest of the ray begins at the last one.
+    """
+    unit = 1j * 2.0 ** floor(log2(min(start, 2 * _WIDTH / epsilon)) - _MOST_CUTS)
+    places = [0, 1 << _MOST_CUTS]
+    while places[-1] * abs(unit) < _LOW * start:
+        if len(places) > _MOST_PANELS:
             return None
-        stretch = Stretch(start, whole.unit, places, paths)
+        places.append(_next(complex(start), unit, places, epsilon))
+    return Stretch(complex(start), unit, np.array(places), {})
+
+
+def _low(counts: Counts, line: Stretch, epsilon: float, log_delta: float) -> Stretch | None:
+    """Return the vertical part of a ray with paths, refined; None where none is good.
+
+    Its moments are trapezoid sums on the real axis where these are short and pairs have them, else
+    sums on paths that leave it.
+    """
+    height = float(line.ends[-1].imag)
+    for shape in SHAPES:
+        paths = _paths(counts, shape, line.start, height)
+        if paths is None:
+            continue
+        stretch = Stretch(line.start, line.unit, line.places, paths)
         refined = _refined(counts, stretch, epsilon, log_delta)
-        if refined is None:
-            return None
-        stretches.append(refined)
-    return RayPlacement(tuple(stretches), whole.paths)
+        if refined is not None or not any(isinstance(path, Path) for path in paths.values()):
+            # lines are the same for all shapes
+            return refined
+    return None
+
+
+def _next(start: complex, unit: complex, places: list[int], epsilon: float) -> int:
+    """Return where the next panel ends: lengths double while they may.
+
+    The poles at 0 and -1 have to stay outside of the ellipses, and e^{-zε} turns by ten radians at
+    most.
+    """
+    length = places[-1] - places[-2]
+    here = start + unit * places[-1]
+    longest = min(abs(here), 2 * _WIDTH / epsilon)
+    return places[-1] + (2 * length if 2 * length * abs(unit) <= longest else length)
 
 
 def _whole(
     counts: Counts,
-    paths: dict[Sampled, Path],
-    start: float,
+    paths: Paths,
+    start: complex,
     angle: float,
     epsilon: float,
     log_delta: float,
 ) -> Stretch | None:
     """Return panels up to where the rest is negligible; None where that is too far.
 
-    Panels double in length as long as the poles at 0 and -1 stay outside of their ellipses and
-    e^{-zε} turns by no more than ten radians. The end is the first panel at which what lies above
-    has fallen below exp(-`_DIGITS`) of δ; up to it the integrand may exceed δ by
-    exp(`_MOST_STRAIN`) only.
+    The end is the first panel at which what lies above has fallen below exp(-`_DIGITS`) of δ; up to
+    it the integrand may exceed δ by exp(`_MOST_STRAIN`) only.
     """
     # a panel that is too long may be cut in 2^7: so whole units are that small
     sums = sums_of(paths)
-    shortest = min(start, 2 * _WIDTH / epsilon)
+    shortest = min(abs(start), 2 * _WIDTH / epsilon)
     unit = complex(np.exp(1j * angle)) * shortest / (1 << _MOST_CUTS)
-    places, length = [0], 1 << _MOST_CUTS
+    places = [0, 1 << _MOST_CUTS]
     while len(places) <= _MOST_PANELS:
-        here = start + unit * places[-1]
-        if here.real * epsilon > _DIGITS + _MOST_STRAIN + 8:
+        if (start + unit * places[-1]).real * epsilon > _DIGITS + _MOST_STRAIN + 8:
             break
-        # the poles at 0 and -1 have to stay outside the ellipses
-        if 2 * length * abs(unit) <= min(abs(here), 2 * _WIDTH / epsilon):
-            length *= 2
-        places.append(places[-1] + length)
-    if len(places) < 2:
-        return None
+        places.append(_next(start, unit, places, epsilon))
     z = np.asarray(start + unit * np.array(places[1:]), np.complex128)
     few = np.unique(np.geomspace(1, z.size, 16).astype(np.int64)) - 1
     few = few[z.imag[few] > 1.5 * z.real[few]]
@@ -265,7 +229,7 @@ def _whole(
     if not small.size or np.max(size[: small[0]], initial=-inf) > _MOST_STRAIN:
         return None
     end = z[few[small[0]] :][:1]
-    if not all(falls(path, *scale_and_rate(pair), end) for pair, path in paths.items()):
+    if not all(_falls(pair, path, end) for pair, path in paths.items()):
         return None
     return Stretch(start, unit, np.array(places[: int(few[small[0]]) + 2]), paths)
 
@@ -287,18 +251,52 @@ def _refined(counts: Counts, stretch: Stretch, epsilon: float, log_delta: float)
     for pair, path in stretch.paths.items():
         # small next to δ, and to the sum itself: it is raised to a power
         spare = np.minimum(-whole - _DIGITS - log(64 * len(paths)), -6.0) - log(counts[pair])
-        allowed = sums[pair].terms.log_sum(z) + spare
-        mu, q = scale_and_rate(pair)
-        if not falls(path, mu, q, z):
+        found = _as_accurate(pair, path, z, sums[pair], spare)
+        if found is None:
             return None
-        along = _cut(np.array(path.ends), rising, mu, q, z, allowed, INNER_ELLIPSE)
-        mirror = np.array(path.mirror, np.complex128)
-        if mirror.size:
-            mirror = _cut(mirror, falling, mu, q, z, allowed, INNER_ELLIPSE)
-        if along.size + mirror.size > 2 * MOST_INNER:
-            return None
-        paths[pair] = Path(tuple(along.tolist()), tuple(mirror.real.tolist()))
+        paths[pair] = found
     return Stretch(stretch.start, stretch.unit, places, paths)
+
+
+def _as_accurate(
+    pair: Sampled, path: Path | Line, z: Complexes, sums: PairSum, spare: Floats
+) -> Path | Line | None:
+    """Return a path whose sum errs, relative to its moduli, by e^spare at most at z; None if long.
+
+    Args:
+        pair: a sampled Gaussian shift.
+        path: of its inner integral.
+        z: ends of outer panels, shape (n,).
+        sums: of the pair on this path.
+        spare: shape (n,), negative.
+    """
+    if isinstance(path, Line):
+        return _line(pair, z[-1], -float(np.min(spare)))
+    mu, q = scale_and_rate(pair)
+    if not falls(path, mu, q, z):
+        return None
+    allowed = sums.terms.log_sum(z) + spare
+    along = _cut(np.array(path.ends), rising, mu, q, z, allowed, INNER_ELLIPSE)
+    mirror = np.array(path.mirror, np.complex128)
+    if mirror.size:
+        mirror = _cut(mirror, falling, mu, q, z, allowed, INNER_ELLIPSE)
+    if along.size + mirror.size > 2 * MOST_INNER:
+        return None
+    return Path(tuple(along.tolist()), tuple(mirror.real.tolist()))
+
+
+def _line(pair: Sampled, last: complex, digits: float) -> Line | None:
+    """Return a trapezoid rule for a pair up to `last`; None where there is none, or a long one."""
+    if pair.order is not Order.MIXTURE_FIRST:
+        return None
+    mu, q = scale_and_rate(pair)
+    line = plan_line(mu, 1 + last.real, q, Demand(last.real, last.imag, digits))
+    return line if line.last - line.first < _MOST_NODES else None
+
+
+def _falls(pair: Sampled, path: Path | Line, end: Complexes) -> bool:
+    """Return whether the path of a pair is one that bounds what is above the end of a ray."""
+    return isinstance(path, Path) and falls(path, *scale_and_rate(pair), end)
 
 
 def _cut_outer(
@@ -329,24 +327,6 @@ def _cut_outer(
         sizes[large] = inf
         sizes = np.insert(sizes, large + 1, inf)
     return places
-
-
-def quadrature_error(corners: Complexes, outer: Floats, halves: Complexes) -> Floats:
-    """Return log of bounds on the errors of outer panels, e^{-zε} apart, from each corner.
-
-    The bound of `quadrature` on Gauss-Legendre, (64/15) w X ρ^{2-2n}/(1 - ρ^{-2}) (Trefethen 2013,
-    Theorem 19.3), with X <= |M| / |z (z+1)| over the rectangle. Infinite where that holds a pole.
-
-    Args:
-        corners: of the rectangles, shape (panels, 4).
-        outer: log-convex bounds on log |M| there, same shape.
-        halves: of the panels, complex, shape (panels,).
-    """
-    left, low = np.min(corners.real, axis=1), np.maximum(np.min(corners.imag, axis=1), 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        nearest = np.log(np.hypot(left, low)) + np.log(np.hypot(1 + left, low))
-    rule = panel_error(np.abs(halves), ELLIPSE, OUTER) - log(pi)
-    return np.asarray(np.where((left > 0)[:, None], outer + (rule - nearest)[:, None], inf))
 
 
 def _cut(
@@ -381,13 +361,3 @@ def _cut(
             break
         ends = np.insert(ends, large + 1, (ends[large] + ends[large + 1]) / 2)
     return ends
-
-
-def corners_of(middles: Complexes, halves: Complexes) -> Complexes:
-    """Return the corners of rectangles around the ellipses of the panels, shape (panels, 4).
-
-    An ellipse of parameter ρ around [-1, 1] has the half-axes (ρ + 1/ρ)/2 and (ρ - 1/ρ)/2.
-    """
-    along, across = (ELLIPSE + 1 / ELLIPSE) / 2, (ELLIPSE - 1 / ELLIPSE) / 2
-    offsets = np.array([s * along + 1j * t * across for s in (-1, 1) for t in (-1, 1)])
-    return np.asarray(middles[:, None] + halves[:, None] * offsets, np.complex128)

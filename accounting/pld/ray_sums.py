@@ -16,7 +16,6 @@ from .moments import log1p_complex
 from .pairs import GaussianShift, Order, Sampled
 
 Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 Complexes = npt.NDArray[np.complex128]
 
 INNER = 24
@@ -309,9 +308,12 @@ class Ulps(NamedTuple):
         return cls(np.asarray(fixed), np.asarray(turning))
 
     @classmethod
-    def most(cls, path: Path, sums: ExponentialSum, mu: float, q: float) -> "Ulps":
-        """Return bounds for all terms whose boxes lie around a path, p <= 1 / cos(0.49 π) < 32."""
-        u = 2 * max(map(abs, path.ends + path.mirror)) + 4
+    def most(cls, reach: float, sums: ExponentialSum, mu: float, q: float) -> "Ulps":
+        """Return bounds for all terms whose boxes lie within twice `reach` of zero.
+
+        p <= 1 / cos(0.49 π) < 32 there.
+        """
+        u = 2 * reach + 4
         size = np.max(np.abs(sums.b))
         turning = np.array([(4 * size + 32 * (16 + 8 * mu * u + 8 * mu * mu)) / (1 - q)])
         known = np.abs(sums.g[np.isfinite(sums.g)])
@@ -369,23 +371,25 @@ class PairSum:
             sums, error, ulps = sums + mirrored, error + missed, ulps | more
             above += ExponentialSum.real(mirrored.g.real, mirrored.b.real)
             above += ExponentialSum.real(missed.g.real, missed.b.real)
-        return cls(sums, error, above, ulps, Ulps.most(path, sums + error + above, mu, q))
+        reach = max(map(abs, path.ends + path.mirror))
+        most = Ulps.most(reach, sums + error + above, mu, q)
+        return cls(sums, error, above, ulps, most)
 
-    def keeps(self, ends: Complexes) -> Bools:
-        """Return which terms are not negligible everywhere on a stretch with these ends."""
-        return np.asarray(self._largest(ends) > NEGLIGIBLE)
+    def sizes(self, ends: Complexes) -> Floats:
+        """Return each term's largest log modulus on panels with these ends, shape (panels, terms).
 
-    def _largest(self, ends: Complexes) -> Floats:
-        """Return each term's largest log modulus over the ends; by log-convexity none is larger
-        between them.
+        By log-convexity none is larger between the ends.
         """
-        return np.asarray((self.terms.g + ends[:, None] * self.terms.b).real.max(axis=0))
+        size = self.terms.g.real + np.multiply.outer(ends.real, self.terms.b.real)
+        size -= np.multiply.outer(ends.imag, self.terms.b.imag)
+        return np.asarray(np.maximum(size[1:], size[:-1]))
 
     def kept(self, ends: Complexes) -> "PairSum":
         """Return the sum without terms that are negligible everywhere, which join the error."""
-        keep = self.keeps(ends)
-        # whoever asks `keeps` again may find another last digit: what is close is in both
-        drop = self._largest(ends) < NEGLIGIBLE + 2.0**-10
+        largest = self.sizes(ends).max(axis=0)
+        keep = largest > NEGLIGIBLE
+        # whoever asks for sizes again may find another last digit: what is close is in both
+        drop = largest < NEGLIGIBLE + 2.0**-10
         rest = ExponentialSum(self.terms.g[drop].real.astype(np.complex128), self.terms.b[drop])
         return replace(
             self,

@@ -16,9 +16,11 @@ from dpledger.accounting.pld.distribution import epsilon_by_pld
 from dpledger.accounting.pld.pairs import GaussianShift, Order, Sampled
 from dpledger.accounting.pld.placement import Placement
 from dpledger.accounting.pld.profiles import delta_of
+from dpledger.accounting.pld.quadrature import Demand, plan_line
 from dpledger.accounting.pld.ray import RayIntegral
-from dpledger.accounting.pld.ray_placement import RayPlacement, place_ray
-from dpledger.accounting.pld.ray_sums import PairSum
+from dpledger.accounting.pld.ray_line import line_sum
+from dpledger.accounting.pld.ray_panels import RayPlacement, sum_of
+from dpledger.accounting.pld.ray_placement import place_ray
 from dpledger.accounting.pld.saddle import Counts, chernoff_delta, order_of
 
 FIRST, SYMMETRISED = Order.MIXTURE_FIRST, Order.SYMMETRISED
@@ -65,7 +67,7 @@ def test_the_finite_sums_are_the_moments_within_their_errors(
     pair: Sampled, steps: int, epsilon: float, delta: float
 ) -> None:
     for stretch in ray_for({pair: steps}, epsilon, delta).stretches:
-        sums = PairSum.of(pair, stretch.paths[pair])
+        sums = sum_of(pair, stretch.paths[pair])
         for z in stretch.ends[:3]:
             if z.imag > 30:  # there the quadrature cancels too much
                 continue
@@ -75,6 +77,20 @@ def test_the_finite_sums_are_the_moments_within_their_errors(
             blur = 1e-13 * abs(moment(pair, complex(z.real)))
             if blur < 1e-6:
                 assert abs(moment(pair, complex(z)) - found) <= missed + blur
+
+
+@pytest.mark.parametrize("digits", [2.0, 6.0])
+@pytest.mark.parametrize(("rate", "multiplier"), [(1e-3, 0.8), (0.3, 1.5), (0.02, 0.4)])
+def test_a_line_errs_by_no_more_than_it_says(rate: float, multiplier: float, digits: float) -> None:
+    pair, order, height = drawn(rate, multiplier), 2.0, 6.0
+    line = plan_line(1 / multiplier, 1 + order, rate, Demand(order, height, digits))
+    sums = line_sum(pair, line)
+    for z in (complex(order), complex(order, height / 2), complex(order, height)):
+        error = float(np.exp(sums.error.log_sum(np.array([z]))[0]))
+        assert 1e-9 < error / abs(moment(pair, complex(order))) < 1.2 * exp(-digits)
+        found = np.sum(np.exp(sums.terms.g + z * sums.terms.b))
+        assert abs(moment(pair, z) - found) <= error
+        assert abs(found) <= np.exp(sums.above.log_sum(np.array([z]))[0])
 
 
 def two_steps(pair: Sampled, epsilon: float) -> float:

@@ -5,6 +5,7 @@ All work on handles made of the records by whoever holds them (`datasets`), and 
     RecordingCurator     a run, with the uniform numbers behind its hidden samples
     TranscriptCurator    gives back recorded messages, and shows their values to `_notice`
     ReplayCurator        adds up the log-density of a transcript: the Neyman-Pearson attack
+    NoiselessCurator     sends private values as they are, and refuses to sample
 """
 
 from __future__ import annotations
@@ -76,6 +77,16 @@ def shown_value(release: Release) -> FloatArray:
     if value is None:
         raise InvalidParameter("sensitive", release.sensitive, "with a value: plans have none")
     return value
+
+
+class NoiselessCurator(Curator):
+    """Sends values without noise; who is drawn is hidden, so it refuses runs with samples."""
+
+    def _draw(self, dataset: PrivateDataset, scheme: Scheme) -> Draw:
+        raise InvalidParameter("scheme", scheme, "None: who is drawn is hidden")
+
+    def _deliver(self, release: Release) -> FloatArray:
+        return np.array(shown_value(release))
 
 
 class RecordingCurator(SamplingCurator):

@@ -7,40 +7,46 @@ the last model, taken through all iterations (metagradients: Boglioni et al. 202
 arXiv 2507.15836; rows made for the audit: Yoon 2024, arXiv 2412.01756).
 
 To first order in a record's weight, a record x with slope c_k in round k moves the last model by
-sum over k of A_k c_k x, where A_k = eta_k J_T ... J_(k+1) and J are the Jacobians of the steps
-along the run without noise; the noise of round k arrives through the same A_k. In coordinates where
-that noise has variance 1, the distance of the two canaries' sums is the pair's mu to this order.
-It guides a search and promises nothing: what a run shows of a pair is found by its trials, and for
-a solver that keeps its promise no pair can show more than that.
+sum over k of A_k c_k x, where A_k is the derivative of the last model by the gradient of round k
+along the run without noise: each coordinate of each message is pushed a little. In coordinates
+where the last model's noise has variance 1, the distance of the two canaries' sums is the pair's mu
+to this order. It guides a search and promises nothing: what a run shows of a pair is found by its
+trials, and for a solver that keeps its promise no pair can show more than that.
 """
 
 from dataclasses import dataclass
 from itertools import product
-from math import sqrt
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
 from ..mechanisms.adjacency import Adjacency
 from ..mechanisms.clipping import project_to_ball
-from ..mechanisms.curators import SamplingCurator
+from ..mechanisms.curators import Release, SamplingCurator
 from ..mechanisms.errors import InvalidParameter
-from ..mechanisms.inside import private_value
 from ..mechanisms.protocols import EventList, FloatArray, Loss
 from ..mechanisms.sampling import SimulationSampler
-from ..solvers.sgd import DpSgd
-from ..solvers.solver import starting_model
+from ..solvers.sgd import DpSgd, SgdState
+from ..solvers.solver import ModelSolver, starting_model
+from ..solvers.star import DpAdmm, StarState
+from .curators import NoiselessCurator, shown_value
 from .datasets import AuditDataset
 from .neighbours import NeighbourPair
 
-__all__ = ["TunedPair", "metagradient_pair"]
+__all__ = ["TunedPair", "last_models", "metagradient_pair", "noise_root"]
 
 _CLIMBS = 60
 """Steps of a search from one start; a step that does not climb is halved."""
 _STARTS = 4
 """Random directions to start from, besides the first axis and the loudest direction."""
 _NUDGE = 1e-4
-"""Of models and scores, for derivatives by central differences: they guide a search only."""
+"""Of messages and scores, for derivatives by central differences: they guide a search only."""
+_NOISY_RUNS = (1000, 50)
+"""Runs for a covariance: at least so many, and so many a parameter."""
+_CHUNK = 100
+"""Runs at once: each holds a score of every record."""
+_ROUNDING = 1e-12
+"""Of a model's parameter, relative: noise is more."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,8 +72,8 @@ class _Effects:
     """What a record's gradients do to the last model, in units of its noise.
 
     Args:
-        models: w_k along the run without noise, shape (T, d).
-        arrivals: whitened A_k, divided by the record's weight, shape (T, d, d).
+        models: where the gradients of each round are taken, without noise, shape (T, d).
+        arrivals: whitened A_k, times the record's weight, shape (T, d, d).
         root: L, lower triangular, of the last model's covariance L Lᵀ.
         loss: of the solver.
         cut: norm that gradients are cut to; infinity for none.
@@ -109,7 +115,7 @@ class _Effects:
 
 
 def metagradient_pair(
-    solver: DpSgd, dataset: AuditDataset, *, index: int, seed: int = 0
+    solver: DpSgd | DpAdmm, dataset: AuditDataset, *, index: int, seed: int = 0
 ) -> TunedPair:
     """Return the pair, of all that a search finds, which the solver's last model shows best.
 
@@ -120,26 +126,28 @@ def metagradient_pair(
         solver: with noise, without hidden samples, of a loss with one score.
         dataset: under replace-one, or zero-out-one: then the neighbour has a null record.
         index: of the record in whose place the canary stands.
-        seed: of the directions that the search starts from.
+        seed: of noise, and of the directions that the search starts from; not that of the trials
+            that judge.
 
-    Raises `InvalidParameter` for other solvers and relations.
+    Raises `InvalidParameter` for other solvers and relations, and where parties' noise differs.
     """
-    if solver.scheme is not None or solver.noise_multiplier == 0.0:
-        raise InvalidParameter("solver", solver, "one with noise and without hidden samples")
+    if isinstance(solver, DpSgd) and solver.scheme is not None:
+        raise InvalidParameter("solver", solver, "one without hidden samples")
     if solver.loss.outputs != 1:
         raise InvalidParameter("loss", solver.loss, "one with a single score")
     shape = dataset.shape
     if shape.adjacency not in (Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT_ONE):
         raise InvalidParameter("adjacency", shape.adjacency, "replace-one or zero-out-one")
-    effects = _effects(solver, dataset)
+    if len(set(shape.counts)) > 1:
+        raise InvalidParameter("counts", shape.counts, "equal: parties with noise of their own")
+    effects = _effects(solver, dataset, index=index, seed=seed)
     nulled = shape.adjacency is Adjacency.ZERO_OUT_ONE
     rows, labels = _search(effects, shape.row_bound, shape.label_domain.extremes, seed, nulled)
     apart = effects.of(rows[0], labels[0]) - effects.of(rows[1], labels[1])
     mu = float(np.linalg.norm(apart))
     if mu == 0.0:
         raise InvalidParameter("solver", solver, "one whose last model depends on a record")
-    # models go against gradients
-    direction = -solve_triangular(effects.root.T, apart)
+    direction = solve_triangular(effects.root.T, apart)
     words = "a null record" if nulled else "another"
     return TunedPair(
         NeighbourPair(
@@ -155,40 +163,106 @@ def metagradient_pair(
     )
 
 
-def _effects(solver: DpSgd, dataset: AuditDataset) -> _Effects:
-    """Return what a record's gradients do to the last model, along the run without noise."""
+class _Pushes(NoiselessCurator):
+    """Sends values without noise, but for one push in each run: of one coordinate of one message.
+
+    Args:
+        party: whose messages are pushed.
+        rounds: T, with one message each; run k·d + j has coordinate j of message k pushed.
+        size: of a push, in units of the message's sensitivity; 0 for one run without any.
+    """
+
+    def __init__(self, party: int, rounds: int, size: float) -> None:
+        self._party = party
+        self._rounds = rounds
+        self._size = size
+        self.sensitivities: list[float] = []
+
+    def _deliver(self, release: Release) -> FloatArray:
+        value, place = shown_value(release), len(self.sensitivities)
+        self.sensitivities.append(release.sensitive.sensitivity.value)
+        if self._size == 0.0:
+            return np.array(value)
+        width = value.shape[-1]
+        sent = np.array(np.broadcast_to(value, (self._rounds * width, *value.shape[-2:])))
+        push = self._size * self.sensitivities[-1] * np.eye(width)
+        sent[place * width : (place + 1) * width, self._party] += push
+        return sent
+
+
+def _effects(solver: DpSgd | DpAdmm, dataset: AuditDataset, *, index: int, seed: int) -> _Effects:
+    """Return what gradients of record `index` do to the last model, along the run without noise."""
     shape = dataset.shape
-    parties, width = len(shape.parties), shape.features
-    quiet = SamplingCurator(EventList(), SimulationSampler(0))
-    model, nudges = starting_model(solver.start, width), _NUDGE * np.eye(width)
-    models, sizes, jacobians, spread = [], [], [], 0.0
-    for k in range(1, solver.rounds + 1):
-        points = np.concatenate([model[None], model + nudges, model - nudges])
-        gradient = solver.party_gradients(dataset, quiet, points)
-        spread = solver.noise_multiplier * gradient.sensitivity.value / sqrt(parties)
-        size = solver.steps.step(k, dimension=width, gradient_noise_std=spread)
-        value = private_value(gradient)
-        assert value is not None
-        pull = solver.regularisation * solver.regulariser.gradient(points)
-        stepped = points - size * (value.mean(axis=-2) + pull)
-        models.append(model)
-        sizes.append(size)
-        jacobians.append((stepped[1 : width + 1] - stepped[width + 1 :]).T / (2 * _NUDGE))
-        model = stepped[0]
-    onwards, arrivals = np.eye(width), np.empty((solver.rounds, width, width))
-    for k in reversed(range(solver.rounds)):
-        arrivals[k] = sizes[k] * onwards
-        onwards = onwards @ jacobians[k]
-    covariance = spread**2 * np.einsum("kij,klj->il", arrivals, arrivals)
-    root = np.linalg.cholesky(covariance)
-    whitened = np.array([solve_triangular(root, one, lower=True) for one in arrivals])
+    clip, towards = (solver.clip, 1.0) if isinstance(solver, DpSgd) else (None, -1.0)
+    party = shape.parties.index(_party_of(dataset, index))
+    points = [starting_model(solver.start, shape.features)]
+
+    def observe(_: int, state: SgdState | StarState) -> None:
+        # where the party's next gradient is taken
+        own = state.messages[party] if isinstance(state, StarState) else state.model
+        points.append(own.copy())
+
+    plain = _Pushes(party, solver.rounds, 0.0)
+    solver.solve(dataset, plain, observe=observe)
+    pushed = [
+        solver.solve(dataset, _Pushes(party, solver.rounds, size)).model
+        for size in (_NUDGE, -_NUDGE)
+    ]
+    moved = ((pushed[0] - pushed[1]) / (2 * _NUDGE)).reshape(solver.rounds, shape.features, -1)
+    gradient = dataset.sum_gradient(solver.loss, points[0], radius=clip).sensitivity.value
+    root = noise_root(solver, dataset, seed=seed)
+    # a push of a sensitivity is what a gradient as long as the sum's sensitivity does
     return _Effects(
-        np.array(models),
-        whitened / (shape.count * parties),
+        np.array(points[:-1]),
+        towards * np.array([_whitened(one.T, root) for one in moved]) / gradient,
         root,
         solver.loss,
-        np.inf if solver.clip is None else solver.clip,
+        np.inf if clip is None else clip,
     )
+
+
+def _party_of(dataset: AuditDataset, index: int) -> str:
+    """Return who holds a record."""
+    row = np.eye(dataset.shape.features)[0] * dataset.shape.row_bound
+    one, other = (dataset.with_record(index, features=sign * row) for sign in (1.0, -1.0))
+    party = one.differing_party(other)
+    assert party is not None
+    return party
+
+
+def noise_root(solver: ModelSolver, dataset: AuditDataset, *, seed: int) -> FloatArray:
+    """Return the lower triangular root of the last model's covariance, shape (p, p).
+
+    Args:
+        solver: with noise in every parameter of its model; `InvalidParameter` without.
+        dataset: that the runs are on.
+        seed: of the runs.
+    """
+    width = last_models(solver, dataset, seed=seed, runs=1).shape[-1]
+    least, each = _NOISY_RUNS
+    models = last_models(solver, dataset, seed=seed, runs=max(least, each * width))
+    covariance = np.cov(models, rowvar=False).reshape(width, width)
+    spread = np.diag(covariance)
+    # what is left of equal models is rounding
+    if np.any(np.sqrt(spread) <= _ROUNDING * np.abs(models).max(axis=0)):
+        raise InvalidParameter("solver", solver, "one with noise in every parameter")
+    # exact dependence among parameters leaves a covariance singular
+    return np.asarray(np.linalg.cholesky(covariance + 1e-9 * np.diag(spread)))
+
+
+def last_models(solver: ModelSolver, dataset: AuditDataset, *, seed: int, runs: int) -> FloatArray:
+    """Return last models of so many runs, shape (runs, p), with noise of the seed."""
+    models: list[FloatArray] = []
+    for number, start in enumerate(range(0, runs, _CHUNK)):
+        sampler = SimulationSampler.stream(seed, number)
+        curator = SamplingCurator(EventList(), sampler, trials=min(_CHUNK, runs - start))
+        models.append(solver.solve(dataset, curator).model)
+    return np.concatenate(models)
+
+
+def _whitened(models: FloatArray, root: FloatArray) -> FloatArray:
+    """Return differences of models (p, ...) in units of noise that has this root."""
+    return np.asarray(solve_triangular(root, models, lower=True))
 
 
 _Rows = tuple[FloatArray, FloatArray]

@@ -27,17 +27,15 @@ from math import cos, sqrt
 import numpy as np
 
 from ..mechanisms.adjacency import Adjacency
-from ..mechanisms.curators import Curator, Release
+from ..mechanisms.curators import Release
 from ..mechanisms.data_shape import DataShape
 from ..mechanisms.errors import InvalidParameter
 from ..mechanisms.inside import private_value
-from ..mechanisms.private_data import PrivateDataset
 from ..mechanisms.protocols import FloatArray, Loss
-from ..mechanisms.subsampling import Draw, Scheme
 from ..solvers.sgd import DpSgd
 from ..solvers.solver import ModelSolver
 from ..solvers.star import DpAdmm
-from .curators import shown_value
+from .curators import NoiselessCurator, shown_value
 from .datasets import AuditDataset
 from .neighbours import NeighbourPair
 
@@ -157,7 +155,7 @@ def _share(solver: DpSgd | DpAdmm, first: AuditDataset, second: AuditDataset) ->
     return min(1.0, float(np.linalg.norm(values[0] - values[1])) / one.sensitivity.value)
 
 
-class _Impulses(Curator):
+class _Impulses(NoiselessCurator):
     """Sends values without noise, but for one push in each run at one release of one party.
 
     Args:
@@ -174,9 +172,6 @@ class _Impulses(Curator):
         self._size = size
         self.scales: list[float] = []
         self.parties = 0
-
-    def _draw(self, dataset: PrivateDataset, scheme: Scheme) -> Draw:
-        raise InvalidParameter("scheme", scheme, "None: who is drawn is hidden")
 
     def _deliver(self, release: Release) -> FloatArray:
         value, place = shown_value(release), len(self.scales)

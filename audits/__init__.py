@@ -12,6 +12,7 @@ from ..mechanisms.lazy import names_from
 
 if TYPE_CHECKING:
     from ..mechanisms.extras import MissingExtra as MissingExtra
+    from .adversarial import adversarial_pair as adversarial_pair
     from .assessment import AttackResult as AttackResult
     from .assessment import NullControl as NullControl
     from .assessment import assess as assess

@@ -134,9 +134,12 @@ def _furthest(runs: _Runs, plain: FloatArray, seed: int, nulled: bool) -> tuple[
     quietest = np.linalg.eigh(runs.root @ runs.root.T)[1][:, 0].reshape(width, -1)
     random = np.random.default_rng(seed).normal(size=(_STARTS, width))
     starts = [along, np.linalg.svd(quietest)[0][:, 0], *random]
-    rows = [sign * shape.row_bound / np.linalg.norm(s) * s for s in starts for sign in (1, -1)]
-    canaries = list(product(rows, shape.label_domain.extremes))
-    others = [(np.zeros(width), shape.label_domain.extremes[0])] if nulled else canaries
+    units = [np.asarray(start / np.linalg.norm(start), dtype=np.float64) for start in starts]
+    rows = [sign * shape.row_bound * unit for unit in units for sign in (1.0, -1.0)]
+    canaries: list[_Canary] = list(product(rows, shape.label_domain.extremes))
+    others: list[_Canary] = (
+        [(np.zeros(width), shape.label_domain.extremes[0])] if nulled else canaries
+    )
     models, ends = (np.array([runs.model(*one) for one in each]) for each in (canaries, others))
     apart = np.linalg.norm(models[:, None] - ends[None], axis=2)
     first, second = np.unravel_index(int(apart.argmax()), apart.shape)

@@ -247,7 +247,7 @@ def noise_root(solver: ModelSolver, dataset: AuditDataset, *, seed: int) -> Floa
     if np.any(np.sqrt(spread) <= _ROUNDING * np.abs(models).max(axis=0)):
         raise InvalidParameter("solver", solver, "one with noise in every parameter")
     # exact dependence among parameters leaves a covariance singular
-    return np.asarray(np.linalg.cholesky(covariance + 1e-9 * np.diag(spread)))
+    return np.linalg.cholesky(covariance + 1e-9 * np.diag(spread)).astype(np.float64)
 
 
 def last_models(solver: ModelSolver, dataset: AuditDataset, *, seed: int, runs: int) -> FloatArray:

@@ -46,8 +46,8 @@ from .output import answers
     type=Among(TargetName),
     default=TargetName.CANARY.value,
     help="The record: any; the one that a model is most wrong about; one made to be remembered; "
-    "of dp-sgd, one tuned through the iterations; of dp-sgd and dp-admm, one of maximal gradients "
-    "from the worst public start.",
+    "of dp-sgd and dp-admm, one of maximal gradients from the worst public start, or one climbed "
+    "by gradients through messages; or one climbed by gradients of the score (adversarial).",
 )
 @click.option(
     "--trials",

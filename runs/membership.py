@@ -7,7 +7,6 @@ relation; on a model of the user's own, those of the relation that the promise n
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ import numpy as np
 from ..audits.membership import (
     Fisher,
     Game,
-    KnownDirection,
     LiraOffline,
     LiraOnline,
     LossThreshold,
@@ -51,7 +49,7 @@ from ..mechanisms import (
     SimulationSampler,
 )
 from .attack import require_protected
-from .canaries import POPULATION, dense, tuned_game, worst_start_game
+from .canaries import CANARY_PAIRS, CanaryGame, TargetName, dense, game_of_canaries
 from .configuration import Configuration
 from .planning import plan
 
@@ -70,22 +68,8 @@ ours.
 Loss thresholds: Yeom, Giacomelli, Fredrikson, Jha 2018; LiRA with and without shadow models that
 hold the target: Carlini et al. 2022; RMIA: Zarifzadeh, Liu, Shokri 2024.
 """
-
-
-class TargetName(Enum):
-    """Which record is looked for: any; the one that a model is most wrong about; one made to be
-    remembered; one tuned by gradients through the iterations; or one whose gradients are the
-    largest all run long, from a start that makes them so.
-
-    A random record shows what membership inference does to an average person; the others are
-    for audits, as a guarantee speaks of the worst.
-    """
-
-    RANDOM = "random"
-    WORST = "worst"
-    CANARY = "canary"
-    METAGRADIENT = "metagradient"
-    WORST_START = "worst-start"
+_POPULATION = 100
+"""Records of the population that RMIA compares the target with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,24 +147,19 @@ def membership_of_run(configuration: Configuration, options: MembershipOptions) 
     """
     planned = plan(configuration)
     require_protected(planned)
-    scores: tuple[MembershipScore, ...] = (*_BLACK_BOX, Fisher())
-    law = None
-    if options.target is TargetName.WORST_START:
-        game, law = worst_start_game(configuration, planned.noise_multiplier)
-        scores = (Fisher(),) if law is None else (KnownDirection(law.direction), Fisher())
-    elif options.target is TargetName.METAGRADIENT:
-        game, direction = tuned_game(configuration, planned, options.seed)
-        scores = (KnownDirection(direction), *_BLACK_BOX, Fisher())
+    if options.target in CANARY_PAIRS:
+        played = game_of_canaries(configuration, planned, options.target, options.seed)
     else:
         game = _game_of_run(configuration, planned.noise_multiplier, options)
+        played = CanaryGame(game, (*_BLACK_BOX, Fisher()), None)
     return _check(
-        game,
-        scores,
+        played.game,
+        played.scores,
         planned.promise,
         configuration.privacy.adjacency,
         configuration.privacy.delta,
         options,
-        reach=None if law is None else law.mu,
+        reach=played.reach,
     )
 
 
@@ -261,7 +240,7 @@ def _game_of_run(
     loss = configuration.solvers.loss
     train, test = configuration.attacked_records()
     dataset = configuration.audited(train)
-    population = test.take(np.arange(min(POPULATION, len(test))))
+    population = test.take(np.arange(min(_POPULATION, len(test))))
     others = dense(population.features)
     chosen = _target_of_run(configuration, train, dataset, options)
     assert chosen.index is not None
@@ -332,8 +311,8 @@ def _game_of_model(
     features, labels = np.asarray(records.features, dtype=np.float64), records.labels
     target = _target_of_model(train, features, labels, options)
     kept = np.arange(len(labels)) != target.index
-    rows = np.asarray(records.population_features, dtype=np.float64)[:POPULATION]
-    asked = records.population_labels[:POPULATION]
+    rows = np.asarray(records.population_features, dtype=np.float64)[:_POPULATION]
+    asked = records.population_labels[:_POPULATION]
 
     def game_of(other: Target | None) -> ModelGame:
         return ModelGame(
@@ -357,8 +336,8 @@ def _target_of_model(
         features, labels: the records, shapes (n, d) and (n,).
         options: which record, and the seed.
     """
-    if options.target in (TargetName.WORST_START, TargetName.METAGRADIENT):
-        allowed = "random, worst or canary: nobody knows the iterations of a model of your own"
+    if options.target in CANARY_PAIRS:
+        allowed = "random, worst or canary: the others need an algorithm of ours"
         raise InvalidParameter("target", options.target.value, allowed)
     if options.target is TargetName.RANDOM:
         return random_target(features, labels, seed=options.seed)

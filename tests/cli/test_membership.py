@@ -1,9 +1,11 @@
 """`dpledger membership`, as a user meets it: a run of ours, and a model of the user's own."""
 
+from math import sqrt
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from .conftest import Call, edited
 
@@ -110,30 +112,37 @@ def test_from_the_worst_start_a_run_pays_its_price_and_no_more(call: Call, folde
     assert "two canaries of opposite maximal gradients" in attack.data["neighbours"]
 
 
-def test_a_canary_tuned_through_the_iterations_comes_with_its_direction(
-    call: Call, folder: Path
+@pytest.mark.parametrize(
+    ("target", "algorithm"),
+    [("metagradient", "dp-sgd"), ("metagradient", "dp-admm"), ("adversarial", "pvp-admm")],
+)
+def test_climbed_canaries_are_seen_and_the_verdict_says_what_share_of_the_price_they_pay(
+    call: Call, folder: Path, target: str, algorithm: str
 ) -> None:
-    descent = 'rounds = 6\nsteps = "constant"\nstep_size = 4.0'
-    path = edited(folder, ('"dp-admm"', '"dp-sgd"'), ("rounds = 6\ndistance = 5.0", descent))
-    options = ("--target", "metagradient", "--trials", 200, "--shadows", 20, "--json")
-    answer = call("membership", path, *options)
-    assert answer.status == 0
-    assert "of the promised mu" in answer.data["target"]
-    # mu of about 0.25: areas of chance alone have a standard error of 0.03
-    best = answer.data["results"][0]
-    assert best["name"] == "the canary's direction"
-    assert 0.5 < best["auc"] < 0.7
-    refused = call("membership", folder / "run.toml", *options)
-    assert refused.status == 2
-    assert "DpSgd" in refused.err
+    few = 'rounds = 2\nsteps = "constant"\nstep_size = 4.0'
+    few = "rounds = 2" if algorithm == "pvp-admm" else few
+    path = edited(folder, ('"dp-admm"', f'"{algorithm}"'), ("rounds = 6\ndistance = 5.0", few))
+    options = ("--target", target, "--trials", 2000, "--shadows", 20, "--json")
+    found = call("membership", path, *options).data
+    assert found["refutes_promise"] is False
+    assert found["reach"] is None  # an estimate is no law
+    first = found["results"][0]
+    assert first["name"] == "the canary's direction"
+    words = next(line for line in found["verdict"] if "by the search's estimate" in line)
+    estimate = float(words.split("mu = ")[1].split()[0])
+    assert 0.2 < float(words.split(" of the promised mu")[0].split()[-1]) <= 1.05
+    # a difference of two means, in units of their noise, within five standard errors
+    measured, error = sqrt(2) * norm.ppf(first["auc"]), sqrt(2 / 2000)
+    assert 5 * error < measured < estimate + 5 * error
 
 
-def test_no_worst_start_is_invented_for_a_model_of_ones_own(
-    call: Call, own: tuple[Path, Path]
+@pytest.mark.parametrize("target", ["worst-start", "metagradient", "adversarial"])
+def test_no_canary_of_an_algorithm_is_invented_for_a_model_of_ones_own(
+    call: Call, own: tuple[Path, Path], target: str
 ) -> None:
     model, path = own
     promise = ("--adjacency", "replace-one", "--epsilon", 1, "--delta", 1e-5)
-    words = ("--model", f"{model}:coin", "--records", path, *promise, "--target", "worst-start")
+    words = ("--model", f"{model}:coin", "--records", path, *promise, "--target", target)
     answer = call("membership", *words)
     assert answer.status == 2
     assert "target" in answer.err
@@ -145,6 +154,9 @@ def test_no_worst_start_is_invented_for_other_algorithms(call: Call, folder: Pat
     answer = call("membership", path, "--target", "worst-start", "--trials", 2, "--shadows", 2)
     assert answer.status == 2
     assert "worst-case start" in answer.err
+    answer = call("membership", path, "--target", "metagradient", "--trials", 2, "--shadows", 2)
+    assert answer.status == 2
+    assert 'the target "adversarial"' in " ".join(answer.err.split())
 
 
 @pytest.mark.parametrize("target", ["random", "worst", "canary"])

@@ -1,7 +1,8 @@
 """A run's configuration: strict TOML, from which plans, data sets and solvers are made.
 
 The file is the whole truth about a run: its hash stands in the ledger. `demo.toml` beside this file
-is the demo's, and the example of every section; `huang2020.toml` has a paper's setting.
+is the demo's, and the example of every section; `huang2020.toml` has a paper's setting,
+`dp_sgd.toml` hidden batches.
 """
 
 import hashlib

@@ -69,7 +69,8 @@ def test_every_command_in_the_readme_exists(line: str) -> None:
                     assert name in command.commands, f"dpledger {first} {name}"
                 command = command.commands[word.split("|")[0]]
             elif word.startswith(("--", "[--")):
-                options = {option for each in command.params for option in each.opts}
+                parameters = command.params
+                options = {o for each in parameters for o in (*each.opts, *each.secondary_opts)}
                 assert word.strip("[]") in options, f"dpledger {line}"
 
 

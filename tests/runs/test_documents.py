@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from dpledger.runs import DEMO
+from dpledger.runs import DEMO, read_configuration
 from dpledger.runs.documents import FILES, UnknownKey, all_keys, explained, json_schema
 
 ROOT = Path(__file__).parents[2]
@@ -43,7 +43,9 @@ def test_an_unknown_key_is_told_with_the_nearest() -> None:
 
 
 def test_schemas_know_the_keys_of_the_shipped_files() -> None:
-    files = [("run", DEMO), ("schema", ROOT / "data/adult/adult.toml")]
+    runs = sorted(DEMO.parent.glob("*.toml"))
+    assert all(map(read_configuration, runs))
+    files = [*(("run", path) for path in runs), ("schema", ROOT / "data/adult/adult.toml")]
     files += [("claim", path) for path in sorted((ROOT / "docs/gallery").glob("*.toml"))]
     assert len(files) > 12
     for name, path in files:

@@ -31,6 +31,7 @@ from .events import (
     UnprotectedRelease,
 )
 from .labels import SIGNS, ClassLabels, LabelDomain, RealLabels, SignLabels, WeightedLabels
+from .layout import RowBlocks
 from .local_data import LocalDataset
 from .noise import (
     DiscreteGaussianNoise,
@@ -107,6 +108,7 @@ __all__ = [
     "RandomisedResponse",
     "RealLabels",
     "Repeated",
+    "RowBlocks",
     "Sample",
     "SampledWithoutReplacement",
     "Sampler",

@@ -7,8 +7,9 @@ methods are those of `Records`, where they are described; made by `dense_records
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from .records import (
     record_slopes,
 )
 from .refusals import refuse_copies
+from .rounding import BLOCK_RECORDS
 
 
 @refuse_copies
@@ -60,7 +62,10 @@ class DenseRecords:
 
     @property
     def norms(self) -> FloatArray:
-        return lengths(self.rows)
+        found = np.empty(self.labels.shape)
+        for some in _pieces(self.rows.shape):
+            found[some] = lengths(self.rows[some])
+        return found
 
     def of_party(self, party: int) -> DenseRecords:
         count, one = int(self.counts[party]), slice(party, party + 1)
@@ -88,8 +93,8 @@ class DenseRecords:
         moved = np.any(self.rows[self.slot] != other.rows[other.slot], axis=-1)
         return np.flatnonzero(moved | (self.labels[self.slot] != other.labels[other.slot]))
 
-    def squared(self) -> DenseRecords:
-        return replace(self, rows=np.square(self.rows))
+    def squared(self) -> _Squares:
+        return _Squares(self.rows)
 
     def spread(self, values: FloatArray) -> FloatArray:
         return values[..., None]
@@ -185,23 +190,71 @@ class DenseRecords:
         return replace(self, rows=rows, labels=labels)
 
 
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Squares:
+    """Squared rows, squared anew a few at a time for every product: never as large as the rows.
+
+    Args:
+        rows: array of shape (P, n, d).
+    """
+
+    rows: FloatArray
+
+    def scores(self, w: FloatArray) -> FloatArray:
+        found = np.empty((*w.shape[:-2], *self.rows.shape[:2]))
+        trials = w.reshape(-1, *w.shape[-2:]).transpose(1, 2, 0)
+        flat = found.reshape(-1, *self.rows.shape[:2])
+        for parties, some in _pieces(self.rows.shape):
+            squares = np.square(self.rows[parties, some])
+            if w.ndim == 2:
+                found[parties, some] = _one_by_one(squares, w[parties])
+            else:
+                flat[:, parties, some] = (squares @ trials[parties]).transpose(2, 0, 1)
+        return found
+
+    def combined(self, slopes: FloatArray) -> FloatArray:
+        trials = slopes.reshape(-1, *slopes.shape[-2:]).transpose(1, 0, 2)
+        found = np.zeros((*slopes.shape[:-1], self.rows.shape[-1]))
+        sums = BlockSum(found.reshape(-1, *found.shape[-2:]).transpose(1, 0, 2), trials.shape[-1])
+        for parties, some in _pieces(self.rows.shape):
+            sums.add(trials[parties, :, some] @ np.square(self.rows[parties, some]), parties)
+        sums.close()
+        return found
+
+
 def dense_records(
-    features: FloatArray,
+    features: Callable[[slice], FloatArray],
+    width: int,
     labels: FloatArray,
     row_bound: float,
     party_of: IntArray,
     counts: IntArray,
     filler: float,
 ) -> DenseRecords:
-    """Return checked records in blocks, rows cut to `row_bound`: one copy of the caller's."""
+    """Return checked records in blocks, rows of `width` cut to `row_bound`: one copy of them.
+
+    `features` is asked for a few rows at a time.
+    """
 
     def cut(some: slice) -> FloatArray:
-        part = features[some]
+        part = features(some)
         if not np.all(np.isfinite(part)):
             raise InvalidParameter("features", "NaN or infinity", "with finite entries")
         return project_to_ball(part, row_bound)
 
-    return _in_blocks(cut, features.shape[1], labels, party_of, counts, filler)
+    return _in_blocks(cut, width, labels, party_of, counts, filler)
+
+
+_PIECE = 2**20
+"""Numbers of rows that a temporary array is as large as: 8 MB, whatever the records take."""
+
+
+def _pieces(shape: tuple[int, ...]) -> Iterator[tuple[slice, slice]]:
+    """Yield parties and records that make up rows of shape (P, n, d), in blocks as sums have."""
+    parties, records, width = shape
+    several = max(1, _PIECE // (min(records, BLOCK_RECORDS) * width))
+    for party, some in product(range(0, parties, several), records_at_once(records)):
+        yield slice(party, party + several), some
 
 
 _AT_ONCE = 2**11

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,12 +15,42 @@ from .labels import LabelDomain
 from .protocols import FloatArray
 from .records import IntArray, Records
 
+BoolArray = np.ndarray[Any, np.dtype[np.bool_]]
+"""A mask."""
+
 _MOST_PADDING = 4
 """Times the records: sparse rows take three times the memory and the time of dense ones."""
 
 
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RowBlocks:
+    """Dense rows that are read or computed a block at a time, and are never in memory twice.
+
+    For rows in a file that is larger than what memory has room for twice, or computed from others.
+
+    Args:
+        shape: (n, d).
+        read: from a slice, or a mask of shape (n,), to these rows as an array of shape (m, d).
+
+    >>> rows = RowBlocks((3, 2), lambda some: np.arange(6.0).reshape(3, 2)[some] / 8.0)
+    >>> rows[1:].tolist()
+    [[0.25, 0.375], [0.5, 0.625]]
+    """
+
+    shape: tuple[int, int]
+    read: Callable[[slice | BoolArray], FloatArray]
+
+    def __getitem__(self, some: slice | BoolArray) -> FloatArray:
+        """Return some rows; raise `InvalidParameter` where `read` returns others than asked for."""
+        rows, (count, width) = real_numbers("features", self.read(some)), self.shape
+        asked = len(range(count)[some]) if isinstance(some, slice) else np.count_nonzero(some)
+        if rows.shape != (asked, width):
+            raise InvalidParameter("features.shape", rows.shape, f"({asked}, {width})")
+        return rows
+
+
 def gather_records(
-    features: FloatArray | scipy.sparse.csr_array[Any],
+    features: FloatArray | scipy.sparse.csr_array[Any] | RowBlocks,
     labels: FloatArray,
     row_bound: float,
     party_of: IntArray | None,
@@ -35,7 +67,7 @@ def gather_records(
     with `public_counts` only.
 
     Args:
-        features: dense or CSR array of shape (n, d); copied.
+        features: dense or CSR array of shape (n, d), or blocks of rows; copied.
         labels: array of shape (n,); copied.
         row_bound: l2 bound; longer rows are scaled down.
         party_of: array of shape (n,) of indices below `parties`; None for a single party.
@@ -71,13 +103,18 @@ def gather_records(
         rows.has_sorted_indices = rows.has_canonical_format = False
         rows.sum_duplicates()
         return sparse_records(rows, y, row_bound, party, counts, domain.filler)
-    dense = real_numbers("features", features)
+    if not isinstance(features, RowBlocks):
+        features = real_numbers("features", features)
+    dense = features
     if public_counts and parties * int(counts.max()) > _MOST_PADDING * len(y):
         from .sparse_records import sparse_records
 
-        rows = scipy.sparse.csr_array(dense)
+        rows = scipy.sparse.csr_array(dense[:])
         return sparse_records(rows, y, row_bound, party, counts, domain.filler)
-    return dense_records(dense, y, row_bound, party, counts, domain.filler)
+    width = dense.shape[1]
+    return dense_records(
+        lambda some: dense[some], width, y, row_bound, party, counts, domain.filler
+    )
 
 
 def real_numbers(name: str, values: Any) -> FloatArray:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from .adjacency import Adjacency
 from .data_shape import DataShape
 from .errors import InvalidParameter
-from .layout import gather_records
+from .layout import RowBlocks, gather_records
 from .private_data import PrivateDataset
 from .protocols import FloatArray
 from .record_sets import RecordSets
@@ -39,7 +39,7 @@ class LocalDataset(PrivateDataset):
     Args:
         shape: the public facts about all parties' data.
         parties: whose records these are, a run of `shape.parties` in its order.
-        features: dense or sparse array of shape (n, d), one row a record.
+        features: dense or sparse array of shape (n, d), or `RowBlocks`, one row a record.
         labels: array of shape (n,), each in the shape's label domain.
         party_of: array of shape (n,) of indices into `parties`; None for a single party.
 
@@ -57,7 +57,7 @@ class LocalDataset(PrivateDataset):
         self,
         shape: DataShape,
         parties: tuple[str, ...],
-        features: FloatArray | sparse.csr_array[Any],
+        features: FloatArray | sparse.csr_array[Any] | RowBlocks,
         labels: FloatArray,
         *,
         party_of: IntArray | None = None,

@@ -28,7 +28,7 @@ from .errors import InvalidParameter, named, require_magnitude, require_positive
 from .exact_choice import MOST_CANDIDATES
 from .handle import PrivateHandle
 from .labels import SIGNS, ClassLabels, LabelDomain, SignLabels
-from .layout import gather_records
+from .layout import RowBlocks, gather_records
 from .loss_trial import require_convex, stated
 from .protocols import FloatArray, Loss
 from .record_sets import RecordSets
@@ -66,7 +66,7 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
     """Records of P parties; every function of them is a `Sensitive` of shape (..., P, d).
 
     Args:
-        features: dense or sparse array of shape (n, d), one row a record.
+        features: dense or sparse array of shape (n, d), or `RowBlocks`, one row a record.
         labels: array of shape (n,), each in `label_domain`.
         adjacency: the neighbouring relation.
         row_bound: l2 bound, within 2^-900 and 2^900; longer rows are scaled down to it.
@@ -87,7 +87,7 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
 
     def __init__(
         self,
-        features: FloatArray | sparse.csr_array[Any],
+        features: FloatArray | sparse.csr_array[Any] | RowBlocks,
         labels: FloatArray,
         *,
         adjacency: Adjacency | str,

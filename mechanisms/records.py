@@ -20,6 +20,14 @@ IntArray = np.ndarray[Any, np.dtype[np.integer[Any]]]
 """Indices, counts and places."""
 
 
+class Products(Protocol):
+    """What scores and sums of products need of rows."""
+
+    def scores(self, w: FloatArray) -> FloatArray: ...
+
+    def combined(self, slopes: FloatArray) -> FloatArray: ...
+
+
 class Records(Protocol):
     """Records of P parties; `counts` has shape (P,)."""
 
@@ -61,8 +69,8 @@ class Records(Protocol):
         """Return the indices of records that differ, or None where they cannot be matched."""
         ...
 
-    def squared(self) -> Records:
-        """Return records whose rows' entries are squared."""
+    def squared(self) -> Products:
+        """Return these rows with their entries squared, for products."""
         ...
 
     def spread(self, values: FloatArray) -> FloatArray:

@@ -15,7 +15,7 @@ from ...solvers.threat_model import PER_PARTY, ThreatModel
 from ...solvers.weighted import Weighted
 from .algorithms import AdmmAlgorithm, Recipe, SolverFactory
 from .classifier import PrivateLinearClassifier
-from .rows import shares, unit_rows, with_constant
+from .rows import bounded_rows, shares
 from .search import SETTINGS, SearchedModelOfParties
 
 
@@ -170,9 +170,9 @@ class PrivateAdmmClassifier(PrivateLinearClassifier, SearchedModelOfParties):
         whatever `paid_run` does.
         """
         features, labels = self._validated(X, y, accept_sparse="csr")
-        rows = unit_rows(features, row_bound=self.row_bound, clip=self.clip)
-        if self.fit_intercept:
-            rows = with_constant(rows)
+        rows = bounded_rows(
+            features, row_bound=self.row_bound, clip=self.clip, constant=self.fit_intercept
+        )
         plain = SIGNS if len(self.classes_) == 2 else ClassLabels(len(self.classes_))
         domain: LabelDomain = plain
         if sample_weight is not None:

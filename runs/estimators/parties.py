@@ -17,6 +17,7 @@ from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.curators import Curator
 from ...mechanisms.errors import InvalidParameter, Number, named, require_positive_int
 from ...mechanisms.labels import LabelDomain, WeightedLabels
+from ...mechanisms.layout import RowBlocks
 from ...mechanisms.private_data import PrivateDataset
 from ...mechanisms.protocols import FloatArray
 from ...solvers.solver import ModelSolver, PublicModel
@@ -80,7 +81,7 @@ class PrivateModelOfParties(PrivateLinearModel):
 
     def _trained(
         self,
-        rows: Rows,
+        rows: Rows | RowBlocks,
         labels: FloatArray,
         domain: LabelDomain,
         party_of: Any,
@@ -136,7 +137,7 @@ class PrivateModelOfParties(PrivateLinearModel):
         return (*(() if trust is None else (trust,)), *weighted)
 
     def _private(
-        self, rows: Rows, labels: FloatArray, domain: LabelDomain, party_of: Any
+        self, rows: Rows | RowBlocks, labels: FloatArray, domain: LabelDomain, party_of: Any
     ) -> PrivateDataset:
         """Return the records behind a handle, as the threat model sees them: by party, or summed.
 

@@ -28,7 +28,7 @@ from ...solvers.losses import Huber, SmoothedQuantile, bounded_squared
 from ...solvers.threat_model import PER_PARTY, ThreatModel
 from .algorithms import SolverFactory
 from .parties import PrivateModelOfParties
-from .rows import unit_rows, with_constant
+from .rows import bounded_rows
 
 _LEAST_REGULARISATION = 1e-7
 """Where stopping in time regularises, the weight only keeps the optimum finite."""
@@ -171,9 +171,9 @@ class PrivateAdmmRegressor(RegressorMixin, PrivateModelOfParties):  # type: igno
             raise InvalidParameter(
                 "y", "outside", f"within target_bounds={self.target_bounds}; clip=True cuts"
             )
-        rows = unit_rows(features, row_bound=self.row_bound, clip=self.clip)
-        if self.fit_intercept:
-            rows = with_constant(rows)
+        rows = bounded_rows(
+            features, row_bound=self.row_bound, clip=self.clip, constant=self.fit_intercept
+        )
         start = self._start()
         scaled = (np.asarray(targets, dtype=np.float64) - middle) / half
         labels = np.clip(scaled, -1.0, 1.0)

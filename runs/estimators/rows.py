@@ -8,6 +8,7 @@ from sklearn.utils.extmath import row_norms
 from sklearn.utils.validation import check_array
 
 from ...mechanisms.errors import InvalidParameter, require_positive
+from ...mechanisms.layout import RowBlocks
 from ...mechanisms.protocols import FloatArray
 
 Rows = FloatArray | sparse.csr_array[Any]
@@ -36,7 +37,31 @@ def unit_rows(rows: Rows, *, row_bound: float, clip: bool) -> Rows:
     return sparse.csr_array(sparse.csr_array(rows).multiply(factors[:, None]))
 
 
-def shares(sample_weight: Any, rows: Rows, *, weight_bound: float, clip: bool) -> FloatArray:
+def bounded_rows(
+    features: Rows, *, row_bound: float, clip: bool, constant: bool
+) -> Rows | RowBlocks:
+    """Return rows as `unit_rows` does, with a constant where asked for: dense ones block by block.
+
+    Args:
+        features: finite, of shape (n, d), dense or sparse; not written to before blocks are read.
+        row_bound, clip: as for `unit_rows`; of dense rows the refusal comes with their block.
+        constant: whether to add one, as `with_constant` does.
+    """
+    require_positive("row_bound", row_bound)
+
+    def bounded(some: Rows) -> Rows:
+        rows = unit_rows(some, row_bound=row_bound, clip=clip)
+        return with_constant(rows) if constant else rows
+
+    if not isinstance(features, np.ndarray):
+        return bounded(features)
+    dense, (count, width) = features, features.shape
+    return RowBlocks((count, width + constant), lambda some: np.asarray(bounded(dense[some])))
+
+
+def shares(
+    sample_weight: Any, rows: Rows | RowBlocks, *, weight_bound: float, clip: bool
+) -> FloatArray:
     """Return weights of shape (n,), divided by `weight_bound`; larger ones are cut, or refused.
 
     Args:

@@ -24,6 +24,7 @@ from ...mechanisms.curators import Curator
 from ...mechanisms.errors import InvalidParameter, named
 from ...mechanisms.events import Event
 from ...mechanisms.labels import LabelDomain, WeightedLabels
+from ...mechanisms.layout import RowBlocks
 from ...mechanisms.noise import ExponentialMechanism
 from ...mechanisms.private_data import PrivateDataset
 from ...mechanisms.protocols import FloatArray
@@ -98,7 +99,7 @@ class SearchedModelOfParties(PrivateModelOfParties):
 
     def _searched(
         self,
-        rows: Rows,
+        rows: Rows | RowBlocks,
         labels: FloatArray,
         domain: LabelDomain,
         party_of: Any,
@@ -155,7 +156,7 @@ class SearchedModelOfParties(PrivateModelOfParties):
         return state.model, factories[best](noise, data.training.shape)
 
     def _divided(
-        self, rows: Rows, labels: FloatArray, domain: LabelDomain, party_of: Any
+        self, rows: Rows | RowBlocks, labels: FloatArray, domain: LabelDomain, party_of: Any
     ) -> Divided:
         """Return the records in two parts; who is held out is public and fixed, by its place.
 

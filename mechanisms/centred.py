@@ -84,6 +84,9 @@ class CentredRows(Inside):
         radius: float,
         scale: FloatArray | None = None,
     ) -> None:
+        # copies, and a plain number: what is checked and priced now is what is used later
+        radius, centre = float(radius), _fixed(centre)
+        scale = None if scale is None else _fixed(scale)
         bound, features = dataset.shape.row_bound, dataset.shape.features
         require_magnitude("row_bound", bound, SQUARE_EXPONENT)
         require_magnitude("radius", radius, SQUARE_EXPONENT)
@@ -101,10 +104,8 @@ class CentredRows(Inside):
                 raise InvalidParameter("scale.shape", scale.shape, f"(..., {features})")
             if not (scale.min() > 0.0 and scale.max() <= most):
                 raise InvalidParameter("scale", (scale.min(), scale.max()), f"in (0, {most}]")
-        # copies: what is priced now is what is used later
         self._dataset, self._radius = dataset, radius
-        self._centre = _fixed(centre)
-        self._scale = None if scale is None else _fixed(scale)
+        self._centre, self._scale = centre, scale
         self._views: dict[tuple[int, int | None], tuple[Records, _Centred]] = {}
 
     def gradient_bound(self, loss: Loss) -> Fraction:
@@ -138,6 +139,7 @@ class CentredRows(Inside):
             weights: public, of shape (P,): each party's mean is multiplied by its own.
         """
         loss, shape = stated(loss), self._dataset.shape
+        weights = None if weights is None else _fixed(weights)
         width = shape.parameters(loss)
         point = shape.point("w", w, width, rows=self._dataset.rows)
         if weights is None:
@@ -173,6 +175,7 @@ class CentredRows(Inside):
             weights: public, of shape (P,): each party's mean is multiplied by its own.
         """
         shape, bound = self._dataset.shape, Fraction(float(self._radius)) ** 2
+        weights = None if weights is None else _fixed(weights)
         derived = {n: mean_of_bounded(bound, n, shape.adjacency) for n in set(shape.counts)}
         if weights is None:
             sensitivity = derived[shape.count]

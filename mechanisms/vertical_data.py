@@ -202,6 +202,7 @@ class VerticalDataset(PrivateHandle[VerticalShape, Columns]):
         row_bound: float = 1.0,
     ) -> None:
         require_magnitude("row_bound", row_bound, SQUARE_EXPONENT)
+        row_bound = float(row_bound)  # one number for price and cut
         y = real_numbers("labels", labels).copy()
         y.setflags(write=False)
         if y.ndim != 1 or not np.all(np.abs(y) == 1.0):

@@ -208,20 +208,30 @@ def test_radius_is_one_number_for_price_and_cut(cut):
     require_hidden(made)
 
 
-def test_row_bound_is_one_number_for_price_and_cut():
+@pytest.mark.parametrize("vertical", [False, True])
+def test_row_bound_is_one_number_for_price_and_cut(vertical):
     def made(label: float) -> Sensitive:
+        rows, bound = np.full((1, 1), 1e5), Odd(1.0)
+        if vertical:
+            columns = VerticalDataset(
+                [label * rows],
+                np.ones(1),
+                adjacency=Adjacency.REPLACE_ONE,
+                parties=("a",),
+                public_labels=True,
+                row_bound=bound,
+            )
+            return columns.scores("a", np.ones(1))
         private = PrivateDataset(
-            np.full((1, 1), 1e5),
-            np.array([label]),
-            adjacency=Adjacency.REPLACE_ONE,
-            row_bound=Odd(1.0),
+            rows, np.array([label]), adjacency=Adjacency.REPLACE_ONE, row_bound=bound
         )
         return private.sum_gradient(Loss(), np.zeros(1))
 
     require_hidden(made)
 
 
-def test_weights_are_one_array_for_price_and_value():
+@pytest.mark.parametrize("centred", [False, True])
+def test_weights_are_one_array_for_price_and_value(centred):
     """`tolist` is asked for the price, the array for the value."""
 
     class Light(np.ndarray):
@@ -232,7 +242,8 @@ def test_weights_are_one_array_for_price_and_value():
         private = PrivateDataset(
             np.ones((1, 1)), np.array([label]), adjacency=Adjacency.REPLACE_ONE, row_bound=1.0
         )
-        return private.mean_gradient(Loss(), np.zeros(1), weights=np.ones(1).view(Light))
+        rows = CentredRows(private, np.zeros(1), radius=1.0) if centred else private
+        return rows.mean_gradient(Loss(), np.zeros(1), weights=np.ones(1).view(Light))
 
     require_hidden(made)
 

@@ -392,11 +392,16 @@ class Participant:
             yield Party(holder.name, dataset, self._sampler(), ledger, journal, policy)
 
     def _sampler(self) -> Sampler:
-        """Return a source of exact noise, or of the seed's; a seed is for simulations and tests."""
-        noise = self.file.noise
+        """Return a source of exact noise, or of the seed's; a seed is for simulations and tests.
+
+        Parties that chose one number, unaware of each other, have different noise all the same:
+        equal noise in two messages could be subtracted.
+        """
+        noise, parties = self.file.noise, self.federation.file.federation.parties
         if noise.seed is None:
             return SystemSampler()
-        return SeededSampler(noise.seed, bits=BitGenerator(noise.sampler.value))
+        place, bits = parties.index(self.file.party.name), BitGenerator(noise.sampler.value)
+        return SeededSampler.stream(noise.seed, place, bits=bits)
 
     def written(self, took: TookPart) -> Participation:
         """Write the party's certificate and model to its folder, and return where they are."""

@@ -7,7 +7,9 @@ import pytest
 from dpledger.data.strict import ConfigurationError
 from dpledger.federation import verify_federation
 from dpledger.mechanisms import InvalidParameter
+from dpledger.mechanisms.sampling import ExactSampler
 from dpledger.runs.federation import Engine, federate
+from dpledger.runs.federation_files import Participant
 
 SCHEMA = """
 row_bound = 1.0
@@ -95,3 +97,17 @@ def test_parties_of_one_process_that_hold_the_same_records_are_refused(tmp_path:
     written(tmp_path, RUN, {"b": rows(30, 4)})
     run()
     assert (tmp_path / "out" / "federation.json").exists()
+
+
+def test_parties_that_chose_one_seed_have_different_noise(tmp_path: Path) -> None:
+    """Secret as it may be: the difference of two messages would have no noise at all."""
+    paths = written(tmp_path, RUN, {"a": rows(20, 3), "b": rows(30, 4)})
+    words: list[list[int]] = []
+    for path in (*paths, paths[0]):
+        own = path.read_text().replace('sampler = "system"', 'sampler = "philox"\nseed = 7')
+        path.write_text(own)
+        with Participant.read(path).opened() as party:
+            assert isinstance(party.sampler, ExactSampler)
+            words.append(party.sampler.words(8).tolist())
+    assert words[0] == words[2]
+    assert not set(words[0]) & set(words[1])

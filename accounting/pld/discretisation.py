@@ -39,6 +39,7 @@ from .pairs import (
     DiscreteLaplaceShift,
     DominatingPair,
     DrawnShifts,
+    GaussianShift,
     LaplaceShift,
     Order,
     RandomisedAnswers,
@@ -48,6 +49,9 @@ from .profiles import tails_of
 
 PRECISION_MARGIN = 64
 """Bits of the balls beyond those of the masses: second differences of a profile cancel."""
+
+_NORMAL_DIGITS = 384
+"""Bits of the balls of masses of normal noise, at most."""
 
 _LONGEST_INTEGER = 1 << 20
 """Bits of a mass beyond which something overflowed."""
@@ -109,8 +113,9 @@ def discretise(
         # losses so low that no other can make up for them may all be moved to one point
         low = -_reach(lambda k: 1 - tails_of(pair, arb(-k * step))[0], negligible, most=widest)
         high = _reach(lambda k: tails_of(pair, arb(k * step))[0], negligible)
-        # an offset may be a whole step
-        low, high = low - 1, max(high, low + 1)
+    # an offset may be a whole step
+    low, high = low - 1, max(high, low + 1)
+    with precision(min(bits + PRECISION_MARGIN, _most_digits(pair))):
         atom, distance = atoms_of(pair)
         below, hair = rounding is MassRounding.OPTIMISTIC, Fraction(step * _HAIR)
         smooth = isinstance(pair, DrawnShifts) or (
@@ -129,6 +134,17 @@ def discretise(
             masses[place - low] = max(0, rounded(mass * whole))
         infinite = 0 if below else max(0, rounded(handed[-1] * whole))
         return Masses(fmpz_poly(masses), low, infinite, offset)
+
+
+def _most_digits(pair: DominatingPair) -> int:
+    """Return the bits of balls that are enough for the masses of a pair, whatever those of δ.
+
+    Tails of normal noise have errors relative to themselves, and a mass that errs by so small a
+    share of the tail multiplies δ by one and as little. Lattices are cut off at the last bit.
+    """
+    base = pair.base if isinstance(pair, Sampled) else pair
+    normal = isinstance(base, GaussianShift | DrawnShifts)
+    return _NORMAL_DIGITS if normal else _LONGEST_INTEGER
 
 
 def atoms_of(pair: DominatingPair) -> tuple[float, float]:

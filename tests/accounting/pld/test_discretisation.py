@@ -148,6 +148,18 @@ def test_small_rates_over_many_steps_are_enclosed_narrowly(delta: float) -> None
     assert profile.delta(found.lower_float).upper_float >= delta
 
 
+@pytest.mark.parametrize("order", list(Order))
+def test_the_least_delta_needs_no_more_digits_than_its_tails_have(order: Order) -> None:
+    pair, delta = Sampled(GaussianShift(Fraction(1)), Fraction(1, 10), order), 1e-300
+    found = epsilon_by_pld({pair: 1}, delta, cells=1 << 9)
+    if order is not Order.MIXTURE_SECOND:
+        assert found.relative_width < 0.01
+    with precision(2500):
+        # the closed profile of one step, where the balls of its tails have all of their digits
+        assert delta_of(pair, found.lower) >= delta
+        assert delta_of(pair, found.upper) <= delta
+
+
 def test_few_steps_of_a_tiny_rate_have_an_epsilon_of_its_size() -> None:
     # about four times what one step costs: its profile at δ / 4 and ε is δ / 4 at least
     found = both(1e-6, 1.0, 4).epsilon(1e-8)

@@ -159,9 +159,7 @@ def delta_enclosure(counts: Counts, epsilon: float) -> Enclosure:
             counts, (target,), grade=grade, digits=_DIGITS + 4, limits=_LIMITS
         )
         if placement is None:
-            order = order_of(grade)
-            ceiling = (_log_bound(counts, order) - arb(order) * arb(epsilon)).exp()
-            return Enclosure(arb(0), ceiling.upper().min(arb(1)))
+            return Enclosure(arb(0), delta_ceiling(counts, epsilon))
         about = float(deltas_upper(counts, np.array([epsilon]), np.zeros(1)).values[0])
         near = ContourTarget(epsilon, log(about) if about > 0 else by_moments)
         return CertifiedContour.of(counts, placement, near).delta(epsilon)
@@ -261,3 +259,11 @@ def epsilon_ceiling(counts: Counts, delta: float) -> arb:
         if loss < inf:
             bound = bound.min(ball_of(Fraction(loss) * (1 + Fraction(1, 2**40))))
         return arb.pos_inf() if bound.is_nan() else bound.max(arb(0)).upper()
+
+
+def delta_ceiling(counts: Counts, epsilon: float) -> arb:
+    """Return an upper bound on δ(ε), ε >= 0, from one moment: valid at every order."""
+    with precision(_BITS):
+        order = order_of(chernoff_delta(counts, epsilon)[1])
+        bound = (_log_bound(counts, order) - arb(order) * arb(epsilon)).exp()
+        return arb(1) if bound.is_nan() else bound.upper().min(arb(1))

@@ -76,7 +76,11 @@ class PrivacyProfile:
         require_nonnegative("epsilon", epsilon)
         if self.unprotected:
             return Enclosure.of(1)
-        return maximum((Enclosure.of(0), *(routes.delta(c, epsilon) for c in self.orders)))
+        largest = Enclosure.of(0)
+        for counts in self.orders:
+            if not routes.delta_at_most(counts, epsilon, largest.lower):
+                largest = maximum((largest, routes.delta(counts, epsilon)))
+        return largest
 
     def delta_upper(self, epsilon: float) -> float:
         """Return a fast upper bound on δ(ε), ε >= 0."""

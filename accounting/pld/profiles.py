@@ -7,6 +7,7 @@ falls) along one real variable.
 from bisect import bisect_right
 from functools import lru_cache
 from math import comb, inf, nextafter
+from typing import NamedTuple
 
 from flint import arb, arb_poly, ctx
 
@@ -118,33 +119,59 @@ def _drawn(pair: DrawnShifts, x: arb) -> tuple[arb, arb]:
     Raises:
         ArithmeticError: where x cannot be told from the end of the losses' range.
     """
-    # exponents as large as (nμ)² lose so many digits
-    lost = int(pair.size**2 * pair.mu_squared).bit_length()
-    with precision(ctx.prec + lost):
-        n, q, mu_squared = pair.size, ball_of(pair.rate), ball_of(pair.mu_squared)
+    mixture = _mixture(pair, ctx.prec)
+    with precision(mixture.bits):
         first = pair.order is Order.MIXTURE_FIRST
-        weights = [comb(n, j) * q**j * (1 - q) ** (n - j) for j in range(n + 1)]
-        shape = arb_poly([w * (-(j**2) * mu_squared / 2).exp() for j, w in enumerate(weights)])
         grown = (x if first else -x).exp()
-        if grown <= weights[0]:
+        if grown <= mixture.weights[0]:
             return (_ONE, _ONE) if first else (_ZERO, _ZERO)
-        if not grown > weights[0]:
+        if not grown > mixture.weights[0]:
             raise ArithmeticError(f"x={x} must be apart from the end of the range of the loss.")
-        mu, root = mu_squared.sqrt(), arb(2).sqrt()
-        y = _inverted(shape, grown).log() / mu
-        above = [((y - j * mu) / root).erfc() / 2 for j in range(n + 1)]
-        with_it = sum((w * a for w, a in zip(weights, above, strict=True)), arb(0))
+        mu, root = mixture.mu, arb(2).sqrt()
+        y = _inverted(mixture.shape, mixture.slope, grown).log() / mu
+        above = [((y - j * mu) / root).erfc() / 2 for j in range(pair.size + 1)]
+        with_it = sum((w * a for w, a in zip(mixture.weights, above, strict=True)), arb(0))
         return (with_it, above[0]) if first else (1 - above[0], 1 - with_it)
 
 
-def _inverted(shape: arb_poly, value: arb) -> arb:
+class _Mixture(NamedTuple):
+    """What the tails of a mixture of shifts need at every threshold.
+
+    Args:
+        bits: of its balls.
+        mu: of one shift.
+        weights: w_j of j shifts.
+        shape: the polynomial in t.
+        slope: its derivative.
+    """
+
+    bits: int
+    mu: arb
+    weights: list[arb]
+    shape: arb_poly
+    slope: arb_poly
+
+
+@lru_cache(maxsize=64)
+def _mixture(pair: DrawnShifts, bits: int) -> _Mixture:
+    """Return the weights and the polynomial of a mixture, with as many bits as are asked for."""
+    # exponents as large as (nμ)² lose so many digits
+    bits += int(pair.size**2 * pair.mu_squared).bit_length()
+    with precision(bits):
+        n, q, mu_squared = pair.size, ball_of(pair.rate), ball_of(pair.mu_squared)
+        weights = [comb(n, j) * q**j * (1 - q) ** (n - j) for j in range(n + 1)]
+        shape = arb_poly([w * (-(j**2) * mu_squared / 2).exp() for j, w in enumerate(weights)])
+        return _Mixture(bits, mu_squared.sqrt(), weights, shape, shape.derivative())
+
+
+def _inverted(shape: arb_poly, slope: arb_poly, value: arb) -> arb:
     """Return a ball around the t > 0 at which a polynomial that is convex and grows has `value`.
 
     Newton's method in exact midpoints, from the power of two above the root, then a radius at whose
     ends the polynomial lies on either side of `value`: so the ball holds the root whatever the
     iteration was worth.
     """
-    slope, t = shape.derivative(), arb(2) ** _power_above(shape, value)
+    t = arb(2) ** _power_above(shape, value)
     for _ in range(500):
         step = ((shape(t) - value) / slope(t)).mid()
         t = (t - step).mid()

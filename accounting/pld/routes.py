@@ -30,7 +30,7 @@ from .pairs import DominatingPair, DrawnShifts, GaussianShift, Sampled
 from .product_events import epsilon_floor
 from .profiles import delta_of, total_variation
 from .revealed_sample import revealed, revealed_form
-from .saddle import epsilon_by_moments
+from .saddle import chernoff_delta, epsilon_by_moments
 from .truncation import epsilon_by_truncation
 
 _WIDEST = 1e-6
@@ -128,6 +128,22 @@ def at_most(counts: Counts, delta: float, known: arb) -> bool:
     if not (counts and known > 0 and epsilon_by_moments(counts, log(delta))[0] < float(known)):
         return False
     return bool(contour_certified.epsilon_ceiling(counts, delta) <= known)
+
+
+def delta_at_most(counts: Counts, epsilon: float, known: arb) -> bool:
+    """Return whether δ(ε) <= known: no loss is as large, or one moment shows it.
+
+    Args:
+        counts: pairs, composed in one order.
+        epsilon: >= 0.
+        known: the δ of another order, >= 0.
+    """
+    counts = revealed(counts)
+    if not counts or epsilon >= _largest(counts):
+        return True
+    if not (known > 0 and chernoff_delta(counts, epsilon)[0] < float(known.log())):
+        return False
+    return bool(contour_certified.delta_ceiling(counts, epsilon) <= known)
 
 
 class Route:

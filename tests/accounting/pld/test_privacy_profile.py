@@ -9,6 +9,7 @@ from math import comb, exp, inf, log
 import mpmath
 import numpy as np
 import pytest
+from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -186,6 +187,20 @@ def test_the_largest_order_counts() -> None:
     alone = [PrivacyProfile.of_pairs(counts).epsilon(1e-6) for counts in both.orders]
     assert both.epsilon(1e-6).upper_float == max(e.upper_float for e in alone)
     assert alone[0].lower_float > alone[1].upper_float
+
+
+@pytest.mark.parametrize(("epsilon", "skipped"), [(0.0, False), (1.83, True)])
+def test_an_order_that_cannot_be_the_worse_one_is_not_asked(epsilon: float, skipped: bool) -> None:
+    profile = add_remove({(0.01, 1.0): 1_000})
+    both = [routes.delta(counts, epsilon) for counts in profile.orders]
+    found = profile.delta(epsilon)
+    assert found.upper == max(each.upper for each in both)
+    assert found.lower == max(each.lower for each in both)
+    assert routes.delta_at_most(profile.orders[1], epsilon, both[0].lower) == skipped
+    assert not routes.delta_at_most(profile.orders[0], epsilon, both[0].lower)
+    # losses of the second order are at most 1000 · log(1/0.99), about 10.05
+    assert routes.delta_at_most(profile.orders[1], 10.06, arb(0))
+    assert not routes.delta_at_most(profile.orders[1], 10.05, arb(0))
 
 
 def test_one_event_of_each_kind_by_its_own_profile() -> None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from .contour import Contour
 from .nodes import EPS
 from .pairs import Sampled
-from .placement import ContourTarget, Placement, place_contour
+from .placement import ContourTarget, Placement, place_contour, strain
 from .ray import RayIntegral
 from .ray_panels import RayPlacement
 from .ray_placement import place_ray, reaches
@@ -25,6 +25,12 @@ _TIGHT = 3e-6
 
 _USEFUL = 1e-2
 """The relative error of δ up to which an answer is of use, if no better one is found."""
+
+_HOPELESS = 28.0
+"""Natural-log digits that cancel at the start of a ray, of which doubles leave less than two."""
+
+_SETTLED = 1e-3
+"""The change of log δ below which a ray placed anew is the same."""
 
 NEGLIGIBLE = 1e-7
 """The share of δ that the cut-off of a vertical line may take."""
@@ -131,7 +137,10 @@ def delta_upper(counts: Counts, epsilon: float) -> Found | None:
                 return best
             if not 0 < found.value < 1:
                 break
-            log_delta = log(found.value)
+            before, log_delta = log_delta, log(found.value)
+            if best is not None and abs(log_delta - before) < _SETTLED:
+                # a path for the very δ that it finds: another errs no less
+                return best
     return best
 
 
@@ -154,8 +163,10 @@ def _line_or_ray(
 def _ray(counts: Counts, epsilon: float, log_delta: float) -> RayPlacement | None:
     """Return a ray fit for a point of the curve, or None; a little left of the saddle."""
     # a little to the left of the saddle, beyond which there may be a cliff
-    grade = chernoff_delta(counts, epsilon)[1]
-    return place_ray(counts, epsilon, log_delta, order_of(grade - 1))
+    grade = chernoff_delta(counts, epsilon)[1] - 1
+    if strain(counts, grade, ContourTarget(epsilon, log_delta)) > _HOPELESS:
+        return None
+    return place_ray(counts, epsilon, log_delta, order_of(grade))
 
 
 def _integral(

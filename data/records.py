@@ -81,7 +81,7 @@ class LabelledRecords:
         longest = _longest_row(self.features)
         if not longest <= self.row_bound:  # also refuses NaN
             raise InvalidParameter(
-                "longest row", longest, f"in [0, {self.row_bound}], the row_bound"
+                "longest row", "longer", f"in [0, {self.row_bound}], the row_bound"
             )
         if self.party_of.shape != self.labels.shape:
             raise InvalidParameter("party_of.shape", self.party_of.shape, f"({len(self)},)")

@@ -125,4 +125,8 @@ def real_numbers(name: str, values: Any) -> FloatArray:
         )
     if np.iscomplexobj(values):
         raise InvalidParameter(name, "complex numbers", "real: pass both parts as columns")
-    return np.asarray(values, dtype=np.float64)
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (ValueError, OverflowError):
+        # NumPy's own sentence shows the cell
+        raise InvalidParameter(name, "others", "numbers that a binary64 holds") from None

@@ -74,8 +74,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
             y: labels, shape (n,).
             checks: as `sklearn.utils.validation.validate_data` takes them.
         """
-        given: Any = validate_data(self, X, y, dtype=np.float64, **checks)
-        rows, labels = given
+        rows, labels = self._checked(X, y, **checks)
         return rows, self._numbered(labels)
 
     def _numbered(self, y: npt.NDArray[Any]) -> FloatArray:

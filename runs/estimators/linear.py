@@ -11,7 +11,9 @@ from functools import partial
 from numbers import Integral
 from typing import Any, TypeVar, cast
 
+import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
 
 from ...accounting.guarantees import Guarantee
 from ...accounting.ledger import Ledger, MemoryLedger, exported, imported
@@ -20,6 +22,7 @@ from ...mechanisms.errors import InvalidParameter, Number, RepeatableNoise, requ
 from ...mechanisms.protocols import FloatArray
 from ...mechanisms.sampling import SeededSampler, SystemSampler
 from .paid_run import NoiseStream, PaidRun, PublicRound
+from .rows import without_cells
 
 T = TypeVar("T")
 
@@ -102,6 +105,14 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
             imported(lines, ledger)
             state = {**state, "ledger_": ledger}
         super().__setstate__(state)
+
+    def _checked(self, X: Any, y: Any, **checks: Any) -> Any:
+        """Return rows and labels as scikit-learn checks them; no error of it shows a cell.
+
+        Args: as `sklearn.utils.validation.validate_data` takes them.
+        """
+        with without_cells("X, y"):
+            return validate_data(self, X, y, dtype=np.float64, **checks)
 
     def _assumed(self) -> tuple[str, ...]:
         """Return what this kind of estimator takes for granted of a fit."""

@@ -160,10 +160,7 @@ class PrivateAdmmRegressor(RegressorMixin, PrivateModelOfParties):  # type: igno
         Raises before anything is spent: `InvalidParameter` or `ValueError` for bad input, and
         whatever `paid_run` does.
         """
-        given: Any = validate_data(
-            self, X, y, dtype=np.float64, accept_sparse="csr", y_numeric=True
-        )
-        features, targets = given
+        features, targets = self._checked(X, y, accept_sparse="csr", y_numeric=True)
         middle, half = self._range()
         low, high = np.asarray(self.target_bounds, dtype=np.float64)
         # of the targets as they are: rounding may scale a bound itself to more than one

@@ -1,5 +1,7 @@
 """Rows within a public bound: every step looks at one record only, so it costs no privacy."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,23 @@ Rows = FloatArray | sparse.csr_array[Any]
 
 _ROUNDING = 1.0 + 1e-9
 """Rows normalised in floating point may be a little longer; the data's handle cuts them."""
+
+
+@contextmanager
+def without_cells(name: str) -> Generator[None]:
+    """Refuse text among numbers without a word of it: NumPy's own sentence shows the cell.
+
+    Args:
+        name: of what is converted in the block.
+
+    Raises `InvalidParameter` in place of that sentence, a `ValueError` as it is.
+    """
+    try:
+        yield
+    except ValueError as error:
+        if "could not convert" not in str(error):
+            raise
+        raise InvalidParameter(name, "others", "numbers, but for classes") from None
 
 
 def unit_rows(rows: Rows, *, row_bound: float, clip: bool) -> Rows:
@@ -71,12 +90,13 @@ def shares(
         clip: whether to cut; else larger ones raise `InvalidParameter`, which tells about them.
     """
     require_positive("weight_bound", weight_bound)
-    given: Any = check_array(
-        np.full(rows.shape[0], sample_weight) if np.isscalar(sample_weight) else sample_weight,
-        ensure_2d=False,
-        ensure_non_negative=True,
-        input_name="sample_weight",
-    )
+    with without_cells("sample_weight"):
+        given: Any = check_array(
+            np.full(rows.shape[0], sample_weight) if np.isscalar(sample_weight) else sample_weight,
+            ensure_2d=False,
+            ensure_non_negative=True,
+            input_name="sample_weight",
+        )
     weights = np.asarray(given, dtype=np.float64)
     if weights.shape != (rows.shape[0],):
         raise InvalidParameter("sample_weight.shape", weights.shape, f"({rows.shape[0]},)")

@@ -16,10 +16,13 @@ import dpledger.mechanisms
 from dpledger.audits import AuditDataset
 from dpledger.mechanisms import (
     Adjacency,
+    BoundedColumn,
     Event,
     EventList,
     FixedBatch,
+    InvalidParameter,
     PrivateDataset,
+    PrivateTable,
     SamplingCurator,
     SeededSampler,
     SystemSampler,
@@ -28,6 +31,7 @@ from dpledger.mechanisms import (
 from dpledger.mechanisms.centred import CentredRows
 from dpledger.mechanisms.inside import private_value, records_of
 from dpledger.mechanisms.protocols import FloatArray, Provenance
+from dpledger.runs.estimators import PrivateAdmmClassifier, PrivateAdmmRegressor
 from dpledger.solvers import Logistic
 
 ENTRY = 0.123456789
@@ -106,6 +110,48 @@ def test_a_refused_release_shows_no_private_number(layout: str, release: str, st
         # what leaves without protection is public once it is paid for
         if (release, step) != ("unprotected", "commit"):
             assert digits(private) not in text
+
+
+WITH_A_WORD = np.array([["0,123456789"], [0.5]], dtype=object)
+SIGNS = np.array([1.0, -1.0])
+HANDLES: dict[str, Callable[[], object]] = {
+    "rows": lambda: PrivateDataset(
+        WITH_A_WORD, SIGNS, adjacency=Adjacency.REPLACE_ONE, row_bound=1.0
+    ),
+    "labels": lambda: PrivateDataset(
+        np.ones((2, 1)), WITH_A_WORD[:, 0], adjacency=Adjacency.REPLACE_ONE, row_bound=1.0
+    ),
+    "columns": lambda: VerticalDataset(
+        [WITH_A_WORD],
+        SIGNS,
+        adjacency=Adjacency.REPLACE_ONE,
+        parties=("a",),
+        public_labels=True,
+    ),
+    "a table": lambda: PrivateTable(
+        {"age": WITH_A_WORD[:, 0]}, {"age": BoundedColumn(0, 1)}, adjacency="replace-one"
+    ),
+    "an integer too large": lambda: PrivateDataset(
+        np.array([[10**400], [1]]), SIGNS, adjacency=Adjacency.REPLACE_ONE, row_bound=1.0
+    ),
+    "a classifier's rows": lambda: PrivateAdmmClassifier(
+        epsilon=1.0, delta=1e-5, adjacency=Adjacency.REPLACE_ONE
+    ).fit(WITH_A_WORD, SIGNS),
+    "weights": lambda: PrivateAdmmClassifier(
+        epsilon=1.0, delta=1e-5, adjacency=Adjacency.REPLACE_ONE
+    ).fit(np.ones((2, 1)), SIGNS, sample_weight=WITH_A_WORD[:, 0]),
+    "a regressor's targets": lambda: PrivateAdmmRegressor(
+        epsilon=1.0, delta=1e-5, adjacency=Adjacency.REPLACE_ONE, target_bounds=(0.0, 1.0)
+    ).fit(np.ones((2, 1)), WITH_A_WORD[:, 0]),
+}
+
+
+@pytest.mark.parametrize("handle", HANDLES)
+def test_what_is_no_number_is_refused_without_a_word_of_it(handle: str) -> None:
+    with pytest.raises(InvalidParameter, match="numbers") as refused:
+        HANDLES[handle]()
+    text = "".join(traceback.format_exception(refused.value))
+    assert "123456789" not in text
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -38,6 +38,9 @@ from .refusals import refuse_copies
 _EPS = 2.0**-52
 _UNIT = 2.0**-53
 _STABLE = 16
+_PARTS = 32
+_SHARES = np.arange(_PARTS + 1) / _PARTS
+"""Where an interval is divided, its own ends included."""
 
 
 def require_reachable(
@@ -120,12 +123,21 @@ def _boundary_shift(
     """Return nu of shape (..., 1) in [0, `largest`] with |turned/(curvatures + nu)| = `radius`.
 
     Or 0 where that length is below the radius there. An error of nu moves the length by at most its
-    share of the modulus, so that the halvings, of a public number, end at the last place.
+    share of the modulus, so that the divisions of the interval, of a public number, end at the last
+    place. They are into `_PARTS`, whose lengths one operation finds, in place of halves.
     """
     low = np.zeros((*turned.shape[:-1], 1))
     high = np.full_like(low, largest)
-    for _ in range(ceil(52 + max(0.0, log2(largest / modulus) if largest else 0.0))):
-        middle = 0.5 * (low + high)
-        long = lengths(turned / (curvatures + middle))[..., None] > radius
-        low, high = np.where(long, middle, low), np.where(long, high, middle)
+    bits = 52 + max(0.0, log2(largest / modulus) if largest else 0.0)
+    for _ in range(ceil(bits / log2(_PARTS))):
+        wide = high - low
+        ends = low + wide * _SHARES[1:]
+        long = lengths(turned[..., None, :] / (curvatures + ends[..., None])) > radius
+        long[..., -1] = False  # the interval's own end, where lengths were within the radius
+        # the first end that is not long, and the one before: between them lies nu
+        first = np.argmin(long, axis=-1)[..., None]
+        low, high = (
+            low + wide * _SHARES[first],
+            np.where(first + 1 == _PARTS, high, low + wide * _SHARES[first + 1]),
+        )
     return np.where(lengths(turned / curvatures)[..., None] > radius, high, 0.0)

@@ -58,7 +58,7 @@ __all__ = ["LabelLoss", "LocalProblem", "VerticalDataset", "VerticalShape", "req
 _EPS = 2.0**-52
 """The spacing of doubles at 1."""
 
-_BLOCK_NUMBERS = 2**13
+_BLOCK_NUMBERS = 2**15
 """Numbers of a block that stays in the caches for all steps of the centre's minimiser."""
 
 

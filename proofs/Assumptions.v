@@ -186,6 +186,7 @@ Definition enclosure_theorems := (
   @GaussianSeries.bell_integral_upper,
   @GaussianSeries.gaussian_delta_series,
   @Enclosure.gaussian_delta_at_most_sound,
+  @Enclosure.at_most_exp_sound,
   @Enclosure.order_suffices_sound).
 Print enclosure_theorems.
 Print Assumptions enclosure_theorems.
@@ -229,14 +230,19 @@ Definition checker_theorems := (
   @Soundness.derived_sound,
   @Soundness.run_gdp,
   @Soundness.run_zcdp,
+  @Soundness.run_pure,
   @Soundness.run_loss,
   @Soundness.follows_valid,
   @Soundness.check_sound,
   @Soundness.check_dp,
+  @Soundness.check_pure,
   @Example.example_satisfied,
   @Example.example_attained,
   @Example.computed_satisfied,
-  @Example.sampled_satisfied).
+  @Example.sampled_satisfied,
+  @Example.laplace_satisfied,
+  @Example.response_satisfied,
+  @Example.response_attained).
 Print checker_theorems.
 Print Assumptions checker_theorems.
 
@@ -246,6 +252,8 @@ Definition end_to_end_theorems := (
   @EndToEnd.gaussian_mu_1_dp,
   @EndToEnd.example_dp,
   @EndToEnd.computed_gdp,
-  @EndToEnd.sampled_dp).
+  @EndToEnd.sampled_dp,
+  @EndToEnd.laplace_run_pure,
+  @EndToEnd.response_run_pure).
 Print end_to_end_theorems.
 Print Assumptions end_to_end_theorems.

@@ -2,11 +2,12 @@
     say: definitions only. [check_sound] (Soundness.v) is about these and nothing else.
 
     Mechanisms, events and nodes are those of the project's certificates (version 1), as far as
-    Gaussian noise and the rules of zCDP and GDP go. Everything is numbered from 1. *)
+    Gaussian noise and the rules of zCDP and GDP go, and Laplace noise, randomised response and the
+    rules of pure DP. Everything is numbered from 1. *)
 
 From Coq Require Import Reals List QArith Qreals FMapPositive Permutation.
 From Coquelicot Require Import Coquelicot.
-From Dpledger Require Import Sums Finite Gaussian Sensitivity Rounding Descent Domination
+From Dpledger Require Import Sums Finite Gaussian Pure Sensitivity Rounding Descent Domination
   GaussianComposition PoissonSampling Events.
 Import ListNotations.
 
@@ -47,6 +48,7 @@ Inductive leaf_rule :=
   | Declared (value : Q)
   | MeanOfBounded (bound : Q) (count : positive)
   | SumOfBounded (bound : Q)
+  | HistogramL1
   | StronglyConvexArgmin (lipschitz modulus tolerance : Q) (count : positive).
 
 Inductive unary_rule :=
@@ -68,11 +70,15 @@ Inductive derivation :=
   | Binary (rule : binary_rule) (squared : Q) (left right : derivation).
 
 (** A sampled step is a Gaussian step on a Poisson sample: every record takes part by itself with
-    probability [rate], and who does stays hidden. *)
+    probability [rate], and who does stays hidden. The sensitivity of a Laplace step is in l1. A
+    response is the true one of so many answers with probability [truth], else any other; it is
+    about replace-one. *)
 Inductive mechanism :=
   | GaussianStep (moved : relation) (squared : Q) (by_rules : derivation) (noise_std : Q)
   | SampledStep (rate : Q) (moved : relation) (squared : Q) (by_rules : derivation)
       (noise_std : Q)
+  | LaplaceStep (moved : relation) (squared : Q) (by_rules : derivation) (scale : Q)
+  | ResponseStep (truth : Q) (answers : positive)
   | Repeated (inner times : positive).
 
 (** A release, [times] times; it names the parties whose records enter it, or nobody if everybody's
@@ -83,6 +89,7 @@ Record event := Event { event_mechanism : positive; event_parties : list positiv
 Inductive notion :=
   | Gdp (mu_squared : Q)
   | Zcdp (rho : Q)
+  | PureDp (epsilon : Q)
   | Rdp (order epsilon : Q)
   | ApproxDp (delta epsilon : Q).
 
@@ -93,6 +100,8 @@ Record claim := Claim { claim_relation : relation; claim_group : positive;
 Inductive rule :=
   | GaussianGdp (mechanism : positive)
   | GaussianZcdp (mechanism : positive)
+  | LaplacePure (mechanism : positive) (epsilon : Q)
+  | RandomisedResponsePure (mechanism : positive) (epsilon : Q)
   | Composition (times : list positive)
   | RepeatedRule (mechanism : positive)
   | EventsRule
@@ -101,6 +110,7 @@ Inductive rule :=
   | Group (size : positive)
   | ReplaceOneRule
   | ZcdpRdp (order : Q)
+  | PureApproxDp (delta : Q)
   | RdpApproxDp (delta epsilon : Q)
   | GdpApproxDp (delta epsilon : Q)
   (** The loss distribution of a sampled step, composed on a lattice; what the numbers other than
@@ -272,6 +282,9 @@ Inductive derives : derivation -> forall V : Space, (list X -> V) -> Prop :=
   | derives_sum_of bound squared (V : Space) (f : X -> V) :
       (forall x, norm (f x) <= Q2R bound) -> (r = ZeroOutOne -> f null = zero) ->
       derives (Leaf (SumOfBounded bound) squared) V (vsum f)
+  (** Counts of cells: a record adds one to one of them. *)
+  | derives_histogram squared (V : Space) (f : X -> V) :
+      (forall x, norm (f x) <= 1) -> derives (Leaf HistogramL1 squared) V (vsum f)
   (** Within tolerance / modulus of the exact minimiser. *)
   | derives_argmin lipschitz modulus tolerance count squared (V : Space)
       (loss : X -> V -> R) (regulariser : V -> R) (minimiser solve : list X -> V) :
@@ -330,13 +343,22 @@ End Derivations.
 
 (** ** Runs *)
 
-(** A message is a vector of rounded numbers, a history the messages so far (latest first). *)
-Definition message := list (Rbar * Rbar).
+(** A message is a vector of rounded numbers, or the number of an answer; a history the messages so
+    far (latest first). *)
+Inductive message := Numbers (rounded : list (Rbar * Rbar)) | Answer (number : nat).
 Definition history := list message.
 
+(** What the message of a round is: a value with noise on every coordinate, or one of so many
+    answers, the true one with probability [truth]. *)
+Inductive randomness :=
+  | Normal (std : R)
+  | Laplace (scale : R)
+  | Response (truth : R) (answers : nat).
+
 (** After each history: which mechanism comes next, whose records it reads, whose records it samples
-    and at what rate, the value that it adds noise to (of so many dimensions), its noise, and the
-    grid that each coordinate is rounded to. All of it may depend on all messages so far. *)
+    and at what rate, the value that it adds noise to (of so many dimensions), or the true answer,
+    its noise, and the grid that each coordinate is rounded to. All of it may depend on all messages
+    so far. *)
 Record execution (X : Type) := Execution {
   rounds : nat;
   next_mechanism : history -> positive;
@@ -345,24 +367,40 @@ Record execution (X : Type) := Execution {
   sampling_rate : history -> R;
   dimension : history -> nat;
   value : history -> (nat -> list X) -> nat -> R;
-  noise_std : history -> R;
-  cuts : history -> message -> list R }.
+  answer : history -> (nat -> list X) -> nat;
+  noise : history -> randomness;
+  cuts : history -> list (Rbar * Rbar) -> list R }.
 
 Arguments rounds {X}. Arguments next_mechanism {X}. Arguments reads {X}.
 Arguments sampled_parties {X}. Arguments sampling_rate {X}.
-Arguments dimension {X}. Arguments value {X}. Arguments noise_std {X}. Arguments cuts {X}.
+Arguments dimension {X}. Arguments value {X}. Arguments answer {X}. Arguments noise {X}.
+Arguments cuts {X}.
+
+Definition of_numbers (law : list (Rbar * Rbar) -> R) (m : message) : R :=
+  match m with Numbers cells => law cells | Answer _ => 0 end.
+Definition of_answers (law : nat -> R) (m : message) : R :=
+  match m with Numbers _ => 0 | Answer a => law a end.
 
 Section Executions.
 
 Context {X : Type} (r : execution X).
 
 Definition next_messages (h : history) : list message :=
-  vector_outcomes (dimension r h) (cuts r h).
+  match noise r h with
+  | Response _ answers => map Answer (seq 0 answers)
+  | _ => map Numbers (vector_outcomes (dimension r h) (cuts r h))
+  end.
 
-(** The law of the next message: a fresh sample, normal noise on every coordinate, then rounding. *)
+(** The law of the next message: a fresh sample, noise on every coordinate, then rounding; or an
+    answer. *)
 Definition next_law (data : nat -> list X) (h : history) : message -> R :=
-  on_samples (sampling_rate r h) (noisy_vector (dimension r h) (value r h) (noise_std r h))
-    (sampled_parties r h) data.
+  match noise r h with
+  | Normal std =>
+      of_numbers (on_samples (sampling_rate r h) (noisy_vector (dimension r h) (value r h) std)
+                    (sampled_parties r h) data)
+  | Laplace scale => of_numbers (laplace_vector (value r h) scale data)
+  | Response truth answers => of_answers (response Nat.eqb truth answers (answer r h data))
+  end.
 
 (** All that is ever seen of a run, and its law. *)
 Definition all_transcripts : list history := transcripts next_messages (rounds r).
@@ -379,7 +417,7 @@ End Executions.
 
 (** ** Satisfying an event list *)
 
-(** Gaussian steps that a mechanism consists of. *)
+(** Steps that a mechanism consists of. *)
 Definition steps_of (c : certificate) (i : positive) : list positive :=
   match mechanism_at c i with
   | Some (Repeated inner times) => repeat inner (Pos.to_nat times)
@@ -400,28 +438,57 @@ Definition allowed (c : certificate) (j : nat) : list positive :=
     then concat (repeat (steps_of c (event_mechanism e)) (Pos.to_nat (event_times e)))
     else []) (events c).
 
-(** Which step a round is. A step that samples does so for every party whose records it reads. *)
-Definition is_step {X} (r : execution X) (h : history) (m : option mechanism)
-  (moved : relation) (squared : Q) (d : derivation) (std : Q) : Prop :=
+Section Rounds.
+
+Context {X : Type} (null : X) (r : execution X) (h : history).
+
+(** Nothing of a party's records that the round does not read enters [f]. *)
+Definition leaves_unread {V} (f : (nat -> list X) -> V) : Prop :=
+  forall j data part, reads r h j = false -> f (with_part data j part) = f data.
+
+(** Which Gaussian step a round is. A step that samples does so for every party whose records it
+    reads. *)
+Definition is_step (m : option mechanism) (moved : relation) (squared : Q) (d : derivation)
+  (std : Q) : Prop :=
   (m = Some (GaussianStep moved squared d std) /\ sampled_parties r h = []) \/
   (exists rate, m = Some (SampledStep rate moved squared d std) /\
      sampling_rate r h = Q2R rate /\ NoDup (sampled_parties r h) /\
      forall j, In j (sampled_parties r h) <-> reads r h j = true).
 
-(** A run satisfies a certificate's event list if every round is a step of the list, with a value
-    that is derived as the list says, as a function of each party's records that it reads, and that
-    is independent of the others; and if the records of no party are read by more steps than the
-    list allows, in any transcript and in whatever order. *)
+(** The value is derived as the list says, as a function of each party's records that it reads. *)
+Definition gaussian_round (m : option mechanism) : Prop :=
+  exists moved squared d std,
+  is_step m moved squared d std /\ noise r h = Normal (Q2R std) /\
+  (forall j data, reads r h j = true ->
+     derives null moved d (euclidean (dimension r h))
+       (fun part => value r h (with_part data j part))) /\
+  leaves_unread (value r h).
+
+(** So is the total of its coordinates with any signs: the largest is the l1 norm. *)
+Definition laplace_round (m : option mechanism) : Prop :=
+  exists moved squared d scale,
+  m = Some (LaplaceStep moved squared d scale) /\ noise r h = Laplace (Q2R scale) /\
+  (forall j data (signs : nat -> R), reads r h j = true -> (forall i, Rabs (signs i) = 1) ->
+     derives null moved d (euclidean 1)
+       (fun part _ => total (seq 0 (dimension r h)) (fun i =>
+          signs i * value r h (with_part data j part) i))) /\
+  leaves_unread (value r h).
+
+Definition response_round (m : option mechanism) : Prop :=
+  exists truth answers,
+  m = Some (ResponseStep truth answers) /\ noise r h = Response (Q2R truth) (Pos.to_nat answers) /\
+  (forall data, (answer r h data < Pos.to_nat answers)%nat) /\ leaves_unread (answer r h).
+
+End Rounds.
+
+(** A run satisfies a certificate's event list if every round is a step of the list, and if the
+    records of no party are read by more steps than the list allows, in any transcript and in
+    whatever order. *)
 Record satisfies {X} (null : X) (c : certificate) (r : execution X) : Prop := Satisfies {
-  grids_ascend : forall h h', ascending m_infty (cuts r h h');
-  rounds_are_steps : forall h, exists moved squared d std,
-    is_step r h (mechanism_at c (next_mechanism r h)) moved squared d std /\
-    noise_std r h = Q2R std /\
-    (forall j data, reads r h j = true ->
-       derives null moved d (euclidean (dimension r h))
-         (fun part => value r h (with_part data j part))) /\
-    (forall j data part, reads r h j = false ->
-       value r h (with_part data j part) = value r h data);
+  grids_ascend : forall h before, ascending m_infty (cuts r h before);
+  rounds_are_steps : forall h,
+    let m := mechanism_at c (next_mechanism r h) in
+    gaussian_round null r h m \/ laplace_round null r h m \/ response_round r h m;
   steps_are_allowed : forall j h, In h (all_transcripts r) ->
     exists rest, Permutation (met r j h ++ rest) (allowed c j) }.
 
@@ -434,6 +501,7 @@ Definition holds {X} (null : X) (r : execution X) (statement : claim) : Prop :=
       below_profile (all_transcripts r) (run_law r x) (run_law r y)
         (gaussian_profile (sqrt (Q2R mu_squared)))
   | Zcdp rho => zcdp adj (all_transcripts r) (run_law r) (Q2R rho)
+  | PureDp epsilon => pure adj (all_transcripts r) (run_law r) (Q2R epsilon)
   | Rdp order epsilon => rdp adj (all_transcripts r) (run_law r) (Q2R order) (Q2R epsilon)
   | ApproxDp delta epsilon => dp adj (all_transcripts r) (run_law r) (Q2R epsilon) (Q2R delta)
   end.

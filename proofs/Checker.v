@@ -137,6 +137,7 @@ Definition leaf_square (r : relation) (rule : leaf_rule) : option Q :=
         (let s := moved_twice r * bound / integer count in s * s)
   | SumOfBounded bound =>
       guard (Qle_bool 0 bound) (let s := moved_twice r * bound in s * s)
+  | HistogramL1 => let s := match r with AddRemoveOne => 1 | _ => 2 end in Some (s * s)
   | StronglyConvexArgmin lipschitz modulus tolerance count =>
       guard (Qle_bool 0 lipschitz && positive_number modulus && Qle_bool 0 tolerance
              && counts_are_fixed r)
@@ -200,6 +201,15 @@ Definition relation_eqb (r s : relation) : bool :=
   | _, _ => false
   end.
 
+(** Rules of sensitivities that bound l1 too. *)
+Fixpoint sums (d : derivation) : bool :=
+  match d with
+  | Leaf (Declared _) _ | Leaf HistogramL1 _ => true
+  | Unary (Scaled _) _ p => sums p
+  | Binary (Sum _ _) _ p q => sums p && sums q
+  | _ => false
+  end.
+
 (** A step under [r] whose sensitivity follows; repetitions of such a step. *)
 Definition mechanism_ok (r : relation) (table : PositiveMap.t mechanism) (m : mechanism) : bool :=
   match m with
@@ -210,16 +220,17 @@ Definition mechanism_ok (r : relation) (table : PositiveMap.t mechanism) (m : me
       relation_eqb moved AddRemoveOne && relation_eqb moved r
       && positive_number rate && Qle_bool rate 1 && positive_number std &&
       match derived r d with Some s => Qeq_bool s squared | None => false end
+  | LaplaceStep moved squared d scale =>
+      relation_eqb moved r && positive_number scale && sums d &&
+      match derived r d with Some s => Qeq_bool s squared | None => false end
+  | ResponseStep truth answers =>
+      relation_eqb ReplaceOne r && probability truth && Pos.ltb 1 answers
   | Repeated inner _ =>
       match PositiveMap.find inner table with
-      | Some (GaussianStep _ _ _ _) | Some (SampledStep _ _ _ _ _) => true
-      | _ => false
+      | Some (Repeated _ _) | None => false
+      | Some _ => true
       end
   end.
-
-(** Whether a certificate's mechanisms sample. *)
-Definition samples (m : mechanism) : bool :=
-  match m with SampledStep _ _ _ _ _ => true | _ => false end.
 
 (** ** Exposures: how often which mechanism reads a record; by number, each number once *)
 
@@ -299,12 +310,23 @@ Definition statement_of (j : judgement) : claim :=
 Definition gaussian_cost (m : mechanism) : option Q :=
   match m with
   | GaussianStep _ squared _ std => Some (squared / (std * std))
-  | SampledStep _ _ _ _ _ | Repeated _ _ => None
+  | _ => None
+  end.
+
+(** Steps whose costs in a notion bound what they do: Gaussian ones on all records in GDP and zCDP,
+    Laplace noise and responses in pure DP. Approximate DP is of a part's own steps. *)
+Definition pays_in (kind : notion) (m : mechanism) : bool :=
+  match kind, m with
+  | Gdp _, (GaussianStep _ _ _ _ | Repeated _ _) => true
+  | Zcdp _, (GaussianStep _ _ _ _ | Repeated _ _) => true
+  | PureDp _, (LaplaceStep _ _ _ _ | ResponseStep _ _ | Repeated _ _) => true
+  | Rdp _ _, _ | ApproxDp _ _, _ => true
+  | _, _ => false
   end.
 
 Definition cost_of_notion (n : notion) : Q :=
   match n with
-  | Gdp c | Zcdp c => c
+  | Gdp c | Zcdp c | PureDp c => c
   | Rdp _ e | ApproxDp _ e => e
   end.
 
@@ -313,12 +335,16 @@ Definition at_cost (c : Q) (n : notion) : notion :=
   match n with
   | Gdp _ => Gdp c
   | Zcdp _ => Zcdp c
+  | PureDp _ => PureDp c
   | Rdp order _ => Rdp order c
   | ApproxDp delta _ => ApproxDp delta c
   end.
 
 Definition same_kind (m n : notion) : bool :=
-  match m, n with Gdp _, Gdp _ | Zcdp _, Zcdp _ => true | _, _ => false end.
+  match m, n with
+  | Gdp _, Gdp _ | Zcdp _, Zcdp _ | PureDp _, PureDp _ => true
+  | _, _ => false
+  end.
 
 (** Costs of views in these two notions can be compared. *)
 Definition comparable (m n : notion) : bool :=
@@ -329,7 +355,7 @@ Definition comparable (m n : notion) : bool :=
 
 Definition notion_eqb (m n : notion) : bool :=
   match m, n with
-  | Gdp c, Gdp d | Zcdp c, Zcdp d => Qeq_bool c d
+  | Gdp c, Gdp d | Zcdp c, Zcdp d | PureDp c, PureDp d => Qeq_bool c d
   | Rdp a c, Rdp b d | ApproxDp a c, ApproxDp b d => Qeq_bool a b && Qeq_bool c d
   | _, _ => false
   end.
@@ -370,8 +396,8 @@ Section Nodes.
 
 Variables (table : PositiveMap.t mechanism) (r : relation) (seen : list exposure).
 
-(** No mechanism samples: costs in GDP and zCDP are of steps on all records. *)
-Variable unsampled : bool.
+(** Whether all mechanisms pay in a notion. *)
+Variable all_pay_in : notion -> bool.
 
 (** A leaf: (sensitivity / noise)^2, or half of it. *)
 Definition leaf (m : positive) (conclude : Q -> notion) : option judgement :=
@@ -382,6 +408,31 @@ Definition leaf (m : positive) (conclude : Q -> notion) : option judgement :=
       | None => None
       end
   | None => None
+  end.
+
+(** What Laplace noise and a response cost in pure DP, at most [eps]. *)
+Definition pure_leaf (m : positive) (enough : mechanism -> bool) (eps : Q) : option judgement :=
+  match PositiveMap.find m table with
+  | Some step => guard (enough step) (Part [(m, 1%positive)] (Claim r 1 (PureDp eps)))
+  | None => None
+  end.
+
+Definition laplace_suffices (eps : Q) (m : mechanism) : bool :=
+  match m with
+  | LaplaceStep _ squared _ scale =>
+      Qle_bool 0 eps && Qle_bool (squared / (scale * scale)) (eps * eps)
+  | _ => false
+  end.
+
+(** The true answer to another one's probability, and the other way round. *)
+Definition odds (truth : Q) (answers : positive) : Q :=
+  truth * (integer answers - 1) / (1 - truth).
+
+Definition response_suffices (eps : Q) (m : mechanism) : bool :=
+  match m with
+  | ResponseStep truth answers =>
+      at_most_exp (odds truth answers) eps && at_most_exp (/ odds truth answers) eps
+  | _ => false
   end.
 
 (** Costs of parts add up; all of them in the first one's notion. *)
@@ -444,7 +495,7 @@ Definition all_events (premises : list judgement) : option judgement :=
       let kind := claim_notion (statement_of first) in
       match dearest premises kind with
       | Some (covered, most) =>
-          guard (match kind with Gdp _ | Zcdp _ => unsampled | _ => true end
+          guard (all_pay_in kind
                  && forallb (fun v => existsb (exposure_eqb v) covered) seen
                  && forallb (fun e => existsb (exposure_eqb e) seen) covered)
             (Whole (Claim r 1 (at_cost most kind)))
@@ -462,13 +513,14 @@ Definition weaken (cost : Q) (j : judgement) : option judgement :=
   let n := claim_notion (statement_of j) in
   guard (Qle_bool (cost_of_notion n) cost) (with_notion j (at_cost cost n)).
 
-(** k records: k^2 times the cost. *)
+(** k records: k^2 times the cost, k times in pure DP. *)
 Definition enlarged (k : positive) (group : positive) (r' : relation) (s : claim) :
   option judgement :=
   if Pos.eqb (claim_group s) 1 then
     match claim_notion s with
     | Gdp c => Some (Whole (Claim r' group (Gdp (integer k * integer k * c))))
     | Zcdp c => Some (Whole (Claim r' group (Zcdp (integer k * integer k * c))))
+    | PureDp c => Some (Whole (Claim r' group (PureDp (integer k * c))))
     | _ => None
     end
   else None.
@@ -500,6 +552,8 @@ Definition follows (rule : rule) (premises : list judgement) : option judgement 
   match rule, premises with
   | GaussianGdp m, [] => leaf m Gdp
   | GaussianZcdp m, [] => leaf m (fun c => Zcdp (c / 2))
+  | LaplacePure m eps, [] => pure_leaf m (laplace_suffices eps) eps
+  | RandomisedResponsePure m eps, [] => pure_leaf m (response_suffices eps) eps
   | Composition counts, _ => composition counts premises
   | RepeatedRule m, _ => repeated m premises
   | EventsRule, _ => all_events premises
@@ -513,6 +567,8 @@ Definition follows (rule : rule) (premises : list judgement) : option judgement 
       end
   | ZcdpRdp order, [Whole (Claim r' g (Zcdp rho))] =>
       guard (negb (Qle_bool order 1)) (Whole (Claim r' g (Rdp order (order * rho))))
+  | PureApproxDp delta, [Whole (Claim r' g (PureDp eps))] =>
+      guard (probability delta) (Whole (Claim r' g (ApproxDp delta eps)))
   | RdpApproxDp delta eps, [Whole (Claim r' g (Rdp order tau))] =>
       guard (probability delta && Qle_bool 0 eps && order_suffices order tau delta eps)
         (Whole (Claim r' g (ApproxDp delta eps)))
@@ -559,7 +615,8 @@ End Nodes.
 (** All mechanisms are about one relation, the first one's. *)
 Definition relation_of (c : certificate) : relation :=
   match mechanisms c with
-  | GaussianStep moved _ _ _ :: _ | SampledStep _ moved _ _ _ :: _ => moved
+  | GaussianStep moved _ _ _ :: _ | SampledStep _ moved _ _ _ :: _
+  | LaplaceStep moved _ _ _ :: _ => moved
   | _ => ReplaceOne
   end.
 
@@ -567,7 +624,8 @@ Definition check (c : certificate) : option claim :=
   let table := numbered 1 (mechanisms c) in
   let r := relation_of c in
   if forallb (mechanism_ok r table) (mechanisms c) then
-    match all_nodes table r (views (events c)) (negb (existsb samples (mechanisms c))) (PositiveMap.empty judgement) 1 None (nodes c) with
+    match all_nodes table r (views (events c)) (fun kind => forallb (pays_in kind) (mechanisms c))
+            (PositiveMap.empty judgement) 1 None (nodes c) with
     | Some (Whole s) => Some s
     | _ => None
     end

@@ -295,3 +295,22 @@ Proof.
     apply encloses_sub; [apply encloses_sub; [apply encloses_sub|]|];
       repeat first [apply encloses_mul|apply encloses_rational|apply encloses_ln; [lra|]].
 Qed.
+
+(** a <= e^eps. *)
+Definition at_most_exp (a eps : Q) : bool :=
+  Qle_bool a 1 && Qle_bool 0 eps ||
+  decide (fun bits =>
+    let p := Mantissa.PtoP bits in
+    at_most_zero (I.sub p (rational p a) (I.exp p (rational p eps)))) 128 4.
+
+Theorem at_most_exp_sound a eps : at_most_exp a eps = true -> Q2R a <= exp (Q2R eps).
+Proof.
+  unfold at_most_exp; rewrite orb_true_iff, andb_true_iff; intros [[Ha He]|H].
+  - apply Qle_bool_R in Ha, He; pose proof (exp_le _ _ He) as E.
+    replace (Q2R 0) with 0 in E by (unfold Q2R; simpl; field).
+    replace (Q2R 1) with 1 in Ha by (unfold Q2R; simpl; field).
+    rewrite exp_0 in E; lra.
+  - apply decide_true in H as [bits H].
+    apply at_most_zero_sound with (x := Q2R a - exp (Q2R eps)) in H; [lra|].
+    apply encloses_sub; [|apply encloses_exp]; apply encloses_rational.
+Qed.

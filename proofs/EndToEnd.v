@@ -7,8 +7,8 @@ From Coq Require Import Reals List Lra QArith Qreals.
 From Coquelicot Require Import Coquelicot.
 From Interval Require Import Tactic.
 From Interval.Float Require Import Specific_ops Specific_stdz.
-From Dpledger Require Import Finite GaussianIntegral Gaussian GaussianDelta Sensitivity Certificate
-  Checker Soundness Example.
+From Dpledger Require Import Finite GaussianIntegral Gaussian Pure GaussianDelta Sensitivity
+  Certificate Checker Soundness Example.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -92,4 +92,24 @@ Proof.
   intros Hg r; apply (check_dp sampled_example AddRemoveOne) with (null := 0).
   - vm_compute; reflexivity.
   - apply sampled_satisfied, Hg.
+Qed.
+
+(** Laplace noise, and an answer, in pure DP. *)
+Theorem laplace_run_pure (grid : list R) :
+  ascending m_infty grid ->
+  pure (one_part add_remove_one) (all_transcripts (laplace_run grid)) (run_law (laplace_run grid))
+    (Q2R (1 # 2)).
+Proof.
+  intros Hg; apply (check_pure laplace_example AddRemoveOne) with (null := 0).
+  - vm_compute; reflexivity.
+  - apply laplace_satisfied, Hg.
+Qed.
+
+Theorem response_run_pure :
+  pure (one_part replace_one) (all_transcripts response_run) (run_law response_run)
+    (Q2R (10987 # 10000)).
+Proof.
+  apply (check_pure response_example ReplaceOne) with (null := 0).
+  - vm_compute; reflexivity.
+  - apply response_satisfied.
 Qed.

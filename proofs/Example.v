@@ -3,8 +3,8 @@
 
 From Coq Require Import Reals List Lra Lia QArith Qreals Permutation FunctionalExtensionality.
 From Coquelicot Require Import Coquelicot.
-From Dpledger Require Import Sums Finite GaussianIntegral Gaussian GaussianDelta Sensitivity Rounding
-  Descent PoissonSampling Certificate Checker Operations Soundness.
+From Dpledger Require Import Sums Finite GaussianIntegral Gaussian Pure GaussianDelta Sensitivity
+  Rounding Descent PoissonSampling Certificate Checker Operations Soundness.
 Import ListNotations.
 
 (** One party releases the mean of numbers cut to [-1, 1], divided by 2, with noise 1. *)
@@ -20,9 +20,10 @@ Open Scope R_scope.
 
 Definition cut_to_1 (x : R) : euclidean 1 := fun _ => Rmax (-1) (Rmin 1 x).
 
-(** Party 1 releases [held] of its records, or of a sample of them, once. *)
-Definition one_release (sampled : list nat) (rate : R) (held : list R -> euclidean 1)
-  (grid : list R) : execution R := {|
+(** Party 1 releases [held] of its records, or of a sample of them, once, with this noise; or the
+    answer whether its first record is positive. *)
+Definition one_message (law : randomness) (sampled : list nat) (rate : R)
+  (held : list R -> euclidean 1) (grid : list R) : execution R := {|
   rounds := 1;
   next_mechanism := fun _ => 1%positive;
   reads := fun _ j => Nat.eqb 1 j;
@@ -30,10 +31,35 @@ Definition one_release (sampled : list nat) (rate : R) (held : list R -> euclide
   sampling_rate := fun _ => rate;
   dimension := fun _ => 1%nat;
   value := fun _ data => held (data 1%nat);
-  noise_std := fun _ => 1;
+  answer := fun _ data => if Rle_dec (nth 0 (data 1%nat) 0) 0 then 0%nat else 1%nat;
+  noise := fun _ => law;
   cuts := fun _ _ => grid |}.
 
+Definition one_release := one_message (Normal 1).
+
 Definition example_run : list R -> execution R := one_release [] 0 (mean_over cut_to_1 2).
+
+(** Other parties' records do not enter, and one event allows one message. *)
+Lemma reads_party_1 law sampled rate held grid V (f : list R -> V) :
+  leaves_unread (one_message law sampled rate held grid) [] (fun data => f (data 1%nat)).
+Proof.
+  intros j data part R; cbn [reads one_message] in R; unfold with_part; rewrite R; reflexivity.
+Qed.
+
+Lemma one_message_satisfies law sampled rate held m todo grid :
+  ascending m_infty grid ->
+  (forall i n, m <> Repeated i n) ->
+  (let r := one_message law sampled rate held grid in
+   gaussian_round 0 r [] (Some m) \/ laplace_round 0 r [] (Some m) \/ response_round r [] (Some m)) ->
+  satisfies 0 (Certificate [m] [Event 1 [1%positive] 1] todo)
+    (one_message law sampled rate held grid).
+Proof.
+  intros Hg Once Hm; split; [intros h before; exact Hg|intros h; exact Hm|].
+  intros j h I; exists [].
+  apply transcripts_length in I; destruct h as [|o [|o' h]]; try discriminate.
+  destruct m as [| | | |i n]; [| | | |destruct (Once i n eq_refl)];
+    simpl; unfold allowed, concerns; simpl; destruct j as [|[|j]]; simpl; reflexivity.
+Qed.
 
 Lemma one_release_satisfies sampled rate held m moved squared d todo grid :
   ascending m_infty grid ->
@@ -41,17 +67,12 @@ Lemma one_release_satisfies sampled rate held m moved squared d todo grid :
   derives 0 moved d (euclidean 1) held ->
   satisfies 0 (Certificate [m] [Event 1 [1%positive] 1] todo) (one_release sampled rate held grid).
 Proof.
-  intros Hg Hm Hd; split.
-  - intros h h'; exact Hg.
-  - intros h; exists moved, squared, d, 1%Q.
-    split; [exact Hm|split; [symmetry; apply Q2R_number|split]].
+  intros Hg Hm Hd; apply one_message_satisfies; [exact Hg| |left].
+  - destruct Hm as [[E _]|(rate' & E & _)]; injection E as ->; discriminate.
+  - exists moved, squared, d, 1%Q.
+    split; [exact Hm|split; [cbn; f_equal; symmetry; apply Q2R_number|split]].
     + intros j data R; apply Nat.eqb_eq in R; subst j; exact Hd.
-    + intros j data part R; cbn [reads value one_release] in R |- *.
-      unfold with_part; rewrite R; reflexivity.
-  - intros j h I; exists [].
-    apply transcripts_length in I; destruct h as [|o [|o' h]]; try discriminate.
-    destruct Hm as [[E _]|(rate' & E & _)]; injection E as ->;
-      simpl; unfold allowed, concerns; simpl; destruct j as [|[|j]]; simpl; reflexivity.
+    + apply reads_party_1.
 Qed.
 
 Lemma cut_to_1_bounded x : norm (cut_to_1 x) <= 1.
@@ -77,23 +98,24 @@ Qed.
 (** The probability of an event of the only message's only number. *)
 Lemma example_probability grid data event :
   prob (all_transcripts (example_run grid)) (run_law (example_run grid) data)
-    (fun h => match h with [[c]] => event c | _ => false end)
+    (fun h => match h with [Numbers [c]] => event c | _ => false end)
   = prob (cells m_infty grid) (rounded (mean_over cut_to_1 2 (data 1%nat) 0%nat) 1) event.
 Proof.
   unfold prob.
   transitivity (total (transcripts (next_messages (example_run grid)) 0) (fun h =>
     total (next_messages (example_run grid) h) (fun m =>
-      if match m with [c] => event c | _ => false end
+      if match m with Numbers [c] => event c | _ => false end
       then run_law (example_run grid) data (m :: h) else 0))).
   { etransitivity; [exact (total_transcripts_S (next_messages (example_run grid)) 0 _)|].
     apply total_ext; intros h Ih; destruct Ih as [<-|[]]; reflexivity. }
   cbn [transcripts total]; rewrite Rplus_0_r.
-  unfold next_messages, vector_outcomes; cbn [dimension cuts example_run one_release].
+  unfold next_messages, vector_outcomes; cbn [noise dimension cuts example_run one_release one_message].
+  rewrite total_map.
   etransitivity; [exact (total_transcripts_S (fun _ => cells m_infty grid) 0 _)|].
   cbn [transcripts total]; rewrite Rplus_0_r.
   apply total_ext; intros c _; destruct (event c); [|reflexivity].
-  unfold run_law, next_law; cbn [run length value noise_std dimension sampled_parties on_samples
-    example_run one_release]; unfold noisy_vector; cbn [run length].
+  unfold run_law, next_law; cbn [run length value noise dimension sampled_parties on_samples of_numbers
+    example_run one_release one_message]; unfold noisy_vector; cbn [run length].
   ring.
 Qed.
 
@@ -108,7 +130,7 @@ Proof.
   set (grid := [threshold (/ 2) (- / 2) 1 eps]); exists grid; split; [simpl; auto|].
   exists (fun _ => [1]), (with_part (fun _ => [1]) 1 [-1]).
   destruct (gaussian_delta_attained (/ 2) (- / 2) 1 eps ltac:(lra) ltac:(lra)) as [event E].
-  exists (fun h => match h with [[c]] => event c | _ => false end); split.
+  exists (fun h => match h with [Numbers [c]] => event c | _ => false end); split.
   - exists 1%nat; split.
     + exact (replaced [] [] 1 (-1)).
     + intros i N; unfold with_part; destruct (Nat.eqb_spec i 1); congruence.
@@ -245,9 +267,78 @@ Proof.
     (d := Leaf (SumOfBounded 1) 1); [exact Hg| |].
   - right; exists (1 # 8)%Q; split; [reflexivity|split; [reflexivity|split]].
     + constructor; [intros []|constructor].
-    + intros j; cbn [sampled_parties reads one_release]; rewrite Nat.eqb_eq; split.
+    + intros j; cbn [sampled_parties reads one_release one_message]; rewrite Nat.eqb_eq; split.
       * intros [E|[]]; exact E.
       * intros E; left; exact E.
   - apply (derives_sum_of 0 AddRemoveOne 1 1 (euclidean 1) cut_to_1); [|discriminate].
     intros x; rewrite Q2R_number; apply cut_to_1_bounded.
+Qed.
+
+(** ** Laplace noise, and an answer *)
+
+(** How many records are positive, with noise of scale 2. *)
+Definition laplace_example : certificate := Certificate
+  [LaplaceStep AddRemoveOne 1 (Leaf HistogramL1 1) 2]
+  [Event 1 [1%positive] 1]
+  [Node (LaplacePure 1 (1 # 2)) [] (Claim AddRemoveOne 1 (PureDp (1 # 2)));
+   Node EventsRule [1%positive] (Claim AddRemoveOne 1 (PureDp (1 # 2)))].
+
+Definition is_positive (x : R) : euclidean 1 := fun _ => if Rle_dec x 0 then 0 else 1.
+
+Definition laplace_run : list R -> execution R := one_message (Laplace 2) [] 0 (vsum is_positive).
+
+Theorem laplace_satisfied grid :
+  ascending m_infty grid -> satisfies 0 laplace_example (laplace_run grid).
+Proof.
+  intros Hg; apply one_message_satisfies; [exact Hg|discriminate|right; left].
+  exists AddRemoveOne, 1%Q, (Leaf HistogramL1 1), 2%Q.
+  split; [reflexivity|split; [cbn; f_equal; symmetry; apply Q2R_number|split]].
+  - intros j data signs R Hs; apply Nat.eqb_eq in R; subst j.
+    set (signed := fun (x : R) (_ : nat) => signs 0%nat * is_positive x 0%nat).
+    replace (fun part _ => _) with (vsum (V := euclidean 1) signed).
+    + apply (derives_histogram 0 AddRemoveOne 1 (euclidean 1) signed); intros x.
+      apply norm_le; [lra|]; unfold signed, is_positive; simpl.
+      pose proof (Hs 0%nat) as S; destruct (Rle_dec x 0); [lra|].
+      unfold Rabs in S; destruct (Rcase_abs (signs 0%nat)); nra.
+    + apply functional_extensionality; intros part; apply functional_extensionality; intros i.
+      cbn [dimension value laplace_run one_message seq total].
+      unfold with_part; cbn [Nat.eqb]; rewrite Rplus_0_r.
+      induction part as [|x part IH]; [simpl; ring|].
+      simpl in *; rewrite IH; unfold signed; ring.
+  - apply (reads_party_1 (Laplace 2) [] 0 (vsum is_positive) grid _ (vsum is_positive)).
+Qed.
+
+(** Whether the first record is positive, told truly three times in four. *)
+Definition response_example : certificate := Certificate
+  [ResponseStep (3 # 4) 2]
+  [Event 1 [1%positive] 1]
+  [Node (RandomisedResponsePure 1 (10987 # 10000)) [] (Claim ReplaceOne 1 (PureDp (10987 # 10000)));
+   Node EventsRule [1%positive] (Claim ReplaceOne 1 (PureDp (10987 # 10000)))].
+
+Definition response_run : execution R :=
+  one_message (Response (3 / 4) 2) [] 0 (mean_over cut_to_1 2) [].
+
+Theorem response_satisfied : satisfies 0 response_example response_run.
+Proof.
+  apply one_message_satisfies; [exact Logic.I|discriminate|right; right].
+  exists (3 # 4)%Q, 2%positive; split; [reflexivity|split; [|split]].
+  - cbn; f_equal; unfold Q2R; simpl; lra.
+  - intros data; cbn; destruct (Rle_dec _ 0); lia.
+  - apply (reads_party_1 (Response (3 / 4) 2) [] 0 (mean_over cut_to_1 2) [] nat
+             (fun l => if Rle_dec (nth 0 l 0) 0 then 0%nat else 1%nat)).
+Qed.
+
+(** No smaller eps is true of it than ln 3: an answer is three times as likely on a neighbour. *)
+Theorem response_attained :
+  exists x y h, one_part replace_one x y /\ In h (all_transcripts response_run) /\
+  run_law response_run x h = 3 * run_law response_run y h /\ 0 < run_law response_run y h.
+Proof.
+  exists (fun _ => [1]), (with_part (fun _ => [1]) 1 [-1]), [Answer 1]; split; [|split].
+  - exists 1%nat; split; [exact (replaced [] [] 1 (-1))|].
+    intros i N; unfold with_part; destruct (Nat.eqb_spec i 1); congruence.
+  - simpl; auto.
+  - unfold run_law, next_law; cbn [run noise response_run one_message of_answers answer].
+    change (with_part (fun _ => [1]) 1 [-1] 1%nat) with [-1]; cbn [nth].
+    destruct (Rle_dec 1 0); [lra|]; destruct (Rle_dec (-1) 0); [|lra].
+    unfold response; simpl; lra.
 Qed.

@@ -252,6 +252,17 @@ Proof.
     apply exp_le, Rmult_le_compat_r; [left; apply Rinv_0_lt_compat, B|apply Moves, N].
 Qed.
 
+(** Fresh noise on every coordinate of [q x], each rounded to a grid of its own. *)
+Definition laplace_vector {D} (q : D -> nat -> R) (b : R) (x : D) : list (Rbar * Rbar) -> R :=
+  run (fun h => rounded_laplace (q x (length h)) b).
+
+Lemma laplace_vector_distribution {D} (q : D -> nat -> R) b d (cuts : list (Rbar * Rbar) -> list R) x :
+  0 < b -> (forall h, ascending m_infty (cuts h)) ->
+  distribution (transcripts (fun h => cells m_infty (cuts h)) d) (laplace_vector q b x).
+Proof.
+  intros B Up; apply run_distribution; intros h; apply rounded_laplace_distribution; auto.
+Qed.
+
 (** A vector of d numbers that move by at most Delta in l1, each coordinate rounded to a grid of its
     own: Delta / b. *)
 Theorem vector_laplace_pure {D} (adj : D -> D -> Prop) (q : D -> nat -> R) b Delta d
@@ -259,7 +270,7 @@ Theorem vector_laplace_pure {D} (adj : D -> D -> Prop) (q : D -> nat -> R) b Del
   0 < b -> (forall h, ascending m_infty (cuts h)) ->
   (forall x y, adj x y -> total (seq 0 d) (fun i => Rabs (q x i - q y i)) <= Delta) ->
   pure adj (transcripts (fun h => cells m_infty (cuts h)) d)
-    (fun x => run (fun h => rounded_laplace (q x (length h)) b)) (Delta / b).
+    (laplace_vector q b) (Delta / b).
 Proof.
   intros B Up Moves x y N h I.
   set (cost := fun h : list (Rbar * Rbar) => Rabs (q x (length h) - q y (length h)) / b).
@@ -300,4 +311,24 @@ Proof.
   { apply Rle_trans with ((1 - p) / (p * (INR k - 1)) * p);
       [right; field; lra|apply Rmult_le_compat_r; lra]. }
   destruct (equal t a), (equal t' a); try assumption; nra.
+Qed.
+
+Lemma response_distribution p k truth :
+  0 <= p <= 1 -> (2 <= k)%nat -> (truth < k)%nat ->
+  distribution (seq 0 k) (response Nat.eqb p k truth).
+Proof.
+  intros P K T; pose proof (le_INR _ _ K) as L; change (INR 2) with (1 + 1) in L.
+  assert (Q : 0 <= (1 - p) / (INR k - 1))
+    by (apply Rmult_le_pos; [lra|apply Rlt_le, Rinv_0_lt_compat; lra]).
+  split; [intros a _; unfold response; destruct (Nat.eqb truth a); lra|].
+  assert (Once : forall c, total (seq 0 k) (fun a => if Nat.eqb truth a then c else 0) = c).
+  { intros c; clear K L Q; revert T; induction k as [|k IH]; [lia|]; intros T; rewrite total_seq_S.
+    destruct (Nat.eq_dec truth k) as [->|N].
+    - rewrite Nat.eqb_refl, total_zero; [ring|].
+      intros a I; apply in_seq in I; destruct (Nat.eqb_spec k a); [lia|reflexivity].
+    - rewrite IH by lia; destruct (Nat.eqb_spec truth k); [lia|ring]. }
+  set (q := (1 - p) / (INR k - 1)) in *.
+  transitivity (total (seq 0 k) (fun a => (if Nat.eqb truth a then p - q else 0) + q)).
+  - apply total_ext; intros a _; unfold response; fold q; destruct (Nat.eqb truth a); ring.
+  - rewrite total_plus, Once, total_const, seq_length; unfold q; field; lra.
 Qed.

@@ -3,7 +3,7 @@
 From Coq Require Import Reals List Bool Lia Lra Psatz QArith Qreals PArith ZArith FMapPositive
   Permutation FunctionalExtensionality.
 From Coquelicot Require Import Coquelicot.
-From Dpledger Require Import Sums Conversion Finite Gaussian GaussianDelta Sensitivity Descent
+From Dpledger Require Import Sums Conversion Finite Gaussian Pure GaussianDelta Sensitivity Descent
   Domination GaussianComposition PoissonSampling Events Enclosure Losses LossLists LossEnclosures
   LossComposition SampledLoss Certificate Checker Operations.
 Import ListNotations.
@@ -73,7 +73,8 @@ Proof.
   revert s; induction d as [rule squared|rule squared d IH|rule squared d IH e IH'];
     intros s H; cbn [derived] in H.
   - apply stated_some in H as [-> (least & E & Le)].
-    destruct rule; cbn in E; cbv zeta in E; apply guard_some in E as [_ <-];
+    destruct rule; cbn in E; cbv zeta in E;
+      first [apply guard_some in E as [_ <-]|injection E as <-];
       match type of Le with Q2R (?a * ?a) <= _ => pose proof (square_nonneg a) end; lra.
   - destruct (derived r d) as [s'|]; [|discriminate]; specialize (IH s' eq_refl).
     apply stated_some in H as [-> (least & E & Le)]; destruct rule; cbn in E.
@@ -156,6 +157,15 @@ Proof.
   - apply sum_sensitivity_add_remove; assumption.
 Qed.
 
+Lemma histogram_sensitivity (V : Space) (f : X -> V) :
+  (forall x, norm (f x) <= 1) ->
+  sensitivity (neighbours null r) (vsum f) (match r with AddRemoveOne => 1 | _ => 2 end).
+Proof.
+  intros Hf; pose proof (sum_sensitivity_replace f 1 Hf) as S; rewrite Rmult_1_r in S.
+  destruct r; simpl; [exact S| |apply sum_sensitivity_add_remove, Hf].
+  intros x y A; apply S; destruct A; constructor.
+Qed.
+
 (** A gradient of norm at most tau, as a solver measures it ([near_minimum_of_subgradient]), is
     within tau / lambda of the minimiser, as certificates say. *)
 Theorem minimiser_within {V : Space} lambda tau (F : V -> R) x m :
@@ -207,6 +217,7 @@ Proof.
     [ value squared V q Hq
     | bound count squared V f Hr Hf Hz
     | bound squared V f Hf Hz
+    | squared V f Hf
     | lipschitz modulus tolerance count squared V loss regulariser minimiser solve Hr Hlip Hz N Near
     | factor squared d V q H IH
     | bound squared d V W q f H IH Lin Bd
@@ -234,6 +245,12 @@ Proof.
     pose proof (total_sensitivity _ V f Hf Hz) as S.
     eapply Square in Le; [|apply Q2R_mult]; rewrite Q2R_mult, moved_twice_R in Le.
     destruct Le; split; [assumption|]; eapply sensitivity_root; eauto.
+  - apply stated_some in Hs as [-> (least & E & Le)]; cbn in E; cbv zeta in E.
+    injection E as <-; eapply Square in Le; [|apply Q2R_mult].
+    replace (Q2R match r with AddRemoveOne => 1 | _ => 2 end)
+      with (match r with AddRemoveOne => 1 | _ => 2 end) in Le by (destruct r; symmetry; apply Q2R_number).
+    destruct Le; split; [assumption|]; eapply sensitivity_root; [apply histogram_sensitivity, Hf|].
+    assumption.
   - apply stated_some in Hs as [-> (least & E & Le)]; cbn in E; cbv zeta in E.
     apply guard_some in E as [G <-]; rewrite !andb_true_iff in G.
     destruct G as [[[Gl Gm] Gt] _]; apply nonnegative_R in Gl, Gt; apply positive_number_R in Gm.
@@ -360,6 +377,31 @@ Qed.
 Lemma total_repeat {A} (a : A) n f : total (repeat a n) f = INR n * f a.
 Proof. induction n as [|n IH]; [simpl; ring|]; rewrite S_INR; simpl; rewrite IH; ring. Qed.
 
+(** ** Messages of one kind *)
+
+Lemma numbers_distribution l p : distribution l p -> distribution (map Numbers l) (of_numbers p).
+Proof.
+  intros [N S]; split; [|rewrite total_map; exact S].
+  intros m I; apply in_map_iff in I as (v & <- & I); apply N, I.
+Qed.
+
+Lemma answers_distribution l p : distribution l p -> distribution (map Answer l) (of_answers p).
+Proof.
+  intros [N S]; split; [|rewrite total_map; exact S].
+  intros m I; apply in_map_iff in I as (a & <- & I); apply N, I.
+Qed.
+
+Lemma numbers_below l p q F :
+  below_profile l p q F -> below_profile (map Numbers l) (of_numbers p) (of_numbers q) F.
+Proof. intros H a b Ha Hb; unfold excess; rewrite total_map; apply H; assumption. Qed.
+
+Lemma numbers_rdp l p q alpha eps :
+  rdp_pair l p q alpha eps -> rdp_pair (map Numbers l) (of_numbers p) (of_numbers q) alpha eps.
+Proof.
+  intros [C M]; split; [|unfold moment; rewrite total_map; exact M].
+  intros m I; apply in_map_iff in I as (v & <- & I); apply C, I.
+Qed.
+
 (** ** Tables *)
 
 Lemma numbered_in {A} (l : list A) start i a :
@@ -399,10 +441,12 @@ Notation r0 := (relation_of c).
 
 Hypothesis mechanisms_ok : forallb (mechanism_ok r0 table) (mechanisms c) = true.
 
-(** mu^2 of a Gaussian step. *)
+(** mu^2 of a Gaussian step, epsilon of a Laplace step and of a response. *)
 Definition cost (i : positive) : R :=
   match mechanism_at c i with
   | Some (GaussianStep _ squared _ std) => Q2R squared / (Q2R std * Q2R std)
+  | Some (LaplaceStep _ squared _ scale) => sqrt (Q2R squared) / Q2R scale
+  | Some (ResponseStep truth answers) => Rabs (ln (Q2R (odds truth answers)))
   | _ => 0
   end.
 
@@ -433,6 +477,36 @@ Proof.
   apply positive_number_R in Hp, Hs; apply Qle_bool_R in H1; rewrite Q2R_number in H1.
   destruct (derived r0 d) as [s|]; [|discriminate]; apply Q2R_equal in Hd.
   repeat split; eauto; congruence.
+Qed.
+
+Lemma laplace_found i moved squared d scale :
+  mechanism_at c i = Some (LaplaceStep moved squared d scale) ->
+  moved = r0 /\ 0 < Q2R scale /\ sums d = true /\
+  exists s, derived r0 d = Some s /\ Q2R s = Q2R squared.
+Proof.
+  intros H; apply mechanism_found in H; cbn [mechanism_ok] in H; rewrite !andb_true_iff in H.
+  destruct H as [[[Hr Hs] Hl] Hd]; apply relation_eqb_eq in Hr; apply positive_number_R in Hs.
+  destruct (derived r0 d) as [s|]; [|discriminate]; apply Q2R_equal in Hd; eauto 6.
+Qed.
+
+Lemma response_found i truth answers :
+  mechanism_at c i = Some (ResponseStep truth answers) ->
+  0 < Q2R truth < 1 /\ (2 <= Pos.to_nat answers)%nat /\
+  Q2R (odds truth answers) = Q2R truth * (INR (Pos.to_nat answers) - 1) / (1 - Q2R truth) /\
+  0 < Q2R (odds truth answers).
+Proof.
+  intros H; apply mechanism_found in H; cbn [mechanism_ok] in H; rewrite !andb_true_iff in H.
+  destruct H as [[_ Hp] Hk]; apply Pos.ltb_lt in Hk; unfold probability in Hp.
+  apply andb_true_iff in Hp as [P0 P1]; apply positive_number_R in P0.
+  apply negb_true_iff, Qle_bool_R_false in P1; rewrite Q2R_number in P1.
+  assert (K : (2 <= Pos.to_nat answers)%nat) by (apply Pos2Nat.inj_lt in Hk; lia).
+  pose proof (le_INR _ _ K) as L; change (INR 2) with (1 + 1) in L.
+  assert (E : Q2R (odds truth answers)
+              = Q2R truth * (INR (Pos.to_nat answers) - 1) / (1 - Q2R truth)).
+  { unfold odds; rewrite Q2R_div, Q2R_mult, !Q2R_minus, Q2R_integer_positive, Q2R_number, INR_positive
+      by (rewrite Q2R_minus, Q2R_number; lra); reflexivity. }
+  repeat split; try assumption; rewrite E; apply Rdiv_lt_0_compat; [|lra].
+  apply Rmult_lt_0_compat; lra.
 Qed.
 
 (** All steps of an exposure. *)
@@ -621,139 +695,214 @@ Proof.
   destruct (Nat.eqb_spec i j) as [->|N]; [reflexivity|symmetry; apply E, N].
 Qed.
 
-(** Which step a round is, and what that makes its law. *)
-Definition plain_round (h : history) (s : R) : Prop :=
-  (exists moved squared d std,
-     mechanism_at c (mechanism_of h) = Some (GaussianStep moved squared d std)) /\
-  sampled_parties r h = [] /\ cost (mechanism_of h) = s / (noise_std r h * noise_std r h).
+(** Which step a Gaussian round is, and what that makes its law. *)
+Definition plain_round (h : history) (s std : R) : Prop :=
+  (exists moved squared d std',
+     mechanism_at c (mechanism_of h) = Some (GaussianStep moved squared d std')) /\
+  sampled_parties r h = [] /\ cost (mechanism_of h) = s / (std * std).
 
-Definition sampled_round (h : history) (s : R) : Prop :=
-  exists rate moved squared d std,
-  mechanism_at c (mechanism_of h) = Some (SampledStep rate moved squared d std) /\
-  s = Q2R squared /\ noise_std r h = Q2R std /\
+Definition sampled_round (h : history) (s std : R) : Prop :=
+  exists rate moved squared d std',
+  mechanism_at c (mechanism_of h) = Some (SampledStep rate moved squared d std') /\
+  s = Q2R squared /\ std = Q2R std' /\
   sampling_rate r h = Q2R rate /\ 0 < Q2R rate <= 1 /\ r0 = AddRemoveOne /\
   NoDup (sampled_parties r h) /\ forall j, In j (sampled_parties r h) <-> reads r h j = true.
 
-(** Everything about a round that is used. *)
-Lemma round h : exists s,
-  0 < noise_std r h /\ 0 <= s /\ (plain_round h s \/ sampled_round h s) /\
+(** Everything about a Gaussian round that is used ... *)
+Definition normal_round (h : history) (s std : R) : Prop :=
+  noise r h = Normal std /\ 0 < std /\ 0 <= s /\ (plain_round h s std \/ sampled_round h s std) /\
   (forall j, reads r h j = true ->
      sensitivity (V := euclidean (dimension r h)) (differ_at adj j) (value r h) (sqrt s)) /\
   (forall j x y, reads r h j = false -> same_but j x y -> value r h x = value r h y).
+
+(** ... and about one in pure DP. *)
+Definition pure_round (h : history) : Prop :=
+  (exists m, mechanism_at c (mechanism_of h) = Some m /\
+     pays_in (Gdp 0) m = false /\ forall rate moved squared d std,
+     m <> SampledStep rate moved squared d std) /\
+  (forall x, distribution (next_messages r h) (next_law r x h)) /\
+  (forall j x y, reads r h j = false -> same_but j x y -> next_law r x h = next_law r y h) /\
+  (forall j, reads r h j = true ->
+     pure (differ_at adj j) (next_messages r h) (fun x => next_law r x h) (cost (mechanism_of h))).
+
+Lemma unread_same_but {V} h (f : (nat -> list X) -> V) j x y :
+  leaves_unread r h f -> reads r h j = false -> same_but j x y -> f x = f y.
+Proof. intros U R Dxy; rewrite (same_with_part x y j Dxy); symmetry; apply U, R. Qed.
+
+(** From one part's records to all that lies in their neighbourhood. *)
+Lemma part_sensitivity (V : Space) h j squared d s (f : (nat -> list X) -> V) :
+  derived r0 d = Some s -> Q2R s = Q2R squared ->
+  (forall data, derives null r0 d V (fun part => f (with_part data j part))) ->
+  reads r h j = true -> sensitivity (differ_at adj j) f (sqrt (Q2R squared)).
 Proof.
-  destruct (rounds_are_steps null c r run_satisfies h)
-    as (moved & squared & d & std & F & N & Read & Unread).
+  intros D E Read R x y Dxy; pose proof (same_with_part x y j (proj2 Dxy)) as Ey.
+  destruct (derived_sound null r0 d _ _ (Read x) s D) as [_ S]; rewrite E in S.
+  specialize (S (x j) (y j) (proj1 Dxy)); simpl in S.
+  rewrite with_own_part, <- Ey in S; exact S.
+Qed.
+
+Lemma gaussian_is_normal h :
+  gaussian_round null r h (mechanism_at c (mechanism_of h)) -> exists s std, normal_round h s std.
+Proof.
+  intros (moved & squared & d & std & F & N & Read & Unread).
   assert (Found : moved = r0 /\ 0 < Q2R std /\ exists s, derived r0 d = Some s /\ Q2R s = Q2R squared).
   { destruct F as [[F _]|(rate & F & _)]; [exact (gaussian_found _ _ _ _ _ F)|].
     destruct (sampled_found _ _ _ _ _ _ F) as (E & _ & _ & Hs & D); auto. }
   destruct Found as (-> & Hs & s & D & E).
-  assert (Sens : forall j data, reads r h j = true ->
-            0 <= Q2R squared /\
-            sensitivity (V := euclidean (dimension r h)) adj
-              (fun part => value r h (with_part data j part)) (sqrt (Q2R squared))).
-  { intros j data R; rewrite <- E.
-    exact (derived_sound null r0 d _ _ (Read j data R) s D). }
-  exists (Q2R squared); split; [rewrite N; exact Hs|split; [|split; [|split]]].
+  exists (Q2R squared), (Q2R std); split; [exact N|split; [exact Hs|split; [|split; [|split]]]].
   - rewrite <- E; exact (derived_nonneg r0 d s D).
   - destruct F as [[F Z]|(rate & F & Er & U & I)]; [left|right].
-    + split; [eauto|split; [exact Z|]]; unfold cost; rewrite F, N; reflexivity.
+    + split; [eauto|split; [exact Z|]]; unfold cost; rewrite F; reflexivity.
     + destruct (sampled_found _ _ _ _ _ _ F) as (_ & Ea & Hr & _).
       exists rate, r0, squared, d, std; repeat split; try assumption; try apply Hr; apply I.
-  - intros j R x y Dxy.
-    pose proof (same_with_part x y j (proj2 Dxy)) as Ey.
-    destruct (Sens j x R) as [_ S]; specialize (S (x j) (y j) (proj1 Dxy)); simpl in S.
-    rewrite with_own_part, <- Ey in S; exact S.
-  - intros j x y R Dxy; rewrite (same_with_part x y j Dxy); symmetry; apply Unread, R.
+  - intros j R; apply (part_sensitivity (euclidean (dimension r h)) h j squared d s);
+      try assumption; intros data; apply Read, R.
+  - intros j x y R Dxy; apply (unread_same_but h _ j); assumption.
+Qed.
+
+Lemma entry_within_norm (v : euclidean 1) : v 0%nat <= norm v.
+Proof.
+  eapply Rle_trans; [apply Rle_abs|]; rewrite <- sqrt_Rsqr_abs; apply sqrt_le_1_alt.
+  unfold Rsqr; simpl; lra.
+Qed.
+
+(** The l1 norm is a total with the right signs. *)
+Lemma signed_total n (a : nat -> R) : exists signs : nat -> R,
+  (forall i, Rabs (signs i) = 1) /\
+  total (seq 0 n) (fun i => signs i * a i) = total (seq 0 n) (fun i => Rabs (a i)).
+Proof.
+  exists (fun i => if Rle_dec 0 (a i) then 1 else -1); split.
+  - intros i; destruct (Rle_dec 0 (a i)); [apply Rabs_R1|rewrite Rabs_left; lra].
+  - apply total_ext; intros i _; destruct (Rle_dec 0 (a i)).
+    + rewrite Rabs_right; lra.
+    + rewrite Rabs_left; lra.
+Qed.
+
+Lemma laplace_is_pure h :
+  laplace_round null r h (mechanism_at c (mechanism_of h)) -> pure_round h.
+Proof.
+  intros (moved & squared & d & b & F & N & Read & Unread).
+  destruct (laplace_found _ _ _ _ _ F) as (-> & B & _ & s & D & E).
+  assert (L : forall x, distribution (vector_outcomes (dimension r h) (cuts r h))
+                          (laplace_vector (value r h) (Q2R b) x)).
+  { intros x; apply laplace_vector_distribution; [exact B|].
+    apply (grids_ascend null c r run_satisfies h). }
+  unfold pure_round, next_messages, next_law; rewrite N; split; [|split; [|split]].
+  - eexists; split; [exact F|split; [reflexivity|discriminate]].
+  - intros x; apply numbers_distribution, L.
+  - intros j x y R Dxy; unfold laplace_vector; rewrite (unread_same_but h _ j x y Unread R Dxy).
+    reflexivity.
+  - intros j R x y Dxy m I; apply in_map_iff in I as (cells' & <- & I); cbn [of_numbers].
+    unfold cost; rewrite F.
+    apply (vector_laplace_pure (differ_at adj j) (value r h) (Q2R b) (sqrt (Q2R squared))
+             (dimension r h) (cuts r h)); [exact B| | |exact Dxy|exact I].
+    + apply (grids_ascend null c r run_satisfies h).
+    + clear x y Dxy I; intros x y Dxy.
+      destruct (signed_total (dimension r h) (fun i => value r h x i - value r h y i))
+        as (signs & Hs & <-).
+      pose proof (part_sensitivity (euclidean 1) h j squared d s
+                    (fun data _ => total (seq 0 (dimension r h)) (fun i => signs i * value r h data i))
+                    D E (fun data => Read j data signs R Hs) R x y Dxy) as S.
+      eapply Rle_trans; [|exact S].
+      apply Rle_trans with (norm (V := euclidean 1) (fun _ =>
+        total (seq 0 (dimension r h)) (fun i => signs i * (value r h x i - value r h y i)))).
+      * apply (entry_within_norm (fun _ => _)).
+      * right; f_equal; unfold sub; simpl; apply functional_extensionality; intros _.
+        rewrite <- total_scal, <- total_plus; apply total_ext; intros i _; ring.
+Qed.
+
+Lemma response_is_pure h :
+  response_round r h (mechanism_at c (mechanism_of h)) -> pure_round h.
+Proof.
+  intros (truth & answers & F & N & Within & Unread).
+  destruct (response_found _ _ _ F) as (P & K & E & Pos).
+  unfold pure_round, next_messages, next_law; rewrite N; split; [|split; [|split]].
+  - eexists; split; [exact F|split; [reflexivity|discriminate]].
+  - intros x; apply answers_distribution, response_distribution; [lra|exact K|apply Within].
+  - intros j x y R Dxy; rewrite (unread_same_but h _ j x y Unread R Dxy); reflexivity.
+  - intros j R x y Dxy m I; apply in_map_iff in I as (a & <- & I); cbn [of_answers].
+    unfold cost; rewrite F.
+    pose proof (Rle_abs (ln (Q2R (odds truth answers)))) as Up.
+    pose proof (Rle_abs (- ln (Q2R (odds truth answers)))) as Down; rewrite Rabs_Ropp in Down.
+    apply (response_pure Nat.eqb (Q2R truth) (Pos.to_nat answers)
+             (Rabs (ln (Q2R (odds truth answers)))) (seq 0 (Pos.to_nat answers)));
+      [exact P|exact K|apply Rabs_pos| | |exact Logic.I|exact I].
+    + rewrite <- E; eapply Rle_trans; [|apply exp_le, Up]; rewrite exp_ln by exact Pos; lra.
+    + pose proof (le_INR _ _ K) as L; change (INR 2) with (1 + 1) in L.
+      apply Rle_trans with (/ Q2R (odds truth answers)); [right; rewrite E; field; lra|].
+      eapply Rle_trans; [|apply exp_le, Down]; rewrite exp_Ropp, exp_ln by exact Pos; lra.
+Qed.
+
+Lemma round h : (exists s std, normal_round h s std) \/ pure_round h.
+Proof.
+  destruct (rounds_are_steps null c r run_satisfies h) as [G|[L|S]].
+  - left; apply gaussian_is_normal, G.
+  - right; apply laplace_is_pure, L.
+  - right; apply response_is_pure, S.
 Qed.
 
 Lemma cost_nonneg i : 0 <= cost i.
 Proof.
-  unfold cost; destruct (mechanism_at c i) as [[moved squared d std| |]|] eqn:F; try lra.
-  destruct (gaussian_found _ _ _ _ _ F) as (_ & Hs & s & D & E).
-  rewrite <- E; apply Rmult_le_pos; [exact (derived_nonneg r0 d s D)|].
-  left; apply Rinv_0_lt_compat; nra.
+  unfold cost; destruct (mechanism_at c i) as [[moved squared d std| |moved squared d b| |]|] eqn:F;
+    try lra.
+  - destruct (gaussian_found _ _ _ _ _ F) as (_ & Hs & s & D & E).
+    rewrite <- E; apply Rmult_le_pos; [exact (derived_nonneg r0 d s D)|].
+    left; apply Rinv_0_lt_compat; nra.
+  - destruct (laplace_found _ _ _ _ _ F) as (_ & B & _).
+    apply Rmult_le_pos; [apply sqrt_pos|apply Rlt_le, Rinv_0_lt_compat, B].
+  - apply Rabs_pos.
 Qed.
 
-Lemma noisy_laws h data :
-  distribution (next_messages r h) (noisy_vector (dimension r h) (value r h) (noise_std r h) data).
+Lemma noisy_laws h s std data :
+  normal_round h s std ->
+  distribution (vector_outcomes (dimension r h) (cuts r h))
+    (noisy_vector (dimension r h) (value r h) std data).
 Proof.
-  destruct (round h) as (s & Hs & _).
-  apply (noisy_vector_distribution (dimension r h) (value r h) (noise_std r h) Hs).
+  intros (_ & Hs & _); apply (noisy_vector_distribution (dimension r h) (value r h) std Hs).
   apply (grids_ascend null c r run_satisfies).
 Qed.
 
+(** The messages of a Gaussian round, and their law. *)
+Lemma normal_messages h s std :
+  normal_round h s std ->
+  next_messages r h = map Numbers (vector_outcomes (dimension r h) (cuts r h)) /\
+  forall x, next_law r x h
+    = of_numbers (on_samples (sampling_rate r h) (noisy_vector (dimension r h) (value r h) std)
+                    (sampled_parties r h) x).
+Proof. intros (N & _); unfold next_messages, next_law; rewrite N; auto. Qed.
+
 Lemma laws x h : distribution (next_messages r h) (next_law r x h).
 Proof.
-  unfold next_law; destruct (round h) as (s & _ & _ & [(_ & -> & _)|S] & _); [apply noisy_laws|].
-  destruct S as (rate & moved & squared & d & std & _ & _ & _ & -> & Hr & _).
-  apply on_samples_distribution; [lra|apply noisy_laws].
+  destruct (round h) as [(s & std & Round)|(_ & L & _)]; [|apply L].
+  destruct (normal_messages h s std Round) as [-> ->]; apply numbers_distribution.
+  pose proof (fun data => noisy_laws h s std data Round) as Laws.
+  destruct Round as (_ & _ & _ & [(_ & -> & _)|S] & _); [apply Laws|].
+  destruct S as (rate & moved & squared & d & std' & _ & _ & _ & -> & Hr & _).
+  apply on_samples_distribution; [lra|exact Laws].
 Qed.
 
 Lemma unread_same h j x y :
   reads r h j = false -> same_but j x y ->
   forall m, In m (next_messages r h) -> next_law r x h m = next_law r y h m.
 Proof.
-  intros R Dxy m _; destruct (round h) as (s & _ & _ & Kind & _ & Same); unfold next_law.
+  intros R Dxy m _; destruct (round h) as [(s & std & Round)|(_ & _ & Same & _)];
+    [|rewrite (Same j x y R Dxy); reflexivity].
+  destruct (normal_messages h s std Round) as [_ Law]; rewrite !Law.
+  destruct Round as (_ & _ & _ & Kind & _ & Same); destruct m as [v|]; [cbn [of_numbers]|reflexivity].
   assert (E : forall u v, same_but j u v -> forall a,
-            noisy_vector (dimension r h) (value r h) (noise_std r h) u a
-            = noisy_vector (dimension r h) (value r h) (noise_std r h) v a).
-  { intros u v S a; unfold noisy_vector; rewrite (Same j u v R S); reflexivity. }
+            noisy_vector (dimension r h) (value r h) std u a
+            = noisy_vector (dimension r h) (value r h) std v a).
+  { intros u w S a; unfold noisy_vector; rewrite (Same j u w R S); reflexivity. }
   destruct Kind as [(_ & -> & _)|S]; [apply E, Dxy|].
-  destruct S as (rate & moved & squared & d & std & _ & _ & _ & Er & Hr & _ & _ & I).
+  destruct S as (rate & moved & squared & d & std' & _ & _ & _ & Er & Hr & _ & _ & I).
   apply on_samples_unread with (j := j); [rewrite Er; lra|intros J; apply I in J; congruence|exact Dxy|].
-  intros u v S _ _; apply E, S.
+  intros u w S _ _; apply E, S.
 Qed.
 
 Lemma unread h j x y :
   reads r h j = false -> differ_at adj j x y ->
   forall m, In m (next_messages r h) -> next_law r x h m = next_law r y h m.
 Proof. intros R Dxy; apply (unread_same h j x y R (proj2 Dxy)). Qed.
-
-Section Unsampled.
-
-Hypothesis unsampled : negb (existsb samples (mechanisms c)) = true.
-
-Lemma all_rounds_plain h s : plain_round h s \/ sampled_round h s -> plain_round h s.
-Proof.
-  intros [P|S]; [exact P|exfalso].
-  destruct S as (rate & moved & squared & d & std & F & _); apply numbered_in in F.
-  apply negb_true_iff in unsampled; assert (existsb samples (mechanisms c) = true); [|congruence].
-  apply existsb_exists; exists (SampledStep rate moved squared d std); auto.
-Qed.
-
-Lemma round_gdp h j x y :
-  reads r h j = true -> differ_at adj j x y ->
-  below_profile (next_messages r h) (next_law r x h) (next_law r y h)
-    (gaussian_profile (sqrt (cost (mechanism_of h)))).
-Proof.
-  intros R Dxy; destruct (round h) as (s & Hs & Ps & Kind & Sens & _).
-  apply all_rounds_plain in Kind as (_ & Plain & Ec); unfold next_law; rewrite Plain.
-  assert (Er : sqrt (cost (mechanism_of h)) = sqrt s / noise_std r h).
-  { rewrite Ec, sqrt_div by (try assumption; nra); rewrite sqrt_square by lra; reflexivity. }
-  rewrite Er.
-  apply (vector_gaussian_below_profile (differ_at adj j) (dimension r h) (value r h) (sqrt s)
-           (noise_std r h) (cuts r h)).
-  - exact Hs.
-  - apply sqrt_pos.
-  - apply (grids_ascend null c r run_satisfies).
-  - apply Sens, R.
-  - exact Dxy.
-Qed.
-
-Lemma round_zcdp h j x y alpha :
-  1 < alpha -> reads r h j = true -> differ_at adj j x y ->
-  rdp_pair (next_messages r h) (next_law r x h) (next_law r y h) alpha
-    (cost (mechanism_of h) / 2 * alpha).
-Proof.
-  intros Ha R Dxy; destruct (round h) as (s & Hs & Ps & Kind & Sens & _).
-  apply all_rounds_plain in Kind as (_ & Plain & Ec); unfold next_law; rewrite Plain.
-  replace (cost (mechanism_of h) / 2 * alpha)
-    with (sqrt s * sqrt s / (2 * (noise_std r h * noise_std r h)) * alpha).
-  - apply (vector_gaussian_zcdp (differ_at adj j) (dimension r h) (value r h) (sqrt s)
-             (noise_std r h) Hs (cuts r h) (grids_ascend null c r run_satisfies h) (Sens j R)
-             alpha Ha x y Dxy).
-  - rewrite Ec, sqrt_sqrt by exact Ps; field; lra.
-Qed.
 
 (** No record's part has cost more than the dearest view. *)
 Lemma spent_met (k : R) j h :
@@ -774,6 +923,56 @@ Proof.
   eapply Rle_trans; [|apply (H v Iv)]; apply Rmult_le_compat_r; [exact Hk|].
   eapply Rle_trans; [|exact Le]; rewrite <- (total_permutation _ _ _ P), total_app.
   assert (0 <= total rest cost) by (apply total_nonneg; intros; apply cost_nonneg); lra.
+Qed.
+
+Section Plain.
+
+Hypothesis plain : forallb (pays_in (Gdp 0)) (mechanisms c) = true.
+
+Lemma all_rounds_plain h : exists s std, normal_round h s std /\ plain_round h s std.
+Proof.
+  assert (Pays : forall m, mechanism_at c (mechanism_of h) = Some m -> pays_in (Gdp 0) m = true).
+  { intros m F; apply numbered_in in F; revert F; apply forallb_forall, plain. }
+  destruct (round h) as [(s & std & Round)|((m & F & No & _) & _)].
+  - exists s, std; split; [exact Round|]; destruct Round as (_ & _ & _ & [P|S] & _); [exact P|].
+    destruct S as (rate & moved & squared & d & std' & F & _); discriminate (Pays _ F).
+  - rewrite (Pays m F) in No; discriminate.
+Qed.
+
+Lemma round_gdp h j x y :
+  reads r h j = true -> differ_at adj j x y ->
+  below_profile (next_messages r h) (next_law r x h) (next_law r y h)
+    (gaussian_profile (sqrt (cost (mechanism_of h)))).
+Proof.
+  intros R Dxy; destruct (all_rounds_plain h) as (s & std & Round & _ & Plain & Ec).
+  destruct (normal_messages h s std Round) as [-> Law]; rewrite !Law, Plain.
+  destruct Round as (_ & Hs & Ps & _ & Sens & _); apply numbers_below.
+  assert (Er : sqrt (cost (mechanism_of h)) = sqrt s / std).
+  { rewrite Ec, sqrt_div by (try assumption; nra); rewrite sqrt_square by lra; reflexivity. }
+  rewrite Er.
+  apply (vector_gaussian_below_profile (differ_at adj j) (dimension r h) (value r h) (sqrt s)
+           std (cuts r h)).
+  - exact Hs.
+  - apply sqrt_pos.
+  - apply (grids_ascend null c r run_satisfies).
+  - apply Sens, R.
+  - exact Dxy.
+Qed.
+
+Lemma round_zcdp h j x y alpha :
+  1 < alpha -> reads r h j = true -> differ_at adj j x y ->
+  rdp_pair (next_messages r h) (next_law r x h) (next_law r y h) alpha
+    (cost (mechanism_of h) / 2 * alpha).
+Proof.
+  intros Ha R Dxy; destruct (all_rounds_plain h) as (s & std & Round & _ & Plain & Ec).
+  destruct (normal_messages h s std Round) as [-> Law]; rewrite !Law, Plain.
+  destruct Round as (_ & Hs & Ps & _ & Sens & _); apply numbers_rdp.
+  replace (cost (mechanism_of h) / 2 * alpha)
+    with (sqrt s * sqrt s / (2 * (std * std)) * alpha).
+  - apply (vector_gaussian_zcdp (differ_at adj j) (dimension r h) (value r h) (sqrt s)
+             std Hs (cuts r h) (grids_ascend null c r run_satisfies h) (Sens j R)
+             alpha Ha x y Dxy).
+  - rewrite Ec, sqrt_sqrt by exact Ps; field; lra.
 Qed.
 
 Theorem run_gdp (most : R) :
@@ -798,7 +997,25 @@ Proof.
   - apply spent_within; [lra|exact H].
 Qed.
 
-End Unsampled.
+End Plain.
+
+(** Laplace noise and responses alone: no outcome is more likely by more than that. *)
+Theorem run_pure (most : R) :
+  forallb (pays_in (PureDp 0)) (mechanisms c) = true ->
+  (forall v, In v (views (events c)) -> weight v <= most) ->
+  pure (one_part adj) (all_transcripts r) (run_law r) most.
+Proof.
+  intros All H; apply (events_pure adj (next_messages r) (next_law r) laws (reads r) unread most
+                         (fun h => cost (mechanism_of h) * 1) (rounds r)).
+  - intros h j R; rewrite Rmult_1_r; destruct (round h) as [(s & std & Round)|(_ & _ & _ & P)];
+      [exfalso|apply P, R].
+    assert (Pays : forall m, mechanism_at c (mechanism_of h) = Some m -> pays_in (PureDp 0) m = true).
+    { intros m F; apply numbered_in in F; revert F; apply forallb_forall, All. }
+    destruct Round as (_ & _ & _ & [((moved & squared & d & std' & F) & _)|S] & _).
+    + discriminate (Pays _ F).
+    + destruct S as (rate & moved & squared & d & std' & F & _); discriminate (Pays _ F).
+  - apply spent_within; [lra|]; intros v Iv; rewrite Rmult_1_r; auto.
+Qed.
 
 (** ** Sampled steps, by their losses *)
 
@@ -828,27 +1045,31 @@ Lemma round_loss with_first h j x y L :
   below_profile (next_messages r h) (next_law r x h) (next_law r y h) (profile L).
 Proof.
   intros R Dxy O (_ & _ & rate & moved & squared & d & std & F & Bound).
-  destruct (round h) as (s & Hs & Ps & Kind & Sens & _).
+  destruct (round h) as [(s & std0 & Round)|((m & F' & _ & Not) & _)];
+    [|rewrite F in F'; injection F' as <-; exfalso; apply (Not _ _ _ _ _ eq_refl)].
+  destruct (normal_messages h s std0 Round) as [Messages Law].
+  pose proof (fun data => noisy_laws h s std0 data Round) as Laws.
+  destruct Round as (_ & Hs & Ps & Kind & Sens & _).
   destruct Kind as [((moved' & squared' & d' & std' & F') & _)|S]; [congruence|].
   destruct S as (rate' & moved' & squared' & d' & std' & F' & Es & En & Er & Hr & Ea & U & I).
   rewrite F' in F; injection F as -> -> -> -> ->.
-  apply Bound; [apply laws|apply laws|]; unfold next_law; rewrite Er.
-  apply (on_samples_profile (Q2R rate) _ ltac:(lra) (next_messages r h) (noisy_laws h) j
-           (gaussian_profile (sqrt (Q2R squared) / Q2R std))) with (part := x j) (part' := y j);
-    auto.
+  apply Bound; [apply laws|apply laws|]; rewrite Messages, !Law, Er; apply numbers_below.
+  apply (on_samples_profile (Q2R rate) _ ltac:(lra) (vector_outcomes (dimension r h) (cuts r h))
+           Laws j (gaussian_profile (sqrt (Q2R squared) / Q2R std)))
+    with (part := x j) (part' := y j); auto.
   - intros u v Suv A; rewrite <- Es, <- En.
     apply (vector_gaussian_below_profile (differ_at adj j) (dimension r h) (value r h) (sqrt s)
-             (noise_std r h) (cuts r h)).
+             std0 (cuts r h)).
     + exact Hs.
     + apply sqrt_pos.
     + apply (grids_ascend null c r run_satisfies).
     + apply Sens, R.
     + split; [rewrite Ea; exact A|exact Suv].
   - apply I, R.
-  - intros M' Laws Step; destruct O as (before & z & after & O).
+  - intros M' Laws' Step; destruct O as (before & z & after & O).
     destruct with_first, O as [-> ->]; unfold profile_in_order.
-    + apply poisson_removal; [lra|exact Laws|exact Step].
-    + apply poisson_addition; [lra|exact Laws|exact Step].
+    + apply poisson_removal; [lra|exact Laws'|exact Step].
+    + apply poisson_addition; [lra|exact Laws'|exact Step].
 Qed.
 
 Theorem run_loss with_first j x y v extra (K : positive -> loss) :
@@ -905,6 +1126,7 @@ Definition valid (j : judgement) : Prop :=
   match j with
   | Part e (Claim r' g (Gdp a)) => r' = r0 /\ g = 1%positive /\ weight e <= Q2R a
   | Part e (Claim r' g (Zcdp a)) => r' = r0 /\ g = 1%positive /\ weight e / 2 <= Q2R a
+  | Part e (Claim r' g (PureDp a)) => r' = r0 /\ g = 1%positive /\ weight e <= Q2R a
   | Part e (Claim r' g (ApproxDp delta eps)) =>
       r' = r0 /\ g = 1%positive /\ r0 = AddRemoveOne /\
       forall with_first, exists K,
@@ -918,22 +1140,24 @@ Definition valid (j : judgement) : Prop :=
 Lemma valid_part e s kind : valid (Part e s) -> same_kind (claim_notion s) kind = true ->
   claim_relation s = r0 /\ claim_group s = 1%positive /\
   ((exists a, claim_notion s = Gdp a /\ weight e <= Q2R a)
-   \/ (exists a, claim_notion s = Zcdp a /\ weight e / 2 <= Q2R a)).
-Proof. destruct s as [r' g [a|a|o a|o a]]; simpl; try discriminate; intuition eauto. Qed.
+   \/ (exists a, claim_notion s = Zcdp a /\ weight e / 2 <= Q2R a)
+   \/ (exists a, claim_notion s = PureDp a /\ weight e <= Q2R a)).
+Proof. destruct s as [r' g [a|a|a|o a|o a]]; simpl; try discriminate; intuition eauto 6. Qed.
 
 Lemma same_kind_gdp n kind :
-  same_kind n kind = true -> exists a, kind = Gdp a \/ kind = Zcdp a.
-Proof. destruct n, kind; simpl; try discriminate; eauto. Qed.
+  same_kind n kind = true -> exists a, kind = Gdp a \/ kind = Zcdp a \/ kind = PureDp a.
+Proof. destruct n, kind; simpl; try discriminate; eauto 6. Qed.
 
 (** What a cost in a notion may be of a given weight. *)
 Definition within (kind : notion) (w a : R) : Prop :=
-  match kind with Gdp _ => w <= a | Zcdp _ => w / 2 <= a | _ => False end.
+  match kind with Gdp _ | PureDp _ => w <= a | Zcdp _ => w / 2 <= a | _ => False end.
 
 Lemma valid_within e s kind :
   valid (Part e s) -> same_kind (claim_notion s) kind = true ->
   within kind (weight e) (Q2R (cost_of_notion (claim_notion s))).
 Proof.
-  intros V K; destruct (valid_part e s kind V K) as (_ & _ & [(a & E & H)|(a & E & H)]);
+  intros V K;
+    destruct (valid_part e s kind V K) as (_ & _ & [(a & E & H)|[(a & E & H)|(a & E & H)]]);
     rewrite E in *; destruct kind; simpl in *; try discriminate; exact H.
 Qed.
 
@@ -947,8 +1171,7 @@ Lemma leaf_valid m conclude j :
 Proof.
   unfold leaf; intros Hc; fold (mechanism_at c m).
   destruct (mechanism_at c m) as [step|] eqn:F; [|discriminate].
-  destruct step as [moved squared d std|rate moved squared d std|inner times']; simpl;
-    try discriminate.
+  destruct step as [moved squared d std| | | |]; simpl; try discriminate.
   intros H; injection H as <-.
   destruct (gaussian_found _ _ _ _ _ F) as (_ & Hs & _).
   assert (W : weight [(m, 1%positive)] = Q2R (squared / (std * std))).
@@ -958,14 +1181,56 @@ Proof.
   destruct Hc as [->| ->]; simpl; rewrite W, ?Q2R_half; repeat split; lra.
 Qed.
 
+Lemma pure_leaf_valid m enough eps j :
+  (forall step, enough step = true -> mechanism_at c m = Some step ->
+     steps_of c m = [m] /\ cost m <= Q2R eps) ->
+  pure_leaf table r0 m enough eps = Some j -> valid j.
+Proof.
+  unfold pure_leaf; fold (mechanism_at c m); intros Enough.
+  destruct (mechanism_at c m) as [step|] eqn:F; [|discriminate].
+  intros H; apply guard_some in H as [G <-]; destruct (Enough step G eq_refl) as [One Le].
+  split; [reflexivity|split; [reflexivity|]].
+  unfold weight, step_weight; cbn [total fst snd]; rewrite One; cbn [total]; lra.
+Qed.
+
+Lemma laplace_cost m eps step :
+  laplace_suffices eps step = true -> mechanism_at c m = Some step ->
+  steps_of c m = [m] /\ cost m <= Q2R eps.
+Proof.
+  destruct step as [| |moved squared d b| |]; try discriminate; simpl; intros G F.
+  split; [unfold steps_of; rewrite F; reflexivity|].
+  destruct (laplace_found _ _ _ _ _ F) as (_ & B & _ & s & D & E).
+  apply andb_true_iff in G as [G0 G]; apply nonnegative_R in G0; apply Qle_bool_R in G.
+  rewrite Q2R_div, !Q2R_mult in G by (rewrite Q2R_mult; nra).
+  unfold cost; rewrite F; rewrite <- (sqrt_square (Q2R b)) by lra.
+  rewrite <- sqrt_div by (try nra; rewrite <- E; exact (derived_nonneg r0 d s D)).
+  apply root_le; assumption.
+Qed.
+
+Lemma response_cost m eps step :
+  response_suffices eps step = true -> mechanism_at c m = Some step ->
+  steps_of c m = [m] /\ cost m <= Q2R eps.
+Proof.
+  destruct step as [| | |truth answers|]; try discriminate; simpl; intros G F.
+  split; [unfold steps_of; rewrite F; reflexivity|].
+  destruct (response_found _ _ _ F) as (_ & _ & _ & Pos).
+  apply andb_true_iff in G as [G G']; apply at_most_exp_sound in G, G'.
+  rewrite Q2R_inv in G' by (intros Z; apply Qeq_eqR in Z; rewrite Q2R_number in Z; lra).
+  unfold cost; rewrite F; apply Rabs_le; split.
+  - apply Ropp_le_cancel; rewrite Ropp_involutive, <- ln_Rinv by exact Pos.
+    rewrite <- (ln_exp (Q2R eps)); apply ln_le; [apply Rinv_0_lt_compat, Pos|exact G'].
+  - rewrite <- (ln_exp (Q2R eps)); apply ln_le; assumption.
+Qed.
+
 Lemma composed_within counts premises kind e total' :
-  (forall j, In j premises -> valid j) -> (exists a, kind = Gdp a \/ kind = Zcdp a) ->
+  (forall j, In j premises -> valid j) ->
+  (exists a, kind = Gdp a \/ kind = Zcdp a \/ kind = PureDp a) ->
   composed counts premises kind = Some (e, total') -> within kind (weight e) (Q2R total').
 Proof.
   revert premises e total'; induction counts as [|n counts IH];
     intros [|[e1 s1|s1] premises] e total' V K H; simpl in H; try discriminate.
   - injection H as <- <-.
-    destruct K as [a [->| ->]]; simpl; unfold weight, Q2R; simpl; lra.
+    destruct K as [a [->|[->| ->]]]; simpl; unfold weight, Q2R; simpl; lra.
   - destruct (same_kind (claim_notion s1) kind) eqn:E; [|discriminate].
     destruct (composed counts premises kind) as [[rest most]|] eqn:C; [|discriminate].
     injection H as <- <-.
@@ -984,7 +1249,8 @@ Proof.
     as [[e most]|] eqn:C; [|discriminate]; intros H; injection H as <-.
   apply within_valid; rewrite weight_canonical.
   assert (K : exists a, claim_notion (statement_of first) = Gdp a
-                        \/ claim_notion (statement_of first) = Zcdp a).
+                        \/ claim_notion (statement_of first) = Zcdp a
+                        \/ claim_notion (statement_of first) = PureDp a).
   { destruct counts; [discriminate|]; destruct first as [e1 s1|]; [|discriminate]; simpl in C.
     destruct (same_kind (claim_notion s1) (claim_notion s1)) eqn:S; [|discriminate].
     exact (same_kind_gdp _ _ S). }
@@ -995,21 +1261,23 @@ Lemma repeated_valid m premises j :
   (forall j, In j premises -> valid j) -> repeated table r0 m premises = Some j -> valid j.
 Proof.
   intros V; unfold repeated; fold (mechanism_at c m).
-  destruct (mechanism_at c m) as [[| |inner n]|] eqn:F; try discriminate.
+  destruct (mechanism_at c m) as [[| | | |inner n]|] eqn:F; try discriminate.
   destruct premises as [|[[|[i k] [|]] s|] [|]]; try discriminate; intros H.
   apply guard_some in H as [G <-]; rewrite !andb_true_iff, !Pos.eqb_eq in G.
   destruct G as [[-> ->] S]; specialize (V _ (or_introl eq_refl)).
   pose proof (mechanism_found _ _ F) as Ok; cbn in Ok; fold (mechanism_at c inner) in Ok.
   assert (W : weight [(m, 1%positive)] = IZR (Zpos n) * weight [(inner, 1%positive)]).
   { unfold weight, step_weight, steps_of; cbn [total fst snd]; rewrite F.
-    destruct (mechanism_at c inner) as [[moved squared d std|rate moved squared d std|]|];
+    destruct (mechanism_at c inner) as [[]|];
       try discriminate; cbn [total]; rewrite total_repeat, INR_positive; ring. }
-  destruct (valid_part _ _ _ V S) as (_ & _ & [(a & E & H)|(a & E & H)]); rewrite E; simpl;
+  destruct (valid_part _ _ _ V S) as (_ & _ & [(a & E & H)|[(a & E & H)|(a & E & H)]]);
+    rewrite E; simpl;
     rewrite W, Q2R_times; pose proof (Pos_real n); repeat split; nra.
 Qed.
 
 Lemma dearest_within premises kind covered most :
-  (forall j, In j premises -> valid j) -> (exists a, kind = Gdp a \/ kind = Zcdp a) ->
+  (forall j, In j premises -> valid j) ->
+  (exists a, kind = Gdp a \/ kind = Zcdp a \/ kind = PureDp a) ->
   dearest premises kind = Some (covered, most) ->
   forall e, In e covered -> within kind (weight e) (Q2R most).
 Proof.
@@ -1018,7 +1286,7 @@ Proof.
   - injection H as <- <-; intros e [].
   - destruct (comparable (claim_notion s1) kind) eqn:E; [|discriminate].
     assert (E' : same_kind (claim_notion s1) kind = true)
-      by (destruct K as [k [->| ->]]; destruct (claim_notion s1); exact E).
+      by (destruct K as [k [->|[->| ->]]]; destruct (claim_notion s1); exact E).
     destruct (dearest premises kind) as [[covered' most']|] eqn:C; [|discriminate].
     injection H as <- <-.
     pose proof (maximum_ge (cost_of_notion (claim_notion s1)) most') as [M1 M2].
@@ -1031,16 +1299,22 @@ Proof.
 Qed.
 
 Lemma whole_gdp a :
-  negb (existsb samples (mechanisms c)) = true ->
+  forallb (pays_in (Gdp 0)) (mechanisms c) = true ->
   (forall v, In v (views (events c)) -> weight v <= Q2R a) ->
   valid (Whole (Claim r0 1 (Gdp a))).
 Proof. intros U H x y A; apply (run_gdp U (Q2R a) H), one_step, A. Qed.
 
 Lemma whole_zcdp a :
-  negb (existsb samples (mechanisms c)) = true ->
+  forallb (pays_in (Gdp 0)) (mechanisms c) = true ->
   (forall v, In v (views (events c)) -> weight v / 2 <= Q2R a) ->
   valid (Whole (Claim r0 1 (Zcdp a))).
 Proof. intros U H alpha Ha x y A; apply (run_zcdp U (Q2R a) H alpha Ha), one_step, A. Qed.
+
+Lemma whole_pure a :
+  forallb (pays_in (PureDp 0)) (mechanisms c) = true ->
+  (forall v, In v (views (events c)) -> weight v <= Q2R a) ->
+  valid (Whole (Claim r0 1 (PureDp a))).
+Proof. intros U H x y A; apply (run_pure (Q2R a) U H), one_step, A. Qed.
 
 (** A larger eps, a smaller delta. *)
 Lemma profile_weight L b b' : proper L -> b <= b' -> profile L 1 b' <= profile L 1 b.
@@ -1098,7 +1372,7 @@ Proof.
       apply all_of_proper; intros i I; apply (B i I). }
     intros e [<-|Ie].
     + specialize (V _ (or_introl eq_refl)).
-      destruct s1 as [r' g [b|b|o b|o b]]; simpl in E; try discriminate.
+      destruct s1 as [r' g [b|b|b|o b|o b]]; simpl in E; try discriminate.
       apply Q2R_equal in E; destruct V as (_ & _ & Ea & V); split; [exact Ea|].
       rewrite <- E; apply Up with (1 := M1), V.
     + destruct (IH covered' most' (fun j I => V j (or_intror I)) eq_refl e Ie) as [Ea H].
@@ -1107,7 +1381,7 @@ Qed.
 
 Lemma all_events_valid premises j :
   (forall j, In j premises -> valid j) ->
-  all_events r0 (views (events c)) (negb (existsb samples (mechanisms c))) premises = Some j ->
+  all_events r0 (views (events c)) (fun kind => forallb (pays_in kind) (mechanisms c)) premises = Some j ->
   valid j.
 Proof.
   intros V; unfold all_events; destruct premises as [|first premises]; [discriminate|].
@@ -1118,11 +1392,13 @@ Proof.
   { intros v Iv; rewrite forallb_forall in G; specialize (G v Iv).
     apply existsb_exists in G as (e & Ie & E); apply exposure_eqb_eq in E; subst e; exact Ie. }
   destruct first as [e1 s1|s1]; [|discriminate]; cbn [statement_of] in *.
-  destruct (claim_notion s1) as [k|k|k k'|delta k] eqn:N.
+  destruct (claim_notion s1) as [k|k|k|k k'|delta k] eqn:N.
   - pose proof (dearest_within _ _ _ _ V (ex_intro _ k (or_introl eq_refl)) C) as W.
     apply whole_gdp; [exact U|]; intros v Iv; apply (W v), Covered, Iv.
-  - pose proof (dearest_within _ _ _ _ V (ex_intro _ k (or_intror eq_refl)) C) as W.
+  - pose proof (dearest_within _ _ _ _ V (ex_intro _ k (or_intror (or_introl eq_refl))) C) as W.
     apply whole_zcdp; [exact U|]; intros v Iv; apply (W v), Covered, Iv.
+  - pose proof (dearest_within _ _ _ _ V (ex_intro _ k (or_intror (or_intror eq_refl))) C) as W.
+    apply whole_pure; [exact U|]; intros v Iv; apply (W v), Covered, Iv.
   - simpl in C; rewrite N in C; discriminate.
   - pose proof (dearest_losses _ _ _ _ _ V C) as W.
     specialize (V _ (or_introl eq_refl)); destruct s1 as [r' g n]; cbn in N; subst n.
@@ -1151,10 +1427,17 @@ Proof.
   pose proof (exp_le eps eps' H); nra.
 Qed.
 
+Lemma pure_weaken {A D} (adj' : D -> D -> Prop) (l : list A) (M : D -> A -> R) eps eps' :
+  (forall d, nonneg l (M d)) -> eps <= eps' -> pure adj' l M eps -> pure adj' l M eps'.
+Proof.
+  intros Nn H P x y Axy a I; eapply Rle_trans; [apply (P x y Axy a I)|].
+  apply Rmult_le_compat_r; [apply Nn, I|apply exp_le, H].
+Qed.
+
 Lemma weaken_valid a j j' : valid j -> weaken a j = Some j' -> valid j'.
 Proof.
   unfold weaken; cbv zeta; intros V H; apply guard_some in H as [Le <-]; apply Qle_bool_R in Le.
-  destruct j as [e [r' g [b|b|o b|o b]]|[r' g [b|b|o b|o b]]]; simpl in *; try contradiction;
+  destruct j as [e [r' g [b|b|b|o b|o b]]|[r' g [b|b|b|o b|o b]]]; simpl in *; try contradiction;
     try (intuition lra).
   - destruct V as (Er & Eg & Ea & V); split; [exact Er|split; [exact Eg|split; [exact Ea|]]].
     intros with_first; destruct (V with_first) as (K & B & D); exists K; split; [exact B|].
@@ -1163,6 +1446,7 @@ Proof.
   - intros x y A; apply below_profile_weaken with (2 := V x y A); intros; apply profile_larger;
       try assumption; split; [apply sqrt_pos|apply sqrt_le_1_alt, Le].
   - intros alpha Ha x y A; apply rdp_pair_weaken with (3 := V alpha Ha x y A); [exact Ha|nra].
+  - apply pure_weaken with (Q2R b); [intros x; apply run_laws|exact Le|exact V].
   - destruct V as [Ho V]; split; [exact Ho|].
     intros x y A; apply rdp_pair_weaken with (3 := V x y A); assumption.
   - apply dp_weaken_epsilon with (Q2R b); [apply run_laws|exact Le|exact V].
@@ -1197,14 +1481,24 @@ Proof.
   intros alpha Ha x y A; apply (H alpha Ha); exists x; split; [reflexivity|exact A].
 Qed.
 
+Lemma group_pure r' k a :
+  holds null r (Claim r' 1 (PureDp a)) ->
+  pure (steps (one_part (neighbours null r')) (Pos.to_nat k)) (all_transcripts r) (run_law r)
+    (Q2R (integer k * a)).
+Proof.
+  intros H; rewrite Q2R_mult, Q2R_integer_positive, <- INR_positive.
+  apply pure_group; intros x y A; apply H; exists x; split; [reflexivity|exact A].
+Qed.
+
 Lemma enlarged_group size s j :
   valid (Whole s) -> enlarged size size (claim_relation s) s = Some j -> valid j.
 Proof.
   destruct s as [r' g n]; unfold enlarged; cbn [claim_group claim_notion claim_relation].
   destruct (Pos.eqb_spec g 1) as [->|]; [|discriminate].
-  destruct n as [a|a|o a|o a]; try discriminate; intros V H; injection H as <-; simpl.
+  destruct n as [a|a|a|o a|o a]; try discriminate; intros V H; injection H as <-; simpl.
   - intros x y A; apply (group_gdp r'); assumption.
   - apply (group_zcdp r'); assumption.
+  - apply (group_pure r'); assumption.
 Qed.
 
 Lemma enlarged_replace s j :
@@ -1213,11 +1507,13 @@ Lemma enlarged_replace s j :
 Proof.
   destruct s as [r' g n]; unfold enlarged; cbn [claim_group claim_notion claim_relation].
   intros Hr; destruct (Pos.eqb_spec g 1) as [->|]; [|discriminate].
-  destruct n as [a|a|o a|o a]; try discriminate; intros V H; injection H as <-; simpl.
+  destruct n as [a|a|a|o a|o a]; try discriminate; intros V H; injection H as <-; simpl.
   - intros x y A; apply one_step, (replaced_in_two r') in A; [|exact Hr].
     apply (group_gdp r' 2); assumption.
   - intros alpha Ha x y A; apply one_step, (replaced_in_two r') in A; [|exact Hr].
     apply (group_zcdp r' 2 a V alpha Ha); assumption.
+  - intros x y A; apply one_step, (replaced_in_two r') in A; [|exact Hr].
+    apply (group_pure r' 2 a V); assumption.
 Qed.
 
 Lemma to_rdp r' g a order :
@@ -1227,6 +1523,14 @@ Proof.
   rewrite negb_true_iff; intros V H; apply Qle_bool_R_false in H; rewrite Q2R_number in H.
   split; [exact H|]; unfold holds; cbn [claim_notion claim_relation claim_group].
   rewrite Q2R_mult, Rmult_comm; apply V, H.
+Qed.
+
+Lemma pure_to_approx_dp r' g a delta :
+  valid (Whole (Claim r' g (PureDp a))) -> probability delta = true ->
+  valid (Whole (Claim r' g (ApproxDp delta a))).
+Proof.
+  intros V H; apply andb_true_iff in H as [H _]; apply positive_number_R in H.
+  apply dp_weaken with 0; [lra|apply pure_dp, V].
 Qed.
 
 Lemma rdp_to_approx_dp r' g order tau delta eps :
@@ -1257,7 +1561,7 @@ Proof.
   unfold unrolled; cbn [flat_map fst snd]; rewrite app_nil_r.
   assert (One : forall k, concat (repeat [inner] k) = repeat inner k)
     by (induction k; simpl; congruence).
-  destruct (mechanism_at c m) as [[|rate' moved' squared' d' std'|inner' n']|] eqn:M;
+  destruct (mechanism_at c m) as [[|rate' moved' squared' d' std'| | |inner' n']|] eqn:M;
     try discriminate; injection H as <- <-.
   - unfold steps_of; rewrite M, Pos.mul_1_r; apply One.
   - unfold steps_of; rewrite M, Pos2Nat.inj_mul.
@@ -1273,7 +1577,7 @@ Lemma privacy_loss_valid m often step doublings dense digits cut delta eps j :
 Proof.
   unfold privacy_loss; destruct (sampled_step table m) as [[inner n]|] eqn:St; [|discriminate].
   fold (mechanism_at c inner).
-  destruct (mechanism_at c inner) as [[|rate moved squared d std|]|] eqn:F; try discriminate.
+  destruct (mechanism_at c inner) as [[|rate moved squared d std| | |]|] eqn:F; try discriminate.
   intros H; apply guard_some in H as [G <-]; rewrite !andb_true_iff in G.
   destruct G as [[[Gs Gq] Gd] G]; apply positive_number_R in Gs, Gq.
   destruct (sampled_found _ _ _ _ _ _ F) as (_ & Ea & Hr & Hs & _).
@@ -1366,14 +1670,18 @@ Strategy transparent [step_losses LossComposition.composed loss_delta_at_most].
 (** Every rule. *)
 Theorem follows_valid rule premises j :
   (forall i, In i premises -> valid i) ->
-  follows table r0 (views (events c)) (negb (existsb samples (mechanisms c))) rule premises = Some j ->
+  follows table r0 (views (events c)) (fun kind => forallb (pays_in kind) (mechanisms c)) rule premises = Some j ->
   valid j.
 Proof.
   intros V H;
-    destruct rule as [m|m|counts|m| |a| |size| |order|delta eps|delta eps
+    destruct rule as [m|m|m eps|m eps|counts|m| |a| |size| |order|delta|delta eps|delta eps
                      |m often step doublings dense digits cut delta eps]; cbn [follows] in H.
   - destruct premises; [|discriminate]; apply leaf_valid with (2 := H); auto.
   - destruct premises; [|discriminate]; apply leaf_valid with (2 := H); auto.
+  - destruct premises; [|discriminate]; apply pure_leaf_valid with (2 := H); intros step.
+    apply laplace_cost.
+  - destruct premises; [|discriminate]; apply pure_leaf_valid with (2 := H); intros step.
+    apply response_cost.
   - apply composition_valid with (2 := H), V.
   - apply repeated_valid with (2 := H), V.
   - apply all_events_valid with (2 := H), V.
@@ -1387,12 +1695,14 @@ Proof.
     assert (V' : valid (Whole s)) by (apply V; left; reflexivity).
     destruct (claim_relation s) eqn:E; try discriminate;
       (apply enlarged_replace with (3 := H); [congruence|exact V']).
-  - destruct premises as [|[e s|[r' g [a|a|o a|o a]]] [|]]; try discriminate.
+  - destruct premises as [|[e s|[r' g [a|a|a|o a|o a]]] [|]]; try discriminate.
     apply guard_some in H as [G <-]; apply to_rdp; [|exact G]; apply V; left; reflexivity.
-  - destruct premises as [|[e s|[r' g [a|a|o a|o a]]] [|]]; try discriminate.
+  - destruct premises as [|[e s|[r' g [a|a|a|o a|o a]]] [|]]; try discriminate.
+    apply guard_some in H as [G <-]; apply pure_to_approx_dp; [|exact G]; apply V; left; reflexivity.
+  - destruct premises as [|[e s|[r' g [a|a|a|o a|o a]]] [|]]; try discriminate.
     apply guard_some in H as [G <-]; rewrite !andb_true_iff in G; destruct G as [_ G].
     apply rdp_to_approx_dp with o a; [|exact G]; apply V; left; reflexivity.
-  - destruct premises as [|[e s|[r' g [a|a|o a|o a]]] [|]]; try discriminate.
+  - destruct premises as [|[e s|[r' g [a|a|a|o a|o a]]] [|]]; try discriminate.
     apply guard_some in H as [G <-]; rewrite !andb_true_iff in G; destruct G as [_ G].
     apply gdp_to_approx_dp with a; [|exact G]; apply V; left; reflexivity.
   - destruct premises; [|discriminate]; apply privacy_loss_valid with (1 := H).
@@ -1412,7 +1722,7 @@ Qed.
 Lemma all_nodes_valid todo known next last j :
   (forall i j, PositiveMap.find i known = Some j -> valid j) ->
   (forall j, last = Some j -> valid j) ->
-  all_nodes table r0 (views (events c)) (negb (existsb samples (mechanisms c))) known next last todo
+  all_nodes table r0 (views (events c)) (fun kind => forallb (pays_in kind) (mechanisms c)) known next last todo
     = Some j -> valid j.
 Proof.
   revert known next last; induction todo as [|n todo IH]; simpl; intros known next last V L H.
@@ -1442,7 +1752,7 @@ Proof.
   destruct (forallb _ (mechanisms c)) eqn:Ok; [|discriminate].
   destruct (all_nodes _ _ _ _ _ _ _ _) as [[e s'|s']|] eqn:N; try discriminate; injection H as ->.
   apply (all_nodes_valid c Ok null r Sat) in N.
-  - destruct s as [r' g [a|a|o a|o a]]; simpl in N; [exact N|exact N|apply N|exact N].
+  - destruct s as [r' g [a|a|a|o a|o a]]; simpl in N; try exact N; apply N.
   - intros i j E; rewrite PositiveMap.gempty in E; discriminate.
   - intros j E; discriminate.
 Qed.
@@ -1452,6 +1762,16 @@ Corollary check_dp (c : certificate) (r' : relation) (delta eps : Q) :
   check c = Some (Claim r' 1 (ApproxDp delta eps)) ->
   forall (X : Type) (null : X) (r : execution X), satisfies null c r ->
   dp (one_part (neighbours null r')) (all_transcripts r) (run_law r) (Q2R eps) (Q2R delta).
+Proof.
+  intros H X null r Sat x y A; apply (check_sound c _ H X null r Sat).
+  exists x; split; [reflexivity|exact A].
+Qed.
+
+(** Pure DP, for one record of one party. *)
+Corollary check_pure (c : certificate) (r' : relation) (eps : Q) :
+  check c = Some (Claim r' 1 (PureDp eps)) ->
+  forall (X : Type) (null : X) (r : execution X), satisfies null c r ->
+  pure (one_part (neighbours null r')) (all_transcripts r) (run_law r) (Q2R eps).
 Proof.
   intros H X null r Sat x y A; apply (check_sound c _ H X null r Sat).
   exists x; split; [reflexivity|exact A].

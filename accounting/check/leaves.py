@@ -252,7 +252,8 @@ def _laplace_pure(run: Run, place: Any, epsilon: Any) -> Priv:
     Priv(f + Lap(b), PureDp(ε))
 
     Source: Dwork, Roth 2014, Theorem 3.6.
-    Coq: laplace_pure, vector_laplace_pure.
+    Check: vector_laplace_pure.
+    Coq: laplace_pure.
     """
     sens, ratio = run.noise(run.at(place), "laplace", "scale", "l1")
     bound = read_above(epsilon, 0, False)
@@ -310,7 +311,7 @@ def _randomised_response_pure(run: Run, place: Any, epsilon: Any) -> Priv:
     Priv(RandomisedResponse(p, k), PureDp(ε)) under replace-one
 
     Source: Warner 1965: the ratio of the probabilities of an answer.
-    Coq: response_pure.
+    Check: response_pure, at_most_exp_sound.
     """
     truth, categories = randomised_truth(run.at(place))
     odds, bound = truth * (categories - 1) / (1 - truth), read_above(epsilon, 0, False)

@@ -37,8 +37,8 @@ def _composition(run: Run, times: Any, *premises: Priv) -> Priv:
 
     Source: zCDP: Bun, Steinke 2016, Lemma 2.3; RDP: Mironov 2017, Proposition 1; GDP: Dong,
     Roth, Su 2022, Corollary 3.3; pure DP: Dwork, Roth 2014, Theorem 3.14.
-    Check: gaussian_filter, events_zcdp.
-    Coq: adaptive_composition, pure_filter, pure_composition.
+    Check: gaussian_filter, events_zcdp, pure_filter.
+    Coq: adaptive_composition, pure_composition.
     """
     counts = [read_count(n) for n in read_list(times)]
     if not premises or len(counts) != len(premises):
@@ -67,8 +67,8 @@ def _repeated(run: Run, place: Any, *premises: Priv) -> Priv:
     Priv(Repeated(m, n), N(n·c))
 
     Source: composition of a mechanism with itself.
-    Check: gaussian_filter, events_zcdp.
-    Coq: adaptive_composition, pure_filter.
+    Check: gaussian_filter, events_zcdp, pure_filter.
+    Coq: adaptive_composition.
     """
     event, times = read_kind(run.at(place), "repeated", "event", "times")
     require_equal("number of premises", len(premises), 1)
@@ -103,7 +103,7 @@ def _parties(run: Run, place: Any, *premises: Priv) -> Priv:
     Priv(Parties(...), N(max c_i))
 
     Source: a record meets its own party's part.
-    Coq: parallel_composition, gaussian_parties_dp, events_pure.
+    Coq: parallel_composition, gaussian_parties_dp.
     """
     parts = parts_by_party(run.at(place))
     if not premises:
@@ -125,8 +125,7 @@ def _events(run: Run, *premises: Priv) -> Priv:
     Mechanisms made of parts by party may count as one, or as the parts of the record's own party.
 
     Source: a record meets its own party's events.
-    Check: events_gdp, events_zcdp.
-    Coq: events_pure.
+    Check: events_gdp, events_zcdp, events_pure.
     """
     run.spend(sum(len(premise.exposure or ()) for premise in premises))
     covered = {frozenset((premise.exposure or {}).items()) for premise in premises}
@@ -238,8 +237,7 @@ def _group(run: Run, size: Any, premise: Priv) -> Priv:
 
     Source: zCDP: Bun, Steinke 2016, Proposition 1.9; GDP: Dong, Roth, Su 2022, Theorem 2.14;
     pure DP: Dwork, Roth 2014, Theorem 2.2.
-    Check: group_privacy, gdp_group.
-    Coq: pure_group.
+    Check: group_privacy, gdp_group, pure_group.
     """
     return _enlarged(premise, read_count(size))
 
@@ -252,8 +250,7 @@ def _replace_one(run: Run, premise: Priv) -> Priv:
     Priv(m, N(4c)) under replace-one    pure DP: N(2c)
 
     Source: a group of two: remove one record, add another.
-    Check: group_privacy, gdp_group.
-    Coq: pure_group.
+    Check: group_privacy, gdp_group, pure_group.
     """
     if premise.adjacency not in ("add-remove-one", "zero-out-one"):
         raise CertificateWrong(f"expected add/remove or zero-out instead got {premise.adjacency}")
@@ -283,7 +280,7 @@ def _pure_approx(run: Run, delta: Any, premise: Priv) -> Priv:
     Priv(m, ApproxDp(ε, δ))
 
     Source: the definition; a larger δ says less.
-    Coq: pure_dp.
+    Check: pure_dp.
     """
     require_equal("notion", premise.notion, "pure-dp")
     return premise._replace(notion="approx-dp", values=(read_delta(delta), *premise.values))

@@ -137,6 +137,7 @@ def _histogram_l1(adjacency: str) -> Fraction:
     Sens(counts, 2²)    add/remove: 1
 
     Source: two counts move by one, under add/remove one.
+    Check: sum_sensitivity_replace, sum_sensitivity_add_remove.
     """
     if adjacency not in _RECORD_RELATIONS:
         raise CertificateWrong(f"expected a relation between records instead got {adjacency}")

@@ -1,9 +1,10 @@
 """A certificate as a term of Coq, and the theorem about its run that Coq's kernel checks.
 
-`proofs/Checker.v` checks certificates of Gaussian runs inside Coq, and `check_dp` (Soundness.v)
-proves that what it accepts holds of every run that satisfies the event list. The file written here
-states the certificate, has the kernel evaluate the checker on it, and ends in the theorem. It
-needs the compiled proofs: `make -C proofs`, then `coqc -R proofs Dpledger FILE`.
+`proofs/Checker.v` checks certificates of Gaussian runs, and of Laplace noise and randomised
+response in pure DP, inside Coq; `check_sound` (Soundness.v) proves that what it accepts holds of
+every run that satisfies the event list. The file written here states the certificate, has the
+kernel evaluate the checker on it, and ends in the theorem. It needs the compiled proofs:
+`make -C proofs`, then `coqc -R proofs Dpledger FILE`.
 
 Terms are written as text, with every number an exact quotient of whole ones; the kernel parses them
 and computes with them alone, so that a mistake here gives a file that does not compile, or a
@@ -30,10 +31,12 @@ _RELATIONS = {
     "add-remove-one": ("AddRemoveOne", "add_remove_one"),
 }
 """A relation's constructor in `Certificate.v`, and the predicate of neighbours in `Finite.v`."""
+_NOISY = {"gaussian": ("GaussianStep", "noise_std"), "laplace": ("LaplaceStep", "scale")}
 _LEAVES = {
     "declared": "Declared",
     "mean-of-bounded": "MeanOfBounded",
     "sum-of-bounded": "SumOfBounded",
+    "histogram-l1": "HistogramL1",
     "strongly-convex-argmin": "StronglyConvexArgmin",
 }
 """Rules of sensitivities without premises, and their constructors in `Sensitivity.v`."""
@@ -64,8 +67,15 @@ _FLOATS = {
     "float-pair": "RoundBinary FloatPair",
     "float-rows": "RoundBinary FloatRows",
 }
+_IN_L1 = frozenset({"declared", "histogram-l1", "scaled", "sum"})
+"""Rules of sensitivities that the checker in Coq follows in l1."""
 _COUNTS = ("rows", "dimension", "width", "height", "most", "count", "terms")
 """Parameters that are whole numbers."""
+_CLAIMED = {
+    "approx-dp": ("ApproxDp", "dp", "check_dp"),
+    "pure-dp": ("PureDp", "pure", "check_pure"),
+}
+"""For each notion that a run may end in: constructor, predicate, the corollary of one record."""
 _FINEST = Fraction(1, 512)
 """Products on finer lattices take the kernel hours, and the extracted checker milliseconds."""
 _RENORMALISED = ("mean-of-bounded", "strongly-convex-argmin")
@@ -75,42 +85,41 @@ and the calculus in Coq has no rule for it.
 
 
 def coq_theorem(document: bytes) -> str:
-    """Return a Coq file that ends in (epsilon, delta)-DP of the run that a certificate is about.
+    """Return a Coq file that ends in (epsilon, delta)-DP, or pure DP, of the run of a certificate.
 
     Raises what `checker.check` raises, and `BeyondTheorem` for mechanisms, relations or rules that
     the checker in Coq does not know.
     """
     verdict = check(document)
-    if verdict.notion != "approx-dp":
-        raise BeyondTheorem(f"notion={verdict.notion} must be approx-dp; convert it first.")
+    if verdict.notion not in _CLAIMED:
+        raise BeyondTheorem(f"notion={verdict.notion} must be in {sorted(_CLAIMED)}; convert it.")
     if verdict.adjacency not in _RELATIONS:
         raise BeyondTheorem(f"adjacency={verdict.adjacency} must be in {sorted(_RELATIONS)}.")
-    delta, epsilon = map(_rational, verdict.values)
+    notion, predicate, alone = _CLAIMED[verdict.notion]
+    numbers = [_rational(value) for value in verdict.values]
     parsed: dict[str, Any] = json.loads(document)
     relation, neighbours = _RELATIONS[verdict.adjacency]
+    claim = f"Claim {relation} {verdict.group} ({notion} {' '.join(numbers)})"
     if verdict.group == 1:
-        adjacency, by = f"one_part {neighbours}", "check_dp"
-        stated = f"{relation} {delta} {epsilon}"
+        adjacency, by = f"one_part {neighbours}", alone
+        stated = f"{relation} {' '.join(numbers)}"
     else:
         adjacency = f"group_neighbours null {relation} {verdict.group}"
-        by, stated = (
-            "check_sound",
-            f"(Claim {relation} {verdict.group} (ApproxDp {delta} {epsilon}))",
-        )
+        by, stated = "check_sound", f"({claim})"
     names = _party_lists(parsed["events"])
     return _FILE.format(
         subject=verdict.subject,
         mechanisms=_rows(_mechanisms(parsed["mechanisms"])),
         parties="".join(
-            f"Definition {name} : list positive := [{'; '.join(map(str, numbers))}]%positive.\n"
-            for numbers, name in names.items()
+            f"Definition {name} : list positive := [{'; '.join(map(str, members))}]%positive.\n"
+            for members, name in names.items()
         ),
         events=_rows(_events(parsed["events"], names)),
-        nodes=_rows([_node(node) for node in parsed["nodes"]]),
-        claim=f"Claim {relation} {verdict.group} (ApproxDp {delta} {epsilon})",
+        nodes=_rows([_node(node, parsed["mechanisms"]) for node in parsed["nodes"]]),
+        claim=claim,
+        predicate=predicate,
         adjacency=adjacency,
-        epsilon=epsilon,
-        delta=delta,
+        numbers=" ".join(f"(Q2R {number})" for number in reversed(numbers)),
         proof=f"exact ({by} this_certificate {stated} the_kernel_checks_it)",
     )
 
@@ -120,7 +129,7 @@ _FILE = """(** The run whose events hash to
     To check: make -C proofs, then coqc -R proofs Dpledger on this file. *)
 
 From Coq Require Import Reals List QArith Qreals.
-From Dpledger Require Import Finite Sensitivity Certificate Checker Soundness.
+From Dpledger Require Import Finite Pure Sensitivity Certificate Checker Soundness.
 Import ListNotations.
 Open Scope Q_scope.
 
@@ -149,8 +158,8 @@ Proof. vm_compute; reflexivity. Qed.
     it, on neighbouring data, for every event. *)
 Theorem this_run_is_private :
   forall (X : Type) (null : X) (r : execution X), satisfies null this_certificate r ->
-  dp ({adjacency}) (all_transcripts r) (run_law r)
-    (Q2R {epsilon}) (Q2R {delta}).
+  {predicate} ({adjacency}) (all_transcripts r) (run_law r)
+    {numbers}.
 Proof. {proof}. Qed.
 
 Print Assumptions this_run_is_private.
@@ -190,26 +199,31 @@ def _mechanisms(listed: Sequence[Mapping[str, Any]]) -> list[str]:
     relations: set[str] = set()
     for mechanism in listed:
         match mechanism:
-            case {"kind": "gaussian", "noise_std": noise, "sensitivity": sensitivity}:
+            case {"kind": "gaussian" | "laplace" as kind, "sensitivity": sensitivity}:
                 relations.add(sensitivity["adjacency"])
-                step = f"{_sensitivity(sensitivity)} {_rational(_dyadic(noise))}"
-                terms.append(f"GaussianStep {step}")
+                step, scale = _NOISY[kind]
+                width = _rational(_dyadic(mechanism[scale]))
+                terms.append(f"{step} {_sensitivity(sensitivity)} {width}")
             case {"kind": "poisson-sampled", "rate": rate, "event": {"kind": "gaussian"} as event}:
                 relations.add(event["sensitivity"]["adjacency"])
                 step = (
                     f"{_sensitivity(event['sensitivity'])} {_rational(_dyadic(event['noise_std']))}"
                 )
                 terms.append(f"SampledStep {_rational(_dyadic(rate))} {step}")
+            case {"kind": "randomised-response", "truth": truth, "categories": answers}:
+                relations.add("replace-one")
+                terms.append(f"ResponseStep {_rational(_dyadic(truth))} {answers}")
             case {"kind": "repeated", "event": inner, "times": times} if _written(inner) in places:
                 terms.append(f"Repeated {places[_written(inner)]} {times}")
             case {"kind": kind}:
                 raise BeyondTheorem(
-                    f"kind={kind} must be gaussian, such a step sampled, or repeated and listed."
+                    f"kind={kind} must be gaussian, such a step sampled, laplace, "
+                    "randomised-response, or one of them repeated and listed."
                 )
             case _:
                 raise AssertionError("the checker has accepted this document")
     if len(relations) != 1:
-        raise BeyondTheorem("adjacency must be the same for all mechanisms, at least one Gaussian.")
+        raise BeyondTheorem("adjacency must be the same for all mechanisms, at least one of them.")
     if any(term.startswith("SampledStep") for term in terms) and relations != {"add-remove-one"}:
         raise BeyondTheorem("adjacency of sampled steps must be add-remove-one.")
     return terms
@@ -220,8 +234,15 @@ def _sensitivity(stated: Mapping[str, Any]) -> str:
     relation, _ = _RELATIONS.get(stated["adjacency"], ("", ""))
     if not relation:
         raise BeyondTheorem(f"adjacency={stated['adjacency']} must be in {sorted(_RELATIONS)}.")
+    if stated["norm"] == "l1" and (others := _rules_of(stated["derivation"]) - _IN_L1):
+        raise BeyondTheorem(f"rule={min(others)} must be in {sorted(_IN_L1)} in l1.")
     squared = _rational(Fraction(stated["squared"]))
     return f"{relation} {squared} {_derivation(stated['derivation'], relation)}"
+
+
+def _rules_of(tree: Mapping[str, Any]) -> set[str]:
+    """Return the names of the rules of a derivation."""
+    return {tree["rule"]}.union(*map(_rules_of, tree["premises"]))
 
 
 def _derivation(tree: Mapping[str, Any], relation: str) -> str:
@@ -319,9 +340,23 @@ def _privacy_loss(parameters: Mapping[str, Any]) -> str:
     return f"(PrivacyLoss {' '.join(terms)})"
 
 
+def _require_samples(parts: Sequence[Any], mechanisms: Sequence[Mapping[str, Any]]) -> None:
+    """Raise `BeyondTheorem` for the loss distribution of another mechanism than a sampled step."""
+    for place, _, _ in parts:
+        step = mechanisms[place]
+        while step["kind"] == "repeated":
+            step = step["event"]
+        if step["kind"] != "poisson-sampled":
+            raise BeyondTheorem(f"kind={step['kind']} must be poisson-sampled in a privacy loss.")
+
+
 _RULES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "gaussian-gdp": lambda p: f"(GaussianGdp {_place(p)})",
     "gaussian-zcdp": lambda p: f"(GaussianZcdp {_place(p)})",
+    "laplace-pure": lambda p: f"(LaplacePure {_place(p)} {_number(p, 'epsilon')})",
+    "randomised-response-pure": lambda p: (
+        f"(RandomisedResponsePure {_place(p)} {_number(p, 'epsilon')})"
+    ),
     "composition": lambda p: f"(Composition [{'; '.join(map(str, p['times']))}]%positive)",
     "repeated": lambda p: f"(RepeatedRule {_place(p)})",
     "events": lambda p: "EventsRule",
@@ -331,6 +366,7 @@ _RULES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "group": lambda p: f"(Group {p['size']})",
     "replace-one": lambda p: "ReplaceOneRule",
     "zcdp-rdp": lambda p: f"(ZcdpRdp {_number(p, 'order')})",
+    "pure-approx-dp": lambda p: f"(PureApproxDp {_number(p, 'delta')})",
     "rdp-approx-dp": lambda p: f"(RdpApproxDp {_number(p, 'delta')} {_number(p, 'epsilon')})",
     "privacy-loss": _privacy_loss,
     "gdp-approx-dp": lambda p: f"(GdpApproxDp {_number(p, 'delta')} {_number(p, 'epsilon')})",
@@ -339,16 +375,19 @@ _RULES: dict[str, Callable[[Mapping[str, Any]], str]] = {
 _NOTIONS = {
     "gdp": "(Gdp {mu_squared})",
     "zcdp": "(Zcdp {rho})",
+    "pure-dp": "(PureDp {epsilon})",
     "rdp": "(Rdp {order} {epsilon})",
     "approx-dp": "(ApproxDp {delta} {epsilon})",
 }
 """For each notion how a conclusion is written; fields in braces are its numbers."""
 
 
-def _node(node: Mapping[str, Any]) -> str:
+def _node(node: Mapping[str, Any], mechanisms: Sequence[Mapping[str, Any]]) -> str:
     """Return a step of the derivation as a term: rule, numbers of its premises, conclusion."""
     if node["rule"] not in _RULES:
         raise BeyondTheorem(f"rule={node['rule']} must be in {sorted(_RULES)}.")
+    if node["rule"] == "privacy-loss":
+        _require_samples(node["parameters"]["parts"], mechanisms)
     stated = node["conclusion"]
     template = _NOTIONS[stated["notion"]]
     fields = re.findall(r"{(\w+)}", template)

@@ -251,6 +251,7 @@ let shapes = [
   ("declared", (0, [ "value"; "reason" ]));
   ("mean-of-bounded", (0, [ "bound"; "count" ]));
   ("sum-of-bounded", (0, [ "bound" ]));
+  ("histogram-l1", (0, []));
   ("strongly-convex-argmin", (0, [ "lipschitz"; "modulus"; "tolerance"; "count" ]));
   ("scaled", (1, [ "factor" ]));
   ("sum", (2, [ "u"; "v" ]));
@@ -308,6 +309,7 @@ and built ?rounding rule squared numbers premises : Kernel.derivation =
   | "declared", [ v ], [] -> Leaf0 (Declared v, squared)
   | "mean-of-bounded", [ bound; n ], [] -> Leaf0 (MeanOfBounded (bound, whole n), squared)
   | "sum-of-bounded", [ bound ], [] -> Leaf0 (SumOfBounded bound, squared)
+  | "histogram-l1", [], [] -> Leaf0 (HistogramL1, squared)
   | "strongly-convex-argmin", [ lipschitz; modulus; tolerance; n ], [] ->
     Leaf0 (StronglyConvexArgmin (lipschitz, modulus, tolerance, whole n), squared)
   | "scaled", [ factor ], [ p ] -> Unary (Scaled factor, squared, p)
@@ -354,18 +356,29 @@ let places texts =
     texts;
   table
 
-(* The relation, the squared sensitivity, its derivation and the noise; the reasons. *)
-let gaussian value =
-  match fields [ "kind"; "sensitivity"; "noise_std" ] value with
+(* The relation, the squared sensitivity in [expected], its derivation and the noise; the reasons. *)
+let noisy scale expected value =
+  match fields [ "kind"; "sensitivity"; scale ] value with
   | [ _; sensitivity; noise ] -> (
       match fields [ "norm"; "adjacency"; "squared"; "derivation" ] sensitivity with
       | [ norm; adjacency; squared; tree ] ->
-        if text norm <> "l2" then unsupported "norm %s" (text norm);
+        if text norm <> expected then unsupported "norm %s" (text norm);
         let tree, reasons = derivation 0 tree in
         let noise = dyadic noise in
         require_lattice tree noise;
         (relation adjacency, rational squared, tree, noise, reasons)
       | _ -> assert false)
+  | _ -> assert false
+
+let gaussian = noisy "noise_std" "l2"
+
+let response value : Kernel.mechanism =
+  match fields [ "kind"; "truth"; "categories" ] value with
+  | [ _; truth; categories ] ->
+    let truth = dyadic truth in
+    if Z.sign truth.qnum = 0 || Z.geq truth.qnum truth.qden then
+      wrong "expected answers that exclude no other";
+    ResponseStep (truth, at_least 2 categories)
   | _ -> assert false
 
 type steps = { read : Kernel.mechanism; reasons : Texts.t; hidden : bool }
@@ -375,6 +388,10 @@ let mechanism table value : steps =
   | "gaussian" ->
     let moved, squared, tree, noise, reasons = gaussian value in
     { read = GaussianStep (moved, squared, tree, noise); reasons; hidden = false }
+  | "laplace" ->
+    let moved, squared, tree, scale, reasons = noisy "scale" "l1" value in
+    { read = LaplaceStep (moved, squared, tree, scale); reasons; hidden = false }
+  | "randomised-response" -> { read = response value; reasons = Texts.empty; hidden = false }
   | "poisson-sampled" -> (
       match fields [ "kind"; "event"; "rate" ] value with
       | [ _; event; rate ] ->
@@ -451,6 +468,7 @@ let notion labels values : Kernel.notion =
   match (labels, values) with
   | "gdp", [ a ] -> Gdp a
   | "zcdp", [ a ] -> Zcdp a
+  | "pure-dp", [ a ] -> PureDp a
   | "rdp", [ order; epsilon ] -> Rdp (order, epsilon)
   | "approx-dp", [ delta; epsilon ] -> ApproxDp (delta, epsilon)
   | _ -> wrong "expected a notion instead got %s" labels
@@ -458,6 +476,7 @@ let notion labels values : Kernel.notion =
 let notion_fields = function
   | "gdp" -> [ "mu_squared" ]
   | "zcdp" -> [ "rho" ]
+  | "pure-dp" -> [ "epsilon" ]
   | "rdp" -> [ "order"; "epsilon" ]
   | "approx-dp" -> [ "delta"; "epsilon" ]
   | other -> wrong "expected a notion instead got %s" other
@@ -531,6 +550,12 @@ let rule name parameters : Kernel.rule * trust =
   | "gaussian-zcdp" ->
     let m = place (one "mechanism") in
     (GaussianZcdp m, { nothing with used = Some m })
+  | "laplace-pure" ->
+    let m, epsilon = two "mechanism" "epsilon" in
+    (LaplacePure (place m, nonnegative (rational epsilon)), { nothing with used = Some (place m) })
+  | "randomised-response-pure" ->
+    let m, epsilon = two "mechanism" "epsilon" in
+    (RandomisedResponsePure (place m, nonnegative (rational epsilon)), { nothing with used = Some (place m) })
   | "composition" -> (Composition (List.map count (list (one "times"))), nothing)
   | "repeated" -> (RepeatedRule (place (one "mechanism")), nothing)
   | "events" -> none (); (EventsRule, nothing)
@@ -541,6 +566,7 @@ let rule name parameters : Kernel.rule * trust =
   | "group" -> (Group (count (one "size")), nothing)
   | "replace-one" -> none (); (ReplaceOneRule, nothing)
   | "zcdp-rdp" -> (ZcdpRdp (rational (one "order")), nothing)
+  | "pure-approx-dp" -> (PureApproxDp (probability (one "delta")), nothing)
   | "rdp-approx-dp" ->
     let delta, epsilon = two "delta" "epsilon" in
     (RdpApproxDp (probability delta, nonnegative (rational epsilon)), nothing)
@@ -561,9 +587,13 @@ let axiom rule (conclusion : Kernel.claim) =
     [ "Dong, Roth, Su 2022, Corollary 3.3 (composition of GDP)" ]
   | ("group" | "replace-one"), Gdp _ -> [ "Dong, Roth, Su 2022, Theorem 2.14 (GDP of groups)" ]
   | "gdp-approx-dp", ApproxDp _ -> [ "Balle, Wang 2018, Theorem 8 (delta of GDP)" ]
+  | "laplace-pure", PureDp _ -> [ "Dwork, Roth 2014, Theorem 3.6 (Laplace noise)" ]
+  | ("composition" | "repeated"), PureDp _ ->
+    [ "Dwork, Roth 2014, Theorem 3.14 (composition of pure DP)" ]
+  | ("group" | "replace-one"), PureDp _ -> [ "Dwork, Roth 2014, Theorem 2.2 (pure DP of groups)" ]
   | "privacy-loss", ApproxDp _ ->
     [ "Zhu, Dong, Wang 2022, Theorems 10 and 11 (dominating pairs)" ]
-  | "events", ApproxDp _ -> [ parallel ]
+  | "events", (ApproxDp _ | PureDp _) -> [ parallel ]
   | _ -> []
 
 let always = [

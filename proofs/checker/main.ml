@@ -13,6 +13,7 @@ let number (q : Kernel.q) = Printf.sprintf "%s/%s" (Z.to_string q.qnum) (Z.to_st
 let notion : Kernel.notion -> string = function
   | Gdp a -> "gdp " ^ number a
   | Zcdp a -> "zcdp " ^ number a
+  | PureDp a -> "pure-dp " ^ number a
   | Rdp (order, a) -> Printf.sprintf "rdp %s %s" (number order) (number a)
   | ApproxDp (delta, a) -> Printf.sprintf "approx-dp %s %s" (number delta) (number a)
 

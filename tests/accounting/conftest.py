@@ -239,6 +239,16 @@ def examples() -> dict[str, Callable[[], Certificate]]:
             ],
             delta=0,
         ),
+        "answers": lambda: certify(
+            [
+                event(Repeated(RandomisedResponse(0.75, 3), 4), parties=("north",)),
+                event(RandomisedResponse(0.75, 3), parties=("south",)),
+                event(LaplaceStep(added(scaled(pure, -0.5), pure), 8.0), parties=("south",)),
+                event(LaplaceStep(histogram(REPLACE, Norm.L1), 9.0)),
+            ],
+            delta=0,
+            group=2,
+        ),
         "pure samples": lambda: certify(
             [event(Repeated(PoissonSampled(noisy_count, 0.01), 9))], delta=1e-5, tight=False
         ),

@@ -1,7 +1,9 @@
 """Laws of the extracted checker: one verdict with checker.py (bent documents: test_mutation.py)."""
 
+import json
 import re
 from fractions import Fraction
+from math import log
 
 import pytest
 
@@ -23,6 +25,9 @@ from dpledger.mechanisms import (
     DiscreteGaussianStep,
     Event,
     GaussianStep,
+    LaplaceStep,
+    Norm,
+    RandomisedResponse,
     Repeated,
     declared,
 )
@@ -32,7 +37,7 @@ needs_checker = pytest.mark.skipif(
 )
 COVERED = (
     *("one Gaussian step", "schedule of two parties", "repeated", "group", "computed"),
-    *("summed on a grid", "by hand"),
+    *("summed on a grid", "by hand", "answers"),
 )
 
 
@@ -44,7 +49,7 @@ def verdict_of(document):
 
 
 @needs_checker
-def test_certificates_of_gaussian_runs_are_proved_and_no_others(certificates, tmp_path):
+def test_certificates_of_what_coq_covers_are_proved_and_no_others(certificates, tmp_path):
     paths = []
     for name in certificates:
         paths.append(tmp_path / f"{name}.json")
@@ -54,6 +59,42 @@ def test_certificates_of_gaussian_runs_are_proved_and_no_others(certificates, tm
             assert agrees(found, check(path.read_bytes())), found.line
         else:
             assert found.word == "undecided", found.line
+
+
+@needs_checker
+def test_a_witness_of_pure_dp_below_the_loss_is_proved_by_neither(tmp_path):
+    """The odds of an answer, either way, and the ratio of densities: ε to nine digits, and less."""
+    moved = declared(Fraction(7, 3), "example", adjacency=Adjacency.ZERO_OUT_ONE, norm=Norm.L1)
+    exact = {
+        RandomisedResponse(0.75, 3): log(6),
+        RandomisedResponse(0.125, 4): log(7 / 3),
+        RandomisedResponse(2.0**-60, 2): log(2**60 - 1),
+        LaplaceStep(moved, 1.5): 14 / 9,
+        Repeated(LaplaceStep(moved, 1.5), 9): 14,
+    }
+    documents = []
+    for mechanism, epsilon in exact.items():
+        event = Event(mechanism, Context((), 1, "model", Audience.PUBLIC))
+        document = certify([event], delta=0).to_json_bytes()
+        for share in (Fraction(1), 1 + Fraction(1, 10**9), 1 - Fraction(1, 10**9)):
+            bent = json.loads(document)
+            bent["nodes"] = [node for node in bent["nodes"] if node["rule"] != "weaken"]
+            leaf = Fraction(epsilon) * share
+            for node in bent["nodes"]:
+                for stated in (node["parameters"], node["conclusion"]):
+                    if "epsilon" in stated:
+                        one = node["rule"].endswith("pure") and isinstance(mechanism, Repeated)
+                        stated["epsilon"] = str(leaf / 9 if one else leaf)
+            documents.append(json.dumps(bent).encode() if share != 1 else document)
+    paths = [tmp_path / f"{k}.json" for k in range(len(documents))]
+    for path, text in zip(paths, documents, strict=True):
+        path.write_bytes(text)
+    for k, (text, found) in enumerate(zip(documents, run_extracted(paths), strict=True)):
+        if k % 3 < 2:
+            assert agrees(found, check(text)), found.line
+        else:
+            assert found.word == "undecided", found.line
+            assert verdict_of(text) is None
 
 
 @needs_checker

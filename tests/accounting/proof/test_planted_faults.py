@@ -91,11 +91,29 @@ RULES = {
     "one order of the data sets": ("Checker", "small l && small l'", "small l"),
     "sampled steps without their cost": (
         "Checker",
-        "Zcdp _ => unsampled | _ => true end",
-        "Zcdp _ => unsampled || true | _ => true end",
+        "guard (all_pay_in kind",
+        "guard (all_pay_in kind || true",
     ),
     "samples under any relation": ("Checker", "relation_eqb moved AddRemoveOne && ", ""),
     "repetitions of a sampled step": ("Checker", "rate (often * n) step", "rate often step"),
+    "Laplace noise not squared": (
+        "Checker",
+        "(squared / (scale * scale)) (eps * eps)",
+        "(squared / scale) (eps * eps)",
+    ),
+    "as if there were two answers": (
+        "Checker",
+        "truth * (integer answers - 1) / (1 - truth)",
+        "truth / (1 - truth)",
+    ),
+    "a lie is no less likely than the truth": (
+        "Checker",
+        "at_most_exp (odds truth answers) eps && at_most_exp (/ odds truth answers) eps",
+        "at_most_exp (/ odds truth answers) eps",
+    ),
+    "answers that are always true": ("Checker", "probability truth && ", ""),
+    "a record moves one count": ("Checker", "AddRemoveOne => 1 | _ => 2 end in", "_ => 1 end in"),
+    "groups in pure DP for free": ("Checker", "PureDp (integer k * c)", "PureDp c"),
     "delta and epsilon swapped": (
         "Checker",
         "gaussian_delta_at_most mu_squared eps delta",
@@ -139,13 +157,23 @@ MEANINGS = {
     "nothing is allowed": ("Certificate", "if concerns e j\n", "if false\n"),
     "noise that no run has": (
         "Certificate",
-        "noise_std r h = Q2R std",
-        "noise_std r h = - Q2R std",
+        "noise r h = Normal (Q2R std)",
+        "noise r h = Normal (- Q2R std)",
     ),
     "every record reads every round": (
         "Certificate",
-        "(forall j data part, reads r h j = false ->",
-        "(forall j data part,",
+        "forall j data part, reads r h j = false -> f",
+        "forall j data part, f",
+    ),
+    "a scale that no run has": (
+        "Certificate",
+        "noise r h = Laplace (Q2R scale)",
+        "noise r h = Laplace (- Q2R scale)",
+    ),
+    "no answer is left": (
+        "Certificate",
+        "(answer r h data < Pos.to_nat answers)%nat",
+        "(answer r h data < 0)%nat",
     ),
     "a rate that no sample has": (
         "Certificate",

@@ -6,7 +6,7 @@
 From Coq Require Import Reals List.
 From Dpledger Require
   Schedules Conversion Sensitivity Nonnegative Rounding Finite Domination Lattice GaussianIntegral
-  Gaussian Pure
+  Gaussian Pure DiscreteLaplace
   GaussianDelta
   GaussianConvolution Descent GaussianComposition PoissonSampling Events GaussianSeries Enclosure
   Losses Kronecker LossLists FixedPoint FixedGaussian LossEnclosures LossComposition SampledLoss
@@ -219,6 +219,7 @@ Definition pure_theorems := (
   @Pure.pure_of_losses,
   @Pure.laplace_pure,
   @Pure.vector_laplace_pure,
+  @DiscreteLaplace.vector_geometric_pure,
   @Pure.response_pure).
 Print pure_theorems.
 Print Assumptions pure_theorems.
@@ -241,6 +242,7 @@ Definition checker_theorems := (
   @Example.computed_satisfied,
   @Example.sampled_satisfied,
   @Example.laplace_satisfied,
+  @Example.discrete_satisfied,
   @Example.response_satisfied,
   @Example.response_attained).
 Print checker_theorems.
@@ -254,6 +256,7 @@ Definition end_to_end_theorems := (
   @EndToEnd.computed_gdp,
   @EndToEnd.sampled_dp,
   @EndToEnd.laplace_run_pure,
+  @EndToEnd.discrete_run_pure,
   @EndToEnd.response_run_pure).
 Print end_to_end_theorems.
 Print Assumptions end_to_end_theorems.

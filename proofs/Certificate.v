@@ -2,12 +2,12 @@
     say: definitions only. [check_sound] (Soundness.v) is about these and nothing else.
 
     Mechanisms, events and nodes are those of the project's certificates (version 1), as far as
-    Gaussian noise and the rules of zCDP and GDP go, and Laplace noise, randomised response and the
-    rules of pure DP. Everything is numbered from 1. *)
+    Gaussian noise and the rules of zCDP and GDP go, and Laplace noise (discrete, too), randomised
+    response and the rules of pure DP. Everything is numbered from 1. *)
 
 From Coq Require Import Reals List QArith Qreals FMapPositive Permutation.
 From Coquelicot Require Import Coquelicot.
-From Dpledger Require Import Sums Finite Gaussian Pure Sensitivity Rounding Descent Domination
+From Dpledger Require Import Sums Finite Gaussian Pure DiscreteLaplace Sensitivity Rounding Descent Domination
   GaussianComposition PoissonSampling Events.
 Import ListNotations.
 
@@ -78,6 +78,7 @@ Inductive mechanism :=
   | SampledStep (rate : Q) (moved : relation) (squared : Q) (by_rules : derivation)
       (noise_std : Q)
   | LaplaceStep (moved : relation) (squared : Q) (by_rules : derivation) (scale : Q)
+  | DiscreteLaplaceStep (moved : relation) (squared : Q) (by_rules : derivation) (scale : Q)
   | ResponseStep (truth : Q) (answers : positive)
   | Repeated (inner times : positive).
 
@@ -101,6 +102,7 @@ Inductive rule :=
   | GaussianGdp (mechanism : positive)
   | GaussianZcdp (mechanism : positive)
   | LaplacePure (mechanism : positive) (epsilon : Q)
+  | DiscreteLaplacePure (mechanism : positive) (epsilon : Q)
   | RandomisedResponsePure (mechanism : positive) (epsilon : Q)
   | Composition (times : list positive)
   | RepeatedRule (mechanism : positive)
@@ -353,6 +355,7 @@ Definition history := list message.
 Inductive randomness :=
   | Normal (std : R)
   | Laplace (scale : R)
+  | DiscreteLaplace (scale : R)
   | Response (truth : R) (answers : nat).
 
 (** After each history: which mechanism comes next, whose records it reads, whose records it samples
@@ -399,6 +402,8 @@ Definition next_law (data : nat -> list X) (h : history) : message -> R :=
       of_numbers (on_samples (sampling_rate r h) (noisy_vector (dimension r h) (value r h) std)
                     (sampled_parties r h) data)
   | Laplace scale => of_numbers (laplace_vector (value r h) scale data)
+  | DiscreteLaplace scale =>
+      of_numbers (geometric_vector (fun x i => Int_part (value r h x i)) scale data)
   | Response truth answers => of_answers (response Nat.eqb truth answers (answer r h data))
   end.
 
@@ -464,10 +469,18 @@ Definition gaussian_round (m : option mechanism) : Prop :=
        (fun part => value r h (with_part data j part))) /\
   leaves_unread (value r h).
 
+(** Which Laplace step a round is. Discrete noise is added to whole numbers. *)
+Definition is_laplace_step (m : option mechanism) (moved : relation) (squared : Q)
+  (d : derivation) (scale : Q) : Prop :=
+  (m = Some (LaplaceStep moved squared d scale) /\ noise r h = Laplace (Q2R scale)) \/
+  (m = Some (DiscreteLaplaceStep moved squared d scale) /\
+     noise r h = DiscreteLaplace (Q2R scale) /\
+     forall data i, exists n : Z, value r h data i = IZR n).
+
 (** So is the total of its coordinates with any signs: the largest is the l1 norm. *)
 Definition laplace_round (m : option mechanism) : Prop :=
   exists moved squared d scale,
-  m = Some (LaplaceStep moved squared d scale) /\ noise r h = Laplace (Q2R scale) /\
+  is_laplace_step m moved squared d scale /\
   (forall j data (signs : nat -> R), reads r h j = true -> (forall i, Rabs (signs i) = 1) ->
      derives null moved d (euclidean 1)
        (fun part _ => total (seq 0 (dimension r h)) (fun i =>

@@ -220,7 +220,7 @@ Definition mechanism_ok (r : relation) (table : PositiveMap.t mechanism) (m : me
       relation_eqb moved AddRemoveOne && relation_eqb moved r
       && positive_number rate && Qle_bool rate 1 && positive_number std &&
       match derived r d with Some s => Qeq_bool s squared | None => false end
-  | LaplaceStep moved squared d scale =>
+  | LaplaceStep moved squared d scale | DiscreteLaplaceStep moved squared d scale =>
       relation_eqb moved r && positive_number scale && sums d &&
       match derived r d with Some s => Qeq_bool s squared | None => false end
   | ResponseStep truth answers =>
@@ -319,7 +319,8 @@ Definition pays_in (kind : notion) (m : mechanism) : bool :=
   match kind, m with
   | Gdp _, (GaussianStep _ _ _ _ | Repeated _ _) => true
   | Zcdp _, (GaussianStep _ _ _ _ | Repeated _ _) => true
-  | PureDp _, (LaplaceStep _ _ _ _ | ResponseStep _ _ | Repeated _ _) => true
+  | PureDp _, (LaplaceStep _ _ _ _ | DiscreteLaplaceStep _ _ _ _) => true
+  | PureDp _, (ResponseStep _ _ | Repeated _ _) => true
   | Rdp _ _, _ | ApproxDp _ _, _ => true
   | _, _ => false
   end.
@@ -421,6 +422,15 @@ Definition laplace_suffices (eps : Q) (m : mechanism) : bool :=
   match m with
   | LaplaceStep _ squared _ scale =>
       Qle_bool 0 eps && Qle_bool (squared / (scale * scale)) (eps * eps)
+  | _ => false
+  end.
+
+(** How far whole numbers move whose distance is at most a root. *)
+Definition whole_root (squared : Q) : Q := inject_Z (Z.sqrt (Qfloor squared)).
+
+Definition discrete_laplace_suffices (eps : Q) (m : mechanism) : bool :=
+  match m with
+  | DiscreteLaplaceStep _ squared _ scale => Qle_bool (whole_root squared / scale) eps
   | _ => false
   end.
 
@@ -553,6 +563,7 @@ Definition follows (rule : rule) (premises : list judgement) : option judgement 
   | GaussianGdp m, [] => leaf m Gdp
   | GaussianZcdp m, [] => leaf m (fun c => Zcdp (c / 2))
   | LaplacePure m eps, [] => pure_leaf m (laplace_suffices eps) eps
+  | DiscreteLaplacePure m eps, [] => pure_leaf m (discrete_laplace_suffices eps) eps
   | RandomisedResponsePure m eps, [] => pure_leaf m (response_suffices eps) eps
   | Composition counts, _ => composition counts premises
   | RepeatedRule m, _ => repeated m premises
@@ -616,7 +627,7 @@ End Nodes.
 Definition relation_of (c : certificate) : relation :=
   match mechanisms c with
   | GaussianStep moved _ _ _ :: _ | SampledStep _ moved _ _ _ :: _
-  | LaplaceStep moved _ _ _ :: _ => moved
+  | LaplaceStep moved _ _ _ :: _ | DiscreteLaplaceStep moved _ _ _ :: _ => moved
   | _ => ReplaceOne
   end.
 

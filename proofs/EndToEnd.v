@@ -105,6 +105,16 @@ Proof.
   - apply laplace_satisfied, Hg.
 Qed.
 
+Theorem discrete_run_pure (grid : list R) :
+  ascending m_infty grid ->
+  pure (one_part add_remove_one) (all_transcripts (discrete_run grid)) (run_law (discrete_run grid))
+    (Q2R (1 # 2)).
+Proof.
+  intros Hg; apply (check_pure discrete_example AddRemoveOne) with (null := 0).
+  - vm_compute; reflexivity.
+  - apply discrete_satisfied, Hg.
+Qed.
+
 Theorem response_run_pure :
   pure (one_part replace_one) (all_transcripts response_run) (run_law response_run)
     (Q2R (10987 # 10000)).

@@ -57,7 +57,7 @@ Proof.
   intros Hg Once Hm; split; [intros h before; exact Hg|intros h; exact Hm|].
   intros j h I; exists [].
   apply transcripts_length in I; destruct h as [|o [|o' h]]; try discriminate.
-  destruct m as [| | | |i n]; [| | | |destruct (Once i n eq_refl)];
+  destruct m as [| | | | |i n]; [| | | | |destruct (Once i n eq_refl)];
     simpl; unfold allowed, concerns; simpl; destruct j as [|[|j]]; simpl; reflexivity.
 Qed.
 
@@ -287,25 +287,56 @@ Definition is_positive (x : R) : euclidean 1 := fun _ => if Rle_dec x 0 then 0 e
 
 Definition laplace_run : list R -> execution R := one_message (Laplace 2) [] 0 (vsum is_positive).
 
+Lemma counts_derive (signs : nat -> R) (data : nat -> list R) :
+  (forall i, Rabs (signs i) = 1) ->
+  derives 0 AddRemoveOne (Leaf HistogramL1 1) (euclidean 1)
+    (fun part (_ : nat) => total (seq 0 1) (fun i =>
+       signs i * vsum is_positive (with_part data 1 part 1%nat) i)).
+Proof.
+  intros Hs; set (signed := fun (x : R) (_ : nat) => signs 0%nat * is_positive x 0%nat).
+  replace (fun part _ => _) with (vsum (V := euclidean 1) signed).
+  - apply (derives_histogram 0 AddRemoveOne 1 (euclidean 1) signed); intros x.
+    apply norm_le; [lra|]; unfold signed, is_positive; simpl.
+    pose proof (Hs 0%nat) as S; destruct (Rle_dec x 0); [lra|].
+    unfold Rabs in S; destruct (Rcase_abs (signs 0%nat)); nra.
+  - apply functional_extensionality; intros part; apply functional_extensionality; intros i.
+    unfold with_part; cbn [Nat.eqb seq total]; rewrite Rplus_0_r.
+    induction part as [|x part IH]; [simpl; ring|].
+    simpl in *; rewrite IH; unfold signed; ring.
+Qed.
+
 Theorem laplace_satisfied grid :
   ascending m_infty grid -> satisfies 0 laplace_example (laplace_run grid).
 Proof.
   intros Hg; apply one_message_satisfies; [exact Hg|discriminate|right; left].
   exists AddRemoveOne, 1%Q, (Leaf HistogramL1 1), 2%Q.
-  split; [reflexivity|split; [cbn; f_equal; symmetry; apply Q2R_number|split]].
-  - intros j data signs R Hs; apply Nat.eqb_eq in R; subst j.
-    set (signed := fun (x : R) (_ : nat) => signs 0%nat * is_positive x 0%nat).
-    replace (fun part _ => _) with (vsum (V := euclidean 1) signed).
-    + apply (derives_histogram 0 AddRemoveOne 1 (euclidean 1) signed); intros x.
-      apply norm_le; [lra|]; unfold signed, is_positive; simpl.
-      pose proof (Hs 0%nat) as S; destruct (Rle_dec x 0); [lra|].
-      unfold Rabs in S; destruct (Rcase_abs (signs 0%nat)); nra.
-    + apply functional_extensionality; intros part; apply functional_extensionality; intros i.
-      cbn [dimension value laplace_run one_message seq total].
-      unfold with_part; cbn [Nat.eqb]; rewrite Rplus_0_r.
-      induction part as [|x part IH]; [simpl; ring|].
-      simpl in *; rewrite IH; unfold signed; ring.
+  split; [left; split; [reflexivity|cbn; f_equal; symmetry; apply Q2R_number]|split].
+  - intros j data signs R Hs; apply Nat.eqb_eq in R; subst j; apply counts_derive, Hs.
   - apply (reads_party_1 (Laplace 2) [] 0 (vsum is_positive) grid _ (vsum is_positive)).
+Qed.
+
+(** The same with discrete noise. *)
+Definition discrete_example : certificate := Certificate
+  [DiscreteLaplaceStep AddRemoveOne 1 (Leaf HistogramL1 1) 2]
+  [Event 1 [1%positive] 1]
+  [Node (DiscreteLaplacePure 1 (1 # 2)) [] (Claim AddRemoveOne 1 (PureDp (1 # 2)));
+   Node EventsRule [1%positive] (Claim AddRemoveOne 1 (PureDp (1 # 2)))].
+
+Definition discrete_run : list R -> execution R :=
+  one_message (DiscreteLaplace 2) [] 0 (vsum is_positive).
+
+Theorem discrete_satisfied grid :
+  ascending m_infty grid -> satisfies 0 discrete_example (discrete_run grid).
+Proof.
+  intros Hg; apply one_message_satisfies; [exact Hg|discriminate|right; left].
+  exists AddRemoveOne, 1%Q, (Leaf HistogramL1 1), 2%Q; split; [right; split; [reflexivity|split]|split].
+  - cbn; f_equal; symmetry; apply Q2R_number.
+  - intros data i; cbn [value discrete_run one_message].
+    induction (data 1%nat) as [|x l [n E]]; [exists 0%Z; reflexivity|].
+    exists ((if Rle_dec x 0 then 0 else 1) + n)%Z; rewrite plus_IZR, <- E.
+    simpl; unfold is_positive; destruct (Rle_dec x 0); reflexivity.
+  - intros j data signs R Hs; apply Nat.eqb_eq in R; subst j; apply counts_derive, Hs.
+  - apply (reads_party_1 (DiscreteLaplace 2) [] 0 (vsum is_positive) grid _ (vsum is_positive)).
 Qed.
 
 (** Whether the first record is positive, told truly three times in four. *)

@@ -1,9 +1,10 @@
 (** What [check] answers is true: [check_sound]. *)
 
-From Coq Require Import Reals List Bool Lia Lra Psatz QArith Qreals PArith ZArith FMapPositive
+From Coq Require Import Reals List Bool Lia Lra Psatz QArith Qreals Qround PArith ZArith FMapPositive
   Permutation FunctionalExtensionality.
 From Coquelicot Require Import Coquelicot.
-From Dpledger Require Import Sums Conversion Finite Gaussian Pure GaussianDelta Sensitivity Descent
+From Dpledger Require Import Sums Conversion Finite Gaussian Pure DiscreteLaplace GaussianDelta
+  Sensitivity Descent
   Domination GaussianComposition PoissonSampling Events Enclosure Losses LossLists LossEnclosures
   LossComposition SampledLoss Certificate Checker Operations.
 Import ListNotations.
@@ -446,6 +447,7 @@ Definition cost (i : positive) : R :=
   match mechanism_at c i with
   | Some (GaussianStep _ squared _ std) => Q2R squared / (Q2R std * Q2R std)
   | Some (LaplaceStep _ squared _ scale) => sqrt (Q2R squared) / Q2R scale
+  | Some (DiscreteLaplaceStep _ squared _ scale) => Q2R (whole_root squared) / Q2R scale
   | Some (ResponseStep truth answers) => Rabs (ln (Q2R (odds truth answers)))
   | _ => 0
   end.
@@ -480,11 +482,14 @@ Proof.
 Qed.
 
 Lemma laplace_found i moved squared d scale :
-  mechanism_at c i = Some (LaplaceStep moved squared d scale) ->
+  mechanism_at c i = Some (LaplaceStep moved squared d scale) \/
+  mechanism_at c i = Some (DiscreteLaplaceStep moved squared d scale) ->
   moved = r0 /\ 0 < Q2R scale /\ sums d = true /\
   exists s, derived r0 d = Some s /\ Q2R s = Q2R squared.
 Proof.
-  intros H; apply mechanism_found in H; cbn [mechanism_ok] in H; rewrite !andb_true_iff in H.
+  intros H; assert (Ok : mechanism_ok r0 table (LaplaceStep moved squared d scale) = true)
+    by (destruct H as [H|H]; apply mechanism_found in H; exact H).
+  clear H; rename Ok into H; cbn [mechanism_ok] in H; rewrite !andb_true_iff in H.
   destruct H as [[[Hr Hs] Hl] Hd]; apply relation_eqb_eq in Hr; apply positive_number_R in Hs.
   destruct (derived r0 d) as [s|]; [|discriminate]; apply Q2R_equal in Hd; eauto 6.
 Qed.
@@ -778,11 +783,101 @@ Proof.
     + rewrite Rabs_left; lra.
 Qed.
 
+Lemma moved_in_l1 h j squared d s x y :
+  derived r0 d = Some s -> Q2R s = Q2R squared ->
+  (forall j data (signs : nat -> R), reads r h j = true -> (forall i, Rabs (signs i) = 1) ->
+     derives null r0 d (euclidean 1)
+       (fun part _ => total (seq 0 (dimension r h)) (fun i =>
+          signs i * value r h (with_part data j part) i))) ->
+  reads r h j = true -> differ_at adj j x y ->
+  total (seq 0 (dimension r h)) (fun i => Rabs (value r h x i - value r h y i))
+    <= sqrt (Q2R squared).
+Proof.
+  intros D E Read R Dxy.
+  destruct (signed_total (dimension r h) (fun i => value r h x i - value r h y i))
+    as (signs & Hs & <-).
+  pose proof (part_sensitivity (euclidean 1) h j squared d s
+                (fun data _ => total (seq 0 (dimension r h)) (fun i => signs i * value r h data i))
+                D E (fun data => Read j data signs R Hs) R x y Dxy) as S.
+  eapply Rle_trans; [|exact S].
+  apply Rle_trans with (norm (V := euclidean 1) (fun _ =>
+    total (seq 0 (dimension r h)) (fun i => signs i * (value r h x i - value r h y i)))).
+  - apply (entry_within_norm (fun _ => _)).
+  - right; f_equal; unfold sub; simpl; apply functional_extensionality; intros _.
+    rewrite <- total_scal, <- total_plus; apply total_ext; intros i _; ring.
+Qed.
+
+Lemma whole_total {A} (l : list A) (f : A -> Z) :
+  exists n, total l (fun a => IZR (Z.abs (f a))) = IZR n /\ (0 <= n)%Z.
+Proof.
+  induction l as [|a l (n & E & P)]; [exists 0%Z; split; [reflexivity|lia]|].
+  exists (Z.abs (f a) + n)%Z; simpl; rewrite E, plus_IZR; split; [reflexivity|lia].
+Qed.
+
+(** A whole number is at most a root if it is at most the root's whole part. *)
+Lemma whole_root_above n squared :
+  (0 <= n)%Z -> 0 <= Q2R squared -> IZR n <= sqrt (Q2R squared) -> IZR n <= Q2R (whole_root squared).
+Proof.
+  intros P Sq H; unfold whole_root; rewrite Q2R_integer; apply IZR_le.
+  apply IZR_le in P; apply Rmult_le_compat with (1 := P) (2 := P) (3 := H) in H.
+  rewrite sqrt_sqrt, <- mult_IZR, <- Q2R_integer in H by exact Sq; apply Rle_Qle in H.
+  apply Qfloor_resp_le in H; rewrite Qfloor_Z in H.
+  apply le_IZR in P; rewrite <- (Z.sqrt_square n P); apply Z.sqrt_le_mono, H.
+Qed.
+
+Lemma int_part_whole n : Int_part (IZR n) = n.
+Proof.
+  destruct (base_Int_part (IZR n)) as [A B]; apply le_IZR in A.
+  assert (H : IZR n < IZR (Int_part (IZR n)) + 1) by lra.
+  rewrite <- plus_IZR in H; apply lt_IZR in H; lia.
+Qed.
+
+Lemma discrete_is_pure h moved squared d b :
+  mechanism_at c (mechanism_of h) = Some (DiscreteLaplaceStep moved squared d b) ->
+  noise r h = DiscreteLaplace (Q2R b) ->
+  (forall data i, exists n : Z, value r h data i = IZR n) -> 0 < Q2R b -> 0 <= Q2R squared ->
+  leaves_unread r h (value r h) ->
+  (forall j x y, reads r h j = true -> differ_at adj j x y ->
+     total (seq 0 (dimension r h)) (fun i => Rabs (value r h x i - value r h y i))
+       <= sqrt (Q2R squared)) ->
+  pure_round h.
+Proof.
+  intros F N Whole B Sq Unread Moves; set (q := fun x i => Int_part (value r h x i)).
+  assert (L : forall x, distribution (vector_outcomes (dimension r h) (cuts r h))
+                          (geometric_vector q (Q2R b) x)).
+  { intros x; apply geometric_vector_distribution; [exact B|].
+    apply (grids_ascend null c r run_satisfies h). }
+  unfold pure_round, next_messages, next_law; rewrite N; split; [|split; [|split]].
+  - eexists; split; [exact F|split; [reflexivity|discriminate]].
+  - intros x; apply numbers_distribution, L.
+  - intros j x y R Dxy; unfold geometric_vector.
+    rewrite (unread_same_but h _ j x y Unread R Dxy); reflexivity.
+  - intros j R x y Dxy m I; apply in_map_iff in I as (cells' & <- & I); cbn [of_numbers].
+    unfold cost; rewrite F.
+    apply (vector_geometric_pure (differ_at adj j) q (Q2R b) (Q2R (whole_root squared))
+             (dimension r h) (cuts r h)); [exact B| | |exact Dxy|exact I].
+    + apply (grids_ascend null c r run_satisfies h).
+    + clear x y Dxy I; intros x y Dxy.
+      destruct (whole_total (seq 0 (dimension r h)) (fun i => (q x i - q y i)%Z)) as (n & E & P).
+      rewrite E; apply whole_root_above; [exact P|exact Sq|]; rewrite <- E.
+      eapply Rle_trans; [|apply (Moves j x y R Dxy)]; right; apply total_ext; intros i _.
+      unfold q; destruct (Whole x i) as [u ->], (Whole y i) as [v ->].
+      rewrite !int_part_whole, abs_IZR, minus_IZR; reflexivity.
+Qed.
+
 Lemma laplace_is_pure h :
   laplace_round null r h (mechanism_at c (mechanism_of h)) -> pure_round h.
 Proof.
-  intros (moved & squared & d & b & F & N & Read & Unread).
-  destruct (laplace_found _ _ _ _ _ F) as (-> & B & _ & s & D & E).
+  intros (moved & squared & d & b & F & Read & Unread).
+  assert (Listed : mechanism_at c (mechanism_of h) = Some (LaplaceStep moved squared d b) \/
+                   mechanism_at c (mechanism_of h) = Some (DiscreteLaplaceStep moved squared d b))
+    by (destruct F as [[F _]|[F _]]; auto).
+  destruct (laplace_found _ _ _ _ _ Listed) as (-> & B & _ & s & D & E); clear Listed.
+  assert (Moves : forall j x y, reads r h j = true -> differ_at adj j x y ->
+            total (seq 0 (dimension r h)) (fun i => Rabs (value r h x i - value r h y i))
+              <= sqrt (Q2R squared)) by (intros; apply (moved_in_l1 h j squared d s); auto).
+  assert (Sq : 0 <= Q2R squared) by (rewrite <- E; exact (derived_nonneg r0 d s D)).
+  destruct F as [[F N]|[F [N Whole]]]; [|apply (discrete_is_pure h r0 squared d b); auto].
   assert (L : forall x, distribution (vector_outcomes (dimension r h) (cuts r h))
                           (laplace_vector (value r h) (Q2R b) x)).
   { intros x; apply laplace_vector_distribution; [exact B|].
@@ -797,18 +892,7 @@ Proof.
     apply (vector_laplace_pure (differ_at adj j) (value r h) (Q2R b) (sqrt (Q2R squared))
              (dimension r h) (cuts r h)); [exact B| | |exact Dxy|exact I].
     + apply (grids_ascend null c r run_satisfies h).
-    + clear x y Dxy I; intros x y Dxy.
-      destruct (signed_total (dimension r h) (fun i => value r h x i - value r h y i))
-        as (signs & Hs & <-).
-      pose proof (part_sensitivity (euclidean 1) h j squared d s
-                    (fun data _ => total (seq 0 (dimension r h)) (fun i => signs i * value r h data i))
-                    D E (fun data => Read j data signs R Hs) R x y Dxy) as S.
-      eapply Rle_trans; [|exact S].
-      apply Rle_trans with (norm (V := euclidean 1) (fun _ =>
-        total (seq 0 (dimension r h)) (fun i => signs i * (value r h x i - value r h y i)))).
-      * apply (entry_within_norm (fun _ => _)).
-      * right; f_equal; unfold sub; simpl; apply functional_extensionality; intros _.
-        rewrite <- total_scal, <- total_plus; apply total_ext; intros i _; ring.
+    + clear x y Dxy I; intros x y Dxy; apply (Moves j x y R Dxy).
 Qed.
 
 Lemma response_is_pure h :
@@ -843,13 +927,16 @@ Qed.
 
 Lemma cost_nonneg i : 0 <= cost i.
 Proof.
-  unfold cost; destruct (mechanism_at c i) as [[moved squared d std| |moved squared d b| |]|] eqn:F;
-    try lra.
+  unfold cost; destruct (mechanism_at c i) as [[moved squared d std| |moved squared d b|moved squared d b| |]|]
+    eqn:F; try lra.
   - destruct (gaussian_found _ _ _ _ _ F) as (_ & Hs & s & D & E).
     rewrite <- E; apply Rmult_le_pos; [exact (derived_nonneg r0 d s D)|].
     left; apply Rinv_0_lt_compat; nra.
-  - destruct (laplace_found _ _ _ _ _ F) as (_ & B & _).
+  - destruct (laplace_found _ _ _ _ _ (or_introl F)) as (_ & B & _).
     apply Rmult_le_pos; [apply sqrt_pos|apply Rlt_le, Rinv_0_lt_compat, B].
+  - destruct (laplace_found _ _ _ _ _ (or_intror F)) as (_ & B & _).
+    apply Rmult_le_pos; [|apply Rlt_le, Rinv_0_lt_compat, B].
+    unfold whole_root; rewrite Q2R_integer; apply IZR_le, Z.sqrt_nonneg.
   - apply Rabs_pos.
 Qed.
 
@@ -1171,7 +1258,7 @@ Lemma leaf_valid m conclude j :
 Proof.
   unfold leaf; intros Hc; fold (mechanism_at c m).
   destruct (mechanism_at c m) as [step|] eqn:F; [|discriminate].
-  destruct step as [moved squared d std| | | |]; simpl; try discriminate.
+  destruct step as [moved squared d std| | | | |]; simpl; try discriminate.
   intros H; injection H as <-.
   destruct (gaussian_found _ _ _ _ _ F) as (_ & Hs & _).
   assert (W : weight [(m, 1%positive)] = Q2R (squared / (std * std))).
@@ -1197,9 +1284,9 @@ Lemma laplace_cost m eps step :
   laplace_suffices eps step = true -> mechanism_at c m = Some step ->
   steps_of c m = [m] /\ cost m <= Q2R eps.
 Proof.
-  destruct step as [| |moved squared d b| |]; try discriminate; simpl; intros G F.
+  destruct step as [| |moved squared d b| | |]; try discriminate; simpl; intros G F.
   split; [unfold steps_of; rewrite F; reflexivity|].
-  destruct (laplace_found _ _ _ _ _ F) as (_ & B & _ & s & D & E).
+  destruct (laplace_found _ _ _ _ _ (or_introl F)) as (_ & B & _ & s & D & E).
   apply andb_true_iff in G as [G0 G]; apply nonnegative_R in G0; apply Qle_bool_R in G.
   rewrite Q2R_div, !Q2R_mult in G by (rewrite Q2R_mult; nra).
   unfold cost; rewrite F; rewrite <- (sqrt_square (Q2R b)) by lra.
@@ -1207,11 +1294,22 @@ Proof.
   apply root_le; assumption.
 Qed.
 
+Lemma discrete_laplace_cost m eps step :
+  discrete_laplace_suffices eps step = true -> mechanism_at c m = Some step ->
+  steps_of c m = [m] /\ cost m <= Q2R eps.
+Proof.
+  destruct step as [| | |moved squared d b| |]; try discriminate; simpl; intros G F.
+  split; [unfold steps_of; rewrite F; reflexivity|].
+  destruct (laplace_found _ _ _ _ _ (or_intror F)) as (_ & B & _).
+  apply Qle_bool_R in G; rewrite Q2R_div in G by exact B.
+  unfold cost; rewrite F; exact G.
+Qed.
+
 Lemma response_cost m eps step :
   response_suffices eps step = true -> mechanism_at c m = Some step ->
   steps_of c m = [m] /\ cost m <= Q2R eps.
 Proof.
-  destruct step as [| | |truth answers|]; try discriminate; simpl; intros G F.
+  destruct step as [| | | |truth answers|]; try discriminate; simpl; intros G F.
   split; [unfold steps_of; rewrite F; reflexivity|].
   destruct (response_found _ _ _ F) as (_ & _ & _ & Pos).
   apply andb_true_iff in G as [G G']; apply at_most_exp_sound in G, G'.
@@ -1261,7 +1359,7 @@ Lemma repeated_valid m premises j :
   (forall j, In j premises -> valid j) -> repeated table r0 m premises = Some j -> valid j.
 Proof.
   intros V; unfold repeated; fold (mechanism_at c m).
-  destruct (mechanism_at c m) as [[| | | |inner n]|] eqn:F; try discriminate.
+  destruct (mechanism_at c m) as [[| | | | |inner n]|] eqn:F; try discriminate.
   destruct premises as [|[[|[i k] [|]] s|] [|]]; try discriminate; intros H.
   apply guard_some in H as [G <-]; rewrite !andb_true_iff, !Pos.eqb_eq in G.
   destruct G as [[-> ->] S]; specialize (V _ (or_introl eq_refl)).
@@ -1561,7 +1659,7 @@ Proof.
   unfold unrolled; cbn [flat_map fst snd]; rewrite app_nil_r.
   assert (One : forall k, concat (repeat [inner] k) = repeat inner k)
     by (induction k; simpl; congruence).
-  destruct (mechanism_at c m) as [[|rate' moved' squared' d' std'| | |inner' n']|] eqn:M;
+  destruct (mechanism_at c m) as [[|rate' moved' squared' d' std'| | | |inner' n']|] eqn:M;
     try discriminate; injection H as <- <-.
   - unfold steps_of; rewrite M, Pos.mul_1_r; apply One.
   - unfold steps_of; rewrite M, Pos2Nat.inj_mul.
@@ -1577,7 +1675,7 @@ Lemma privacy_loss_valid m often step doublings dense digits cut delta eps j :
 Proof.
   unfold privacy_loss; destruct (sampled_step table m) as [[inner n]|] eqn:St; [|discriminate].
   fold (mechanism_at c inner).
-  destruct (mechanism_at c inner) as [[|rate moved squared d std| | |]|] eqn:F; try discriminate.
+  destruct (mechanism_at c inner) as [[|rate moved squared d std| | | |]|] eqn:F; try discriminate.
   intros H; apply guard_some in H as [G <-]; rewrite !andb_true_iff in G.
   destruct G as [[[Gs Gq] Gd] G]; apply positive_number_R in Gs, Gq.
   destruct (sampled_found _ _ _ _ _ _ F) as (_ & Ea & Hr & Hs & _).
@@ -1674,12 +1772,14 @@ Theorem follows_valid rule premises j :
   valid j.
 Proof.
   intros V H;
-    destruct rule as [m|m|m eps|m eps|counts|m| |a| |size| |order|delta|delta eps|delta eps
+    destruct rule as [m|m|m eps|m eps|m eps|counts|m| |a| |size| |order|delta|delta eps|delta eps
                      |m often step doublings dense digits cut delta eps]; cbn [follows] in H.
   - destruct premises; [|discriminate]; apply leaf_valid with (2 := H); auto.
   - destruct premises; [|discriminate]; apply leaf_valid with (2 := H); auto.
   - destruct premises; [|discriminate]; apply pure_leaf_valid with (2 := H); intros step.
     apply laplace_cost.
+  - destruct premises; [|discriminate]; apply pure_leaf_valid with (2 := H); intros step.
+    apply discrete_laplace_cost.
   - destruct premises; [|discriminate]; apply pure_leaf_valid with (2 := H); intros step.
     apply response_cost.
   - apply composition_valid with (2 := H), V.

@@ -269,6 +269,7 @@ def _discrete_laplace_pure(run: Run, place: Any, epsilon: Any) -> Priv:
     Priv(f + Lap_Z(b), PureDp(ε))
 
     Source: Ghosh, Roughgarden, Sundararajan 2012: masses fall by e^(-1/b) a step.
+    Check: vector_geometric_pure.
     """
     mechanism = run.at(place)
     sens, ratio = run.noise(mechanism, "discrete-laplace", "scale", "l1")

@@ -31,7 +31,11 @@ _RELATIONS = {
     "add-remove-one": ("AddRemoveOne", "add_remove_one"),
 }
 """A relation's constructor in `Certificate.v`, and the predicate of neighbours in `Finite.v`."""
-_NOISY = {"gaussian": ("GaussianStep", "noise_std"), "laplace": ("LaplaceStep", "scale")}
+_NOISY = {
+    "gaussian": ("GaussianStep", "noise_std"),
+    "laplace": ("LaplaceStep", "scale"),
+    "discrete-laplace": ("DiscreteLaplaceStep", "scale"),
+}
 _LEAVES = {
     "declared": "Declared",
     "mean-of-bounded": "MeanOfBounded",
@@ -199,7 +203,7 @@ def _mechanisms(listed: Sequence[Mapping[str, Any]]) -> list[str]:
     relations: set[str] = set()
     for mechanism in listed:
         match mechanism:
-            case {"kind": "gaussian" | "laplace" as kind, "sensitivity": sensitivity}:
+            case {"kind": kind, "sensitivity": sensitivity} if kind in _NOISY:
                 relations.add(sensitivity["adjacency"])
                 step, scale = _NOISY[kind]
                 width = _rational(_dyadic(mechanism[scale]))
@@ -217,7 +221,7 @@ def _mechanisms(listed: Sequence[Mapping[str, Any]]) -> list[str]:
                 terms.append(f"Repeated {places[_written(inner)]} {times}")
             case {"kind": kind}:
                 raise BeyondTheorem(
-                    f"kind={kind} must be gaussian, such a step sampled, laplace, "
+                    f"kind={kind} must be in {sorted(_NOISY)}, a gaussian step sampled, "
                     "randomised-response, or one of them repeated and listed."
                 )
             case _:
@@ -354,6 +358,7 @@ _RULES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "gaussian-gdp": lambda p: f"(GaussianGdp {_place(p)})",
     "gaussian-zcdp": lambda p: f"(GaussianZcdp {_place(p)})",
     "laplace-pure": lambda p: f"(LaplacePure {_place(p)} {_number(p, 'epsilon')})",
+    "discrete-laplace-pure": lambda p: f"(DiscreteLaplacePure {_place(p)} {_number(p, 'epsilon')})",
     "randomised-response-pure": lambda p: (
         f"(RandomisedResponsePure {_place(p)} {_number(p, 'epsilon')})"
     ),

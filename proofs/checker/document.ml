@@ -381,17 +381,42 @@ let response value : Kernel.mechanism =
     ResponseStep (truth, at_least 2 categories)
   | _ -> assert false
 
-type steps = { read : Kernel.mechanism; reasons : Texts.t; hidden : bool }
+let samples_hidden = "samples are drawn afresh, as stated, and stay hidden"
+let whole_numbers = "what discrete noise is added to is whole numbers"
+
+(* Whether a value is whole numbers by its derivation; false where that is the list's word. *)
+let rec is_whole (tree : Kernel.derivation) =
+  match tree with
+  | (Leaf0 (_, squared) | Unary (_, squared, _) | Binary (_, squared, _, _))
+    when Z.sign squared.qnum = 0 -> true
+  | Leaf0 (HistogramL1, _) -> true
+  | Leaf0 (Declared _, _) -> false
+  | Unary (Scaled factor, _, p) when Z.equal factor.qden Z.one -> is_whole p
+  | Binary (Sum _, _, p, q) ->
+    let first = is_whole p in
+    is_whole q && first
+  | Unary (Scaled _, _, _) -> wrong "expected discrete noise on whole numbers"
+  | _ -> unsupported "discrete noise on another quantity"
+
+(* What using a mechanism takes on trust. *)
+type steps = { read : Kernel.mechanism; trusts : Texts.t }
+
+let declared = Texts.map (fun reason -> "declared: " ^ reason)
 
 let mechanism table value : steps =
   match kind_of value with
   | "gaussian" ->
     let moved, squared, tree, noise, reasons = gaussian value in
-    { read = GaussianStep (moved, squared, tree, noise); reasons; hidden = false }
+    { read = GaussianStep (moved, squared, tree, noise); trusts = declared reasons }
   | "laplace" ->
     let moved, squared, tree, scale, reasons = noisy "scale" "l1" value in
-    { read = LaplaceStep (moved, squared, tree, scale); reasons; hidden = false }
-  | "randomised-response" -> { read = response value; reasons = Texts.empty; hidden = false }
+    { read = LaplaceStep (moved, squared, tree, scale); trusts = declared reasons }
+  | "discrete-laplace" ->
+    let moved, squared, tree, scale, reasons = noisy "scale" "l1" value in
+    let said = if is_whole tree then Texts.empty else Texts.singleton whole_numbers in
+    { read = DiscreteLaplaceStep (moved, squared, tree, scale);
+      trusts = Texts.union said (declared reasons) }
+  | "randomised-response" -> { read = response value; trusts = Texts.empty }
   | "poisson-sampled" -> (
       match fields [ "kind"; "event"; "rate" ] value with
       | [ _; event; rate ] ->
@@ -400,14 +425,15 @@ let mechanism table value : steps =
         let rate = dyadic rate in
         if Z.gt rate.qnum rate.qden then wrong "expected a rate in [0, 1]";
         if moved <> AddRemoveOne then unsupported "samples under another relation";
-        { read = SampledStep (rate, moved, squared, tree, noise); reasons; hidden = true }
+        { read = SampledStep (rate, moved, squared, tree, noise);
+          trusts = Texts.add samples_hidden (declared reasons) }
       | _ -> assert false)
   | "repeated" -> (
       match fields [ "kind"; "event"; "times" ] value with
       | [ _; inner; times ] -> (
           match Hashtbl.find_opt table (Json.canonical inner) with
           | Some i ->
-            { read = Repeated (i, count times); reasons = Texts.empty; hidden = false }
+            { read = Repeated (i, count times); trusts = Texts.empty }
           | None -> wrong "expected a listed mechanism")
       | _ -> assert false)
   | kind -> unsupported "mechanism %s" kind
@@ -553,6 +579,10 @@ let rule name parameters : Kernel.rule * trust =
   | "laplace-pure" ->
     let m, epsilon = two "mechanism" "epsilon" in
     (LaplacePure (place m, nonnegative (rational epsilon)), { nothing with used = Some (place m) })
+  | "discrete-laplace-pure" ->
+    let m, epsilon = two "mechanism" "epsilon" in
+    ( DiscreteLaplacePure (place m, nonnegative (rational epsilon)),
+      { nothing with used = Some (place m) } )
   | "randomised-response-pure" ->
     let m, epsilon = two "mechanism" "epsilon" in
     (RandomisedResponsePure (place m, nonnegative (rational epsilon)), { nothing with used = Some (place m) })
@@ -588,6 +618,8 @@ let axiom rule (conclusion : Kernel.claim) =
   | ("group" | "replace-one"), Gdp _ -> [ "Dong, Roth, Su 2022, Theorem 2.14 (GDP of groups)" ]
   | "gdp-approx-dp", ApproxDp _ -> [ "Balle, Wang 2018, Theorem 8 (delta of GDP)" ]
   | "laplace-pure", PureDp _ -> [ "Dwork, Roth 2014, Theorem 3.6 (Laplace noise)" ]
+  | "discrete-laplace-pure", PureDp _ ->
+    [ "Ghosh, Roughgarden, Sundararajan 2012 (discrete Laplace noise)" ]
   | ("composition" | "repeated"), PureDp _ ->
     [ "Dwork, Roth 2014, Theorem 3.14 (composition of pure DP)" ]
   | ("group" | "replace-one"), PureDp _ -> [ "Dwork, Roth 2014, Theorem 2.2 (pure DP of groups)" ]
@@ -606,17 +638,19 @@ let stopping =
   "the number of events and the time of stopping do not depend on what was released, or all of \
    the plan is in the list"
 
-let samples_hidden = "samples are drawn afresh, as stated, and stay hidden"
-
 let by_party = "every record belongs to one party, and who holds which record is public and fixed"
 
 type t = { certificate : Kernel.certificate; hash : string }
 
+(* Older documents may leave out what was not listed in their time. *)
+let later = Texts.of_list [ stopping; parallel; whole_numbers ]
+
 let same what stated expected =
   let stated = List.map text (list stated) in
-  let earlier = Texts.(remove stopping (remove parallel expected)) in
-  if stated <> Texts.elements expected && stated <> Texts.elements earlier then
-    wrong "expected other %s" what
+  let listed = Texts.of_list stated in
+  if stated <> Texts.elements listed
+     || not (Texts.subset (Texts.diff expected later) listed && Texts.subset listed expected)
+  then wrong "expected other %s" what
 
 let read source =
   if String.length source > 16 * 1024 * 1024 then wrong "expected up to 16 MiB";
@@ -647,10 +681,7 @@ let read source =
         Option.iter
           (fun m ->
              if Z.gt m (Z.of_int (Array.length steps)) then wrong "expected a listed mechanism";
-             let used = step_of m in
-             let declared = Texts.map (fun r -> "declared: " ^ r) used.reasons in
-             if used.hidden then trusted := Texts.add samples_hidden !trusted;
-             trusted := Texts.union !trusted declared)
+             trusted := Texts.union !trusted (step_of m).trusts)
           trust.used;
         published := Texts.union !published (Texts.of_list (axiom (text name) stated));
         { node_rule = found;

@@ -245,6 +245,7 @@ def examples() -> dict[str, Callable[[], Certificate]]:
                 event(RandomisedResponse(0.75, 3), parties=("south",)),
                 event(LaplaceStep(added(scaled(pure, -0.5), pure), 8.0), parties=("south",)),
                 event(LaplaceStep(histogram(REPLACE, Norm.L1), 9.0)),
+                event(DiscreteLaplaceStep(added(scaled(pure, 2), pure), 5.0)),
             ],
             delta=0,
             group=2,

@@ -39,7 +39,7 @@ COVERED = (
 BEYOND = {
     "parties inside": "kind=parties",
     "vertical": "rule=vertical-predictions",
-    "every noise": "kind=discrete-laplace",
+    "every noise": "kind=discrete-gaussian",
     "Poisson samples": "rule=poisson-rdp",
     "fixed batches": "kind=sampled-without-replacement",
 }

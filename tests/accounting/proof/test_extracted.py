@@ -23,6 +23,7 @@ from dpledger.mechanisms import (
     Audience,
     Context,
     DiscreteGaussianStep,
+    DiscreteLaplaceStep,
     Event,
     GaussianStep,
     LaplaceStep,
@@ -70,6 +71,7 @@ def test_a_witness_of_pure_dp_below_the_loss_is_proved_by_neither(tmp_path):
         RandomisedResponse(0.125, 4): log(7 / 3),
         RandomisedResponse(2.0**-60, 2): log(2**60 - 1),
         LaplaceStep(moved, 1.5): 14 / 9,
+        DiscreteLaplaceStep(moved, 1.5): 4 / 3,  # whole numbers move by two
         Repeated(LaplaceStep(moved, 1.5), 9): 14,
     }
     documents = []

@@ -101,6 +101,11 @@ RULES = {
         "(squared / (scale * scale)) (eps * eps)",
         "(squared / scale) (eps * eps)",
     ),
+    "half of a whole number": (
+        "Checker",
+        "inject_Z (Z.sqrt (Qfloor squared))",
+        "inject_Z (Z.sqrt (Qfloor (squared / 2)))",
+    ),
     "as if there were two answers": (
         "Checker",
         "truth * (integer answers - 1) / (1 - truth)",
@@ -169,6 +174,11 @@ MEANINGS = {
         "Certificate",
         "noise r h = Laplace (Q2R scale)",
         "noise r h = Laplace (- Q2R scale)",
+    ),
+    "all whole numbers are even": (
+        "Certificate",
+        "exists n : Z, value r h data i = IZR n",
+        "exists n : Z, value r h data i = IZR (2 * n)",
     ),
     "no answer is left": (
         "Certificate",

@@ -65,8 +65,10 @@ def rows(first: int, often: int) -> list[str]:
 
 def test_hidden_batches_run_across_parties_and_not_on_sums(tmp_path: Path) -> None:
     descent = 'algorithm = "dp-sgd"\nsteps = "constant"\nstep_size = 1.0\nbatch = 9'
-    run = RUN.replace('algorithm = "dp-admm"', descent)
+    run = RUN.replace('algorithm = "dp-admm"', descent).replace("replace-one", "zero-out-one")
     parties = written(tmp_path, run, {"a": rows(20, 3), "b": rows(30, 4)})
+    for path in parties:
+        path.write_text(path.read_text().replace("replace-one", "zero-out-one"))
 
     def federated(out: str) -> None:
         federate(

@@ -17,7 +17,7 @@ from ...data import LabelledRecords
 from ...mechanisms import Adjacency, DataShape, Event, EventList, PrivateDataset, SamplingCurator
 from ...mechanisms.protocols import FloatArray
 from ...mechanisms.sampling import Sampler
-from ...solvers import ConsensusDpAdmm, consensus_defaults, logistic_optimum
+from ...solvers import ConsensusDpAdmm, Logistic, consensus_defaults, logistic_optimum
 from ...solvers.planning import plan
 from .cell import Cell, CellKind, CellPrivacy, Trace
 from .sources import Source, measured, optimum
@@ -43,16 +43,7 @@ class Converged:
 
     def privacy(self) -> CellPrivacy:
         """Return that there is none."""
-        return CellPrivacy(
-            delta=1e-5,
-            nominal=None,
-            certified=None,
-            noisy_part=None,
-            noise_std=0.0,
-            noise_multiplier=None,
-            method="",
-            unprotected=("the optimum itself",),
-        )
+        return _unprotected("the optimum itself")
 
     def run(self, *, split_seed: int, sampler: Sampler) -> Trace:
         """Find the optimum, which has no noise, and measure it.
@@ -70,6 +61,45 @@ class Converged:
         values = measured(model, train, test, least=least, offset=offset)
         values["gradient_norm"] = found.gradient_norm
         return Trace(rounds=(0,), values={k: (v,) for k, v in values.items()}, seconds=seconds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Descent:
+    """Gradient descent on the mean logistic loss of all columns, without noise, from 0.
+
+    With split columns a round is one exchange: parties send their parts of the scores, and learn
+    the slopes. The step is 1/L for the records' own L, a quarter of the largest eigenvalue of their
+    second moment.
+
+    Args:
+        source: of the records.
+        rounds: T.
+    """
+
+    source: Source
+    rounds: int
+
+    def privacy(self) -> CellPrivacy:
+        """Return that there is none."""
+        return _unprotected("every gradient")
+
+    def run(self, *, split_seed: int, sampler: Sampler) -> Trace:
+        """Descend, and measure the training loss after every round; there is no noise."""
+        train, _ = self.source.split(split_seed)
+        least, start = optimum(self.source, split_seed), process_time()
+        rows, labels, losses = _columns(train, None), train.labels, list[float]()
+        step = 4.0 * len(rows) / float(np.linalg.eigvalsh(rows.T @ rows)[-1])
+        model = np.zeros(rows.shape[1])
+        for _ in range(self.rounds):
+            slopes = Logistic().derivative(rows @ model, labels)
+            model -= step * (slopes @ rows) / len(rows)
+            losses.append(float(Logistic().value(rows @ model, labels).mean()))
+        values = {
+            "train_loss": tuple(losses),
+            "excess_loss": tuple(loss - least for loss in losses),
+        }
+        rounds, seconds = tuple(range(1, self.rounds + 1)), process_time() - start
+        return Trace(rounds=rounds, values=values, seconds=seconds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,10 +167,29 @@ def converged(source: Source, *, columns: int | None = None, line: str = "conver
     return Cell(line=line, kind=CellKind.NON_PRIVATE, task=task)
 
 
+def _unprotected(what: str) -> CellPrivacy:
+    """Return that there is no privacy, as `what` leaves."""
+    return CellPrivacy(
+        delta=1e-5,
+        nominal=None,
+        certified=None,
+        noisy_part=None,
+        noise_std=0.0,
+        noise_multiplier=None,
+        method="",
+        unprotected=(what,),
+    )
+
+
+def _columns(records: LabelledRecords, columns: int | None) -> FloatArray:
+    """Return rows of the first columns; None for all."""
+    features = records.features
+    return np.asarray(features.toarray() if issparse(features) else features)[:, :columns]
+
+
 def _with_constant(records: LabelledRecords, columns: int | None) -> FloatArray:
     """Return rows of some columns and a constant 1, divided by sqrt(2)."""
-    features = records.features
-    rows = np.asarray(features.toarray() if issparse(features) else features)[:, :columns]
+    rows = _columns(records, columns)
     return np.asarray(np.hstack([rows, np.ones((len(rows), 1))]) * np.sqrt(0.5))
 
 

@@ -51,7 +51,7 @@ from ...solvers import (
 from ...solvers.planning import plan
 from ..harness.cell import Cell, CellKind, CellPrivacy, Trace
 from ..harness.experiment import Experiment, PaperExperiments, over_epsilon, over_rounds
-from ..harness.reference import LocalParty, converged
+from ..harness.reference import Descent, LocalParty, converged
 from ..harness.sources import Source, SourceRecords, measured, optimum
 from ..harness.training import priced
 from .pooled import Pooled, columns_of, log_odds, shape_of
@@ -279,7 +279,9 @@ def _cells(source: Source, widths: tuple[int, ...], history: bool, quick: bool) 
     ]
     free = cell("without noise", CellKind.NON_PRIVATE)
     if history:
-        return (*cells, free)
+        descent = Descent(source=source, rounds=_ROUNDS)
+        line = "gradient descent without noise"
+        return (*cells, free, Cell(line=line, kind=CellKind.NON_PRIVATE, task=descent))
     own = widths[0]
     targets = [
         (each.task.target, each.task.delta)

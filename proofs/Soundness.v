@@ -877,7 +877,10 @@ Proof.
             total (seq 0 (dimension r h)) (fun i => Rabs (value r h x i - value r h y i))
               <= sqrt (Q2R squared)) by (intros; apply (moved_in_l1 h j squared d s); auto).
   assert (Sq : 0 <= Q2R squared) by (rewrite <- E; exact (derived_nonneg r0 d s D)).
-  destruct F as [[F N]|[F [N Whole]]]; [|apply (discrete_is_pure h r0 squared d b); auto].
+  destruct F as [[F N]|[F [N Whole]]].
+  2:{ assert (Ints : forall x i, exists n, value r h x i = IZR n)
+        by (intros x i; destruct (Whole x i) as [n ->]; eauto).
+      apply (discrete_is_pure h r0 squared d b); auto. }
   assert (L : forall x, distribution (vector_outcomes (dimension r h) (cuts r h))
                           (laplace_vector (value r h) (Q2R b) x)).
   { intros x; apply laplace_vector_distribution; [exact B|].
@@ -902,7 +905,8 @@ Proof.
   destruct (response_found _ _ _ F) as (P & K & E & Pos).
   unfold pure_round, next_messages, next_law; rewrite N; split; [|split; [|split]].
   - eexists; split; [exact F|split; [reflexivity|discriminate]].
-  - intros x; apply answers_distribution, response_distribution; [lra|exact K|apply Within].
+  - intros x; pose proof (Within x).
+    apply answers_distribution, response_distribution; [lra|exact K|lia].
   - intros j x y R Dxy; rewrite (unread_same_but h _ j x y Unread R Dxy); reflexivity.
   - intros j R x y Dxy m I; apply in_map_iff in I as (a & <- & I); cbn [of_answers].
     unfold cost; rewrite F.

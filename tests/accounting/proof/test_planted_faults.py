@@ -180,10 +180,10 @@ MEANINGS = {
         "exists n : Z, value r h data i = IZR n",
         "exists n : Z, value r h data i = IZR (2 * n)",
     ),
-    "no answer is left": (
+    "one answer of two": (
         "Certificate",
         "(answer r h data < Pos.to_nat answers)%nat",
-        "(answer r h data < 0)%nat",
+        "(S (answer r h data) < Pos.to_nat answers)%nat",
     ),
     "a rate that no sample has": (
         "Certificate",

@@ -248,7 +248,6 @@ def examples() -> dict[str, Callable[[], Certificate]]:
                 event(DiscreteLaplaceStep(added(scaled(pure, 2), pure), 5.0)),
             ],
             delta=0,
-            group=2,
         ),
         "pure samples": lambda: certify(
             [event(Repeated(PoissonSampled(noisy_count, 0.01), 9))], delta=1e-5, tight=False

@@ -100,6 +100,17 @@ def test_a_witness_of_pure_dp_below_the_loss_is_proved_by_neither(tmp_path):
 
 
 @needs_checker
+def test_groups_pay_in_proportion_in_pure_dp(tmp_path):
+    moved = declared(1, "example", adjacency=Adjacency.ADD_REMOVE_ONE, norm=Norm.L1)
+    event = Event(LaplaceStep(moved, 4.0), Context(("a",), 1, "model", Audience.PUBLIC))
+    path = tmp_path / "run.json"
+    path.write_bytes(certify([event], delta=0, group=3).to_json_bytes())
+    (found,) = run_extracted([path])
+    assert found.line.endswith(" add-remove-one group 3 pure-dp 3/4"), found.line
+    assert agrees(found, check(path.read_bytes()))
+
+
+@needs_checker
 @pytest.mark.parametrize(
     ("noise", "budget", "beyond"),
     [

@@ -150,13 +150,13 @@ def _to_the_end(
 ) -> TookPart:
     """Walk through all steps of a run: agree, pay, the solver's collectives, finish.
 
-    A run that the ledger knows was agreed to before the crash: the policy is not asked a second
-    time, since the plan is paid for already.
+    A run that is paid for was agreed to before the crash: the policy is not asked a second time.
     """
     name = f"federation {run}"
     steps = _Steps(party, plan, link, run)
-    known = any(found.run == name for found in party.ledger.runs())
-    steps.agree(None if known else _objection(party, plan))
+    # of a crash before the payment the ledger may know the run's name alone
+    is_paid = any(found.run == name and found.reservations for found in party.ledger.runs())
+    steps.agree(None if is_paid else _objection(party, plan))
     paid = steps.paid(name, plan)
     curator = _curator(paid, party, plan, run, steps)
     state = plan.solver.solve(party.dataset, curator, observe=observe)

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from threading import BrokenBarrierError
@@ -35,7 +36,8 @@ from dpledger.federation import (
 )
 from dpledger.federation.journal import JournalError
 from dpledger.federation.mpi import Ranks, begun, run_by_ranks
-from dpledger.federation.party import TookPart
+from dpledger.federation.party import TookPart, _to_the_end
+from dpledger.federation.protocol import Answer, Ask, Reply, Request
 from dpledger.mechanisms import (
     Adjacency,
     EventList,
@@ -550,6 +552,36 @@ def test_a_party_says_no_by_its_own_policy_and_nobody_pays(limit: str, tmp_path:
             run_in_process(parties, plan, coordinator)
     assert [party.ledger.events() for party in parties] == [[]] * 4
     closed(parties)
+
+
+def test_who_stopped_before_it_paid_is_asked_by_its_policy_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Agreeing:
+        """A coordinator whose parties all say yes."""
+
+        def send(self, request: Request, *, brief: bool = False) -> Reply:
+            assert isinstance(request, Ask)
+            return Answer(request.step, b"")
+
+        def leave(self, bye: object) -> None:
+            """Expect nothing more."""
+
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    plan = plan_of()
+
+    party = party_in(tmp_path, 0)
+    with monkeypatch.context() as patched:
+        patched.setattr("dpledger.federation.party.PrepaidRun", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            _to_the_end(party, plan, "one", Agreeing(), None)
+    assert [(run.run, run.reservations) for run in party.ledger.runs()] == [("federation one", 0)]
+    strict = replace(party, policy=REFUSALS["epsilon"][0])
+    with pytest.raises(FederationEnded, match=REFUSALS["epsilon"][1]):
+        _to_the_end(strict, plan, "one", Agreeing(), None)
+    closed([party])
 
 
 def test_a_budget_that_runs_out_at_one_party_stops_all_before_anything_is_sent(

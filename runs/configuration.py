@@ -169,11 +169,11 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
             return self.toml
         return f"# noise.seed: {KEPT_SEED}\n{_as_toml(sections)}"
 
-    def beside(self, schema: str) -> "Configuration":
+    def beside(self, schema: str | None) -> "Configuration":
         """Return the same for the folder of a copy of its schema; it names no other folder.
 
         Args:
-            schema: file name of the copy.
+            schema: file name of the copy; None for the shipped data, which have none.
         """
         files = tuple(Path(file).name for file in self.data.files)
         data = structs.replace(self.data, files=files, schema=schema, folder=None)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import msgspec
 
@@ -101,8 +102,12 @@ def report_of_run(
 
 
 def _shown(configuration: Configuration) -> str:
-    """Return a configuration for readers, who learn no seed of noise: it could be subtracted."""
-    fields = msgspec.to_builtins(configuration)
+    """Return a configuration for readers, who learn no seed of noise: it could be subtracted.
+
+    Nor do they learn where the holder's files lie.
+    """
+    schema = configuration.data.schema
+    fields = msgspec.to_builtins(configuration.beside(schema and Path(schema).name))
     if fields["noise"].get("seed") is not None:
         fields["noise"]["seed"] = KEPT_SEED
     return msgspec.json.format(msgspec.json.encode(fields)).decode()

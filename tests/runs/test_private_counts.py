@@ -138,6 +138,7 @@ def test_a_run_is_certified_attacked_and_says_no_count(folder: Path) -> None:
     for secret in (len(train), len(test), len(train) + len(test)):
         assert f">{secret}<" not in page
         assert f"{secret} records" not in page
+    assert str(folder) not in page, "where the holder's files lie"
     # 24 records of two parties
     bounds = "a party has at least 12 complete ones and at most 12288"
     assert any(bounds in each for each in result.guarantee.assumptions)

@@ -1,9 +1,8 @@
 """What a compiled logistic slope would bring: a round of DP-ADMM and of DP-SGD with it and without.
 
-Usage: python -P benchmarks/compiled_slope.py [--records 100000] [--agents 100] [--rounds 4]
+Usage: python benchmarks/compiled_slope.py [--records 100000] [--agents 100] [--rounds 4]
 
-Needs numba, which the project does not depend on; -P keeps numba from taking coverage.py of this
-folder for the package of that name. The slope -1/(1 + exp(m)) is the only
+Needs numba, which the project does not depend on. The slope -1/(1 + exp(m)) is the only
 transcendental function of a pass over the records; the rest is two products with the matrix of
 rows. Both sides run the same solver on the same records, in turns, and the least time of each
 counts: other work on the machine only adds to a time.

@@ -137,7 +137,7 @@ def test_the_others_go_on_without_one_that_stopped(before: int, tmp_path: Path) 
     parties = [summing_party(tmp_path, number) for number in range(len(NAMES))]
     stopping(parties[2], before)
     with Journal(tmp_path / "coordinator.sqlite") as journal:
-        coordinator = Coordinator(plan, journal, patience=2.0)
+        coordinator = Coordinator(plan, journal, patience=1.0)
         found = run_in_process(parties, plan, coordinator)
         write_federation(tmp_path / "out", plan, coordinator.run, coordinator.handed_in())
     assert coordinator.dropped == ("south",)
@@ -170,7 +170,7 @@ def test_one_more_than_the_noise_has_room_for_ends_the_run_for_all(tmp_path: Pat
     for number in (0, 2):
         stopping(parties[number], 1)
     with Journal(tmp_path / "coordinator.sqlite") as journal:
-        coordinator = Coordinator(plan, journal, patience=2.0)
+        coordinator = Coordinator(plan, journal, patience=1.0)
         with pytest.raises((FederationEnded, Stops)):
             run_in_process(parties, plan, coordinator)
         assert "'north', 'south' sent nothing" in str(coordinator.ended)
@@ -185,7 +185,7 @@ def test_without_dropouts_in_the_plan_nobody_drops_out(tmp_path: Path) -> None:
     parties = [summing_party(tmp_path, number) for number in range(len(NAMES))]
     stopping(parties[3], 1)
     with Journal(tmp_path / "coordinator.sqlite") as journal:
-        coordinator = Coordinator(plan, journal, patience=2.0)
+        coordinator = Coordinator(plan, journal, patience=1.0)
         with pytest.raises((FederationEnded, Stops)):
             run_in_process(parties, plan, coordinator)
         assert "'west' sent nothing" in str(coordinator.ended)
@@ -197,10 +197,10 @@ def test_who_dropped_out_stays_out_also_after_the_coordinator_began_anew(tmp_pat
     parties = [summing_party(tmp_path / "first", number) for number in range(len(NAMES))]
     stopping(parties[1], 0)
     with Journal(tmp_path / "coordinator.sqlite") as journal:
-        run_in_process(parties, plan, Coordinator(plan, journal, patience=2.0))
+        run_in_process(parties, plan, Coordinator(plan, journal, patience=1.0))
     closed(parties)
     with Journal(tmp_path / "coordinator.sqlite") as journal:
-        coordinator = Coordinator(plan, journal, patience=2.0)
+        coordinator = Coordinator(plan, journal, patience=1.0)
         assert coordinator.dropped == ("east",)
         hello = coordinator.reply(Hello(PROTOCOL, "east", plan.subject))
         assert isinstance(hello, Ended)

@@ -75,10 +75,10 @@ def test_a_kill_at_every_point_of_a_round_changes_nothing(tmp_path: Path) -> Non
     require_right([line])
 
 
-def test_five_random_fault_schedules_end_as_one_process_without_faults(tmp_path: Path) -> None:
-    found = schedules(tmp_path, range(5))
-    assert len(found) == 5
-    assert sum(line["kills"] for line in found) >= 5
+def test_random_fault_schedules_end_as_one_process_without_faults(tmp_path: Path) -> None:
+    found = schedules(tmp_path, range(3))
+    assert len(found) == 3
+    assert sum(line["kills"] for line in found) >= 3
     require_right(found)
 
 

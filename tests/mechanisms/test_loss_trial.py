@@ -179,14 +179,14 @@ def test_what_is_assumed_of_a_loss_of_ones_own_is_named_by_certificate_and_guara
 
 
 @pytest.mark.parametrize(
-    ("adjacency", "scheme"),
+    ("adjacency", "scheme", "beside"),
     [
-        (Adjacency.ADD_REMOVE_ONE, Poisson(0.1)),
-        (Adjacency.ZERO_OUT_ONE, Poisson(0.1)),
-        (Adjacency.REPLACE_ONE, FixedBatch(2)),
+        (Adjacency.ADD_REMOVE_ONE, Poisson(0.1), True),
+        (Adjacency.ZERO_OUT_ONE, Poisson(0.1), False),
+        (Adjacency.REPLACE_ONE, FixedBatch(2), False),
+        (Adjacency.REPLACE_ONE, FixedBatch(2), True),
     ],
 )
-@pytest.mark.parametrize("beside", [False, True])
 def test_what_is_assumed_of_a_loss_is_named_for_sampled_sums_at_the_same_price(
     adjacency: Adjacency, scheme: Poisson | FixedBatch, beside: bool
 ) -> None:

@@ -205,7 +205,7 @@ def test_plan_and_run_agree_and_are_proved(ask, noise, adjacency) -> None:
 
 
 def test_choices_have_exactly_the_stated_probabilities() -> None:
-    costs, scale, trials = np.array([4, 0, 1, 9, 0]), 1.5, 20_000
+    costs, scale, trials = np.array([4, 0, 1, 9, 0]), 1.5, 8_000
     words = np.random.PCG64(11).random_raw
     drawn = np.bincount([choose(costs, scale, words) for _ in range(trials)], minlength=5)
     weights = np.exp(-costs / scale)

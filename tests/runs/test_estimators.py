@@ -258,7 +258,7 @@ def test_without_noise_to_speak_of_the_model_is_the_optimum(algorithm: AdmmAlgor
         algorithm=algorithm,
         n_parties=parties_for(algorithm),
         epsilon=1e9,
-        rounds=400,
+        rounds=250,
         regularisation=1e-2,
     ).fit(X, Y)
     assert 0 <= excess(model, 1e-2, scale=np.sqrt(2.0)) < 1e-4
@@ -275,7 +275,7 @@ def test_of_several_classes_the_model_is_near_that_of_scikit_learn(
         n_parties=parties_for(algorithm),
         classes=("a", "b", "c"),
         epsilon=1e9,
-        rounds=150,
+        rounds=100,
         regularisation=1e-2,
         fit_intercept=False,
     ).fit(X, y)

@@ -204,7 +204,7 @@ REGULARISATION = 0.02
 @pytest.mark.parametrize(
     "solver",
     [
-        PvpAdmm(500, None, tolerance=1e-11, regularisation=REGULARISATION, loss=LOSS),
+        PvpAdmm(300, None, tolerance=1e-11, regularisation=REGULARISATION, loss=LOSS),
         DpAdmm(1500, 0.0, ConstantSteps(1.9), regularisation=REGULARISATION, loss=LOSS),
     ],
     ids=["exact minimisers", "first-order steps"],

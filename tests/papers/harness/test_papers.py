@@ -80,7 +80,10 @@ def test_pr_admm_needs_thousands_of_times_less_noise_than_published() -> None:
     assert repaired.certified <= 0.1
 
 
-@pytest.mark.parametrize("epsilon", [0.05, 0.1, 0.5])
+@pytest.mark.parametrize(
+    "epsilon",
+    [0.05, pytest.param(0.1, marks=pytest.mark.slow), pytest.param(0.5, marks=pytest.mark.slow)],
+)
 def test_ps_admms_constant_one_is_far_from_its_promise_and_the_repair_keeps_it(
     epsilon: float,
 ) -> None:

@@ -17,7 +17,7 @@ from math import inf
 from flint import arb
 
 from ...mechanisms.errors import InvalidParameter, Number, require_open_unit
-from ..numbers.enclosure import Enclosure, Real, Undecided, ball_of, precision
+from ..numbers.enclosure import Enclosure, Real, TooWide, ball_of, precision
 from ..numbers.notions import exact_nonnegative
 
 _ZERO = Enclosure.of(0)
@@ -44,7 +44,7 @@ def delta_from_epsilon(*, mu_squared: Real, epsilon: Real) -> Enclosure:
         mu_squared: the sum of (sensitivity / noise_std)², in [0, inf]; may be an enclosure.
         epsilon: in [0, inf]; may be an enclosure.
 
-    Raises `InvalidParameter` outside these ranges, `Undecided` if the precision cap is too low.
+    Raises `InvalidParameter` outside these ranges, `TooWide` if the precision cap is too low.
     Source: Balle, Wang 2018, Theorem 8.
     """
     least_mu, greatest_mu = _ends("mu_squared", mu_squared)
@@ -64,7 +64,7 @@ def epsilon_from_delta(*, mu_squared: Real, delta: Number) -> Enclosure:
         mu_squared: the sum of (sensitivity / noise_std)², in [0, inf]; may be an enclosure.
         delta: in (0, 1).
 
-    Raises `InvalidParameter` outside these ranges, `Undecided` if the precision cap is too low.
+    Raises `InvalidParameter` outside these ranges, `TooWide` if the precision cap is too low.
     Source: Balle, Wang 2018, Theorem 8.
     """
     require_open_unit("delta", delta)
@@ -80,7 +80,7 @@ def mu_from_epsilon_delta(*, epsilon: Real, delta: Number) -> Enclosure:
         epsilon: in [0, inf]; may be an enclosure.
         delta: in (0, 1).
 
-    Raises `InvalidParameter` outside these ranges, `Undecided` if the precision cap is too low.
+    Raises `InvalidParameter` outside these ranges, `TooWide` if the precision cap is too low.
     Source: Balle, Wang 2018, Algorithm 1 solves the same equation in doubles.
     """
     require_open_unit("delta", delta)
@@ -128,7 +128,7 @@ def _refined(attempt: Callable[[], Enclosure | None]) -> Enclosure:
         if answer is not None:
             return answer
         bits *= 2
-    raise Undecided(f"Expected an answer within {_CAP_BITS} bits of precision.")
+    raise TooWide(f"Expected an answer within {_CAP_BITS} bits of precision.")
 
 
 def _enclosed_root(excess: Callable[[arb], arb], root: arb) -> Enclosure | None:

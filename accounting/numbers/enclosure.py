@@ -1,7 +1,7 @@
 """Enclosures: two exact numbers with the truth between them.
 
 An `Enclosure` never rounds inward: its ends come from ball arithmetic (Arb; Johansson 2017), its
-floats are rounded outward, and a comparison that its width cannot decide raises `Undecided` instead
+floats are rounded outward, and a comparison that its width cannot decide raises `TooWide` instead
 of answering False.
 
 >>> third = Enclosure.of(Fraction(1, 3))
@@ -28,7 +28,7 @@ BITS = 128
 """Bits of ball arithmetic for a formula that cancels nothing: a binary64 and room to spare."""
 
 
-class Undecided(DpledgerError, ArithmeticError):
+class TooWide(DpledgerError, ArithmeticError):
     """The enclosures are too wide to answer. This does not mean that the answer is no."""
 
 
@@ -123,12 +123,12 @@ class Enclosure:
         return bool(self.lower <= other.lower and other.upper <= self.upper)
 
     def _below(self, other: "Enclosure", *, strictly: bool) -> bool:
-        """Return whether all numbers here are below all there; raise `Undecided` if some are."""
+        """Return whether all numbers here are below all there; raise `TooWide` if some are."""
         if self.upper < other.lower or (not strictly and self.upper <= other.lower):
             return True
         if self.lower > other.upper or (strictly and self.lower >= other.upper):
             return False
-        raise Undecided(f"Expected disjoint enclosures instead got {self} and {other}.")
+        raise TooWide(f"Expected disjoint enclosures instead got {self} and {other}.")
 
     def __lt__(self, other: "Real") -> bool:
         return self._below(Enclosure.of(other), strictly=True)
@@ -150,7 +150,7 @@ class Enclosure:
             return bool(self.lower == that.lower)
         if self.upper < that.lower or that.upper < self.lower:
             return False
-        raise Undecided(f"Expected disjoint enclosures instead got {self} and {that}.")
+        raise TooWide(f"Expected disjoint enclosures instead got {self} and {that}.")
 
     # two enclosures of one number need not be equal, so no hash can agree with ==
     __hash__ = None  # type: ignore[assignment]

@@ -39,7 +39,7 @@ from ...mechanisms.sensitivity import Sensitivity, float_up
 from ..composition import UnpricedMechanism
 from ..conversions import epsilon_from_rdp, epsilon_from_zcdp_by_orders
 from ..gaussian.exact import epsilon_from_delta
-from ..numbers.enclosure import BITS, Enclosure, Undecided, precision
+from ..numbers.enclosure import BITS, Enclosure, TooWide, precision
 from ..numbers.notions import ApproxDp, Gdp, Rdp, Zcdp
 from ..pld.doubling import LossGrid, TooFine
 from ..pld.from_mechanisms import NoDominatingPair
@@ -230,7 +230,7 @@ class Search:
             return self.best()
         try:
             parts = [self._by_losses(exposure) for exposure in self._exposures]
-        except (NoRule, NoDominatingPair, UnpricedMechanism, Undecided, TooFine):
+        except (NoRule, NoDominatingPair, UnpricedMechanism, TooWide, TooFine):
             return self.best()
         return self.run(parts)
 

@@ -20,7 +20,7 @@ from math import ceil, exp, log, log1p, pi, sqrt
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
-from ...accounting.numbers.enclosure import Undecided
+from ...accounting.numbers.enclosure import TooWide
 from ...mechanisms.errors import (
     InvalidParameter,
     require_nonnegative,
@@ -84,7 +84,7 @@ class MixturePair:
             # what is left oscillates with frequency epsilon or so, and falls like 1/t²
             if abs(value) < _NEGLIGIBLE * spacing * max(1.0, epsilon) * abs(total):
                 return float(total * spacing / pi)
-        raise Undecided(f"Expected to integrate {self} within {_MOST_POINTS} points.")
+        raise TooWide(f"Expected to integrate {self} within {_MOST_POINTS} points.")
 
     def epsilon(self, delta: float, *, times: int) -> float:
         """Return the epsilon at which `delta` is reached, 0 where epsilon 0 needs no more.

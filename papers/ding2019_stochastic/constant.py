@@ -23,7 +23,7 @@ from scipy.optimize import brentq
 
 from ...accounting.gaussian.exact import epsilon_from_delta, mu_from_epsilon_delta
 from ...accounting.guarantees import guarantee
-from ...accounting.numbers.enclosure import BITS, Enclosure, Undecided, ball_of, precision
+from ...accounting.numbers.enclosure import BITS, Enclosure, TooWide, ball_of, precision
 from ...accounting.pld import PrivacyProfile
 from ...accounting.pld.pairs import GaussianShift, Order, Sampled
 from ...audits.claims.critical import critical_epsilon
@@ -145,7 +145,7 @@ def necessary_c(s: PsSetting) -> float:
     def short(c: float) -> bool:
         try:
             return excess(c) > 0
-        except Undecided:
+        except TooWide:
             # few steps with much noise: the loss hardly varies, and its transform hardly falls
             return False
 

@@ -17,7 +17,7 @@ from dpledger.accounting.gaussian.exact import (
     epsilon_from_delta,
     mu_from_epsilon_delta,
 )
-from dpledger.accounting.numbers.enclosure import Enclosure, Undecided, precision
+from dpledger.accounting.numbers.enclosure import Enclosure, TooWide, precision
 from dpledger.mechanisms.errors import InvalidParameter
 
 WIDTH = 1e-12
@@ -217,7 +217,7 @@ def test_extreme_targets_are_narrow_too(epsilon: float, delta: float) -> None:
 
 
 def test_what_needs_more_than_the_precision_cap_says_so() -> None:
-    with pytest.raises(Undecided, match="4096 bits"):
+    with pytest.raises(TooWide, match="4096 bits"):
         delta_from_epsilon(mu_squared=1e-300, epsilon=1e300)
 
 

@@ -25,6 +25,7 @@ from ...mechanisms.events import (
 )
 from ...mechanisms.sensitivity import Derivation, Sensitivity, float_up, scaled
 from ..composition import MOST_DRAWN, Account, UnpricedMechanism
+from ..numbers.enclosure import BITS, Enclosure, ball_of, precision
 
 HIDDEN_SAMPLE = "samples are drawn afresh, as stated, and stay hidden"
 """What every theorem on amplification by sampling assumes."""
@@ -161,8 +162,7 @@ def grouped(mechanism: Mechanism, size: int) -> Mechanism:
         case AccumulatedPoisson(event=event, rate=rate, batches=batches):
             return AccumulatedPoisson(event, rate, batches * size)
         case PoissonSampled(event=event, rate=rate):
-            some = 1 - (1 - Fraction(rate)) ** size
-            return PoissonSampled(_shifted(event, size), min(1.0, float_up(some)))
+            return PoissonSampled(_shifted(event, size), _any_drawn(rate, size))
         case SampledWithoutReplacement(event=event, batch=batch, records=records):
             larger = min(batch * size, records)
             return SampledWithoutReplacement(_shifted(event, size), larger, records)
@@ -172,6 +172,13 @@ def grouped(mechanism: Mechanism, size: int) -> Mechanism:
             return GaussianMixtureStep(constant, sampled, rate, mechanism.noise_std)
         case _:
             raise UnpricedMechanism(mechanism, "for a group", "a single mechanism")
+
+
+def _any_drawn(rate: float, size: int) -> float:
+    """Return 1 - (1 - q)^size, rounded up: a fraction of it has as many digits as `size`."""
+    with precision(BITS):
+        some = -((-ball_of(rate)).log1p() * size).expm1()
+        return min(1.0, Enclosure.from_ball(some).upper_float) if rate < 1 else 1.0
 
 
 def _shifted(step: GaussianStep | LaplaceStep, size: int) -> GaussianStep | LaplaceStep:

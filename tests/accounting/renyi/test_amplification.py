@@ -124,6 +124,20 @@ def test_the_rate_of_a_group_is_rounded_up() -> None:
     assert found.rate == pytest.approx(0.271, rel=1e-15)
 
 
+@pytest.mark.parametrize("rate", [1e-9, 0.3, 1 - 2.0**-53, 5e-324])
+def test_somebody_of_the_largest_group_is_drawn_as_often_as_can_be(rate: float) -> None:
+    """It hung: the exact power of a rate has as many digits as the group has records."""
+    step = LaplaceStep(declared(1, "clipped", adjacency=ADD, norm=Norm.L1), 1e18)
+    found = {}
+    for size in (2, 99, 10**18):
+        (one,) = grouped(PoissonSampled(step, rate), size)
+        found[size] = one.rate if isinstance(one, PoissonSampled) else 1.0
+    exact = 1 - (1 - Fraction(rate)) ** 99
+    assert exact <= Fraction(found[99]) <= exact * (1 + Fraction(1, 2**51)) + Fraction(5e-324)
+    assert rate <= found[2] <= found[99] <= found[10**18] <= 1
+    assert (found[10**18] == 1) is (rate > 1e-300)
+
+
 def test_what_holds_parties_has_no_price_for_a_group() -> None:
     account = Account()
     account.others[Parties((("a", ()),))] = 1

@@ -26,6 +26,8 @@ from ..mechanisms.errors import InvalidParameter, require_positive_int
 
 MOST_STEPS = 2048
 """The most rows or columns: a matrix of products takes steps² doubles, 32 MiB at this size."""
+_MOST_PASSES = 128
+"""Participations that are counted one by one, where fewer are allowed than fit."""
 _UNIT = 2.0**-52
 """The spacing of doubles at 1, twice the largest relative error of one operation."""
 
@@ -73,18 +75,19 @@ def participation_sensitivity(
 def _heaviest(weights: FloatArray, separation: int, most: int) -> FloatArray:
     """Return, row by row of nonnegative weights, the largest sum over a pattern.
 
-    Dynamic programming over steps, one pass a participation: best[i] = max(best[i - 1], weight_i
-    + best of the patterns that end `separation` steps earlier). `weights` is of shape (rows,
-    steps), the result of shape (rows,).
+    best[i], over patterns in the first i steps, is the larger of best[i - 1] and weight_i + the
+    best of patterns that end `separation` steps earlier. Where fewer steps than fit may be taken,
+    that is one pass a participation; beyond `_MOST_PASSES` as many count as fit, which is no less.
+    `weights` is of shape (rows, steps), the result of shape (rows,).
     """
     rows, steps = weights.shape
-    # best[i]: over patterns in the first i steps
+    fits = most * separation >= steps or most > _MOST_PASSES
     best = np.zeros((steps + 1, rows))
-    for _ in range(most):
-        following = np.zeros_like(best)
+    for _ in range(1 if fits else most):
+        following = best if fits else np.zeros_like(best)
         for i in range(1, steps + 1):
             taken = weights[:, i - 1] + best[max(0, i - separation)]
-            following[i] = np.maximum(following[i - 1], taken)
+            np.maximum(following[i - 1], taken, out=following[i])
         best = following
     return np.asarray(best[steps])
 

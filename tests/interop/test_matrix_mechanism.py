@@ -34,6 +34,24 @@ def test_it_is_at_least_the_worst_pattern_and_close_to_it(separation, most):
         assert truth <= found <= truth * 1.5
 
 
+def test_where_any_number_of_steps_fits_one_pass_counts_them_all():
+    """It hung: of 2,048 steps, each a participation, it took a minute and a half."""
+    matrix = np.abs(np.random.default_rng(5).normal(size=(9, 9)))
+    for separation in (1, 2, 4):
+        fit = -(-9 // separation)
+        found = participation_sensitivity(matrix, separation=separation)
+        # one pass a participation where one fewer than fits is allowed, and no fewer are met
+        fewer = participation_sensitivity(matrix, separation=separation, participations=fit - 1)
+        truth = enumerated(matrix, separation, 9)
+        assert max(truth, fewer) <= found <= truth * 1.2
+    bands = banded_toeplitz([1.0, 0.5], 300)
+    everywhere = np.linalg.norm(bands.sum(axis=1))
+    found = participation_sensitivity(bands, separation=1)
+    assert found == pytest.approx(everywhere, rel=1e-9)
+    # beyond so many, as many count as fit
+    assert participation_sensitivity(bands, separation=1, participations=200) == found
+
+
 def test_of_bands_no_wider_than_the_separation_it_is_exact():
     matrix = banded_toeplitz([1.0, 0.6, 0.3], 12)
     for separation in (3, 4):

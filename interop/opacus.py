@@ -85,22 +85,26 @@ class LedgerAccountant:
     Args:
         run: an open run of a ledger.
         adjacency: add/remove-one, which Opacus speaks of, or zero-out-one.
+        split_batches: says that steps which Opacus is told to skip are of parts of one Poisson
+            sample, as its `BatchMemoryManager` makes them. An optimiser does not know; where
+            nobody says so, a step after a skipped one is refused.
     """
 
-    def __init__(self, run: Run, *, adjacency: Adjacency) -> None:
+    def __init__(self, run: Run, *, adjacency: Adjacency, split_batches: bool = False) -> None:
         self.run = run
         self.adjacency = adjacency
+        self.split_batches = split_batches
         self.history: list[_Entry] = []
 
     @classmethod
     def of(
-        cls, ledger: Ledger, *, run: str, adjacency: Adjacency
+        cls, ledger: Ledger, *, run: str, adjacency: Adjacency, split_batches: bool = False
     ) -> "Callable[[], LedgerAccountant]":
         """Return what makes the accountant of a run in a ledger, as a registry of Opacus asks."""
 
         def make() -> LedgerAccountant:
             opened = ledger.run(run, configuration_hash=f"opacus:{run}")
-            return cls(opened, adjacency=adjacency)
+            return cls(opened, adjacency=adjacency, split_batches=split_batches)
 
         return make
 
@@ -155,7 +159,8 @@ class LedgerAccountant:
     def get_optimizer_hook_fn(self, sample_rate: float) -> Callable[[Any], None]:
         """Return what Opacus attaches to its optimiser, called once a step before it moves.
 
-        It raises `InvalidParameter` at the first step of an optimiser that adapts its clip norm.
+        It raises `InvalidParameter` at the first step of an optimiser that adapts its clip norm,
+        and at a step after a skipped one unless `split_batches` says what was skipped.
         """
 
         def hook(optimiser: Any) -> None:
@@ -164,12 +169,21 @@ class LedgerAccountant:
             if hasattr(optimiser, "target_unclipped_quantile"):
                 need = "with a fixed clip norm: how an adaptive one moves has no price here"
                 raise InvalidParameter("optimiser", type(optimiser).__name__, need)
+            # what skipped steps added to the sum is in it still, and was counted by nobody
+            batches = optimiser.accumulated_iterations
+            skipped = getattr(optimiser, "_is_last_step_skipped", False)
+            if skipped and not (self.split_batches and batches == 1):
+                need = (
+                    "without skipped steps: independent batches are accumulated by backward passes,"
+                    " one Poisson batch is split by BatchMemoryManager and split_batches=True"
+                )
+                raise InvalidParameter("optimiser", type(optimiser).__name__, need)
             self.step(
                 noise_multiplier=optimiser.noise_multiplier,
                 sample_rate=sample_rate,
                 # backward passes since the last step; Opacus' own hook adds up their rates, which
                 # is too little: see `step`
-                batches=optimiser.accumulated_iterations,
+                batches=batches,
             )
 
         return hook

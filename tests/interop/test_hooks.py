@@ -110,6 +110,28 @@ def test_a_clip_norm_that_adapts_to_the_records_is_refused_before_its_first_step
     assert len(accountant) == 0
 
 
+@pytest.mark.parametrize(
+    ("skipped", "split", "accumulated", "priced"),
+    [(False, False, 2, 2), (True, False, 1, None), (True, True, 1, 1), (True, True, 2, None)],
+)
+def test_a_step_after_skipped_ones_says_what_they_were_of(skipped, split, accumulated, priced):
+    """Skipped steps add their batches to the sum, and `accumulated_iterations` forgets them."""
+    ledger = MemoryLedger()
+    make = LedgerAccountant.of(ledger, run="v", adjacency=ADD, split_batches=split)
+    hook = make().get_optimizer_hook_fn(0.01)
+    optimiser = SimpleNamespace(
+        noise_multiplier=1.0, accumulated_iterations=accumulated, _is_last_step_skipped=skipped
+    )
+    if priced is None:
+        with pytest.raises(InvalidParameter, match="without skipped steps"):
+            hook(optimiser)
+        assert ledger.events() == []
+        return
+    hook(optimiser)
+    (event,) = ledger.events()
+    assert getattr(event.mechanism, "batches", 1) == priced
+
+
 def test_opacus_reserves_each_step_and_its_epsilon_is_the_ledgers(tmp_path: Path):
     with SqliteLedger(tmp_path / "team.sqlite") as ledger:
         accountant = LedgerAccountant.of(ledger, run="mnist", adjacency=ADD)()

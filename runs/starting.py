@@ -1,12 +1,14 @@
 """First files for a table of one's own: a schema and a run, commented, from a header and answers.
 
-Of the table only its first line is read. Bounds, categories and counts are public facts that its
-holder must know from elsewhere: they are asked for, never taken from the records.
+Of the table only its first line is read, and refused where it may be a record. Bounds, categories
+and counts are public facts that its holder must know from elsewhere: they are asked for, never
+taken from the records.
 """
 
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,11 @@ UNSAID = "?"
 _LONGEST_HEADER = 1 << 17
 """Bytes: thousands of columns; a file without line breaks is not read to its end."""
 
+_NUMBER = re.compile(
+    r"[\W_]*(\d|(nan|na|null|none|inf|infinity|true|false)\Z)|[\W_]+\Z", re.IGNORECASE
+)
+"""What names no column and is common in a record: a number, a date, an amount, a missing value."""
+
 _TEXT_COLUMN = 30
 """Where comments begin, in characters: most keys and values are shorter."""
 
@@ -32,11 +39,15 @@ _TEXT_COLUMN = 30
 def column_names(path: Path, *, delimiter: str = ",") -> tuple[str, ...]:
     """Return the names in the first line of a text file; nothing below it is read.
 
+    Names go into files that are no secret. A first line that could be a record is refused, in words
+    that quote none of it: with a cell that is empty, there twice, or begins with a number. A record
+    of different words alone cannot be told from a header.
+
     Args:
         path: of the file, UTF-8.
         delimiter: one character.
 
-    Raises `SchemaError` if the line is not text, is empty, or is 128 KiB long.
+    Raises `SchemaError` if the line is not text, is empty, is 128 KiB long, or may be a record.
     """
     if len(delimiter) != 1:
         raise SchemaError(f"delimiter={delimiter!r} must be one character")
@@ -55,6 +66,13 @@ def column_names(path: Path, *, delimiter: str = ",") -> tuple[str, ...]:
         names = tuple(name.strip() for name in found)
     if not any(names):
         raise SchemaError(f"{path}: the first line must name the columns, divided by {delimiter!r}")
+    for number, name in enumerate(names, 1):
+        if not name or _NUMBER.match(name) or name in names[: number - 1]:
+            raise SchemaError(
+                f"{path}: the first line must name the columns, and may be a record: cell {number} "
+                "is empty, begins with a number, or is there twice. Put a line of names above it, "
+                "of words alone"
+            )
     return names
 
 

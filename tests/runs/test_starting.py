@@ -37,6 +37,35 @@ def test_a_header_that_names_nothing_is_refused(tmp_path: Path, content: bytes) 
         column_names(table)
 
 
+@pytest.mark.parametrize(
+    "record",
+    [
+        "51,Berlin,secret",
+        "secret,-3.5",
+        "secret,1980-01-02",
+        "secret,$12",
+        "secret,",
+        "secret,?",
+        "secret,secret",
+        "secret,NaN",
+    ],
+)
+def test_a_first_line_that_may_be_a_record_is_refused_without_a_word_of_it(
+    tmp_path: Path, record: str
+) -> None:
+    table = tmp_path / "people.csv"
+    table.write_text(record + "\n")
+    with pytest.raises(SchemaError, match="may be a record") as refused:
+        column_names(table)
+    assert not any(cell in str(refused.value) for cell in ("secret", "Berlin", "1980", "$12"))
+
+
+def test_names_that_are_no_numbers_are_a_header(tmp_path: Path) -> None:
+    table = tmp_path / "people.csv"
+    table.write_text("_id,% growth,Größe,x1,education-num,nationality,infant,#no,年齢\n")
+    assert len(column_names(table)) == 9
+
+
 @given(st.text(st.characters(exclude_categories=("Cs",))))
 def test_texts_are_written_as_toml(text: str) -> None:
     assert tomllib.loads(f"x = {toml_value([text, True, 1.5])}")["x"] == [text, True, 1.5]

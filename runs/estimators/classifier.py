@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ...mechanisms.errors import InvalidParameter
 from ...mechanisms.protocols import FloatArray
@@ -43,7 +43,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
         Of two classes the second is predicted where the score is positive.
         """
         check_is_fitted(self)
-        rows: Any = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        rows: Any = self._checked(X, accept_sparse="csr", reset=False)
         scores = np.asarray(rows @ self.coef_.T + self.intercept_)
         return scores[:, 0] if len(self.classes_) == 2 else scores
 

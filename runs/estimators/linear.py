@@ -79,7 +79,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         """
         found: dict[str, Any] = super().get_params(deep)
         seed = found.get("random_state")
-        if isinstance(seed, int) and not isinstance(seed, _KeptSeed | bool):
+        if isinstance(seed, Integral) and not isinstance(seed, _KeptSeed | bool):
             found["random_state"] = _KeptSeed(seed)
         return found
 
@@ -90,12 +90,13 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         is given the model could subtract the noise.
         """
         state: dict[str, Any] = {**cast("dict[str, Any]", super().__getstate__())}
-        if "coef_" in state and state["random_state"] is not None:
+        if "coef_" in state:
             state["random_state"] = None
-            if state["ledger_"] is not self.ledger:
-                del state["ledger_"]
         if "ledger_" in state and state["ledger_"] is not self.ledger:
-            state["ledger_"] = list(exported(state["ledger_"]))
+            own = state.pop("ledger_")
+            # what the rows say, not the parameter: that may have been set since the fit
+            if all(found.provenance.seed is None for found in own.reservations()):
+                state["ledger_"] = list(exported(own))
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -106,8 +107,8 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
             state = {**state, "ledger_": ledger}
         super().__setstate__(state)
 
-    def _checked(self, X: Any, y: Any, **checks: Any) -> Any:
-        """Return rows and labels as scikit-learn checks them; no error of it shows a cell.
+    def _checked(self, X: Any, y: Any = "no_validation", **checks: Any) -> Any:
+        """Return rows, and labels if given, as scikit-learn checks them; no error shows a cell.
 
         Args: as `sklearn.utils.validation.validate_data` takes them.
         """

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ...accounting.ledger import Ledger
 from ...mechanisms.adjacency import Adjacency
@@ -28,7 +28,7 @@ from ...solvers.losses import Huber, SmoothedQuantile, bounded_squared
 from ...solvers.threat_model import PER_PARTY, ThreatModel
 from .algorithms import SolverFactory
 from .parties import PrivateModelOfParties
-from .rows import bounded_rows
+from .rows import bounded_rows, without_cells
 
 _LEAST_REGULARISATION = 1e-7
 """Where stopping in time regularises, the weight only keeps the optimum finite."""
@@ -161,6 +161,8 @@ class PrivateAdmmRegressor(RegressorMixin, PrivateModelOfParties):  # type: igno
         whatever `paid_run` does.
         """
         features, targets = self._checked(X, y, accept_sparse="csr", y_numeric=True)
+        with without_cells("y"):  # texts are no objects to scikit-learn, which lets them pass
+            targets = np.asarray(targets, dtype=np.float64)
         middle, half = self._range()
         low, high = np.asarray(self.target_bounds, dtype=np.float64)
         # of the targets as they are: rounding may scale a bound itself to more than one
@@ -172,7 +174,7 @@ class PrivateAdmmRegressor(RegressorMixin, PrivateModelOfParties):  # type: igno
             features, row_bound=self.row_bound, clip=self.clip, constant=self.fit_intercept
         )
         start = self._start()
-        scaled = (np.asarray(targets, dtype=np.float64) - middle) / half
+        scaled = (targets - middle) / half
         labels = np.clip(scaled, -1.0, 1.0)
         model, _ = self._trained(
             rows, labels, RealLabels(1.0), party_of, self._factory(start), start=start
@@ -186,7 +188,7 @@ class PrivateAdmmRegressor(RegressorMixin, PrivateModelOfParties):  # type: igno
     def predict(self, X: Any) -> FloatArray:
         """Return predictions of shape (n,), within the targets' bounds."""
         check_is_fitted(self)
-        rows: Any = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        rows: Any = self._checked(X, accept_sparse="csr", reset=False)
         low, high = self.target_bounds
         return np.clip(np.asarray(rows @ self.coef_) + self.intercept_, low, high)
 

@@ -21,19 +21,21 @@ _ROUNDING = 1.0 + 1e-9
 
 @contextmanager
 def without_cells(name: str) -> Generator[None]:
-    """Refuse text among numbers without a word of it: NumPy's own sentence shows the cell.
+    """Refuse what is no real number without a word of it: others' own sentences show the cells.
 
     Args:
         name: of what is converted in the block.
 
-    Raises `InvalidParameter` in place of that sentence, a `ValueError` as it is.
+    Raises `InvalidParameter` in place of NumPy's sentence on text and scikit-learn's on complex
+    numbers, any other `ValueError` as it is.
     """
     try:
         yield
     except ValueError as error:
-        if "could not convert" not in str(error):
+        if not str(error).startswith(("could not convert", "Complex data")):
             raise
-        raise InvalidParameter(name, "others", "numbers, but for classes") from None
+        why = str(error).splitlines()[0].partition(":")[0]  # what comes behind are cells
+        raise InvalidParameter(name, "others", f"real numbers, but for classes ({why})") from None
 
 
 def unit_rows(rows: Rows, *, row_bound: float, clip: bool) -> Rows:

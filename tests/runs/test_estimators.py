@@ -56,7 +56,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 from sklearn.utils.estimator_checks import check_estimator
 
-from dpledger.runs.estimators import AdmmAlgorithm, PrivateAdmmClassifier, PrivateSharingClassifier
+from dpledger.runs.estimators import (
+    AdmmAlgorithm,
+    PrivateAdmmClassifier,
+    PrivateAdmmRegressor,
+    PrivateSharingClassifier,
+)
 
 DELTA = 1e-5
 REPLACE, ZERO, ADD = (
@@ -105,6 +110,18 @@ def sharing(**given: Any) -> PrivateSharingClassifier:
         "random_state": 1,
     }
     return PrivateSharingClassifier(**(known | given))
+
+
+def regressor() -> PrivateAdmmRegressor:
+    """A regressor of targets in [0, 1], which cuts others."""
+    return PrivateAdmmRegressor(
+        epsilon=1.0,
+        delta=1e-5,
+        adjacency=REPLACE,
+        target_bounds=(0.0, 1.0),
+        row_bound=2.0,
+        clip=True,
+    )
 
 
 def parties_for(algorithm: AdmmAlgorithm) -> int:
@@ -540,12 +557,19 @@ def test_a_fitted_estimator_survives_pickling(make: Callable[..., Any]) -> None:
     assert len(again.fit(X, Y).ledger_.runs()) == 1
 
 
-@pytest.mark.parametrize("make", [admm, sharing])
-def test_a_fitted_models_pickle_holds_no_seed_of_its_noise(make: Callable[..., Any]) -> None:
+@pytest.mark.parametrize(
+    ("make", "then"), [(admm, {}), (sharing, {}), (admm, {"random_state": None})]
+)
+def test_a_fitted_models_pickle_holds_no_seed_of_its_noise(
+    make: Callable[..., Any], then: dict[str, Any]
+) -> None:
     seed = 3141592653589793
     with pytest.warns(RepeatableNoise, match="repeatable noise"):
         model = make(random_state=seed).fit(X, Y)
+    (paid,) = model.ledger_.reservations()
+    model.set_params(**then)
     document = pickle.dumps(model)
+    assert str(paid.provenance.seed).encode() not in document
     again = pickle.loads(document)
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
     assert again.random_state is None
@@ -557,9 +581,11 @@ def test_a_fitted_models_pickle_holds_no_seed_of_its_noise(make: Callable[..., A
 
 
 @pytest.mark.parametrize("make", [admm, sharing])
-@pytest.mark.parametrize("fitted", [False, True])
-def test_no_estimator_shows_the_seed_of_its_noise(make: Callable[..., Any], fitted: bool) -> None:
-    seed = 3141592653589793
+@pytest.mark.parametrize(("fitted", "whole"), [(False, int), (True, int), (False, np.int64)])
+def test_no_estimator_shows_the_seed_of_its_noise(
+    make: Callable[..., Any], fitted: bool, whole: Callable[[int], int]
+) -> None:
+    seed = whole(3141592653589793)
     model = make(random_state=seed)
     if fitted:
         with pytest.warns(RepeatableNoise):
@@ -615,6 +641,21 @@ def test_bad_arguments_raise_before_anything_is_spent(given: dict[str, Any], err
     with pytest.raises(ValueError, match=f"{error}"):
         admm(ledger=ledger, **given).fit(X, Y)
     assert ledger.events() == []
+
+
+@pytest.mark.parametrize("make", [admm, sharing, regressor])
+def test_no_error_of_what_is_no_number_shows_a_cell(make: Callable[..., Any]) -> None:
+    labels = np.full(len(Y), 0.25) if make is regressor else Y
+    model = make().fit(X, labels)
+    for what in (0.125123j, "0.125123x"):
+        for rows, answers in (
+            (np.full(X.shape, what), labels),
+            (X, np.full(len(Y), what)),
+            (np.full(X.shape, what), None),
+        ):
+            with pytest.raises(ValueError, match=r"must be (real numbers|of classes)") as raised:
+                model.predict(rows) if answers is None else make().fit(rows, answers)
+            assert "0.125" not in str(raised.value)
 
 
 @pytest.mark.parametrize(

@@ -17,12 +17,13 @@ from .errors import InvalidParameter, require_magnitude, require_positive, requi
 from .labels import SIGNS, LabelDomain
 from .loss_trial import require_convex, stated
 from .protocols import FloatArray, Loss
+from .refusals import Closed
 from .sensitivity import Sensitivity, mean_of_bounded, strongly_convex_argmin
 from .stated_loss import assuming
 
 
 @dataclass(frozen=True, slots=True)
-class DataShape:
+class DataShape(Closed):
     """What everybody may know about private data.
 
     Args:
@@ -50,7 +51,7 @@ class DataShape:
     n_max: int = 0
 
     def __post_init__(self) -> None:
-        if not isinstance(self.parties, tuple):
+        if type(self.parties) is not tuple:
             raise InvalidParameter("parties", self.parties, "a tuple of names")
         if not self.parties or len(set(self.parties)) != len(self.parties):
             raise InvalidParameter("parties", self.parties, "at least one party, each named once")
@@ -61,7 +62,7 @@ class DataShape:
             raise InvalidParameter("adjacency", self.adjacency, "an Adjacency")
         if self.adjacency is Adjacency.REPLACE_FEATURE_COLUMN:
             raise InvalidParameter("adjacency", self.adjacency, "a relation between records")
-        if not isinstance(self.party_counts, tuple):
+        if type(self.party_counts) is not tuple:
             raise InvalidParameter("party_counts", self.party_counts, "a tuple")
         for bound in self.party_counts:
             require_positive_int("party_counts", bound)

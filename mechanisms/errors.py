@@ -168,7 +168,7 @@ def require_rate(name: str, value: Number) -> None:
 
 def require_positive_int(name: str, value: int) -> None:
     """Raise `InvalidParameter` unless `value` is an integer >= 1."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+    if type(value) is not int or value < 1:  # comparisons of a subclass may say anything
         raise InvalidParameter(name, value, "a whole number in [1, inf)")
 
 

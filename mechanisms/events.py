@@ -15,6 +15,7 @@ from sys import float_info
 
 from .adjacency import Adjacency, require_same_adjacency
 from .errors import InvalidParameter, require_nonnegative, require_positive_int, require_rate
+from .refusals import Closed
 from .sensitivity import Derivation, Norm, Sensitivity, is_whole
 
 SCHEMA_VERSION = 1
@@ -163,7 +164,7 @@ class PureStep:
 
 
 @dataclass(frozen=True, slots=True)
-class RandomisedResponse:
+class RandomisedResponse(Closed):
     """One of `categories` answers: the true one with probability `truth`, else any other alike.
 
     A record is one person's answer, so the relation is `REPLACE_ONE`.

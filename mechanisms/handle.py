@@ -13,7 +13,7 @@ import numpy as np
 
 from .errors import InvalidParameter, UnprotectedIteration
 from .protocols import FloatArray
-from .refusals import refuse_copies
+from .refusals import Closed, refuse_copies
 from .rounding import Rounding
 from .sensitive import Sensitive
 from .sensitivity import Sensitivity
@@ -23,7 +23,7 @@ HeldT = TypeVar("HeldT")
 
 
 @refuse_copies
-class PrivateHandle(Generic[ShapeT, HeldT]):
+class PrivateHandle(Closed, Generic[ShapeT, HeldT]):
     """Private records whose functions are `Sensitive` values; `shape` is all that is public.
 
     A handle without records, for plans, answers with sensitivities and no values.

@@ -16,12 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import InvalidParameter, require_positive
+from .refusals import Closed
 
 _Labels = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class SignLabels:
+class SignLabels(Closed):
     """-1 and +1."""
 
     @property
@@ -48,7 +49,7 @@ class SignLabels:
 
 
 @dataclass(frozen=True, slots=True)
-class ClassLabels:
+class ClassLabels(Closed):
     """0, 1, ..., classes - 1; the number of classes is public."""
 
     classes: int
@@ -83,7 +84,7 @@ class ClassLabels:
 
 
 @dataclass(frozen=True, slots=True)
-class RealLabels:
+class RealLabels(Closed):
     """Real numbers of size at most the public `bound`."""
 
     bound: float
@@ -119,7 +120,7 @@ class RealLabels:
 
 
 @dataclass(frozen=True, slots=True)
-class WeightedLabels:
+class WeightedLabels(Closed):
     """A label and a weight in [0, 1] in one number: 2k + weight for the k-th of `labels`, from 0.
 
     So the weight is a part of the record like its label, and as private; a loss that multiplies a

@@ -14,6 +14,7 @@ from .errors import InvalidParameter
 from .labels import LabelDomain
 from .protocols import FloatArray
 from .records import IntArray, Records
+from .refusals import Closed
 
 BoolArray = np.ndarray[Any, np.dtype[np.bool_]]
 """A mask."""
@@ -23,7 +24,7 @@ _MOST_PADDING = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class RowBlocks:
+class RowBlocks(Closed):
     """Dense rows that are read or computed a block at a time, and are never in memory twice.
 
     For rows in a file that is larger than what memory has room for twice, or computed from others.

@@ -47,6 +47,7 @@ from .exact_choice import MOST_CANDIDATES
 from .handle import PrivateHandle
 from .layout import real_numbers
 from .protocols import FloatArray
+from .refusals import Closed
 from .rounding import Rounding
 from .sensitive import Sensitive
 from .sensitivity import (
@@ -70,7 +71,7 @@ _LARGEST_BOUND = 2.0**100
 
 
 @dataclass(frozen=True, slots=True)
-class BoundedColumn:
+class BoundedColumn(Closed):
     """A column of numbers with public bounds.
 
     Args:
@@ -131,7 +132,7 @@ class BoundedColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class CategoryColumn:
+class CategoryColumn(Closed):
     """A column of words, of which all that may occur are public.
 
     Args:
@@ -149,7 +150,7 @@ Column = BoundedColumn | CategoryColumn
 
 
 @dataclass(frozen=True, slots=True)
-class TableShape:
+class TableShape(Closed):
     """What everybody may know about a private table.
 
     Args:

@@ -4,6 +4,8 @@
 or one bit of it without noise; and a function without a rule of sensitivity would hand out a number
 that nothing prices. Each kind of way out has an error of its own, all of them
 `UnprotectedReleaseError`, so that a caller sees at once which rule is missing.
+
+And `Closed`, of what no class of the caller's may stand in for.
 """
 
 from collections.abc import Callable
@@ -31,6 +33,25 @@ def _refusal(name: str, error: type[UnprotectedReleaseError]) -> Callable[..., N
         raise error(f"{name} would let a sensitive value out of its protection; {ADVICE}.")
 
     return refuse
+
+
+_PACKAGE = __name__.partition(".")[0]
+
+
+class Closed:
+    """A base of classes that none from elsewhere derives from: a `TypeError` says so.
+
+    Prices rest on what their instances answer: public facts, bounds, how records are cut. An answer
+    that a caller's class gives instead could be one for the price and another for the value.
+    """
+
+    __slots__ = ()
+
+    def __init_subclass__(cls, **options: object) -> None:
+        if cls.__module__.partition(".")[0] != _PACKAGE:
+            kinds = ", ".join(base.__name__ for base in cls.__bases__)
+            raise TypeError(f"Expected no class derived from {kinds}: prices rest on it.")
+        super().__init_subclass__(**options)
 
 
 _COPIES = {

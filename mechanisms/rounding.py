@@ -28,6 +28,7 @@ from functools import lru_cache
 from math import isqrt
 
 from .errors import InvalidParameter
+from .refusals import Closed
 from .sensitivity import Derivation, dyadic_up
 
 UNIT = Fraction(1, 2**53)
@@ -47,7 +48,7 @@ _BITS = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Rounding:
+class Rounding(Closed):
     """Public bounds on the size and on the rounding error of every row of a value.
 
     Args:

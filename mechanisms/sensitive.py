@@ -34,7 +34,7 @@ from .errors import (
 )
 from .operator_norm import operator_norm_up
 from .protocols import FloatArray
-from .refusals import ADVICE, refuse_ways_out
+from .refusals import ADVICE, Closed, refuse_ways_out
 from .rounding import Rounding
 from .sensitivity import (
     Norm,
@@ -66,7 +66,7 @@ Public = float | int | np.floating[Any] | np.integer[Any] | FloatArray
 
 
 @refuse_ways_out
-class Sensitive:
+class Sensitive(Closed):
     """A private array of shape (..., P, d) with the l2 sensitivity that its making derived.
 
     Made by `PrivateDataset` and by arithmetic, not by hand. Without a value it stands for one: the

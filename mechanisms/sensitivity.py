@@ -28,6 +28,7 @@ from .errors import (
     require_positive,
     require_positive_int,
 )
+from .refusals import Closed
 
 _ROOT_BITS = 96
 """Bits of a root that is not rational: a relative excess of at most 2**-95."""
@@ -52,7 +53,7 @@ class Norm(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Derivation:
+class Derivation(Closed):
     """A node of a derivation: the rule, its public parameters, its conclusion and its premises.
 
     `squared` is the exact bound on the squared sensitivity that this node concludes. `parameters`
@@ -102,7 +103,7 @@ def is_whole(node: Derivation) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Sensitivity:
+class Sensitivity(Closed):
     """An upper bound on the change of a released quantity between neighbours.
 
     Two sensitivities are equal when norm, adjacency and bound are: the derivation explains the

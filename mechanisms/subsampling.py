@@ -23,7 +23,7 @@ from .errors import (
     require_positive_int,
 )
 from .events import GaussianMixtureStep, GaussianStep, PoissonSampled, SampledWithoutReplacement
-from .refusals import refuse_copies
+from .refusals import Closed, refuse_copies
 from .sensitivity import float_up
 
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ def alternatives(
 
 @refuse_copies
 @dataclass(frozen=True, slots=True, eq=False)
-class SampledPart:
+class SampledPart(Closed):
     """How a value moves between neighbours: by `constant` always, by `sampled` more if drawn.
 
     Args:

@@ -38,7 +38,7 @@ from .labels import SIGNS
 from .layout import real_numbers
 from .loss_trial import require_convex, require_label_gap, stated
 from .protocols import FloatArray, Loss
-from .refusals import refuse_copies
+from .refusals import Closed, refuse_copies
 from .sensitive import Sensitive
 from .sensitivity import (
     Sensitivity,
@@ -88,7 +88,7 @@ def require_dual(loss: Loss) -> StatedLoss:
 
 
 @dataclass(frozen=True, slots=True)
-class VerticalShape:
+class VerticalShape(Closed):
     """What everybody may know about vertically held data.
 
     Args:

@@ -59,6 +59,7 @@ CANDIDATES = [20.0, 35.0, 50.0, 90.0]
 class AuditTable(PrivateTable):
     """A table whose values a test may look at."""
 
+    __module__ = "dpledger.tests"  # of the program's own, as what derives from a handle must be
     __slots__ = ()
     _auditable: ClassVar[bool] = True
 

@@ -168,6 +168,7 @@ def vertical(rng: Rng, reach: float) -> tuple[Any, Any, Program]:
 class AuditTable(PrivateTable):
     """A table whose values a test may look at."""
 
+    __module__ = "dpledger.tests"  # of the program's own, as what derives from a handle must be
     __slots__ = ()
     _auditable: ClassVar[bool] = True
 

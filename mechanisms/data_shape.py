@@ -113,7 +113,7 @@ class DataShape(Closed):
         Raises `InvalidParameter`, calling it `name`, for another shape or an entry above 1e100; a
         `Sensitive` refuses by itself.
         """
-        array = np.asarray(point, dtype=np.float64)
+        array = np.array(point, dtype=np.float64)  # what is checked is what is used
         block = (len(self.parties) if rows is None else rows, width)
         # far below overflow: an infinite or undefined score would show a record's signs
         if not largest_entry(array) <= 1e100:

@@ -55,7 +55,7 @@ class ClassLabels(Closed):
     classes: int
 
     def __post_init__(self) -> None:
-        if isinstance(self.classes, bool) or not isinstance(self.classes, int) or self.classes < 2:
+        if type(self.classes) is not int or self.classes < 2:
             raise InvalidParameter("classes", self.classes, "a whole number in [2, inf)")
 
     @property

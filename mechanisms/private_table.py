@@ -42,7 +42,13 @@ import numpy as np
 
 from . import rounding as rounded
 from .adjacency import Adjacency
-from .errors import InvalidParameter, named, require_positive_int
+from .errors import (
+    InvalidParameter,
+    named,
+    require_finite,
+    require_nonnegative,
+    require_positive_int,
+)
 from .exact_choice import MOST_CANDIDATES
 from .handle import PrivateHandle
 from .layout import real_numbers
@@ -90,11 +96,14 @@ class BoundedColumn(Closed):
 
     def __post_init__(self) -> None:
         for name in ("lower", "upper"):
-            if not abs(getattr(self, name)) <= _LARGEST_BOUND:  # also refuses NaN
-                raise InvalidParameter(name, getattr(self, name), "in [-2^100, 2^100]")
+            bound = getattr(self, name)
+            require_finite(name, bound)
+            if not abs(bound) <= _LARGEST_BOUND:
+                raise InvalidParameter(name, bound, "in [-2^100, 2^100]")
         if not self.lower < self.upper:
             raise InvalidParameter("lower", self.lower, f"below upper={self.upper}")
         width = self.upper - self.lower
+        require_nonnegative("step", self.step)
         step = self.step or 2.0 ** (frexp(width)[1] - 1 - _STEP_BITS)
         if not (isfinite(step) and step > 0 and frexp(step)[0] == 0.5):
             raise InvalidParameter("step", self.step, "a power of two, such as 1.0 or 0.125")

@@ -233,7 +233,7 @@ class Sensitive(Closed):
 
     def __rmatmul__(self, matrix: FloatArray) -> "Sensitive":
         """Return A·x for each row x; see `linear_map`."""
-        public = np.asarray(matrix, dtype=np.float64)
+        public = np.array(matrix, dtype=np.float64)  # what is priced is what is used
         if public.ndim != 2 or public.shape[1] != self.dimension:
             raise InvalidParameter("matrix.shape", public.shape, f"(m, {self.dimension})")
         bound = operator_norm_up(public, self.sensitivity.norm)
@@ -395,7 +395,7 @@ class Sensitive(Closed):
 
     def _public(self, other: object) -> tuple[FloatArray, Fraction]:
         """Return a public array that fits the rows, finite, and what a row of it counts as."""
-        array = np.asarray(other, dtype=np.float64)
+        array = np.array(other, dtype=np.float64)  # what is priced is what is used
         size = largest_entry(array)
         if not np.isfinite(size):
             raise InvalidParameter("public operand", "NaN or infinity", "with finite entries")

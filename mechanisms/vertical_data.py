@@ -268,7 +268,7 @@ class VerticalDataset(PrivateHandle[VerticalShape, Columns]):
         if read.outputs != 1 or not read.label_domain.contains(SIGNS):
             raise InvalidParameter("loss", loss, f"of one output, defined for {SIGNS}")
         width = shape.features[self._index(party)]
-        point = np.asarray(x, dtype=np.float64)
+        point = np.array(x, dtype=np.float64)
         if point.shape[-1:] != (width,) or not np.all(np.isfinite(point)):
             raise InvalidParameter("x.shape", point.shape, f"finite, (..., {width})")
         bound = Fraction(float(shape.row_bound)) * read.derivative_bound
@@ -325,7 +325,7 @@ class VerticalDataset(PrivateHandle[VerticalShape, Columns]):
         Raises `InvalidParameter` for another shape.
         """
         width = self.shape.features[self._index(party)]
-        point = np.asarray(x, dtype=np.float64)
+        point = np.array(x, dtype=np.float64)
         if point.shape[-1:] != (width,) or not np.all(np.isfinite(point)):
             raise InvalidParameter("x.shape", point.shape, f"finite, (..., {width})")
         longest = longest_up(point)
@@ -358,7 +358,7 @@ class VerticalDataset(PrivateHandle[VerticalShape, Columns]):
         """
         require_magnitude("penalty", penalty, SQUARE_EXPONENT)
         require_positive("tolerance", tolerance)
-        goal = np.asarray(target, dtype=np.float64)
+        goal = np.array(target, dtype=np.float64)
         if goal.shape[-1:] != (self.shape.count,) or not np.all(np.isfinite(goal)):
             raise InvalidParameter("target.shape", goal.shape, f"finite, (..., {self.shape.count})")
         read = require_dual(loss)

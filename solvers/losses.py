@@ -18,13 +18,17 @@ Fraction(3, 1)
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import isfinite, log, log1p
+from math import log, log1p
 
 import numpy as np
 import numpy.typing as npt
 import scipy  # whose submodules are loaded at their first use
 
-from ..mechanisms.errors import InvalidParameter, require_open_unit, require_positive
+from ..mechanisms.errors import (
+    require_finite,
+    require_open_unit,
+    require_positive,
+)
 from ..mechanisms.labels import SIGNS, ClassLabels, LabelDomain, RealLabels
 from ..mechanisms.protocols import FloatArray
 from ..mechanisms.sensitivity import float_up, root_up
@@ -194,8 +198,7 @@ class Shifted:
     offset: float
 
     def __post_init__(self) -> None:
-        if not isfinite(self.offset):
-            raise InvalidParameter("offset", self.offset, "finite")
+        require_finite("offset", self.offset)
 
     @property
     def outputs(self) -> int:

@@ -4,16 +4,22 @@ A column, a shape or a bound that a caller derives from ours could be one for th
 for the value: records were released uncut at the price of cut ones.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from dpledger.audits import AuditDataset
 from dpledger.mechanisms import (
     BoundedColumn,
     DataShape,
     InvalidParameter,
+    LocalProblem,
+    Poisson,
     PrivateDataset,
     PrivateTable,
     RandomisedResponse,
@@ -21,6 +27,7 @@ from dpledger.mechanisms import (
     Sensitive,
     Sensitivity,
 )
+from dpledger.mechanisms.inside import private_value
 from dpledger.mechanisms.labels import ClassLabels, SignLabels, WeightedLabels
 from dpledger.mechanisms.layout import RowBlocks
 from dpledger.mechanisms.local_data import LocalDataset
@@ -29,6 +36,8 @@ from dpledger.mechanisms.rounding import Rounding
 from dpledger.mechanisms.sensitivity import Derivation
 from dpledger.mechanisms.subsampling import SampledPart
 from dpledger.mechanisms.vertical_data import VerticalDataset, VerticalShape
+from dpledger.solvers import Logistic
+from dpledger.solvers.losses import ClippedLogistic, Shifted
 
 
 @pytest.mark.parametrize(
@@ -89,3 +98,56 @@ class _Counts(tuple[int, ...]):
 def test_a_bound_on_counts_is_a_plain_number(adjacency: str, bounds: dict[str, Any]) -> None:
     with pytest.raises(InvalidParameter, match="count"):
         PrivateDataset(np.eye(3), np.ones(3), adjacency=adjacency, row_bound=1.0, **bounds)
+
+
+class _Number(float):
+    """A number whose own arithmetic NumPy would call with the private array beside it."""
+
+    __array_ufunc__ = None
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: Poisson(_Number(0.5)),
+        lambda: RandomisedResponse(_Number(0.6)),
+        lambda: RealLabels(_Number(1.0)),
+        lambda: BoundedColumn(_Number(0.0), 1.0),
+        lambda: BoundedColumn(0.0, 1.0, _Number(0.5)),
+        lambda: LocalProblem(np.zeros(3), _Number(1.0), 1.0, 1.0, 1.0, 0.1),
+        lambda: ClippedLogistic(_Number(0.5)),
+        lambda: Shifted(Logistic(), _Number(0.0)),
+    ],
+)
+def test_a_parameter_is_a_plain_number(made: Callable[[], object]) -> None:
+    with pytest.raises(InvalidParameter, match="must be"):
+        made()
+
+
+@dataclass
+class _Writing:
+    """Slopes of a logistic loss, by one that writes the public point once it sees records."""
+
+    point: NDArray[np.float64]
+    outputs = 1
+    label_domain = SignLabels()
+    derivative_bound = Fraction(1)
+    curvature_bound = Fraction(1, 4)
+
+    def value(self, scores: Any, labels: Any) -> Any:
+        return Logistic().value(scores, labels)
+
+    def derivative(self, scores: Any, labels: Any) -> Any:
+        if len(scores) > 1000:
+            self.point[:] = 50.0
+        return Logistic().derivative(scores, labels)
+
+
+def test_a_point_stays_what_it_was_when_it_was_handed_in() -> None:
+    rows = np.random.default_rng(0).normal(size=(20_000, 20))
+    data = AuditDataset(rows, np.ones(20_000), adjacency="replace-one", row_bound=1.0)
+    point = np.zeros(20)
+    found = private_value(data.mean_gradient(_Writing(point), point))
+    assert point[0] == 50.0
+    plain = private_value(data.mean_gradient(Logistic(), np.zeros(20)))
+    np.testing.assert_allclose(found, plain, atol=1e-12)

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from posixpath import normpath
 from typing import Any
 
-from mkdocs.structure.files import File, Files
+from mkdocs.structure.files import File, Files  # pyright: ignore[reportMissingImports]
 
 from dpledger.runs.documents import all_keys
 
@@ -61,7 +61,8 @@ def keys_page() -> str:
         "",
         "`dpledger explain KEY` says the same; `dpledger init TABLE.csv` writes first files.",
         "JSON schemas: [run](schemas/run.schema.json), [schema](schemas/schema.schema.json),",
-        "[claim](schemas/claim.schema.json), [report](schemas/report.schema.json).",
+        "[statistics](schemas/statistics.schema.json), [claim](schemas/claim.schema.json),",
+        "[report](schemas/report.schema.json).",
     ]
     file = ""
     for key in all_keys():

@@ -170,6 +170,24 @@ LEAST_EXPLAINED = {
 """Lines of docstrings and comments over lines of code; a room that gets better raises its own."""
 
 
+def test_the_reading_orders_name_six_files_that_define_what_they_say() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").partition("## Two reading")[2]
+    steps = re.findall(r"^([1-9])\. `([^`]+)` `([^`]+)`", text, re.MULTILINE)
+    assert [int(place) for place, _, _ in steps] == [1, 2, 3, 4, 5, 6] * 2
+    for _, name, defined in steps:
+        path, last = ROOT / name, defined.rpartition(".")[2]
+        nodes = list(ast.walk(tree(path))) if path.suffix == ".py" else []
+        functions = {n.name for n in nodes if isinstance(n, ast.FunctionDef)}
+        fields = {
+            n.target.id
+            for n in nodes
+            if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)
+        }
+        # the front door and the README mention what others define
+        mentioned = path.name in ("README.md", "__init__.py") and defined in path.read_text("utf-8")
+        assert last in functions | fields or mentioned, (name, defined)
+
+
 def test_no_room_is_explained_less_than_it_was() -> None:
     counts = runpy.run_path(str(ROOT / "benchmarks" / "documentation.py"))["counts"]
     shares = {}

@@ -19,7 +19,7 @@ from ..accounting.guarantees import Guarantee
 from ..accounting.ledger import Head, SqliteLedger
 from ..accounting.numbers.enclosure import shown_up
 from ..accounting.proof.proved import proved
-from ..audits.report import to_json, write_pages
+from ..audits.report import holders_file, to_json, write_pages
 from ..data import LabelledRecords
 from ..data.strict import ConfigurationError
 from ..federation.prepaid import PrepaidRun
@@ -175,7 +175,7 @@ def _concluded(
         ),
     )
     report = report_of_run(configuration, options, result, record, test)
-    (folder / "report.json").write_bytes(to_json(report))
+    holders_file(folder / "report.json").write_bytes(to_json(report))
     write_pages(report, folder)
     return result
 
@@ -346,9 +346,7 @@ def _write_configuration(configuration: Configuration, text: str, folder: Path) 
         configuration = configuration.beside("schema.toml")
         text = configuration.toml
     if configuration.noise.seed is not None:
-        own = folder / "configuration.holder.toml"
-        own.touch(mode=0o600)
-        own.write_text(text, encoding="utf-8")
+        holders_file(folder / "configuration.holder.toml").write_text(text, encoding="utf-8")
         text = configuration.public_toml
     (folder / "configuration.toml").write_text(text, encoding="utf-8")
 

@@ -14,7 +14,7 @@ from .builder import Narrative, RunFacts, build_report
 from .evidence import AttackFacts, ModelScore, UtilityFacts, crosschecks_of
 from .html import to_html
 from .markdown import to_markdown
-from .pages import write_pages
+from .pages import holders_file, write_pages
 from .public import public
 from .record import (
     Crosschecks,
@@ -40,6 +40,7 @@ __all__ = [
     "build_report",
     "crosschecks_of",
     "from_json",
+    "holders_file",
     "public",
     "to_html",
     "to_json",

@@ -177,6 +177,9 @@ def test_what_was_dropped_is_told_to_the_holder_alone(tmp_path: Path) -> None:
     folder = dp.run(tmp_path / "run.toml", options).folder
     assert "3 records with missing values" in (folder / "report.html").read_text()
     assert "3 records" not in (folder / "public.html").read_text()
+    open_to_others = {path.name for path in folder.iterdir() if path.stat().st_mode & 0o077}
+    holders = {"report.html", "report.md", "report.json", "ledger.sqlite"}
+    assert holders.isdisjoint(open_to_others)
 
 
 def test_a_folder_that_cannot_be_made_is_refused_by_name(tmp_path: Path) -> None:

@@ -328,11 +328,13 @@ class AmbiguousRun(DpledgerError, ValueError):
     """
 
     def __init__(self, name: str, readings: tuple[TrainingCost, ...]) -> None:
-        listed = "; ".join(
+        listed = [
             f"{r.run.sampling.value} under {r.run.adjacency.value}: {shown_up(r.epsilon, digits=6)}"
             for r in readings
+        ]
+        super().__init__(
+            "\n  ".join([f"{name} must be stated; epsilon by reading:", *(listed or ["none fits"])])
         )
-        super().__init__(f"{name} must be stated; epsilon by reading: {listed or 'none fits'}.")
         self.name = name
         self.readings = readings
 

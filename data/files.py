@@ -73,14 +73,20 @@ def read_table(path: str | Path, schema: Schema, *, lacking: bool = False) -> Ta
     try:
         table = reader(path, schema)
     except UnicodeDecodeError as error:
+        remedy = (
+            "save the sheet as CSV"
+            if path.suffix.lower() in _SPREADSHEETS
+            else "`iconv -f latin1 -t utf-8` converts a file of an older program"
+        )
         raise UnreadableFile(
-            f"{path} must be text in UTF-8 ({error.reason} at byte {error.start}); "
-            "`iconv -f latin1 -t utf-8` converts a file of an older program"
+            f"{path} must be text in UTF-8 ({error.reason} at byte {error.start}); {remedy}"
         ) from error
     except (OSError, EOFError, UnicodeError, csv.Error, lzma.LZMAError, zlib.error) as error:
         raise UnreadableFile(f"{path}: Expected a readable file ({error}).") from error
     if not len(table):
-        raise NoRecords(f"{path}: Expected at least one record instead got none.")
+        raise NoRecords(
+            f"{path}: Expected at least one record instead got none; is it the whole file?"
+        )
     return table
 
 
@@ -104,6 +110,9 @@ def _as_it_is(path: Path, schema: Schema) -> Schema:
 
 _DELIMITERS = (";", "\t", "|", ",")
 """What a header of one name is searched for, to say what a schema could be missing."""
+
+_SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
+"""Suffixes of files that are taken for tables and are no text."""
 
 _DECOMPRESSORS: dict[str, Callable[..., IO[str]]] = {
     ".gz": gzip.open,

@@ -37,6 +37,9 @@ def among(word: str, known: Iterable[str]) -> str:
 def hint(message: str, kind: type[msgspec.Struct], document: object) -> str:
     """What to add to msgspec's `message` about a `document` that is no `kind`; often nothing.
 
+    For an unknown word it lists the known ones, for a missing choice what may be chosen; a value of
+    another type is repeated.
+
     The message names the path of the fault, such as `$.columns[2].kind`. It is followed through the
     types and the document side by side, since the tag in a document decides which struct of a union
     is meant.
@@ -46,8 +49,12 @@ def hint(message: str, kind: type[msgspec.Struct], document: object) -> str:
         kind: the struct that the document was to be.
         document: as the TOML parser returned it.
     """
-    word = re.search(r"unknown field `([^`]*)`|Invalid (?:enum )?value '([^']*)'", message)
-    if word is None:
+    word = re.search(
+        r"unknown field `([^`]*)`|Invalid (?:enum )?value '([^']*)'|required field `([^`]*)`",
+        message,
+    )
+    mistyped = message.startswith("Expected `") and ", got `" in message
+    if word is None and not mistyped:
         return ""
     place = re.search(r"at `\$([^`]*)`", message)
     here: Any = kind
@@ -58,6 +65,13 @@ def hint(message: str, kind: type[msgspec.Struct], document: object) -> str:
             value = value.get(name) if isinstance(value, dict) else None
         else:  # an item, whose type `_alternatives` finds; one of a mapping stands as [...]
             value = value[int(index)] if isinstance(value, list) and index.isdigit() else None
+    if word is None:
+        # the seed of noise is secret, and a message may end up in a log
+        secret = place is None or place[1].endswith("seed")
+        return "" if secret or not isinstance(value, str | int | float) else f": {value!r:.40}"
+    if word[3] is not None:
+        choices = _choices(_fields(here, value).get(word[3]))
+        return f", one of {', '.join(map(repr, choices))}" if choices else ""
     return ", expected " + among(word[1] or word[2], _words(here, value))
 
 
@@ -88,10 +102,15 @@ def _fields(kind: Any, value: object) -> dict[str, Any]:
 
 def _words(kind: Any, value: object) -> list[str]:
     """The words of an enumeration, or the names of fields."""
+    return _choices(kind) or list(_fields(kind, value))
+
+
+def _choices(kind: Any) -> list[str]:
+    """The words of an enumeration; none of another type."""
     words: list[str] = []
     for one in _alternatives(kind):
         if isinstance(one, type) and issubclass(one, Enum):
             words += [str(choice.value) for choice in one]
         elif get_origin(one) is Literal:
             words += [str(choice) for choice in get_args(one)]
-    return words or list(_fields(kind, value))
+    return words

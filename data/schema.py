@@ -232,7 +232,9 @@ def read_schema(path: str | Path) -> Schema:
     try:
         text = toml_text(Path(path), _MOST_BYTES)
     except (OSError, UnicodeDecodeError) as error:
-        raise UnreadableFile(f"{path}: Expected a readable TOML file ({error}).") from error
+        raise UnreadableFile(
+            f"{path}: Expected a readable TOML file in UTF-8 ({error})."
+        ) from error
     except ConfigurationError as error:
         raise SchemaError(str(error)) from error
     return parse_schema(text, source=str(path))

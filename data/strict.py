@@ -56,7 +56,9 @@ def read_toml(path: Path, kind: type[_Struct]) -> _Struct:
     try:
         text = toml_text(path, _MOST_BYTES)
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{path}: Expected a readable TOML file ({error}).") from error
+        raise ConfigurationError(
+            f"{path}: Expected a readable TOML file in UTF-8 ({error})."
+        ) from error
     return parse_toml(text, kind, source=str(path))
 
 
@@ -76,7 +78,10 @@ def parse_toml(text: str, kind: type[_Struct], *, source: str) -> _Struct:
         values = tomllib.loads(text, parse_float=_number)
     # a number of thousands of digits is a plain ValueError
     except (ValueError, RecursionError) as error:
-        raise ConfigurationError(f"{source}: Expected TOML ({error!s:.{_SHOWN}}).") from error
+        raise ConfigurationError(
+            f"{source}: Expected TOML ({error!s:.{_SHOWN}}): a line is `key = value`, texts stand "
+            "in quotes, decimals have a point."
+        ) from error
     return converted(values, kind, source=source)
 
 
@@ -97,13 +102,15 @@ def toml_text(path: Path, most_bytes: int) -> str:
         path: of the file.
         most_bytes: what is read at most: a larger file is refused unread.
 
+    A byte order mark, as editors on Windows write one, is no part of it.
+
     Raises `ConfigurationError` if it is larger, `OSError` and `UnicodeDecodeError` as reading does.
     """
     with path.open("rb") as file:
         content = file.read(most_bytes + 1)
     if len(content) > most_bytes:
         raise ConfigurationError(f"{path}: Expected at most {most_bytes} bytes.")
-    return content.decode("utf-8")
+    return content.decode("utf-8-sig")
 
 
 def converted(

@@ -169,7 +169,8 @@ def require_rate(name: str, value: Number) -> None:
     """Raise `InvalidParameter` unless 0 <= `value` <= 1."""
     _require_number(name, value, "in [0, 1]")
     if not 0 <= value <= 1:
-        raise InvalidParameter(name, value, "in [0, 1]")
+        share = f"; {float(value):g} % is {float(value) / 100:g}" if 1 < value <= 100 else ""
+        raise InvalidParameter(name, value, f"in [0, 1]{share}")
 
 
 def require_positive_int(name: str, value: int) -> None:

@@ -88,13 +88,13 @@ def json_schema(file: str) -> dict[str, Any]:
 
 
 def explained(name: str) -> tuple[Key, ...]:
-    """Return the keys of that name, or of that path such as "privacy.delta", of all files.
+    """Return the keys of that name, path such as "privacy.delta" or section, of all files.
 
     Raises `UnknownKey`, with the nearest known one.
     """
     found = tuple(
         key for key in all_keys() if key.path == name or key.path.rpartition(".")[2] == name
-    )
+    ) or tuple(key for key in all_keys() if key.path.startswith(f"{name}."))
     if not found:
         known = sorted({key.path for key in all_keys()})
         raise UnknownKey(f"key={name!r} must be {among(name, known)}")

@@ -172,9 +172,12 @@ class Privacy(Unit, frozen=True, kw_only=True):
                 "'add-remove-one'"
             )
         if not 0 < self.delta < 1:
-            raise ValueError(f"delta={self.delta} must be in (0, 1)")
+            raise ValueError(
+                f"delta={self.delta} must be in (0, 1), below one over the number of records"
+            )
         if (self.epsilon is None) == (self.noise_multiplier is None):
-            raise ValueError("Expected either epsilon or noise_multiplier")
+            both = "leave one out" if self.epsilon is not None else "write epsilon = 1.0, say"
+            raise ValueError(f"Expected either epsilon or noise_multiplier; {both}")
         for name in ("epsilon", "noise_multiplier"):
             value = getattr(self, name)
             if value is not None and not 0 < value < inf:

@@ -143,14 +143,15 @@ def new_folder(out: Path | None, name: str) -> Path:
     """
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     folder = out or Path("dpledger-runs") / f"{name}-{stamp}-{os.getpid()}"
-    if (folder / "ledger.sqlite").exists() or (folder / RECORD).exists():
-        raise FileExistsError(
-            f"{folder}: Expected a folder without a ledger; choose another, or resume its run."
-        )
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        taken = (folder / "ledger.sqlite").exists() or (folder / RECORD).exists()
     except OSError as error:
         raise ConfigurationError(
             f"out={folder} must be a folder that can be made ({error.strerror}); choose another"
         ) from error
+    if taken:
+        raise FileExistsError(
+            f"out={folder} must be a folder without a ledger; choose another, or resume its run."
+        )
     return folder

@@ -90,11 +90,19 @@ def test_what_does_not_fill_a_batch_makes_more_epochs() -> None:
     assert run.releases == 4
 
 
+def test_a_percentage_for_a_rate_is_refused_with_its_fraction() -> None:
+    stated = {"steps": 10, "sampling": "poisson", "adjacency": ADD_REMOVE}
+    with pytest.raises(InvalidParameter, match=r"rate=5\.0 must be in \[0, 1\]; 5 % is 0\.05"):
+        training.epsilon(noise_multiplier=1.0, delta=1e-5, rate=5.0, **stated)
+    with pytest.raises(InvalidParameter, match=r"rate=256 must be in \[0, 1\]\.$"):
+        training.epsilon(noise_multiplier=1.0, delta=1e-5, rate=256, **stated)
+
+
 def test_what_is_missing_is_asked_for_with_the_readings() -> None:
     with pytest.raises(AmbiguousRun, match="sampling must be stated") as caught:
         training.epsilon(noise_multiplier=1.1, delta=1e-5, **MNIST)
     readings = {(r.run.sampling, r.run.adjacency.value): r for r in caught.value.readings}
-    assert len(readings) == 9
+    assert len(readings) == 9 == str(caught.value).count("\n  ")
     assert readings[Sampling.POISSON, ADD_REMOVE].steps == 14063
     assert readings[Sampling.NONE, ADD_REMOVE].epsilon > 6000
 

@@ -182,3 +182,14 @@ def test_a_message_names_the_schema_file(tmp_path: Path) -> None:
 def test_a_missing_schema_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(UnreadableFile, match=r"absent\.toml: Expected a readable TOML file"):
         read_schema(tmp_path / "absent.toml")
+
+
+def test_a_schema_that_windows_wrote_reads_as_any_other(tmp_path: Path) -> None:
+    plain, windows, wide = (tmp_path / name for name in ("plain.toml", "windows.toml", "wide.toml"))
+    text = written(AGE, INCOME)
+    plain.write_bytes(text.encode())
+    windows.write_bytes(text.replace("\n", "\r\n").encode("utf-8-sig"))
+    wide.write_bytes(text.encode("utf-16"))
+    assert read_schema(windows) == read_schema(plain)
+    with pytest.raises(UnreadableFile, match=r"wide\.toml: .* in UTF-8"):
+        read_schema(wide)

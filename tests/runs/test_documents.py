@@ -37,6 +37,10 @@ def test_a_key_is_found_by_its_name_and_by_its_path() -> None:
     assert found.default is None
 
 
+def test_a_section_is_explained_key_by_key() -> None:
+    assert {key.path for key in explained("noise")} == {"noise.sampler", "noise.seed"}
+
+
 def test_an_unknown_key_is_told_with_the_nearest() -> None:
     with pytest.raises(UnknownKey, match=r"nearest: 'noise\.seed'"):
         explained("noise.sed")

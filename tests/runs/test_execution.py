@@ -185,6 +185,6 @@ def test_what_was_dropped_is_told_to_the_holder_alone(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_made_is_refused_by_name(tmp_path: Path) -> None:
     write_people(tmp_path)
     (tmp_path / "run.toml").write_text(CONFIGURATION)
-    out = tmp_path / "people.csv" / "out"
-    with pytest.raises(ConfigurationError, match="must be a folder that can be made"):
-        dp.run(tmp_path / "run.toml", RunOptions(out=out))
+    for out in (tmp_path / "people.csv" / "out", tmp_path / ("long" * 75)):
+        with pytest.raises(ConfigurationError, match="must be a folder that can be made"):
+            dp.run(tmp_path / "run.toml", RunOptions(out=out))

@@ -35,7 +35,7 @@ from .loss_trial import stated
 from .private_data import PrivateDataset
 from .protocols import FloatArray, Loss
 from .records import Records, combined, record_slopes
-from .refusals import refuse_copies
+from .refusals import refuse_copies, require_itself
 from .sensitive import Sensitive
 from .sensitivity import Sensitivity, mean_of_bounded
 from .stated_loss import assuming
@@ -84,6 +84,7 @@ class CentredRows(Inside):
         radius: float,
         scale: FloatArray | None = None,
     ) -> None:
+        require_itself("dataset", dataset, PrivateDataset)
         # copies, and a plain number: what is checked and priced now is what is used later
         radius, centre = float(radius), _fixed(centre)
         scale = None if scale is None else _fixed(scale)

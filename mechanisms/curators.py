@@ -43,6 +43,7 @@ from .lattice import noise_std_on_lattice, on_lattice, require_within_reach
 from .noise import Noise, noisy_step
 from .private_data import PrivateDataset
 from .protocols import EventSink, FloatArray
+from .refusals import require_itself
 from .sample import Sample
 from .sampling import ExactSampler, Sampler
 from .sensitive import Sensitive
@@ -99,6 +100,7 @@ class Curator(Inside, ABC):
 
         Raises `InvalidParameter` where no amplification rule covers the data's relation.
         """
+        require_itself("dataset", dataset, PrivateDataset)
         require_scheme(scheme, dataset.shape.adjacency, dataset.shape.count)
         return self._sample_of(dataset, self._draw(dataset, scheme))
 
@@ -140,6 +142,7 @@ class Curator(Inside, ABC):
                 not what its mechanism asks for.
             BudgetExceeded: from the ledger, before any noise is drawn.
         """
+        require_itself("sensitive", sensitive, Sensitive)
         given = (noise_std, noise_multiplier, mechanism)
         if sum(one is not None for one in given) != 1:
             raise InvalidParameter(
@@ -177,6 +180,7 @@ class Curator(Inside, ABC):
             audience: as for `release`.
             stand_in: of shape (P, d): what a plan assumes the numbers to be; zeros without it.
         """
+        require_itself("sensitive", sensitive, Sensitive)
         if sensitive.sampled_part is not None:
             sensitive.sampled_part.draw.use(self)
         context = Context(sensitive.parties, round, release, audience)

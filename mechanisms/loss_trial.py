@@ -48,7 +48,7 @@ def stated(loss: Loss) -> StatedLoss:
 
     Raises `InvalidParameter` for a loss that random scores refute.
     """
-    if isinstance(loss, StatedLoss):
+    if type(loss) is StatedLoss:
         if loss in _made:
             return loss
         loss = loss.loss

@@ -102,12 +102,12 @@ def noisy_step(
     match noise:
         case LaplaceNoise(scale):
             return LaplaceStep(price(scale)(sensitivity), scale), float(scale)
-        case RandomisedResponse():
-            if sensitive.categories != noise.categories:
+        case RandomisedResponse(truth, categories):
+            if sensitive.categories != categories:
                 raise InvalidParameter(
-                    "sensitive", sensitive, f"one answer a record, out of {noise.categories}"
+                    "sensitive", sensitive, f"one answer a record, out of {categories}"
                 )
-            return noise, 0.0
+            return RandomisedResponse(truth, categories), 0.0
         case ExponentialMechanism(epsilon):
             if sensitive.each is None:
                 raise InvalidParameter(

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import NoReturn, TypeVar
 
 from .errors import (
+    InvalidParameter,
     UnprotectedComparison,
     UnprotectedConversion,
     UnprotectedFunction,
@@ -52,6 +53,15 @@ class Closed:
             kinds = ", ".join(base.__name__ for base in cls.__bases__)
             raise TypeError(f"Expected no class derived from {kinds}: prices rest on it.")
         super().__init_subclass__(**options)
+
+
+def require_itself(name: str, value: object, kind: type[Closed]) -> None:
+    """Raise `InvalidParameter` unless `value` is of this kind by its class, whatever it says it is.
+
+    What hands questions on to a private value could answer some of them otherwise.
+    """
+    if not issubclass(type(value), kind):
+        raise InvalidParameter(name, type(value).__name__, f"a {kind.__name__} itself")
 
 
 _COPIES = {

@@ -22,7 +22,7 @@ dpledger.mechanisms.errors.UnprotectedConversion: float() would let a sensitive 
 from collections.abc import Callable
 from fractions import Fraction
 from math import isqrt
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from .errors import (
 )
 from .operator_norm import operator_norm_up
 from .protocols import FloatArray
-from .refusals import ADVICE, Closed, refuse_ways_out
+from .refusals import ADVICE, Closed, refuse_ways_out, require_itself
 from .rounding import Rounding
 from .sensitivity import (
     Norm,
@@ -138,6 +138,8 @@ class Sensitive(Closed):
             raise AttributeError(
                 "Expected no second __init__: a Sensitive is made once, by a rule."
             )
+        require_itself("sensitivity", sensitivity, Sensitivity)
+        require_itself("rounding", rounding, Rounding)
         held = max(1, len(parties)) if held is None else held
         # a plain array: of a subclass, its own functions would be handed what it is added to
         value = None if value is None else np.asarray(value, dtype=np.float64)
@@ -181,8 +183,8 @@ class Sensitive(Closed):
 
     def __add__(self, other: "Sensitive | Public") -> "Sensitive":
         """Return the sum: of two private values, or with public numbers, which move nothing."""
-        if isinstance(other, Sensitive):
-            return self._plus(other)
+        if issubclass(type(other), Sensitive):
+            return self._plus(cast("Sensitive", other))
         public, size = self._public(other)
         return self._derived(
             lambda sensitivity: sensitivity,
@@ -246,6 +248,7 @@ class Sensitive(Closed):
 
     def concatenated(self, second: "Sensitive") -> "Sensitive":
         """Return (f, g) along the last axis, both functions of the same parties' records."""
+        require_itself("second", second, Sensitive)
         if self.parties != second.parties or self.planned is not second.planned:
             raise InvalidParameter(
                 "second", second, "of the same parties; see concatenate_disjoint"
@@ -263,6 +266,7 @@ class Sensitive(Closed):
 
     def concatenated_disjoint(self, second: "Sensitive") -> "Sensitive":
         """Return the rows of two blocks of disjoint parties, one under the other."""
+        require_itself("second", second, Sensitive)
         named = self.parties and second.parties  # without names, any record may enter both
         shared = set(self.parties) & set(second.parties)
         if not named or shared or self.dimension != second.dimension:

@@ -5,7 +5,7 @@ for the value: records were released uncut at the price of cut ones.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -17,6 +17,8 @@ from dpledger.audits import AuditDataset
 from dpledger.mechanisms import (
     BoundedColumn,
     DataShape,
+    EventList,
+    FixedBatch,
     InvalidParameter,
     LocalProblem,
     Poisson,
@@ -24,16 +26,21 @@ from dpledger.mechanisms import (
     PrivateTable,
     RandomisedResponse,
     RealLabels,
+    SamplingCurator,
+    SeededSampler,
     Sensitive,
     Sensitivity,
+    concatenate,
+    concatenate_disjoint,
 )
+from dpledger.mechanisms.centred import CentredRows
 from dpledger.mechanisms.inside import private_value
 from dpledger.mechanisms.labels import ClassLabels, SignLabels, WeightedLabels
 from dpledger.mechanisms.layout import RowBlocks
 from dpledger.mechanisms.local_data import LocalDataset
 from dpledger.mechanisms.private_table import CategoryColumn, TableShape
-from dpledger.mechanisms.rounding import Rounding
-from dpledger.mechanisms.sensitivity import Derivation
+from dpledger.mechanisms.rounding import Rounding, exact
+from dpledger.mechanisms.sensitivity import Derivation, scaled
 from dpledger.mechanisms.subsampling import SampledPart
 from dpledger.mechanisms.vertical_data import VerticalDataset, VerticalShape
 from dpledger.solvers import Logistic
@@ -151,3 +158,60 @@ def test_a_point_stays_what_it_was_when_it_was_handed_in() -> None:
     assert point[0] == 50.0
     plain = private_value(data.mean_gradient(Logistic(), np.zeros(20)))
     np.testing.assert_allclose(found, plain, atol=1e-12)
+
+
+class _StandIn:
+    """Hands every question on, but for those that it has an answer to."""
+
+    def __init__(self, real: Any, **answers: Any) -> None:
+        self.__dict__.update(answers, real=real)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.real, name)
+
+    @property
+    def __class__(self) -> Any:
+        return type(self.real)
+
+
+def test_what_stands_in_for_a_private_value_is_not_taken_for_it() -> None:
+    data = PrivateDataset(np.eye(3), np.ones(3), adjacency="replace-one", row_bound=1.0)
+    value = data.sum_gradient(Logistic(), np.zeros(3))
+    tiny = scaled(value.sensitivity, Fraction(1, 1000))
+    cheap: Any = _StandIn(value, sensitivity=tiny)
+    larger: Any = _StandIn(data, shape=replace(data.shape, count=1000, n_max=2000))
+    sink = EventList()
+    curator = SamplingCurator(sink, SeededSampler(1))
+    ways: list[Callable[[], object]] = [
+        lambda: curator.release(cheap, noise_multiplier=1.0, round=1, release="x"),
+        lambda: curator.release_unprotected(cheap, reason="x", round=1, release="x"),
+        lambda: concatenate(value * 1e-6, cheap),
+        lambda: concatenate_disjoint(value, cheap),
+        lambda: curator.sample(larger, FixedBatch(2)),
+        lambda: CentredRows(larger, np.zeros(3), radius=1.0),
+    ]
+    for way in ways:
+        with pytest.raises(InvalidParameter, match="itself"):
+            way()
+    with pytest.raises((InvalidParameter, TypeError, ValueError)):
+        value * 1e-6 + cheap
+    part: Any = _StandIn(tiny, root=Fraction(-1))
+    with pytest.raises(InvalidParameter, match="itself"):
+        Sensitive(part, exact(Fraction(0), width=3), parties=value.parties, dimension=3)
+    assert not sink.events
+
+
+def test_an_answer_is_drawn_by_the_truth_that_is_written() -> None:
+    """A stand-in for randomised response that says another truth each time."""
+    data = PrivateDataset(np.eye(3), np.ones(3), adjacency="replace-one", row_bound=1.0)
+    truths = iter([0.6, *[1.0] * 100])
+
+    class Changing(_StandIn):
+        truth = property(lambda _: next(truths))
+
+    sink = EventList()
+    curator = SamplingCurator(sink, SeededSampler(1))
+    said: Any = Changing(RandomisedResponse(0.6))
+    curator.release(data.answers(), mechanism=said, round=1, release="x")
+    assert sink.events[0].mechanism == RandomisedResponse(0.6)
+    assert type(sink.events[0].mechanism) is RandomisedResponse

@@ -10,7 +10,7 @@ From Dpledger Require
   GaussianDelta
   GaussianConvolution Descent GaussianComposition PoissonSampling Events GaussianSeries Enclosure
   Losses Kronecker LossLists FixedPoint FixedGaussian LossEnclosures LossComposition SampledLoss
-  Checker Operations Soundness Example EndToEnd.
+  PureLoss Checker Operations Soundness Example EndToEnd.
 
 Open Scope R_scope.
 
@@ -207,7 +207,9 @@ Definition losses_theorems := (
   @FixedGaussian.removal_above_sound,
   @SampledLoss.checked_sound,
   @SampledLoss.step_losses_sound,
-  @SampledLoss.loss_delta_sound).
+  @SampledLoss.loss_delta_sound,
+  @PureLoss.odds_dominate,
+  @PureLoss.odds_loss_sound).
 Print losses_theorems.
 Print Assumptions losses_theorems.
 

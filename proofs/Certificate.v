@@ -115,7 +115,7 @@ Inductive rule :=
   | PureApproxDp (delta : Q)
   | RdpApproxDp (delta epsilon : Q)
   | GdpApproxDp (delta epsilon : Q)
-  (** The loss distribution of a sampled step, composed on a lattice; what the numbers other than
+  (** The loss distribution of a step, composed on a lattice; what the numbers other than
       [mechanism], [often], [delta] and [epsilon] are decides how fine it is, and nothing else. *)
   | PrivacyLoss (mechanism often : positive) (step : Q) (doublings : list nat)
       (dense digits : positive) (cut : Z) (delta epsilon : Q).

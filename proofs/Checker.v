@@ -3,8 +3,8 @@
     answer is worth is [check_sound] (Soundness.v). [None] says that nothing was decided. *)
 
 From Coq Require Import List Bool QArith Qround PArith ZArith Lia FMapPositive Mergesort Orders.
-From Dpledger Require Import Enclosure LossLists LossEnclosures LossComposition SampledLoss
-  Certificate.
+From Dpledger Require Import Enclosure LossLists LossEnclosures LossComposition FixedPoint
+  SampledLoss PureLoss Certificate.
 Import ListNotations.
 Open Scope Q_scope.
 
@@ -366,7 +366,7 @@ Definition claim_eqb (c d : claim) : bool :=
   && Pos.eqb (claim_group c) (claim_group d)
   && notion_eqb (claim_notion c) (claim_notion d).
 
-(** ** The loss of a sampled step, composed *)
+(** ** The loss of a step, composed *)
 
 (** Bits of the masses: as many as [digits] decimal digits take. *)
 Definition mass_bits (digits : positive) : Z := (Z.log2 (10 ^ Zpos digits) + 1)%Z.
@@ -375,8 +375,45 @@ Definition mass_bits (digits : positive) : Z := (Z.log2 (10 ^ Zpos digits) + 1)%
 Definition working_bits (w : Z) (step : Q) : Z :=
   (w + 2 * Z.max 0 (Z.log2 (Zpos (Qden step)) - Z.log2 (Qnum step)) + 24)%Z.
 
-(** delta at [epsilon] of [n] sampled steps is at most [delta], in either order. *)
-Definition composition_at_most (mu_squared rate : Q) (n : positive) (step : Q)
+(** The true answer to another one's probability, and the other way round. *)
+Definition odds (truth : Q) (answers : positive) : Q :=
+  truth * (integer answers - 1) / (1 - truth).
+
+(** How far whole numbers move whose distance is at most a root. *)
+Definition whole_root (squared : Q) : Q := inject_Z (Z.sqrt (Qfloor squared)).
+
+(** How much likelier an outcome of a step in pure DP may become, in units of 2^-p. *)
+Definition ratio_above (p : Z) (m : mechanism) : option Z :=
+  match m with
+  | DiscreteLaplaceStep _ squared _ scale =>
+      match exp_of_rational p (whole_root squared / scale) with
+      | Some (_, u) => Some u
+      | None => None
+      end
+  | ResponseStep truth answers =>
+      let most := maximum (odds truth answers) (/ odds truth answers) in
+      Some (round_up (Qnum most * 2 ^ p) (Zpos (Qden most)))
+  | _ => None
+  end.
+
+(** The losses of one step, in both orders; a pure step's is symmetric. *)
+Definition losses_of (m : mechanism) (w bits : Z) (step : Q) (dense tail : Z) :
+  option (whole_loss * whole_loss) :=
+  match m with
+  | SampledStep rate _ squared _ std =>
+      if positive_number squared
+      then step_losses w bits (squared / (std * std)) rate step dense tail
+      else None
+  | _ =>
+      match ratio_above (w + bits + SampledLoss.guard) m with
+      | Some e =>
+          match odds_loss w bits e step with Some l => Some (l, l) | None => None end
+      | None => None
+      end
+  end.
+
+(** delta at [epsilon] of [n] such steps is at most [delta], in either order. *)
+Definition composition_at_most (m : mechanism) (n : positive) (step : Q)
   (doublings : list nat) (dense digits : positive) (cut : Z) (delta epsilon : Q) : bool :=
   let w := mass_bits digits in
   let bits := working_bits w step in
@@ -388,7 +425,7 @@ Definition composition_at_most (mu_squared rate : Q) (n : positive) (step : Q)
     | Some (step', l') => loss_delta_at_most w bits step' l' epsilon delta
     | None => false
     end in
-  match step_losses w bits mu_squared rate step (Zpos dense) tail with
+  match losses_of m w bits step (Zpos dense) tail with
   | Some (l, l') => small l && small l'
   | None => false
   end.
@@ -425,18 +462,11 @@ Definition laplace_suffices (eps : Q) (m : mechanism) : bool :=
   | _ => false
   end.
 
-(** How far whole numbers move whose distance is at most a root. *)
-Definition whole_root (squared : Q) : Q := inject_Z (Z.sqrt (Qfloor squared)).
-
 Definition discrete_laplace_suffices (eps : Q) (m : mechanism) : bool :=
   match m with
   | DiscreteLaplaceStep _ squared _ scale => Qle_bool (whole_root squared / scale) eps
   | _ => false
   end.
-
-(** The true answer to another one's probability, and the other way round. *)
-Definition odds (truth : Q) (answers : positive) : Q :=
-  truth * (integer answers - 1) / (1 - truth).
 
 Definition response_suffices (eps : Q) (m : mechanism) : bool :=
   match m with
@@ -536,24 +566,23 @@ Definition enlarged (k : positive) (group : positive) (r' : relation) (s : claim
   else None.
 
 (** The step that a mechanism repeats, and how often. *)
-Definition sampled_step (m : positive) : option (positive * positive) :=
+Definition repeated_step (m : positive) : option (positive * positive) :=
   match PositiveMap.find m table with
-  | Some (SampledStep _ _ _ _ _) => Some (m, 1%positive)
   | Some (Repeated inner n) => Some (inner, n)
-  | _ => None
+  | Some _ => Some (m, 1%positive)
+  | None => None
   end.
 
 Definition privacy_loss (m often : positive) (step : Q) (doublings : list nat)
   (dense digits : positive) (cut : Z) (delta eps : Q) : option judgement :=
-  match sampled_step m with
+  match repeated_step m with
   | Some (inner, n) =>
       match PositiveMap.find inner table with
-      | Some (SampledStep rate _ squared _ std) =>
-          guard (positive_number step && positive_number squared && probability delta
-                 && composition_at_most (squared / (std * std)) rate (often * n) step doublings
-                      dense digits cut delta eps)
+      | Some one =>
+          guard (positive_number step && probability delta
+                 && composition_at_most one (often * n) step doublings dense digits cut delta eps)
             (Part [(m, often)] (Claim r 1 (ApproxDp delta eps)))
-      | _ => None
+      | None => None
       end
   | None => None
   end.

@@ -6,7 +6,7 @@ From Coquelicot Require Import Coquelicot.
 From Dpledger Require Import Sums Conversion Finite Gaussian Pure DiscreteLaplace GaussianDelta
   Sensitivity Descent
   Domination GaussianComposition PoissonSampling Events Enclosure Losses LossLists LossEnclosures
-  LossComposition SampledLoss Certificate Checker Operations.
+  LossComposition FixedPoint SampledLoss PureLoss Certificate Checker Operations.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -1108,7 +1108,7 @@ Proof.
   - apply spent_within; [lra|]; intros v Iv; rewrite Rmult_1_r; auto.
 Qed.
 
-(** ** Sampled steps, by their losses *)
+(** ** Steps by their losses *)
 
 (** The two orders of data sets that differ by a record: with it against without it, or the other
     way round. *)
@@ -1120,31 +1120,47 @@ Definition in_order (with_first : bool) (a b : list X) : Prop :=
 Definition profile_in_order (with_first : bool) : R -> (R -> R -> R) -> R -> R -> R :=
   if with_first then removal_profile else addition_profile.
 
-(** A loss that bounds a sampled step, in one of the orders. *)
+(** The order of data sets that matters under add/remove; steps of other relations have one loss. *)
+Definition oriented (with_first : bool) (a b : list X) : Prop :=
+  r0 = AddRemoveOne -> in_order with_first a b.
+
+Lemma neighbours_sym a b : adj a b -> adj b a.
+Proof. destruct r0; intros []; constructor. Qed.
+
+(** How far apart a step whose loss is known brings two laws. *)
+Definition apart (with_first : bool) (i : positive) {A} (l : list A) (p q : A -> R) : Prop :=
+  match mechanism_at c i with
+  | Some (SampledStep rate _ squared _ std) =>
+      below_profile l p q (profile_in_order with_first (Q2R rate)
+        (gaussian_profile (sqrt (Q2R squared) / Q2R std)))
+  | Some (LaplaceStep _ _ _ _) | Some (DiscreteLaplaceStep _ _ _ _) | Some (ResponseStep _ _) =>
+      within_odds l p q (exp (cost i))
+  | _ => True
+  end.
+
+(** A loss that bounds a step, in one of the orders. *)
 Definition bounds_step (with_first : bool) (i : positive) (L : loss) : Prop :=
   proper L /\ covers L /\
-  exists rate moved squared d std,
-  mechanism_at c i = Some (SampledStep rate moved squared d std) /\
-  forall (l : list message) p q, distribution l p -> nonneg l q ->
-  below_profile l p q (profile_in_order with_first (Q2R rate)
-    (gaussian_profile (sqrt (Q2R squared) / Q2R std))) ->
-  below_profile l p q (profile L).
+  forall (l : list message) p q, distribution l p -> distribution l q ->
+  apart with_first i l p q -> below_profile l p q (profile L).
 
 Lemma round_loss with_first h j x y L :
-  reads r h j = true -> same_but j x y -> in_order with_first (x j) (y j) ->
+  reads r h j = true -> differ_at adj j x y -> oriented with_first (x j) (y j) ->
   bounds_step with_first (mechanism_of h) L ->
   below_profile (next_messages r h) (next_law r x h) (next_law r y h) (profile L).
 Proof.
-  intros R Dxy O (_ & _ & rate & moved & squared & d & std & F & Bound).
-  destruct (round h) as [(s & std0 & Round)|((m & F' & _ & Not) & _)];
-    [|rewrite F in F'; injection F' as <-; exfalso; apply (Not _ _ _ _ _ eq_refl)].
+  intros R Dxy O (_ & _ & Bound); apply Bound; [apply laws|apply laws|]; unfold apart.
+  destruct (round h) as [(s & std0 & Round)|((m & F & Pays & Not) & _ & _ & Pure)].
+  2:{ assert (Dyx : differ_at adj j y x).
+      { destruct Dxy as [A S]; split; [apply neighbours_sym, A|intros i N; symmetry; apply S, N]. }
+      rewrite F; destruct m; try discriminate Pays; try (exfalso; apply (Not _ _ _ _ _ eq_refl));
+        (intros m I; split; [apply (Pure j R x y Dxy m I)|apply (Pure j R y x Dyx m I)]). }
   destruct (normal_messages h s std0 Round) as [Messages Law].
   pose proof (fun data => noisy_laws h s std0 data Round) as Laws.
   destruct Round as (_ & Hs & Ps & Kind & Sens & _).
-  destruct Kind as [((moved' & squared' & d' & std' & F') & _)|S]; [congruence|].
-  destruct S as (rate' & moved' & squared' & d' & std' & F' & Es & En & Er & Hr & Ea & U & I).
-  rewrite F' in F; injection F as -> -> -> -> ->.
-  apply Bound; [apply laws|apply laws|]; rewrite Messages, !Law, Er; apply numbers_below.
+  destruct Kind as [((moved & squared & d & std & F) & _)|S]; rewrite ?F; [exact I|].
+  destruct S as (rate & moved & squared & d & std & F & Es & En & Er & Hr & Ea & U & In_sample).
+  rewrite F, Messages, !Law, Er; apply numbers_below.
   apply (on_samples_profile (Q2R rate) _ ltac:(lra) (vector_outcomes (dimension r h) (cuts r h))
            Laws j (gaussian_profile (sqrt (Q2R squared) / Q2R std)))
     with (part := x j) (part' := y j); auto.
@@ -1156,15 +1172,16 @@ Proof.
     + apply (grids_ascend null c r run_satisfies).
     + apply Sens, R.
     + split; [rewrite Ea; exact A|exact Suv].
-  - apply I, R.
-  - intros M' Laws' Step; destruct O as (before & z & after & O).
-    destruct with_first, O as [-> ->]; unfold profile_in_order.
+  - apply In_sample, R.
+  - exact (proj2 Dxy).
+  - intros M' Laws' Step; destruct (O Ea) as (before & z & after & O').
+    destruct with_first, O' as [-> ->]; unfold profile_in_order.
     + apply poisson_removal; [lra|exact Laws'|exact Step].
     + apply poisson_addition; [lra|exact Laws'|exact Step].
 Qed.
 
 Theorem run_loss with_first j x y v extra (K : positive -> loss) :
-  same_but j x y -> in_order with_first (x j) (y j) ->
+  differ_at adj j x y -> oriented with_first (x j) (y j) ->
   Permutation (allowed c j ++ extra) (unrolled v) ->
   (forall i, In i (unrolled v) -> bounds_step with_first i (K i)) ->
   below_profile (all_transcripts r) (run_law r x) (run_law r y)
@@ -1175,7 +1192,7 @@ Proof.
            (fun h => laws x h) (fun h => proj1 (laws y h))
            (fun h => if reads r h j then Some (mechanism_of h) else None) K).
   - intros h E; destruct (reads r h j) eqn:R; [discriminate|].
-    intros m I; apply unread_same with j; assumption.
+    intros m I; apply unread with j; assumption.
   - intros i I; destruct (B i I) as (P1 & P2 & _); auto.
   - intros h i E I; destruct (reads r h j) eqn:R; [injection E as <-|discriminate].
     apply (round_loss with_first h j); auto.
@@ -1219,7 +1236,7 @@ Definition valid (j : judgement) : Prop :=
   | Part e (Claim r' g (Zcdp a)) => r' = r0 /\ g = 1%positive /\ weight e / 2 <= Q2R a
   | Part e (Claim r' g (PureDp a)) => r' = r0 /\ g = 1%positive /\ weight e <= Q2R a
   | Part e (Claim r' g (ApproxDp delta eps)) =>
-      r' = r0 /\ g = 1%positive /\ r0 = AddRemoveOne /\
+      r' = r0 /\ g = 1%positive /\
       forall with_first, exists K,
       (forall i, In i (unrolled e) -> bounds_step with_first i (K i)) /\
       profile (all_of K (unrolled e)) 1 (exp (Q2R eps)) <= Q2R delta
@@ -1427,30 +1444,28 @@ Proof.
 Qed.
 
 Lemma whole_approx_dp delta a :
-  r0 = AddRemoveOne ->
   (forall v, In v (views (events c)) -> forall with_first, exists K,
      (forall i, In i (unrolled v) -> bounds_step with_first i (K i)) /\
      profile (all_of K (unrolled v)) 1 (exp (Q2R a)) <= Q2R delta) ->
   valid (Whole (Claim r0 1 (ApproxDp delta a))).
 Proof.
-  intros Ea H x y A event; cbn [claim_notion] in *; apply one_step in A as (j & Axy & Same).
+  intros H x y A event; cbn [claim_notion] in *; apply one_step in A as (j & Axy & Same).
   destruct (allowed_unrolled j) as (v & extra & Iv & P).
-  assert (O : exists with_first, in_order with_first (x j) (y j)).
-  { cbn [claim_relation] in Axy; rewrite Ea in Axy.
+  assert (O : exists with_first, oriented with_first (x j) (y j)).
+  { cbn [claim_relation] in Axy; unfold oriented; destruct r0 eqn:Ea;
+      try (exists true; discriminate).
     inversion Axy as [before after z E1 E2|before after z E1 E2].
-    - exists true, before, z, after; auto.
-    - exists false, before, z, after; auto. }
+    - exists true; intros _; exists before, z, after; auto.
+    - exists false; intros _; exists before, z, after; auto. }
   destruct O as [with_first O]; destruct (H v Iv with_first) as (K & B & D).
-  assert (S : same_but j x y) by (intros i N; apply Same, N).
   apply (loss_dp _ _ _ _ (Q2R a) (Q2R delta) event
-           (run_loss with_first j x y v extra K S O P B) D).
+           (run_loss with_first j x y v extra K (conj Axy Same) O P B) D).
 Qed.
 
 Lemma dearest_losses premises delta a covered most :
   (forall j, In j premises -> valid j) ->
   dearest premises (ApproxDp delta a) = Some (covered, most) ->
-  forall e, In e covered -> r0 = AddRemoveOne /\
-  forall with_first, exists K,
+  forall e, In e covered -> forall with_first, exists K,
   (forall i, In i (unrolled e) -> bounds_step with_first i (K i)) /\
   profile (all_of K (unrolled e)) 1 (exp (Q2R most)) <= Q2R delta.
 Proof.
@@ -1475,10 +1490,9 @@ Proof.
     intros e [<-|Ie].
     + specialize (V _ (or_introl eq_refl)).
       destruct s1 as [r' g [b|b|b|o b|o b]]; simpl in E; try discriminate.
-      apply Q2R_equal in E; destruct V as (_ & _ & Ea & V); split; [exact Ea|].
+      apply Q2R_equal in E; destruct V as (_ & _ & V).
       rewrite <- E; apply Up with (1 := M1), V.
-    + destruct (IH covered' most' (fun j I => V j (or_intror I)) eq_refl e Ie) as [Ea H].
-      split; [exact Ea|apply Up with (1 := M2), H].
+    + apply Up with (1 := M2), (IH covered' most' (fun j I => V j (or_intror I)) eq_refl e Ie).
 Qed.
 
 Lemma all_events_valid premises j :
@@ -1504,7 +1518,7 @@ Proof.
   - simpl in C; rewrite N in C; discriminate.
   - pose proof (dearest_losses _ _ _ _ _ V C) as W.
     specialize (V _ (or_introl eq_refl)); destruct s1 as [r' g n]; cbn in N; subst n.
-    apply whole_approx_dp; [apply V|]; intros v Iv; apply (W v), Covered, Iv.
+    apply whole_approx_dp; intros v Iv; apply (W v), Covered, Iv.
 Qed.
 
 Lemma profile_larger mu mu' a b :
@@ -1541,7 +1555,7 @@ Proof.
   unfold weaken; cbv zeta; intros V H; apply guard_some in H as [Le <-]; apply Qle_bool_R in Le.
   destruct j as [e [r' g [b|b|b|o b|o b]]|[r' g [b|b|b|o b|o b]]]; simpl in *; try contradiction;
     try (intuition lra).
-  - destruct V as (Er & Eg & Ea & V); split; [exact Er|split; [exact Eg|split; [exact Ea|]]].
+  - destruct V as (Er & Eg & V); split; [exact Er|split; [exact Eg|]].
     intros with_first; destruct (V with_first) as (K & B & D); exists K; split; [exact B|].
     eapply Rle_trans; [|exact D]; apply profile_weight; [|apply exp_le, Le].
     apply all_of_proper; intros i I; apply (B i I).
@@ -1653,103 +1667,137 @@ Proof.
   apply profile_dp; [apply sqrt_lt_R0, Ha|exact V].
 Qed.
 
-Lemma sampled_step_unrolled m often inner n :
-  sampled_step table m = Some (inner, n) ->
-  (forall rate moved squared d std,
-     mechanism_at c inner = Some (SampledStep rate moved squared d std) ->
-   unrolled [(m, often)] = repeat inner (Pos.to_nat (often * n))).
+Lemma repeated_step_unrolled m often inner n :
+  repeated_step table m = Some (inner, n) ->
+  unrolled [(m, often)] = repeat inner (Pos.to_nat (often * n)).
 Proof.
-  unfold sampled_step; fold (mechanism_at c m); intros H rate moved squared d std F.
+  unfold repeated_step; fold (mechanism_at c m); intros H.
   unfold unrolled; cbn [flat_map fst snd]; rewrite app_nil_r.
-  assert (One : forall k, concat (repeat [inner] k) = repeat inner k)
+  assert (One : forall k, concat (repeat [m] k) = repeat m k)
     by (induction k; simpl; congruence).
-  destruct (mechanism_at c m) as [[|rate' moved' squared' d' std'| | | |inner' n']|] eqn:M;
-    try discriminate; injection H as <- <-.
-  - unfold steps_of; rewrite M, Pos.mul_1_r; apply One.
-  - unfold steps_of; rewrite M, Pos2Nat.inj_mul.
-    generalize (Pos.to_nat often) as k; induction k as [|k IH]; simpl; [reflexivity|].
-    rewrite IH, <- repeat_app; reflexivity.
+  unfold steps_of; destruct (mechanism_at c m) as [[| | | | |inner' n']|]; try discriminate;
+    injection H as <- <-; rewrite ?Pos.mul_1_r; try apply One.
+  rewrite Pos2Nat.inj_mul; generalize (Pos.to_nat often) as k.
+  induction k as [|k IH]; simpl; [reflexivity|]; rewrite IH, <- repeat_app; reflexivity.
 Qed.
 
 (** Nothing below asks what these compute. *)
-Strategy opaque [step_losses LossComposition.composed loss_delta_at_most].
+Strategy opaque [step_losses odds_loss LossComposition.composed loss_delta_at_most].
+
+(** How much likelier an outcome of a pure step may become. *)
+Lemma ratio_above_sound w bits i m e :
+  (0 <= w)%Z -> (0 <= bits)%Z -> mechanism_at c i = Some m ->
+  let p := (w + bits + SampledLoss.guard)%Z in
+  ratio_above p m = Some e -> exp (cost i) <= IZR e / unit_of p.
+Proof.
+  intros Hw Hb F p H; pose proof guard_nonneg as Hg; assert (Hp : (0 <= p)%Z) by (unfold p; lia).
+  destruct m as [| | |moved squared d scale|truth answers|]; try discriminate;
+    unfold cost; rewrite F; cbn [ratio_above] in H.
+  - destruct (laplace_found _ _ _ _ _ (or_intror F)) as (_ & B & _).
+    destruct (exp_of_rational p _) as [[l u]|] eqn:E; [|discriminate]; injection H as <-.
+    apply (exp_of_rational_sound w bits) in E; [|assumption|assumption].
+    rewrite Q2R_div in E by exact B; apply E.
+  - destruct (response_found _ _ _ F) as (_ & _ & _ & Pos); injection H as <-.
+    eapply Rle_trans; [|apply (rational_ceiling p _ Hp)].
+    destruct (maximum_ge (odds truth answers) (/ odds truth answers)) as [M1 M2].
+    rewrite Q2R_inv in M2 by (intros Z; apply Qeq_eqR in Z; rewrite Q2R_number in Z; lra).
+    set (x := Q2R (odds truth answers)) in *; unfold Rabs; destruct (Rcase_abs (ln x)).
+    + rewrite exp_Ropp, exp_ln by exact Pos; exact M2.
+    + rewrite exp_ln by exact Pos; exact M1.
+Qed.
+
+(** The same laws on both sides are not apart. *)
+Lemma apart_diag with_first i : apart with_first i [tt] (fun _ => 1) (fun _ => 1).
+Proof.
+  unfold apart; destruct (mechanism_at c i) as [[|rate moved squared d std| | | |]|] eqn:F;
+    try exact I; try (intros y _; pose proof (exp_le 0 (cost i) (cost_nonneg i)) as E;
+                      rewrite exp_0 in E; lra).
+  destruct (sampled_found _ _ _ _ _ _ F) as (_ & _ & Hr & Hs & s & D & E).
+  assert (One : distribution [tt] (fun _ : unit => 1)) by (split; [intros u _; lra|simpl; ring]).
+  intros a b Ha Hb'; rewrite excess_diag by exact One.
+  assert (Hm : 0 <= sqrt (Q2R squared) / Q2R std)
+    by (apply Rmult_le_pos; [apply sqrt_pos|left; apply Rinv_0_lt_compat, Hs]).
+  assert (P : forall u v, 0 <= u -> 0 <= v ->
+            plus_part (u - v) <= gaussian_profile (sqrt (Q2R squared) / Q2R std) u v)
+    by (intros; apply profile_ge; assumption).
+  unfold profile_in_order; destruct with_first; [unfold removal_profile|unfold addition_profile].
+  - destruct (Rle_dec (a * (1 - Q2R rate)) b) as [L|L].
+    + eapply Rle_trans; [|apply P; nra]; right; f_equal; ring.
+    + assert (0 <= a * (1 - Q2R rate) <= a) by nra; rewrite plus_part_id; lra.
+  - destruct (Rle_dec (b * (1 - Q2R rate)) a) as [L|L].
+    + eapply Rle_trans; [|apply P; nra]; right; f_equal; ring.
+    + assert (0 <= b * (1 - Q2R rate) <= b) by nra; rewrite plus_part_0; lra.
+Qed.
+
+Lemma losses_sound i m w bits step dense tail l l' :
+  (0 <= w)%Z -> (0 <= bits)%Z -> 0 < Q2R step -> mechanism_at c i = Some m ->
+  losses_of m w bits step dense tail = Some (l, l') -> forall with_first : bool,
+  let k := if with_first then l else l' in
+  sound_list k /\ bounds_step with_first i (stands_for (Q2R step) (unit_of w) k).
+Proof.
+  intros Hw Hb Hstep F E with_first k; assert (Pu : 0 < unit_of w) by (apply unit_pos, Hw).
+  assert (Bound : forall A (o : list A) p q, distribution o p -> distribution o q ->
+            apart with_first i o p q ->
+            sound_list k /\ below_profile o p q (profile (stands_for (Q2R step) (unit_of w) k))).
+  { intros A o p q Dp Dq; unfold apart; rewrite F.
+    assert (Odds : within_odds o p q (exp (cost i)) ->
+              match ratio_above (w + bits + SampledLoss.guard) m with
+              | Some e => match odds_loss w bits e step with Some l => Some (l, l) | None => None end
+              | None => None
+              end = Some (l, l') ->
+              sound_list k /\ below_profile o p q (profile (stands_for (Q2R step) (unit_of w) k))).
+    { intros W E'; destruct (ratio_above _ m) as [e|] eqn:Ratio; [|discriminate].
+      pose proof (ratio_above_sound w bits i m e Hw Hb F Ratio) as Le.
+      destruct (odds_loss w bits e step) as [l1|] eqn:O; [|discriminate].
+      injection E' as <- <-; unfold k; destruct with_first;
+        apply (odds_loss_sound w bits e step Hw Hb Hstep o p q (exp (cost i)) l1 O Le Dp Dq W). }
+    destruct m as [|rate moved squared d std| | | |]; try (intros W; exact (Odds W E));
+      cbn [losses_of ratio_above] in E; try discriminate; clear Odds.
+    destruct (positive_number squared) eqn:Gq; [|discriminate]; apply positive_number_R in Gq.
+    destruct (sampled_found _ _ _ _ _ _ F) as (_ & _ & Hr & Hs & _).
+    assert (Em : Q2R (squared / (std * std)) = Q2R squared / (Q2R std * Q2R std))
+      by (rewrite Q2R_div, Q2R_mult by (rewrite Q2R_mult; nra); reflexivity).
+    assert (Hm : 0 < Q2R (squared / (std * std)))
+      by (rewrite Em; apply Rdiv_lt_0_compat; [exact Gq|nra]).
+    assert (Eroot : sqrt (Q2R (squared / (std * std))) = sqrt (Q2R squared) / Q2R std).
+    { rewrite Em, sqrt_div by nra; rewrite sqrt_square by lra; reflexivity. }
+    pose proof (step_losses_sound w bits _ rate step Hw Hb Hstep Hm Hr _ _ _ _ E A o p q Dp
+                  (proj1 Dq)) as [S1 S2].
+    rewrite Eroot in S1, S2; unfold k; destruct with_first; [exact S1|exact S2]. }
+  assert (One : distribution [tt] (fun _ : unit => 1)) by (split; [intros u _; lra|simpl; ring]).
+  destruct (Bound unit [tt] _ _ One One (apart_diag with_first i)) as [Sk Diag].
+  split; [exact Sk|split; [apply stands_proper; assumption|split]].
+  - intros a b Ha Hb'; specialize (Diag a b Ha Hb'); rewrite excess_diag in Diag by exact One.
+    exact Diag.
+  - intros o p q Dp Dq A; apply (Bound message o p q Dp Dq A).
+Qed.
 
 Lemma privacy_loss_valid m often step doublings dense digits cut delta eps j :
   privacy_loss table r0 m often step doublings dense digits cut delta eps = Some j -> valid j.
 Proof.
-  unfold privacy_loss; destruct (sampled_step table m) as [[inner n]|] eqn:St; [|discriminate].
-  fold (mechanism_at c inner).
-  destruct (mechanism_at c inner) as [[|rate moved squared d std| | | |]|] eqn:F; try discriminate.
+  unfold privacy_loss; destruct (repeated_step table m) as [[inner n]|] eqn:St; [|discriminate].
+  fold (mechanism_at c inner); destruct (mechanism_at c inner) as [one|] eqn:F; [|discriminate].
   intros H; apply guard_some in H as [G <-]; rewrite !andb_true_iff in G.
-  destruct G as [[[Gs Gq] Gd] G]; apply positive_number_R in Gs, Gq.
-  destruct (sampled_found _ _ _ _ _ _ F) as (_ & Ea & Hr & Hs & _).
-  pose proof (sampled_step_unrolled m often inner n St _ _ _ _ _ F) as Un.
-  split; [reflexivity|split; [reflexivity|split; [exact Ea|]]]; rewrite Un; clear Un St.
+  destruct G as [[Gs Gd] G]; apply positive_number_R in Gs.
+  split; [reflexivity|split; [reflexivity|]].
+  rewrite (repeated_step_unrolled m often inner n St); clear St.
   unfold composition_at_most in G; cbv zeta in G.
   set (w := mass_bits digits) in *; set (bits := working_bits w step) in *.
   set (count := (often * n)%positive) in *; set (fuel := (_ + _ + 1)%nat) in *.
-  destruct (step_losses w bits (squared / (std * std)) rate step (Zpos dense) _)
-    as [[l l']|] eqn:E; [|discriminate].
+  destruct (losses_of one w bits step (Zpos dense) _) as [[l l']|] eqn:E; [|discriminate].
   assert (Hw : (0 <= w)%Z).
   { unfold w, mass_bits; pose proof (Z.log2_nonneg (10 ^ Zpos digits)); lia. }
   assert (Hb : (0 <= bits)%Z) by (unfold bits, working_bits; lia).
-  assert (Em : Q2R (squared / (std * std)) = Q2R squared / (Q2R std * Q2R std))
-    by (rewrite Q2R_div, Q2R_mult by (rewrite Q2R_mult; nra); reflexivity).
-  assert (Hm : 0 < Q2R (squared / (std * std)))
-    by (rewrite Em; apply Rdiv_lt_0_compat; [exact Gq|nra]).
-  assert (Eroot : sqrt (Q2R (squared / (std * std))) = sqrt (Q2R squared) / Q2R std).
-  { rewrite Em, sqrt_div by nra; rewrite sqrt_square by lra; reflexivity. }
-  pose proof (step_losses_sound w bits _ rate step Hw Hb Gs Hm Hr _ _ _ _ E) as Sound.
-  rewrite Eroot in Sound; apply andb_true_iff in G as [G G'].
-  assert (Pu : 0 < unit_of w) by (apply unit_pos, Hw).
-  assert (Each : forall with_first : bool, exists k,
-            sound_list k /\ covers (stands_for (Q2R step) (unit_of w) k) /\
-            (forall (o : list message) p q, distribution o p -> nonneg o q ->
-               below_profile o p q (profile_in_order with_first (Q2R rate)
-                 (gaussian_profile (sqrt (Q2R squared) / Q2R std))) ->
-               below_profile o p q (profile (stands_for (Q2R step) (unit_of w) k))) /\
-            match LossComposition.composed w fuel (cut * 2 ^ w / 10 ^ Zpos digits)%Z step doublings
-                    [(k, count)] with
-            | Some (step', k') => loss_delta_at_most w bits step' k' eps delta
-            | None => false
-            end = true).
-  { assert (One : distribution [tt] (fun _ : unit => 1)).
-    { split; [intros u _; lra|simpl; ring]. }
-    assert (Diag : forall with_first : bool, below_profile [tt] (fun _ => 1) (fun _ => 1)
-              (profile_in_order with_first (Q2R rate)
-                 (gaussian_profile (sqrt (Q2R squared) / Q2R std)))).
-    { intros with_first a b Ha Hb'; rewrite excess_diag by exact One.
-      assert (P : forall u v, 0 <= u -> 0 <= v ->
-                plus_part (u - v) <= gaussian_profile (sqrt (Q2R squared) / Q2R std) u v)
-        by (intros; apply profile_ge; assumption).
-      unfold profile_in_order; destruct with_first; [unfold removal_profile|unfold addition_profile].
-      - destruct (Rle_dec (a * (1 - Q2R rate)) b) as [L|L].
-        + eapply Rle_trans; [|apply P; nra]; right; f_equal; ring.
-        + assert (0 <= a * (1 - Q2R rate) <= a) by nra; rewrite plus_part_id; lra.
-      - destruct (Rle_dec (b * (1 - Q2R rate)) a) as [L|L].
-        + eapply Rle_trans; [|apply P; nra]; right; f_equal; ring.
-        + assert (0 <= b * (1 - Q2R rate) <= b) by nra; rewrite plus_part_0; lra. }
-    assert (Cover : forall (o : bool) k,
-              (below_profile [tt] (fun _ => 1) (fun _ => 1) (profile_in_order o (Q2R rate)
-                 (gaussian_profile (sqrt (Q2R squared) / Q2R std))) ->
-               sound_list k /\ below_profile [tt] (fun _ => 1) (fun _ => 1)
-                 (profile (stands_for (Q2R step) (unit_of w) k))) ->
-              sound_list k /\ covers (stands_for (Q2R step) (unit_of w) k)).
-    { intros o k H; destruct (H (Diag o)) as [S B]; split; [exact S|].
-      intros a b Ha Hb'; specialize (B a b Ha Hb'); rewrite excess_diag in B by exact One; exact B. }
-    destruct (Sound unit [tt] (fun _ => 1) (fun _ => 1) One (proj1 One)) as [S1 S2].
-    destruct (Cover true l S1) as [A1 A2]; destruct (Cover false l' S2) as [B1 B2].
-    intros [|].
-    - exists l; split; [exact A1|split; [exact A2|split; [|exact G]]].
-      intros o p q Dp Nq; apply (Sound message o p q Dp Nq).
-    - exists l'; split; [exact B1|split; [exact B2|split; [|exact G']]].
-      intros o p q Dp Nq; apply (Sound message o p q Dp Nq). }
-  intros with_first; destruct (Each with_first) as (k & Sk & Ck & Bk & D).
+  apply andb_true_iff in G; intros with_first.
+  destruct (losses_sound inner one w bits step _ _ l l' Hw Hb Gs F E with_first) as [Sk Bk].
+  set (k := if with_first then l else l') in *.
+  assert (D : match LossComposition.composed w fuel (cut * 2 ^ w / 10 ^ Zpos digits)%Z step
+                      doublings [(k, count)] with
+              | Some (step', k') => loss_delta_at_most w bits step' k' eps delta
+              | None => false
+              end = true) by (unfold k; destruct with_first; apply G).
   exists (fun _ => stands_for (Q2R step) (unit_of w) k); split.
-  - intros i I; apply repeat_spec in I as ->.
-    split; [apply stands_proper; assumption|split; [exact Ck|]].
-    exists rate, moved, squared, d, std; split; [exact F|].
-    intros o p q; apply Bk.
+  - intros i I; apply repeat_spec in I as ->; exact Bk.
   - destruct (LossComposition.composed w fuel _ step doublings [(k, count)]) as [[step' k']|] eqn:C;
       [|discriminate].
     assert (Si : sound_items [(k, count)]).
@@ -1767,7 +1815,7 @@ Proof.
     + exact (loss_delta_sound w bits step' k' eps Hw Hb Hs' Sk' delta D).
 Qed.
 
-Strategy transparent [step_losses LossComposition.composed loss_delta_at_most].
+Strategy transparent [step_losses odds_loss LossComposition.composed loss_delta_at_most].
 
 (** Every rule. *)
 Theorem follows_valid rule premises j :

@@ -1,10 +1,10 @@
 """A certificate as a term of Coq, and the theorem about its run that Coq's kernel checks.
 
-`proofs/Checker.v` checks certificates of Gaussian runs, and of Laplace noise and randomised
-response in pure DP, inside Coq; `check_sound` (Soundness.v) proves that what it accepts holds of
-every run that satisfies the event list. The file written here states the certificate, has the
-kernel evaluate the checker on it, and ends in the theorem. It needs the compiled proofs:
-`make -C proofs`, then `coqc -R proofs Dpledger FILE`.
+`proofs/Checker.v` checks certificates of Gaussian runs, of Laplace noise in pure DP, and of
+discrete Laplace noise and randomised response, inside Coq; `check_sound` (Soundness.v) proves that
+what it accepts holds of every run that satisfies the event list. The file written here states the
+certificate, has the kernel evaluate the checker on it, and ends in the theorem. It needs the
+compiled proofs: `make -C proofs`, then `coqc -R proofs Dpledger FILE`.
 
 Terms are written as text, with every number an exact quotient of whole ones; the kernel parses them
 and computes with them alone, so that a mistake here gives a file that does not compile, or a
@@ -324,12 +324,11 @@ def _place(parameters: Mapping[str, Any]) -> str:
 def _privacy_loss(parameters: Mapping[str, Any]) -> str:
     """Return the witness of a loss distribution: the grid on which the checker composes it again.
 
-    `Soundness.v` proves it of one sampled Gaussian step, repeated; what enters later, or in groups,
-    is beyond it.
+    `Soundness.v` proves it of one step, repeated; what enters later, or in groups, is beyond it.
     """
     parts, shares, group = (parameters[name] for name in ("parts", "shares", "group"))
     if len(parts) != 1 or parts[0][2] != 0 or shares or group != 1:
-        raise BeyondTheorem("parts must be one sampled step that enters at level 0, group=1.")
+        raise BeyondTheorem("parts must be one step that enters at level 0, group=1.")
     if Fraction(parameters["step"]) < _FINEST:
         raise BeyondTheorem(
             f"step={parameters['step']} must be at least {_FINEST}; use --extracted instead."
@@ -344,14 +343,24 @@ def _privacy_loss(parameters: Mapping[str, Any]) -> str:
     return f"(PrivacyLoss {' '.join(terms)})"
 
 
-def _require_samples(parts: Sequence[Any], mechanisms: Sequence[Mapping[str, Any]]) -> None:
-    """Raise `BeyondTheorem` for the loss distribution of another mechanism than a sampled step."""
+def _require_losses(parts: Sequence[Any], mechanisms: Sequence[Mapping[str, Any]]) -> None:
+    """Raise `BeyondTheorem` for a step whose loss distribution the checker in Coq does not know."""
     for place, _, _ in parts:
         step = mechanisms[place]
         while step["kind"] == "repeated":
             step = step["event"]
-        if step["kind"] != "poisson-sampled":
-            raise BeyondTheorem(f"kind={step['kind']} must be poisson-sampled in a privacy loss.")
+        match step:
+            case {"kind": "poisson-sampled"} | {"kind": "randomised-response", "categories": 2}:
+                pass
+            case {"kind": "discrete-laplace", "sensitivity": {"squared": squared}} if (
+                Fraction(squared) < 4
+            ):
+                pass
+            case {"kind": kind}:
+                raise BeyondTheorem(
+                    f"kind={kind} must be poisson-sampled, randomised-response between two "
+                    "answers, or discrete-laplace that a record moves by one, in a privacy loss."
+                )
 
 
 _RULES: dict[str, Callable[[Mapping[str, Any]], str]] = {
@@ -392,7 +401,7 @@ def _node(node: Mapping[str, Any], mechanisms: Sequence[Mapping[str, Any]]) -> s
     if node["rule"] not in _RULES:
         raise BeyondTheorem(f"rule={node['rule']} must be in {sorted(_RULES)}.")
     if node["rule"] == "privacy-loss":
-        _require_samples(node["parameters"]["parts"], mechanisms)
+        _require_losses(node["parameters"]["parts"], mechanisms)
     stated = node["conclusion"]
     template = _NOTIONS[stated["notion"]]
     fields = re.findall(r"{(\w+)}", template)

@@ -530,7 +530,7 @@ type trust = { used : Z.t option; statements : Texts.t }
 
 let nothing = { used = None; statements = Texts.empty }
 
-(* As far as the checker knows it: one sampled step, alone or repeated. *)
+(* As far as the checker knows it: one step, alone or repeated. *)
 let privacy_loss parameters : Kernel.rule * trust =
   let names =
     [ "parts"; "shares"; "group"; "step"; "doublings"; "dense"; "digits"; "cut"; "delta";

@@ -18,10 +18,14 @@ from dpledger.mechanisms import (
     Adjacency,
     Audience,
     Context,
+    DiscreteLaplaceStep,
     Event,
     GaussianStep,
+    Norm,
     PoissonSampled,
+    RandomisedResponse,
     Repeated,
+    declared,
 )
 from dpledger.mechanisms.sensitivity import sum_of_bounded
 
@@ -55,6 +59,26 @@ def certified(times: int, rate: float, noise: float) -> bytes:
     return certify([event], delta=1e-5).to_json_bytes()
 
 
+def pure_run(step: str) -> bytes:
+    """Return the certificate of fifty answers between two, or of fifty counts, at delta > 0."""
+    count = DiscreteLaplaceStep(
+        declared(1, "l1", adjacency=Adjacency.ADD_REMOVE_ONE, norm=Norm.L1), 8
+    )
+    steps = {"answers": RandomisedResponse(0.55, 2), "counts": count}
+    event = Event(Repeated(steps[step], 50), Context((), 1, "model", Audience.SERVER))
+    return certify([event], delta=1e-6).to_json_bytes()
+
+
+def smaller_epsilon(document: bytes) -> bytes:
+    """Return the same claims with a hundredth less epsilon."""
+    bent = json.loads(document)
+    for node in bent["nodes"]:
+        for stated in (node["parameters"], node["conclusion"]):
+            if "epsilon" in stated:
+                stated["epsilon"] = str(Fraction(stated["epsilon"]) * Fraction(99, 100))
+    return json.dumps(bent).encode()
+
+
 def sampled_run(step: Fraction, dense: int, epsilon: Fraction) -> bytes:
     """Ten steps on Poisson samples, on a coarse grid: a larger epsilon, but soon computed."""
     document = json.loads(certified(10, 1 / 8, 2.0))
@@ -81,6 +105,26 @@ def test_the_kernel_proves_a_sampled_run_private_and_no_smaller_epsilon():
     assert not prove(small, proofs=compiled_proofs(), timeout=1200).proved
 
 
+@needs_proofs
+@pytest.mark.slow
+@pytest.mark.parametrize("step", ["answers", "counts"])
+def test_the_kernel_proves_pure_steps_composed_and_no_smaller_epsilon(step):
+    enough = coq_theorem(pure_run(step))
+    assert prove(enough, proofs=compiled_proofs(), timeout=1200).proved
+    epsilon = json.loads(pure_run(step))["nodes"][-1]["conclusion"]["epsilon"].replace("/", " # ")
+    less = Fraction(epsilon.replace(" # ", "/")) * Fraction(99, 100)
+    small = enough.replace(f"({epsilon})", f"({less.numerator} # {less.denominator})")
+    assert small != enough
+    assert not prove(small, proofs=compiled_proofs(), timeout=1200).proved
+
+
+@pytest.mark.parametrize("answers", [3, 10])
+def test_losses_that_coq_would_only_bound_are_named(answers):
+    event = Event(RandomisedResponse(0.55, answers), Context((), 1, "model", Audience.SERVER))
+    with pytest.raises(BeyondTheorem, match="kind=randomised-response"):
+        coq_theorem(certify([event], delta=1e-6).to_json_bytes())
+
+
 def test_a_lattice_too_fine_for_the_kernel_is_named():
     with pytest.raises(BeyondTheorem, match="step="):
         coq_theorem(certified(100, 1 / 64, 1.0))
@@ -97,18 +141,11 @@ def test_what_coq_does_not_cover_is_no_answer_and_no_objection(tmp_path):
 
 @needs_checker
 @pytest.mark.parametrize(
-    ("times", "rate", "noise"), [(1, 1 / 8, 2.0), (100, 1 / 64, 1.0), (1000, 1 / 128, 1.0)]
+    "run", [(1, 1 / 8, 2.0), (100, 1 / 64, 1.0), (1000, 1 / 128, 1.0), "answers", "counts"]
 )
-def test_the_extracted_checker_proves_sampled_runs_and_no_smaller_epsilon(
-    tmp_path, times, rate, noise
-):
-    enough = certified(times, rate, noise)
-    document = json.loads(enough)
-    for node in document["nodes"]:
-        for stated in (node["parameters"], node["conclusion"]):
-            if "epsilon" in stated:
-                stated["epsilon"] = str(Fraction(stated["epsilon"]) * Fraction(99, 100))
-    too_small = json.dumps(document).encode()
+def test_the_extracted_checker_proves_losses_and_no_smaller_epsilon(tmp_path, run):
+    enough = pure_run(run) if isinstance(run, str) else certified(*run)
+    too_small = smaller_epsilon(enough)
     paths = [tmp_path / "enough.json", tmp_path / "too-small.json"]
     for path, written in zip(paths, (enough, too_small), strict=True):
         path.write_bytes(written)

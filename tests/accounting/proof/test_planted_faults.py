@@ -20,7 +20,7 @@ pytestmark = [
 ]
 SOURCES = (
     *("Kronecker", "LossLists", "FixedPoint", "FixedGaussian"),
-    *("Enclosure", "LossEnclosures", "LossComposition", "SampledLoss"),
+    *("Enclosure", "LossEnclosures", "LossComposition", "SampledLoss", "PureLoss"),
     *("Certificate", "Checker", "Operations", "Soundness", "Example"),
 )
 RULES = {
@@ -95,7 +95,7 @@ RULES = {
         "guard (all_pay_in kind || true",
     ),
     "samples under any relation": ("Checker", "relation_eqb moved AddRemoveOne && ", ""),
-    "repetitions of a sampled step": ("Checker", "rate (often * n) step", "rate often step"),
+    "repetitions of a sampled step": ("Checker", "one (often * n) step", "one often step"),
     "Laplace noise not squared": (
         "Checker",
         "(squared / (scale * scale)) (eps * eps)",
@@ -156,6 +156,21 @@ RULES = {
         "SampledLoss",
         "match removal_above p half scale rate l u with",
         "match removal_above p half scale (rate / 2) l u with",
+    ),
+    "one of the two answers": (
+        "PureLoss",
+        " + Z.max 0 (2 ^ (2 * p) - l * e)) (2 ^ p + e).",
+        ") (2 ^ p + e).",
+    ),
+    "odds of the false answer": (
+        "Checker",
+        "let most := maximum (odds truth answers) (/ odds truth answers) in",
+        "let most := / odds truth answers in",
+    ),
+    "losses of half of the noise": (
+        "Checker",
+        "exp_of_rational p (whole_root squared / scale)",
+        "exp_of_rational p (whole_root squared / (2 * scale))",
     ),
 }
 MEANINGS = {

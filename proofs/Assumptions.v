@@ -209,6 +209,7 @@ Definition losses_theorems := (
   @SampledLoss.step_losses_sound,
   @SampledLoss.loss_delta_sound,
   @PureLoss.odds_dominate,
+  @PureLoss.answers_dominate,
   @PureLoss.odds_loss_sound).
 Print losses_theorems.
 Print Assumptions losses_theorems.

@@ -396,6 +396,13 @@ Definition ratio_above (p : Z) (m : mechanism) : option Z :=
   | _ => None
   end.
 
+(** How many outcomes of a step in pure DP differ at all: true answers, of either data set. *)
+Definition share_of (m : mechanism) : Q :=
+  match m with
+  | ResponseStep truth answers => truth + (1 - truth) / (integer answers - 1)
+  | _ => 1
+  end.
+
 (** The losses of one step, in both orders; a pure step's is symmetric. *)
 Definition losses_of (m : mechanism) (w bits : Z) (step : Q) (dense tail : Z) :
   option (whole_loss * whole_loss) :=
@@ -407,7 +414,7 @@ Definition losses_of (m : mechanism) (w bits : Z) (step : Q) (dense tail : Z) :
   | _ =>
       match ratio_above (w + bits + SampledLoss.guard) m with
       | Some e =>
-          match odds_loss w bits e step with Some l => Some (l, l) | None => None end
+          match odds_loss w bits e (share_of m) step with Some l => Some (l, l) | None => None end
       | None => None
       end
   end.

@@ -1133,8 +1133,9 @@ Definition apart (with_first : bool) (i : positive) {A} (l : list A) (p q : A ->
   | Some (SampledStep rate _ squared _ std) =>
       below_profile l p q (profile_in_order with_first (Q2R rate)
         (gaussian_profile (sqrt (Q2R squared) / Q2R std)))
-  | Some (LaplaceStep _ _ _ _) | Some (DiscreteLaplaceStep _ _ _ _) | Some (ResponseStep _ _) =>
-      within_odds l p q (exp (cost i))
+  | Some (LaplaceStep _ _ _ _ as m) | Some (DiscreteLaplaceStep _ _ _ _ as m)
+  | Some (ResponseStep _ _ as m) =>
+      below_profile l p q (shared_profile (exp (cost i)) (Q2R (share_of m)))
   | _ => True
   end.
 
@@ -1143,6 +1144,44 @@ Definition bounds_step (with_first : bool) (i : positive) (L : loss) : Prop :=
   proper L /\ covers L /\
   forall (l : list message) p q, distribution l p -> distribution l q ->
   apart with_first i l p q -> below_profile l p q (profile L).
+
+Lemma one_at_most_exp i : 1 <= exp (cost i).
+Proof. rewrite <- exp_0; apply exp_le, cost_nonneg. Qed.
+
+Lemma answers_below l p q F :
+  below_profile l p q F -> below_profile (map Answer l) (of_answers p) (of_answers q) F.
+Proof.
+  intros H a b Ha Hb; unfold excess; rewrite total_map; apply (H a b Ha Hb).
+Qed.
+
+Lemma share_of_response i truth answers :
+  mechanism_at c i = Some (ResponseStep truth answers) ->
+  Q2R (share_of (ResponseStep truth answers))
+    = Q2R truth + (1 - Q2R truth) / (INR (Pos.to_nat answers) - 1).
+Proof.
+  intros F; destruct (response_found _ _ _ F) as (_ & K & _).
+  pose proof (le_INR _ _ K) as L; change (INR 2) with (1 + 1) in L; cbn [share_of].
+  assert (D : Q2R (integer answers - 1) = INR (Pos.to_nat answers) - 1)
+    by (rewrite Q2R_minus, Q2R_integer_positive, Q2R_number, INR_positive; reflexivity).
+  rewrite Q2R_plus, Q2R_div, D, Q2R_minus, Q2R_number by (rewrite D; lra); reflexivity.
+Qed.
+
+Lemma response_below h truth answers x y :
+  response_round r h (Some (ResponseStep truth answers)) ->
+  mechanism_at c (mechanism_of h) = Some (ResponseStep truth answers) ->
+  below_profile (next_messages r h) (next_law r x h) (next_law r y h)
+    (shared_profile (exp (cost (mechanism_of h))) (Q2R (share_of (ResponseStep truth answers)))).
+Proof.
+  intros (truth' & answers' & F' & N & Within & _) F; injection F' as <- <-.
+  destruct (response_found _ _ _ F) as (P & K & E & Pos).
+  unfold next_messages, next_law; rewrite N, (share_of_response _ _ _ F).
+  apply answers_below, answers_dominate;
+    [exact P|exact K|apply Within|apply Within|apply one_at_most_exp|].
+  pose proof (le_INR _ _ K) as L; change (INR 2) with (1 + 1) in L.
+  unfold cost; rewrite F; unfold Rabs; destruct (Rcase_abs _).
+  - right; rewrite exp_Ropp, exp_ln, E by exact Pos; field; lra.
+  - left; rewrite exp_ln, E by exact Pos; field; lra.
+Qed.
 
 Lemma round_loss with_first h j x y L :
   reads r h j = true -> differ_at adj j x y -> oriented with_first (x j) (y j) ->
@@ -1153,8 +1192,19 @@ Proof.
   destruct (round h) as [(s & std0 & Round)|((m & F & Pays & Not) & _ & _ & Pure)].
   2:{ assert (Dyx : differ_at adj j y x).
       { destruct Dxy as [A S]; split; [apply neighbours_sym, A|intros i N; symmetry; apply S, N]. }
-      rewrite F; destruct m; try discriminate Pays; try (exfalso; apply (Not _ _ _ _ _ eq_refl));
-        (intros m I; split; [apply (Pure j R x y Dxy m I)|apply (Pure j R y x Dyx m I)]). }
+      assert (Odds : below_profile (next_messages r h) (next_law r x h) (next_law r y h)
+                     (shared_profile (exp (cost (mechanism_of h))) (Q2R 1))).
+      { intros a b Ha Hb; unfold shared_profile; rewrite Q2R_number.
+        apply Rle_trans with (odds_profile (exp (cost (mechanism_of h))) a b); [|lra].
+        apply odds_dominate; [apply laws|apply laws| |exact Ha|exact Hb].
+        intros m' I; split; [apply (Pure j R x y Dxy m' I)|apply (Pure j R y x Dyx m' I)]. }
+      rewrite F; destruct m as [| | | |truth answers|]; try discriminate Pays;
+        try (exfalso; apply (Not _ _ _ _ _ eq_refl)); try exact Odds.
+      apply response_below; [|exact F].
+      destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|G]]; rewrite F in G;
+        [exfalso|exfalso|exact G].
+      - destruct G as (? & ? & ? & ? & [[G _]|(? & G & _)] & _); discriminate G.
+      - destruct G as (? & ? & ? & ? & [[G _]|[G _]] & _); discriminate G. }
   destruct (normal_messages h s std0 Round) as [Messages Law].
   pose proof (fun data => noisy_laws h s std0 data Round) as Laws.
   destruct Round as (_ & Hs & Ps & Kind & Sens & _).
@@ -1709,11 +1759,20 @@ Qed.
 (** The same laws on both sides are not apart. *)
 Lemma apart_diag with_first i : apart with_first i [tt] (fun _ => 1) (fun _ => 1).
 Proof.
-  unfold apart; destruct (mechanism_at c i) as [[|rate moved squared d std| | | |]|] eqn:F;
-    try exact I; try (intros y _; pose proof (exp_le 0 (cost i) (cost_nonneg i)) as E;
-                      rewrite exp_0 in E; lra).
-  destruct (sampled_found _ _ _ _ _ _ F) as (_ & _ & Hr & Hs & s & D & E).
   assert (One : distribution [tt] (fun _ : unit => 1)) by (split; [intros u _; lra|simpl; ring]).
+  assert (Odds : forall m, mechanism_at c i = Some m -> 0 <= Q2R (share_of m) ->
+            below_profile [tt] (fun _ => 1) (fun _ => 1)
+              (shared_profile (exp (cost i)) (Q2R (share_of m)))).
+  { intros m _ S a b Ha Hb; rewrite excess_diag by exact One.
+    apply shared_profile_diag; try assumption; apply one_at_most_exp. }
+  unfold apart; destruct (mechanism_at c i) as [[|rate moved squared d std| | |truth answers|]|] eqn:F;
+    try exact I; try (apply Odds; [reflexivity|cbn [share_of]; rewrite Q2R_number; lra]).
+  2:{ apply Odds; [reflexivity|]; rewrite (share_of_response _ _ _ F).
+      destruct (response_found _ _ _ F) as (P & K & _).
+      pose proof (le_INR _ _ K) as L; change (INR 2) with (1 + 1) in L.
+      assert (0 < (1 - Q2R truth) / (INR (Pos.to_nat answers) - 1)) by (apply Rdiv_lt_0_compat; lra).
+      lra. }
+  destruct (sampled_found _ _ _ _ _ _ F) as (_ & _ & Hr & Hs & s & D & E).
   intros a b Ha Hb'; rewrite excess_diag by exact One.
   assert (Hm : 0 <= sqrt (Q2R squared) / Q2R std)
     by (apply Rmult_le_pos; [apply sqrt_pos|left; apply Rinv_0_lt_compat, Hs]).
@@ -1740,17 +1799,19 @@ Proof.
             apart with_first i o p q ->
             sound_list k /\ below_profile o p q (profile (stands_for (Q2R step) (unit_of w) k))).
   { intros A o p q Dp Dq; unfold apart; rewrite F.
-    assert (Odds : within_odds o p q (exp (cost i)) ->
+    assert (Odds : below_profile o p q (shared_profile (exp (cost i)) (Q2R (share_of m))) ->
               match ratio_above (w + bits + SampledLoss.guard) m with
-              | Some e => match odds_loss w bits e step with Some l => Some (l, l) | None => None end
+              | Some e =>
+                  match odds_loss w bits e (share_of m) step with Some l => Some (l, l) | None => None end
               | None => None
               end = Some (l, l') ->
               sound_list k /\ below_profile o p q (profile (stands_for (Q2R step) (unit_of w) k))).
     { intros W E'; destruct (ratio_above _ m) as [e|] eqn:Ratio; [|discriminate].
-      pose proof (ratio_above_sound w bits i m e Hw Hb F Ratio) as Le.
-      destruct (odds_loss w bits e step) as [l1|] eqn:O; [|discriminate].
+      pose proof (conj (one_at_most_exp i) (ratio_above_sound w bits i m e Hw Hb F Ratio)) as Le.
+      destruct (odds_loss w bits e (share_of m) step) as [l1|] eqn:O; [|discriminate].
       injection E' as <- <-; unfold k; destruct with_first;
-        apply (odds_loss_sound w bits e step Hw Hb Hstep o p q (exp (cost i)) l1 O Le Dp Dq W). }
+        apply (odds_loss_sound w bits e (share_of m) step o p q (exp (cost i)) l1 Hw Hb Hstep O Le Dp
+                 (proj1 Dq) W). }
     destruct m as [|rate moved squared d std| | | |]; try (intros W; exact (Odds W E));
       cbn [losses_of ratio_above] in E; try discriminate; clear Odds.
     destruct (positive_number squared) eqn:Gq; [|discriminate]; apply positive_number_R in Gq.

@@ -349,18 +349,14 @@ def _require_losses(parts: Sequence[Any], mechanisms: Sequence[Mapping[str, Any]
         step = mechanisms[place]
         while step["kind"] == "repeated":
             step = step["event"]
-        match step:
-            case {"kind": "poisson-sampled"} | {"kind": "randomised-response", "categories": 2}:
-                pass
-            case {"kind": "discrete-laplace", "sensitivity": {"squared": squared}} if (
-                Fraction(squared) < 4
-            ):
-                pass
-            case {"kind": kind}:
-                raise BeyondTheorem(
-                    f"kind={kind} must be poisson-sampled, randomised-response between two "
-                    "answers, or discrete-laplace that a record moves by one, in a privacy loss."
-                )
+        kind, counts = step["kind"], step["kind"] == "discrete-laplace"
+        if kind not in ("poisson-sampled", "randomised-response") and not (
+            counts and Fraction(step["sensitivity"]["squared"]) < 4
+        ):
+            raise BeyondTheorem(
+                f"kind={kind} must be poisson-sampled, randomised-response, or discrete-laplace "
+                "that a record moves by one, in a privacy loss."
+            )
 
 
 _RULES: dict[str, Callable[[Mapping[str, Any]], str]] = {

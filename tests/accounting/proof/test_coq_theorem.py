@@ -60,11 +60,15 @@ def certified(times: int, rate: float, noise: float) -> bytes:
 
 
 def pure_run(step: str) -> bytes:
-    """Return the certificate of fifty answers between two, or of fifty counts, at delta > 0."""
+    """Return the certificate of fifty answers, or of fifty noisy counts, at delta > 0."""
     count = DiscreteLaplaceStep(
         declared(1, "l1", adjacency=Adjacency.ADD_REMOVE_ONE, norm=Norm.L1), 8
     )
-    steps = {"answers": RandomisedResponse(0.55, 2), "counts": count}
+    steps = {
+        "counts": count,
+        "one of two": RandomisedResponse(0.55, 2),
+        "one of four": RandomisedResponse(0.2, 4),
+    }
     event = Event(Repeated(steps[step], 50), Context((), 1, "model", Audience.SERVER))
     return certify([event], delta=1e-6).to_json_bytes()
 
@@ -107,7 +111,7 @@ def test_the_kernel_proves_a_sampled_run_private_and_no_smaller_epsilon():
 
 @needs_proofs
 @pytest.mark.slow
-@pytest.mark.parametrize("step", ["answers", "counts"])
+@pytest.mark.parametrize("step", ["one of two", "one of four", "counts"])
 def test_the_kernel_proves_pure_steps_composed_and_no_smaller_epsilon(step):
     enough = coq_theorem(pure_run(step))
     assert prove(enough, proofs=compiled_proofs(), timeout=1200).proved
@@ -118,10 +122,10 @@ def test_the_kernel_proves_pure_steps_composed_and_no_smaller_epsilon(step):
     assert not prove(small, proofs=compiled_proofs(), timeout=1200).proved
 
 
-@pytest.mark.parametrize("answers", [3, 10])
-def test_losses_that_coq_would_only_bound_are_named(answers):
-    event = Event(RandomisedResponse(0.55, answers), Context((), 1, "model", Audience.SERVER))
-    with pytest.raises(BeyondTheorem, match="kind=randomised-response"):
+def test_losses_that_coq_would_only_bound_are_named():
+    two = declared(2, "l1", adjacency=Adjacency.ADD_REMOVE_ONE, norm=Norm.L1)
+    event = Event(DiscreteLaplaceStep(two, 8), Context((), 1, "model", Audience.SERVER))
+    with pytest.raises(BeyondTheorem, match="kind=discrete-laplace"):
         coq_theorem(certify([event], delta=1e-6).to_json_bytes())
 
 
@@ -141,7 +145,13 @@ def test_what_coq_does_not_cover_is_no_answer_and_no_objection(tmp_path):
 
 @needs_checker
 @pytest.mark.parametrize(
-    "run", [(1, 1 / 8, 2.0), (100, 1 / 64, 1.0), (1000, 1 / 128, 1.0), "answers", "counts"]
+    "run",
+    [
+        (1, 1 / 8, 2.0),
+        (100, 1 / 64, 1.0),
+        (1000, 1 / 128, 1.0),
+        *("one of two", "one of four", "counts"),
+    ],
 )
 def test_the_extracted_checker_proves_losses_and_no_smaller_epsilon(tmp_path, run):
     enough = pure_run(run) if isinstance(run, str) else certified(*run)

@@ -159,8 +159,13 @@ RULES = {
     ),
     "one of the two answers": (
         "PureLoss",
-        " + Z.max 0 (2 ^ (2 * p) - l * e)) (2 ^ p + e).",
-        ") (2 ^ p + e).",
+        " + Z.max 0 (2 ^ (2 * p) - l * e) in",
+        " in",
+    ),
+    "answers of which fewer differ": (
+        "Checker",
+        "truth + (1 - truth) / (integer answers - 1)",
+        "truth + (1 - truth) / integer answers",
     ),
     "odds of the false answer": (
         "Checker",

@@ -72,7 +72,7 @@ def _asked(name: str) -> dict[str, Any]:
         # what has a default need not be asked for
         if of == kind and key.default is None and word != "name":
             several = word in _LISTS
-            words = f"  {word}{', divided by commas' if several else ''}: {key.text}"
+            words = f"  {word}{', divided by commas' if several else ''}: {key.text.rstrip('.')}"
             answer: Any = click.prompt(words, type=str if several else float, err=True)
             said[word] = [each.strip() for each in answer.split(",")] if several else answer
     return said

@@ -183,7 +183,9 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     except OSError:
         raise
     except Exception as error:  # a forged header makes NumPy raise almost anything
-        raise UnreadableFile(f"{path}: Expected a NumPy file of plain arrays ({error}).") from error
+        # NumPy advises to load what it takes for a pickle all the same, which runs its code
+        why = "numpy.save writes one" if "pickle" in str(error) else error
+        raise UnreadableFile(f"{path}: Expected a NumPy file of plain arrays ({why}).") from error
 
 
 def read_numbers(path: Path, *, kinds: str = "fiu") -> NDArray[Any]:

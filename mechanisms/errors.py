@@ -33,7 +33,7 @@ def shown_value(value: object) -> str:
         return f"a whole number of {value.bit_length()} bits"
     if isinstance(value, Fraction) and value.denominator.bit_length() > 4 * _MOST_SHOWN:
         return f"a fraction whose denominator has {value.denominator.bit_length()} bits"
-    shown = repr(value)
+    shown = repr(value.value if isinstance(value, Enum) else value)
     return shown if len(shown) <= _MOST_SHOWN else f"{shown[:_MOST_SHOWN]}..."
 
 

@@ -48,6 +48,7 @@ from .errors import (
     require_finite,
     require_nonnegative,
     require_positive_int,
+    require_rate,
 )
 from .exact_choice import MOST_CANDIDATES
 from .handle import PrivateHandle
@@ -395,8 +396,7 @@ class PrivateTable(PrivateHandle[TableShape, Mapping[str, FloatArray]]):
         Raises `InvalidParameter`.
         """
         self.shape.numeric(column)
-        if not 0.0 <= quantile <= 1.0:
-            raise InvalidParameter("quantile", quantile, "in [0, 1]")
+        require_rate("quantile", quantile)
         bounds, _ = self.shape.cells(column, candidates)
         if not 2 <= len(bounds) <= MOST_CANDIDATES:
             raise InvalidParameter("candidates", len(bounds), f"2 to {MOST_CANDIDATES} numbers")

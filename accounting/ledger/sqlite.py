@@ -140,7 +140,7 @@ class SqliteLedger(Ledger):
                     ledger.set_budget(budget)
                 os.link(made, path)
         except OSError as error:
-            why = f"{path} must be a new file: a ledger is never overwritten ({error})"
+            why = f"{path} must be a new file: a ledger is never overwritten ({error.strerror})"
             raise LedgerError(why) from error
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -36,7 +36,7 @@ from dpledger.data import (
     load_records,
     parse_schema,
 )
-from dpledger.data.files import read_arrays
+from dpledger.data.files import read_arrays, read_table
 from dpledger.mechanisms import ClassLabels
 
 COLUMNS = """
@@ -405,6 +405,18 @@ def test_headers_that_no_array_fits_are_refused_in_a_sentence(name: str, tmp_pat
     for path in (plain, archive):
         with pytest.raises(UnreadableFile, match=r"Expected a NumPy file of plain arrays"):
             read_arrays(path)
+
+
+def test_no_message_advises_to_read_a_pickle(tmp_path: Path) -> None:
+    (tmp_path / "scores.npy").write_text("1,2\n")
+    with pytest.raises(UnreadableFile, match=r"plain arrays \(numpy\.save writes one\)"):
+        read_arrays(tmp_path / "scores.npy")
+
+
+def test_a_spreadsheet_is_told_how_to_become_text(tmp_path: Path) -> None:
+    (tmp_path / "people.xlsx").write_bytes(b"PK\x03\x04\xff\xfe")
+    with pytest.raises(UnreadableFile, match=r"people\.xlsx must be .*; save the sheet as CSV"):
+        read_table(tmp_path / "people.xlsx", SCHEMA)
 
 
 JOBS = ("clerk", "cook", "carpenter")

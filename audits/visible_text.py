@@ -15,3 +15,15 @@ def visible(text: str) -> str:
         else c.encode("unicode_escape").decode("ascii")
         for c in text
     )
+
+
+def mistake(error: Exception) -> str:
+    """Return an error as a line for whoever made it: its kind, the value that is wrong, a remedy.
+
+    What the file system refuses says of itself only a number and a name.
+    """
+    words = str(error)
+    if isinstance(error, OSError) and error.filename is not None and error.strerror is not None:
+        words = f"{error.filename} must be readable or writable ({error.strerror}); choose another"
+    # a message may quote what a stranger wrote
+    return visible(f"{type(error).__name__}: {words}")

@@ -111,12 +111,11 @@ def _tell(error: Exception) -> None:
     What is no mistake, but a fault of this program, is raised with its traceback: it must not be
     taken for a mistake of the caller's.
     """
-    from ..audits.visible_text import visible
+    from ..audits.visible_text import mistake
     from ..mechanisms.errors import DpledgerError
 
     # only what the library raises on purpose, and what the file system refuses, is a mistake
     if not isinstance(error, DpledgerError | OSError):
         raise error
-    # a message may quote what a stranger wrote
-    click.echo(visible(f"{type(error).__name__}: {error}"), err=True)
+    click.echo(mistake(error), err=True)
     sys.exit(2)

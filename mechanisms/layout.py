@@ -99,6 +99,7 @@ def gather_records(
         from .sparse_records import sparse_records
 
         real_numbers("features", features.data)
+        require_places(features)
         rows = scipy.sparse.csr_array(features).astype(np.float64, copy=True)
         # entries of one place count together, whatever the caller's flags say of them
         rows.has_sorted_indices = rows.has_canonical_format = False
@@ -116,6 +117,18 @@ def gather_records(
     return dense_records(
         lambda some: dense[some], width, y, row_bound, party, counts, domain.filler
     )
+
+
+def require_places(features: Any) -> None:
+    """Raise `InvalidParameter` for entries of a compressed array outside of its shape.
+
+    SciPy's products would read and write beyond its arrays there.
+    """
+    try:
+        getattr(features, "check_format", lambda: None)()
+    except ValueError:
+        need = f"with indices of an array of shape {features.shape}"
+        raise InvalidParameter("features", "a sparse array", need) from None
 
 
 def real_numbers(name: str, values: Any) -> FloatArray:

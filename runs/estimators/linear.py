@@ -19,6 +19,7 @@ from ...accounting.guarantees import Guarantee
 from ...accounting.ledger import Ledger, MemoryLedger, exported, imported
 from ...accounting.proof.certificate import Certificate
 from ...mechanisms.errors import InvalidParameter, Number, RepeatableNoise, require_positive_int
+from ...mechanisms.layout import require_places
 from ...mechanisms.protocols import FloatArray
 from ...mechanisms.sampling import SeededSampler, SystemSampler
 from .paid_run import NoiseStream, PaidRun, PublicRound
@@ -112,6 +113,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
 
         Args: as `sklearn.utils.validation.validate_data` takes them.
         """
+        require_places(X)
         with without_cells("X, y"):
             return validate_data(self, X, y, dtype=np.float64, **checks)
 

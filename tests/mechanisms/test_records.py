@@ -16,6 +16,7 @@ from dpledger.mechanisms import (
     Adjacency,
     ClassLabels,
     FixedBatch,
+    InvalidParameter,
     LabelDomain,
     Loss,
     PrivateDataset,
@@ -261,3 +262,13 @@ def test_slopes_that_are_no_numbers_show_no_record(
         data.sum_gradient(loss, point, radius=0.5)._value,
     ):
         assert np.linalg.norm(found, axis=-1).max() <= 1.0  # which NaN is not
+
+
+@pytest.mark.parametrize("place", [3, 10**6, -1])
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_array])
+def test_no_sparse_entry_lies_outside_of_its_array(kind: Callable[..., Any], place: int) -> None:
+    """Products of such an array write to memory that is not theirs, or end the process."""
+    rows = kind(np.eye(3))
+    rows.indices[1] = place
+    with pytest.raises(InvalidParameter, match="indices of an array of shape"):
+        PrivateDataset(rows, np.ones(3), adjacency="replace-one", row_bound=1.0)
